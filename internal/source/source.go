@@ -1,0 +1,108 @@
+// Package source answers: which files, at which revision?
+//
+// In: a Spec (address, reference, credentials, ignore rules, limits), in no dialect.
+// Out: an Artifact: the revision, an identity of the content, and the files as an immutable Tree.
+// Promise: an Artifact is complete, verified and within its limits, or there is none. Nothing
+// outside the tree can be reached through it. No credential is in any error or printed value.
+// Not here: how files are fetched (the children), what they mean (render), when to look again (controller).
+package source
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+// Spec says which files to fetch. It is comparable: equal values mean the same request.
+type Spec struct {
+	// URL is an absolute path, or one that starts with "./" or "../"; a file://, http://, https:// or
+	// ssh:// URL; or the scp form user@host:path.
+	URL string
+	// Ref picks the commit; the zero value is the branch "master", as in a Flux GitRepository.
+	Ref Ref
+	// Auth is presented to the server of URL and to no other.
+	Auth Auth
+	// Ignore holds further exclusions, in the syntax of .sourceignore (spec.ignore of Flux's sources). They are read after
+	// the .sourceignore files of the tree. Without any of both, Flux's default list holds.
+	Ignore string
+	// Timeout bounds one fetch; zero means DefaultTimeout.
+	Timeout time.Duration
+	// Limits bound the tree; zero fields mean their defaults.
+	Limits Limits
+}
+
+// DefaultTimeout is Flux's default of spec.timeout.
+const DefaultTimeout = 60 * time.Second
+
+// Ref names a commit. When several fields are set, the first of Commit, Name, SemVer, Tag, Branch decides
+// (spec.ref of a Flux GitRepository); a Branch beside a Commit says where that commit is to be found.
+type Ref struct {
+	Branch string // a short name: main
+	Tag    string // a short name: v1.2.3
+	SemVer string // a constraint over the tags that are versions: ">=1.0.0 <2.0.0"
+	Name   string // a full name: refs/pull/420/head
+	Commit string // a full hash: 40 (SHA-1) or 64 (SHA-256) hexadecimal digits
+}
+
+// Auth holds credentials. It prints as "***".
+type Auth struct {
+	Username, Password string // HTTP basic; Username is also the SSH user where the URL names none
+	BearerToken        string // HTTP bearer; wins over Username and Password
+	CABundle           string // PEM; replaces the machine's roots for this server
+	ClientCert         string // PEM, with ClientKey: TLS client authentication
+	ClientKey          string
+	Identity           string // PEM or OpenSSH private key
+	IdentityPassword   string // decrypts Identity
+	KnownHosts         string // lines of an OpenSSH known_hosts file; SSH is refused without
+}
+
+// String hides every field.
+func (Auth) String() string { return "***" }
+
+// GoString hides every field.
+func (Auth) GoString() string { return "source.Auth{***}" }
+
+// Format hides every field, whatever the verb.
+func (a Auth) Format(s fmt.State, _ rune) { _, _ = s.Write([]byte(a.String())) }
+
+// MarshalText hides every field, as JSON too.
+func (a Auth) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// Artifact is what a Spec led to.
+type Artifact struct {
+	// Revision is in Flux's form: main@sha1:<commit>, v1.2.3@sha1:<commit>, or sha1:<commit> when only a commit was asked for.
+	Revision string
+	// Digest identifies the files after the ignore rules: equal digests mean equal paths, modes and contents.
+	Digest string
+	Commit string // full hash
+	Author string // "Name <address>"
+	// Message is the commit's message, cut at 4 KiB.
+	Message string
+	Time    time.Time // the committer's
+	Files   Tree
+}
+
+// Tree is an immutable set of files. Its methods may be called from many goroutines, for as long as the Fetcher
+// that gave it is open. Open follows symbolic links inside the tree; it refuses, naming the link, one that leads outside.
+// Open of a directory gives an fs.ReadDirFile. ReadDir shows links as links, so that fs.WalkDir does not follow them.
+type Tree interface {
+	fs.FS
+	// Sum identifies the content of the file or directory at path without reading it. Equal sums mean equal content, also from
+	// one revision to another; for a directory this includes what links in it lead to. The error is fs.ErrNotExist if absent.
+	Sum(path string) (string, error)
+}
+
+// Fetcher brings files. Fetch may be called from many goroutines, and is idempotent. An answer was never begun before its call:
+// what was pushed before the call is seen. Calls that ask for the same share one clone, and one fetch at a time.
+// Errors are *Error; a failed Fetch returns no Artifact, and the caller keeps the one it has.
+type Fetcher interface {
+	Fetch(ctx context.Context, s Spec) (Artifact, error)
+}
+
+// Watcher tells of changes where that needs no polling. Watch blocks until ctx ends (then it returns nil) or the watch breaks.
+// It calls changed once as soon as it stands, so that nothing is missed before, and then a few milliseconds after each
+// change of a reference. changed must not block. For a URL that is not on this machine, Watch returns ErrNotLocal at once.
+type Watcher interface {
+	Watch(ctx context.Context, url string, changed func()) error
+}
