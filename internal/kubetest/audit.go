@@ -1,0 +1,144 @@
+package kubetest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+// Entry is one request that the API server has answered, in the server's own words.
+type Entry struct {
+	At time.Time
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection.
+	Verb string
+	// User is the one in whose name the request was carried out; an impersonated one if there is one.
+	User string
+	// Agent is the User-Agent header.
+	Agent string
+	// Manager is the fieldManager that the request named; empty when the server took it from Agent.
+	Manager string
+
+	Resource          schema.GroupResource
+	Subresource       string
+	Namespace, Name   string
+	DryRun            bool
+	Code              int             // of HTTP
+	Request, Response json.RawMessage // nil where the audit policy leaves bodies out
+}
+
+// Writes reports whether the request may have changed something: a verb that writes, no dry run, not refused.
+func (e Entry) Writes() bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) && !e.DryRun && e.Code < 300
+}
+
+// Audit returns the requests that the server has answered so far and that keep says to keep, in the order of their
+// ends. Every request that was answered before the call is in it.
+func (c *Cluster) Audit(t *testing.T, keep func(Entry) bool) []Entry {
+	t.Helper()
+	fence := fmt.Sprintf("fence-%d", time.Now().UnixNano())
+	if err := c.fence(t, fence); err != nil {
+		t.Fatalf("audit: %v", err)
+	}
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		entries, err := readAudit(c.auditLog)
+		if err != nil {
+			t.Fatalf("audit: %v", err)
+		}
+		end := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == fence })
+		if end >= 0 {
+			return slices.DeleteFunc(entries[:end], func(e Entry) bool { return e.Agent == fenceAgent || !keep(e) })
+		}
+		select {
+		case <-look.C:
+		case <-t.Context().Done():
+			t.Fatal("audit: the server does not log the request that marks the end")
+		}
+	}
+}
+
+const fenceAgent = "kubetest-fence"
+
+// fence deletes an object that does not exist. The server logs an answer just after it was sent; a request behind
+// all others shows when the log has come so far.
+func (c *Cluster) fence(t *testing.T, name string) error {
+	config := c.Config()
+	config.UserAgent = fenceAgent
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	err = client.Resource(configMaps).Namespace(metav1.NamespaceDefault).Delete(t.Context(), name, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// auditEvent is the part of audit.k8s.io/v1 Event that we read.
+type auditEvent struct {
+	Stage, RequestURI, Verb, UserAgent string
+	User, ImpersonatedUser             struct{ Username string }
+	ObjectRef                          struct{ APIGroup, Resource, Subresource, Namespace, Name string }
+	ResponseStatus                     struct{ Code int }
+	RequestObject, ResponseObject      json.RawMessage
+	StageTimestamp                     time.Time
+}
+
+func readAudit(path string) ([]Entry, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var entries []Entry
+	lines := bufio.NewReader(f)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil { // io.EOF, perhaps within a line that the server is writing
+			return entries, nil
+		}
+		var e auditEvent
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		answered := "ResponseComplete"
+		if e.Verb == "watch" {
+			answered = "ResponseStarted"
+		}
+		if e.Stage == answered {
+			entries = append(entries, e.entry())
+		}
+	}
+}
+
+func (e auditEvent) entry() Entry {
+	entry := Entry{
+		At: e.StageTimestamp, Verb: e.Verb, User: e.User.Username, Agent: e.UserAgent,
+		Resource:    schema.GroupResource{Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource},
+		Subresource: e.ObjectRef.Subresource, Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
+		Code: e.ResponseStatus.Code, Request: e.RequestObject, Response: e.ResponseObject,
+	}
+	if e.ImpersonatedUser.Username != "" {
+		entry.User = e.ImpersonatedUser.Username
+	}
+	if _, query, ok := strings.Cut(e.RequestURI, "?"); ok {
+		if values, err := url.ParseQuery(query); err == nil {
+			entry.Manager, entry.DryRun = values.Get("fieldManager"), values.Has("dryRun")
+		}
+	}
+	return entry
+}

@@ -1,0 +1,168 @@
+package kubetest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	readyWithin = 2 * time.Minute  // 2 s on a quiet machine; a loaded one with two cores is slow, not broken
+	stopWithin  = 10 * time.Second // the sandbox promises 5 s
+)
+
+// binaries are the paths of the programs that a test runs.
+type binaries struct{ sandbox, kubectl string }
+
+// findBinaries looks for the sandbox at named, else in the bin directory of the truce module that holds dir. kubectl
+// lies beside it.
+func findBinaries(named, dir string) (binaries, error) {
+	box := named
+	if box == "" {
+		root, err := moduleRoot(dir)
+		if err != nil {
+			return binaries{}, err
+		}
+		box = filepath.Join(root, "bin", "truce-sandbox")
+	}
+	bins := binaries{sandbox: box, kubectl: filepath.Join(filepath.Dir(box), "kubectl")}
+	for _, path := range []string{bins.sandbox, bins.kubectl} {
+		if _, err := os.Stat(path); err != nil {
+			return binaries{}, fmt.Errorf("kubetest: no %s: run `make build` (%w)", filepath.Base(path), err)
+		}
+	}
+	return bins, nil
+}
+
+// moduleRoot walks up from dir to the go.mod of truce; modules within it (bench, sandbox) are walked past.
+func moduleRoot(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		b, err := os.ReadFile(filepath.Join(at, "go.mod"))
+		if err == nil && strings.HasPrefix(string(b), "module github.com/truce-gitops/truce\n") {
+			return at, nil
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("find the module: %w", err)
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("kubetest: %s lies in no checkout of truce: run `make build` and set TRUCE_SANDBOX", dir)
+		}
+	}
+}
+
+// sandbox is one running process of bin/truce-sandbox.
+type sandbox struct {
+	kubeconfig, auditLog string
+
+	place *place
+	cmd   *exec.Cmd
+	stdin io.Closer
+	done  chan error // receives the end of the process, once
+}
+
+// runSandbox starts the program in a place and returns when the API server is ready.
+func runSandbox(path string, at *place) (*sandbox, error) {
+	log := filepath.Join(at.dir, "sandbox.log")
+	stderr, err := os.Create(log)
+	if err != nil {
+		return nil, fmt.Errorf("start sandbox: %w", err)
+	}
+	defer stderr.Close()
+	s := &sandbox{place: at, auditLog: filepath.Join(at.dir, "audit.log"), done: make(chan error, 1)}
+	s.cmd = exec.Command(path, "--dir", filepath.Join(at.dir, "data"), "--port", "0", "--fsync=false",
+		"--hpa-sync-period", "2s", "--exit-with-parent", "--audit-log", s.auditLog)
+	s.cmd.Stderr = stderr
+	// The sandbox holds the place too: it is free when the last of the two is gone.
+	s.cmd.ExtraFiles = []*os.File{at.lock}
+	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("start sandbox: %w", err)
+	}
+	stdout, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start sandbox: %w", err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start sandbox: %w", err)
+	}
+	if err := s.awaitReady(stdout); err != nil {
+		return nil, fmt.Errorf("start sandbox: %w (stopping it: %v)\n%s", err, s.stop(), tail(log))
+	}
+	return s, nil
+}
+
+// awaitReady reads the standard output up to the line `ready kubeconfig=… server=… took=…`, and goes on reading it
+// until the process ends.
+func (s *sandbox) awaitReady(stdout io.Reader) error {
+	ready := make(chan string, 1)
+	go func() {
+		for lines := bufio.NewScanner(stdout); lines.Scan(); {
+			if path, ok := readyLine(lines.Text()); ok {
+				ready <- path
+				break
+			}
+		}
+		_, copyErr := io.Copy(io.Discard, stdout)
+		s.done <- errors.Join(s.cmd.Wait(), copyErr)
+	}()
+	select {
+	case s.kubeconfig = <-ready:
+		return nil
+	case err := <-s.done:
+		s.done <- err // for stop
+		return fmt.Errorf("it ended before it was ready: %v", err)
+	case <-time.After(readyWithin):
+		return fmt.Errorf("not ready within %s", readyWithin)
+	}
+}
+
+// readyLine returns the kubeconfig's path if the line is the one that the sandbox prints when it is ready.
+func readyLine(line string) (kubeconfig string, ok bool) {
+	fields := strings.Fields(line)
+	if len(fields) == 0 || fields[0] != "ready" {
+		return "", false
+	}
+	for _, f := range fields[1:] {
+		if path, ok := strings.CutPrefix(f, "kubeconfig="); ok {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// stop asks the process to end, kills it when it does not, and empties its place.
+func (s *sandbox) stop() error {
+	var errs []error
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		errs = append(errs, fmt.Errorf("stop sandbox: %w", err))
+	}
+	select {
+	case <-s.done: // its exit code was judged when it was not ready; after SIGTERM any will do
+	case <-time.After(stopWithin):
+		errs = append(errs, fmt.Errorf("stop sandbox: still there %s after SIGTERM; killed", stopWithin), s.cmd.Process.Kill())
+		<-s.done
+	}
+	if err := s.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, s.place.leave())...)
+}
+
+// tail returns the last two kilobytes of a log, for the text of a failure.
+func tail(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b[max(0, len(b)-2048):])
+}

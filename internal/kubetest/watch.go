@@ -1,0 +1,152 @@
+package kubetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Value is an object as it once was.
+type Value struct {
+	// Event is watch.Added, Modified or Deleted. The value at the start of the watch is Added.
+	Event watch.EventType
+	// Object must not be changed. After Deleted it is the last state.
+	Object *unstructured.Unstructured
+	// At is when the watch received it.
+	At time.Time
+}
+
+// Recorder keeps every value that an object ever had since the watch began. API servers send each version of an
+// object, none is merged away.
+type Recorder struct {
+	t       *testing.T
+	subject string
+
+	mu      sync.Mutex
+	values  []Value
+	changed chan struct{} // closed and replaced with each value
+}
+
+// Watch begins to record the object of that name, whether it exists yet or not, until the test ends. Namespace is
+// empty for a kind without.
+func (c *Cluster) Watch(t *testing.T, kind schema.GroupVersionResource, namespace, name string) *Recorder {
+	t.Helper()
+	r := &Recorder{t: t, subject: fmt.Sprintf("%s %s/%s", kind.Resource, namespace, name), changed: make(chan struct{})}
+	client := c.dynamic.Resource(kind).Namespace(namespace)
+	only := fields.OneTermEqualSelector("metadata.name", name).String()
+	now, err := client.List(t.Context(), metav1.ListOptions{FieldSelector: only})
+	if err != nil {
+		t.Fatalf("watch %s: %v", r.subject, err)
+	}
+	for i := range now.Items {
+		r.add(watch.Added, &now.Items[i])
+	}
+	hour := int64(3600) // without it the server ends a watch after 30 to 60 minutes
+	events, err := client.Watch(t.Context(), metav1.ListOptions{
+		FieldSelector: only, ResourceVersion: now.GetResourceVersion(), TimeoutSeconds: &hour,
+	})
+	if err != nil {
+		t.Fatalf("watch %s: %v", r.subject, err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.record(t.Context(), events)
+	}()
+	t.Cleanup(func() { events.Stop(); <-ended })
+	return r
+}
+
+// record adds the events until the test ends. An earlier end means that values may be missing, which fails the test.
+func (r *Recorder) record(ctx context.Context, events watch.Interface) {
+	for e := range events.ResultChan() {
+		if o, ok := e.Object.(*unstructured.Unstructured); ok && e.Type != watch.Error {
+			r.add(e.Type, o)
+		} else if ctx.Err() == nil {
+			r.t.Errorf("watch %s: %v", r.subject, e.Object)
+		}
+	}
+	if ctx.Err() == nil {
+		r.t.Errorf("watch %s: ended before the test, values may be missing", r.subject)
+	}
+}
+
+func (r *Recorder) add(event watch.EventType, o *unstructured.Unstructured) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.values = append(r.values, Value{Event: event, Object: o, At: time.Now()})
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// Values returns every value so far, oldest first. The slice is the caller's.
+func (r *Recorder) Values() []Value {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.values)
+}
+
+// Await returns as soon as the object exists and is as asked, now or later. When ctx ends first the test fails and
+// shows what the object was.
+func (r *Recorder) Await(ctx context.Context, is func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+	r.t.Helper()
+	return r.await(ctx, func(v Value) bool { return v.Event != watch.Deleted && is(v.Object) })
+}
+
+// AwaitDeleted returns when the object, which has existed, is gone. When ctx ends first the test fails.
+func (r *Recorder) AwaitDeleted(ctx context.Context) {
+	r.t.Helper()
+	r.await(ctx, func(v Value) bool { return v.Event == watch.Deleted })
+}
+
+// await looks at the last value so far and then at each one that follows, so that none is missed between two looks.
+func (r *Recorder) await(ctx context.Context, is func(Value) bool) *unstructured.Unstructured {
+	r.t.Helper()
+	for next := -1; ; {
+		r.mu.Lock()
+		values, changed := r.values, r.changed
+		r.mu.Unlock()
+		if next < 0 {
+			next = max(0, len(values)-1)
+		}
+		for ; next < len(values); next++ {
+			if is(values[next]) {
+				return values[next].Object
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			r.t.Fatalf("await %s: %v; its values so far:\n%s", r.subject, ctx.Err(), history(values))
+		}
+	}
+}
+
+// history tells the values one a line, without the managedFields, which are long.
+func history(values []Value) string {
+	if len(values) == 0 {
+		return "  none: it does not exist"
+	}
+	var b strings.Builder
+	for _, v := range values {
+		o := v.Object.DeepCopy()
+		o.SetManagedFields(nil)
+		text, err := json.Marshal(o.Object)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		fmt.Fprintf(&b, "  %s %s %s\n", v.At.Format("15:04:05.000"), v.Event, text)
+	}
+	return b.String()
+}
