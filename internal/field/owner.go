@@ -1,0 +1,108 @@
+package field
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// The field managers that truce writes as. Manager owns what Git names; Handover keeps a ceded field
+// alive until its claimant writes it (DESIGN §3).
+const (
+	Manager  = "truce"
+	Handover = "truce-handover"
+)
+
+// Owner is one entry of metadata.managedFields: a manager, how it wrote, and the fields that it owns.
+type Owner struct {
+	Manager     string
+	Operation   string    // Apply or Update
+	Subresource string    // scale, status, or empty
+	APIVersion  string    // the version that the fields are named in
+	Time        time.Time // of the entry's last change; zero where the server recorded none (scale writes)
+	Fields      Shape
+}
+
+// String names the writer as truce shows it: "kubectl (scale)".
+func (o Owner) String() string {
+	if o.Subresource == "" {
+		return o.Manager
+	}
+	return o.Manager + " (" + o.Subresource + ")"
+}
+
+// IsApply reports whether the entry is manager's own server-side apply entry on the main resource.
+func (o Owner) IsApply(manager string) bool {
+	return o.Manager == manager && o.Operation == "Apply" && o.Subresource == ""
+}
+
+// Owners reads metadata.managedFields. An object without them has no owners; a malformed entry is an error.
+func Owners(o object.Object) ([]Owner, error) {
+	list, _ := o.At("metadata", "managedFields").([]any)
+	out := make([]Owner, 0, len(list))
+	for i, e := range list {
+		m, ok := e.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("metadata.managedFields[%d] is a %T, want a map", i, e)
+		}
+		owner, err := newOwner(m)
+		if err != nil {
+			return nil, fmt.Errorf("metadata.managedFields[%d]: %w", i, err)
+		}
+		out = append(out, owner)
+	}
+	return out, nil
+}
+
+func newOwner(m map[string]any) (Owner, error) {
+	str := func(key string) string { s, _ := m[key].(string); return s }
+	fields, _ := m["fieldsV1"].(map[string]any)
+	shape, err := NewShape(fields)
+	if err != nil {
+		return Owner{}, err
+	}
+	at, err := time.Parse(time.RFC3339, str("time"))
+	if err != nil {
+		at = time.Time{} // scale writes carry none
+	}
+	return Owner{
+		Manager: str("manager"), Operation: str("operation"), Subresource: str("subresource"),
+		APIVersion: str("apiVersion"), Time: at, Fields: shape,
+	}, nil
+}
+
+// ApplyEntry returns what manager owns by server-side apply; an empty Shape if it has no entry.
+func ApplyEntry(owners []Owner, manager string) Shape {
+	for _, o := range owners {
+		if o.IsApply(manager) {
+			return o.Fields
+		}
+	}
+	return Shape{}
+}
+
+// OthersOf returns the owners of p that are not manager's apply entry, most specific first as the server lists them.
+func OthersOf(owners []Owner, manager string, p Path) []Owner {
+	var out []Owner
+	for _, o := range owners {
+		if !o.IsApply(manager) && o.Subresource != "status" && o.Fields.Has(p) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// IsPerson reports whether the manager is a tool that people type into, not a controller.
+// kubectl's verbs are upstream's names; the others are the user agents of known consoles.
+func IsPerson(manager string) bool {
+	if strings.HasPrefix(manager, "kubectl") {
+		return true
+	}
+	switch manager {
+	case "k9s", "Mozilla", "node-fetch", "OpenLens", "Lens", "headlamp", "before-first-apply":
+		return true
+	}
+	return false
+}

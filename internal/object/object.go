@@ -1,0 +1,161 @@
+// Package object answers: what is this Kubernetes object called, and what is in it?
+//
+// In: decoded JSON (maps, slices, strings, booleans, int64, float64, nil).
+// Out: an ID that names the object for good, an Object to read it, a Set of many.
+// Promise: pure; reading never changes an object; Clone shares nothing with its source.
+// Not here: which field is whose (field), reading a cluster (live).
+package object
+
+import (
+	"cmp"
+	"strings"
+)
+
+// Object is one Kubernetes object as plain JSON data. Numbers are int64 or float64, as the API machinery decodes them.
+type Object map[string]any
+
+// ID names an object in a cluster for its whole life. It has no version: one object is served at several.
+type ID struct {
+	Group, Kind, Namespace, Name string
+}
+
+// GVK is the type that a manifest names: the API group, its version, and the kind.
+type GVK struct {
+	Group, Version, Kind string
+}
+
+// ID returns the object's name in the cluster. Missing parts are empty.
+func (o Object) ID() ID {
+	gvk := o.GVK()
+	return ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.Namespace(), Name: o.Name()}
+}
+
+// GVK returns the type that the object declares in apiVersion and kind.
+func (o Object) GVK() GVK {
+	group, version, ok := strings.Cut(o.APIVersion(), "/")
+	if !ok {
+		group, version = "", group
+	}
+	return GVK{Group: group, Version: version, Kind: o.str("kind")}
+}
+
+// APIVersion returns the declared apiVersion, such as "apps/v1".
+func (o Object) APIVersion() string { return o.str("apiVersion") }
+
+// Name returns metadata.name.
+func (o Object) Name() string { return o.str("metadata", "name") }
+
+// Namespace returns metadata.namespace, empty for cluster-scoped objects.
+func (o Object) Namespace() string { return o.str("metadata", "namespace") }
+
+// UID returns metadata.uid: empty for objects that no server has seen.
+func (o Object) UID() string { return o.str("metadata", "uid") }
+
+// ResourceVersion returns metadata.resourceVersion.
+func (o Object) ResourceVersion() string { return o.str("metadata", "resourceVersion") }
+
+// Generation returns metadata.generation, 0 for kinds that have none.
+func (o Object) Generation() int64 {
+	n, _ := o.At("metadata", "generation").(int64)
+	return n
+}
+
+// Label returns the value of a label and whether it is there.
+func (o Object) Label(key string) (string, bool) { return o.entry("labels", key) }
+
+// Annotation returns the value of an annotation and whether it is there.
+func (o Object) Annotation(key string) (string, bool) { return o.entry("annotations", key) }
+
+// At returns the value under nested map keys, nil when any of them is absent.
+func (o Object) At(keys ...string) any {
+	var v any = map[string]any(o)
+	for _, k := range keys {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[k]
+	}
+	return v
+}
+
+// Metadata returns metadata for writing, made if absent.
+func (o Object) Metadata() map[string]any {
+	m, ok := o["metadata"].(map[string]any)
+	if !ok {
+		m = map[string]any{}
+		o["metadata"] = m
+	}
+	return m
+}
+
+// Clone returns a deep copy.
+func (o Object) Clone() Object {
+	if o == nil {
+		return nil
+	}
+	return Object(CloneValue(map[string]any(o)).(map[string]any))
+}
+
+// CloneValue returns a deep copy of decoded JSON.
+func CloneValue(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		c := make(map[string]any, len(v))
+		for k, e := range v {
+			c[k] = CloneValue(e)
+		}
+		return c
+	case []any:
+		c := make([]any, len(v))
+		for i, e := range v {
+			c[i] = CloneValue(e)
+		}
+		return c
+	}
+	return v
+}
+
+func (o Object) str(keys ...string) string {
+	s, _ := o.At(keys...).(string)
+	return s
+}
+
+func (o Object) entry(kind, key string) (string, bool) {
+	m, _ := o.At("metadata", kind).(map[string]any)
+	s, ok := m[key].(string)
+	return s, ok
+}
+
+// String prints the ID as people write it: "Deployment.apps shop/web", "Namespace shop".
+func (id ID) String() string {
+	kind := id.Kind
+	if id.Group != "" {
+		kind += "." + id.Group
+	}
+	if id.Namespace == "" {
+		return kind + " " + id.Name
+	}
+	return kind + " " + id.Namespace + "/" + id.Name
+}
+
+// Compare orders IDs by namespace, group, kind, name: the order of every list that truce shows.
+func (id ID) Compare(other ID) int {
+	return cmp.Or(
+		cmp.Compare(id.Namespace, other.Namespace),
+		cmp.Compare(id.Group, other.Group),
+		cmp.Compare(id.Kind, other.Kind),
+		cmp.Compare(id.Name, other.Name),
+	)
+}
+
+// APIVersion returns the "group/version" form of the type.
+func (g GVK) APIVersion() string {
+	if g.Group == "" {
+		return g.Version
+	}
+	return g.Group + "/" + g.Version
+}
+
+// String prints the type as "apps/v1 Deployment".
+func (g GVK) String() string { return g.APIVersion() + " " + g.Kind }
