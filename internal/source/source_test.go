@@ -22,7 +22,7 @@ func TestCredentialsDoNotPrint(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{
-		fmt.Sprint(spec), fmt.Sprintf("%+v", spec), fmt.Sprintf("%#v", spec), fmt.Sprintf("%v", &spec), fmt.Sprintf("%q %x %d", spec, spec, spec),
+		fmt.Sprint(spec), fmt.Sprintf("%+v", spec), fmt.Sprintf("%#v", spec), fmt.Sprintf("%v", &spec), fmt.Sprintf("%s %x %d", spec.Auth, spec.Auth, spec.Auth),
 		string(marshalled),
 	} {
 		if strings.Contains(text, canary) {
