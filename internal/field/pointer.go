@@ -111,4 +111,3 @@ func Atomic(owners []Owner, p Path) (Path, bool) {
 	}
 	return nil, false
 }
-

@@ -99,7 +99,7 @@ func (h Hasher) Fingerprint(s Shape) uint64 {
 
 func fingerprint(mh *maphash.Hash, list []node) {
 	for _, n := range list {
-		mh.WriteString(n.element.String())
+		mh.WriteString(n.text)
 		if n.self {
 			mh.WriteByte('.')
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Shape is the set of fields that one manager owns: metadata.managedFields[].fieldsV1, parsed.
@@ -16,13 +17,16 @@ type Shape struct {
 
 // node is one owned field or a field on the way to one.
 type node struct {
+	text     string // the element as fieldsV1 writes it
 	element  Element
 	self     bool // the field itself is owned ("." beside others): its presence counts, not its content
 	children []node
 }
 
 // leaf reports whether the whole content of the field is owned: a scalar, or an atomic list or map.
-func (n node) leaf() bool { return len(n.children) == 0 && !n.self && (n.element.FieldName != nil || n.element.Index != nil) }
+func (n node) leaf() bool {
+	return len(n.children) == 0 && !n.self && (n.element.FieldName != nil || n.element.Index != nil)
+}
 
 // ParseShape reads fieldsV1 as JSON text.
 func ParseShape(fieldsV1 []byte) (Shape, error) {
@@ -60,7 +64,7 @@ func nodes(m map[string]any) (children []node, self bool, err error) {
 		if !ok {
 			return nil, false, fmt.Errorf("%s holds a %T, want a map", key, m[key])
 		}
-		n := node{element: e}
+		n := node{text: key, element: e}
 		if n.children, n.self, err = nodes(sub); err != nil {
 			return nil, false, err
 		}
@@ -152,4 +156,122 @@ func (s Shape) ListKeys(p Path) []string {
 		return names
 	}
 	return nil
+}
+
+// Leaf reports whether the shape owns the whole content of p.
+func (s Shape) Leaf(p Path) bool {
+	list := s.root
+	for i, e := range p {
+		n := find(list, e)
+		if n == nil {
+			return false
+		}
+		if n.leaf() {
+			return true
+		}
+		if i == len(p)-1 {
+			return false
+		}
+		list = n.children
+	}
+	return false
+}
+
+// Covers reports whether every field that obj names is owned. What names the object (apiVersion, kind, name,
+// namespace) is nobody's.
+func (s Shape) Covers(obj map[string]any) bool {
+	for k, v := range obj {
+		switch k {
+		case "apiVersion", "kind":
+			continue
+		case "metadata":
+			m, _ := v.(map[string]any)
+			n := find(s.root, Element{FieldName: &k})
+			for mk, mv := range m {
+				if mk == "name" || mk == "namespace" {
+					continue
+				}
+				if n == nil || !coversField(n.children, mk, mv) {
+					return false
+				}
+			}
+		default:
+			if !coversField(s.root, k, v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func coversField(list []node, name string, v any) bool {
+	n := find(list, Element{FieldName: &name})
+	return n != nil && n.covers(v)
+}
+
+func (n *node) covers(v any) bool {
+	if n.leaf() {
+		return true
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for k, c := range v {
+			if !coversField(n.children, k, c) && !n.isKey(k) {
+				return false
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if !n.coversItem(item) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (n *node) isKey(name string) bool {
+	if n.element.Key == nil {
+		return false
+	}
+	for _, k := range *n.element.Key {
+		if k.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *node) coversItem(item any) bool {
+	for i := range n.children {
+		c := &n.children[i]
+		if position([]any{item}, c.element) == 0 && c.covers(item) {
+			return true
+		}
+	}
+	return false
+}
+
+// JSON prints the shape as fieldsV1, keys in order: equal shapes print equal texts.
+func (s Shape) JSON() string {
+	var b strings.Builder
+	writeNodes(&b, s.root, false)
+	return b.String()
+}
+
+func writeNodes(b *strings.Builder, list []node, self bool) {
+	b.WriteByte('{')
+	if self {
+		b.WriteString(`".":{}`)
+	}
+	for i, n := range list {
+		if i > 0 || self {
+			b.WriteByte(',')
+		}
+		text, _ := json.Marshal(n.text) // a string always has a JSON form
+		b.Write(text)
+		b.WriteByte(':')
+		writeNodes(b, n.children, n.self)
+	}
+	b.WriteByte('}')
 }

@@ -1,0 +1,55 @@
+package compare
+
+import (
+	"fmt"
+	"unique"
+
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// Baseline is what the server made of our last apply: the fields that we own, and eight bytes of hash for the value
+// of each. Objects with the same fields share the text that names them. The zero Baseline knows nothing.
+type Baseline struct {
+	fields unique.Handle[string]
+	values []uint64
+	known  bool
+}
+
+// Settle takes the baseline from the server's answer to an apply, or from a live object that is known to be right.
+func Settle(settled object.Object, owners []field.Owner, h field.Hasher) Baseline {
+	ours := field.ApplyEntry(owners, field.Manager)
+	return Baseline{fields: unique.Make(ours.JSON()), values: h.Values(ours, settled), known: true}
+}
+
+// Known reports whether there is a baseline at all.
+func (b Baseline) Known() bool { return b.known }
+
+// Shape returns the fields that the baseline is about.
+func (b Baseline) Shape() (field.Shape, error) {
+	if !b.known {
+		return field.Shape{}, nil
+	}
+	s, err := field.ParseShape([]byte(b.fields.Value()))
+	if err != nil {
+		return field.Shape{}, fmt.Errorf("baseline: %w", err)
+	}
+	return s, nil
+}
+
+// AsDesired reports whether the live object plainly holds what Git wants, without asking the server: each field that
+// we own has Git's value, and Git names no field that we do not own. False means only that a dry run must tell.
+func AsDesired(desired, live object.Object, owners []field.Owner) bool {
+	ours := field.ApplyEntry(owners, field.Manager)
+	for _, p := range ours.Paths() {
+		want, named := field.Get(desired, p)
+		have, there := field.Get(live, p)
+		if !named || !there {
+			return false
+		}
+		if ours.Leaf(p) && !field.Equal(want, have) {
+			return false
+		}
+	}
+	return ours.Covers(desired)
+}

@@ -1,0 +1,109 @@
+// Package decide answers: what to do about each difference, in which order, and why, or why not?
+//
+// In: one object's comparison, the claims and ignore rules on it, the policy, what is remembered, and the time.
+// Out: a Plan: a Finding for each difference, and the Steps that carry the verdicts out.
+// Promise: pure; a withheld field is never in what is sent, and never left without an owner; every step has a reason.
+// Not here: finding differences (compare), carrying steps (act).
+package decide
+
+import (
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/fight"
+	"github.com/truce-gitops/truce/internal/ignore"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// Verdict is what truce does about a field that is not as Git wants it.
+type Verdict string
+
+// The verdicts, and no other (DESIGN §1).
+const (
+	Correct   Verdict = "Correct"   // put Git's value back
+	Cede      Verdict = "Cede"      // leave it to the one who has a right to it
+	Hold      Verdict = "Hold"      // would be corrected, but not now
+	Contested Verdict = "Contested" // put back and changed back again and again
+	Reclaim   Verdict = "Reclaim"   // the value is right, the ownership is not
+)
+
+// Finding is one difference with its verdict.
+type Finding struct {
+	compare.Difference
+	Verdict  Verdict
+	Reason   string // one sentence
+	Claimant string // who holds the claim, where one does: "HPA shop/web", or the ignore rule's name
+}
+
+// Verb says what a step does.
+type Verb string
+
+// The verbs.
+const (
+	Create   Verb = "create"   // apply an object that is not there
+	Apply    Verb = "apply"    // apply, by force, on the object that was judged
+	Handover Verb = "handover" // let a manager of its own own a field's live value, before we let go of it
+	Retake   Verb = "reclaim"  // rewrite managedFields: the paths become ours alone
+	Prune    Verb = "prune"    // delete
+)
+
+// Step is one write to one object.
+type Step struct {
+	Verb   Verb
+	Body   object.Object // what Create, Apply and Handover send
+	Paths  []field.Path  // what Handover and Retake are about
+	Reason string
+}
+
+// Plan is what to do about one object.
+type Plan struct {
+	Findings []Finding
+	Steps    []Step
+	Withheld []field.Path // left out of Body
+	Again    time.Time    // when a held correction is due; zero for never
+}
+
+// Input is what one judgement needs. Nothing in it is changed.
+type Input struct {
+	Desired  object.Object // what Git wants
+	Previous object.Object // what Git wanted when the baseline was taken; nil if unknown
+	Live     object.Object // nil: not in the cluster
+	Owners   []field.Owner // of Live
+	Changed  bool          // Git's object is not the one that was last applied
+	Compared compare.Result
+	Claims   []claim.Claim
+	Ignored  []ignore.Covered
+	Memory   fight.Memory
+	Policy   app.Policy
+	Hasher   field.Hasher
+	Now      time.Time
+}
+
+// Object judges one object.
+func Object(in Input) Plan {
+	if in.Live == nil {
+		return absent(in)
+	}
+	var p Plan
+	for _, d := range in.Compared.Differences {
+		f, again := judge(in, d)
+		p.Findings = append(p.Findings, f)
+		p.Again = earliest(p.Again, again)
+	}
+	p.Withheld = withheld(in, p.Findings)
+	if in.Policy.Mode == app.Enforce {
+		p.Steps = steps(in, p)
+	}
+	return p
+}
+
+// earliest returns the earlier of two times, of which zero is never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,22 @@
+package report
+
+// Reason is one word for why a run ended as it did. Dialects translate it into their own.
+type Reason string
+
+// The reasons, all of them. A reason is never given another meaning.
+const (
+	Succeeded        Reason = "Succeeded"
+	InProgress       Reason = "InProgress"
+	Suspended        Reason = "Suspended"
+	SpecRefused      Reason = "SpecRefused"      // the app asks for what truce cannot do, or contradicts itself
+	SourceNotReady   Reason = "SourceNotReady"   // no artifact
+	RenderFailed     Reason = "RenderFailed"     // the files do not describe objects
+	ValidationFailed Reason = "ValidationFailed" // the server's schema refuses an object; nothing was applied
+	ApplyFailed      Reason = "ApplyFailed"      // some objects could not be applied; the others were
+	PruneFailed      Reason = "PruneFailed"
+	PruneHeld        Reason = "PruneHeld"     // too much would go: somebody must agree
+	HealthFailed     Reason = "HealthFailed"  // applied, but not healthy in time
+	RecordFailed     Reason = "RecordFailed"  // the inventory could not be written, so nothing was applied
+	ClusterFailed    Reason = "ClusterFailed" // the API server does not answer
+	OwnedByOther     Reason = "OwnedByOther"  // another app names the same object
+)

@@ -1,0 +1,139 @@
+// Package report answers: what happened, as one value?
+//
+// In: what each stage of a run returned.
+// Out: Report, from which every condition, event, sentence, table and page is made.
+// Promise: pure; what is known of a run that failed is in it; values of Secrets are not.
+// Not here: the words of a dialect's status (front), keeping reports (journal), showing them (cli, web).
+package report
+
+import (
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// Report is the state of one app after its newest run, kept up to date by what was seen of its objects since.
+type Report struct {
+	App        app.Key
+	Generation int64  // of the custom resource that was acted on
+	Request    string // the newest request token that was acted on
+
+	Revision string // that the newest run was about
+	Applied  string // the newest revision that was applied whole
+
+	Stage   Stage  // where the newest run stopped; Done for one that went through
+	Reason  Reason // why, as one word
+	Message string // why, as a sentence; redacted
+	Running bool   // a run is going on
+
+	Objects []Object // in ID order
+	Notes   []string // worth saying, stopped nothing
+	At      time.Time
+	Next    time.Time // when the next full check is due; zero for never
+}
+
+// Stage names a place on the street of stages.
+type Stage string
+
+// The stages in their order.
+const (
+	Admit    Stage = "admit" // is this an app that truce can do?
+	Fetch    Stage = "fetch"
+	Render   Stage = "render"
+	Settle   Stage = "desired"
+	Validate Stage = "validate"
+	Record   Stage = "inventory"
+	Carry    Stage = "apply"
+	Sweep    Stage = "prune"
+	Observe  Stage = "observe"
+	Done     Stage = "done"
+)
+
+// Object is what is known of one of the app's objects.
+type Object struct {
+	ID       object.ID
+	Version  string // the API version that Git names
+	UID      string // of the live object; empty before it exists
+	Health   health.Status
+	Findings []decide.Finding // as of the newest judgement, Secrets masked
+	Problem  string           // why it could not be brought in line; redacted
+	File     string           // in the source, that describes it
+	Line     int              // where in File the object begins
+	Applied  bool             // the server holds our newest version of it
+}
+
+// Sync is whether live is as Git wants.
+type Sync string
+
+// The words for sync. A ceded field is in sync: Git's word on it is that it is somebody else's.
+const (
+	Synced    Sync = "Synced"
+	OutOfSync Sync = "OutOfSync"
+	Unknown   Sync = "Unknown"
+)
+
+// Sync returns whether the object is as Git wants.
+func (o Object) Sync() Sync {
+	if o.Problem != "" {
+		return OutOfSync
+	}
+	for _, f := range o.Findings {
+		if f.Verdict != decide.Cede {
+			return OutOfSync
+		}
+	}
+	if !o.Applied {
+		return Unknown
+	}
+	return Synced
+}
+
+// Sync returns whether the whole app is as Git wants. An app whose newest run did not go through is not.
+func (r Report) Sync() Sync {
+	if r.Stage == "" || r.Stage == Admit || r.Stage == Fetch {
+		return Unknown
+	}
+	out := Synced
+	for _, o := range r.Objects {
+		switch o.Sync() {
+		case OutOfSync:
+			return OutOfSync
+		case Unknown:
+			out = Unknown
+		}
+	}
+	if r.Stage != Done && r.Stage != Observe {
+		return OutOfSync
+	}
+	return out
+}
+
+// Health returns the worst health among the app's objects; Unknown for an app without a finished run.
+func (r Report) Health() health.Status {
+	if r.Stage == "" {
+		return health.Status{Code: health.Unknown, Message: "not looked at yet"}
+	}
+	worst := health.Status{Code: health.Healthy}
+	for _, o := range r.Objects {
+		if health.Worst(worst.Code, o.Health.Code) != worst.Code {
+			worst = health.Status{Code: o.Health.Code, Message: o.ID.String() + ": " + o.Health.Message}
+		}
+	}
+	return worst
+}
+
+// Count returns how many fields of the app have the verdict.
+func (r Report) Count(v decide.Verdict) int {
+	n := 0
+	for _, o := range r.Objects {
+		for _, f := range o.Findings {
+			if f.Verdict == v {
+				n++
+			}
+		}
+	}
+	return n
+}
