@@ -1,0 +1,174 @@
+package render
+
+import (
+	"container/list"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// format is part of every digest; it changes when the same inputs would give other objects.
+const format = "truce-render-1"
+
+// variants is how many results of one request are kept: two branches or sources may share a path.
+const variants = 4
+
+// Cached answers from memory when nothing that a former build of the same request read has changed. It also fills
+// Result.Inputs and Result.Reads. Failed builds are not kept. Results are decoded anew for every caller.
+type Cached struct {
+	// Renderer builds what the cache does not know.
+	Renderer Renderer
+	// Bytes bounds the memory of kept results; the least recently used go first. 0 keeps nothing.
+	Bytes int64
+
+	mu     sync.Mutex
+	byKey  map[string][]*list.Element
+	recent list.List
+	size   int64
+}
+
+// entry is one kept result. It is never changed after it was made.
+type entry struct {
+	key    string
+	top    string
+	reads  []Read
+	kept   []keptObject
+	inputs string
+	size   int64
+}
+
+type keptObject struct {
+	data []byte
+	file string
+	line int
+}
+
+// Render implements Renderer.
+func (c *Cached) Render(ctx context.Context, r Request) (Result, error) {
+	key, err := requestKey(r)
+	if err != nil {
+		return Result{}, fmt.Errorf("render %s: %w", r.Path, err)
+	}
+	if e, err := c.find(key, r.Files); err != nil {
+		return Result{}, fmt.Errorf("render %s: %w", r.Path, err)
+	} else if e != nil {
+		return e.result()
+	}
+	rec := newRecord(r.Files)
+	r.Files = rec
+	res, err := c.Renderer.Render(ctx, r)
+	if err != nil {
+		return res, err
+	}
+	if res.Reads, err = rec.list(); err != nil {
+		return Result{}, fmt.Errorf("render %s: %w", r.Path, err)
+	}
+	res.Inputs = digest(key, res.Reads)
+	return res, c.keep(key, rec.tree, res)
+}
+
+// requestKey names everything in the request but the files and the limits, which decide only whether a build ends.
+func requestKey(r Request) (string, error) {
+	b, err := json.Marshal(struct {
+		Format, Path, Namespace string
+		Edits                   Edits
+		Directory               *Directory
+	}{format, r.Path, r.Namespace, r.Edits, r.Directory})
+	return string(b), err
+}
+
+func (c *Cached) find(key string, t source.Tree) (*entry, error) {
+	c.mu.Lock()
+	candidates := slices.Clone(c.byKey[key])
+	c.mu.Unlock()
+	for _, el := range slices.Backward(candidates) {
+		e := el.Value.(*entry)
+		same, err := e.holds(t)
+		if err != nil {
+			return nil, err
+		}
+		if same {
+			c.mu.Lock()
+			c.recent.MoveToFront(el)
+			c.mu.Unlock()
+			return e, nil
+		}
+	}
+	return nil, nil
+}
+
+// holds asks first for the whole tree, which is one comparison when the revision is the same.
+func (e *entry) holds(t source.Tree) (bool, error) {
+	if top, err := t.Sum("."); err == nil && top == e.top {
+		return true, nil
+	}
+	return unchanged(t, e.reads)
+}
+
+func (c *Cached) keep(key string, t source.Tree, res Result) error {
+	e := &entry{key: key, reads: res.Reads, inputs: res.Inputs}
+	if top, err := t.Sum("."); err == nil {
+		e.top = top
+	}
+	e.size = int64(len(key) + len(e.inputs) + len(e.top))
+	for _, r := range e.reads {
+		e.size += int64(len(r.Path)+len(r.Sum)) + 64
+	}
+	for _, o := range res.Objects {
+		b, err := json.Marshal(o.Data)
+		if err != nil {
+			return fmt.Errorf("keep %s: %w", o.Data.ID(), err)
+		}
+		e.kept = append(e.kept, keptObject{data: b, file: o.File, line: o.Line})
+		e.size += int64(len(b)) + 64
+	}
+	if e.size > c.Bytes {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byKey == nil {
+		c.byKey = map[string][]*list.Element{}
+	}
+	c.byKey[key] = append(c.byKey[key], c.recent.PushFront(e))
+	c.size += e.size
+	if len(c.byKey[key]) > variants {
+		c.drop(c.byKey[key][0])
+	}
+	for c.size > c.Bytes {
+		c.drop(c.recent.Back())
+	}
+	return nil
+}
+
+func (c *Cached) drop(el *list.Element) {
+	e := c.recent.Remove(el).(*entry)
+	c.size -= e.size
+	left := slices.DeleteFunc(c.byKey[e.key], func(other *list.Element) bool { return other == el })
+	if len(left) == 0 {
+		delete(c.byKey, e.key)
+		return
+	}
+	c.byKey[e.key] = left
+}
+
+func (e *entry) result() (Result, error) {
+	res := Result{Objects: make([]Object, len(e.kept)), Inputs: e.inputs, Reads: slices.Clone(e.reads)}
+	for i, k := range e.kept {
+		var data map[string]any
+		if err := kjson.Unmarshal(k.data, &data); err != nil {
+			return Result{}, fmt.Errorf("read cached object of %s:%d: %w", k.file, k.line, err)
+		}
+		res.Objects[i] = Object{Data: object.Object(data), File: k.file, Line: k.line}
+	}
+	return res, nil
+}
+
+var _ Renderer = (*Cached)(nil)

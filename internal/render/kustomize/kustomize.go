@@ -1,0 +1,206 @@
+// Package kustomize answers: which objects does this kustomization build?
+//
+// In: a directory with a kustomization file, or one for which Flux would generate it; the edits of the custom resource.
+// Out: its objects in the order of the files, each with the file and line of the document that it was made of.
+// Promise: gives what `kustomize build` gives. No remote base, plug-in or Helm chart is run, and no path outside the tree is read.
+// Not here: limits on time and memory, which take a process of its own (worker).
+package kustomize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/truce-gitops/truce/internal/render"
+)
+
+// Renderer builds kustomizations. Kustomize keeps its schema for the whole process, so it builds one at a time.
+type Renderer struct {
+	// Plain, if set, renders directories of plain manifests that Kustomize would give back as they are; it is faster.
+	Plain render.Renderer
+
+	building sync.Mutex
+	spent    atomic.Bool
+}
+
+// Spent reports whether a build has changed Kustomize's schema for this process: the next build may be wrong.
+func (k *Renderer) Spent() bool { return k.spent.Load() }
+
+// Render implements render.Renderer. A build that has begun ends by itself: ctx is looked at before and after.
+func (k *Renderer) Render(ctx context.Context, r render.Request) (render.Result, error) {
+	r.Path = path.Clean(r.Path)
+	plain, build, err := k.prepare(r)
+	if err != nil {
+		return render.Result{}, fmt.Errorf("render %s: %w", r.Path, err)
+	}
+	if plain {
+		return k.Plain.Render(ctx, r)
+	}
+	k.building.Lock()
+	defer k.building.Unlock()
+	if err := ctx.Err(); err != nil {
+		return render.Result{}, fmt.Errorf("render %s: %w", r.Path, err)
+	}
+	objects, err := k.run(build)
+	if err != nil {
+		return render.Result{}, fmt.Errorf("render %s: %w", r.Path, err)
+	}
+	return render.Result{Objects: objects, Rendered: true}, ctx.Err()
+}
+
+// build is one kustomization, ready to be built.
+type build struct {
+	request render.Request
+	limits  render.Limits
+	files   files
+	// file is the kustomization file; it does not exist in the tree if it was generated.
+	file string
+	root *root
+}
+
+// prepare finds or generates the kustomization and surveys it. plain says that Kustomize is not needed.
+func (k *Renderer) prepare(r render.Request) (plain bool, b *build, err error) {
+	if r.Directory != nil {
+		return k.directory(r)
+	}
+	b = &build{request: r, limits: r.Limits.OrDefault()}
+	b.files = files{tree: r.Files, over: map[string][]byte{}, limit: b.limits.FileBytes}
+	if b.file, err = render.KustomizationFile(r.Files, r.Path); err != nil {
+		return false, nil, err
+	}
+	if b.file == "" {
+		if plain, err = k.generate(b); plain || err != nil {
+			return plain, nil, err
+		}
+	} else if err = b.read(); err != nil {
+		return false, nil, err
+	}
+	return false, b, k.survey(b)
+}
+
+func (k *Renderer) directory(r render.Request) (bool, *build, error) {
+	if k.Plain == nil {
+		return false, nil, errors.New("plain directories are not supported here")
+	}
+	if r.HasEdits() {
+		return false, nil, errors.New("a plain directory takes no namespace and no edits")
+	}
+	return true, nil, nil
+}
+
+func (k *Renderer) generate(b *build) (plain bool, err error) {
+	found, err := render.Collect(b.files.tree, b.request.Path)
+	if err != nil {
+		return false, plainly(err)
+	}
+	if k.Plain != nil && len(found.Roots) == 0 && !b.request.HasEdits() {
+		return true, nil
+	}
+	if len(found.All) == 0 {
+		return false, errors.New("neither a kustomization file nor manifests")
+	}
+	b.file = path.Join(b.request.Path, render.KustomizationFiles()[0])
+	b.root = generated(b.request.Path, found.All)
+	return false, b.check(found.Files)
+}
+
+// check decodes the files of a generated kustomization, so that errors carry their lines. Files without an object are fine.
+func (b *build) check(names []string) error {
+	for _, name := range names {
+		data, err := b.files.ReadFile(outside(name))
+		if err != nil {
+			return &render.Error{File: name, Err: plainly(err)}
+		}
+		if _, err := render.Manifests(name, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *build) read() error {
+	data, err := b.files.ReadFile(outside(b.file))
+	if err != nil {
+		return &render.Error{File: b.file, Err: plainly(err)}
+	}
+	b.root, err = newRoot(b.file, data)
+	return err
+}
+
+// survey checks the user's files, then lays the edited kustomization over them.
+func (k *Renderer) survey(b *build) error {
+	s := &survey{files: b.files, seen: map[string]bool{}}
+	if !b.files.Exists(outside(b.file)) {
+		if err := b.lay(); err != nil {
+			return err
+		}
+	}
+	if err := s.walk(b.request.Path, nil); err != nil {
+		return err
+	}
+	if err := s.components(b); err != nil {
+		return err
+	}
+	if s.openapi {
+		k.spent.Store(true)
+	}
+	b.root.edit(b.request)
+	b.root.track()
+	return b.lay()
+}
+
+// lay puts the kustomization as it stands over the file in the tree.
+func (b *build) lay() error {
+	data, err := b.root.bytes()
+	if err != nil {
+		return &render.Error{File: b.file, Err: err}
+	}
+	b.files.over[b.file] = data
+	return nil
+}
+
+func (k *Renderer) run(b *build) (objects []render.Object, err error) {
+	defer func() {
+		// Kustomize panics on some invalid objects; the data is to blame, not the process.
+		if p := recover(); p != nil {
+			objects, err = nil, fmt.Errorf("kustomize panicked: %v", p)
+		}
+	}()
+	options := &krusty.Options{
+		Reorder:          krusty.ReorderOptionNone,
+		LoadRestrictions: types.LoadRestrictionsNone, // as Flux; the file system is the restriction
+		PluginConfig:     types.DisabledPluginConfig(),
+	}
+	m, err := krusty.MakeKustomizer(options).Run(b.files, outside(b.request.Path))
+	if err != nil {
+		return nil, tidy(err)
+	}
+	if m.Size() > b.limits.Objects {
+		return nil, fmt.Errorf("%d objects, more than %d: %w", m.Size(), b.limits.Objects, render.ErrLimit)
+	}
+	return b.objects(m)
+}
+
+// tidy takes our mount point out of Kustomize's messages.
+func tidy(err error) error {
+	msg := strings.ReplaceAll(err.Error(), mount+"/", "")
+	msg = strings.ReplaceAll(msg, mount, ".")
+	return &buildError{msg: strings.TrimSpace(msg), cause: err}
+}
+
+type buildError struct {
+	msg   string
+	cause error
+}
+
+func (e *buildError) Error() string { return e.msg }
+func (e *buildError) Unwrap() error { return e.cause }
+
+var _ render.Renderer = (*Renderer)(nil)

@@ -1,0 +1,105 @@
+package kustomize
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/truce-gitops/truce/internal/render"
+)
+
+// root is the kustomization that is built: the user's or a generated one, with the edits of the request in it.
+type root struct {
+	fields map[string]any
+	// keepOrigins is set when the user asked for origin annotations.
+	keepOrigins bool
+}
+
+// newRoot reads a kustomization file.
+func newRoot(file string, data []byte) (*root, error) {
+	docs, err := render.Documents(file, data)
+	if err != nil {
+		return nil, err
+	}
+	if len(docs) == 0 {
+		return nil, &render.Error{File: file, Err: fmt.Errorf("is empty")}
+	}
+	fields, ok := docs[0].Value.(map[string]any)
+	if !ok {
+		return nil, &render.Error{File: file, Line: docs[0].Line, Err: fmt.Errorf("not a kustomization: no map")}
+	}
+	return &root{fields: fields}, nil
+}
+
+// generated is the kustomization that Flux would write for the directory.
+func generated(dir string, resources []string) *root {
+	list := make([]any, 0, len(resources))
+	for _, r := range resources {
+		list = append(list, below(dir, r))
+	}
+	return &root{fields: map[string]any{
+		"apiVersion": types.KustomizationVersion,
+		"kind":       types.KustomizationKind,
+		"resources":  list,
+	}}
+}
+
+func below(dir, name string) string {
+	if dir == "." {
+		return "./" + name
+	}
+	return "./" + strings.TrimPrefix(name, dir+"/")
+}
+
+// edit puts the request into the kustomization as Flux does (fluxcd/pkg/kustomize, Generator.WriteFile).
+func (k *root) edit(r render.Request) {
+	k.set("namespace", r.Namespace)
+	k.set("namePrefix", r.Edits.NamePrefix)
+	k.set("nameSuffix", r.Edits.NameSuffix)
+	for _, c := range r.Edits.Components {
+		k.add("components", c)
+	}
+	for _, p := range r.Edits.Patches {
+		k.add("patches", p)
+	}
+	for _, i := range r.Edits.Images {
+		k.image(i)
+	}
+}
+
+func (k *root) set(field, value string) {
+	if value != "" {
+		k.fields[field] = value
+	}
+}
+
+func (k *root) add(field string, entry any) {
+	list, _ := k.fields[field].([]any)
+	k.fields[field] = append(slices.Clone(list), entry)
+}
+
+// image replaces the entry for the same image, or adds one.
+func (k *root) image(entry map[string]any) {
+	list, _ := k.fields["images"].([]any)
+	for i, e := range list {
+		if m, ok := e.(map[string]any); ok && m["name"] == entry["name"] {
+			list[i] = entry
+			return
+		}
+	}
+	k.add("images", entry)
+}
+
+// track has Kustomize note the origin of every object.
+func (k *root) track() {
+	list, _ := k.fields["buildMetadata"].([]any)
+	k.keepOrigins = slices.Contains(list, any(types.OriginAnnotations))
+	if !k.keepOrigins {
+		k.add("buildMetadata", types.OriginAnnotations)
+	}
+}
+
+func (k *root) bytes() ([]byte, error) { return yaml.Marshal(k.fields) }

@@ -1,0 +1,240 @@
+package kustomize
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/truce-gitops/truce/internal/render"
+)
+
+// maxChain bounds how deep kustomizations may build on each other; a link that leads to itself ends here.
+const maxChain = 64
+
+// survey walks the kustomization files of a build before Kustomize does, to refuse with a line what Kustomize would refuse
+// with a riddle, and what it must never try: remote bases, plug-ins, paths that leave the source, cycles.
+type survey struct {
+	files files
+	// seen are directories already walked: bases are shared.
+	seen map[string]bool
+	// openapi is set when a kustomization brings a schema, which Kustomize keeps for the whole process.
+	openapi bool
+}
+
+func (s *survey) fail(file string, n *yaml.Node, format string, args ...any) error {
+	return &render.Error{File: file, Line: n.Line, Err: fmt.Errorf(format, args...)}
+}
+
+// walk checks the kustomization of a directory and everything that it names; chain are the directories that led here.
+func (s *survey) walk(dir string, chain []string) error {
+	if s.seen[dir] {
+		return nil
+	}
+	file, top, err := s.open(dir)
+	if err != nil {
+		return err
+	}
+	chain = append(slices.Clone(chain), dir)
+	for i := 0; top.Kind == yaml.MappingNode && i+1 < len(top.Content); i += 2 {
+		key, value := top.Content[i], render.Follow(top.Content[i+1])
+		if err := s.field(visit{file, dir, chain}, key, value); err != nil {
+			return err
+		}
+	}
+	s.seen[dir] = true
+	return nil
+}
+
+// visit is where the survey stands.
+type visit struct {
+	file, dir string
+	chain     []string
+}
+
+// open reads the kustomization file of a directory.
+func (s *survey) open(dir string) (string, *yaml.Node, error) {
+	file, err := s.kustomizationFile(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	data, err := s.files.ReadFile(outside(file))
+	if err != nil {
+		return "", nil, &render.Error{File: file, Err: plainly(err)}
+	}
+	nodes, err := render.Nodes(file, data)
+	if err != nil {
+		return "", nil, err
+	}
+	if len(nodes) != 1 {
+		return "", nil, &render.Error{File: file, Err: fmt.Errorf("%d documents, want one", len(nodes))}
+	}
+	return file, nodes[0], nil
+}
+
+func (s *survey) kustomizationFile(dir string) (string, error) {
+	for name := range s.files.over {
+		if path.Dir(name) == dir && slices.Contains(render.KustomizationFiles(), path.Base(name)) {
+			return name, nil
+		}
+	}
+	file, err := render.KustomizationFile(s.files.tree, dir)
+	if err == nil && file == "" {
+		err = errors.New("no kustomization file")
+	}
+	if err != nil {
+		return "", &render.Error{File: dir, Err: plainly(err)}
+	}
+	return file, nil
+}
+
+func (s *survey) field(v visit, key, value *yaml.Node) error {
+	switch key.Value {
+	case "resources", "bases", "components", "generators", "transformers", "validators":
+		return s.each(value, func(n *yaml.Node) error { return s.resource(v, n) })
+	case "crds", "configurations", "patchesStrategicMerge":
+		return s.each(value, func(n *yaml.Node) error { return s.leaf(v, n) })
+	case "patches", "patchesJson6902", "replacements":
+		return s.each(value, func(n *yaml.Node) error { return s.leaf(v, render.Field(n, "path")) })
+	case "configMapGenerator", "secretGenerator":
+		return s.each(value, func(n *yaml.Node) error { return s.generator(v, n) })
+	case "openapi":
+		s.openapi = true
+		return s.leaf(v, render.Field(value, "path"))
+	case "helmCharts", "helmChartInflationGenerator":
+		return s.fail(v.file, key, "%s: Helm inside a kustomization is switched off", key.Value)
+	}
+	return nil
+}
+
+func (s *survey) each(list *yaml.Node, check func(*yaml.Node) error) error {
+	if list.Kind != yaml.SequenceNode {
+		return nil // Kustomize refuses it with a type error.
+	}
+	for _, n := range list.Content {
+		if err := check(render.Follow(n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resource checks an entry that may be a file or a directory with a kustomization of its own.
+func (s *survey) resource(v visit, n *yaml.Node) error {
+	name, info, err := s.find(v, n)
+	if err != nil || info == nil || !info.IsDir() {
+		return err
+	}
+	if i := slices.Index(v.chain, name); i >= 0 {
+		return s.fail(v.file, n, "%s: cycle: %s", n.Value, strings.Join(append(v.chain[i:], name), " -> "))
+	}
+	if len(v.chain) >= maxChain {
+		return s.fail(v.file, n, "%s: more than %d kustomizations build on each other: %w", n.Value, maxChain, render.ErrLimit)
+	}
+	if _, err := s.kustomizationFile(name); err != nil {
+		return s.fail(v.file, n, "%s: %w", n.Value, cause(err))
+	}
+	return s.walk(name, v.chain)
+}
+
+// components checks those that the request adds; they stand in no file.
+func (s *survey) components(b *build) error {
+	v := visit{b.file, b.request.Path, []string{b.request.Path}}
+	for _, c := range b.request.Edits.Components {
+		if err := s.resource(v, &yaml.Node{Kind: yaml.ScalarNode, Value: c}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaf checks an entry that must be a file.
+func (s *survey) leaf(v visit, n *yaml.Node) error {
+	_, info, err := s.find(v, n)
+	if err == nil && info != nil && info.IsDir() {
+		err = s.fail(v.file, n, "%s: is a directory", n.Value)
+	}
+	return err
+}
+
+func (s *survey) generator(v visit, n *yaml.Node) error {
+	if env := render.Field(n, "env"); env != nil {
+		if err := s.leaf(v, env); err != nil {
+			return err
+		}
+	}
+	for _, key := range []string{"files", "envs"} {
+		list := render.Field(n, key)
+		if list == nil {
+			continue
+		}
+		err := s.each(list, func(e *yaml.Node) error {
+			entry := *e
+			if _, file, ok := strings.Cut(e.Value, "="); ok && key == "files" {
+				entry.Value = file
+			}
+			return s.leaf(v, &entry)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find resolves an entry. It gives nothing for what is no path: an inline document, or no scalar.
+func (s *survey) find(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
+	if n == nil || n.Kind != yaml.ScalarNode || inline(n.Value) {
+		return "", nil, nil
+	}
+	if isRemote(n.Value) {
+		return "", nil, s.fail(v.file, n, "%s: remote files are refused; copy them into the source or make them a source of their own", n.Value)
+	}
+	name := path.Join(v.dir, n.Value)
+	if path.IsAbs(n.Value) || name == ".." || strings.HasPrefix(name, "../") {
+		return "", nil, s.fail(v.file, n, "%s: %w", n.Value, errOutside)
+	}
+	info, err := fs.Stat(s.files.tree, name)
+	if err != nil {
+		return "", nil, s.fail(v.file, n, "%s: %w", n.Value, plainly(err))
+	}
+	return name, info, nil
+}
+
+// inline reports whether an entry is a document and not a path.
+func inline(entry string) bool {
+	return strings.ContainsAny(entry, "\n{") || strings.Contains(entry, ": ")
+}
+
+// remote matches what Kustomize takes for a repository or a URL (api/internal/git, NewRepoSpecFromURL), and more.
+var remote = regexp.MustCompile(`(?i)^(git::|gh:|(www\.)?github\.com[/:]|[a-z][a-z0-9+.-]*://|(https?|ssh|file):|[^/:@]+@[^/:@]+[:/])`)
+
+func isRemote(entry string) bool { return remote.MatchString(strings.TrimSpace(entry)) }
+
+// plainly takes the path out of an error that is told with its own.
+func plainly(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no such file%w", silent{fs.ErrNotExist})
+	}
+	return err
+}
+
+// cause takes the place out of an error that is told with another.
+func cause(err error) error {
+	var e *render.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// silent is an error for errors.Is that adds nothing to the text.
+type silent struct{ error }
+
+func (silent) Error() string   { return "" }
+func (s silent) Unwrap() error { return s.error }

@@ -1,0 +1,127 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// localConfig marks an object that is for tools and not for a cluster; Kustomize drops it from its output.
+const localConfig = "config.kubernetes.io/local-config"
+
+// Manifests decodes the objects of a file: lists are expanded (a kind that ends in List and has items), configuration for
+// Kustomize and objects marked local-config are left out. An object without apiVersion, kind or name is an error at its line.
+func Manifests(file string, data []byte) ([]Object, error) {
+	nodes, err := Nodes(file, data)
+	if err != nil {
+		return nil, err
+	}
+	var all []Object
+	for _, n := range nodes {
+		c := converter{file: file}
+		v, err := c.value(n, 0)
+		if err != nil {
+			return nil, err
+		}
+		if all, err = appendObjects(all, file, n, v); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func appendObjects(all []Object, file string, n *yaml.Node, v any) ([]Object, error) {
+	if v == nil {
+		return all, nil
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, &Error{File: file, Line: n.Line, Err: errors.New("not a Kubernetes object: no map")}
+	}
+	if len(m) == 0 {
+		return all, nil
+	}
+	o := object.Object(m)
+	if items, ok := m["items"]; ok && strings.HasSuffix(o.GVK().Kind, "List") {
+		return appendItems(all, file, n, items)
+	}
+	if isKustomizeConfig(o) {
+		return all, nil
+	}
+	if err := complete(o); err != nil {
+		return nil, &Error{File: file, Line: n.Line, Err: err}
+	}
+	if mark, ok := o.Annotation(localConfig); ok && mark != "false" {
+		return all, nil
+	}
+	return append(all, Object{Data: o, File: file, Line: n.Line}), nil
+}
+
+func appendItems(all []Object, file string, n *yaml.Node, items any) ([]Object, error) {
+	if items == nil {
+		return all, nil
+	}
+	list, ok := items.([]any)
+	if !ok {
+		return nil, &Error{File: file, Line: n.Line, Err: errors.New("items is not a list")}
+	}
+	nodes := Field(n, "items")
+	var err error
+	for i, item := range list {
+		at := n
+		if nodes != nil && i < len(nodes.Content) {
+			at = nodes.Content[i]
+		}
+		if all, err = appendObjects(all, file, at, item); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Field returns the value of a map's key, nil if it has none. Aliases are followed.
+func Field(n *yaml.Node, key string) *yaml.Node {
+	n = Follow(n)
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return Follow(n.Content[i+1])
+		}
+	}
+	return nil
+}
+
+// Follow returns what an alias stands for, and any other node itself.
+func Follow(n *yaml.Node) *yaml.Node {
+	for n != nil && n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+func isKustomizeConfig(o object.Object) bool {
+	return o.GVK().Group == "kustomize.config.k8s.io"
+}
+
+func complete(o object.Object) error {
+	var missing []string
+	if o.APIVersion() == "" {
+		missing = append(missing, "apiVersion")
+	}
+	if o.GVK().Kind == "" {
+		missing = append(missing, "kind")
+	}
+	if o.Name() == "" {
+		missing = append(missing, "metadata.name")
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("not a Kubernetes object: no %s", strings.Join(missing, ", no "))
+	}
+	return nil
+}

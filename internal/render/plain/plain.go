@@ -1,0 +1,132 @@
+// Package plain answers: which objects are in these manifest files, as they stand?
+//
+// In: a directory of YAML and JSON files without a kustomization file.
+// Out: their objects in file order, each with its file and line.
+// Promise: gives what Kustomize gives for the generated kustomization of the same directory (zero Directory), or what
+// Argo CD reads (Directory set); two files that name one object are an error.
+// Not here: kustomization files, namespaces and patches (kustomize).
+package plain
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/render"
+)
+
+// Renderer reads plain manifests. The zero value is ready.
+type Renderer struct{}
+
+// Render implements render.Renderer. Request.Namespace and Edits need Kustomize and are refused.
+func (Renderer) Render(ctx context.Context, r render.Request) (render.Result, error) {
+	objects, err := manifests(ctx, r)
+	if err != nil {
+		return render.Result{}, fmt.Errorf("render %s: %w", r.Path, err)
+	}
+	return render.Result{Objects: objects, Rendered: true}, nil
+}
+
+func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
+	if r.HasEdits() {
+		return nil, fmt.Errorf("plain manifests take no namespace and no edits")
+	}
+	files, err := files(r)
+	if err != nil {
+		return nil, err
+	}
+	limits := r.Limits.OrDefault()
+	var all []render.Object
+	for _, file := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		data, err := render.ReadFile(r.Files, file, limits.FileBytes)
+		if err != nil {
+			return nil, &render.Error{File: file, Err: err}
+		}
+		objects, err := render.Manifests(file, data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, objects...)
+		if len(all) > limits.Objects {
+			return nil, &render.Error{File: file, Err: fmt.Errorf("more than %d objects: %w", limits.Objects, render.ErrLimit)}
+		}
+	}
+	return all, unique(all)
+}
+
+// files returns the manifest files of the request in walking order.
+func files(r render.Request) ([]string, error) {
+	if r.Directory != nil {
+		return argoFiles(r)
+	}
+	c, err := render.Collect(r.Files, r.Path)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Roots) > 0 {
+		return nil, fmt.Errorf("%s has a kustomization file", c.Roots[0])
+	}
+	if len(c.Files) == 0 {
+		return nil, fmt.Errorf("neither a kustomization file nor manifests")
+	}
+	return c.Files, nil
+}
+
+var argoManifest = regexp.MustCompile(`(?i)^.*\.(yaml|yml|json|jsonnet)$`)
+
+// argoFiles finds files as Argo CD's repo-server does (findManifests): .yaml .yml .json, the top directory alone
+// unless recurse, include and exclude patterns against the path below the directory.
+func argoFiles(r render.Request) ([]string, error) {
+	include, err := glob(r.Directory.Include)
+	if err != nil {
+		return nil, fmt.Errorf("include: %w", err)
+	}
+	exclude, err := glob(r.Directory.Exclude)
+	if err != nil {
+		return nil, fmt.Errorf("exclude: %w", err)
+	}
+	var found []string
+	err = fs.WalkDir(r.Files, r.Path, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name != r.Path && (!r.Directory.Recurse || path.Base(name) == ".git") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		below := strings.TrimPrefix(strings.TrimPrefix(name, r.Path), "/")
+		if !argoManifest.MatchString(name) || exclude != nil && exclude.MatchString(below) || include != nil && !include.MatchString(below) {
+			return nil
+		}
+		if strings.EqualFold(path.Ext(name), ".jsonnet") {
+			return &render.Error{File: name, Err: fmt.Errorf("jsonnet is not supported")}
+		}
+		found = append(found, name)
+		return nil
+	})
+	return found, err
+}
+
+// unique refuses a second object of the same identity, as Kustomize does.
+func unique(objects []render.Object) error {
+	first := make(map[object.ID]render.Object, len(objects))
+	for _, o := range objects {
+		id := o.Data.ID()
+		if f, ok := first[id]; ok {
+			return &render.Error{File: o.File, Line: o.Line, Err: fmt.Errorf("%s is already at %s:%d", id, f.File, f.Line)}
+		}
+		first[id] = o
+	}
+	return nil
+}
+
+var _ render.Renderer = Renderer{}

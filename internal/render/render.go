@@ -1,0 +1,120 @@
+// Package render answers: which objects do these files describe, and which file and line wrote each?
+//
+// In: a tree of files at one revision, a directory in it, and what the custom resource adds (target namespace, patches, images).
+// Out: objects with the file and line of their documents, and every input that was read.
+// Promise: a render whose inputs have not changed is answered from memory without reading a file; a failed build returns an error, never part of its objects.
+// Not here: fetching the files (source), decrypting them (decrypt), variables and order (desired).
+package render
+
+import (
+	"context"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// Request says what to render. The renderer does not keep it and does not change it.
+type Request struct {
+	// Files is the tree at the wanted revision.
+	Files source.Tree
+	// Path is the directory inside the tree, "." for its top.
+	Path string
+	// Namespace replaces the namespace of all namespaced objects (Flux spec.targetNamespace); "" keeps them.
+	Namespace string
+	// Edits are what the custom resource adds to the kustomization.
+	Edits Edits
+	// Directory, if set, reads plain manifests as Argo CD's spec.source.directory does and looks at no kustomization file.
+	// If nil, the directory is a kustomization, or one is generated for it as Flux does.
+	Directory *Directory
+	// Limits bound the build. Zero fields take DefaultLimits.
+	Limits Limits
+}
+
+// Edits are the fields of a Flux Kustomization (spec) that Flux writes into the kustomization file before it builds.
+type Edits struct {
+	NamePrefix string `json:"namePrefix,omitempty"`
+	NameSuffix string `json:"nameSuffix,omitempty"`
+	// Components are directories relative to Request.Path.
+	Components []string `json:"components,omitempty"`
+	// Patches are entries of the kustomization field of that name: maps with "patch" and "target".
+	Patches []map[string]any `json:"patches,omitempty"`
+	// Images are entries of the kustomization field of that name; they replace entries with an equal "name".
+	Images []map[string]any `json:"images,omitempty"`
+}
+
+// Directory says which files of a directory are manifests (Argo CD ApplicationSourceDirectory).
+type Directory struct {
+	// Recurse descends into sub-directories.
+	Recurse bool `json:"recurse,omitempty"`
+	// Include and Exclude are glob patterns against the path relative to Request.Path; "{a,b}" lists alternatives.
+	Include string `json:"include,omitempty"`
+	Exclude string `json:"exclude,omitempty"`
+}
+
+// Limits bound one build; exceeding one is an error that wraps ErrLimit.
+type Limits struct {
+	// Time is how long a build may take.
+	Time time.Duration `json:"time,omitempty"`
+	// Memory is the resident memory, in bytes, that the building process may use.
+	Memory int64 `json:"memory,omitempty"`
+	// Objects is how many objects a build may give.
+	Objects int `json:"objects,omitempty"`
+	// FileBytes is the size of the largest file that a build may read.
+	FileBytes int64 `json:"fileBytes,omitempty"`
+}
+
+// DefaultLimits are generous for the repositories of people and fatal for bombs.
+func DefaultLimits() Limits {
+	return Limits{Time: time.Minute, Memory: 1 << 30, Objects: 20_000, FileBytes: 16 << 20}
+}
+
+// OrDefault returns the limits with zero fields replaced by DefaultLimits.
+func (l Limits) OrDefault() Limits {
+	d := DefaultLimits()
+	if l.Time <= 0 {
+		l.Time = d.Time
+	}
+	if l.Memory <= 0 {
+		l.Memory = d.Memory
+	}
+	if l.Objects <= 0 {
+		l.Objects = d.Objects
+	}
+	if l.FileBytes <= 0 {
+		l.FileBytes = d.FileBytes
+	}
+	return l
+}
+
+// Object is a rendered object and where it comes from.
+type Object struct {
+	Data object.Object
+	// File is the file in the tree whose document became this object; for a generated object the kustomization file. "" is unknown.
+	File string
+	// Line is the 1-based line at which the document (or the generator's entry) starts; 0 is unknown.
+	Line int
+}
+
+// Result is a complete render. It is the caller's: nobody else holds its objects.
+type Result struct {
+	Objects []Object
+	// Inputs is a digest over the request and every input really read. Renderers below Cached leave it empty.
+	Inputs string
+	// Reads are those inputs, in path order. Renderers below Cached leave it empty.
+	Reads []Read
+	// Rendered is false when the answer came from a cache.
+	Rendered bool
+}
+
+// Renderer makes objects of files. Render may be called concurrently and may block until ctx ends; the result is the caller's.
+// Errors name the directory, and file and line where one is to blame (*Error).
+type Renderer interface {
+	Render(ctx context.Context, r Request) (Result, error)
+}
+
+// HasEdits reports whether the request changes what the files say.
+func (r Request) HasEdits() bool {
+	e := r.Edits
+	return r.Namespace != "" || e.NamePrefix != "" || e.NameSuffix != "" || len(e.Components)+len(e.Patches)+len(e.Images) > 0
+}

@@ -1,0 +1,103 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"runtime/debug"
+
+	"github.com/truce-gitops/truce/internal/render"
+)
+
+// Builder is what a worker runs.
+type Builder interface {
+	render.Renderer
+	// Spent reports whether a build has left something behind in the process, so that it must not build again.
+	Spent() bool
+}
+
+// Main is the worker process: it builds what it is told on stdin, one build after the other, and answers on stdout, until
+// stdin ends. It returns the exit code. The process reads no file and opens no connection: all that it knows of the tree
+// it asks for over the pipe.
+func Main(b Builder, stdin io.Reader, stdout io.Writer) int {
+	confine()
+	w := &process{builder: b, out: stdout, frames: make(chan frame)}
+	go w.receive(bufio.NewReaderSize(stdin, 64<<10))
+	for f := range w.frames {
+		if err := w.build(f); err != nil {
+			fmt.Fprintln(os.Stderr, "render worker:", err)
+			return 1
+		}
+	}
+	return 0
+}
+
+type process struct {
+	builder Builder
+	out     io.Writer
+	frames  chan frame
+}
+
+// receive reads frames all the time, so that the end of stdin ends the process also in the middle of a build.
+func (w *process) receive(in io.Reader) {
+	for {
+		f, err := readFrame(in, maxFrame)
+		if err != nil {
+			os.Exit(exitOrphaned)
+		}
+		w.frames <- f
+	}
+}
+
+func (w *process) build(f frame) error {
+	var head buildHead
+	if err := f.into(kindBuild, &head); err != nil {
+		return err
+	}
+	// Leave room for what the runtime does not count, so that garbage is collected before the pool loses patience.
+	debug.SetMemoryLimit(head.Limits.OrDefault().Memory * 8 / 10)
+	res, err := w.builder.Render(context.Background(), render.Request{
+		Files: newTree(w.ask), Path: head.Path, Namespace: head.Namespace,
+		Edits: head.Edits, Directory: head.Directory, Limits: head.Limits,
+	})
+	done := doneHead{Spent: w.builder.Spent()}
+	if err != nil {
+		done.Failed = fail(err)
+		return writeFrame(w.out, kindDone, done)
+	}
+	bodies := make([][]byte, 0, len(res.Objects))
+	for _, o := range res.Objects {
+		b, err := json.Marshal(o.Data)
+		if err != nil {
+			return fmt.Errorf("encode %s: %w", o.Data.ID(), err)
+		}
+		bodies = append(bodies, b)
+		done.Places = append(done.Places, place{File: o.File, Line: o.Line, Size: len(b)})
+	}
+	return writeFrame(w.out, kindDone, done, bodies...)
+}
+
+func (w *process) ask(q askHead) (answerHead, []byte, error) {
+	if err := writeFrame(w.out, kindAsk, q); err != nil {
+		return answerHead{}, nil, err
+	}
+	f := <-w.frames
+	var head answerHead
+	err := f.into(kindAnswer, &head)
+	head.Info.N = path.Base(q.Path)
+	return head, f.body, err
+}
+
+func fail(err error) *failure {
+	f := &failure{Text: err.Error(), Limit: errors.Is(err, render.ErrLimit)}
+	var at *render.Error
+	if errors.As(err, &at) {
+		f.File, f.Line = at.File, at.Line
+	}
+	return f
+}

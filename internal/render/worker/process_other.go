@@ -1,0 +1,11 @@
+//go:build !linux
+
+package worker
+
+import "syscall"
+
+// attributes needs nothing: the worker notices the end of its stdin.
+func attributes() *syscall.SysProcAttr { return nil }
+
+// resident is not known here; the limit on time still holds.
+func resident(int) int64 { return 0 }

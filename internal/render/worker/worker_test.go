@@ -1,0 +1,338 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/kustomize"
+	"github.com/truce-gitops/truce/internal/render/plain"
+)
+
+// The test binary is also the worker, and a builder that misbehaves on command.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "render-worker" {
+		os.Exit(Main(naughty{&kustomize.Renderer{Plain: plain.Renderer{}}}, os.Stdin, os.Stdout))
+	}
+	os.Exit(m.Run())
+}
+
+// naughty does what the path says, else what the real builder does.
+type naughty struct{ *kustomize.Renderer }
+
+func (n naughty) Render(ctx context.Context, r render.Request) (render.Result, error) {
+	switch r.Path {
+	case "crash":
+		panic("as told")
+	case "hang":
+		select {}
+	case "die":
+		os.Exit(7)
+	case "eat":
+		var kept [][]byte
+		for {
+			b := make([]byte, 1<<20)
+			for i := range b {
+				b[i] = byte(i)
+			}
+			kept = append(kept, b)
+			runtime.KeepAlive(kept)
+		}
+	case "files":
+		_, err := os.ReadFile("/etc/passwd")
+		return render.Result{}, fmt.Errorf("open: %v, environment %q", err, os.Environ())
+	}
+	return n.Renderer.Render(ctx, r)
+}
+
+type memTree struct{ fstest.MapFS }
+
+func (t memTree) Sum(name string) (string, error) {
+	h := sha256.New()
+	err := fs.WalkDir(t.MapFS, name, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := fs.ReadFile(t.MapFS, p)
+		fmt.Fprintf(h, "%q %x\n", p, sha256.Sum256(b))
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+func files(pairs ...string) memTree {
+	t := memTree{fstest.MapFS{}}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		t.MapFS[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+	}
+	return t
+}
+
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n"
+
+func shop() memTree {
+	return files("kustomization.yaml", "namePrefix: my-\nresources: [a.yaml]\n", "a.yaml", configMap)
+}
+
+func newPool(t *testing.T, size int) *Pool {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewPool(Options{Executable: exe, Args: []string{"render-worker"}, Size: size})
+	t.Cleanup(p.Close)
+	return p
+}
+
+func names(r render.Result) []string {
+	var all []string
+	for _, o := range r.Objects {
+		all = append(all, fmt.Sprintf("%s %s:%d", o.Data.ID(), o.File, o.Line))
+	}
+	return all
+}
+
+func mustRender(t *testing.T, p *Pool, tree memTree) render.Result {
+	t.Helper()
+	res, err := p.Render(t.Context(), render.Request{Files: tree, Path: "."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func TestAWorkerBuildsWhatTheRendererBuilds(t *testing.T) {
+	p := newPool(t, 1)
+	res := mustRender(t, p, shop())
+	if diff := cmp.Diff([]string{"ConfigMap my-a a.yaml:1"}, names(res)); diff != "" {
+		t.Error(diff)
+	}
+	direct, err := (&kustomize.Renderer{}).Render(t.Context(), render.Request{Files: shop(), Path: "."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(direct, res); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestABadBuildTakesOnlyItsWorkerAlong(t *testing.T) {
+	p := newPool(t, 1)
+	for path, c := range map[string]struct {
+		limits render.Limits
+		want   string
+		limit  bool
+	}{
+		"crash": {want: "render crash: worker ended: panic: as told"},
+		"die":   {want: "render die: worker ended: unexpected EOF"},
+		"hang":  {limits: render.Limits{Time: 50 * time.Millisecond}, want: "render hang: took longer than 50ms: limit exceeded", limit: true},
+		"eat":   {limits: render.Limits{Memory: 128 << 20}, want: "render eat: used more than 128 MiB of memory: limit exceeded", limit: true},
+	} {
+		t.Run(path, func(t *testing.T) {
+			_, err := p.Render(t.Context(), render.Request{Files: files(), Path: path, Limits: c.limits})
+			if err == nil || err.Error() != c.want {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+			if errors.Is(err, render.ErrLimit) != c.limit {
+				t.Errorf("is a limit: %v", !c.limit)
+			}
+			if diff := cmp.Diff([]string{"ConfigMap my-a a.yaml:1"}, names(mustRender(t, p, shop()))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestErrorsKeepTheirPlaceThroughThePipe(t *testing.T) {
+	p := newPool(t, 1)
+	_, err := p.Render(t.Context(), render.Request{Files: files("k/kustomization.yaml", "resources:\n- a.yaml\n"), Path: "k"})
+	var at *render.Error
+	if !errors.As(err, &at) || at.File != "k/kustomization.yaml" || at.Line != 2 {
+		t.Fatalf("%#v: %v", at, err)
+	}
+	if err.Error() != "render k: k/kustomization.yaml:2: a.yaml: no such file" {
+		t.Error(err)
+	}
+}
+
+func TestABuildThatBringsASchemaPoisonsNobody(t *testing.T) {
+	p := newPool(t, 1)
+	before := mustRender(t, p, shop())
+	first := pid(p)
+	poison := files("kustomization.yaml", "openapi: {path: s.json}\nresources: [a.yaml]\n", "a.yaml", configMap,
+		"s.json", `{"definitions":{"x":{"x-kubernetes-group-version-kind":[{"group":"","kind":"ConfigMap","version":"v1"}]}}}`)
+	mustRender(t, p, poison)
+	if pid(p) != 0 {
+		t.Error("the worker was kept")
+	}
+	if diff := cmp.Diff(before, mustRender(t, p, shop())); diff != "" {
+		t.Error(diff)
+	}
+	if pid(p) == first {
+		t.Error("the same worker builds on")
+	}
+}
+
+// pid is the process of the only, idle worker, 0 if there is none.
+func pid(p *Pool) int {
+	w := <-p.free
+	defer func() { p.free <- w }()
+	if w == nil {
+		return 0
+	}
+	return w.cmd.Process.Pid
+}
+
+func TestWorkersStayWarm(t *testing.T) {
+	p := newPool(t, 1)
+	mustRender(t, p, shop())
+	first := pid(p)
+	mustRender(t, p, shop())
+	if first == 0 || pid(p) != first {
+		t.Errorf("worker %d became %d", first, pid(p))
+	}
+}
+
+func TestADeadIdleWorkerIsReplaced(t *testing.T) {
+	p := newPool(t, 1)
+	mustRender(t, p, shop())
+	w := <-p.free
+	if err := w.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-w.exited
+	p.free <- w
+	mustRender(t, p, shop())
+}
+
+func TestCancellationKillsTheBuild(t *testing.T) {
+	p := newPool(t, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	_, err := p.Render(ctx, render.Request{Files: files(), Path: "hang"})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	mustRender(t, p, shop())
+}
+
+func TestOneSlowBuildDelaysNoOther(t *testing.T) {
+	p := newPool(t, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	var slow sync.WaitGroup
+	slow.Go(func() {
+		if _, err := p.Render(ctx, render.Request{Files: files(), Path: "hang"}); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	for range 5 {
+		mustRender(t, p, shop())
+	}
+	cancel()
+	slow.Wait()
+}
+
+func TestManyBuildsAtOnceAgree(t *testing.T) {
+	p := newPool(t, 2)
+	want := mustRender(t, p, shop())
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			res, err := p.Render(t.Context(), render.Request{Files: shop(), Path: "."})
+			if diff := cmp.Diff(want, res); err != nil || diff != "" {
+				t.Error(err, diff)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestAWorkerHoldsNothingOfOurs(t *testing.T) {
+	t.Setenv("TOKEN", "canary")
+	p := newPool(t, 1)
+	_, err := p.Render(t.Context(), render.Request{Files: files(), Path: "files"})
+	if err == nil || strings.Contains(err.Error(), "canary") {
+		t.Error(err)
+	}
+}
+
+func TestWorkersLeakNoDescriptors(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Log("descriptors are counted on Linux only")
+		return
+	}
+	p := newPool(t, 1)
+	mustRender(t, p, shop())
+	before := descriptors(t)
+	for range 10 {
+		if _, err := p.Render(t.Context(), render.Request{Files: files(), Path: "die"}); err == nil {
+			t.Fatal("no error")
+		}
+	}
+	mustRender(t, p, shop())
+	if after := descriptors(t); after > before {
+		t.Errorf("%d descriptors became %d", before, after)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+func TestAWorkerEndsWithItsPool(t *testing.T) {
+	p := newPool(t, 1)
+	mustRender(t, p, shop())
+	w := <-p.free
+	p.free <- nil
+	if err := w.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-w.exited:
+	case <-time.After(10 * time.Second):
+		t.Error("the worker lives on")
+	}
+	w.kill()
+}
+
+func TestAClosedPoolSaysSo(t *testing.T) {
+	p := newPool(t, 1)
+	p.Close()
+	if _, err := p.Render(t.Context(), render.Request{Files: shop(), Path: "."}); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+func BenchmarkWarmBuildInAWorker(b *testing.B) {
+	exe, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := NewPool(Options{Executable: exe, Args: []string{"render-worker"}, Size: 1})
+	defer p.Close()
+	shop := shop()
+	for b.Loop() {
+		if _, err := p.Render(b.Context(), render.Request{Files: shop, Path: "."}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
