@@ -8,25 +8,13 @@ import (
 	"slices"
 )
 
-// KustomizationFiles are the names that Kustomize looks for, in its order.
-func KustomizationFiles() []string {
-	return []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
-}
-
-// Collected is what a directory without a kustomization file holds.
-type Collected struct {
-	// Files are manifest files, in walking order, relative to the top of the tree.
-	Files []string
-	// Roots are sub-directories that have a kustomization file; nothing below them is in Files.
-	Roots []string
-	// All is Files and Roots in the order in which they were met.
-	All []string
-}
+// kustomizationFiles are the names that Kustomize looks for, in its order.
+var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
 // KustomizationFile returns the kustomization file of a directory, "" if it has none. More than one is an error.
 func KustomizationFile(files fs.FS, dir string) (string, error) {
 	var found []string
-	for _, name := range KustomizationFiles() {
+	for _, name := range kustomizationFiles {
 		info, err := fs.Stat(files, path.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -48,42 +36,34 @@ func KustomizationFile(files fs.FS, dir string) (string, error) {
 }
 
 // Collect finds the manifests of a directory as Flux's generator does: .yaml and .yml files at any depth, links to files
-// included, links to directories not; a sub-directory with a kustomization file is a root of its own.
+// included, links to directories not. A sub-directory with a kustomization file is a root of its own and not descended.
 // (fluxcd/pkg/kustomize, Generator.generateKustomization)
-func Collect(files fs.FS, dir string) (Collected, error) {
-	var c Collected
-	err := fs.WalkDir(files, dir, func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+func Collect(files fs.FS, dir string) (manifests, roots []string, err error) {
+	err = fs.WalkDir(files, dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == dir {
 			return err
-		case name == dir:
+		}
+		if !d.IsDir() {
+			if ext := path.Ext(name); ext == ".yaml" || ext == ".yml" {
+				manifests = append(manifests, name)
+			}
 			return nil
-		case d.IsDir():
-			return c.directory(files, name)
 		}
-		if ext := path.Ext(name); ext == ".yaml" || ext == ".yml" {
-			c.Files, c.All = append(c.Files, name), append(c.All, name)
+		root, err := isRoot(files, name)
+		if err != nil || !root {
+			return err
 		}
-		return nil
+		roots = append(roots, name)
+		return fs.SkipDir
 	})
-	return c, err
+	return manifests, roots, err
 }
 
-func (c *Collected) directory(files fs.FS, name string) error {
-	if path.Base(name) == ".git" {
-		return fs.SkipDir
-	}
-	entries, err := fs.ReadDir(files, name)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !e.IsDir() && slices.Contains(KustomizationFiles(), e.Name()) {
-			c.Roots, c.All = append(c.Roots, name), append(c.All, name)
-			return fs.SkipDir
-		}
-	}
-	return nil
+func isRoot(files fs.FS, dir string) (bool, error) {
+	entries, err := fs.ReadDir(files, dir)
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return !e.IsDir() && slices.Contains(kustomizationFiles, e.Name())
+	}), err
 }
 
 // ReadFile reads a file of at most limit bytes (ErrLimit).
@@ -91,6 +71,9 @@ func ReadFile(files fs.FS, name string, limit int64) ([]byte, error) {
 	info, err := fs.Stat(files, name)
 	if err != nil {
 		return nil, err
+	}
+	if info.IsDir() {
+		return nil, errors.New("is a directory")
 	}
 	if info.Size() > limit {
 		return nil, fmt.Errorf("%d bytes, more than %d: %w", info.Size(), limit, ErrLimit)

@@ -20,41 +20,18 @@ const (
 	maxValues  = 5_000_000 // values in one document
 )
 
-// Document is one YAML or JSON document of a file.
-type Document struct {
-	// Line is where its first value stands, 1-based.
-	Line int
-	// Value is the decoded JSON value: maps, lists, strings, booleans, int64, float64, nil.
-	Value any
-}
-
-// Documents decodes every document of a file; documents without a value are left out. It reads YAML as Kustomize does
-// (1.2 core schema with merge keys: "yes" is a string) and refuses duplicate keys, keys that are no scalars, and bombs.
+// Value decodes a document as JSON has it: maps, lists, strings, booleans, int64, float64, nil. It reads YAML as Kustomize
+// does (1.2 core schema with merge keys: "yes" is a string) and refuses duplicate keys, keys that are no scalars, and bombs.
 // Errors are *Error with the line.
-func Documents(file string, data []byte) ([]Document, error) {
-	nodes, err := Nodes(file, data)
-	if err != nil {
-		return nil, err
-	}
-	docs := make([]Document, 0, len(nodes))
-	for _, n := range nodes {
-		c := converter{file: file}
-		v, err := c.value(n, 0)
-		if err != nil {
-			return nil, err
-		}
-		if v != nil {
-			docs = append(docs, Document{Line: n.Line, Value: v})
-		}
-	}
-	return docs, nil
+func Value(file string, document *yaml.Node) (any, error) {
+	c := converter{file: file}
+	return c.value(document, 0)
 }
 
 // Nodes parses every document of a YAML or JSON file and returns their top nodes; empty documents are left out.
 func Nodes(file string, data []byte) ([]*yaml.Node, error) {
 	if strings.EqualFold(path.Ext(file), ".json") {
-		// A tab is white space in JSON but not in YAML; inside a JSON string it cannot stand.
-		data = bytes.ReplaceAll(data, []byte("\t"), []byte(" "))
+		data = jsonAsYAML(data)
 	}
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	var nodes []*yaml.Node

@@ -22,8 +22,7 @@ func Manifests(file string, data []byte) ([]Object, error) {
 	}
 	var all []Object
 	for _, n := range nodes {
-		c := converter{file: file}
-		v, err := c.value(n, 0)
+		v, err := Value(file, n)
 		if err != nil {
 			return nil, err
 		}

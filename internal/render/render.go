@@ -27,7 +27,7 @@ type Request struct {
 	// Directory, if set, reads plain manifests as Argo CD's spec.source.directory does and looks at no kustomization file.
 	// If nil, the directory is a kustomization, or one is generated for it as Flux does.
 	Directory *Directory
-	// Limits bound the build. Zero fields take DefaultLimits.
+	// Limits bound the build. Zero fields take their defaults.
 	Limits Limits
 }
 
@@ -64,14 +64,10 @@ type Limits struct {
 	FileBytes int64 `json:"fileBytes,omitempty"`
 }
 
-// DefaultLimits are generous for the repositories of people and fatal for bombs.
-func DefaultLimits() Limits {
-	return Limits{Time: time.Minute, Memory: 1 << 30, Objects: 20_000, FileBytes: 16 << 20}
-}
-
-// OrDefault returns the limits with zero fields replaced by DefaultLimits.
+// OrDefault returns the limits with zero fields replaced: a minute, 1 GiB, 20 000 objects, 16 MiB a file. That is generous for
+// the repositories of people and fatal for bombs.
 func (l Limits) OrDefault() Limits {
-	d := DefaultLimits()
+	d := Limits{Time: time.Minute, Memory: 1 << 30, Objects: 20_000, FileBytes: 16 << 20}
 	if l.Time <= 0 {
 		l.Time = d.Time
 	}

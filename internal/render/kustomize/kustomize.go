@@ -96,33 +96,19 @@ func (k *Renderer) directory(r render.Request) (bool, *build, error) {
 }
 
 func (k *Renderer) generate(b *build) (plain bool, err error) {
-	found, err := render.Collect(b.files.tree, b.request.Path)
+	manifests, roots, err := render.Collect(b.files.tree, b.request.Path)
 	if err != nil {
 		return false, plainly(err)
 	}
-	if k.Plain != nil && len(found.Roots) == 0 && !b.request.HasEdits() {
+	if k.Plain != nil && len(roots) == 0 && !b.request.HasEdits() {
 		return true, nil
 	}
-	if len(found.All) == 0 {
+	if len(manifests)+len(roots) == 0 {
 		return false, errors.New("neither a kustomization file nor manifests")
 	}
-	b.file = path.Join(b.request.Path, render.KustomizationFiles()[0])
-	b.root = generated(b.request.Path, found.All)
-	return false, b.check(found.Files)
-}
-
-// check decodes the files of a generated kustomization, so that errors carry their lines. Files without an object are fine.
-func (b *build) check(names []string) error {
-	for _, name := range names {
-		data, err := b.files.ReadFile(outside(name))
-		if err != nil {
-			return &render.Error{File: name, Err: plainly(err)}
-		}
-		if _, err := render.Manifests(name, data); err != nil {
-			return err
-		}
-	}
-	return nil
+	b.file = path.Join(b.request.Path, "kustomization.yaml")
+	b.root = generated(b.request.Path, walkOrder(manifests, roots))
+	return false, nil
 }
 
 func (b *build) read() error {

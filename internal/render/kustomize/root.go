@@ -20,16 +20,20 @@ type root struct {
 
 // newRoot reads a kustomization file.
 func newRoot(file string, data []byte) (*root, error) {
-	docs, err := render.Documents(file, data)
+	nodes, err := render.Nodes(file, data)
 	if err != nil {
 		return nil, err
 	}
-	if len(docs) == 0 {
-		return nil, &render.Error{File: file, Err: fmt.Errorf("is empty")}
+	if len(nodes) != 1 {
+		return nil, &render.Error{File: file, Err: fmt.Errorf("%d documents, want one", len(nodes))}
 	}
-	fields, ok := docs[0].Value.(map[string]any)
+	value, err := render.Value(file, nodes[0])
+	if err != nil {
+		return nil, err
+	}
+	fields, ok := value.(map[string]any)
 	if !ok {
-		return nil, &render.Error{File: file, Line: docs[0].Line, Err: fmt.Errorf("not a kustomization: no map")}
+		return nil, &render.Error{File: file, Line: nodes[0].Line, Err: fmt.Errorf("not a kustomization: no map")}
 	}
 	return &root{fields: fields}, nil
 }
@@ -45,6 +49,15 @@ func generated(dir string, resources []string) *root {
 		"kind":       types.KustomizationKind,
 		"resources":  list,
 	}}
+}
+
+// walkOrder is the order in which a walk meets the names: by their parts.
+func walkOrder(manifests, roots []string) []string {
+	all := slices.Concat(manifests, roots)
+	slices.SortFunc(all, func(a, b string) int {
+		return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+	})
+	return all
 }
 
 func below(dir, name string) string {

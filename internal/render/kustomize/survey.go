@@ -79,7 +79,7 @@ func (s *survey) open(dir string) (string, *yaml.Node, error) {
 
 func (s *survey) kustomizationFile(dir string) (string, error) {
 	for name := range s.files.over {
-		if path.Dir(name) == dir && slices.Contains(render.KustomizationFiles(), path.Base(name)) {
+		if path.Dir(name) == dir {
 			return name, nil
 		}
 	}
@@ -95,12 +95,18 @@ func (s *survey) kustomizationFile(dir string) (string, error) {
 
 func (s *survey) field(v visit, key, value *yaml.Node) error {
 	switch key.Value {
-	case "resources", "bases", "components", "generators", "transformers", "validators":
-		return s.each(value, func(n *yaml.Node) error { return s.resource(v, n) })
+	case "resources", "bases", "components":
+		return s.each(value, func(n *yaml.Node) error { return s.resource(v, n, manifests) })
+	case "generators", "transformers", "validators":
+		return s.each(value, func(n *yaml.Node) error { return s.resource(v, n, anyYAML) })
 	case "crds", "configurations", "patchesStrategicMerge":
-		return s.each(value, func(n *yaml.Node) error { return s.leaf(v, n) })
-	case "patches", "patchesJson6902", "replacements":
-		return s.each(value, func(n *yaml.Node) error { return s.leaf(v, render.Field(n, "path")) })
+		return s.each(value, func(n *yaml.Node) error { return s.yaml(v, n) })
+	case "patches", "patchesJson6902":
+		return s.each(value, func(n *yaml.Node) error {
+			return errors.Join(s.yaml(v, render.Field(n, "path")), s.yaml(v, render.Field(n, "patch")))
+		})
+	case "replacements":
+		return s.each(value, func(n *yaml.Node) error { return s.yaml(v, render.Field(n, "path")) })
 	case "configMapGenerator", "secretGenerator":
 		return s.each(value, func(n *yaml.Node) error { return s.generator(v, n) })
 	case "openapi":
@@ -125,10 +131,13 @@ func (s *survey) each(list *yaml.Node, check func(*yaml.Node) error) error {
 }
 
 // resource checks an entry that may be a file or a directory with a kustomization of its own.
-func (s *survey) resource(v visit, n *yaml.Node) error {
+func (s *survey) resource(v visit, n *yaml.Node, decode decoder) error {
 	name, info, err := s.find(v, n)
-	if err != nil || info == nil || !info.IsDir() {
+	if err != nil || info == nil {
 		return err
+	}
+	if !info.IsDir() {
+		return s.decode(v, n, name, decode)
 	}
 	if i := slices.Index(v.chain, name); i >= 0 {
 		return s.fail(v.file, n, "%s: cycle: %s", n.Value, strings.Join(append(v.chain[i:], name), " -> "))
@@ -146,11 +155,56 @@ func (s *survey) resource(v visit, n *yaml.Node) error {
 func (s *survey) components(b *build) error {
 	v := visit{b.file, b.request.Path, []string{b.request.Path}}
 	for _, c := range b.request.Edits.Components {
-		if err := s.resource(v, &yaml.Node{Kind: yaml.ScalarNode, Value: c}); err != nil {
+		if err := s.resource(v, &yaml.Node{Kind: yaml.ScalarNode, Value: c}, manifests); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// decoder reads a file for its errors alone.
+type decoder func(file string, data []byte) error
+
+// manifests wants complete objects.
+func manifests(file string, data []byte) error {
+	_, err := render.Manifests(file, data)
+	return err
+}
+
+// anyYAML wants documents without duplicate keys and bombs.
+func anyYAML(file string, data []byte) error {
+	nodes, err := render.Nodes(file, data)
+	for i := 0; err == nil && i < len(nodes); i++ {
+		_, err = render.Value(file, nodes[i])
+	}
+	return err
+}
+
+func (s *survey) decode(v visit, n *yaml.Node, name string, decode decoder) error {
+	data, err := s.files.ReadFile(outside(name))
+	if err != nil {
+		return s.fail(v.file, n, "%s: %w", n.Value, plainly(err))
+	}
+	return decode(name, data)
+}
+
+// yaml checks an entry that is a YAML file, or a document in place. Of the latter Kustomize tells the errors: only bombs
+// must not get that far.
+func (s *survey) yaml(v visit, n *yaml.Node) error {
+	if n != nil && n.Kind == yaml.ScalarNode && inline(n.Value) {
+		if err := anyYAML(v.file, []byte(n.Value)); errors.Is(err, render.ErrLimit) {
+			return s.fail(v.file, n, "%w", cause(err))
+		}
+		return nil
+	}
+	name, info, err := s.find(v, n)
+	if err != nil || info == nil {
+		return err
+	}
+	if info.IsDir() {
+		return s.fail(v.file, n, "%s: is a directory", n.Value)
+	}
+	return s.decode(v, n, name, anyYAML)
 }
 
 // leaf checks an entry that must be a file.

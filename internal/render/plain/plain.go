@@ -66,17 +66,17 @@ func files(r render.Request) ([]string, error) {
 	if r.Directory != nil {
 		return argoFiles(r)
 	}
-	c, err := render.Collect(r.Files, r.Path)
+	manifests, roots, err := render.Collect(r.Files, r.Path)
 	if err != nil {
 		return nil, err
 	}
-	if len(c.Roots) > 0 {
-		return nil, fmt.Errorf("%s has a kustomization file", c.Roots[0])
+	if len(roots) > 0 {
+		return nil, fmt.Errorf("%s has a kustomization file", roots[0])
 	}
-	if len(c.Files) == 0 {
+	if len(manifests) == 0 {
 		return nil, fmt.Errorf("neither a kustomization file nor manifests")
 	}
-	return c.Files, nil
+	return manifests, nil
 }
 
 var argoManifest = regexp.MustCompile(`(?i)^.*\.(yaml|yml|json|jsonnet)$`)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -172,7 +173,7 @@ func lookUp(files source.Tree, q askHead, limit int64) (answerHead, []byte, erro
 		}
 		return answerHead{Info: info{path.Base(q.Path), i.Mode().Type(), i.Size()}}, nil, nil
 	case opRead:
-		body, err := readFile(files, q.Path, limit)
+		body, err := render.ReadFile(files, q.Path, limit)
 		return answerHead{}, body, err
 	case opList:
 		entries, err := fs.ReadDir(files, q.Path)

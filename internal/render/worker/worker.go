@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os/exec"
 	"strconv"
 	"sync"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/render"
-	"github.com/truce-gitops/truce/internal/source"
 )
 
 // exitOrphaned is the exit code of a worker whose pool is gone.
@@ -248,12 +246,4 @@ func (t *tail) words() string {
 	line, _, _ := bytes.Cut(bytes.TrimSpace(t.buf.Bytes()), []byte("\n"))
 	q := strconv.Quote(string(line))
 	return q[1 : len(q)-1]
-}
-
-func readFile(files source.Tree, name string, limit int64) ([]byte, error) {
-	data, err := render.ReadFile(files, name, limit)
-	if errors.Is(err, fs.ErrInvalid) {
-		return nil, fmt.Errorf("read %s: is a directory", name)
-	}
-	return data, err
 }
