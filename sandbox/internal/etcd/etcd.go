@@ -1,0 +1,113 @@
+// Package etcd answers: where are the cluster's objects kept?
+//
+// In: a directory, whether writes must survive a power cut.
+// Out: the endpoint of a running single-member etcd.
+// Promise: no TCP port is opened; the socket is in a directory that only this user may enter; damaged data is an error, not an exit.
+// Not here: what is stored (the API server's business).
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+
+	"go.etcd.io/etcd/server/v3/embed"
+)
+
+// Sync says when a write counts as done.
+type Sync string
+
+const (
+	// SyncDisk waits for the disk: what was written survives a power cut.
+	SyncDisk Sync = "disk"
+	// SyncNone leaves it to the kernel: what was written survives the end of
+	// the process, not that of the machine. For tests.
+	SyncNone Sync = "none"
+)
+
+// Config says how to run.
+type Config struct {
+	// Dir holds the data; made if absent.
+	Dir string
+	// Sync must be one of the two constants.
+	Sync Sync
+	// Log takes etcd's own log.
+	Log io.Writer
+}
+
+// Server is a running etcd.
+type Server struct {
+	// Endpoint is what the API server calls: unix:///….
+	Endpoint string
+
+	etcd    *embed.Etcd
+	sockets socketDir
+}
+
+// Start returns when the server takes requests. A damaged directory gives an
+// error that names it.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	sockets, err := newSocketDir(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{sockets: sockets, Endpoint: "unix://" + filepath.Join(sockets.path, socketName)}
+	if s.etcd, err = launch(configuration(cfg, s.Endpoint)); err != nil {
+		sockets.remove()
+		return nil, fmt.Errorf("data in %s is damaged or unreadable: %w; put it back, or remove the whole directory to start anew", cfg.Dir, err)
+	}
+	select {
+	case <-s.etcd.Server.ReadyNotify():
+		return s, nil
+	case err = <-s.etcd.Err():
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	s.Close()
+	return nil, fmt.Errorf("etcd in %s: %w", cfg.Dir, err)
+}
+
+// Err reports a failure of the running server.
+func (s *Server) Err() <-chan error { return s.etcd.Err() }
+
+// Close ends the server after its last write.
+func (s *Server) Close() {
+	s.etcd.Close()
+	s.sockets.remove()
+}
+
+// launch starts etcd. On data that it cannot read etcd panics or exits; our
+// logger turns the exit into a panic, and both become an error here.
+func launch(cfg *embed.Config) (e *embed.Etcd, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%v", cause)
+		}
+	}()
+	return embed.StartEtcd(cfg)
+}
+
+func configuration(cfg Config, endpoint string) *embed.Config {
+	client, _ := url.Parse(endpoint)
+	// A single member has no peer: the address is a name only, nobody listens.
+	nominal := url.URL{Scheme: "http", Host: "127.0.0.1:2380"}
+
+	c := embed.NewConfig()
+	c.Name = "sandbox"
+	c.Dir = cfg.Dir
+	c.ListenClientUrls = []url.URL{*client}
+	c.AdvertiseClientUrls = []url.URL{*client}
+	c.ListenPeerUrls = nil
+	c.AdvertisePeerUrls = []url.URL{nominal}
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	c.EnableGRPCGateway = false
+	c.UnsafeNoFsync = cfg.Sync == SyncNone
+	c.QuotaBackendBytes = 4 << 30
+	// One member elects itself: waiting the default second for other votes
+	// would be half of our start.
+	c.TickMs, c.ElectionMs = 10, 100
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger(cfg.Log))
+	return c
+}

@@ -1,0 +1,61 @@
+package etcd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+const (
+	socketName = "client.sock"
+	// pathLimit is the least any supported kernel takes for a socket's name
+	// (macOS 104 with its NUL, Linux 108).
+	pathLimit = 103
+)
+
+// socketDir is where the socket lives: beside the data where the name is short
+// enough, else in the directory for temporary files.
+type socketDir struct {
+	path string
+	// temporary directories are ours to remove.
+	temporary bool
+}
+
+func newSocketDir(data string) (socketDir, error) {
+	if len(filepath.Join(data, socketName)) <= pathLimit {
+		return beside(data)
+	}
+	for _, base := range []string{os.TempDir(), "/tmp"} {
+		path, err := os.MkdirTemp(base, "truce-sandbox-")
+		if err != nil {
+			return socketDir{}, fmt.Errorf("directory for the etcd socket: %w", err)
+		}
+		dir := socketDir{path: path, temporary: true}
+		if len(filepath.Join(path, socketName)) <= pathLimit {
+			return dir, nil
+		}
+		dir.remove()
+	}
+	return socketDir{}, errors.New("directory for the etcd socket: every name is too long; set TMPDIR to a short path")
+}
+
+func beside(data string) (socketDir, error) {
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return socketDir{}, err
+	}
+	// A killed predecessor leaves its socket behind; we hold the directory's lock.
+	err := os.Remove(filepath.Join(data, socketName))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return socketDir{}, err
+	}
+	return socketDir{path: data}, nil
+}
+
+// remove has nobody to tell: a leftover in the directory for temporary files
+// is the system's to clean.
+func (d socketDir) remove() {
+	if d.temporary {
+		_ = os.RemoveAll(d.path)
+	}
+}
