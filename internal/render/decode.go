@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"regexp"
 	"strconv"
@@ -205,6 +206,10 @@ func (c *converter) plain(n *yaml.Node) (any, error) {
 	case uint64:
 		return float64(v), nil
 	case float64:
+		// JSON writes a whole number without a point, and a reader of JSON takes it for an integer.
+		if v == math.Trunc(v) && math.Abs(v) < 1<<63 {
+			return int64(v), nil
+		}
 		if v-v != 0 {
 			return nil, c.fail(n, "%s is no JSON number", n.Value)
 		}

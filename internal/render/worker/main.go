@@ -86,7 +86,10 @@ func (w *process) ask(q askHead) (answerHead, []byte, error) {
 	if err := writeFrame(w.out, kindAsk, q); err != nil {
 		return answerHead{}, nil, err
 	}
-	f := <-w.frames
+	return answered(q, <-w.frames)
+}
+
+func answered(q askHead, f frame) (answerHead, []byte, error) {
 	var head answerHead
 	err := f.into(kindAnswer, &head)
 	head.Info.N = path.Base(q.Path)

@@ -96,10 +96,19 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	entries := make([]fs.DirEntry, 0, len(a.head.List))
 	for _, i := range a.head.List {
-		entries = append(entries, i)
+		entries = append(entries, entry{i, t, path.Join(name, i.N)})
 	}
 	return entries, nil
 }
+
+// entry is a name in a directory. Its size is asked for when it is wanted.
+type entry struct {
+	info
+	tree *tree
+	path string
+}
+
+func (e entry) Info() (fs.FileInfo, error) { return e.tree.Stat(e.path) }
 
 // Open implements fs.FS.
 func (t *tree) Open(name string) (fs.File, error) {

@@ -1,0 +1,121 @@
+package plain_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/kustomize"
+	"github.com/truce-gitops/truce/internal/render/plain"
+)
+
+type memTree struct{ fstest.MapFS }
+
+// Sum is not asked for without a cache.
+func (memTree) Sum(string) (string, error) { return "", errors.ErrUnsupported }
+
+func tree(pairs ...string) memTree {
+	t := memTree{fstest.MapFS{}}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		t.MapFS[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+	}
+	return t
+}
+
+func object(name string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\n"
+}
+
+func render1(t *testing.T, r render.Request) []string {
+	t.Helper()
+	res, err := plain.Renderer{}.Render(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return places(res)
+}
+
+func places(r render.Result) []string {
+	var all []string
+	for _, o := range r.Objects {
+		all = append(all, fmt.Sprintf("%s %s:%d", o.Data.ID(), o.File, o.Line))
+	}
+	return all
+}
+
+var sample = tree(
+	"apps/b.yml", "# text\n---\n"+object("b1")+"---\n# nothing\n---\n"+object("b2"),
+	"apps/a/z.yaml", object("z"),
+	"apps/a-b/y.yaml", "apiVersion: v1\nkind: List\nitems:\n- "+`{apiVersion: v1, kind: ConfigMap, metadata: {name: y1}, data: {a: yes, b: "010", c: ~}}`+"\n- {apiVersion: v1, kind: Secret, metadata: {name: y2}, n: 0x10, f: 1.50, e: 1e3, big: 12345678901234567890}\n",
+	"apps/a/local.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: local, annotations: {config.kubernetes.io/local-config: \"true\"}}\n",
+	"apps/a/anchor.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: anchor}\ndata: {a: &x {k: v}, b: *x, c: {<<: *x, d: e}}\n",
+	"apps/.hidden/h.yaml", object("hidden"),
+	"apps/c.json", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`,
+	"apps/README.md", "text",
+	"other/o.yaml", object("o"),
+)
+
+func TestFluxReadsYAMLAtAnyDepth(t *testing.T) {
+	want := []string{
+		"ConfigMap hidden apps/.hidden/h.yaml:1", "ConfigMap anchor apps/a/anchor.yaml:1", "ConfigMap z apps/a/z.yaml:1",
+		"ConfigMap y1 apps/a-b/y.yaml:4", "Secret y2 apps/a-b/y.yaml:5", "ConfigMap b1 apps/b.yml:3", "ConfigMap b2 apps/b.yml:9",
+	}
+	if diff := cmp.Diff(want, render1(t, render.Request{Files: sample, Path: "apps"})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPlainAndKustomizeGiveTheSame(t *testing.T) {
+	ours, err := plain.Renderer{}.Render(t.Context(), render.Request{Files: sample, Path: "apps"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := (&kustomize.Renderer{}).Render(t.Context(), render.Request{Files: sample, Path: "apps"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(theirs, ours); diff != "" {
+		t.Errorf("(-kustomize +plain):\n%s", diff)
+	}
+}
+
+func TestArgoReadsWhatTheDirectoryAsksFor(t *testing.T) {
+	for what, c := range map[string]struct {
+		directory render.Directory
+		want      []string
+	}{
+		"one level":     {render.Directory{}, []string{"ConfigMap b1 apps/b.yml:3", "ConfigMap b2 apps/b.yml:9", "ConfigMap c apps/c.json:1"}},
+		"include":       {render.Directory{Recurse: true, Include: "{a/*,*.json}", Exclude: "*/[a]*"}, []string{"ConfigMap z apps/a/z.yaml:1", "ConfigMap c apps/c.json:1"}},
+		"nothing there": {render.Directory{Include: "x*"}, nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, render1(t, render.Request{Files: sample, Path: "apps", Directory: &c.directory})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhatPlainCannotReadIsSaid(t *testing.T) {
+	for want, r := range map[string]render.Request{
+		"render .: b.yaml:2: ConfigMap a is already at a.yaml:1":   {Files: tree("a.yaml", object("a"), "b.yaml", "\n"+object("a")), Path: "."},
+		"render .: plain manifests take no namespace and no edits": {Files: tree("a.yaml", object("a")), Path: ".", Namespace: "x"},
+		"render .: sub has a kustomization file":                   {Files: tree("sub/kustomization.yml", "", "a.yaml", object("a")), Path: "."},
+		"render .: neither a kustomization file nor manifests":     {Files: tree("a.txt", ""), Path: "."},
+		"render nope: open nope: file does not exist":              {Files: tree("a.txt", ""), Path: "nope"},
+		"render .: a.jsonnet: jsonnet is not supported":            {Files: tree("a.jsonnet", ""), Path: ".", Directory: &render.Directory{}},
+		"render .: include: pattern {a is not closed":              {Files: tree(), Path: ".", Directory: &render.Directory{Include: "{a"}},
+		"render .: a.yaml: more than 1 objects: limit exceeded":    {Files: tree("a.yaml", object("a")+"---\n"+object("b")), Path: ".", Limits: render.Limits{Objects: 1}},
+		"render .: a.yaml: 51 bytes, more than 5: limit exceeded":  {Files: tree("a.yaml", object("a")), Path: ".", Limits: render.Limits{FileBytes: 5}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			if _, err := (plain.Renderer{}).Render(t.Context(), r); err == nil || err.Error() != want {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
