@@ -34,16 +34,20 @@ type App struct {
 	UID        string // of the custom resource: the mark that its objects bear
 	Generation int64  // of the custom resource that this was read from
 
-	Source    SourceKey
+	Source SourceKey
+	// Labels are put on every object, for the dialect's own tools.
+	Labels    map[string]string
 	Path      string // directory inside the source, "." for its root
 	Namespace string // overrides the namespace of every namespaced object; empty keeps them
 
 	Interval  time.Duration // between full checks
+	Look      time.Duration // the source is asked for a new revision at least so often; 0 leaves that to the source
 	Retry     time.Duration // after a failed run
 	Timeout   time.Duration // of one run, and of waiting for health
 	Suspended bool
 	Request   string // a token: a new value asks for a run now
 	Deleting  bool
+	Approved  string // the token of a held prune that somebody agreed to
 
 	Prune      Prune
 	Wait       Wait

@@ -29,6 +29,7 @@ type Pause string
 const (
 	Enforce Mode = "enforce"
 	Observe Mode = "observe"
+	Suspend Mode = "suspended" // the app stands still; its drift is still seen
 
 	ClaimsCede   Claims = "cede"   // withhold claimed fields
 	ClaimsReport Claims = "report" // show claims, enforce Git

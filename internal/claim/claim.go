@@ -53,6 +53,9 @@ func (c Claim) Seed(remembered, git any) int64 {
 	return min(max(v, c.Min), max(c.Max, c.Min))
 }
 
+// Replicas is the field that autoscalers claim.
+func Replicas() field.Path { return field.Name("spec", "replicas") }
+
 // Kinds are the types of object that may be claimants.
 func Kinds() []object.GVK {
 	return []object.GVK{{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}}
@@ -114,7 +117,7 @@ func (ix Index) For(id object.ID) []Claim {
 			continue
 		}
 		out = append(out, Claim{
-			Path: field.Name("spec", "replicas"), By: c.ID, Min: c.Min, Max: c.Max,
+			Path: Replicas(), By: c.ID, Min: c.Min, Max: c.Max,
 			Evidence: fmt.Sprintf("%s %s/%s scales %s %s between %d and %d (spec.scaleTargetRef)",
 				kindName(c.ID.Kind), c.ID.Namespace, c.ID.Name, c.Target.Kind, c.Target.Name, c.Min, c.Max),
 		})

@@ -36,6 +36,7 @@ type Input struct {
 	Owners   []field.Owner // of Live
 	Baseline Baseline
 	Withheld []field.Path // compared by value, since no baseline can hold them
+	Released []field.Path // withheld at the last apply, and no longer: by value too, and then to be owned again
 	Hasher   field.Hasher
 }
 
@@ -62,13 +63,24 @@ func Object(in Input) (Result, error) {
 			r.Differences = append(r.Differences, d)
 		}
 	}
-	for _, p := range in.Withheld {
+	for _, p := range append(append([]field.Path(nil), in.Withheld...), in.Released...) {
 		if d, ok := byValue(in, p); ok && !covered(changed, p) {
 			r.Differences = append(r.Differences, d)
+			changed = append(changed, p)
 		}
 	}
-	r.Lost = lost(in, shape, changed)
+	r.Lost = append(lost(in, shape.Paths(), changed), lost(in, named(in.Desired, in.Released), changed)...)
 	return r, nil
+}
+
+func named(desired object.Object, paths []field.Path) []field.Path {
+	var out []field.Path
+	for _, p := range paths {
+		if _, ok := field.Get(desired, p); ok {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // changedPaths lists the baseline's fields that live does not hold, topmost first: a missing list item stands for all in it.
@@ -135,11 +147,11 @@ func below(paths []field.Path, p field.Path) []field.Path {
 	return out
 }
 
-// lost lists the baseline's paths that our entry no longer has although their value is right.
-func lost(in Input, shape field.Shape, changed []field.Path) []field.Path {
+// lost lists those of the paths that our entry no longer has although their value is right.
+func lost(in Input, paths, changed []field.Path) []field.Path {
 	ours := field.ApplyEntry(in.Owners, field.Manager)
 	var out []field.Path
-	for _, p := range shape.Paths() {
+	for _, p := range paths {
 		if !ours.Has(p) && !ours.Under(p) && !covered(changed, p) && !covered(in.Withheld, p) {
 			out = append(out, p)
 		}

@@ -74,6 +74,9 @@ func reasonToApply(in Input, p Plan, ours field.Shape) string {
 	return ""
 }
 
+// Ceded lists the paths of the rules and claims on the object, whether Git names them or not.
+func Ceded(in Input) []field.Path { return cededForGood(in) }
+
 // cededForGood lists the paths of rules and claims, whether Git names them or not; a held path is not among them: it is
 // only left out when there is something else to apply.
 func cededForGood(in Input) []field.Path {
@@ -196,8 +199,8 @@ func absent(in Input) Plan {
 	}
 	f := Finding{Difference: d, Verdict: Correct, Reason: "not in the cluster"}
 	switch {
-	case in.Policy.Mode == app.Observe:
-		f.Verdict, f.Reason = Hold, "observe mode writes nothing; an apply would create it"
+	case standstill(in.Policy.Mode) != "":
+		f.Verdict, f.Reason = Hold, standstill(in.Policy.Mode)+"; an apply would create it"
 	case !in.Changed && in.Policy.Remediation == app.ReportOnly:
 		f.Verdict, f.Reason = Hold, "remediation is off: the deletion is reported only"
 	}

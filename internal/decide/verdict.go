@@ -19,13 +19,24 @@ func judge(in Input, d compare.Difference) (Finding, time.Time) {
 	if f, ok := claimed(in, d); ok {
 		return f, time.Time{}
 	}
-	if in.Policy.Mode == app.Observe {
-		return Finding{Difference: d, Verdict: Hold, Reason: "observe mode writes nothing"}, time.Time{}
+	if why := standstill(in.Policy.Mode); why != "" {
+		return Finding{Difference: d, Verdict: Hold, Reason: why}, time.Time{}
 	}
 	if changedInGit(in, d.Path) {
 		return Finding{Difference: d, Verdict: Correct, Reason: "Git has a new value"}, time.Time{}
 	}
 	return drift(in, d)
+}
+
+// standstill says why a mode writes nothing; empty for the one that does.
+func standstill(m app.Mode) string {
+	switch m {
+	case app.Enforce:
+		return ""
+	case app.Suspend:
+		return "the app is suspended"
+	}
+	return "observe mode writes nothing"
 }
 
 func drift(in Input, d compare.Difference) (Finding, time.Time) {

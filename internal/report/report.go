@@ -29,10 +29,10 @@ type Report struct {
 	Message string // why, as a sentence; redacted
 	Running bool   // a run is going on
 
-	Objects []Object // in ID order
-	Notes   []string // worth saying, stopped nothing
-	At      time.Time
-	Next    time.Time // when the next full check is due; zero for never
+	Objects []Object  // in ID order
+	Notes   []string  // worth saying, stopped nothing
+	At      time.Time // when the newest run began
+	Seen    time.Time // when this was put together: what is overdue is judged by it
 }
 
 // Stage names a place on the street of stages.

@@ -1,0 +1,108 @@
+// Package act answers: how is a plan carried, write by write?
+//
+// In: the steps of one object's plan, and the object that they were judged on.
+// Out: the object as the server returned it after the last step, or the error that stopped them.
+// Promise: every write to an existing object carries the uid and resourceVersion that it was judged on; a stale judgement
+// writes nothing and comes back as ErrStale.
+// Not here: what to do (decide), the requests themselves (the ssa child).
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// ErrStale says that the object is no longer the one that was judged: read and judge again.
+var ErrStale = errors.New("the object has changed since it was judged")
+
+// ErrOwned says that an unforced apply met another owner of a field.
+var ErrOwned = errors.New("another manager owns the field")
+
+// ErrGone says that the object to delete is not there.
+var ErrGone = errors.New("the object is not there")
+
+// Target is the object that a write was judged on. UID and ResourceVersion are empty for one that is to be created.
+type Target struct {
+	GVK             object.GVK
+	ID              object.ID
+	UID             string
+	ResourceVersion string
+}
+
+// Apply is one server-side apply.
+type Apply struct {
+	Target
+	Body    object.Object
+	Manager string
+	Force   Force
+	DryRun  DryRun
+}
+
+// Force says what happens to fields of other managers that the apply sets to another value.
+type Force string
+
+// DryRun says whether the server keeps the result.
+type DryRun string
+
+// The values of Force and DryRun.
+const (
+	Take     Force  = "take"     // they become ours
+	Yield    Force  = "yield"    // the apply is refused (ErrOwned)
+	Persist  DryRun = "persist"  // keep
+	Simulate DryRun = "simulate" // answer as if, keep nothing
+)
+
+// Writer makes the writes. It may be called concurrently, blocks until the server answers, does not keep its arguments,
+// and the returned object is the caller's. Errors are ErrStale, ErrOwned, ErrGone, or name what the server refused.
+type Writer interface {
+	Apply(ctx context.Context, a Apply) (object.Object, error)
+	// Retake replaces metadata.managedFields.
+	Retake(ctx context.Context, t Target, managedFields []any) (object.Object, error)
+	// Delete removes the object in the background, if it is still the target.
+	Delete(ctx context.Context, t Target) error
+}
+
+// Carry makes the steps' writes in order. live is the object that they were judged on, nil for one that is not there.
+func Carry(ctx context.Context, w Writer, t Target, live object.Object, steps []decide.Step) (object.Object, error) {
+	for _, s := range steps {
+		t.UID, t.ResourceVersion = live.UID(), live.ResourceVersion()
+		next, err := step(ctx, w, t, live, s)
+		if err != nil {
+			return live, fmt.Errorf("%s %s: %w", s.Verb, t.ID, err)
+		}
+		live = next
+	}
+	return live, nil
+}
+
+func step(ctx context.Context, w Writer, t Target, live object.Object, s decide.Step) (object.Object, error) {
+	switch s.Verb {
+	case decide.Create:
+		made, err := w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: field.Manager, Force: Yield, DryRun: Persist})
+		if errors.Is(err, ErrOwned) { // it was there after all
+			return nil, ErrStale
+		}
+		return made, err
+	case decide.Apply:
+		return w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: field.Manager, Force: Take, DryRun: Persist})
+	case decide.Handover:
+		handed, err := w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: field.Handover, Force: Yield, DryRun: Persist})
+		if errors.Is(err, ErrOwned) { // somebody wrote it meanwhile, and owns it
+			return nil, ErrStale
+		}
+		return handed, err
+	case decide.Retake:
+		entries, _ := live.At("metadata", "managedFields").([]any)
+		moved, err := field.Transfer(entries, s.Paths, live.APIVersion())
+		if err != nil {
+			return nil, err
+		}
+		return w.Retake(ctx, t, moved)
+	}
+	return nil, fmt.Errorf("no such verb: %q", s.Verb)
+}

@@ -1,0 +1,158 @@
+// Package ssa answers: how does the API server take a write?
+//
+// In: applies, ownership changes and deletes, each with the object that it was judged on.
+// Out: what the server made of it; ErrStale, ErrOwned, ErrGone, or the server's refusal without any Secret value in it.
+// Promise: the only package that writes users' objects; a write to an existing object always carries its uid and resourceVersion.
+// Not here: what to write (decide), in which order (act).
+package ssa
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/redact"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// Writer writes through one cluster connection.
+type Writer struct {
+	Cluster *cluster.Client
+}
+
+var _ act.Writer = Writer{}
+
+// Apply sends one server-side apply (KEP-555) with strict field validation.
+func (w Writer) Apply(ctx context.Context, a act.Apply) (object.Object, error) {
+	body, err := json.Marshal(withPreconditions(a))
+	if err != nil {
+		return nil, err
+	}
+	r, err := w.resource(a.Target)
+	if err != nil {
+		return nil, err
+	}
+	force := a.Force == act.Take
+	opts := metav1.PatchOptions{FieldManager: a.Manager, Force: &force, FieldValidation: "Strict"}
+	if a.DryRun == act.Simulate {
+		opts.DryRun = []string{metav1.DryRunAll}
+	}
+	u, err := r.Patch(ctx, a.ID.Name, types.ApplyPatchType, body, opts)
+	if err != nil {
+		return nil, translate(err, a.ID)
+	}
+	return u.Object, nil
+}
+
+// withPreconditions adds uid and resourceVersion. An apply with a resourceVersion alone would create an absent object.
+func withPreconditions(a act.Apply) object.Object {
+	if a.UID == "" {
+		return a.Body
+	}
+	body := object.Object{}
+	for k, v := range a.Body {
+		body[k] = v
+	}
+	meta := map[string]any{}
+	for k, v := range a.Body.Metadata() {
+		meta[k] = v
+	}
+	meta["uid"], meta["resourceVersion"] = a.UID, a.ResourceVersion
+	body["metadata"] = meta
+	return body
+}
+
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// Retake replaces managedFields. Replacing resourceVersion makes a stale write a clean 409; a test operation would be a 422.
+func (w Writer) Retake(ctx context.Context, t act.Target, managedFields []any) (object.Object, error) {
+	patch, err := json.Marshal([]operation{
+		{"replace", "/metadata/resourceVersion", t.ResourceVersion},
+		{"replace", "/metadata/managedFields", managedFields},
+	})
+	if err != nil {
+		return nil, err
+	}
+	r, err := w.resource(t)
+	if err != nil {
+		return nil, err
+	}
+	u, err := r.Patch(ctx, t.ID.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: "truce-reclaim"})
+	if err != nil {
+		return nil, translate(err, t.ID)
+	}
+	return u.Object, nil
+}
+
+// Delete removes the object in the background, with both preconditions.
+func (w Writer) Delete(ctx context.Context, t act.Target) error {
+	if t.UID == "" || t.ResourceVersion == "" {
+		return fmt.Errorf("delete %s: no uid or resourceVersion to hold it to", t.ID)
+	}
+	r, err := w.resource(t)
+	if err != nil {
+		return err
+	}
+	uid := types.UID(t.UID)
+	background := metav1.DeletePropagationBackground
+	err = r.Delete(ctx, t.ID.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &t.ResourceVersion},
+		PropagationPolicy: &background,
+	})
+	if err != nil {
+		return translate(err, t.ID)
+	}
+	return nil
+}
+
+func (w Writer) resource(t act.Target) (dynamic.ResourceInterface, error) {
+	res, err := w.Cluster.Resource(t.GVK)
+	if err != nil {
+		return nil, err
+	}
+	r := w.Cluster.Dynamic().Resource(res.GVR)
+	if res.Namespaced {
+		return r.Namespace(t.ID.Namespace), nil
+	}
+	return r, nil
+}
+
+// translate tells the caller's cases apart. The server's words may quote the object that was sent, so they are redacted.
+func translate(err error, id object.ID) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err
+	}
+	if apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Name == id.Name {
+		return act.ErrGone
+	}
+	conflicts := 0
+	if d := status.Status().Details; d != nil {
+		for _, c := range d.Causes {
+			if c.Type == metav1.CauseTypeFieldManagerConflict {
+				conflicts++
+			}
+			if c.Field == "metadata.uid" {
+				return act.ErrStale
+			}
+		}
+	}
+	switch {
+	case conflicts > 0:
+		return fmt.Errorf("%w: %s", act.ErrOwned, redact.Message(id, status.Status().Message))
+	case apierrors.IsConflict(err):
+		return act.ErrStale
+	}
+	return errors.New(redact.Message(id, status.Status().Message))
+}

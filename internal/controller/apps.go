@@ -1,0 +1,162 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// appEntry is one app's custom resource.
+type appEntry struct {
+	front  front.Apps
+	gvk    object.GVK
+	cr     object.Object
+	app    app.App
+	status object.Object // the status that was written last
+	due    time.Time     // of the next full check: an older timer is not answered
+}
+
+func (c *Controller) seenApp(f front.Apps, ev live.Event) {
+	a := f.App(ev.Object, c.Process)
+	c.mu.Lock()
+	if ev.Gone {
+		delete(c.appSet, a.Key)
+		c.mu.Unlock()
+		return
+	}
+	e := c.appSet[a.Key]
+	if e == nil {
+		e = &appEntry{front: f, gvk: ev.GVK}
+		c.appSet[a.Key] = e
+	}
+	news := e.cr == nil || asksAnew(e.cr, ev.Object)
+	e.cr, e.app = ev.Object, a
+	if news {
+		e.due = time.Time{}
+	}
+	c.mu.Unlock()
+	if news {
+		c.apps.Add(a.Key)
+	}
+}
+
+// asksAnew tells what a user wrote from what came of it: a status or a finalizer asks for nothing.
+func asksAnew(before, now object.Object) bool {
+	annotations := func(o object.Object) string { return fingerprintOf(o.At("metadata", "annotations")) }
+	return before.Generation() != now.Generation() || before.UID() != now.UID() || annotations(before) != annotations(now) ||
+		(before.At("metadata", "deletionTimestamp") == nil) != (now.At("metadata", "deletionTimestamp") == nil)
+}
+
+// app runs one app, and says when its next full check is due.
+func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
+	e, ok := c.entry(key)
+	if !ok {
+		return 0
+	}
+	if wait := e.due.Sub(c.Now()); !e.due.IsZero() && wait > 0 && !c.newRevision(e.app) {
+		return wait
+	}
+	if e.app.Deleting {
+		return c.remove(ctx, e)
+	}
+	if err := c.ensureFinalizer(ctx, e); err != nil {
+		c.Log.Warn("finalizer", "app", key.String(), "error", err.Error())
+		return retryObject
+	}
+	r := c.run(ctx, e.app)
+	return c.schedule(key, e.app, r)
+}
+
+func (c *Controller) run(ctx context.Context, a app.App) report.Report {
+	if a.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, a.Timeout)
+		defer cancel()
+	}
+	begin := c.Now()
+	r := c.engine.App(ctx, a)
+	c.Log.Info("app", "app", a.Key.String(), "revision", r.Revision, "stage", string(r.Stage), "reason", string(r.Reason),
+		"message", r.Message, "took", c.Now().Sub(begin).Round(time.Millisecond).String())
+	return r
+}
+
+// schedule sets the next full check. A source that is not ready wakes its apps itself.
+func (c *Controller) schedule(key app.Key, a app.App, r report.Report) time.Duration {
+	wait := a.Interval
+	switch {
+	case r.Reason == report.Suspended || r.Reason == report.SpecRefused:
+		return 0
+	case r.Stage != report.Done && a.Retry > 0:
+		wait = a.Retry
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.appSet[key]; e != nil {
+		e.due = c.Now().Add(wait)
+	}
+	return wait
+}
+
+// newRevision reports whether the app's source has what the app has not seen.
+func (c *Controller) newRevision(a app.App) bool {
+	r := c.engine.Report(a.Key)
+	artifact, err := c.Artifact(a.Source)
+	if err != nil {
+		return r.Stage == report.Done
+	}
+	return artifact.Revision != r.Revision || r.Stage == report.Fetch
+}
+
+func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
+	if !slices.Contains(finalizers(e.cr), finalizer) {
+		return 0
+	}
+	if err := c.engine.Remove(ctx, e.app); err != nil {
+		c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())
+		return retryObject
+	}
+	if err := c.patchFinalizers(ctx, e, slices.DeleteFunc(finalizers(e.cr), func(f string) bool { return f == finalizer })); err != nil {
+		c.Log.Warn("finalizer", "app", e.app.Key.String(), "error", err.Error())
+		return retryObject
+	}
+	return 0
+}
+
+func (c *Controller) entry(key app.Key) (appEntry, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	e := c.appSet[key]
+	if e == nil {
+		return appEntry{}, false
+	}
+	return *e, true
+}
+
+// finalizer keeps a custom resource until its objects are gone; Flux's own, so that either of the two can take it off.
+const finalizer = "finalizers.fluxcd.io"
+
+// ensureFinalizer is needed only where there is something to clean up.
+func (c *Controller) ensureFinalizer(ctx context.Context, e appEntry) error {
+	have := finalizers(e.cr)
+	if e.app.Prune != app.PruneDelete || e.app.Policy.Mode != app.Enforce || len(e.app.Problems) > 0 || slices.Contains(have, finalizer) {
+		return nil
+	}
+	return c.patchFinalizers(ctx, e, append(have, finalizer))
+}
+
+func finalizers(o object.Object) []string {
+	list, _ := o.At("metadata", "finalizers").([]any)
+	out := make([]string, 0, len(list))
+	for _, f := range list {
+		if s, ok := f.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+// Package controller answers: when does what run?
+//
+// In: watches of custom resources, claimants and managed kinds; clocks; requests.
+// Out: runs of reconcile, fetches of sources, and status, events and finalizers of the custom resources.
+// Promise: nobody waits in line: readiness and dependencies are events; one app, source or object is worked on by one goroutine at
+// a time; a status is written once for each real change.
+// Not here: any logic of what to do (reconcile and the judges), the words of a status (front).
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/source"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Options are the parts that a controller drives.
+type Options struct {
+	Cluster *cluster.Client
+	Watcher live.Watcher
+	Fetcher source.Fetcher
+	Local   source.Watcher // tells at once of changes in repositories on this machine
+	Kinds   Kinds
+	Process app.Policy // what holds where a custom resource says nothing
+	Workers Workers
+	Log     *slog.Logger
+	Now     func() time.Time
+	Notice  func(reconcile.Notice) // told of each; nil for nobody
+	Report  func(app.Key)          // told of each app whose report changed; nil for nobody
+}
+
+// Kinds are the custom resources that are translated, and by whom.
+type Kinds struct {
+	Apps    map[object.GVK]front.Apps
+	Sources map[object.GVK]front.Sources
+}
+
+// Workers bound how much is worked on at once.
+type Workers struct {
+	Apps, Objects, Sources, Statuses int
+}
+
+// DefaultWorkers suit one API server: most of the time of each is spent waiting for it.
+func DefaultWorkers() Workers { return Workers{Apps: 16, Objects: 16, Sources: 4, Statuses: 8} }
+
+// Controller runs everything that has to run.
+type Controller struct {
+	Options
+	engine *reconcile.Engine
+	kinds  *kinds
+
+	apps     *queue[app.Key]
+	objects  *queue[object.ID]
+	sources  *queue[app.SourceKey]
+	statuses *queue[app.Key]
+
+	mu        sync.RWMutex
+	appSet    map[app.Key]*appEntry
+	sourceSet map[app.SourceKey]*sourceEntry
+}
+
+// New returns a Controller; its Sources and Watches are the parts that the engine needs of it, set by Use.
+func New(o Options) *Controller {
+	c := &Controller{
+		Options: o,
+		appSet:  map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{},
+		apps: newQueue[app.Key]("apps"), objects: newQueue[object.ID]("objects"),
+		sources: newQueue[app.SourceKey]("sources"), statuses: newQueue[app.Key]("statuses"),
+	}
+	c.kinds = newKinds(o.Watcher)
+	return c
+}
+
+// Use makes the controller drive the engine, and hands it what it needs in return.
+func (c *Controller) Use(e *reconcile.Engine) {
+	c.engine = e
+	e.Sources, e.Watches = c, c.kinds
+	e.Tell = c.notice
+	e.Wake = c.objects.Add
+	e.Changed = c.changed
+	c.kinds.handle = e.Seen
+}
+
+// Run works until ctx ends, then returns nil; or it returns why it cannot begin.
+func (c *Controller) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	c.kinds.start(ctx)
+	if err := c.watchClaimants(ctx); err != nil {
+		return err
+	}
+	c.watchCustomResources(ctx)
+	work(ctx, g, c.sources, c.Workers.Sources, c.source)
+	work(ctx, g, c.apps, c.Workers.Apps, c.app)
+	work(ctx, g, c.objects, c.Workers.Objects, c.object)
+	work(ctx, g, c.statuses, c.Workers.Statuses, c.status)
+	return g.Wait()
+}
+
+// watchClaimants returns when the claimants of the whole cluster are known: nothing may be corrected before.
+func (c *Controller) watchClaimants(ctx context.Context) error {
+	for _, gvk := range claim.Kinds() {
+		w := c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) {
+			read, ok := claim.Read(ev.Object)
+			c.engine.Claimed(ev.ID, read, ok && !ev.Gone)
+		})
+		select {
+		case <-w.Synced():
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+func (c *Controller) watchCustomResources(ctx context.Context) {
+	for gvk, f := range c.Kinds.Sources {
+		c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) { c.seenSource(ctx, f, ev) })
+	}
+	for gvk, f := range c.Kinds.Apps {
+		c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) { c.seenApp(f, ev) })
+	}
+}
+
+func (c *Controller) object(ctx context.Context, id object.ID) time.Duration {
+	again, err := c.engine.Object(ctx, id)
+	if err != nil {
+		c.Log.Warn("object", "id", id.String(), "error", err.Error())
+		return retryObject
+	}
+	if again.IsZero() {
+		return 0
+	}
+	return max(again.Sub(c.Now()), time.Millisecond)
+}
+
+// retryObject is the pause before an object that could not be brought in line is tried again without an event.
+const retryObject = 30 * time.Second
+
+func (c *Controller) notice(n reconcile.Notice) {
+	if c.Notice != nil {
+		c.Notice(n)
+	}
+	c.event(n)
+}
+
+// statusDelay gathers what happens in quick succession into one status write.
+const statusDelay = 40 * time.Millisecond
+
+func (c *Controller) changed(key app.Key) {
+	c.statuses.AddAfter(key, statusDelay)
+	if c.Report != nil {
+		c.Report(key)
+	}
+}
+
+// queue is a work queue that works on a key by one goroutine at a time, and holds it once.
+type queue[K comparable] struct {
+	workqueue.TypedDelayingInterface[K]
+}
+
+func newQueue[K comparable](name string) *queue[K] {
+	return &queue[K]{workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Name: name})}
+}
+
+// work starts n goroutines that hand keys to do until ctx ends. What do returns is when the key is due again; 0 for never.
+func work[K comparable](ctx context.Context, g *errgroup.Group, q *queue[K], n int, do func(context.Context, K) time.Duration) {
+	g.Go(func() error {
+		<-ctx.Done()
+		q.ShutDown()
+		return nil
+	})
+	for range n {
+		g.Go(func() error {
+			for {
+				key, down := q.Get()
+				if down {
+					return nil
+				}
+				if again := do(ctx, key); again > 0 {
+					q.AddAfter(key, again)
+				}
+				q.Done(key)
+			}
+		})
+	}
+}

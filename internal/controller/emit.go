@@ -1,0 +1,70 @@
+package controller
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/object"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// fingerprintOf prints decoded JSON in one form, for comparing.
+func fingerprintOf(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+func secretData(o object.Object) (map[string][]byte, error) {
+	data, _ := o["data"].(map[string]any)
+	out := make(map[string][]byte, len(data))
+	for k, v := range data {
+		s, _ := v.(string)
+		b, err := base64.StdEncoding.DecodeString(s)
+		if err != nil {
+			return nil, fmt.Errorf("key %s of Secret %s is not base64", k, o.Name())
+		}
+		out[k] = b
+	}
+	return out, nil
+}
+
+// maxNote is the longest note that the events API takes, in bytes.
+const maxNote = 1024
+
+// emit writes one event in the background: an event that is lost loses no state, and nobody waits for it.
+func (c *Controller) emit(key app.Key, kind, reason, note string) {
+	e, ok := c.entry(key)
+	if !ok {
+		return
+	}
+	now := c.Now().UTC()
+	if len(note) > maxNote {
+		note = note[:maxNote-3] + "..."
+	}
+	ev := map[string]any{
+		"apiVersion": "events.k8s.io/v1", "kind": "Event",
+		"metadata":  map[string]any{"generateName": e.cr.Name() + ".", "namespace": e.cr.Namespace()},
+		"eventTime": now.Format(metav1.RFC3339Micro), "type": kind, "reason": reason, "note": note, "action": "Reconcile",
+		"reportingController": "truce", "reportingInstance": "truce-controller",
+		"regarding": map[string]any{
+			"apiVersion": e.cr.APIVersion(), "kind": e.cr["kind"], "name": e.cr.Name(), "namespace": e.cr.Namespace(),
+			"uid": e.cr.UID(), "resourceVersion": e.cr.ResourceVersion(),
+		},
+	}
+	go func() {
+		r, err := c.resource(object.GVK{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, e.cr.Namespace())
+		if err == nil {
+			_, err = r.Create(context.Background(), &unstructured.Unstructured{Object: ev}, metav1.CreateOptions{FieldManager: statusManager})
+		}
+		if err != nil {
+			c.Log.Warn("event", "app", key.String(), "error", err.Error())
+		}
+	}()
+}

@@ -1,0 +1,189 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// sourceEntry is one source's custom resource, and what came of it.
+type sourceEntry struct {
+	front  front.Sources
+	cr     object.Object
+	state  front.SourceState
+	local  context.CancelFunc // ends the watch of a local repository; nil for none
+	url    string             // that local watches
+	status object.Object      // the status that was written last
+}
+
+func (c *Controller) seenSource(ctx context.Context, f front.Sources, ev live.Event) {
+	s := f.Source(ev.Object)
+	c.mu.Lock()
+	e := c.sourceSet[s.Key]
+	switch {
+	case ev.Gone && e != nil:
+		if e.local != nil {
+			e.local()
+		}
+		delete(c.sourceSet, s.Key)
+		c.mu.Unlock()
+		return
+	case ev.Gone:
+		c.mu.Unlock()
+		return
+	case e == nil:
+		e = &sourceEntry{front: f}
+		c.sourceSet[s.Key] = e
+	}
+	news := e.cr == nil || e.cr.Generation() != ev.Object.Generation() || f.Source(e.cr).Request != s.Request
+	e.cr = ev.Object
+	c.mu.Unlock()
+	if news {
+		c.sources.Add(s.Key)
+	}
+}
+
+// Artifact returns the newest artifact of a source; that there is none yet is an error that says why.
+func (c *Controller) Artifact(key app.SourceKey) (source.Artifact, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	e := c.sourceSet[key]
+	switch {
+	case e == nil:
+		return source.Artifact{}, fmt.Errorf("%s is not in the cluster", key)
+	case e.state.Artifact.Files != nil:
+		return e.state.Artifact, nil
+	case e.state.Err != nil:
+		return source.Artifact{}, fmt.Errorf("%s: %w", key, e.state.Err)
+	}
+	return source.Artifact{}, fmt.Errorf("%s has not been fetched yet", key)
+}
+
+// source looks for a new revision of one source.
+func (c *Controller) source(ctx context.Context, key app.SourceKey) time.Duration {
+	f, cr := c.sourceOf(key)
+	if cr == nil {
+		return 0
+	}
+	s := f.Source(cr)
+	if s.Suspended || s.Deleting {
+		return 0
+	}
+	next := c.fetch(ctx, f, cr, s)
+	c.recordSource(ctx, key, next)
+	if next.Err != nil {
+		c.Log.Warn("fetch", "source", key.String(), "error", next.Err.Error())
+		return min(retrySource, max(s.Interval, time.Second))
+	}
+	return c.lookInterval(key, s.Interval)
+}
+
+// retrySource is the pause after a failed fetch, where the interval is not shorter.
+const retrySource = 15 * time.Second
+
+func (c *Controller) sourceOf(key app.SourceKey) (front.Sources, object.Object) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	e := c.sourceSet[key]
+	if e == nil {
+		return nil, nil
+	}
+	return e.front, e.cr
+}
+
+func (c *Controller) fetch(ctx context.Context, f front.Sources, cr object.Object, s front.Source) front.SourceState {
+	state := front.SourceState{Generation: s.Generation, Request: s.Request, At: c.Now()}
+	if len(s.Problems) > 0 {
+		state.Err = &source.Error{Op: "read", Subject: s.Key.String(), Reason: source.URLInvalid, Err: errors.New(s.Problems[0].Field + ": " + s.Problems[0].Reason)}
+		return state
+	}
+	secret, err := c.secret(ctx, s)
+	if err != nil {
+		state.Err = err
+		return state
+	}
+	spec, err := f.Spec(cr, secret)
+	if err != nil {
+		state.Err = err
+		return state
+	}
+	c.watchLocal(ctx, s.Key, spec.URL)
+	state.Artifact, state.Err = c.Fetcher.Fetch(ctx, spec)
+	return state
+}
+
+// recordSource keeps the outcome. A failed fetch keeps the artifact that was there; a new revision wakes the apps.
+func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next front.SourceState) {
+	c.mu.Lock()
+	e := c.sourceSet[key]
+	if e == nil {
+		c.mu.Unlock()
+		return
+	}
+	news := next.Err == nil && (e.state.Artifact.Digest != next.Artifact.Digest || e.state.Artifact.Revision != next.Artifact.Revision)
+	first := e.state.Artifact.Files == nil && (e.state.Err == nil) != (next.Err == nil)
+	if next.Err != nil {
+		next.Artifact = e.state.Artifact
+	}
+	e.state = next
+	var apps []app.Key
+	for k, a := range c.appSet {
+		if (news || first || next.Err != nil) && a.app.Source == key {
+			apps = append(apps, k)
+		}
+	}
+	c.mu.Unlock()
+	for _, k := range apps {
+		c.apps.Add(k)
+	}
+	c.writeSourceStatus(ctx, key)
+}
+
+// lookInterval is the shortest of the source's own interval and those that apps ask for (syncInterval of the documents).
+func (c *Controller) lookInterval(key app.SourceKey, own time.Duration) time.Duration {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, a := range c.appSet {
+		if a.app.Source == key && a.app.Look > 0 {
+			own = min(own, a.app.Look)
+		}
+	}
+	return own
+}
+
+// watchLocal looks at once when a repository on this machine changes.
+func (c *Controller) watchLocal(ctx context.Context, key app.SourceKey, url string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.sourceSet[key]
+	if e == nil || e.url == url || c.Local == nil {
+		return
+	}
+	if e.local != nil {
+		e.local()
+	}
+	watchCtx, cancel := context.WithCancel(ctx)
+	e.local, e.url = cancel, url
+	go func() {
+		err := c.Local.Watch(watchCtx, url, func() { c.sources.Add(key) })
+		if err != nil && !errors.Is(err, source.ErrNotLocal) && watchCtx.Err() == nil {
+			c.Log.Warn("watch repository", "source", key.String(), "error", err.Error())
+			c.forgetWatch(key) // the next look, at the interval, tries again
+		}
+	}()
+}
+
+func (c *Controller) forgetWatch(key app.SourceKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.sourceSet[key]; e != nil {
+		e.url = ""
+	}
+}

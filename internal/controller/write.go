@@ -1,0 +1,151 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// statusManager is the field manager of everything that is written to custom resources.
+const statusManager = "truce-controller"
+
+// status writes an app's status if it is not the one that is there.
+func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
+	e, ok := c.entry(key)
+	if !ok {
+		return 0
+	}
+	r := c.engine.Report(key)
+	r.Seen = c.Now()
+	next := object.Object(e.front.Status(e.cr, r))
+	if err := c.patchStatus(ctx, e.gvk, e.cr, e.status, next); err != nil {
+		c.Log.Warn("status", "app", key.String(), "error", err.Error())
+		return time.Second
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := c.appSet[key]; now != nil {
+		now.status = next
+	}
+	return untilVerdict(e.app, r)
+}
+
+// untilVerdict is how long an app that waits for health may still take: then its status must say that it took too long.
+func untilVerdict(a app.App, r report.Report) time.Duration {
+	if a.Wait != app.WaitHealthy || r.Stage != report.Done {
+		return 0
+	}
+	if left := r.At.Add(a.Timeout).Sub(r.Seen); left > 0 {
+		return left + time.Millisecond
+	}
+	return 0
+}
+
+func (c *Controller) writeSourceStatus(ctx context.Context, key app.SourceKey) {
+	c.mu.RLock()
+	e := c.sourceSet[key]
+	c.mu.RUnlock()
+	if e == nil {
+		return
+	}
+	next := object.Object(e.front.Status(e.cr, e.state))
+	if err := c.patchStatus(ctx, e.cr.GVK(), e.cr, e.status, next); err != nil {
+		c.Log.Warn("status", "source", key.String(), "error", err.Error())
+		return
+	}
+	c.mu.Lock()
+	e.status = next
+	c.mu.Unlock()
+}
+
+// patchStatus replaces .status, unless it is as it should be already.
+func (c *Controller) patchStatus(ctx context.Context, gvk object.GVK, cr, written, next object.Object) error {
+	have, _ := cr.At("status").(map[string]any)
+	if field.Equal(map[string]any(next), have) || written != nil && field.Equal(next, map[string]any(written)) {
+		return nil
+	}
+	return c.patch(ctx, gvk, cr, "status", []operation{{"add", "/status", next}})
+}
+
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+func (c *Controller) patchFinalizers(ctx context.Context, e appEntry, list []string) error {
+	return c.patch(ctx, e.gvk, e.cr, "", []operation{
+		{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()}, {"add", "/metadata/finalizers", list},
+	})
+}
+
+func (c *Controller) patch(ctx context.Context, gvk object.GVK, cr object.Object, sub string, ops []operation) error {
+	body, err := json.Marshal(ops)
+	if err != nil {
+		return err
+	}
+	r, err := c.resource(gvk, cr.Namespace())
+	if err != nil {
+		return err
+	}
+	subs := []string{}
+	if sub != "" {
+		subs = append(subs, sub)
+	}
+	_, err = r.Patch(ctx, cr.Name(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: statusManager}, subs...)
+	if apierrors.IsNotFound(err) {
+		return nil // deleted meanwhile: nobody is left to be told
+	}
+	return err
+}
+
+func (c *Controller) resource(gvk object.GVK, namespace string) (dynamic.ResourceInterface, error) {
+	res, err := c.Cluster.Resource(gvk)
+	if err != nil {
+		return nil, err
+	}
+	return c.Cluster.Dynamic().Resource(res.GVR).Namespace(namespace), nil
+}
+
+// secret reads the credentials of a source: nil where it names none.
+func (c *Controller) secret(ctx context.Context, s front.Source) (map[string][]byte, error) {
+	if s.Secret == "" {
+		return nil, nil
+	}
+	r, err := c.resource(object.GVK{Version: "v1", Kind: "Secret"}, s.Key.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	u, err := r.Get(ctx, s.Secret, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read Secret %s/%s: %w", s.Key.Namespace, s.Secret, err)
+	}
+	return secretData(u.Object)
+}
+
+// event tells of drift on the app's custom resource, as a Kubernetes Event.
+func (c *Controller) event(n reconcile.Notice) {
+	kind, reason := "Normal", "DriftDetected"
+	switch {
+	case n.Carried:
+		reason = "DriftCorrected"
+	case n.Finding.Verdict == decide.Cede:
+		reason = "FieldCeded"
+	case n.Finding.Verdict == decide.Hold:
+		kind = "Warning"
+	}
+	c.emit(n.App, kind, reason, report.Sentence(n.ID, n.Finding))
+}

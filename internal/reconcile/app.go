@@ -1,0 +1,204 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+type stage struct {
+	name report.Stage
+	run  func(context.Context) error
+}
+
+// run is one run of one app: what each stage leaves for the next.
+type run struct {
+	engine   *Engine
+	state    *state
+	app      app.App
+	artifact source.Artifact
+	rendered render.Result
+	set      desired.Set
+	ledger   inventory.Record // as it was at the beginning, then as it is
+	report   report.Report
+	problems int // objects that could not be applied
+}
+
+// fault is an error with the one word that conditions show for it.
+type fault struct {
+	reason report.Reason
+	err    error
+}
+
+func (f *fault) Error() string { return f.err.Error() }
+func (f *fault) Unwrap() error { return f.err }
+
+func (e *Engine) begin(a app.App) *run {
+	if a.Suspended {
+		a.Policy.Mode = app.Suspend
+	}
+	s := e.state(a.Key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.app = a
+	r := &run{engine: e, state: s, app: a}
+	r.report = report.Report{
+		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: s.report.Applied, Revision: s.report.Revision,
+		Notes: a.Notes, At: e.Now(), Running: true,
+	}
+	return r
+}
+
+// admit refuses what cannot be done as asked: doing a part of it would be worse than doing nothing.
+func (r *run) admit(context.Context) error {
+	if r.app.Policy.Mode == app.Suspend {
+		return &fault{report.Suspended, errors.New("suspended: drift is seen, nothing is written")}
+	}
+	if len(r.app.Problems) == 0 {
+		return nil
+	}
+	var all []error
+	for _, p := range r.app.Problems {
+		all = append(all, fmt.Errorf("%s: %s", p.Field, p.Reason))
+	}
+	return &fault{report.SpecRefused, errors.Join(all...)}
+}
+
+func (r *run) fetch(context.Context) error {
+	artifact, err := r.engine.Sources.Artifact(r.app.Source)
+	if err != nil {
+		return &fault{report.SourceNotReady, err}
+	}
+	r.artifact, r.report.Revision = artifact, artifact.Revision
+	return nil
+}
+
+func (r *run) render(ctx context.Context) error {
+	var err error
+	if r.rendered, err = r.engine.Render.Render(ctx, r.request()); err != nil {
+		return &fault{report.RenderFailed, err}
+	}
+	return nil
+}
+
+func (r *run) request() render.Request {
+	return render.Request{Files: r.artifact.Files, Path: r.app.Path, Namespace: r.app.Namespace}
+}
+
+func (r *run) settle(ctx context.Context) error {
+	scopes, err := r.scopes(ctx)
+	if err != nil {
+		return &fault{report.ClusterFailed, err}
+	}
+	r.set, err = desired.Settle(r.rendered.Objects, r.app, func(gvk object.GVK) desired.Scope { return scopes[gvk] })
+	if err != nil {
+		return &fault{report.RenderFailed, err}
+	}
+	for _, rule := range r.app.Ignore.Idle(r.set.Data()) {
+		r.report.Notes = append(r.report.Notes, rule+" matches no object of this app")
+	}
+	for _, o := range r.set.Objects {
+		if c, ok := claim.Read(o.Data); ok {
+			r.engine.Claimed(c.ID, c, true)
+		}
+	}
+	return nil
+}
+
+func (r *run) scopes(ctx context.Context) (map[object.GVK]desired.Scope, error) {
+	out := map[object.GVK]desired.Scope{}
+	for _, o := range r.rendered.Objects {
+		gvk := o.Data.GVK()
+		if _, ok := out[gvk]; ok {
+			continue
+		}
+		s, err := r.engine.Scope(ctx, gvk)
+		if err != nil {
+			return nil, err
+		}
+		out[gvk] = s
+	}
+	return out, nil
+}
+
+// validate checks all objects before the first is applied, where the app asks for it: the whole revision or nothing.
+func (r *run) validate(ctx context.Context) error {
+	if r.app.Validation == app.ValidateNone || r.engine.Checkers[r.app.Validation] == nil {
+		return nil
+	}
+	var all []error
+	for _, o := range r.set.Objects {
+		if err := r.engine.Checkers[r.app.Validation].Check(ctx, o); err != nil {
+			all = append(all, fmt.Errorf("%s:%d: %s: %w", o.File, o.Line, o.ID, err))
+		}
+	}
+	if len(all) > 0 {
+		return &fault{report.ValidationFailed, errors.Join(all...)}
+	}
+	return nil
+}
+
+// record writes down what is about to be made. Losing an object that we made is worse than remembering one that we did not.
+func (r *run) record(ctx context.Context) error {
+	var err error
+	if r.ledger, err = r.engine.Inventory.Load(ctx, r.app.Key); err != nil {
+		return &fault{report.RecordFailed, err}
+	}
+	if err := r.register(); err != nil {
+		return &fault{report.RecordFailed, err}
+	}
+	if r.app.Policy.Mode != app.Enforce {
+		return nil
+	}
+	ahead := inventory.Ahead(r.ledger, r.app.Key, r.app.UID, r.identities())
+	if err := r.engine.Inventory.Save(ctx, ahead); err != nil {
+		return &fault{report.RecordFailed, err}
+	}
+	r.ledger = ahead
+	return nil
+}
+
+func (r *run) stopped(at report.Stage, err error) report.Report {
+	r.report.Stage, r.report.Reason, r.report.Message = at, report.ApplyFailed, redact.Text(err.Error())
+	var f *fault
+	if errors.As(err, &f) {
+		r.report.Reason = f.reason
+	}
+	return r.publish()
+}
+
+func (r *run) done() report.Report {
+	r.report.Stage, r.report.Reason, r.report.Applied = report.Done, report.Succeeded, r.report.Revision
+	return r.publish()
+}
+
+// publish makes the report the app's newest one.
+func (r *run) publish() report.Report {
+	e := r.engine
+	r.report.Running = false
+	r.state.mu.Lock()
+	r.state.report = r.report
+	r.state.mu.Unlock()
+	e.Changed(r.app.Key)
+	return e.Report(r.app.Key)
+}
+
+func (e *Engine) appOf(key app.Key) (app.App, error) {
+	s := e.state(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.app.Key != key {
+		return app.App{}, fmt.Errorf("%s is not known", key)
+	}
+	return s.app, nil
+}

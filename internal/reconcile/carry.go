@@ -1,0 +1,225 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+	"golang.org/x/sync/errgroup"
+)
+
+// register hands the revision's objects to their records. An object that another app names already is refused here, before
+// the first write, and said on this app; the other one is told by its own next report.
+func (r *run) register() error {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	wanted := map[object.ID]bool{}
+	for _, o := range r.set.Objects {
+		rec, err := r.engine.claimRecord(o.ID, r.app.Key)
+		if err != nil {
+			r.problems++
+			r.report.Notes = append(r.report.Notes, err.Error())
+			continue
+		}
+		wanted[o.ID] = true
+		if _, err := rec.want(o, r.app.Key, r.ledger.Sent(o.ID)); err != nil {
+			return err
+		}
+	}
+	r.state.wanted = wanted
+	return nil
+}
+
+// claimRecord returns the record of an object that this app may manage.
+func (e *Engine) claimRecord(id object.ID, key app.Key) (*record, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := e.records[id]
+	if r == nil {
+		r = &record{id: id, owner: key}
+		e.records[id] = r
+		return r, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.owner != key && r.text != nil {
+		return nil, fmt.Errorf("%s is named by %s too: not applied here; one of the two must let go of it", id, r.owner)
+	}
+	return r, nil
+}
+
+func (r *run) identities() []inventory.Entry {
+	var out []inventory.Entry
+	for _, o := range r.set.Objects {
+		if r.state.wanted[o.ID] {
+			out = append(out, inventory.Entry{ID: o.ID, Version: o.GVK.Version})
+		}
+	}
+	return out
+}
+
+// carry walks every object down its street, wave by wave. One bad object stops neither the others of its wave nor, past
+// the first wave, those of the next.
+func (r *run) carry(ctx context.Context) error {
+	for len(r.set.Objects) > 0 {
+		wave := r.nextWave()
+		failed, err := r.wave(ctx, wave)
+		if err != nil {
+			return err
+		}
+		r.problems += failed
+		if wave[0].Wave != desired.FirstWave {
+			continue
+		}
+		if err := r.ready(ctx, wave); err != nil {
+			return &fault{report.ApplyFailed, err}
+		}
+	}
+	if err := r.settleLedger(ctx); err != nil {
+		return err
+	}
+	if r.problems > 0 {
+		return &fault{report.ApplyFailed, r.engine.problems(r.app.Key, r.problems)}
+	}
+	return nil
+}
+
+func (r *run) nextWave() []desired.Object {
+	n := 0
+	for n < len(r.set.Objects) && r.set.Objects[n].Wave == r.set.Objects[0].Wave {
+		n++
+	}
+	wave := r.set.Objects[:n]
+	r.set.Objects = r.set.Objects[n:]
+	return wave
+}
+
+func (r *run) wave(ctx context.Context, wave []desired.Object) (int, error) {
+	if err := r.watch(ctx, wave); err != nil {
+		return 0, err
+	}
+	var g errgroup.Group
+	g.SetLimit(max(1, r.engine.Defaults.Objects))
+	failures := make([]error, len(wave))
+	for i, o := range wave {
+		if !r.state.wanted[o.ID] || !r.engine.due(o.ID) {
+			continue
+		}
+		g.Go(func() error {
+			_, failures[i] = r.engine.Object(ctx, o.ID)
+			return nil
+		})
+	}
+	_ = g.Wait() // the functions return no error: failures has them
+	failed := 0
+	for _, err := range failures {
+		if err != nil {
+			failed++
+		}
+	}
+	return failed, ctx.Err()
+}
+
+// watch puts the wave's kinds under watch. A kind that the server does not know is the problem of its own objects.
+func (r *run) watch(ctx context.Context, wave []desired.Object) error {
+	if r.engine.Watches == nil {
+		return nil
+	}
+	seen := map[object.GVK]bool{}
+	for _, o := range wave {
+		if seen[o.GVK] {
+			continue
+		}
+		seen[o.GVK] = true
+		if err := r.engine.Watches.Ensure(ctx, o.GVK); err != nil && !errors.Is(err, live.ErrUnknownKind) {
+			return &fault{report.ClusterFailed, fmt.Errorf("watch %s: %w", o.GVK, err)}
+		}
+	}
+	return nil
+}
+
+// due reports whether a full check has anything to look at: everything else is known from memory to be as Git wants.
+func (e *Engine) due(id object.ID) bool {
+	r := e.lookup(id)
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return e.Watches == nil || r.changed || !r.applied || r.pending != nil || r.problem != "" || len(r.findings) > 0
+}
+
+// ready waits for what later waves need: namespaces that are active, CRDs that are established.
+func (r *run) ready(ctx context.Context, wave []desired.Object) error {
+	for _, o := range wave {
+		if r.app.Policy.Mode != app.Enforce {
+			return nil
+		}
+		if err := r.engine.await(ctx, o.ID); err != nil {
+			return fmt.Errorf("%s: %w", o.ID, err)
+		}
+	}
+	return nil
+}
+
+// await blocks until the object is healthy, has a problem, or ctx ends.
+func (e *Engine) await(ctx context.Context, id object.ID) error {
+	news, stop := e.subscribe()
+	defer stop()
+	for {
+		status, problem := e.healthOf(id)
+		if problem != "" {
+			return nil // its own error is reported with it
+		}
+		if status.Code == health.Healthy || status.Code == health.Unknown {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return fmt.Errorf("not ready in time: %s %s", status.Code, status.Message)
+		}
+	}
+}
+
+func (e *Engine) healthOf(id object.ID) (health.Status, string) {
+	r := e.lookup(id)
+	if r == nil {
+		return health.Status{Code: health.Unknown}, ""
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.health, r.problem
+}
+
+// problems gathers what stands in the way of an app's objects into one error, the first few in full.
+func (e *Engine) problems(key app.Key, n int) error {
+	const shown = 3
+	var all []error
+	rep := e.Report(key)
+	for _, o := range rep.Objects {
+		if o.Problem != "" && len(all) < shown {
+			all = append(all, fmt.Errorf("%s (%s:%d): %s", o.ID, o.File, o.Line, o.Problem))
+		}
+	}
+	for _, note := range rep.Notes {
+		if len(all) < shown && len(all) < n {
+			all = append(all, errors.New(note))
+		}
+	}
+	return fmt.Errorf("%d of the app's objects could not be applied: %w", n, errors.Join(all...))
+}
+
+func (e *Engine) assess(o object.Object) health.Status {
+	if o == nil {
+		return health.Status{Code: health.Missing, Message: "not in the cluster"}
+	}
+	return e.Health.Assess(o)
+}

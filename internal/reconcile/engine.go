@@ -1,0 +1,132 @@
+package reconcile
+
+import (
+	"context"
+	"sync"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// Engine holds what truce knows between runs: each managed object's baseline, each app's newest report, and the claims.
+type Engine struct {
+	Parts
+
+	mu      sync.RWMutex
+	records map[object.ID]*record
+	apps    map[app.Key]*state
+	claims  map[object.ID]claim.Claimant // by claimant
+	index   claim.Index
+
+	listen    sync.Mutex
+	listeners map[chan struct{}]bool
+
+	// Wake is called with an object that should be judged soon, Changed with an app whose report has changed. Neither may block.
+	Wake    func(object.ID)
+	Changed func(app.Key)
+}
+
+// New returns an Engine that knows nothing yet.
+func New(p Parts) *Engine {
+	return &Engine{
+		Parts: p, records: map[object.ID]*record{}, apps: map[app.Key]*state{},
+		claims: map[object.ID]claim.Claimant{}, index: claim.Index{},
+		Wake: func(object.ID) {}, Changed: func(app.Key) {},
+	}
+}
+
+// state is what the engine knows of one app.
+type state struct {
+	mu     sync.Mutex
+	app    app.App
+	report report.Report
+	wanted map[object.ID]bool // the objects of the newest revision
+}
+
+func (e *Engine) lookup(id object.ID) *record {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.records[id]
+}
+
+func (e *Engine) state(key app.Key) *state {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.apps[key]
+	if s == nil {
+		s = &state{wanted: map[object.ID]bool{}}
+		e.apps[key] = s
+	}
+	return s
+}
+
+// Claimed takes note of a claimant that was seen, or is gone, and wakes what it targets and what it targeted before.
+// Claimants of Git's own revisions are noted by the runs that render them.
+func (e *Engine) Claimed(id object.ID, c claim.Claimant, ok bool) {
+	for _, target := range e.noteClaim(id, c, ok) {
+		for _, woken := range e.targets(target) {
+			e.Wake(woken)
+		}
+	}
+}
+
+func (e *Engine) noteClaim(id object.ID, c claim.Claimant, ok bool) []object.ID {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before, had := e.claims[id]
+	if had == ok && before == c {
+		return nil
+	}
+	var targets []object.ID
+	if had {
+		targets = append(targets, before.Target)
+		delete(e.claims, id)
+	}
+	if ok {
+		targets = append(targets, c.Target)
+		e.claims[id] = c
+	}
+	all := make([]claim.Claimant, 0, len(e.claims))
+	for _, c := range e.claims {
+		all = append(all, c)
+	}
+	e.index = claim.NewIndex(all)
+	return targets
+}
+
+// targets finds the managed objects that a claimant's reference names; it may name no group.
+func (e *Engine) targets(ref object.ID) []object.ID {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	var out []object.ID
+	for id := range e.records {
+		if id.Kind == ref.Kind && id.Name == ref.Name && id.Namespace == ref.Namespace && (ref.Group == "" || ref.Group == id.Group) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func (e *Engine) claimsOn(id object.ID) []claim.Claim {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.index.For(id)
+}
+
+// refreshClaims lists the claimants of one namespace anew. Two watches are unordered: a scale can be seen before its autoscaler.
+func (e *Engine) refreshClaims(ctx context.Context, namespace string) error {
+	for _, gvk := range claim.Kinds() {
+		found, err := e.Live.List(ctx, gvk, namespace)
+		if err != nil {
+			return err
+		}
+		for _, o := range found {
+			if c, ok := claim.Read(o); ok {
+				e.noteClaim(c.ID, c, true)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+// Package reconcile answers: in which order do the stages run? A reader starts here.
+//
+// In: an app and the parts that carry the stages (App), or one object that may have changed (Object).
+// Out: a Report of the app, and the cluster as Git wants it.
+// Promise: nothing is decided or written anywhere else; one object is judged by one goroutine at a time; what a judge
+// needs of the world is gathered before and handed in as values.
+// Not here: when to run (controller), how a stage works (its package).
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// App runs every stage for one app: a new revision, a full check that is due, or a request. The Report is complete up to the
+// stage that stopped it. Two runs of one app must not overlap; runs of different apps may.
+func (e *Engine) App(ctx context.Context, a app.App) report.Report {
+	r := e.begin(a)
+	for _, s := range []stage{
+		{report.Admit, r.admit},       // can truce do what the app asks?
+		{report.Fetch, r.fetch},       // which files, at which revision?
+		{report.Render, r.render},     // which objects do they describe?
+		{report.Settle, r.settle},     // exactly which, in which order?
+		{report.Validate, r.validate}, // would the server take them?
+		{report.Record, r.record},     // written down before anything is made
+		{report.Carry, r.carry},       // each object down its own street, wave by wave
+		{report.Sweep, r.sweep},       // what left Git leaves the cluster
+	} {
+		if err := s.run(ctx); err != nil {
+			return r.stopped(s.name, err)
+		}
+	}
+	return r.done()
+}
+
+// Object walks one object down the street: look, compare, decide, act, until nothing is left to do. It is entered by a watch
+// event, by a changed claim, or by App. The time is when a held correction is due; zero for none.
+func (e *Engine) Object(ctx context.Context, id object.ID) (time.Time, error) {
+	r := e.lookup(id)
+	if r == nil {
+		return time.Time{}, nil
+	}
+	r.street.Lock()
+	defer r.street.Unlock()
+	w := walk{engine: e, record: r, seen: r.take()}
+	for range maxTries {
+		done, err := w.once(ctx)
+		if err != nil {
+			return time.Time{}, w.failed(err)
+		}
+		if done {
+			return w.plan.Again, nil
+		}
+	}
+	return time.Time{}, w.failed(errUnsettled)
+}
+
+// judge is the one place where it is decided what happens to an object. It is pure.
+func judge(c compare.Input, d decide.Input) (decide.Plan, error) {
+	compared, err := compare.Object(c)
+	if err != nil {
+		return decide.Plan{}, err
+	}
+	d.Compared = compared
+	return decide.Object(d), nil
+}
+
+// Parts are what carries the stages, chosen by wire.
+type Parts struct {
+	Sources   Sources
+	Render    render.Renderer
+	Fresh     render.Renderer // without a cache: a cached render is never the only evidence for a prune
+	Scope     func(context.Context, object.GVK) (desired.Scope, error)
+	Checkers  map[app.Validation]Checker
+	Live      live.Reader
+	Watches   Watches
+	Writer    act.Writer
+	Inventory inventory.Store
+	Health    health.Assessor
+	Hasher    field.Hasher
+	Mask      redact.Mask
+	Now       func() time.Time
+	Tell      func(Notice)
+	Defaults  Limits
+}
+
+// Limits bound how much runs at once.
+type Limits struct {
+	Objects int // objects of one app that are judged at once
+}
+
+// Sources gives the newest artifact of a source. It does not block: an artifact that is not there yet is an error that says so.
+type Sources interface {
+	Artifact(key app.SourceKey) (source.Artifact, error)
+}
+
+// Checker checks a whole revision against the server's schema before any of it is applied. It may block; nil checks nothing.
+type Checker interface {
+	Check(ctx context.Context, o desired.Object) error
+}
+
+// Watches keeps the kinds in use under watch. Ensure returns when the kind's first list has been handed over, or ctx ends.
+type Watches interface {
+	Ensure(ctx context.Context, gvk object.GVK) error
+	Synced(gvk object.GVK) bool
+}
+
+// Notice tells of one finding when it appears, and when it is carried out.
+type Notice struct {
+	App     app.Key
+	ID      object.ID
+	Finding decide.Finding
+	Carried bool // the correction was written
+	At      time.Time
+}

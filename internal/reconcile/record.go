@@ -1,0 +1,125 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"strconv"
+	"sync"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/fight"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// record is what the engine keeps of one managed object: about a kilobyte. Git's object is kept as JSON text, live not at all.
+type record struct {
+	street sync.Mutex // held while the object is judged and written: one queue per object
+
+	mu          sync.Mutex // guards what follows; never held across a request
+	id          object.ID
+	gvk         object.GVK
+	owner       app.Key
+	text        []byte // what Git wants
+	previous    []byte // what Git wanted when the baseline was taken, while that is something else
+	file        string
+	digest      string // of text, comparable across processes
+	line        int
+	changed     bool // text was never applied
+	applied     bool // the server holds text
+	baseline    compare.Baseline
+	withheld    []field.Path // at the last apply
+	memory      fight.Memory
+	uid         string
+	version     uint64 // resourceVersion of the newest answer or event that was judged
+	fingerprint uint64 // of that one, see live.Fingerprint
+	pending     *live.Event
+	health      health.Status
+	findings    []decide.Finding
+	problem     string
+}
+
+// want takes note of what a new revision wants. It reports whether that is news.
+func (r *record) want(o desired.Object, owner app.Key, lastSent string) (bool, error) {
+	text, err := json.Marshal(o.Data)
+	if err != nil {
+		return false, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.owner, r.gvk, r.file, r.line = owner, o.GVK, o.File, o.Line
+	if string(text) == string(r.text) {
+		return r.changed || r.problem != "", nil
+	}
+	if r.text == nil {
+		r.changed = lastSent == "" || lastSent != o.Digest
+	} else {
+		if r.previous == nil && !r.changed {
+			r.previous = r.text
+		}
+		r.changed = true
+	}
+	r.text, r.digest, r.applied = text, o.Digest, false
+	return true, nil
+}
+
+// take returns the newest event that nobody has judged, and clears it.
+func (r *record) take() *live.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ev := r.pending
+	r.pending = nil
+	return ev
+}
+
+// snapshot is the part of a record that a judgement reads.
+type snapshot struct {
+	gvk      object.GVK
+	owner    app.Key
+	desired  object.Object
+	previous object.Object
+	changed  bool
+	baseline compare.Baseline
+	withheld []field.Path
+	memory   fight.Memory
+	uid      string
+	hadHome  bool // an object of this ID was seen or made
+}
+
+func (r *record) snapshot() (snapshot, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := snapshot{
+		gvk: r.gvk, owner: r.owner, changed: r.changed, baseline: r.baseline, withheld: r.withheld,
+		memory: r.memory, uid: r.uid, hadHome: r.uid != "",
+	}
+	var err error
+	if s.desired, err = decode(r.text); err != nil {
+		return s, err
+	}
+	s.previous, err = decode(r.previous)
+	return s, err
+}
+
+func decode(text []byte) (object.Object, error) {
+	if text == nil {
+		return nil, nil
+	}
+	var o map[string]any
+	err := utiljson.Unmarshal(text, &o)
+	return o, err
+}
+
+// versionOf reads a resourceVersion as the number that it is (KEP-5504); 0 where it is none.
+func versionOf(o object.Object) uint64 {
+	n, err := strconv.ParseUint(o.ResourceVersion(), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,199 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/fight"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/redact"
+)
+
+// act makes the plan's writes. A stale judgement is no error: the object is read and judged again.
+func (w *walk) act(ctx context.Context) error {
+	t := act.Target{GVK: w.snap.gvk, ID: w.record.id}
+	answer, err := act.Carry(ctx, w.engine.Writer, t, w.live, w.plan.Steps)
+	if errors.Is(err, act.ErrStale) || errors.Is(err, act.ErrGone) {
+		w.fresh = false
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	owners, err := field.Owners(answer)
+	if err != nil {
+		return err
+	}
+	w.learn(answer, owners)
+	w.announceCarried()
+	w.live, w.owners = answer, owners
+	return nil
+}
+
+// learn keeps what the server's answer teaches: the new baseline, or that an apply does not restore a field.
+func (w *walk) learn(answer object.Object, owners []field.Owner) {
+	e, r := w.engine, w.record
+	memory, stuck := w.remember(answer, owners)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.memory = memory
+	r.saw(answer, e)
+	if !applies(w.plan) {
+		return
+	}
+	r.withheld = w.plan.Withheld
+	if !stuck {
+		r.baseline = compare.Settle(answer, owners, e.Hasher)
+	}
+	if w.sent() {
+		r.changed, r.applied, r.previous = false, true, nil
+	}
+}
+
+// sent reports whether what was judged is still what Git wants: a run may have brought a newer object meanwhile.
+func (w *walk) sent() bool {
+	now, err := decode(w.record.text)
+	return err == nil && field.Equal(now, w.snap.desired)
+}
+
+func (r *record) saw(o object.Object, e *Engine) {
+	r.uid, r.version = o.UID(), versionOf(o)
+	r.fingerprint = live.Fingerprint(e.Hasher, o)
+}
+
+func applies(p decide.Plan) bool {
+	for _, s := range p.Steps {
+		if s.Verb == decide.Apply || s.Verb == decide.Create {
+			return true
+		}
+	}
+	return false
+}
+
+// remember notes each correction. Where Git has not changed and the answer still differs from the baseline, the apply
+// does not restore the field, and repeating it would be a fight with the API server itself.
+func (w *walk) remember(answer object.Object, owners []field.Owner) (fight.Memory, bool) {
+	m := w.snap.memory
+	if w.snap.changed {
+		return m.Settled(), false
+	}
+	left, err := compare.Object(compare.Input{
+		Desired: w.snap.desired, Live: answer, Owners: owners, Baseline: w.snap.baseline, Hasher: w.engine.Hasher,
+	})
+	stuck := false
+	for _, f := range w.plan.Findings {
+		if f.Verdict != decide.Correct || len(f.Path) == 0 {
+			continue
+		}
+		path := field.String(f.Path)
+		m = m.Corrected(path, w.engine.Now())
+		if err == nil && differs(left.Differences, f.Path) {
+			v, _ := field.Get(answer, f.Path)
+			m, stuck = m.Stuck(path, w.engine.Hasher.Value(v)), true
+		}
+	}
+	return m, stuck
+}
+
+func differs(list []compare.Difference, p field.Path) bool {
+	for _, d := range list {
+		if d.Path.Equals(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// rest keeps the findings of a judgement that left nothing to do, and the object's health.
+func (w *walk) rest() {
+	e, r := w.engine, w.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range w.plan.Findings {
+		if f.Verdict == decide.Cede {
+			r.memory = r.memory.Seen(field.String(f.Path), f.Live)
+		}
+	}
+	r.findings, r.problem = w.masked(w.plan.Findings), ""
+	r.health = e.assess(w.live)
+	if w.live != nil {
+		r.saw(w.live, e)
+		if !w.snap.changed {
+			r.applied = true
+		}
+	} else {
+		r.fingerprint, r.applied = 0, false
+	}
+	e.Changed(r.owner)
+	e.spread()
+}
+
+// failed keeps why an object could not be brought in line. The next event, revision or full check tries again.
+func (w *walk) failed(err error) error {
+	r := w.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.problem = redact.Text(err.Error())
+	r.findings = w.masked(w.plan.Findings)
+	if w.live != nil {
+		r.health = w.engine.assess(w.live)
+	}
+	w.engine.Changed(r.owner)
+	w.engine.spread()
+	return err
+}
+
+// masked are the findings as a person may read them.
+func (w *walk) masked(findings []decide.Finding) []decide.Finding {
+	out := make([]decide.Finding, len(findings))
+	for i, f := range findings {
+		out[i] = w.engine.mask(w.record.id, f)
+	}
+	return out
+}
+
+func (e *Engine) mask(id object.ID, f decide.Finding) decide.Finding {
+	f.Desired, f.Live = e.Mask.Value(id, f.Path, f.Desired), e.Mask.Value(id, f.Path, f.Live)
+	return f
+}
+
+// announce tells of findings that are new and left as they are.
+func (w *walk) announce() {
+	w.record.mu.Lock()
+	known := w.record.findings
+	w.record.mu.Unlock()
+	for _, f := range w.plan.Findings {
+		if f.Verdict != decide.Correct && !isKnown(known, w.engine.mask(w.record.id, f)) {
+			w.tell(f, false)
+		}
+	}
+}
+
+// announceCarried tells of drift that was put back. What Git itself changed is no drift.
+func (w *walk) announceCarried() {
+	for _, f := range w.plan.Findings {
+		if f.Verdict == decide.Correct && !w.snap.changed {
+			w.tell(f, true)
+		}
+	}
+}
+
+func (w *walk) tell(f decide.Finding, carried bool) {
+	w.engine.Tell(Notice{
+		App: w.snap.owner, ID: w.record.id, Finding: w.engine.mask(w.record.id, f), Carried: carried, At: w.engine.Now(),
+	})
+}
+
+func isKnown(list []decide.Finding, f decide.Finding) bool {
+	for _, k := range list {
+		if k.Path.Equals(f.Path) && k.Verdict == f.Verdict && k.Claimant == f.Claimant && field.Equal(k.Live, f.Live) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,193 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// settleLedger writes down the uids of what was made, and what was sent.
+func (r *run) settleLedger(ctx context.Context) error {
+	if r.app.Policy.Mode != app.Enforce {
+		return nil
+	}
+	next := inventory.Merge(r.ledger, r.engine.entries(r.state))
+	next.Revision = r.artifact.Revision
+	if err := r.engine.Inventory.Save(ctx, next); err != nil {
+		return &fault{report.RecordFailed, err}
+	}
+	r.ledger = next
+	return nil
+}
+
+func (e *Engine) entries(s *state) []inventory.Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []inventory.Entry
+	for id := range s.wanted {
+		r := e.lookup(id)
+		if r == nil {
+			continue
+		}
+		r.mu.Lock()
+		entry := inventory.Entry{ID: id, Version: r.gvk.Version, UID: r.uid}
+		if r.applied {
+			entry.Sent = r.digest
+		}
+		r.mu.Unlock()
+		out = append(out, entry)
+	}
+	return out
+}
+
+// sweep deletes what left Git. It is reached only when the whole revision was rendered and applied.
+func (r *run) sweep(ctx context.Context) error {
+	left := r.left()
+	if len(left) == 0 || r.app.Policy.Mode != app.Enforce {
+		return nil
+	}
+	if err := r.certain(ctx); err != nil {
+		return err
+	}
+	return r.engine.sweepOut(ctx, r.app, &r.ledger, left)
+}
+
+// left lists the inventory's entries that the revision does not name.
+func (r *run) left() []inventory.Entry {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	var out []inventory.Entry
+	for _, e := range r.ledger.Entries {
+		if !r.state.wanted[e.ID] {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// certain makes sure that the render which misses the objects is no cached one, and that the source did not just become empty.
+func (r *run) certain(ctx context.Context) error {
+	if len(r.rendered.Objects) == 0 {
+		return &fault{report.PruneHeld, errors.New("the source describes no object at all: nothing is pruned from that")}
+	}
+	if r.rendered.Rendered {
+		return nil
+	}
+	again, err := r.engine.Fresh.Render(ctx, r.request())
+	if err != nil {
+		return &fault{report.RenderFailed, err}
+	}
+	named := map[object.ID]bool{}
+	scopes, err := r.scopes(ctx)
+	if err != nil {
+		return &fault{report.ClusterFailed, err}
+	}
+	set, err := desired.Settle(again.Objects, r.app, func(g object.GVK) desired.Scope { return scopes[g] })
+	if err != nil {
+		return &fault{report.RenderFailed, err}
+	}
+	for _, o := range set.Objects {
+		named[o.ID] = true
+	}
+	if len(named) != len(r.state.wanted) {
+		return &fault{report.PruneHeld, errors.New("a fresh render names other objects than the cached one: nothing is pruned")}
+	}
+	return nil
+}
+
+// sweepOut judges and deletes entries of an app's inventory.
+func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Record, left []inventory.Entry) error {
+	in := decide.SweepInput{
+		Total: len(ledger.Entries), Mark: desired.Mark(a.Key), Policy: a.Prune, Approved: a.Approved, Whole: a.Deleting,
+	}
+	targets := map[object.ID]act.Target{}
+	for _, entry := range left {
+		gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
+		o, err := e.Live.Get(ctx, gvk, entry.ID)
+		if errors.Is(err, live.ErrNotFound) {
+			o, err = nil, nil
+		}
+		if err != nil {
+			return &fault{report.PruneFailed, fmt.Errorf("read %s: %w", entry.ID, err)}
+		}
+		in.Gone = append(in.Gone, decide.Gone{ID: entry.ID, UID: entry.UID, Live: o})
+		targets[entry.ID] = act.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion()}
+	}
+	return e.sweepAll(ctx, decide.SweepAll(in), ledger, targets)
+}
+
+func (e *Engine) sweepAll(ctx context.Context, s decide.Sweep, ledger *inventory.Record, targets map[object.ID]act.Target) error {
+	var failed []error
+	gone := s.Forget
+	if s.Held == "" {
+		for _, id := range s.Delete {
+			switch err := e.Writer.Delete(ctx, targets[id]); {
+			case err == nil || errors.Is(err, act.ErrGone):
+				gone = append(gone, id)
+			default:
+				failed = append(failed, fmt.Errorf("prune %s: %w", id, err))
+			}
+		}
+	}
+	next := inventory.Without(*ledger, gone)
+	if err := e.Inventory.Save(ctx, next); err != nil {
+		return &fault{report.RecordFailed, err}
+	}
+	*ledger = next
+	e.forget(gone)
+	if len(failed) > 0 {
+		return &fault{report.PruneFailed, errors.Join(failed...)}
+	}
+	if s.Held != "" {
+		return &fault{report.PruneHeld, errors.New(s.Held)}
+	}
+	return nil
+}
+
+// forget drops the records of objects that are no longer managed.
+func (e *Engine) forget(ids []object.ID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, id := range ids {
+		delete(e.records, id)
+	}
+}
+
+// Remove ends an app whose custom resource is being deleted: its objects go (or stay, as its prune policy says), then its record.
+func (e *Engine) Remove(ctx context.Context, a app.App) error {
+	ledger, err := e.Inventory.Load(ctx, a.Key)
+	if err != nil {
+		return err
+	}
+	e.dropApp(a.Key)
+	a.Deleting = true
+	if a.Prune == app.PruneDelete && a.Policy.Mode == app.Enforce {
+		if err := e.sweepOut(ctx, a, &ledger, ledger.Entries); err != nil {
+			return err
+		}
+	}
+	return e.Inventory.Delete(ctx, a.Key)
+}
+
+// dropApp forgets an app and lets go of its objects' records.
+func (e *Engine) dropApp(key app.Key) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.apps, key)
+	for id, r := range e.records {
+		r.mu.Lock()
+		if r.owner == key {
+			delete(e.records, id)
+		}
+		r.mu.Unlock()
+	}
+}

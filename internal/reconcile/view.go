@@ -1,0 +1,107 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// Report returns an app's newest report, with what was seen of its objects since.
+func (e *Engine) Report(key app.Key) report.Report {
+	s := e.state(key)
+	s.mu.Lock()
+	r := s.report
+	ids := make([]object.ID, 0, len(s.wanted))
+	for id := range s.wanted {
+		ids = append(ids, id)
+	}
+	s.mu.Unlock()
+	r.App = key
+	slices.SortFunc(ids, object.ID.Compare)
+	r.Objects = make([]report.Object, 0, len(ids))
+	for _, id := range ids {
+		if rec := e.lookup(id); rec != nil {
+			r.Objects = append(r.Objects, rec.view())
+		}
+	}
+	return r
+}
+
+func (r *record) view() report.Object {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return report.Object{
+		ID: r.id, Version: r.gvk.Version, UID: r.uid, Health: r.health, Findings: r.findings, Problem: r.problem,
+		File: r.file, Line: r.line, Applied: r.applied,
+	}
+}
+
+// Seen takes in a watch event. An event that changes nothing of ours costs a hash; its health is all that is kept of it.
+// Events of objects that no app names are nobody's.
+func (e *Engine) Seen(ev live.Event) {
+	r := e.lookup(ev.ID)
+	if r == nil {
+		return
+	}
+	if wake, news := r.seen(ev, e); wake {
+		e.Wake(ev.ID)
+	} else if news {
+		e.Changed(r.owner)
+		e.spread()
+	}
+}
+
+// seen reports whether the object must be judged, and whether its health has changed.
+func (r *record) seen(ev live.Event, e *Engine) (wake, news bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ev.Gone {
+		r.pending = &ev
+		return true, false
+	}
+	version := versionOf(ev.Object)
+	if r.uid != "" && ev.Object.UID() == r.uid && version <= r.version {
+		return false, false // our own write coming back, or older
+	}
+	if r.fingerprint == live.Fingerprint(e.Hasher, ev.Object) && ev.Object.UID() == r.uid {
+		r.version = version
+		if ev.Depth == live.Full {
+			status := e.assess(ev.Object)
+			news = status != r.health
+			r.health = status
+		}
+		return false, news
+	}
+	r.pending = &ev
+	return r.text != nil, false
+}
+
+// subscribe returns a channel that gets a token after each change of an object's health, and how to end that.
+func (e *Engine) subscribe() (<-chan struct{}, func()) {
+	ch := make(chan struct{}, 1)
+	e.listen.Lock()
+	defer e.listen.Unlock()
+	if e.listeners == nil {
+		e.listeners = map[chan struct{}]bool{}
+	}
+	e.listeners[ch] = true
+	return ch, func() {
+		e.listen.Lock()
+		defer e.listen.Unlock()
+		delete(e.listeners, ch)
+	}
+}
+
+func (e *Engine) spread() {
+	e.listen.Lock()
+	defer e.listen.Unlock()
+	for ch := range e.listeners {
+		select {
+		case ch <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// maxTries is how often one object is looked at again before its street is given up until the next event.
+const maxTries = 6
+
+var errUnsettled = errors.New("it keeps changing while truce judges it; the next event or full check tries again")
+
+// walk is one object's way down the street.
+type walk struct {
+	engine *Engine
+	record *record
+	seen   *live.Event // what woke us; nil when nothing is known
+
+	snap   snapshot
+	app    app.App
+	live   object.Object
+	owners []field.Owner
+	plan   decide.Plan
+	fresh  bool // live is the server's newest answer, not to be read again
+	asked  bool // claimants were listed anew
+}
+
+// once looks, judges, and makes the plan's writes. It reports whether nothing was left to do.
+func (w *walk) once(ctx context.Context) (bool, error) {
+	if err := w.look(ctx); err != nil {
+		return false, err
+	}
+	compared, decided, err := w.gather(ctx)
+	if err != nil {
+		return false, err
+	}
+	if w.plan, err = judge(compared, decided); err != nil {
+		return false, err
+	}
+	if again, err := w.askClaimants(ctx); again || err != nil {
+		return false, err
+	}
+	w.announce()
+	if len(w.plan.Steps) == 0 {
+		w.rest()
+		return true, nil
+	}
+	return false, w.act(ctx)
+}
+
+// look makes sure that live is what the server holds: the event that woke us, the answer to our last write, or a GET.
+func (w *walk) look(ctx context.Context) error {
+	var err error
+	if w.snap, err = w.record.snapshot(); err != nil {
+		return err
+	}
+	if w.app, err = w.engine.appOf(w.snap.owner); err != nil {
+		return err
+	}
+	if w.fresh {
+		return nil
+	}
+	w.live = nil
+	switch {
+	case w.seen != nil && !w.seen.Gone && w.seen.Depth == live.Full:
+		w.live = w.seen.Object
+	case w.seen == nil && w.surelyAbsent():
+	default:
+		w.live, err = w.engine.Live.Get(ctx, w.snap.gvk, w.record.id)
+		if errors.Is(err, live.ErrNotFound) {
+			w.live, err = nil, nil
+		}
+	}
+	w.seen = nil
+	if err != nil {
+		return fmt.Errorf("read %s: %w", w.record.id, err)
+	}
+	w.owners, err = field.Owners(w.live)
+	w.fresh = true
+	return err
+}
+
+// surelyAbsent saves a GET before the creation of an object: its kind is under watch, and it was never seen there. If it is
+// there after all (without our label), the unforced apply of Create meets its owners.
+func (w *walk) surelyAbsent() bool {
+	return !w.snap.hadHome && w.engine.Watches != nil && w.engine.Watches.Synced(w.snap.gvk) && len(w.engine.claimsOn(w.record.id)) == 0
+}
+
+// gather brings together, as values, everything that the judges may know.
+func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) {
+	in := decide.Input{
+		Desired: w.snap.desired, Previous: w.snap.previous, Live: w.live, Owners: w.owners, Changed: w.snap.changed,
+		Claims: w.engine.claimsOn(w.record.id), Ignored: w.app.Ignore.Covers(w.snap.desired, w.owners),
+		Memory: w.snap.memory, Policy: w.app.Policy, Hasher: w.engine.Hasher, Now: w.engine.Now(),
+	}
+	ceded := decide.Ceded(in)
+	base, err := w.baseline(ctx, ceded)
+	if err != nil {
+		return compare.Input{}, in, err
+	}
+	return compare.Input{
+		Desired: in.Desired, Live: in.Live, Owners: in.Owners, Baseline: base, Hasher: in.Hasher,
+		Withheld: ceded, Released: without(w.snap.withheld, ceded),
+	}, in, nil
+}
+
+func without(list, drop []field.Path) []field.Path {
+	var out []field.Path
+	for _, p := range list {
+		gone := false
+		for _, q := range drop {
+			gone = gone || p.Equals(q)
+		}
+		if !gone {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// baseline returns what the server makes of Git's object: remembered from our last apply; else live itself, where that
+// plainly is as Git wants; else the answer to a dry run. A changed object that will be applied anyway needs none.
+func (w *walk) baseline(ctx context.Context, ceded []field.Path) (compare.Baseline, error) {
+	if w.snap.baseline.Known() || w.live == nil {
+		return w.snap.baseline, nil
+	}
+	body := w.snap.desired.Clone()
+	for _, p := range ceded {
+		field.Drop(body, p)
+	}
+	if compare.AsDesired(body, w.live, w.owners) {
+		b := compare.Settle(w.live, w.owners, w.engine.Hasher)
+		w.keep(b)
+		return b, nil
+	}
+	if w.snap.changed && w.app.Policy.Mode == app.Enforce {
+		return compare.Baseline{}, nil
+	}
+	return w.predict(ctx, body)
+}
+
+func (w *walk) predict(ctx context.Context, body object.Object) (compare.Baseline, error) {
+	predicted, err := w.engine.Writer.Apply(ctx, act.Apply{
+		Target: act.Target{GVK: w.snap.gvk, ID: w.record.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()},
+		Body:   body, Manager: field.Manager, Force: act.Take, DryRun: act.Simulate,
+	})
+	if errors.Is(err, act.ErrStale) {
+		w.fresh = false
+	}
+	if err != nil {
+		return compare.Baseline{}, fmt.Errorf("dry run of %s: %w", w.record.id, err)
+	}
+	owners, err := field.Owners(predicted)
+	if err != nil {
+		return compare.Baseline{}, err
+	}
+	b := compare.Settle(predicted, owners, w.engine.Hasher)
+	w.keep(b)
+	return b, nil
+}
+
+func (w *walk) keep(b compare.Baseline) {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	w.record.baseline = b
+}
+
+// askClaimants lists the claimants of the namespace once more before a field that could be claimed is put back.
+// It reports whether that changed anything: then the object is judged again.
+func (w *walk) askClaimants(ctx context.Context) (bool, error) {
+	if w.asked || w.app.Policy.Claims != app.ClaimsCede || !correctsClaimable(w.plan) {
+		return false, nil
+	}
+	w.asked = true
+	before := len(w.engine.claimsOn(w.record.id))
+	if err := w.engine.refreshClaims(ctx, w.record.id.Namespace); err != nil {
+		return false, fmt.Errorf("list claimants before correcting %s: %w", w.record.id, err)
+	}
+	return len(w.engine.claimsOn(w.record.id)) != before, nil
+}
+
+func correctsClaimable(p decide.Plan) bool {
+	for _, f := range p.Findings {
+		if f.Verdict == decide.Correct && field.HasPrefix(f.Path, claim.Replicas()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,49 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// Sentence tells one finding: what differs, from what to what, who did it, and what becomes of it.
+// Its text has no durations and no times, so that equal findings read the same.
+func Sentence(id object.ID, f decide.Finding) string {
+	if len(f.Path) == 0 && f.Kind == compare.Missing {
+		return fmt.Sprintf("%s is missing: %s", id, f.Reason)
+	}
+	what := fmt.Sprintf("%s %s: %s (Git) vs %s (live, set by %s)", id, field.String(f.Path), Show(f.Desired), Show(f.Live), f.Writer)
+	return what + ": " + outcome(f)
+}
+
+func outcome(f decide.Finding) string {
+	switch f.Verdict {
+	case decide.Correct:
+		return "put back"
+	case decide.Cede:
+		return "ceded to " + f.Claimant
+	}
+	return f.Reason
+}
+
+// maxShown is how much of a value a sentence shows.
+const maxShown = 120
+
+// Show prints a value as compact JSON, cut where it is long; "nothing" where there is none.
+func Show(v any) string {
+	if v == nil {
+		return "nothing"
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprintf("%v", v)
+	}
+	if len(text) > maxShown {
+		return string(text[:maxShown]) + "…"
+	}
+	return string(text)
+}
