@@ -1,0 +1,180 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha1" //nolint:gosec // git's own hash
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	readTimeout = time.Minute     // one object
+	idleTimeout = 2 * time.Minute // then the process ends; the next read starts another
+)
+
+var errClosed = errors.New("the git store is closed")
+
+// objects reads objects of one repository through one long-lived `git cat-file --batch`. Such a process sees
+// objects that are added later, and survives a repack under it.
+type objects struct {
+	start func() *exec.Cmd
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	idle   *time.Timer
+	closed bool
+}
+
+// object is what a hash names.
+type object struct {
+	kind string // blob, commit, tree, tag; "" if absent
+	hash string
+	data []byte
+}
+
+// read returns the object that a name of gitrevisions(7) leads to. Its content is checked against its hash. A process
+// that died is replaced once.
+func (o *objects) read(name string) (object, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return object{}, errClosed
+	}
+	fresh := o.cmd == nil
+	got, err := o.ask(name)
+	if err != nil && !fresh {
+		o.stop()
+		got, err = o.ask(name)
+	}
+	if err != nil {
+		o.stop()
+		return object{}, fmt.Errorf("read object %s: %w", name, err)
+	}
+	o.rest()
+	return got, verify(got)
+}
+
+// ask sends one question and reads the answer. It must not be left half way: the caller stops the process on error.
+func (o *objects) ask(name string) (object, error) {
+	if err := o.run(); err != nil {
+		return object{}, err
+	}
+	guard := time.AfterFunc(readTimeout, kill(o.cmd))
+	defer guard.Stop()
+	if _, err := io.WriteString(o.in, name+"\n"); err != nil {
+		return object{}, err
+	}
+	header, err := o.out.ReadString('\n')
+	if err != nil {
+		return object{}, err
+	}
+	fields := strings.Fields(header)
+	if len(fields) == 2 && fields[1] == "missing" {
+		return object{}, nil
+	}
+	if len(fields) != 3 {
+		return object{}, fmt.Errorf("git cat-file: unexpected answer %q", header)
+	}
+	size, err := strconv.Atoi(fields[2])
+	if err != nil {
+		return object{}, err
+	}
+	data := make([]byte, size+1)
+	if _, err := io.ReadFull(o.out, data); err != nil {
+		return object{}, err
+	}
+	return object{kind: fields[1], hash: fields[0], data: data[:size]}, nil
+}
+
+func (o *objects) run() error {
+	if o.cmd != nil {
+		return nil
+	}
+	cmd := o.start()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	o.cmd, o.in, o.out = cmd, in, bufio.NewReaderSize(out, 64<<10)
+	return nil
+}
+
+// rest ends the process when nobody has asked for a while.
+func (o *objects) rest() {
+	if o.idle != nil {
+		o.idle.Stop()
+	}
+	cmd := o.cmd
+	o.idle = time.AfterFunc(idleTimeout, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.cmd == cmd {
+			o.stop()
+		}
+	})
+}
+
+func (o *objects) stop() {
+	if o.cmd == nil {
+		return
+	}
+	kill(o.cmd)()
+	_ = o.cmd.Wait() // killed by us: its answer says nothing
+	o.cmd, o.in, o.out = nil, nil, nil
+}
+
+func (o *objects) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	if o.idle != nil {
+		o.idle.Stop()
+	}
+	o.stop()
+}
+
+// kill ends cmd and its process group.
+func kill(cmd *exec.Cmd) func() {
+	return func() { _ = cmd.Cancel() } // it may have ended by itself
+}
+
+// newObjects prepares a reader of dir; the process starts with the first read.
+func newObjects(r runner, dir string) *objects {
+	return &objects{start: func() *exec.Cmd {
+		return r.command(context.Background(), dir, offline, "cat-file", "--batch")
+	}}
+}
+
+// verify recomputes an object's hash: git itself does not when it reads.
+func verify(o object) error {
+	if o.kind == "" {
+		return nil
+	}
+	h := sha1.New() //nolint:gosec // git's own hash
+	if len(o.hash) == 64 {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "%s %d\x00", o.kind, len(o.data))
+	h.Write(o.data)
+	if got := fmt.Sprintf("%x", h.Sum(nil)); got != o.hash {
+		return fmt.Errorf("object %s is corrupt: its content has the hash %s", o.hash, got)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package git
+
+import (
+	"container/list"
+	"slices"
+	"sync"
+)
+
+// largestCached keeps one big file from emptying the cache.
+const largestCached = 1 << 20
+
+// blobCache keeps the contents of small files, those read last, up to a number of bytes. The git directory is part
+// of the key: no repository can answer for another.
+type blobCache struct {
+	limit int64
+
+	mu    sync.Mutex
+	bytes int64
+	order *list.List // of blob, newest first
+	byKey map[blobKey]*list.Element
+}
+
+type blobKey struct{ dir, hash string }
+
+type blob struct {
+	key  blobKey
+	data []byte
+}
+
+func newBlobCache(limit int64) *blobCache {
+	return &blobCache{limit: limit, order: list.New(), byKey: map[blobKey]*list.Element{}}
+}
+
+func (c *blobCache) get(dir, hash string) ([]byte, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.byKey[blobKey{dir, hash}]
+	if !ok {
+		return nil, false
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(blob).data, true
+}
+
+func (c *blobCache) put(dir, hash string, data []byte) {
+	if len(data) > largestCached {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := blobKey{dir, hash}
+	if _, ok := c.byKey[key]; ok {
+		return
+	}
+	c.byKey[key] = c.order.PushFront(blob{key, data})
+	c.bytes += int64(len(data))
+	for c.bytes > c.limit {
+		last := c.order.Back()
+		old := c.order.Remove(last).(blob)
+		delete(c.byKey, old.key)
+		c.bytes -= int64(len(old.data))
+	}
+}
+
+// recent keeps the trees used last.
+type recent struct{ trees []recentTree }
+
+type recentTree struct {
+	key  treeKey
+	tree *tree
+}
+
+const keptTrees = 8
+
+func (r *recent) get(key treeKey) (*tree, bool) {
+	i := slices.IndexFunc(r.trees, func(t recentTree) bool { return t.key == key })
+	if i < 0 {
+		return nil, false
+	}
+	found := r.trees[i]
+	r.trees = slices.Insert(slices.Delete(r.trees, i, i+1), 0, found)
+	return found.tree, true
+}
+
+func (r *recent) put(key treeKey, t *tree) {
+	r.trees = slices.Insert(r.trees, 0, recentTree{key, t})
+	if len(r.trees) > keptTrees {
+		r.trees = slices.Delete(r.trees, keptTrees, len(r.trees))
+	}
+}

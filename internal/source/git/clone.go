@@ -1,0 +1,284 @@
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// clone is our bare, shallow copy of a repository elsewhere. References are kept under names of our own making, so that
+// no name from a server becomes a file.
+type clone struct {
+	name    string
+	dir     string
+	private string // where private directories are made
+	address address
+	auth    source.Auth
+	runner  runner
+	repo    *repository
+	turn    chan struct{} // one git process at a time writes
+}
+
+// clone is the one keeper of an address with credentials.
+func (s *Store) clone(a address, auth source.Auth) *clone {
+	name := cloneName(s.key, a, auth)
+	dir := filepath.Join(s.options.Dir, "clones", name+".git")
+	repo := s.repository(dir)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.clones[name]
+	if !ok {
+		c = &clone{
+			name: name, dir: dir, private: filepath.Join(s.options.Dir, "run"), address: a, auth: auth,
+			runner: s.runner, repo: repo, turn: make(chan struct{}, 1),
+		}
+		s.clones[name] = c
+	}
+	return c
+}
+
+// fetch brings what want names and returns its commit.
+func (c *clone) fetch(ctx context.Context, want ref, limits source.Limits) (revision, error) {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return revision{}, context.Cause(ctx)
+	}
+	if err := c.prepare(); err != nil {
+		return revision{}, err
+	}
+	dir, err := os.MkdirTemp(c.private, "fetch-")
+	if err != nil {
+		return revision{}, err
+	}
+	defer os.RemoveAll(dir)
+	n, err := lend(dir, c.address, c.auth)
+	if err != nil {
+		return revision{}, err
+	}
+	trip := &trip{clone: c, network: n, limits: limits}
+	at, err := trip.bring(ctx, want)
+	if err != nil {
+		return revision{}, err
+	}
+	return at, c.pack(ctx)
+}
+
+const bareConfig = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+
+// prepare makes the clone, or removes what a process that was killed left in it. Its configuration is written anew each time.
+func (c *clone) prepare() error {
+	if err := makePrivate(c.private); err != nil {
+		return err
+	}
+	for _, dir := range []string{"objects/pack", "refs/truce"} {
+		if err := os.MkdirAll(filepath.Join(c.dir, dir), 0o700); err != nil {
+			return err
+		}
+	}
+	for file, content := range map[string]string{"HEAD": "ref: refs/truce/none\n", "config": bareConfig} {
+		if err := os.WriteFile(filepath.Join(c.dir, file), []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	return c.sweep()
+}
+
+// sweep removes lock files and half packs. The turn is ours, so nobody holds them.
+func (c *clone) sweep() error {
+	var stale []string
+	for _, pattern := range []string{"*.lock", "refs/truce/*.lock", "refs/truce/*/*.lock", "objects/pack/tmp_*"} {
+		found, err := filepath.Glob(filepath.Join(c.dir, pattern))
+		if err != nil {
+			return err
+		}
+		stale = append(stale, found...)
+	}
+	for _, file := range stale {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+const mostPacks = 50
+
+// pack folds many small packs into one. Objects that no reference leads to stay for git's two weeks, for the trees in use.
+func (c *clone) pack(ctx context.Context) error {
+	packs, err := filepath.Glob(filepath.Join(c.dir, "objects/pack/*.pack"))
+	if err != nil || len(packs) <= mostPacks {
+		return err
+	}
+	_, err = c.runner.output(ctx, c.dir, offline, "gc", "--quiet", "--no-detach")
+	return err
+}
+
+// keptRef is where a remote reference is kept.
+func keptRef(name string) string {
+	return fmt.Sprintf("refs/truce/%x", sha256.Sum256([]byte(name)))[:len("refs/truce/")+32]
+}
+
+// kept returns the hash at a kept reference, of a tag object if it is one, or "".
+func (c *clone) kept(name string) (string, error) {
+	got, err := c.repo.objects.read(keptRef(name))
+	if err != nil || got.kind == "" {
+		return "", err
+	}
+	return got.hash, nil
+}
+
+// holds says whether a commit is here already.
+func (c *clone) holds(commit string) (bool, error) {
+	got, err := c.repo.objects.read(commit)
+	return got.kind == "commit", err
+}
+
+// trip is one visit to the server.
+type trip struct {
+	*clone
+	network network
+	limits  source.Limits
+}
+
+func (t *trip) bring(ctx context.Context, want ref) (revision, error) {
+	switch {
+	case want.commit != "":
+		return t.bringCommit(ctx, want)
+	case want.allowed != nil:
+		return t.bringVersion(ctx, want)
+	}
+	if err := t.get(ctx, want.name, "--depth=1"); err != nil {
+		return revision{}, t.suggest(ctx, want, err)
+	}
+	return t.repo.peel(keptRef(want.name), want.show)
+}
+
+// bringVersion lists the tags, which protocol 2 does without the other references, and fetches only a tag that is new.
+func (t *trip) bringVersion(ctx context.Context, want ref) (revision, error) {
+	tags, err := t.list(ctx, "--tags")
+	if err != nil {
+		return revision{}, err
+	}
+	tag, err := want.newest(shorten(tags.names, "refs/tags/"))
+	if err != nil {
+		return revision{}, err
+	}
+	name := "refs/tags/" + tag
+	if have, err := t.kept(name); err != nil {
+		return revision{}, err
+	} else if have != tags.at[name] {
+		if err := t.get(ctx, name, "--depth=1"); err != nil {
+			return revision{}, err
+		}
+	}
+	return t.repo.peel(keptRef(name), tag)
+}
+
+// bringCommit asks for the commit itself, then, of servers that refuse that, for the history of the branch.
+func (t *trip) bringCommit(ctx context.Context, want ref) (revision, error) {
+	here, err := t.holds(want.commit)
+	if err != nil {
+		return revision{}, err
+	}
+	if !here {
+		err = t.get(ctx, want.commit, "--depth=1")
+		if reason(err) == source.RefNotFound {
+			err = t.history(ctx, want)
+		}
+	}
+	if err != nil {
+		return revision{}, err
+	}
+	return t.repo.findCommit(want)
+}
+
+const wholeHistory = "--depth=2147483647" // git's "infinite"
+
+func (t *trip) history(ctx context.Context, want ref) error {
+	var err error
+	if want.name != "" {
+		err = t.suggest(ctx, want, t.get(ctx, want.name, wholeHistory))
+	} else {
+		err = t.run(ctx, "+refs/heads/*:refs/truce/all/*", wholeHistory, "--prune")
+	}
+	if err != nil {
+		return err
+	}
+	here, err := t.holds(want.commit)
+	if err == nil && !here {
+		return absent(want)
+	}
+	return err
+}
+
+// get fetches one reference or commit to where it is kept.
+func (t *trip) get(ctx context.Context, name string, depth string) error {
+	return t.run(ctx, "+"+name+":"+keptRef(name), depth)
+}
+
+func (t *trip) run(ctx context.Context, refspec string, flags ...string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go t.guard(ctx, cancel)
+	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules"}, flags...)
+	_, err := t.runner.output(ctx, t.dir, t.network, append(args, "--end-of-options", t.address.String(), refspec)...)
+	return err
+}
+
+// suggest adds to "not found" what there is.
+func (t *trip) suggest(ctx context.Context, want ref, err error) error {
+	if reason(err) != source.RefNotFound {
+		return err
+	}
+	for prefix, kind := range refKinds {
+		if short, ok := strings.CutPrefix(want.name, prefix); ok {
+			there, err := t.list(ctx, kind.flag)
+			if err != nil {
+				return err
+			}
+			return fail(source.RefNotFound, "%s %q does not exist%s", kind.one, short, among(kind.many, shorten(there.names, prefix)))
+		}
+	}
+	return fail(source.RefNotFound, "reference %q does not exist", want.name)
+}
+
+// advertised is what a server says that it has.
+type advertised struct {
+	names []string
+	at    map[string]string
+}
+
+// list asks for the branches (--heads) or tags (--tags). Names that are no legal references are left out.
+func (t *trip) list(ctx context.Context, kind string) (advertised, error) {
+	out, err := t.runner.output(ctx, t.dir, t.network, "ls-remote", "--quiet", "--refs", kind, "--end-of-options", t.address.String())
+	if err != nil {
+		return advertised{}, err
+	}
+	there := advertised{at: map[string]string{}}
+	for line := range strings.Lines(string(out)) {
+		hash, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !ok || checkRefName(name) != nil {
+			continue
+		}
+		there.names = append(there.names, name)
+		there.at[name] = hash
+	}
+	return there, nil
+}
+
+func reason(err error) source.Reason {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.reason
+	}
+	return ""
+}

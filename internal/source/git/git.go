@@ -1,0 +1,183 @@
+// Package git answers: which files does a Git repository hold at a reference?
+//
+// In: a source.Spec.
+// Out: a source.Artifact whose Tree reads straight from the object store; nothing is ever checked out.
+// Promise: no text of a user or a server becomes an option, a command or a path; credentials are on no command line, in no
+// error, and reach only the origin they are for; every process ends with its context.
+// Not here: when to look again, submodules, LFS, commit signatures.
+//
+// A repository on this machine is read in place. Any other has one bare, shallow clone under Options.Dir, keyed by address and
+// credentials: a poll is `git fetch --depth=1` of one reference, which costs about 4 kB when nothing is new.
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// Options say where a Store works.
+type Options struct {
+	// Dir keeps clones, and private files while a fetch runs. It is made if absent, for this user only. One process at a time.
+	Dir string
+	// Executable is the program that runs SSHMain when called with the argument "git-ssh": truce itself.
+	Executable string
+	// CacheBytes bounds the file contents kept in memory; zero means 64 MiB.
+	CacheBytes int64
+}
+
+// Store fetches from Git repositories. It is a source.Fetcher and a source.Watcher.
+type Store struct {
+	options Options
+	key     []byte // turns address and credentials into a clone's name
+	runner  runner
+	blobs   *blobCache
+	flights flights
+
+	mu     sync.Mutex
+	repos  map[string]*repository // by git directory
+	clones map[string]*clone      // by name
+}
+
+// New opens the store in o.Dir. Its git program is the one on PATH, version 2.36 or newer.
+func New(o Options) (*Store, error) {
+	r, err := newRunner(o)
+	if err != nil {
+		return nil, fmt.Errorf("open git store: %w", err)
+	}
+	if err := os.RemoveAll(filepath.Join(o.Dir, "run")); err != nil { // secrets that a crash left
+		return nil, fmt.Errorf("open git store: %w", err)
+	}
+	key, err := storeKey(filepath.Join(o.Dir, "key"))
+	if err != nil {
+		return nil, fmt.Errorf("open git store: %w", err)
+	}
+	if o.CacheBytes <= 0 {
+		o.CacheBytes = 64 << 20
+	}
+	return &Store{
+		options: o, key: key, runner: r, blobs: newBlobCache(o.CacheBytes),
+		repos: map[string]*repository{}, clones: map[string]*clone{},
+	}, nil
+}
+
+// Close ends the processes that read objects. Trees cannot be read any more.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.repos {
+		r.objects.close()
+	}
+	return nil
+}
+
+// Fetch implements source.Fetcher.
+func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, error) {
+	a, err := parseAddress(spec.URL)
+	if err != nil {
+		return source.Artifact{}, &source.Error{Op: "fetch", Subject: a.String(), Reason: source.URLInvalid, Err: err}
+	}
+	limit := spec.Timeout
+	if limit <= 0 {
+		limit = source.DefaultTimeout
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, errTimeout{limit})
+	defer cancel()
+	artifact, err := s.fetch(bounded, a, spec)
+	if err != nil {
+		return source.Artifact{}, typed(bounded, a.String(), err)
+	}
+	return artifact, nil
+}
+
+func (s *Store) fetch(ctx context.Context, a address, spec source.Spec) (source.Artifact, error) {
+	want, err := parseRef(spec.Ref)
+	if err != nil {
+		return source.Artifact{}, err
+	}
+	repo, at, err := s.resolve(ctx, a, spec, want)
+	if err != nil {
+		return source.Artifact{}, err
+	}
+	return repo.artifact(ctx, at, spec)
+}
+
+// resolve finds the commit: in place, or by a fetch that concurrent callers share.
+func (s *Store) resolve(ctx context.Context, a address, spec source.Spec, want ref) (*repository, revision, error) {
+	if a.local() {
+		dir, err := findGitDir(a.path)
+		if err != nil {
+			return nil, revision{}, err
+		}
+		repo := s.repository(dir)
+		at, err := repo.find(ctx, want)
+		return repo, at, err
+	}
+	a, auth, err := credentials(a, spec.Auth)
+	if err != nil {
+		return nil, revision{}, err
+	}
+	c := s.clone(a, auth)
+	at, err := s.flights.do(ctx, c.name+" "+want.key(), func(ctx context.Context) (revision, error) {
+		return c.fetch(ctx, want, spec.Limits.OrDefault())
+	})
+	return c.repo, at, err
+}
+
+// repository is the one reader of a git directory.
+func (s *Store) repository(dir string) *repository {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.repos[dir]
+	if !ok {
+		r = newRepository(dir, s.runner, s.blobs)
+		s.repos[dir] = r
+	}
+	return r
+}
+
+// typed gives err the shape of a source.Error.
+func typed(ctx context.Context, subject string, err error) error {
+	if ctx.Err() != nil {
+		return &source.Error{Op: "fetch", Subject: subject, Reason: reasonOf(context.Cause(ctx)), Err: context.Cause(ctx)}
+	}
+	var f *failure
+	if errors.As(err, &f) {
+		return &source.Error{Op: "fetch", Subject: subject, Reason: f.reason, Err: f.err}
+	}
+	return &source.Error{Op: "fetch", Subject: subject, Reason: source.GitOperationFailed, Err: err}
+}
+
+// failure is an error of which this package knows the reason.
+type failure struct {
+	reason source.Reason
+	err    error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+func fail(reason source.Reason, format string, args ...any) error {
+	return &failure{reason, fmt.Errorf(format, args...)}
+}
+
+func reasonOf(cause error) source.Reason {
+	var t errTimeout
+	if errors.As(cause, &t) || errors.Is(cause, context.DeadlineExceeded) {
+		return source.Timeout
+	}
+	return ""
+}
+
+// makePrivate makes a directory that only this user can enter.
+func makePrivate(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o700)
+}

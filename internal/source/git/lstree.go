@@ -1,0 +1,105 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// entry is one line of git ls-tree.
+type entry struct {
+	mode string // git's: 100644, 100755, 120000 (link), 160000 (submodule)
+	hash string
+	size int64
+	path string
+}
+
+const (
+	modeExec      = "100755"
+	modeLink      = "120000"
+	modeSubmodule = "160000"
+)
+
+// listFactor bounds what is listed before the ignore rules, as a multiple of Limits.Files.
+const listFactor = 10
+
+// readList reads the output of `git ls-tree -r -z --long`. It stops at most entries, before it holds more.
+func readList(r io.Reader, most int) ([]entry, error) {
+	var list []entry
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		line, err := readRecord(in)
+		if err == io.EOF {
+			return list, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		e, err := parseEntry(line)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == most {
+			return nil, fail(source.LimitExceeded, "the tree has more than %d entries before its ignore rules", most)
+		}
+		list = append(list, e)
+	}
+}
+
+const longestRecord = 1 << 20
+
+// readRecord returns what stands before the next NUL.
+func readRecord(in *bufio.Reader) ([]byte, error) {
+	var record []byte
+	for {
+		part, err := in.ReadSlice(0)
+		record = append(record, part...)
+		switch {
+		case err == nil:
+			return record[:len(record)-1], nil
+		case err == bufio.ErrBufferFull && len(record) < longestRecord:
+		case err == bufio.ErrBufferFull:
+			return nil, fail(source.LimitExceeded, "a path is longer than %d bytes", longestRecord)
+		case err == io.EOF && len(record) > 0:
+			return nil, io.ErrUnexpectedEOF
+		default:
+			return nil, err
+		}
+	}
+}
+
+func parseEntry(line []byte) (entry, error) {
+	meta, path, ok := bytes.Cut(line, []byte("\t"))
+	fields := strings.Fields(string(meta))
+	if !ok || len(fields) != 4 || !hashForm.MatchString(fields[2]) {
+		return entry{}, fmt.Errorf("git ls-tree: unexpected line %q", line)
+	}
+	e := entry{mode: fields[0], hash: fields[2], path: string(path)}
+	if err := checkPath(e.path); err != nil {
+		return entry{}, err
+	}
+	if fields[3] == "-" {
+		return e, nil
+	}
+	size, err := strconv.ParseInt(fields[3], 10, 64)
+	if err != nil || size < 0 {
+		return entry{}, fmt.Errorf("git ls-tree: unexpected size in %q", line)
+	}
+	e.size = size
+	return e, nil
+}
+
+// checkPath refuses what no honest tree holds: git would not check it out either.
+func checkPath(path string) error {
+	for part := range strings.SplitSeq(path, "/") {
+		if part == "" || part == "." || part == ".." {
+			return fail(source.PathEscape, "the tree has the path %q", path)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// ref is a checked source.Ref.
+type ref struct {
+	commit  string // full hash, lower case, or ""
+	name    string // full reference name, or "" with versions or a bare commit
+	show    string // what stands before "@" in a revision
+	version string // the constraint as written
+	allowed *semver.Constraints
+}
+
+var hashForm = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// parseRef applies the precedence of Flux's spec.ref and refuses what git would not take as a reference.
+func parseRef(r source.Ref) (ref, error) {
+	switch {
+	case r.Commit != "":
+		return parseCommit(r)
+	case r.Name != "":
+		return named(r.Name, r.Name)
+	case r.SemVer != "":
+		c, err := semver.NewConstraint(r.SemVer)
+		if err != nil {
+			return ref{}, fail(source.RefInvalid, "semver %q: %w", r.SemVer, err)
+		}
+		return ref{version: r.SemVer, allowed: c}, nil
+	case r.Tag != "":
+		return named("refs/tags/"+r.Tag, r.Tag)
+	case r.Branch != "":
+		return named("refs/heads/"+r.Branch, r.Branch)
+	}
+	return named("refs/heads/master", "master")
+}
+
+func parseCommit(r source.Ref) (ref, error) {
+	hash := strings.ToLower(r.Commit)
+	if !hashForm.MatchString(hash) {
+		return ref{}, fail(source.RefInvalid, "commit %q is not a full hash", r.Commit)
+	}
+	if r.Branch == "" {
+		return ref{commit: hash}, nil
+	}
+	in, err := named("refs/heads/"+r.Branch, r.Branch)
+	in.commit = hash
+	return in, err
+}
+
+func named(name, show string) (ref, error) {
+	if err := checkRefName(name); err != nil {
+		return ref{}, fail(source.RefInvalid, "reference %q: %w", show, err)
+	}
+	if strings.HasPrefix(show, "-") {
+		return ref{}, fail(source.RefInvalid, `reference %q begins with "-"`, show)
+	}
+	return ref{name: name, show: show}, nil
+}
+
+// key tells references apart within one clone.
+func (r ref) key() string { return r.commit + " " + r.name + " " + r.version }
+
+// checkRefName has the rules of git-check-ref-format(1), and wants a full name: HEAD or refs/...
+func checkRefName(name string) error {
+	if name == "HEAD" {
+		return nil
+	}
+	if !strings.HasPrefix(name, "refs/") {
+		return errors.New(`not a full name: it does not begin with "refs/"`)
+	}
+	for _, bad := range []string{"..", "@{", "//"} {
+		if strings.Contains(name, bad) {
+			return fmt.Errorf("has %q", bad)
+		}
+	}
+	if i := strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) }); i >= 0 {
+		return fmt.Errorf("has the character %q", name[i])
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
+			return fmt.Errorf("has the part %q", part)
+		}
+	}
+	if strings.HasSuffix(name, ".") || len(name) > 1024 {
+		return errors.New(`ends in "." or is longer than 1024 bytes`)
+	}
+	return nil
+}
+
+// revision is a commit that a reference led to.
+type revision struct {
+	commit string
+	show   string
+}
+
+// String is Flux's form of a revision.
+func (r revision) String() string {
+	algorithm := "sha1"
+	if len(r.commit) == 64 {
+		algorithm = "sha256"
+	}
+	if r.show == "" {
+		return algorithm + ":" + r.commit
+	}
+	return r.show + "@" + algorithm + ":" + r.commit
+}
+
+// newest picks the tag with the highest version that the constraint allows.
+func (r ref) newest(tags []string) (string, error) {
+	var best *semver.Version
+	var name string
+	for _, tag := range tags {
+		v, err := semver.NewVersion(tag)
+		if err != nil || !r.allowed.Check(v) {
+			continue // a tag that is no version is no candidate
+		}
+		if best == nil || v.GreaterThan(best) {
+			best, name = v, tag
+		}
+	}
+	if best == nil {
+		return "", fail(source.RefNotFound, "no tag matches semver %q%s", r.version, among("tags", tags))
+	}
+	return name, nil
+}
+
+// among lists up to five names to choose from.
+func among(kind string, names []string) string {
+	switch {
+	case len(names) == 0:
+		return "; there are no " + kind
+	case len(names) > 5:
+		return fmt.Sprintf("; there are %s and %d more %s", strings.Join(names[:5], ", "), len(names)-5, kind)
+	}
+	return "; there are the " + kind + " " + strings.Join(names, ", ")
+}

@@ -1,0 +1,250 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// runner starts git, with an environment of its own making: nothing of ours is inherited but PATH and the proxies.
+type runner struct {
+	program string
+	home    string // empty and private: no configuration of a user
+	ssh     string // GIT_SSH_COMMAND
+}
+
+func newRunner(o Options) (runner, error) {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		return runner{}, err
+	}
+	if !filepath.IsAbs(o.Dir) {
+		return runner{}, fmt.Errorf("the directory %q is not absolute", o.Dir)
+	}
+	home := filepath.Join(o.Dir, "home")
+	if err := errors.Join(makePrivate(o.Dir), makePrivate(home)); err != nil {
+		return runner{}, err
+	}
+	return runner{program: program, home: home, ssh: shellQuote(o.Executable) + " git-ssh"}, nil
+}
+
+// setting is one line of git configuration. It travels in the environment, which no other user can read.
+type setting struct{ key, value string }
+
+// hardened holds for every git process.
+var hardened = []setting{
+	{"safe.directory", "*"}, // whoever names a directory in a Spec may read it
+	{"core.hooksPath", "/dev/null"},
+	{"core.symlinks", "false"},
+	{"core.fsmonitor", "false"},
+	{"core.askPass", ""},
+	{"credential.helper", ""}, // an empty value clears the list
+	{"protocol.version", "2"},
+	{"protocol.allow", "never"},
+	{"protocol.http.allow", "always"},
+	{"protocol.https.allow", "always"},
+	{"protocol.ssh.allow", "always"},
+	{"transfer.fsckObjects", "true"},
+	{"transfer.bundleURI", "false"},
+	{"fetch.unpackLimit", "1"}, // always packs: few files, checked whole
+	{"fetch.recurseSubmodules", "false"},
+	{"submodule.recurse", "false"},
+	{"gc.auto", "0"}, // the clone is packed when we say so
+	{"maintenance.auto", "false"},
+	{"http.followRedirects", "false"}, // no credential reaches another origin
+	{"http.proactiveAuth", ""},
+	{"http.emptyAuth", "false"},
+}
+
+// network is what only a process that talks to a server gets.
+type network struct {
+	protocols string // GIT_ALLOW_PROTOCOL
+	settings  []setting
+	env       []string
+}
+
+// offline lets no process talk to anybody: reading a partial clone must not fetch.
+var offline = network{protocols: "none"}
+
+// environment is the whole environment of a git process.
+func (r runner) environment(n network) []string {
+	env := []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + r.home, "XDG_CONFIG_HOME=" + r.home, "LC_ALL=C",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_OPTIONAL_LOCKS=0",
+		"GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_PROTOCOL_FROM_USER=0",
+		"GIT_SSH_VARIANT=ssh", "GIT_SSH_COMMAND=" + r.ssh, "GIT_ALLOW_PROTOCOL=" + n.protocols,
+	}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	settings := append(append([]setting(nil), hardened...), n.settings...)
+	env = append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(settings)))
+	for i, s := range settings {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s.key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s.value))
+	}
+	return append(env, n.env...)
+}
+
+// command prepares git for one repository, in a process group that ends with ctx.
+func (r runner) command(ctx context.Context, dir string, n network, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, r.program, args...)
+	cmd.Dir = r.home
+	cmd.Env = append(r.environment(n), "GIT_DIR="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 2 * time.Second
+	return cmd
+}
+
+// output runs git and returns what it printed.
+func (r runner) output(ctx context.Context, dir string, n network, args ...string) ([]byte, error) {
+	cmd := r.command(ctx, dir, n, args...)
+	stdout := capped{most: mostOutput}
+	var stderr tail
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, r.explain(ctx, args[0], err, stderr.String())
+	}
+	return stdout.Bytes(), nil
+}
+
+const mostOutput = 64 << 20
+
+// capped refuses more than a number of bytes.
+type capped struct {
+	bytes.Buffer
+	most int
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	if c.Len()+len(p) > c.most {
+		return 0, fail(source.LimitExceeded, "git printed more than %d bytes", c.most)
+	}
+	return c.Buffer.Write(p)
+}
+
+// stream runs git and hands its output to read while it runs; an error of read ends it.
+func (r runner) stream(ctx context.Context, dir string, read func(io.Reader) error, args ...string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := r.command(ctx, dir, offline, args...)
+	var stderr tail
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if err := read(out); err != nil {
+		cancel()
+		_ = cmd.Wait() // killed by us: its answer says nothing
+		return err
+	}
+	if err := cmd.Wait(); err != nil {
+		return r.explain(ctx, args[0], err, stderr.String())
+	}
+	return nil
+}
+
+// tail keeps the last 4 KiB written to it.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - 4096; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return string(t.kept) }
+
+// symptoms tells, by what git prints in the C locale, why it stopped. The first that is found decides.
+var symptoms = []struct {
+	text   string
+	reason source.Reason
+}{
+	{sshAuthentication, source.AuthenticationFailed},
+	{sshHostKey, source.AuthenticationFailed},
+	{"Authentication failed for", source.AuthenticationFailed},
+	{"could not read Username", source.AuthenticationFailed},
+	{"could not read Password", source.AuthenticationFailed},
+	{"returned error: 401", source.AuthenticationFailed},
+	{"returned error: 403", source.AuthenticationFailed},
+	{"couldn't find remote ref", source.RefNotFound},
+	{"Server does not allow request for unadvertised object", source.RefNotFound},
+	{"not our ref", source.RefNotFound},
+}
+
+// explain turns git's exit and its last words into an error.
+func (r runner) explain(ctx context.Context, op string, err error, stderr string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	reason := source.GitOperationFailed
+	for _, s := range symptoms {
+		if strings.Contains(stderr, s.text) {
+			reason = s.reason
+			break
+		}
+	}
+	text := essence(stderr)
+	if text == "" {
+		return &failure{reason, fmt.Errorf("git %s: %w", op, err)}
+	}
+	return &failure{reason, fmt.Errorf("git %s: %s", op, text)}
+}
+
+// essence picks the lines that say what is wrong, on one line, at most 500 bytes.
+func essence(stderr string) string {
+	var lines []string
+	for line := range strings.Lines(stderr) {
+		line = strings.TrimSpace(strings.ToValidUTF8(strings.Map(printable, line), "?"))
+		for _, prefix := range []string{"fatal: ", "error: ", "remote: ", "truce: "} {
+			if rest, ok := strings.CutPrefix(line, prefix); ok && rest != "" && (prefix != "fatal: " || !generic(rest) || len(lines) == 0) {
+				lines = append(lines, strings.TrimSuffix(rest, "."))
+			}
+		}
+	}
+	text := strings.Join(lines, "; ")
+	if len(text) > 500 {
+		text = strings.ToValidUTF8(text[:500], "") + "…"
+	}
+	return text
+}
+
+// generic lines add nothing to one that came before.
+func generic(line string) bool {
+	return strings.HasPrefix(line, "Could not read from remote repository") || strings.HasPrefix(line, "the remote end hung up")
+}
+
+func printable(r rune) rune {
+	if r < ' ' || r == 0x7f {
+		return ' '
+	}
+	return r
+}
+
+// shellQuote makes one word of s for sh.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// errTimeout says that a fetch took its whole time.
+type errTimeout struct{ limit time.Duration }
+
+func (e errTimeout) Error() string { return fmt.Sprintf("no answer within %s", e.limit) }

@@ -1,0 +1,23 @@
+package git_test
+
+import (
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/gittest"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/git"
+)
+
+// way is one way to reach a repository.
+type way struct {
+	store *git.Store
+	url   string
+	auth  source.Auth
+}
+
+func (w way) spec(r source.Ref) source.Spec { return source.Spec{URL: w.url, Ref: r, Auth: w.auth} }
+
+// everyTransport reaches r by each, each time with an empty store.
+func everyTransport(t testing.TB, r *gittest.Repo) map[string]way {
+	return map[string]way{"file": {store: newStore(t), url: r.URL}}
+}

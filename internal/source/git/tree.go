@@ -1,0 +1,201 @@
+package git
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// tree is a source.Tree over the object store.
+type tree struct {
+	repo  *repository
+	root  *node
+	links []string // paths of symbolic links, sorted
+}
+
+// node is a file, a link, a submodule or a directory.
+type node struct {
+	name     string
+	mode     fs.FileMode
+	hash     string // of a file: the blob
+	sum      string // identity of what lies at and below it, links as links
+	size     int64
+	children []*node // sorted by name
+}
+
+// newTree leaves out what the ignore rules exclude and checks the rest against the limits.
+func newTree(r *repository, list []entry, ignore string, limits source.Limits) (*tree, error) {
+	rules, err := exclusions(r, list, ignore)
+	if err != nil {
+		return nil, err
+	}
+	t := &tree{repo: r, root: &node{name: ".", mode: fs.ModeDir | 0o755}}
+	used := usage{limits: limits}
+	for _, e := range list {
+		if rules.File(e.path) {
+			continue
+		}
+		if err := used.add(e); err != nil {
+			return nil, err
+		}
+		if err := t.insert(e); err != nil {
+			return nil, err
+		}
+	}
+	t.root.seal()
+	slices.Sort(t.links)
+	return t, nil
+}
+
+const longestIgnoreFile = 1 << 20
+
+func exclusions(r *repository, list []entry, ignore string) (source.Exclusions, error) {
+	files := map[string]string{}
+	for _, e := range list {
+		if path.Base(e.path) != source.IgnoreFile || e.mode == modeLink || e.mode == modeSubmodule {
+			continue
+		}
+		if e.size > longestIgnoreFile {
+			return source.Exclusions{}, fail(source.LimitExceeded, "%s has more than %d bytes", e.path, longestIgnoreFile)
+		}
+		data, err := r.blob(e.hash)
+		if err != nil {
+			return source.Exclusions{}, err
+		}
+		files[path.Dir(e.path)] = string(data)
+	}
+	return source.NewExclusions(ignore, files), nil
+}
+
+// usage counts a tree against its limits.
+type usage struct {
+	limits source.Limits
+	bytes  int64
+	files  int
+}
+
+func (u *usage) add(e entry) error {
+	u.files++
+	u.bytes += e.size
+	switch {
+	case u.files > u.limits.Files:
+		return fail(source.LimitExceeded, "more than %d files", u.limits.Files)
+	case u.bytes > u.limits.Bytes || u.bytes < 0:
+		return fail(source.LimitExceeded, "more than %d bytes in files", u.limits.Bytes)
+	case len(e.path) > u.limits.PathLength:
+		return fail(source.LimitExceeded, "a path is longer than %d bytes: %.100q…", u.limits.PathLength, e.path)
+	}
+	return nil
+}
+
+// insert relies on git's order: the entries of a directory follow each other.
+func (t *tree) insert(e entry) error {
+	at := t.root
+	dir, base := path.Split(e.path)
+	for part := range strings.SplitSeq(strings.TrimSuffix(dir, "/"), "/") {
+		if part == "" {
+			break
+		}
+		at = at.subdirectory(part)
+	}
+	at.children = append(at.children, &node{name: base, mode: fileMode(e.mode), hash: e.hash, sum: e.hash, size: e.size})
+	if e.mode == modeLink {
+		t.links = append(t.links, e.path)
+	}
+	return nil
+}
+
+func (n *node) subdirectory(name string) *node {
+	if last := len(n.children) - 1; last >= 0 && n.children[last].name == name && n.children[last].mode.IsDir() {
+		return n.children[last]
+	}
+	d := &node{name: name, mode: fs.ModeDir | 0o755}
+	n.children = append(n.children, d)
+	return d
+}
+
+// seal sorts the children and computes the sums, from below.
+func (n *node) seal() {
+	if !n.mode.IsDir() {
+		return
+	}
+	slices.SortFunc(n.children, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
+	h := sha256.New()
+	for _, c := range n.children {
+		c.seal()
+		fmt.Fprintf(h, "%o %d %s %s\n", uint32(c.mode), len(c.name), c.name, c.sum)
+	}
+	n.sum = fmt.Sprintf("%x", h.Sum(nil))
+}
+
+func (n *node) child(name string) *node {
+	i, ok := slices.BinarySearchFunc(n.children, name, func(c *node, name string) int { return cmp.Compare(c.name, name) })
+	if !ok {
+		return nil
+	}
+	return n.children[i]
+}
+
+func fileMode(mode string) fs.FileMode {
+	switch mode {
+	case modeExec:
+		return 0o755
+	case modeLink:
+		return fs.ModeSymlink | 0o777
+	case modeSubmodule:
+		return fs.ModeIrregular
+	}
+	return 0o644
+}
+
+func (t *tree) digest() string { return "sha256:" + t.root.sum }
+
+// Sum implements source.Tree.
+func (t *tree) Sum(name string) (string, error) {
+	at, n, err := t.resolve("sum", name, follow)
+	if err != nil {
+		return "", err
+	}
+	if !n.mode.IsDir() {
+		return n.sum, nil
+	}
+	return t.withLinks(at, n), nil
+}
+
+// withLinks adds to a directory's sum what the links below it lead to. Where that holds links itself, the whole
+// tree stands for it: seldom, and never wrong.
+func (t *tree) withLinks(at string, n *node) string {
+	links := t.linksBelow(at)
+	if len(links) == 0 {
+		return n.sum
+	}
+	h := sha256.New()
+	fmt.Fprintln(h, n.sum)
+	for _, link := range links {
+		to, target, err := t.resolve("sum", link, follow)
+		switch {
+		case err != nil:
+			fmt.Fprintf(h, "%q %v\n", link, err)
+		case len(t.linksBelow(to)) > 0:
+			fmt.Fprintf(h, "%q %q %s\n", link, to, t.root.sum)
+		default:
+			fmt.Fprintf(h, "%q %q %s\n", link, to, target.sum)
+		}
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+func (t *tree) linksBelow(dir string) []string {
+	if dir == "." {
+		return t.links
+	}
+	from, _ := slices.BinarySearch(t.links, dir+"/")
+	to, _ := slices.BinarySearch(t.links, dir+"0") // "0" follows "/"
+	return t.links[from:to]
+}
