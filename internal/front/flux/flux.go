@@ -1,0 +1,43 @@
+// Package flux answers: what does this Flux custom resource ask for, and which status does Flux's own form of it tell?
+//
+// In: Kustomizations (kustomize.toolkit.fluxcd.io/v1) and GitRepositories (source.toolkit.fluxcd.io/v1), with the fields of
+// Kustomization that Flux lacks: ignoreDifferences, syncInterval, remediation, validation.
+// Out: an app.App or a front.Source; a status with Flux's conditions, reasons and inventory.
+// Promise: as front; each field is read by itself, so that one bad value hides no other; a field that would change what happens and
+// that truce cannot do is a Problem, one that no schema knows is a Note.
+// Not here: HelmReleases and the other sources; what is done about an app (reconcile).
+package flux
+
+import (
+	"github.com/truce-gitops/truce/internal/front"
+)
+
+// Kustomizations translates Kustomization. Its zero value is ready.
+type Kustomizations struct{}
+
+// GitRepositories translates GitRepository. Its zero value is ready.
+type GitRepositories struct{}
+
+var (
+	_ front.Apps    = Kustomizations{}
+	_ front.Sources = GitRepositories{}
+)
+
+// The names of Flux's and our own annotations and labels on custom resources and objects.
+const (
+	requestedAt   = "reconcile.fluxcd.io/requestedAt"
+	nameLabel     = "kustomize.toolkit.fluxcd.io/name"
+	nsLabel       = "kustomize.toolkit.fluxcd.io/namespace"
+	ours          = "truce.dev/"
+	modeKey       = ours + "mode"
+	claimsKey     = ours + "claims"
+	pauseKey      = ours + "pause"
+	additionsKey  = ours + "additions"
+	ignoreKey     = ours + "ignore-differences"
+	remediateKey  = ours + "remediation"
+	kustomizeAPI  = "kustomize.toolkit.fluxcd.io/v1"
+	sourceAPI     = "source.toolkit.fluxcd.io/v1"
+	sourceGroup   = "source.toolkit.fluxcd.io/"
+	kustomization = "Kustomization"
+	gitRepository = "GitRepository"
+)

@@ -1,0 +1,156 @@
+package flux
+
+import (
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// reasons are Flux's words for why a run ended as it did (fluxcd/pkg/apis/meta/conditions.go), where they do not depend on more.
+var reasons = map[report.Reason]string{
+	report.Succeeded:        meta.ReconciliationSucceededReason,
+	report.SourceNotReady:   meta.ArtifactFailedReason,
+	report.RenderFailed:     meta.BuildFailedReason,
+	report.ValidationFailed: meta.ReconciliationFailedReason,
+	report.ApplyFailed:      meta.ReconciliationFailedReason,
+	report.PruneFailed:      meta.PruneFailedReason,
+	report.PruneHeld:        pruneHeld,
+	report.HealthFailed:     meta.HealthCheckFailedReason,
+	report.RecordFailed:     meta.ReconciliationFailedReason,
+	report.ClusterFailed:    meta.ReconciliationFailedReason,
+	report.OwnedByOther:     meta.ReconciliationFailedReason,
+}
+
+// Status returns the status of a Kustomization after a run, or during one.
+func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
+	var s kustomizev1.KustomizationStatus
+	statusOf(cr, &s)
+	if r.Request != "" {
+		s.LastHandledReconcileAt = r.Request
+	}
+	if r.Reason == report.Suspended {
+		// Flux leaves the status of a suspended object as it is; but nobody is at work on it.
+		s.Conditions = slices.DeleteFunc(s.Conditions, func(c metav1.Condition) bool { return c.Type == meta.ReconcilingCondition })
+		return plain(&s)
+	}
+	fresh := r.Generation != s.ObservedGeneration || r.Revision != s.LastAttemptedRevision
+	s.Conditions = kustomizationConditions(cr, r, s.Conditions, fresh)
+	if !r.Running && r.Generation != 0 {
+		s.ObservedGeneration = r.Generation
+	}
+	if r.Revision != "" && !r.Running {
+		s.LastAttemptedRevision = r.Revision
+	}
+	if r.Applied != "" {
+		s.LastAppliedRevision = r.Applied
+	}
+	s.Inventory = inventory(s.Inventory, r)
+	return plain(&s)
+}
+
+// kustomizationConditions says how it stands. Fresh is a run about something that no finished run was about: until it ends, nobody
+// knows whether the app is ready. A repeated check does not make a ready app unready.
+func kustomizationConditions(cr object.Object, r report.Report, had []metav1.Condition, fresh bool) []metav1.Condition {
+	c := &conditions{had: had, at: metav1.NewTime(r.At.UTC()), generation: r.Generation}
+	reason, known := reasons[r.Reason]
+	switch {
+	case r.Running && !fresh && r.Reason != report.InProgress:
+		c.keep(meta.ReadyCondition)
+		c.keep(meta.HealthyCondition)
+		c.keep(drifted)
+		c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, "Reconciliation in progress")
+		return c.sorted()
+	case r.Running || r.Reason == report.InProgress || r.Reason == "":
+		c.unfinished(r)
+	case r.Reason == report.Succeeded:
+		c.set(meta.ReadyCondition, metav1.ConditionTrue, reason, summary(r))
+	case r.Reason == report.SpecRefused || !known:
+		c.stalled(cr, r)
+	default:
+		c.failed(r, reason)
+	}
+	c.healthy(cr, r)
+	if text := drift(r); text != "" {
+		c.set(drifted, metav1.ConditionTrue, driftDetected, text)
+	}
+	return c.sorted()
+}
+
+// unfinished is a run that goes on, or that waits for objects to become healthy.
+func (c *conditions) unfinished(r report.Report) {
+	message := "Reconciliation in progress"
+	if r.Reason == report.InProgress && r.Message != "" {
+		message = r.Message
+	}
+	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
+	c.set(meta.ReadyCondition, metav1.ConditionUnknown, meta.ProgressingReason, message)
+}
+
+// failed is tried again.
+func (c *conditions) failed(r report.Report, reason string) {
+	message := r.Message
+	if message == "" {
+		message = problemsOf(r)
+	}
+	c.set(meta.ReadyCondition, metav1.ConditionFalse, reason, message)
+	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, message)
+}
+
+// stalled is not tried again before somebody changes the Kustomization.
+func (c *conditions) stalled(cr object.Object, r report.Report) {
+	read := &reading{}
+	read.app(cr, app.Policy{})
+	reason, message := read.refusal(r.Message)
+	c.set(meta.ReadyCondition, metav1.ConditionFalse, reason, message)
+	c.set(meta.StalledCondition, metav1.ConditionTrue, reason, message)
+}
+
+// healthy is Flux's condition of Kustomizations that wait for their objects.
+func (c *conditions) healthy(cr object.Object, r report.Report) {
+	switch {
+	case cr.At("spec", "wait") != true:
+	case r.Reason == report.Succeeded && !r.Running:
+		c.set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "Health check passed")
+	case r.Reason == report.HealthFailed:
+		c.set(meta.HealthyCondition, metav1.ConditionFalse, meta.HealthCheckFailedReason, r.Message)
+	case r.Reason == report.InProgress:
+		c.set(meta.HealthyCondition, metav1.ConditionUnknown, meta.ProgressingReason, "Running health checks")
+	default:
+		c.keep(meta.HealthyCondition)
+	}
+}
+
+// inventory projects the objects that are in the cluster because of us: applied now, or listed before and still there. A run that
+// ended before it knew its objects says nothing about them, and the former list stays.
+func inventory(had *kustomizev1.ResourceInventory, r report.Report) *kustomizev1.ResourceInventory {
+	early := r.Stage == "" || r.Stage == report.Admit || r.Stage == report.Fetch || r.Stage == report.Render
+	if early && len(r.Objects) == 0 {
+		return had
+	}
+	listed := map[string]bool{}
+	if had != nil {
+		for _, e := range had.Entries {
+			listed[e.ID] = true
+		}
+	}
+	entries := []kustomizev1.ResourceRef{}
+	for _, o := range r.Objects {
+		if id := entryID(o.ID); o.Applied || o.UID != "" && listed[id] {
+			entries = append(entries, kustomizev1.ResourceRef{ID: id, Version: o.Version})
+		}
+	}
+	slices.SortFunc(entries, func(a, b kustomizev1.ResourceRef) int { return strings.Compare(a.ID, b.ID) })
+	return &kustomizev1.ResourceInventory{Entries: entries}
+}
+
+// entryID is the form of cli-utils' ObjMetadata: no name of the API holds an underscore, and only RBAC's hold colons.
+func entryID(id object.ID) string {
+	return strings.Join([]string{id.Namespace, strings.ReplaceAll(id.Name, ":", "__"), id.Group, id.Kind}, "_")
+}

@@ -1,0 +1,101 @@
+package flux
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// named is how many things a sentence names before it counts the rest: `kubectl get` shows it on one line.
+const named = 3
+
+// summary is the message of a ready app. It names fields, never values.
+func summary(r report.Report) string {
+	out := []string{"Applied revision: " + r.Revision}
+	if r.Applied != r.Revision {
+		out[0] = "Checked revision: " + r.Revision + " (nothing was applied)"
+	}
+	if ceded := fields(r, cededField, decide.Cede); len(ceded) > 0 {
+		out = append(out, count(len(ceded), "field")+" ceded: "+list(ceded))
+	}
+	if text := drift(r); text != "" {
+		out = append(out, text)
+	}
+	return strings.Join(append(out, r.Notes...), "; ")
+}
+
+// drift says which fields are not as Git wants and stay so for now, or "" if none is.
+func drift(r report.Report) string {
+	var out []string
+	if held := fields(r, fieldName, decide.Hold); len(held) > 0 {
+		out = append(out, count(len(held), "field")+" drifted and not corrected: "+list(held))
+	}
+	if contested := fields(r, fieldName, decide.Contested); len(contested) > 0 {
+		out = append(out, count(len(contested), "field")+" contested: "+list(contested))
+	}
+	return strings.Join(out, "; ")
+}
+
+// problemsOf lists what is wrong with single objects.
+func problemsOf(r report.Report) string {
+	var out []string
+	for _, o := range r.Objects {
+		if o.Problem != "" {
+			out = append(out, o.ID.String()+": "+o.Problem)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+func fields(r report.Report, say func(object.ID, decide.Finding) string, v decide.Verdict) []string {
+	var out []string
+	for _, o := range r.Objects {
+		for _, f := range o.Findings {
+			if f.Verdict == v {
+				out = append(out, say(o.ID, f))
+			}
+		}
+	}
+	return out
+}
+
+// fieldName prints a field of an object; an empty path is the object as a whole.
+func fieldName(id object.ID, f decide.Finding) string {
+	name := id.Kind + " " + id.Name
+	if id.Namespace != "" {
+		name = id.Kind + " " + id.Namespace + "/" + id.Name
+	}
+	if len(f.Path) == 0 {
+		return name
+	}
+	return name + " " + field.String(f.Path)
+}
+
+// cededField tells a claimant, which is an object, from a rule, which is a field of the Kustomization.
+func cededField(id object.ID, f decide.Finding) string {
+	switch {
+	case f.Claimant == "":
+		return fieldName(id, f)
+	case strings.HasPrefix(f.Claimant, "spec.") || strings.HasPrefix(f.Claimant, "annotation "):
+		return fieldName(id, f) + " by " + f.Claimant
+	}
+	return fieldName(id, f) + " to " + f.Claimant
+}
+
+func list(items []string) string {
+	if len(items) <= named {
+		return strings.Join(items, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(items[:named], ", "), len(items)-named)
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

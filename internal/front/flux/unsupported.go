@@ -1,0 +1,56 @@
+package flux
+
+// lacking is a field that changes what happens, and that truce cannot do: an app that sets it is refused, since going on
+// without it would bring about something that nobody wrote.
+type lacking struct{ field, instead string }
+
+// lackingKustomization are those of Kustomization. The old names are of API versions that Flux has removed.
+var lackingKustomization = []lacking{
+	{"buildMetadata", "write buildMetadata into kustomization.yaml"},
+	{"commonMetadata", "write labels and commonAnnotations into kustomization.yaml"},
+	{"components", "write them into kustomization.yaml"},
+	{"decryption", "encrypted files would be applied as they are"},
+	{"dependsOn", "objects would be applied before what they need"},
+	{"force", "immutable fields are reported, and the object is left alone"},
+	{"healthCheckExprs", "custom health rules would not be looked at"},
+	{"healthChecks", "use wait: true, which waits for all objects"},
+	{"images", "write images into kustomization.yaml"},
+	{"kubeConfig", "objects would go to the wrong cluster"},
+	{"namePrefix", "write namePrefix into kustomization.yaml"},
+	{"nameSuffix", "write nameSuffix into kustomization.yaml"},
+	{"patches", "write patches into kustomization.yaml"},
+	{"patchesJson6902", "Flux has removed it; write patches into kustomization.yaml"},
+	{"patchesStrategicMerge", "Flux has removed it; write patches into kustomization.yaml"},
+	{"postBuild", "variables would be applied as they stand in the files"},
+	{"serviceAccountName", "objects would be written with truce's own rights"},
+}
+
+// lackingGitRepository are those of GitRepository.
+var lackingGitRepository = []lacking{
+	{"include", "files of other repositories would be absent"},
+	{"proxySecretRef", "the server would be asked directly"},
+	{"recurseSubmodules", "files of submodules would be absent"},
+	{"serviceAccountName", "use secretRef"},
+	{"sparseCheckout", "use ignore to leave files out"},
+	{"verify", "commits would be applied whose signature nobody has checked"},
+}
+
+// refuse turns every field of the table that the spec sets into a problem.
+func (r *reading) refuse(table []lacking, spec map[string]any) {
+	for _, l := range table {
+		if set(spec[l.field]) && !idle(l.field, spec) {
+			r.lacks("spec."+l.field, l.instead)
+		}
+	}
+}
+
+// idle reports the fields that Flux itself does not look at beside others.
+func idle(field string, spec map[string]any) bool {
+	switch field {
+	case "healthChecks":
+		return spec["wait"] == true
+	case "healthCheckExprs":
+		return spec["wait"] != true && !set(spec["healthChecks"])
+	}
+	return false
+}
