@@ -1,0 +1,68 @@
+// Gen writes deploy/crds from the Go types: Kustomization from internal/front/flux, which embeds Flux's, and GitRepository from
+// Flux's own, whose URL may be a path here. It runs controller-gen; `go generate ./deploy` calls it in the directory deploy.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// controllerGen is the generator, pinned.
+const controllerGen = "sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0"
+
+// Flux's CRD takes http, https and ssh URLs only. Truce also reads the scp form, file:// and paths, and says itself what is wrong with a URL.
+const (
+	fluxURL = "                pattern: ^(http|https|ssh)://.*$\n"
+	ourURL  = "                minLength: 1\n"
+	fluxDoc = "description: URL specifies the Git repository URL, it can be an HTTP/S\n                  or SSH address.\n"
+	ourDoc  = "description: |-\n                  URL specifies the Git repository: an HTTP/S or SSH address, the form\n" +
+		"                  user@host:path, a file:// URL or an absolute path.\n"
+)
+
+func main() {
+	if err := write(); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+func write() error {
+	kustomization, err := generate("../internal/front/flux", "kustomizations")
+	if err != nil {
+		return err
+	}
+	repository, err := generate("github.com/fluxcd/source-controller/api/v1", "gitrepositories")
+	if err != nil {
+		return err
+	}
+	for flux, ours := range map[string]string{fluxURL: ourURL, fluxDoc: ourDoc} {
+		if n := strings.Count(repository, flux); n != 1 {
+			return fmt.Errorf("gitrepositories: %q is there %d times: Flux has changed its schema", flux, n)
+		}
+		repository = strings.Replace(repository, flux, ours, 1)
+	}
+	if err := os.WriteFile(filepath.Join("crds", "kustomizations.yaml"), []byte(kustomization), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join("crds", "gitrepositories.yaml"), []byte(repository), 0o644)
+}
+
+// generate returns the CRD of that plural name among those that a package describes.
+func generate(pkg, plural string) (string, error) {
+	cmd := exec.Command("go", "run", controllerGen, "crd", "paths="+pkg, "output:crd:stdout")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("controller-gen %s: %w\n%s", pkg, err, stderr.String())
+	}
+	for doc := range strings.SplitSeq(stdout.String(), "---\n") {
+		if strings.Contains(doc, "\n  name: "+plural+".") {
+			return doc, nil
+		}
+	}
+	return "", fmt.Errorf("controller-gen %s: no CRD %s", pkg, plural)
+}
