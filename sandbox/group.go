@@ -4,10 +4,14 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"k8s.io/klog/v2"
 )
 
 // group is a set of parts that run together and are stopped together.
 type group struct {
+	// name is for the log.
+	name   string
 	ctx    context.Context
 	cancel context.CancelFunc
 	parts  sync.WaitGroup
@@ -15,8 +19,8 @@ type group struct {
 	failed chan error
 }
 
-func newGroup(ctx context.Context) *group {
-	g := &group{failed: make(chan error, 1)}
+func newGroup(ctx context.Context, name string) *group {
+	g := &group{name: name, failed: make(chan error, 1)}
 	g.ctx, g.cancel = context.WithCancel(ctx)
 	return g
 }
@@ -41,8 +45,11 @@ func (g *group) stop(limit time.Duration) {
 		g.parts.Wait()
 		close(done)
 	}()
+	began := time.Now()
 	select {
 	case <-done:
+		klog.InfoS("Stopped", "parts", g.name, "took", time.Since(began))
 	case <-time.After(limit):
+		klog.InfoS("Still stopping, not waited for", "parts", g.name, "took", limit)
 	}
 }

@@ -3,15 +3,16 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"log"
 	"os"
+	"runtime/debug"
 
-	"k8s.io/klog/v2"
+	"golang.org/x/sys/unix"
 )
 
-// openLog sends what the components say to a file. Upstream writes through
-// klog, through package log and to os.Stderr as it stands: each is pointed to
-// the file. The log of the run before is kept as name.old.
+// openLog points standard output and standard error of this process to a file:
+// upstream's parts write there in several ways, some through loggers that were
+// made before main. The trace of a crash goes to the real standard error too.
+// The log of the run before is kept as name.old.
 func openLog(name string) (*os.File, error) {
 	if err := os.Rename(name, name+".old"); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("log: %w", err)
@@ -20,9 +21,13 @@ func openLog(name string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
-	os.Stdout, os.Stderr = f, f
-	log.SetOutput(f)
-	klog.LogToStderr(false)
-	klog.SetOutput(f)
+	if err := debug.SetCrashOutput(os.Stderr, debug.CrashOptions{}); err != nil {
+		return nil, fmt.Errorf("log: %w", err)
+	}
+	for _, std := range []*os.File{os.Stdout, os.Stderr} {
+		if err := unix.Dup2(int(f.Fd()), int(std.Fd())); err != nil {
+			return nil, fmt.Errorf("log: %s: %w", std.Name(), err)
+		}
+	}
 	return f, nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
@@ -31,7 +32,7 @@ const (
 // the context. The API server outlives the rest: controllers that lose it
 // would complain at length.
 func (c *cluster) run(ctx context.Context, ready func()) error {
-	api := newGroup(context.WithoutCancel(ctx))
+	api := newGroup(context.WithoutCancel(ctx), "api server")
 	defer api.stop(stopLimit)
 	cfg, err := c.apiConfig()
 	if err != nil {
@@ -46,7 +47,7 @@ func (c *cluster) run(ctx context.Context, ready func()) error {
 			return nil
 		}
 	})
-	parts := newGroup(context.WithoutCancel(ctx))
+	parts := newGroup(context.WithoutCancel(ctx), "controllers and nodes")
 	defer parts.stop(stopLimit)
 
 	start, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
@@ -82,14 +83,19 @@ func (c *cluster) start(ctx context.Context, parts *group) error {
 	if err := apiserver.WaitReady(ctx, kubelet); err != nil {
 		return err
 	}
-	if err := c.startControllers(parts); err != nil {
-		return err
-	}
-	wait, err := c.startSimulation(ctx, parts, kubelet)
+	sim, err := c.startSimulation(ctx, parts, kubelet)
 	if err != nil {
 		return err
 	}
-	return wait(ctx)
+	// Several controllers read the list of APIs once, at their start: the
+	// metrics API is to be in it.
+	if err := c.startControllers(parts); err != nil {
+		return err
+	}
+	if err := sim.pool.WaitSchedulable(ctx); err != nil {
+		return err
+	}
+	return waitPodsAdmitted(ctx, sim.client)
 }
 
 // startControllers builds the scheduler's clients before the controller manager
@@ -114,17 +120,16 @@ func (c *cluster) startControllers(parts *group) error {
 	return nil
 }
 
-// startSimulation starts nodes and metrics, and returns what is left to wait for.
-func (c *cluster) startSimulation(ctx context.Context, parts *group, kubelet *rest.Config) (func(context.Context) error, error) {
-	meter, err := c.keys.Client(c.server, "metrics-server", "truce-sandbox:metrics-server", "system:masters")
-	if err != nil {
-		return nil, err
-	}
+// simulation is what stands for machines and their load.
+type simulation struct {
+	client kubernetes.Interface
+	pool   *node.Pool
+}
+
+// startSimulation starts nodes and metrics, and returns when the API server
+// knows both.
+func (c *cluster) startSimulation(ctx context.Context, parts *group, kubelet *rest.Config) (*simulation, error) {
 	client, err := kubernetes.NewForConfig(kubelet)
-	if err != nil {
-		return nil, err
-	}
-	owners, err := metadata.NewForConfig(meter)
 	if err != nil {
 		return nil, err
 	}
@@ -134,26 +139,30 @@ func (c *cluster) startSimulation(ctx context.Context, parts *group, kubelet *re
 	if err != nil {
 		return nil, err
 	}
-	server, err := metrics.NewServer(c.keys, apiserver.ProxyUser)
-	if err != nil {
-		return nil, err
-	}
-	podLister, nodeLister := pods.Lister(), nodes.Lister()
-	shared.Start(parts.ctx.Done())
 	if err := pool.Register(ctx); err != nil {
 		return nil, err
 	}
 	parts.run(pool.Run)
-	parts.run(func(ctx context.Context) error { return server.Run(ctx, owners, podLister, nodeLister) })
-	return func(ctx context.Context) error {
-		if err := server.Register(ctx, meter, c.keys.Cluster.PEM); err != nil {
-			return err
-		}
-		if err := pool.WaitSchedulable(ctx); err != nil {
-			return err
-		}
-		return waitPodsAdmitted(ctx, client)
-	}, nil
+	podLister, nodeLister := pods.Lister(), nodes.Lister()
+	shared.Start(parts.ctx.Done())
+	return &simulation{client: client, pool: pool}, c.startMetrics(ctx, parts, podLister, nodeLister)
+}
+
+func (c *cluster) startMetrics(ctx context.Context, parts *group, pods corelisters.PodLister, nodes corelisters.NodeLister) error {
+	config, err := c.keys.Client(c.server, "metrics-server", "truce-sandbox:metrics-server", "system:masters")
+	if err != nil {
+		return err
+	}
+	owners, err := metadata.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	server, err := metrics.NewServer(c.keys, apiserver.ProxyUser)
+	if err != nil {
+		return err
+	}
+	parts.run(func(ctx context.Context) error { return server.Run(ctx, owners, pods, nodes) })
+	return server.Register(ctx, config, c.keys.Cluster.PEM)
 }
 
 // waitPodsAdmitted returns when a pod may be made in the default namespace,

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/truce-gitops/truce/sandbox"
 )
 
@@ -22,10 +24,27 @@ const (
 	exitUsage = 2
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	stdout, err := keep(os.Stdout)
+	if err != nil {
+		os.Exit(fail(os.Stderr, err))
+	}
+	stderr, err := keep(os.Stderr)
+	if err != nil {
+		os.Exit(fail(os.Stderr, err))
+	}
+	os.Exit(run(os.Args[1:], stdout, stderr))
+}
 
-// run takes the two files at once: the sandbox points os.Stdout and os.Stderr
-// to its log.
+// keep returns a second handle of a file: the sandbox points the first to its log.
+func keep(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
 func run(args []string, stdout, stderr *os.File) int {
 	opts, err := parse(args, stdout)
 	if errors.Is(err, errHelp) {

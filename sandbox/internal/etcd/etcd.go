@@ -12,8 +12,10 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
+	"strings"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
 )
 
 // Sync says when a write counts as done.
@@ -54,19 +56,26 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{sockets: sockets, Endpoint: "unix://" + filepath.Join(sockets.path, socketName)}
-	if s.etcd, err = launch(configuration(cfg, s.Endpoint)); err != nil {
-		sockets.remove()
-		return nil, fmt.Errorf("data in %s is damaged or unreadable: %w; put it back, or remove the whole directory to start anew", cfg.Dir, err)
+	if err := s.start(ctx, cfg); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context, cfg Config) error {
+	var err error
+	if s.etcd, err = launch(ctx, cfg, s.Endpoint); err != nil {
+		return err
 	}
 	select {
 	case <-s.etcd.Server.ReadyNotify():
-		return s, nil
+		return nil
 	case err = <-s.etcd.Err():
 	case <-ctx.Done():
-		err = ctx.Err()
+		err = context.Cause(ctx)
 	}
-	s.Close()
-	return nil, fmt.Errorf("etcd in %s: %w", cfg.Dir, err)
+	return fmt.Errorf("etcd in %s: %w", cfg.Dir, err)
 }
 
 // Err reports a failure of the running server.
@@ -74,31 +83,61 @@ func (s *Server) Err() <-chan error { return s.etcd.Err() }
 
 // Close ends the server after its last write.
 func (s *Server) Close() {
-	s.etcd.Close()
+	if s.etcd != nil {
+		s.etcd.Close()
+	}
 	s.sockets.remove()
 }
 
-// launch starts etcd. On data that it cannot read etcd panics or exits; our
-// logger turns the exit into a panic, and both become an error here.
-func launch(cfg *embed.Config) (e *embed.Etcd, err error) {
+// launch starts etcd, without waiting longer than the context for one that hangs.
+func launch(ctx context.Context, cfg Config, endpoint string) (*embed.Etcd, error) {
+	var (
+		e    *embed.Etcd
+		err  error
+		last = new(lastError)
+		log  = logger(cfg.Log, last)
+		done = make(chan struct{})
+	)
+	go func() {
+		defer close(done)
+		e, err = launchHere(configuration(cfg, endpoint, log), log)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("etcd in %s: %w", cfg.Dir, context.Cause(ctx))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data in %s is damaged: %s; put it back, or remove the whole directory to start anew", cfg.Dir, last.or(err.Error()))
+	}
+	return e, nil
+}
+
+// launchHere makes an error of a panic. On data that it cannot read etcd panics
+// or exits; our logger turns the exit into a panic.
+func launchHere(cfg *embed.Config, log *zap.Logger) (e *embed.Etcd, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
+			log.Warn("panic at start", zap.Any("cause", cause), zap.Stack("stack"))
 			err = fmt.Errorf("%v", cause)
 		}
 	}()
+	if err := check(cfg.Dir, log); err != nil {
+		return nil, err
+	}
 	return embed.StartEtcd(cfg)
 }
 
-func configuration(cfg Config, endpoint string) *embed.Config {
-	client, _ := url.Parse(endpoint)
+func configuration(cfg Config, endpoint string, log *zap.Logger) *embed.Config {
+	client := url.URL{Scheme: "unix", Path: strings.TrimPrefix(endpoint, "unix://")}
 	// A single member has no peer: the address is a name only, nobody listens.
 	nominal := url.URL{Scheme: "http", Host: "127.0.0.1:2380"}
 
 	c := embed.NewConfig()
 	c.Name = "sandbox"
 	c.Dir = cfg.Dir
-	c.ListenClientUrls = []url.URL{*client}
-	c.AdvertiseClientUrls = []url.URL{*client}
+	c.ListenClientUrls = []url.URL{client}
+	c.AdvertiseClientUrls = []url.URL{client}
 	c.ListenPeerUrls = nil
 	c.AdvertisePeerUrls = []url.URL{nominal}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
@@ -108,6 +147,6 @@ func configuration(cfg Config, endpoint string) *embed.Config {
 	// One member elects itself: waiting the default second for other votes
 	// would be half of our start.
 	c.TickMs, c.ElectionMs = 10, 100
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger(cfg.Log))
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
 	return c
 }

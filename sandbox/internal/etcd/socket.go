@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
 )
 
 const (
@@ -14,8 +16,8 @@ const (
 	pathLimit = 103
 )
 
-// socketDir is where the socket lives: beside the data where the name is short
-// enough, else in the directory for temporary files.
+// socketDir is where the socket lives: beside the data where the name suits,
+// else in the directory for temporary files.
 type socketDir struct {
 	path string
 	// temporary directories are ours to remove.
@@ -23,7 +25,7 @@ type socketDir struct {
 }
 
 func newSocketDir(data string) (socketDir, error) {
-	if len(filepath.Join(data, socketName)) <= pathLimit {
+	if suits(data) {
 		return beside(data)
 	}
 	for _, base := range []string{os.TempDir(), "/tmp"} {
@@ -32,12 +34,22 @@ func newSocketDir(data string) (socketDir, error) {
 			return socketDir{}, fmt.Errorf("directory for the etcd socket: %w", err)
 		}
 		dir := socketDir{path: path, temporary: true}
-		if len(filepath.Join(path, socketName)) <= pathLimit {
+		if suits(path) {
 			return dir, nil
 		}
 		dir.remove()
 	}
-	return socketDir{}, errors.New("directory for the etcd socket: every name is too long; set TMPDIR to a short path")
+	return socketDir{}, errors.New("directory for the etcd socket: every name is too long or holds special characters; set TMPDIR to a short path")
+}
+
+// suits reports whether a socket in the directory has a name that the kernel
+// takes and that means the same in a URL and in a list with commas.
+func suits(dir string) bool {
+	plain := func(r rune) bool {
+		return r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/._-", r))
+	}
+	special := strings.ContainsFunc(dir, func(r rune) bool { return !plain(r) })
+	return len(filepath.Join(dir, socketName)) <= pathLimit && !special
 }
 
 func beside(data string) (socketDir, error) {

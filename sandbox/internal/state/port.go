@@ -58,9 +58,10 @@ func (d *Dir) lastPort() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	port, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 16)
+	said := strings.TrimSpace(string(text))
+	port, err := strconv.ParseUint(said, 10, 16)
 	if err != nil {
-		return 0, fmt.Errorf("%s is damaged (%q is no port); remove this file", d.Path(portName), text)
+		return 0, fmt.Errorf("%s is damaged (%q is no port); remove this file", d.Path(portName), said)
 	}
 	return int(port), nil
 }
