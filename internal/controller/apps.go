@@ -41,8 +41,12 @@ func (c *Controller) seenApp(f front.Apps, ev live.Event) {
 		e.due = time.Time{}
 	}
 	c.mu.Unlock()
-	if news {
-		c.apps.Add(a.Key)
+	if !news {
+		return
+	}
+	c.apps.Add(a.Key)
+	if a.Look > 0 {
+		c.sources.AddAfter(a.Source, a.Look)
 	}
 }
 

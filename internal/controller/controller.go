@@ -78,7 +78,10 @@ func New(o Options) *Controller {
 		apps: newQueue[app.Key]("apps"), objects: newQueue[object.ID]("objects"),
 		sources: newQueue[app.SourceKey]("sources"), statuses: newQueue[app.Key]("statuses"),
 	}
-	c.kinds = newKinds(o.Watcher)
+	c.kinds = newKinds(o.Watcher, func(gvk object.GVK) error {
+		_, err := o.Cluster.Resource(gvk)
+		return err
+	})
 	return c
 }
 

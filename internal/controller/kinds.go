@@ -15,7 +15,8 @@ import (
 type kinds struct {
 	watcher live.Watcher
 	handle  func(live.Event)
-	ctx     context.Context // of the run: a watch outlives the app that first needed it
+	served  func(object.GVK) error // live.ErrUnknownKind for a kind that the server does not know
+	ctx     context.Context        // of the run: a watch outlives the app that first needed it
 
 	mu      sync.Mutex
 	watches map[object.GVK]live.Watch
@@ -23,18 +24,21 @@ type kinds struct {
 
 var _ reconcile.Watches = (*kinds)(nil)
 
-func newKinds(w live.Watcher) *kinds { return &kinds{watcher: w, watches: map[object.GVK]live.Watch{}} }
+func newKinds(w live.Watcher, served func(object.GVK) error) *kinds {
+	return &kinds{watcher: w, served: served, watches: map[object.GVK]live.Watch{}}
+}
 
 func (k *kinds) start(ctx context.Context) { k.ctx = ctx }
 
 // Ensure starts the kind's watch if there is none, and waits for its first list.
 func (k *kinds) Ensure(ctx context.Context, gvk object.GVK) error {
+	if err := k.served(gvk); err != nil {
+		return err
+	}
 	w := k.watch(gvk)
 	select {
 	case <-w.Synced():
 		return nil
-	case <-w.Failed():
-		return w.Err()
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", ctx.Err(), w.Err())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/desired"
@@ -21,6 +22,10 @@ func (r *run) register() error {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	wanted := map[object.ID]bool{}
+	last := map[object.ID]inventory.Entry{}
+	for _, entry := range r.ledger.Entries {
+		last[entry.ID] = entry
+	}
 	for _, o := range r.set.Objects {
 		rec, err := r.engine.claimRecord(o.ID, r.app.Key)
 		if err != nil {
@@ -29,7 +34,7 @@ func (r *run) register() error {
 			continue
 		}
 		wanted[o.ID] = true
-		if _, err := rec.want(o, r.app.Key, r.ledger.Sent(o.ID)); err != nil {
+		if err := rec.want(o, r.app.Key, last[o.ID]); err != nil {
 			return err
 		}
 	}
@@ -138,11 +143,47 @@ func (r *run) watch(ctx context.Context, wave []desired.Object) error {
 			continue
 		}
 		seen[o.GVK] = true
-		if err := r.engine.Watches.Ensure(ctx, o.GVK); err != nil && !errors.Is(err, live.ErrUnknownKind) {
+		if err := r.ensure(ctx, o.GVK); err != nil && !errors.Is(err, live.ErrUnknownKind) {
 			return &fault{report.ClusterFailed, fmt.Errorf("watch %s: %w", o.GVK, err)}
 		}
 	}
 	return nil
+}
+
+// A CRD that was just established takes a moment until its kind is in discovery.
+const (
+	discoveryLag  = 10 * time.Second
+	discoveryTick = 200 * time.Millisecond
+)
+
+func (r *run) ensure(ctx context.Context, gvk object.GVK) error {
+	err := r.engine.Watches.Ensure(ctx, gvk)
+	if !errors.Is(err, live.ErrUnknownKind) || !r.defines(gvk) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, discoveryLag)
+	defer cancel()
+	tick := time.NewTicker(discoveryTick)
+	defer tick.Stop()
+	for errors.Is(err, live.ErrUnknownKind) {
+		select {
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+			err = r.engine.Watches.Ensure(ctx, gvk)
+		}
+	}
+	return err
+}
+
+// defines reports whether the revision itself brings the kind's CRD.
+func (r *run) defines(gvk object.GVK) bool {
+	for _, o := range r.rendered.Objects {
+		if o.Data.GVK().Kind == "CustomResourceDefinition" && o.Data.At("spec", "group") == gvk.Group && o.Data.At("spec", "names", "kind") == gvk.Kind {
+			return true
+		}
+	}
+	return false
 }
 
 // due reports whether a full check has anything to look at: everything else is known from memory to be as Git wants.

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/fight"
 	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/inventory"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -44,20 +45,21 @@ type record struct {
 	problem     string
 }
 
-// want takes note of what a new revision wants. It reports whether that is news.
-func (r *record) want(o desired.Object, owner app.Key, lastSent string) (bool, error) {
+// want takes note of what a new revision wants; last is what an earlier process wrote down of the object.
+func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry) error {
 	text, err := json.Marshal(o.Data)
 	if err != nil {
-		return false, err
+		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.owner, r.gvk, r.file, r.line = owner, o.GVK, o.File, o.Line
 	if string(text) == string(r.text) {
-		return r.changed || r.problem != "", nil
+		return nil
 	}
 	if r.text == nil {
-		r.changed = lastSent == "" || lastSent != o.Digest
+		r.changed = last.Sent == "" || last.Sent != o.Digest
+		r.uid = last.UID
 	} else {
 		if r.previous == nil && !r.changed {
 			r.previous = r.text
@@ -65,7 +67,7 @@ func (r *record) want(o desired.Object, owner app.Key, lastSent string) (bool, e
 		r.changed = true
 	}
 	r.text, r.digest, r.applied = text, o.Digest, false
-	return true, nil
+	return nil
 }
 
 // take returns the newest event that nobody has judged, and clears it.

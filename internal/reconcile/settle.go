@@ -19,7 +19,7 @@ func (w *walk) act(ctx context.Context) error {
 	t := act.Target{GVK: w.snap.gvk, ID: w.record.id}
 	answer, err := act.Carry(ctx, w.engine.Writer, t, w.live, w.plan.Steps)
 	if errors.Is(err, act.ErrStale) || errors.Is(err, act.ErrGone) {
-		w.fresh = false
+		w.reread()
 		return nil
 	}
 	if err != nil {
@@ -111,7 +111,13 @@ func differs(list []compare.Difference, p field.Path) bool {
 
 // rest keeps the findings of a judgement that left nothing to do, and the object's health.
 func (w *walk) rest() {
-	e, r := w.engine, w.record
+	w.settle()
+	w.engine.Changed(w.snap.owner)
+	w.engine.spread()
+}
+
+func (w *walk) settle() {
+	r := w.record
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, f := range w.plan.Findings {
@@ -120,21 +126,24 @@ func (w *walk) rest() {
 		}
 	}
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
-	r.health = e.assess(w.live)
-	if w.live != nil {
-		r.saw(w.live, e)
-		if !w.snap.changed {
-			r.applied = true
-		}
-	} else {
+	r.health = w.engine.assess(w.live)
+	if w.live == nil {
 		r.fingerprint, r.applied = 0, false
+		return
 	}
-	e.Changed(r.owner)
-	e.spread()
+	r.saw(w.live, w.engine)
+	r.applied = r.applied || !w.snap.changed
 }
 
 // failed keeps why an object could not be brought in line. The next event, revision or full check tries again.
 func (w *walk) failed(err error) error {
+	w.keepProblem(err)
+	w.engine.Changed(w.snap.owner)
+	w.engine.spread()
+	return err
+}
+
+func (w *walk) keepProblem(err error) {
 	r := w.record
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,9 +152,6 @@ func (w *walk) failed(err error) error {
 	if w.live != nil {
 		r.health = w.engine.assess(w.live)
 	}
-	w.engine.Changed(r.owner)
-	w.engine.spread()
-	return err
 }
 
 // masked are the findings as a person may read them.

@@ -32,6 +32,7 @@ type walk struct {
 	owners []field.Owner
 	plan   decide.Plan
 	fresh  bool // live is the server's newest answer, not to be read again
+	stale  bool // what we knew was wrong: only a GET counts
 	asked  bool // claimants were listed anew
 }
 
@@ -41,6 +42,10 @@ func (w *walk) once(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	compared, decided, err := w.gather(ctx)
+	if errors.Is(err, act.ErrStale) {
+		w.reread()
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
@@ -74,7 +79,7 @@ func (w *walk) look(ctx context.Context) error {
 	switch {
 	case w.seen != nil && !w.seen.Gone && w.seen.Depth == live.Full:
 		w.live = w.seen.Object
-	case w.seen == nil && w.surelyAbsent():
+	case w.seen == nil && !w.stale && w.surelyAbsent():
 	default:
 		w.live, err = w.engine.Live.Get(ctx, w.snap.gvk, w.record.id)
 		if errors.Is(err, live.ErrNotFound) {
@@ -89,6 +94,9 @@ func (w *walk) look(ctx context.Context) error {
 	w.fresh = true
 	return err
 }
+
+// reread makes the next look a GET.
+func (w *walk) reread() { w.fresh, w.stale = false, true }
 
 // surelyAbsent saves a GET before the creation of an object: its kind is under watch, and it was never seen there. If it is
 // there after all (without our label), the unforced apply of Create meets its owners.
@@ -154,9 +162,6 @@ func (w *walk) predict(ctx context.Context, body object.Object) (compare.Baselin
 		Target: act.Target{GVK: w.snap.gvk, ID: w.record.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()},
 		Body:   body, Manager: field.Manager, Force: act.Take, DryRun: act.Simulate,
 	})
-	if errors.Is(err, act.ErrStale) {
-		w.fresh = false
-	}
 	if err != nil {
 		return compare.Baseline{}, fmt.Errorf("dry run of %s: %w", w.record.id, err)
 	}
