@@ -1,0 +1,68 @@
+// Package live answers: what does the cluster hold, and what just changed?
+//
+// In: interests: a kind at a version, a label selector, how deep to look.
+// Out: Events, in the order of each object's changes; whole objects and whole lists on request.
+// Promise: a failed read is an error, never "absent"; what changed while nobody looked is told after the next list.
+// Not here: what a change means (reconcile and the judges), how the server is asked (children).
+package live
+
+import (
+	"context"
+	"errors"
+
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// ErrNotFound says that the server answered: the object is not there.
+var ErrNotFound = errors.New("not found")
+
+// ErrUnknownKind says that the server serves no such kind at that version.
+var ErrUnknownKind = errors.New("the API server does not serve this kind")
+
+// Depth says how much of an object arrives.
+type Depth string
+
+// The depths.
+const (
+	Full     Depth = "Full"
+	Metadata Depth = "Metadata" // apiVersion, kind and metadata with managedFields; no data of Secrets ever arrives
+)
+
+// Interest says what to watch.
+type Interest struct {
+	GVK      object.GVK
+	Selector string // a label selector; empty for all
+	Depth    Depth
+}
+
+// Event is one change. Object is the newest state, or the last one known of an object that is gone from the watch:
+// that means no more than that somebody should look, since a removed label looks the same.
+type Event struct {
+	GVK    object.GVK
+	ID     object.ID
+	Gone   bool
+	Object object.Object
+	Depth  Depth
+}
+
+// Watcher watches. The handler of one Watch is called from one goroutine, must not block for long, and may keep the event.
+// A Watch goes on until ctx ends, whatever the server does meanwhile.
+type Watcher interface {
+	Watch(ctx context.Context, i Interest, handle func(Event)) Watch
+}
+
+// Watch is a running watch.
+type Watch interface {
+	// Synced is closed when the first list has been handed to the handler.
+	Synced() <-chan struct{}
+	// Err returns the newest error of listing or watching, nil while all is well.
+	Err() error
+}
+
+// Reader reads. It may be called concurrently; what it returns is the caller's.
+type Reader interface {
+	// Get returns one object; ErrNotFound if it is not there, ErrUnknownKind if its kind is not served.
+	Get(ctx context.Context, gvk object.GVK, id object.ID) (object.Object, error)
+	// List returns all objects of a kind in a namespace ("" for all): whole, or an error.
+	List(ctx context.Context, gvk object.GVK, namespace string) ([]object.Object, error)
+}
