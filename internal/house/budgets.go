@@ -72,7 +72,7 @@ func deepest(d *ast.FuncDecl) (at ast.Node, depth int) {
 		}
 		top := stack[len(stack)-1]
 		level := top.level
-		if outer, ok := top.node.(*ast.IfStmt); branches(n) && !(ok && outer.Else == n) {
+		if outer, ok := top.node.(*ast.IfStmt); branches(n) && (!ok || outer.Else != n) {
 			level++
 		}
 		if level > depth {

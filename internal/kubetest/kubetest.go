@@ -9,6 +9,7 @@ package kubetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -102,7 +103,7 @@ func start(ctx context.Context) (*Cluster, error) {
 	}
 	c, err := connect(box, bins)
 	if err != nil {
-		return nil, fmt.Errorf("%w (stopping it: %v)", err, box.stop())
+		return nil, errors.Join(err, box.stop())
 	}
 	return c, nil
 }

@@ -2,6 +2,7 @@ package kubetest
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -68,7 +69,8 @@ type sandbox struct {
 	place *place
 	cmd   *exec.Cmd
 	stdin io.Closer
-	done  chan error // receives the end of the process, once
+	ended chan struct{} // closed at the end of the process, when err tells how
+	err   error
 }
 
 // runSandbox starts the program in a place and returns when the API server is ready.
@@ -79,7 +81,7 @@ func runSandbox(path string, at *place) (*sandbox, error) {
 		return nil, fmt.Errorf("start sandbox: %w", err)
 	}
 	defer stderr.Close()
-	s := &sandbox{place: at, auditLog: filepath.Join(at.dir, "audit.log"), done: make(chan error, 1)}
+	s := &sandbox{place: at, auditLog: filepath.Join(at.dir, "audit.log"), ended: make(chan struct{})}
 	s.cmd = exec.Command(path, "--dir", filepath.Join(at.dir, "data"), "--port", "0", "--fsync=false",
 		"--hpa-sync-period", "2s", "--exit-with-parent", "--audit-log", s.auditLog)
 	s.cmd.Stderr = stderr
@@ -96,7 +98,8 @@ func runSandbox(path string, at *place) (*sandbox, error) {
 		return nil, fmt.Errorf("start sandbox: %w", err)
 	}
 	if err := s.awaitReady(stdout); err != nil {
-		return nil, fmt.Errorf("start sandbox: %w (stopping it: %v)\n%s", err, s.stop(), tail(log))
+		text := tail(log)
+		return nil, errors.Join(fmt.Errorf("start sandbox: %w\n%s", err, text), s.stop())
 	}
 	return s, nil
 }
@@ -113,14 +116,14 @@ func (s *sandbox) awaitReady(stdout io.Reader) error {
 			}
 		}
 		_, copyErr := io.Copy(io.Discard, stdout)
-		s.done <- errors.Join(s.cmd.Wait(), copyErr)
+		s.err = errors.Join(s.cmd.Wait(), copyErr)
+		close(s.ended)
 	}()
 	select {
 	case s.kubeconfig = <-ready:
 		return nil
-	case err := <-s.done:
-		s.done <- err // for stop
-		return fmt.Errorf("it ended before it was ready: %v", err)
+	case <-s.ended:
+		return fmt.Errorf("it ended before it was ready: %w", cmp.Or(s.err, errors.New("exit status 0")))
 	case <-time.After(readyWithin):
 		return fmt.Errorf("not ready within %s", readyWithin)
 	}
@@ -147,10 +150,10 @@ func (s *sandbox) stop() error {
 		errs = append(errs, fmt.Errorf("stop sandbox: %w", err))
 	}
 	select {
-	case <-s.done: // its exit code was judged when it was not ready; after SIGTERM any will do
+	case <-s.ended: // after SIGTERM any exit code will do
 	case <-time.After(stopWithin):
 		errs = append(errs, fmt.Errorf("stop sandbox: still there %s after SIGTERM; killed", stopWithin), s.cmd.Process.Kill())
-		<-s.done
+		<-s.ended
 	}
 	if err := s.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		errs = append(errs, err)
