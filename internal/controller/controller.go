@@ -9,6 +9,8 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -80,6 +82,9 @@ func New(o Options) *Controller {
 	}
 	c.kinds = newKinds(o.Watcher, func(gvk object.GVK) error {
 		_, err := o.Cluster.Resource(gvk)
+		if errors.Is(err, cluster.ErrUnknownKind) {
+			return fmt.Errorf("%s: %w", gvk, live.ErrUnknownKind)
+		}
 		return err
 	})
 	return c

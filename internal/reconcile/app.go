@@ -160,7 +160,8 @@ func (r *run) record(ctx context.Context) error {
 	if r.app.Policy.Mode != app.Enforce {
 		return nil
 	}
-	ahead := inventory.Ahead(r.ledger, r.app.Key, r.app.UID, r.identities())
+	r.ledger.AppUID = r.app.UID
+	ahead := inventory.Ahead(r.ledger, r.identities())
 	if err := r.engine.Inventory.Save(ctx, ahead); err != nil {
 		return &fault{report.RecordFailed, err}
 	}

@@ -11,7 +11,7 @@ import (
 
 // reduce brings what the clients decode into one form: plain maps inside Unstructured. It keeps all that arrived: whole
 // objects are judged and dropped, metadata has nothing to spare.
-func reduce(obj any) (any, error) {
+func (s *store) reduce(obj any) (any, error) {
 	pom, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return obj, nil
@@ -20,11 +20,13 @@ func reduce(obj any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read metadata of %s %s/%s: %w", pom.Kind, pom.Namespace, pom.Name, err)
 	}
+	// The server calls all metadata PartialObjectMetadata.
+	m["apiVersion"], m["kind"] = s.interest.GVK.APIVersion(), s.interest.GVK.Kind
 	return &unstructured.Unstructured{Object: m}, nil
 }
 
-func reduced(obj any) (object.Object, error) {
-	obj, err := reduce(obj)
+func (s *store) reduced(obj any) (object.Object, error) {
+	obj, err := s.reduce(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +37,11 @@ func reduced(obj any) (object.Object, error) {
 	return u.Object, nil
 }
 
-// stub is what is kept of an object: enough to name it.
-func stub(o object.Object) object.Object {
-	meta := map[string]any{"name": o.Name(), "uid": o.UID()}
-	if ns := o.Namespace(); ns != "" {
-		meta["namespace"] = ns
+// stub names an object of which no more is known.
+func (s *store) stub(id object.ID, uid string) object.Object {
+	meta := map[string]any{"name": id.Name, "uid": uid}
+	if id.Namespace != "" {
+		meta["namespace"] = id.Namespace
 	}
-	return object.Object{"apiVersion": o["apiVersion"], "kind": o["kind"], "metadata": meta}
+	return object.Object{"apiVersion": s.interest.GVK.APIVersion(), "kind": id.Kind, "metadata": meta}
 }

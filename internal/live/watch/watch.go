@@ -30,7 +30,7 @@ var _ live.Watcher = Watcher{}
 
 // Watch starts a watch that goes on until ctx ends.
 func (w Watcher) Watch(ctx context.Context, i live.Interest, handle func(live.Event)) live.Watch {
-	s := &store{interest: i, handle: handle, known: map[object.ID]object.Object{}, synced: make(chan struct{})}
+	s := &store{interest: i, handle: handle, known: map[object.ID]string{}, synced: make(chan struct{})}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector = i.Selector
@@ -88,7 +88,7 @@ type store struct {
 	synced   chan struct{}
 
 	mu    sync.Mutex
-	known map[object.ID]object.Object // names alone: enough for a Gone event after a new list
+	known map[object.ID]string // uid by name: enough for a Gone event after a new list
 	err   error
 }
 
@@ -114,7 +114,7 @@ func (s *store) failed(err error) {
 }
 
 // Transformer lets the reflector reduce a list while it arrives.
-func (s *store) Transformer() cache.TransformFunc { return reduce }
+func (s *store) Transformer() cache.TransformFunc { return s.reduce }
 
 // Add hands on a new object.
 func (s *store) Add(obj any) error { return s.changed(obj) }
@@ -123,12 +123,12 @@ func (s *store) Add(obj any) error { return s.changed(obj) }
 func (s *store) Update(obj any) error { return s.changed(obj) }
 
 func (s *store) changed(obj any) error {
-	o, err := reduced(obj)
+	o, err := s.reduced(obj)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	s.known[o.ID()] = stub(o)
+	s.known[o.ID()] = o.UID()
 	s.mu.Unlock()
 	s.handle(live.Event{GVK: s.interest.GVK, ID: o.ID(), Object: o, Depth: s.interest.Depth})
 	return nil
@@ -139,7 +139,7 @@ func (s *store) Delete(obj any) error {
 	if tomb, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tomb.Obj
 	}
-	o, err := reduced(obj)
+	o, err := s.reduced(obj)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (s *store) gone(o object.Object) {
 func (s *store) Replace(list []any, _ string) error {
 	here := make(map[object.ID]bool, len(list))
 	for _, obj := range list {
-		o, err := reduced(obj)
+		o, err := s.reduced(obj)
 		if err != nil {
 			return err
 		}
@@ -178,9 +178,9 @@ func (s *store) missing(here map[object.ID]bool) []object.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []object.Object
-	for id, o := range s.known {
+	for id, uid := range s.known {
 		if !here[id] {
-			out = append(out, o)
+			out = append(out, s.stub(id, uid))
 		}
 	}
 	return out
