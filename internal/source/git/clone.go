@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/source"
@@ -20,6 +22,7 @@ type clone struct {
 	dir     string
 	private string // where private directories are made
 	address address
+	moved   address // where the server sent the last trip, within its origin
 	auth    source.Auth
 	runner  runner
 	repo    *repository
@@ -55,21 +58,30 @@ func (c *clone) fetch(ctx context.Context, want ref, limits source.Limits) (revi
 	if err := c.prepare(); err != nil {
 		return revision{}, err
 	}
-	dir, err := os.MkdirTemp(c.private, "fetch-")
-	if err != nil {
-		return revision{}, err
-	}
-	defer os.RemoveAll(dir)
-	n, err := lend(dir, c.address, c.auth)
-	if err != nil {
-		return revision{}, err
-	}
-	trip := &trip{clone: c, network: n, limits: limits}
-	at, err := trip.bring(ctx, want)
+	at, err := c.visit(ctx, want, limits)
 	if err != nil {
 		return revision{}, err
 	}
 	return at, c.pack(ctx)
+}
+
+// visit makes one trip to the server. The secrets that it needs as files exist no longer than it does.
+func (c *clone) visit(ctx context.Context, want ref, limits source.Limits) (at revision, err error) {
+	private, err := os.MkdirTemp(c.private, "fetch-")
+	if err != nil {
+		return revision{}, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(private)) }()
+	t := &trip{clone: c, private: private, limits: limits, to: cmp.Or(c.moved, c.address)}
+	if t.network, err = lend(private, t.to, c.auth); err != nil {
+		return revision{}, err
+	}
+	at, err = t.bring(ctx, want)
+	c.moved = t.to
+	if err != nil {
+		c.moved = address{} // the next trip asks again
+	}
+	return at, err
 }
 
 const bareConfig = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
@@ -145,6 +157,8 @@ func (c *clone) holds(commit string) (bool, error) {
 // trip is one visit to the server.
 type trip struct {
 	*clone
+	private string // its own directory
+	to      address
 	network network
 	limits  source.Limits
 }
@@ -230,7 +244,7 @@ func (t *trip) run(ctx context.Context, refspec string, flags ...string) error {
 	defer cancel(nil)
 	go t.guard(ctx, cancel)
 	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules"}, flags...)
-	_, err := t.runner.output(ctx, t.dir, t.network, append(args, "--end-of-options", t.address.String(), refspec)...)
+	_, err := t.git(ctx, func(url string) []string { return append(slices.Clip(args), "--end-of-options", url, refspec) })
 	return err
 }
 
@@ -259,7 +273,9 @@ type advertised struct {
 
 // list asks for the branches (--heads) or tags (--tags). Names that are no legal references are left out.
 func (t *trip) list(ctx context.Context, kind string) (advertised, error) {
-	out, err := t.runner.output(ctx, t.dir, t.network, "ls-remote", "--quiet", "--refs", kind, "--end-of-options", t.address.String())
+	out, err := t.git(ctx, func(url string) []string {
+		return []string{"ls-remote", "--quiet", "--refs", kind, "--end-of-options", url}
+	})
 	if err != nil {
 		return advertised{}, err
 	}

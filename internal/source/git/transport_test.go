@@ -19,5 +19,14 @@ func (w way) spec(r source.Ref) source.Spec { return source.Spec{URL: w.url, Ref
 
 // everyTransport reaches r by each, each time with an empty store.
 func everyTransport(t testing.TB, r *gittest.Repo) map[string]way {
-	return map[string]way{"file": {store: newStore(t), url: r.URL}}
+	t.Helper()
+	plain := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
+	secure := gittest.ServeHTTP(t, r, gittest.HTTPOptions{TLS: true, Username: "u", Password: "p"})
+	ssh := gittest.ServeSSH(t, r)
+	return map[string]way{
+		"file":  {newStore(t), r.URL, source.Auth{}},
+		"http":  {newStore(t), plain.URL, source.Auth{}},
+		"https": {newStore(t), secure.URL, source.Auth{Username: "u", Password: "p", CABundle: secure.CABundle}},
+		"ssh":   {newStore(t), ssh.URL, source.Auth{Identity: ssh.Identity, KnownHosts: ssh.KnownHosts}},
+	}
 }

@@ -1,0 +1,115 @@
+package git
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// Git itself follows no redirect: it would ask for credentials for wherever it was sent. Within one origin we do, as servers
+// send clients from /group/name to /group/name.git.
+var redirected = regexp.MustCompile(`returned error: 30[12378]\b`)
+
+const (
+	mostRedirects = 3
+	discovery     = "/info/refs?service=git-upload-pack"
+)
+
+// git runs git with the address, and again where the server sends it within its own origin.
+func (t *trip) git(ctx context.Context, args func(url string) []string) ([]byte, error) {
+	for hops := 0; ; hops++ {
+		out, err := t.runner.output(ctx, t.dir, t.network, args(t.to.String())...)
+		if err == nil || hops == mostRedirects || !redirected.MatchString(err.Error()) {
+			return out, err
+		}
+		if err := t.follow(ctx, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// follow points the trip at where the server sends it, and lends it the credentials for there.
+func (t *trip) follow(ctx context.Context, cause error) error {
+	location, err := t.location(ctx)
+	if err != nil {
+		return err
+	}
+	target, ok := strings.CutSuffix(location, discovery)
+	if !ok {
+		return cause
+	}
+	to, err := parseAddress(target)
+	to.user, to.password = "", ""
+	switch {
+	case err != nil:
+		return fail(source.GitOperationFailed, "the server redirects to an address that is not allowed: %w", err)
+	case to.origin() != t.to.origin():
+		return fail(source.GitOperationFailed, "the server redirects to %s; credentials stay with their server, so name that address if you trust it", to)
+	}
+	t.to = to
+	t.network, err = lend(t.private, to, t.auth)
+	return err
+}
+
+// location asks where the server sends us; "" is nowhere.
+func (t *trip) location(ctx context.Context) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.to.String()+discovery, nil)
+	if err != nil {
+		return "", err
+	}
+	if h := authorization(t.auth); h != "" {
+		req.Header.Set("Authorization", h)
+	}
+	client, err := plainClient(t.auth)
+	if err != nil {
+		return "", err
+	}
+	defer client.CloseIdleConnections()
+	answer, err := client.Do(req)
+	if err != nil {
+		return "", hideURL(err)
+	}
+	defer answer.Body.Close()
+	to, err := answer.Location()
+	if err != nil {
+		return "", nil // an answer without a Location is no redirect
+	}
+	return to.String(), nil
+}
+
+// plainClient follows nothing and trusts what git was told to trust.
+func plainClient(auth source.Auth) (*http.Client, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if auth.CABundle != "" {
+		config.RootCAs = x509.NewCertPool()
+		config.RootCAs.AppendCertsFromPEM([]byte(auth.CABundle))
+	}
+	if auth.ClientCert != "" {
+		pair, err := tls.X509KeyPair([]byte(auth.ClientCert), []byte(auth.ClientKey))
+		if err != nil {
+			return nil, fail(source.AuthenticationFailed, "client certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return &http.Client{
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
+}
+
+// hideURL drops the URL from an error of net/http: a Location in it could hold anything.
+func hideURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return fmt.Errorf("follow a redirect: %w", u.Err)
+	}
+	return err
+}
