@@ -8,6 +8,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,15 @@ type Workers struct {
 
 // DefaultWorkers suit one API server: most of the time of each is spent waiting for it.
 func DefaultWorkers() Workers { return Workers{Apps: 16, Objects: 16, Sources: 4, Statuses: 8} }
+
+// OrDefault returns the bounds with those of DefaultWorkers where there is none.
+func (w Workers) OrDefault() Workers {
+	d := DefaultWorkers()
+	return Workers{
+		Apps: cmp.Or(w.Apps, d.Apps), Objects: cmp.Or(w.Objects, d.Objects),
+		Sources: cmp.Or(w.Sources, d.Sources), Statuses: cmp.Or(w.Statuses, d.Statuses),
+	}
+}
 
 // Controller runs everything that has to run.
 type Controller struct {
