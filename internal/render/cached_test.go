@@ -1,7 +1,6 @@
 package render_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -200,19 +199,5 @@ func TestReadsNameEveryInput(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func BenchmarkCacheHit(b *testing.B) {
-	c, first := newCached(), newTree(apps(100))
-	if _, err := c.Render(b.Context(), render.Request{Files: first, Path: "apps/7"}); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		res, err := c.Render(context.Background(), render.Request{Files: first, Path: "apps/7"})
-		if err != nil || res.Rendered {
-			b.Fatal(err, res.Rendered)
-		}
 	}
 }
