@@ -63,6 +63,7 @@ func Connect(o Options) (*Client, error) {
 func New(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
+	config.WarningHandlerWithContext = rest.NoWarnings{} // the server's advice about users' manifests is not for our log
 	d, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)

@@ -25,6 +25,7 @@ import (
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/source"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -77,6 +78,8 @@ type Controller struct {
 	sources  *queue[app.SourceKey]
 	statuses *queue[app.Key]
 
+	events chan *unstructured.Unstructured
+
 	mu        sync.RWMutex
 	appSet    map[app.Key]*appEntry
 	sourceSet map[app.SourceKey]*sourceEntry
@@ -89,6 +92,7 @@ func New(o Options) *Controller {
 		appSet:  map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{},
 		apps: newQueue[app.Key]("apps"), objects: newQueue[object.ID]("objects"),
 		sources: newQueue[app.SourceKey]("sources"), statuses: newQueue[app.Key]("statuses"),
+		events: make(chan *unstructured.Unstructured, pendingEvents),
 	}
 	c.kinds = newKinds(o.Watcher, func(gvk object.GVK) error {
 		_, err := o.Cluster.Resource(gvk)
@@ -118,6 +122,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		return err
 	}
 	c.watchCustomResources(ctx)
+	g.Go(func() error { return c.writeEvents(ctx) })
 	work(ctx, g, c.sources, c.Workers.Sources, c.source)
 	work(ctx, g, c.apps, c.Workers.Apps, c.app)
 	work(ctx, g, c.objects, c.Workers.Objects, c.object)

@@ -38,7 +38,7 @@ func secretData(o object.Object) (map[string][]byte, error) {
 // maxNote is the longest note that the events API takes, in bytes.
 const maxNote = 1024
 
-// emit writes one event in the background: an event that is lost loses no state, and nobody waits for it.
+// emit hands one event to the goroutine that writes them: an event that is lost loses no state, and nobody waits for it.
 func (c *Controller) emit(key app.Key, kind, reason, note string) {
 	e, ok := c.entry(key)
 	if !ok {
@@ -58,13 +58,30 @@ func (c *Controller) emit(key app.Key, kind, reason, note string) {
 			"uid": e.cr.UID(), "resourceVersion": e.cr.ResourceVersion(),
 		},
 	}
-	go func() {
-		r, err := c.resource(object.GVK{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, e.cr.Namespace())
-		if err == nil {
-			_, err = r.Create(context.Background(), &unstructured.Unstructured{Object: ev}, metav1.CreateOptions{FieldManager: statusManager})
+	select {
+	case c.events <- &unstructured.Unstructured{Object: ev}:
+	default:
+		c.Log.Warn("event dropped: too many at once", "app", key.String(), "reason", reason)
+	}
+}
+
+// pendingEvents is how many events may wait to be written.
+const pendingEvents = 1024
+
+// writeEvents writes events until ctx ends.
+func (c *Controller) writeEvents(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case ev := <-c.events:
+			r, err := c.resource(object.GVK{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, ev.GetNamespace())
+			if err == nil {
+				_, err = r.Create(ctx, ev, metav1.CreateOptions{FieldManager: statusManager})
+			}
+			if err != nil && ctx.Err() == nil {
+				c.Log.Warn("event", "about", ev.GetGenerateName(), "error", err.Error())
+			}
 		}
-		if err != nil {
-			c.Log.Warn("event", "app", key.String(), "error", err.Error())
-		}
-	}()
+	}
 }

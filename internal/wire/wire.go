@@ -7,6 +7,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"os"
 
@@ -14,18 +15,27 @@ import (
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
 	"github.com/truce-gitops/truce/internal/render/worker"
+	"github.com/truce-gitops/truce/internal/source/git"
 )
 
-// SSHMain and the askpass are added as git asks for them.
 // The commands that truce calls itself with.
-const renderWorker = "render-worker"
+const (
+	renderWorker = "render-worker"
+	gitSSH       = "git-ssh"
+)
 
 func isUnknown(err error) bool { return errors.Is(err, cluster.ErrUnknownKind) }
 
 // Hidden runs the commands that truce calls itself with. It reports false for all others.
 func Hidden(args []string) (code int, ok bool) {
-	if len(args) > 0 && args[0] == renderWorker {
+	if len(args) == 0 {
+		return 0, false
+	}
+	switch args[0] {
+	case renderWorker:
 		return worker.Main(&kustomize.Renderer{Plain: plain.Renderer{}}, os.Stdin, os.Stdout), true
+	case gitSSH:
+		return git.SSHMain(context.Background(), args[1:], os.Stdin, os.Stdout, os.Stderr), true
 	}
 	return 0, false
 }

@@ -1,0 +1,107 @@
+package wire
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/act/ssa"
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/front/flux"
+	"github.com/truce-gitops/truce/internal/health/kstatus"
+	"github.com/truce-gitops/truce/internal/inventory/configmap"
+	"github.com/truce-gitops/truce/internal/live/list"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/worker"
+	"github.com/truce-gitops/truce/internal/source/git"
+)
+
+// The custom resources that truce reads.
+var (
+	kustomizations  = object.GVK{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
+	gitRepositories = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"}
+)
+
+func kinds() controller.Kinds {
+	return controller.Kinds{
+		Apps:    map[object.GVK]front.Apps{kustomizations: flux.Kustomizations{}},
+		Sources: map[object.GVK]front.Sources{gitRepositories: flux.GitRepositories{}},
+	}
+}
+
+// cacheBytes bounds the rendered objects that are kept in memory.
+const cacheBytes = 64 << 20
+
+// parts are what every way of running the stages has in common.
+type parts struct {
+	cluster  *cluster.Client
+	git      *git.Store
+	pool     *worker.Pool
+	rendered *render.Cached
+	engine   reconcile.Parts // without Sources, Watches, Tell
+}
+
+// assemble connects to the cluster and chooses the parts. Work is the directory for clones; it must be this process's alone.
+func assemble(t cli.Target, version, work string) (*parts, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find truce itself: %w", err)
+	}
+	client, err := cluster.Connect(cluster.Options{Kubeconfig: t.Kubeconfig, Context: t.Context, UserAgent: "truce/" + version})
+	if err != nil {
+		return nil, err
+	}
+	if work, err = filepath.Abs(work); err != nil {
+		return nil, err
+	}
+	store, err := git.New(git.Options{Dir: work, Executable: self})
+	if err != nil {
+		return nil, err
+	}
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return nil, err
+	}
+	p := &parts{cluster: client, git: store, pool: worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}})}
+	p.rendered = &render.Cached{Renderer: p.pool, Bytes: cacheBytes}
+	p.engine = reconcile.Parts{
+		Render: p.rendered, Fresh: p.pool, Scope: scope(client), Live: list.Reader{Cluster: client},
+		Writer: ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
+		Health: kstatus.Assessor{}, Hasher: field.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
+		Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
+	}
+	return p, nil
+}
+
+// close ends the helper processes.
+func (p *parts) close() error {
+	p.pool.Close()
+	return p.git.Close()
+}
+
+func scope(c *cluster.Client) func(context.Context, object.GVK) (desired.Scope, error) {
+	return func(_ context.Context, gvk object.GVK) (desired.Scope, error) {
+		r, err := c.Resource(gvk)
+		switch {
+		case errors.Is(err, cluster.ErrUnknownKind):
+			return desired.Unserved, nil
+		case err != nil:
+			return "", err
+		case r.Namespaced:
+			return desired.Namespaced, nil
+		}
+		return desired.ClusterWide, nil
+	}
+}
