@@ -29,6 +29,7 @@ type Pause string
 const (
 	Enforce Mode = "enforce"
 	Observe Mode = "observe"
+	Preview Mode = "preview"   // judged as Enforce would, and nothing is carried out: for one who asks what would happen
 	Suspend Mode = "suspended" // the app stands still; its drift is still seen
 
 	ClaimsCede   Claims = "cede"   // withhold claimed fields

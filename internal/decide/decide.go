@@ -84,6 +84,14 @@ type Input struct {
 
 // Object judges one object.
 func Object(in Input) Plan {
+	p := verdicts(in)
+	if in.Policy.Mode != app.Enforce {
+		p.Steps = nil
+	}
+	return p
+}
+
+func verdicts(in Input) Plan {
 	if in.Live == nil {
 		return absent(in)
 	}
@@ -94,9 +102,7 @@ func Object(in Input) Plan {
 		p.Again = earliest(p.Again, again)
 	}
 	p.Withheld = withheld(in, p.Findings)
-	if in.Policy.Mode == app.Enforce {
-		p.Steps = steps(in, p)
-	}
+	p.Steps = steps(in, p)
 	return p
 }
 
