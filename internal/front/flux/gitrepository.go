@@ -25,21 +25,18 @@ func (GitRepositories) Source(cr object.Object) front.Source {
 func (r *reading) source(cr object.Object) (front.Source, sourcev1.GitRepositorySpec) {
 	r.kind(cr, sourceAPI, gitRepository)
 	var spec sourcev1.GitRepositorySpec
-	fields := r.spec(cr, &spec)
+	fields := r.spec(cr, &spec, lackingGitRepository)
 	s := front.Source{
 		Key:        app.SourceKey{Kind: gitRepository, Namespace: cr.Namespace(), Name: cr.Name()},
 		UID:        cr.UID(),
 		Generation: cr.Generation(),
-		Interval:   refused,
 		Timeout:    source.DefaultTimeout,
 		Suspended:  spec.Suspend,
 		Deleting:   cr.At("metadata", "deletionTimestamp") != nil,
 	}
 	s.Request, _ = cr.Annotation(requestedAt)
 	r.required(fields, "interval", "the time between two looks for new commits, such as 1m")
-	if fields["interval"] != nil && !r.about("spec.interval") {
-		s.Interval = r.period("spec.interval", spec.Interval.Duration)
-	}
+	s.Interval = r.period("spec.interval", spec.Interval.Duration)
 	if spec.Timeout != nil {
 		s.Timeout = r.timeout("spec.timeout", spec.Timeout.Duration)
 	}
@@ -48,13 +45,10 @@ func (r *reading) source(cr object.Object) (front.Source, sourcev1.GitRepository
 		r.secretRef(s.Secret, spec.URL)
 	}
 	r.required(fields, "url", "where the repository is")
-	if fields["url"] != nil && !r.about("spec.url") {
-		r.url(spec.URL)
-	}
+	r.url(spec.URL)
 	if spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric {
 		r.lacks("spec.provider", "only generic, which takes credentials from secretRef")
 	}
-	r.refuse(lackingGitRepository, fields)
 	return s, spec
 }
 

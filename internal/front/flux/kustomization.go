@@ -25,7 +25,7 @@ func (Kustomizations) App(cr object.Object, process app.Policy) app.App {
 func (r *reading) app(cr object.Object, process app.Policy) app.App {
 	r.kind(cr, kustomizeAPI, kustomization)
 	var spec KustomizationSpec
-	fields := r.spec(cr, &spec)
+	fields := r.spec(cr, &spec, lackingKustomization)
 	a := app.App{
 		Key:        app.Key{Kind: kustomization, Namespace: cr.Namespace(), Name: cr.Name()},
 		UID:        cr.UID(),
@@ -46,7 +46,6 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 	r.required(fields, "prune", "true deletes objects that leave Git, false keeps them")
 	r.periods(&a, spec, fields)
 	r.deletion(spec.DeletionPolicy)
-	r.refuse(lackingKustomization, fields)
 	r.annotations(cr)
 	if a.Deleting {
 		r.leave(&a, spec)
@@ -73,9 +72,7 @@ func (r *reading) labels(cr object.Object) map[string]string {
 func (r *reading) sourceRef(cr object.Object, spec KustomizationSpec, fields map[string]any) app.SourceKey {
 	ref := spec.SourceRef
 	r.required(fields, "sourceRef", "kind and name of the source")
-	if fields["sourceRef"] != nil {
-		r.reference(ref)
-	}
+	r.reference(ref)
 	return app.SourceKey{Kind: ref.Kind, Namespace: cmp.Or(ref.Namespace, cr.Namespace()), Name: ref.Name}
 }
 
@@ -147,10 +144,7 @@ func (r *reading) validation(text string) app.Validation {
 // periods reads the times. Defaults are Flux's (GetTimeout, GetRetryInterval of kustomize-controller's API), from the interval that holds.
 func (r *reading) periods(a *app.App, spec KustomizationSpec, fields map[string]any) {
 	r.required(fields, "interval", "the time between two full checks, such as 10m")
-	a.Interval = refused
-	if fields["interval"] != nil && !r.about("spec.interval") {
-		a.Interval = r.period("spec.interval", spec.Interval.Duration)
-	}
+	a.Interval = r.period("spec.interval", spec.Interval.Duration)
 	if spec.SyncInterval != nil {
 		a.Interval = r.period("spec.syncInterval", spec.SyncInterval.Duration)
 		a.Look = a.Interval
@@ -165,11 +159,6 @@ func (r *reading) periods(a *app.App, spec KustomizationSpec, fields map[string]
 		a.Timeout = r.span("spec.timeout", spec.Timeout.Duration)
 	}
 	a.Timeout = max(a.Timeout, leastTimeout)
-}
-
-// about reports whether there is a problem with the field already.
-func (r *reading) about(field string) bool {
-	return slices.ContainsFunc(r.problems, func(p app.Problem) bool { return p.Field == field })
 }
 
 func (r *reading) deletion(policy string) {

@@ -128,10 +128,11 @@ func (c *conditions) healthy(cr object.Object, r report.Report) {
 }
 
 // inventory projects the objects that are in the cluster because of us: applied now, or listed before and still there. A run that
-// ended before it knew its objects says nothing about them, and the former list stays.
+// ended before it knew its objects says nothing about them, and one that only observes has none: then the former list stays,
+// which in a cluster with Flux is Flux's own record of what to prune.
 func inventory(had *kustomizev1.ResourceInventory, r report.Report) *kustomizev1.ResourceInventory {
 	early := r.Stage == "" || r.Stage == report.Admit || r.Stage == report.Fetch || r.Stage == report.Render
-	if early && len(r.Objects) == 0 {
+	if early && len(r.Objects) == 0 || r.Applied == "" && !slices.ContainsFunc(r.Objects, applied) {
 		return had
 	}
 	listed := map[string]bool{}
@@ -149,6 +150,8 @@ func inventory(had *kustomizev1.ResourceInventory, r report.Report) *kustomizev1
 	slices.SortFunc(entries, func(a, b kustomizev1.ResourceRef) int { return strings.Compare(a.ID, b.ID) })
 	return &kustomizev1.ResourceInventory{Entries: entries}
 }
+
+func applied(o report.Object) bool { return o.Applied }
 
 // entryID is the form of cli-utils' ObjMetadata: no name of the API holds an underscore, and only RBAC's hold colons.
 func entryID(id object.ID) string {

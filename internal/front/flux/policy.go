@@ -14,9 +14,9 @@ import (
 // policy lays what the custom resource says over the process's policy, and that over the defaults.
 func (r *reading) policy(cr object.Object, spec KustomizationSpec, process app.Policy) app.Policy {
 	p := app.Policy{
-		Mode:        word(r, cr, modeKey, cmp.Or(process.Mode, app.Enforce), app.Enforce, app.Observe),
-		Claims:      word(r, cr, claimsKey, cmp.Or(process.Claims, app.ClaimsCede), app.ClaimsCede, app.ClaimsReport, app.ClaimsOff),
-		Pause:       word(r, cr, pauseKey, cmp.Or(process.Pause, app.PauseReport), app.PauseReport, app.PauseCorrect),
+		Mode:        cmp.Or(word(r, cr, modeKey, app.Enforce, app.Observe), process.Mode, app.Enforce),
+		Claims:      cmp.Or(word(r, cr, claimsKey, app.ClaimsCede, app.ClaimsReport, app.ClaimsOff), process.Claims, app.ClaimsCede),
+		Pause:       cmp.Or(word(r, cr, pauseKey, app.PauseReport, app.PauseCorrect), process.Pause, app.PauseReport),
 		Remediation: cmp.Or(process.Remediation, app.Remediate),
 		Spacing:     process.Spacing,
 	}
@@ -28,7 +28,7 @@ func (r *reading) policy(cr object.Object, spec KustomizationSpec, process app.P
 	if block.Remediate != nil && *block.Remediate {
 		p.Remediation = app.Remediate
 	}
-	if block.Remediate == nil {
+	if block.Remediate == nil && !r.about("spec.remediation") {
 		r.note("remediation is set without remediate: true, so drift is reported and left alone")
 	}
 	if block.RemediationInterval != nil {
@@ -37,18 +37,15 @@ func (r *reading) policy(cr object.Object, spec KustomizationSpec, process app.P
 	return p
 }
 
-// word reads an annotation that must be one of a few words.
-func word[T ~string](r *reading, cr object.Object, key string, otherwise T, words ...T) T {
+// word reads an annotation that must be one of a few words, "" if it is not there or none of them.
+func word[T ~string](r *reading, cr object.Object, key string, words ...T) T {
 	text, there := cr.Annotation(key)
-	switch {
-	case !there:
-		return otherwise
-	case slices.Contains(words, T(text)):
+	if !there || slices.Contains(words, T(text)) {
 		return T(text)
 	}
 	list := strings.Trim(fmt.Sprint(words), "[]")
 	r.problem("annotation "+key, "want one of %s, not %q", strings.ReplaceAll(list, " ", ", "), text)
-	return otherwise
+	return ""
 }
 
 // remediation returns the block of the spec or of the annotation, nil if there is none. Both must say the same.
@@ -73,7 +70,7 @@ func (r *reading) annotatedRemediation(text string) *Remediation {
 		var in struct {
 			Block *Remediation `json:"truce.dev/remediation"`
 		}
-		r.decode("annotation", map[string]any{remediateKey: v}, &in)
+		r.decode("annotation ", map[string]any{remediateKey: v}, &in)
 		return in.Block
 	}
 	r.problem("annotation "+remediateKey, "want true, false, or what spec.remediation would hold, as YAML or JSON")

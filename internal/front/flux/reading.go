@@ -1,6 +1,7 @@
 package flux
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,8 +24,26 @@ type reading struct {
 	unsupported int // how many of the problems are for want of a feature
 }
 
+// problem adds one, unless there is one with the field, or with what it is part of, already.
 func (r *reading) problem(field, format string, args ...any) {
-	r.problems = append(r.problems, app.Problem{Field: field, Reason: fmt.Sprintf(format, args...)})
+	if !r.about(field) {
+		r.problems = append(r.problems, app.Problem{Field: field, Reason: fmt.Sprintf(format, args...)})
+	}
+}
+
+// about reports whether something is wrong with the field, or with what it is part of.
+func (r *reading) about(field string) bool {
+	return slices.ContainsFunc(r.problems, func(p app.Problem) bool {
+		rest, within := strings.CutPrefix(field, p.Field)
+		return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// within reports whether something is wrong with the field, or with a part of it.
+func (r *reading) within(field string) bool {
+	return slices.ContainsFunc(r.problems, func(p app.Problem) bool {
+		return p.Field == field || strings.HasPrefix(p.Field, field+".")
+	})
 }
 
 func (r *reading) note(format string, args ...any) {
@@ -47,37 +66,38 @@ func (r *reading) kind(cr object.Object, apiVersion, kind string) {
 	}
 }
 
-// spec decodes the fields of .spec one by one into a pointer to a struct: what one of them hides, the others still tell.
-// A list of durations that Go refuses must not take the whole kind out of service (CVE-2022-39272).
-func (r *reading) spec(cr object.Object, into any) map[string]any {
+// spec decodes the fields of .spec one by one into a pointer to a struct: one that cannot be read hides no other. A duration
+// that Go refuses must not take the whole kind out of service (CVE-2022-39272). Fields of the table are refused instead.
+func (r *reading) spec(cr object.Object, into any, table []lacking) map[string]any {
 	spec, ok := cr["spec"].(map[string]any)
 	if !ok {
 		r.problem("spec", "want an object with fields")
 		return nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(spec)) {
-		if spec[key] != nil {
-			r.decode("spec", map[string]any{key: spec[key]}, into)
+		if l, ok := lookUp(table, key); ok {
+			r.refuse(l, spec)
+		} else if spec[key] != nil {
+			r.decode("spec.", map[string]any{key: spec[key]}, into)
 		}
 	}
 	return spec
 }
 
-// decode reads one value strictly. Field is where the value stands.
-func (r *reading) decode(field string, value map[string]any, into any) {
+// decode reads one value, under its key, strictly. Where is what stands before the key in messages: "spec.", "annotation ".
+func (r *reading) decode(where string, value map[string]any, into any) {
+	key := strings.Join(slices.Collect(maps.Keys(value)), "")
 	data, err := json.Marshal(value)
 	if err != nil {
-		r.problem(field, "%v", err)
+		r.problem(where+key, "%v", err)
 		return
 	}
 	unknown, err := kjson.UnmarshalStrict(data, into)
 	if err != nil {
-		for key := range value {
-			r.problem(field+"."+key, "%s", plainly(err))
-		}
+		r.problem(where+key+below(err, key), "%s", plainly(err))
 	}
 	for _, u := range unknown {
-		r.note("%s has no effect: no such field", field+"."+fieldPath(u))
+		r.note("%s has no effect: no such field", where+fieldPath(u))
 	}
 }
 
@@ -89,25 +109,39 @@ func fieldPath(err error) string {
 	return err.Error()
 }
 
-var mismatch = regexp.MustCompile(`^json: cannot unmarshal (\w+) into Go .* of type (\S+)$`)
+var mismatch = regexp.MustCompile(`^json: cannot unmarshal (\w+) into Go (?:struct field (\S+)|value) of type (\S+)$`)
 
-// kinds are JSON's words for Go's types, where they differ.
-var kinds = strings.NewReplacer("bool", "boolean", "int64", "number", "v1.Duration", "duration such as 10m")
+// below returns which part of the key's value an error is about, such as ".target"; the decoder puts Go's names before it.
+func below(err error, key string) string {
+	m := mismatch.FindStringSubmatch(err.Error())
+	if m == nil {
+		return ""
+	}
+	_, path, _ := strings.Cut(m[2]+".", "."+key+".")
+	return strings.TrimSuffix("."+path, ".")
+}
+
+// kinds are JSON's words, by Go's and by the decoder's.
+var kinds = map[string]string{
+	"bool": "true or false", "array": "a list", "object": "an object", "number": "a number", "int64": "a number", "string": "a string",
+}
 
 // plainly says what a decoder says, to people who have never seen a Go type.
 func plainly(err error) string {
-	m := mismatch.FindStringSubmatch(err.Error())
+	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
+	m := mismatch.FindStringSubmatch(text)
 	if m == nil {
-		return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "json: "), "time: ")
+		return strings.TrimPrefix(strings.TrimPrefix(text, "json: "), "time: ")
 	}
-	want := kinds.Replace(m[2])
+	want, known := kinds[m[3]]
 	switch {
-	case strings.HasPrefix(want, "[]"):
-		want = "list"
-	case strings.ContainsAny(want, ".["):
-		want = "object with fields"
+	case known:
+	case strings.HasPrefix(m[3], "[]"):
+		want = kinds["array"]
+	default:
+		want = kinds["object"]
 	}
-	return "want a " + want + ", not a " + strings.TrimPrefix(m[1], "Go ")
+	return "want " + want + ", not " + cmp.Or(kinds[m[1]], m[1])
 }
 
 // The longest and shortest that a period may be. Flux advises 60 s at least; under a second, a check would not end before the next.
@@ -121,6 +155,8 @@ const (
 // period reads a duration that repeats: it must be above zero.
 func (r *reading) period(field string, d time.Duration) time.Duration {
 	switch {
+	case r.about(field):
+		return refused
 	case d <= 0:
 		r.problem(field, "want a duration above 0, not %s", d)
 		return refused

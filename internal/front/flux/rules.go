@@ -17,6 +17,9 @@ import (
 // rules reads the three places where a user may name fields that are not Git's; what they say adds up.
 func (r *reading) rules(cr object.Object, spec KustomizationSpec) ignore.Rules {
 	var out ignore.Rules
+	if r.within("spec.ignore") {
+		spec.Ignore = nil // read in part only
+	}
 	for i, ig := range spec.Ignore {
 		name := fmt.Sprintf("spec.ignore[%d]", i)
 		var pointers []field.Pointer
@@ -43,7 +46,7 @@ func (r *reading) annotatedRules(cr object.Object) ignore.Rules {
 	var in struct {
 		List []IgnoreDifference `json:"truce.dev/ignore-differences"`
 	}
-	r.decode("annotation", map[string]any{ignoreKey: list}, &in)
+	r.decode("annotation ", map[string]any{ignoreKey: list}, &in)
 	return r.differences("annotation "+ignoreKey, in.List)
 }
 
@@ -51,13 +54,16 @@ func (r *reading) annotatedRules(cr object.Object) ignore.Rules {
 func (r *reading) yaml(where, text string) any {
 	var v any
 	if err := yaml.UnmarshalStrict([]byte(text), &v); err != nil {
-		r.problem(where, "%v", err)
+		r.problem(where, "%s", plainly(err))
 		return nil
 	}
 	return v
 }
 
 func (r *reading) differences(where string, list []IgnoreDifference) ignore.Rules {
+	if r.within(where) {
+		return nil // read in part only
+	}
 	var out ignore.Rules
 	for i, d := range list {
 		name := fmt.Sprintf("%s[%d]", where, i)

@@ -1,5 +1,7 @@
 package flux
 
+import "slices"
+
 // lacking is a field that changes what happens, and that truce cannot do: an app that sets it is refused, since going on
 // without it would bring about something that nobody wrote.
 type lacking struct{ field, instead string }
@@ -35,12 +37,18 @@ var lackingGitRepository = []lacking{
 	{"verify", "commits would be applied whose signature nobody has checked"},
 }
 
-// refuse turns every field of the table that the spec sets into a problem.
-func (r *reading) refuse(table []lacking, spec map[string]any) {
-	for _, l := range table {
-		if set(spec[l.field]) && !idle(l.field, spec) {
-			r.lacks("spec."+l.field, l.instead)
-		}
+func lookUp(table []lacking, field string) (lacking, bool) {
+	i := slices.IndexFunc(table, func(l lacking) bool { return l.field == field })
+	if i < 0 {
+		return lacking{}, false
+	}
+	return table[i], true
+}
+
+// refuse makes a field that truce cannot do a problem, if it says anything.
+func (r *reading) refuse(l lacking, spec map[string]any) {
+	if set(spec[l.field]) && !idle(l.field, spec) {
+		r.lacks("spec."+l.field, l.instead)
 	}
 }
 
