@@ -1,0 +1,169 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/front/flux"
+	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+func TestMain(m *testing.M) { kubetest.Main(m) }
+
+// installed returns an API server on which everything of this directory has been applied.
+func installed(t *testing.T) *kubetest.Cluster {
+	t.Helper()
+	c := kubetest.Start(t)
+	c.Kubectl(t, "apply", "--server-side", "-k", ".")
+	c.Kubectl(t, "wait", "--for=condition=Established", "--timeout=30s", "crd/kustomizations.kustomize.toolkit.fluxcd.io", "crd/gitrepositories.source.toolkit.fluxcd.io")
+	return c
+}
+
+func TestTheBaseRunsUnderTheRestrictedStandard(t *testing.T) {
+	c := installed(t)
+	c.Kubectl(t, "-n", "truce-system", "rollout", "status", "deployment/truce", "--timeout=60s")
+	if got := c.Kubectl(t, "auth", "can-i", "create", "secrets", "-A", "--as=system:serviceaccount:truce-system:truce"); strings.TrimSpace(got) != "yes" {
+		t.Errorf("truce may not write objects: %s", got)
+	}
+}
+
+func TestTheServerKeepsTheFieldsOfTheDocuments(t *testing.T) {
+	c := installed(t)
+	ns := c.Namespace(t)
+	for _, path := range []string{
+		"../examples/incidents/hpa-fight/kustomization.yaml", "../examples/incidents/hpa-fight/kustomization-broad.yaml",
+		"../examples/incidents/manual-scale/gotk-sync.yaml", "../examples/demo/clusters/demo/cart.yaml",
+	} {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.ReplaceAll(string(data), "namespace: flux-system", "namespace: "+ns)
+		var written object.Object
+		if err := yaml.Unmarshal([]byte(text), &written); err != nil {
+			t.Fatal(err)
+		}
+		c.Apply(t, text)
+		stored := get(t, c, ns, "ks", written.Name())
+		spec := stored["spec"].(map[string]any)
+		delete(spec, "force") // Flux's schema sets it to false
+		if diff := cmp.Diff(written["spec"], spec); diff != "" {
+			t.Errorf("%s (-written +stored):\n%s", path, diff)
+		}
+		a := flux.Kustomizations{}.App(stored, app.Policy{})
+		if len(a.Problems) > 0 || len(a.Notes) > 0 {
+			t.Errorf("%s: problems %q, notes %q", path, a.Problems, a.Notes)
+		}
+	}
+	if drops := flux.Drops(get(t, c, "", "crd", "kustomizations.kustomize.toolkit.fluxcd.io")); drops != nil {
+		t.Errorf("our own CRD drops %q", drops)
+	}
+}
+
+func TestAnotherOperationReachesUsToBeRefused(t *testing.T) {
+	c := installed(t)
+	ns := c.Namespace(t)
+	c.Apply(t, `
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: replace, namespace: `+ns+`}
+spec:
+  interval: 10m
+  prune: true
+  sourceRef: {kind: GitRepository, name: a}
+  ignoreDifferences:
+  - jsonPatches: [{op: replace, path: /spec/replicas, value: 5}]`)
+	a := flux.Kustomizations{}.App(get(t, c, ns, "ks", "replace"), app.Policy{})
+	want := []app.Problem{{
+		Field: "spec.ignoreDifferences[0].jsonPatches[0].op", Reason: "op replace would set a value; only remove has a meaning here",
+	}}
+	if diff := cmp.Diff(want, a.Problems); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestKubectlGetTellsTheTruth(t *testing.T) {
+	c := installed(t)
+	ns := c.Namespace(t)
+	c.Apply(t, `
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: web, namespace: `+ns+`}
+spec: {interval: 10m, prune: true, sourceRef: {kind: GitRepository, name: web}}`)
+	c.Apply(t, `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: web, namespace: `+ns+`}
+spec: {interval: 1m, url: /srv/git/web}`)
+
+	ks := get(t, c, ns, "ks", "web")
+	if got := ks.At("status", "observedGeneration"); got != int64(-1) {
+		t.Errorf("observedGeneration of a new Kustomization = %v, want -1", got)
+	}
+	now := time.Now()
+	setStatus(t, c, ks, flux.Kustomizations{}.Status(ks, report.Report{
+		Generation: ks.Generation(), Revision: "main@sha1:aaa", Applied: "main@sha1:aaa", Stage: report.Done, Reason: report.Succeeded, At: now,
+		Objects: []report.Object{{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Version: "v1", Applied: true}},
+	}))
+	repository := get(t, c, ns, "gitrepo", "web")
+	setStatus(t, c, repository, flux.GitRepositories{}.Status(repository, front.SourceState{
+		Generation: repository.Generation(), Artifact: source.Artifact{Revision: "main@sha1:aaa", Digest: "sha256:00"}, At: now,
+	}))
+
+	for kind, want := range map[string]string{
+		"ks":      "NAME AGE READY STATUS | web * True Applied revision: main@sha1:aaa",
+		"gitrepo": "NAME URL AGE READY STATUS | web /srv/git/web * True stored artifact for revision 'main@sha1:aaa'",
+	} {
+		head, row, _ := strings.Cut(strings.TrimSpace(c.Kubectl(t, "-n", ns, "get", kind)), "\n")
+		row = strings.Join(strings.Fields(age.ReplaceAllString(row, " * ")), " ")
+		if line := strings.Join(strings.Fields(head), " ") + " | " + row; line != want {
+			t.Errorf("kubectl get %s:\n%s\nwant\n%s", kind, line, want)
+		}
+	}
+	c.Kubectl(t, "-n", ns, "wait", "--for=condition=Ready", "ks/web", "gitrepo/web", "--timeout=5s")
+}
+
+var age = regexp.MustCompile(` (\d+[smh])+ `)
+
+func get(t *testing.T, c *kubetest.Cluster, ns, kind, name string) object.Object {
+	t.Helper()
+	args := []string{"get", kind, name, "-o", "yaml"}
+	if ns != "" {
+		args = append(args, "-n", ns)
+	}
+	var o map[string]any
+	if err := yaml.Unmarshal([]byte(c.Kubectl(t, args...)), &o); err != nil {
+		t.Fatal(err)
+	}
+	if generation, ok := object.Object(o).At("metadata", "generation").(float64); ok {
+		object.Object(o).Metadata()["generation"] = int64(generation)
+	}
+	if status, ok := o["status"].(map[string]any); ok {
+		if n, ok := status["observedGeneration"].(float64); ok {
+			status["observedGeneration"] = int64(n)
+		}
+	}
+	return o
+}
+
+func setStatus(t *testing.T, c *kubetest.Cluster, o object.Object, status map[string]any) {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := strings.ToLower(o.GVK().Kind) + "." + o.GVK().Group
+	c.Kubectl(t, "-n", o.Namespace(), "patch", kind, o.Name(), "--subresource=status", "--type=merge", "-p", string(patch))
+}
