@@ -97,6 +97,9 @@ func (t *trail) add(file string, n *yaml.Node, means Means, value any) {
 // manifest looks the field up in the document that became the object.
 func (t *trail) manifest() {
 	for _, doc := range t.nodes(t.object.File) {
+		if _, err := render.Value(t.object.File, doc); err != nil {
+			continue // an alias may lead to itself
+		}
 		if at := document(doc, t.object.Line); at != nil {
 			t.first = text(render.Field(at, "metadata"), "name")
 			t.written, _ = render.Value(t.object.File, at) // nil if it cannot be read; then it has no places

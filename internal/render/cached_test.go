@@ -65,9 +65,8 @@ func TestACommitRendersOnlyWhatItTouches(t *testing.T) {
 		files map[string]string
 		want  []int
 	}{
-		"one app's file":              {map[string]string{"apps/7/more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"}, []int{7}},
-		"a file nobody reads":         {map[string]string{"README.md": "hello", "apps/3/README.md": "hello"}, nil},
-		"a kustomization file's twin": {map[string]string{"apps/8/kustomization.yml": "-"}, nil},
+		"one app's file":      {map[string]string{"apps/7/more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"}, []int{7}},
+		"a file nobody reads": {map[string]string{"README.md": "hello", "apps/3/README.md": "hello"}, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			tree := first.with(next.files)
@@ -105,6 +104,15 @@ func TestTheAbsenceOfAFileIsAnInput(t *testing.T) {
 				t.Error("the way back was built again")
 			}
 		})
+	}
+}
+
+func TestAFileThatWasLookedForInVainIsAnInput(t *testing.T) {
+	c, first := newCached(), newTree(apps(1))
+	render1(t, c, first, "apps/0")
+	twin := first.with(map[string]string{"apps/0/Kustomization": "resources: []\n"})
+	if _, err := c.Render(t.Context(), render.Request{Files: twin, Path: "apps/0"}); err == nil {
+		t.Error("a second kustomization file went unseen")
 	}
 }
 

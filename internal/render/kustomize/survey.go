@@ -74,6 +74,9 @@ func (s *survey) open(dir string) (string, *yaml.Node, error) {
 	if len(nodes) != 1 {
 		return "", nil, &render.Error{File: file, Err: fmt.Errorf("%d documents, want one", len(nodes))}
 	}
+	if _, err := render.Value(file, nodes[0]); err != nil {
+		return "", nil, err
+	}
 	return file, nodes[0], nil
 }
 
