@@ -22,6 +22,8 @@ var (
 	// Hosts may not begin with "-": they become arguments.
 	hostForm = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)(:[0-9]{1,5})?$`)
 	userForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+@-]*$`)
+	// helper::address makes git run git-remote-helper, see gitremote-helpers(7).
+	helperForm = regexp.MustCompile(`^[A-Za-z0-9+.-]*::`)
 	// The scp form has no "//", and a first part that is no drive letter.
 	scpForm = regexp.MustCompile(`^(?:([^@:/]+)@)?([^:/@]{2,}):([^:].*)$`)
 )
@@ -37,7 +39,7 @@ func parseAddress(raw string) (address, error) {
 		return address{}, errors.New(`the URL begins with "-"`)
 	case strings.HasPrefix(raw, "/"), raw == ".", raw == "..", strings.HasPrefix(raw, "./"), strings.HasPrefix(raw, "../"):
 		return address{scheme: "file", path: path.Clean(raw)}, nil
-	case strings.Contains(raw, "::"):
+	case helperForm.MatchString(raw):
 		return address{}, errors.New(`transports of the form "helper::address" are not allowed`)
 	case strings.Contains(raw, "://"):
 		return parseURL(raw)

@@ -140,6 +140,13 @@ func (o *objects) stop() {
 	o.cmd, o.in, o.out = nil, nil, nil
 }
 
+// reset makes the next read begin anew, when the repository is another.
+func (o *objects) reset() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stop()
+}
+
 func (o *objects) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

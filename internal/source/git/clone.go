@@ -58,7 +58,7 @@ func (c *clone) fetch(ctx context.Context, want ref, limits source.Limits) (revi
 	if err := c.prepare(); err != nil {
 		return revision{}, err
 	}
-	at, err := c.visit(ctx, want, limits)
+	at, err := c.bring(ctx, want, limits)
 	if err != nil {
 		return revision{}, err
 	}
@@ -76,7 +76,7 @@ func (c *clone) visit(ctx context.Context, want ref, limits source.Limits) (at r
 	if t.network, err = lend(private, t.to, c.auth); err != nil {
 		return revision{}, err
 	}
-	at, err = t.bring(ctx, want)
+	at, err = t.resolve(ctx, want)
 	c.moved = t.to
 	if err != nil {
 		c.moved = address{} // the next trip asks again
@@ -84,24 +84,63 @@ func (c *clone) visit(ctx context.Context, want ref, limits source.Limits) (at r
 	return at, err
 }
 
-const bareConfig = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+// The configuration of a clone, by its hash.
+const (
+	configSHA1   = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+	configSHA256 = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256\n"
+)
+
+// wrongHash is what git says when the server's repository is of the other hash than ours.
+const wrongHash = "mismatched algorithms: client sha1; server sha256"
+
+// bring brings what want names, into a clone of the right hash.
+func (c *clone) bring(ctx context.Context, want ref, limits source.Limits) (revision, error) {
+	at, err := c.visit(ctx, want, limits)
+	if err == nil || !strings.Contains(err.Error(), wrongHash) {
+		return at, err
+	}
+	c.repo.objects.reset()
+	if err := os.RemoveAll(c.dir); err != nil {
+		return revision{}, err
+	}
+	if err := c.lay(configSHA256); err != nil {
+		return revision{}, err
+	}
+	return c.visit(ctx, want, limits)
+}
 
 // prepare makes the clone, or removes what a process that was killed left in it. Its configuration is written anew each time.
 func (c *clone) prepare() error {
 	if err := makePrivate(c.private); err != nil {
 		return err
 	}
+	config := configSHA1
+	now, err := os.ReadFile(filepath.Join(c.dir, "config"))
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case string(now) == configSHA256:
+		config = configSHA256
+	}
+	if err := c.lay(config); err != nil {
+		return err
+	}
+	return c.sweep()
+}
+
+// lay writes the files that make a directory a repository.
+func (c *clone) lay(config string) error {
 	for _, dir := range []string{"objects/pack", "refs/truce"} {
 		if err := os.MkdirAll(filepath.Join(c.dir, dir), 0o700); err != nil {
 			return err
 		}
 	}
-	for file, content := range map[string]string{"HEAD": "ref: refs/truce/none\n", "config": bareConfig} {
+	for file, content := range map[string]string{"HEAD": "ref: refs/truce/none\n", "config": config} {
 		if err := os.WriteFile(filepath.Join(c.dir, file), []byte(content), 0o600); err != nil {
 			return err
 		}
 	}
-	return c.sweep()
+	return nil
 }
 
 // sweep removes lock files and half packs. The turn is ours, so nobody holds them.
@@ -163,7 +202,8 @@ type trip struct {
 	limits  source.Limits
 }
 
-func (t *trip) bring(ctx context.Context, want ref) (revision, error) {
+// resolve fetches what is missing and returns the commit.
+func (t *trip) resolve(ctx context.Context, want ref) (revision, error) {
 	switch {
 	case want.commit != "":
 		return t.bringCommit(ctx, want)

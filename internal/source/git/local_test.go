@@ -29,6 +29,7 @@ func TestEveryKindOfReferenceLeadsToItsCommit(t *testing.T) {
 	// A name in the form of git-describe's must not be read as the hash in it.
 	r.Branch("release-0-g"+two[:7], one)
 
+	ways := everyTransport(t, r)
 	for name, tc := range map[string]struct {
 		ref      source.Ref
 		revision string
@@ -51,7 +52,7 @@ func TestEveryKindOfReferenceLeadsToItsCommit(t *testing.T) {
 		"commit with a branch": {source.Ref{Commit: one, Branch: "main"}, "main@sha1:" + one},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for form, url := range everyTransport(t, r) {
+			for form, url := range ways {
 				a := fetch(t, url.store, url.spec(tc.ref))
 				if a.Revision != tc.revision || !strings.HasSuffix(a.Revision, a.Commit) {
 					t.Errorf("%s: revision %s, want %s", form, a.Revision, tc.revision)
@@ -72,6 +73,7 @@ func TestWhatIsMissingIsNamedWithWhatThereIs(t *testing.T) {
 	}
 	r.Tag("v1.0.0", "")
 	gone := strings.Repeat("ab", 20)
+	ways := everyTransport(t, r)
 	for want, ref := range map[string]source.Ref{
 		`branch "prod" does not exist; there are b1, b2, b3, b4, b5 and 1 more branches`: {Branch: "prod"},
 		`branch "mai" does not exist`:                            {Branch: "mai"},
@@ -81,7 +83,7 @@ func TestWhatIsMissingIsNamedWithWhatThereIs(t *testing.T) {
 		gone:       {Commit: gone},
 		gone + " ": {Commit: gone, Branch: "main"},
 	} {
-		for form, url := range everyTransport(t, r) {
+		for form, url := range ways {
 			if text := refused(t, url.store, url.spec(ref), source.RefNotFound); !strings.Contains(text+" ", want) {
 				t.Errorf("%s: %q does not say %q", form, text, want)
 			}

@@ -20,6 +20,7 @@ type entry struct {
 }
 
 const (
+	modeRegular   = "100644"
 	modeExec      = "100755"
 	modeLink      = "120000"
 	modeSubmodule = "160000"

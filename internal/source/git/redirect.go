@@ -27,6 +27,7 @@ const (
 func (t *trip) git(ctx context.Context, args func(url string) []string) ([]byte, error) {
 	for hops := 0; ; hops++ {
 		out, err := t.runner.output(ctx, t.dir, t.network, args(t.to.String())...)
+		err = t.shorten(err)
 		if err == nil || hops == mostRedirects || !redirected.MatchString(err.Error()) {
 			return out, err
 		}
@@ -34,6 +35,17 @@ func (t *trip) git(ctx context.Context, args func(url string) []string) ([]byte,
 			return nil, err
 		}
 	}
+}
+
+// shorten drops what the reader knows already, and the name of the private directory, which is another each time.
+func (t *trip) shorten(err error) error {
+	var f *failure
+	if !errors.As(err, &f) {
+		return err
+	}
+	text := strings.ReplaceAll(f.err.Error(), t.private+"/", "")
+	text = strings.ReplaceAll(text, "unable to access '"+t.to.String()+"/': ", "")
+	return &failure{f.reason, errors.New(text)}
 }
 
 // follow points the trip at where the server sends it, and lends it the credentials for there.

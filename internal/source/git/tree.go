@@ -44,11 +44,11 @@ func newTree(r *repository, list []entry, ignore string, limits source.Limits) (
 		if err := used.add(e); err != nil {
 			return nil, err
 		}
-		if err := t.insert(e); err != nil {
-			return nil, err
-		}
+		t.insert(e)
 	}
-	t.root.seal()
+	if err := t.root.seal(); err != nil {
+		return nil, err
+	}
 	slices.Sort(t.links)
 	return t, nil
 }
@@ -95,7 +95,7 @@ func (u *usage) add(e entry) error {
 }
 
 // insert relies on git's order: the entries of a directory follow each other.
-func (t *tree) insert(e entry) error {
+func (t *tree) insert(e entry) {
 	at := t.root
 	dir, base := path.Split(e.path)
 	for part := range strings.SplitSeq(strings.TrimSuffix(dir, "/"), "/") {
@@ -108,7 +108,6 @@ func (t *tree) insert(e entry) error {
 	if e.mode == modeLink {
 		t.links = append(t.links, e.path)
 	}
-	return nil
 }
 
 func (n *node) subdirectory(name string) *node {
@@ -120,18 +119,24 @@ func (n *node) subdirectory(name string) *node {
 	return d
 }
 
-// seal sorts the children and computes the sums, from below.
-func (n *node) seal() {
+// seal sorts the children and computes the sums, from below. A corrupt tree can hold a name twice.
+func (n *node) seal() error {
 	if !n.mode.IsDir() {
-		return
+		return nil
 	}
 	slices.SortFunc(n.children, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	h := sha256.New()
-	for _, c := range n.children {
-		c.seal()
+	for i, c := range n.children {
+		if i > 0 && n.children[i-1].name == c.name {
+			return fmt.Errorf("the tree holds %q twice in one directory", c.name)
+		}
+		if err := c.seal(); err != nil {
+			return err
+		}
 		fmt.Fprintf(h, "%o %d %s %s\n", uint32(c.mode), len(c.name), c.name, c.sum)
 	}
 	n.sum = fmt.Sprintf("%x", h.Sum(nil))
+	return nil
 }
 
 func (n *node) child(name string) *node {
