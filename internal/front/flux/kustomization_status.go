@@ -40,6 +40,7 @@ func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 		s.Conditions = slices.DeleteFunc(s.Conditions, func(c metav1.Condition) bool { return c.Type == meta.ReconcilingCondition })
 		return plain(&s)
 	}
+	r = awaited(cr, r, s)
 	fresh := r.Generation != s.ObservedGeneration || r.Revision != s.LastAttemptedRevision
 	s.Conditions = kustomizationConditions(cr, r, s.Conditions, fresh)
 	if !r.Running && r.Generation != 0 {
@@ -48,7 +49,7 @@ func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 	if r.Revision != "" && !r.Running {
 		s.LastAttemptedRevision = r.Revision
 	}
-	if r.Applied != "" {
+	if r.Applied != "" && r.Reason != report.InProgress && r.Reason != report.HealthFailed {
 		s.LastAppliedRevision = r.Applied
 	}
 	s.Inventory = inventory(s.Inventory, r)
@@ -58,7 +59,11 @@ func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 // kustomizationConditions says how it stands. Fresh is a run about something that no finished run was about: until it ends, nobody
 // knows whether the app is ready. A repeated check does not make a ready app unready.
 func kustomizationConditions(cr object.Object, r report.Report, had []metav1.Condition, fresh bool) []metav1.Condition {
-	c := &conditions{had: had, at: metav1.NewTime(r.At.UTC()), generation: r.Generation}
+	seen := r.Seen
+	if seen.IsZero() {
+		seen = r.At
+	}
+	c := &conditions{had: had, at: metav1.NewTime(seen.UTC()), generation: r.Generation}
 	reason, known := reasons[r.Reason]
 	switch {
 	case r.Running && !fresh && r.Reason != report.InProgress:

@@ -36,6 +36,9 @@ func TestReportsBecomeStatus(t *testing.T) {
 		first := Kustomizations{}.Status(cr, r)
 		cr["status"] = object.CloneValue(first)
 		r.At = r.At.Add(time.Hour)
+		if !r.Seen.IsZero() {
+			r.Seen = r.Seen.Add(time.Hour)
+		}
 		if diff := cmp.Diff(first, Kustomizations{}.Status(cr, r)); diff != "" {
 			t.Errorf("an hour later, when nothing has happened, the status is another (-first +second):\n%s", diff)
 		}

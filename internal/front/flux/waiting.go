@@ -1,0 +1,58 @@
+package flux
+
+import (
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// awaited is the report of a run that went through, as a Kustomization with wait: true tells it: InProgress until all objects are
+// healthy, HealthFailed when one has failed for good or the timeout is over. Once a revision was healthy it stays so while its objects
+// merely move (an autoscaler adds pods), as in Flux, which looks only once; an object that fails later is told.
+func awaited(cr object.Object, r report.Report, had kustomizev1.KustomizationStatus) report.Report {
+	if r.Reason != report.Succeeded || r.Running || r.Applied == "" || cr.At("spec", "wait") != true {
+		return r
+	}
+	switch h := r.Health(); {
+	case h.Code == health.Degraded:
+		r.Reason, r.Message = report.HealthFailed, h.Message
+	case h.Code == health.Healthy || h.Code == health.Suspended || wasHealthy(r, had):
+	case overdue(cr, r) || failedBefore(r, had):
+		r.Reason, r.Message = report.HealthFailed, "timeout waiting for "+list(moving(r))+": "+h.Message
+	default:
+		r.Reason, r.Message = report.InProgress, "waiting for "+list(moving(r))
+	}
+	return r
+}
+
+func wasHealthy(r report.Report, had kustomizev1.KustomizationStatus) bool {
+	c := find(had.Conditions, meta.HealthyCondition)
+	return c != nil && c.Status == metav1.ConditionTrue && had.LastAppliedRevision == r.Applied && had.ObservedGeneration == r.Generation
+}
+
+// failedBefore reports whether the timeout was over in an earlier run already: another look alone is no news.
+func failedBefore(r report.Report, had kustomizev1.KustomizationStatus) bool {
+	c := find(had.Conditions, meta.HealthyCondition)
+	return c != nil && c.Status == metav1.ConditionFalse && had.LastAttemptedRevision == r.Revision && had.ObservedGeneration == r.Generation
+}
+
+func overdue(cr object.Object, r report.Report) bool {
+	read := &reading{}
+	return !r.Seen.IsZero() && r.Seen.Sub(r.At) >= read.app(cr, app.Policy{}).Timeout
+}
+
+// moving names the objects that are not there yet.
+func moving(r report.Report) []string {
+	var out []string
+	for _, o := range r.Objects {
+		if health.Worst(o.Health.Code, health.Suspended) != health.Suspended {
+			out = append(out, o.ID.String())
+		}
+	}
+	return out
+}
