@@ -8,11 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// controllerGen is the generator, pinned.
-const controllerGen = "sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0"
+// controllerGen is the generator, at the version that the module of the tools pins.
+var controllerGen = []string{"tool", "-modfile=../tools/go.mod", "controller-gen"}
 
 // Flux's CRD takes http, https and ssh URLs only. Truce also reads the scp form, file:// and paths, and says itself what is wrong with a URL.
 const (
@@ -53,7 +54,7 @@ func write() error {
 
 // generate returns the CRD of that plural name among those that a package describes.
 func generate(pkg, plural string) (string, error) {
-	cmd := exec.Command("go", "run", controllerGen, "crd", "paths="+pkg, "output:crd:stdout")
+	cmd := exec.Command("go", append(slices.Clone(controllerGen), "crd", "paths="+pkg, "output:crd:stdout")...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
