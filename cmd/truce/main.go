@@ -1,0 +1,13 @@
+// Command truce keeps a Kubernetes cluster equal to Git, field by field, and at peace.
+package main
+
+import (
+	"os"
+
+	"github.com/truce-gitops/truce/internal/wire"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() { os.Exit(wire.Main(os.Args, version)) }

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// Backend is what commands do. Each function blocks until it is done or its context ends.
+type Backend struct {
+	// Connect opens the cluster for the commands about apps.
+	Connect func(context.Context, Target) (*Cluster, error)
+	// Controller runs the controller until ctx ends.
+	Controller func(context.Context, ControllerOptions) error
+	// Up starts what `truce up` starts, and tells of each step as it is done. The World is closed by the caller.
+	Up func(ctx context.Context, o UpOptions, say func(step string)) (*World, error)
+}
+
+// Target says which cluster is meant. Empty fields are kubectl's defaults.
+type Target struct {
+	Kubeconfig, Context string
+}
+
+// Cluster is what commands about apps need of one cluster. Nothing in it writes to users' objects.
+type Cluster struct {
+	// Names lists the apps of a namespace, of all for "". It is one request.
+	Names func(ctx context.Context, namespace string) ([]app.Key, error)
+	// Namespaces lists the cluster's namespaces.
+	Namespaces func(context.Context) ([]string, error)
+	// Follow calls seen with all apps of a namespace, first when all is known and then after each change, until seen
+	// returns true. It returns nil then, or the context's error.
+	Follow func(ctx context.Context, namespace string, seen func([]Summary) bool) error
+	// Inspect walks one app through all stages without writing. What stopped it is in the Report.
+	Inspect func(context.Context, app.Key) (Detail, error)
+	// Ask makes the controller run the app now, and returns the token that Summary.Handled will show when it has.
+	Ask func(context.Context, Request) (token string, err error)
+	// Suspend sets whether the app stands still.
+	Suspend func(context.Context, app.Key, Standing) error
+	// Close ends what Connect began.
+	Close func()
+}
+
+// Standing says whether an app stands still.
+type Standing string
+
+// The standings.
+const (
+	Suspended Standing = "suspended"
+	Resumed   Standing = "resumed"
+)
+
+// Request asks for a run of an app.
+type Request struct {
+	App app.Key
+	// Source says whether its source is to be looked at anew first.
+	Source SourceToo
+}
+
+// SourceToo says whether a request is for the source, too.
+type SourceToo string
+
+// The values of SourceToo.
+const (
+	WithSource    SourceToo = "with-source"
+	WithoutSource SourceToo = "without-source"
+)
+
+// Summary is how an app stands, by its custom resource and by the objects that bear its mark.
+type Summary struct {
+	Key       app.Key
+	Labels    map[string]string
+	Source    app.SourceKey
+	Path      string
+	Created   time.Time
+	Suspended bool
+	Revision  string // the newest that was applied whole
+	Sync      report.Sync
+	Health    health.Status
+	Reason    report.Reason // of the newest run
+	Message   string
+	Handled   string // the newest request that was acted on
+	// Settled says that this is about the newest form of the custom resource, and that no run goes on.
+	Settled bool
+}
+
+// Detail is one app as a run without writes found it.
+type Detail struct {
+	App    app.App
+	Report report.Report
+	// Origin tells where Git writes a field of one of the app's objects; the zero Place if that is not known.
+	Origin func(object.ID, field.Path) desired.Place
+}
+
+// ControllerOptions are the flags of `truce controller`.
+type ControllerOptions struct {
+	Target
+	Process  app.Policy
+	CacheDir string
+	Listen   string // address of the status page; empty for none
+	Election Election
+	Apps     int // that are worked on at once
+	Objects  int
+	Log      *slog.Logger
+}
+
+// Election names the Lease by which one of several controllers becomes the one that works. The zero value is no election.
+type Election struct {
+	Namespace, Name string
+}
+
+// UpOptions are the flags of `truce up`.
+type UpOptions struct {
+	Target
+	Dir       string
+	Repo      string // a URL or a path; empty for a copy of the demo
+	Path      string
+	Branch    string
+	Listen    string
+	ReadyFile string
+	Process   app.Policy
+}
+
+// World is what `truce up` has started.
+type World struct {
+	Kubeconfig string `json:"kubeconfig"`
+	Repo       string `json:"repo"` // a URL or a path
+	URL        string `json:"url"`  // of the status page
+	Kubectl    string `json:"kubectl,omitempty"`
+	Demo       bool   `json:"-"` // Repo is ours to change
+
+	Cluster *Cluster `json:"-"`
+	// Notices are what the engine does about fields, as it does it. Nobody reading loses some, and holds up nothing.
+	Notices <-chan reconcile.Notice `json:"-"`
+	// Ended is closed when the controller or the sandbox has ended by itself; Err says why then.
+	Ended <-chan struct{} `json:"-"`
+	Err   func() error    `json:"-"`
+	// Close ends all that was started, within five seconds.
+	Close func() `json:"-"`
+}

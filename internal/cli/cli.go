@@ -1,0 +1,142 @@
+// Package cli answers: what does a person or a script get to see, and with which exit code?
+//
+// In: arguments, streams and the environment of one invocation (Env); what commands can do (Backend).
+// Out: tables, sentences and JSON on the standard output, progress and errors on the other one, and an exit code.
+// Promise: data and progress are never mixed; colours and moving lines only on a terminal; the JSON forms are stable.
+// Not here: doing anything (wire puts the Backend together), the status page (web).
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Env is the world of one invocation.
+type Env struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Args     []string // without the program's name
+	Getenv   func(string) string
+	Version  string
+}
+
+// Exit is an exit code.
+type Exit int
+
+// The exit codes, as `truce --help` lists them.
+const (
+	ExitSame    Exit = 0 // done; nothing differs
+	ExitDiffers Exit = 1 // something is not as Git wants it, or did not become so in time
+	ExitUsage   Exit = 2 // the command line or the configuration makes no sense
+	ExitCluster Exit = 3 // the API server cannot be reached, refuses, or does not know the app
+	ExitRender  Exit = 4 // the source cannot be fetched, or does not render
+)
+
+// Failure is an error with its exit code. An error without one counts as the cluster's.
+type Failure struct {
+	Code Exit
+	Err  error // nil says nothing: the output has said it
+}
+
+// Error returns the text of Err.
+func (f *Failure) Error() string {
+	if f.Err == nil {
+		return ""
+	}
+	return f.Err.Error()
+}
+
+// Unwrap returns Err.
+func (f *Failure) Unwrap() error { return f.Err }
+
+func usage(format string, args ...any) error {
+	return &Failure{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
+}
+
+// program is one invocation.
+type program struct {
+	env     Env
+	backend Backend
+	term    terminal
+	began   bool // arguments and flags were understood
+}
+
+// Main runs the command that env.Args name, until it is done or ctx ends, and returns the exit code.
+func Main(ctx context.Context, env Env, b Backend) int {
+	p := &program{env: env, backend: b, term: newTerminal(env)}
+	root := p.root()
+	root.SetArgs(env.Args)
+	root.SetIn(env.In)
+	root.SetOut(env.Out)
+	root.SetErr(env.Err)
+	return int(p.exit(root.ExecuteContext(ctx)))
+}
+
+// exit prints an error and returns its code. What goes wrong before a command begins is a matter of usage.
+func (p *program) exit(err error) Exit {
+	if err == nil {
+		return ExitSame
+	}
+	code := ExitCluster
+	if !p.began {
+		code = ExitUsage
+	}
+	var f *Failure
+	if errors.As(err, &f) {
+		code = f.Code
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintf(p.env.Err, "%s %s\n", p.term.red("truce:"), text)
+	}
+	return code
+}
+
+const longRoot = `truce keeps a Kubernetes cluster equal to Git, field by field, and never fights the
+controllers that rightly write to it: a field that an autoscaler owns is ceded, and truce says so.
+
+It reads Flux's custom resources (GitRepository, Kustomization) as they are.
+
+Exit codes:
+  0  done, nothing differs
+  1  something is not as Git wants it, or did not become so in time
+  2  the command line makes no sense
+  3  the cluster cannot be reached, refuses, or does not know the app
+  4  the source cannot be fetched or does not render`
+
+const exampleRoot = `  # a cluster, truce and a demo repository on this machine, from nothing
+  truce up
+
+  # what is kept in sync, and how it stands
+  truce app list -A
+
+  # which fields are not as Git names them, who set them, and where Git names them
+  truce app get web -n flux-system`
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:               p.name(),
+		Short:             "Keep a cluster equal to Git, and at peace",
+		Long:              longRoot,
+		Example:           exampleRoot,
+		Version:           p.env.Version,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { p.began = true; return nil },
+	}
+	root.SetVersionTemplate("truce {{.Version}}\n")
+	root.AddCommand(p.app(), p.controller(), p.up())
+	return root
+}
+
+// name follows kubectl's convention for plugins: `kubectl truce` runs kubectl-truce.
+func (p *program) name() string {
+	if strings.HasPrefix(p.env.Getenv("TRUCE_ARGV0"), "kubectl-") {
+		return "kubectl-truce"
+	}
+	return "truce"
+}

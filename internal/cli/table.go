@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// cell is one entry of a table, with the colour that it may have.
+type cell struct {
+	text  string
+	paint paint
+}
+
+func cells(texts ...string) []cell {
+	out := make([]cell, len(texts))
+	for i, s := range texts {
+		out[i] = cell{text: s}
+	}
+	return out
+}
+
+// table is rows in columns, as kubectl prints them: three spaces between, nothing at the end of a line.
+type table struct {
+	indent string
+	rows   [][]cell
+}
+
+func (t *table) add(row ...cell) { t.rows = append(t.rows, row) }
+
+func (t *table) print(w io.Writer, term terminal) error {
+	widths := t.widths()
+	for _, row := range t.rows {
+		if _, err := io.WriteString(w, t.indent+line(row, widths, term)+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *table) widths() []int {
+	var widths []int
+	for _, row := range t.rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+		}
+	}
+	return widths
+}
+
+const gap = 3
+
+func line(row []cell, widths []int, term terminal) string {
+	for len(row) > 0 && row[len(row)-1].text == "" {
+		row = row[:len(row)-1]
+	}
+	var b strings.Builder
+	for i, c := range row {
+		b.WriteString(term.in(c.paint, c.text))
+		if i < len(row)-1 {
+			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text)+gap))
+		}
+	}
+	return b.String()
+}
+
+// oneLine makes a message fit into a row.
+func oneLine(s string, most int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most-1]) + "…"
+}

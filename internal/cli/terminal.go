@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// terminal says what the two streams can show.
+type terminal struct {
+	colour bool // on the standard output
+	moving bool // lines on the standard error may be written over
+}
+
+func newTerminal(env Env) terminal {
+	plain := env.Getenv("NO_COLOR") != "" || env.Getenv("TERM") == "dumb" // https://no-color.org
+	return terminal{
+		colour: isTerminal(env.Out) && !plain,
+		moving: isTerminal(env.Err) && env.Getenv("TERM") != "dumb",
+	}
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// paint is an SGR sequence of ECMA-48.
+type paint string
+
+const (
+	bold   paint = "1"
+	faint  paint = "2"
+	red    paint = "31"
+	green  paint = "32"
+	yellow paint = "33"
+	cyan   paint = "36"
+)
+
+func (t terminal) in(p paint, s string) string {
+	if !t.colour || s == "" || p == "" {
+		return s
+	}
+	return "\x1b[" + string(p) + "m" + s + "\x1b[0m"
+}
+
+func (t terminal) red(s string) string { return t.in(red, s) }
+
+func paintSync(s report.Sync) paint {
+	switch s {
+	case report.Synced:
+		return green
+	case report.OutOfSync:
+		return yellow
+	}
+	return faint
+}
+
+func paintHealth(c health.Code) paint {
+	switch c {
+	case health.Healthy:
+		return green
+	case health.Degraded, health.Missing:
+		return red
+	case health.Progressing:
+		return cyan
+	}
+	return faint
+}
+
+func paintVerdict(v decide.Verdict) paint {
+	switch v {
+	case decide.Correct:
+		return yellow
+	case decide.Cede:
+		return cyan
+	case decide.Contested:
+		return red
+	}
+	return ""
+}

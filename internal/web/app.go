@@ -1,0 +1,74 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// appPage is one app.
+type appPage struct {
+	Name, Namespace, Kind   string
+	Sync, Health, HealthWhy string
+	Revision, Applied       string
+	Stage, Reason, Message  string
+	Notes                   []string
+	Objects                 []objectRow
+	Findings                []findingRow
+	At                      string
+}
+
+type objectRow struct {
+	ID, Sync, Health, Message, Place string
+}
+
+type findingRow struct {
+	Object, Path, Git, Live, Writer, Verdict, Reason string
+}
+
+func newAppPage(r report.Report) appPage {
+	h := r.Health()
+	p := appPage{
+		Name: r.App.Name, Namespace: r.App.Namespace, Kind: r.App.Kind,
+		Sync: string(r.Sync()), Health: string(h.Code), HealthWhy: h.Message,
+		Revision: r.Revision, Applied: r.Applied, Stage: string(r.Stage), Reason: string(r.Reason), Message: r.Message,
+		Notes: r.Notes,
+	}
+	if !r.At.IsZero() {
+		p.At = r.At.UTC().Format("2006-01-02 15:04:05 UTC")
+	}
+	for _, o := range r.Objects {
+		p.Objects = append(p.Objects, newObjectRow(o))
+		for _, f := range o.Findings {
+			p.Findings = append(p.Findings, newFindingRow(o.ID, f))
+		}
+	}
+	return p
+}
+
+func newObjectRow(o report.Object) objectRow {
+	row := objectRow{ID: o.ID.String(), Sync: string(o.Sync()), Health: string(o.Health.Code), Message: o.Health.Message}
+	if o.Problem != "" {
+		row.Message = o.Problem
+	}
+	if o.File != "" {
+		row.Place = fmt.Sprintf("%s:%d", o.File, o.Line)
+	}
+	return row
+}
+
+func newFindingRow(id object.ID, f decide.Finding) findingRow {
+	row := findingRow{
+		Object: id.String(), Path: strings.TrimPrefix(field.String(f.Path), "."), Git: report.Show(f.Desired), Live: report.Show(f.Live),
+		Writer: f.Writer.String(), Verdict: string(f.Verdict), Reason: f.Reason,
+	}
+	if len(f.Path) == 0 && f.Kind == compare.Missing {
+		row.Path, row.Git, row.Writer = "the whole object", "there", ""
+	}
+	return row
+}

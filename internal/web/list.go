@@ -1,0 +1,77 @@
+package web
+
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// listPage is the list of apps.
+type listPage struct {
+	Apps  []listRow
+	Total string
+}
+
+type listRow struct {
+	Link, Namespace, Kind, Name string
+	Sync, Health                string
+	Revision                    string
+	Objects                     int
+	Fields                      string // what differs, in a few words
+	Message                     string
+}
+
+func newListPage(reports []report.Report) listPage {
+	p := listPage{}
+	synced := 0
+	for _, r := range reports {
+		if r.Sync() == report.Synced {
+			synced++
+		}
+		p.Apps = append(p.Apps, newListRow(r))
+	}
+	p.Total = fmt.Sprintf("%d of %d apps as Git wants them", synced, len(reports))
+	return p
+}
+
+func newListRow(r report.Report) listRow {
+	return listRow{
+		Link: link(r.App), Namespace: r.App.Namespace, Kind: r.App.Kind, Name: r.App.Name,
+		Sync: string(r.Sync()), Health: string(r.Health().Code), Revision: shortRevision(r.Revision),
+		Objects: len(r.Objects), Fields: inWords(r), Message: r.Message,
+	}
+}
+
+func link(k app.Key) string {
+	return "/apps/" + url.PathEscape(k.Kind) + "/" + url.PathEscape(k.Namespace) + "/" + url.PathEscape(k.Name)
+}
+
+// inWords counts the fields that are not as Git names them: "2 ceded, 1 held".
+func inWords(r report.Report) string {
+	words := []struct {
+		verdict decide.Verdict
+		word    string
+	}{{decide.Correct, "being corrected"}, {decide.Cede, "ceded"}, {decide.Hold, "held"}, {decide.Contested, "contested"}, {decide.Reclaim, "being reclaimed"}}
+	out := ""
+	for _, w := range words {
+		if n := r.Count(w.verdict); n > 0 {
+			if out != "" {
+				out += ", "
+			}
+			out += fmt.Sprintf("%d %s", n, w.word)
+		}
+	}
+	return out
+}
+
+// shortRevision cuts the hash to what people compare: main@sha1:0123456.
+func shortRevision(s string) string {
+	const hash, shown = 40, 7
+	if len(s) >= hash {
+		return s[:len(s)-hash+shown]
+	}
+	return s
+}

@@ -1,0 +1,102 @@
+// Package web answers: how does it stand, for somebody with a browser?
+//
+// In: the reports of all apps, and whether the controller has begun.
+// Out: a list of apps, a page for each with its objects and findings, /healthz and /readyz.
+// Promise: pages work without scripts and load nothing from elsewhere; every value is escaped; nothing can be changed here.
+// Not here: who may look (the address is the machine's own), doing anything (cli).
+package web
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"net/http"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// State is what the pages show.
+type State struct {
+	// Reports returns all apps in the order of the list. It may be called concurrently.
+	Reports func() []report.Report
+	// Ready returns why the controller has not begun, nil if it has.
+	Ready func() error
+}
+
+//go:embed templates
+var files embed.FS
+
+// pages serves the templates with what State knows.
+type pages struct {
+	state     State
+	templates *template.Template
+}
+
+// Handler serves the status pages.
+func Handler(s State) http.Handler {
+	p := &pages{state: s, templates: template.Must(template.ParseFS(files, "templates/*.html"))} // the files are part of the program
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", p.list)
+	mux.HandleFunc("GET /apps/{kind}/{namespace}/{name}", p.app)
+	mux.HandleFunc("GET /style.css", style)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", p.ready)
+	return guarded(mux)
+}
+
+// guarded sets what a browser must not do with a page, whatever is in it.
+func guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (p *pages) list(w http.ResponseWriter, _ *http.Request) {
+	p.show(w, "list.html", newListPage(p.state.Reports()))
+}
+
+func (p *pages) app(w http.ResponseWriter, r *http.Request) {
+	key := app.Key{Kind: r.PathValue("kind"), Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+	for _, found := range p.state.Reports() {
+		if found.App == key {
+			p.show(w, "app.html", newAppPage(found))
+			return
+		}
+	}
+	text(w, http.StatusNotFound, "no such app: "+key.String())
+}
+
+func (p *pages) ready(w http.ResponseWriter, _ *http.Request) {
+	if err := p.state.Ready(); err != nil {
+		text(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	text(w, http.StatusOK, "ok")
+}
+
+// show renders the whole page before the first byte is sent: a page is right, or it is an error.
+func (p *pages) show(w http.ResponseWriter, name string, page any) {
+	var b bytes.Buffer
+	if err := p.templates.ExecuteTemplate(&b, name, page); err != nil {
+		text(w, http.StatusInternalServerError, "show "+name+": "+err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = b.WriteTo(w) // the reader is gone: nobody is left to be told
+}
+
+func text(w http.ResponseWriter, code int, s string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(s + "\n")) // as above
+}
+
+func style(w http.ResponseWriter, r *http.Request) {
+	http.ServeFileFS(w, r, files, "templates/style.css")
+}

@@ -1,0 +1,208 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// client is the cluster as the commands about apps see it.
+type client struct {
+	target  cli.Target
+	version string
+	parts   *parts
+	work    string // a directory for clones, removed at the end
+	once    sync.Once
+	err     error
+}
+
+// connect opens a cluster for the commands about apps.
+func connect(version string) func(context.Context, cli.Target) (*cli.Cluster, error) {
+	return func(_ context.Context, t cli.Target) (*cli.Cluster, error) {
+		c := &client{target: t, version: version}
+		if _, err := c.assembled(); err != nil {
+			return nil, err
+		}
+		return &cli.Cluster{
+			Names: c.names, Namespaces: c.namespaces, Follow: c.follow, Inspect: c.inspect,
+			Ask: c.ask, Suspend: c.suspend, Close: c.close,
+		}, nil
+	}
+}
+
+func (c *client) assembled() (*parts, error) {
+	c.once.Do(func() {
+		if c.work, c.err = os.MkdirTemp("", "truce-"); c.err == nil {
+			c.parts, c.err = assemble(c.target, c.version, c.work)
+		}
+	})
+	return c.parts, c.err
+}
+
+func (c *client) close() {
+	if c.parts != nil {
+		_ = c.parts.close() // the processes are ours and about to end with us
+	}
+	_ = os.RemoveAll(c.work) // a temporary directory
+}
+
+func (c *client) names(ctx context.Context, namespace string) ([]app.Key, error) {
+	var out []app.Key
+	for gvk := range kinds().Apps {
+		found, err := c.parts.engine.Live.List(ctx, gvk, namespace)
+		if errors.Is(err, live.ErrUnknownKind) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range found {
+			out = append(out, app.Key{Kind: gvk.Kind, Namespace: o.Namespace(), Name: o.Name()})
+		}
+	}
+	return out, nil
+}
+
+func (c *client) namespaces(ctx context.Context) ([]string, error) {
+	found, err := c.parts.engine.Live.List(ctx, object.GVK{Version: "v1", Kind: "Namespace"}, "")
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, 0, len(found))
+	for _, o := range found {
+		out = append(out, o.Name())
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// requestedAt is the annotation by which Flux's tools ask for a run (fluxcd/pkg/apis/meta ReconcileRequestAnnotation).
+const requestedAt = "reconcile.fluxcd.io/requestedAt"
+
+// ask annotates the source first, so that the app's run sees what is new.
+func (c *client) ask(ctx context.Context, r cli.Request) (string, error) {
+	token := time.Now().UTC().Format(time.RFC3339Nano)
+	if r.Source == cli.WithSource {
+		key, err := c.sourceOf(ctx, r.App)
+		if err != nil {
+			return "", err
+		}
+		if err := c.askSource(ctx, key, token); err != nil {
+			return "", err
+		}
+	}
+	return token, c.annotate(ctx, r.App, token)
+}
+
+// askSource makes the controller look at a source now, and waits until it has. One that is suspended stays as it is.
+func (c *client) askSource(ctx context.Context, key app.SourceKey, token string) error {
+	r, err := c.resource(app.Key(key))
+	if err != nil {
+		return err
+	}
+	found, err := r.Get(ctx, key.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read %s: %w", key, err)
+	}
+	if object.Object(found.Object).At("spec", "suspend") == true {
+		return nil
+	}
+	if err := c.annotate(ctx, app.Key(key), token); err != nil {
+		return err
+	}
+	return c.sourceHandled(ctx, key, token)
+}
+
+func (c *client) sourceOf(ctx context.Context, key app.Key) (app.SourceKey, error) {
+	gvk, translate, err := translator(key)
+	if err != nil {
+		return app.SourceKey{}, err
+	}
+	cr, err := c.parts.engine.Live.Get(ctx, gvk, object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: key.Namespace, Name: key.Name})
+	if err != nil {
+		return app.SourceKey{}, fmt.Errorf("read %s: %w", key, err)
+	}
+	return translate.App(cr, app.Policy{}).Source, nil
+}
+
+// sourceHandled waits until the request has been acted on.
+func (c *client) sourceHandled(ctx context.Context, key app.SourceKey, token string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	handled := errors.New("handled")
+	for gvk := range kinds().Sources {
+		if gvk.Kind != key.Kind {
+			continue
+		}
+		c.watcher().Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) {
+			at, _ := ev.Object.At("status", "lastHandledReconcileAt").(string)
+			if ev.ID.Namespace == key.Namespace && ev.ID.Name == key.Name && at == token {
+				cancel(handled)
+			}
+		})
+		<-ctx.Done()
+		if err := context.Cause(ctx); !errors.Is(err, handled) {
+			return fmt.Errorf("wait for %s to be looked at: %w (does the controller run?)", key, err)
+		}
+	}
+	return nil
+}
+
+func (c *client) annotate(ctx context.Context, key app.Key, token string) error {
+	return c.patch(ctx, key, map[string]any{"metadata": map[string]any{"annotations": map[string]any{requestedAt: token}}})
+}
+
+func (c *client) suspend(ctx context.Context, key app.Key, to cli.Standing) error {
+	return c.patch(ctx, key, map[string]any{"spec": map[string]any{"suspend": to == cli.Suspended}})
+}
+
+func (c *client) patch(ctx context.Context, key app.Key, change map[string]any) error {
+	body, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	r, err := c.resource(key)
+	if err != nil {
+		return err
+	}
+	if _, err := r.Patch(ctx, key.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "truce-cli"}); err != nil {
+		return fmt.Errorf("patch %s: %w", key, err)
+	}
+	return nil
+}
+
+func (c *client) resource(key app.Key) (dynamic.ResourceInterface, error) {
+	k := kinds()
+	for gvk := range k.Apps {
+		if gvk.Kind == key.Kind {
+			return c.served(gvk, key.Namespace)
+		}
+	}
+	for gvk := range k.Sources {
+		if gvk.Kind == key.Kind {
+			return c.served(gvk, key.Namespace)
+		}
+	}
+	return nil, fmt.Errorf("%s: truce knows no such kind", key)
+}
+
+func (c *client) served(gvk object.GVK, namespace string) (dynamic.ResourceInterface, error) {
+	res, err := c.parts.cluster.Resource(gvk)
+	if err != nil {
+		return nil, err
+	}
+	return c.parts.cluster.Dynamic().Resource(res.GVR).Namespace(namespace), nil
+}

@@ -1,0 +1,182 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/live/watch"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+func (c *client) watcher() live.Watcher { return watch.Watcher{Cluster: c.parts.cluster} }
+
+// follow keeps the summaries of a namespace's apps, by watches of their custom resources and of the objects that bear our label.
+func (c *client) follow(ctx context.Context, namespace string, seen func([]cli.Summary) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b := &board{
+		namespace: namespace, assessor: c.parts.engine.Health, news: make(chan struct{}, 1),
+		apps: map[app.Key]object.Object{}, health: map[string]map[object.ID]health.Status{}, watches: map[object.GVK]live.Watch{},
+	}
+	for gvk := range kinds().Apps {
+		if _, err := c.parts.cluster.Resource(gvk); errors.Is(err, cluster.ErrUnknownKind) {
+			return fmt.Errorf("%s: %w: are truce's or Flux's CRDs installed?", gvk, err)
+		} else if err != nil {
+			return err
+		}
+		w := c.watcher().Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, b.seenApp)
+		if err := synced(ctx, w); err != nil {
+			return fmt.Errorf("list %s: %w", gvk, err)
+		}
+	}
+	for {
+		if err := c.followObjects(ctx, b); err != nil {
+			return err
+		}
+		if seen(b.summaries()) {
+			return nil
+		}
+		select {
+		case <-b.news:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// synced waits for a watch's first list. That it may not be listed at all is the answer then, not a reason to wait.
+func synced(ctx context.Context, w live.Watch) error {
+	select {
+	case <-w.Synced():
+		return nil
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), w.Err())
+	}
+}
+
+// followObjects puts the kinds of the apps' objects under watch.
+func (c *client) followObjects(ctx context.Context, b *board) error {
+	for _, gvk := range b.kinds() {
+		if b.watches[gvk] != nil {
+			continue
+		}
+		if _, err := c.parts.cluster.Resource(gvk); errors.Is(err, cluster.ErrUnknownKind) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		w := c.watcher().Watch(ctx, live.Interest{GVK: gvk, Selector: desired.PartOf, Depth: live.DepthOf(gvk)}, b.seenObject)
+		if err := synced(ctx, w); err != nil {
+			return fmt.Errorf("list %s: %w", gvk, err)
+		}
+		b.watches[gvk] = w
+	}
+	return nil
+}
+
+// board is what is known of the apps.
+type board struct {
+	namespace string
+	assessor  health.Assessor
+	news      chan struct{}
+	watches   map[object.GVK]live.Watch // of objects
+
+	mu     sync.Mutex
+	apps   map[app.Key]object.Object
+	health map[string]map[object.ID]health.Status // by mark
+}
+
+func (b *board) seenApp(ev live.Event) {
+	if b.namespace != "" && ev.ID.Namespace != b.namespace {
+		return
+	}
+	key := app.Key{Kind: ev.GVK.Kind, Namespace: ev.ID.Namespace, Name: ev.ID.Name}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if ev.Gone {
+		delete(b.apps, key)
+	} else {
+		b.apps[key] = ev.Object
+	}
+	b.tell()
+}
+
+func (b *board) seenObject(ev live.Event) {
+	mark, _ := ev.Object.Label(desired.PartOf)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if ev.Gone {
+		delete(b.health[mark], ev.ID)
+		b.tell()
+		return
+	}
+	status := health.Status{Code: health.Healthy} // a kind without any health of its own works if it is there
+	if ev.Depth == live.Full {
+		status = b.assessor.Assess(ev.Object)
+	}
+	if b.health[mark] == nil {
+		b.health[mark] = map[object.ID]health.Status{}
+	}
+	b.health[mark][ev.ID] = status
+	b.tell()
+}
+
+func (b *board) tell() {
+	select {
+	case b.news <- struct{}{}:
+	default:
+	}
+}
+
+// kinds are those of all objects that the apps list as theirs.
+func (b *board) kinds() []object.GVK {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	seen := map[object.GVK]bool{}
+	var out []object.GVK
+	for _, cr := range b.apps {
+		for _, e := range entries(cr) {
+			if !seen[e.gvk] {
+				seen[e.gvk] = true
+				out = append(out, e.gvk)
+			}
+		}
+	}
+	return out
+}
+
+// entry is one object of status.inventory.
+type entry struct {
+	id  object.ID
+	gvk object.GVK
+}
+
+// entries reads Flux's inventory: <namespace>_<name>_<group>_<kind> (fluxcd/cli-utils ObjMetadata).
+func entries(cr object.Object) []entry {
+	list, _ := cr.At("status", "inventory", "entries").([]any)
+	out := make([]entry, 0, len(list))
+	for _, e := range list {
+		m, _ := e.(map[string]any)
+		id, _ := m["id"].(string)
+		version, _ := m["v"].(string)
+		const parts = 4
+		p := strings.Split(strings.ReplaceAll(id, "__", ":"), "_")
+		if len(p) != parts {
+			continue
+		}
+		out = append(out, entry{
+			id:  object.ID{Namespace: p[0], Name: p[1], Group: p[2], Kind: p[3]},
+			gvk: object.GVK{Group: p[2], Version: version, Kind: p[3]},
+		})
+	}
+	return out
+}

@@ -1,0 +1,178 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/truce-gitops/truce/deploy"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/front/flux"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/live/watch"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/render"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+)
+
+// installer is the field manager of what `truce up` brings into a cluster.
+const installer = "truce-up"
+
+var crds = object.GVK{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// establishWithin is how long the server may take to serve a new CRD.
+const establishWithin = time.Minute
+
+// install brings the CRDs into the cluster and waits until they are served. Those of somebody else, such as Flux's own, are left
+// as they are; what they lack is returned as notes.
+func install(ctx context.Context, c *cluster.Client) (notes []string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, establishWithin, errors.New("not served in time"))
+	defer cancel()
+	objects, err := manifests(deploy.CRDs, "crds")
+	if err != nil {
+		return nil, fmt.Errorf("read the CRDs: %w", err)
+	}
+	for _, o := range objects {
+		note, err := installCRD(ctx, c, o)
+		if err != nil {
+			return nil, fmt.Errorf("install %s: %w", o.ID(), err)
+		}
+		notes = append(notes, note...)
+	}
+	return notes, established(ctx, c, objects)
+}
+
+func installCRD(ctx context.Context, c *cluster.Client, o object.Object) ([]string, error) {
+	r, err := resourceOf(c, o)
+	if err != nil {
+		return nil, err
+	}
+	have, err := r.Get(ctx, o.Name(), metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	if err == nil && !installedByUs(have) {
+		return lacks(have.Object), nil
+	}
+	_, err = r.Apply(ctx, o.Name(), &unstructured.Unstructured{Object: o}, metav1.ApplyOptions{FieldManager: installer, Force: true})
+	return nil, err
+}
+
+func lacks(crd object.Object) []string {
+	var out []string
+	for _, f := range flux.Drops(crd) {
+		out = append(out, fmt.Sprintf("the cluster's %s drops %s: use the annotations instead", crd.Name(), f))
+	}
+	return out
+}
+
+func installedByUs(u *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == installer })
+}
+
+// established waits for the condition of that name, and for discovery.
+func established(ctx context.Context, c *cluster.Client, objects []object.Object) error {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan string, len(objects))
+	told := map[string]bool{}
+	watch.Watcher{Cluster: c}.Watch(watching, live.Interest{GVK: crds, Depth: live.Full}, func(ev live.Event) {
+		if conditionOf(ev.Object, "Established").status == "True" && !told[ev.ID.Name] {
+			told[ev.ID.Name] = true
+			select {
+			case done <- ev.ID.Name:
+			case <-watching.Done():
+			}
+		}
+	})
+	missing := map[string]bool{}
+	for _, o := range objects {
+		missing[o.Name()] = true
+	}
+	for len(missing) > 0 {
+		select {
+		case name := <-done:
+			delete(missing, name)
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the CRDs: %w", context.Cause(ctx))
+		}
+	}
+	return served(ctx, c)
+}
+
+// served waits until discovery shows the kinds: it follows the condition by some milliseconds, and tells nobody.
+func served(ctx context.Context, c *cluster.Client) error {
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for _, gvk := range []object.GVK{kustomizations, gitRepositories} {
+		for {
+			c.Invalidate(gvk.APIVersion())
+			_, err := c.Resource(gvk)
+			if err == nil {
+				break
+			}
+			select {
+			case <-look.C:
+			case <-ctx.Done():
+				return fmt.Errorf("wait for the CRDs: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// bring creates objects that are not there, and leaves alone those that are: their user may have changed them.
+func bring(ctx context.Context, c *cluster.Client, objects []object.Object) error {
+	for _, o := range objects {
+		r, err := resourceOf(c, o)
+		if err != nil {
+			return err
+		}
+		_, err = r.Create(ctx, &unstructured.Unstructured{Object: o}, metav1.CreateOptions{FieldManager: installer})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create %s: %w", o.ID(), err)
+		}
+	}
+	return nil
+}
+
+func resourceOf(c *cluster.Client, o object.Object) (dynamic.ResourceInterface, error) {
+	res, err := c.Resource(o.GVK())
+	if err != nil {
+		return nil, err
+	}
+	r := c.Dynamic().Resource(res.GVR)
+	if res.Namespaced {
+		return r.Namespace(o.Namespace()), nil
+	}
+	return r, nil
+}
+
+// manifests reads the objects of a directory's files, in the order of their names.
+func manifests(files fs.FS, dir string) ([]object.Object, error) {
+	entries, err := fs.ReadDir(files, dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []object.Object
+	for _, e := range entries {
+		data, err := fs.ReadFile(files, dir+"/"+e.Name())
+		if err != nil {
+			return nil, err
+		}
+		found, err := render.Manifests(e.Name(), data)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range found {
+			out = append(out, o.Data)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,203 @@
+package wire
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// errReadOnly is what every part says that was asked to write for somebody who only looks. It is a fault of truce.
+var errReadOnly = errors.New("asked to write while only looking: this is a bug in truce")
+
+// looker is an act.Writer that lets dry runs through and nothing else.
+type looker struct{ writer act.Writer }
+
+func (l looker) Apply(ctx context.Context, a act.Apply) (object.Object, error) {
+	if a.DryRun != act.Simulate {
+		return nil, errReadOnly
+	}
+	return l.writer.Apply(ctx, a)
+}
+
+func (looker) Retake(context.Context, act.Target, []any) (object.Object, error) {
+	return nil, errReadOnly
+}
+
+func (looker) Delete(context.Context, act.Target) error { return errReadOnly }
+
+// reader is an inventory.Store that cannot be written.
+type reader struct{ store inventory.Store }
+
+func (r reader) Load(ctx context.Context, key app.Key) (inventory.Record, error) {
+	return r.store.Load(ctx, key)
+}
+func (reader) Save(context.Context, inventory.Record) error { return errReadOnly }
+func (reader) Delete(context.Context, app.Key) error        { return errReadOnly }
+
+// fetched is the one source of the app that is looked at.
+type fetched struct {
+	artifact source.Artifact
+	err      error
+}
+
+func (f fetched) Artifact(app.SourceKey) (source.Artifact, error) { return f.artifact, f.err }
+
+// inspect walks one app through all stages without writing, as the controller would now.
+func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
+	p, err := c.assembled()
+	if err != nil {
+		return cli.Detail{}, err
+	}
+	gvk, translate, err := translator(key)
+	if err != nil {
+		return cli.Detail{}, err
+	}
+	cr, err := p.engine.Live.Get(ctx, gvk, object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: key.Namespace, Name: key.Name})
+	if err != nil {
+		return cli.Detail{}, fmt.Errorf("read %s: %w", key, err)
+	}
+	a := translate.App(cr, app.Policy{})
+	asked := a
+	asked.Suspended = false // who asks for the difference wants it, also of an app that stands still
+	asked.Policy.Mode = app.Preview
+	f := fetched{}
+	f.artifact, f.err = p.fetch(ctx, a.Source)
+	engine, err := p.onlyLooking(ctx, f)
+	if err != nil {
+		return cli.Detail{}, err
+	}
+	r := engine.App(ctx, asked)
+	return cli.Detail{App: a, Report: r, Origin: p.origins(ctx, f.artifact, asked)}, nil
+}
+
+// onlyLooking makes an engine that knows the claims of the whole cluster, and can write nothing.
+func (p *parts) onlyLooking(ctx context.Context, f fetched) (*reconcile.Engine, error) {
+	looking := p.engine
+	looking.Sources, looking.Writer, looking.Inventory = f, looker{p.engine.Writer}, reader{p.engine.Inventory}
+	looking.Tell = func(reconcile.Notice) {}
+	engine := reconcile.New(looking)
+	for _, gvk := range claim.Kinds() {
+		found, err := looking.Live.List(ctx, gvk, "")
+		if err != nil {
+			return nil, fmt.Errorf("list claimants: %w", err)
+		}
+		for _, o := range found {
+			if read, ok := claim.Read(o); ok {
+				engine.Claimed(read.ID, read, true)
+			}
+		}
+	}
+	return engine, nil
+}
+
+func translator(key app.Key) (object.GVK, front.Apps, error) {
+	for gvk, f := range kinds().Apps {
+		if gvk.Kind == key.Kind {
+			return gvk, f, nil
+		}
+	}
+	return object.GVK{}, nil, fmt.Errorf("%s: truce knows no such kind of app", key)
+}
+
+// fetch brings the newest revision of a source.
+func (p *parts) fetch(ctx context.Context, key app.SourceKey) (source.Artifact, error) {
+	for gvk, f := range kinds().Sources {
+		if gvk.Kind != key.Kind {
+			continue
+		}
+		cr, err := p.engine.Live.Get(ctx, gvk, object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: key.Namespace, Name: key.Name})
+		if errors.Is(err, live.ErrNotFound) {
+			return source.Artifact{}, fmt.Errorf("%s is not in the cluster", key)
+		}
+		if err != nil {
+			return source.Artifact{}, fmt.Errorf("read %s: %w", key, err)
+		}
+		spec, err := p.spec(ctx, f, cr)
+		if err != nil {
+			return source.Artifact{}, fmt.Errorf("%s: %w", key, err)
+		}
+		return p.git.Fetch(ctx, spec)
+	}
+	return source.Artifact{}, fmt.Errorf("%s: truce reads no such kind of source", key)
+}
+
+func (p *parts) spec(ctx context.Context, f front.Sources, cr object.Object) (source.Spec, error) {
+	s := f.Source(cr)
+	if len(s.Problems) > 0 {
+		return source.Spec{}, fmt.Errorf("%s: %s", s.Problems[0].Field, s.Problems[0].Reason)
+	}
+	if s.Secret == "" {
+		return f.Spec(cr, nil)
+	}
+	found, err := p.engine.Live.Get(ctx, object.GVK{Version: "v1", Kind: "Secret"}, object.ID{Kind: "Secret", Namespace: s.Key.Namespace, Name: s.Secret})
+	if err != nil {
+		return source.Spec{}, fmt.Errorf("read Secret %s/%s: %w", s.Key.Namespace, s.Secret, err)
+	}
+	data, err := secretData(found)
+	if err != nil {
+		return source.Spec{}, err
+	}
+	return f.Spec(cr, data)
+}
+
+func secretData(o object.Object) (map[string][]byte, error) {
+	data, _ := o["data"].(map[string]any)
+	out := make(map[string][]byte, len(data))
+	for k, v := range data {
+		text, _ := v.(string)
+		value, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, fmt.Errorf("key %s of Secret %s is not base64", k, o.Name())
+		}
+		out[k] = value
+	}
+	return out, nil
+}
+
+// origins finds where Git writes a field. The render is answered by the cache that the run has filled.
+func (p *parts) origins(ctx context.Context, artifact source.Artifact, a app.App) func(object.ID, field.Path) desired.Place {
+	nowhere := func(object.ID, field.Path) desired.Place { return desired.Place{} }
+	if artifact.Files == nil {
+		return nowhere
+	}
+	rendered, err := p.rendered.Render(ctx, render.Request{Files: artifact.Files, Path: a.Path, Namespace: a.Namespace})
+	if err != nil {
+		return nowhere // the run has met the same error, and its report tells it
+	}
+	set, err := desired.Settle(rendered.Objects, a, func(gvk object.GVK) desired.Scope {
+		s, err := p.engine.Scope(ctx, gvk)
+		if err != nil {
+			return desired.Unserved
+		}
+		return s
+	})
+	if err != nil {
+		return nowhere
+	}
+	byID := map[object.ID]desired.Object{}
+	for _, o := range set.Objects {
+		byID[o.ID] = o
+	}
+	return func(id object.ID, path field.Path) desired.Place {
+		o, ok := byID[id]
+		if !ok {
+			return desired.Place{}
+		}
+		return desired.Origin(artifact.Files, a.Path, o, path)
+	}
+}

@@ -1,0 +1,135 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// summaries are in the order of namespace, kind and name.
+func (b *board) summaries() []cli.Summary {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]cli.Summary, 0, len(b.apps))
+	for key, cr := range b.apps {
+		s := summarise(key, cr)
+		s.Health = b.worst(key, cr)
+		out = append(out, s)
+	}
+	order := func(k app.Key) string { return k.Namespace + "/" + k.Kind + "/" + k.Name }
+	slices.SortFunc(out, func(a, b cli.Summary) int { return strings.Compare(order(a.Key), order(b.Key)) })
+	return out
+}
+
+// worst is the health of the app: that of its worst object. An app that never listed one is Unknown.
+func (b *board) worst(key app.Key, cr object.Object) health.Status {
+	list := entries(cr)
+	if len(list) == 0 {
+		return health.Status{Code: health.Unknown, Message: "no object applied yet"}
+	}
+	found := b.health[desired.Mark(key)]
+	worst := health.Status{Code: health.Healthy}
+	for _, e := range list {
+		status, ok := found[e.id]
+		if !ok {
+			status = health.Status{Code: health.Missing, Message: "not in the cluster, or without truce's label"}
+		}
+		if health.Worst(worst.Code, status.Code) != worst.Code {
+			worst = health.Status{Code: status.Code, Message: e.id.String() + ": " + status.Message}
+		}
+	}
+	return worst
+}
+
+func summarise(key app.Key, cr object.Object) cli.Summary {
+	a := kinds().Apps[cr.GVK()].App(cr, app.Policy{})
+	ready := conditionOf(cr, "Ready")
+	s := cli.Summary{
+		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, Suspended: a.Suspended,
+		Message: ready.message, Reason: reasonOf(ready),
+	}
+	s.Created, _ = time.Parse(time.RFC3339, text(cr, "metadata", "creationTimestamp")) // the zero time is unknown
+	s.Revision = text(cr, "status", "lastAppliedRevision")
+	s.Handled = text(cr, "status", "lastHandledReconcileAt")
+	observed, _ := cr.At("status", "observedGeneration").(int64)
+	stale := observed != cr.Generation()
+	reconciling := conditionOf(cr, "Reconciling")
+	running := reconciling.status == "True" && reconciling.reason != "ProgressingWithRetry"
+	s.Settled = !stale && !running && ready.status != "" && ready.status != "Unknown" && s.Handled == a.Request
+	s.Sync = syncOf(ready, conditionOf(cr, "Drifted"), stale)
+	if a.Suspended {
+		s.Settled = !stale
+	}
+	return s
+}
+
+// syncOf translates Flux's words. An app that is applied and healthy too late is applied.
+func syncOf(ready, drifted condition, stale bool) report.Sync {
+	switch {
+	case drifted.status == "True":
+		return report.OutOfSync
+	case ready.status == "" || ready.status == "Unknown" || stale || ready.reason == "ArtifactFailed":
+		return report.Unknown
+	case ready.status == "True" || ready.reason == "HealthCheckFailed":
+		return report.Synced
+	}
+	return report.OutOfSync
+}
+
+// reasonOf translates Flux's reasons of the condition Ready as far as commands tell them apart.
+func reasonOf(ready condition) report.Reason {
+	switch {
+	case ready.status == "True":
+		return report.Succeeded
+	case ready.status != "False":
+		return report.InProgress
+	}
+	switch ready.reason {
+	case "ArtifactFailed":
+		return report.SourceNotReady
+	case "BuildFailed":
+		return report.RenderFailed
+	case "HealthCheckFailed":
+		return report.HealthFailed
+	case "PruneFailed":
+		return report.PruneFailed
+	case "PruneHeld":
+		return report.PruneHeld
+	}
+	return report.ApplyFailed
+}
+
+type condition struct{ status, reason, message string }
+
+func conditionOf(cr object.Object, kind string) condition {
+	list, _ := cr.At("status", "conditions").([]any)
+	for _, e := range list {
+		o, _ := e.(map[string]any)
+		if o["type"] == kind {
+			c := object.Object(o)
+			return condition{text(c, "status"), text(c, "reason"), text(c, "message")}
+		}
+	}
+	return condition{}
+}
+
+func text(o object.Object, keys ...string) string {
+	s, _ := o.At(keys...).(string)
+	return s
+}
+
+func labelsOf(o object.Object) map[string]string {
+	m, _ := o.At("metadata", "labels").(map[string]any)
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[k], _ = v.(string)
+	}
+	return out
+}
