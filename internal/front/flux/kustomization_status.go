@@ -36,8 +36,8 @@ func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 		s.LastHandledReconcileAt = r.Request
 	}
 	if r.Reason == report.Suspended {
-		// Flux leaves the status of a suspended object as it is; but nobody is at work on it.
-		s.Conditions = slices.DeleteFunc(s.Conditions, func(c metav1.Condition) bool { return c.Type == meta.ReconcilingCondition })
+		s.Conditions = suspendedConditions(r, s.Conditions)
+		s.ObservedGeneration = r.Generation
 		return plain(&s)
 	}
 	r = awaited(cr, r, s)
@@ -59,11 +59,7 @@ func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 // kustomizationConditions says how it stands. Fresh is a run about something that no finished run was about: until it ends, nobody
 // knows whether the app is ready. A repeated check does not make a ready app unready.
 func kustomizationConditions(cr object.Object, r report.Report, had []metav1.Condition, fresh bool) []metav1.Condition {
-	seen := r.Seen
-	if seen.IsZero() {
-		seen = r.At
-	}
-	c := &conditions{had: had, at: metav1.NewTime(seen.UTC()), generation: r.Generation}
+	c := conditionsFor(r, had)
 	reason, known := reasons[r.Reason]
 	switch {
 	case r.Running && !fresh && r.Reason != report.InProgress:
@@ -82,10 +78,35 @@ func kustomizationConditions(cr object.Object, r report.Report, had []metav1.Con
 		c.failed(r, reason)
 	}
 	c.healthy(cr, r)
+	c.drifted(r)
+	return c.sorted()
+}
+
+// suspendedConditions leaves ready what was ready, as Flux does; but nobody is at work on it, and drift is still seen.
+func suspendedConditions(r report.Report, had []metav1.Condition) []metav1.Condition {
+	c := conditionsFor(r, had)
+	for _, old := range had {
+		if old.Type != meta.ReconcilingCondition && old.Type != drifted {
+			c.now = append(c.now, old)
+		}
+	}
+	c.drifted(r)
+	return c.sorted()
+}
+
+func conditionsFor(r report.Report, had []metav1.Condition) *conditions {
+	seen := r.Seen
+	if seen.IsZero() {
+		seen = r.At
+	}
+	return &conditions{had: had, at: metav1.NewTime(seen.UTC()), generation: r.Generation}
+}
+
+// drifted is a condition of truce's own.
+func (c *conditions) drifted(r report.Report) {
 	if text := drift(r); text != "" {
 		c.set(drifted, metav1.ConditionTrue, driftDetected, text)
 	}
-	return c.sorted()
 }
 
 // unfinished is a run that goes on, or that waits for objects to become healthy.
