@@ -37,7 +37,7 @@ func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 	}
 	if r.Reason == report.Suspended {
 		s.Conditions = suspendedConditions(r, s.Conditions)
-		s.ObservedGeneration = r.Generation
+		s.ObservedGeneration = max(s.ObservedGeneration, r.Generation)
 		return plain(&s)
 	}
 	r = awaited(cr, r, s)
