@@ -1,0 +1,189 @@
+package sandbox_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+func TestARestartOnTheSameDirectoryFindsItsObjectsAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a long name, with a space and ünicode "+strings.Repeat("x", 80))
+	first := start(t, "--dir", dir)
+	clients := kubernetes.NewForConfigOrDie(first.config(t))
+	_, err := clients.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(first.kubeconfig)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("kubeconfig: %v, %v", info.Mode(), err)
+	}
+	// An open watch must not hold up the end.
+	if _, err := clients.CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if took := first.terminate(t, syscall.SIGTERM); took > 5*time.Second {
+		t.Errorf("the end took %s", took)
+	}
+
+	second := start(t, "--dir", dir)
+	if second.server != first.server {
+		t.Errorf("the port has changed from %s to %s", first.server, second.server)
+	}
+	// The client has the certificate and the authority of the first run.
+	if _, err := clients.CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	if took := second.terminate(t, syscall.SIGINT); took > 5*time.Second {
+		t.Errorf("the end took %s", took)
+	}
+	leftIsRefusedWhenDamaged(t, dir)
+}
+
+// leftIsRefusedWhenDamaged harms a copy of the directory in one way after the
+// other. It is part of the restart test, which has a directory to offer.
+func leftIsRefusedWhenDamaged(t *testing.T, dir string) {
+	for name, harm := range map[string]struct {
+		file string
+		do   func(file string) error
+	}{
+		"certificate cut off":      {"pki/cluster-ca.crt", cut},
+		"key lost":                 {"pki/front-proxy-ca.key", os.Remove},
+		"token key cut off":        {"pki/service-account.key", cut},
+		"log overwritten":          {"etcd/member/wal/*.wal", overwrite},
+		"log lost":                 {"etcd/member/wal/*.wal", os.Remove},
+		"database overwritten":     {"etcd/member/snap/db", overwrite},
+		"port is no number":        {"port", overwrite},
+		"marker of someone else's": {".truce-sandbox", overwrite},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := filepath.Join(t.TempDir(), "broken")
+			if err := os.CopyFS(broken, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			files, err := filepath.Glob(filepath.Join(broken, harm.file))
+			if err != nil || len(files) == 0 {
+				t.Fatal(harm.file, files, err)
+			}
+			for _, file := range files {
+				if err := harm.do(file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e := refused(t, "--dir", broken)
+			if e.code != 1 || !strings.Contains(e.stderr, broken) || !strings.Contains(e.stderr, "remove") {
+				t.Error(e)
+			}
+		})
+	}
+}
+
+func cut(file string) error { return os.Truncate(file, 60) }
+
+func overwrite(file string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(strings.Repeat("garbage ", 4096))
+	return err
+}
+
+func TestADirectoryOfSomeoneElsesIsRefusedAndNotTouched(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := refused(t, "--dir", dir)
+	if e.code != 1 || !strings.Contains(e.stderr, "choose a new or empty directory") {
+		t.Error(e)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Error("it was touched:", entries, err)
+	}
+}
+
+func TestASecondInstanceOnADirectoryIsRefused(t *testing.T) {
+	e := refused(t, "--dir", filepath.Dir(shared.kubeconfig))
+	if want := fmt.Sprintf("(pid %d)", shared.cmd.Process.Pid); e.code != 1 || !strings.Contains(e.stderr, want) {
+		t.Error(e, "want", want)
+	}
+}
+
+func TestABusyPortIsRefused(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
+	e := refused(t, "--dir", t.TempDir(), "--port", port)
+	if e.code != 1 || !strings.Contains(e.stderr, "port "+port) || !strings.Contains(e.stderr, "--port 0") {
+		t.Error(e)
+	}
+}
+
+func TestWrongUsageIsExitCodeTwo(t *testing.T) {
+	for _, args := range [][]string{
+		{},
+		{"--dir", "x", "more"},
+		{"--dir", "x", "--port", "70000"},
+		{"--dir", "x", "--nope"},
+		{"--dir", "x", "--apiserver-flag", "nope=1"},
+		{"--dir", "x", "--hpa-sync-period", "0s"},
+		{"--dir", filepath.Join(t.TempDir(), "x"), "--", "--max-requests-inflight=many"},
+	} {
+		cmd := exec.Command(filepath.Join(binaries, "truce-sandbox"), args...)
+		cmd.Dir = t.TempDir()
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 2 || strings.Count(string(out), "\n") != 1 {
+			t.Errorf("%q: %v: %s", args, err, out)
+		}
+	}
+}
+
+func TestItEndsWithTheProcessThatStartedIt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "orphan")
+	// The shell prints the line and waits to be killed.
+	shell := exec.Command("sh", "-c", `"$0" --dir "$1" --fsync=false --exit-with-parent & wait`, filepath.Join(binaries, "truce-sandbox"), dir)
+	out, err := shell.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 4096)); err != nil {
+		t.Fatal(err)
+	}
+	if err := shell.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	// The pipe is closed when its last holder is gone.
+	ended := make(chan error, 1)
+	go func() {
+		_, err := out.Read(make([]byte, 1))
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		t.Log("ended:", err)
+	case <-limit(t).Done():
+		t.Error("it lives on")
+	}
+	if err := shell.Wait(); err == nil {
+		t.Error("the shell was not killed")
+	}
+}
