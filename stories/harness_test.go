@@ -43,6 +43,8 @@ type world struct {
 	ctx  context.Context
 	ns   string
 	repo *gittest.Repo
+
+	requests int // full checks that were asked for
 }
 
 // newWorld starts truce over a repository with the files, under the policy.
@@ -125,6 +127,7 @@ func (w *world) start(process app.Policy) (stop func()) {
 func (w *world) app(name, path, spec string) {
 	w.t.Helper()
 	w.Apply(w.t, w.manifest(name, path, spec))
+	w.t.Cleanup(func() { w.kubectl("delete", "kustomization", "--all", "--timeout=30s") })
 }
 
 func (w *world) manifest(name, path, spec string) string {

@@ -50,7 +50,7 @@ func (c *Controller) emit(key app.Key, kind, reason, note string) {
 	}
 	ev := map[string]any{
 		"apiVersion": "events.k8s.io/v1", "kind": "Event",
-		"metadata":  map[string]any{"generateName": e.cr.Name() + ".", "namespace": e.cr.Namespace()},
+		"metadata":  map[string]any{"generateName": e.cr.Name() + "-", "namespace": e.cr.Namespace()},
 		"eventTime": now.Format(metav1.RFC3339Micro), "type": kind, "reason": reason, "note": note, "action": "Reconcile",
 		"reportingController": "truce", "reportingInstance": "truce-controller",
 		"regarding": map[string]any{

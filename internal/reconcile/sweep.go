@@ -122,7 +122,14 @@ func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Reco
 		in.Gone = append(in.Gone, decide.Gone{ID: entry.ID, UID: entry.UID, Live: o})
 		targets[entry.ID] = act.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion()}
 	}
-	return e.sweepAll(ctx, decide.SweepAll(in), ledger, targets)
+	swept := e.sweepAll(ctx, decide.SweepAll(in), ledger, targets)
+	if a.Deleting && swept == nil {
+		return nil // the record goes as a whole
+	}
+	if err := e.Inventory.Save(ctx, *ledger); err != nil {
+		return &fault{report.RecordFailed, errors.Join(err, swept)}
+	}
+	return swept
 }
 
 func (e *Engine) sweepAll(ctx context.Context, s decide.Sweep, ledger *inventory.Record, targets map[object.ID]act.Target) error {
@@ -138,12 +145,8 @@ func (e *Engine) sweepAll(ctx context.Context, s decide.Sweep, ledger *inventory
 			}
 		}
 	}
-	next := inventory.Without(*ledger, gone)
-	if err := e.Inventory.Save(ctx, next); err != nil {
-		return &fault{report.RecordFailed, err}
-	}
-	*ledger = next
 	e.forget(gone)
+	*ledger = inventory.Without(*ledger, gone)
 	if len(failed) > 0 {
 		return &fault{report.PruneFailed, errors.Join(failed...)}
 	}
