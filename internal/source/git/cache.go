@@ -82,6 +82,16 @@ func (r *recent) get(key treeKey) (*tree, bool) {
 	return found.tree, true
 }
 
+// like is the newest tree that was made with some ignore lines, or nil.
+func (r *recent) like(ignore string) *tree {
+	for _, t := range r.trees {
+		if t.key.ignore == ignore {
+			return t.tree
+		}
+	}
+	return nil
+}
+
 func (r *recent) put(key treeKey, t *tree) {
 	r.trees = slices.Insert(r.trees, 0, recentTree{key, t})
 	if len(r.trees) > keptTrees {

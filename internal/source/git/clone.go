@@ -169,7 +169,7 @@ func (c *clone) pack(ctx context.Context) error {
 	if err != nil || len(packs) <= mostPacks {
 		return err
 	}
-	_, err = c.runner.output(ctx, c.dir, offline, "gc", "--quiet", "--no-detach")
+	_, err = c.runner.output(ctx, c.dir, offline, "gc", "--quiet")
 	return err
 }
 

@@ -58,7 +58,7 @@ func FuzzList(f *testing.F) {
 		if err != nil {
 			return
 		}
-		made, err := newTree(&repository{}, withoutIgnoreFiles(list), "", source.Limits{}.OrDefault())
+		made, err := newTree(&repository{}, withoutIgnoreFiles(list), treeKey{limits: source.Limits{}.OrDefault()}, nil)
 		if err != nil {
 			return
 		}

@@ -192,7 +192,7 @@ func (r *repository) artifact(ctx context.Context, at revision, spec source.Spec
 	if got.kind != "commit" {
 		return source.Artifact{}, fail(source.RefNotFound, "%s leads to no commit", at)
 	}
-	files, err := r.tree(ctx, at.commit, spec.Ignore, spec.Limits.OrDefault())
+	files, err := r.tree(ctx, treeKey{at.commit, spec.Ignore, spec.Limits.OrDefault()})
 	if err != nil {
 		return source.Artifact{}, err
 	}
@@ -210,22 +210,21 @@ type treeKey struct {
 }
 
 // tree lists a commit once and keeps it while it is in use.
-func (r *repository) tree(ctx context.Context, commit, ignore string, limits source.Limits) (*tree, error) {
+func (r *repository) tree(ctx context.Context, key treeKey) (*tree, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := treeKey{commit, ignore, limits}
 	if t, ok := r.trees.get(key); ok {
 		return t, nil
 	}
 	var list []entry
 	err := r.runner.stream(ctx, r.dir, func(out io.Reader) (err error) {
-		list, err = readList(out, listFactor*limits.Files)
+		list, err = readList(out, listFactor*key.limits.Files)
 		return err
-	}, "ls-tree", "-r", "-z", "--long", "--full-tree", "--end-of-options", commit)
+	}, "ls-tree", "-r", "-z", "--long", "--full-tree", "--end-of-options", key.commit)
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTree(r, list, ignore, limits)
+	t, err := newTree(r, list, key, r.trees.like(key.ignore))
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ const handshakeTime = 30 * time.Second
 // the fetch gave, and no other; it runs git-upload-pack and nothing else. It returns the exit status; 255 as ssh does
 // for errors of its own.
 func SSHMain(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	status, err := runSSH(ctx, args, stdin, stdout, stderr)
+	status, err := runSSH(ctx, args, streams{stdin, stdout, stderr})
 	if err == nil {
 		return status
 	}
@@ -100,7 +100,13 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-func runSSH(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+// streams are what git reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func runSSH(ctx context.Context, args []string, with streams) (int, error) {
 	call, err := parseSSHArgs(args)
 	if err != nil {
 		return 0, err
@@ -118,12 +124,12 @@ func runSSH(ctx context.Context, args []string, stdin io.Reader, stdout, stderr 
 	if v := os.Getenv("GIT_PROTOCOL"); v != "" && call.sendProtocol {
 		_ = session.Setenv("GIT_PROTOCOL", v) // servers may refuse it: then git speaks protocol 0
 	}
-	return talk(session, call.command, stdin, stdout, stderr)
+	return talk(session, call.command, with)
 }
 
 // talk does not wait for stdin: git keeps it open until the server has ended.
-func talk(session *ssh.Session, command string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
-	session.Stdout, session.Stderr = stdout, stderr
+func talk(session *ssh.Session, command string, with streams) (int, error) {
+	session.Stdout, session.Stderr = with.out, with.err
 	in, err := session.StdinPipe()
 	if err != nil {
 		return 0, err
@@ -132,7 +138,7 @@ func talk(session *ssh.Session, command string, stdin io.Reader, stdout, stderr 
 		return 0, err
 	}
 	go func() {
-		_, _ = io.Copy(in, stdin) // a broken connection is reported by Wait
+		_, _ = io.Copy(in, with.in) // a broken connection is reported by Wait
 		_ = in.Close()
 	}()
 	err = session.Wait()

@@ -17,6 +17,9 @@ type tree struct {
 	repo  *repository
 	root  *node
 	links []string // paths of symbolic links, sorted
+
+	rules    string          // identity of the ignore rules
+	excluded map[string]bool // what they left out
 }
 
 // node is a file, a link, a submodule or a directory.
@@ -29,16 +32,21 @@ type node struct {
 	children []*node // sorted by name
 }
 
-// newTree leaves out what the ignore rules exclude and checks the rest against the limits.
-func newTree(r *repository, list []entry, ignore string, limits source.Limits) (*tree, error) {
-	rules, err := exclusions(r, list, ignore)
+// newTree leaves out what the ignore rules exclude and checks the rest against the limits. before, if any, is a tree of
+// another commit, whose judgements hold again where the rules are the same.
+func newTree(r *repository, list []entry, key treeKey, before *tree) (*tree, error) {
+	rules, err := readRules(r, list, key.ignore)
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{repo: r, root: &node{name: ".", mode: fs.ModeDir | 0o755}}
-	used := usage{limits: limits}
+	t := &tree{repo: r, rules: rules.id, excluded: map[string]bool{}, root: &node{name: ".", mode: fs.ModeDir | 0o755}}
+	if before == nil || before.rules != t.rules {
+		before = &tree{root: &node{}}
+	}
+	used := usage{limits: key.limits}
 	for _, e := range list {
-		if rules.File(e.path) {
+		if before.excluded[e.path] || !before.holds(e.path) && rules.File(e.path) {
+			t.excluded[e.path] = true
 			continue
 		}
 		if err := used.add(e); err != nil {
@@ -55,22 +63,41 @@ func newTree(r *repository, list []entry, ignore string, limits source.Limits) (
 
 const longestIgnoreFile = 1 << 20
 
-func exclusions(r *repository, list []entry, ignore string) (source.Exclusions, error) {
-	files := map[string]string{}
+// rules are ignore rules, and what identifies them.
+type rules struct {
+	source.Exclusions
+	id string
+}
+
+func readRules(r *repository, list []entry, ignore string) (rules, error) {
+	files, id := map[string]string{}, sha256.New()
+	fmt.Fprintf(id, "%q\n", ignore)
 	for _, e := range list {
 		if path.Base(e.path) != source.IgnoreFile || e.mode == modeLink || e.mode == modeSubmodule {
 			continue
 		}
 		if e.size > longestIgnoreFile {
-			return source.Exclusions{}, fail(source.LimitExceeded, "%s has more than %d bytes", e.path, longestIgnoreFile)
+			return rules{}, fail(source.LimitExceeded, "%s has more than %d bytes", e.path, longestIgnoreFile)
 		}
 		data, err := r.blob(e.hash)
 		if err != nil {
-			return source.Exclusions{}, err
+			return rules{}, err
 		}
 		files[path.Dir(e.path)] = string(data)
+		fmt.Fprintf(id, "%q %s\n", e.path, e.hash)
 	}
-	return source.NewExclusions(ignore, files), nil
+	return rules{source.NewExclusions(ignore, files), fmt.Sprintf("%x", id.Sum(nil))}, nil
+}
+
+// holds says whether a file is in the tree; links are not followed.
+func (t *tree) holds(name string) bool {
+	at := t.root
+	for part := range strings.SplitSeq(name, "/") {
+		if at = at.child(part); at == nil {
+			return false
+		}
+	}
+	return !at.mode.IsDir()
 }
 
 // usage counts a tree against its limits.

@@ -214,6 +214,13 @@ func TestIgnoredFilesAreNoPartOfTheArtifact(t *testing.T) {
 	if first.Digest != second.Digest || first.Revision == second.Revision {
 		t.Errorf("an ignored change: digests %s %s, revisions %s %s", first.Digest, second.Digest, first.Revision, second.Revision)
 	}
+	r.Commit(map[string]string{"app/.sourceignore": "*.yaml", "app/b": "new"}, "other rules")
+	third := fetch(t, s, spec).Files
+	for path, want := range map[string]bool{"app/a.txt": true, "app/a.yaml": false, "app/b": true, "docs/a.yaml": false, "other/a.txt": true} {
+		if _, err := fs.Stat(third, path); (err == nil) != want {
+			t.Errorf("after a change of the rules: %s: %v", path, err)
+		}
+	}
 	if first.Digest == fetch(t, s, mainOf(r.URL)).Digest {
 		t.Error("other ignore rules, same digest")
 	}
