@@ -9,13 +9,17 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 )
 
 // ErrUnknownKind says that the server serves no such kind at that version.
@@ -25,15 +29,18 @@ var ErrUnknownKind = errors.New("the API server does not serve this kind")
 // kubeconfig and the pod's service account are tried, as kubectl does.
 type Options struct {
 	Kubeconfig, Context string
-	UserAgent           string
+	UserAgent           string // "truce/<version>"; the server names field managers of other writes than apply after it
 }
 
-// Client is a connection to one API server as one identity. It may be used concurrently.
+// Client is a connection to one API server as one identity. It may be used concurrently. A server that hangs is noticed
+// by an HTTP/2 ping (client-go's default: after 30 s of silence, with 15 s for the answer); a request ends with its context.
 type Client struct {
 	config    *rest.Config
+	http      *http.Client
 	namespace string
 	dynamic   dynamic.Interface
 	metadata  metadata.Interface
+	discovery *discovery.DiscoveryClient
 	kinds     *kinds
 }
 
@@ -59,34 +66,56 @@ func Connect(o Options) (*Client, error) {
 	return c, nil
 }
 
-// New returns a Client over a configuration. The client throttles nothing: the server's fairness (APF) does.
+// New returns a Client over a configuration, of which it keeps a copy. The client throttles nothing: the server's
+// fairness (API priority and fairness, KEP-1040) does.
 func New(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	config.WarningHandlerWithContext = rest.NoWarnings{} // the server's advice about users' manifests is not for our log
-	d, err := dynamic.NewForConfig(config)
+	if i := config.Impersonate; i.UserName == "" && (len(i.Groups) > 0 || i.UID != "" || len(i.Extra) > 0) {
+		return nil, fmt.Errorf("connect to %s: impersonate: groups without a user name", config.Host)
+	}
+	h, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	m, err := metadata.NewForConfig(config)
-	if err != nil {
+	c := &Client{config: config, http: h, namespace: "default"}
+	if err := c.makeClients(); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	disco, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
-	}
-	return &Client{config: config, namespace: "default", dynamic: d, metadata: m, kinds: newKinds(disco, time.Now)}, nil
+	c.kinds = newKinds(c.discovery, time.Now)
+	return c, nil
 }
 
-// As returns a Client that acts as somebody else. An empty user is refused: client-go would then act as truce itself.
-func (c *Client) As(user string, groups []string) (*Client, error) {
-	if user == "" {
-		return nil, errors.New("impersonate: no user name")
+// makeClients makes the typed views of the one HTTP client.
+func (c *Client) makeClients() (err error) {
+	if c.dynamic, err = dynamic.NewForConfigAndClient(c.config, c.http); err != nil {
+		return err
 	}
-	config := rest.CopyConfig(c.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
-	return New(config)
+	if c.metadata, err = metadata.NewForConfigAndClient(c.config, c.http); err != nil {
+		return err
+	}
+	c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
+	return err
+}
+
+// As returns a Client that acts as somebody else over the same connections. What the server serves is asked once for all
+// identities, as c's. An empty user is refused, as is a service account without a name: the server would take the first for
+// truce itself.
+func (c *Client) As(user string, groups []string) (*Client, error) {
+	if user == "" || strings.HasSuffix(user, ":") {
+		return nil, fmt.Errorf("impersonate %q: no user name", user)
+	}
+	as := *c
+	as.config = rest.CopyConfig(c.config)
+	as.config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
+	as.http = &http.Client{
+		Transport: transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{UserName: user, Groups: groups}, c.http.Transport),
+		Timeout:   c.http.Timeout,
+	}
+	if err := as.makeClients(); err != nil {
+		return nil, fmt.Errorf("impersonate %s: %w", user, err)
+	}
+	return &as, nil
 }
 
 // Config returns a copy of the connection's configuration.
@@ -100,3 +129,8 @@ func (c *Client) Dynamic() dynamic.Interface { return c.dynamic }
 
 // Metadata returns the client for metadata alone.
 func (c *Client) Metadata() metadata.Interface { return c.metadata }
+
+// Schemas returns the client for the OpenAPI v3 documents that the server publishes for each group and version (KEP-2896).
+func (c *Client) Schemas() openapi.ClientWithContext {
+	return openapi.NewClientWithContext(c.discovery.RESTClient())
+}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
 )
 
@@ -21,28 +23,35 @@ type Resource struct {
 	Verbs      []string
 }
 
-// askAgain is how long an answer of "not served" holds.
-const askAgain = time.Second
+const (
+	askAgain  = time.Second      // an answer of "not served", or an error, holds so long
+	askWithin = 10 * time.Second // the server's own limit for an aggregated API is longer, and nobody should wait for a dead one
+)
 
-// kinds remembers discovery, one group and version at a time: a broken aggregated API makes nobody else's kinds unknown.
+// kinds remembers discovery, one group and version at a time: a broken aggregated API makes nobody else's kinds unknown,
+// and a slow one makes nobody else wait.
 type kinds struct {
-	disco discovery.DiscoveryInterface
+	disco discovery.ServerResourcesInterfaceWithContext
 	now   func() time.Time
 
 	mu     sync.Mutex
-	groups map[string]group
+	groups map[string]*group
 }
 
+// group is what is known of one apiVersion. Its lock is held while the server is asked: who wants to know the same shares the answer.
 type group struct {
+	mu    sync.Mutex
 	kinds map[string]Resource
-	asked time.Time
+	err   error     // of the newest question
+	asked time.Time // zero for never
 }
 
-func newKinds(d discovery.DiscoveryInterface, now func() time.Time) *kinds {
-	return &kinds{disco: d, now: now, groups: map[string]group{}}
+func newKinds(d discovery.ServerResourcesInterfaceWithContext, now func() time.Time) *kinds {
+	return &kinds{disco: d, now: now, groups: map[string]*group{}}
 }
 
-// Resource returns where the kind is served, asking the server for what is not known yet.
+// Resource returns where the kind is served. It asks the server for what is not known yet, at most once a second for each
+// apiVersion, and for at most 10 s. ErrUnknownKind is the server's answer; every other error means that nobody knows.
 func (c *Client) Resource(gvk object.GVK) (Resource, error) { return c.kinds.resource(gvk) }
 
 // Invalidate forgets what is known of an apiVersion, after a CRD changed.
@@ -53,43 +62,71 @@ func (c *Client) Invalidate(apiVersion string) {
 }
 
 func (k *kinds) resource(gvk object.GVK) (Resource, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	g, known := k.groups[gvk.APIVersion()]
-	r, ok := g.kinds[gvk.Kind]
-	if !ok && (!known || k.now().Sub(g.asked) >= askAgain) {
-		var err error
-		if g, err = k.ask(gvk.APIVersion()); err != nil {
-			return Resource{}, fmt.Errorf("discover %s: %w", gvk.APIVersion(), err)
-		}
-		k.groups[gvk.APIVersion()] = g
-		r, ok = g.kinds[gvk.Kind]
-	}
-	if !ok {
+	if !servable(gvk) {
 		return Resource{}, fmt.Errorf("%s: %w", gvk, ErrUnknownKind)
 	}
-	return r, nil
+	g := k.group(gvk.APIVersion())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r, ok := g.kinds[gvk.Kind]; ok {
+		return r, nil
+	}
+	if g.asked.IsZero() || k.now().Sub(g.asked) >= askAgain {
+		g.learn(k.ask(gvk))
+		g.asked = k.now()
+	}
+	if r, ok := g.kinds[gvk.Kind]; ok {
+		return r, nil
+	}
+	if g.err != nil {
+		return Resource{}, fmt.Errorf("discover %s: %w", gvk.APIVersion(), g.err)
+	}
+	return Resource{}, fmt.Errorf("%s: %w", gvk, ErrUnknownKind)
 }
 
-func (k *kinds) ask(apiVersion string) (group, error) {
-	g := group{kinds: map[string]Resource{}, asked: k.now()}
-	list, err := k.disco.ServerResourcesForGroupVersion(apiVersion)
+// servable reports whether the names can be a part of a request's path at all: they come from Git.
+func servable(gvk object.GVK) bool {
+	return gvk.Kind != "" && len(validation.IsDNS1123Label(gvk.Version)) == 0 &&
+		(gvk.Group == "" || len(validation.IsDNS1123Subdomain(gvk.Group)) == 0)
+}
+
+func (k *kinds) group(apiVersion string) *group {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	g := k.groups[apiVersion]
+	if g == nil {
+		g = &group{}
+		k.groups[apiVersion] = g
+	}
+	return g
+}
+
+// learn takes in an answer; an error changes nothing of what was known.
+func (g *group) learn(served map[string]Resource, err error) {
+	g.err = err
+	if err == nil {
+		g.kinds = served
+	}
+}
+
+func (k *kinds) ask(gvk object.GVK) (map[string]Resource, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
+	defer cancel()
+	list, err := k.disco.ServerResourcesForGroupVersionWithContext(ctx, gvk.APIVersion())
 	if apierrors.IsNotFound(err) {
-		return g, nil
+		return nil, nil
 	}
 	if err != nil {
-		return g, err
+		return nil, err
 	}
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		return g, err
-	}
+	gv := schema.GroupVersion{Group: gvk.Group, Version: gvk.Version}
+	served := make(map[string]Resource, len(list.APIResources))
 	for _, r := range list.APIResources {
 		if !strings.Contains(r.Name, "/") {
-			g.kinds[r.Kind] = newResource(gv, r)
+			served[r.Kind] = newResource(gv, r)
 		}
 	}
-	return g, nil
+	return served, nil
 }
 
 func newResource(gv schema.GroupVersion, r metav1.APIResource) Resource {

@@ -31,32 +31,78 @@ var _ live.Reader = Reader{}
 
 // Get reads one object.
 func (r Reader) Get(ctx context.Context, gvk object.GVK, id object.ID) (object.Object, error) {
-	res, err := r.resource(gvk, id.Namespace)
+	o, err := r.get(ctx, gvk, id)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", id, err)
+	}
+	return o, nil
+}
+
+func (r Reader) get(ctx context.Context, gvk object.GVK, id object.ID) (object.Object, error) {
+	res, err := r.resource(gvk)
 	if err != nil {
 		return nil, err
 	}
-	u, err := res.Get(ctx, id.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s: %w", id, live.ErrNotFound)
+	if res.Namespaced && id.Namespace == "" {
+		return nil, errors.New("a namespace is needed") // the server's own answer to that is "not found"
 	}
-	if err != nil {
+	u, err := r.in(res, id.Namespace).Get(ctx, id.Name, metav1.GetOptions{})
+	switch {
+	case isAbsent(err, id.Name):
+		return nil, live.ErrNotFound
+	case apierrors.IsNotFound(err):
+		r.Cluster.Invalidate(gvk.APIVersion())
+		return nil, err
+	case err != nil:
 		return nil, err
 	}
 	return u.Object, nil
 }
 
-// List reads all objects of a kind.
-func (r Reader) List(ctx context.Context, gvk object.GVK, namespace string) ([]object.Object, error) {
-	res, err := r.resource(gvk, namespace)
-	if err != nil {
-		return nil, err
+// isAbsent reports whether the server said that the object is not there. It says "not found" of a path that it does not
+// serve too, since its CRD is gone or not ready: that tells nothing of the object.
+func isAbsent(err error, name string) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
 	}
+	d := status.Status().Details
+	for _, c := range d.Causes {
+		if c.Type == metav1.CauseTypeUnexpectedServerResponse {
+			return false
+		}
+	}
+	return d.Name == name
+}
+
+// List reads all objects of a kind. The pages are of one moment; where the server has forgotten that moment before the last
+// page, the list is read again in one piece.
+func (r Reader) List(ctx context.Context, gvk object.GVK, namespace string) ([]object.Object, error) {
+	res, err := r.resource(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", gvk, err)
+	}
+	out, err := pages(ctx, r.in(res, namespace), pageSize)
+	if apierrors.IsResourceExpired(err) {
+		out, err = pages(ctx, r.in(res, namespace), 0)
+	}
+	if apierrors.IsNotFound(err) {
+		r.Cluster.Invalidate(gvk.APIVersion())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", gvk, err)
+	}
+	return out, nil
+}
+
+// pages reads a list, size objects a request; 0 reads it in one.
+func pages(ctx context.Context, from dynamic.ResourceInterface, size int64) ([]object.Object, error) {
 	var out []object.Object
-	opts := metav1.ListOptions{Limit: pageSize}
+	opts := metav1.ListOptions{Limit: size}
 	for {
-		page, err := res.List(ctx, opts)
+		page, err := from.List(ctx, opts)
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", gvk, err)
+			return nil, err
 		}
 		for i := range page.Items {
 			out = append(out, page.Items[i].Object)
@@ -67,16 +113,17 @@ func (r Reader) List(ctx context.Context, gvk object.GVK, namespace string) ([]o
 	}
 }
 
-func (r Reader) resource(gvk object.GVK, namespace string) (dynamic.ResourceInterface, error) {
+func (r Reader) resource(gvk object.GVK) (cluster.Resource, error) {
 	res, err := r.Cluster.Resource(gvk)
 	if errors.Is(err, cluster.ErrUnknownKind) {
-		return nil, fmt.Errorf("%s: %w", gvk, live.ErrUnknownKind)
+		return res, live.ErrUnknownKind
 	}
-	if err != nil {
-		return nil, err
-	}
+	return res, err
+}
+
+func (r Reader) in(res cluster.Resource, namespace string) dynamic.ResourceInterface {
 	if res.Namespaced {
-		return r.Cluster.Dynamic().Resource(res.GVR).Namespace(namespace), nil
+		return r.Cluster.Dynamic().Resource(res.GVR).Namespace(namespace)
 	}
-	return r.Cluster.Dynamic().Resource(res.GVR), nil
+	return r.Cluster.Dynamic().Resource(res.GVR)
 }

@@ -9,32 +9,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// reduce brings what the clients decode into one form: plain maps inside Unstructured. It keeps all that arrived: whole
-// objects are judged and dropped, metadata has nothing to spare.
-func (s *store) reduce(obj any) (any, error) {
-	pom, ok := obj.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return obj, nil
+// read brings what the clients decode into one form: plain maps. Nothing of it is dropped: whole objects are judged and
+// let go, metadata has nothing to spare.
+func (s *store) read(obj any) (object.Object, error) {
+	switch obj := obj.(type) {
+	case *unstructured.Unstructured:
+		return obj.Object, nil
+	case *metav1.PartialObjectMetadata:
+		return s.readMetadata(obj)
 	}
-	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pom)
+	return nil, fmt.Errorf("watch of %s brought a %T, want an object", s.interest.GVK, obj)
+}
+
+func (s *store) readMetadata(p *metav1.PartialObjectMetadata) (object.Object, error) {
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
 	if err != nil {
-		return nil, fmt.Errorf("read metadata of %s %s/%s: %w", pom.Kind, pom.Namespace, pom.Name, err)
+		return nil, fmt.Errorf("read metadata of %s %s/%s: %w", s.interest.GVK, p.Namespace, p.Name, err)
 	}
 	// The server calls all metadata PartialObjectMetadata.
 	m["apiVersion"], m["kind"] = s.interest.GVK.APIVersion(), s.interest.GVK.Kind
-	return &unstructured.Unstructured{Object: m}, nil
-}
-
-func (s *store) reduced(obj any) (object.Object, error) {
-	obj, err := s.reduce(obj)
-	if err != nil {
-		return nil, err
-	}
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return nil, fmt.Errorf("watch brought a %T, want an object", obj)
-	}
-	return u.Object, nil
+	return m, nil
 }
 
 // stub names an object of which no more is known.

@@ -1,0 +1,137 @@
+package watch
+
+import (
+	"context"
+	"sync"
+
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"k8s.io/client-go/tools/cache"
+)
+
+// store takes what the reflector brings and hands it on as events. What is not guarded by mu belongs to the goroutine of keepWatching.
+type store struct {
+	interest live.Interest
+	handle   func(live.Event)
+	known    map[object.ID]string // uid by name: enough to tell what is gone after a new list
+	lists    int                  // that have arrived whole
+	abandon  context.CancelCauseFunc
+	synced   chan struct{}
+
+	mu  sync.Mutex
+	err error
+}
+
+var (
+	_ live.Watch           = (*store)(nil)
+	_ cache.ReflectorStore = (*store)(nil)
+)
+
+func newStore(i live.Interest, handle func(live.Event)) *store {
+	return &store{interest: i, handle: handle, known: map[object.ID]string{}, synced: make(chan struct{})}
+}
+
+// Synced is closed after the first list.
+func (s *store) Synced() <-chan struct{} { return s.synced }
+
+// Err returns the newest error.
+func (s *store) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+func (s *store) failed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+// guard runs one attempt, and ends it when an object cannot be read: the reflector would skip the object and go on.
+func (s *store) guard(ctx context.Context, attempt func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.abandon = cancel
+	err := attempt(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// Add hands on a new object.
+func (s *store) Add(obj any) error { return s.changed(obj) }
+
+// Update hands on a changed object.
+func (s *store) Update(obj any) error { return s.changed(obj) }
+
+func (s *store) changed(obj any) error {
+	o, err := s.read(obj)
+	if err != nil {
+		s.abandon(err)
+		return err
+	}
+	s.seen(o)
+	return nil
+}
+
+func (s *store) seen(o object.Object) {
+	id, uid := o.ID(), o.UID()
+	if before, ok := s.known[id]; ok && before != uid { // deleted and made again while nobody looked
+		s.gone(s.stub(id, before))
+	}
+	s.known[id] = uid
+	s.handle(live.Event{GVK: s.interest.GVK, ID: id, Object: o, Depth: s.interest.Depth})
+}
+
+// Delete hands on that an object left the watch.
+func (s *store) Delete(obj any) error {
+	if tomb, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tomb.Obj
+	}
+	o, err := s.read(obj)
+	if err != nil {
+		s.abandon(err)
+		return err
+	}
+	s.gone(o)
+	return nil
+}
+
+func (s *store) gone(o object.Object) {
+	delete(s.known, o.ID())
+	s.handle(live.Event{GVK: s.interest.GVK, ID: o.ID(), Gone: true, Object: o, Depth: s.interest.Depth})
+}
+
+// goneAll hands on that the kind itself is gone.
+func (s *store) goneAll() {
+	for id, uid := range s.known {
+		s.gone(s.stub(id, uid))
+	}
+}
+
+// Replace hands on a whole list: what is in it, and what no longer is.
+func (s *store) Replace(list []any, _ string) error {
+	missing := make(map[object.ID]string, len(s.known))
+	for id, uid := range s.known {
+		missing[id] = uid
+	}
+	for _, obj := range list {
+		o, err := s.read(obj)
+		if err != nil {
+			return err
+		}
+		delete(missing, o.ID())
+		s.seen(o)
+	}
+	for id, uid := range missing {
+		s.gone(s.stub(id, uid))
+	}
+	if s.lists++; s.lists == 1 {
+		close(s.synced)
+	}
+	return nil
+}
+
+// Resync does nothing: the store keeps no objects to send again.
+func (s *store) Resync() error { return nil }
