@@ -4,7 +4,7 @@ SHELL   := bash -o pipefail
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # Packages with concurrency are tested under the race detector, the others without: it compiles everything once more.
-RACE := internal/(act|controller|journal|kubetest|live|notify|reconcile|render/worker|source/git|web|wire)(/|$$)
+RACE := (internal/(act|controller|journal|kubetest|live|notify|reconcile|render/worker|source/git|web|wire)|stories)(/|$$)
 RACY  = $(shell go list ./... | grep -E '$(RACE)')
 CALM  = $(shell go list ./... | grep -vE '$(RACE)')
 COUNT ?= 10
