@@ -12,26 +12,28 @@ type flights struct {
 	runs map[string]*lane
 }
 
-// lane is what goes on for one key.
+// lane is what goes on for one key: now has begun, next has not.
 type lane struct{ now, next *flight }
 
 type flight struct {
-	cancel  context.CancelFunc
+	run     func(context.Context) (revision, error)
 	waiting int
+	ctx     context.Context
+	cancel  context.CancelFunc
 	done    chan struct{}
 	at      revision
 	err     error
 }
 
-// do runs fn or waits for one that begins from now on. fn's context ends when nobody waits any more; it has the
-// values, not the deadline, of the caller that began it.
+// do runs fn or waits for a run that begins from now on. fn's context ends when nobody waits any more; it has the
+// values, not the deadline, of the caller that asked first.
 func (f *flights) do(ctx context.Context, key string, fn func(context.Context) (revision, error)) (revision, error) {
 	fl := f.join(ctx, key, fn)
 	select {
 	case <-fl.done:
 		return fl.at, fl.err
 	case <-ctx.Done():
-		f.leave(fl)
+		f.leave(key, fl)
 		return revision{}, context.Cause(ctx)
 	}
 }
@@ -39,48 +41,55 @@ func (f *flights) do(ctx context.Context, key string, fn func(context.Context) (
 func (f *flights) join(ctx context.Context, key string, fn func(context.Context) (revision, error)) *flight {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.runs == nil {
-		f.runs = map[string]*lane{}
-	}
 	l, busy := f.runs[key]
 	if busy && l.next != nil {
 		l.next.waiting++
 		return l.next
 	}
-	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	fl := &flight{cancel: cancel, waiting: 1, done: make(chan struct{})}
+	fl := &flight{run: fn, waiting: 1, done: make(chan struct{})}
+	fl.ctx, fl.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if busy {
 		l.next = fl
-		go f.fly(inner, key, fl, l.now.done, fn)
 		return fl
 	}
+	if f.runs == nil {
+		f.runs = map[string]*lane{}
+	}
 	f.runs[key] = &lane{now: fl}
-	go f.fly(inner, key, fl, nil, fn)
+	go f.fly(key, fl)
 	return fl
 }
 
-// fly waits for the run before, if any, then runs.
-func (f *flights) fly(ctx context.Context, key string, fl *flight, before <-chan struct{}, fn func(context.Context) (revision, error)) {
-	defer fl.cancel()
-	if before != nil {
-		<-before
+// fly runs one flight after the other until nobody waits.
+func (f *flights) fly(key string, fl *flight) {
+	for ; fl != nil; fl = f.land(key) {
+		fl.at, fl.err = fl.run(fl.ctx)
+		fl.cancel()
+		close(fl.done)
 	}
-	fl.at, fl.err = fn(ctx)
+}
+
+// land makes the next flight the present one, or ends the lane.
+func (f *flights) land(key string) *flight {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.runs[key]
-	if l.next == nil {
+	l.now, l.next = l.next, nil
+	if l.now == nil {
 		delete(f.runs, key)
-	} else {
-		l.now, l.next = l.next, nil
 	}
-	close(fl.done)
+	return l.now
 }
 
-func (f *flights) leave(fl *flight) {
+// leave ends a flight for which nobody waits; one that has not begun is forgotten.
+func (f *flights) leave(key string, fl *flight) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if fl.waiting--; fl.waiting == 0 {
-		fl.cancel()
+	if fl.waiting--; fl.waiting > 0 {
+		return
+	}
+	fl.cancel()
+	if l := f.runs[key]; l != nil && l.next == fl {
+		l.next = nil
 	}
 }
