@@ -7,6 +7,9 @@ set -eu
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
+# Asking go takes a second or more on a busy machine; the files' times do not.
+[ -x "$out/kubectl" ] && [ -x "$out/truce-sandbox" ] &&
+	[ -z "$(find . -type f ! -name '*.md' ! -name '*_test.go' -newer "$out/kubectl" | head -1)" ] && exit 0
 export GOFLAGS="-trimpath -buildvcs=false"
 
 # The version that server and client report: without it `kubectl version` fails.
@@ -22,3 +25,5 @@ trap 'rm -f "$status"' EXIT
 { go build -v -ldflags "$flags" -o "$out/" ./cmd/... 2>&1 || echo failed >"$status"; } |
 	awk '/^[a-z0-9.]+[a-zA-Z0-9_.\/-]*$/ { if (++n % 100 == 0) { printf "sandbox: %d of about 2600 packages compiled\n", n; fflush() } next } { print; fflush() }' >&2
 [ ! -s "$status" ]
+# go leaves a program alone that would come out the same.
+touch "$out/kubectl" "$out/truce-sandbox"

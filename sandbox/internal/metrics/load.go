@@ -75,6 +75,9 @@ func figure(annotations []map[string]string, each, total string) (load, error) {
 			if err != nil {
 				return load{}, fmt.Errorf("annotation %s: %q: %w", key, text, err)
 			}
+			if value.Sign() < 0 {
+				return load{}, fmt.Errorf("annotation %s: %q is negative", key, text)
+			}
 			return load{value: value, set: true, shared: key == total}, nil
 		}
 	}
