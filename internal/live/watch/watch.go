@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster"
@@ -29,6 +30,12 @@ const (
 	firstPause   = 100 * time.Millisecond
 	longestPause = 15 * time.Second
 	unservedWait = 3 * time.Second // the longest for a kind that is not served: its CRD may come any moment, and asking is cheap
+)
+
+// client-go answers with this watch and no error when a connection ends, again and again, before the server has answered.
+var (
+	emptyWatch = reflect.TypeOf(apiwatch.NewEmptyWatch())
+	errCut     = errors.New("the connection ends before the server answers")
 )
 
 // Watcher watches through one cluster connection.
@@ -91,6 +98,9 @@ func (l listing) listWatch() *cache.ListWatch {
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			events, err := l.watch(ctx, o)
+			if err == nil && reflect.TypeOf(events) == emptyWatch {
+				err = errCut
+			}
 			return events, l.explain(err)
 		},
 	}
