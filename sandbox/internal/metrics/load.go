@@ -51,6 +51,10 @@ func usage(annotations []map[string]string, sharers int) (corev1.ResourceList, e
 	return use, nil
 }
 
+// limit is far above any load, in cores or bytes, and far below where sums in
+// thousandths overflow.
+const limit = 1e15
+
 // load is a quantity that somebody has set, for each pod or for all together.
 type load struct {
 	value       resource.Quantity
@@ -75,8 +79,8 @@ func figure(annotations []map[string]string, each, total string) (load, error) {
 			if err != nil {
 				return load{}, fmt.Errorf("annotation %s: %q: %w", key, text, err)
 			}
-			if value.Sign() < 0 {
-				return load{}, fmt.Errorf("annotation %s: %q is negative", key, text)
+			if value.Sign() < 0 || value.CmpInt64(limit) > 0 {
+				return load{}, fmt.Errorf("annotation %s: %q is not between 0 and %d", key, text, int64(limit))
 			}
 			return load{value: value, set: true, shared: key == total}, nil
 		}
