@@ -95,6 +95,8 @@ type Summary struct {
 type Detail struct {
 	App    app.App
 	Report report.Report
+	// Leaving are objects that truce has made for the app and that Git no longer names: a run would prune them.
+	Leaving []object.ID
 	// Origin tells where Git writes a field of one of the app's objects; the zero Place if that is not known.
 	Origin func(object.ID, field.Path) desired.Place
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -82,4 +83,15 @@ func paintVerdict(v decide.Verdict) paint {
 		return red
 	}
 	return ""
+}
+
+// unicode reports whether the locale takes more than ASCII.
+func (p *program) unicode() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the order of locale(7)
+		if v := p.env.Getenv(name); v != "" {
+			v = strings.ToLower(v)
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return true
 }

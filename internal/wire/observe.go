@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -74,15 +75,40 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 	a := translate.App(cr, app.Policy{})
 	asked := a
 	asked.Suspended = false // who asks for the difference wants it, also of an app that stands still
-	asked.Policy.Mode = app.Preview
+	if a.Policy.Mode == app.Enforce {
+		asked.Policy.Mode = app.Preview
+	}
 	f := fetched{}
 	f.artifact, f.err = p.fetch(ctx, a.Source)
 	engine, err := p.onlyLooking(ctx, f)
 	if err != nil {
 		return cli.Detail{}, err
 	}
-	r := engine.App(ctx, asked)
-	return cli.Detail{App: a, Report: r, Origin: p.origins(ctx, f.artifact, asked)}, nil
+	d := cli.Detail{App: a, Report: engine.App(ctx, asked), Origin: p.origins(ctx, f.artifact, asked)}
+	d.Leaving, err = p.leaving(ctx, a, d.Report)
+	return d, err
+}
+
+// leaving lists what a run would prune. Without a whole render nobody knows.
+func (p *parts) leaving(ctx context.Context, a app.App, r report.Report) ([]object.ID, error) {
+	if a.Prune != app.PruneDelete || r.Stage != report.Done && r.Stage != report.Carry {
+		return nil, nil
+	}
+	ledger, err := p.engine.Inventory.Load(ctx, a.Key)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[object.ID]bool{}
+	for _, o := range r.Objects {
+		wanted[o.ID] = true
+	}
+	var out []object.ID
+	for _, e := range ledger.Entries {
+		if !wanted[e.ID] {
+			out = append(out, e.ID)
+		}
+	}
+	return out, nil
 }
 
 // onlyLooking makes an engine that knows the claims of the whole cluster, and can write nothing.

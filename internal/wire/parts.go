@@ -66,13 +66,17 @@ func assemble(t cli.Target, version, work string) (*parts, error) {
 	if work, err = filepath.Abs(work); err != nil {
 		return nil, err
 	}
+	return newParts(client, self, work)
+}
+
+func newParts(client *cluster.Client, self, work string) (*parts, error) {
 	store, err := git.New(git.Options{Dir: work, Executable: self})
 	if err != nil {
 		return nil, err
 	}
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make a key for masking: %w", err)
 	}
 	p := &parts{cluster: client, git: store, pool: worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}})}
 	p.rendered = &render.Cached{Renderer: p.pool, Bytes: cacheBytes}
@@ -80,7 +84,7 @@ func assemble(t cli.Target, version, work string) (*parts, error) {
 		Render: p.rendered, Fresh: p.pool, Scope: scope(client), Live: list.Reader{Cluster: client},
 		Writer: ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
 		Health: kstatus.Assessor{}, Hasher: field.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
-		Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
+		Tell: func(reconcile.Notice) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
 	}
 	return p, nil
 }

@@ -260,7 +260,7 @@ const home = "flux-system"
 func ofRepository(url string, o cli.UpOptions) []object.Object {
 	name := nameOf(url)
 	meta := func() map[string]any { return map[string]any{"name": name, "namespace": home} }
-	spec := map[string]any{"interval": "1m", "url": url}
+	spec := map[string]any{"interval": "1m", "url": url, "ref": map[string]any{"name": "HEAD"}}
 	if o.Branch != "" {
 		spec["ref"] = map[string]any{"branch": o.Branch}
 	}
@@ -301,4 +301,3 @@ func (s *starting) client(ctx context.Context) error {
 	s.close = append(s.close, func() error { c.Close(); return nil })
 	return nil
 }
-

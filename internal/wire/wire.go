@@ -1,17 +1,15 @@
 // Package wire answers: which implementations, put together how?
 //
-// In: flags, already parsed.
-// Out: a controller, or what a command needs, ready to run.
-// Promise: the only package that imports children; no decision is made here.
-// Not here: everything else.
+// In: the program's arguments, streams and environment; or, from tests, the options of a controller.
+// Out: an exit code; between the two, a running controller, an answered command, or one of the hidden helper processes.
+// Promise: the only package that knows who is who, and imports children; everything that it starts it also ends.
+// Not here: any rule of what happens to an object (reconcile and the judges), what people see (cli, web).
 package wire
 
 import (
 	"context"
-	"errors"
 	"os"
 
-	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
 	"github.com/truce-gitops/truce/internal/render/worker"
@@ -23,8 +21,6 @@ const (
 	renderWorker = "render-worker"
 	gitSSH       = "git-ssh"
 )
-
-func isUnknown(err error) bool { return errors.Is(err, cluster.ErrUnknownKind) }
 
 // Hidden runs the commands that truce calls itself with. It reports false for all others.
 func Hidden(args []string) (code int, ok bool) {

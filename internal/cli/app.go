@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/truce-gitops/truce/internal/app"
+)
+
+// appFlags are kubectl's flags, as far as they mean something for apps.
+type appFlags struct {
+	program  *program
+	config   *genericclioptions.ConfigFlags
+	everyNS  bool
+	selector string
+	output   string
+	all      bool
+}
+
+const longApp = `Work with the apps of a cluster: Flux Kustomizations.
+
+NAME is an app's name, or kind/name where two kinds share it. Without -n the namespace
+is the one of the kubeconfig's context.`
+
+func (p *program) app() *cobra.Command {
+	empty := func() *string { s := ""; return &s }
+	f := &appFlags{program: p, config: &genericclioptions.ConfigFlags{KubeConfig: empty(), Context: empty(), Namespace: empty()}}
+	cmd := &cobra.Command{Use: "app", Aliases: []string{"apps"}, Short: "List, inspect, compare and steer apps", Long: longApp}
+	f.config.AddFlags(cmd.PersistentFlags())
+	cmd.PersistentFlags().BoolVarP(&f.everyNS, "all-namespaces", "A", false, "apps of all namespaces")
+	cmd.PersistentFlags().StringVarP(&f.selector, "selector", "l", "", "only apps whose labels match, such as team=shop,tier!=test")
+	f.complete(cmd, "namespace", f.completeNamespaces)
+	cmd.AddCommand(f.list(), f.get(), f.diff(), f.sync(), f.suspend(), f.resume(), f.wait())
+	return cmd
+}
+
+// connected runs with the cluster that the flags name.
+func (f *appFlags) connected(ctx context.Context, run func(*Cluster) error) error {
+	c, err := f.program.backend.Connect(ctx, Target{Kubeconfig: *f.config.KubeConfig, Context: *f.config.Context})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return run(c)
+}
+
+// namespace is the one that is asked for: -n, or the context's; "" for all.
+func (f *appFlags) namespace() (string, error) {
+	if f.everyNS {
+		return "", nil
+	}
+	ns, _, err := f.config.ToRawKubeConfigLoader().Namespace()
+	return ns, err
+}
+
+func (f *appFlags) labels() (labels.Selector, error) {
+	s, err := labels.Parse(f.selector)
+	if err != nil {
+		return nil, usage("-l %s: %v", f.selector, err)
+	}
+	return s, nil
+}
+
+// outputs adds -o with the forms that a command knows.
+func (f *appFlags) outputs(cmd *cobra.Command, forms ...string) {
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "form of the output: "+strings.Join(forms, ", "))
+	f.complete(cmd, "output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return forms, cobra.ShellCompDirectiveNoFileComp
+	})
+	checked := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if checked != nil {
+			if err := checked(cmd, args); err != nil {
+				return err
+			}
+		}
+		return oneOf("-o", f.output, append([]string{""}, forms...))
+	}
+}
+
+func oneOf(flag, value string, forms []string) error {
+	for _, form := range forms {
+		if value == form {
+			return nil
+		}
+	}
+	return usage("%s %q: want %s", flag, value, strings.Join(forms, ", "))
+}
+
+// selects adds --all, for commands that would otherwise want names.
+func (f *appFlags) selects(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.all, "all", false, "all apps of the namespace")
+	cmd.ValidArgsFunction = f.completeApps
+}
+
+// targets are the apps that a command is about: those that are named, or those that -l, -A or --all select.
+func (f *appFlags) targets(ctx context.Context, c *Cluster, args []string) ([]app.Key, error) {
+	ns, err := f.namespace()
+	if err != nil {
+		return nil, err
+	}
+	if len(args) == 0 {
+		return f.selected(ctx, c, ns)
+	}
+	if f.all || f.selector != "" {
+		return nil, usage("names and --all or -l exclude each other")
+	}
+	known, err := c.Names(ctx, ns)
+	if err != nil {
+		return nil, err
+	}
+	var out []app.Key
+	for _, arg := range args {
+		key, err := resolve(arg, ns, known)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, key)
+	}
+	return out, nil
+}
+
+func (f *appFlags) selected(ctx context.Context, c *Cluster, ns string) ([]app.Key, error) {
+	if !f.all && !f.everyNS && f.selector == "" {
+		return nil, usage("name an app, or select with --all, -A or -l")
+	}
+	found, err := f.summaries(ctx, c, ns)
+	if err != nil {
+		return nil, err
+	}
+	var out []app.Key
+	for _, s := range found {
+		out = append(out, s.Key)
+	}
+	if len(out) == 0 {
+		return nil, &Failure{Code: ExitCluster, Err: errNoApps(ns)}
+	}
+	return out, nil
+}
+
+// summaries are the selected apps as they stand now.
+func (f *appFlags) summaries(ctx context.Context, c *Cluster, ns string) ([]Summary, error) {
+	match, err := f.labels()
+	if err != nil {
+		return nil, err
+	}
+	var out []Summary
+	err = c.Follow(ctx, ns, func(all []Summary) bool {
+		out = matching(all, match)
+		return true
+	})
+	return out, err
+}
+
+func matching(all []Summary, match labels.Selector) []Summary {
+	var out []Summary
+	for _, s := range all {
+		if match.Matches(labels.Set(s.Labels)) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+const longDiff = `Show, for each object of an app, the fields that are not as Git names them: Git's value, the
+live one, who wrote it, and what truce does about it. Values of Secrets are masked, comparably.
+
+Verdicts: Correct (is put back), Cede (belongs to the writer, by a claim or an ignore rule),
+Hold (drift that is reported only), Contested, Reclaim.
+
+The comparison is made here, with your own rights; the controller need not run. Nothing is written.
+A ceded field is shown, and counts as no difference.
+
+Exit codes: 0 no differences, 1 differences, 2 usage, 3 cluster, 4 source or render.`
+
+const exampleDiff = `  truce app diff web
+  truce app diff --all -n flux-system -o json
+  truce app diff web >/dev/null || echo "web has drifted"`
+
+func (f *appFlags) diff() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "diff NAME...", Aliases: []string{"plan"}, Short: "Show the fields that differ from Git", Long: longDiff, Example: exampleDiff,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.inspected(cmd.Context(), args, func(found []Detail) error { return f.printDiff(found) })
+		},
+	}
+	f.selects(cmd)
+	f.outputs(cmd, "json", "yaml")
+	return cmd
+}
+
+func differs(o report.Object) bool { return len(o.Findings) > 0 || o.Problem != "" }
+
+func (f *appFlags) printDiff(found []Detail) error {
+	if err := incomplete(found); err != nil {
+		return err
+	}
+	if f.output != "" {
+		items := make([]detailJSON, 0, len(found))
+		for _, d := range found {
+			items = append(items, newDetailJSON("Diff", d, differs))
+		}
+		if err := oneOrList(f.program.env.Out, f.output, "DiffList", items); err != nil {
+			return err
+		}
+		return verdict(found, io.Discard)
+	}
+	v := view{term: f.program.term}
+	for _, d := range found {
+		if err := v.diff(f.program.env.Out, d); err != nil {
+			return err
+		}
+	}
+	return verdict(found, f.program.env.Err)
+}
+
+// verdict says in one line what was found, and gives the exit code.
+func verdict(found []Detail, w io.Writer) error {
+	drift, ceded, problems, leaving := 0, 0, 0, 0
+	for _, d := range found {
+		leaving += len(d.Leaving)
+		for _, o := range d.Report.Objects {
+			drift += drifts(o)
+			ceded += len(o.Findings) - drifts(o)
+			if o.Problem != "" {
+				problems++
+			}
+		}
+	}
+	text := "no differences"
+	if drift+problems+leaving > 0 {
+		text = ""
+		for _, part := range []string{
+			count(drift, "difference", "differences"), count(problems, "object that could not be compared", "objects that could not be compared"),
+			count(leaving, "object to prune", "objects to prune"),
+		} {
+			text = joined(text, part)
+		}
+	}
+	if ceded > 0 {
+		text += "; " + count(ceded, "ceded field", "ceded fields")
+	}
+	fmt.Fprintln(w, text)
+	if drift+problems+leaving > 0 {
+		return &Failure{Code: ExitDiffers}
+	}
+	return nil
+}
+
+func joined(text, part string) string {
+	if part == "" || text == "" {
+		return text + part
+	}
+	return text + ", " + part
+}
+
+func count(n int, one, many string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func (v view) diff(w io.Writer, d Detail) error {
+	for _, o := range d.Report.Objects {
+		if !differs(o) {
+			continue
+		}
+		if err := v.object(w, o); err != nil {
+			return err
+		}
+	}
+	for _, id := range d.Leaving {
+		if _, err := fmt.Fprintf(w, "%s\n  no longer in Git: to be pruned\n", v.term.in(bold, id.Kind+" "+fullName(id))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v view) object(w io.Writer, o report.Object) error {
+	fmt.Fprintf(w, "%s  %s\n", v.term.in(bold, o.ID.Kind+" "+fullName(o.ID)), v.term.in(faint, fmt.Sprintf("%s:%d", o.File, o.Line)))
+	if o.Problem != "" {
+		fmt.Fprintln(w, "  "+v.term.red(o.Problem))
+	}
+	t := &table{indent: "  "}
+	t.add(cells("FIELD", "GIT", "LIVE", "SET BY", "VERDICT")...)
+	for _, f := range o.Findings {
+		t.add(v.difference(f)...)
+	}
+	if len(o.Findings) == 0 {
+		return nil
+	}
+	return t.print(w, v.term)
+}
+
+func (v view) difference(f decide.Finding) []cell {
+	verdict := cell{string(f.Verdict), paintVerdict(f.Verdict)}
+	switch f.Verdict {
+	case decide.Cede:
+		verdict.text += " to " + f.Claimant
+	case decide.Hold, decide.Contested:
+		verdict.text += ": " + f.Reason
+	}
+	if whole(f) {
+		return append(cells("(the object)", "there", "missing", ""), verdict)
+	}
+	return append(cells(path(f), short(f.Desired), short(f.Live), f.Writer.String()), verdict)
+}
+
+// short shows a value in a table.
+func short(v any) string {
+	const most = 48
+	return oneLine(report.Show(v), most)
+}

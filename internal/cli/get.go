@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+const longGet = `Show one app: how it stands, its objects, and every field that is not as Git names it, with who
+set it, what truce does about it and why, and where in Git the field is named.
+
+truce renders the source and compares it with the cluster itself, with your own rights, so that
+this works without a running controller. Nothing is written. Values of Secrets are masked.`
+
+const exampleGet = `  truce app get web
+  truce app get kustomization/web -n flux-system -o json`
+
+func (f *appFlags) get() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "get NAME...", Aliases: []string{"describe"}, Short: "Show an app, its objects and its fields", Long: longGet, Example: exampleGet,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.inspected(cmd.Context(), args, func(found []Detail) error { return f.printDetails(found) })
+		},
+	}
+	f.selects(cmd)
+	f.outputs(cmd, "json", "yaml", "wide", "name")
+	return cmd
+}
+
+// inspected runs with the details of the apps that are meant. An app that could not be walked to the end decides the exit code.
+func (f *appFlags) inspected(ctx context.Context, args []string, run func([]Detail) error) error {
+	return f.connected(ctx, func(c *Cluster) error {
+		keys, err := f.targets(ctx, c, args)
+		if err != nil {
+			return err
+		}
+		var found []Detail
+		for _, k := range keys {
+			d, err := c.Inspect(ctx, k)
+			if err != nil {
+				return err
+			}
+			found = append(found, d)
+		}
+		if err := run(found); err != nil {
+			return err
+		}
+		return incomplete(found)
+	})
+}
+
+// incomplete is the first run that a stage has stopped.
+func incomplete(found []Detail) error {
+	for _, d := range found {
+		if code := stoppedAt(d.Report.Stage, d.Report.Reason); code != ExitSame {
+			return &Failure{Code: code, Err: fmt.Errorf("%s: %s: %s", d.Report.App, d.Report.Stage, d.Report.Message)}
+		}
+	}
+	return nil
+}
+
+// stoppedAt is the exit code for where a run has stopped. Objects that could not be compared are found among the others.
+func stoppedAt(s report.Stage, why report.Reason) Exit {
+	switch {
+	case s == report.Done || s == report.Carry && why == report.ApplyFailed:
+		return ExitSame
+	case why == report.ClusterFailed || why == report.RecordFailed:
+		return ExitCluster
+	case s == report.Admit:
+		return ExitUsage
+	case s == report.Fetch || s == report.Render || s == report.Settle || s == report.Validate:
+		return ExitRender
+	}
+	return ExitCluster
+}
+
+func (f *appFlags) printDetails(found []Detail) error {
+	out := f.program.env.Out
+	switch f.output {
+	case "json", "yaml":
+		items := make([]detailJSON, 0, len(found))
+		for _, d := range found {
+			items = append(items, newDetailJSON("App", d, func(report.Object) bool { return true }))
+		}
+		return oneOrList(out, f.output, "AppList", items)
+	case "name":
+		for _, d := range found {
+			if _, err := fmt.Fprintln(out, resourceName(d.Report.App)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for i, d := range found {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		v := view{term: f.program.term, wide: f.output == "wide"}
+		if err := v.detail(out, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// view prints details as text.
+type view struct {
+	term terminal
+	wide bool
+}
+
+func (v view) detail(w io.Writer, d Detail) error {
+	if err := v.head(d).print(w, v.term); err != nil {
+		return err
+	}
+	if len(d.Report.Objects) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	if err := v.objects(d).print(w, v.term); err != nil {
+		return err
+	}
+	return v.fields(w, d)
+}
+
+func (v view) head(d Detail) *table {
+	r, sync := d.Report, syncOf(d)
+	t := &table{}
+	add := func(label, text string, p paint) { t.add(cell{label + ":", faint}, cell{text, p}) }
+	add("Name", nameOf(r.App)+" ("+r.App.Kind+")", bold)
+	add("Source", d.App.Source.String()+", path "+d.App.Path, "")
+	add("Revision", orNone(r.Revision), "")
+	add("Sync", string(sync)+inBrackets(counts(r)), paintSync(sync))
+	h := r.Health()
+	add("Health", string(h.Code)+inBrackets(h.Message), paintHealth(h.Code))
+	if d.App.Suspended {
+		add("Suspended", "yes: drift is seen, nothing is written", yellow)
+	}
+	if r.Message != "" {
+		add("Stopped", fmt.Sprintf("at %s: %s", r.Stage, r.Message), red)
+	}
+	for _, n := range r.Notes {
+		add("Note", n, "")
+	}
+	return t
+}
+
+func inBrackets(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+// counts says how many fields have which verdict: "1 ceded, 2 held".
+func counts(r report.Report) string {
+	out := ""
+	for _, v := range []decide.Verdict{decide.Correct, decide.Cede, decide.Hold, decide.Contested, decide.Reclaim} {
+		n := r.Count(v)
+		if n == 0 {
+			continue
+		}
+		if out != "" {
+			out += ", "
+		}
+		out += fmt.Sprintf("%d %s", n, participle[v])
+	}
+	return out
+}
+
+var participle = map[decide.Verdict]string{
+	decide.Correct: "to correct", decide.Cede: "ceded", decide.Hold: "held", decide.Contested: "contested", decide.Reclaim: "to reclaim",
+}
+
+func (v view) objects(d Detail) *table {
+	t := &table{}
+	head := cells("KIND", "NAME", "SYNC", "HEALTH", "MESSAGE")
+	if v.wide {
+		head = cells("KIND", "NAME", "SYNC", "HEALTH", "GIT", "MESSAGE")
+	}
+	t.add(head...)
+	for _, o := range d.Report.Objects {
+		sync := standing(o)
+		row := append(cells(o.ID.Kind, fullName(o.ID)), cell{string(sync), paintSync(sync)}, cell{string(o.Health.Code), paintHealth(o.Health.Code)})
+		if v.wide {
+			row = append(row, cell{text: fmt.Sprintf("%s:%d", o.File, o.Line)})
+		}
+		message := o.Health.Message
+		if o.Problem != "" {
+			message = o.Problem
+		}
+		t.add(append(row, cell{text: oneLine(message, 100)})...)
+	}
+	for _, id := range d.Leaving {
+		t.add(append(cells(id.Kind, fullName(id)), cell{string(report.OutOfSync), yellow}, cell{}, cell{text: "no longer in Git: to be pruned"})...)
+	}
+	return t
+}
+
+// fields tells each difference in sentences.
+func (v view) fields(w io.Writer, d Detail) error {
+	first := true
+	for _, o := range d.Report.Objects {
+		if len(o.Findings) == 0 {
+			continue
+		}
+		if first {
+			fmt.Fprintf(w, "\n%s\n", v.term.in(bold, "Not as Git names it:"))
+			first = false
+		}
+		fmt.Fprintf(w, "  %s %s\n", o.ID.Kind, fullName(o.ID))
+		for _, f := range o.Findings {
+			for _, line := range v.sentences(o, f, d) {
+				if _, err := fmt.Fprintln(w, "    "+line); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (v view) sentences(o report.Object, f decide.Finding, d Detail) []string {
+	verdict := v.term.in(paintVerdict(f.Verdict), string(f.Verdict))
+	if whole(f) {
+		return []string{"not in the cluster", "  " + verdict + ": " + f.Reason}
+	}
+	out := []string{
+		fmt.Sprintf("%s: %s (Git) vs %s (live, set by %s)", path(f), report.Show(f.Desired), report.Show(f.Live), f.Writer),
+		"  " + verdict + ": " + because(f),
+	}
+	return append(out, hint(o, f, d)...)
+}
+
+func because(f decide.Finding) string {
+	if f.Verdict == decide.Cede && f.Claimant != "" {
+		return "to " + f.Claimant + ": " + f.Reason
+	}
+	return f.Reason
+}
+
+// hint says where in Git the field is named, and for a ceded one how to end the difference.
+func hint(o report.Object, f decide.Finding, d Detail) []string {
+	p := d.Origin(o.ID, f.Path)
+	switch {
+	case p.File == "":
+		return nil
+	case !p.Exact:
+		return []string{"  in Git: " + shown(p) + " has a part in it"}
+	case f.Verdict == decide.Cede && f.Desired != nil:
+		return []string{"  in Git: " + shown(p) + " (delete this field there, and there is nothing left to differ)"}
+	}
+	return []string{"  in Git: " + shown(p)}
+}

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// completeWithin bounds how long a shell waits for names.
+const completeWithin = 2 * time.Second
+
+const exampleList = `  # the apps of the context's namespace
+  truce app list
+
+  # all apps, with their source and message; go on and print what changes
+  truce app list -A -o wide -w`
+
+type listFlags struct {
+	*appFlags
+	watch, bare bool
+}
+
+func (f *appFlags) list() *cobra.Command {
+	l := &listFlags{appFlags: f}
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List apps and how they stand", Example: exampleList, Args: cobra.NoArgs,
+		Long: `List apps and how they stand.
+
+SYNC is Synced, OutOfSync or Unknown: whether the cluster is as Git wants. A field that is ceded
+counts as in sync. HEALTH is the worst health among the app's objects.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.connected(cmd.Context(), func(c *Cluster) error { return l.run(cmd.Context(), c) })
+		},
+	}
+	cmd.Flags().BoolVarP(&l.watch, "watch", "w", false, "after the list, print apps as they change")
+	cmd.Flags().BoolVar(&l.bare, "no-headers", false, "no first line with the columns' names")
+	f.outputs(cmd, "json", "yaml", "wide", "name")
+	return cmd
+}
+
+func (l *listFlags) run(ctx context.Context, c *Cluster) error {
+	ns, err := l.namespace()
+	if err != nil {
+		return err
+	}
+	if l.watch {
+		return l.follow(ctx, c, ns)
+	}
+	found, err := l.summaries(ctx, c, ns)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 && l.output != "json" && l.output != "yaml" {
+		fmt.Fprintln(l.program.env.Err, errNoApps(ns))
+		return nil
+	}
+	return l.print(found)
+}
+
+func (l *listFlags) print(found []Summary) error {
+	out := l.program.env.Out
+	switch l.output {
+	case "json", "yaml":
+		items := make([]summaryJSON, 0, len(found))
+		for _, s := range found {
+			items = append(items, newSummaryJSON(s))
+		}
+		return structured(out, l.output, listJSON{APIVersion: schemaVersion, Kind: "AppList", Items: items})
+	case "name":
+		for _, s := range found {
+			if _, err := fmt.Fprintln(out, resourceName(s.Key)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return l.table(found, time.Now()).print(out, l.program.term)
+}
+
+func (l *listFlags) table(found []Summary, now time.Time) *table {
+	t := &table{}
+	if !l.bare {
+		t.add(l.row("NAMESPACE", cells("NAME", "SYNC", "HEALTH", "REVISION", "AGE"), cells("SOURCE", "PATH", "MESSAGE"))...)
+	}
+	for _, s := range found {
+		sync := string(s.Sync)
+		if s.Suspended {
+			sync += " (suspended)"
+		}
+		narrow := append(cells(s.Key.Name), cell{sync, paintSync(s.Sync)}, cell{string(s.Health.Code), paintHealth(s.Health.Code)})
+		narrow = append(narrow, cells(orNone(shortRevision(s.Revision)), age(s.Created, now))...)
+		t.add(l.row(s.Key.Namespace, narrow, cells(s.Source.Kind+"/"+s.Source.Name, s.Path, oneLine(s.Message, 120)))...)
+	}
+	return t
+}
+
+// row puts the columns together that the flags ask for.
+func (l *listFlags) row(namespace string, narrow, wide []cell) []cell {
+	var out []cell
+	if l.everyNS {
+		out = cells(namespace)
+	}
+	out = append(out, narrow...)
+	if l.output == "wide" {
+		out = append(out, wide...)
+	}
+	return out
+}
+
+// follow prints all apps, then each that changes, until ctx ends.
+func (l *listFlags) follow(ctx context.Context, c *Cluster, ns string) error {
+	match, err := l.labels()
+	if err != nil {
+		return err
+	}
+	last := map[string]string{}
+	var failed error
+	err = c.Follow(ctx, ns, func(all []Summary) bool {
+		failed = l.printChanged(matching(all, match), last)
+		l.bare = true
+		return failed != nil
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+func (l *listFlags) printChanged(all []Summary, last map[string]string) error {
+	var changed []Summary
+	for _, s := range all {
+		now := fmt.Sprint(s.Sync, s.Health, s.Revision, s.Suspended, s.Message)
+		if last[s.Key.String()] != now {
+			last[s.Key.String()] = now
+			changed = append(changed, s)
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return l.print(changed)
+}
+
+// age prints a span as kubectl does, roughly: 45s, 12m, 7h, 3d.
+func age(since, now time.Time) string {
+	if since.IsZero() {
+		return "<unknown>"
+	}
+	d := now.Sub(since)
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// shortRevision cuts the hash to what people compare: main@sha1:0123456.
+func shortRevision(s string) string {
+	const hash, shown = 40, 7
+	if len(s) >= hash {
+		return s[:len(s)-hash+shown]
+	}
+	return s
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "<none>"
+	}
+	return s
+}

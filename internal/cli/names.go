@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/app"
+)
+
+// shortNames are those of the custom resources, as kubectl takes them.
+var shortNames = map[string]string{"ks": "kustomization", "kustomizations": "kustomization"}
+
+// resolve finds the app that an argument names: name, or kind/name.
+func resolve(arg, namespace string, known []app.Key) (app.Key, error) {
+	kind, name, qualified := strings.Cut(arg, "/")
+	if !qualified {
+		kind, name = "", arg
+	}
+	kind = strings.ToLower(kind)
+	if long, ok := shortNames[kind]; ok {
+		kind = long
+	}
+	var found []app.Key
+	for _, k := range known {
+		if k.Name == name && (kind == "" || strings.ToLower(k.Kind) == kind) {
+			found = append(found, k)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return app.Key{}, &Failure{Code: ExitCluster, Err: notFound(arg, namespace, known)}
+	}
+	var all []string
+	for _, k := range found {
+		all = append(all, k.String())
+	}
+	return app.Key{}, usage("%s is ambiguous: %s: name the kind or the namespace", arg, strings.Join(all, ", "))
+}
+
+func notFound(arg, namespace string, known []app.Key) error {
+	if len(known) == 0 {
+		return fmt.Errorf("%s: %w", arg, errNoApps(namespace))
+	}
+	var names []string
+	for _, k := range known {
+		names = append(names, k.Name)
+	}
+	const shown = 5
+	slices.Sort(names)
+	if len(names) > shown {
+		names = append(names[:shown], "…")
+	}
+	return fmt.Errorf("%s: no such app in %s; there are %s", arg, place(namespace), strings.Join(names, ", "))
+}
+
+func errNoApps(namespace string) error {
+	if namespace == "" {
+		return fmt.Errorf("no apps in the cluster")
+	}
+	return fmt.Errorf("no apps in %s (-A for all namespaces)", place(namespace))
+}
+
+func place(namespace string) string {
+	if namespace == "" {
+		return "the cluster"
+	}
+	return "namespace " + namespace
+}
+
+// resourceName is the app as -o name prints it, and as NAME and kubectl take it.
+func resourceName(k app.Key) string { return strings.ToLower(k.Kind) + "/" + k.Name }
+
+type completion = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
+
+// complete makes the shell complete a flag. The flag was just added, so that an error is one of the program text.
+func (f *appFlags) complete(cmd *cobra.Command, flag string, with completion) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, with); err != nil {
+		panic(err)
+	}
+}
+
+// completeApps asks the cluster for names.
+func (f *appFlags) completeApps(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	f.ask(cmd.Context(), func(ctx context.Context, c *Cluster) error {
+		ns, err := f.namespace()
+		if err != nil {
+			return err
+		}
+		known, err := c.Names(ctx, ns)
+		for _, k := range known {
+			if strings.HasPrefix(k.Name, begun) && !slices.Contains(args, k.Name) {
+				out = append(out, k.Name)
+			} else if name := resourceName(k); strings.HasPrefix(name, begun) && begun != "" {
+				out = append(out, name)
+			}
+		}
+		return err
+	})
+	slices.Sort(out)
+	return slices.Compact(out), cobra.ShellCompDirectiveNoFileComp
+}
+
+func (f *appFlags) completeNamespaces(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	f.ask(cmd.Context(), func(ctx context.Context, c *Cluster) error {
+		all, err := c.Namespaces(ctx)
+		for _, ns := range all {
+			if strings.HasPrefix(ns, begun) {
+				out = append(out, ns)
+			}
+		}
+		return err
+	})
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// ask gets names for a completion. A cluster that does not answer completes nothing, soon.
+func (f *appFlags) ask(ctx context.Context, names func(context.Context, *Cluster) error) {
+	ctx, cancel := context.WithTimeout(ctx, completeWithin)
+	defer cancel()
+	err := f.connected(ctx, func(c *Cluster) error { return names(ctx, c) })
+	if err != nil {
+		cobra.CompDebugln(err.Error(), false)
+	}
+}

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// schemaVersion names the JSON forms of this file. Within it names are only added.
+const schemaVersion = "cli.truce.dev/v1"
+
+type listJSON struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"` // AppList, DiffList
+	Items      any    `json:"items"`
+}
+
+type keyJSON struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// summaryJSON is one app of `app list`.
+type summaryJSON struct {
+	App           keyJSON    `json:"app"`
+	Sync          string     `json:"sync"`
+	Health        string     `json:"health"`
+	HealthMessage string     `json:"healthMessage,omitempty"`
+	Revision      string     `json:"revision,omitempty"`
+	Source        keyJSON    `json:"source"`
+	Path          string     `json:"path"`
+	Suspended     bool       `json:"suspended"`
+	Settled       bool       `json:"settled"`
+	Reason        string     `json:"reason,omitempty"`
+	Message       string     `json:"message,omitempty"`
+	Created       *time.Time `json:"created,omitempty"`
+}
+
+func newSummaryJSON(s Summary) summaryJSON {
+	out := summaryJSON{
+		App: keyJSON(s.Key), Sync: string(s.Sync), Health: string(s.Health.Code), HealthMessage: s.Health.Message,
+		Revision: s.Revision, Source: keyJSON(s.Source), Path: s.Path, Suspended: s.Suspended, Settled: s.Settled,
+		Reason: string(s.Reason), Message: s.Message,
+	}
+	if !s.Created.IsZero() {
+		out.Created = &s.Created
+	}
+	return out
+}
+
+// detailJSON is one app of `app get` and `app diff`.
+type detailJSON struct {
+	APIVersion    string       `json:"apiVersion"`
+	Kind          string       `json:"kind"` // App, Diff
+	App           keyJSON      `json:"app"`
+	Sync          string       `json:"sync"`
+	Health        string       `json:"health"`
+	HealthMessage string       `json:"healthMessage,omitempty"`
+	Revision      string       `json:"revision,omitempty"`
+	Source        keyJSON      `json:"source"`
+	Path          string       `json:"path"`
+	Suspended     bool         `json:"suspended"`
+	Stage         string       `json:"stage"` // where the run stopped; "done" for one that went through
+	Reason        string       `json:"reason"`
+	Message       string       `json:"message,omitempty"`
+	Notes         []string     `json:"notes,omitempty"`
+	Objects       []objectJSON `json:"objects"`
+	Prune         []idJSON     `json:"prune,omitempty"` // objects that Git no longer names
+}
+
+type idJSON struct {
+	Group     string `json:"group"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+type objectJSON struct {
+	Group         string      `json:"group"`
+	Version       string      `json:"version"`
+	Kind          string      `json:"kind"`
+	Namespace     string      `json:"namespace,omitempty"`
+	Name          string      `json:"name"`
+	Sync          string      `json:"sync"`
+	Health        string      `json:"health"`
+	HealthMessage string      `json:"healthMessage,omitempty"`
+	Problem       string      `json:"problem,omitempty"`
+	Source        *placeJSON  `json:"source,omitempty"` // the document that describes it
+	Fields        []fieldJSON `json:"fields"`
+}
+
+type fieldJSON struct {
+	Path       string      `json:"path"` // "." is the object as a whole
+	Difference string      `json:"difference"`
+	Git        any         `json:"git"`
+	Live       any         `json:"live"`
+	Writer     *writerJSON `json:"writer,omitempty"`
+	Verdict    string      `json:"verdict"`
+	Reason     string      `json:"reason"`
+	Claimant   string      `json:"claimant,omitempty"`
+	Source     *placeJSON  `json:"source,omitempty"` // what gives the field its value
+}
+
+type writerJSON struct {
+	Name     string     `json:"name"`
+	Person   bool       `json:"person"`
+	Time     *time.Time `json:"time,omitempty"`
+	Evidence string     `json:"evidence"`
+}
+
+type placeJSON struct {
+	File  string `json:"file"`
+	Line  int    `json:"line"`
+	Means string `json:"means,omitempty"`
+	Exact *bool  `json:"exact,omitempty"`
+}
+
+// newDetailJSON keeps the objects for which keep is true.
+func newDetailJSON(kind string, d Detail, keep func(report.Object) bool) detailJSON {
+	r := d.Report
+	out := detailJSON{
+		APIVersion: schemaVersion, Kind: kind, App: keyJSON(r.App), Sync: string(syncOf(d)), Health: string(r.Health().Code),
+		HealthMessage: r.Health().Message, Revision: r.Revision, Source: keyJSON(d.App.Source), Path: d.App.Path,
+		Suspended: d.App.Suspended, Stage: string(r.Stage), Reason: string(r.Reason), Message: r.Message, Notes: r.Notes,
+		Objects: []objectJSON{},
+	}
+	for _, o := range r.Objects {
+		if keep(o) {
+			out.Objects = append(out.Objects, newObjectJSON(o, d))
+		}
+	}
+	for _, id := range d.Leaving {
+		out.Prune = append(out.Prune, idJSON(id))
+	}
+	return out
+}
+
+func newObjectJSON(o report.Object, d Detail) objectJSON {
+	out := objectJSON{
+		Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
+		Sync: string(standing(o)), Health: string(o.Health.Code), HealthMessage: o.Health.Message, Problem: o.Problem, Fields: []fieldJSON{},
+	}
+	if o.File != "" {
+		out.Source = &placeJSON{File: o.File, Line: o.Line}
+	}
+	for _, f := range o.Findings {
+		out.Fields = append(out.Fields, newFieldJSON(o.ID, f, d))
+	}
+	return out
+}
+
+func newFieldJSON(id object.ID, f decide.Finding, d Detail) fieldJSON {
+	out := fieldJSON{
+		Path: field.String(f.Path), Difference: string(f.Kind), Git: f.Desired, Live: f.Live,
+		Verdict: string(f.Verdict), Reason: f.Reason, Claimant: f.Claimant,
+	}
+	if whole(f) {
+		out.Git, out.Live = nil, nil
+	} else {
+		out.Writer = newWriterJSON(f.Writer)
+	}
+	if p := d.Origin(id, f.Path); p.File != "" {
+		exact := p.Exact
+		out.Source = &placeJSON{File: p.File, Line: p.Line, Means: string(p.Means), Exact: &exact}
+	}
+	return out
+}
+
+// whole reports whether the finding is about the object, not one of its fields.
+func whole(f decide.Finding) bool { return len(f.Path) == 0 && f.Kind == compare.Missing }
+
+func newWriterJSON(w field.Writer) *writerJSON {
+	out := &writerJSON{Name: w.Name, Person: w.Person, Evidence: string(w.Evidence)}
+	if !w.Time.IsZero() {
+		out.Time = &w.Time
+	}
+	return out
+}
+
+// structured prints a value as -o json or -o yaml.
+func structured(w io.Writer, form string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	if form == "yaml" {
+		if text, err = yaml.JSONToYAML(text); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintln(w, strings.TrimRight(string(text), "\n"))
+	return err
+}
+
+// oneOrList prints one item as it is, several as a list.
+func oneOrList[T any](w io.Writer, form, kind string, items []T) error {
+	if len(items) == 1 {
+		return structured(w, form, items[0])
+	}
+	return structured(w, form, listJSON{APIVersion: schemaVersion, Kind: kind, Items: items})
+}
+
+// shown prints file:line.
+func shown(p desired.Place) string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+
+func nameOf(k app.Key) string { return k.Namespace + "/" + k.Name }

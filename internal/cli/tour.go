@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// tour shows what truce does, on the cluster as it is. What it tells comes from its own watch and from the engine's notices;
+// nothing is known beforehand.
+type tour struct {
+	teller  *teller
+	world   *World
+	claims  app.Claims
+	witness *witness
+}
+
+func (t *tour) run(ctx context.Context) error {
+	var err error
+	if t.witness, err = newWitness(t.world.Kubeconfig, ""); err != nil {
+		return err
+	}
+	s, err := t.witness.find(ctx)
+	if err != nil {
+		return err
+	}
+	if s.free != nil {
+		if err := t.byHand(ctx, s.free); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.scaled == nil:
+		t.teller.step("no managed Deployment has an autoscaler: the rest of the tour needs one")
+		return nil
+	case t.claims == app.ClaimsOff:
+		return t.fight(ctx, s)
+	}
+	return t.load(ctx, s)
+}
+
+// kubectl runs it as a person would, and shows the line.
+func (t *tour) kubectl(ctx context.Context, args ...string) error {
+	t.teller.block("  $ kubectl " + strings.Join(args, " "))
+	program := cmp.Or(t.world.Kubectl, "kubectl")
+	if t.world.Kubeconfig != "" {
+		args = append([]string{"--kubeconfig", t.world.Kubeconfig}, args...)
+	}
+	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("kubectl: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+const (
+	patience  = 20 * time.Second // for one change to be answered
+	loadSpan  = 45 * time.Second // for the autoscaler to have scaled up
+	fightSpan = 30 * time.Second
+)
+
+// byHand scales a Deployment that nobody has a claim on.
+func (t *tour) byHand(ctx context.Context, o object.Object) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("it was not put back in time"))
+	defer cancel()
+	values, err := t.witness.replicas(ctx, o)
+	if err != nil {
+		return err
+	}
+	first, err := nextValue(ctx, values)
+	if err != nil {
+		return err
+	}
+	other := first.value + 2
+	t.teller.head("A change by hand", fmt.Sprintf("Deployment %s has replicas: %d, as Git says. Somebody scales it:", fullName(o.ID()), first.value))
+	if err := t.kubectl(ctx, "-n", o.Namespace(), "scale", "deployment", o.Name(), fmt.Sprintf("--replicas=%d", other)); err != nil {
+		return err
+	}
+	last := first
+	var changed, back time.Time
+	for back.IsZero() {
+		v, err := nextValue(ctx, values)
+		if err != nil {
+			return err
+		}
+		t.change(o, last, v)
+		if v.value == first.value {
+			back = v.at
+		} else if changed.IsZero() {
+			changed = v.at
+		}
+		last = v
+	}
+	t.teller.step(fmt.Sprintf("put back %s later, as a watch that is not truce's saw it", back.Sub(changed).Round(100*time.Microsecond)))
+	return t.tell(ctx, o, func(n reconcile.Notice) bool { return n.Carried })
+}
+
+// change prints one new value.
+func (t *tour) change(o object.Object, was, is sample) {
+	by := ""
+	if is.by != "" {
+		by = "  by " + is.by
+	}
+	t.teller.at(is.at, fmt.Sprintf("%s replicas %d → %-3d %-12s%s", o.Name(), was.value, is.value, bar(is.value), by))
+}
+
+func nextValue(ctx context.Context, values <-chan sample) (sample, error) {
+	select {
+	case v, ok := <-values:
+		if !ok {
+			return sample{}, cmp.Or(context.Cause(ctx), errWatchEnded)
+		}
+		return v, nil
+	case <-ctx.Done():
+		return sample{}, context.Cause(ctx)
+	}
+}
+
+// tell waits for truce's own word on the replicas of an object.
+func (t *tour) tell(ctx context.Context, o object.Object, is func(reconcile.Notice) bool) error {
+	for {
+		select {
+		case n := <-t.world.Notices:
+			if n.ID == o.ID() && field.HasPrefix(n.Finding.Path, claim.Replicas()) && is(n) {
+				t.teller.at(n.At, "truce says: "+t.teller.term.in(bold, report.Sentence(n.ID, n.Finding)))
+				return nil
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("no notice of it: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// load lets the load rise under an autoscaler.
+func (t *tour) load(ctx context.Context, s subjects) error {
+	id := s.scaled.ID()
+	begin := time.Now()
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	values, err := t.witness.replicas(watching, s.scaled)
+	if err != nil {
+		return err
+	}
+	first, err := nextValue(watching, values)
+	if err != nil {
+		return err
+	}
+	t.teller.head("An autoscaler at work", fmt.Sprintf("Git says replicas: %d for Deployment %s, and an autoscaler scales it. Load rises:", first.value, fullName(id)))
+	seen := []sample{{begin, first.value, first.by}}
+	for _, more := range []int64{2, 5} {
+		want, load := demand(s, first.value+more)
+		if err := t.raise(ctx, s, load); err != nil {
+			return err
+		}
+		if seen, err = t.until(ctx, s, values, seen, want); err != nil {
+			return err
+		}
+	}
+	short, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	if err := t.tell(short, s.scaled, func(n reconcile.Notice) bool { return n.Finding.Verdict == decide.Cede }); err != nil {
+		return err
+	}
+	t.teller.block("", "  replicas of "+fullName(id)+" over time:", "")
+	t.teller.block(chart(seen, time.Now(), first.value)...)
+	t.teller.block("", fmt.Sprintf("  %d changes, all upwards: %s. Nobody put it back to %d.", len(seen)-1, sequence(seen), first.value))
+	return t.cure(ctx, id)
+}
+
+// sequence is the values one after the other.
+func sequence(seen []sample) string {
+	var out []string
+	for _, s := range seen {
+		out = append(out, fmt.Sprint(s.value))
+	}
+	return strings.Join(out, " → ")
+}
+
+func (t *tour) raise(ctx context.Context, s subjects, milli int64) error {
+	return t.kubectl(ctx, "-n", s.scaled.Namespace(), "annotate", "deployment", s.scaled.Name(), "--overwrite", fmt.Sprintf("sandbox.truce.dev/cpu-total=%dm", milli))
+}
+
+// until follows the values until the wanted one, or for loadSpan.
+func (t *tour) until(ctx context.Context, s subjects, values <-chan sample, seen []sample, want int64) ([]sample, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, loadSpan, fmt.Errorf("the autoscaler did not come to %d replicas in time", want))
+	defer cancel()
+	for seen[len(seen)-1].value != want {
+		v, err := nextValue(ctx, values)
+		if err != nil {
+			return seen, err
+		}
+		t.change(s.scaled, seen[len(seen)-1], v)
+		seen = append(seen, v)
+	}
+	return seen, nil
+}
+
+// cure shows how the difference ends for good.
+func (t *tour) cure(ctx context.Context, id object.ID) error {
+	names, err := t.world.Cluster.Names(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, k := range names {
+		d, err := t.world.Cluster.Inspect(ctx, k)
+		if err != nil {
+			return err
+		}
+		for _, o := range d.Report.Objects {
+			if o.ID == id {
+				t.teller.block("", "  truce app get "+k.Name+" says:", "")
+				v := view{term: t.teller.term}
+				for _, f := range o.Findings {
+					t.teller.block(indented(v.sentences(o, f, d))...)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func indented(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = "    " + l
+	}
+	return out
+}

@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+const longUp = `Bring up everything on this machine: a real Kubernetes API server with its controllers (the
+sandbox: simulated nodes, a real autoscaler), truce's custom resources, truce itself, and a status
+page. It runs until Ctrl-C, which ends everything that it started.
+
+Without --repo a demo repository is made in DIR/repo: commit to it, and watch the cluster follow.
+With --kubeconfig or --context that cluster is used instead of a sandbox.
+A second truce up on the same --dir goes on where the first ended.`
+
+const exampleUp = `  truce up
+  truce up --tour
+  truce up --repo ~/src/fleet --path clusters/test --branch main
+  truce up --repo https://github.com/example/fleet --context kind-test`
+
+type upFlags struct {
+	processFlags
+	options UpOptions
+	tour    bool
+}
+
+func (p *program) up() *cobra.Command {
+	f := &upFlags{}
+	cmd := &cobra.Command{
+		Use: "up", Short: "A cluster, truce and a repository on this machine", Long: longUp, Example: exampleUp, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if f.options.Process, err = f.policy(); err != nil {
+				return err
+			}
+			return p.runUp(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.options.Dir, "dir", ".truce", "directory for everything: kubeconfig, the sandbox's data, repo/, logs")
+	flags.StringVar(&f.options.Repo, "repo", "", "URL or path of a repository; without it a copy of the demo")
+	flags.StringVar(&f.options.Path, "path", "./", "directory in --repo that is kept in sync")
+	flags.StringVar(&f.options.Branch, "branch", "", "branch of --repo; without it the one that is checked out or the server's default")
+	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:0", "address of the status page; empty for none")
+	flags.StringVar(&f.options.ReadyFile, "ready-file", "", "write kubeconfig, repository and page as JSON here when all apps are ready")
+	flags.BoolVar(&f.tour, "tour", false, "then show what truce does: a change by hand, and an autoscaler at work")
+	f.add(flags)
+	flags.StringVar(&f.options.Kubeconfig, "kubeconfig", "", "use this kubeconfig's cluster, not a sandbox")
+	flags.StringVar(&f.options.Context, "context", "", "use this context's cluster, not a sandbox")
+	return cmd
+}
+
+func (p *program) runUp(ctx context.Context, f *upFlags) error {
+	begin := time.Now()
+	teller := newTeller(p.env.Out, p.term, begin)
+	world, err := p.backend.Up(ctx, f.options, teller.step)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer world.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-world.Ended:
+			cancel(world.Err())
+		case <-ctx.Done():
+		}
+	}()
+	err = p.live(ctx, f, world, teller)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	if ctx.Err() != nil {
+		teller.step("ending what was started")
+		return nil
+	}
+	return err
+}
+
+// live is the time between the start and the end.
+func (p *program) live(ctx context.Context, f *upFlags, world *World, teller *teller) error {
+	if err := allReady(ctx, world, teller); err != nil {
+		return err
+	}
+	teller.step("all apps are ready")
+	if err := readyFile(f.options.ReadyFile, world); err != nil {
+		return err
+	}
+	if f.tour {
+		if err := (&tour{teller: teller, world: world, claims: f.options.Process.Claims}).run(ctx); err != nil {
+			return fmt.Errorf("tour: %w", err)
+		}
+	}
+	next(p.env.Out, p.term, world, f.options.Dir)
+	<-ctx.Done()
+	return nil
+}
+
+// allReady tells of the rollout until all apps are applied and healthy. An app that cannot become so ends the wait, not
+// truce: its user may mend it now.
+func allReady(ctx context.Context, world *World, t *teller) error {
+	said := map[string]string{}
+	return world.Cluster.Follow(ctx, "", func(all []Summary) bool {
+		over := len(all) > 0
+		for _, a := range all {
+			if text := rollout(a); said[a.Key.String()] != text {
+				said[a.Key.String()] = text
+				t.step(resourceName(a.Key) + ": " + text)
+			}
+			over = over && (conditions["healthy"](a) || a.Suspended || failed(a))
+		}
+		return over
+	})
+}
+
+func failed(a Summary) bool {
+	return a.Reason != report.Succeeded && a.Reason != report.InProgress && a.Settled
+}
+
+func rollout(a Summary) string {
+	switch {
+	case conditions["healthy"](a):
+		return "applied and healthy, " + shortRevision(a.Revision)
+	case failed(a):
+		return "failed: " + oneLine(a.Message, 200)
+	case a.Health.Code == health.Unknown || a.Sync == report.Unknown:
+		return "waiting for its first run"
+	}
+	return "applied, " + oneLine(string(a.Health.Code)+" "+a.Health.Message, 90)
+}
+
+func readyFile(path string, world *World) error {
+	if path == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(world, "", "  ")
+	if err != nil {
+		return err
+	}
+	half := path + ".new" // who waits for the file must never see a part of it
+	if err := os.WriteFile(half, append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write the ready file: %w", err)
+	}
+	return os.Rename(half, path)
+}
+
+// next says what a user may try.
+func next(w io.Writer, term terminal, world *World, dir string) {
+	kubectl := "kubectl"
+	if world.Kubectl != "" {
+		kubectl = world.Kubectl
+	}
+	if world.Kubeconfig != "" {
+		kubectl += " --kubeconfig " + world.Kubeconfig
+	}
+	fmt.Fprintf(w, "\n%s\n", term.in(bold, "Try next, in another terminal:"))
+	t := &table{indent: "  "}
+	if world.URL != "" {
+		t.add(cells("the status page", world.URL)...)
+	}
+	truce := "truce app list -A"
+	if world.Kubeconfig != "" {
+		truce += " --kubeconfig " + world.Kubeconfig
+	}
+	t.add(cells("the apps", truce)...)
+	t.add(cells("their custom resources", kubectl+" get kustomizations -A")...)
+	if world.Demo {
+		t.add(cells("change by hand", kubectl+" -n cart scale deployment cart --replicas=5")...)
+		t.add(cells("change Git", fmt.Sprintf("cd %s && sed -i s/hello/goodbye/ apps/web/base/configmap.yaml && git commit -am goodbye", world.Repo))...)
+	}
+	t.add(cells("the controller's log", filepath.Join(dir, "truce.log"))...)
+	_ = t.print(w, term) // as Fprintf above: a terminal that is gone is told by the signal
+	fmt.Fprintf(w, "\n%s\n", term.in(faint, "Ctrl-C ends everything."))
+}

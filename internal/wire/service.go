@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/live/watch"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/web"
+	"golang.org/x/sync/errgroup"
+)
+
+// runController runs `truce controller`.
+func runController(version string) func(context.Context, cli.ControllerOptions) error {
+	return func(ctx context.Context, o cli.ControllerOptions) error {
+		p, err := assemble(o.Target, version, filepath.Join(o.CacheDir, "git"))
+		if err != nil {
+			return err
+		}
+		s := newService(p, o, nil)
+		return errors.Join(s.run(ctx), p.close())
+	}
+}
+
+// service is a controller with its status page.
+type service struct {
+	controller *controller.Controller
+	options    cli.ControllerOptions
+	parts      *parts
+	watches    *roll
+	listening  net.Listener // nil until run, or for no page
+}
+
+func newService(p *parts, o cli.ControllerOptions, notice func(reconcile.Notice)) *service {
+	s := &service{options: o, parts: p, watches: &roll{Watcher: watch.Watcher{Cluster: p.cluster}}}
+	s.controller = p.controller(RunOptions{
+		Watcher: s.watches, Process: o.Process, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice,
+	}).Controller
+	return s
+}
+
+// listen opens the page's address before anything else is begun: a busy port is an error at the start.
+func (s *service) listen() error {
+	if s.options.Listen == "" {
+		return nil
+	}
+	var err error
+	if s.listening, err = net.Listen("tcp", s.options.Listen); err != nil {
+		return fmt.Errorf("listen for the status page: %w", err)
+	}
+	return nil
+}
+
+func (s *service) run(ctx context.Context) error {
+	if s.listening == nil {
+		if err := s.listen(); err != nil {
+			return err
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	if s.listening != nil {
+		g.Go(func() error {
+			return serve(ctx, s.listening, web.Handler(web.State{Reports: s.controller.Reports, Ready: s.watches.ready}))
+		})
+	}
+	g.Go(func() error { return lead(ctx, s.parts.cluster, s.options, s.controller.Run) })
+	return g.Wait()
+}
+
+// serve answers until ctx ends.
+func serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // Serve returns its error
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("status page: %w", err)
+	}
+	return nil
+}
+
+// roll keeps a list of the watches without a selector: those of custom resources and claimants, by which the controller
+// knows what there is to do. It is ready when all of them have seen their first list.
+type roll struct {
+	live.Watcher
+
+	mu      sync.Mutex
+	watches map[string]live.Watch
+}
+
+// Watch implements live.Watcher.
+func (r *roll) Watch(ctx context.Context, i live.Interest, handle func(live.Event)) live.Watch {
+	w := r.Watcher.Watch(ctx, i, handle)
+	if i.Selector != "" {
+		return w
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.watches == nil {
+		r.watches = map[string]live.Watch{}
+	}
+	r.watches[i.GVK.String()] = w
+	return w
+}
+
+func (r *roll) ready() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := kinds()
+	if want := len(k.Apps) + len(k.Sources) + 1; len(r.watches) < want {
+		return errors.New("not begun: waiting for the lease, or for the claimants")
+	}
+	for kind, w := range r.watches {
+		select {
+		case <-w.Synced():
+		default:
+			return fmt.Errorf("%s not listed yet: %w", kind, orPending(w.Err()))
+		}
+	}
+	return nil
+}
+
+func orPending(err error) error {
+	if err == nil {
+		return errors.New("pending")
+	}
+	return err
+}
