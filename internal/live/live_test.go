@@ -86,3 +86,29 @@ func TestSecretsAreWatchedByMetadataAlone(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkFingerprint hashes a Deployment as large as people write them.
+func BenchmarkFingerprint(b *testing.B) {
+	o := web()
+	fields := map[string]any{}
+	for _, name := range []string{"f:image", "f:name", "f:args", "f:command", "f:imagePullPolicy", "f:workingDir"} {
+		fields[name] = map[string]any{}
+	}
+	env := map[string]any{".": map[string]any{}}
+	for _, name := range []string{"A", "B", "C", "D", "E", "F", "G", "H", "I", "J"} {
+		env[`k:{"name":"`+name+`"}`] = map[string]any{".": map[string]any{}, "f:name": map[string]any{}, "f:value": map[string]any{}}
+	}
+	fields["f:env"] = env
+	managed(o)[1].(map[string]any)["fieldsV1"] = map[string]any{
+		"f:metadata": map[string]any{"f:labels": map[string]any{"f:app": map[string]any{}, "f:truce.dev/part-of": map[string]any{}}},
+		"f:spec": map[string]any{
+			"f:replicas": map[string]any{}, "f:selector": map[string]any{},
+			"f:template": map[string]any{"f:spec": map[string]any{"f:containers": map[string]any{`k:{"name":"web"}`: fields}}},
+		},
+	}
+	h := field.NewHasher()
+	b.ReportAllocs()
+	for b.Loop() {
+		live.Fingerprint(h, o)
+	}
+}
