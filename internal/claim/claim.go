@@ -47,7 +47,7 @@ func (c Claim) Seed(remembered, git any) int64 {
 	if n, ok := git.(int64); ok {
 		v = n
 	}
-	if n, ok := remembered.(int64); ok {
+	if n, ok := remembered.(int64); ok && (n > 0 || c.Min == 0) { // a pause is nothing to start with
 		v = n
 	}
 	return min(max(v, c.Min), max(c.Max, c.Min))
@@ -89,18 +89,25 @@ type Index map[object.ID][]Claimant
 
 // NewIndex sorts claimants by what they target. The same claimant found twice (in Git and live) counts once.
 func NewIndex(claimants []Claimant) Index {
-	ix := Index{}
+	newest := make(map[object.ID]Claimant, len(claimants))
 	for _, c := range claimants {
-		ix.Add(c)
+		newest[c.ID] = c
+	}
+	ix := make(Index, len(newest))
+	for _, c := range newest {
+		key := indexKey(c.Target)
+		ix[key] = append(ix[key], c)
 	}
 	return ix
 }
 
-// Add puts in a claimant; one of the same ID is replaced.
+// Add puts in a claimant; one of the same ID is replaced, whatever it targeted. It looks at the whole index.
 func (ix Index) Add(c Claimant) {
+	for key, list := range ix {
+		ix[key] = slices.DeleteFunc(list, func(other Claimant) bool { return other.ID == c.ID })
+	}
 	key := indexKey(c.Target)
-	list := slices.DeleteFunc(ix[key], func(other Claimant) bool { return other.ID == c.ID })
-	ix[key] = append(list, c)
+	ix[key] = append(ix[key], c)
 }
 
 // indexKey leaves the group out, since a claimant may name none.

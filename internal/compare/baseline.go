@@ -37,6 +37,14 @@ func (b Baseline) Shape() (field.Shape, error) {
 	return s, nil
 }
 
+// shape returns the fields that the baseline is about: those of our entry among the owners, where that is the same one.
+func (b Baseline) shape(owners []field.Owner) (field.Shape, error) {
+	if ours := field.ApplyEntry(owners, field.Manager); b.known && ours.Is(b.fields.Value()) {
+		return ours, nil
+	}
+	return b.Shape()
+}
+
 // AsDesired reports whether the live object plainly holds what Git wants, without asking the server: each field that
 // we own has Git's value, and Git names no field that we do not own. False means only that a dry run must tell.
 func AsDesired(desired, live object.Object, owners []field.Owner) bool {

@@ -16,9 +16,10 @@ type Kind string
 
 // The kinds of difference.
 const (
-	Changed Kind = "changed" // live has another value
-	Missing Kind = "missing" // live has none; with an empty path, the object itself is not there
-	Extra   Kind = "extra"   // Git dropped the field, and it is still there
+	Changed  Kind = "changed"  // live has another value
+	Missing  Kind = "missing"  // live has none; with an empty path, the object itself is not there
+	Extra    Kind = "extra"    // Git dropped the field, and it is still there, with another value than we gave it
+	Disowned Kind = "disowned" // the value is right, but it is no longer ours: a change in Git would not remove it
 )
 
 // Difference is one field where live is not as desired.
@@ -45,6 +46,8 @@ type Result struct {
 	Differences []Difference
 	// Lost are paths that hold the right value but are no longer ours: the next change in Git would not remove them.
 	Lost []field.Path
+	// Freed are released paths that hold Git's value, and that only an apply makes ours again.
+	Freed []field.Path
 }
 
 // Object compares one object with its baseline.
@@ -52,89 +55,95 @@ func Object(in Input) (Result, error) {
 	if in.Live == nil {
 		return Result{Differences: []Difference{{Kind: Missing, Writer: field.Writer{Evidence: field.Unknown}}}}, nil
 	}
-	shape, err := in.Baseline.Shape()
+	shape, err := in.Baseline.shape(in.Owners)
 	if err != nil {
 		return Result{}, err
 	}
-	var r Result
-	changed := changedPaths(in, shape)
-	for _, p := range changed {
-		if d, ok := difference(in, p); ok {
-			r.Differences = append(r.Differences, d)
+	ours := field.ApplyEntry(in.Owners, field.Manager)
+	r := Result{Differences: fromBaseline(in, shape, ours)}
+	for _, p := range in.Withheld {
+		r.byValue(in, p)
+	}
+	for _, p := range in.Released {
+		if !r.byValue(in, p) && in.freed(p, ours) {
+			r.Freed = append(r.Freed, p)
 		}
 	}
-	for _, p := range append(append([]field.Path(nil), in.Withheld...), in.Released...) {
-		if d, ok := byValue(in, p); ok && !covered(changed, p) {
-			r.Differences = append(r.Differences, d)
-			changed = append(changed, p)
-		}
+	if !ours.Equal(shape) {
+		r.Lost = lost(in, shape, ours, r.Differences)
 	}
-	r.Lost = append(lost(in, shape.Paths(), changed), lost(in, named(in.Desired, in.Released), changed)...)
 	return r, nil
 }
 
-func named(desired object.Object, paths []field.Path) []field.Path {
-	var out []field.Path
-	for _, p := range paths {
-		if _, ok := field.Get(desired, p); ok {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// changedPaths lists the baseline's fields that live does not hold, topmost first: a missing list item stands for all in it.
-func changedPaths(in Input, shape field.Shape) []field.Path {
-	var out []field.Path
+// fromBaseline lists the baseline's fields that live does not hold, topmost first: a missing list item stands for all in it.
+func fromBaseline(in Input, shape, ours field.Shape) []Difference {
+	var out []Difference
+	var gone field.Path
 	in.Hasher.Changed(shape, in.Baseline.values, in.Live, func(p field.Path) {
-		if len(out) == 0 || !field.HasPrefix(p, out[len(out)-1]) {
-			out = append(out, p)
+		if len(gone) > 0 && field.HasPrefix(p, gone) {
+			return
+		}
+		d, ok := difference(in, p)
+		if d.Kind == Missing {
+			gone = p
+		}
+		if ok && !onlyWithheld(in, d) && !additive(d, ours) {
+			out = append(out, d)
 		}
 	})
 	return out
 }
 
-func covered(paths []field.Path, p field.Path) bool {
-	for _, q := range paths {
-		if field.HasPrefix(p, q) || field.HasPrefix(q, p) {
-			return true
-		}
-	}
-	return false
-}
-
-// difference describes a field whose hash is not the settled one. Where the only change lies in withheld parts of an
-// atomic field, there is none.
+// difference describes a field. There is none where Git names no value and live has none.
 func difference(in Input, p field.Path) (Difference, bool) {
-	desired, _ := field.Get(in.Desired, p)
+	desired, named := field.Get(in.Desired, p)
 	live, there := field.Get(in.Live, p)
 	d := Difference{Path: p, Kind: Changed, Desired: desired, Live: live, Writer: field.WriterOf(in.Owners, p)}
-	if !there {
+	switch {
+	case !there:
 		d.Kind = Missing
+	case !named:
+		d.Kind = Extra
 	}
-	return d, !onlyWithheld(in, p, live)
+	return d, there || named
 }
 
-func onlyWithheld(in Input, p field.Path, live any) bool {
-	parts := below(in.Withheld, p)
+// onlyWithheld reports whether the only change lies in withheld parts of an atomic field.
+func onlyWithheld(in Input, d Difference) bool {
+	parts := below(in.Withheld, d.Path)
 	if len(parts) == 0 {
 		return false
 	}
-	sent, _ := field.Get(Overlay(in.Desired, in.Live, parts), p)
-	return field.Equal(sent, live)
+	sent, _ := field.Get(Overlay(in.Desired, in.Live, parts), d.Path)
+	return field.Holds(d.Live, sent)
 }
 
-func byValue(in Input, p field.Path) (Difference, bool) {
-	desired, named := field.Get(in.Desired, p)
-	live, there := field.Get(in.Live, p)
-	if !named || field.Equal(desired, live) && there {
-		return Difference{}, false
+// additive reports whether others have filled a map that Git names without content (emptyDir: {}): an entry of ours that
+// names the map alone does not tell that from an atomic field, but a change of an atomic one would have taken it from us.
+func additive(d Difference, ours field.Shape) bool {
+	want, empty := d.Desired.(map[string]any)
+	_, isMap := d.Live.(map[string]any)
+	return empty && len(want) == 0 && isMap && ours.Leaf(d.Path)
+}
+
+// byValue compares what Git names at p with live, and reports whether that differs or is part of what is told already.
+func (r *Result) byValue(in Input, p field.Path) bool {
+	for _, d := range r.Differences {
+		if field.HasPrefix(p, d.Path) || field.HasPrefix(d.Path, p) {
+			return true
+		}
 	}
-	d := Difference{Path: p, Kind: Changed, Desired: desired, Live: live, Writer: field.WriterOf(in.Owners, p)}
-	if !there {
-		d.Kind = Missing
+	d, ok := difference(in, p)
+	if !ok || d.Kind == Extra || d.Kind == Changed && field.Holds(d.Live, d.Desired) {
+		return false
 	}
-	return d, true
+	r.Differences = append(r.Differences, d)
+	return true
+}
+
+func (in Input) freed(p field.Path, ours field.Shape) bool {
+	want, named := field.Get(in.Desired, p)
+	return named && !ours.Owns(p, want)
 }
 
 func below(paths []field.Path, p field.Path) []field.Path {
@@ -147,16 +156,36 @@ func below(paths []field.Path, p field.Path) []field.Path {
 	return out
 }
 
-// lost lists those of the paths that our entry no longer has although their value is right.
-func lost(in Input, paths, changed []field.Path) []field.Path {
-	ours := field.ApplyEntry(in.Owners, field.Manager)
+// lost lists the baseline's fields that our entry no longer has although their value is right.
+func lost(in Input, shape, ours field.Shape, told []Difference) []field.Path {
 	var out []field.Path
-	for _, p := range paths {
-		if !ours.Has(p) && !ours.Under(p) && !covered(changed, p) && !covered(in.Withheld, p) {
+	for _, p := range shape.Paths() {
+		if ours.Under(p) || covered(told, p) || within(in.Withheld, p) || within(in.Released, p) {
+			continue
+		}
+		if _, there := field.Get(in.Live, p); there {
 			out = append(out, p)
 		}
 	}
 	return out
+}
+
+func covered(told []Difference, p field.Path) bool {
+	for _, d := range told {
+		if field.HasPrefix(p, d.Path) || field.HasPrefix(d.Path, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(paths []field.Path, p field.Path) bool {
+	for _, q := range paths {
+		if field.HasPrefix(p, q) {
+			return true
+		}
+	}
+	return false
 }
 
 // Overlay returns a copy of desired that holds live's values at the paths: what may be sent where a withheld

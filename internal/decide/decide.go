@@ -96,7 +96,7 @@ func verdicts(in Input) Plan {
 		return absent(in)
 	}
 	var p Plan
-	for _, d := range in.Compared.Differences {
+	for _, d := range append(pauses(in), in.Compared.Differences...) {
 		f, again := judge(in, d)
 		p.Findings = append(p.Findings, f)
 		p.Again = earliest(p.Again, again)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 )
 
@@ -79,21 +80,24 @@ func (s *Sweep) sort(in SweepInput, g Gone) {
 	}
 }
 
-// ours reports whether the live object is the one that we made. Where truce died between making and recording, our mark and our
+// ours reports whether the live object is the one that we made, and still the app's. Where truce died between making and recording, our mark and our
 // own apply entry prove it.
 func ours(g Gone, mark string) bool {
+	label, marked := g.Live.Label(object.PartOf)
+	if marked && label != mark { // another app has taken it over
+		return false
+	}
 	if g.UID != "" {
 		return g.Live.UID() == g.UID
 	}
-	label, _ := g.Live.Label("truce.dev/part-of")
-	return label == mark && appliedByUs(g.Live)
+	return marked && appliedByUs(g.Live)
 }
 
 func appliedByUs(o object.Object) bool {
 	entries, _ := o.At("metadata", "managedFields").([]any)
 	return slices.ContainsFunc(entries, func(e any) bool {
 		m, _ := e.(map[string]any)
-		return m["manager"] == "truce" && m["operation"] == "Apply"
+		return m["manager"] == field.Manager && m["operation"] == "Apply"
 	})
 }
 

@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -16,9 +15,20 @@ func judge(in Input, d compare.Difference) (Finding, time.Time) {
 	if f, ok := ignored(in, d); ok {
 		return f, time.Time{}
 	}
-	if f, ok := claimed(in, d); ok {
-		return f, time.Time{}
+	c, claimed := claimOn(in, d.Path)
+	if claimed && in.Policy.Claims == app.ClaimsCede && !ends(in, c, d) {
+		return cede(in, d, c), time.Time{}
 	}
+	f, again := enforce(in, d)
+	if claimed {
+		f.Claimant = c.Name()
+		f.Reason += "; " + c.Evidence
+	}
+	return f, again
+}
+
+// enforce judges a field to which nobody but Git has a right that counts.
+func enforce(in Input, d compare.Difference) (Finding, time.Time) {
 	if why := standstill(in.Policy.Mode); why != "" {
 		return Finding{Difference: d, Verdict: Hold, Reason: why}, time.Time{}
 	}
@@ -28,10 +38,10 @@ func judge(in Input, d compare.Difference) (Finding, time.Time) {
 	return drift(in, d)
 }
 
-// standstill says why a mode holds every difference; empty for the one that does not, and for its preview.
+// standstill says why a mode writes nothing; empty for the one that does.
 func standstill(m app.Mode) string {
 	switch m {
-	case app.Enforce, app.Preview:
+	case app.Enforce:
 		return ""
 	case app.Suspend:
 		return "the app is suspended"
@@ -40,58 +50,84 @@ func standstill(m app.Mode) string {
 }
 
 func drift(in Input, d compare.Difference) (Finding, time.Time) {
-	path := field.String(d.Path)
-	if in.Memory.IsStuck(path, in.Hasher.Value(d.Live)) {
+	if isStuck(in, d) {
 		return Finding{Difference: d, Verdict: Hold, Reason: "an apply does not restore this: something in the API server's admission changes it"}, time.Time{}
 	}
 	if in.Policy.Remediation == app.ReportOnly {
 		return Finding{Difference: d, Verdict: Hold, Reason: "remediation is off: drift is reported only"}, time.Time{}
 	}
-	if due := in.Memory.LastCorrection(path).Add(in.Policy.Spacing); in.Now.Before(due) && in.Policy.Spacing > 0 {
-		return Finding{Difference: d, Verdict: Hold, Reason: fmt.Sprintf("corrected less than %s ago: the next correction is due at %s", in.Policy.Spacing, due.UTC().Format(time.RFC3339))}, due
+	if at := due(in, d.Path); !at.IsZero() {
+		return Finding{Difference: d, Verdict: Hold, Reason: spaced(in, at)}, at
 	}
 	return Finding{Difference: d, Verdict: Correct, Reason: "drift: changed by " + d.Writer.String()}, time.Time{}
 }
 
+func isStuck(in Input, d compare.Difference) bool {
+	return in.Memory.IsStuck(field.String(d.Path), in.Hasher.Value(d.Live))
+}
+
+// stuck reports whether a finding is held because an apply does not restore it. Git's value is sent all the same when there is
+// something else to apply: it does no harm, it keeps the field ours, and admission may need to see it.
+func stuck(in Input, f Finding) bool {
+	return f.Verdict == Hold && standstill(in.Policy.Mode) == "" && isStuck(in, f.Difference)
+}
+
 func ignored(in Input, d compare.Difference) (Finding, bool) {
 	for _, c := range in.Ignored {
-		if field.HasPrefix(d.Path, c.Path) || field.HasPrefix(c.Path, d.Path) && len(d.Path) > 0 && partial(in, c.Path) {
-			return Finding{Difference: d, Verdict: Cede, Reason: "ignored by " + c.Rule, Claimant: c.Rule}, field.HasPrefix(d.Path, c.Path)
+		if field.HasPrefix(d.Path, c.Path) {
+			return Finding{Difference: d, Verdict: Cede, Reason: "ignored by " + c.Rule, Claimant: c.Rule}, true
 		}
 	}
 	return Finding{}, false
 }
 
-// partial reports whether the path is a part of an atomic field. A difference there that is more than the ignored part
-// is not ceded (compare has already dropped the one that is not).
-func partial(in Input, p field.Path) bool {
-	_, atomic := field.Atomic(in.Owners, p)
-	return !atomic
-}
-
-func claimed(in Input, d compare.Difference) (Finding, bool) {
-	c, ok := claimOn(in, d.Path)
-	if !ok {
-		return Finding{}, false
-	}
-	if in.Policy.Claims == app.ClaimsReport {
-		f, _ := drift(in, d)
-		f.Claimant = c.Name()
-		f.Reason += "; " + c.Evidence
-		return f, true
-	}
-	d.Writer = byClaim(d.Writer, c)
+func cede(in Input, d compare.Difference, c claim.Claim) Finding {
+	d.Writer = byClaim(d, c)
 	f := Finding{Difference: d, Verdict: Cede, Reason: c.Evidence, Claimant: c.Name()}
-	if n, ok := d.Live.(int64); ok && n == 0 && c.Min > 0 {
+	if paused(c, d.Live) {
 		f.Reason = "paused: " + d.Writer.String() + " set replicas to 0, and an autoscaler does not scale from 0"
 	}
-	return f, true
+	return f
 }
 
-// byClaim names the claimant as the writer where the server recorded the scale subresource or nothing at all:
-// the built-in controllers share one manager name.
-func byClaim(w field.Writer, c claim.Claim) field.Writer {
-	if w.Person || w.Evidence == field.Recorded && w.Name != "kube-controller-manager (scale)" {
+// paused reports whether the claimant stands still: the HPA controller does nothing at 0 replicas unless its minReplicas is 0.
+func paused(c claim.Claim, live any) bool {
+	n, ok := live.(int64)
+	return ok && n == 0 && c.Min > 0
+}
+
+// ends reports whether a pause is to be ended by us.
+func ends(in Input, c claim.Claim, d compare.Difference) bool {
+	return in.Policy.Pause == app.PauseCorrect && paused(c, d.Live)
+}
+
+// pauses are the differences that only a claim makes: a workload at 0 of which Git does not name the count.
+func pauses(in Input) []compare.Difference {
+	if in.Policy.Claims != app.ClaimsCede {
+		return nil
+	}
+	for _, c := range in.Claims {
+		_, named := field.Get(in.Desired, c.Path)
+		live, _ := field.Get(in.Live, c.Path)
+		if !named && paused(c, live) {
+			return []compare.Difference{{Path: c.Path, Kind: compare.Changed, Live: live, Writer: field.WriterOf(in.Owners, c.Path)}}
+		}
+	}
+	return nil
+}
+
+// builtInScalers are the field managers under which a Kubernetes distribution's own controllers scale: upstream they are one
+// process, and k3s and MicroK8s are one binary.
+var builtInScalers = map[string]bool{"kube-controller-manager (scale)": true, "k3s (scale)": true, "kubelite (scale)": true}
+
+// byClaim names the claimant as the writer where the server recorded the scale subresource or nothing at all, and the value
+// is one that the claimant writes.
+func byClaim(d compare.Difference, c claim.Claim) field.Writer {
+	w := d.Writer
+	if w.Evidence == field.Recorded && !builtInScalers[w.Name] {
+		return w
+	}
+	if n, ok := d.Live.(int64); !ok || n < c.Min || n > c.Max {
 		return w
 	}
 	evidence := field.Inferred
@@ -106,7 +142,7 @@ func claimOn(in Input, p field.Path) (claim.Claim, bool) {
 		return claim.Claim{}, false
 	}
 	for _, c := range in.Claims {
-		if len(p) > 0 && field.HasPrefix(p, c.Path) {
+		if field.HasPrefix(p, c.Path) {
 			return c, true
 		}
 	}

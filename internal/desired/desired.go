@@ -46,8 +46,8 @@ const (
 	Unserved    Scope = "Unserved"
 )
 
-// PartOf is the label that every object of ours bears (DESIGN §2.5).
-const PartOf = "truce.dev/part-of"
+// PartOf is the label that every object of ours bears.
+const PartOf = object.PartOf
 
 // Settle makes the Set of one app. It fails where two documents describe one object.
 func Settle(rendered []render.Object, a app.App, scope func(object.GVK) Scope) (Set, error) {

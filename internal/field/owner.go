@@ -22,7 +22,7 @@ type Owner struct {
 	Subresource string    // scale, status, or empty
 	APIVersion  string    // the version that the fields are named in
 	Time        time.Time // of the entry's last change; zero where the server recorded none (scale writes)
-	Fields      Shape
+	Fields      Shape     // empty for the subresource status, which nobody asks about
 }
 
 // String names the writer as truce shows it: "kubectl (scale)".
@@ -58,10 +58,13 @@ func Owners(o object.Object) ([]Owner, error) {
 
 func newOwner(m map[string]any) (Owner, error) {
 	str := func(key string) string { s, _ := m[key].(string); return s }
-	fields, _ := m["fieldsV1"].(map[string]any)
-	shape, err := NewShape(fields)
-	if err != nil {
-		return Owner{}, err
+	var shape Shape
+	if str("subresource") != "status" { // nothing that Git may name is written there
+		fields, _ := m["fieldsV1"].(map[string]any)
+		var err error
+		if shape, err = NewShape(fields); err != nil {
+			return Owner{}, err
+		}
 	}
 	at, err := time.Parse(time.RFC3339, str("time"))
 	if err != nil {
@@ -83,11 +86,11 @@ func ApplyEntry(owners []Owner, manager string) Shape {
 	return Shape{}
 }
 
-// OthersOf returns the owners of p that are not manager's apply entry, most specific first as the server lists them.
+// OthersOf returns the owners of p that are not manager's apply entry, in the server's order.
 func OthersOf(owners []Owner, manager string, p Path) []Owner {
 	var out []Owner
 	for _, o := range owners {
-		if !o.IsApply(manager) && o.Subresource != "status" && o.Fields.Has(p) {
+		if !o.IsApply(manager) && o.Fields.Has(p) {
 			out = append(out, o)
 		}
 	}

@@ -69,7 +69,7 @@ func (h Hasher) visit(list []node, v any, f func(*node, any, bool)) {
 	for i := range list {
 		n := &list[i]
 		c, there := child(v, n.element)
-		if len(n.children) == 0 || n.self {
+		if n.owned() {
 			f(n, c, there)
 		}
 		h.visit(n.children, c, f)
@@ -81,7 +81,7 @@ func (h Hasher) trace(list []node, v any, trail *Path, f func(*node, any, bool))
 		n := &list[i]
 		*trail = append(*trail, n.element)
 		c, there := child(v, n.element)
-		if len(n.children) == 0 || n.self {
+		if n.owned() {
 			f(n, c, there)
 		}
 		h.trace(n.children, c, trail, f)
@@ -121,8 +121,7 @@ func write(mh *maphash.Hash, v any) {
 		mh.WriteByte('b')
 		maphash.WriteComparable(mh, v)
 	case int64, float64, int:
-		mh.WriteByte('d')
-		maphash.WriteComparable(mh, math.Float64bits(toFloat(v)))
+		writeNumber(mh, v)
 	case []any:
 		mh.WriteByte('[')
 		maphash.WriteComparable(mh, len(v))
@@ -134,6 +133,16 @@ func write(mh *maphash.Hash, v any) {
 	case object.Object:
 		writeMap(mh, v)
 	}
+}
+
+func writeNumber(mh *maphash.Hash, v any) {
+	mh.WriteByte('d')
+	if n, ok := whole(v); ok {
+		maphash.WriteComparable(mh, n)
+		return
+	}
+	f, _ := v.(float64) // what is not whole is a float
+	maphash.WriteComparable(mh, math.Float64bits(f))
 }
 
 func writeMap(mh *maphash.Hash, m map[string]any) {

@@ -1,7 +1,6 @@
 package field
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -23,22 +22,13 @@ type node struct {
 	children []node
 }
 
-// leaf reports whether the whole content of the field is owned: a scalar, or an atomic list or map.
-func (n node) leaf() bool {
+// leaf reports whether the whole content of the field is owned: a scalar, an atomic list or map, or a map that was sent empty.
+func (n *node) leaf() bool {
 	return len(n.children) == 0 && !n.self && (n.element.FieldName != nil || n.element.Index != nil)
 }
 
-// ParseShape reads fieldsV1 as JSON text.
-func ParseShape(fieldsV1 []byte) (Shape, error) {
-	if len(bytes.TrimSpace(fieldsV1)) == 0 {
-		return Shape{}, nil
-	}
-	var m map[string]any
-	if err := json.Unmarshal(fieldsV1, &m); err != nil {
-		return Shape{}, fmt.Errorf("parse fieldsV1: %w", err)
-	}
-	return NewShape(m)
-}
+// owned reports whether the field itself is owned, be it by presence or by content.
+func (n *node) owned() bool { return len(n.children) == 0 || n.self }
 
 // NewShape reads fieldsV1 as decoded JSON.
 func NewShape(fieldsV1 map[string]any) (Shape, error) {
@@ -50,6 +40,9 @@ func NewShape(fieldsV1 map[string]any) (Shape, error) {
 }
 
 func nodes(m map[string]any) (children []node, self bool, err error) {
+	if len(m) == 0 {
+		return nil, false, nil
+	}
 	children = make([]node, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if key == "." {
@@ -76,182 +69,6 @@ func nodes(m map[string]any) (children []node, self bool, err error) {
 // Empty reports whether the shape owns nothing.
 func (s Shape) Empty() bool { return len(s.root) == 0 }
 
-// Has reports how the shape owns p: the field itself or all of it through an atomic ancestor.
-// A field of which only parts are owned is not owned.
-func (s Shape) Has(p Path) bool {
-	list := s.root
-	for i, e := range p {
-		n := find(list, e)
-		if n == nil {
-			return false
-		}
-		if n.leaf() || i == len(p)-1 {
-			return n.leaf() || n.self || len(n.children) == 0
-		}
-		list = n.children
-	}
-	return false
-}
-
-// Under reports whether the shape owns p, an ancestor of it as a whole, or anything below it.
-func (s Shape) Under(p Path) bool {
-	list := s.root
-	for _, e := range p {
-		n := find(list, e)
-		if n == nil {
-			return false
-		}
-		if n.leaf() {
-			return true
-		}
-		list = n.children
-	}
-	return true
-}
-
-func find(list []node, e Element) *node {
-	for i := range list {
-		if list[i].element.Equals(e) {
-			return &list[i]
-		}
-	}
-	return nil
-}
-
-// Paths returns every owned field: leaves, and items and maps that are owned themselves.
-func (s Shape) Paths() []Path {
-	var all []Path
-	walkPaths(s.root, nil, func(p Path) { all = append(all, p.Copy()) })
-	return all
-}
-
-func walkPaths(list []node, prefix Path, visit func(Path)) {
-	for _, n := range list {
-		p := append(prefix, n.element)
-		if len(n.children) == 0 || n.self {
-			visit(p)
-		}
-		walkPaths(n.children, p, visit)
-	}
-}
-
-// ListKeys returns the names of the key fields of the list at p, as far as the shape shows them: nil if it shows none.
-func (s Shape) ListKeys(p Path) []string {
-	list := s.root
-	for _, e := range p {
-		n := find(list, e)
-		if n == nil {
-			return nil
-		}
-		list = n.children
-	}
-	for _, n := range list {
-		if n.element.Key == nil {
-			continue
-		}
-		names := make([]string, 0, len(*n.element.Key))
-		for _, k := range *n.element.Key {
-			names = append(names, k.Name)
-		}
-		return names
-	}
-	return nil
-}
-
-// Leaf reports whether the shape owns the whole content of p.
-func (s Shape) Leaf(p Path) bool {
-	list := s.root
-	for i, e := range p {
-		n := find(list, e)
-		if n == nil {
-			return false
-		}
-		if n.leaf() {
-			return true
-		}
-		if i == len(p)-1 {
-			return false
-		}
-		list = n.children
-	}
-	return false
-}
-
-// Covers reports whether every field that obj names is owned. What names the object (apiVersion, kind, name,
-// namespace) is nobody's.
-func (s Shape) Covers(obj map[string]any) bool {
-	for k, v := range obj {
-		switch k {
-		case "apiVersion", "kind":
-			continue
-		case "metadata":
-			m, _ := v.(map[string]any)
-			n := find(s.root, Element{FieldName: &k})
-			for mk, mv := range m {
-				if mk == "name" || mk == "namespace" {
-					continue
-				}
-				if n == nil || !coversField(n.children, mk, mv) {
-					return false
-				}
-			}
-		default:
-			if !coversField(s.root, k, v) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func coversField(list []node, name string, v any) bool {
-	n := find(list, Element{FieldName: &name})
-	return n != nil && n.covers(v)
-}
-
-func (n *node) covers(v any) bool {
-	if n.leaf() {
-		return true
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for k, c := range v {
-			if !coversField(n.children, k, c) && !n.isKey(k) {
-				return false
-			}
-		}
-	case []any:
-		for _, item := range v {
-			if !n.coversItem(item) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func (n *node) isKey(name string) bool {
-	if n.element.Key == nil {
-		return false
-	}
-	for _, k := range *n.element.Key {
-		if k.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
-func (n *node) coversItem(item any) bool {
-	for i := range n.children {
-		c := &n.children[i]
-		if position([]any{item}, c.element) == 0 && c.covers(item) {
-			return true
-		}
-	}
-	return false
-}
-
 // JSON prints the shape as fieldsV1, keys in order: equal shapes print equal texts.
 func (s Shape) JSON() string {
 	var b strings.Builder
@@ -264,14 +81,82 @@ func writeNodes(b *strings.Builder, list []node, self bool) {
 	if self {
 		b.WriteString(`".":{}`)
 	}
-	for i, n := range list {
+	for i := range list {
 		if i > 0 || self {
 			b.WriteByte(',')
 		}
-		text, _ := json.Marshal(n.text) // a string always has a JSON form
-		b.Write(text)
+		b.WriteString(quoted(list[i].text))
 		b.WriteByte(':')
-		writeNodes(b, n.children, n.self)
+		writeNodes(b, list[i].children, list[i].self)
 	}
 	b.WriteByte('}')
+}
+
+// quoted is the JSON form of an element's text; only list keys and set values need more than quotes.
+func quoted(text string) string {
+	if isPlain(text) {
+		return `"` + text + `"`
+	}
+	out, _ := json.Marshal(text) // a string always has a JSON form
+	return string(out)
+}
+
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
+}
+
+// Equal reports whether the two shapes own the same fields.
+func (s Shape) Equal(other Shape) bool { return equalNodes(s.root, other.root) }
+
+func equalNodes(a, b []node) bool {
+	return slices.EqualFunc(a, b, func(x, y node) bool {
+		return x.text == y.text && x.self == y.self && equalNodes(x.children, y.children)
+	})
+}
+
+// Is reports whether the text is what JSON would print, without printing it.
+func (s Shape) Is(text string) bool {
+	rest, ok := cutNodes(text, s.root, false)
+	return ok && rest == ""
+}
+
+// cutNodes takes what writeNodes writes off the front of the text.
+func cutNodes(text string, list []node, self bool) (rest string, ok bool) {
+	open := "{"
+	if self {
+		open = `{".":{}`
+	}
+	if rest, ok = strings.CutPrefix(text, open); !ok {
+		return rest, false
+	}
+	for i := range list {
+		if i > 0 || self {
+			if rest, ok = strings.CutPrefix(rest, ","); !ok {
+				return rest, false
+			}
+		}
+		if rest, ok = cutName(rest, list[i].text); !ok {
+			return rest, false
+		}
+		if rest, ok = cutNodes(rest, list[i].children, list[i].self); !ok {
+			return rest, false
+		}
+	}
+	return strings.CutPrefix(rest, "}")
+}
+
+func cutName(text, name string) (rest string, ok bool) {
+	if !isPlain(name) {
+		return strings.CutPrefix(text, quoted(name)+":")
+	}
+	n := len(name)
+	if len(text) < n+3 || text[0] != '"' || text[1:n+1] != name || text[n+1] != '"' || text[n+2] != ':' {
+		return text, false
+	}
+	return text[n+3:], true
 }

@@ -3,6 +3,7 @@ package field
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -99,9 +100,31 @@ func Equal(a, b any) bool {
 		bl, ok := b.([]any)
 		return ok && slices.EqualFunc(a, bl, Equal)
 	case int64, float64, int:
-		return number(b) && toFloat(a) == toFloat(b)
+		n, isWhole := whole(a)
+		if m, ok := whole(b); ok || isWhole {
+			return ok && isWhole && n == m
+		}
 	}
 	return a == b
+}
+
+// Holds reports whether live has every value that want names. Maps of live may hold more: the API server's defaults.
+func Holds(live, want any) bool {
+	if w, ok := asMap(want); ok {
+		l, ok := asMap(live)
+		for k, v := range w {
+			c, there := l[k]
+			if !there || !Holds(c, v) {
+				return false
+			}
+		}
+		return ok
+	}
+	if w, ok := want.([]any); ok {
+		l, ok := live.([]any)
+		return ok && slices.EqualFunc(l, w, Holds)
+	}
+	return Equal(live, want)
 }
 
 func asMap(v any) (map[string]any, bool) {
@@ -114,24 +137,18 @@ func asMap(v any) (map[string]any, bool) {
 	return nil, false
 }
 
-func number(v any) bool {
-	switch v.(type) {
-	case int64, float64, int:
-		return true
-	}
-	return false
-}
-
-func toFloat(v any) float64 {
+// whole returns a number without a fraction as an integer, be it one or a float.
+func whole(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
-		return float64(v)
+		return v, true
 	case int:
-		return float64(v)
+		return int64(v), true
 	case float64:
-		return v
+		n := int64(v)
+		return n, float64(n) == v && math.Abs(v) < 1<<63
 	}
-	return 0
+	return 0, false
 }
 
 // Put writes value at p inside root, making the maps and keyed list items on the way.

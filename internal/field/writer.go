@@ -36,6 +36,9 @@ func (w Writer) String() string {
 func WriterOf(owners []Owner, p Path) Writer {
 	var w Writer
 	for _, o := range OthersOf(owners, Manager, p) {
+		if o.IsApply(Handover) {
+			continue // it only keeps what others wrote
+		}
 		if w.Evidence == "" || o.Time.After(w.Time) || o.Subresource == "scale" {
 			w = Writer{Name: o.String(), Person: IsPerson(o.Manager), Time: o.Time, Evidence: Recorded}
 		}

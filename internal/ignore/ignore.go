@@ -77,7 +77,9 @@ func selects(sel Selector, o object.Object, kind string) bool {
 	return sel.Matches(values)
 }
 
-// Covers returns the fields of desired that the rules cover. A path that the object lacks is no error and covers nothing.
+// Covers returns the fields of desired that the rules cover, and those that Git has dropped while they are still ours in the
+// cluster. A path that is nowhere is no error and covers nothing. What names the object or a list item, and our own mark, is
+// never covered: nobody else can have another value there.
 // The owners of the live object tell which lists have keys; without them positions are positions.
 func (rs Rules) Covers(desired object.Object, owners []field.Owner) []Covered {
 	var out []Covered
@@ -86,8 +88,12 @@ func (rs Rules) Covers(desired object.Object, owners []field.Owner) []Covered {
 			continue
 		}
 		for _, p := range r.Pointers {
-			if path, ok := p.Resolve(desired, owners); ok {
-				out = append(out, Covered{Path: path, Rule: r.Name})
+			path, ok := p.Resolve(desired, owners)
+			if !ok {
+				continue
+			}
+			for _, part := range parts(desired, owners, path) {
+				out = append(out, Covered{Path: part, Rule: r.Name})
 			}
 		}
 	}

@@ -24,6 +24,9 @@ type GVK struct {
 	Group, Version, Kind string
 }
 
+// PartOf is the label that every object of ours bears; its value tells the app (DESIGN §2.5). It finds, it proves nothing.
+const PartOf = "truce.dev/part-of"
+
 // ID returns the object's name in the cluster. Missing parts are empty.
 func (o Object) ID() ID {
 	gvk := o.GVK()

@@ -1,0 +1,73 @@
+package decide
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// absent judges an object that is not in the cluster.
+func absent(in Input) Plan {
+	d := compare.Difference{Kind: compare.Missing, Desired: map[string]any(in.Desired), Writer: field.Writer{Evidence: field.Unknown}}
+	if len(in.Compared.Differences) > 0 {
+		d.Writer = in.Compared.Differences[0].Writer
+	}
+	f := Finding{Difference: d, Verdict: Correct, Reason: "not in the cluster"}
+	var again time.Time
+	switch {
+	case standstill(in.Policy.Mode) != "":
+		f.Verdict, f.Reason = Hold, standstill(in.Policy.Mode)+"; an apply would create it"
+	case !in.Changed && in.Policy.Remediation == app.ReportOnly:
+		f.Verdict, f.Reason = Hold, "remediation is off: the deletion is reported only"
+	case !in.Changed && !due(in, nil).IsZero():
+		again = due(in, nil)
+		f.Verdict, f.Reason = Hold, spaced(in, again)
+	}
+	p := Plan{Findings: []Finding{f}, Again: again}
+	if f.Verdict == Correct {
+		p.Steps = []Step{{Verb: Create, Body: seeded(in), Reason: f.Reason}}
+	}
+	return p
+}
+
+// due returns when the next correction of a field may be made; zero for now.
+func due(in Input, p field.Path) time.Time {
+	last := in.Memory.LastCorrection(field.String(p))
+	if last.IsZero() || !in.Now.Before(last.Add(in.Policy.Spacing)) {
+		return time.Time{}
+	}
+	return last.Add(in.Policy.Spacing)
+}
+
+func spaced(in Input, at time.Time) string {
+	return fmt.Sprintf("corrected less than %s ago: the next correction is due at %s", in.Policy.Spacing, at.UTC().Format(time.RFC3339))
+}
+
+// seeded is what a new object starts with: Git's, and for a claimed field that Git names or leaves to the claimant a value
+// within the claimant's bounds. Right after its creation the field is handed over like any other.
+func seeded(in Input) object.Object {
+	out := in.Desired.Clone()
+	if in.Policy.Claims != app.ClaimsCede {
+		return out
+	}
+	for _, c := range in.Claims {
+		if _, named := field.Get(in.Desired, c.Path); named || seedable(in.Desired.GVK().Group) {
+			field.Put(out, c.Path, seed(in, c))
+		}
+	}
+	return out
+}
+
+func seed(in Input, c claim.Claim) int64 {
+	git, _ := field.Get(in.Desired, c.Path)
+	return c.Seed(in.Memory.Value(field.String(c.Path)), git)
+}
+
+// seedable are the groups whose workloads keep their count in .spec.replicas. A custom resource may keep it elsewhere
+// (its CRD's scale subresource says where), so it gets a seed only where Git names the field.
+func seedable(group string) bool { return group == "" || group == "apps" }

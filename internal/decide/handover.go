@@ -1,0 +1,99 @@
+package decide
+
+import (
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// toHandOver lists the fields that would lose their last owner with our next apply: ours in the cluster, not in what is sent
+// because they are withheld, and nobody else's. What Git itself has dropped is not among them, unless a rule or a claim covers it.
+func toHandOver(in Input, p Plan, ours field.Shape) []field.Path {
+	letGo := append([]field.Path(nil), p.Withheld...)
+	for _, c := range Ceded(in) {
+		if _, named := field.Get(in.Desired, c); !named {
+			letGo = union(letGo, []field.Path{c})
+		}
+	}
+	var out []field.Path
+	for _, w := range letGo {
+		for _, q := range ours.Below(w) {
+			if _, there := field.Get(in.Live, q); there && len(field.OthersOf(in.Owners, field.Manager, q)) == 0 {
+				out = union(out, []field.Path{q})
+			}
+		}
+	}
+	return out
+}
+
+// unownedClaims lists claimed fields that nobody owns: handed over even where Git never named them, so that the claimant's
+// next write is recorded (measured: a scale write to an unowned field leaves no trace).
+func unownedClaims(in Input) []field.Path {
+	if in.Policy.Claims != app.ClaimsCede {
+		return nil
+	}
+	var out []field.Path
+	for _, c := range in.Claims {
+		_, there := field.Get(in.Live, c.Path)
+		_, part := field.Atomic(in.Owners, c.Path)
+		if there && !part && !owned(in.Owners, c.Path) {
+			out = union(out, []field.Path{c.Path})
+		}
+	}
+	return out
+}
+
+func owned(owners []field.Owner, p field.Path) bool {
+	for _, o := range owners {
+		if o.Fields.Has(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// handoverBody names the paths at their live values, and with them all that the handover keeps alive already: an apply takes
+// away what its manager owned and no longer names.
+func handoverBody(in Input, paths []field.Path) object.Object {
+	out := object.Object{
+		"apiVersion": in.Live.APIVersion(), "kind": in.Live["kind"], "metadata": map[string]any{"name": in.Live.Name()},
+	}
+	if ns := in.Live.Namespace(); ns != "" {
+		out.Metadata()["namespace"] = ns
+	}
+	for _, p := range append(field.ApplyEntry(in.Owners, field.Handover).Paths(), paths...) {
+		copyField(out, in, p)
+	}
+	return out
+}
+
+// copyField puts live's value of one owned field into out. Of a list item or a map that is owned by presence, only the
+// presence counts: what is in it has paths of its own.
+func copyField(out object.Object, in Input, p field.Path) {
+	v, there := field.Get(in.Live, p)
+	if _, done := field.Get(out, p); !there || done {
+		return
+	}
+	last := p[len(p)-1]
+	switch {
+	case last.Key != nil:
+		item := map[string]any{}
+		for _, k := range *last.Key {
+			item[k.Name] = k.Value.Unstructured()
+		}
+		v = item
+	case ownedByPresence(in.Owners, p):
+		v = map[string]any{}
+	}
+	field.Put(out, p, object.CloneValue(v))
+}
+
+// ownedByPresence reports whether our own entries name the field only because it is there.
+func ownedByPresence(owners []field.Owner, p field.Path) bool {
+	for _, manager := range []string{field.Manager, field.Handover} {
+		if s := field.ApplyEntry(owners, manager); s.Has(p) && !s.Leaf(p) && len(s.Below(p)) > 1 {
+			return true
+		}
+	}
+	return false
+}

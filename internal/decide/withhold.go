@@ -1,0 +1,92 @@
+package decide
+
+import (
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// Ceded lists the paths of the rules and claims on the object, whether Git names them or not. A held path is not among them:
+// it is only left out when there is something else to apply.
+func Ceded(in Input) []field.Path {
+	var out []field.Path
+	for _, c := range in.Ignored {
+		out = append(out, c.Path)
+	}
+	if in.Policy.Claims == app.ClaimsCede {
+		for _, c := range in.Claims {
+			out = append(out, c.Path)
+		}
+	}
+	return out
+}
+
+// withheld lists the fields that must not be in what is sent: ignored, ceded and held ones.
+func withheld(in Input, findings []Finding) []field.Path {
+	var all []field.Path
+	for _, p := range Ceded(in) {
+		if !corrects(findings, p) && !anew(in, p) {
+			all = append(all, p)
+		}
+	}
+	for _, f := range findings {
+		if f.Verdict == Hold && !stuck(in, f) || f.Verdict == Contested {
+			all = append(all, f.Path)
+		}
+	}
+	var out []field.Path
+	for _, p := range all {
+		if _, named := field.Get(in.Desired, p); named && len(p) > 0 && !contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// corrects reports whether exactly this path is put back although somebody has a right to it: the end of a pause.
+func corrects(findings []Finding, p field.Path) bool {
+	for _, f := range findings {
+		if f.Verdict == Correct && f.Path.Equals(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// anew reports whether the path lies in a list item that live has not: an item that is made anew starts with all that Git
+// names, as an object does, and lets go of it afterwards. Without its image no container can be made.
+func anew(in Input, p field.Path) bool {
+	for i, e := range p[:max(len(p)-1, 0)] {
+		if e.Key == nil {
+			continue
+		}
+		if _, there := field.Get(in.Live, p[:i+1]); !there {
+			return true
+		}
+	}
+	return false
+}
+
+// body is desired without the withheld fields. Of an atomic field no part can be left out: it carries live's value there.
+func body(in Input, p Plan) object.Object {
+	out := in.Desired.Clone()
+	var parts []field.Path
+	for _, w := range p.Withheld {
+		if _, part := field.Atomic(in.Owners, w); part {
+			parts = append(parts, w)
+		}
+	}
+	out = compare.Overlay(out, in.Live, parts)
+	for _, w := range p.Withheld {
+		if !contains(parts, w) {
+			field.Drop(out, w)
+		}
+	}
+	for _, c := range in.Claims {
+		if corrects(p.Findings, c.Path) && in.Policy.Claims == app.ClaimsCede {
+			field.Put(out, c.Path, seed(in, c))
+		}
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+package field
+
+// find returns the node of an element, nil if there is none.
+func find(list []node, e Element) *node {
+	for i := range list {
+		if same(list[i].element, e) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// same compares two elements; names, which nearly all are, without the library.
+func same(a, b Element) bool {
+	if a.FieldName != nil && b.FieldName != nil {
+		return *a.FieldName == *b.FieldName
+	}
+	return a.Equals(b)
+}
+
+// at walks down to p. It returns the node of p itself, or (with above) that of an ancestor whose whole content is owned.
+func (s Shape) at(p Path) (n *node, above bool) {
+	list := s.root
+	for i, e := range p {
+		if n = find(list, e); n == nil {
+			return nil, false
+		}
+		if n.leaf() && i < len(p)-1 {
+			return n, true
+		}
+		list = n.children
+	}
+	return n, false
+}
+
+// Has reports whether the shape owns p: the field itself, or all of it through an atomic ancestor.
+// A field of which only parts are owned is not owned.
+func (s Shape) Has(p Path) bool {
+	n, above := s.at(p)
+	return n != nil && (above || n.owned())
+}
+
+// Under reports whether the shape owns p, an ancestor of it as a whole, or anything below it.
+func (s Shape) Under(p Path) bool {
+	n, _ := s.at(p)
+	return n != nil || len(p) == 0 && !s.Empty()
+}
+
+// Leaf reports whether the shape owns the whole content of p.
+func (s Shape) Leaf(p Path) bool {
+	n, _ := s.at(p)
+	return n != nil && n.leaf()
+}
+
+// Paths returns every owned field: leaves, and items and maps that are owned themselves.
+func (s Shape) Paths() []Path { return s.Below(nil) }
+
+// Below returns the owned fields at p and below it. A part of an atomic field is not owned by itself, so it has none.
+func (s Shape) Below(p Path) []Path {
+	var all []Path
+	keep := func(p Path) { all = append(all, p.Copy()) }
+	if len(p) == 0 {
+		walkPaths(s.root, nil, keep)
+		return all
+	}
+	n, above := s.at(p)
+	if n == nil || above {
+		return nil
+	}
+	if n.owned() {
+		keep(p)
+	}
+	walkPaths(n.children, p.Copy(), keep)
+	return all
+}
+
+func walkPaths(list []node, prefix Path, visit func(Path)) {
+	for i := range list {
+		n := &list[i]
+		p := append(prefix, n.element)
+		if n.owned() {
+			visit(p)
+		}
+		walkPaths(n.children, p, visit)
+	}
+}
+
+// ListKeys returns the names of the key fields of the list at p, as far as the shape shows them: nil if it shows none.
+func (s Shape) ListKeys(p Path) []string {
+	for _, n := range s.children(p) {
+		if n.element.Key == nil {
+			continue
+		}
+		names := make([]string, 0, len(*n.element.Key))
+		for _, k := range *n.element.Key {
+			names = append(names, k.Name)
+		}
+		return names
+	}
+	return nil
+}
+
+func (s Shape) children(p Path) []node {
+	if len(p) == 0 {
+		return s.root
+	}
+	n, above := s.at(p)
+	if n == nil || above {
+		return nil
+	}
+	return n.children
+}
+
+// Owns reports whether every field that v names is owned where v stands at p.
+func (s Shape) Owns(p Path, v any) bool {
+	n, above := s.at(p)
+	return n != nil && (above || n.covers(v))
+}
+
+// Covers reports whether every field that obj names is owned. What names the object (apiVersion, kind, name,
+// namespace) is nobody's.
+func (s Shape) Covers(obj map[string]any) bool {
+	for k, v := range obj {
+		switch k {
+		case "apiVersion", "kind":
+		case "metadata":
+			if !s.coversMetadata(v) {
+				return false
+			}
+		default:
+			if !coversField(s.root, k, v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (s Shape) coversMetadata(v any) bool {
+	m, _ := asMap(v)
+	list := s.children(Name("metadata"))
+	for k, v := range m {
+		if k != "name" && k != "namespace" && !coversField(list, k, v) {
+			return false
+		}
+	}
+	return true
+}
+
+func coversField(list []node, name string, v any) bool {
+	n := find(list, Element{FieldName: &name})
+	return n != nil && n.covers(v)
+}
+
+func (n *node) covers(v any) bool {
+	if n.leaf() {
+		return true
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for k, c := range v {
+			if !coversField(n.children, k, c) && !isKey(n.element, k) {
+				return false
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if i := itemNode(n.children, item); i < 0 || !n.children[i].covers(item) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isKey reports whether the element is a list item of which the name is a key field.
+func isKey(e Element, name string) bool {
+	if e.Key == nil {
+		return false
+	}
+	for _, k := range *e.Key {
+		if k.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// itemNode returns which of a list's nodes is the item's, -1 if none is.
+func itemNode(list []node, item any) int {
+	for i := range list {
+		if e := list[i].element; (e.Key != nil || e.Value != nil) && position([]any{item}, e) == 0 {
+			return i
+		}
+	}
+	return -1
+}

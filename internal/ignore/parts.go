@@ -1,0 +1,49 @@
+package ignore
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+var (
+	metadata = field.Name("metadata")
+	labels   = field.Name("metadata", "labels")
+	names    = []field.Path{
+		field.Name("apiVersion"), field.Name("kind"), field.Name("metadata", "name"), field.Name("metadata", "namespace"),
+		field.Name("metadata", "labels", object.PartOf),
+	}
+)
+
+// parts returns what may be covered of a path: itself, unless it is a name or holds names. Then it is all beside them.
+func parts(desired object.Object, owners []field.Owner, p field.Path) []field.Path {
+	if field.IsKey(p) || slices.ContainsFunc(names, p.Equals) {
+		return nil
+	}
+	if !p.Equals(metadata) && !p.Equals(labels) {
+		return []field.Path{p}
+	}
+	var out []field.Path
+	for _, name := range children(desired, owners, p) {
+		out = append(out, parts(desired, owners, append(p.Copy(), field.Name(name)...))...)
+	}
+	return out
+}
+
+// children lists the names of a map's fields, in Git's object and in what we own.
+func children(desired object.Object, owners []field.Owner, p field.Path) []string {
+	found := map[string]bool{}
+	v, _ := field.Get(desired, p)
+	m, _ := v.(map[string]any)
+	for k := range m {
+		found[k] = true
+	}
+	for _, q := range field.ApplyEntry(owners, field.Manager).Below(p) {
+		if len(q) > len(p) && q[len(p)].FieldName != nil {
+			found[*q[len(p)].FieldName] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
