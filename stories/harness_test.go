@@ -13,11 +13,14 @@ import (
 	"github.com/truce-gitops/truce/deploy"
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/kubetest"
 	"github.com/truce-gitops/truce/internal/wire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 )
 
 func TestMain(m *testing.M) {
@@ -59,7 +62,7 @@ func newWorld(t *testing.T, process app.Policy, files string) *world {
 func offWorld(t *testing.T, files string) *world {
 	t.Helper()
 	c := kubetest.Start(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*patience)
 	t.Cleanup(cancel)
 	installCRDs(t, c)
 	w := &world{Cluster: c, t: t, ctx: ctx, ns: c.Namespace(t)}
@@ -99,7 +102,7 @@ func (w *world) start(process app.Policy) (stop func()) {
 		w.t.Fatal(err)
 	}
 	running, err := wire.Controller(wire.RunOptions{
-		Cluster: client, CacheDir: w.t.TempDir(), Executable: exe, Process: process, Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)),
+		Cluster: client, CacheDir: w.t.TempDir(), Executable: exe, Process: process, LocalSources: controller.AllowLocal, Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)),
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -127,7 +130,36 @@ func (w *world) start(process app.Policy) (stop func()) {
 func (w *world) app(name, path, spec string) {
 	w.t.Helper()
 	w.Apply(w.t, w.manifest(name, path, spec))
-	w.t.Cleanup(func() { w.kubectl("delete", "kustomization", "--all", "--timeout=30s") })
+	w.t.Cleanup(w.removeApps)
+}
+
+// removeApps ends the story's apps while truce still runs: the next story's truce would find them without their repository.
+func (w *world) removeApps() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), patience)
+	defer cancel()
+	d, err := dynamic.NewForConfig(w.Config())
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	apps := d.Resource(kustomizations).Namespace(w.ns)
+	err = apps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for err == nil {
+		var left *unstructured.UnstructuredList
+		if left, err = apps.List(ctx, metav1.ListOptions{}); err == nil && len(left.Items) == 0 {
+			break
+		}
+		<-tick.C
+	}
+	if err == nil {
+		sources := schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "gitrepositories"}
+		err = d.Resource(sources).Namespace(w.ns).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	}
+	if err != nil {
+		w.t.Errorf("remove the story's apps: %v", err)
+	}
 }
 
 func (w *world) manifest(name, path, spec string) string {

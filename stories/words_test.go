@@ -57,6 +57,9 @@ func (w *world) onlyNecessaryWrites(name string) {
 	}
 	// created with the seed; let go of replicas; the new image. A commit that only changes what is ceded writes nothing.
 	if handovers > 1 || applies > 3 {
+		for _, e := range w.writes(name) {
+			w.t.Logf("%s %s by %s: %s", e.At.Format("05.000"), e.Verb, e.Manager, e.Request)
+		}
 		w.t.Errorf("truce applied %d times and handed over %d times, want at most 3 and 1", applies, handovers)
 	}
 }

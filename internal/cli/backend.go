@@ -108,9 +108,11 @@ type ControllerOptions struct {
 	CacheDir string
 	Listen   string // address of the status page; empty for none
 	Election Election
-	Apps     int // that are worked on at once
-	Objects  int
-	Log      *slog.Logger
+	// LocalSources lets sources be repositories on this machine.
+	LocalSources bool
+	Apps         int // that are worked on at once
+	Objects      int
+	Log          *slog.Logger
 }
 
 // Election names the Lease by which one of several controllers becomes the one that works. The zero value is no election.

@@ -32,10 +32,10 @@ func (f *processFlags) add(flags *pflag.FlagSet) {
 }
 
 func (f *processFlags) policy() (app.Policy, error) {
-	if err := oneOf("--claims", f.claims, []string{"", "cede", "report", "off"}); err != nil {
+	if err := oneOf("--claims", f.claims, []string{"cede", "report", "off"}); f.claims != "" && err != nil {
 		return app.Policy{}, err
 	}
-	if err := oneOf("--mode", f.mode, []string{"", "enforce", "observe"}); err != nil {
+	if err := oneOf("--mode", f.mode, []string{"enforce", "observe"}); f.mode != "" && err != nil {
 		return app.Policy{}, err
 	}
 	return app.Policy{Claims: app.Claims(f.claims), Mode: app.Mode(f.mode)}, nil
@@ -67,6 +67,7 @@ func (p *program) controller() *cobra.Command {
 	f.add(flags)
 	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:8080", "address of the status page, /healthz and /readyz; empty for none")
 	flags.StringVar(&f.options.CacheDir, "cache-dir", defaultCache(), "directory for clones; one controller at a time")
+	flags.BoolVar(&f.options.LocalSources, "local-sources", false, "let GitRepositories name repositories on this machine (paths, file://): whoever may write one then reads what truce can read")
 	flags.BoolVar(&f.elect, "leader-elect", false, "work only while holding a Lease, so that several can stand by")
 	flags.StringVar(&f.options.Election.Name, "leader-elect-name", "truce-controller", "name of the Lease")
 	flags.StringVar(&f.options.Election.Namespace, "leader-elect-namespace", "", "namespace of the Lease; without it the context's or the pod's")

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // appEntry is one app's custom resource.
@@ -69,13 +70,19 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 	if e.app.Deleting {
 		return c.remove(ctx, e)
 	}
-	if err := c.ensureFinalizer(ctx, e); err != nil {
+	switch err := c.ensureFinalizer(ctx, e); {
+	case apierrors.IsConflict(err):
+		return retryConflict // the watch is about to bring the newer form
+	case err != nil:
 		c.Log.Warn("finalizer", "app", key.String(), "error", err.Error())
 		return retryObject
 	}
 	r := c.run(ctx, e.app)
 	return c.schedule(key, e.app, r)
 }
+
+// retryConflict is the pause before a custom resource that somebody else has just written is looked at again.
+const retryConflict = 20 * time.Millisecond
 
 func (c *Controller) run(ctx context.Context, a app.App) report.Report {
 	if a.Timeout > 0 {

@@ -37,12 +37,24 @@ type Options struct {
 	Local   source.Watcher // tells at once of changes in repositories on this machine
 	Kinds   Kinds
 	Process app.Policy // what holds where a custom resource says nothing
-	Workers Workers
-	Log     *slog.Logger
-	Now     func() time.Time
-	Notice  func(reconcile.Notice) // told of each; nil for nobody
-	Report  func(app.Key)          // told of each app whose report changed; nil for nobody
+	// LocalSources says whether a source may be a repository on this machine: whoever may write a GitRepository then reads
+	// what truce can read. It is for a machine of one's own.
+	LocalSources LocalSources
+	Workers      Workers
+	Log          *slog.Logger
+	Now          func() time.Time
+	Notice       func(reconcile.Notice) // told of each; nil for nobody
+	Report       func(app.Key)          // told of each app whose report changed; nil for nobody
 }
+
+// LocalSources says whether repositories on this machine are sources.
+type LocalSources string
+
+// The values of LocalSources. The zero value refuses.
+const (
+	RefuseLocal LocalSources = ""
+	AllowLocal  LocalSources = "allow"
+)
 
 // Kinds are the custom resources that are translated, and by whom.
 type Kinds struct {
@@ -134,8 +146,11 @@ func (c *Controller) Run(ctx context.Context) error {
 func (c *Controller) watchClaimants(ctx context.Context) error {
 	for _, gvk := range claim.Kinds() {
 		w := c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) {
-			read, ok := claim.Read(ev.Object)
-			c.engine.Claimed(ev.ID, read, ok && !ev.Gone)
+			if read, ok := claim.Read(ev.Object); ok && !ev.Gone {
+				c.engine.Claimed(read)
+			} else {
+				c.engine.Unclaimed(ev.ID)
+			}
 		})
 		select {
 		case <-w.Synced():

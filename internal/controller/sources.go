@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -114,9 +115,19 @@ func (c *Controller) fetch(ctx context.Context, f front.Sources, cr object.Objec
 		state.Err = err
 		return state
 	}
+	if isLocal(spec.URL) && c.LocalSources != AllowLocal {
+		state.Err = &source.Error{Op: "fetch", Subject: spec.URL, Reason: source.NotSupported, Err: errLocal}
+		return state
+	}
 	c.watchLocal(ctx, s.Key, spec.URL)
 	state.Artifact, state.Err = c.Fetcher.Fetch(ctx, spec)
 	return state
+}
+
+var errLocal = errors.New("a repository on the controller's own machine is read only where --local-sources allows it")
+
+func isLocal(url string) bool {
+	return strings.HasPrefix(url, "file:") || strings.HasPrefix(url, "/") || strings.HasPrefix(url, ".")
 }
 
 // recordSource keeps the outcome. A failed fetch keeps the artifact that was there; a new revision wakes the apps.

@@ -25,7 +25,7 @@ const statusManager = "truce-controller"
 // status writes an app's status if it is not the one that is there.
 func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 	e, ok := c.entry(key)
-	if !ok {
+	if !ok || e.app.Policy.Mode == app.Observe { // the status is that of the controller which truce only watches
 		return 0
 	}
 	r := c.engine.Report(key)
@@ -130,6 +130,9 @@ func (c *Controller) secret(ctx context.Context, s front.Source) (map[string][]b
 		return nil, err
 	}
 	u, err := r.Get(ctx, s.Secret, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil // the front says which Secret is not there
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read Secret %s/%s: %w", s.Key.Namespace, s.Secret, err)
 	}

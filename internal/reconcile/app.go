@@ -31,7 +31,7 @@ type run struct {
 	set      desired.Set
 	ledger   inventory.Record // as it was at the beginning, then as it is
 	report   report.Report
-	problems int // objects that could not be applied
+	problems []error // of objects that could not be applied
 }
 
 // fault is an error with the one word that conditions show for it.
@@ -109,7 +109,7 @@ func (r *run) settle(ctx context.Context) error {
 	}
 	for _, o := range r.set.Objects {
 		if c, ok := claim.Read(o.Data); ok {
-			r.engine.Claimed(c.ID, c, true)
+			r.engine.Claimed(c)
 		}
 	}
 	return nil

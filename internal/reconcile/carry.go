@@ -29,8 +29,7 @@ func (r *run) register() error {
 	for _, o := range r.set.Objects {
 		rec, err := r.engine.claimRecord(o.ID, r.app.Key)
 		if err != nil {
-			r.problems++
-			r.report.Notes = append(r.report.Notes, err.Error())
+			r.problems = append(r.problems, err)
 			continue
 		}
 		wanted[o.ID] = true
@@ -75,11 +74,9 @@ func (r *run) identities() []inventory.Entry {
 func (r *run) carry(ctx context.Context) error {
 	for len(r.set.Objects) > 0 {
 		wave := r.nextWave()
-		failed, err := r.wave(ctx, wave)
-		if err != nil {
+		if err := r.wave(ctx, wave); err != nil {
 			return err
 		}
-		r.problems += failed
 		if wave[0].Wave != desired.FirstWave {
 			continue
 		}
@@ -90,10 +87,19 @@ func (r *run) carry(ctx context.Context) error {
 	if err := r.settleLedger(ctx); err != nil {
 		return err
 	}
-	if r.problems > 0 {
-		return &fault{report.ApplyFailed, r.engine.problems(r.app.Key, r.problems)}
+	if len(r.problems) > 0 {
+		return &fault{report.ApplyFailed, several(r.problems)}
 	}
 	return nil
+}
+
+// several tells the first few of many errors in full.
+func several(all []error) error {
+	const shown = 3
+	if len(all) == 1 {
+		return all[0]
+	}
+	return fmt.Errorf("%d of the app's objects could not be applied: %w", len(all), errors.Join(all[:min(shown, len(all))]...))
 }
 
 func (r *run) nextWave() []desired.Object {
@@ -106,9 +112,9 @@ func (r *run) nextWave() []desired.Object {
 	return wave
 }
 
-func (r *run) wave(ctx context.Context, wave []desired.Object) (int, error) {
+func (r *run) wave(ctx context.Context, wave []desired.Object) error {
 	if err := r.watch(ctx, wave); err != nil {
-		return 0, err
+		return err
 	}
 	var g errgroup.Group
 	g.SetLimit(max(1, r.engine.Defaults.Objects))
@@ -123,13 +129,12 @@ func (r *run) wave(ctx context.Context, wave []desired.Object) (int, error) {
 		})
 	}
 	_ = g.Wait() // the functions return no error: failures has them
-	failed := 0
-	for _, err := range failures {
+	for i, err := range failures {
 		if err != nil {
-			failed++
+			r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", wave[i].File, wave[i].Line, wave[i].ID, err))
 		}
 	}
-	return failed, ctx.Err()
+	return ctx.Err()
 }
 
 // watch puts the wave's kinds under watch. A kind that the server does not know is the problem of its own objects.
@@ -238,24 +243,6 @@ func (e *Engine) healthOf(id object.ID) (health.Status, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.health, r.problem
-}
-
-// problems gathers what stands in the way of an app's objects into one error, the first few in full.
-func (e *Engine) problems(key app.Key, n int) error {
-	const shown = 3
-	var all []error
-	rep := e.Report(key)
-	for _, o := range rep.Objects {
-		if o.Problem != "" && len(all) < shown {
-			all = append(all, fmt.Errorf("%s (%s:%d): %s", o.ID, o.File, o.Line, o.Problem))
-		}
-	}
-	for _, note := range rep.Notes {
-		if len(all) < shown && len(all) < n {
-			all = append(all, errors.New(note))
-		}
-	}
-	return fmt.Errorf("%d of the app's objects could not be applied: %w", n, errors.Join(all...))
 }
 
 func (e *Engine) assess(o object.Object) health.Status {

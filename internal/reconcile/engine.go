@@ -62,38 +62,48 @@ func (e *Engine) state(key app.Key) *state {
 	return s
 }
 
-// Claimed takes note of a claimant that was seen, or is gone, and wakes what it targets and what it targeted before.
+// Claimed takes note of a claimant that was seen, and wakes what it targets and what it targeted before.
 // Claimants of Git's own revisions are noted by the runs that render them.
-func (e *Engine) Claimed(id object.ID, c claim.Claimant, ok bool) {
-	for _, target := range e.noteClaim(id, c, ok) {
-		for _, woken := range e.targets(target) {
-			e.Wake(woken)
-		}
+func (e *Engine) Claimed(c claim.Claimant) {
+	e.mu.Lock()
+	before, had := e.claims[c.ID]
+	if had && before == c {
+		e.mu.Unlock()
+		return
+	}
+	e.claims[c.ID] = c
+	e.reindex()
+	e.mu.Unlock()
+	if had {
+		e.wakeTargets(before.Target)
+	}
+	e.wakeTargets(c.Target)
+}
+
+// Unclaimed takes note that a claimant is gone, and wakes what it targeted.
+func (e *Engine) Unclaimed(id object.ID) {
+	e.mu.Lock()
+	before, had := e.claims[id]
+	delete(e.claims, id)
+	e.reindex()
+	e.mu.Unlock()
+	if had {
+		e.wakeTargets(before.Target)
 	}
 }
 
-func (e *Engine) noteClaim(id object.ID, c claim.Claimant, ok bool) []object.ID {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	before, had := e.claims[id]
-	if had == ok && before == c {
-		return nil
-	}
-	var targets []object.ID
-	if had {
-		targets = append(targets, before.Target)
-		delete(e.claims, id)
-	}
-	if ok {
-		targets = append(targets, c.Target)
-		e.claims[id] = c
-	}
+func (e *Engine) reindex() {
 	all := make([]claim.Claimant, 0, len(e.claims))
 	for _, c := range e.claims {
 		all = append(all, c)
 	}
 	e.index = claim.NewIndex(all)
-	return targets
+}
+
+func (e *Engine) wakeTargets(target object.ID) {
+	for _, id := range e.targets(target) {
+		e.Wake(id)
+	}
 }
 
 // targets finds the managed objects that a claimant's reference names; it may name no group.
@@ -124,7 +134,7 @@ func (e *Engine) refreshClaims(ctx context.Context, namespace string) error {
 		}
 		for _, o := range found {
 			if c, ok := claim.Read(o); ok {
-				e.noteClaim(c.ID, c, true)
+				e.Claimed(c)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/field"
@@ -132,7 +133,10 @@ func (w *walk) settle() {
 		return
 	}
 	r.saw(w.live, w.engine)
-	r.applied = r.applied || !w.snap.changed
+	if w.app.Policy.Mode == app.Enforce && w.sent() {
+		r.changed, r.previous = false, nil // all that Git changed, if anything, is withheld
+	}
+	r.applied = r.applied || !r.changed
 }
 
 // failed keeps why an object could not be brought in line. The next event, revision or full check tries again.

@@ -20,10 +20,12 @@ type RunOptions struct {
 	CacheDir   string       // clones; made if absent
 	Executable string       // truce itself, for render workers and git's ssh
 	Process    app.Policy
-	Workers    controller.Workers // zero fields take the defaults
-	Log        *slog.Logger
-	Notice     func(reconcile.Notice)
-	Report     func(app.Key)
+	// LocalSources says whether sources may be repositories on this machine.
+	LocalSources controller.LocalSources
+	Workers      controller.Workers // zero fields take the defaults
+	Log          *slog.Logger
+	Notice       func(reconcile.Notice)
+	Report       func(app.Key)
 }
 
 // Running is a controller with the engine that it drives.
@@ -53,7 +55,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	}
 	c := controller.New(controller.Options{
 		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Local: p.git, Kinds: kinds(),
-		Process: o.Process, Workers: o.Workers.OrDefault(), Log: o.Log, Now: time.Now, Notice: o.Notice, Report: o.Report,
+		LocalSources: o.LocalSources, Process: o.Process, Workers: o.Workers.OrDefault(), Log: o.Log, Now: time.Now, Notice: o.Notice, Report: o.Report,
 	})
 	chosen := p.engine
 	chosen.Defaults.Objects = c.Workers.Objects

@@ -18,6 +18,7 @@ func Main(args []string, version string) int {
 	if code, ok := Hidden(args); ok {
 		return code
 	}
+	silence()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends the process at once

@@ -41,11 +41,19 @@ type service struct {
 }
 
 func newService(p *parts, o cli.ControllerOptions, notice func(reconcile.Notice)) *service {
+	logClient(o.Log)
 	s := &service{options: o, parts: p, watches: &roll{Watcher: watch.Watcher{Cluster: p.cluster}}}
 	s.controller = p.controller(RunOptions{
-		Watcher: s.watches, Process: o.Process, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice,
+		LocalSources: local(o.LocalSources), Watcher: s.watches, Process: o.Process, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice,
 	}).Controller
 	return s
+}
+
+func local(allowed bool) controller.LocalSources {
+	if allowed {
+		return controller.AllowLocal
+	}
+	return controller.RefuseLocal
 }
 
 // listen opens the page's address before anything else is begun: a busy port is an error at the start.

@@ -188,7 +188,7 @@ func (s *starting) controller(ctx context.Context) error {
 	}
 	s.close = append(s.close, log.Close)
 	o := cli.ControllerOptions{
-		Target: s.options.Target, Process: s.options.Process, Listen: s.options.Listen,
+		Target: s.options.Target, Process: s.options.Process, Listen: s.options.Listen, LocalSources: true,
 		Log: slog.New(slog.NewTextHandler(log, nil)),
 	}
 	service := newService(s.parts, o, s.notice)
