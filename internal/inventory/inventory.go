@@ -9,13 +9,15 @@ package inventory
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"errors"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/object"
 )
+
+// ErrChanged says that somebody else changed or removed the stored record since it was loaded: load it again and start anew.
+var ErrChanged = errors.New("the record was changed by somebody else")
 
 // Record is what we have put there for one app. Entries are in ID order, one for each ID.
 type Record struct {
@@ -37,9 +39,10 @@ type Entry struct {
 type Store interface {
 	// Load returns an app's record: one without entries if there is none.
 	Load(ctx context.Context, key app.Key) (Record, error)
-	// Save writes the record if it is not what is there already.
+	// Save writes the record if it is not what is there already. It writes over nothing but what Load or Save last saw
+	// of that app: ErrChanged otherwise.
 	Save(ctx context.Context, r Record) error
-	// Delete removes the record; that there is none is no error.
+	// Delete removes the record, if it is what was last seen (ErrChanged otherwise); that there is none is no error.
 	Delete(ctx context.Context, key app.Key) error
 }
 
@@ -89,51 +92,6 @@ func edit(r Record, change func(map[object.ID]Entry)) Record {
 	for _, e := range all {
 		r.Entries = append(r.Entries, e)
 	}
-	slices.SortFunc(r.Entries, func(a, b Entry) int { return a.ID.Compare(b.ID) })
+	slices.SortFunc(r.Entries, inOrder)
 	return r
-}
-
-// format is the version of the text form. A newer one is refused: an older truce would forget what it cannot read.
-const format = 1
-
-type document struct {
-	Format   int        `json:"format"`
-	Kind     string     `json:"kind"`
-	Name     string     `json:"name"`
-	Space    string     `json:"namespace"`
-	UID      string     `json:"uid,omitempty"`
-	Revision string     `json:"revision,omitempty"`
-	Entries  [][]string `json:"entries"` // group, version, kind, namespace, name, uid, digest
-}
-
-const entryFields = 7
-
-// Print writes a record as text.
-func Print(r Record) ([]byte, error) {
-	d := document{Format: format, Kind: r.App.Kind, Name: r.App.Name, Space: r.App.Namespace, UID: r.AppUID, Revision: r.Revision, Entries: [][]string{}}
-	for _, e := range r.Entries {
-		d.Entries = append(d.Entries, []string{e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, e.Sent})
-	}
-	return json.Marshal(d)
-}
-
-// Parse reads what Print wrote.
-func Parse(text []byte) (Record, error) {
-	var d document
-	if err := json.Unmarshal(text, &d); err != nil {
-		return Record{}, fmt.Errorf("read inventory: %w", err)
-	}
-	if d.Format != format {
-		return Record{}, fmt.Errorf("read inventory: format %d, this truce reads %d", d.Format, format)
-	}
-	r := Record{App: app.Key{Kind: d.Kind, Namespace: d.Space, Name: d.Name}, AppUID: d.UID, Revision: d.Revision}
-	for i, f := range d.Entries {
-		if len(f) != entryFields {
-			return Record{}, fmt.Errorf("read inventory: entry %d has %d parts, want %d", i, len(f), entryFields)
-		}
-		r.Entries = append(r.Entries, Entry{
-			ID: object.ID{Group: f[0], Kind: f[2], Namespace: f[3], Name: f[4]}, Version: f[1], UID: f[5], Sent: f[6],
-		})
-	}
-	return r, nil
 }

@@ -2,20 +2,17 @@
 //
 // In: records.
 // Out: one ConfigMap for each app, in the app's namespace.
-// Promise: one write for each Save that changes something, none for others; a change by somebody else is an error, and read anew.
+// Promise: one write for each Save that changes something, none for others; what somebody else has changed is not written over;
+// what others put into the ConfigMap's metadata stays.
 // Not here: what is in a record (inventory).
 package configmap
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"sync"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -25,17 +22,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 )
 
-// Label is on every ConfigMap that holds a record.
+// Label is on every ConfigMap that holds a record, with the value "true".
 const Label = "truce.dev/inventory"
 
-const (
-	plainKey  = "inventory.json"
-	zippedKey = "inventory.json.gz"
-	zipAt     = 64 << 10 // larger records are compressed
-	maxBytes  = 1 << 20  // of a ConfigMap
-)
+// manager is the name that the writes bear in managedFields: not field.Manager, which owns what Git names.
+const manager = "truce-controller"
+
+const pageSize = 500
 
 var resource = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
@@ -57,7 +54,7 @@ var _ inventory.Store = (*Store)(nil)
 
 // Load reads a record.
 func (s *Store) Load(ctx context.Context, key app.Key) (inventory.Record, error) {
-	u, err := s.Cluster.Dynamic().Resource(resource).Namespace(key.Namespace).Get(ctx, name(key), metav1.GetOptions{})
+	u, err := s.in(key.Namespace).Get(ctx, name(key), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		s.remember(key, version{})
 		return inventory.Record{App: key}, nil
@@ -65,58 +62,100 @@ func (s *Store) Load(ctx context.Context, key app.Key) (inventory.Record, error)
 	if err != nil {
 		return inventory.Record{}, fmt.Errorf("load inventory of %s: %w", key, err)
 	}
-	text, err := content(u)
+	r, text, err := read(u)
+	if err == nil && r.App != key {
+		err = fmt.Errorf("it is the record of %s", r.App)
+	}
 	if err != nil {
 		return inventory.Record{}, fmt.Errorf("load inventory of %s from ConfigMap %s: %w", key, name(key), err)
-	}
-	r, err := inventory.Parse(text)
-	if err != nil {
-		return inventory.Record{}, fmt.Errorf("load inventory of %s from ConfigMap %s: %w", key, name(key), err)
-	}
-	if r.App != key {
-		return inventory.Record{}, fmt.Errorf("load inventory of %s: ConfigMap %s is the record of %s", key, name(key), r.App)
 	}
 	s.remember(key, version{u.GetResourceVersion(), sha256.Sum256(text)})
 	return r, nil
+}
+
+// All reads the records of all apps, also of those that are gone. One that cannot be read is an error.
+func (s *Store) All(ctx context.Context) ([]inventory.Record, error) {
+	var out []inventory.Record
+	opts := metav1.ListOptions{LabelSelector: Label + "=true", Limit: pageSize}
+	for {
+		page, err := s.in(metav1.NamespaceAll).List(ctx, opts)
+		if err != nil {
+			return nil, fmt.Errorf("list inventories: %w", err)
+		}
+		for i := range page.Items {
+			u := &page.Items[i]
+			r, _, err := read(u)
+			if err != nil {
+				return nil, fmt.Errorf("list inventories: ConfigMap %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+			}
+			out = append(out, r)
+		}
+		if opts.Continue = page.GetContinue(); opts.Continue == "" {
+			return out, nil
+		}
+	}
 }
 
 // Save writes a record.
 func (s *Store) Save(ctx context.Context, r inventory.Record) error {
 	text, err := inventory.Print(r)
 	if err != nil {
-		return err
+		return fmt.Errorf("save inventory of %s: %w", r.App, err)
 	}
 	was := s.recall(r.App)
 	sum := sha256.Sum256(text)
 	if was.resourceVersion != "" && was.sum == sum {
 		return nil
 	}
-	u, err := configMap(r.App, text, was.resourceVersion)
+	saved, err := s.write(ctx, r.App, text, was.resourceVersion)
 	if err != nil {
-		return fmt.Errorf("save inventory of %s: %w", r.App, err)
-	}
-	maps := s.Cluster.Dynamic().Resource(resource).Namespace(r.App.Namespace)
-	var saved *unstructured.Unstructured
-	if was.resourceVersion == "" {
-		saved, err = maps.Create(ctx, u, metav1.CreateOptions{FieldManager: "truce-controller"})
-	} else {
-		saved, err = maps.Update(ctx, u, metav1.UpdateOptions{FieldManager: "truce-controller"})
-	}
-	if err != nil {
-		return fmt.Errorf("save inventory of %s: %w", r.App, err)
+		return s.fault("save", r.App, err)
 	}
 	s.remember(r.App, version{saved.GetResourceVersion(), sum})
 	return nil
 }
 
+// write creates the ConfigMap, or merges the text into the version of it that is known.
+func (s *Store) write(ctx context.Context, key app.Key, text []byte, resourceVersion string) (*unstructured.Unstructured, error) {
+	o, err := configMap(key, text, resourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	if resourceVersion == "" {
+		return s.in(key.Namespace).Create(ctx, &unstructured.Unstructured{Object: o}, metav1.CreateOptions{FieldManager: manager})
+	}
+	patch, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	return s.in(key.Namespace).Patch(ctx, name(key), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+}
+
 // Delete removes a record.
 func (s *Store) Delete(ctx context.Context, key app.Key) error {
-	err := s.Cluster.Dynamic().Resource(resource).Namespace(key.Namespace).Delete(ctx, name(key), metav1.DeleteOptions{})
+	opts := metav1.DeleteOptions{}
+	if was := s.recall(key); was.resourceVersion != "" {
+		opts.Preconditions = &metav1.Preconditions{ResourceVersion: &was.resourceVersion}
+	}
+	err := s.in(key.Namespace).Delete(ctx, name(key), opts)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete inventory of %s: %w", key, err)
+		return s.fault("delete", key, err)
 	}
 	s.remember(key, version{})
 	return nil
+}
+
+// fault says what a refused write means. After it nothing is known of the record, so that only Load leads on.
+func (s *Store) fault(verb string, key app.Key, err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+		s.remember(key, version{})
+		err = errors.Join(inventory.ErrChanged, err)
+	}
+	return fmt.Errorf("%s inventory of %s: %w", verb, key, err)
+}
+
+func (s *Store) in(namespace string) dynamic.ResourceInterface {
+	return s.Cluster.Dynamic().Resource(resource).Namespace(namespace)
 }
 
 func (s *Store) remember(key app.Key, v version) {
@@ -132,66 +171,4 @@ func (s *Store) recall(key app.Key) version {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen[key]
-}
-
-// maxName is the longest name of an object.
-const maxName = 253
-
-func name(key app.Key) string {
-	s := "truce-inventory-" + strings.ToLower(key.Kind) + "-" + key.Name
-	if len(s) <= maxName {
-		return s
-	}
-	sum := sha256.Sum256([]byte(s))
-	return s[:maxName-17] + "-" + hex.EncodeToString(sum[:8])
-}
-
-func configMap(key app.Key, text []byte, resourceVersion string) (*unstructured.Unstructured, error) {
-	meta := map[string]any{"name": name(key), "namespace": key.Namespace, "labels": map[string]any{Label: "true"}}
-	if resourceVersion != "" {
-		meta["resourceVersion"] = resourceVersion
-	}
-	o := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
-	if len(text) <= zipAt {
-		o["data"] = map[string]any{plainKey: string(text)}
-		return &unstructured.Unstructured{Object: o}, nil
-	}
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write(text); err != nil {
-		return nil, err
-	}
-	if err := z.Close(); err != nil {
-		return nil, err
-	}
-	packed := base64.StdEncoding.EncodeToString(b.Bytes())
-	if len(packed) > maxBytes {
-		return nil, fmt.Errorf("%d bytes compressed, a ConfigMap holds %d: split the app", len(packed), maxBytes)
-	}
-	o["binaryData"] = map[string]any{zippedKey: packed}
-	return &unstructured.Unstructured{Object: o}, nil
-}
-
-func content(u *unstructured.Unstructured) ([]byte, error) {
-	if text, ok, _ := unstructured.NestedString(u.Object, "data", plainKey); ok {
-		return []byte(text), nil
-	}
-	packed, ok, _ := unstructured.NestedString(u.Object, "binaryData", zippedKey)
-	if !ok {
-		return nil, fmt.Errorf("neither %s nor %s is in it", plainKey, zippedKey)
-	}
-	raw, err := base64.StdEncoding.DecodeString(packed)
-	if err != nil {
-		return nil, err
-	}
-	z, err := gzip.NewReader(bytes.NewReader(raw))
-	if err != nil {
-		return nil, err
-	}
-	const most = 64 << 20 // a record that unpacks to more was not written by us
-	text, err := io.ReadAll(io.LimitReader(z, most))
-	if err != nil {
-		return nil, err
-	}
-	return text, z.Close()
 }

@@ -1,0 +1,100 @@
+package inventory
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// format is the version of the text form. A newer one is refused: an older truce would forget what it cannot read.
+const format = 1
+
+type document struct {
+	Format   int        `json:"format"`
+	Kind     string     `json:"kind"`
+	Name     string     `json:"name"`
+	Space    string     `json:"namespace"`
+	UID      string     `json:"uid,omitempty"`
+	Revision string     `json:"revision,omitempty"`
+	Entries  [][]string `json:"entries"` // group, version, kind, namespace, name, uid, digest
+}
+
+const entryFields = 7
+
+// Print writes a record as text: equal records print equal texts.
+func Print(r Record) ([]byte, error) {
+	d := document{
+		Format: format, Kind: r.App.Kind, Name: r.App.Name, Space: r.App.Namespace, UID: r.AppUID, Revision: r.Revision,
+		Entries: make([][]string, 0, len(r.Entries)),
+	}
+	for _, e := range slices.SortedFunc(slices.Values(r.Entries), inOrder) {
+		d.Entries = append(d.Entries, []string{e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, e.Sent})
+	}
+	return json.Marshal(d)
+}
+
+// Parse reads what Print wrote. What Print would not write is an error: a record that lost a part must not pass for a shorter one.
+func Parse(text []byte) (Record, error) {
+	r, err := parse(text)
+	if err != nil {
+		return Record{}, fmt.Errorf("read inventory: %w", err)
+	}
+	return r, nil
+}
+
+func parse(text []byte) (Record, error) {
+	d, err := decode(text)
+	if err != nil {
+		return Record{}, err
+	}
+	r := Record{App: app.Key{Kind: d.Kind, Namespace: d.Space, Name: d.Name}, AppUID: d.UID, Revision: d.Revision}
+	for i, f := range d.Entries {
+		e, err := entry(f)
+		if err == nil && i > 0 && inOrder(r.Entries[i-1], e) >= 0 {
+			err = fmt.Errorf("%s stands twice or out of order", e.ID)
+		}
+		if err != nil {
+			return Record{}, fmt.Errorf("entry %d: %w", i, err)
+		}
+		r.Entries = append(r.Entries, e)
+	}
+	return r, nil
+}
+
+func decode(text []byte) (document, error) {
+	var d document
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&d); err != nil {
+		return d, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return d, errors.New("something follows its end")
+	}
+	switch {
+	case d.Format != format:
+		return d, fmt.Errorf("format %d, this truce reads %d", d.Format, format)
+	case d.Kind == "" || d.Name == "" || d.Entries == nil:
+		return d, errors.New("a part is missing")
+	}
+	return d, nil
+}
+
+func entry(f []string) (Entry, error) {
+	if len(f) != entryFields {
+		return Entry{}, fmt.Errorf("%d parts, want %d", len(f), entryFields)
+	}
+	e := Entry{ID: object.ID{Group: f[0], Kind: f[2], Namespace: f[3], Name: f[4]}, Version: f[1], UID: f[5], Sent: f[6]}
+	if e.ID.Kind == "" || e.ID.Name == "" || e.Version == "" {
+		return Entry{}, errors.New("an object without a name, kind or version")
+	}
+	return e, nil
+}
+
+func inOrder(a, b Entry) int { return a.ID.Compare(b.ID) }
