@@ -70,6 +70,9 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 	if e.app.Deleting {
 		return c.remove(ctx, e)
 	}
+	if wait := c.awaitSource(e.app.Source); wait > 0 {
+		return wait
+	}
 	switch err := c.ensureFinalizer(ctx, e); {
 	case apierrors.IsConflict(err):
 		return retryConflict // the watch is about to bring the newer form

@@ -92,6 +92,8 @@ type Controller struct {
 
 	events chan *unstructured.Unstructured
 
+	sourceWatches []live.Watch // complete before any worker starts
+
 	mu        sync.RWMutex
 	appSet    map[app.Key]*appEntry
 	sourceSet map[app.SourceKey]*sourceEntry
@@ -163,7 +165,8 @@ func (c *Controller) watchClaimants(ctx context.Context) error {
 
 func (c *Controller) watchCustomResources(ctx context.Context) {
 	for gvk, f := range c.Kinds.Sources {
-		c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) { c.seenSource(ctx, f, ev) })
+		w := c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) { c.seenSource(ctx, f, ev) })
+		c.sourceWatches = append(c.sourceWatches, w)
 	}
 	for gvk, f := range c.Kinds.Apps {
 		c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) { c.seenApp(f, ev) })

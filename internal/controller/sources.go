@@ -67,6 +67,28 @@ func (c *Controller) Artifact(key app.SourceKey) (source.Artifact, error) {
 	return source.Artifact{}, fmt.Errorf("%s has not been fetched yet", key)
 }
 
+// awaitSource is how long an app should wait before it asks again for a source of which nothing is known yet: at a start, that it
+// was not listed or fetched so far is no failure to tell anybody. The first look at a source wakes its apps before that.
+func (c *Controller) awaitSource(key app.SourceKey) time.Duration {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	e := c.sourceSet[key]
+	if e != nil {
+		if e.state.Artifact.Files == nil && e.state.Err == nil && !e.front.Source(e.cr).Suspended {
+			return time.Second
+		}
+		return 0
+	}
+	for _, w := range c.sourceWatches {
+		select {
+		case <-w.Synced():
+		default:
+			return statusDelay
+		}
+	}
+	return 0
+}
+
 // source looks for a new revision of one source.
 func (c *Controller) source(ctx context.Context, key app.SourceKey) time.Duration {
 	f, cr := c.sourceOf(key)
