@@ -124,7 +124,7 @@ func (p *parts) onlyLooking(ctx context.Context, f fetched) (*reconcile.Engine, 
 		}
 		for _, o := range found {
 			if read, ok := claim.Read(o); ok {
-				engine.Claimed(read.ID, read, true)
+				engine.Claimed(read)
 			}
 		}
 	}
