@@ -2,6 +2,8 @@ package desired
 
 import (
 	"encoding/base64"
+	"strconv"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/object"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -14,45 +16,69 @@ func Sanitise(o object.Object) object.Object {
 	c := o.Clone()
 	delete(c, "status")
 	meta := c.Metadata()
-	for _, key := range []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation", "selfLink"} {
+	for _, key := range serverSet {
 		delete(meta, key)
 	}
-	if c.GVK().Group == "" && c.GVK().Kind == "Secret" {
+	gvk := c.GVK()
+	if gvk.Group == "" && gvk.Kind == "Secret" {
 		encodeStringData(c)
 	}
+	if opaque(gvk) {
+		pruner{}.fields(c, "")
+		pruner{builtIn: true}.fields(meta, "metadata")
+		return c
+	}
 	defaultProtocols(c)
-	pruner{builtIn: builtIn(c.GVK().Group)}.fields(c, "")
+	pruner{builtIn: true}.fields(c, "")
 	return c
 }
 
-// encodeStringData does what the server does with a Secret's stringData: it wins over data.
+// serverSet are the parts of metadata that the server writes, found in manifests that somebody once read from a cluster.
+var serverSet = []string{
+	"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds",
+}
+
+// opaque reports whether nobody but the kind's own schema knows what an empty map means in it, or which text is a quantity:
+// custom resources, the schemas in CRDs, and the drivers' parameters of resource.k8s.io.
+func opaque(gvk object.GVK) bool {
+	return !builtIn(gvk.Group) || isCRD(gvk) || gvk.Group == "resource.k8s.io"
+}
+
+// encodeStringData does what the server does with a Secret's stringData, which wins over data, and with line breaks in data.
+// What is no text stays where it is: the server will say so.
 func encodeStringData(o object.Object) {
-	text, ok := o["stringData"].(map[string]any)
-	if !ok {
-		return
-	}
-	delete(o, "stringData")
 	data, ok := o["data"].(map[string]any)
 	if !ok {
 		data = map[string]any{}
-		o["data"] = data
 	}
+	for k, v := range data {
+		if s, ok := v.(string); ok {
+			data[k] = strings.NewReplacer("\r", "", "\n", "").Replace(s)
+		}
+	}
+	text, _ := o["stringData"].(map[string]any)
 	for k, v := range text {
 		if s, ok := v.(string); ok {
 			data[k] = base64.StdEncoding.EncodeToString([]byte(s))
+			delete(text, k)
 		}
+	}
+	if len(text) == 0 {
+		delete(o, "stringData")
+	}
+	if len(data) > 0 {
+		o["data"] = data
 	}
 }
 
-// meaningful are maps whose presence says something though they are empty. Elsewhere absent and empty are the same to the server.
+// meaningful are maps of Kubernetes' own kinds whose presence says something though they are empty. Elsewhere absent and
+// empty are the same to the server.
 var meaningful = map[string]bool{
-	"emptyDir": true, "podSelector": true, "namespaceSelector": true, "selector": true, "matchLabels": true, "labelSelector": true,
-	"objectSelector": true, "rules": true, "ingress": true, "egress": true, "from": true, "to": true, "subresources": true, "scale": true,
-	"data": true, "schema": true, "openAPIV3Schema": true, "default": true, "properties": true, "additionalProperties": true,
+	"emptyDir": true, "downwardAPI": true, "podSelector": true, "namespaceSelector": true, "objectSelector": true,
+	"selector": true, "labelSelector": true, "scopeSelector": true, "clusterRoleSelector": true,
 }
 
 // pruner drops nulls and, in Kubernetes' own kinds, meaningless empty maps, and brings quantities into the server's form.
-// Of custom resources nobody knows what an empty map means, or which text is a quantity.
 type pruner struct {
 	builtIn bool
 }
@@ -72,30 +98,41 @@ func (p pruner) value(key string, v any, parent string) (any, bool) {
 	case nil:
 		return nil, false
 	case map[string]any:
+		if !p.builtIn && literal[key] {
+			return v, true
+		}
 		p.fields(v, key)
 		return v, len(v) > 0 || !p.builtIn || meaningful[key]
 	case []any:
-		for i, e := range v {
+		if !p.builtIn && literal[key] {
+			return v, true
+		}
+		for _, e := range v {
 			if m, ok := e.(map[string]any); ok {
 				p.fields(m, key)
-				v[i] = m
 			}
 		}
 		return v, true
 	}
-	if p.builtIn && (quantities[parent] || quantityFields[key]) {
+	if p.builtIn && (quantities[parent] || quantityFields[parent+"."+key]) {
 		return canonical(v), true
 	}
 	return v, true
 }
 
-// quantities are maps whose values are resource quantities; quantityFields are single ones.
+// literal are the places in a CRD's schema that hold any JSON, nulls included.
+var literal = map[string]bool{"default": true, "example": true, "enum": true}
+
+// quantities are maps whose values are resource quantities; quantityFields are single ones, with the field that they are in.
 var (
 	quantities = map[string]bool{
-		"limits": true, "requests": true, "capacity": true, "hard": true, "overhead": true,
+		"limits": true, "requests": true, "capacity": true, "hard": true, "overhead": true, "podFixed": true, "default": true,
 		"defaultRequest": true, "max": true, "min": true, "maxLimitRequestRatio": true,
 	}
-	quantityFields = map[string]bool{"sizeLimit": true, "averageValue": true}
+	quantityFields = map[string]bool{
+		"emptyDir.sizeLimit": true, "target.averageValue": true, "target.value": true, "resourceFieldRef.divisor": true,
+		".maximumVolumeSize": true, ".capacity": true, // CSIStorageCapacity
+	}
 )
 
 // canonical writes a quantity as the server does ("1000m" is "1"). What is no quantity stays: the server will say so.
@@ -105,11 +142,13 @@ func canonical(v any) any {
 	case string:
 		text = v
 	case int64:
-		return resource.NewQuantity(v, resource.DecimalSI).String()
+		text = strconv.FormatInt(v, 10)
+	case float64:
+		text = strconv.FormatFloat(v, 'f', -1, 64)
 	default:
 		return v
 	}
-	q, err := resource.ParseQuantity(text)
+	q, err := resource.ParseQuantity(strings.TrimSpace(text)) // as the server decodes it
 	if err != nil {
 		return v
 	}

@@ -20,6 +20,8 @@ var waveOf = map[string]int{
 	"ServiceAccount": dataWave, "ConfigMap": dataWave, "Secret": dataWave, "PersistentVolumeClaim": dataWave,
 	"PersistentVolume": dataWave, "Service": dataWave, "Role": dataWave, "RoleBinding": dataWave, "ClusterRole": dataWave,
 	"ClusterRoleBinding": dataWave, "ResourceQuota": dataWave, "LimitRange": dataWave, "HorizontalPodAutoscaler": dataWave,
+	"NetworkPolicy": dataWave, "ValidatingAdmissionPolicy": gateWave, "ValidatingAdmissionPolicyBinding": gateWave,
+	"MutatingAdmissionPolicy": gateWave, "MutatingAdmissionPolicyBinding": gateWave,
 	"ValidatingWebhookConfiguration": gateWave, "MutatingWebhookConfiguration": gateWave, "APIService": gateWave,
 }
 
@@ -33,7 +35,15 @@ func wave(gvk object.GVK) int {
 	return workWave
 }
 
-// builtIn reports whether the API group is Kubernetes' own, where a kind's name is enough to know it.
-func builtIn(group string) bool {
-	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+// ownGroups are the API groups of Kubernetes itself. The suffix alone does not tell: gateway.networking.k8s.io is a CRD's.
+var ownGroups = map[string]bool{
+	"": true, "apps": true, "autoscaling": true, "batch": true, "extensions": true, "policy": true,
+	"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true, "authentication.k8s.io": true,
+	"authorization.k8s.io": true, "certificates.k8s.io": true, "coordination.k8s.io": true, "discovery.k8s.io": true,
+	"events.k8s.io": true, "flowcontrol.apiserver.k8s.io": true, "internal.apiserver.k8s.io": true, "networking.k8s.io": true,
+	"node.k8s.io": true, "rbac.authorization.k8s.io": true, "resource.k8s.io": true, "scheduling.k8s.io": true,
+	"storage.k8s.io": true, "storagemigration.k8s.io": true,
 }
+
+// builtIn reports whether the API group is Kubernetes' own, where a kind's name is enough to know it.
+func builtIn(group string) bool { return ownGroups[group] }

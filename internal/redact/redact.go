@@ -75,29 +75,43 @@ func (m Mask) mark(s string) string {
 	return "*** (" + hex.EncodeToString(h.Sum(nil)[:4]) + ")"
 }
 
-// Message returns what the server said about an object, without what it may quote of a Secret: there, everything
-// between quotes and after the field's name is dropped.
+// Message returns what the server said about an object, without what it may quote of a Secret: there, everything between
+// quotes, and everything behind the first word with which the API machinery introduces a value, is masked.
 func Message(id object.ID, text string) string {
+	text = Text(text)
 	if !IsSecret(id) {
-		return Text(text)
+		return text
 	}
-	return quoted.ReplaceAllString(Text(text), `"***"`)
+	text = quoted.ReplaceAllString(text, `"***"`)
+	return introduced.ReplaceAllString(text, "${1}***")
 }
 
 var (
-	quoted      = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-	credentials = regexp.MustCompile(`([a-z][a-z0-9+.-]*://)[^/@\s"']+@`)
+	quoted     = regexp.MustCompile("(?s)\"(?:[^\"\\\\]|\\\\.)*(?:\"|$)|`[^`]*(?:`|$)")
+	introduced = regexp.MustCompile(`(?s)((?i:value):? ?|got ).+`)
+
+	credentials = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)[^\s"'<>]*@`)
 	parameters  = regexp.MustCompile(`(?i)([?&](?:sig|token|access_token|private_token|key|password|secret|x-amz-[a-z-]+)=)[^&\s"']+`)
+	headers     = regexp.MustCompile(`(?i)\b(authorization:[ \t]*[a-z]+|bearer)[ \t]+[^\s"']{8,}`)
+	privateKeys = regexp.MustCompile(`(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
 )
 
-// Text returns a message without credentials in addresses, and without what a terminal would take as a command.
+// Text returns a message without credentials in addresses and headers, without private keys, and without what a terminal
+// would take as a command or as a change of the reading direction.
 func Text(s string) string {
+	s = strings.Map(printable, s) // first: what is taken out must not join what is looked for
+	s = privateKeys.ReplaceAllString(s, "${1} *** ${2}")
 	s = credentials.ReplaceAllString(s, "${1}***@")
 	s = parameters.ReplaceAllString(s, "${1}***")
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
+	return headers.ReplaceAllString(s, "${1} ***")
+}
+
+func printable(r rune) rune {
+	switch {
+	case r == '\n' || r == '\t':
 		return r
-	}, s)
+	case r < 0x20, r >= 0x7f && r < 0xa0, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		return -1
+	}
+	return r
 }
