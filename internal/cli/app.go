@@ -29,13 +29,21 @@ is the one of the kubeconfig's context.`
 func (p *program) app() *cobra.Command {
 	empty := func() *string { s := ""; return &s }
 	f := &appFlags{program: p, config: &genericclioptions.ConfigFlags{KubeConfig: empty(), Context: empty(), Namespace: empty()}}
-	cmd := &cobra.Command{Use: "app", Aliases: []string{"apps"}, Short: "List, inspect, compare and steer apps", Long: longApp}
+	cmd := &cobra.Command{Use: "app", Aliases: []string{"apps"}, Short: "List, inspect, compare and steer apps", Long: longApp, RunE: groupOnly}
 	f.config.AddFlags(cmd.PersistentFlags())
 	cmd.PersistentFlags().BoolVarP(&f.everyNS, "all-namespaces", "A", false, "apps of all namespaces")
 	cmd.PersistentFlags().StringVarP(&f.selector, "selector", "l", "", "only apps whose labels match, such as team=shop,tier!=test")
 	f.complete(cmd, "namespace", f.completeNamespaces)
 	cmd.AddCommand(f.list(), f.get(), f.diff(), f.sync(), f.suspend(), f.resume(), f.wait())
 	return cmd
+}
+
+// groupOnly is run for a group of commands by itself, or with one that it has not.
+func groupOnly(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s has no command %q: see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return cmd.Help()
 }
 
 // connected runs with the cluster that the flags name.
@@ -78,7 +86,10 @@ func (f *appFlags) outputs(cmd *cobra.Command, forms ...string) {
 				return err
 			}
 		}
-		return oneOf("-o", f.output, append([]string{""}, forms...))
+		if f.output == "" {
+			return nil
+		}
+		return oneOf("-o", f.output, forms)
 	}
 }
 

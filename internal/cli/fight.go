@@ -22,15 +22,19 @@ func (t *tour) fight(ctx context.Context, s subjects) error {
 	if err != nil {
 		return err
 	}
-	t.teller.head("A fight (--claims=off)", fmt.Sprintf("Git says replicas: %d for Deployment %s, and an autoscaler scales it. Claims are off, so that Git is enforced, as plain GitOps does. Load rises:", first.value, fullName(id)))
-	_, load := demand(s, first.value+5)
+	git, err := t.gitSays(ctx, id, first.value)
+	if err != nil {
+		return err
+	}
+	t.teller.head("A fight (--claims=off)", fmt.Sprintf("Git says replicas: %d for Deployment %s, and an autoscaler scales it. Claims are off, so that Git is enforced, as plain GitOps does. Load rises:", git, fullName(id)))
+	_, load := demand(s, git+5)
 	if err := t.raise(ctx, s, load); err != nil {
 		return err
 	}
 	seen := []sample{{begin, first.value, first.by}}
 	for {
 		v, err := nextValue(watching, values)
-		if errors.Is(err, errShown) || watching.Err() != nil && ctx.Err() == nil {
+		if errors.Is(err, errShown) {
 			break
 		}
 		if err != nil {
@@ -40,7 +44,7 @@ func (t *tour) fight(ctx context.Context, s subjects) error {
 		seen = append(seen, v)
 	}
 	t.teller.block("", "  replicas of "+fullName(id)+" over time:", "")
-	t.teller.block(chart(seen, time.Now(), first.value)...)
+	t.teller.block(chart(seen, time.Now(), git)...)
 	n := reversals(seen)
 	t.teller.block("", fmt.Sprintf("  %d times in %.0f s somebody took back what the other had set. It goes on as long as the load is there.", n, time.Since(begin).Seconds()))
 	if n > 0 {

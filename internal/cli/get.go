@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -215,7 +216,7 @@ func (v view) fields(w io.Writer, d Detail) error {
 		}
 		fmt.Fprintf(w, "  %s %s\n", o.ID.Kind, fullName(o.ID))
 		for _, f := range o.Findings {
-			for _, line := range v.sentences(o, f, d) {
+			for _, line := range v.sentences(o.ID, f, d) {
 				if _, err := fmt.Fprintln(w, "    "+line); err != nil {
 					return err
 				}
@@ -225,7 +226,7 @@ func (v view) fields(w io.Writer, d Detail) error {
 	return nil
 }
 
-func (v view) sentences(o report.Object, f decide.Finding, d Detail) []string {
+func (v view) sentences(id object.ID, f decide.Finding, d Detail) []string {
 	verdict := v.term.in(paintVerdict(f.Verdict), string(f.Verdict))
 	if whole(f) {
 		return []string{"not in the cluster", "  " + verdict + ": " + f.Reason}
@@ -234,7 +235,7 @@ func (v view) sentences(o report.Object, f decide.Finding, d Detail) []string {
 		fmt.Sprintf("%s: %s (Git) vs %s (live, set by %s)", path(f), report.Show(f.Desired), report.Show(f.Live), f.Writer),
 		"  " + verdict + ": " + because(f),
 	}
-	return append(out, hint(o, f, d)...)
+	return append(out, hint(id, f, d)...)
 }
 
 func because(f decide.Finding) string {
@@ -245,8 +246,8 @@ func because(f decide.Finding) string {
 }
 
 // hint says where in Git the field is named, and for a ceded one how to end the difference.
-func hint(o report.Object, f decide.Finding, d Detail) []string {
-	p := d.Origin(o.ID, f.Path)
+func hint(id object.ID, f decide.Finding, d Detail) []string {
+	p := d.Origin(id, f.Path)
 	switch {
 	case p.File == "":
 		return nil

@@ -24,12 +24,13 @@ type tour struct {
 	teller  *teller
 	world   *World
 	claims  app.Claims
+	context string // of the kubeconfig
 	witness *witness
 }
 
 func (t *tour) run(ctx context.Context) error {
 	var err error
-	if t.witness, err = newWitness(t.world.Kubeconfig, ""); err != nil {
+	if t.witness, err = newWitness(t.world.Kubeconfig, t.context); err != nil {
 		return err
 	}
 	s, err := t.witness.find(ctx)
@@ -69,6 +70,7 @@ const (
 	patience  = 20 * time.Second // for one change to be answered
 	loadSpan  = 45 * time.Second // for the autoscaler to have scaled up
 	fightSpan = 30 * time.Second
+	calm      = 8 * time.Second // without any change, to show that there is none
 )
 
 // byHand scales a Deployment that nobody has a claim on.
@@ -157,26 +159,66 @@ func (t *tour) load(ctx context.Context, s subjects) error {
 	if err != nil {
 		return err
 	}
-	t.teller.head("An autoscaler at work", fmt.Sprintf("Git says replicas: %d for Deployment %s, and an autoscaler scales it. Load rises:", first.value, fullName(id)))
+	git, err := t.gitSays(ctx, id, first.value)
+	if err != nil {
+		return err
+	}
+	t.teller.head("An autoscaler at work", fmt.Sprintf("Git says replicas: %d for Deployment %s, and an autoscaler scales it. Load rises:", git, fullName(id)))
 	seen := []sample{{begin, first.value, first.by}}
-	for _, more := range []int64{2, 5} {
+	for i, more := range []int64{2, 5} {
 		want, load := demand(s, first.value+more)
+		if want == seen[len(seen)-1].value {
+			continue
+		}
 		if err := t.raise(ctx, s, load); err != nil {
 			return err
 		}
 		if seen, err = t.until(ctx, s, values, seen, want); err != nil {
 			return err
 		}
+		if i > 0 {
+			break
+		}
+		if err := t.ceded(ctx, s.scaled); err != nil {
+			return err
+		}
 	}
-	short, stop := context.WithTimeout(ctx, patience)
-	defer stop()
-	if err := t.tell(short, s.scaled, func(n reconcile.Notice) bool { return n.Finding.Verdict == decide.Cede }); err != nil {
+	t.teller.step(fmt.Sprintf("watching for %s whether anybody takes it back", calm))
+	if seen, err = t.during(ctx, s, values, seen); err != nil {
 		return err
 	}
 	t.teller.block("", "  replicas of "+fullName(id)+" over time:", "")
-	t.teller.block(chart(seen, time.Now(), first.value)...)
-	t.teller.block("", fmt.Sprintf("  %d changes, all upwards: %s. Nobody put it back to %d.", len(seen)-1, sequence(seen), first.value))
+	t.teller.block(chart(seen, time.Now(), git)...)
+	outcome := "nobody took it back"
+	if n := reversals(seen); n > 0 {
+		outcome = count(n, "change was", "changes were") + " taken back"
+	}
+	t.teller.block("", fmt.Sprintf("  %s: %s.", sequence(seen), outcome))
 	return t.cure(ctx, id)
+}
+
+// ceded waits for truce's word that the field is the autoscaler's.
+func (t *tour) ceded(ctx context.Context, o object.Object) error {
+	ctx, stop := context.WithTimeoutCause(ctx, patience, errors.New("it was not ceded in time"))
+	defer stop()
+	return t.tell(ctx, o, func(n reconcile.Notice) bool { return n.Finding.Verdict == decide.Cede })
+}
+
+// during follows the values for a while.
+func (t *tour) during(ctx context.Context, s subjects, values <-chan sample, seen []sample) ([]sample, error) {
+	waiting, cancel := context.WithTimeoutCause(ctx, calm, errShown)
+	defer cancel()
+	for {
+		v, err := nextValue(waiting, values)
+		if errors.Is(err, errShown) {
+			return seen, nil
+		}
+		if err != nil {
+			return seen, err
+		}
+		t.change(s.scaled, seen[len(seen)-1], v)
+		seen = append(seen, v)
+	}
 }
 
 // sequence is the values one after the other.
@@ -207,28 +249,56 @@ func (t *tour) until(ctx context.Context, s subjects, values <-chan sample, seen
 	return seen, nil
 }
 
-// cure shows how the difference ends for good.
-func (t *tour) cure(ctx context.Context, id object.ID) error {
+// details are the apps as a run without writes finds them.
+func (t *tour) details(ctx context.Context) ([]Detail, error) {
 	names, err := t.world.Cluster.Names(ctx, "")
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var out []Detail
 	for _, k := range names {
 		d, err := t.world.Cluster.Inspect(ctx, k)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, o := range d.Report.Objects {
-			if o.ID == id {
-				t.teller.block("", "  truce app get "+k.Name+" says:", "")
-				v := view{term: t.teller.term}
-				for _, f := range o.Findings {
-					t.teller.block(indented(v.sentences(o, f, d))...)
-				}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// gitSays is the number of replicas that Git names for an object: the live one unless they differ.
+func (t *tour) gitSays(ctx context.Context, id object.ID, live int64) (int64, error) {
+	all, err := t.details(ctx)
+	for _, d := range all {
+		for _, f := range findings(d, id) {
+			if n, ok := f.Desired.(int64); ok && f.Path.Equals(claim.Replicas()) {
+				return n, nil
 			}
 		}
 	}
+	return live, err
+}
+
+func findings(d Detail, id object.ID) []decide.Finding {
+	for _, o := range d.Report.Objects {
+		if o.ID == id {
+			return o.Findings
+		}
+	}
 	return nil
+}
+
+// cure shows how the difference ends for good.
+func (t *tour) cure(ctx context.Context, id object.ID) error {
+	all, err := t.details(ctx)
+	v := view{term: t.teller.term}
+	for _, d := range all {
+		for _, f := range findings(d, id) {
+			t.teller.block("", "  truce app get "+d.Report.App.Name+" says:", "")
+			t.teller.block(indented(v.sentences(id, f, d))...)
+		}
+	}
+	return err
 }
 
 func indented(lines []string) []string {

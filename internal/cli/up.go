@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -95,38 +96,72 @@ func (p *program) runUp(ctx context.Context, f *upFlags) error {
 
 // live is the time between the start and the end.
 func (p *program) live(ctx context.Context, f *upFlags, world *World, teller *teller) error {
-	if err := allReady(ctx, world, teller); err != nil {
+	stuck, err := rolledOut(ctx, world, teller)
+	if err != nil {
 		return err
 	}
-	teller.step("all apps are ready")
+	if len(stuck) > 0 {
+		teller.step("not ready: " + strings.Join(stuck, ", ") + "; truce goes on trying")
+		next(p.env.Out, p.term, world, f.options.Dir)
+		if err := allReady(ctx, world, teller); err != nil {
+			return err
+		}
+	}
+	teller.step(fmt.Sprintf("all apps are ready, %.1f s after the start", time.Since(teller.begin).Seconds()))
 	if err := readyFile(f.options.ReadyFile, world); err != nil {
 		return err
 	}
 	if f.tour {
-		if err := (&tour{teller: teller, world: world, claims: f.options.Process.Claims}).run(ctx); err != nil {
+		if err := (&tour{teller: teller, world: world, claims: f.options.Process.Claims, context: f.options.Context}).run(ctx); err != nil {
 			return fmt.Errorf("tour: %w", err)
 		}
 	}
-	next(p.env.Out, p.term, world, f.options.Dir)
+	if f.tour || len(stuck) == 0 {
+		next(p.env.Out, p.term, world, f.options.Dir)
+	}
 	<-ctx.Done()
 	return nil
 }
 
-// allReady tells of the rollout until all apps are applied and healthy. An app that cannot become so ends the wait, not
-// truce: its user may mend it now.
-func allReady(ctx context.Context, world *World, t *teller) error {
+// rolledOut tells of the rollout until each app is ready, suspended, or has failed; it names those that have.
+func rolledOut(ctx context.Context, world *World, t *teller) (stuck []string, err error) {
 	said := map[string]string{}
-	return world.Cluster.Follow(ctx, "", func(all []Summary) bool {
+	err = world.Cluster.Follow(ctx, "", func(all []Summary) bool {
 		over := len(all) > 0
+		stuck = nil
 		for _, a := range all {
-			if text := rollout(a); said[a.Key.String()] != text {
-				said[a.Key.String()] = text
-				t.step(resourceName(a.Key) + ": " + text)
+			t.news(a, said)
+			if failed(a) {
+				stuck = append(stuck, resourceName(a.Key))
 			}
-			over = over && (conditions["healthy"](a) || a.Suspended || failed(a))
+			over = over && (done(a) || failed(a))
 		}
 		return over
 	})
+	return stuck, err
+}
+
+// allReady tells of the rollout until all apps are ready.
+func allReady(ctx context.Context, world *World, t *teller) error {
+	said := map[string]string{}
+	return world.Cluster.Follow(ctx, "", func(all []Summary) bool {
+		over := true
+		for _, a := range all {
+			t.news(a, said)
+			over = over && done(a)
+		}
+		return over
+	})
+}
+
+func done(a Summary) bool { return a.Suspended || conditions["healthy"](a) }
+
+// news tells how an app stands, once.
+func (t *teller) news(a Summary, said map[string]string) {
+	if text := rollout(a); said[a.Key.String()] != text {
+		said[a.Key.String()] = text
+		t.step(resourceName(a.Key) + ": " + text)
+	}
 }
 
 func failed(a Summary) bool {
@@ -139,6 +174,8 @@ func rollout(a Summary) string {
 		return "applied and healthy, " + shortRevision(a.Revision)
 	case failed(a):
 		return "failed: " + oneLine(a.Message, 200)
+	case a.Suspended:
+		return "suspended"
 	case a.Health.Code == health.Unknown || a.Sync == report.Unknown:
 		return "waiting for its first run"
 	}
