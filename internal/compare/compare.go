@@ -120,10 +120,13 @@ func onlyWithheld(in Input, d Difference) bool {
 
 // additive reports whether others have filled a map that Git names without content (emptyDir: {}): an entry of ours that
 // names the map alone does not tell that from an atomic field, but a change of an atomic one would have taken it from us.
-func additive(d Difference, ours field.Shape) bool {
-	want, empty := d.Desired.(map[string]any)
-	_, isMap := d.Live.(map[string]any)
-	return empty && len(want) == 0 && isMap && ours.Leaf(d.Path)
+func additive(d Difference, ours field.Shape) bool { return ours.Leaf(d.Path) && filled(d.Desired, d.Live) }
+
+// filled reports whether Git names an empty map, and live has one with or without content.
+func filled(desired, live any) bool {
+	want, ok := desired.(map[string]any)
+	_, isMap := live.(map[string]any)
+	return ok && len(want) == 0 && isMap
 }
 
 // byValue compares what Git names at p with live, and reports whether that differs or is part of what is told already.

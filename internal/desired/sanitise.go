@@ -10,8 +10,9 @@ import (
 )
 
 // Sanitise returns a copy without what must not be sent in a server-side apply: status, server-set metadata, nulls,
-// stringData, quantities in another form than the server keeps, and empty maps that mean nothing. Each of them would
-// be a false difference or a false conflict for ever (measured, DESIGN §2.2).
+// stringData, quantities in another form than the server keeps, and empty maps and lists that mean nothing. Each of them would
+// be a false difference, a false conflict or a write without a change for ever (measured, DESIGN §2.2): the server stores its
+// own kinds in protobuf, which does not know an empty list from none.
 func Sanitise(o object.Object) object.Object {
 	c := o.Clone()
 	delete(c, "status")
@@ -78,7 +79,7 @@ var meaningful = map[string]bool{
 	"selector": true, "labelSelector": true, "scopeSelector": true, "clusterRoleSelector": true,
 }
 
-// pruner drops nulls and, in Kubernetes' own kinds, meaningless empty maps, and brings quantities into the server's form.
+// pruner drops nulls and, in Kubernetes' own kinds, empty lists and meaningless empty maps, and brings quantities into the server's form.
 type pruner struct {
 	builtIn bool
 }
@@ -112,7 +113,7 @@ func (p pruner) value(key string, v any, parent string) (any, bool) {
 				p.fields(m, key)
 			}
 		}
-		return v, true
+		return v, len(v) > 0 || !p.builtIn
 	}
 	if p.builtIn && (quantities[parent] || quantityFields[parent+"."+key]) {
 		return canonical(v), true
