@@ -41,7 +41,7 @@ func reasonToApply(in Input, p Plan, ours field.Shape) string {
 			return f.Reason
 		}
 	}
-	if in.Changed {
+	if in.Changed && !onlyWithheldChanged(in, p) {
 		return "Git has a new version of the object"
 	}
 	for _, w := range Ceded(in) {
@@ -53,6 +53,16 @@ func reasonToApply(in Input, p Plan, ours field.Shape) string {
 		return "Git takes back " + field.String(p)
 	}
 	return ""
+}
+
+// onlyWithheldChanged reports whether all that Git changed is withheld: then what would be sent is what was sent before.
+func onlyWithheldChanged(in Input, p Plan) bool {
+	if in.Previous == nil {
+		return false
+	}
+	before := in
+	before.Desired = in.Previous
+	return field.Equal(body(before, p), body(in, p))
 }
 
 // union adds what is not yet in the list.
