@@ -60,6 +60,7 @@ func onlyWithheldChanged(in Input, p Plan) bool {
 	if in.Previous == nil {
 		return false
 	}
+	p.Withheld = union(append([]field.Path(nil), p.Withheld...), Ceded(in)) // also those that one of the two does not name
 	before := in
 	before.Desired = in.Previous
 	return field.Equal(body(before, p), body(in, p))
