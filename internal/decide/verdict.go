@@ -38,10 +38,10 @@ func enforce(in Input, d compare.Difference) (Finding, time.Time) {
 	return drift(in, d)
 }
 
-// standstill says why a mode writes nothing; empty for the one that does.
+// standstill says why a mode holds every difference; empty for the one that does not, and for its preview.
 func standstill(m app.Mode) string {
 	switch m {
-	case app.Enforce:
+	case app.Enforce, app.Preview:
 		return ""
 	case app.Suspend:
 		return "the app is suspended"

@@ -1,0 +1,24 @@
+package decide
+
+import (
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+func TestAPreviewHasTheVerdictsOfEnforcingAndNoSteps(t *testing.T) {
+	for name, live := range map[string]object.Object{"there": {"kind": "ConfigMap"}, "missing": nil} {
+		in := Input{
+			Desired: object.Object{"kind": "ConfigMap"}, Live: live, Hasher: field.NewHasher(),
+			Policy:   app.Policy{Mode: app.Preview, Claims: app.ClaimsCede, Remediation: app.Remediate},
+			Compared: compare.Result{Differences: []compare.Difference{{Path: field.Name("data", "a"), Kind: compare.Changed, Desired: "b", Live: "c"}}},
+		}
+		p := Object(in)
+		if len(p.Steps) > 0 || len(p.Findings) != 1 || p.Findings[0].Verdict != Correct {
+			t.Errorf("%s: got %+v", name, p)
+		}
+	}
+}
