@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -51,10 +52,15 @@ func (w Watcher) Watch(ctx context.Context, i live.Interest, handle func(live.Ev
 	l := listing{cluster: w.Cluster, interest: i, store: s}
 	var quiet klog.Logger // discards: errors are told by Err, once
 	r := cache.NewReflectorWithOptions(l.listWatch(), nil, s, cache.ReflectorOptions{
-		Name: "truce", TypeDescription: i.GVK.String(), Logger: &quiet,
+		Name: "truce", TypeDescription: i.GVK.String(), Logger: &quiet, Backoff: retries(),
 	})
 	go keepWatching(klog.NewContext(ctx, quiet), r, s)
 	return s
+}
+
+// retries begin soon, since a kind that was just defined is served in a moment, and end at half a minute between two.
+func retries() *wait.Backoff {
+	return &wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 30 * time.Second}
 }
 
 // keepWatching lists and watches, and begins anew whenever that ends.
