@@ -160,23 +160,35 @@ type entry struct {
 	gvk object.GVK
 }
 
-// entries reads Flux's inventory: <namespace>_<name>_<group>_<kind> (fluxcd/cli-utils ObjMetadata).
+// entries reads status.inventory. What is no entry is left out: somebody else has written it.
 func entries(cr object.Object) []entry {
 	list, _ := cr.At("status", "inventory", "entries").([]any)
 	out := make([]entry, 0, len(list))
 	for _, e := range list {
 		m, _ := e.(map[string]any)
-		id, _ := m["id"].(string)
 		version, _ := m["v"].(string)
-		const parts = 4
-		p := strings.Split(strings.ReplaceAll(id, "__", ":"), "_")
-		if len(p) != parts {
-			continue
+		text, _ := m["id"].(string)
+		if id, ok := parseEntry(text); ok {
+			out = append(out, entry{id: id, gvk: object.GVK{Group: id.Group, Version: version, Kind: id.Kind}})
 		}
-		out = append(out, entry{
-			id:  object.ID{Namespace: p[0], Name: p[1], Group: p[2], Kind: p[3]},
-			gvk: object.GVK{Group: p[2], Version: version, Kind: p[3]},
-		})
 	}
 	return out
+}
+
+// parseEntry reads <namespace>_<name>_<group>_<kind> (fluxcd/cli-utils ObjMetadata). Only names hold underscores: two for each
+// colon of RBAC's.
+func parseEntry(text string) (object.ID, bool) {
+	namespace, rest, ok := strings.Cut(text, "_")
+	rest, kind, okKind := cutLast(rest, "_")
+	name, group, okGroup := cutLast(rest, "_")
+	id := object.ID{Namespace: namespace, Name: strings.ReplaceAll(name, "__", ":"), Group: group, Kind: kind}
+	return id, ok && okKind && okGroup && name != "" && kind != ""
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	at := strings.LastIndex(s, sep)
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+len(sep):], true
 }

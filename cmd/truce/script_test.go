@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/truce-gitops/truce/deploy"
+	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/source/git"
+)
+
+// TestTheProgramTellsEachStory runs the scripts of testdata/script with the real program against a real API server, on which
+// one controller, another process of the program, is at work. Beside testscript's own commands they have
+//
+//	repository DIR      makes a git repository of a directory, with one commit on main
+//	apply FILE          applies manifests, with $NS and $WORK filled in
+//	exits CODE TRUCE…   runs the program, which must end with that code
+func TestTheProgramTellsEachStory(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	c := kubetest.Start(t)
+	bin := program(t)
+	runController(t, c, bin)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			s := script{cluster: c, bin: bin, namespace: c.Namespace(t)}
+			testscript.Run(t, testscript.Params{
+				Files: []string{file}, Setup: s.setup, RequireExplicitExec: true, RequireUniqueNames: true,
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"repository": repository, "apply": s.apply, "exits": exits},
+			})
+		})
+	}
+}
+
+type script struct {
+	cluster        *kubetest.Cluster
+	bin, namespace string
+}
+
+func (s script) setup(e *testscript.Env) error {
+	e.Setenv("PATH", strings.Join([]string{s.bin, kubectlDir(), e.Getenv("PATH")}, string(os.PathListSeparator)))
+	e.Setenv("KUBECONFIG", s.cluster.Kubeconfig)
+	e.Setenv("NS", s.namespace)
+	e.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		e.Setenv("GIT_"+who+"_NAME", "story")
+		e.Setenv("GIT_"+who+"_EMAIL", "story@example.com")
+	}
+	e.Setenv("TMPDIR", e.WorkDir)
+	return nil
+}
+
+func kubectlDir() string {
+	if named := os.Getenv("TRUCE_SANDBOX"); named != "" {
+		return filepath.Dir(named)
+	}
+	dir, err := filepath.Abs("../../bin")
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
+// apply fills in the variables and applies.
+func (s script) apply(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: apply FILE")
+	}
+	text := os.Expand(ts.ReadFile(args[0]), func(name string) string {
+		if name == "NS" || name == "WORK" {
+			return ts.Getenv(name)
+		}
+		return "$" + name
+	})
+	filled := ts.MkAbs(args[0] + ".filled")
+	ts.Check(os.WriteFile(filled, []byte(text), 0o600))
+	ts.Check(ts.Exec("kubectl", "-n", s.namespace, "apply", "--server-side", "-f", filled))
+}
+
+func repository(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: repository DIR")
+	}
+	dir := ts.MkAbs(args[0])
+	filled := dir + ".filled"
+	ts.Check(os.CopyFS(filled, os.DirFS(dir)))
+	ts.Check(fillAll(filled, "$NS", ts.Getenv("NS")))
+	ts.Check(os.RemoveAll(dir))
+	ts.Check(git.Seed(context.Background(), dir, os.DirFS(filled)))
+}
+
+func fillAll(dir, variable, value string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, []byte(strings.ReplaceAll(string(text), variable, value)), 0o600)
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE truce ARGS...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// runController installs the CRDs and runs `truce controller` until the test ends; then it must end by itself.
+func runController(t *testing.T, c *kubetest.Cluster, bin string) {
+	t.Helper()
+	err := fs.WalkDir(deploy.CRDs, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(deploy.CRDs, path)
+		if err == nil {
+			c.Apply(t, string(text))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Kubectl(t, "wait", "--for=condition=Established", "crd/kustomizations.kustomize.toolkit.fluxcd.io", "crd/gitrepositories.source.toolkit.fluxcd.io", "--timeout=60s")
+	cmd := exec.Command(filepath.Join(bin, "truce"), "controller", "--local-sources", "--listen=", "--cache-dir", t.TempDir())
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
+	cmd.Stderr = t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := interrupt(cmd, 5*time.Second); err != nil {
+			t.Errorf("controller: %v", err)
+		}
+	})
+}
+
+// interrupt ends a process as Ctrl-C does, and expects it to end in time and in order.
+func interrupt(cmd *exec.Cmd, within time.Duration) error {
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(within):
+		return errors.Join(fmt.Errorf("still there after %s", within), cmd.Process.Kill(), <-ended)
+	}
+}
