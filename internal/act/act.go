@@ -103,6 +103,7 @@ func step(ctx context.Context, w Writer, t Target, live object.Object, s decide.
 			return nil, err
 		}
 		return w.Retake(ctx, t, moved)
+	default:
+		return nil, fmt.Errorf("%q is no step of one object's plan", s.Verb)
 	}
-	return nil, fmt.Errorf("no such verb: %q", s.Verb)
 }

@@ -165,7 +165,7 @@ func (c *Controller) watchClaimants(ctx context.Context) error {
 
 func (c *Controller) watchCustomResources(ctx context.Context) {
 	for gvk, f := range c.Kinds.Sources {
-		w := c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) { c.seenSource(ctx, f, ev) })
+		w := c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) { c.seenSource(f, ev) })
 		c.sourceWatches = append(c.sourceWatches, w)
 	}
 	for gvk, f := range c.Kinds.Apps {

@@ -24,7 +24,7 @@ type sourceEntry struct {
 	status object.Object      // the status that was written last
 }
 
-func (c *Controller) seenSource(ctx context.Context, f front.Sources, ev live.Event) {
+func (c *Controller) seenSource(f front.Sources, ev live.Event) {
 	s := f.Source(ev.Object)
 	c.mu.Lock()
 	e := c.sourceSet[s.Key]

@@ -127,17 +127,14 @@ func document(doc *yaml.Node, line int) *yaml.Node {
 }
 
 // descend follows a path below a node and notes the place where it ends, if it does.
-func (t *trail) descend(file string, n *yaml.Node, p field.Path, means Means) bool {
+func (t *trail) descend(file string, n *yaml.Node, p field.Path, means Means) {
 	at := find(n, p)
 	if at == nil {
-		return false
+		return
 	}
-	value, err := render.Value(file, at)
-	if err != nil {
-		return false
+	if value, err := render.Value(file, at); err == nil {
+		t.add(file, at, means, value)
 	}
-	t.add(file, at, means, value)
-	return true
 }
 
 // find returns the node at a path, nil if there is none.

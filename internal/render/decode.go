@@ -116,8 +116,9 @@ func (c *converter) value(n *yaml.Node, depth int) (any, error) {
 		return list, nil
 	case yaml.MappingNode:
 		return c.mapping(n, depth)
+	default:
+		return nil, c.fail(n, "unexpected YAML node")
 	}
-	return nil, c.fail(n, "unexpected YAML node")
 }
 
 func (c *converter) mapping(n *yaml.Node, depth int) (any, error) {

@@ -103,6 +103,7 @@ func (r Report) Sync() Sync {
 			return OutOfSync
 		case Unknown:
 			out = Unknown
+		default:
 		}
 	}
 	if r.Stage != Done && r.Stage != Observe {

@@ -26,8 +26,9 @@ func outcome(f decide.Finding) string {
 		return "put back"
 	case decide.Cede:
 		return "ceded to " + f.Claimant
+	default:
+		return f.Reason
 	}
-	return f.Reason
 }
 
 // maxShown is how much of a value a sentence shows.

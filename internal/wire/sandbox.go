@@ -72,7 +72,7 @@ func startSandbox(ctx context.Context, dir string) (*sandbox, error) {
 	case s.kubeconfig = <-ready:
 		return s, nil
 	case <-s.ended:
-		return nil, fmt.Errorf("start the sandbox: it ended: %v\n%s", s.err, tail(s.log))
+		return nil, fmt.Errorf("start the sandbox: it ended: %w\n%s", s.err, tail(s.log))
 	case <-ctx.Done():
 		return nil, errors.Join(ctx.Err(), s.stop())
 	}

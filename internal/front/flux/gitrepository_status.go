@@ -101,6 +101,8 @@ func fetchReason(err error) string {
 			return sourcev1.AuthenticationFailedReason
 		case source.PathEscape:
 			return sourcev1.InvalidPathReason
+		default:
+			return sourcev1.GitOperationFailedReason
 		}
 	}
 	return sourcev1.GitOperationFailedReason

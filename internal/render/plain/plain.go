@@ -92,19 +92,18 @@ func argoFiles(r render.Request) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("exclude: %w", err)
 	}
+	chosen := func(name string) bool {
+		below := strings.TrimPrefix(strings.TrimPrefix(name, r.Path), "/")
+		return argoManifest.MatchString(name) && (exclude == nil || !exclude.MatchString(below)) && (include == nil || include.MatchString(below))
+	}
 	var found []string
 	err = fs.WalkDir(r.Files, r.Path, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if d.IsDir() {
-			if name != r.Path && (!r.Directory.Recurse || path.Base(name) == ".git") {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		below := strings.TrimPrefix(strings.TrimPrefix(name, r.Path), "/")
-		if !argoManifest.MatchString(name) || exclude != nil && exclude.MatchString(below) || include != nil && !include.MatchString(below) {
+		case d.IsDir():
+			return descend(r, name)
+		case !chosen(name):
 			return nil
 		}
 		if strings.EqualFold(path.Ext(name), ".jsonnet") {
@@ -114,6 +113,14 @@ func argoFiles(r render.Request) ([]string, error) {
 		return nil
 	})
 	return found, err
+}
+
+// descend says whether a directory is looked into: fs.SkipDir for no.
+func descend(r render.Request, dir string) error {
+	if dir != r.Path && (!r.Directory.Recurse || path.Base(dir) == ".git") {
+		return fs.SkipDir
+	}
+	return nil
 }
 
 // unique refuses a second object of the same identity, as Kustomize does.

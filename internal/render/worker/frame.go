@@ -24,7 +24,7 @@ const (
 // maxHead bounds the JSON part of a frame: names of a directory's entries, places of objects, custom resources' patches.
 const maxHead = 64 << 20
 
-// frame is one message: 4 bytes length of all that follows, 1 byte kind, 4 bytes length of the head, head, body.
+// frame is one message: 4 bytes length of all that follows, 1 byte kind, 4 bytes length of the head, then head and body.
 // Lengths are big-endian.
 type frame struct {
 	kind kind

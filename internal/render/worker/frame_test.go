@@ -30,7 +30,7 @@ func TestAFrameIsReadAsItWasWritten(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || string(f.body) != "hello" {
 		t.Error(diff, string(f.body))
 	}
-	if _, err := readFrame(&buf, maxFrame); err != io.EOF {
+	if _, err := readFrame(&buf, maxFrame); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 	if err := f.into(kindDone, &got); !errors.Is(err, errFrame) {

@@ -56,7 +56,7 @@ func (n naughty) Render(ctx context.Context, r render.Request) (render.Result, e
 	case "files":
 		_, err := os.ReadFile("/etc/passwd")
 		_, dial := net.Dial("tcp", "127.0.0.1:1")
-		return render.Result{}, fmt.Errorf("read: %v, dial: %v, environment %q", err, dial, os.Environ())
+		return render.Result{}, fmt.Errorf("read: %w, dial: %w, environment %q", err, dial, os.Environ())
 	}
 	return n.Renderer.Render(ctx, r)
 }

@@ -86,7 +86,7 @@ func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 	if limit <= 0 {
 		limit = source.DefaultTimeout
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, limit, errTimeout{limit})
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, timeoutError{limit})
 	defer cancel()
 	artifact, err := s.fetch(bounded, a, spec)
 	if err != nil {
@@ -167,7 +167,7 @@ func fail(reason source.Reason, format string, args ...any) error {
 }
 
 func reasonOf(cause error) source.Reason {
-	var t errTimeout
+	var t timeoutError
 	if errors.As(cause, &t) || errors.Is(cause, context.DeadlineExceeded) {
 		return source.Timeout
 	}

@@ -3,6 +3,7 @@ package git
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -35,7 +36,7 @@ func readList(r io.Reader, most int) ([]entry, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		line, err := readRecord(in)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return list, nil
 		}
 		if err != nil {
@@ -63,10 +64,10 @@ func readRecord(in *bufio.Reader) ([]byte, error) {
 		switch {
 		case err == nil:
 			return record[:len(record)-1], nil
-		case err == bufio.ErrBufferFull && len(record) < longestRecord:
-		case err == bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull) && len(record) < longestRecord:
+		case errors.Is(err, bufio.ErrBufferFull):
 			return nil, fail(source.LimitExceeded, "a path is longer than %d bytes", longestRecord)
-		case err == io.EOF && len(record) > 0:
+		case errors.Is(err, io.EOF) && len(record) > 0:
 			return nil, io.ErrUnexpectedEOF
 		default:
 			return nil, err

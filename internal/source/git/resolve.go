@@ -1,6 +1,7 @@
 package git
 
 import (
+	"errors"
 	"io/fs"
 	"path"
 	"strings"
@@ -108,6 +109,10 @@ func (w *walk) path() string {
 }
 
 func (w *walk) fail(reason source.Reason, format string, args ...any) error {
-	f := fail(reason, format, args...).(*failure)
-	return &source.Error{Op: w.op, Subject: w.name, Reason: reason, Err: f.err}
+	err := fail(reason, format, args...)
+	var f *failure
+	if errors.As(err, &f) {
+		err = f.err
+	}
+	return &source.Error{Op: w.op, Subject: w.name, Reason: reason, Err: err}
 }

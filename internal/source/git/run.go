@@ -244,7 +244,7 @@ func printable(r rune) rune {
 // shellQuote makes one word of s for sh.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// errTimeout says that a fetch took its whole time.
-type errTimeout struct{ limit time.Duration }
+// timeoutError says that a fetch took its whole time.
+type timeoutError struct{ limit time.Duration }
 
-func (e errTimeout) Error() string { return fmt.Sprintf("no answer within %s", e.limit) }
+func (e timeoutError) Error() string { return fmt.Sprintf("no answer within %s", e.limit) }

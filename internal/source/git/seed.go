@@ -36,12 +36,12 @@ func seed(ctx context.Context, dir string, files fs.FS) error {
 		return err
 	}
 	steps := [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}}
-	if _, err := seedGit(ctx, dir, "config", "user.email"); err != nil {
+	if err := seedGit(ctx, dir, "config", "user.email"); err != nil {
 		steps = append(steps, []string{"config", "user.name", "demo"}, []string{"config", "user.email", "demo@example.com"})
 	}
 	steps = append(steps, []string{"-c", "commit.gpgSign=false", "commit", "-q", "--no-verify", "-m", "the demo as it comes with truce"})
 	for _, args := range steps {
-		if _, err := seedGit(ctx, dir, args...); err != nil {
+		if err := seedGit(ctx, dir, args...); err != nil {
 			return err
 		}
 	}
@@ -49,7 +49,7 @@ func seed(ctx context.Context, dir string, files fs.FS) error {
 }
 
 // seedGit runs git as the user would in dir, but for the variables that point it to another repository.
-func seedGit(ctx context.Context, dir string, args ...string) (string, error) {
+func seedGit(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
 	for _, v := range os.Environ() {
@@ -60,7 +60,7 @@ func seedGit(ctx context.Context, dir string, args ...string) (string, error) {
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
 	}
-	return strings.TrimSpace(string(out)), nil
+	return nil
 }

@@ -63,20 +63,9 @@ type sshCall struct {
 // parseSSHArgs reads the arguments that git gives to the variant "ssh": [-o SendEnv=GIT_PROTOCOL] [-4|-6] [-p port] [user@]host command.
 func parseSSHArgs(args []string) (sshCall, error) {
 	call := sshCall{user: "git", port: "22"}
-	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
-		flag := args[0]
-		args = args[1:]
-		if flag == "-4" || flag == "-6" || flag == "--" {
-			continue
-		}
-		if len(args) == 0 || flag != "-o" && flag != "-p" {
-			return call, fmt.Errorf("unexpected argument %q", flag)
-		}
-		if flag == "-p" {
-			call.port = args[0]
-		}
-		call.sendProtocol = call.sendProtocol || flag == "-o" && args[0] == "SendEnv=GIT_PROTOCOL"
-		args = args[1:]
+	args, err := call.flags(args)
+	if err != nil {
+		return call, err
 	}
 	if len(args) != 2 {
 		return call, errors.New("want a host and a command")
@@ -90,6 +79,26 @@ func parseSSHArgs(args []string) (sshCall, error) {
 		return call, fmt.Errorf("the command %q is not git-upload-pack", call.command)
 	}
 	return call, nil
+}
+
+// flags takes the flags off args, and returns what follows them.
+func (c *sshCall) flags(args []string) ([]string, error) {
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		flag := args[0]
+		args = args[1:]
+		if flag == "-4" || flag == "-6" || flag == "--" {
+			continue
+		}
+		if len(args) == 0 || flag != "-o" && flag != "-p" {
+			return nil, fmt.Errorf("unexpected argument %q", flag)
+		}
+		if flag == "-p" {
+			c.port = args[0]
+		}
+		c.sendProtocol = c.sendProtocol || flag == "-o" && args[0] == "SendEnv=GIT_PROTOCOL"
+		args = args[1:]
+	}
+	return args, nil
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {
