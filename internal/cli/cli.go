@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/redact"
 )
 
 // Env is the world of one invocation.
@@ -91,7 +93,7 @@ func (p *program) exit(err error) Exit {
 		code = f.Code
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintf(p.env.Err, "%s %s\n", p.term.red("truce:"), text)
+		fmt.Fprintf(p.env.Err, "%s %s\n", p.term.red("truce:"), redact.Text(text))
 	}
 	return code
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -198,51 +200,61 @@ func (v view) objects(d Detail) *table {
 		t.add(append(row, cell{text: oneLine(message, 100)})...)
 	}
 	for _, id := range d.Leaving {
-		t.add(append(cells(id.Kind, fullName(id)), cell{string(report.OutOfSync), yellow}, cell{}, cell{text: "no longer in Git: to be pruned"})...)
+		row := append(cells(id.Kind, fullName(id)), cell{string(report.OutOfSync), yellow}, cell{})
+		if v.wide {
+			row = append(row, cell{text: "-"})
+		}
+		t.add(append(row, cell{text: "no longer in Git: to be pruned"})...)
 	}
 	return t
 }
 
 // fields tells each difference in sentences.
 func (v view) fields(w io.Writer, d Detail) error {
-	first := true
+	title := "\n" + v.term.in(bold, "Not as Git names it:") + "\n"
 	for _, o := range d.Report.Objects {
 		if len(o.Findings) == 0 {
 			continue
 		}
-		if first {
-			fmt.Fprintf(w, "\n%s\n", v.term.in(bold, "Not as Git names it:"))
-			first = false
+		if _, err := fmt.Fprintf(w, "%s  %s %s\n", title, o.ID.Kind, fullName(o.ID)); err != nil {
+			return err
 		}
-		fmt.Fprintf(w, "  %s %s\n", o.ID.Kind, fullName(o.ID))
-		for _, f := range o.Findings {
-			for _, line := range v.sentences(o.ID, f, d) {
-				if _, err := fmt.Fprintln(w, "    "+line); err != nil {
-					return err
-				}
-			}
+		title = ""
+		if _, err := io.WriteString(w, v.paragraph(o, d)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+func (v view) paragraph(o report.Object, d Detail) string {
+	var b strings.Builder
+	for _, f := range o.Findings {
+		for _, line := range v.sentences(o.ID, f, d) {
+			b.WriteString("    " + line + "\n")
+		}
+	}
+	return b.String()
+}
+
 func (v view) sentences(id object.ID, f decide.Finding, d Detail) []string {
 	verdict := v.term.in(paintVerdict(f.Verdict), string(f.Verdict))
+	f.Reason = redact.Text(f.Reason)
 	if whole(f) {
 		return []string{"not in the cluster", "  " + verdict + ": " + f.Reason}
 	}
 	out := []string{
 		fmt.Sprintf("%s: %s (Git) vs %s (live, set by %s)", path(f), report.Show(f.Desired), report.Show(f.Live), f.Writer),
-		"  " + verdict + ": " + because(f),
+		"  " + verdict + because(f),
 	}
 	return append(out, hint(id, f, d)...)
 }
 
 func because(f decide.Finding) string {
 	if f.Verdict == decide.Cede && f.Claimant != "" {
-		return "to " + f.Claimant + ": " + f.Reason
+		return " to " + f.Claimant + ": " + f.Reason
 	}
-	return f.Reason
+	return ": " + f.Reason
 }
 
 // hint says where in Git the field is named, and for a ceded one how to end the difference.

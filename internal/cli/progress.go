@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/redact"
 )
 
 // progress tells on the standard error how one app comes along: on a terminal in one line that moves, else in a line for
@@ -45,5 +46,5 @@ func (p *progress) line(mark, s, end string) {
 	if p.moving {
 		start = "\r\x1b[K"
 	}
-	fmt.Fprintf(p.w, "%s%s %s: %s%s", start, mark, p.name, s, end)
+	fmt.Fprintf(p.w, "%s%s %s: %s%s", start, mark, p.name, redact.Text(s), end)
 }

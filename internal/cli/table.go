@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/truce-gitops/truce/internal/redact"
 )
 
 // cell is one entry of a table, with the colour that it may have.
@@ -26,7 +28,13 @@ type table struct {
 	rows   [][]cell
 }
 
-func (t *table) add(row ...cell) { t.rows = append(t.rows, row) }
+// add takes a row. What a terminal would take as a command, or would break the row, is dropped: messages come from others.
+func (t *table) add(row ...cell) {
+	for i := range row {
+		row[i].text = strings.ReplaceAll(redact.Text(row[i].text), "\n", " ")
+	}
+	t.rows = append(t.rows, row)
+}
 
 func (t *table) print(w io.Writer, term terminal) error {
 	widths := t.widths()

@@ -1,0 +1,92 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/golden"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// evil is what an attacker may get into a message or a value.
+const evil = `<script>alert("x")</script>`
+
+func reports() []report.Report {
+	web := report.Report{
+		App: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "web"}, Stage: report.Done, Reason: report.Succeeded,
+		Revision: "main@sha1:0123456789abcdef0123456789abcdef01234567", Applied: "main@sha1:0123456789abcdef0123456789abcdef01234567",
+		At: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), Notes: []string{evil},
+		Objects: []report.Object{{
+			ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Version: "v1", File: "apps/web/web.yaml", Line: 1,
+			Applied: true, Health: health.Status{Code: health.Healthy},
+			Findings: []decide.Finding{{
+				Difference: compare.Difference{Path: field.Name("spec", "replicas"), Kind: compare.Changed, Desired: int64(3), Live: evil,
+					Writer: field.Writer{Name: "HPA shop/web", Evidence: field.Recorded}},
+				Verdict: decide.Cede, Claimant: "HPA shop/web", Reason: "HPA shop/web scales Deployment web between 3 and 10 (spec.scaleTargetRef)",
+			}},
+		}},
+	}
+	broken := report.Report{
+		App: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "cart"}, Stage: report.Render, Reason: report.RenderFailed,
+		Message: "render apps/cart: " + evil,
+	}
+	return []report.Report{broken, web}
+}
+
+func get(t *testing.T, s State, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	Handler(s).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	return w
+}
+
+func TestPages(t *testing.T) {
+	s := State{Reports: reports, Ready: func() error { return nil }}
+	golden.Run(t, "testdata/*.txtar", func(t *testing.T, f golden.Files) string {
+		w := get(t, s, strings.TrimSpace(f.Need(t, "path")))
+		if w.Code != http.StatusOK {
+			t.Fatalf("%d: %s", w.Code, w.Body)
+		}
+		return w.Body.String()
+	})
+}
+
+func TestNoPageRunsWhatOthersHaveWritten(t *testing.T) {
+	s := State{Reports: reports, Ready: func() error { return nil }}
+	for _, path := range []string{"/", "/apps/Kustomization/flux-system/web", "/apps/Kustomization/flux-system/cart", "/apps/Kustomization/flux-system/" + "%3Cscript%3E"} {
+		w := get(t, s, path)
+		if strings.Contains(w.Body.String(), "<script") && strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
+			t.Errorf("%s: not escaped:\n%s", path, w.Body)
+		}
+		if csp := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; style-src 'self'") {
+			t.Errorf("%s: Content-Security-Policy: %q", path, csp)
+		}
+	}
+}
+
+func TestProbesTellAliveFromReady(t *testing.T) {
+	s := State{Reports: reports, Ready: func() error { return errors.New("not listed yet") }}
+	if w := get(t, s, "/healthz"); w.Code != http.StatusOK {
+		t.Errorf("/healthz: %d", w.Code)
+	}
+	if w := get(t, s, "/readyz"); w.Code != http.StatusServiceUnavailable || w.Body.String() != "not listed yet\n" {
+		t.Errorf("/readyz: %d %s", w.Code, w.Body)
+	}
+	s.Ready = func() error { return nil }
+	if w := get(t, s, "/readyz"); w.Code != http.StatusOK {
+		t.Errorf("/readyz: %d", w.Code)
+	}
+	if w := get(t, s, "/nope"); w.Code != http.StatusNotFound {
+		t.Errorf("/nope: %d", w.Code)
+	}
+}
