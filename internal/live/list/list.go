@@ -59,20 +59,12 @@ func (r Reader) get(ctx context.Context, gvk object.GVK, id object.ID) (object.O
 	return u.Object, nil
 }
 
-// isAbsent reports whether the server said that the object is not there. It says "not found" of a path that it does not
-// serve too, since its CRD is gone or not ready: that tells nothing of the object.
+// isAbsent reports whether the server said that the object is not there: then it names it. It says "not found" of a path that
+// it does not serve too, since the CRD is gone or not ready: that tells nothing of the object.
 func isAbsent(err error, name string) bool {
 	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	d := status.Status().Details
-	for _, c := range d.Causes {
-		if c.Type == metav1.CauseTypeUnexpectedServerResponse {
-			return false
-		}
-	}
-	return d.Name == name
+	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
+		status.Status().Details != nil && status.Status().Details.Name == name
 }
 
 // List reads all objects of a kind. The pages are of one moment; where the server has forgotten that moment before the last
