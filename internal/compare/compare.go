@@ -84,7 +84,7 @@ func fromBaseline(in Input, shape, ours field.Shape) []Difference {
 			return
 		}
 		d, ok := difference(in, p)
-		if d.Kind == Missing {
+		if d.Kind == Missing || len(p) > 0 && p[len(p)-1].Key != nil { // told as a whole
 			gone = p
 		}
 		if ok && !onlyWithheld(in, d) && !additive(d, ours) {
@@ -99,6 +99,9 @@ func difference(in Input, p field.Path) (Difference, bool) {
 	desired, named := field.Get(in.Desired, p)
 	live, there := field.Get(in.Live, p)
 	d := Difference{Path: p, Kind: Changed, Desired: desired, Live: live, Writer: field.WriterOf(in.Owners, p)}
+	if all, ok := field.Twice(in.Live, p); ok {
+		d.Live = all
+	}
 	switch {
 	case !there:
 		d.Kind = Missing
@@ -120,7 +123,9 @@ func onlyWithheld(in Input, d Difference) bool {
 
 // additive reports whether others have filled a map that Git names without content (emptyDir: {}): an entry of ours that
 // names the map alone does not tell that from an atomic field, but a change of an atomic one would have taken it from us.
-func additive(d Difference, ours field.Shape) bool { return ours.Leaf(d.Path) && filled(d.Desired, d.Live) }
+func additive(d Difference, ours field.Shape) bool {
+	return ours.Leaf(d.Path) && filled(d.Desired, d.Live)
+}
 
 // filled reports whether Git names an empty map, and live has one with or without content.
 func filled(desired, live any) bool {

@@ -102,7 +102,10 @@ func verdicts(in Input) Plan {
 		p.Again = earliest(p.Again, again)
 	}
 	p.Withheld = withheld(in, p.Findings)
-	p.Steps = steps(in, p)
+	if mayWrite(in) {
+		p.Findings = append(p.Findings, reclaims(in)...)
+		p.Steps = steps(in, p)
+	}
 	return p
 }
 

@@ -9,7 +9,7 @@ import (
 
 // mayWrite reports whether anything may be written to the object: with remediation off only what Git has changed is.
 func mayWrite(in Input) bool {
-	return in.Policy.Mode == app.Enforce && (in.Changed || in.Policy.Remediation != app.ReportOnly)
+	return standstill(in.Policy.Mode) == "" && (in.Changed || in.Policy.Remediation != app.ReportOnly)
 }
 
 // steps turns verdicts into writes. Handing over comes first: a field that we let go of without another owner is reset
@@ -18,7 +18,7 @@ func steps(in Input, p Plan) []Step {
 	ours := field.ApplyEntry(in.Owners, field.Manager)
 	why := reasonToApply(in, p, ours)
 	var out []Step
-	hand := unownedClaims(in)
+	hand := unownedClaims(in, p)
 	if why != "" {
 		hand = union(hand, toHandOver(in, p, ours))
 	}

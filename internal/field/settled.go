@@ -18,10 +18,12 @@ type Hasher struct {
 // NewHasher returns a Hasher with a fresh random key.
 func NewHasher() Hasher { return Hasher{seed: maphash.MakeSeed()} }
 
-// absent is the hash of a value that is not there; present that of a field whose presence alone counts.
+// absent is the hash of a value that is not there; present that of a field whose presence alone counts; twice that of a
+// list item which stands there more than once: a plain update may write that, and the last one counts.
 const (
 	absent  uint64 = 0
 	present uint64 = 1
+	twice   uint64 = 2
 )
 
 // Value returns the hash of decoded JSON; equal values (see Equal) have equal hashes.
@@ -29,15 +31,15 @@ func (h Hasher) Value(v any) uint64 {
 	var mh maphash.Hash
 	mh.SetSeed(h.seed)
 	write(&mh, v)
-	return max(mh.Sum64(), present+1)
+	return max(mh.Sum64(), twice+1)
 }
 
 // Values returns one hash for each field that the shape owns, in the shape's order, as obj holds them.
 // Owned list items and maps count by presence, leaves by their whole content.
 func (h Hasher) Values(s Shape, obj object.Object) []uint64 {
 	out := make([]uint64, 0, 16)
-	h.visit(s.root, map[string]any(obj), func(n *node, v any, there bool) {
-		out = append(out, h.of(n, v, there))
+	h.visit(s.root, map[string]any(obj), func(n *node, in, v any, there bool) {
+		out = append(out, h.of(n, in, v, there))
 	})
 	return out
 }
@@ -47,42 +49,44 @@ func (h Hasher) Values(s Shape, obj object.Object) []uint64 {
 func (h Hasher) Changed(s Shape, settled []uint64, obj object.Object, report func(Path)) {
 	i := 0
 	var trail Path
-	h.trace(s.root, map[string]any(obj), &trail, func(n *node, v any, there bool) {
-		if i < len(settled) && settled[i] != h.of(n, v, there) {
+	h.trace(s.root, map[string]any(obj), &trail, func(n *node, in, v any, there bool) {
+		if i < len(settled) && settled[i] != h.of(n, in, v, there) {
 			report(trail.Copy())
 		}
 		i++
 	})
 }
 
-func (h Hasher) of(n *node, v any, there bool) uint64 {
+func (h Hasher) of(n *node, in, v any, there bool) uint64 {
 	switch {
 	case !there:
 		return absent
+	case n.element.Key != nil && count(in, n.element) > 1:
+		return twice
 	case !n.leaf():
 		return present
 	}
 	return h.Value(v)
 }
 
-func (h Hasher) visit(list []node, v any, f func(*node, any, bool)) {
+func (h Hasher) visit(list []node, v any, f func(n *node, in, v any, there bool)) {
 	for i := range list {
 		n := &list[i]
 		c, there := child(v, n.element)
 		if n.owned() {
-			f(n, c, there)
+			f(n, v, c, there)
 		}
 		h.visit(n.children, c, f)
 	}
 }
 
-func (h Hasher) trace(list []node, v any, trail *Path, f func(*node, any, bool)) {
+func (h Hasher) trace(list []node, v any, trail *Path, f func(n *node, in, v any, there bool)) {
 	for i := range list {
 		n := &list[i]
 		*trail = append(*trail, n.element)
 		c, there := child(v, n.element)
 		if n.owned() {
-			f(n, c, there)
+			f(n, v, c, there)
 		}
 		h.trace(n.children, c, trail, f)
 		*trail = (*trail)[:len(*trail)-1]

@@ -62,6 +62,18 @@ func position(list []any, e Element) int {
 	return -1
 }
 
+// count tells how many items of the list bear the keys that e names.
+func count(list any, e Element) int {
+	items, _ := list.([]any)
+	n := 0
+	for _, item := range items {
+		if matchesKey(item, e, keyComplete) {
+			n++
+		}
+	}
+	return n
+}
+
 type keyMatch int
 
 const (
@@ -106,6 +118,23 @@ func Equal(a, b any) bool {
 		}
 	}
 	return a == b
+}
+
+// Twice reports whether p is a list item that stands in v more than once, and returns all of them. The API server takes such
+// lists in plain updates only.
+func Twice(v any, p Path) ([]any, bool) {
+	if len(p) == 0 || p[len(p)-1].Key == nil {
+		return nil, false
+	}
+	list, _ := Get(v, p[:len(p)-1])
+	items, _ := list.([]any)
+	var out []any
+	for _, item := range items {
+		if matchesKey(item, p[len(p)-1], keyComplete) {
+			out = append(out, item)
+		}
+	}
+	return out, len(out) > 1
 }
 
 // Holds reports whether live has every value that want names. Maps of live may hold more: the API server's defaults.

@@ -1,0 +1,268 @@
+package decide_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/fight"
+	"github.com/truce-gitops/truce/internal/golden"
+	"github.com/truce-gitops/truce/internal/ignore"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/redact"
+)
+
+// TestStories judges what real API servers held. A story has
+//
+//	git.yaml      what Git wants; before.yaml what it wanted when it was last applied, where that is something else
+//	history       what happened on the server (see history_test.go)
+//	settled.yaml  what the server answered to the last apply; live.yaml what it holds now; recorded from the history
+//	claimants     autoscalers, as YAML
+//	rules         a JSON pointer a line
+//	policy        mode, claims, remediation, spacing, pause, withheld (at the last apply), corrected, stuck, seen, revision
+func TestStories(t *testing.T) {
+	golden.Run(t, "testdata/stories/*.txtar", func(t *testing.T, f golden.Files) string {
+		s := newStory(t, f)
+		compared, err := compare.Object(s.compare)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.decide.Compared = compared
+		return account(s.decide, decide.Object(s.decide))
+	})
+}
+
+var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+type story struct {
+	compare compare.Input
+	decide  decide.Input
+}
+
+func newStory(t *testing.T, f golden.Files) story {
+	t.Helper()
+	hasher := field.NewHasher()
+	git, live, settled := desired.Sanitise(load(t, f.Need(t, "git.yaml"))), load(t, f["live.yaml"]), load(t, f["settled.yaml"])
+	in := decide.Input{Desired: git, Live: live, Owners: ownersOf(t, live), Hasher: hasher, Now: now, Policy: app.Policy{
+		Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate, Pause: app.PauseReport,
+	}}
+	if text, ok := f["before.yaml"]; ok {
+		in.Changed, in.Previous = true, desired.Sanitise(load(t, text))
+	}
+	in.Claims = claimsOn(t, f["claimants"], git.ID())
+	in.Ignored = rules(t, f["rules"]).Covers(git, in.Owners)
+	released := policy(t, &in, f["policy"])
+	c := compare.Input{Desired: git, Live: live, Owners: in.Owners, Hasher: hasher, Withheld: decide.Ceded(in), Released: released}
+	if settled != nil {
+		c.Baseline = compare.Settle(settled, ownersOf(t, settled), hasher)
+	}
+	return story{compare: c, decide: in}
+}
+
+func load(t *testing.T, text string) object.Object {
+	t.Helper()
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o map[string]any
+	if err := utiljson.Unmarshal(raw, &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func ownersOf(t *testing.T, o object.Object) []field.Owner {
+	t.Helper()
+	owners, err := field.Owners(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return owners
+}
+
+func claimsOn(t *testing.T, text string, id object.ID) []claim.Claim {
+	t.Helper()
+	var all []claim.Claimant
+	for doc := range strings.SplitSeq(text, "\n---\n") {
+		if o := load(t, doc); o != nil {
+			c, ok := claim.Read(o)
+			if !ok {
+				t.Fatalf("this claims nothing: %s", doc)
+			}
+			all = append(all, c)
+		}
+	}
+	return claim.NewIndex(all).For(id)
+}
+
+func rules(t *testing.T, text string) ignore.Rules {
+	t.Helper()
+	var out ignore.Rules
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		if line == "" {
+			continue
+		}
+		p, err := field.ParsePointer(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, ignore.Rule{Pointers: []field.Pointer{p}, Name: fmt.Sprintf("rule %d", i+1)})
+	}
+	return out
+}
+
+// policy reads the lines of a policy, each a word and its value, into the input.
+func policy(t *testing.T, in *decide.Input, text string) (released []field.Path) {
+	t.Helper()
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		word, value, _ := strings.Cut(line, " ")
+		switch word {
+		case "":
+		case "mode":
+			in.Policy.Mode = app.Mode(value)
+		case "claims":
+			in.Policy.Claims = app.Claims(value)
+		case "remediation":
+			in.Policy.Remediation = app.Remediation(value)
+		case "pause":
+			in.Policy.Pause = app.Pause(value)
+		case "spacing":
+			in.Policy.Spacing = duration(t, value)
+		case "revision": // a new one whose predecessor nobody remembers
+			in.Changed = true
+		case "withheld": // at the last apply, and no longer by a rule or claim
+			p := resolve(t, in, value)
+			if !slices.ContainsFunc(decide.Ceded(*in), p.Equals) {
+				released = append(released, p)
+			}
+		default:
+			in.Memory = remember(t, in, word, value)
+		}
+	}
+	return released
+}
+
+func remember(t *testing.T, in *decide.Input, word, value string) (m fight.Memory) {
+	t.Helper()
+	pointer, more, _ := strings.Cut(value, " ")
+	p := resolve(t, in, pointer)
+	switch word {
+	case "corrected":
+		return in.Memory.Corrected(field.String(p), now.Add(-duration(t, more)))
+	case "stuck": // at what live holds
+		v, _ := field.Get(in.Live, p)
+		return in.Memory.Stuck(field.String(p), in.Hasher.Value(v))
+	case "seen":
+		n, err := strconv.ParseInt(more, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in.Memory.Seen(field.String(p), n)
+	}
+	t.Fatalf("policy: no such word: %s", word)
+	return m
+}
+
+func resolve(t *testing.T, in *decide.Input, pointer string) field.Path {
+	t.Helper()
+	if pointer == "/" {
+		return nil
+	}
+	parsed, err := field.ParsePointer(pointer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []object.Object{in.Desired, in.Live} {
+		if p, ok := parsed.Resolve(o, in.Owners); ok {
+			return p
+		}
+	}
+	t.Fatalf("nothing is at %s", pointer)
+	return nil
+}
+
+func duration(t *testing.T, text string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// account tells a plan: findings, then steps. Secrets are masked as in everything that people read.
+func account(in decide.Input, p decide.Plan) string {
+	var b strings.Builder
+	id := in.Desired.ID()
+	for _, f := range p.Findings {
+		want, have := redact.Mask{}.Value(id, f.Path, f.Desired), redact.Mask{}.Value(id, f.Path, f.Live)
+		fmt.Fprintf(&b, "%s %s %s\n  desired %s\n  live    %s\n  writer  %s\n  %s\n",
+			f.Verdict, field.String(f.Path), f.Kind, short(want), short(have), f.Writer, f.Reason)
+	}
+	if len(p.Findings) == 0 {
+		b.WriteString("no findings\n")
+	}
+	if len(p.Withheld) > 0 {
+		fmt.Fprintf(&b, "withheld %s\n", paths(p.Withheld))
+	}
+	if !p.Again.IsZero() {
+		fmt.Fprintf(&b, "again in %s\n", p.Again.Sub(in.Now))
+	}
+	for _, s := range p.Steps {
+		fmt.Fprintf(&b, "step %s\n", s)
+		if len(s.Paths) > 0 {
+			fmt.Fprintf(&b, "  paths %s\n", paths(s.Paths))
+		}
+		if s.Body != nil {
+			b.WriteString(body(s.Body))
+		}
+	}
+	if len(p.Steps) == 0 {
+		b.WriteString("no steps\n")
+	}
+	return b.String()
+}
+
+func paths(list []field.Path) string {
+	var out []string
+	for _, p := range list {
+		out = append(out, field.String(p))
+	}
+	return strings.Join(out, " ")
+}
+
+func short(v any) string {
+	if v == nil {
+		return "nothing"
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func body(o object.Object) string {
+	text, err := yaml.Marshal(map[string]any(o))
+	if err != nil {
+		return err.Error()
+	}
+	return "    " + strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n    ") + "\n"
+}

@@ -1,0 +1,179 @@
+package decide_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/act/ssa"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/live/list"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// street walks one object until nothing is left to do, and learns from the answers as the engine does.
+type street struct {
+	writer ssa.Writer
+	reader list.Reader
+	story
+	check func(t *testing.T, s *street, p decide.Plan, before object.Object) // after each plan that was carried
+}
+
+func newStreet(t *testing.T, c *kubetest.Cluster) *street {
+	t.Helper()
+	client, err := cluster.New(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &street{writer: ssa.Writer{Cluster: client}, reader: list.Reader{Cluster: client}, check: nothingIsLost}
+}
+
+// maxRounds is how many plans an object may need: seed, handover and apply, reclaim, and one to see that all is done.
+const maxRounds = 5
+
+// walk returns the plan that is left when there is nothing more to write.
+func (s *street) walk(t *testing.T) decide.Plan {
+	t.Helper()
+	for round := 0; round < maxRounds; {
+		p := s.judge(t)
+		if len(p.Steps) == 0 {
+			return p
+		}
+		if s.carry(t, p) {
+			round++
+		}
+	}
+	t.Fatalf("still something to do after %d rounds:\n%s", maxRounds, account(s.decide, s.judge(t)))
+	return decide.Plan{}
+}
+
+func (s *street) judge(t *testing.T) decide.Plan {
+	t.Helper()
+	s.compare.Live, s.compare.Owners = s.decide.Live, s.decide.Owners
+	s.compare.Desired, s.compare.Withheld = s.decide.Desired, decide.Ceded(s.decide)
+	compared, err := compare.Object(s.compare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.decide.Compared = compared
+	return decide.Object(s.decide)
+}
+
+// carry makes the plan's writes. It reports false where a controller has written meanwhile: then all is judged again.
+func (s *street) carry(t *testing.T, p decide.Plan) bool {
+	t.Helper()
+	before := s.decide.Live
+	target := act.Target{GVK: s.decide.Desired.GVK(), ID: s.decide.Desired.ID()}
+	answer, err := act.Carry(t.Context(), s.writer, target, before, p.Steps)
+	if errors.Is(err, act.ErrStale) {
+		s.look(t)
+		return false
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, account(s.decide, p))
+	}
+	s.decide.Live, s.decide.Owners = answer, ownersOf(t, answer)
+	for _, step := range p.Steps {
+		if step.Verb == decide.Apply || step.Verb == decide.Create {
+			s.compare.Baseline = compare.Settle(answer, s.decide.Owners, s.decide.Hasher)
+			s.compare.Released = without(p.Withheld, decide.Ceded(s.decide))
+			s.decide.Changed, s.decide.Previous = false, nil
+		}
+	}
+	s.check(t, s, p, before)
+	return true
+}
+
+func (s *street) look(t *testing.T) {
+	t.Helper()
+	o, err := s.reader.Get(t.Context(), s.decide.Desired.GVK(), s.decide.Desired.ID())
+	if err != nil && !errors.Is(err, live.ErrNotFound) {
+		t.Fatal(err)
+	}
+	s.decide.Live, s.decide.Owners = o, ownersOf(t, o)
+}
+
+func without(list, drop []field.Path) []field.Path {
+	var out []field.Path
+	for _, p := range list {
+		gone := false
+		for _, q := range drop {
+			gone = gone || p.Equals(q)
+		}
+		if !gone {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// nothingIsLost fails when a write has changed a withheld field.
+func nothingIsLost(t *testing.T, s *street, p decide.Plan, before object.Object) {
+	t.Helper()
+	if before == nil {
+		return
+	}
+	for _, w := range append(p.Withheld, decide.Ceded(s.decide)...) {
+		corrected := false
+		for _, f := range p.Findings {
+			corrected = corrected || f.Verdict == decide.Correct && field.HasPrefix(f.Path, w)
+		}
+		was, there := field.Get(before, w)
+		is, still := field.Get(s.decide.Live, w)
+		if there && !corrected && (!still || !field.Equal(was, is)) {
+			t.Errorf("%s went from %s to %s:\n%s", field.String(w), short(was), short(is), account(s.decide, p))
+		}
+	}
+}
+
+// carryOut brings the story to its end on the server, and then sees that Git has what it wants.
+func (h *history) carryOut() {
+	t := h.t
+	t.Helper()
+	st := newStreet(t, h.cluster)
+	st.story = newStory(t, h.files)
+	st.decide.Desired.Metadata()["namespace"] = h.ns
+	if st.decide.Previous != nil {
+		st.decide.Previous.Metadata()["namespace"] = h.ns
+	}
+	st.decide.Live, st.decide.Owners = h.live, ownersOf(t, h.live)
+	last := st.walk(t)
+	for _, f := range last.Findings {
+		if f.Verdict == decide.Correct || f.Verdict == decide.Reclaim {
+			t.Errorf("%s at the end:\n%s", f.Verdict, account(st.decide, last))
+		}
+	}
+	if st.decide.Live != nil && len(last.Findings) == 0 && st.decide.Policy.Mode == app.Enforce && st.decide.Policy.Remediation == app.Remediate {
+		st.gitHasWhatItWants(t, last)
+	}
+}
+
+// gitHasWhatItWants fails unless each field of Git's that is not withheld is ours, and holds Git's value.
+func (s *street) gitHasWhatItWants(t *testing.T, p decide.Plan) {
+	t.Helper()
+	wants := s.decide.Desired.Clone()
+	for _, w := range p.Withheld {
+		if _, part := field.Atomic(s.decide.Owners, w); part {
+			wants = compare.Overlay(wants, s.decide.Live, []field.Path{w})
+		} else {
+			field.Drop(wants, w)
+		}
+	}
+	ours := field.ApplyEntry(s.decide.Owners, field.Manager)
+	for _, path := range ours.Paths() {
+		want, named := field.Get(wants, path)
+		have, there := field.Get(s.decide.Live, path)
+		if !named || !there || ours.Leaf(path) && !field.Holds(have, want) {
+			t.Errorf("%s is %s, and Git wants %s", field.String(path), short(have), short(want))
+		}
+	}
+	if !ours.Covers(wants) {
+		t.Errorf("not all of Git's fields are ours: %s", ours.JSON())
+	}
+}
