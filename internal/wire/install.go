@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"slices"
 	"time"
 
@@ -106,14 +107,21 @@ func established(ctx context.Context, c *cluster.Client, objects []object.Object
 	return served(ctx, c)
 }
 
-// served waits until discovery shows the kinds: it follows the condition by some milliseconds, and tells nobody.
+// served waits until discovery shows the kinds and they can be listed: that follows the condition by some milliseconds, and
+// nothing tells of it. A request in between is answered by 429 and "Retry-After: 1" (the storage is initialising), for which
+// client-go would sleep a second each; so this client does not see the header.
 func served(ctx context.Context, c *cluster.Client) error {
+	config := c.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return hasty{next} })
+	probe, err := cluster.New(config)
+	if err != nil {
+		return err
+	}
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for _, gvk := range []object.GVK{kustomizations, gitRepositories} {
 		for {
-			c.Invalidate(gvk.APIVersion())
-			_, err := c.Resource(gvk)
+			err := listable(ctx, probe, gvk)
 			if err == nil {
 				break
 			}
@@ -123,20 +131,42 @@ func served(ctx context.Context, c *cluster.Client) error {
 				return fmt.Errorf("wait for the CRDs: %w", err)
 			}
 		}
+		c.Invalidate(gvk.APIVersion())
 	}
 	return nil
 }
 
-// bring creates objects that are not there, and leaves alone those that are: their user may have changed them.
+func listable(ctx context.Context, c *cluster.Client, gvk object.GVK) error {
+	c.Invalidate(gvk.APIVersion())
+	res, err := c.Resource(gvk)
+	if err != nil {
+		return err
+	}
+	_, err = c.Dynamic().Resource(res.GVR).List(ctx, metav1.ListOptions{Limit: 1})
+	return err
+}
+
+// hasty drops the server's wish for a later retry.
+type hasty struct{ next http.RoundTripper }
+
+func (h hasty) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := h.next.RoundTrip(r)
+	if err == nil {
+		response.Header.Del("Retry-After")
+	}
+	return response, err
+}
+
+// bring applies objects: what the files or the flags say holds, and what a user has added besides stays.
 func bring(ctx context.Context, c *cluster.Client, objects []object.Object) error {
 	for _, o := range objects {
 		r, err := resourceOf(c, o)
 		if err != nil {
 			return err
 		}
-		_, err = r.Create(ctx, &unstructured.Unstructured{Object: o}, metav1.CreateOptions{FieldManager: installer})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create %s: %w", o.ID(), err)
+		_, err = r.Apply(ctx, o.Name(), &unstructured.Unstructured{Object: o}, metav1.ApplyOptions{FieldManager: installer, Force: true})
+		if err != nil {
+			return fmt.Errorf("apply %s: %w", o.ID(), err)
 		}
 	}
 	return nil

@@ -58,6 +58,9 @@ type fetched struct {
 
 func (f fetched) Artifact(app.SourceKey) (source.Artifact, error) { return f.artifact, f.err }
 
+// Readers returns none: one app is looked at by itself, and nothing is pruned.
+func (fetched) Readers(app.SourceKey) []app.Key { return nil }
+
 // inspect walks one app through all stages without writing, as the controller would now.
 func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 	p, err := c.assembled()
