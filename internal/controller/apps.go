@@ -106,6 +106,8 @@ func (c *Controller) schedule(key app.Key, a app.App, r report.Report) time.Dura
 	switch {
 	case r.Reason == report.Suspended || r.Reason == report.SpecRefused:
 		return 0
+	case r.Reason == report.InProgress:
+		wait = retryPeer
 	case r.Stage != report.Done && a.Retry > 0:
 		wait = a.Retry
 	}
@@ -116,6 +118,9 @@ func (c *Controller) schedule(key app.Key, a app.App, r report.Report) time.Dura
 	}
 	return wait
 }
+
+// retryPeer is the pause before a run that waits for another app's run is begun anew.
+const retryPeer = 100 * time.Millisecond
 
 // newRevision reports whether the app's source has what the app has not seen.
 func (c *Controller) newRevision(a app.App) bool {

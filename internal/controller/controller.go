@@ -125,6 +125,7 @@ func (c *Controller) Use(e *reconcile.Engine) {
 	e.Tell = c.notice
 	e.Wake = c.objects.Add
 	e.Changed = c.changed
+	e.Rerun = c.rerun
 	c.kinds.handle = e.Seen
 }
 
@@ -203,6 +204,16 @@ func (c *Controller) changed(key app.Key) {
 	if c.Report != nil {
 		c.Report(key)
 	}
+}
+
+// rerun makes an app's next run due at once.
+func (c *Controller) rerun(key app.Key) {
+	c.mu.Lock()
+	if e := c.appSet[key]; e != nil {
+		e.due = time.Time{}
+	}
+	c.mu.Unlock()
+	c.apps.Add(key)
 }
 
 // queue is a work queue that works on a key by one goroutine at a time, and holds it once.

@@ -89,6 +89,19 @@ func (c *Controller) awaitSource(key app.SourceKey) time.Duration {
 	return 0
 }
 
+// Readers returns the apps that read a source.
+func (c *Controller) Readers(key app.SourceKey) []app.Key {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var out []app.Key
+	for k, a := range c.appSet {
+		if a.app.Source == key && !a.app.Suspended && !a.app.Deleting {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
 // source looks for a new revision of one source.
 func (c *Controller) source(ctx context.Context, key app.SourceKey) time.Duration {
 	f, cr := c.sourceOf(key)

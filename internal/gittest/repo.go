@@ -89,6 +89,12 @@ func (r *Repo) Remove(paths ...string) string {
 	return r.change(Main, "remove", b.String())
 }
 
+// Move renames a file or directory on main, in one commit.
+func (r *Repo) Move(from, to string) string {
+	r.t.Helper()
+	return r.change(Main, "move "+from, fmt.Sprintf("R %s %s\n", quote(from), quote(to)))
+}
+
 // Symlink commits a symbolic link on main, with any target.
 func (r *Repo) Symlink(path, target string) string {
 	r.t.Helper()

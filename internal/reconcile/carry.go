@@ -16,9 +16,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// register hands the revision's objects to their records. An object that another app names already is refused here, before
+// register hands the revision's objects to their records, and lets go of those that left Git. An object that another app names already is refused here, before
 // the first write, and said on this app; the other one is told by its own next report.
 func (r *run) register() error {
+	r.engine.waitsNoMore(r.app.Key)
+	wanted, err := r.handOut()
+	if err == nil {
+		r.engine.letGo(func(rec *record) bool { return rec.owner == r.app.Key && !wanted[rec.id] })
+	}
+	return err
+}
+
+// handOut makes or renews the records of what the revision names, and returns which those are.
+func (r *run) handOut() (map[object.ID]bool, error) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	wanted := map[object.ID]bool{}
@@ -34,11 +44,11 @@ func (r *run) register() error {
 		}
 		wanted[o.ID] = true
 		if err := rec.want(o, r.app.Key, last[o.ID]); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	r.state.wanted = wanted
-	return nil
+	return wanted, nil
 }
 
 // claimRecord returns the record of an object that this app may manage.
@@ -54,6 +64,7 @@ func (e *Engine) claimRecord(id object.ID, key app.Key) (*record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.owner != key && r.text != nil {
+		e.waiting[id] = key
 		return nil, fmt.Errorf("%s is named by %s too: not applied here; one of the two must let go of it", id, r.owner)
 	}
 	return r, nil

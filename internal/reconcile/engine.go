@@ -20,12 +20,15 @@ type Engine struct {
 	claims  map[object.ID]claim.Claimant // by claimant
 	index   claim.Index
 
+	waiting   map[object.ID]app.Key // by object that another app still holds: who asked for it, and was refused
 	listen    sync.Mutex
 	listeners map[chan struct{}]bool
 
-	// Wake is called with an object that should be judged soon, Changed with an app whose report has changed. Neither may block.
+	// Wake is called with an object that should be judged soon, Changed with an app whose report has changed, Rerun with one that
+	// should run soon. None may block.
 	Wake    func(object.ID)
 	Changed func(app.Key)
+	Rerun   func(app.Key)
 }
 
 // New returns an Engine that knows nothing yet.
@@ -33,7 +36,8 @@ func New(p Parts) *Engine {
 	return &Engine{
 		Parts: p, records: map[object.ID]*record{}, apps: map[app.Key]*state{},
 		claims: map[object.ID]claim.Claimant{}, index: claim.Index{},
-		Wake: func(object.ID) {}, Changed: func(app.Key) {},
+		waiting: map[object.ID]app.Key{},
+		Wake:    func(object.ID) {}, Changed: func(app.Key) {}, Rerun: func(app.Key) {},
 	}
 }
 

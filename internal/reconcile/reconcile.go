@@ -57,6 +57,9 @@ func (e *Engine) Object(ctx context.Context, id object.ID) (time.Time, error) {
 	}
 	r.street.Lock()
 	defer r.street.Unlock()
+	if e.lookup(id) != r { // let go of while we waited
+		return time.Time{}, nil
+	}
 	w := walk{engine: e, record: r, seen: r.take()}
 	for range maxTries {
 		done, err := w.once(ctx)
@@ -104,9 +107,11 @@ type Limits struct {
 	Objects int // objects of one app that are judged at once
 }
 
-// Sources gives the newest artifact of a source. It does not block: an artifact that is not there yet is an error that says so.
+// Sources gives the newest artifact of a source, and the apps that read it. It does not block: an artifact that is not there
+// yet is an error that says so.
 type Sources interface {
 	Artifact(key app.SourceKey) (source.Artifact, error)
+	Readers(key app.SourceKey) []app.Key
 }
 
 // Checker checks a whole revision against the server's schema before any of it is applied. It may block; nil checks nothing.

@@ -55,6 +55,9 @@ func (r *run) sweep(ctx context.Context) error {
 	if len(left) == 0 || r.app.Policy.Mode != app.Enforce {
 		return nil
 	}
+	if other, ok := r.behind(); ok {
+		return &fault{report.InProgress, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other)}
+	}
 	if err := r.certain(ctx); err != nil {
 		return err
 	}
@@ -72,6 +75,21 @@ func (r *run) left() []inventory.Entry {
 		}
 	}
 	return out
+}
+
+// behind names an app of the same source that has not seen the revision yet. An object that moves from one app to another
+// must not be deleted in between.
+func (r *run) behind() (app.Key, bool) {
+	for _, key := range r.engine.Sources.Readers(r.app.Source) {
+		s := r.engine.state(key)
+		s.mu.Lock()
+		refused, seen := s.report.Stage == report.Admit, s.report.Revision == r.artifact.Revision
+		s.mu.Unlock()
+		if key != r.app.Key && !refused && !seen {
+			return key, true
+		}
+	}
+	return app.Key{}, false
 }
 
 // certain makes sure that the render which misses the objects is no cached one, and that the source did not just become empty.
@@ -111,6 +129,10 @@ func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Reco
 	}
 	targets := map[object.ID]act.Target{}
 	for _, entry := range left {
+		if e.passOn(entry.ID) {
+			*ledger = inventory.Without(*ledger, []object.ID{entry.ID})
+			continue
+		}
 		gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
 		o, err := e.Live.Get(ctx, gvk, entry.ID)
 		if errors.Is(err, live.ErrNotFound) {
@@ -145,7 +167,6 @@ func (e *Engine) sweepAll(ctx context.Context, s decide.Sweep, ledger *inventory
 			}
 		}
 	}
-	e.forget(gone)
 	*ledger = inventory.Without(*ledger, gone)
 	if len(failed) > 0 {
 		return &fault{report.PruneFailed, errors.Join(failed...)}
@@ -156,12 +177,50 @@ func (e *Engine) sweepAll(ctx context.Context, s decide.Sweep, ledger *inventory
 	return nil
 }
 
-// forget drops the records of objects that are no longer managed.
-func (e *Engine) forget(ids []object.ID) {
+// passOn lets go of an object for the app that asked for it, and reports whether there is one.
+func (e *Engine) passOn(id object.ID) bool {
+	e.mu.Lock()
+	key, ok := e.waiting[id]
+	if ok {
+		delete(e.waiting, id)
+		delete(e.records, id)
+	}
+	_, taken := e.records[id] // not by this app: it let go of its own when it registered
+	e.mu.Unlock()
+	if ok {
+		e.Rerun(key)
+	}
+	return ok || taken
+}
+
+// waitsNoMore forgets which objects an app was refused: its next run says anew.
+func (e *Engine) waitsNoMore(key app.Key) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, id := range ids {
-		delete(e.records, id)
+	for id, k := range e.waiting {
+		if k == key {
+			delete(e.waiting, id)
+		}
+	}
+}
+
+// letGo drops records, and returns when nobody is on the way down their streets: what is about to be deleted must not be made
+// again by the event that tells of it.
+func (e *Engine) letGo(which func(*record) bool) {
+	var dropped []*record
+	e.mu.Lock()
+	for id, r := range e.records {
+		r.mu.Lock()
+		if which(r) {
+			delete(e.records, id)
+			dropped = append(dropped, r)
+		}
+		r.mu.Unlock()
+	}
+	e.mu.Unlock()
+	for _, r := range dropped {
+		r.street.Lock()
+		r.street.Unlock() //nolint:staticcheck // it is the waiting that counts
 	}
 }
 
@@ -184,13 +243,7 @@ func (e *Engine) Remove(ctx context.Context, a app.App) error {
 // dropApp forgets an app and lets go of its objects' records.
 func (e *Engine) dropApp(key app.Key) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	delete(e.apps, key)
-	for id, r := range e.records {
-		r.mu.Lock()
-		if r.owner == key {
-			delete(e.records, id)
-		}
-		r.mu.Unlock()
-	}
+	e.mu.Unlock()
+	e.letGo(func(r *record) bool { return r.owner == key })
 }
