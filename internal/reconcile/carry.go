@@ -16,19 +16,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// register hands the revision's objects to their records, and lets go of those that left Git. An object that another app names already is refused here, before
-// the first write, and said on this app; the other one is told by its own next report.
+// register hands the revision's objects to their records, and lets go of those that left Git. An object that another app names
+// already is refused here, before the first write, and said on this app; the other one is told by its own next report.
 func (r *run) register() error {
 	r.engine.waitsNoMore(r.app.Key)
-	wanted, err := r.handOut()
+	left, err := r.handOut()
 	if err == nil {
-		r.engine.letGo(func(rec *record) bool { return rec.owner == r.app.Key && !wanted[rec.id] })
+		r.engine.letGo(r.app.Key, left)
 	}
 	return err
 }
 
-// handOut makes or renews the records of what the revision names, and returns which those are.
-func (r *run) handOut() (map[object.ID]bool, error) {
+// handOut makes or renews the records of what the revision names, and returns what the one before named and this one does not.
+func (r *run) handOut() ([]object.ID, error) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	wanted := map[object.ID]bool{}
@@ -47,8 +47,20 @@ func (r *run) handOut() (map[object.ID]bool, error) {
 			return nil, err
 		}
 	}
+	left := missing(r.state.wanted, wanted)
 	r.state.wanted = wanted
-	return wanted, nil
+	return left, nil
+}
+
+// missing lists what was and no longer is.
+func missing(before, now map[object.ID]bool) []object.ID {
+	var out []object.ID
+	for id := range before {
+		if !now[id] {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // claimRecord returns the record of an object that this app may manage.

@@ -204,14 +204,18 @@ func (e *Engine) waitsNoMore(key app.Key) {
 	}
 }
 
-// letGo drops records, and returns when nobody is on the way down their streets: what is about to be deleted must not be made
-// again by the event that tells of it.
-func (e *Engine) letGo(which func(*record) bool) {
+// letGo drops records of an app, and returns when nobody is on the way down their streets: what is about to be deleted must
+// not be made again by the very event that tells of it.
+func (e *Engine) letGo(key app.Key, ids []object.ID) {
 	var dropped []*record
 	e.mu.Lock()
-	for id, r := range e.records {
+	for _, id := range ids {
+		r := e.records[id]
+		if r == nil {
+			continue
+		}
 		r.mu.Lock()
-		if which(r) {
+		if r.owner == key {
 			delete(e.records, id)
 			dropped = append(dropped, r)
 		}
@@ -242,8 +246,12 @@ func (e *Engine) Remove(ctx context.Context, a app.App) error {
 
 // dropApp forgets an app and lets go of its objects' records.
 func (e *Engine) dropApp(key app.Key) {
+	s := e.state(key)
+	s.mu.Lock()
+	ids := missing(s.wanted, nil)
+	s.mu.Unlock()
 	e.mu.Lock()
 	delete(e.apps, key)
 	e.mu.Unlock()
-	e.letGo(func(r *record) bool { return r.owner == key })
+	e.letGo(key, ids)
 }
