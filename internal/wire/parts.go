@@ -84,7 +84,8 @@ func newParts(client *cluster.Client, self, work string) (*parts, error) {
 		Render: p.rendered, Fresh: p.pool, Scope: scope(client), Live: list.Reader{Cluster: client},
 		Writer: ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
 		Health: kstatus.Assessor{}, Hasher: field.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
-		Tell: func(reconcile.Notice) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
+		Checkers: checkers(client, list.Reader{Cluster: client}, ssa.Writer{Cluster: client}),
+		Tell:     func(reconcile.Notice) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
 	}
 	return p, nil
 }
