@@ -260,6 +260,8 @@ func drop(v any, p Path) (any, bool) {
 	if !ok {
 		return v, false
 	}
+	list, _ := v.([]any)
+	i := position(list, p[0]) // before anything in the item changes, which may be its key
 	rest, dropped := drop(c, p[1:])
 	if !dropped {
 		return v, false
@@ -273,8 +275,6 @@ func drop(v any, p Path) (any, bool) {
 		}
 		return m, true
 	}
-	list := v.([]any)
-	i := position(list, p[0])
 	if gone {
 		return slices.Delete(list, i, i+1), true
 	}
