@@ -135,6 +135,9 @@ func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Reco
 		}
 		gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
 		o, err := e.Live.Get(ctx, gvk, entry.ID)
+		if errors.Is(err, live.ErrUnknownKind) {
+			continue // with its CRD, or out of reach with its API: not to be deleted, and remembered until somebody knows
+		}
 		if errors.Is(err, live.ErrNotFound) {
 			o, err = nil, nil
 		}
