@@ -22,7 +22,8 @@ import (
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
-	Args     []string // without the program's name
+	Program  string   // the name that truce was called by
+	Args     []string // without it
 	Getenv   func(string) string
 	Version  string
 }
@@ -121,7 +122,8 @@ const exampleRoot = `  # a cluster, truce and a demo repository on this machine,
 
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:               p.name(),
+		Use:               "truce",
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: p.displayName()},
 		Short:             "Keep a cluster equal to Git, and at peace",
 		Long:              longRoot,
 		Example:           exampleRoot,
@@ -135,10 +137,10 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// name follows kubectl's convention for plugins: `kubectl truce` runs kubectl-truce.
-func (p *program) name() string {
-	if strings.HasPrefix(p.env.Getenv("TRUCE_ARGV0"), "kubectl-") {
-		return "kubectl-truce"
+// displayName follows kubectl's convention for plugins: `kubectl truce` runs kubectl-truce.
+func (p *program) displayName() string {
+	if strings.HasPrefix(p.env.Program, "kubectl-") {
+		return "kubectl truce"
 	}
 	return "truce"
 }
