@@ -33,6 +33,7 @@ const (
 	claimsKey     = ours + "claims"
 	pauseKey      = ours + "pause"
 	additionsKey  = ours + "additions"
+	approveKey    = ours + "approve-prune"
 	ignoreKey     = ours + "ignore-differences"
 	remediateKey  = ours + "remediation"
 	kustomizeAPI  = "kustomize.toolkit.fluxcd.io/v1"

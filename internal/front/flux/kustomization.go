@@ -43,6 +43,7 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 		Ignore:     r.rules(cr, spec),
 	}
 	a.Request, _ = cr.Annotation(requestedAt)
+	a.Approved, _ = cr.Annotation(approveKey)
 	r.required(fields, "prune", "true deletes objects that leave Git, false keeps them")
 	r.periods(&a, spec, fields)
 	r.deletion(spec.DeletionPolicy)

@@ -139,6 +139,7 @@ func appText(a app.App) string {
 	line("timeout", a.Timeout)
 	line("suspended", a.Suspended)
 	line("request", a.Request)
+	line("approved", a.Approved)
 	line("deleting", a.Deleting)
 	line("prune", a.Prune)
 	line("wait", a.Wait)
