@@ -148,7 +148,7 @@ func (f *appFlags) selected(ctx context.Context, c *Cluster, ns string) ([]app.K
 		out = append(out, s.Key)
 	}
 	if len(out) == 0 {
-		return nil, &Failure{Code: ExitCluster, Err: errNoApps(ns)}
+		return nil, &ExitError{Code: ExitCluster, Err: errNoApps(ns)}
 	}
 	return out, nil
 }

@@ -40,14 +40,14 @@ const (
 	ExitRender  Exit = 4 // the source cannot be fetched, or does not render
 )
 
-// Failure is an error with its exit code. An error without one counts as the cluster's.
-type Failure struct {
+// ExitError is an error with its exit code. An error without one counts as the cluster's.
+type ExitError struct {
 	Code Exit
 	Err  error // nil says nothing: the output has said it
 }
 
 // Error returns the text of Err.
-func (f *Failure) Error() string {
+func (f *ExitError) Error() string {
 	if f.Err == nil {
 		return ""
 	}
@@ -55,10 +55,10 @@ func (f *Failure) Error() string {
 }
 
 // Unwrap returns Err.
-func (f *Failure) Unwrap() error { return f.Err }
+func (f *ExitError) Unwrap() error { return f.Err }
 
 func usage(format string, args ...any) error {
-	return &Failure{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
+	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
 }
 
 // program is one invocation.
@@ -89,7 +89,7 @@ func (p *program) exit(err error) Exit {
 	if !p.began {
 		code = ExitUsage
 	}
-	var f *Failure
+	var f *ExitError
 	if errors.As(err, &f) {
 		code = f.Code
 	}

@@ -90,7 +90,7 @@ func verdict(found []Detail, w io.Writer) error {
 	}
 	fmt.Fprintln(w, text)
 	if drift+problems+leaving > 0 {
-		return &Failure{Code: ExitDiffers}
+		return &ExitError{Code: ExitDiffers}
 	}
 	return nil
 }
@@ -146,11 +146,11 @@ func (v view) object(w io.Writer, o report.Object) error {
 }
 
 func (v view) difference(f decide.Finding) []cell {
-	verdict := cell{string(f.Verdict), paintVerdict(f.Verdict)}
-	switch f.Verdict {
-	case decide.Cede:
+	verdict := cell{string(f.Verdict), paintVerdict[f.Verdict]}
+	if f.Verdict == decide.Cede {
 		verdict.text += " to " + f.Claimant
-	case decide.Hold, decide.Contested:
+	}
+	if f.Verdict == decide.Hold || f.Verdict == decide.Contested {
 		verdict.text += ": " + f.Reason
 	}
 	if whole(f) {

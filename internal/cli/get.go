@@ -61,7 +61,7 @@ func (f *appFlags) inspected(ctx context.Context, args []string, run func([]Deta
 func incomplete(found []Detail) error {
 	for _, d := range found {
 		if code := stoppedAt(d.Report.Stage, d.Report.Reason); code != ExitSame {
-			return &Failure{Code: code, Err: fmt.Errorf("%s: %s: %s", d.Report.App, d.Report.Stage, d.Report.Message)}
+			return &ExitError{Code: code, Err: fmt.Errorf("%s: %s: %s", d.Report.App, d.Report.Stage, d.Report.Message)}
 		}
 	}
 	return nil
@@ -138,9 +138,9 @@ func (v view) head(d Detail) *table {
 	add("Name", nameOf(r.App)+" ("+r.App.Kind+")", bold)
 	add("Source", d.App.Source.String()+", path "+d.App.Path, "")
 	add("Revision", orNone(r.Revision), "")
-	add("Sync", string(sync)+inBrackets(counts(r)), paintSync(sync))
+	add("Sync", string(sync)+inBrackets(counts(r)), paintSync[sync])
 	h := r.Health()
-	add("Health", string(h.Code)+inBrackets(h.Message), paintHealth(h.Code))
+	add("Health", string(h.Code)+inBrackets(h.Message), paintHealth[h.Code])
 	if d.App.Suspended {
 		add("Suspended", "yes: drift is seen, nothing is written", yellow)
 	}
@@ -189,7 +189,7 @@ func (v view) objects(d Detail) *table {
 	t.add(head...)
 	for _, o := range d.Report.Objects {
 		sync := standing(o)
-		row := append(cells(o.ID.Kind, fullName(o.ID)), cell{string(sync), paintSync(sync)}, cell{string(o.Health.Code), paintHealth(o.Health.Code)})
+		row := append(cells(o.ID.Kind, fullName(o.ID)), cell{string(sync), paintSync[sync]}, cell{string(o.Health.Code), paintHealth[o.Health.Code]})
 		if v.wide {
 			row = append(row, cell{text: fmt.Sprintf("%s:%d", o.File, o.Line)})
 		}
@@ -238,7 +238,7 @@ func (v view) paragraph(o report.Object, d Detail) string {
 }
 
 func (v view) sentences(id object.ID, f decide.Finding, d Detail) []string {
-	verdict := v.term.in(paintVerdict(f.Verdict), string(f.Verdict))
+	verdict := v.term.in(paintVerdict[f.Verdict], string(f.Verdict))
 	f.Reason = redact.Text(f.Reason)
 	if whole(f) {
 		return []string{"not in the cluster", "  " + verdict + ": " + f.Reason}

@@ -20,6 +20,7 @@ const exampleList = `  # the apps of the context's namespace
 type listFlags struct {
 	*appFlags
 	watch, bare bool
+	widths      []int // of what was printed so far
 }
 
 func (f *appFlags) list() *cobra.Command {
@@ -76,11 +77,13 @@ func (l *listFlags) print(found []Summary) error {
 		}
 		return nil
 	}
-	return l.table(found, time.Now()).print(out, l.program.term)
+	t := l.table(found, time.Now())
+	l.widths = t.widths()
+	return t.print(out, l.program.term)
 }
 
 func (l *listFlags) table(found []Summary, now time.Time) *table {
-	t := &table{}
+	t := &table{least: l.widths}
 	if !l.bare {
 		t.add(l.row("NAMESPACE", cells("NAME", "SYNC", "HEALTH", "REVISION", "AGE"), cells("SOURCE", "PATH", "MESSAGE"))...)
 	}
@@ -89,7 +92,7 @@ func (l *listFlags) table(found []Summary, now time.Time) *table {
 		if s.Suspended {
 			sync += " (suspended)"
 		}
-		narrow := append(cells(s.Key.Name), cell{sync, paintSync(s.Sync)}, cell{string(s.Health.Code), paintHealth(s.Health.Code)})
+		narrow := append(cells(s.Key.Name), cell{sync, paintSync[s.Sync]}, cell{string(s.Health.Code), paintHealth[s.Health.Code]})
 		narrow = append(narrow, cells(orNone(shortRevision(s.Revision)), age(s.Created, now))...)
 		t.add(l.row(s.Key.Namespace, narrow, cells(s.Source.Kind+"/"+s.Source.Name, s.Path, oneLine(s.Message, 120)))...)
 	}

@@ -34,7 +34,7 @@ func resolve(arg, namespace string, known []app.Key) (app.Key, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return app.Key{}, &Failure{Code: ExitCluster, Err: notFound(arg, namespace, known)}
+		return app.Key{}, &ExitError{Code: ExitCluster, Err: notFound(arg, namespace, known)}
 	}
 	var all []string
 	for _, k := range found {

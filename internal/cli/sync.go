@@ -68,7 +68,7 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key) error {
 	begin := time.Now()
 	token, err := c.Ask(ctx, request)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &Failure{Code: ExitDiffers, Err: err}
+		return &ExitError{Code: ExitDiffers, Err: err}
 	}
 	if err != nil {
 		return err
@@ -93,16 +93,16 @@ func (p *progress) outcome(a Summary, begin time.Time) error {
 	switch {
 	case a.Suspended:
 		p.fail("it is suspended: nothing was done")
-		return &Failure{Code: ExitDiffers}
+		return &ExitError{Code: ExitDiffers}
 	case a.Reason == report.SourceNotReady || a.Reason == report.RenderFailed:
 		p.fail(a.Message)
-		return &Failure{Code: ExitRender}
+		return &ExitError{Code: ExitRender}
 	case a.Reason != report.Succeeded:
 		p.fail(a.Message)
-		return &Failure{Code: ExitDiffers}
+		return &ExitError{Code: ExitDiffers}
 	case a.Sync != report.Synced:
 		p.fail(text + ": " + a.Message)
-		return &Failure{Code: ExitDiffers}
+		return &ExitError{Code: ExitDiffers}
 	}
 	p.done(text)
 	return nil
@@ -124,10 +124,10 @@ func awaitApp(ctx context.Context, c *Cluster, k app.Key, is func(Summary) bool)
 		return true
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return last, &Failure{Code: ExitDiffers, Err: fmt.Errorf("%s: not in time: %s, %s: %s", k, last.Sync, last.Health.Code, last.Message)}
+		return last, &ExitError{Code: ExitDiffers, Err: fmt.Errorf("%s: not in time: %s, %s: %s", k, last.Sync, last.Health.Code, last.Message)}
 	}
 	if err == nil && failed != nil {
-		err = &Failure{Code: ExitCluster, Err: fmt.Errorf("%s: %w", k, failed)}
+		err = &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s: %w", k, failed)}
 	}
 	return last, err
 }

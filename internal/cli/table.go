@@ -26,6 +26,7 @@ func cells(texts ...string) []cell {
 type table struct {
 	indent string
 	rows   [][]cell
+	least  []int // widths of the columns, where the table goes on another one
 }
 
 // add takes a row. What a terminal would take as a command, or would break the row, is dropped: messages come from others.
@@ -47,7 +48,7 @@ func (t *table) print(w io.Writer, term terminal) error {
 }
 
 func (t *table) widths() []int {
-	var widths []int
+	widths := append([]int(nil), t.least...)
 	for _, row := range t.rows {
 		for i, c := range row {
 			if i == len(widths) {

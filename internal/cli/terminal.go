@@ -51,39 +51,12 @@ func (t terminal) in(p paint, s string) string {
 
 func (t terminal) red(s string) string { return t.in(red, s) }
 
-func paintSync(s report.Sync) paint {
-	switch s {
-	case report.Synced:
-		return green
-	case report.OutOfSync:
-		return yellow
-	}
-	return faint
-}
-
-func paintHealth(c health.Code) paint {
-	switch c {
-	case health.Healthy:
-		return green
-	case health.Degraded, health.Missing:
-		return red
-	case health.Progressing:
-		return cyan
-	}
-	return faint
-}
-
-func paintVerdict(v decide.Verdict) paint {
-	switch v {
-	case decide.Correct:
-		return yellow
-	case decide.Cede:
-		return cyan
-	case decide.Contested:
-		return red
-	}
-	return ""
-}
+// The colours of words; one that is not here has none.
+var (
+	paintSync    = map[report.Sync]paint{report.Synced: green, report.OutOfSync: yellow, report.Unknown: faint}
+	paintHealth  = map[health.Code]paint{health.Healthy: green, health.Degraded: red, health.Missing: red, health.Progressing: cyan, health.Unknown: faint, health.Suspended: faint}
+	paintVerdict = map[decide.Verdict]paint{decide.Correct: yellow, decide.Cede: cyan, decide.Contested: red}
+)
 
 // unicode reports whether the locale takes more than ASCII.
 func (p *program) unicode() bool {

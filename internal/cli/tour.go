@@ -164,24 +164,9 @@ func (t *tour) load(ctx context.Context, s subjects) error {
 		return err
 	}
 	t.teller.head("An autoscaler at work", fmt.Sprintf("Git says replicas: %d for Deployment %s, and an autoscaler scales it. Load rises:", git, fullName(id)))
-	seen := []sample{{begin, first.value, first.by}}
-	for i, more := range []int64{2, 5} {
-		want, load := demand(s, first.value+more)
-		if want == seen[len(seen)-1].value {
-			continue
-		}
-		if err := t.raise(ctx, s, load); err != nil {
-			return err
-		}
-		if seen, err = t.until(ctx, s, values, seen, want); err != nil {
-			return err
-		}
-		if i > 0 {
-			break
-		}
-		if err := t.ceded(ctx, s.scaled); err != nil {
-			return err
-		}
+	seen, err := t.rise(ctx, s, values, []sample{{begin, first.value, first.by}})
+	if err != nil {
+		return err
 	}
 	t.teller.step(fmt.Sprintf("watching for %s whether anybody takes it back", calm))
 	if seen, err = t.during(ctx, s, values, seen); err != nil {
@@ -195,6 +180,31 @@ func (t *tour) load(ctx context.Context, s subjects) error {
 	}
 	t.teller.block("", fmt.Sprintf("  %s: %s.", sequence(seen), outcome))
 	return t.cure(ctx, id)
+}
+
+// rise raises the load in two steps; after the first, truce says what it makes of it.
+func (t *tour) rise(ctx context.Context, s subjects, values <-chan sample, seen []sample) ([]sample, error) {
+	begin := seen[0].value
+	seen, err := t.climb(ctx, s, values, seen, begin+2)
+	if err == nil && len(seen) > 1 {
+		err = t.ceded(ctx, s.scaled)
+	}
+	if err == nil {
+		seen, err = t.climb(ctx, s, values, seen, begin+5)
+	}
+	return seen, err
+}
+
+// climb puts on the load for so many pods, and follows the autoscaler there.
+func (t *tour) climb(ctx context.Context, s subjects, values <-chan sample, seen []sample, pods int64) ([]sample, error) {
+	want, load := demand(s, pods)
+	if want == seen[len(seen)-1].value {
+		return seen, nil
+	}
+	if err := t.raise(ctx, s, load); err != nil {
+		return seen, err
+	}
+	return t.until(ctx, s, values, seen, want)
 }
 
 // ceded waits for truce's word that the field is the autoscaler's.
