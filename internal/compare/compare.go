@@ -87,7 +87,7 @@ func fromBaseline(in Input, shape, ours field.Shape) []Difference {
 		if d.Kind == Missing || len(p) > 0 && p[len(p)-1].Key != nil { // told as a whole
 			gone = p
 		}
-		if ok && !onlyWithheld(in, d) && !additive(d, ours) {
+		if ok && !onlyWithheld(in, d) && !additive(d, ours) && !agreed(in, d) {
 			out = append(out, d)
 		}
 	})
@@ -120,6 +120,9 @@ func onlyWithheld(in Input, d Difference) bool {
 	sent, _ := field.Get(Overlay(in.Desired, in.Live, parts), d.Path)
 	return field.Holds(d.Live, sent)
 }
+
+// agreed reports whether Git has dropped a field that is somebody else's anyway.
+func agreed(in Input, d Difference) bool { return d.Kind == Extra && within(in.Withheld, d.Path) }
 
 // additive reports whether others have filled a map that Git names without content (emptyDir: {}): an entry of ours that
 // names the map alone does not tell that from an atomic field, but a change of an atomic one would have taken it from us.

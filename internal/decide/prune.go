@@ -80,24 +80,23 @@ func (s *Sweep) sort(in SweepInput, g Gone) {
 	}
 }
 
-// ours reports whether the live object is the one that we made, and still the app's. Where truce died between making and recording, our mark and our
-// own apply entry prove it.
+// ours reports whether the live object is one that we made, and still the app's. Where truce died between making and recording, for
+// the first time or anew after somebody's delete, the uid is unknown or an older one's: then our mark proves it, if our own apply
+// has put it there. A mark that was copied proves nothing.
 func ours(g Gone, mark string) bool {
 	label, marked := g.Live.Label(object.PartOf)
 	if marked && label != mark { // another app has taken it over
 		return false
 	}
-	if g.UID != "" {
-		return g.Live.UID() == g.UID
-	}
-	return marked && appliedByUs(g.Live)
+	return g.UID != "" && g.Live.UID() == g.UID || marked && markedByUs(g.Live)
 }
 
-func appliedByUs(o object.Object) bool {
+func markedByUs(o object.Object) bool {
 	entries, _ := o.At("metadata", "managedFields").([]any)
 	return slices.ContainsFunc(entries, func(e any) bool {
 		m, _ := e.(map[string]any)
-		return m["manager"] == field.Manager && m["operation"] == "Apply"
+		return m["manager"] == field.Manager && m["operation"] == "Apply" &&
+			object.Object(m).At("fieldsV1", "f:metadata", "f:labels", "f:"+object.PartOf) != nil
 	})
 }
 

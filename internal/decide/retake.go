@@ -36,8 +36,8 @@ func reclaims(in Input) []Finding {
 	var out []Finding
 	for _, path := range in.Compared.Lost {
 		desired, named := field.Get(in.Desired, path)
-		if !named || covers(ceded, path) {
-			continue
+		if !named || covers(ceded, path) || len(out) > 0 && field.HasPrefix(path, out[len(out)-1].Path) {
+			continue // an item stands for what is in it
 		}
 		live, _ := field.Get(in.Live, path)
 		out = append(out, Finding{
