@@ -22,7 +22,7 @@ func (r *run) register() error {
 	r.engine.waitsNoMore(r.app.Key)
 	left, err := r.handOut()
 	if err == nil {
-		r.engine.letGo(r.app.Key, left)
+		r.ledger = inventory.Merge(r.ledger, newer(r.ledger, r.engine.letGo(r.app.Key, left)))
 	}
 	return err
 }

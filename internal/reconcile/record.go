@@ -36,7 +36,8 @@ type record struct {
 	baseline    compare.Baseline
 	withheld    []field.Path // at the last apply
 	memory      fight.Memory
-	uid         string
+	uid         string // of the newest answer or event that was judged
+	made        string // uid of the object that we applied to; somebody may have put another one in its place
 	version     uint64 // resourceVersion of the newest answer or event that was judged
 	fingerprint uint64 // of that one, see live.Fingerprint
 	pending     *live.Event
@@ -59,7 +60,7 @@ func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry) err
 	}
 	if r.text == nil {
 		r.changed = last.Sent == "" || last.Sent != o.Digest
-		r.uid = last.UID
+		r.uid, r.made = last.UID, last.UID
 	} else {
 		if r.previous == nil && !r.changed {
 			r.previous = r.text

@@ -32,6 +32,9 @@ func (w *walk) act(ctx context.Context) error {
 	}
 	w.learn(answer, owners)
 	w.announceCarried()
+	if w.live == nil && w.snap.hadHome {
+		w.engine.Rerun(w.snap.owner) // the inventory has the uid of the one that is gone
+	}
 	w.live, w.owners = answer, owners
 	return nil
 }
@@ -47,7 +50,7 @@ func (w *walk) learn(answer object.Object, owners []field.Owner) {
 	if !applies(w.plan) {
 		return
 	}
-	r.withheld = w.plan.Withheld
+	r.made, r.withheld = answer.UID(), w.plan.Withheld
 	if !stuck {
 		r.baseline = compare.Settle(answer, owners, e.Hasher)
 	}

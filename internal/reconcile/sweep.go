@@ -39,7 +39,7 @@ func (e *Engine) entries(s *state) []inventory.Entry {
 			continue
 		}
 		r.mu.Lock()
-		entry := inventory.Entry{ID: id, Version: r.gvk.Version, UID: r.uid}
+		entry := inventory.Entry{ID: id, Version: r.gvk.Version, UID: r.made}
 		if r.applied {
 			entry.Sent = r.digest
 		}
@@ -208,8 +208,8 @@ func (e *Engine) waitsNoMore(key app.Key) {
 }
 
 // letGo drops records of an app, and returns when nobody is on the way down their streets: what is about to be deleted must
-// not be made again by the very event that tells of it.
-func (e *Engine) letGo(key app.Key, ids []object.ID) {
+// not be made again by the very event that tells of it. It returns the uids of what was made.
+func (e *Engine) letGo(key app.Key, ids []object.ID) map[object.ID]string {
 	var dropped []*record
 	e.mu.Lock()
 	for _, id := range ids {
@@ -225,10 +225,26 @@ func (e *Engine) letGo(key app.Key, ids []object.ID) {
 		r.mu.Unlock()
 	}
 	e.mu.Unlock()
+	uids := make(map[object.ID]string, len(dropped))
 	for _, r := range dropped {
 		r.street.Lock()
-		r.street.Unlock() //nolint:staticcheck // it is the waiting that counts
+		uids[r.id] = r.made // nobody writes it any more
+		r.street.Unlock()
 	}
+	return uids
+}
+
+// newer lists the ledger's entries with the uids that are known by now: an object that was deleted by somebody and came back
+// between two runs has another one than the ledger says, and is ours all the same.
+func newer(ledger inventory.Record, uids map[object.ID]string) []inventory.Entry {
+	var out []inventory.Entry
+	for _, entry := range ledger.Entries {
+		if uid := uids[entry.ID]; uid != "" {
+			entry.UID = uid
+			out = append(out, entry)
+		}
+	}
+	return out
 }
 
 // Remove ends an app whose custom resource is being deleted: its objects go (or stay, as its prune policy says), then its record.
@@ -237,7 +253,7 @@ func (e *Engine) Remove(ctx context.Context, a app.App) error {
 	if err != nil {
 		return err
 	}
-	e.dropApp(a.Key)
+	ledger = inventory.Merge(ledger, newer(ledger, e.dropApp(a.Key)))
 	a.Deleting = true
 	if a.Prune == app.PruneDelete && a.Policy.Mode == app.Enforce {
 		if err := e.sweepOut(ctx, a, &ledger, ledger.Entries); err != nil {
@@ -248,7 +264,7 @@ func (e *Engine) Remove(ctx context.Context, a app.App) error {
 }
 
 // dropApp forgets an app and lets go of its objects' records.
-func (e *Engine) dropApp(key app.Key) {
+func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	s := e.state(key)
 	s.mu.Lock()
 	ids := missing(s.wanted, nil)
@@ -256,5 +272,5 @@ func (e *Engine) dropApp(key app.Key) {
 	e.mu.Lock()
 	delete(e.apps, key)
 	e.mu.Unlock()
-	e.letGo(key, ids)
+	return e.letGo(key, ids)
 }
