@@ -68,6 +68,9 @@ func (w *walk) sent() bool {
 func (r *record) saw(o object.Object, e *Engine) {
 	r.uid, r.version = o.UID(), versionOf(o)
 	r.fingerprint = live.Fingerprint(e.Hasher, o)
+	if p := r.pending; p != nil && !p.Gone && p.Object.UID() == r.uid && versionOf(p.Object) <= r.version {
+		r.pending = nil // the watch was quicker than the answer
+	}
 }
 
 func applies(p decide.Plan) bool {
@@ -136,10 +139,18 @@ func (w *walk) settle() {
 		return
 	}
 	r.saw(w.live, w.engine)
+	if w.bearsOurMark() { // also where an earlier process died before it could write the uid down
+		r.made = w.live.UID()
+	}
 	if w.app.Policy.Mode == app.Enforce && w.sent() {
 		r.changed, r.previous = false, nil // all that Git changed, if anything, is withheld
 	}
 	r.applied = r.applied || !r.changed
+}
+
+// bearsOurMark reports whether our own apply has put our mark on the object. A mark that was copied proves nothing.
+func (w *walk) bearsOurMark() bool {
+	return field.ApplyEntry(w.owners, field.Manager).Has(field.Name("metadata", "labels", object.PartOf))
 }
 
 // failed keeps why an object could not be brought in line. The next event, revision or full check tries again.

@@ -1,0 +1,195 @@
+package stories
+
+import (
+	"encoding/pem"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/gittest"
+	"k8s.io/client-go/rest"
+)
+
+// toll is the road that every request of truce takes, to the API server and to git. It counts them, and at a chosen one it
+// kills truce. Watches pass freely: they are no steps of truce's, and never end.
+type toll struct {
+	api, git string // where truce finds the two
+	ca       []byte // PEM, of api
+
+	fired chan struct{} // closed when truce was killed
+	roads []*road
+
+	mu   sync.Mutex
+	seen []string // "PATCH /apis/…", since the last count from 1
+	at   int      // kill at this one; 0 for never
+	way  death
+}
+
+// death is how truce is killed.
+type death struct {
+	when moment
+	kill func() // returns when it is dead
+}
+
+// moment says what of the fatal request still happens.
+type moment string
+
+const (
+	before moment = "before"   // the server never gets it
+	after  moment = "answered" // the server has done it, and truce never learns
+)
+
+// newToll stands before the API server and the repository until the test ends.
+func newToll(t *testing.T, config *rest.Config, repo *gittest.Repo) *toll {
+	t.Helper()
+	x := &toll{fired: make(chan struct{})}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := x.serve(t, config.Host, transport)
+	api.EnableHTTP2 = true
+	api.StartTLS()
+	x.api, x.ca = api.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw})
+	backend := gittest.ServeHTTP(t, repo, gittest.HTTPOptions{})
+	at, err := url.Parse(backend.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	git := x.serve(t, "http://"+at.Host, http.DefaultTransport)
+	git.Start()
+	x.git = git.URL + at.Path
+	return x
+}
+
+// serve prepares a reverse proxy that counts.
+func (x *toll) serve(t *testing.T, to string, transport http.RoundTripper) *httptest.Server {
+	t.Helper()
+	target, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := log.New(io.Discard, "", 0) // it tells of each client that was killed
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport, proxy.FlushInterval, proxy.ErrorLog = transport, -1, quiet
+	server := httptest.NewUnstartedServer(x.gate(proxy))
+	r := &road{Listener: server.Listener, conns: map[net.Conn]bool{}}
+	server.Listener, server.Config.ErrorLog = r, quiet
+	x.roads = append(x.roads, r)
+	t.Cleanup(func() {
+		r.cut()
+		server.Close()
+	})
+	return server
+}
+
+func (x *toll) gate(to http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if watches(r) {
+			to.ServeHTTP(w, r)
+			return
+		}
+		way, fatal := x.count(r)
+		if !fatal {
+			to.ServeHTTP(w, r)
+			return
+		}
+		if way.when == after {
+			to.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		way.kill()
+		close(x.fired)
+		panic(http.ErrAbortHandler)
+	})
+}
+
+func watches(r *http.Request) bool {
+	return slices.Contains([]string{"1", "true"}, r.URL.Query().Get("watch"))
+}
+
+// count counts the request and reports whether it is the one to kill at.
+func (x *toll) count(r *http.Request) (death, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.seen = append(x.seen, r.Method+" "+r.URL.Path)
+	return x.way, x.at == len(x.seen)
+}
+
+// arm counts from 1 again and kills at the n-th request; 0 only counts.
+func (x *toll) arm(n int, way death) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.seen, x.at, x.way = nil, n, way
+}
+
+// requests are those since arm.
+func (x *toll) requests() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.seen)
+}
+
+// isWrite reports whether a request that toll counted may change something.
+func isWrite(request string) bool {
+	return !strings.HasPrefix(request, "GET ") && !strings.HasSuffix(request, "/git-upload-pack")
+}
+
+// cut ends all connections and lets no new one live until mend.
+func (x *toll) cut() {
+	for _, r := range x.roads {
+		r.cut()
+	}
+}
+
+func (x *toll) mend() {
+	for _, r := range x.roads {
+		r.mend()
+	}
+}
+
+// road is a listener whose connections can be cut.
+type road struct {
+	net.Listener
+	mu     sync.Mutex
+	broken bool
+	conns  map[net.Conn]bool
+}
+
+// Accept implements net.Listener.
+func (r *road) Accept() (net.Conn, error) {
+	c, err := r.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conns[c] = true
+	if r.broken {
+		_ = c.Close() // that is what a cut road does
+	}
+	return c, nil
+}
+
+func (r *road) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = true
+	for c := range r.conns {
+		_ = c.Close() // the client sees it, which is all that is wanted
+	}
+	clear(r.conns)
+}
+
+func (r *road) mend() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = false
+}

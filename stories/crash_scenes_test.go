@@ -1,0 +1,140 @@
+package stories
+
+import (
+	"strings"
+)
+
+// scene is something that truce does, and that a crash may interrupt at any request.
+type scene struct {
+	name  string
+	files string
+	// live says that truce is at rest on the files when the scene begins; else the scene begins with its start.
+	live bool
+	// setup is what happens before, with truce at rest.
+	setup func(*stage)
+	// trigger is what makes truce act.
+	trigger func(*stage)
+	// meanwhile happens while truce is down; in the run without a crash, after the scene.
+	meanwhile func(*stage)
+	// objects are what Git wants in the end.
+	objects []string
+	// floor is the number of replicas that must never be undercut, nor ever fall from above it; 0 where people may lower it.
+	floor int64
+	// load is how many replicas the HPA is then made to want; 0 where there is none.
+	load int
+}
+
+const shop = `
+-- app/kustomization.yaml --
+namespace: NAMESPACE
+resources: [web.yaml, service.yaml, a.yaml, b.yaml]
+-- app/web.yaml --
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: web, image: "nginx:1.21.0", resources: {requests: {cpu: 100m}}}
+-- app/service.yaml --
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+-- app/a.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data: {colour: blue}
+-- app/b.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: b}
+data: {colour: red}
+`
+
+const autoscaler = `
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: NAMESPACE}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 2
+  maxReplicas: 10
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
+`
+
+// scaled is the shop with an HPA in Git and no replicas: created, it would start with 1.
+var scaled = strings.Replace(strings.Replace(shop, "  replicas: 3\n", "", 1), "service.yaml,", "service.yaml, hpa.yaml,", 1) +
+	"-- app/hpa.yaml --" + autoscaler
+
+var whole = []string{"ConfigMap/a", "ConfigMap/b", "Deployment/web", "Service/web"}
+
+var scenes = []scene{
+	{
+		name: "rollout", files: shop, objects: whole, floor: 3,
+		trigger: func(s *stage) { s.app(""); s.begin() },
+	},
+	{
+		name: "rollout, after which Git wants less", files: shop, objects: []string{"ConfigMap/a", "Deployment/web"}, floor: 3,
+		trigger:   func(s *stage) { s.app(""); s.begin() },
+		meanwhile: func(s *stage) { s.less() },
+	},
+	{
+		name: "upgrade", files: shop, live: true, objects: whole, floor: 3,
+		trigger: func(s *stage) {
+			s.edit("app/web.yaml", "nginx:1.21.0", "nginx:1.22.0")
+			s.edit("app/a.yaml", "colour: blue", "shape: round")
+			s.look()
+		},
+	},
+	{
+		name: "correction", files: shop, live: true, objects: whole,
+		trigger: func(s *stage) { s.kubectl("scale", "deployment/web", "--replicas=5") },
+	},
+	{
+		name: "deleted object", files: shop, live: true, objects: whole, floor: 3,
+		trigger: func(s *stage) { s.kubectl("delete", "service/web", "configmap/a") },
+	},
+	{
+		name: "deleted object that Git then drops", files: shop, live: true, objects: []string{"ConfigMap/a", "Deployment/web"}, floor: 3,
+		trigger:   func(s *stage) { s.kubectl("delete", "service/web", "configmap/b") },
+		meanwhile: func(s *stage) { s.less() },
+	},
+	{
+		name: "handover at creation", files: scaled, floor: 2, load: 5,
+		objects: []string{"ConfigMap/a", "ConfigMap/b", "Deployment/web", "HorizontalPodAutoscaler/web", "Service/web"},
+		trigger: func(s *stage) { s.app(""); s.begin() },
+	},
+	{
+		name: "handover of a live workload", files: shop, live: true, objects: whole, floor: 3, load: 6,
+		trigger: func(s *stage) { s.Apply(s.t, strings.ReplaceAll(autoscaler, "NAMESPACE", s.ns)) },
+	},
+	{
+		name: "Git lets go of replicas", files: shop, live: true, objects: whole, floor: 3, load: 6,
+		setup: func(s *stage) { s.Apply(s.t, strings.ReplaceAll(autoscaler, "NAMESPACE", s.ns)) },
+		trigger: func(s *stage) {
+			s.edit("app/web.yaml", "  replicas: 3\n", "")
+			s.look()
+		},
+	},
+	{
+		name: "prune", files: shop, live: true, objects: []string{"ConfigMap/a", "Deployment/web"}, floor: 3,
+		trigger: func(s *stage) { s.less(); s.look() },
+	},
+	{
+		name: "farewell", files: shop, live: true,
+		trigger: func(s *stage) { s.kubectl("delete", "kustomization/web", "--wait=false") },
+	},
+}
+
+// less is a commit that drops two objects and changes a third.
+func (s *stage) less() {
+	s.t.Helper()
+	s.edit("app/kustomization.yaml", "service.yaml, a.yaml, b.yaml", "a.yaml")
+	s.edit("app/a.yaml", "blue", "green")
+}
