@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/inventory"
 	"github.com/truce-gitops/truce/internal/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,7 +56,7 @@ func entriesOfTruce(o object.Object) map[string]any {
 	entries, _ := o.At("metadata", "managedFields").([]any)
 	for _, e := range entries {
 		m, _ := e.(map[string]any)
-		if m["manager"] == field.Manager || m["manager"] == field.Handover {
+		if m["manager"] == ownership.Manager || m["manager"] == ownership.Handover {
 			out[fmt.Sprint(m["manager"], " ", m["operation"], " ", m["subresource"])] = m["fieldsV1"]
 		}
 	}

@@ -40,7 +40,9 @@ spec:
 	w.t.Cleanup(w.removeApps)
 }
 
-func indent(spec string) string { return "  " + strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ") }
+func indent(spec string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ")
+}
 
 // fails waits until the app's Ready condition is False with a message that has all the parts, and returns the message.
 func (w *world) fails(name string, parts ...string) string {

@@ -13,8 +13,8 @@ import (
 	"fmt"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // ErrStale says that the object is no longer the one that was judged: read and judge again.
@@ -83,22 +83,22 @@ func Carry(ctx context.Context, w Writer, t Target, live object.Object, steps []
 func step(ctx context.Context, w Writer, t Target, live object.Object, s decide.Step) (object.Object, error) {
 	switch s.Verb {
 	case decide.Create:
-		made, err := w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: field.Manager, Force: Yield, DryRun: Persist})
+		made, err := w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: ownership.Manager, Force: Yield, DryRun: Persist})
 		if errors.Is(err, ErrOwned) { // it was there after all
 			return nil, ErrStale
 		}
 		return made, err
 	case decide.Apply:
-		return w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: field.Manager, Force: Take, DryRun: Persist})
+		return w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: ownership.Manager, Force: Take, DryRun: Persist})
 	case decide.Handover:
-		handed, err := w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: field.Handover, Force: Yield, DryRun: Persist})
+		handed, err := w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: ownership.Handover, Force: Yield, DryRun: Persist})
 		if errors.Is(err, ErrOwned) { // somebody wrote it meanwhile, and owns it
 			return nil, ErrStale
 		}
 		return handed, err
 	case decide.Retake:
 		entries, _ := live.At("metadata", "managedFields").([]any)
-		moved, err := field.Transfer(entries, s.Paths, live.APIVersion())
+		moved, err := ownership.Transfer(entries, s.Paths, live.APIVersion())
 		if err != nil {
 			return nil, err
 		}

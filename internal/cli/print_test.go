@@ -16,14 +16,15 @@ import (
 	"github.com/truce-gitops/truce/internal/golden"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 // shopWeb is an app with every kind of finding.
 func shopWeb() Detail {
 	web := object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
-	hpa := field.Writer{Name: "HPA shop/web", Evidence: field.Recorded}
-	kubectl := field.Writer{Name: "kubectl-edit", Person: true, Evidence: field.Recorded, Time: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)}
+	hpa := ownership.Writer{Name: "HPA shop/web", Evidence: ownership.Recorded}
+	kubectl := ownership.Writer{Name: "kubectl-edit", Person: true, Evidence: ownership.Recorded, Time: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)}
 	return Detail{
 		App: app.App{
 			Key: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "web"}, Path: "apps/web",
@@ -41,14 +42,14 @@ func shopWeb() Detail {
 							Verdict: decide.Cede, Claimant: "HPA shop/web", Reason: "HPA shop/web scales Deployment web between 3 and 10 (spec.scaleTargetRef)"},
 						{Difference: compare.Difference{Path: field.Name("spec", "paused"), Kind: compare.Extra, Live: true, Writer: kubectl},
 							Verdict: decide.Correct, Reason: "drift: changed by kubectl-edit"},
-						{Difference: compare.Difference{Path: field.Name("metadata", "annotations", "example.com/owner"), Kind: compare.Missing, Desired: "team", Writer: field.Writer{Evidence: field.Unknown}},
+						{Difference: compare.Difference{Path: field.Name("metadata", "annotations", "example.com/owner"), Kind: compare.Missing, Desired: "team", Writer: ownership.Writer{Evidence: ownership.Unknown}},
 							Verdict: decide.Hold, Reason: "remediation is off: drift is reported only"},
 					},
 				},
 				{
 					ID: object.ID{Kind: "Service", Namespace: "shop", Name: "web"}, Version: "v1", File: "apps/web/web.yaml", Line: 20,
 					Health: health.Status{Code: health.Missing, Message: "not in the cluster"},
-					Findings: []decide.Finding{{Difference: compare.Difference{Kind: compare.Missing, Desired: map[string]any{"kind": "Service"}, Writer: field.Writer{Evidence: field.Unknown}},
+					Findings: []decide.Finding{{Difference: compare.Difference{Kind: compare.Missing, Desired: map[string]any{"kind": "Service"}, Writer: ownership.Writer{Evidence: ownership.Unknown}},
 						Verdict: decide.Correct, Reason: "not in the cluster"}},
 				},
 				{ID: object.ID{Kind: "Secret", Namespace: "shop", Name: "web"}, Version: "v1", File: "apps/web/secret.yaml", Line: 1, Problem: "dry run of Secret shop/web: forbidden"},

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -182,7 +183,7 @@ func newFieldJSON(id object.ID, f decide.Finding, d Detail) fieldJSON {
 // whole reports whether the finding is about the object, not one of its fields.
 func whole(f decide.Finding) bool { return len(f.Path) == 0 && f.Kind == compare.Missing }
 
-func newWriterJSON(w field.Writer) *writerJSON {
+func newWriterJSON(w ownership.Writer) *writerJSON {
 	out := &writerJSON{Name: w.Name, Person: w.Person, Evidence: string(w.Evidence)}
 	if !w.Time.IsZero() {
 		out.Time = &w.Time

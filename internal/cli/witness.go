@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 var (
@@ -115,12 +116,12 @@ func (w *witness) replicas(ctx context.Context, o object.Object) (<-chan sample,
 
 // ownerOf is the manager that the object's managedFields name for a field.
 func ownerOf(o object.Object, p field.Path) string {
-	owners, err := field.Owners(o)
+	owners, err := ownership.Entries(o)
 	if err != nil {
 		return err.Error()
 	}
 	for _, owner := range owners {
-		if owner.Fields.Has(p) && !owner.IsApply(field.Handover) {
+		if owner.Fields.Has(p) && !owner.IsApply(ownership.Handover) {
 			return owner.String()
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // Baseline is what the server made of our last apply: the fields that we own, and eight bytes of hash for the value
@@ -17,8 +18,8 @@ type Baseline struct {
 }
 
 // Settle takes the baseline from the server's answer to an apply, or from a live object that is known to be right.
-func Settle(settled object.Object, owners []field.Owner, h field.Hasher) Baseline {
-	ours := field.ApplyEntry(owners, field.Manager)
+func Settle(settled object.Object, owners []ownership.Entry, h ownership.Hasher) Baseline {
+	ours := ownership.ApplyEntry(owners, ownership.Manager)
 	return Baseline{fields: unique.Make(ours.JSON()), values: h.Values(ours, settled), known: true}
 }
 
@@ -26,20 +27,20 @@ func Settle(settled object.Object, owners []field.Owner, h field.Hasher) Baselin
 func (b Baseline) Known() bool { return b.known }
 
 // Shape returns the fields that the baseline is about.
-func (b Baseline) Shape() (field.Shape, error) {
+func (b Baseline) Shape() (ownership.Shape, error) {
 	if !b.known {
-		return field.Shape{}, nil
+		return ownership.Shape{}, nil
 	}
-	s, err := field.ParseShape([]byte(b.fields.Value()))
+	s, err := ownership.ParseShape([]byte(b.fields.Value()))
 	if err != nil {
-		return field.Shape{}, fmt.Errorf("baseline: %w", err)
+		return ownership.Shape{}, fmt.Errorf("baseline: %w", err)
 	}
 	return s, nil
 }
 
 // shape returns the fields that the baseline is about: those of our entry among the owners, where that is the same one.
-func (b Baseline) shape(owners []field.Owner) (field.Shape, error) {
-	if ours := field.ApplyEntry(owners, field.Manager); b.known && ours.Is(b.fields.Value()) {
+func (b Baseline) shape(owners []ownership.Entry) (ownership.Shape, error) {
+	if ours := ownership.ApplyEntry(owners, ownership.Manager); b.known && ours.Is(b.fields.Value()) {
 		return ours, nil
 	}
 	return b.Shape()
@@ -47,8 +48,8 @@ func (b Baseline) shape(owners []field.Owner) (field.Shape, error) {
 
 // AsDesired reports whether the live object plainly holds what Git wants, without asking the server: each field that
 // we own has Git's value, and Git names no field that we do not own. False means only that a dry run must tell.
-func AsDesired(desired, live object.Object, owners []field.Owner) bool {
-	ours := field.ApplyEntry(owners, field.Manager)
+func AsDesired(desired, live object.Object, owners []ownership.Entry) bool {
+	ours := ownership.ApplyEntry(owners, ownership.Manager)
 	for _, p := range ours.Paths() {
 		want, named := field.Get(desired, p)
 		have, there := field.Get(live, p)

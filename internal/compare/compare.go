@@ -9,6 +9,7 @@ package compare
 import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // Kind says how a field differs.
@@ -27,18 +28,18 @@ type Difference struct {
 	Path          field.Path // empty: the object as a whole
 	Kind          Kind
 	Desired, Live any // nil where absent
-	Writer        field.Writer
+	Writer        ownership.Writer
 }
 
 // Input is what one comparison needs. Nothing in it is changed.
 type Input struct {
-	Desired  object.Object // what Git wants, withheld paths included
-	Live     object.Object // nil: not in the cluster
-	Owners   []field.Owner // of Live
+	Desired  object.Object     // what Git wants, withheld paths included
+	Live     object.Object     // nil: not in the cluster
+	Owners   []ownership.Entry // of Live
 	Baseline Baseline
 	Withheld []field.Path // compared by value, since no baseline can hold them
 	Released []field.Path // withheld at the last apply, and no longer: by value too, and then to be owned again
-	Hasher   field.Hasher
+	Hasher   ownership.Hasher
 }
 
 // Result is everything that is not as it should be.
@@ -53,13 +54,13 @@ type Result struct {
 // Object compares one object with its baseline.
 func Object(in Input) (Result, error) {
 	if in.Live == nil {
-		return Result{Differences: []Difference{{Kind: Missing, Writer: field.Writer{Evidence: field.Unknown}}}}, nil
+		return Result{Differences: []Difference{{Kind: Missing, Writer: ownership.Writer{Evidence: ownership.Unknown}}}}, nil
 	}
 	shape, err := in.Baseline.shape(in.Owners)
 	if err != nil {
 		return Result{}, err
 	}
-	ours := field.ApplyEntry(in.Owners, field.Manager)
+	ours := ownership.ApplyEntry(in.Owners, ownership.Manager)
 	r := Result{Differences: fromBaseline(in, shape, ours)}
 	for _, p := range in.Withheld {
 		r.byValue(in, p)
@@ -76,7 +77,7 @@ func Object(in Input) (Result, error) {
 }
 
 // fromBaseline lists the baseline's fields that live does not hold, topmost first: a missing list item stands for all in it.
-func fromBaseline(in Input, shape, ours field.Shape) []Difference {
+func fromBaseline(in Input, shape, ours ownership.Shape) []Difference {
 	var out []Difference
 	var gone field.Path
 	in.Hasher.Changed(shape, in.Baseline.values, in.Live, func(p field.Path) {
@@ -98,7 +99,7 @@ func fromBaseline(in Input, shape, ours field.Shape) []Difference {
 func difference(in Input, p field.Path) (Difference, bool) {
 	desired, named := field.Get(in.Desired, p)
 	live, there := field.Get(in.Live, p)
-	d := Difference{Path: p, Kind: Changed, Desired: desired, Live: live, Writer: field.WriterOf(in.Owners, p)}
+	d := Difference{Path: p, Kind: Changed, Desired: desired, Live: live, Writer: ownership.WriterOf(in.Owners, p)}
 	if all, ok := field.Twice(in.Live, p); ok {
 		d.Live = all
 	}
@@ -126,7 +127,7 @@ func agreed(in Input, d Difference) bool { return d.Kind == Extra && within(in.W
 
 // additive reports whether others have filled a map that Git names without content (emptyDir: {}): an entry of ours that
 // names the map alone does not tell that from an atomic field, but a change of an atomic one would have taken it from us.
-func additive(d Difference, ours field.Shape) bool {
+func additive(d Difference, ours ownership.Shape) bool {
 	return ours.Leaf(d.Path) && filled(d.Desired, d.Live)
 }
 
@@ -152,7 +153,7 @@ func (r *Result) byValue(in Input, p field.Path) bool {
 	return true
 }
 
-func (in Input) freed(p field.Path, ours field.Shape) bool {
+func (in Input) freed(p field.Path, ours ownership.Shape) bool {
 	want, named := field.Get(in.Desired, p)
 	return named && !ours.Owns(p, want)
 }
@@ -168,7 +169,7 @@ func below(paths []field.Path, p field.Path) []field.Path {
 }
 
 // lost lists the baseline's fields that our entry no longer has although their value is right.
-func lost(in Input, shape, ours field.Shape, told []Difference) []field.Path {
+func lost(in Input, shape, ours ownership.Shape, told []Difference) []field.Path {
 	var out []field.Path
 	for _, p := range shape.Paths() {
 		if ours.Under(p) || covered(told, p) || within(in.Withheld, p) || within(in.Released, p) {

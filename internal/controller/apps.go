@@ -15,12 +15,14 @@ import (
 
 // appEntry is one app's custom resource.
 type appEntry struct {
-	front  front.Apps
-	gvk    object.GVK
-	cr     object.Object
-	app    app.App
-	status object.Object // the status that was written last
-	due    time.Time     // of the next full check: an older timer is not answered
+	front front.Apps
+	gvk   object.GVK
+	cr    object.Object
+	app   app.App
+	wrote digest    // of the status that was written last
+	due   time.Time // of the next full check: an older timer is not answered; zero for at once
+	begun time.Time // of the run that is under way; zero for none
+	told  time.Time // of the last status write
 }
 
 func (c *Controller) seenApp(f front.Apps, ev live.Event) {
@@ -60,7 +62,7 @@ func asksAnew(before, now object.Object) bool {
 
 // app runs one app, and says when its next full check is due.
 func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
-	e, ok := c.entry(key)
+	e, ok := c.begin(key)
 	if !ok {
 		return 0
 	}
@@ -84,6 +86,22 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 	return c.schedule(key, e.app, r)
 }
 
+// begin returns the app as it is asked for now. What is asked from here on makes due zero again, and is not lost at the end of
+// the run (schedule).
+func (c *Controller) begin(key app.Key) (appEntry, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.appSet[key]
+	if e == nil {
+		return appEntry{}, false
+	}
+	asked := *e
+	if e.due.IsZero() {
+		e.due = c.Now()
+	}
+	return asked, true
+}
+
 // retryConflict is the pause before a custom resource that somebody else has just written is looked at again.
 const retryConflict = 20 * time.Millisecond
 
@@ -94,13 +112,27 @@ func (c *Controller) run(ctx context.Context, a app.App) report.Report {
 		defer cancel()
 	}
 	begin := c.Now()
+	c.underWay(a.Key, begin)
 	r := c.engine.App(ctx, a)
+	c.underWay(a.Key, time.Time{})
 	c.Log.Info("app", "app", a.Key.String(), "revision", r.Revision, "stage", string(r.Stage), "reason", string(r.Reason),
 		"message", r.Message, "took", c.Now().Sub(begin).Round(time.Millisecond).String())
 	return r
 }
 
-// schedule sets the next full check. A source that is not ready wakes its apps itself.
+func (c *Controller) underWay(key app.Key, since time.Time) {
+	c.mu.Lock()
+	if e := c.appSet[key]; e != nil {
+		e.begun = since
+	}
+	c.mu.Unlock()
+	if since.IsZero() {
+		c.changed(key)
+	}
+}
+
+// schedule sets the next full check, unless somebody has asked for one during the run. A source that is not ready wakes its
+// apps itself.
 func (c *Controller) schedule(key app.Key, a app.App, r report.Report) time.Duration {
 	wait := a.Interval
 	switch {
@@ -113,7 +145,7 @@ func (c *Controller) schedule(key app.Key, a app.App, r report.Report) time.Dura
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.appSet[key]; e != nil {
+	if e := c.appSet[key]; e != nil && !e.due.IsZero() {
 		e.due = c.Now().Add(wait)
 	}
 	return wait

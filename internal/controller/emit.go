@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -20,6 +21,11 @@ func fingerprintOf(v any) string {
 	}
 	return string(text)
 }
+
+// digest stands for a status: the text of one with a long inventory is not worth keeping.
+type digest [sha256.Size]byte
+
+func digestOf(status object.Object) digest { return sha256.Sum256([]byte(fingerprintOf(status))) }
 
 func secretData(o object.Object) (map[string][]byte, error) {
 	data, _ := o["data"].(map[string]any)

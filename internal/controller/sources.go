@@ -16,12 +16,12 @@ import (
 
 // sourceEntry is one source's custom resource, and what came of it.
 type sourceEntry struct {
-	front  front.Sources
-	cr     object.Object
-	state  front.SourceState
-	local  context.CancelFunc // ends the watch of a local repository; nil for none
-	url    string             // that local watches
-	status object.Object      // the status that was written last
+	front front.Sources
+	cr    object.Object
+	state front.SourceState
+	local context.CancelFunc // ends the watch of a local repository; nil for none
+	url   string             // that local watches
+	wrote digest             // of the status that was written last
 }
 
 func (c *Controller) seenSource(f front.Sources, ev live.Event) {

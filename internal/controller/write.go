@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
@@ -30,17 +31,39 @@ func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 	}
 	r := c.engine.Report(key)
 	r.Seen = c.Now()
+	if wait := premature(e, r); wait > 0 {
+		return wait
+	}
 	next := object.Object(e.front.Status(e.cr, r))
-	if err := c.patchStatus(ctx, e.gvk, e.cr, e.status, next); err != nil {
+	if err := c.patchStatus(ctx, e.gvk, e.cr, e.wrote, next); err != nil {
 		c.Log.Warn("status", "app", key.String(), "error", err.Error())
 		return time.Second
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := c.appSet[key]; now != nil {
-		now.status = next
+		now.wrote, now.told = digestOf(next), r.Seen
 	}
 	return untilVerdict(e.app, r)
+}
+
+// progressPause spaces statuses that say no more than that something is still under way. Most runs are over before the first.
+const progressPause = time.Second
+
+// premature is how long a status should wait for more to come of what is under way: a run, or objects that become healthy.
+func premature(e appEntry, r report.Report) time.Duration {
+	since := e.begun
+	if since.IsZero() {
+		h := r.Health().Code
+		if e.app.Wait != app.WaitHealthy || r.Stage != report.Done || h == health.Healthy || h == health.Degraded || h == health.Suspended {
+			return 0
+		}
+		since = r.At
+	}
+	if since.Before(e.told) {
+		since = e.told
+	}
+	return since.Add(progressPause).Sub(r.Seen)
 }
 
 // untilVerdict is how long an app that waits for health may still take: then its status must say that it took too long.
@@ -56,25 +79,27 @@ func untilVerdict(a app.App, r report.Report) time.Duration {
 
 func (c *Controller) writeSourceStatus(ctx context.Context, key app.SourceKey) {
 	c.mu.RLock()
-	e := c.sourceSet[key]
-	c.mu.RUnlock()
-	if e == nil {
+	known := c.sourceSet[key]
+	if known == nil {
+		c.mu.RUnlock()
 		return
 	}
+	e := *known // the watch writes to known meanwhile
+	c.mu.RUnlock()
 	next := object.Object(e.front.Status(e.cr, e.state))
-	if err := c.patchStatus(ctx, e.cr.GVK(), e.cr, e.status, next); err != nil {
+	if err := c.patchStatus(ctx, e.cr.GVK(), e.cr, e.wrote, next); err != nil {
 		c.Log.Warn("status", "source", key.String(), "error", err.Error())
 		return
 	}
 	c.mu.Lock()
-	e.status = next
+	known.wrote = digestOf(next)
 	c.mu.Unlock()
 }
 
 // patchStatus replaces .status, unless it is as it should be already.
-func (c *Controller) patchStatus(ctx context.Context, gvk object.GVK, cr, written, next object.Object) error {
+func (c *Controller) patchStatus(ctx context.Context, gvk object.GVK, cr object.Object, wrote digest, next object.Object) error {
 	have, _ := cr.At("status").(map[string]any)
-	if field.Equal(map[string]any(next), have) || written != nil && field.Equal(next, map[string]any(written)) {
+	if field.Equal(map[string]any(next), have) || wrote == digestOf(next) {
 		return nil
 	}
 	return c.patch(ctx, gvk, cr, "status", []operation{{"add", "/status", next}})

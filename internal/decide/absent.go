@@ -9,11 +9,12 @@ import (
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // absent judges an object that is not in the cluster.
 func absent(in Input) Plan {
-	d := compare.Difference{Kind: compare.Missing, Desired: map[string]any(in.Desired), Writer: field.Writer{Evidence: field.Unknown}}
+	d := compare.Difference{Kind: compare.Missing, Desired: map[string]any(in.Desired), Writer: ownership.Writer{Evidence: ownership.Unknown}}
 	if len(in.Compared.Differences) > 0 {
 		d.Writer = in.Compared.Differences[0].Writer
 	}

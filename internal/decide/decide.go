@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/fight"
 	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // Verdict is what truce does about a field that is not as Git wants it.
@@ -68,17 +69,17 @@ type Plan struct {
 
 // Input is what one judgement needs. Nothing in it is changed.
 type Input struct {
-	Desired  object.Object // what Git wants
-	Previous object.Object // what Git wanted when the baseline was taken; nil if unknown
-	Live     object.Object // nil: not in the cluster
-	Owners   []field.Owner // of Live
-	Changed  bool          // Git's object is not the one that was last applied
+	Desired  object.Object     // what Git wants
+	Previous object.Object     // what Git wanted when the baseline was taken; nil if unknown
+	Live     object.Object     // nil: not in the cluster
+	Owners   []ownership.Entry // of Live
+	Changed  bool              // Git's object is not the one that was last applied
 	Compared compare.Result
 	Claims   []claim.Claim
 	Ignored  []ignore.Covered
 	Memory   fight.Memory
 	Policy   app.Policy
-	Hasher   field.Hasher
+	Hasher   ownership.Hasher
 	Now      time.Time
 }
 

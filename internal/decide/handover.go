@@ -4,11 +4,12 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // toHandOver lists the fields that would lose their last owner with our next apply: ours in the cluster, not in what is sent
 // because they are withheld, and nobody else's. What Git itself has dropped is not among them, unless a rule or a claim covers it.
-func toHandOver(in Input, p Plan, ours field.Shape) []field.Path {
+func toHandOver(in Input, p Plan, ours ownership.Shape) []field.Path {
 	letGo := append([]field.Path(nil), p.Withheld...)
 	for _, c := range Ceded(in) {
 		if _, named := field.Get(in.Desired, c); !named {
@@ -18,7 +19,7 @@ func toHandOver(in Input, p Plan, ours field.Shape) []field.Path {
 	var out []field.Path
 	for _, w := range letGo {
 		for _, q := range ours.Below(w) {
-			if _, there := field.Get(in.Live, q); there && len(field.OthersOf(in.Owners, field.Manager, q)) == 0 {
+			if _, there := field.Get(in.Live, q); there && len(ownership.OthersOf(in.Owners, ownership.Manager, q)) == 0 {
 				out = union(out, []field.Path{q})
 			}
 		}
@@ -35,7 +36,7 @@ func unownedClaims(in Input, p Plan) []field.Path {
 	var out []field.Path
 	for _, c := range in.Claims {
 		_, there := field.Get(in.Live, c.Path)
-		_, part := field.Atomic(in.Owners, c.Path)
+		_, part := ownership.Atomic(in.Owners, c.Path)
 		if there && !part && !corrects(p.Findings, c.Path) && !owned(in.Owners, c.Path) {
 			out = union(out, []field.Path{c.Path})
 		}
@@ -43,7 +44,7 @@ func unownedClaims(in Input, p Plan) []field.Path {
 	return out
 }
 
-func owned(owners []field.Owner, p field.Path) bool {
+func owned(owners []ownership.Entry, p field.Path) bool {
 	for _, o := range owners {
 		if o.Fields.Has(p) {
 			return true
@@ -61,7 +62,7 @@ func handoverBody(in Input, paths []field.Path) object.Object {
 	if ns := in.Live.Namespace(); ns != "" {
 		out.Metadata()["namespace"] = ns
 	}
-	for _, p := range append(field.ApplyEntry(in.Owners, field.Handover).Paths(), paths...) {
+	for _, p := range append(ownership.ApplyEntry(in.Owners, ownership.Handover).Paths(), paths...) {
 		copyField(out, in, p)
 	}
 	return out
@@ -89,9 +90,9 @@ func copyField(out object.Object, in Input, p field.Path) {
 }
 
 // ownedByPresence reports whether our own entries name the field only because it is there.
-func ownedByPresence(owners []field.Owner, p field.Path) bool {
-	for _, manager := range []string{field.Manager, field.Handover} {
-		if s := field.ApplyEntry(owners, manager); s.Has(p) && !s.Leaf(p) && len(s.Below(p)) > 1 {
+func ownedByPresence(owners []ownership.Entry, p field.Path) bool {
+	for _, manager := range []string{ownership.Manager, ownership.Handover} {
+		if s := ownership.ApplyEntry(owners, manager); s.Has(p) && !s.Leaf(p) && len(s.Below(p)) > 1 {
 			return true
 		}
 	}

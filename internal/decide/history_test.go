@@ -23,9 +23,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/kubetest"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 func TestMain(m *testing.M) { kubetest.Main(m) }
@@ -43,6 +43,12 @@ var record = flag.Bool("record", false, "write what the API server holds after e
 func TestTheStoriesAreTrue(t *testing.T) {
 	c := kubetest.Start(t)
 	ns := c.Namespace(t)
+	widgets, err := os.ReadFile("testdata/widgets.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Apply(t, string(widgets))
+	c.Kubectl(t, "wait", "--for=condition=Established", "crd/widgets.truce.test")
 	files, err := filepath.Glob("testdata/stories/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no stories", err)
@@ -84,12 +90,12 @@ func (h *history) replay() {
 		switch word {
 		case "":
 		case "git":
-			h.settled = h.apply(field.Manager, desired.Sanitise(load(h.t, h.files[rest])))
+			h.settled = h.apply(ownership.Manager, desired.Sanitise(load(h.t, h.files[rest])))
 		case "apply":
 			manager, file, _ := strings.Cut(rest, " ")
 			h.apply(manager, load(h.t, h.files[file]))
 		case "handover":
-			h.apply(field.Handover, load(h.t, h.files[rest]))
+			h.apply(ownership.Handover, load(h.t, h.files[rest]))
 		case "scale":
 			h.scale(rest)
 		case "kubectl":
@@ -148,7 +154,7 @@ func (h *history) apply(manager string, o object.Object) object.Object {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	force := manager == field.Manager
+	force := manager == ownership.Manager
 	u, err := h.client("kubetest").Patch(h.t.Context(), o.Name(), types.ApplyPatchType, body,
 		metav1.PatchOptions{FieldManager: manager, Force: &force, FieldValidation: "Strict"})
 	if err != nil {
@@ -246,7 +252,7 @@ func written(t *testing.T, o object.Object) string {
 		}
 		if _, timed := m["time"]; timed {
 			m["time"] = "2026-01-02T03:05:05Z"
-			if m["manager"] == field.Manager {
+			if m["manager"] == ownership.Manager {
 				m["time"] = "2026-01-02T03:04:05Z"
 			}
 		}

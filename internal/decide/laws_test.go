@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/redact"
 )
 
@@ -30,7 +31,7 @@ type scene struct {
 	holds   map[string][]field.Path
 }
 
-var managers = []string{field.Manager, field.Handover, "kubectl-edit", "some-operator"}
+var managers = []string{ownership.Manager, ownership.Handover, "kubectl-edit", "some-operator"}
 
 func genScene(rt *rapid.T, t *testing.T) scene {
 	g := &tree{}
@@ -44,11 +45,11 @@ func genScene(rt *rapid.T, t *testing.T) scene {
 	}
 	s := scene{paths: g.paths, holds: map[string][]field.Path{}}
 	settled := git.Clone()
-	settled.Metadata()["managedFields"] = []any{entry(t, field.Manager, g.paths)}
+	settled.Metadata()["managedFields"] = []any{entry(t, ownership.Manager, g.paths)}
 	s.live(rt, t, git, g.paths)
 
 	in := &s.decide
-	in.Desired, in.Hasher, in.Now = git, field.NewHasher(), now
+	in.Desired, in.Hasher, in.Now = git, ownership.NewHasher(), now
 	in.Policy = app.Policy{
 		Mode:        rapid.SampledFrom([]app.Mode{app.Enforce, app.Enforce, app.Enforce, app.Observe, app.Suspend}).Draw(rt, "mode"),
 		Claims:      rapid.SampledFrom([]app.Claims{app.ClaimsCede, app.ClaimsCede, app.ClaimsReport, app.ClaimsOff}).Draw(rt, "claims"),
@@ -170,7 +171,7 @@ func TestAWithheldFieldIsInNoApply(t *testing.T) {
 		for _, w := range p.Withheld {
 			sent, there := field.Get(body, w)
 			have, _ := field.Get(s.decide.Live, w)
-			if _, part := field.Atomic(s.decide.Owners, w); there && !(part && field.Equal(sent, have)) {
+			if _, part := ownership.Atomic(s.decide.Owners, w); there && !(part && field.Equal(sent, have)) {
 				rt.Fatalf("%s is sent:\n%s", field.String(w), account(s.decide, p.Plan))
 			}
 		}
@@ -185,16 +186,16 @@ func TestNothingOfOursIsLetGoWithoutAnotherOwner(t *testing.T) {
 		}
 		kept, handed := p.step(decide.Handover)
 		ceded := decide.Ceded(s.decide)
-		for _, q := range s.holds[field.Manager] {
+		for _, q := range s.holds[ownership.Manager] {
 			_, sent := field.Get(body, q)
 			_, named := field.Get(s.decide.Desired, q)
-			alone := len(field.OthersOf(s.decide.Owners, field.Manager, q)) == 0
+			alone := len(ownership.OthersOf(s.decide.Owners, ownership.Manager, q)) == 0
 			if sent || !alone || !named && !within(ceded, q) {
 				continue
 			}
 			have, _ := field.Get(s.decide.Live, q)
 			got, there := field.Get(kept, q)
-			isLeaf := field.ApplyEntry(s.decide.Owners, field.Manager).Leaf(q)
+			isLeaf := ownership.ApplyEntry(s.decide.Owners, ownership.Manager).Leaf(q)
 			if !handed || !there || isLeaf && !field.Equal(got, have) {
 				rt.Fatalf("%s would be reset:\n%s", field.String(q), account(s.decide, p.Plan))
 			}
@@ -208,8 +209,8 @@ func TestAHandoverKeepsWhatItHas(t *testing.T) {
 		if !ok {
 			return
 		}
-		shape := field.ApplyEntry(s.decide.Owners, field.Handover)
-		for _, q := range s.holds[field.Handover] {
+		shape := ownership.ApplyEntry(s.decide.Owners, ownership.Handover)
+		for _, q := range s.holds[ownership.Handover] {
 			have, _ := field.Get(s.decide.Live, q)
 			if got, there := field.Get(body, q); !there || shape.Leaf(q) && !field.Equal(got, have) {
 				rt.Fatalf("%s would be reset:\n%s", field.String(q), account(s.decide, p.Plan))
@@ -304,7 +305,7 @@ func entry(t testing.TB, manager string, paths []field.Path) map[string]any {
 		t.Fatal(err)
 	}
 	operation := "Update"
-	if manager == field.Manager || manager == field.Handover {
+	if manager == ownership.Manager || manager == ownership.Handover {
 		operation = "Apply"
 	}
 	return map[string]any{"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": fields}
@@ -364,7 +365,7 @@ func sample(t *rapid.T, all []field.Path, label string) []field.Path {
 func sampleStrings(t *rapid.T, all []string, label string) []string {
 	var out []string
 	for _, s := range all {
-		if rapid.IntRange(0, 2).Draw(t, label+s) == 0 || s == field.Manager && rapid.Bool().Draw(t, label+s+"too") {
+		if rapid.IntRange(0, 2).Draw(t, label+s) == 0 || s == ownership.Manager && rapid.Bool().Draw(t, label+s+"too") {
 			out = append(out, s)
 		}
 	}

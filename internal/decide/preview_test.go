@@ -7,12 +7,13 @@ import (
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 func TestAPreviewHasTheVerdictsOfEnforcingAndNoSteps(t *testing.T) {
 	for name, live := range map[string]object.Object{"there": {"kind": "ConfigMap"}, "missing": nil} {
 		in := Input{
-			Desired: object.Object{"kind": "ConfigMap"}, Live: live, Hasher: field.NewHasher(),
+			Desired: object.Object{"kind": "ConfigMap"}, Live: live, Hasher: ownership.NewHasher(),
 			Policy:   app.Policy{Mode: app.Preview, Claims: app.ClaimsCede, Remediation: app.Remediate},
 			Compared: compare.Result{Differences: []compare.Difference{{Path: field.Name("data", "a"), Kind: compare.Changed, Desired: "b", Live: "c"}}},
 		}

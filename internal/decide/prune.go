@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // Gone is an object of our inventory that Git no longer names.
@@ -95,7 +95,7 @@ func markedByUs(o object.Object) bool {
 	entries, _ := o.At("metadata", "managedFields").([]any)
 	return slices.ContainsFunc(entries, func(e any) bool {
 		m, _ := e.(map[string]any)
-		return m["manager"] == field.Manager && m["operation"] == "Apply" &&
+		return m["manager"] == ownership.Manager && m["operation"] == "Apply" &&
 			object.Object(m).At("fieldsV1", "f:metadata", "f:labels", "f:"+object.PartOf) != nil
 	})
 }

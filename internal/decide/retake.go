@@ -3,10 +3,11 @@ package decide
 import (
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // toRetake lists lost paths, and those that Git takes back or drops while a person or our own handover still holds them.
-func toRetake(in Input, p Plan, ours field.Shape) []field.Path {
+func toRetake(in Input, p Plan, ours ownership.Shape) []field.Path {
 	ceded := Ceded(in)
 	var out []field.Path
 	for _, path := range in.Compared.Lost {
@@ -16,7 +17,7 @@ func toRetake(in Input, p Plan, ours field.Shape) []field.Path {
 	}
 	for _, o := range in.Owners {
 		for _, path := range held(in, o, ours) {
-			if !covers(p.Withheld, path) && !covers(ceded, path) && !corrected(p, path) {
+			if !covers(p.Withheld, path) && !covers(ceded, path) {
 				out = union(out, []field.Path{path})
 			}
 		}
@@ -42,7 +43,7 @@ func reclaims(in Input) []Finding {
 		live, _ := field.Get(in.Live, path)
 		out = append(out, Finding{
 			Difference: compare.Difference{
-				Path: path, Kind: compare.Disowned, Desired: desired, Live: live, Writer: field.WriterOf(in.Owners, path),
+				Path: path, Kind: compare.Disowned, Desired: desired, Live: live, Writer: ownership.WriterOf(in.Owners, path),
 			},
 			Verdict: Reclaim, Reason: "the value is Git's, the ownership was lost",
 		})
@@ -50,29 +51,19 @@ func reclaims(in Input) []Finding {
 	return out
 }
 
-// corrected reports whether the apply of this plan gives the path another value: that alone takes it from all others.
-func corrected(p Plan, path field.Path) bool {
-	for _, f := range p.Findings {
-		if f.Verdict == Correct && f.Desired != nil && len(f.Path) > 0 && field.HasPrefix(path, f.Path) {
-			return true
-		}
-	}
-	return false
-}
-
 // held lists the paths by which another owner's hold would outlive what Git says: a handed-over field that Git enforces
 // again, or one that Git has dropped and a person holds. Entries of controllers are theirs; what Git names no more and the
 // handover keeps stays as it is, since to let go of it would be an outage.
-func held(in Input, o field.Owner, ours field.Shape) []field.Path {
+func held(in Input, o ownership.Entry, ours ownership.Shape) []field.Path {
 	var out []field.Path
 	switch {
-	case o.IsApply(field.Handover):
+	case o.IsApply(ownership.Handover):
 		for _, p := range o.Fields.Paths() {
 			if _, named := field.Get(in.Desired, p); named && ours.Has(p) {
 				out = append(out, p)
 			}
 		}
-	case in.Changed && field.IsPerson(o.Manager) && o.Subresource == "":
+	case in.Changed && ownership.IsPerson(o.Manager) && o.Subresource == "":
 		for _, p := range o.Fields.Paths() {
 			if dropped(in, p, ours) {
 				out = append(out, p)
@@ -84,7 +75,7 @@ func held(in Input, o field.Owner, ours field.Shape) []field.Path {
 
 // dropped reports whether Git once named the path, or the list item that it is in, and no longer does. What we still own was
 // named by what we sent. A map that Git dropped takes nothing with it that others have put there.
-func dropped(in Input, p field.Path, ours field.Shape) bool {
+func dropped(in Input, p field.Path, ours ownership.Shape) bool {
 	for i, e := range p {
 		at := p[:i+1]
 		if e.Key == nil && len(at) < len(p) {

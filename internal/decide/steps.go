@@ -5,6 +5,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // mayWrite reports whether anything may be written to the object: with remediation off only what Git has changed is.
@@ -15,7 +16,7 @@ func mayWrite(in Input) bool {
 // steps turns verdicts into writes. Handing over comes first: a field that we let go of without another owner is reset
 // to its default by the API server (DESIGN §3). Taking back comes before applying, or what Git dropped would stay.
 func steps(in Input, p Plan) []Step {
-	ours := field.ApplyEntry(in.Owners, field.Manager)
+	ours := ownership.ApplyEntry(in.Owners, ownership.Manager)
 	why := reasonToApply(in, p, ours)
 	var out []Step
 	hand := unownedClaims(in, p)
@@ -35,7 +36,7 @@ func steps(in Input, p Plan) []Step {
 	return out
 }
 
-func reasonToApply(in Input, p Plan, ours field.Shape) string {
+func reasonToApply(in Input, p Plan, ours ownership.Shape) string {
 	for _, f := range p.Findings {
 		if f.Verdict == Correct {
 			return f.Reason
@@ -45,7 +46,7 @@ func reasonToApply(in Input, p Plan, ours field.Shape) string {
 		return "Git has a new version of the object"
 	}
 	for _, w := range Ceded(in) {
-		if _, part := field.Atomic(in.Owners, w); !part && len(ours.Below(w)) > 0 {
+		if _, part := ownership.Atomic(in.Owners, w); !part && len(ours.Below(w)) > 0 {
 			return "Git lets go of " + field.String(w)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/truce-gitops/truce/internal/golden"
 	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/redact"
 )
 
@@ -54,7 +55,7 @@ type story struct {
 
 func newStory(t *testing.T, f golden.Files) story {
 	t.Helper()
-	hasher := field.NewHasher()
+	hasher := ownership.NewHasher()
 	git, live, settled := desired.Sanitise(load(t, f.Need(t, "git.yaml"))), load(t, f["live.yaml"]), load(t, f["settled.yaml"])
 	in := decide.Input{Desired: git, Live: live, Owners: ownersOf(t, live), Hasher: hasher, Now: now, Policy: app.Policy{
 		Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate, Pause: app.PauseReport,
@@ -88,9 +89,9 @@ func load(t *testing.T, text string) object.Object {
 	return o
 }
 
-func ownersOf(t *testing.T, o object.Object) []field.Owner {
+func ownersOf(t *testing.T, o object.Object) []ownership.Entry {
 	t.Helper()
-	owners, err := field.Owners(o)
+	owners, err := ownership.Entries(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +191,7 @@ func resolve(t *testing.T, in *decide.Input, pointer string) field.Path {
 		t.Fatal(err)
 	}
 	for _, o := range []object.Object{in.Desired, in.Live} {
-		if p, ok := parsed.Resolve(o, in.Owners); ok {
+		if p, ok := ownership.Resolve(parsed, o, in.Owners); ok {
 			return p
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/live/list"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // street walks one object until nothing is left to do, and learns from the answers as the engine does.
@@ -159,13 +160,13 @@ func (s *street) gitHasWhatItWants(t *testing.T, p decide.Plan) {
 	t.Helper()
 	wants := s.decide.Desired.Clone()
 	for _, w := range p.Withheld {
-		if _, part := field.Atomic(s.decide.Owners, w); part {
+		if _, part := ownership.Atomic(s.decide.Owners, w); part {
 			wants = compare.Overlay(wants, s.decide.Live, []field.Path{w})
 		} else {
 			field.Drop(wants, w)
 		}
 	}
-	ours := field.ApplyEntry(s.decide.Owners, field.Manager)
+	ours := ownership.ApplyEntry(s.decide.Owners, ownership.Manager)
 	for _, path := range ours.Paths() {
 		want, named := field.Get(wants, path)
 		have, there := field.Get(s.decide.Live, path)

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // judge gives one difference its verdict, and the time at which a held one is due.
@@ -110,7 +111,7 @@ func pauses(in Input) []compare.Difference {
 		_, named := field.Get(in.Desired, c.Path)
 		live, _ := field.Get(in.Live, c.Path)
 		if !named && paused(c, live) {
-			return []compare.Difference{{Path: c.Path, Kind: compare.Changed, Live: live, Writer: field.WriterOf(in.Owners, c.Path)}}
+			return []compare.Difference{{Path: c.Path, Kind: compare.Changed, Live: live, Writer: ownership.WriterOf(in.Owners, c.Path)}}
 		}
 	}
 	return nil
@@ -122,19 +123,19 @@ var builtInScalers = map[string]bool{"kube-controller-manager (scale)": true, "k
 
 // byClaim names the claimant as the writer where the server recorded the scale subresource or nothing at all, and the value
 // is one that the claimant writes.
-func byClaim(d compare.Difference, c claim.Claim) field.Writer {
+func byClaim(d compare.Difference, c claim.Claim) ownership.Writer {
 	w := d.Writer
-	if w.Evidence == field.Recorded && !builtInScalers[w.Name] {
+	if w.Evidence == ownership.Recorded && !builtInScalers[w.Name] {
 		return w
 	}
 	if n, ok := d.Live.(int64); !ok || n < c.Min || n > c.Max {
 		return w
 	}
-	evidence := field.Inferred
-	if w.Evidence == field.Recorded {
-		evidence = field.Recorded
+	evidence := ownership.Inferred
+	if w.Evidence == ownership.Recorded {
+		evidence = ownership.Recorded
 	}
-	return field.Writer{Name: c.Name(), Time: w.Time, Evidence: evidence}
+	return ownership.Writer{Name: c.Name(), Time: w.Time, Evidence: evidence}
 }
 
 func claimOn(in Input, p field.Path) (claim.Claim, bool) {

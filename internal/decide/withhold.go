@@ -5,6 +5,7 @@ import (
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // Ceded lists the paths of the rules and claims on the object, whether Git names them or not. A held path is not among them:
@@ -73,7 +74,7 @@ func body(in Input, p Plan) object.Object {
 	out := in.Desired.Clone()
 	var parts []field.Path
 	for _, w := range p.Withheld {
-		if _, part := field.Atomic(in.Owners, w); part {
+		if _, part := ownership.Atomic(in.Owners, w); part {
 			parts = append(parts, w)
 		}
 	}

@@ -24,9 +24,9 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/kubetest"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/render"
 )
 
@@ -59,13 +59,13 @@ func (s server) staysAsSent(t *testing.T, o desired.Object) {
 	if o.GVK.Kind == "CustomResourceDefinition" {
 		first = s.established(t, o)
 	}
-	owners, err := field.Owners(first)
+	owners, err := ownership.Entries(first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hasher := field.NewHasher()
+	hasher := ownership.NewHasher()
 	live := s.get(t, o)
-	liveOwners, err := field.Owners(live)
+	liveOwners, err := ownership.Entries(live)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func (s server) apply(t *testing.T, o desired.Object) object.Object {
 	}
 	force := true
 	u, err := s.client(t, o).Patch(t.Context(), o.ID.Name, types.ApplyPatchType, body,
-		metav1.PatchOptions{FieldManager: field.Manager, Force: &force, FieldValidation: "Strict"})
+		metav1.PatchOptions{FieldManager: ownership.Manager, Force: &force, FieldValidation: "Strict"})
 	if err != nil {
 		t.Fatalf("apply %s: %v\n%s", o.ID, err, body)
 	}

@@ -1,9 +1,9 @@
-// Package field answers: which field of an object is it, what does it hold, and who set it?
+// Package field answers: which field of an object is it, and what does it hold?
 //
-// In: plain objects, and the metadata.managedFields that the API server keeps in them (KEP-555, server-side apply).
-// Out: Shapes (the fields that one manager owns), Owners (who owns what), Paths, and values found at them.
-// Promise: pure; a list item is named by its keys, never by its position; looking never changes an object unless the name says so.
-// Not here: which differences matter (ignore, claim, compare), the merge itself (the API server's).
+// In: plain objects, paths, JSON pointers.
+// Out: Paths, the values at them, and objects with a value put in or dropped.
+// Promise: pure; a list item is named by its keys, never by its position, wherever keys are known; looking never changes an object.
+// Not here: who set a field (ownership), which differences matter (ignore, claim, compare).
 package field
 
 import (

@@ -3,10 +3,8 @@ package field
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/object"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
@@ -38,57 +36,6 @@ func (p Pointer) String() string {
 	return b.String()
 }
 
-// Resolve finds the field that the pointer names in obj. Positions in keyed lists become list keys, which
-// the owners' shapes tell; so the path stays right when somebody puts an item before it.
-//
-// A field that obj has no more is found as long as Manager owns it in the cluster. False if it is nowhere.
-func (p Pointer) Resolve(obj object.Object, owners []Owner) (Path, bool) {
-	var path Path
-	var v any = map[string]any(obj)
-	there := true
-	for _, token := range p {
-		e, ok := step(v, token, owners, path)
-		if !ok {
-			return nil, false
-		}
-		path = append(path, e)
-		if v, ok = child(v, e); !ok {
-			v, there = nil, false
-		}
-	}
-	return path, there || ApplyEntry(owners, Manager).Under(path)
-}
-
-func step(v any, token string, owners []Owner, at Path) (Element, bool) {
-	list, ok := v.([]any)
-	if !ok {
-		return Element{FieldName: &token}, true
-	}
-	i, err := strconv.Atoi(token)
-	if err != nil || i < 0 || i >= len(list) || strconv.Itoa(i) != token {
-		return Element{}, false
-	}
-	return itemElement(list[i], i, owners, at), true
-}
-
-// itemElement names a list item as the owners' shapes do: by its keys, by its value, or by its position.
-func itemElement(item any, i int, owners []Owner, list Path) Element {
-	var keys []string
-	for _, o := range owners {
-		nodes := o.Fields.children(list)
-		if n := itemNode(nodes, item); n >= 0 {
-			return nodes[n].element
-		}
-		if keys == nil {
-			keys = o.Fields.ListKeys(list)
-		}
-	}
-	if m, ok := item.(map[string]any); ok && len(keys) > 0 {
-		return KeyElement(m, keys)
-	}
-	return Element{Index: &i}
-}
-
 // KeyElement names a list item by those of its fields that are keys; key fields that it lacks are left out.
 func KeyElement(item map[string]any, keys []string) Element {
 	var list value.FieldList
@@ -103,27 +50,18 @@ func KeyElement(item map[string]any, keys []string) Element {
 // IsKey reports whether p is a key field of a list item: a part of the item's name, that no other value can take.
 func IsKey(p Path) bool {
 	n := len(p)
-	return n > 1 && p[n-1].FieldName != nil && isKey(p[n-2], *p[n-1].FieldName)
+	return n > 1 && p[n-1].FieldName != nil && IsPartOfKey(p[n-2], *p[n-1].FieldName)
 }
 
-// Atomic returns the shortest ancestor of p that some owner owns as a whole, and whether there is one:
-// a part of an atomic field cannot be left out of an apply alone. An item that only its position names is a part too.
-func Atomic(owners []Owner, p Path) (Path, bool) {
-	for _, o := range owners {
-		list := o.Fields.root
-		for i, e := range p[:max(len(p)-1, 0)] {
-			n := find(list, e)
-			if n == nil {
-				break
-			}
-			if n.leaf() {
-				return p[:i+1], true
-			}
-			list = n.children
+// IsPartOfKey reports whether the element is a list item of which the name is a key field.
+func IsPartOfKey(e Element, name string) bool {
+	if e.Key == nil {
+		return false
+	}
+	for _, k := range *e.Key {
+		if k.Name == name {
+			return true
 		}
 	}
-	if i := slices.IndexFunc(p, func(e Element) bool { return e.Index != nil }); i > 0 {
-		return p[:i], true
-	}
-	return nil, false
+	return false
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/truce-gitops/truce/internal/object"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // Get returns the value at p and whether it is there. An empty path is the whole value.
@@ -18,17 +17,18 @@ import (
 func Get(v any, p Path) (any, bool) {
 	for _, e := range p {
 		var ok bool
-		if v, ok = child(v, e); !ok {
+		if v, ok = Child(v, e); !ok {
 			return nil, false
 		}
 	}
 	return v, true
 }
 
-func child(v any, e Element) (any, bool) {
+// Child returns the value that one element names inside v, and whether it is there.
+func Child(v any, e Element) (any, bool) {
 	switch v := v.(type) {
 	case object.Object:
-		return child(map[string]any(v), e)
+		return Child(map[string]any(v), e)
 	case map[string]any:
 		if e.FieldName == nil {
 			return nil, false
@@ -62,8 +62,8 @@ func position(list []any, e Element) int {
 	return -1
 }
 
-// count tells how many items of the list bear the keys that e names.
-func count(list any, e Element) int {
+// Count tells how many items of the list bear the keys that e names.
+func Count(list any, e Element) int {
 	items, _ := list.([]any)
 	n := 0
 	for _, item := range items {
@@ -112,8 +112,8 @@ func Equal(a, b any) bool {
 		bl, ok := b.([]any)
 		return ok && slices.EqualFunc(a, bl, Equal)
 	case int64, float64, int:
-		n, isWhole := whole(a)
-		if m, ok := whole(b); ok || isWhole {
+		n, isWhole := Whole(a)
+		if m, ok := Whole(b); ok || isWhole {
 			return ok && isWhole && n == m
 		}
 	}
@@ -166,8 +166,8 @@ func asMap(v any) (map[string]any, bool) {
 	return nil, false
 }
 
-// whole returns a number without a fraction as an integer, be it one or a float.
-func whole(v any) (int64, bool) {
+// Whole returns a number as an integer, where it is one: JSON does not tell 1 from 1.0.
+func Whole(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
 		return v, true
@@ -256,7 +256,7 @@ func drop(v any, p Path) (any, bool) {
 	if len(p) == 0 {
 		return nil, true
 	}
-	c, ok := child(v, p[0])
+	c, ok := Child(v, p[0])
 	if !ok {
 		return v, false
 	}
@@ -304,5 +304,5 @@ func scalarString(v any) string {
 
 func quote(s string) string { return strconv.Quote(s) }
 
-// pathElement decodes one key of fieldsV1, such as f:spec or k:{"name":"web"}.
-func pathElement(key string) (Element, error) { return fieldpath.DeserializePathElement(key) }
+// Matches reports whether the list item is the one that e names.
+func Matches(item any, e Element) bool { return position([]any{item}, e) == 0 }

@@ -9,7 +9,7 @@ import (
 
 // judges answer from their arguments alone, so that an answer can be replayed.
 var judges = []string{
-	"object", "field", "redact", "ignore", "app", "desired", "health", "claim", "compare", "fight", "decide",
+	"object", "field", "ownership", "redact", "ignore", "app", "desired", "health", "claim", "compare", "fight", "decide",
 }
 
 // unjudicial is what gives a judge more than its arguments.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // Rules are all rules of one app, in the user's order.
@@ -81,14 +82,14 @@ func selects(sel Selector, o object.Object, kind string) bool {
 // cluster. A path that is nowhere is no error and covers nothing. What names the object or a list item, and our own mark, is
 // never covered: nobody else can have another value there.
 // The owners of the live object tell which lists have keys; without them positions are positions.
-func (rs Rules) Covers(desired object.Object, owners []field.Owner) []Covered {
+func (rs Rules) Covers(desired object.Object, owners []ownership.Entry) []Covered {
 	var out []Covered
 	for _, r := range rs {
 		if !r.Target.Matches(desired) {
 			continue
 		}
 		for _, p := range r.Pointers {
-			path, ok := p.Resolve(desired, owners)
+			path, ok := ownership.Resolve(p, desired, owners)
 			if !ok {
 				continue
 			}

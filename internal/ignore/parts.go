@@ -6,6 +6,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 var (
@@ -18,7 +19,7 @@ var (
 )
 
 // parts returns what may be covered of a path: itself, unless it is a name or holds names. Then it is all beside them.
-func parts(desired object.Object, owners []field.Owner, p field.Path) []field.Path {
+func parts(desired object.Object, owners []ownership.Entry, p field.Path) []field.Path {
 	if field.IsKey(p) || slices.ContainsFunc(names, p.Equals) {
 		return nil
 	}
@@ -33,14 +34,14 @@ func parts(desired object.Object, owners []field.Owner, p field.Path) []field.Pa
 }
 
 // children lists the names of a map's fields, in Git's object and in what we own.
-func children(desired object.Object, owners []field.Owner, p field.Path) []string {
+func children(desired object.Object, owners []ownership.Entry, p field.Path) []string {
 	found := map[string]bool{}
 	v, _ := field.Get(desired, p)
 	m, _ := v.(map[string]any)
 	for k := range m {
 		found[k] = true
 	}
-	for _, q := range field.ApplyEntry(owners, field.Manager).Below(p) {
+	for _, q := range ownership.ApplyEntry(owners, ownership.Manager).Below(p) {
 		if len(q) > len(p) && q[len(p)].FieldName != nil {
 			found[*q[len(p)].FieldName] = true
 		}

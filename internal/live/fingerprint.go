@@ -3,14 +3,14 @@ package live
 import (
 	"math/bits"
 
-	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // Fingerprint is a hash of everything whose change can mean that something of ours has changed: what we own, the generation (or,
 // where that tells nothing, the resourceVersion), labels and annotations. It is the same for a whole object, its metadata
 // alone, and the server's answer to an apply.
-func Fingerprint(h field.Hasher, o object.Object) uint64 {
+func Fingerprint(h ownership.Hasher, o object.Object) uint64 {
 	sum := mix(h.Value(o.UID()), fields(h, ours(o)))
 	sum = mix(sum, h.Value(o.At("metadata", "labels")))
 	sum = mix(sum, h.Value(o.At("metadata", "annotations")))
@@ -28,7 +28,7 @@ func ours(o object.Object) map[string]any {
 	list, _ := o.At("metadata", "managedFields").([]any)
 	for _, e := range list {
 		m, _ := e.(map[string]any)
-		if m["manager"] == field.Manager && m["operation"] == "Apply" && m["subresource"] == nil {
+		if m["manager"] == ownership.Manager && m["operation"] == "Apply" && m["subresource"] == nil {
 			f, _ := m["fieldsV1"].(map[string]any)
 			return f
 		}
@@ -37,7 +37,7 @@ func ours(o object.Object) map[string]any {
 }
 
 // fields hashes fieldsV1. The keys of a map are added up, so that they need no order: sorting them took half of the time.
-func fields(h field.Hasher, m map[string]any) uint64 {
+func fields(h ownership.Hasher, m map[string]any) uint64 {
 	sum := uint64(len(m))
 	for k, v := range m {
 		below, _ := v.(map[string]any)

@@ -3,9 +3,9 @@ package live_test
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 func web() object.Object {
@@ -16,7 +16,7 @@ func web() object.Object {
 			"labels": map[string]any{"app": "web"}, "annotations": map[string]any{"a": "1"},
 			"managedFields": []any{
 				entry("kubectl", "Update", "f:paused"),
-				entry(field.Manager, "Apply", "f:replicas"),
+				entry(ownership.Manager, "Apply", "f:replicas"),
 			},
 		},
 		"spec": map[string]any{"replicas": int64(3)}, "status": map[string]any{"replicas": int64(3)},
@@ -31,7 +31,7 @@ func entry(manager, operation, name string) map[string]any {
 }
 
 func TestFingerprintStaysWhenNothingOfOursCanHaveChanged(t *testing.T) {
-	h := field.NewHasher()
+	h := ownership.NewHasher()
 	for name, change := range map[string]func(object.Object){
 		"status":            func(o object.Object) { o["status"] = map[string]any{"replicas": int64(1)} },
 		"resourceVersion":   func(o object.Object) { o.Metadata()["resourceVersion"] = "11" },
@@ -49,10 +49,10 @@ func TestFingerprintStaysWhenNothingOfOursCanHaveChanged(t *testing.T) {
 }
 
 func TestFingerprintMovesWithEverythingThatMayBeOurs(t *testing.T) {
-	h := field.NewHasher()
+	h := ownership.NewHasher()
 	for name, change := range map[string]func(object.Object){
 		"generation": func(o object.Object) { o.Metadata()["generation"] = int64(2) },
-		"our fields": func(o object.Object) { managed(o)[1] = entry(field.Manager, "Apply", "f:paused") },
+		"our fields": func(o object.Object) { managed(o)[1] = entry(ownership.Manager, "Apply", "f:paused") },
 		"no entry":   func(o object.Object) { o.Metadata()["managedFields"] = managed(o)[:1] },
 		"label":      func(o object.Object) { o.Metadata()["labels"] = map[string]any{"app": "x"} },
 		"annotation": func(o object.Object) { o.Metadata()["annotations"] = map[string]any{} },
@@ -106,7 +106,7 @@ func BenchmarkFingerprint(b *testing.B) {
 			"f:template": map[string]any{"f:spec": map[string]any{"f:containers": map[string]any{`k:{"name":"web"}`: fields}}},
 		},
 	}
-	h := field.NewHasher()
+	h := ownership.NewHasher()
 	b.ReportAllocs()
 	for b.Loop() {
 		live.Fingerprint(h, o)

@@ -106,6 +106,9 @@ func (e *Engine) reindex() {
 
 func (e *Engine) wakeTargets(target object.ID) {
 	for _, id := range e.targets(target) {
+		if r := e.lookup(id); r != nil {
+			r.ask()
+		}
 		e.Wake(id)
 	}
 }

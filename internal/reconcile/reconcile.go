@@ -16,11 +16,11 @@ import (
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/inventory"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
@@ -60,6 +60,9 @@ func (e *Engine) Object(ctx context.Context, id object.ID) (time.Time, error) {
 	if e.lookup(id) != r { // let go of while we waited
 		return time.Time{}, nil
 	}
+	if !e.due(id) && !r.isAsked() { // the event that woke us was an older sight of what the last walk has judged
+		return time.Time{}, nil
+	}
 	w := walk{engine: e, record: r, seen: r.take()}
 	for range maxTries {
 		done, err := w.once(ctx)
@@ -95,7 +98,7 @@ type Parts struct {
 	Writer    act.Writer
 	Inventory inventory.Store
 	Health    health.Assessor
-	Hasher    field.Hasher
+	Hasher    ownership.Hasher
 	Mask      redact.Mask
 	Now       func() time.Time
 	Tell      func(Notice)

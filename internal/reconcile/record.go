@@ -41,6 +41,7 @@ type record struct {
 	version     uint64 // resourceVersion of the newest answer or event that was judged
 	fingerprint uint64 // of that one, see live.Fingerprint
 	pending     *live.Event
+	asked       bool // to be judged whatever is known: a claim on it has changed
 	health      health.Status
 	findings    []decide.Finding
 	problem     string
@@ -71,12 +72,24 @@ func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry) err
 	return nil
 }
 
+func (r *record) ask() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked = true
+}
+
+func (r *record) isAsked() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asked
+}
+
 // take returns the newest event that nobody has judged, and clears it.
 func (r *record) take() *live.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ev := r.pending
-	r.pending = nil
+	r.pending, r.asked = nil, false
 	return ev
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/fight"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/redact"
 )
 
@@ -26,7 +27,7 @@ func (w *walk) act(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	owners, err := field.Owners(answer)
+	owners, err := ownership.Entries(answer)
 	if err != nil {
 		return err
 	}
@@ -40,7 +41,7 @@ func (w *walk) act(ctx context.Context) error {
 }
 
 // learn keeps what the server's answer teaches: the new baseline, or that an apply does not restore a field.
-func (w *walk) learn(answer object.Object, owners []field.Owner) {
+func (w *walk) learn(answer object.Object, owners []ownership.Entry) {
 	e, r := w.engine, w.record
 	memory, stuck := w.remember(answer, owners)
 	r.mu.Lock()
@@ -68,7 +69,7 @@ func (w *walk) sent() bool {
 func (r *record) saw(o object.Object, e *Engine) {
 	r.uid, r.version = o.UID(), versionOf(o)
 	r.fingerprint = live.Fingerprint(e.Hasher, o)
-	if p := r.pending; p != nil && !p.Gone && p.Object.UID() == r.uid && versionOf(p.Object) <= r.version {
+	if p := r.pending; p != nil && !p.Gone && p.Object.UID() == r.uid && r.knows(versionOf(p.Object)) {
 		r.pending = nil // the watch was quicker than the answer
 	}
 }
@@ -84,7 +85,7 @@ func applies(p decide.Plan) bool {
 
 // remember notes each correction. Where Git has not changed and the answer still differs from the baseline, the apply
 // does not restore the field, and repeating it would be a fight with the API server itself.
-func (w *walk) remember(answer object.Object, owners []field.Owner) (fight.Memory, bool) {
+func (w *walk) remember(answer object.Object, owners []ownership.Entry) (fight.Memory, bool) {
 	m := w.snap.memory
 	if w.snap.changed {
 		return m.Settled(), false
@@ -150,7 +151,7 @@ func (w *walk) settle() {
 
 // bearsOurMark reports whether our own apply has put our mark on the object. A mark that was copied proves nothing.
 func (w *walk) bearsOurMark() bool {
-	return field.ApplyEntry(w.owners, field.Manager).Has(field.Name("metadata", "labels", object.PartOf))
+	return ownership.ApplyEntry(w.owners, ownership.Manager).Has(field.Name("metadata", "labels", object.PartOf))
 }
 
 // failed keeps why an object could not be brought in line. The next event, revision or full check tries again.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/app"
@@ -21,7 +22,9 @@ func (r *run) settleLedger(ctx context.Context) error {
 		return nil
 	}
 	next := inventory.Merge(r.ledger, r.engine.entries(r.state))
-	next.Revision = r.artifact.Revision
+	if !slices.Equal(next.Entries, r.ledger.Entries) { // most commits touch few of the apps of a repository
+		next.Revision = r.artifact.Revision
+	}
 	if err := r.engine.Inventory.Save(ctx, next); err != nil {
 		return &fault{report.RecordFailed, err}
 	}

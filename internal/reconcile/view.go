@@ -63,7 +63,7 @@ func (r *record) seen(ev live.Event, e *Engine) (wake, news bool) {
 		return true, false
 	}
 	version := versionOf(ev.Object)
-	if r.uid != "" && ev.Object.UID() == r.uid && version <= r.version {
+	if r.uid != "" && ev.Object.UID() == r.uid && r.knows(version) {
 		return false, false // our own write coming back, or older
 	}
 	if r.fingerprint == live.Fingerprint(e.Hasher, ev.Object) && ev.Object.UID() == r.uid {
@@ -78,6 +78,9 @@ func (r *record) seen(ev live.Event, e *Engine) (wake, news bool) {
 	r.pending = &ev
 	return r.text != nil, false
 }
+
+// knows reports whether what was judged last is as new as the version, where versions can be compared at all.
+func (r *record) knows(version uint64) bool { return version != 0 && version <= r.version }
 
 // subscribe returns a channel that gets a token after each change of an object's health, and how to end that.
 func (e *Engine) subscribe() (<-chan struct{}, func()) {

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // maxTries is how often one object is looked at again before its street is given up until the next event.
@@ -29,7 +30,7 @@ type walk struct {
 	snap   snapshot
 	app    app.App
 	live   object.Object
-	owners []field.Owner
+	owners []ownership.Entry
 	plan   decide.Plan
 	fresh  bool // live is the server's newest answer, not to be read again
 	stale  bool // what we knew was wrong: only a GET counts
@@ -90,7 +91,7 @@ func (w *walk) look(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", w.record.id, err)
 	}
-	w.owners, err = field.Owners(w.live)
+	w.owners, err = ownership.Entries(w.live)
 	w.fresh = true
 	return err
 }
@@ -160,12 +161,12 @@ func (w *walk) baseline(ctx context.Context, ceded []field.Path) (compare.Baseli
 func (w *walk) predict(ctx context.Context, body object.Object) (compare.Baseline, error) {
 	predicted, err := w.engine.Writer.Apply(ctx, act.Apply{
 		Target: act.Target{GVK: w.snap.gvk, ID: w.record.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()},
-		Body:   body, Manager: field.Manager, Force: act.Take, DryRun: act.Simulate,
+		Body:   body, Manager: ownership.Manager, Force: act.Take, DryRun: act.Simulate,
 	})
 	if err != nil {
 		return compare.Baseline{}, fmt.Errorf("dry run of %s: %w", w.record.id, err)
 	}
-	owners, err := field.Owners(predicted)
+	owners, err := ownership.Entries(predicted)
 	if err != nil {
 		return compare.Baseline{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/golden"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -31,7 +32,7 @@ func reports() []report.Report {
 			Applied: true, Health: health.Status{Code: health.Healthy},
 			Findings: []decide.Finding{{
 				Difference: compare.Difference{Path: field.Name("spec", "replicas"), Kind: compare.Changed, Desired: int64(3), Live: evil,
-					Writer: field.Writer{Name: "HPA shop/web", Evidence: field.Recorded}},
+					Writer: ownership.Writer{Name: "HPA shop/web", Evidence: ownership.Recorded}},
 				Verdict: decide.Cede, Claimant: "HPA shop/web", Reason: "HPA shop/web scales Deployment web between 3 and 10 (spec.scaleTargetRef)",
 			}},
 		}},

@@ -8,9 +8,9 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/validate"
 	"github.com/truce-gitops/truce/internal/validate/openapi"
@@ -43,7 +43,7 @@ func (r rehearsal) Check(ctx context.Context, o desired.Object) error {
 		}
 	}
 	_, err := r.writer.Apply(ctx, act.Apply{
-		Target: act.Target{GVK: o.GVK, ID: o.ID}, Body: o.Data, Manager: field.Manager, Force: act.Take, DryRun: act.Simulate,
+		Target: act.Target{GVK: o.GVK, ID: o.ID}, Body: o.Data, Manager: ownership.Manager, Force: act.Take, DryRun: act.Simulate,
 	})
 	if errors.Is(err, cluster.ErrUnknownKind) {
 		return nil

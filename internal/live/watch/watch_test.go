@@ -12,12 +12,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/kubetest"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/live/list"
 	"github.com/truce-gitops/truce/internal/live/watch"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 func TestMain(m *testing.M) { kubetest.Main(m) }
@@ -281,10 +281,10 @@ spec:
 func TestAllReadsOfAnObjectHaveOneFingerprint(t *testing.T) {
 	k := kubetest.Start(t)
 	ns := k.Namespace(t)
-	h := field.NewHasher()
+	h := ownership.NewHasher()
 	c := connect(t, k)
 	text := strings.ReplaceAll(web, "NS", ns) + "\n---\n" + configMap(ns, "web", "x")
-	for i, answer := range k.ApplyAs(t, field.Manager, text) {
+	for i, answer := range k.ApplyAs(t, ownership.Manager, text) {
 		gvk := []object.GVK{deployments, configMaps}[i]
 		want := live.Fingerprint(h, object.Object(answer.Object))
 		version := answer.GetResourceVersion()

@@ -1,6 +1,9 @@
-package field
+package ownership
 
-import "time"
+import (
+	"github.com/truce-gitops/truce/internal/field"
+	"time"
+)
 
 // Evidence says how a writer is known.
 type Evidence string
@@ -33,7 +36,7 @@ func (w Writer) String() string {
 
 // WriterOf returns who set p, by the owners of the live object: the latest recorded owner beside ours. Where nobody
 // owns p and exactly one manager has written since our own last apply, it is inferred.
-func WriterOf(owners []Owner, p Path) Writer {
+func WriterOf(owners []Entry, p field.Path) Writer {
 	var w Writer
 	for _, o := range OthersOf(owners, Manager, p) {
 		if o.IsApply(Handover) {
@@ -49,14 +52,14 @@ func WriterOf(owners []Owner, p Path) Writer {
 	return inferred(owners)
 }
 
-func inferred(owners []Owner) Writer {
+func inferred(owners []Entry) Writer {
 	var ours time.Time
 	for _, o := range owners {
 		if o.IsApply(Manager) {
 			ours = o.Time
 		}
 	}
-	var later []Owner
+	var later []Entry
 	for _, o := range owners {
 		if o.Operation == "Update" && o.Subresource == "" && !o.Time.Before(ours) {
 			later = append(later, o)

@@ -1,4 +1,4 @@
-package field_test
+package ownership_test
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 func TestPutThenGetGivesWhatWasPut(t *testing.T) {
@@ -85,7 +86,7 @@ func TestAShapeIsReadAsItIsPrinted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g := genTree(rt)
 		s := shape(t, sample(rt, g.paths, "own"))
-		again, err := field.ParseShape([]byte(s.JSON()))
+		again, err := ownership.ParseShape([]byte(s.JSON()))
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -126,7 +127,7 @@ func TestAShapeOwnsItsPathsAndNoOthers(t *testing.T) {
 }
 
 func TestNothingHasChangedInWhatWasSettled(t *testing.T) {
-	h := field.NewHasher()
+	h := ownership.NewHasher()
 	rapid.Check(t, func(rt *rapid.T) {
 		g := genTree(rt)
 		s := shape(t, sample(rt, g.paths, "own"))
@@ -136,7 +137,7 @@ func TestNothingHasChangedInWhatWasSettled(t *testing.T) {
 }
 
 func TestEachChangeOfAnOwnedFieldIsSeen(t *testing.T) {
-	h := field.NewHasher()
+	h := ownership.NewHasher()
 	rapid.Check(t, func(rt *rapid.T) {
 		g := genTree(rt)
 		s := shape(t, g.paths)
@@ -159,7 +160,7 @@ func TestEachChangeOfAnOwnedFieldIsSeen(t *testing.T) {
 }
 
 func TestEqualValuesHaveEqualHashes(t *testing.T) {
-	h := field.NewHasher()
+	h := ownership.NewHasher()
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := genScalar(t), genScalar(t)
 		if field.Equal(a, b) != (h.Value(a) == h.Value(b)) {
@@ -195,7 +196,7 @@ func TestHoldsAllowsMoreAndNothingElse(t *testing.T) {
 func TestTransferMovesPathsFromPeopleToUs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g := genTree(rt)
-		managers := []string{"kubectl-edit", "kube-controller-manager", field.Handover, field.Manager}
+		managers := []string{"kubectl-edit", "kube-controller-manager", ownership.Handover, ownership.Manager}
 		held := map[string][]field.Path{}
 		var entries []any
 		all := map[string]bool{}
@@ -213,11 +214,11 @@ func TestTransferMovesPathsFromPeopleToUs(t *testing.T) {
 		for _, p := range moved {
 			all[field.String(p)] = true
 		}
-		out, err := field.Transfer(entries, moved, "v1")
+		out, err := ownership.Transfer(entries, moved, "v1")
 		if err != nil {
 			rt.Fatal(err)
 		}
-		owners, err := field.Owners(object.Object{"metadata": map[string]any{"managedFields": out}})
+		owners, err := ownership.Entries(object.Object{"metadata": map[string]any{"managedFields": out}})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -235,9 +236,9 @@ func TestTransferMovesPathsFromPeopleToUs(t *testing.T) {
 		if diff := cmp.Diff(all, after); diff != "" {
 			rt.Fatalf("the union of all that is owned has changed: %s", diff)
 		}
-		ours := field.ApplyEntry(owners, field.Manager)
+		ours := ownership.ApplyEntry(owners, ownership.Manager)
 		for _, p := range moved {
-			if !ours.Has(p) || len(field.OthersOf(owners, field.Manager, p)) > 1 {
+			if !ours.Has(p) || len(ownership.OthersOf(owners, ownership.Manager, p)) > 1 {
 				rt.Fatalf("%s is not ours, or not from the people", field.String(p))
 			}
 		}
@@ -246,7 +247,7 @@ func TestTransferMovesPathsFromPeopleToUs(t *testing.T) {
 
 func entry(t *testing.T, manager string, paths []field.Path) map[string]any {
 	operation := "Update"
-	if manager == field.Manager || manager == field.Handover {
+	if manager == ownership.Manager || manager == ownership.Handover {
 		operation = "Apply"
 	}
 	return map[string]any{

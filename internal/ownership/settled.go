@@ -1,4 +1,4 @@
-package field
+package ownership
 
 import (
 	"hash/maphash"
@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 )
 
@@ -46,9 +47,9 @@ func (h Hasher) Values(s Shape, obj object.Object) []uint64 {
 
 // Changed calls report for each owned field whose hash in obj is not the one in settled, in the shape's order.
 // settled comes from Values over the same shape.
-func (h Hasher) Changed(s Shape, settled []uint64, obj object.Object, report func(Path)) {
+func (h Hasher) Changed(s Shape, settled []uint64, obj object.Object, report func(field.Path)) {
 	i := 0
-	var trail Path
+	var trail field.Path
 	h.trace(s.root, map[string]any(obj), &trail, func(n *node, in, v any, there bool) {
 		if i < len(settled) && settled[i] != h.of(n, in, v, there) {
 			report(trail.Copy())
@@ -61,7 +62,7 @@ func (h Hasher) of(n *node, in, v any, there bool) uint64 {
 	switch {
 	case !there:
 		return absent
-	case n.element.Key != nil && count(in, n.element) > 1:
+	case n.element.Key != nil && field.Count(in, n.element) > 1:
 		return twice
 	case !n.leaf():
 		return present
@@ -72,7 +73,7 @@ func (h Hasher) of(n *node, in, v any, there bool) uint64 {
 func (h Hasher) visit(list []node, v any, f func(n *node, in, v any, there bool)) {
 	for i := range list {
 		n := &list[i]
-		c, there := child(v, n.element)
+		c, there := field.Child(v, n.element)
 		if n.owned() {
 			f(n, v, c, there)
 		}
@@ -80,11 +81,11 @@ func (h Hasher) visit(list []node, v any, f func(n *node, in, v any, there bool)
 	}
 }
 
-func (h Hasher) trace(list []node, v any, trail *Path, f func(n *node, in, v any, there bool)) {
+func (h Hasher) trace(list []node, v any, trail *field.Path, f func(n *node, in, v any, there bool)) {
 	for i := range list {
 		n := &list[i]
 		*trail = append(*trail, n.element)
-		c, there := child(v, n.element)
+		c, there := field.Child(v, n.element)
 		if n.owned() {
 			f(n, v, c, there)
 		}
@@ -141,7 +142,7 @@ func write(mh *maphash.Hash, v any) {
 
 func writeNumber(mh *maphash.Hash, v any) {
 	mh.WriteByte('d')
-	if n, ok := whole(v); ok {
+	if n, ok := field.Whole(v); ok {
 		maphash.WriteComparable(mh, n)
 		return
 	}

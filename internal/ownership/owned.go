@@ -1,7 +1,9 @@
-package field
+package ownership
+
+import "github.com/truce-gitops/truce/internal/field"
 
 // find returns the node of an element, nil if there is none.
-func find(list []node, e Element) *node {
+func find(list []node, e field.Element) *node {
 	for i := range list {
 		if same(list[i].element, e) {
 			return &list[i]
@@ -11,7 +13,7 @@ func find(list []node, e Element) *node {
 }
 
 // same compares two elements; names, which nearly all are, without the library.
-func same(a, b Element) bool {
+func same(a, b field.Element) bool {
 	if a.FieldName != nil && b.FieldName != nil {
 		return *a.FieldName == *b.FieldName
 	}
@@ -19,7 +21,7 @@ func same(a, b Element) bool {
 }
 
 // at walks down to p. It returns the node of p itself, or (with above) that of an ancestor whose whole content is owned.
-func (s Shape) at(p Path) (n *node, above bool) {
+func (s Shape) at(p field.Path) (n *node, above bool) {
 	list := s.root
 	for i, e := range p {
 		if n = find(list, e); n == nil {
@@ -35,30 +37,30 @@ func (s Shape) at(p Path) (n *node, above bool) {
 
 // Has reports whether the shape owns p: the field itself, or all of it through an atomic ancestor.
 // A field of which only parts are owned is not owned.
-func (s Shape) Has(p Path) bool {
+func (s Shape) Has(p field.Path) bool {
 	n, above := s.at(p)
 	return n != nil && (above || n.owned())
 }
 
 // Under reports whether the shape owns p, an ancestor of it as a whole, or anything below it.
-func (s Shape) Under(p Path) bool {
+func (s Shape) Under(p field.Path) bool {
 	n, _ := s.at(p)
 	return n != nil || len(p) == 0 && !s.Empty()
 }
 
 // Leaf reports whether the shape owns the whole content of p.
-func (s Shape) Leaf(p Path) bool {
+func (s Shape) Leaf(p field.Path) bool {
 	n, _ := s.at(p)
 	return n != nil && n.leaf()
 }
 
 // Paths returns every owned field: leaves, and items and maps that are owned themselves.
-func (s Shape) Paths() []Path { return s.Below(nil) }
+func (s Shape) Paths() []field.Path { return s.Below(nil) }
 
 // Below returns the owned fields at p and below it. A part of an atomic field is not owned by itself, so it has none.
-func (s Shape) Below(p Path) []Path {
-	var all []Path
-	keep := func(p Path) { all = append(all, p.Copy()) }
+func (s Shape) Below(p field.Path) []field.Path {
+	var all []field.Path
+	keep := func(p field.Path) { all = append(all, p.Copy()) }
 	if len(p) == 0 {
 		walkPaths(s.root, nil, keep)
 		return all
@@ -74,7 +76,7 @@ func (s Shape) Below(p Path) []Path {
 	return all
 }
 
-func walkPaths(list []node, prefix Path, visit func(Path)) {
+func walkPaths(list []node, prefix field.Path, visit func(field.Path)) {
 	for i := range list {
 		n := &list[i]
 		p := append(prefix, n.element)
@@ -86,7 +88,7 @@ func walkPaths(list []node, prefix Path, visit func(Path)) {
 }
 
 // ListKeys returns the names of the key fields of the list at p, as far as the shape shows them: nil if it shows none.
-func (s Shape) ListKeys(p Path) []string {
+func (s Shape) ListKeys(p field.Path) []string {
 	for _, n := range s.children(p) {
 		if n.element.Key == nil {
 			continue
@@ -100,7 +102,7 @@ func (s Shape) ListKeys(p Path) []string {
 	return nil
 }
 
-func (s Shape) children(p Path) []node {
+func (s Shape) children(p field.Path) []node {
 	if len(p) == 0 {
 		return s.root
 	}
@@ -112,7 +114,7 @@ func (s Shape) children(p Path) []node {
 }
 
 // Owns reports whether every field that v names is owned where v stands at p.
-func (s Shape) Owns(p Path, v any) bool {
+func (s Shape) Owns(p field.Path, v any) bool {
 	n, above := s.at(p)
 	return n != nil && (above || n.covers(v))
 }
@@ -137,8 +139,8 @@ func (s Shape) Covers(obj map[string]any) bool {
 }
 
 func (s Shape) coversMetadata(v any) bool {
-	m, _ := asMap(v)
-	list := s.children(Name("metadata"))
+	m, _ := v.(map[string]any)
+	list := s.children(field.Name("metadata"))
 	for k, v := range m {
 		if k != "name" && k != "namespace" && !coversField(list, k, v) {
 			return false
@@ -148,7 +150,7 @@ func (s Shape) coversMetadata(v any) bool {
 }
 
 func coversField(list []node, name string, v any) bool {
-	n := find(list, Element{FieldName: &name})
+	n := find(list, field.Element{FieldName: &name})
 	return n != nil && n.covers(v)
 }
 
@@ -159,7 +161,7 @@ func (n *node) covers(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, c := range v {
-			if !coversField(n.children, k, c) && !isKey(n.element, k) {
+			if !coversField(n.children, k, c) && !field.IsPartOfKey(n.element, k) {
 				return false
 			}
 		}
@@ -173,23 +175,10 @@ func (n *node) covers(v any) bool {
 	return true
 }
 
-// isKey reports whether the element is a list item of which the name is a key field.
-func isKey(e Element, name string) bool {
-	if e.Key == nil {
-		return false
-	}
-	for _, k := range *e.Key {
-		if k.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
 // itemNode returns which of a list's nodes is the item's, -1 if none is.
 func itemNode(list []node, item any) int {
 	for i := range list {
-		if e := list[i].element; (e.Key != nil || e.Value != nil) && position([]any{item}, e) == 0 {
+		if e := list[i].element; (e.Key != nil || e.Value != nil) && field.Matches(item, e) {
 			return i
 		}
 	}

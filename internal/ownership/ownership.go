@@ -1,10 +1,17 @@
-package field
+// Package ownership answers: who owns which field of an object, and who set it?
+//
+// In: the metadata.managedFields that the API server keeps in an object (KEP-555, server-side apply).
+// Out: Entries (one manager each), Shapes (the fields that one owns), hashes of what they hold, the Writer of a field.
+// Promise: pure; an entry that cannot be read is an error, never an empty one.
+// Not here: which differences matter (ignore, claim, compare), the merge itself (the API server's).
+package ownership
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 )
 
@@ -16,7 +23,7 @@ const (
 )
 
 // Owner is one entry of metadata.managedFields: a manager, how it wrote, and the fields that it owns.
-type Owner struct {
+type Entry struct {
 	Manager     string
 	Operation   string    // Apply or Update
 	Subresource string    // scale, status, or empty
@@ -26,7 +33,7 @@ type Owner struct {
 }
 
 // String names the writer as truce shows it: "kubectl (scale)".
-func (o Owner) String() string {
+func (o Entry) String() string {
 	if o.Subresource == "" {
 		return o.Manager
 	}
@@ -34,14 +41,14 @@ func (o Owner) String() string {
 }
 
 // IsApply reports whether the entry is manager's own server-side apply entry on the main resource.
-func (o Owner) IsApply(manager string) bool {
+func (o Entry) IsApply(manager string) bool {
 	return o.Manager == manager && o.Operation == "Apply" && o.Subresource == ""
 }
 
 // Owners reads metadata.managedFields. An object without them has no owners; a malformed entry is an error.
-func Owners(o object.Object) ([]Owner, error) {
+func Entries(o object.Object) ([]Entry, error) {
 	list, _ := o.At("metadata", "managedFields").([]any)
-	out := make([]Owner, 0, len(list))
+	out := make([]Entry, 0, len(list))
 	for i, e := range list {
 		m, ok := e.(map[string]any)
 		if !ok {
@@ -56,28 +63,28 @@ func Owners(o object.Object) ([]Owner, error) {
 	return out, nil
 }
 
-func newOwner(m map[string]any) (Owner, error) {
+func newOwner(m map[string]any) (Entry, error) {
 	str := func(key string) string { s, _ := m[key].(string); return s }
 	var shape Shape
 	if str("subresource") != "status" { // nothing that Git may name is written there
 		fields, _ := m["fieldsV1"].(map[string]any)
 		var err error
 		if shape, err = NewShape(fields); err != nil {
-			return Owner{}, err
+			return Entry{}, err
 		}
 	}
 	at, err := time.Parse(time.RFC3339, str("time"))
 	if err != nil {
 		at = time.Time{} // scale writes carry none
 	}
-	return Owner{
+	return Entry{
 		Manager: str("manager"), Operation: str("operation"), Subresource: str("subresource"),
 		APIVersion: str("apiVersion"), Time: at, Fields: shape,
 	}, nil
 }
 
 // ApplyEntry returns what manager owns by server-side apply; an empty Shape if it has no entry.
-func ApplyEntry(owners []Owner, manager string) Shape {
+func ApplyEntry(owners []Entry, manager string) Shape {
 	for _, o := range owners {
 		if o.IsApply(manager) {
 			return o.Fields
@@ -87,8 +94,8 @@ func ApplyEntry(owners []Owner, manager string) Shape {
 }
 
 // OthersOf returns the owners of p that are not manager's apply entry, in the server's order.
-func OthersOf(owners []Owner, manager string, p Path) []Owner {
-	var out []Owner
+func OthersOf(owners []Entry, manager string, p field.Path) []Entry {
+	var out []Entry
 	for _, o := range owners {
 		if !o.IsApply(manager) && o.Fields.Has(p) {
 			out = append(out, o)

@@ -1,8 +1,9 @@
-package field
+package ownership
 
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/field"
 	"maps"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ type Shape struct {
 // node is one owned field or a field on the way to one.
 type node struct {
 	text     string // the element as fieldsV1 writes it
-	element  Element
+	element  field.Element
 	self     bool // the field itself is owned ("." beside others): its presence counts, not its content
 	children []node
 }

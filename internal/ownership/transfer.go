@@ -1,9 +1,10 @@
-package field
+package ownership
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/field"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -11,7 +12,7 @@ import (
 // Transfer returns managedFields as they are when the paths belong to our apply entry, and no longer to people or to our
 // own handover. Entries of controllers and of subresources stay as they are. Sets are united by us: the server would
 // keep only one of two entries with one name (measured).
-func Transfer(managedFields []any, paths []Path, apiVersion string) ([]any, error) {
+func Transfer(managedFields []any, paths []field.Path, apiVersion string) ([]any, error) {
 	moved := fieldpath.NewSet(paths...)
 	var out []any
 	taken := false

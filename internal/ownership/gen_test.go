@@ -1,4 +1,4 @@
-package field_test
+package ownership_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // tree is a random object, and each field that a manager would own who had applied it.
@@ -83,8 +84,8 @@ func genScalar(t *rapid.T) any {
 }
 
 // shape builds what managedFields would say of the paths.
-func shape(t testing.TB, paths []field.Path) field.Shape {
-	s, err := field.NewShape(fieldsV1(t, paths))
+func shape(t testing.TB, paths []field.Path) ownership.Shape {
+	s, err := ownership.NewShape(fieldsV1(t, paths))
 	if err != nil {
 		t.Fatal(err)
 	}

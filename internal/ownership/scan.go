@@ -1,9 +1,11 @@
-package field
+package ownership
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/field"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"slices"
 	"strings"
 )
@@ -123,3 +125,6 @@ func inOrder(list []node) []node {
 	}
 	return slices.CompactFunc(list, func(a, b node) bool { return a.text == b.text })
 }
+
+// pathElement decodes one key of fieldsV1, such as f:spec or k:{"name":"web"}.
+func pathElement(key string) (field.Element, error) { return fieldpath.DeserializePathElement(key) }

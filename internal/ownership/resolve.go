@@ -1,0 +1,82 @@
+package ownership
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// Resolve finds the field that the pointer names in obj. Positions in keyed lists become list keys, which
+// the owners' shapes tell; so the path stays right when somebody puts an item before it.
+//
+// A field that obj has no more is found as long as Manager owns it in the cluster. False if it is nowhere.
+func Resolve(p field.Pointer, obj object.Object, owners []Entry) (field.Path, bool) {
+	var path field.Path
+	var v any = map[string]any(obj)
+	there := true
+	for _, token := range p {
+		e, ok := step(v, token, owners, path)
+		if !ok {
+			return nil, false
+		}
+		path = append(path, e)
+		if v, ok = field.Child(v, e); !ok {
+			v, there = nil, false
+		}
+	}
+	return path, there || ApplyEntry(owners, Manager).Under(path)
+}
+
+func step(v any, token string, owners []Entry, at field.Path) (field.Element, bool) {
+	list, ok := v.([]any)
+	if !ok {
+		return field.Element{FieldName: &token}, true
+	}
+	i, err := strconv.Atoi(token)
+	if err != nil || i < 0 || i >= len(list) || strconv.Itoa(i) != token {
+		return field.Element{}, false
+	}
+	return itemElement(list[i], i, owners, at), true
+}
+
+// itemElement names a list item as the owners' shapes do: by its keys, by its value, or by its position.
+func itemElement(item any, i int, owners []Entry, list field.Path) field.Element {
+	var keys []string
+	for _, o := range owners {
+		nodes := o.Fields.children(list)
+		if n := itemNode(nodes, item); n >= 0 {
+			return nodes[n].element
+		}
+		if keys == nil {
+			keys = o.Fields.ListKeys(list)
+		}
+	}
+	if m, ok := item.(map[string]any); ok && len(keys) > 0 {
+		return field.KeyElement(m, keys)
+	}
+	return field.Element{Index: &i}
+}
+
+// Atomic returns the shortest ancestor of p that some owner owns as a whole, and whether there is one:
+// a part of an atomic field cannot be left out of an apply alone. An item that only its position names is a part too.
+func Atomic(owners []Entry, p field.Path) (field.Path, bool) {
+	for _, o := range owners {
+		list := o.Fields.root
+		for i, e := range p[:max(len(p)-1, 0)] {
+			n := find(list, e)
+			if n == nil {
+				break
+			}
+			if n.leaf() {
+				return p[:i+1], true
+			}
+			list = n.children
+		}
+	}
+	if i := slices.IndexFunc(p, func(e field.Element) bool { return e.Index != nil }); i > 0 {
+		return p[:i], true
+	}
+	return nil, false
+}
