@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -39,10 +40,13 @@ func Show(v any) string {
 	if v == nil {
 		return "nothing"
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // it is read by people, not by browsers
+	if err := e.Encode(v); err != nil {
 		return fmt.Sprintf("%v", v)
 	}
+	text := bytes.TrimSpace(b.Bytes())
 	if len(text) > maxShown {
 		return string(text[:maxShown]) + "…"
 	}
