@@ -76,7 +76,7 @@ func settle(r render.Object, a app.App, scope Scope) Object {
 		meta["namespace"] = cmp.Or(a.Namespace, "default") // as kubectl does
 	}
 	mark(data, a)
-	o := Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: wave(data.GVK())}
+	o := Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: WaveOf(data.GVK())}
 	if o.GVK.Group != "" || o.GVK.Kind != "Secret" {
 		o.Digest = Digest(data)
 	}

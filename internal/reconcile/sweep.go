@@ -164,6 +164,8 @@ func (e *Engine) sweepAll(ctx context.Context, s decide.Sweep, ledger *inventory
 	var failed []error
 	gone := s.Forget
 	if s.Held == "" {
+		last := func(a, b object.ID) int { return desired.WaveOf(targets[b].GVK) - desired.WaveOf(targets[a].GVK) }
+		slices.SortStableFunc(s.Delete, last) // a kind behind its objects, a namespace behind what is in it
 		for _, id := range s.Delete {
 			switch err := e.Writer.Delete(ctx, targets[id]); {
 			case err == nil || errors.Is(err, act.ErrGone):

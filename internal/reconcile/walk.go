@@ -16,7 +16,8 @@ import (
 	"github.com/truce-gitops/truce/internal/ownership"
 )
 
-// maxTries is how often one object is looked at again before its street is given up until the next event.
+// maxTries is how often one object is judged on what is stale, and how many steps are made, before its street is given up until
+// the next event.
 const maxTries = 6
 
 var errUnsettled = errors.New("it keeps changing while truce judges it; the next event or full check tries again")
@@ -117,6 +118,7 @@ func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) 
 	if err != nil {
 		return compare.Input{}, in, err
 	}
+	in.Changed = w.snap.changed
 	return compare.Input{
 		Desired: in.Desired, Live: in.Live, Owners: in.Owners, Baseline: base, Hasher: in.Hasher,
 		Withheld: ceded, Released: without(w.snap.withheld, ceded),
@@ -148,6 +150,7 @@ func (w *walk) baseline(ctx context.Context, ceded []field.Path) (compare.Baseli
 		field.Drop(body, p)
 	}
 	if compare.AsDesired(body, w.live, w.owners) {
+		w.snap.changed = false // it was applied before, by a truce of which nothing but this is left
 		b := compare.Settle(w.live, w.owners, w.engine.Hasher)
 		w.keep(b)
 		return b, nil
