@@ -64,13 +64,18 @@ func (e *Engine) Object(ctx context.Context, id object.ID) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	w := walk{engine: e, record: r, seen: r.take()}
-	for range maxTries {
+	for stale, steps := 0, 0; stale < maxTries && steps < maxTries; {
 		done, err := w.once(ctx)
 		if err != nil {
 			return time.Time{}, w.failed(err)
 		}
 		if done {
 			return w.plan.Again, nil
+		}
+		if w.fresh { // a step was made, or more is known than before
+			steps++
+		} else {
+			stale++
 		}
 	}
 	return time.Time{}, w.failed(errUnsettled)
