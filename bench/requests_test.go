@@ -1,0 +1,32 @@
+package bench
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkRequests counts what truce asks of the API server for the first rollout of an app of four objects, by kind of request.
+func BenchmarkRequests(b *testing.B) {
+	for _, n := range sizes(b, 100) {
+		b.Run(fmt.Sprintf("apps=%d", n), func(b *testing.B) {
+			var count map[string]int
+			for b.Loop() {
+				x := startBox(b)
+				x.apply(documents(b, fill(namespace, "shop", "")))
+				x.prepare(small("shop", n), n)
+				in := x.inside()
+				in.run(x)
+				x.await(kustomizations, "bench", n, ready)
+				count = in.requests.take()
+				in.stop()
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(total(count))/float64(n), "all/app")
+			for what, c := range count {
+				if c*10 > n { // the others are made once for all apps
+					b.ReportMetric(float64(c)/float64(n), what+"/app")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// window is how long a world at rest is looked at.
+const window = 5 * time.Second
+
+// BenchmarkRest measures what managed objects cost while nothing changes: half of them ConfigMaps, half Deployments, 100 an app.
+func BenchmarkRest(b *testing.B) {
+	truce := program(b)
+	for _, n := range sizes(b, 1000) {
+		b.Run(fmt.Sprintf("objects=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				atRest(b, truce, n)
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+func atRest(b *testing.B, truce string, n int) {
+	x := startBox(b)
+	files, apps := large("shop", n, deployment, configMap)
+	x.apply(documents(b, fill(namespace, "shop", "")+"\n---\n"+fill(namespace, "bench", "")))
+	in := x.inside()
+	in.run(x)
+	empty := heap()
+	x.prepare(files, apps)
+	files = nil
+	x.await(kustomizations, "bench", apps, ready)
+	in.quiet(x)
+	b.ReportMetric(float64(heap()-empty)/float64(n), "heap-B/object")
+	profile(b)
+
+	in.requests.take()
+	time.Sleep(window)
+	perHour := float64(time.Hour) / float64(window)
+	b.ReportMetric(float64(total(in.requests.take()))*perHour/float64(n), "requests/object/h")
+	x.askAll(apps)
+	in.quiet(x)
+	b.ReportMetric(float64(total(in.requests.take()))/float64(n), "requests/object/check")
+	in.stop()
+
+	restart(x, truce, apps)
+}
+
+// restart looks at a truce that finds everything as it should be.
+func restart(x *box, truce string, apps int) {
+	begin := time.Now()
+	c := x.child(truce)
+	x.askAll(apps)
+	x.b.ReportMetric(time.Since(begin).Seconds(), "restart-s")
+	cpu := c.cpu()
+	time.Sleep(window)
+	x.b.ReportMetric(100*(c.cpu()-cpu).Seconds()/window.Seconds(), "cpu-%")
+	self, helpers := c.memory("VmRSS")
+	x.b.ReportMetric(self, "rss-MiB")
+	x.b.ReportMetric(helpers, "helpers-MiB")
+	c.stop()
+}
+
+// askAll asks for a full check of each app, and waits for all of them.
+func (x *box) askAll(apps int) {
+	token := time.Now().Format(time.RFC3339Nano)
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, token)
+	for i := range apps {
+		_, err := x.dynamic.Resource(kustomizations).Namespace("bench").Patch(x.ctx, fmt.Sprintf("app-%05d", i), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		must(x.b, err)
+	}
+	x.await(kustomizations, "bench", apps, func(o *unstructured.Unstructured) bool {
+		at, _, _ := unstructured.NestedString(o.Object, "status", "lastHandledReconcileAt")
+		return at == token && ready(o)
+	})
+}
+
+// quiet returns when nothing was asked of the server for a while.
+func (in *inside) quiet(x *box) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for last := -1; ; {
+		select {
+		case <-tick.C:
+		case <-x.ctx.Done():
+			x.b.Fatal("truce does not come to rest")
+		}
+		now := in.requests.sum()
+		if now == last {
+			return
+		}
+		last = now
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // the first leaves what finalizers and pools still hold
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// profile writes what is on the heap now to the file that TRUCE_BENCH_HEAP names.
+func profile(b *testing.B) {
+	path := os.Getenv("TRUCE_BENCH_HEAP")
+	if path == "" {
+		return
+	}
+	f, err := os.Create(path)
+	must(b, err)
+	must(b, pprof.Lookup("heap").WriteTo(f, 0))
+	must(b, f.Close())
+}
