@@ -22,7 +22,7 @@ const (
 	Handover = "truce-handover"
 )
 
-// Owner is one entry of metadata.managedFields: a manager, how it wrote, and the fields that it owns.
+// Entry is one entry of metadata.managedFields: a manager, how it wrote, and the fields that it owns.
 type Entry struct {
 	Manager     string
 	Operation   string    // Apply or Update
@@ -45,7 +45,7 @@ func (o Entry) IsApply(manager string) bool {
 	return o.Manager == manager && o.Operation == "Apply" && o.Subresource == ""
 }
 
-// Owners reads metadata.managedFields. An object without them has no owners; a malformed entry is an error.
+// Entries reads metadata.managedFields. An object without them has no owners; a malformed entry is an error.
 func Entries(o object.Object) ([]Entry, error) {
 	list, _ := o.At("metadata", "managedFields").([]any)
 	out := make([]Entry, 0, len(list))

@@ -88,7 +88,7 @@ func Message(id object.ID, text string) string {
 
 var (
 	quoted     = regexp.MustCompile("(?s)\"(?:[^\"\\\\]|\\\\.)*(?:\"|$)|`[^`]*(?:`|$)")
-	introduced = regexp.MustCompile(`(?s)((?i:value):? ?|got ).+`)
+	introduced = regexp.MustCompile(`(?s)((?i:value):? ?|got |\.\.\.\|).+`)
 
 	credentials = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)[^\s"'<>]*@`)
 	parameters  = regexp.MustCompile(`(?i)([?&](?:sig|token|access_token|private_token|key|password|secret|x-amz-[a-z-]+)=)[^&\s"']+`)
