@@ -138,8 +138,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	c.watchCustomResources(ctx)
 	g.Go(func() error { return c.writeEvents(ctx) })
-	work(ctx, g, c.sources, c.Workers.Sources, c.source)
-	work(ctx, g, c.apps, c.Workers.Apps, c.app)
+	lanes(ctx, g, c.sources, c.Workers.Sources, c.source)
+	lanes(ctx, g, c.apps, c.Workers.Apps, c.app)
 	work(ctx, g, c.objects, c.Workers.Objects, c.object)
 	work(ctx, g, c.statuses, c.Workers.Statuses, c.status)
 	return g.Wait()

@@ -1,0 +1,62 @@
+package stories
+
+import (
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/gittest"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// validated is an app whose first object, in the order of applying, is good, and whose last can be made bad.
+const validated = `
+-- app/a.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: NAMESPACE}, data: {k: before}}
+-- app/z.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: another, namespace: NAMESPACE}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: z, namespace: NAMESPACE}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: z}}
+  template: {metadata: {labels: {app: z}}, spec: {containers: [{name: z, image: nginx}]}}
+`
+
+// validations are what each mode finds before anything is applied: the published schema, and what only the server knows.
+var validations = map[string]struct {
+	good, bad string
+	refuses   bool
+	says      []string
+}{
+	"client": {"replicas: 0", "replicas: three", true, []string{"app/z.yaml:3: Deployment.apps", "spec.replicas"}},
+	"server": {"{matchLabels: {app: z}}", "{matchLabels: {app: y}}", true, []string{"app/z.yaml:3: Deployment.apps", "selector"}},
+	"none":   {"replicas: 0", "replicas: three", false, []string{"app/z.yaml:3: Deployment.apps", "replicas"}},
+}
+
+func TestValidationRefusesAWholeRevision(t *testing.T) {
+	for mode, c := range validations {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t, app.Policy{}, validated)
+			w.app("app", "./app", defaultSpec+"\nvalidation: "+mode)
+			w.ready("app")
+			before := len(w.objectWrites())
+			a := w.Watch(t, configmaps, w.ns, "a")
+			files := w.inNamespace(gittest.Files(validated))
+			w.repo.Commit(map[string]string{
+				"app/a.yaml": replace(t, files["app/a.yaml"], "before", "after"), "app/z.yaml": replace(t, files["app/z.yaml"], c.good, c.bad),
+			}, "one bad, one good")
+			t.Log(w.fails("app", c.says...))
+			if c.refuses {
+				w.check("app")
+				w.wroteNothingSince(before)
+			} else {
+				w.await(a, func(o *unstructured.Unstructured) bool { return value(o, "k") == "after" })
+			}
+			w.repo.Commit(map[string]string{"app/z.yaml": files["app/z.yaml"]}, "good again")
+			w.ready("app")
+			w.await(a, func(o *unstructured.Unstructured) bool { return value(o, "k") == "after" })
+		})
+	}
+}
