@@ -103,7 +103,10 @@ func (r *run) carry(ctx context.Context) error {
 		if wave[0].Wave != desired.FirstWave {
 			continue
 		}
-		if err := r.ready(ctx, wave); err != nil {
+		switch err := r.ready(ctx, wave); {
+		case errors.Is(err, errOvertaken):
+			return &fault{report.InProgress, err}
+		case err != nil:
 			return &fault{report.ApplyFailed, err}
 		}
 	}
@@ -153,6 +156,9 @@ func (r *run) wave(ctx context.Context, wave []desired.Object) error {
 	}
 	_ = g.Wait() // the functions return no error: failures has them
 	for i, err := range failures {
+		if errors.Is(err, errUnsettled) {
+			r.engine.Wake(wave[i].ID) // it is nobody's fault, and the next full check may be an hour away
+		}
 		if err != nil {
 			r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", wave[i].File, wave[i].Line, wave[i].ID, err))
 		}
@@ -231,15 +237,18 @@ func (r *run) ready(ctx context.Context, wave []desired.Object) error {
 		if r.app.Policy.Mode != app.Enforce {
 			return nil
 		}
-		if err := r.engine.await(ctx, o.ID); err != nil {
+		if err := r.await(ctx, o.ID); err != nil {
 			return fmt.Errorf("%s: %w", o.ID, err)
 		}
 	}
 	return nil
 }
 
-// await blocks until the object is healthy, has a problem, or ctx ends.
-func (e *Engine) await(ctx context.Context, id object.ID) error {
+var errOvertaken = errors.New("not ready yet, and something newer is asked for")
+
+// await blocks until the object is healthy, has a problem, something newer is asked for of the app, or ctx ends.
+func (r *run) await(ctx context.Context, id object.ID) error {
+	e := r.engine
 	news, stop := e.subscribe()
 	defer stop()
 	for {
@@ -252,6 +261,8 @@ func (e *Engine) await(ctx context.Context, id object.ID) error {
 		}
 		select {
 		case <-news:
+		case <-r.overtaken:
+			return errOvertaken
 		case <-ctx.Done():
 			return fmt.Errorf("not ready in time: %s %s", status.Code, status.Message)
 		}

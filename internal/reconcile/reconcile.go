@@ -74,11 +74,29 @@ func (e *Engine) Object(ctx context.Context, id object.ID) (time.Time, error) {
 		}
 		if w.fresh { // a step was made, or more is known than before
 			steps++
-		} else {
-			stale++
+			continue
+		}
+		stale++
+		if err := breathe(ctx, stale); err != nil {
+			return time.Time{}, w.failed(err)
 		}
 	}
 	return time.Time{}, w.failed(errUnsettled)
+}
+
+// breathe lets others finish what they write: right after a creation its controllers write every few milliseconds. The first
+// stale look is repeated at once.
+func breathe(ctx context.Context, stale int) error {
+	const pause = 5 * time.Millisecond
+	if stale < 2 {
+		return nil
+	}
+	select {
+	case <-time.After(pause << (stale - 2)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // judge is the one place where it is decided what happens to an object. It is pure.

@@ -119,15 +119,19 @@ func differs(list []compare.Difference, p field.Path) bool {
 
 // rest keeps the findings of a judgement that left nothing to do, and the object's health.
 func (w *walk) rest() {
-	w.settle()
+	if w.settle() {
+		w.engine.Rerun(w.snap.owner) // what stopped its last run is over
+	}
 	w.engine.Changed(w.snap.owner)
 	w.engine.spread()
 }
 
-func (w *walk) settle() {
+// settle reports whether the object had a problem until now.
+func (w *walk) settle() (recovered bool) {
 	r := w.record
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	recovered = r.problem != ""
 	for _, f := range w.plan.Findings {
 		if f.Verdict == decide.Cede {
 			r.memory = r.memory.Seen(field.String(f.Path), f.Live)
@@ -137,7 +141,7 @@ func (w *walk) settle() {
 	r.health = w.engine.assess(w.live)
 	if w.live == nil {
 		r.fingerprint, r.applied = 0, false
-		return
+		return recovered
 	}
 	r.saw(w.live, w.engine)
 	if w.bearsOurMark() { // also where an earlier process died before it could write the uid down
@@ -147,6 +151,7 @@ func (w *walk) settle() {
 		r.changed, r.previous = false, nil // all that Git changed, if anything, is withheld
 	}
 	r.applied = r.applied || !r.changed
+	return recovered
 }
 
 // bearsOurMark reports whether our own apply has put our mark on the object. A mark that was copied proves nothing.
