@@ -47,6 +47,7 @@ func (c *Controller) seenApp(f front.Apps, ev live.Event) {
 	if !news {
 		return
 	}
+	c.engine.Overtake(a.Key)
 	c.apps.Add(a.Key)
 	if a.Look > 0 {
 		c.sources.AddAfter(a.Source, a.Look)
@@ -62,6 +63,7 @@ func asksAnew(before, now object.Object) bool {
 
 // app runs one app, and says when its next full check is due.
 func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
+	c.engine.Attend(key)
 	e, ok := c.begin(key)
 	if !ok {
 		return 0

@@ -187,6 +187,9 @@ func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next f
 	}
 	c.mu.Unlock()
 	for _, k := range apps {
+		if news {
+			c.engine.Overtake(k)
+		}
 		c.apps.Add(k)
 	}
 	c.writeSourceStatus(ctx, key)

@@ -32,6 +32,8 @@ type run struct {
 	ledger   inventory.Record // as it was at the beginning, then as it is
 	report   report.Report
 	problems []error // of objects that could not be applied
+
+	overtaken <-chan struct{} // closed when something newer is asked for
 }
 
 // fault is an error with the one word that conditions show for it.
@@ -51,7 +53,7 @@ func (e *Engine) begin(a app.App) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.app = a
-	r := &run{engine: e, state: s, app: a}
+	r := &run{engine: e, state: s, app: a, overtaken: s.overtaken}
 	r.report = report.Report{
 		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: s.report.Applied, Revision: s.report.Revision,
 		Notes: a.Notes, At: e.Now(), Running: true,

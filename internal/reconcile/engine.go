@@ -47,6 +47,28 @@ type state struct {
 	app    app.App
 	report report.Report
 	wanted map[object.ID]bool // the objects of the newest revision
+	// overtaken is closed when something newer is asked for than what the run that goes on is about.
+	overtaken chan struct{}
+}
+
+// Attend says that whatever was asked for of the app until now is about to be looked at.
+func (e *Engine) Attend(key app.Key) {
+	s := e.state(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.overtaken = make(chan struct{})
+}
+
+// Overtake says that something newer is asked for of the app: a run that only waits makes way for it.
+func (e *Engine) Overtake(key app.Key) {
+	s := e.state(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.overtaken:
+	default:
+		close(s.overtaken)
+	}
 }
 
 func (e *Engine) lookup(id object.ID) *record {
@@ -60,7 +82,7 @@ func (e *Engine) state(key app.Key) *state {
 	defer e.mu.Unlock()
 	s := e.apps[key]
 	if s == nil {
-		s = &state{wanted: map[object.ID]bool{}}
+		s = &state{wanted: map[object.ID]bool{}, overtaken: make(chan struct{})}
 		e.apps[key] = s
 	}
 	return s
