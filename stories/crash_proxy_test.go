@@ -24,7 +24,6 @@ type toll struct {
 	api, git string // where truce finds the two
 	ca       []byte // PEM, of api
 
-	fired chan struct{} // closed when truce was killed
 	roads []*road
 
 	mu   sync.Mutex
@@ -50,7 +49,7 @@ const (
 // newToll stands before the API server and the repository until the test ends.
 func newToll(t *testing.T, config *rest.Config, repo *gittest.Repo) *toll {
 	t.Helper()
-	x := &toll{fired: make(chan struct{})}
+	x := &toll{}
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +105,6 @@ func (x *toll) gate(to http.Handler) http.Handler {
 			to.ServeHTTP(httptest.NewRecorder(), r)
 		}
 		way.kill()
-		close(x.fired)
 		panic(http.ErrAbortHandler)
 	})
 }

@@ -42,17 +42,24 @@ func crashes(t *testing.T, choose func([]string) []point) {
 
 // point is a request at which truce is killed, and what becomes of that request.
 type point struct {
-	n    int
-	when moment
+	n     int
+	when  moment
+	again int // the next truce is killed at this request of its own; 0 for never
 }
 
-func (p point) String() string { return fmt.Sprintf("%d %s", p.n, p.when) }
+func (p point) String() string {
+	if p.again > 0 {
+		return fmt.Sprintf("%d %s, and again at %d", p.n, p.when, p.again)
+	}
+	return fmt.Sprintf("%d %s", p.n, p.when)
+}
 
-// every is each request, twice.
+// every is each request, in both ways, and once more with a second crash on the way back.
 func every(requests []string) []point {
+	const stride, back = 7, 20 // a truce that comes back makes about 20 requests until it rests
 	var out []point
 	for i := range requests {
-		out = append(out, point{i + 1, before}, point{i + 1, after})
+		out = append(out, point{n: i + 1, when: before}, point{n: i + 1, when: after}, point{i + 1, after, 1 + i*stride%back})
 	}
 	return out
 }
@@ -73,7 +80,7 @@ func spread(requests []string) []point {
 	}
 	var out []point
 	for n := range chosen {
-		out = append(out, point{n, before})
+		out = append(out, point{n: n, when: before})
 	}
 	slices.SortFunc(out, func(a, b point) int { return a.n - b.n })
 	for i := range out {
@@ -116,11 +123,15 @@ func (x scene) crash(s *stage, p point, whole outcome) {
 	s.toll.arm(p.n, death{p.when, s.kill})
 	x.trigger(s)
 	s.crashed()
-	s.toll.arm(0, death{})
 	if x.meanwhile != nil {
 		x.meanwhile(s)
 	}
-	s.childless()
+	if p.again > 0 {
+		s.toll.arm(p.again, death{before, s.kill})
+		s.begin()
+		s.crashed()
+	}
+	s.toll.arm(0, death{})
 	s.begin()
 	s.looksLike(whole.end)
 	x.settled(s)
@@ -183,6 +194,7 @@ func (s *stage) crashed() {
 		s.t.Logf("only %d requests: killed at rest", n)
 		s.kill()
 	}
+	s.childless()
 }
 
 // check holds what must be true at the end of any run.

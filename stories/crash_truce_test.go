@@ -2,12 +2,12 @@ package stories
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -139,8 +139,7 @@ func (s *stage) kill() {
 // childless waits until no process is left of truce's group: helpers must not outlive it.
 func (s *stage) childless() {
 	s.t.Helper()
-	group := -s.truce.pid
-	s.until("end of the processes that truce started", func() bool { return errors.Is(syscall.Kill(group, 0), syscall.ESRCH) })
+	s.until("the end of the processes that truce started", func() bool { return s.truce.gone() })
 }
 
 // until polls.
@@ -226,6 +225,26 @@ func (p *process) signal(s syscall.Signal) error {
 		return fmt.Errorf("truce has ended before: %w\n%s", p.err, p.said())
 	}
 	return syscall.Kill(p.pid, s)
+}
+
+// gone reports whether no process of the group runs any more. A dead one that nobody has asked about is not running.
+func (p *process) gone() bool {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return false
+	}
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has just ended
+		}
+		_, rest, _ := strings.Cut(string(text), ") ") // pid (name) state ppid pgrp …, proc_pid_stat(5)
+		f := strings.Fields(rest)
+		if len(f) > 2 && f[2] == strconv.Itoa(p.pid) && f[0] != "Z" {
+			return false
+		}
+	}
+	return true
 }
 
 // said is the log of this process and of those before it.
