@@ -70,9 +70,7 @@ func Object(in Input) (Result, error) {
 			r.Freed = append(r.Freed, p)
 		}
 	}
-	if !ours.Equal(shape) {
-		r.Lost = lost(in, shape, ours, r.Differences)
-	}
+	r.Lost = lost(in, shape, ours, r.Differences)
 	return r, nil
 }
 
@@ -171,8 +169,8 @@ func below(paths []field.Path, p field.Path) []field.Path {
 // lost lists the baseline's fields that our entry no longer has although their value is right.
 func lost(in Input, shape, ours ownership.Shape, told []Difference) []field.Path {
 	var out []field.Path
-	for _, p := range shape.Paths() {
-		if ours.Under(p) || covered(told, p) || within(in.Withheld, p) || within(in.Released, p) {
+	for _, p := range shape.Without(ours) {
+		if covered(told, p) || within(in.Withheld, p) || within(in.Released, p) {
 			continue
 		}
 		if _, there := field.Get(in.Live, p); there {

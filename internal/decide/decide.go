@@ -46,7 +46,7 @@ type Verb string
 const (
 	Create   Verb = "create"   // apply an object that is not there
 	Apply    Verb = "apply"    // apply, by force, on the object that was judged
-	Handover Verb = "handover" // let a manager of its own own a field's live value, before we let go of it
+	Handover Verb = "handover" // let another manager own a field's live value, before we let go of it
 	Retake   Verb = "reclaim"  // rewrite managedFields: the paths become ours alone
 	Prune    Verb = "prune"    // delete
 )
@@ -54,7 +54,7 @@ const (
 // Step is one write to one object.
 type Step struct {
 	Verb   Verb
-	Body   object.Object // what Create, Apply and Handover send
+	Body   object.Object // what Create, Apply and Handover send; not to be changed, since it may be Git's object itself
 	Paths  []field.Path  // what Handover and Retake are about
 	Reason string
 }

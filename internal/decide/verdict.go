@@ -18,7 +18,7 @@ func judge(in Input, d compare.Difference) (Finding, time.Time) {
 	}
 	c, claimed := claimOn(in, d.Path)
 	if claimed && in.Policy.Claims == app.ClaimsCede && !ends(in, c, d) {
-		return cede(in, d, c), time.Time{}
+		return cede(d, c), time.Time{}
 	}
 	f, again := enforce(in, d)
 	if claimed {
@@ -46,8 +46,9 @@ func standstill(m app.Mode) string {
 		return ""
 	case app.Suspend:
 		return "the app is suspended"
+	default:
+		return "observe mode writes nothing"
 	}
-	return "observe mode writes nothing"
 }
 
 func drift(in Input, d compare.Difference) (Finding, time.Time) {
@@ -82,7 +83,7 @@ func ignored(in Input, d compare.Difference) (Finding, bool) {
 	return Finding{}, false
 }
 
-func cede(in Input, d compare.Difference, c claim.Claim) Finding {
+func cede(d compare.Difference, c claim.Claim) Finding {
 	d.Writer = byClaim(d, c)
 	f := Finding{Difference: d, Verdict: Cede, Reason: c.Evidence, Claimant: c.Name()}
 	if paused(c, d.Live) {

@@ -69,16 +69,18 @@ func anew(in Input, p field.Path) bool {
 	return false
 }
 
-// body is desired without the withheld fields. Of an atomic field no part can be left out: it carries live's value there.
+// body is desired without the withheld fields; where there are none, desired itself. Of an atomic field no part can be left out: it carries live's value there.
 func body(in Input, p Plan) object.Object {
-	out := in.Desired.Clone()
+	if len(p.Withheld) == 0 && len(in.Claims) == 0 {
+		return in.Desired
+	}
 	var parts []field.Path
 	for _, w := range p.Withheld {
 		if _, part := ownership.Atomic(in.Owners, w); part {
 			parts = append(parts, w)
 		}
 	}
-	out = compare.Overlay(out, in.Live, parts)
+	out := compare.Overlay(in.Desired, in.Live, parts)
 	for _, w := range p.Withheld {
 		if !contains(parts, w) {
 			field.Drop(out, w)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
@@ -72,7 +73,7 @@ func TestDropTakesTheFieldAndNoOther(t *testing.T) {
 		for _, q := range g.paths {
 			want, _ := field.Get(before, q)
 			got, ok := field.Get(g.object, q)
-			if !field.HasPrefix(q, p) && !field.HasPrefix(p, q) && !(keyOf(q, p) || keyOf(p, q)) && (!ok || !field.Equal(want, got)) {
+			if !field.HasPrefix(q, p) && !field.HasPrefix(p, q) && !keyOf(q, p) && !keyOf(p, q) && (!ok || !field.Equal(want, got)) {
 				t.Fatalf("dropping %s changed %s from %v to %v", field.String(p), field.String(q), want, got)
 			}
 		}
@@ -252,5 +253,39 @@ func entry(t *testing.T, manager string, paths []field.Path) map[string]any {
 	}
 	return map[string]any{
 		"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fieldsV1(t, paths),
+	}
+}
+
+func TestWithoutIsWhatTheOtherDoesNotOwn(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		g := genTree(rt)
+		a, b := shape(t, sample(rt, g.paths, "a")), shape(t, sample(rt, g.paths, "b"))
+		var want []field.Path
+		for _, p := range a.Paths() {
+			if !b.Under(p) {
+				want = append(want, p)
+			}
+		}
+		if diff := cmp.Diff(texts(want), texts(a.Without(b))); diff != "" {
+			rt.Fatal(diff)
+		}
+	})
+}
+
+func TestPlainKeysAreReadAsTheLibraryReadsThem(t *testing.T) {
+	for _, text := range []string{
+		`k:{"name":"web"}`, `k:{"containerPort":80,"protocol":"TCP"}`, `k:{"b":"1","a":"2"}`, `k:{"a":01}`, `k:{}`, `k:{"a":1.5}`, `k:{"a":true}`,
+		`k:{"a":"x\"y"}`, `k:{"a":"é"}`, `k:{"a":"x"},`, `k:{"a":"x",}`, `k:{"a" : "x"}`, `k:{"a":-1}`, `k:{"a":0}`, `k:{"a":"x"`, `k:{"a":}`, `k:{,"a":"x"}`,
+		`k:{"a":12345678901234567890}`, `k:{"a":"b""c":"d"}`, `k:{"a":"b","a":"c"}`, `k:{"a":{}}`, `k:{"":""}`,
+	} {
+		quick, err := ownership.NewShape(map[string]any{text: map[string]any{}})
+		want, wantErr := fieldpath.DeserializePathElement(text)
+		if (err == nil) != (wantErr == nil) {
+			t.Errorf("%s: got %v, want %v", text, err, wantErr)
+			continue
+		}
+		if err == nil && !quick.Paths()[0].Equals(field.Path{want}) {
+			t.Errorf("%s: got %s, want %s", text, quick.Paths()[0], want)
+		}
 	}
 }

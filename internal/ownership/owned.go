@@ -5,19 +5,19 @@ import "github.com/truce-gitops/truce/internal/field"
 // find returns the node of an element, nil if there is none.
 func find(list []node, e field.Element) *node {
 	for i := range list {
-		if same(list[i].element, e) {
-			return &list[i]
+		if n := &list[i]; n.is(e) {
+			return n
 		}
 	}
 	return nil
 }
 
-// same compares two elements; names, which nearly all are, without the library.
-func same(a, b field.Element) bool {
-	if a.FieldName != nil && b.FieldName != nil {
-		return *a.FieldName == *b.FieldName
+// is reports whether the node is the element's; for names, which nearly all are, without the library.
+func (n *node) is(e field.Element) bool {
+	if n.other == nil {
+		return e.FieldName != nil && n.name == *e.FieldName
 	}
-	return a.Equals(b)
+	return e.FieldName == nil && n.other.Equals(e)
 }
 
 // at walks down to p. It returns the node of p itself, or (with above) that of an ancestor whose whole content is owned.
@@ -79,7 +79,7 @@ func (s Shape) Below(p field.Path) []field.Path {
 func walkPaths(list []node, prefix field.Path, visit func(field.Path)) {
 	for i := range list {
 		n := &list[i]
-		p := append(prefix, n.element)
+		p := append(prefix, n.element())
 		if n.owned() {
 			visit(p)
 		}
@@ -87,14 +87,40 @@ func walkPaths(list []node, prefix field.Path, visit func(field.Path)) {
 	}
 }
 
+// Without returns the owned fields of which the other shape owns nothing: not them, nothing above them as a whole, nothing below.
+func (s Shape) Without(other Shape) []field.Path {
+	if len(s.root) > 0 && len(s.root) == len(other.root) && &s.root[0] == &other.root[0] {
+		return nil // the very same
+	}
+	var out []field.Path
+	without(s.root, other.root, nil, func(p field.Path) { out = append(out, p.Copy()) })
+	return out
+}
+
+func without(list, other []node, prefix field.Path, visit func(field.Path)) {
+	for i := range list {
+		n := &list[i]
+		p := append(prefix, n.element())
+		switch o := find(other, n.element()); {
+		case o == nil:
+			if n.owned() {
+				visit(p)
+			}
+			walkPaths(n.children, p, visit)
+		case !o.leaf():
+			without(n.children, o.children, p, visit)
+		}
+	}
+}
+
 // ListKeys returns the names of the key fields of the list at p, as far as the shape shows them: nil if it shows none.
 func (s Shape) ListKeys(p field.Path) []string {
 	for _, n := range s.children(p) {
-		if n.element.Key == nil {
+		if n.other == nil || n.other.Key == nil {
 			continue
 		}
-		names := make([]string, 0, len(*n.element.Key))
-		for _, k := range *n.element.Key {
+		names := make([]string, 0, len(*n.other.Key))
+		for _, k := range *n.other.Key {
 			names = append(names, k.Name)
 		}
 		return names
@@ -161,7 +187,7 @@ func (n *node) covers(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, c := range v {
-			if !coversField(n.children, k, c) && !field.IsPartOfKey(n.element, k) {
+			if !coversField(n.children, k, c) && !field.IsPartOfKey(n.element(), k) {
 				return false
 			}
 		}
@@ -178,7 +204,7 @@ func (n *node) covers(v any) bool {
 // itemNode returns which of a list's nodes is the item's, -1 if none is.
 func itemNode(list []node, item any) int {
 	for i := range list {
-		if e := list[i].element; (e.Key != nil || e.Value != nil) && field.Matches(item, e) {
+		if e := list[i].element(); (e.Key != nil || e.Value != nil) && field.Matches(item, e) {
 			return i
 		}
 	}

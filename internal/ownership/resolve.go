@@ -47,7 +47,7 @@ func itemElement(item any, i int, owners []Entry, list field.Path) field.Element
 	for _, o := range owners {
 		nodes := o.Fields.children(list)
 		if n := itemNode(nodes, item); n >= 0 {
-			return nodes[n].element
+			return nodes[n].element()
 		}
 		if keys == nil {
 			keys = o.Fields.ListKeys(list)

@@ -1,11 +1,8 @@
 package ownership
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/field"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"slices"
 	"strings"
 )
@@ -72,14 +69,13 @@ func (s *scanner) member(depth int) (node, error) {
 		return node{}, err
 	}
 	if !s.take(':') {
-		return node{}, errors.New("want :")
+		return node{}, errors.New("want a colon")
 	}
 	n := node{text: key}
 	if n.children, n.self, err = s.object(depth + 1); err != nil || key == "." {
 		return n, err
 	}
-	n.element, err = pathElement(key)
-	return n, err
+	return n, n.decode()
 }
 
 // key reads a JSON string.
@@ -87,23 +83,17 @@ func (s *scanner) key() (string, error) {
 	if !s.take('"') {
 		return "", errors.New(`want "`)
 	}
-	begin, escaped := s.at, false
+	begin := s.at
 	for ; s.at < len(s.text) && s.text[s.at] != '"'; s.at++ {
 		if s.text[s.at] == '\\' {
 			s.at++
-			escaped = true
 		}
 	}
 	if s.at >= len(s.text) {
 		return "", errors.New("a name has no end")
 	}
 	s.at++
-	if raw := s.text[begin : s.at-1]; !escaped && isPlain(raw) {
-		return raw, nil
-	}
-	var out string
-	err := json.Unmarshal([]byte(s.text[begin-1:s.at]), &out)
-	return out, err
+	return unquoted(s.text[begin : s.at-1])
 }
 
 // take steps over white space and over c, if that is next.
@@ -118,6 +108,7 @@ func (s *scanner) take(c byte) bool {
 	return false
 }
 
+// inOrder sorts nodes as their texts are; Shape.JSON prints them so. Of two with one text the first counts.
 func inOrder(list []node) []node {
 	byText := func(a, b node) int { return strings.Compare(a.text, b.text) }
 	if !slices.IsSortedFunc(list, byText) {
@@ -125,6 +116,3 @@ func inOrder(list []node) []node {
 	}
 	return slices.CompactFunc(list, func(a, b node) bool { return a.text == b.text })
 }
-
-// pathElement decodes one key of fieldsV1, such as f:spec or k:{"name":"web"}.
-func pathElement(key string) (field.Element, error) { return fieldpath.DeserializePathElement(key) }

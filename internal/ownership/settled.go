@@ -62,7 +62,7 @@ func (h Hasher) of(n *node, in, v any, there bool) uint64 {
 	switch {
 	case !there:
 		return absent
-	case n.element.Key != nil && field.Count(in, n.element) > 1:
+	case n.other != nil && n.other.Key != nil && field.Count(in, *n.other) > 1:
 		return twice
 	case !n.leaf():
 		return present
@@ -73,7 +73,7 @@ func (h Hasher) of(n *node, in, v any, there bool) uint64 {
 func (h Hasher) visit(list []node, v any, f func(n *node, in, v any, there bool)) {
 	for i := range list {
 		n := &list[i]
-		c, there := field.Child(v, n.element)
+		c, there := field.Child(v, n.element())
 		if n.owned() {
 			f(n, v, c, there)
 		}
@@ -84,8 +84,8 @@ func (h Hasher) visit(list []node, v any, f func(n *node, in, v any, there bool)
 func (h Hasher) trace(list []node, v any, trail *field.Path, f func(n *node, in, v any, there bool)) {
 	for i := range list {
 		n := &list[i]
-		*trail = append(*trail, n.element)
-		c, there := field.Child(v, n.element)
+		*trail = append(*trail, n.element())
+		c, there := field.Child(v, n.element())
 		if n.owned() {
 			f(n, v, c, there)
 		}

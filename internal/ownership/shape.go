@@ -1,12 +1,12 @@
 package ownership
 
 import (
-	"encoding/json"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/field"
-	"maps"
 	"slices"
 	"strings"
+
+	"github.com/truce-gitops/truce/internal/field"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // Shape is the set of fields that one manager owns: metadata.managedFields[].fieldsV1, parsed.
@@ -17,15 +17,16 @@ type Shape struct {
 
 // node is one owned field or a field on the way to one.
 type node struct {
-	text     string // the element as fieldsV1 writes it
-	element  field.Element
-	self     bool // the field itself is owned ("." beside others): its presence counts, not its content
+	text     string         // the element as fieldsV1 writes it
+	name     string         // of a field
+	other    *field.Element // what is no field's name: a list key, a set value, a position
+	self     bool           // the field itself is owned ("." beside others): its presence counts, not its content
 	children []node
 }
 
 // leaf reports whether the whole content of the field is owned: a scalar, an atomic list or map, or a map that was sent empty.
 func (n *node) leaf() bool {
-	return len(n.children) == 0 && !n.self && (n.element.FieldName != nil || n.element.Index != nil)
+	return len(n.children) == 0 && !n.self && (n.other == nil || n.other.Index != nil)
 }
 
 // owned reports whether the field itself is owned, be it by presence or by content.
@@ -44,27 +45,57 @@ func nodes(m map[string]any) (children []node, self bool, err error) {
 	if len(m) == 0 {
 		return nil, false, nil
 	}
-	children = make([]node, 0, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
+	var few [16]string // most maps are small: their keys are sorted on the stack
+	keys := few[:0]
+	for key := range m {
 		if key == "." {
 			self = true
 			continue
 		}
-		e, err := pathElement(key)
-		if err != nil {
-			return nil, false, err
-		}
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	children = make([]node, len(keys))
+	for i, key := range keys {
 		sub, ok := m[key].(map[string]any)
 		if !ok {
 			return nil, false, fmt.Errorf("%s holds a %T, want a map", key, m[key])
 		}
-		n := node{text: key, element: e}
+		n := &children[i]
+		n.text = key
+		if err := n.decode(); err != nil {
+			return nil, false, err
+		}
 		if n.children, n.self, err = nodes(sub); err != nil {
 			return nil, false, err
 		}
-		children = append(children, n)
 	}
 	return children, self, nil
+}
+
+// decode reads the node's text: f:spec, k:{"name":"web"}, v:"x" or i:0.
+func (n *node) decode() error {
+	var ok bool
+	if n.name, ok = strings.CutPrefix(n.text, "f:"); ok {
+		return nil
+	}
+	e, ok := plainKey(n.text)
+	if !ok {
+		var err error
+		if e, err = fieldpath.DeserializePathElement(n.text); err != nil {
+			return fmt.Errorf("%q: %w", n.text, err)
+		}
+	}
+	n.other = &e
+	return nil
+}
+
+// element is the node's step of a path. It points into the node, so that making one costs nothing.
+func (n *node) element() field.Element {
+	if n.other != nil {
+		return *n.other
+	}
+	return field.Element{FieldName: &n.name}
 }
 
 // Empty reports whether the shape owns nothing.
@@ -91,24 +122,6 @@ func writeNodes(b *strings.Builder, list []node, self bool) {
 		writeNodes(b, list[i].children, list[i].self)
 	}
 	b.WriteByte('}')
-}
-
-// quoted is the JSON form of an element's text; only list keys and set values need more than quotes.
-func quoted(text string) string {
-	if isPlain(text) {
-		return `"` + text + `"`
-	}
-	out, _ := json.Marshal(text) // a string always has a JSON form
-	return string(out)
-}
-
-func isPlain(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			return false
-		}
-	}
-	return true
 }
 
 // Equal reports whether the two shapes own the same fields.
@@ -149,15 +162,4 @@ func cutNodes(text string, list []node, self bool) (rest string, ok bool) {
 		}
 	}
 	return strings.CutPrefix(rest, "}")
-}
-
-func cutName(text, name string) (rest string, ok bool) {
-	if !isPlain(name) {
-		return strings.CutPrefix(text, quoted(name)+":")
-	}
-	n := len(name)
-	if len(text) < n+3 || text[0] != '"' || text[1:n+1] != name || text[n+1] != '"' || text[n+2] != ':' {
-		return text, false
-	}
-	return text[n+3:], true
 }
