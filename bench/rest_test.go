@@ -37,7 +37,6 @@ func atRest(b *testing.B, truce string, n int) {
 	in.run(x)
 	empty := heap()
 	x.prepare(files, apps)
-	files = nil
 	x.await(kustomizations, "bench", apps, ready)
 	in.quiet(x)
 	b.ReportMetric(float64(heap()-empty)/float64(n), "heap-B/object")

@@ -17,7 +17,6 @@ import (
 
 var (
 	gitRepositories = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "gitrepositories"}
-	secrets         = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
 // source creates a GitRepository with the lines of a spec.
@@ -81,7 +80,7 @@ func (w *world) deletes() []string {
 	w.t.Helper()
 	out := []string{}
 	for _, e := range w.objectWrites() {
-		if strings.HasPrefix(e.Verb, "delete") && (e.Namespace == "" || strings.HasPrefix(e.Namespace, w.ns)) {
+		if strings.HasPrefix(e.Verb, "delete") && (strings.HasPrefix(e.Namespace, w.ns) || strings.Contains(e.Name, w.ns)) {
 			out = append(out, e.Resource.Resource+" "+e.Name)
 		}
 	}

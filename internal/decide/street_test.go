@@ -23,7 +23,9 @@ type street struct {
 	writer ssa.Writer
 	reader list.Reader
 	story
-	check func(t *testing.T, s *street, p decide.Plan, before object.Object) // after each plan that was carried
+	withheld []field.Path                                                       // at the last apply
+	refresh  func()                                                             // brings what depends on the live object up to date
+	check    func(t *testing.T, s *street, p decide.Plan, before object.Object) // after each plan that was carried
 }
 
 func newStreet(t *testing.T, c *kubetest.Cluster) *street {
@@ -42,6 +44,9 @@ const maxRounds = 5
 func (s *street) walk(t *testing.T) decide.Plan {
 	t.Helper()
 	for round := 0; round < maxRounds; {
+		if s.refresh != nil {
+			s.refresh()
+		}
 		p := s.judge(t)
 		if len(p.Steps) == 0 {
 			return p
@@ -58,6 +63,7 @@ func (s *street) judge(t *testing.T) decide.Plan {
 	t.Helper()
 	s.compare.Live, s.compare.Owners = s.decide.Live, s.decide.Owners
 	s.compare.Desired, s.compare.Withheld = s.decide.Desired, decide.Ceded(s.decide)
+	s.compare.Released = without(s.withheld, s.compare.Withheld)
 	compared, err := compare.Object(s.compare)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +89,7 @@ func (s *street) carry(t *testing.T, p decide.Plan) bool {
 	for _, step := range p.Steps {
 		if step.Verb == decide.Apply || step.Verb == decide.Create {
 			s.compare.Baseline = compare.Settle(answer, s.decide.Owners, s.decide.Hasher)
-			s.compare.Released = without(p.Withheld, decide.Ceded(s.decide))
+			s.withheld = p.Withheld
 			s.decide.Changed, s.decide.Previous = false, nil
 		}
 	}
@@ -139,6 +145,7 @@ func (h *history) carryOut() {
 	t.Helper()
 	st := newStreet(t, h.cluster)
 	st.story = newStory(t, h.files)
+	st.withheld = st.compare.Released
 	st.decide.Desired.Metadata()["namespace"] = h.ns
 	if st.decide.Previous != nil {
 		st.decide.Previous.Metadata()["namespace"] = h.ns

@@ -99,19 +99,13 @@ func (p pruner) value(key string, v any, parent string) (any, bool) {
 	case nil:
 		return nil, false
 	case map[string]any:
-		if !p.builtIn && literal[key] {
-			return v, true
+		if p.builtIn || !literal[key] {
+			p.fields(v, key)
 		}
-		p.fields(v, key)
 		return v, len(v) > 0 || !p.builtIn || meaningful[key]
 	case []any:
-		if !p.builtIn && literal[key] {
-			return v, true
-		}
-		for _, e := range v {
-			if m, ok := e.(map[string]any); ok {
-				p.fields(m, key)
-			}
+		if p.builtIn || !literal[key] {
+			p.items(v, key)
 		}
 		return v, len(v) > 0 || !p.builtIn
 	}
@@ -119,6 +113,14 @@ func (p pruner) value(key string, v any, parent string) (any, bool) {
 		return canonical(v), true
 	}
 	return v, true
+}
+
+func (p pruner) items(list []any, key string) {
+	for _, e := range list {
+		if m, ok := e.(map[string]any); ok {
+			p.fields(m, key)
+		}
+	}
 }
 
 // literal are the places in a CRD's schema that hold any JSON, nulls included.

@@ -69,8 +69,9 @@ func byKstatus(o object.Object) (s health.Status) {
 		return health.Status{Code: health.Progressing, Message: r.Message}
 	case status.FailedStatus:
 		return health.Status{Code: health.Degraded, Message: r.Message}
+	default:
+		return health.Status{Code: health.Unknown, Message: r.Message}
 	}
-	return health.Status{Code: health.Unknown, Message: r.Message}
 }
 
 // suspended reports whether a person has told the object to stand still.

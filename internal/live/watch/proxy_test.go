@@ -72,9 +72,8 @@ func (p *proxy) keep(conns ...net.Conn) bool {
 }
 
 func (p *proxy) pipe(to, from net.Conn) {
-	io.Copy(to, from)
-	to.Close()
-	from.Close()
+	_, _ = io.Copy(to, from) // a connection that is cut is what the proxy is for
+	_, _ = to.Close(), from.Close()
 }
 
 // cut ends all connections and takes no new ones, as a server that has died.
