@@ -1,6 +1,9 @@
 package decide
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
@@ -62,10 +65,30 @@ func handoverBody(in Input, paths []field.Path) object.Object {
 	if ns := in.Live.Namespace(); ns != "" {
 		out.Metadata()["namespace"] = ns
 	}
-	for _, p := range append(ownership.ApplyEntry(in.Owners, ownership.Handover).Paths(), paths...) {
+	all := append(ownership.ApplyEntry(in.Owners, ownership.Handover).Paths(), paths...)
+	slices.SortStableFunc(all, func(a, b field.Path) int { return inLiveOrder(in.Live, a, b) })
+	for _, p := range all {
 		copyField(out, in, p)
 	}
 	return out
+}
+
+// inLiveOrder compares two paths, list items by where they stand in live: an apply puts a list into the order in which it
+// names the items, and another order of containers is another pod template.
+func inLiveOrder(live any, a, b field.Path) int {
+	for i := range min(len(a), len(b)) {
+		if a[i].Equals(b[i]) {
+			live, _ = field.Child(live, a[i])
+			continue
+		}
+		list, _ := live.([]any)
+		return cmp.Or(cmp.Compare(place(list, a[i]), place(list, b[i])), a[i].Compare(b[i]))
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+func place(list []any, e field.Element) int {
+	return slices.IndexFunc(list, func(item any) bool { return field.Matches(item, e) })
 }
 
 // copyField puts live's value of one owned field into out. Of a list item or a map that is owned by presence, only the
