@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -68,13 +67,6 @@ func restart(x *box, truce string, apps int) {
 	x.b.ReportMetric(self, "rss-MiB")
 	x.b.ReportMetric(helpers, "helpers-MiB")
 	c.stop()
-}
-
-// look lets the window pass: that nothing happens is no event that could be waited for.
-func (x *box) look() {
-	ctx, cancel := context.WithTimeout(x.ctx, window)
-	defer cancel()
-	<-ctx.Done()
 }
 
 // askAll asks for a full check of each app, and waits for all of them.
