@@ -332,12 +332,42 @@ func TestDeletingAKustomizationDeletesItsObjects(t *testing.T) {
 }
 
 func TestDeletingAKustomizationWithoutPruneKeepsItsObjects(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b")+configMaps("other", "c"))
 	w.source("repo", "url: "+w.repo.URL+"\ninterval: 1m\nref: {branch: main}")
 	w.kustomization("app", "repo", "path: ./app\nprune: false\ninterval: 1h")
 	w.ready("app")
 	w.kubectl("delete", "kustomization/app")
 	if got := w.deletes(); len(got) > 0 || !w.isThere(configmaps, "a") || !w.isThere(configmaps, "b") {
 		t.Errorf("deleted %v under prune: false", got)
+	}
+	// Nobody keeps them any more, and nothing is left of the app.
+	if w.isThere(configmaps, "truce-inventory-kustomization-app") {
+		t.Error("the inventory of the deleted app is still there")
+	}
+	before := len(w.objectWrites())
+	w.kubectl("patch", "configmap/a", "--type=merge", `-p={"data":{"k":"changed"}}`)
+	w.app("other", "./other", defaultSpec)
+	w.ready("other") // truce has seen the change by then
+	if writes := w.objectWrites()[before:]; len(writes) != 1 || value(w.get(configmaps, "a"), "k") != "changed" {
+		t.Errorf("the deleted app's objects are still kept: %v", writes)
+	}
+	w.app("another", "./app", defaultSpec) // they are free for others
+	w.ready("another")
+	if got := value(w.get(configmaps, "a"), "k"); got != "a" {
+		t.Errorf("k is %s under the app that took over", got)
+	}
+}
+
+func TestWhatADeletedAppLeavesBehindIsFreeForTheAppThatAskedForIt(t *testing.T) {
+	w := newWorld(t, app.Policy{}, configMaps("one", "shared")+"-- two/shared.yaml --\n"+replace(t, configMap("shared"), `"k":"shared"`, `"k":"two"`))
+	w.source("repo", "url: "+w.repo.URL+"\ninterval: 1m\nref: {branch: main}")
+	w.kustomization("one", "repo", "path: ./one\nprune: false\ninterval: 1h")
+	w.ready("one")
+	w.kustomization("two", "repo", "path: ./two\nprune: true\ninterval: 1h")
+	w.fails("two", "shared is named by Kustomization "+w.ns+"/one too")
+	w.kubectl("delete", "kustomization/one")
+	w.ready("two")
+	if got := value(w.get(configmaps, "shared"), "k"); got != "two" {
+		t.Errorf("k is %s, want the second app's", got)
 	}
 }

@@ -31,6 +31,7 @@ func (c *Controller) seenApp(f front.Apps, ev live.Event) {
 	if ev.Gone {
 		delete(c.appSet, a.Key)
 		c.mu.Unlock()
+		c.apps.Add(a.Key)
 		return
 	}
 	e := c.appSet[a.Key]
@@ -66,7 +67,7 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 	c.engine.Attend(key)
 	e, ok := c.begin(key)
 	if !ok {
-		return 0
+		return c.forget(ctx, key)
 	}
 	if wait := e.due.Sub(c.Now()); !e.due.IsZero() && wait > 0 && !c.newRevision(e.app) {
 		return wait
@@ -164,6 +165,15 @@ func (c *Controller) newRevision(a app.App) bool {
 		return r.Stage == report.Done
 	}
 	return artifact.Revision != r.Revision || r.Stage == report.Fetch
+}
+
+// forget ends an app whose custom resource is gone. It had no finalizer if its objects are to stay.
+func (c *Controller) forget(ctx context.Context, key app.Key) time.Duration {
+	if err := c.engine.Forget(ctx, key); err != nil {
+		c.Log.Warn("forget", "app", key.String(), "error", err.Error())
+		return retryObject
+	}
+	return 0
 }
 
 func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {

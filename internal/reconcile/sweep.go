@@ -201,6 +201,12 @@ func (e *Engine) passOn(id object.ID) bool {
 	return ok || taken
 }
 
+func (e *Engine) passOnAll(let map[object.ID]string) {
+	for id := range let {
+		e.passOn(id)
+	}
+}
+
 // waitsNoMore forgets which objects an app was refused: its next run says anew.
 func (e *Engine) waitsNoMore(key app.Key) {
 	e.mu.Lock()
@@ -258,14 +264,32 @@ func (e *Engine) Remove(ctx context.Context, a app.App) error {
 	if err != nil {
 		return err
 	}
-	ledger = inventory.Merge(ledger, newer(ledger, e.dropApp(a.Key)))
+	made := e.dropApp(a.Key)
 	a.Deleting = true
-	if a.Prune == app.PruneDelete && a.Policy.Mode == app.Enforce {
-		if err := e.sweepOut(ctx, a, &ledger, ledger.Entries); err != nil {
-			return err
-		}
+	if a.Prune != app.PruneDelete || a.Policy.Mode != app.Enforce {
+		e.passOnAll(made)
+		return e.Inventory.Delete(ctx, a.Key)
+	}
+	ledger = inventory.Merge(ledger, newer(ledger, made))
+	if err := e.sweepOut(ctx, a, &ledger, ledger.Entries); err != nil {
+		return err
 	}
 	return e.Inventory.Delete(ctx, a.Key)
+}
+
+// Forget ends an app whose custom resource is gone, without touching its objects: nobody keeps them any more, and they are free for
+// other apps. The record goes where the objects were to stay; where they were not, somebody took the finalizer away, and the record
+// is all that tells what truce has left behind.
+func (e *Engine) Forget(ctx context.Context, key app.Key) error {
+	a, err := e.appOf(key)
+	e.passOnAll(e.dropApp(key))
+	if err != nil || a.Prune != app.PruneKeep || a.Policy.Mode == app.Observe {
+		return nil // it was never run, or has ended already
+	}
+	if _, err := e.Inventory.Load(ctx, key); err != nil {
+		return err
+	}
+	return e.Inventory.Delete(ctx, key)
 }
 
 // dropApp forgets an app and lets go of its objects' records.
