@@ -20,9 +20,11 @@ func TestASyncIntervalFindsCommitsThatNobodyTellsOf(t *testing.T) {
 			w.kustomization("app", "repo", "path: ./app\nprune: true\n"+c.app)
 			w.ready("app")
 			a := w.Watch(t, configmaps, w.ns, "a")
-			w.edit("app/a.yaml", `"k":"a"`, `"k":"new"`)
-			w.ready("app")
-			w.await(a, func(o *unstructured.Unstructured) bool { return value(o, "k") == "new" })
+			for _, step := range [][2]string{{"a", "b"}, {"b", "c"}, {"c", "d"}} {
+				w.edit("app/a.yaml", `"k":"`+step[0]+`"`, `"k":"`+step[1]+`"`)
+				w.ready("app")
+				w.await(a, func(o *unstructured.Unstructured) bool { return value(o, "k") == step[1] })
+			}
 		})
 	}
 }
