@@ -32,7 +32,6 @@ const (
 
 // Server serves the metrics API on a port of its own, on loopback.
 type Server struct {
-	source   *source
 	listener net.Listener
 	tls      *tls.Config
 }
