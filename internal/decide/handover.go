@@ -49,7 +49,7 @@ func unownedClaims(in Input, p Plan) []field.Path {
 
 func owned(owners []ownership.Entry, p field.Path) bool {
 	for _, o := range owners {
-		if o.Fields.Has(p) {
+		if o.Owns(p, owners) {
 			return true
 		}
 	}

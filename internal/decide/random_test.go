@@ -84,6 +84,21 @@ var events = []struct {
 			l.patch("kubectl-edit", `[{"op":"remove","path":"/spec/template/spec/containers/0/env"}]`)
 		}
 	}},
+	{"person changes an argument", func(l *life, _ *rapid.T) {
+		l.patch("kubectl-edit", `[{"op":"replace","path":"/spec/template/spec/containers/0/args/1","value":"--mine"}]`)
+	}},
+	{"person removes a container", func(l *life, _ *rapid.T) {
+		l.patch("kubectl-edit", `[{"op":"remove","path":"/spec/template/spec/containers/1"}]`)
+	}},
+	{"person puts a container first", func(l *life, _ *rapid.T) {
+		l.patch("kubectl-edit", `[{"op":"add","path":"/spec/template/spec/containers/0","value":{"name":"mine","image":"mine:1"}}]`)
+	}},
+	{"controller writes the environment twice", func(l *life, _ *rapid.T) {
+		l.patch("some-operator", `[{"op":"add","path":"/spec/template/spec/containers/0/env/-","value":{"name":"LEVEL","value":"theirs"}}]`)
+	}},
+	{"controller sets note", func(l *life, _ *rapid.T) {
+		l.patch("some-operator", `[{"op":"add","path":"/metadata/annotations","value":{"note":"theirs"}}]`)
+	}},
 	{"person adds label", func(l *life, _ *rapid.T) {
 		l.patch("kubectl-label", `[{"op":"add","path":"/metadata/labels/mine","value":"x"}]`)
 	}},
@@ -114,7 +129,7 @@ var events = []struct {
 	}},
 	{"rules change", func(l *life, rt *rapid.T) {
 		l.rules = nil
-		for _, r := range []string{"/spec/replicas", "/spec/template/spec/containers/0/image", "/spec/template/spec/containers/1", "/metadata/annotations", "/spec/template"} {
+		for _, r := range []string{"/spec/replicas", "/spec/template/spec/containers/0/image", "/spec/template/spec/containers/1", "/spec/template/spec/containers/0/args/1", "/metadata/annotations", "/spec/template"} {
 			if rapid.IntRange(0, 3).Draw(rt, r) == 0 {
 				l.rules = append(l.rules, r)
 			}
@@ -125,7 +140,7 @@ var events = []struct {
 	}},
 	{"somebody deletes it", func(l *life, _ *rapid.T) {
 		if err := l.client("kubectl").Delete(l.t.Context(), l.decide.Desired.Name(), metav1.DeleteOptions{}); err != nil {
-			l.t.Log(err) // it may be gone already, with remediation off
+			l.log = append(l.log, "(refused: "+err.Error()+")") // it may be gone already, with remediation off
 		}
 		l.decide.Live = nil
 	}},
@@ -152,7 +167,7 @@ func newLife(t *testing.T, c *kubetest.Cluster, ns, name string) *life {
 func (l *life) commit(g gitState) {
 	before, name, ns := l.decide.Desired, l.decide.Desired.Name(), l.decide.Desired.Namespace()
 	l.git = g
-	container := map[string]any{"name": "web", "image": g.image, "args": []any{"--one"}}
+	container := map[string]any{"name": "web", "image": g.image, "args": []any{"--one", "--two"}}
 	if g.env != "" {
 		container["env"] = []any{map[string]any{"name": "LEVEL", "value": g.env}}
 	}
@@ -184,7 +199,7 @@ func (l *life) commit(g gitState) {
 func (l *life) scale(agent string, n int64) {
 	if _, err := l.client(agent).Patch(l.t.Context(), l.decide.Desired.Name(), types.MergePatchType,
 		[]byte(fmt.Sprintf(`{"spec":{"replicas":%d}}`, n)), metav1.PatchOptions{}, "scale"); err != nil {
-		l.t.Log(err)
+		l.log = append(l.log, "(refused: "+err.Error()+")")
 	}
 }
 
@@ -193,7 +208,7 @@ func (l *life) patch(manager, ops string) {
 		l.t.Fatal(ops)
 	}
 	if _, err := l.client(manager).Patch(l.t.Context(), l.decide.Desired.Name(), types.JSONPatchType, []byte(ops), metav1.PatchOptions{}); err != nil {
-		l.t.Log(err) // what it is about may be gone
+		l.log = append(l.log, "(refused: "+err.Error()+")") // what it is about may be gone
 	}
 }
 
@@ -212,6 +227,11 @@ func (l *life) settle(rt *rapid.T) {
 			l.decide.Desired.Namespace(), l.decide.Desired.Name()), l.decide.Desired.ID())
 	}
 	l.refresh = l.refreshRules
+	defer func() {
+		if l.t.Failed() {
+			l.t.Logf("after %s", strings.Join(l.log, ", "))
+		}
+	}()
 	last := l.walk(l.t)
 	if l.t.Failed() {
 		l.t.Fatalf("after %s\nbefore:\n%s", strings.Join(l.log, ", "), body(before))

@@ -83,7 +83,7 @@ func (s *street) carry(t *testing.T, p decide.Plan) bool {
 		return false
 	}
 	if err != nil {
-		t.Fatalf("%v\n%s", err, account(s.decide, p))
+		t.Fatalf("%v\n%s\nlive:\n%s", err, account(s.decide, p), body(before))
 	}
 	s.decide.Live, s.decide.Owners = answer, ownersOf(t, answer)
 	for _, step := range p.Steps {
@@ -179,6 +179,11 @@ func (s *street) gitHasWhatItWants(t *testing.T, p decide.Plan) {
 		have, there := field.Get(s.decide.Live, path)
 		if !named || !there || ours.Leaf(path) && !field.Holds(have, want) {
 			t.Errorf("%s is %s, and Git wants %s", field.String(path), short(have), short(want))
+		}
+	}
+	for _, w := range p.Withheld { // who writes a part of an atomic field owns all of it
+		if whole, part := ownership.Atomic(s.decide.Owners, w); part {
+			field.Drop(wants, whole)
 		}
 	}
 	if !ours.Covers(wants) {

@@ -97,7 +97,7 @@ func ApplyEntry(owners []Entry, manager string) Shape {
 func OthersOf(owners []Entry, manager string, p field.Path) []Entry {
 	var out []Entry
 	for _, o := range owners {
-		if !o.IsApply(manager) && o.Fields.Has(p) {
+		if !o.IsApply(manager) && o.Owns(p, owners) {
 			out = append(out, o)
 		}
 	}

@@ -62,21 +62,47 @@ func itemElement(item any, i int, owners []Entry, list field.Path) field.Element
 // Atomic returns the shortest ancestor of p that some owner owns as a whole, and whether there is one:
 // a part of an atomic field cannot be left out of an apply alone. An item that only its position names is a part too.
 func Atomic(owners []Entry, p field.Path) (field.Path, bool) {
+	shortest := len(p)
 	for _, o := range owners {
-		list := o.Fields.root
-		for i, e := range p[:max(len(p)-1, 0)] {
-			n := find(list, e)
-			if n == nil {
-				break
-			}
-			if n.leaf() {
-				return p[:i+1], true
-			}
-			list = n.children
+		if depth, ok := o.Fields.whole(p); ok && depth < shortest && !granular(owners, p[:depth]) {
+			shortest = depth
 		}
 	}
 	if i := slices.IndexFunc(p, func(e field.Element) bool { return e.Index != nil }); i > 0 {
-		return p[:i], true
+		shortest = min(shortest, i)
 	}
-	return nil, false
+	return p[:shortest], shortest < len(p)
+}
+
+// Owns reports whether the entry owns p, by itself or as a part of an atomic field. An entry may name a map only because it is
+// there: fieldsV1 writes that as it writes an atomic field. Another entry that names something in the map tells the two apart.
+func (o Entry) Owns(p field.Path, owners []Entry) bool {
+	if depth, above := o.Fields.whole(p); above {
+		return !granular(owners, p[:depth])
+	}
+	return o.Fields.Has(p)
+}
+
+// whole returns at which depth above p the shape names a field without anything in it.
+func (s Shape) whole(p field.Path) (depth int, ok bool) {
+	list := s.root
+	for i, e := range p[:max(len(p)-1, 0)] {
+		n := find(list, e)
+		if n == nil {
+			return 0, false
+		}
+		if n.leaf() {
+			return i + 1, true
+		}
+		list = n.children
+	}
+	return 0, false
+}
+
+// granular reports whether some owner names something in the field: then it is not atomic.
+func granular(owners []Entry, p field.Path) bool {
+	return slices.ContainsFunc(owners, func(o Entry) bool {
+		n, above := o.Fields.at(p)
+		return n != nil && !above && len(n.children) > 0
+	})
 }
