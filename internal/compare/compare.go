@@ -66,7 +66,7 @@ func Object(in Input) (Result, error) {
 		r.byValue(in, p)
 	}
 	for _, p := range in.Released {
-		if !r.byValue(in, p) && in.freed(p, ours) {
+		if r.release(in, p, ours) {
 			r.Freed = append(r.Freed, p)
 		}
 	}
@@ -136,24 +136,36 @@ func filled(desired, live any) bool {
 	return ok && len(want) == 0 && isMap
 }
 
-// byValue compares what Git names at p with live, and reports whether that differs or is part of what is told already.
-func (r *Result) byValue(in Input, p field.Path) bool {
-	for _, d := range r.Differences {
-		if field.HasPrefix(p, d.Path) || field.HasPrefix(d.Path, p) {
-			return true
-		}
+// byValue compares what Git names at p with live, unless that is told already.
+func (r *Result) byValue(in Input, p field.Path) {
+	if covered(r.Differences, p) {
+		return
 	}
 	d, ok := difference(in, p)
-	if !ok || d.Kind == Extra || d.Kind == Changed && field.Holds(d.Live, d.Desired) {
-		return false
+	if !ok || d.Kind == Extra || d.Kind == Changed && (isItem(p) || field.Holds(d.Live, d.Desired)) || onlyWithheld(in, d) {
+		return
 	}
 	r.Differences = append(r.Differences, d)
-	return true
 }
 
-func (in Input) freed(p field.Path, ours ownership.Shape) bool {
+// isItem reports whether p is a list item that its keys name: it counts by presence, and what is in it by itself.
+func isItem(p field.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
+
+// release compares each field that Git names at p, and reports whether there is one that holds Git's value and is not ours. Parts of it may
+// be withheld still: a rule may have become narrower.
+func (r *Result) release(in Input, p field.Path, ours ownership.Shape) (freed bool) {
 	want, named := field.Get(in.Desired, p)
-	return named && !ours.Owns(p, want)
+	if !named {
+		return false
+	}
+	for _, q := range ownership.Fields(want, p, in.Owners) {
+		if within(in.Withheld, q) {
+			continue
+		}
+		r.byValue(in, q)
+		freed = freed || !covered(r.Differences, q) && !ours.Under(q)
+	}
+	return freed
 }
 
 func below(paths []field.Path, p field.Path) []field.Path {

@@ -201,8 +201,8 @@ func (h *history) get() object.Object {
 // settle compares what was recorded with what the server holds, or records it.
 func (h *history) settle(path string, a *txtar.Archive) {
 	changed := false
-	for name, o := range map[string]object.Object{"settled.yaml": h.settled, "live.yaml": h.live} {
-		text := written(h.t, o)
+	for _, name := range []string{"settled.yaml", "live.yaml"} {
+		text := written(h.t, map[string]object.Object{"settled.yaml": h.settled, "live.yaml": h.live}[name])
 		if diff := cmp.Diff(h.files[name], text); diff != "" {
 			changed = true
 			setFile(a, name, text)

@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -57,6 +58,34 @@ func itemElement(item any, i int, owners []Entry, list field.Path) field.Element
 		return field.KeyElement(m, keys)
 	}
 	return field.Element{Index: &i}
+}
+
+// Fields lists what v, which stands at the path, names: single values, empty maps, and lists; of lists whose items the owners'
+// shapes know by keys, the items, each before what is in it.
+func Fields(v any, at field.Path, owners []Entry) []field.Path {
+	var out []field.Path
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, Fields(v[k], append(at.Copy(), field.Name(k)...), owners)...)
+		}
+	case []any:
+		for i, item := range v {
+			e := itemElement(item, i, owners, at)
+			if e.Index != nil {
+				return []field.Path{at}
+			}
+			p := append(at.Copy(), e)
+			out = append(out, p)
+			if e.Key != nil {
+				out = append(out, Fields(item, p, owners)...)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return []field.Path{at}
+	}
+	return out
 }
 
 // Atomic returns the shortest ancestor of p that some owner owns as a whole, and whether there is one:
