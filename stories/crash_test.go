@@ -188,9 +188,9 @@ func (s *stage) crashed() {
 		if now := len(s.toll.requests()); now != n {
 			n, since = now, time.Now()
 		}
-		return !s.truce.running() || n > 0 && time.Since(since) > rest
+		return !s.truce.Load().running() || n > 0 && time.Since(since) > rest
 	})
-	if s.truce.running() {
+	if s.truce.Load().running() {
 		s.t.Logf("only %d requests: killed at rest", n)
 		s.kill()
 	}

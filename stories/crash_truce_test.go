@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -37,8 +38,8 @@ type stage struct {
 	client dynamic.Interface // past the toll
 
 	binary, kubeconfig, cache string
-	truce                     *process
-	deployments               *kubetest.Recorder // the one that scenes are about: web
+	truce                     atomic.Pointer[process] // the proxy that kills it reads it too
+	deployments               *kubetest.Recorder      // the one that scenes are about: web
 }
 
 // newStage makes a stage in a namespace of its own. Truce does not run yet.
@@ -71,13 +72,13 @@ func newStage(t *testing.T, c *kubetest.Cluster, binary, files string) *stage {
 func (s *stage) leave() {
 	s.toll.arm(0, death{})
 	s.toll.mend()
-	if !s.truce.running() {
+	if !s.truce.Load().running() {
 		s.begin()
 	}
 	s.removeApps()
 	s.end()
 	if s.t.Failed() {
-		s.t.Logf("truce said:\n%s", s.truce.said())
+		s.t.Logf("truce said:\n%s", s.truce.Load().said())
 	}
 }
 
@@ -103,43 +104,43 @@ func (s *stage) begin() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.truce = p
+	s.truce.Store(p)
 }
 
 // end asks truce to end, and checks that it does, and that all that it started ends too.
 func (s *stage) end() {
 	s.t.Helper()
-	if err := s.truce.signal(syscall.SIGTERM); err != nil {
+	if err := s.truce.Load().signal(syscall.SIGTERM); err != nil {
 		s.t.Error(err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
 	select {
-	case <-s.truce.ended:
+	case <-s.truce.Load().ended:
 	case <-ctx.Done():
 		s.t.Error("truce does not end on SIGTERM")
 		s.kill()
 	}
-	if s.truce.err != nil {
-		s.t.Errorf("truce ended with %v", s.truce.err)
+	if s.truce.Load().err != nil {
+		s.t.Errorf("truce ended with %v", s.truce.Load().err)
 	}
 	s.childless()
 }
 
 // kill ends truce as the kernel does, and returns when it is gone.
 func (s *stage) kill() {
-	if err := s.truce.signal(syscall.SIGKILL); err != nil {
+	if err := s.truce.Load().signal(syscall.SIGKILL); err != nil {
 		s.t.Error(err)
 		return
 	}
-	<-s.truce.ended
+	<-s.truce.Load().ended
 }
 
 // childless waits until no process is left of truce's group: helpers must not outlive it.
 func (s *stage) childless() {
 	s.t.Helper()
-	s.until("the end of the processes that truce started", func() bool { return s.truce.gone() })
+	s.until("the end of the processes that truce started", func() bool { return s.truce.Load().gone() })
 }
 
 // until polls.

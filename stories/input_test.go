@@ -46,7 +46,7 @@ var badApps = map[string]struct {
 	"path":     {"repo", "path: ./nowhere", []string{"render nowhere: no such"}},
 	"resource": {"repo", "path: ./resource", []string{"render resource: resource/kustomization.yaml:2: gone.yaml: no such file"}},
 	"yaml":     {"repo", "path: ./yaml", []string{"render yaml: yaml/bad.yaml:"}},
-	"kind":     {"repo", "path: ./kind", []string{"kind/widget.yaml:3: Widget.example.com NAMESPACE/w:", "does not serve this kind"}},
+	"kind":     {"repo", "path: ./kind", []string{"kind/widget.yaml:3: Widget.example.com NAMESPACE/w: read: the API server does not serve this kind"}},
 	"decrypt":  {"repo", "path: ./good\ndecryption: {provider: sops}", []string{"spec.decryption: not supported yet"}},
 	"replace": {"repo", "path: ./good\nignoreDifferences: [{target: {kind: ConfigMap}, jsonPatches: [{op: replace, path: /data/k, value: x}]}]",
 		[]string{"spec.ignoreDifferences[0].jsonPatches[0].op: op replace would set a value; only remove has a meaning here"}},
@@ -137,7 +137,7 @@ func TestAnImmutableFieldIsSaidAndTheObjectIsLeftAlone(t *testing.T) {
 		"apps/my-app/my-app.yaml": replace(t, w.repo.Git("show", "HEAD:apps/my-app/my-app.yaml"), "{app: my-app}", "{app: other}"),
 		"apps/my-app/beside.yaml": replace(t, w.repo.Git("show", "HEAD:apps/my-app/beside.yaml"), `"k":"beside"`, `"k":"new"`),
 	}, "another selector")
-	t.Log(w.fails("my-app", "apps/my-app/my-app.yaml:1: Deployment.apps "+w.ns+"/my-app", "spec.selector", "immutable"))
+	t.Log(w.fails("my-app", "apps/my-app/my-app.yaml:1: Deployment.apps "+w.ns+"/my-app: apply: ", "spec.selector", "immutable"))
 	w.await(beside, func(o *unstructured.Unstructured) bool { return value(o, "k") == "new" })
 	if now := w.get(deployments, "my-app"); now == nil || now.GetUID() != uid {
 		t.Error("the Deployment was replaced")

@@ -5,13 +5,17 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/gittest"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 )
 
 var (
@@ -369,5 +373,33 @@ func TestWhatADeletedAppLeavesBehindIsFreeForTheAppThatAskedForIt(t *testing.T) 
 	w.ready("two")
 	if got := value(w.get(configmaps, "shared"), "k"); got != "two" {
 		t.Errorf("k is %s, want the second app's", got)
+	}
+}
+
+func TestWhatOthersKeepWritingToIsPrunedAllTheSame(t *testing.T) {
+	names := []string{"b", "c", "d", "e"}
+	w := newWorld(t, app.Policy{}, configMaps("app", append(names, "a")...))
+	w.app("app", "./app", defaultSpec)
+	w.ready("app")
+	d, err := dynamic.NewForConfig(w.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var writers sync.WaitGroup
+	for _, name := range names {
+		writers.Go(func() {
+			for n := 0; ; n++ {
+				patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"count":"%d"}}}`, n)
+				if _, err := d.Resource(configmaps).Namespace(w.ns).Patch(w.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+					return // it is gone
+				}
+			}
+		})
+	}
+	w.repo.Remove("app/b.yaml", "app/c.yaml", "app/d.yaml", "app/e.yaml")
+	w.ready("app")
+	writers.Wait()
+	if got := w.deletes(); len(got) != len(names) {
+		t.Errorf("deleted %v, want %v", got, names)
 	}
 }

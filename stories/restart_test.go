@@ -160,7 +160,7 @@ func TestAServerThatIsOutOfReachForAWhileHidesNothing(t *testing.T) {
 	s.ready("web")
 	s.quiet()
 	s.accounted(whole)
-	if err := s.truce.signal(0); err != nil {
+	if err := s.truce.Load().signal(0); err != nil {
 		t.Error(err)
 	}
 }

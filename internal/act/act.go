@@ -73,7 +73,7 @@ func Carry(ctx context.Context, w Writer, t Target, live object.Object, steps []
 		t.UID, t.ResourceVersion = live.UID(), live.ResourceVersion()
 		next, err := step(ctx, w, t, live, s)
 		if err != nil {
-			return live, fmt.Errorf("%s %s: %w", s.Verb, t.ID, err)
+			return live, fmt.Errorf("%s: %w", s.Verb, err) // callers know of which object
 		}
 		live = next
 	}

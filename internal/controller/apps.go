@@ -184,7 +184,11 @@ func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
 		c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())
 		return retryObject
 	}
-	if err := c.patchFinalizers(ctx, e, slices.DeleteFunc(finalizers(e.cr), func(f string) bool { return f == finalizer })); err != nil {
+	err := c.patchFinalizers(ctx, e, slices.DeleteFunc(finalizers(e.cr), func(f string) bool { return f == finalizer }))
+	if apierrors.IsConflict(err) {
+		return retryConflict // the watch is about to bring the newer form
+	}
+	if err != nil {
 		c.Log.Warn("finalizer", "app", e.app.Key.String(), "error", err.Error())
 		return retryObject
 	}

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/inventory"
-	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -121,66 +118,6 @@ func (r *run) certain(ctx context.Context) error {
 	}
 	if len(named) != len(r.state.wanted) {
 		return &fault{report.PruneHeld, errors.New("a fresh render names other objects than the cached one: nothing is pruned")}
-	}
-	return nil
-}
-
-// sweepOut judges and deletes entries of an app's inventory.
-func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Record, left []inventory.Entry) error {
-	in := decide.SweepInput{
-		Total: len(ledger.Entries), Mark: desired.Mark(a.Key), Policy: a.Prune, Approved: a.Approved, Whole: a.Deleting,
-	}
-	targets := map[object.ID]act.Target{}
-	for _, entry := range left {
-		if e.passOn(entry.ID) {
-			*ledger = inventory.Without(*ledger, []object.ID{entry.ID})
-			continue
-		}
-		gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
-		o, err := e.Live.Get(ctx, gvk, entry.ID)
-		if errors.Is(err, live.ErrUnknownKind) {
-			continue // with its CRD, or out of reach with its API: not to be deleted, and remembered until somebody knows
-		}
-		if errors.Is(err, live.ErrNotFound) {
-			o, err = nil, nil
-		}
-		if err != nil {
-			return &fault{report.PruneFailed, fmt.Errorf("read %s: %w", entry.ID, err)}
-		}
-		in.Gone = append(in.Gone, decide.Gone{ID: entry.ID, UID: entry.UID, Live: o})
-		targets[entry.ID] = act.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion()}
-	}
-	swept := e.sweepAll(ctx, decide.SweepAll(in), ledger, targets)
-	if a.Deleting && swept == nil {
-		return nil // the record goes as a whole
-	}
-	if err := e.Inventory.Save(ctx, *ledger); err != nil {
-		return &fault{report.RecordFailed, errors.Join(err, swept)}
-	}
-	return swept
-}
-
-func (e *Engine) sweepAll(ctx context.Context, s decide.Sweep, ledger *inventory.Record, targets map[object.ID]act.Target) error {
-	var failed []error
-	gone := s.Forget
-	if s.Held == "" {
-		last := func(a, b object.ID) int { return desired.WaveOf(targets[b].GVK) - desired.WaveOf(targets[a].GVK) }
-		slices.SortStableFunc(s.Delete, last) // a kind behind its objects, a namespace behind what is in it
-		for _, id := range s.Delete {
-			switch err := e.Writer.Delete(ctx, targets[id]); {
-			case err == nil || errors.Is(err, act.ErrGone):
-				gone = append(gone, id)
-			default:
-				failed = append(failed, fmt.Errorf("prune %s: %w", id, err))
-			}
-		}
-	}
-	*ledger = inventory.Without(*ledger, gone)
-	if len(failed) > 0 {
-		return &fault{report.PruneFailed, errors.Join(failed...)}
-	}
-	if s.Held != "" {
-		return &fault{report.PruneHeld, errors.New(s.Held)}
 	}
 	return nil
 }

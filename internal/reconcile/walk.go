@@ -90,7 +90,7 @@ func (w *walk) look(ctx context.Context) error {
 	}
 	w.seen = nil
 	if err != nil {
-		return fmt.Errorf("read %s: %w", w.record.id, err)
+		return fmt.Errorf("read: %w", err)
 	}
 	w.owners, err = ownership.Entries(w.live)
 	w.fresh = true
@@ -167,7 +167,7 @@ func (w *walk) predict(ctx context.Context, body object.Object) (compare.Baselin
 		Body:   body, Manager: ownership.Manager, Force: act.Take, DryRun: act.Simulate,
 	})
 	if err != nil {
-		return compare.Baseline{}, fmt.Errorf("dry run of %s: %w", w.record.id, err)
+		return compare.Baseline{}, fmt.Errorf("dry run: %w", err)
 	}
 	owners, err := ownership.Entries(predicted)
 	if err != nil {
@@ -193,7 +193,7 @@ func (w *walk) askClaimants(ctx context.Context) (bool, error) {
 	w.asked = true
 	before := len(w.engine.claimsOn(w.record.id))
 	if err := w.engine.refreshClaims(ctx, w.record.id.Namespace); err != nil {
-		return false, fmt.Errorf("list claimants before correcting %s: %w", w.record.id, err)
+		return false, fmt.Errorf("list claimants before correcting it: %w", err)
 	}
 	return len(w.engine.claimsOn(w.record.id)) != before, nil
 }

@@ -29,16 +29,8 @@ type Reader struct {
 
 var _ live.Reader = Reader{}
 
-// Get reads one object.
+// Get reads one object. Its errors do not name the object: the caller does.
 func (r Reader) Get(ctx context.Context, gvk object.GVK, id object.ID) (object.Object, error) {
-	o, err := r.get(ctx, gvk, id)
-	if err != nil {
-		return nil, fmt.Errorf("get %s: %w", id, err)
-	}
-	return o, nil
-}
-
-func (r Reader) get(ctx context.Context, gvk object.GVK, id object.ID) (object.Object, error) {
 	res, err := r.resource(gvk)
 	if err != nil {
 		return nil, err

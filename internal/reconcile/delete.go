@@ -1,0 +1,121 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// sweeping is one judgement of what left Git, and what came of it.
+type sweeping struct {
+	engine  *Engine
+	in      decide.SweepInput
+	entries map[object.ID]inventory.Entry
+	targets map[object.ID]act.Target
+	gone    []object.ID // what the inventory may forget
+}
+
+// sweepOut judges and deletes entries of an app's inventory.
+func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Record, left []inventory.Entry) error {
+	s := &sweeping{engine: e, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]act.Target{}}
+	s.in = decide.SweepInput{
+		Total: len(ledger.Entries), Mark: desired.Mark(a.Key), Policy: a.Prune, Approved: a.Approved, Whole: a.Deleting,
+	}
+	for _, entry := range left {
+		if e.passOn(entry.ID) {
+			s.gone = append(s.gone, entry.ID)
+			continue
+		}
+		g, err := s.look(ctx, entry)
+		if errors.Is(err, live.ErrUnknownKind) {
+			continue // with its CRD, or out of reach with its API: not to be deleted, and remembered until somebody knows
+		}
+		if err != nil {
+			return &fault{report.PruneFailed, err}
+		}
+		s.in.Gone = append(s.in.Gone, g)
+	}
+	swept := s.carry(ctx, decide.SweepAll(s.in))
+	*ledger = inventory.Without(*ledger, s.gone)
+	if a.Deleting && swept == nil {
+		return nil // the record goes as a whole
+	}
+	if err := e.Inventory.Save(ctx, *ledger); err != nil {
+		return &fault{report.RecordFailed, errors.Join(err, swept)}
+	}
+	return swept
+}
+
+// look reads what is there under an entry of the inventory.
+func (s *sweeping) look(ctx context.Context, entry inventory.Entry) (decide.Gone, error) {
+	gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
+	o, err := s.engine.Live.Get(ctx, gvk, entry.ID)
+	if errors.Is(err, live.ErrNotFound) {
+		o, err = nil, nil
+	}
+	if err != nil {
+		return decide.Gone{}, fmt.Errorf("read %s: %w", entry.ID, err)
+	}
+	s.entries[entry.ID] = entry
+	s.targets[entry.ID] = act.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion()}
+	return decide.Gone{ID: entry.ID, UID: entry.UID, Live: o}, nil
+}
+
+func (s *sweeping) carry(ctx context.Context, plan decide.Sweep) error {
+	s.gone = append(s.gone, plan.Forget...)
+	if plan.Held != "" {
+		return &fault{report.PruneHeld, errors.New(plan.Held)}
+	}
+	last := func(a, b object.ID) int { return desired.WaveOf(s.targets[b].GVK) - desired.WaveOf(s.targets[a].GVK) }
+	slices.SortStableFunc(plan.Delete, last) // a kind behind its objects, a namespace behind what is in it
+	var failed []error
+	for _, id := range plan.Delete {
+		if err := s.delete(ctx, id); err != nil {
+			failed = append(failed, fmt.Errorf("prune %s: %w", id, err))
+		}
+	}
+	if len(failed) > 0 {
+		return &fault{report.PruneFailed, errors.Join(failed...)}
+	}
+	return nil
+}
+
+// delete deletes one object. One that has changed since it was judged, as each status write changes it, is read and judged again;
+// that it may go as far as the number of objects is concerned has been decided.
+func (s *sweeping) delete(ctx context.Context, id object.ID) error {
+	for stale := range maxTries {
+		err := s.engine.Writer.Delete(ctx, s.targets[id])
+		if err == nil || errors.Is(err, act.ErrGone) {
+			s.gone = append(s.gone, id)
+			return nil
+		}
+		if !errors.Is(err, act.ErrStale) {
+			return err
+		}
+		if err := breathe(ctx, stale); err != nil {
+			return err
+		}
+		g, err := s.look(ctx, s.entries[id])
+		if err != nil {
+			return err
+		}
+		again := s.in
+		again.Gone, again.Whole = []decide.Gone{g}, true
+		plan := decide.SweepAll(again)
+		s.gone = append(s.gone, plan.Forget...)
+		if len(plan.Delete) == 0 {
+			return nil
+		}
+	}
+	return act.ErrStale
+}
