@@ -159,7 +159,7 @@ func TestTheProcessPolicyHoldsWhereTheAppSaysNothing(t *testing.T) {
 	}
 }
 
-func TestLongMessagesAreCutWhereACharacterEnds(t *testing.T) {
+func TestMessagesAreCutWhereACharacterEnds(t *testing.T) {
 	r := report.Report{Reason: report.RenderFailed, Stage: report.Render, Message: strings.Repeat("ä", longestMessage)}
 	conditions := Kustomizations{}.Status(object.Object{}, r)["conditions"].([]any)
 	got := conditions[0].(map[string]any)["message"].(string)
