@@ -174,6 +174,8 @@ func (c *Controller) event(n reconcile.Notice) {
 		reason = "FieldCeded"
 	case n.Finding.Verdict == decide.Hold:
 		kind = "Warning"
+	case n.Finding.Verdict == decide.Contested:
+		kind, reason = "Warning", "FieldContested"
 	}
 	c.emit(n.App, kind, reason, report.Sentence(n.ID, n.Finding))
 }

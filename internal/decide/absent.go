@@ -28,6 +28,8 @@ func absent(in Input) Plan {
 	case !in.Changed && !due(in, nil).IsZero():
 		again = due(in, nil)
 		f.Verdict, f.Reason = Hold, spaced(in, again)
+	case !in.Changed:
+		f, again = remade(in, f)
 	}
 	p := Plan{Findings: []Finding{f}, Again: again}
 	if f.Verdict == Correct {

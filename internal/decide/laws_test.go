@@ -3,6 +3,7 @@ package decide_test
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/fight"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func genScene(rt *rapid.T, t *testing.T) scene {
 		in.Claims = []claim.Claim{{Path: claim.Replicas(), By: object.ID{Kind: "HorizontalPodAutoscaler", Name: "x"}, Min: 2, Max: 9, Evidence: "it scales"}}
 	}
 	for _, p := range sample(rt, g.paths, "corrected") {
-		in.Memory = in.Memory.Corrected(field.String(p), now.Add(-time.Second))
+		in.Memory = in.Memory.Corrected(field.String(p), fight.Opponent{}, now.Add(-time.Second))
 	}
 	for _, p := range sample(rt, g.paths, "stuck") {
 		v, _ := field.Get(in.Live, p)

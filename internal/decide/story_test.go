@@ -33,7 +33,7 @@ import (
 //	settled.yaml  what the server answered to the last apply; live.yaml what it holds now; recorded from the history
 //	claimants     autoscalers, as YAML
 //	rules         a JSON pointer a line
-//	policy        mode, claims, remediation, spacing, pause, withheld (at the last apply), corrected, stuck, seen, revision
+//	policy        mode, claims, remediation, spacing, pause, withheld (at the last apply), corrected (how long ago, against whom), stuck, seen, revision
 func TestStories(t *testing.T) {
 	golden.Run(t, "testdata/stories/*.txtar", func(t *testing.T, f golden.Files) string {
 		s := newStory(t, f)
@@ -166,7 +166,9 @@ func remember(t *testing.T, in *decide.Input, word, value string) (m fight.Memor
 	p := resolve(t, in, pointer)
 	switch word {
 	case "corrected":
-		return in.Memory.Corrected(field.String(p), now.Add(-duration(t, more)))
+		ago, against, _ := strings.Cut(more, " ")
+		o := fight.Opponent{Name: against, Person: strings.HasPrefix(against, "kubectl")}
+		return in.Memory.Corrected(field.String(p), o, now.Add(-duration(t, ago)))
 	case "stuck": // at what live holds
 		v, _ := field.Get(in.Live, p)
 		return in.Memory.Stuck(field.String(p), in.Hasher.Value(v))

@@ -61,6 +61,9 @@ func drift(in Input, d compare.Difference) (Finding, time.Time) {
 	if at := due(in, d.Path); !at.IsZero() {
 		return Finding{Difference: d, Verdict: Hold, Reason: spaced(in, at)}, at
 	}
+	if f, at := fought(in, d); !at.IsZero() {
+		return f, at
+	}
 	return Finding{Difference: d, Verdict: Correct, Reason: "drift: changed by " + d.Writer.String()}, time.Time{}
 }
 

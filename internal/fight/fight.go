@@ -1,14 +1,31 @@
 // Package fight answers: is this field going back and forth?
 //
 // In: what truce remembers of an object's fields, and what happened now.
-// Out: the same memory, one step on.
-// Promise: pure; state in, state out; the time is a value.
+// Out: the same memory, one step on; and whether the next correction may be made, or from when on.
+// Promise: pure; state in, state out; the time is a value; against one opponent at most Most corrections are made in any Window.
 // Not here: what to do about it (decide), keeping it across restarts (journal).
 package fight
 
 import (
 	"maps"
+	"slices"
 	"time"
+)
+
+// The breaker's measures (DESIGN §4). They count reversals of values, not writes: a field that was put back twice and differs once
+// more has gone A → B → A → B → A → B, three reversals by each side that saw one.
+const (
+	// Window is the time in which reversals belong to one fight. What stays put back for longer has ended.
+	Window = time.Hour
+	// Most is how many corrections of one field are made within a Window, trials included.
+	Most = 3
+
+	before   = 2 // corrections until a fight is one
+	pause    = 10 * time.Minute
+	mostWait = 6 * time.Hour
+
+	courtesy     = 10 * time.Second // to a person
+	mostCourtesy = 10 * time.Minute
 )
 
 // Memory is what truce remembers of the fields of one object, by the field's printed path. The zero Memory remembers nothing.
@@ -16,16 +33,128 @@ type Memory struct {
 	fields map[string]state
 }
 
+// state is what is remembered of one field.
 type state struct {
-	corrected time.Time // when truce last put Git's value back
-	stuck     uint64    // hash of the live value that an apply did not change
-	value     any       // the last live value of a ceded field
+	Corrections []correction `json:"corrections,omitempty"` // the newest last
+	Back        time.Time    `json:"back,omitzero"`         // when it was first seen to differ again after the newest
+	Trials      int          `json:"trials,omitempty"`      // corrections since the fight was one
+	Value       any          `json:"value,omitempty"`       // the last live value of a ceded field
+	stuck       uint64       // hash of the live value that an apply did not change; of this process
 }
 
-// Corrected returns the memory after truce put the field back at the given time.
-func (m Memory) Corrected(path string, at time.Time) Memory {
-	return m.with(path, func(s *state) { s.corrected = at })
+type correction struct {
+	At      time.Time `json:"at"`
+	Against string    `json:"against,omitempty"`
 }
+
+// Opponent is who changed a field that truce had put back.
+type Opponent struct {
+	Name   string // empty for somebody unknown: they count as one
+	Person bool   // a tool that people type into
+}
+
+// Bout is how a fight for one field stands.
+type Bout struct {
+	Corrections int       // within the Window, against this opponent
+	Since       time.Time // the first of them
+	Next        time.Time // when the next may be made; zero for now
+}
+
+// Open reports whether corrections have to wait.
+func (b Bout) Open() bool { return !b.Next.IsZero() }
+
+// Bout says how the fight stands for a field that differs now. A controller that rewrites the field is left alone for 10 minutes, then
+// for twice as long after each trial, up to 6 hours; a person who repeats an edit is answered after growing pauses of seconds.
+func (m Memory) Bout(path string, o Opponent, now time.Time) Bout {
+	s := m.fields[path]
+	if s.over(now) {
+		return Bout{}
+	}
+	var b Bout
+	for _, c := range s.Corrections {
+		if c.Against != o.Name || s.seen(now).Sub(c.At) > Window {
+			continue
+		}
+		if b.Corrections == 0 {
+			b.Since = c.At
+		}
+		b.Corrections++
+	}
+	if b.Corrections < before && s.Trials == 0 && (o.Person || s.within(now) < Most) {
+		return b
+	}
+	if next := s.next(o); next.After(now) {
+		b.Next = next
+	}
+	return b
+}
+
+// within counts the corrections of the Window, against whomever.
+func (s state) within(now time.Time) int {
+	n := 0
+	for _, c := range s.Corrections {
+		if s.seen(now).Sub(c.At) <= Window {
+			n++
+		}
+	}
+	return n
+}
+
+// next says when a field that is fought for may be corrected again.
+func (s state) next(o Opponent) time.Time {
+	last := s.Corrections[len(s.Corrections)-1].At
+	if o.Person {
+		return last.Add(min(courtesy<<min(s.Trials, 10), mostCourtesy))
+	}
+	next := last.Add(min(pause<<min(s.Trials, 10), mostWait))
+	if n := len(s.Corrections); n >= Most {
+		if free := s.Corrections[n-Most].At.Add(Window); free.After(next) {
+			return free
+		}
+	}
+	return next
+}
+
+// over reports whether what was put back has stayed so for longer than a fight takes.
+func (s state) over(now time.Time) bool {
+	n := len(s.Corrections)
+	return n == 0 || s.seen(now).Sub(s.Corrections[n-1].At) > Window
+}
+
+// seen is when the field was first seen to differ again.
+func (s state) seen(now time.Time) time.Time {
+	if s.Back.IsZero() {
+		return now
+	}
+	return s.Back
+}
+
+// Reversed returns the memory after a field that truce had put back was seen to differ again.
+func (m Memory) Reversed(path string, at time.Time) Memory {
+	s, ok := m.fields[path]
+	if !ok || len(s.Corrections) == 0 || !s.Back.IsZero() {
+		return m
+	}
+	return m.with(path, func(s *state) { s.Back = at })
+}
+
+// Corrected returns the memory after truce put Git's value back at the given time, against the one who had changed it.
+func (m Memory) Corrected(path string, against Opponent, at time.Time) Memory {
+	fought := m.Bout(path, against, at)
+	return m.with(path, func(s *state) {
+		switch {
+		case s.over(at):
+			s.Corrections, s.Trials = nil, 0
+		case s.Trials > 0 || fought.Corrections >= before:
+			s.Trials++
+		}
+		s.Corrections = append(slices.Clone(s.Corrections[max(0, len(s.Corrections)-kept+1):]), correction{at, against.Name})
+		s.Back = time.Time{}
+	})
+}
+
+// kept is how many corrections of a field are remembered: enough to count several opponents apart.
+const kept = 8
 
 // Stuck returns the memory after an apply of Git's value left another one in place: an admission webhook, most likely.
 func (m Memory) Stuck(path string, live uint64) Memory {
@@ -34,14 +163,19 @@ func (m Memory) Stuck(path string, live uint64) Memory {
 
 // Seen returns the memory after a ceded field was seen to hold the value: a new object would start with it.
 func (m Memory) Seen(path string, value any) Memory {
-	return m.with(path, func(s *state) { s.value = value })
+	return m.with(path, func(s *state) { s.Value = value })
 }
 
 // Value returns the last value that a ceded field was seen to hold, nil for none.
-func (m Memory) Value(path string) any { return m.fields[path].value }
+func (m Memory) Value(path string) any { return m.fields[path].Value }
 
 // LastCorrection returns when truce last put the field back; the zero time for never.
-func (m Memory) LastCorrection(path string) time.Time { return m.fields[path].corrected }
+func (m Memory) LastCorrection(path string) time.Time {
+	if c := m.fields[path].Corrections; len(c) > 0 {
+		return c[len(c)-1].At
+	}
+	return time.Time{}
+}
 
 // IsStuck reports whether an apply is known not to change this live value.
 func (m Memory) IsStuck(path string, live uint64) bool {

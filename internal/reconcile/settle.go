@@ -95,12 +95,12 @@ func (w *walk) remember(answer object.Object, owners []ownership.Entry) (fight.M
 	})
 	stuck := false
 	for _, f := range w.plan.Findings {
-		if f.Verdict != decide.Correct || len(f.Path) == 0 {
+		if f.Verdict != decide.Correct {
 			continue
 		}
 		path := field.String(f.Path)
-		m = m.Corrected(path, w.engine.Now())
-		if err == nil && differs(left.Differences, f.Path) {
+		m = m.Corrected(path, f.Opponent(), w.engine.Now())
+		if err == nil && len(f.Path) > 0 && differs(left.Differences, f.Path) {
 			v, _ := field.Get(answer, f.Path)
 			m, stuck = m.Stuck(path, w.engine.Hasher.Value(v)), true
 		}
@@ -133,8 +133,12 @@ func (w *walk) settle() (recovered bool) {
 	defer r.mu.Unlock()
 	recovered = r.problem != ""
 	for _, f := range w.plan.Findings {
-		if f.Verdict == decide.Cede {
+		switch f.Verdict {
+		case decide.Cede:
 			r.memory = r.memory.Seen(field.String(f.Path), f.Live)
+		case decide.Hold, decide.Contested:
+			r.memory = r.memory.Reversed(field.String(f.Path), w.engine.Now())
+		default:
 		}
 	}
 	r.findings, r.problem = w.masked(w.plan.Findings), ""

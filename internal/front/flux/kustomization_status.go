@@ -66,6 +66,7 @@ func kustomizationConditions(cr object.Object, r report.Report, had []metav1.Con
 		c.keep(meta.ReadyCondition)
 		c.keep(meta.HealthyCondition)
 		c.keep(drifted)
+		c.keep(contested)
 		c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, "Reconciliation in progress")
 		return c.sorted()
 	case r.Running || r.Reason == report.InProgress || r.Reason == "":
@@ -86,7 +87,7 @@ func kustomizationConditions(cr object.Object, r report.Report, had []metav1.Con
 func suspendedConditions(r report.Report, had []metav1.Condition) []metav1.Condition {
 	c := conditionsFor(r, had)
 	for _, old := range had {
-		if old.Type != meta.ReconcilingCondition && old.Type != drifted {
+		if old.Type != meta.ReconcilingCondition && old.Type != drifted && old.Type != contested {
 			c.now = append(c.now, old)
 		}
 	}
@@ -102,10 +103,13 @@ func conditionsFor(r report.Report, had []metav1.Condition) *conditions {
 	return &conditions{had: had, at: metav1.NewTime(seen.UTC()), generation: r.Generation}
 }
 
-// drifted is a condition of truce's own.
+// drifted sets the conditions of truce's own: that fields are not as Git wants, and that some go back and forth.
 func (c *conditions) drifted(r report.Report) {
 	if text := drift(r); text != "" {
 		c.set(drifted, metav1.ConditionTrue, driftDetected, text)
+	}
+	if text := fought(r); text != "" {
+		c.set(contested, metav1.ConditionTrue, fieldContested, text)
 	}
 }
 

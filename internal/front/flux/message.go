@@ -34,10 +34,23 @@ func drift(r report.Report) string {
 	if held := fields(r, fieldName, decide.Hold); len(held) > 0 {
 		out = append(out, count(len(held), "field")+" drifted and not corrected: "+list(held))
 	}
-	if contested := fields(r, fieldName, decide.Contested); len(contested) > 0 {
-		out = append(out, count(len(contested), "field")+" contested: "+list(contested))
+	if text := fought(r); text != "" {
+		out = append(out, text)
 	}
 	return strings.Join(out, "; ")
+}
+
+// fought says which fields go back and forth, and against whom, or "" if none does.
+func fought(r report.Report) string {
+	contested := fields(r, contestedField, decide.Contested)
+	if len(contested) == 0 {
+		return ""
+	}
+	return count(len(contested), "field") + " contested: " + list(contested)
+}
+
+func contestedField(id object.ID, f decide.Finding) string {
+	return fieldName(id, f) + " with " + f.Writer.String()
 }
 
 // problemsOf lists what is wrong with single objects.

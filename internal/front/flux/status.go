@@ -20,6 +20,8 @@ const (
 	pruneHeld        = "PruneHeld"        // somebody must agree to what would be deleted
 	driftDetected    = "DriftDetected"    // the word of Flux's HelmRelease
 	drifted          = "Drifted"
+	contested        = "Contested" // a condition and its reason: a field goes back and forth
+	fieldContested   = "FieldContested"
 )
 
 // longestMessage is Flux's MaxConditionMessageLength; the API server takes 32768.

@@ -1,0 +1,53 @@
+package decide
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/fight"
+)
+
+// Opponent is who changed the field, as fights count them.
+func (f Finding) Opponent() fight.Opponent { return opponent(f.Difference) }
+
+func opponent(d compare.Difference) fight.Opponent {
+	return fight.Opponent{Name: d.Writer.Name, Person: d.Writer.Person}
+}
+
+// fought holds a difference that truce has put back again and again, and says when it tries anew; the zero time for one that may be put
+// back now. Without claims the breaker is disarmed: plain GitOps fights.
+func fought(in Input, d compare.Difference) (Finding, time.Time) {
+	if in.Policy.Claims == app.ClaimsOff {
+		return Finding{}, time.Time{}
+	}
+	o := opponent(d)
+	b := in.Memory.Bout(field.String(d.Path), o, in.Now)
+	if !b.Open() {
+		return Finding{}, time.Time{}
+	}
+	f := Finding{Difference: d, Verdict: Contested, Reason: fmt.Sprintf("put back %d times since %s and changed again by %s; the next try is at %s",
+		max(b.Corrections, 1), b.Since.UTC().Format(time.RFC3339), d.Writer, b.Next.UTC().Format(time.RFC3339))}
+	if o.Person { // an edit that is repeated is answered later and later, never with silence
+		f.Verdict = Hold
+	}
+	return f, b.Next
+}
+
+// remade holds an object that truce has made again and again. Nobody records who deletes, and an app without the object is worse off than
+// with a wrong field: it comes back after pauses as short as a person gets.
+func remade(in Input, f Finding) (Finding, time.Time) {
+	if in.Policy.Claims == app.ClaimsOff {
+		return f, time.Time{}
+	}
+	b := in.Memory.Bout(field.String(nil), fight.Opponent{Person: true}, in.Now)
+	if !b.Open() {
+		return f, time.Time{}
+	}
+	f.Verdict = Contested
+	f.Reason = fmt.Sprintf("made %d times since %s and deleted again; the next try is at %s",
+		max(b.Corrections, 1), b.Since.UTC().Format(time.RFC3339), b.Next.UTC().Format(time.RFC3339))
+	return f, b.Next
+}

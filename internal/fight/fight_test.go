@@ -1,0 +1,107 @@
+package fight_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/fight"
+)
+
+var start = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+const path = ".spec.x"
+
+// bouts lets an opponent change the field so long after each correction, for the given time, and returns when it was corrected.
+func bouts(o fight.Opponent, after, length time.Duration) []time.Duration {
+	var m fight.Memory
+	var out []time.Duration
+	for now := start; now.Sub(start) < length; {
+		if b := m.Bout(path, o, now); b.Open() {
+			m = m.Reversed(path, now)
+			now = b.Next
+			continue
+		}
+		m = m.Corrected(path, o, now)
+		out = append(out, now.Sub(start))
+		now = now.Add(after)
+	}
+	return out
+}
+
+func TestAControllerIsLeftAloneAndTriedAgainAfterGrowingPauses(t *testing.T) {
+	o := fight.Opponent{Name: "operator"}
+	for after, want := range map[time.Duration]string{
+		0:                "[0s 0s 10m0s 1h0m0s 1h40m0s 3h0m0s 5h40m0s 11h0m0s 17h0m0s 23h0m0s]",
+		time.Second:      "[0s 1s 10m1s 1h0m0s 1h40m0s 3h0m0s 5h40m0s 11h0m0s 17h0m0s 23h0m0s]",
+		15 * time.Second: "[0s 15s 10m15s 1h0m0s 1h40m0s 3h0m0s 5h40m0s 11h0m0s 17h0m0s 23h0m0s]",
+		5 * time.Minute:  "[0s 5m0s 15m0s 1h0m0s 1h40m0s 3h0m0s 5h40m0s 11h0m0s 17h0m0s 23h0m0s]",
+	} {
+		if got := fmt.Sprint(bouts(o, after, 24*time.Hour)); got != want {
+			t.Errorf("every %s: corrected at %s, want %s", after, got, want)
+		}
+	}
+}
+
+func TestAtMostThreeCorrectionsAreMadeInAnyWindow(t *testing.T) {
+	for after := time.Duration(0); after < 2*fight.Window; after += 37 * time.Second {
+		times := bouts(fight.Opponent{}, after, 30*time.Hour)
+		for i := fight.Most; i < len(times); i++ {
+			if gap := times[i] - times[i-fight.Most]; gap < fight.Window {
+				t.Fatalf("every %s: corrections %d to %d lie within %s: %v", after, i-fight.Most, i, gap, times)
+			}
+		}
+	}
+}
+
+func TestOpponentsThatTakeTurnsAreOneFight(t *testing.T) {
+	var m fight.Memory
+	now := start
+	for i := range 3 {
+		m = m.Corrected(path, fight.Opponent{Name: fmt.Sprint(i)}, now)
+		now = now.Add(time.Second)
+	}
+	if b := m.Bout(path, fight.Opponent{Name: "another"}, now); !b.Open() {
+		t.Error("a fourth correction within seconds is made")
+	}
+}
+
+func TestAPersonIsAnsweredAfterGrowingPauses(t *testing.T) {
+	got := fmt.Sprint(bouts(fight.Opponent{Name: "kubectl-edit", Person: true}, time.Second, 10*time.Minute))
+	if want := "[0s 1s 11s 31s 1m11s 2m31s 5m11s]"; got != want {
+		t.Errorf("corrected at %s, want %s", got, want)
+	}
+}
+
+func TestWhatStaysPutBackForLongerThanTheWindowIsNoFight(t *testing.T) {
+	var m fight.Memory
+	for _, at := range []time.Duration{0, time.Minute, 2 * time.Hour} {
+		m = m.Corrected(path, fight.Opponent{}, start.Add(at))
+	}
+	if b := m.Bout(path, fight.Opponent{}, start.Add(2*time.Hour+time.Minute)); b.Open() || b.Corrections != 1 {
+		t.Errorf("%+v, want one correction and no fight", b)
+	}
+}
+
+func TestAFightThatNobodyEndsStaysOne(t *testing.T) {
+	o := fight.Opponent{Name: "operator"}
+	m := fight.Memory{}.Corrected(path, o, start).Corrected(path, o, start).Reversed(path, start.Add(time.Second))
+	m = m.Corrected(path, o, start.Add(10*time.Minute)).Reversed(path, start.Add(11*time.Minute))
+	if b := m.Bout(path, o, start.Add(29*time.Minute)); !b.Open() {
+		t.Error("the second pause is no longer than the first")
+	}
+	if b := m.Bout(path, o, start.Add(3*time.Hour)); b.Open() {
+		t.Error("it is never tried again")
+	}
+	again := m.Corrected(path, o, start.Add(3*time.Hour))
+	if b := again.Bout(path, o, start.Add(3*time.Hour+39*time.Minute)); !b.Open() {
+		t.Error("a trial that failed does not make the pause longer")
+	}
+}
+
+func TestAnotherFieldIsAnotherFight(t *testing.T) {
+	m := fight.Memory{}.Corrected(path, fight.Opponent{}, start).Corrected(path, fight.Opponent{}, start)
+	if b := m.Bout(".spec.y", fight.Opponent{}, start); b.Open() {
+		t.Error("a field that was never put back is held")
+	}
+}
