@@ -51,6 +51,7 @@ func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 	}
 	if r.Applied != "" && r.Reason != report.InProgress && r.Reason != report.HealthFailed {
 		s.LastAppliedRevision = r.Applied
+		s.History = history(s.History, r.Applied, r.At)
 	}
 	s.Inventory = inventory(s.Inventory, r)
 	return plain(&s)

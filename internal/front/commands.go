@@ -1,0 +1,138 @@
+package front
+
+import (
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// Commands is what commands need of a dialect. The promises are those of Apps.
+type Commands interface {
+	// Edit returns the custom resources as the change asks, all that it does not name preserved. An error says what the dialect
+	// has no field for, or what contradicts what is there: then nothing of the change is to be written.
+	Edit(r Resources, c Change) (Resources, error)
+	// Create returns the custom resources of a new app.
+	Create(key app.Key, c Change) (Resources, error)
+	// Tell reads back what the status tells, whoever wrote it.
+	Tell(cr object.Object) Told
+}
+
+// Resources are the custom resources that one app is written down in.
+type Resources struct {
+	App object.Object
+	// Source says where files come from; nil where App says it itself.
+	Source object.Object
+}
+
+// Change is what a command wants to be different. What is nil or empty stays as it is.
+type Change struct {
+	Repo, Path, Revision *string // Revision is a branch, tag or commit that the app follows
+	Project              *string
+	Server, Cluster      *string // of the destination: its address, or its name
+	Namespace            *string
+
+	Policy   SyncPolicy
+	Prune    *bool // objects that leave Git
+	SelfHeal *bool // drift
+	Empty    *bool // whether a revision without objects may prune all
+	Retry    Retry
+	Keep     *int64   // entries of the history
+	Options  []string // sync options to add; "!X" removes X
+
+	Ignore     []Difference // rules to add
+	Unignore   []Difference // rules to take away
+	UnignoreAt []int        // rules to take away by their place, counted from 0
+	Unset      []string     // settings to take away, by the names of their flags
+
+	Suspend *bool
+	Run     *Run
+	// Pin holds the app at a revision; an empty text lets it follow again.
+	Pin *string
+	// Leave says what becomes of the objects when the app is deleted.
+	Leave app.Prune
+}
+
+// SyncPolicy says whether an app is synced without being asked.
+type SyncPolicy string
+
+// The values of SyncPolicy.
+const (
+	Manual    SyncPolicy = "manual"
+	Automated SyncPolicy = "automated"
+)
+
+// Retry says how a failed sync is tried again.
+type Retry struct {
+	Limit                 *int64
+	Duration, MaxDuration *time.Duration
+	Factor                *int64
+	Refresh               *bool
+}
+
+// Difference is a rule about fields that are not Git's, in the form of Argo CD's spec.ignoreDifferences. Group and Kind are globs.
+type Difference struct {
+	Group                 string   `json:"group,omitempty"`
+	Kind                  string   `json:"kind"`
+	Name                  string   `json:"name,omitempty"`
+	Namespace             string   `json:"namespace,omitempty"`
+	JSONPointers          []string `json:"jsonPointers,omitempty"`
+	JQPathExpressions     []string `json:"jqPathExpressions,omitempty"`
+	ManagedFieldsManagers []string `json:"managedFieldsManagers,omitempty"`
+}
+
+// Run asks for one sync.
+type Run struct {
+	Token     string // that tells this request from others
+	By        string // who asks
+	Revision  string // instead of what the app follows
+	Prune     *bool
+	DryRun    bool
+	Resources []object.ID // only these; none for all
+	Options   []string
+}
+
+// Told is what a custom resource tells of its app.
+type Told struct {
+	Sync     report.Sync
+	Health   health.Status // as the status says; the objects know better
+	Reason   report.Reason // of the newest run
+	Message  string
+	Revision string // the newest that was applied whole
+	Handled  string // the newest request that was acted on
+	// Settled says that this is about the newest form of the custom resource, and that no run goes on.
+	Settled bool
+	Objects []Listed
+	History []Past // the oldest first
+
+	// Lines are the head of `app get` in the dialect's own words; none where the dialect's tools print no such head.
+	Lines      []Line
+	Target     string // the revision that is followed, as the user wrote it
+	Conditions []Condition
+}
+
+// Listed is an object that the status names as the app's.
+type Listed struct {
+	ID      object.ID
+	Version string
+}
+
+// Past is a revision that was applied.
+type Past struct {
+	ID       int64
+	Revision string
+	At       time.Time
+	By       string // who asked for it; empty for truce itself
+	Source   string // where it came from
+}
+
+// Line is one line of a head.
+type Line struct{ Label, Text string }
+
+// Condition is one thing that a status says.
+type Condition struct {
+	Type, Message string
+	Since         time.Time
+}

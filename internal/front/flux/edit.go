@@ -1,0 +1,227 @@
+package flux
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// Commands edits Kustomizations, and the GitRepositories that they read.
+type Commands struct {
+	// Dropped are the fields that the cluster's CRD does not keep, as Drops returns them: annotations serve instead.
+	Dropped []string
+}
+
+var _ front.Commands = Commands{}
+
+// revisionKey is the annotation that pins a Kustomization to a commit of its source.
+const revisionKey = ours + "revision"
+
+// Edit changes a Kustomization, and its GitRepository where the change is about the repository or the branch.
+func (cs Commands) Edit(r front.Resources, c front.Change) (front.Resources, error) {
+	e := &edit{cr: r.App.Clone(), dropped: cs.Dropped}
+	e.foreign(c)
+	e.unset(c.Unset)
+	e.plan(c)
+	e.remediation(c.SelfHeal)
+	e.differences(c)
+	e.text(c.Pin, "metadata", "annotations", revisionKey)
+	e.run(c.Run)
+	e.deletion(c.Leave)
+	out := front.Resources{App: e.cr, Source: r.Source}
+	if e.err == nil && (c.Repo != nil || c.Revision != nil) {
+		out.Source, e.err = editSource(r.Source, c)
+	}
+	return out, e.err
+}
+
+// Create makes a Kustomization and a GitRepository of the same name.
+func (cs Commands) Create(key app.Key, c front.Change) (front.Resources, error) {
+	for flag, text := range map[string]*string{"--repo": c.Repo, "--path": c.Path} {
+		if text == nil || *text == "" {
+			return front.Resources{}, fmt.Errorf("%s is required", flag)
+		}
+	}
+	named := func(api, kind string, spec map[string]any) object.Object {
+		return object.Object{"apiVersion": api, "kind": kind, "metadata": map[string]any{"name": key.Name, "namespace": key.Namespace}, "spec": spec}
+	}
+	if c.Revision == nil {
+		branch := "main" // Flux's own default is master, which few repositories have any more
+		c.Revision = &branch
+	}
+	return cs.Edit(front.Resources{
+		App: named(kustomizeAPI, kustomization, map[string]any{
+			"interval": "10m", "prune": true, "sourceRef": map[string]any{"kind": gitRepository, "name": key.Name},
+		}),
+		Source: named(sourceAPI, gitRepository, map[string]any{"interval": "1m"}),
+	}, c)
+}
+
+// edit is one change of one custom resource. The first thing that cannot be done ends it.
+type edit struct {
+	cr      object.Object
+	dropped []string
+	err     error
+}
+
+func (e *edit) refuse(format string, args ...any) {
+	if e.err == nil {
+		e.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (e *edit) put(value any, keys ...string) {
+	if !field.Put(e.cr, field.Name(keys...), value) {
+		e.refuse("%s holds a value of another form", strings.Join(keys, "."))
+	}
+}
+
+func (e *edit) drop(keys ...string) { field.Drop(e.cr, field.Name(keys...)) }
+
+// text sets a text; an empty one takes the field away.
+func (e *edit) text(value *string, keys ...string) {
+	switch {
+	case value == nil:
+	case *value == "":
+		e.drop(keys...)
+	default:
+		e.put(*value, keys...)
+	}
+}
+
+// foreign refuses what only an Application has.
+func (e *edit) foreign(c front.Change) {
+	for flag, set := range map[string]bool{
+		"--project": c.Project != nil, "--dest-name": c.Cluster != nil, "--allow-empty": c.Empty != nil,
+		"--sync-option": len(c.Options) > 0, "--revision-history-limit": c.Keep != nil, "--sync-retry-limit": c.Retry.Limit != nil,
+		"--sync-retry-backoff-factor": c.Retry.Factor != nil, "--sync-retry-backoff-max-duration": c.Retry.MaxDuration != nil,
+		"--sync-retry-refresh": c.Retry.Refresh != nil,
+	} {
+		if set {
+			e.refuse("a Kustomization has nothing that %s could set", flag)
+		}
+	}
+	if c.Server != nil && *c.Server != "https://kubernetes.default.svc" {
+		e.refuse("a Kustomization goes to the cluster that it is in; --dest-server can be https://kubernetes.default.svc only")
+	}
+	if c.Run != nil && (c.Run.Revision != "" || c.Run.DryRun || len(c.Run.Resources) > 0 || len(c.Run.Options) > 0) {
+		e.refuse("a Kustomization is synced whole, at the newest revision: use `truce app diff` for a dry run, `truce app rollback` for a revision")
+	}
+}
+
+// settings are what `unset` takes away.
+var settings = map[string][]string{
+	"sync-retry": {"spec", "retryInterval"}, "dest-namespace": {"spec", "targetNamespace"},
+	"revision": {"metadata", "annotations", revisionKey}, "sync-policy": {"spec", "suspend"},
+}
+
+func (e *edit) unset(flags []string) {
+	for _, flag := range flags {
+		path, ok := settings[flag]
+		if !ok {
+			e.refuse("a Kustomization has nothing to unset by --%s", flag)
+			return
+		}
+		e.drop(path...)
+	}
+}
+
+func (e *edit) plan(c front.Change) {
+	e.text(c.Path, "spec", "path")
+	e.text(c.Namespace, "spec", "targetNamespace")
+	if c.Retry.Duration != nil {
+		e.put(c.Retry.Duration.String(), "spec", "retryInterval")
+	}
+	if c.Prune != nil {
+		e.put(*c.Prune, "spec", "prune")
+	}
+	suspend := c.Suspend
+	if c.Policy != "" {
+		manual := c.Policy == front.Manual
+		suspend = &manual
+	}
+	switch {
+	case suspend == nil:
+	case *suspend:
+		e.put(true, "spec", "suspend")
+	default:
+		e.drop("spec", "suspend")
+	}
+}
+
+// remediation says whether drift is corrected, where the cluster keeps it.
+func (e *edit) remediation(heal *bool) {
+	if heal == nil {
+		return
+	}
+	_, annotated := e.cr.Annotation(remediateKey)
+	if annotated || e.drops("spec.remediation") {
+		e.put(strconv.FormatBool(*heal), "metadata", "annotations", remediateKey)
+		return
+	}
+	e.put(*heal, "spec", "remediation", "remediate")
+}
+
+func (e *edit) drops(name string) bool {
+	return slices.ContainsFunc(e.dropped, func(d string) bool { return d == name || strings.HasPrefix(d, name+".") })
+}
+
+// run asks for a run in Flux's way.
+func (e *edit) run(r *front.Run) {
+	if r != nil {
+		e.put(r.Token, "metadata", "annotations", requestedAt)
+	}
+}
+
+// deletion says what becomes of the objects when the Kustomization is deleted.
+func (e *edit) deletion(leave app.Prune) {
+	switch {
+	case leave == app.PruneKeep:
+		e.put("Orphan", "spec", "deletionPolicy")
+	case leave == app.PruneDelete && e.cr.At("spec", "prune") != true:
+		e.put("Delete", "spec", "deletionPolicy")
+	case leave == app.PruneDelete && e.cr.At("spec", "deletionPolicy") == "Orphan":
+		e.put("Delete", "spec", "deletionPolicy")
+	}
+}
+
+var (
+	commitForm = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+	rangeForm  = regexp.MustCompile(`^[<>=~^]|\*|\.x`)
+)
+
+// editSource changes a GitRepository: what a revision is shows by its form, as in Argo CD's targetRevision.
+func editSource(cr object.Object, c front.Change) (object.Object, error) {
+	if cr == nil {
+		return nil, fmt.Errorf("the app's source is no GitRepository in this cluster: edit it itself")
+	}
+	e := &edit{cr: cr.Clone()}
+	e.text(c.Repo, "spec", "url")
+	if c.Revision != nil {
+		e.drop("spec", "ref")
+		switch text := *c.Revision; {
+		case text == "":
+		case commitForm.MatchString(text):
+			e.put(text, "spec", "ref", "commit")
+		case strings.HasPrefix(text, "refs/"):
+			e.put(text, "spec", "ref", "name")
+		case rangeForm.MatchString(text):
+			e.put(text, "spec", "ref", "semver")
+		case tagForm.MatchString(text):
+			e.put(text, "spec", "ref", "tag")
+		default:
+			e.put(text, "spec", "ref", "branch")
+		}
+	}
+	return e.cr, e.err
+}
+
+// tagForm are texts that are versions. Another tag is written refs/tags/NAME.
+var tagForm = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+`)

@@ -1,0 +1,210 @@
+package flux_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/front/flux"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+const editedKustomization = `
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: web, namespace: flux-system}
+spec: {interval: 10m, path: ./app, prune: true, sourceRef: {kind: GitRepository, name: demo}, futureField: {kept: yes}}
+`
+
+const editedSource = `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: demo, namespace: flux-system}
+spec: {interval: 1m, url: https://git.example/demo, ref: {branch: main}}
+`
+
+func parsed(t *testing.T, text string) object.Object {
+	t.Helper()
+	var o object.Object
+	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func ptr[T any](v T) *T { return &v }
+
+var replicas = front.Difference{Group: "apps", Kind: "Deploy*", Name: "web.1", JSONPointers: []string{"/spec/replicas"}}
+
+func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
+	for name, c := range map[string]struct {
+		commands flux.Commands
+		change   front.Change
+		spec     string // of the Kustomization, beside what it had
+		meta     string
+		source   string // of the GitRepository
+	}{
+		"a rule": {
+			change: front.Change{Ignore: []front.Difference{replicas, replicas}},
+			spec:   `{ignoreDifferences: [{target: {group: apps, kind: Deploy.*, name: web\.1}, jsonPatches: [{op: remove, path: /spec/replicas}]}]}`,
+		},
+		"a rule where the CRD drops the field": {
+			commands: flux.Commands{Dropped: []string{"spec.ignoreDifferences"}},
+			change:   front.Change{Ignore: []front.Difference{{Kind: "Deployment", JSONPointers: []string{"/spec/replicas"}}}},
+			meta:     `{annotations: {truce.dev/ignore-differences: '[{"jsonPatches":[{"op":"remove","path":"/spec/replicas"}],"target":{"kind":"Deployment"}}]'}}`,
+		},
+		"path, namespace, prune, retry": {
+			change: front.Change{Path: ptr("./other"), Namespace: ptr("shop"), Prune: ptr(false)},
+			spec:   `{path: ./other, targetNamespace: shop, prune: false}`,
+		},
+		"self-heal":                          {change: front.Change{SelfHeal: ptr(false)}, spec: `{remediation: {remediate: false}}`},
+		"self-heal where the CRD drops it":   {commands: flux.Commands{Dropped: []string{"spec.remediation.remediate"}}, change: front.Change{SelfHeal: ptr(true)}, meta: `{annotations: {truce.dev/remediation: "true"}}`},
+		"suspend":                            {change: front.Change{Suspend: ptr(true)}, spec: `{suspend: true}`},
+		"manual":                             {change: front.Change{Policy: front.Manual}, spec: `{suspend: true}`},
+		"automated":                          {change: front.Change{Policy: front.Automated}},
+		"a branch":                           {change: front.Change{Revision: ptr("next")}, source: `{ref: {branch: next}}`},
+		"a tag":                              {change: front.Change{Revision: ptr("v1.2.3")}, source: `{ref: {tag: v1.2.3}}`},
+		"a range of versions":                {change: front.Change{Revision: ptr(">=1.0")}, source: `{ref: {semver: ">=1.0"}}`},
+		"a reference":                        {change: front.Change{Revision: ptr("refs/pull/1/head")}, source: `{ref: {name: refs/pull/1/head}}`},
+		"a commit":                           {change: front.Change{Revision: ptr(strings.Repeat("a", 40))}, source: `{ref: {commit: ` + strings.Repeat("a", 40) + `}}`},
+		"a repository":                       {change: front.Change{Repo: ptr("ssh://git.example/x")}, source: `{url: ssh://git.example/x}`},
+		"a pin":                              {change: front.Change{Pin: ptr("abc")}, meta: `{annotations: {truce.dev/revision: abc}}`},
+		"no pin":                             {change: front.Change{Pin: ptr("")}},
+		"a request":                          {change: front.Change{Run: &front.Run{Token: "now"}}, meta: `{annotations: {reconcile.fluxcd.io/requestedAt: now}}`},
+		"an end that leaves":                 {change: front.Change{Leave: app.PruneKeep}, spec: `{deletionPolicy: Orphan}`},
+		"an end that takes all with it":      {change: front.Change{Leave: app.PruneDelete}},
+		"an end against the pruning of Git":  {change: front.Change{Prune: ptr(false), Leave: app.PruneDelete}, spec: `{prune: false, deletionPolicy: Delete}`},
+		"the namespace is taken away":        {change: front.Change{Namespace: ptr("")}},
+		"a rule is added and taken away":     {change: front.Change{Unset: []string{"sync-policy"}}},
+		"a change of nothing leaves nothing": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := parsed(t, editedKustomization)
+			got, err := c.commands.Edit(front.Resources{App: before, Source: parsed(t, editedSource)}, c.change)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := front.Resources{App: parsed(t, editedKustomization), Source: parsed(t, editedSource)}
+			lay(t, want.App["spec"], c.spec)
+			lay(t, want.App["metadata"], c.meta)
+			lay(t, want.Source["spec"], c.source)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(parsed(t, editedKustomization), before); diff != "" {
+				t.Errorf("what was given was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+// lay sets the fields that a text names.
+func lay(t *testing.T, onto any, text string) {
+	t.Helper()
+	m, _ := onto.(map[string]any)
+	for k, v := range parsed(t, text) {
+		m[k] = v
+	}
+}
+
+func TestARuleIsTakenAwayByItsPlaceOrByWhatItSays(t *testing.T) {
+	other := front.Difference{Kind: "Service", JSONPointers: []string{"/spec/type"}}
+	for name, commands := range map[string]flux.Commands{"in the spec": {}, "in the annotation": {Dropped: []string{"spec.ignoreDifferences"}}} {
+		t.Run(name, func(t *testing.T) {
+			r := front.Resources{App: parsed(t, editedKustomization)}
+			edit := func(c front.Change) {
+				t.Helper()
+				var err error
+				if r, err = commands.Edit(r, c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			edit(front.Change{Ignore: []front.Difference{replicas, other}})
+			if n := len((flux.Kustomizations{}).App(r.App, app.Policy{}).Ignore); n != 2 {
+				t.Errorf("%d rules, want 2", n)
+			}
+			edit(front.Change{UnignoreAt: []int{0}})
+			if _, err := commands.Edit(r, front.Change{Unignore: []front.Difference{replicas}}); err == nil || !strings.Contains(err.Error(), `there are 0: {"jsonPatches"`) {
+				t.Errorf("a rule that is gone is taken away again: %v", err)
+			}
+			edit(front.Change{Unignore: []front.Difference{other}})
+			if diff := cmp.Diff(parsed(t, editedKustomization), r.App); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnEditThatTheDialectHasNoFieldForIsRefused(t *testing.T) {
+	for want, c := range map[string]front.Change{
+		"--project":           {Project: ptr("x")},
+		"--dest-server":       {Server: ptr("https://elsewhere")},
+		"--sync-option":       {Options: []string{"Prune=false"}},
+		"--allow-empty":       {Empty: ptr(true)},
+		"jsonPointers":        {Ignore: []front.Difference{{Kind: "X", JQPathExpressions: []string{".spec"}}}},
+		"has no rule 3":       {UnignoreAt: []int{3}},
+		"by --nonsense":       {Unset: []string{"nonsense"}},
+		"app rollback":        {Run: &front.Run{Revision: "x"}},
+		"is no GitRepository": {Revision: ptr("main")},
+	} {
+		if _, err := (flux.Commands{}).Edit(front.Resources{App: parsed(t, editedKustomization)}, c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
+
+func TestWhatIsCreatedIsAnAppWithoutProblems(t *testing.T) {
+	key := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}
+	if _, err := (flux.Commands{}).Create(key, front.Change{Path: ptr("x")}); err == nil || err.Error() != "--repo is required" {
+		t.Errorf("no repository: %v", err)
+	}
+	r, err := flux.Commands{}.Create(key, front.Change{Repo: ptr("https://git.example/demo"), Path: ptr("app"), Ignore: []front.Difference{replicas}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, s := flux.Kustomizations{}.App(r.App, app.Policy{}), flux.GitRepositories{}.Source(r.Source)
+	if len(a.Problems)+len(s.Problems)+len(a.Notes)+len(s.Notes) > 0 {
+		t.Errorf("%v %v %v %v", a.Problems, a.Notes, s.Problems, s.Notes)
+	}
+	if a.Source != s.Key || a.Key != key {
+		t.Errorf("%v reads %v, want %v", a.Key, a.Source, s.Key)
+	}
+}
+
+func TestAnEntryOfTheInventoryIsReadAsFluxWritesIt(t *testing.T) {
+	cr := parsed(t, editedKustomization)
+	cr["status"] = map[string]any{"inventory": map[string]any{"entries": []any{
+		map[string]any{"id": "shop_web_apps_Deployment", "v": "v1"}, map[string]any{"id": "_system__node_rbac.authorization.k8s.io_ClusterRole", "v": "v1"},
+		map[string]any{"id": "nonsense", "v": "v1"},
+	}}}
+	want := []front.Listed{
+		{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Version: "v1"},
+		{ID: object.ID{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "system:node"}, Version: "v1"},
+	}
+	if diff := cmp.Diff(want, flux.Commands{}.Tell(cr).Objects); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func FuzzEdit(f *testing.F) {
+	f.Add(editedKustomization, "/spec/replicas", "apps", "main", 0)
+	f.Add("spec: {ignoreDifferences: x, remediation: 1, sourceRef: []}\nmetadata: {annotations: 3}", "x", "[", ">=1", 9)
+	f.Fuzz(func(t *testing.T, cr, pointer, group, revision string, at int) {
+		var o object.Object
+		if yaml.Unmarshal([]byte(cr), &o) != nil || o == nil {
+			return
+		}
+		c := front.Change{
+			Revision: &revision, SelfHeal: ptr(true), Namespace: &group, UnignoreAt: []int{at}, Pin: &revision,
+			Ignore: []front.Difference{{Group: group, Kind: "Deployment", JSONPointers: []string{pointer}}},
+		}
+		for _, commands := range []flux.Commands{{}, {Dropped: []string{"spec.ignoreDifferences", "spec.remediation"}}} {
+			_, _ = commands.Edit(front.Resources{App: o, Source: o}, c) // must not panic, whatever it says
+			_ = commands.Tell(o)
+		}
+	})
+}

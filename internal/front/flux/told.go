@@ -1,0 +1,159 @@
+package flux
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// Tell reads a Kustomization's status back.
+func (Commands) Tell(cr object.Object) front.Told {
+	var s kustomizev1.KustomizationStatus
+	statusOf(cr, &s)
+	a := Kustomizations{}.App(cr, app.Policy{})
+	ready, reconciling := conditionOf(s.Conditions, meta.ReadyCondition), conditionOf(s.Conditions, meta.ReconcilingCondition)
+	stale := s.ObservedGeneration != cr.Generation()
+	running := reconciling.Status == metav1.ConditionTrue && reconciling.Reason != meta.ProgressingWithRetryReason
+	t := front.Told{
+		Sync: syncOf(ready, conditionOf(s.Conditions, drifted), stale), Reason: reasonOf(ready), Message: ready.Message,
+		Revision: s.LastAppliedRevision, Handled: s.LastHandledReconcileAt, Objects: entries(s.Inventory), History: past(s.History),
+	}
+	t.Settled = !stale && (a.Suspended || !running && ready.Status != "" && ready.Status != metav1.ConditionUnknown && t.Handled == a.Request)
+	for _, c := range s.Conditions {
+		t.Conditions = append(t.Conditions, front.Condition{Type: c.Type, Message: c.Message, Since: c.LastTransitionTime.Time})
+	}
+	return t
+}
+
+func conditionOf(list []metav1.Condition, kind string) metav1.Condition {
+	if c := find(list, kind); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// syncOf translates Flux's words. An app that is applied and healthy too late is applied.
+func syncOf(ready, drift metav1.Condition, stale bool) report.Sync {
+	switch {
+	case drift.Status == metav1.ConditionTrue:
+		return report.OutOfSync
+	case ready.Status == "" || ready.Status == metav1.ConditionUnknown || stale || ready.Reason == meta.ArtifactFailedReason:
+		return report.Unknown
+	case ready.Status == metav1.ConditionTrue || ready.Reason == meta.HealthCheckFailedReason:
+		return report.Synced
+	}
+	return report.OutOfSync
+}
+
+// reasonOf translates Flux's reasons of the condition Ready as far as commands tell them apart.
+func reasonOf(ready metav1.Condition) report.Reason {
+	switch {
+	case ready.Status == metav1.ConditionTrue:
+		return report.Succeeded
+	case ready.Status != metav1.ConditionFalse:
+		return report.InProgress
+	}
+	switch ready.Reason {
+	case meta.ArtifactFailedReason:
+		return report.SourceNotReady
+	case meta.BuildFailedReason:
+		return report.RenderFailed
+	case meta.HealthCheckFailedReason:
+		return report.HealthFailed
+	case meta.PruneFailedReason:
+		return report.PruneFailed
+	case pruneHeld:
+		return report.PruneHeld
+	}
+	return report.ApplyFailed
+}
+
+// entries reads status.inventory. What is no entry is left out: somebody else has written it.
+func entries(had *kustomizev1.ResourceInventory) []front.Listed {
+	if had == nil {
+		return nil
+	}
+	out := make([]front.Listed, 0, len(had.Entries))
+	for _, e := range had.Entries {
+		if id, ok := parseEntry(e.ID); ok {
+			out = append(out, front.Listed{ID: id, Version: e.Version})
+		}
+	}
+	return out
+}
+
+// parseEntry reads <namespace>_<name>_<group>_<kind> (fluxcd/cli-utils ObjMetadata). Only names hold underscores: two for each
+// colon of RBAC's.
+func parseEntry(text string) (object.ID, bool) {
+	namespace, rest, ok := strings.Cut(text, "_")
+	rest, kind, okKind := cutLast(rest, "_")
+	name, group, okGroup := cutLast(rest, "_")
+	id := object.ID{Namespace: namespace, Name: strings.ReplaceAll(name, "__", ":"), Group: group, Kind: kind}
+	return id, ok && okKind && okGroup && name != "" && kind != ""
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	at := strings.LastIndex(s, sep)
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+len(sep):], true
+}
+
+// The keys of the metadata of status.history. Flux's controllers write the revision, too.
+const (
+	pastID       = "id"
+	pastRevision = "revision"
+)
+
+// past reads status.history, in which the newest is the first. Entries of Flux have no number: they are counted from the oldest.
+func past(h meta.History) []front.Past {
+	var out []front.Past
+	for i := len(h) - 1; i >= 0; i-- {
+		s := h[i]
+		revision := s.Metadata[pastRevision]
+		if s.LastReconciledStatus != meta.ReconciliationSucceededReason || revision == "" {
+			continue
+		}
+		id, err := strconv.ParseInt(s.Metadata[pastID], 10, 64)
+		if err != nil {
+			id = int64(len(out))
+		}
+		out = append(out, front.Past{ID: id, Revision: revision, At: s.FirstReconciled.Time})
+	}
+	return out
+}
+
+// kept is how many revisions status.history holds, as in Argo CD. Flux keeps 5 (meta.HistoryMaxSize).
+const kept = 10
+
+// history remembers the revisions that were applied whole, the newest first: one entry for each time that another one was.
+func history(had meta.History, revision string, at time.Time) meta.History {
+	if revision == "" || len(had) > 0 && had[0].Metadata[pastRevision] == revision {
+		return had
+	}
+	next := int64(0)
+	if list := past(had); len(list) > 0 {
+		next = list[len(list)-1].ID + 1
+	}
+	now := metav1.NewTime(at.UTC())
+	_, digest, found := strings.Cut(revision, "@")
+	if !found {
+		digest = revision
+	}
+	newest := meta.Snapshot{
+		Digest: digest, FirstReconciled: now, LastReconciled: now, LastReconciledStatus: meta.ReconciliationSucceededReason, TotalReconciliations: 1,
+		Metadata: map[string]string{pastRevision: revision, pastID: strconv.FormatInt(next, 10)},
+	}
+	out := append(meta.History{newest}, had...)
+	return out[:min(len(out), kept)]
+}
