@@ -1,0 +1,242 @@
+// Package bolt answers: what happened lately, as a file on this machine remembers it?
+//
+// In: entries and memories (journal.Journal, journal.Memories).
+// Out: the same, after a restart too.
+// Promise: one process at a time; writes are gathered and made safe within Delay; the oldest entries go when there are too many or they
+// are too old; a damaged file is put aside and said, never trusted.
+// Not here: what entries mean (journal).
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// ErrInUse says that another process has the file open.
+var ErrInUse = errors.New("another process has it open")
+
+// Limits bound what is kept. Zero parts are those of DefaultLimits.
+type Limits struct {
+	Entries int
+	Age     time.Duration
+}
+
+// DefaultLimits keep some tens of megabytes.
+func DefaultLimits() Limits { return Limits{Entries: 100_000, Age: 30 * 24 * time.Hour} }
+
+// Delay is how long a write may take until it is safe.
+const Delay = 50 * time.Millisecond
+
+// pending is how many writes may wait. More are dropped, and counted: nobody who works waits for the journal.
+const pending = 8192
+
+var (
+	entriesBucket  = []byte("entries")
+	memoriesBucket = []byte("memories")
+)
+
+// Journal is a file. It is closed by Close.
+type Journal struct {
+	db     *bbolt.DB
+	limits Limits
+	log    *slog.Logger
+
+	writes chan write
+	sync   chan chan struct{}
+	done   chan struct{}
+	closed chan struct{}
+	once   sync.Once
+
+	mu      sync.Mutex
+	fresh   map[object.ID][]byte // memories that are not safe yet
+	dropped int
+
+	count int // entries in the file; of the writer alone
+}
+
+type write struct {
+	entry  *journal.Entry
+	id     object.ID
+	memory []byte
+}
+
+var (
+	_ journal.Journal  = (*Journal)(nil)
+	_ journal.Memories = (*Journal)(nil)
+)
+
+// Open opens the file, or makes it. ErrInUse where another process has it. A damaged file is renamed, and a new one is begun.
+func Open(path string, l Limits, log *slog.Logger) (*Journal, error) {
+	d := DefaultLimits()
+	if l.Entries == 0 {
+		l.Entries = d.Entries
+	}
+	if l.Age == 0 {
+		l.Age = d.Age
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	db, n, err := open(path)
+	if errors.Is(err, errDamaged) {
+		aside := fmt.Sprintf("%s.damaged-%d", path, time.Now().Unix())
+		log.Warn("the journal is damaged: put aside, a new one is begun", "file", path, "aside", aside, "error", err.Error())
+		if err := os.Rename(path, aside); err != nil {
+			return nil, fmt.Errorf("journal %s: put the damaged file aside: %w", path, err)
+		}
+		db, n, err = open(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("journal %s: %w", path, err)
+	}
+	j := &Journal{
+		db: db, limits: l, log: log, count: n, fresh: map[object.ID][]byte{},
+		writes: make(chan write, pending), sync: make(chan chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
+	}
+	go j.run()
+	return j, nil
+}
+
+var errDamaged = errors.New("damaged")
+
+// open opens the file and reads all of it once: damage shows here and not in the middle of work. bbolt panics at some of it.
+func open(path string) (db *bbolt.DB, n int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			if db != nil {
+				_ = db.Close() // it is given up
+			}
+			db, err = nil, fmt.Errorf("%w: %v", errDamaged, r)
+		}
+	}()
+	db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, 0, ErrInUse
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
+		return nil, 0, fmt.Errorf("%w: %w", errDamaged, err)
+	case err != nil:
+		return nil, 0, err
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		for damage := range tx.Check() {
+			return fmt.Errorf("%w: %w", errDamaged, damage)
+		}
+		if _, err := tx.CreateBucketIfNotExists(memoriesBucket); err != nil {
+			return err
+		}
+		b, err := tx.CreateBucketIfNotExists(entriesBucket)
+		if err != nil {
+			return err
+		}
+		return b.ForEach(func(_, _ []byte) error { n++; return nil })
+	})
+	if err != nil {
+		return nil, 0, errors.Join(err, db.Close())
+	}
+	return db, n, nil
+}
+
+// Append notes entries.
+func (j *Journal) Append(entries ...journal.Entry) {
+	for i := range entries {
+		j.put(write{entry: &entries[i]})
+	}
+}
+
+// Remember keeps a memory.
+func (j *Journal) Remember(id object.ID, memory []byte) {
+	j.mu.Lock()
+	j.fresh[id] = memory
+	j.mu.Unlock()
+	j.put(write{id: id, memory: memory})
+}
+
+func (j *Journal) put(w write) {
+	select {
+	case j.writes <- w:
+	default:
+		j.mu.Lock()
+		j.dropped++
+		j.mu.Unlock()
+	}
+}
+
+// Recall returns the memory of an object.
+func (j *Journal) Recall(id object.ID) ([]byte, error) {
+	j.mu.Lock()
+	fresh, ok := j.fresh[id]
+	j.mu.Unlock()
+	if ok {
+		return fresh, nil
+	}
+	var out []byte
+	err := j.db.View(func(tx *bbolt.Tx) error {
+		out = bytes.Clone(tx.Bucket(memoriesBucket).Get([]byte(id.String())))
+		return nil
+	})
+	return out, err
+}
+
+// Read hands over entries, those of the last moment included.
+func (j *Journal) Read(q journal.Query, seen func(journal.Entry) bool) error {
+	j.flush()
+	return j.db.View(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(entriesBucket).Cursor()
+		k, v := c.First()
+		if !q.Since.IsZero() {
+			k, v = c.Seek(keyOf(q.Since, 0))
+		}
+		for ; k != nil; k, v = c.Next() {
+			var e journal.Entry
+			if err := json.Unmarshal(v, &e); err != nil {
+				return fmt.Errorf("journal: entry %x: %w", k, err)
+			}
+			if q.Matches(e) && !seen(e) {
+				return nil
+			}
+		}
+		return nil
+	})
+}
+
+// flush returns when all that was written before is safe, or the journal is closed.
+func (j *Journal) flush() {
+	ack := make(chan struct{})
+	select {
+	case j.sync <- ack:
+		<-ack
+	case <-j.closed:
+	}
+}
+
+// Close makes everything safe and closes the file.
+func (j *Journal) Close() error {
+	var err error
+	j.once.Do(func() {
+		close(j.done)
+		<-j.closed
+		err = j.db.Close()
+	})
+	return err
+}
+
+// keyOf orders entries by time, and those of one moment by their number.
+func keyOf(at time.Time, n uint64) []byte {
+	key := binary.BigEndian.AppendUint64(nil, uint64(max(0, at.UnixNano())))
+	return binary.BigEndian.AppendUint64(key, n)
+}
