@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -59,6 +60,13 @@ func (c *Client) Invalidate(apiVersion string) {
 	c.kinds.mu.Lock()
 	defer c.kinds.mu.Unlock()
 	delete(c.kinds.groups, apiVersion)
+}
+
+// InvalidateGroup forgets what is known of every version of an API group, after one of its CRDs changed.
+func (c *Client) InvalidateGroup(name string) {
+	c.kinds.mu.Lock()
+	defer c.kinds.mu.Unlock()
+	maps.DeleteFunc(c.kinds.groups, func(apiVersion string, _ *group) bool { return strings.HasPrefix(apiVersion, name+"/") })
 }
 
 func (k *kinds) resource(gvk object.GVK) (Resource, error) {
