@@ -51,6 +51,12 @@ type Watcher interface {
 	Watch(ctx context.Context, i Interest, handle func(Event)) Watch
 }
 
+// Head names an object and its state, and tells nothing of what is in it.
+type Head struct {
+	ID                   object.ID
+	UID, ResourceVersion string
+}
+
 // Watch is a running watch.
 type Watch interface {
 	// Synced is closed when the first list has been handed to the handler.
@@ -65,4 +71,7 @@ type Reader interface {
 	Get(ctx context.Context, gvk object.GVK, id object.ID) (object.Object, error)
 	// List returns all objects of a kind in a namespace ("" for all): whole, or an error.
 	List(ctx context.Context, gvk object.GVK, namespace string) ([]object.Object, error)
+	// Heads tells of every object of an interest, whatever its depth, as the server's store holds it now: of each once or more often,
+	// or an error.
+	Heads(ctx context.Context, i Interest, each func(Head)) error
 }

@@ -111,4 +111,17 @@ func TestAListOfManyPagesIsWhole(t *testing.T) {
 	if len(names) != many {
 		t.Errorf("got %d, want %d", len(names), many)
 	}
+	heads := map[live.Head]bool{}
+	if err := r.Heads(t.Context(), live.Interest{GVK: configMaps, Selector: "many"}, func(h live.Head) { heads[h] = true }); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		want := live.Head{ID: o.ID(), UID: o.UID(), ResourceVersion: o.ResourceVersion()}
+		if names[o.Name()] && !heads[want] {
+			t.Errorf("no head %v", want)
+		}
+	}
+	if len(heads) != many {
+		t.Errorf("got %d heads, want %d", len(heads), many)
+	}
 }
