@@ -15,6 +15,7 @@ type Baseline struct {
 	fields unique.Handle[string]
 	values []uint64
 	known  bool
+	doubt  bool
 }
 
 // Settle takes the baseline from the server's answer to an apply, or from a live object that is known to be right.
@@ -25,6 +26,16 @@ func Settle(settled object.Object, owners []ownership.Entry, h ownership.Hasher)
 
 // Known reports whether there is a baseline at all.
 func (b Baseline) Known() bool { return b.known }
+
+// Doubt returns the baseline with the mark that the server may make something else of the same object by now: its CRD has changed.
+// It holds until another one is settled.
+func (b Baseline) Doubt() Baseline {
+	b.doubt = b.known
+	return b
+}
+
+// Doubted reports whether the baseline should be taken anew.
+func (b Baseline) Doubted() bool { return b.doubt }
 
 // Shape returns the fields that the baseline is about.
 func (b Baseline) Shape() (ownership.Shape, error) {
