@@ -189,3 +189,22 @@ func TestStatusUpdatesAreNoFight(t *testing.T) {
 		}
 	}
 }
+
+func TestARestartInTheMiddleOfAFightIsNoNewFight(t *testing.T) {
+	w := offWorld(t, document3)
+	stop := w.start(app.Policy{})
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	d := w.Watch(t, deployments, w.ns, "my-app")
+	w.keeper(0)
+	w.condition("my-app", "Contested", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
+	before := corrections(d)
+	stop()
+	w.start(app.Policy{})
+	t.Cleanup(w.removeApps) // before this truce ends
+	w.intervals("my-app", 1)
+	w.condition("my-app", "Contested", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
+	if now := corrections(d); now != before {
+		t.Errorf("after the restart the image was put back %d times more", now-before)
+	}
+}

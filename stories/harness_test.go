@@ -47,7 +47,8 @@ type world struct {
 	ns   string
 	repo *gittest.Repo
 
-	requests int // full checks that were asked for
+	cache    string // of every truce of this story, one after the other
+	requests int    // full checks that were asked for
 }
 
 // newWorld starts truce over a repository with the files, under the policy.
@@ -65,7 +66,7 @@ func offWorld(t *testing.T, files string) *world {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*patience)
 	t.Cleanup(cancel)
 	installCRDs(t, c)
-	w := &world{Cluster: c, t: t, ctx: ctx, ns: c.Namespace(t)}
+	w := &world{Cluster: c, t: t, ctx: ctx, ns: c.Namespace(t), cache: t.TempDir()}
 	w.repo = gittest.NewTxtar(t, strings.ReplaceAll(files, "NAMESPACE", w.ns))
 	return w
 }
@@ -102,7 +103,7 @@ func (w *world) start(process app.Policy) (stop func()) {
 		w.t.Fatal(err)
 	}
 	running, err := wire.Controller(wire.RunOptions{
-		Cluster: client, CacheDir: w.t.TempDir(), Executable: exe, Process: process, LocalSources: controller.AllowLocal, Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)),
+		Cluster: client, CacheDir: w.cache, Executable: exe, Process: process, LocalSources: controller.AllowLocal, Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)),
 	})
 	if err != nil {
 		w.t.Fatal(err)

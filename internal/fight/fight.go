@@ -104,15 +104,21 @@ func (s state) within(now time.Time) int {
 func (s state) next(o Opponent) time.Time {
 	last := s.Corrections[len(s.Corrections)-1].At
 	if o.Person {
-		return last.Add(min(courtesy<<min(s.Trials, 10), mostCourtesy))
+		return last.Add(doubled(courtesy, s.Trials, mostCourtesy))
 	}
-	next := last.Add(min(pause<<min(s.Trials, 10), mostWait))
+	next := last.Add(doubled(pause, s.Trials, mostWait))
 	if n := len(s.Corrections); n >= Most {
 		if free := s.Corrections[n-Most].At.Add(Window); free.After(next) {
 			return free
 		}
 	}
 	return next
+}
+
+// doubled returns d doubled n times, and no more than the most.
+func doubled(d time.Duration, n int, most time.Duration) time.Duration {
+	const enough = 10 // doublings reach any most, and do not overflow
+	return min(d<<min(max(n, 0), enough), most)
 }
 
 // over reports whether what was put back has stayed so for longer than a fight takes.

@@ -105,3 +105,40 @@ func TestAnotherFieldIsAnotherFight(t *testing.T) {
 		t.Error("a field that was never put back is held")
 	}
 }
+
+func TestAMemoryComesBackFromTheJournal(t *testing.T) {
+	o := fight.Opponent{Name: "operator"}
+	m := fight.Memory{}.Corrected(path, o, start).Corrected(path, o, start.Add(time.Second)).Reversed(path, start.Add(2*time.Second))
+	m = m.Seen(".spec.replicas", int64(8))
+	text, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := fight.Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := start.Add(5 * time.Second)
+	if want, got := m.Bout(path, o, now), back.Bout(path, o, now); got != want || !got.Open() {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := back.Value(".spec.replicas"); got != int64(8) {
+		t.Errorf("value %#v, want 8", got)
+	}
+	if text, err := (fight.Memory{}).Stuck(path, 7).Encode(); err != nil || text != nil {
+		t.Errorf("a memory that remembers nothing prints %q, %v", text, err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{".spec.x":{"corrections":[{"at":"2026-01-02T12:00:00Z","against":"operator"}],"trials":3,"value":1e99}}`))
+	f.Add([]byte(`{".spec.x":{"corrections":[{"at":"2026-01-02T12:00:00Z"}],"trials":-4}}`))
+	f.Fuzz(func(_ *testing.T, text []byte) {
+		m, err := fight.Decode(text)
+		if err != nil {
+			return
+		}
+		m.Bout(path, fight.Opponent{}, start)
+		m.Corrected(path, fight.Opponent{}, start).Bout(path, fight.Opponent{Person: true}, start)
+	})
+}

@@ -190,8 +190,10 @@ func (r *run) publish() report.Report {
 	e := r.engine
 	r.report.Running = false
 	r.state.mu.Lock()
+	before := r.state.report
 	r.state.report = r.report
 	r.state.mu.Unlock()
+	e.noteRun(before, r.report)
 	e.Changed(r.app.Key)
 	return e.Report(r.app.Key)
 }

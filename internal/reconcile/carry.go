@@ -69,7 +69,11 @@ func (e *Engine) claimRecord(id object.ID, key app.Key) (*record, error) {
 	defer e.mu.Unlock()
 	r := e.records[id]
 	if r == nil {
-		r = &record{id: id, owner: key}
+		memory, err := e.recall(id)
+		if err != nil {
+			return nil, err
+		}
+		r = &record{id: id, owner: key, memory: memory}
 		e.records[id] = r
 		return r, nil
 	}

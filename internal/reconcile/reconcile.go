@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/journal"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
@@ -125,6 +126,8 @@ type Parts struct {
 	Mask      redact.Mask
 	Now       func() time.Time
 	Tell      func(Notice)
+	Journal   journal.Journal  // what happens is noted there; nil for nowhere
+	Memories  journal.Memories // what is remembered of objects is kept there; nil for this process alone
 	Defaults  Limits
 }
 

@@ -36,6 +36,7 @@ type record struct {
 	baseline    compare.Baseline
 	withheld    []field.Path // at the last apply
 	memory      fight.Memory
+	kept        []byte // of memory, in the journal
 	uid         string // of the newest answer or event that was judged
 	made        string // uid of the object that we applied to; somebody may have put another one in its place
 	version     uint64 // resourceVersion of the newest answer or event that was judged

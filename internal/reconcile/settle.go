@@ -47,6 +47,7 @@ func (w *walk) learn(answer object.Object, owners []ownership.Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.memory = memory
+	e.keepMemory(r)
 	r.saw(answer, e)
 	if !applies(w.plan) {
 		return
@@ -141,6 +142,7 @@ func (w *walk) settle() (recovered bool) {
 		default:
 		}
 	}
+	w.engine.keepMemory(r)
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
 	r.health = w.engine.assess(w.live)
 	if w.live == nil {
@@ -218,9 +220,9 @@ func (w *walk) announceCarried() {
 }
 
 func (w *walk) tell(f decide.Finding, carried bool) {
-	w.engine.Tell(Notice{
-		App: w.snap.owner, ID: w.record.id, Finding: w.engine.mask(w.record.id, f), Carried: carried, At: w.engine.Now(),
-	})
+	n := Notice{App: w.snap.owner, ID: w.record.id, Finding: w.engine.mask(w.record.id, f), Carried: carried, At: w.engine.Now()}
+	w.engine.noteFinding(n)
+	w.engine.Tell(n)
 }
 
 func isKnown(list []decide.Finding, f decide.Finding) bool {

@@ -13,6 +13,7 @@ import (
 	"net/http"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/journal"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -20,6 +21,8 @@ import (
 type State struct {
 	// Reports returns all apps in the order of the list. It may be called concurrently.
 	Reports func() []report.Report
+	// Journal hands over entries as journal.Journal's Read does; nil for a process that keeps none.
+	Journal func(journal.Query, func(journal.Entry) bool) error
 	// Ready returns why the controller has not begun, nil if it has.
 	Ready func() error
 }
@@ -40,6 +43,7 @@ func Handler(s State) http.Handler {
 	mux.HandleFunc("GET /{$}", p.list)
 	mux.HandleFunc("GET /apps/{kind}/{namespace}/{name}", p.app)
 	mux.HandleFunc("GET /style.css", style)
+	mux.HandleFunc("GET /journal", p.journal)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", p.ready)
 	return guarded(mux)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -17,7 +18,7 @@ import (
 type RunOptions struct {
 	Cluster    *cluster.Client
 	Watcher    live.Watcher // nil for one over Cluster
-	CacheDir   string       // clones; made if absent
+	CacheDir   string       // clones and the journal; made if absent
 	Executable string       // truce itself, for render workers and git's ssh
 	Process    app.Policy
 	// LocalSources says whether sources may be repositories on this machine.
@@ -43,6 +44,9 @@ func Controller(o RunOptions) (*Running, error) {
 	p, err := newParts(o.Cluster, o.Executable, filepath.Join(o.CacheDir, "git"))
 	if err != nil {
 		return nil, err
+	}
+	if err := p.remember(o.CacheDir, o.Log); err != nil {
+		return nil, errors.Join(err, p.close())
 	}
 	r := p.controller(o)
 	r.close = func() { _ = p.close() } // helper processes, which are ours and about to end

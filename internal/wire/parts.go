@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/front/flux"
 	"github.com/truce-gitops/truce/internal/health/kstatus"
 	"github.com/truce-gitops/truce/internal/inventory/configmap"
+	"github.com/truce-gitops/truce/internal/journal/bolt"
 	"github.com/truce-gitops/truce/internal/live/list"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
@@ -51,6 +53,7 @@ type parts struct {
 	pool     *worker.Pool
 	rendered *render.Cached
 	engine   reconcile.Parts // without Sources, Watches, Tell
+	journal  *bolt.Journal   // nil for a process that keeps none
 }
 
 // assemble connects to the cluster and chooses the parts. Work is the directory for clones; it must be this process's alone.
@@ -90,10 +93,24 @@ func newParts(client *cluster.Client, self, work string) (*parts, error) {
 	return p, nil
 }
 
-// close ends the helper processes.
+// remember makes the parts keep a journal under the directory.
+func (p *parts) remember(dir string, log *slog.Logger) error {
+	j, err := bolt.Open(filepath.Join(dir, "journal.db"), bolt.Limits{}, log)
+	if err != nil {
+		return err
+	}
+	p.journal, p.engine.Journal, p.engine.Memories = j, j, j
+	return nil
+}
+
+// close ends the helper processes, and makes the journal safe.
 func (p *parts) close() error {
 	p.pool.Close()
-	return p.git.Close()
+	err := p.git.Close()
+	if p.journal != nil {
+		err = errors.Join(err, p.journal.Close())
+	}
+	return err
 }
 
 func scope(c *cluster.Client) func(context.Context, object.GVK) (desired.Scope, error) {

@@ -26,6 +26,9 @@ func runController(version string) func(context.Context, cli.ControllerOptions) 
 		if err != nil {
 			return err
 		}
+		if err := p.remember(o.CacheDir, o.Log); err != nil {
+			return errors.Join(err, p.close())
+		}
 		s := newService(p, o, nil)
 		return errors.Join(s.run(ctx), p.close())
 	}
@@ -77,11 +80,20 @@ func (s *service) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if s.listening != nil {
 		g.Go(func() error {
-			return serve(ctx, s.listening, web.Handler(web.State{Reports: s.controller.Reports, Ready: s.watches.ready}))
+			return serve(ctx, s.listening, web.Handler(s.state()))
 		})
 	}
 	g.Go(func() error { return lead(ctx, s.parts.cluster, s.options, s.controller.Run) })
 	return g.Wait()
+}
+
+// state is what the pages show.
+func (s *service) state() web.State {
+	out := web.State{Reports: s.controller.Reports, Ready: s.watches.ready}
+	if s.parts.journal != nil {
+		out.Journal = s.parts.journal.Read
+	}
+	return out
 }
 
 // serve answers until ctx ends.

@@ -191,6 +191,9 @@ func (s *starting) controller(ctx context.Context) error {
 		Target: s.options.Target, Process: s.options.Process, Listen: s.options.Listen, LocalSources: true,
 		Log: slog.New(slog.NewTextHandler(log, nil)),
 	}
+	if err := s.parts.remember(filepath.Join(s.options.Dir, "state"), o.Log); err != nil {
+		return err
+	}
 	service := newService(s.parts, o, s.notice)
 	if err := service.listen(); err != nil {
 		return err
