@@ -7,7 +7,6 @@
 package ignore
 
 import (
-	"fmt"
 	"regexp"
 
 	"github.com/truce-gitops/truce/internal/field"
@@ -18,11 +17,13 @@ import (
 // Rules are all rules of one app, in the user's order.
 type Rules []Rule
 
-// Rule says that some fields of some objects are not Git's.
+// Rule says that some fields of some objects are not Git's. What its parts name adds up.
 type Rule struct {
 	Target   Target
-	Pointers []field.Pointer
-	Name     string // how messages call it: "spec.ignoreDifferences[0]"
+	Pointers []field.Pointer // see ParsePointer
+	Queries  []string        // jq expressions; what jq's path(expression) gives is covered
+	Managers []string        // field managers; what they own in the cluster is covered
+	Name     string          // how messages call it: "spec.ignoreDifferences[0]"
 }
 
 // Selector chooses objects by labels or annotations. Implementations are pure and safe for concurrent use.
@@ -32,7 +33,7 @@ type Selector interface {
 
 // Target says which objects a rule is about. Nil parts match everything.
 type Target struct {
-	Group, Version, Kind, Namespace, Name *regexp.Regexp // anchored; see Pattern
+	Group, Version, Kind, Namespace, Name *regexp.Regexp // anchored; see Pattern, Glob and Exact
 	Labels, Annotations                   Selector
 }
 
@@ -40,18 +41,6 @@ type Target struct {
 type Covered struct {
 	Path field.Path
 	Rule string
-}
-
-// Pattern compiles an anchored regular expression, as Flux's selectors are. An empty text matches everything and gives nil.
-func Pattern(text string) (*regexp.Regexp, error) {
-	if text == "" {
-		return nil, nil
-	}
-	re, err := regexp.Compile("^(?:" + text + ")$")
-	if err != nil {
-		return nil, fmt.Errorf("pattern %q: %w", text, err)
-	}
-	return re, nil
 }
 
 // Matches reports whether the rule is about the object.
