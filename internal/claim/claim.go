@@ -21,18 +21,60 @@ type Claimant struct {
 	Target object.ID // what it writes to; Group is empty where the claimant names none, and then matches any
 	Min    int64     // the least value that it will write
 	Max    int64     // the greatest
+
+	Entry    string    // the id in the catalogue
+	App      string    // the app that has it in Git, by its label; empty for none of truce's
+	Owner    object.ID // the object that made it and answers for it
+	Idle     string    // why it does nothing at present; empty while it works
+	Evidence string    // the sentence that shows what it claims
+
+	entry    *Entry
+	anyGroup bool
+	except   string
 }
 
 // Claim is a claimant's right to one field of one object.
 type Claim struct {
 	Path     field.Path
-	By       object.ID
-	Min, Max int64
-	Evidence string // the sentence that shows it
+	By       object.ID // the claimant; the zero ID where none but the object itself tells
+	Min, Max int64     // of a number: the least and the greatest value that the claimant writes; 0, 0 for what is no number
+	Evidence string    // the sentence that shows it
+
+	Entry     string // the id in the catalogue
+	Who       string // the writer
+	App       string // the app that has the claimant in Git; empty for none of truce's
+	Do        Action
+	Certainty Certainty
+	Notes     []string // what is odd about it: two claimants, one that stands still
+
+	zero         Zero
+	placeholders []string
 }
 
 // Name returns the claimant as people say it: "HPA shop/web".
-func (c Claim) Name() string { return kindName(c.By.Kind) + " " + c.By.Namespace + "/" + c.By.Name }
+func (c Claim) Name() string {
+	if c.By.Kind == "" {
+		return c.Who
+	}
+	return nameOf(c.By)
+}
+
+func nameOf(id object.ID) string { return kindName(id.Kind) + " " + id.Namespace + "/" + id.Name }
+
+// Counts reports whether the claim is to a number that the claimant moves.
+func (c Claim) Counts() bool { return c.Max > 0 }
+
+// Paused reports whether the claimant stands still because somebody has set the number to 0: the HPA controller does nothing at 0
+// replicas unless its minReplicas is 0. Those that write 0 themselves (KEDA) are never paused by it.
+func (c Claim) Paused(live any) bool {
+	n, ok := live.(int64)
+	return ok && n == 0 && c.Min > 0 && c.zero != Own
+}
+
+// Placeholder reports whether Git's value of the field only says that somebody else fills it in: caBundle: Cg==.
+func (c Claim) Placeholder(git any) bool {
+	return git != nil && slices.Contains(c.placeholders, text(git))
+}
 
 func kindName(kind string) string {
 	if kind == "HorizontalPodAutoscaler" {
