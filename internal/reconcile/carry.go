@@ -43,7 +43,7 @@ func (r *run) handOut() ([]object.ID, error) {
 			continue
 		}
 		wanted[o.ID] = true
-		if err := rec.want(o, r.app.Key, last[o.ID]); err != nil {
+		if err := rec.want(o, r.app.Key, last[o.ID], &r.engine.texts); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +79,7 @@ func (e *Engine) claimRecord(id object.ID, key app.Key) (*record, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.owner != key && r.text != nil {
+	if r.owner != key && r.text.Known() {
 		e.waiting[id] = key
 		return nil, fmt.Errorf("%s is named by %s too: not applied here; one of the two must let go of it", id, r.owner)
 	}

@@ -19,6 +19,7 @@ type Engine struct {
 	apps    map[app.Key]*state
 	claims  map[object.ID]claim.Claimant // by claimant
 	index   claim.Index
+	texts   object.Packer // of what Git wants
 
 	waiting   map[object.ID]app.Key // by object that another app still holds: who asked for it, and was refused
 	listen    sync.Mutex

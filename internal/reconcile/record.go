@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"strconv"
 	"sync"
@@ -12,13 +13,14 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/fight"
 	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/inventory"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// record is what the engine keeps of one managed object: about a kilobyte. Git's object is kept as JSON text, live not at all.
+// record is what the engine keeps of one managed object: about a kilobyte. Git's object is kept as packed JSON text, live not at all.
 type record struct {
 	street sync.Mutex // held while the object is judged and written: one queue per object
 
@@ -26,8 +28,9 @@ type record struct {
 	id          object.ID
 	gvk         object.GVK
 	owner       app.Key
-	text        []byte // what Git wants
-	previous    []byte // what Git wanted when the baseline was taken, while that is something else
+	text        object.Packed // what Git wants
+	sum         textSum       // of text
+	previous    object.Packed // what Git wanted when the baseline was taken, while that is something else
 	file        string
 	digest      string // of text, comparable across processes
 	line        int
@@ -44,12 +47,21 @@ type record struct {
 	pending     *live.Event
 	asked       bool // to be judged whatever is known: a claim on it has changed
 	health      health.Status
+	ignored     ignore.Tally // what came of the rules at the last judgement
 	findings    []decide.Finding
 	problem     string
 }
 
+// textSum tells texts apart: half of a SHA-256.
+type textSum [sha256.Size / 2]byte
+
+func sumOf(text []byte) textSum {
+	sum := sha256.Sum256(text)
+	return textSum(sum[:len(textSum{})])
+}
+
 // want takes note of what a new revision wants; last is what an earlier process wrote down of the object.
-func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry) error {
+func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry, texts *object.Packer) error {
 	text, err := json.Marshal(o.Data)
 	if err != nil {
 		return err
@@ -57,19 +69,20 @@ func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry) err
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.owner, r.gvk, r.file, r.line = owner, o.GVK, o.File, o.Line
-	if string(text) == string(r.text) {
+	sum := sumOf(text)
+	if r.text.Known() && sum == r.sum {
 		return nil
 	}
-	if r.text == nil {
+	if !r.text.Known() {
 		r.changed = last.Sent == "" || last.Sent != o.Digest
 		r.uid, r.made = last.UID, last.UID
 	} else {
-		if r.previous == nil && !r.changed {
+		if !r.previous.Known() && !r.changed {
 			r.previous = r.text
 		}
 		r.changed = true
 	}
-	r.text, r.digest, r.applied = text, o.Digest, false
+	r.text, r.sum, r.digest, r.applied = texts.Pack(o.GVK, text), sum, o.Digest, false
 	return nil
 }
 
@@ -99,6 +112,7 @@ type snapshot struct {
 	gvk      object.GVK
 	owner    app.Key
 	desired  object.Object
+	sum      textSum // of desired
 	previous object.Object
 	changed  bool
 	baseline compare.Baseline
@@ -108,27 +122,28 @@ type snapshot struct {
 	hadHome  bool // an object of this ID was seen or made
 }
 
-func (r *record) snapshot() (snapshot, error) {
+func (r *record) snapshot(texts *object.Packer) (snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := snapshot{
-		gvk: r.gvk, owner: r.owner, changed: r.changed, baseline: r.baseline, withheld: r.withheld,
+		gvk: r.gvk, owner: r.owner, sum: r.sum, changed: r.changed, baseline: r.baseline, withheld: r.withheld,
 		memory: r.memory, uid: r.uid, hadHome: r.uid != "",
 	}
 	var err error
-	if s.desired, err = decode(r.text); err != nil {
+	if s.desired, err = decode(texts, r.text); err != nil {
 		return s, err
 	}
-	s.previous, err = decode(r.previous)
+	s.previous, err = decode(texts, r.previous)
 	return s, err
 }
 
-func decode(text []byte) (object.Object, error) {
-	if text == nil {
-		return nil, nil
+func decode(texts *object.Packer, packed object.Packed) (object.Object, error) {
+	text, err := texts.Text(packed)
+	if text == nil || err != nil {
+		return nil, err
 	}
 	var o map[string]any
-	err := utiljson.Unmarshal(text, &o)
+	err = utiljson.Unmarshal(text, &o)
 	return o, err
 }
 

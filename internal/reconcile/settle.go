@@ -57,14 +57,13 @@ func (w *walk) learn(answer object.Object, owners []ownership.Entry) {
 		r.baseline = compare.Settle(answer, owners, e.Hasher)
 	}
 	if w.sent() {
-		r.changed, r.applied, r.previous = false, true, nil
+		r.changed, r.applied, r.previous = false, true, object.Packed{}
 	}
 }
 
 // sent reports whether what was judged is still what Git wants: a run may have brought a newer object meanwhile.
 func (w *walk) sent() bool {
-	now, err := decode(w.record.text)
-	return err == nil && field.Equal(now, w.snap.desired)
+	return w.record.sum == w.snap.sum
 }
 
 func (r *record) saw(o object.Object, e *Engine) {
@@ -154,7 +153,7 @@ func (w *walk) settle() (recovered bool) {
 		r.made = w.live.UID()
 	}
 	if w.app.Policy.Mode == app.Enforce && w.sent() {
-		r.changed, r.previous = false, nil // all that Git changed, if anything, is withheld
+		r.changed, r.previous = false, object.Packed{} // all that Git changed, if anything, is withheld
 	}
 	r.applied = r.applied || !r.changed
 	return recovered

@@ -76,7 +76,7 @@ func (r *record) seen(ev live.Event, e *Engine) (wake, news bool) {
 		return false, news
 	}
 	r.pending = &ev
-	return r.text != nil, false
+	return r.text.Known(), false
 }
 
 // knows reports whether what was judged last is as new as the version, where versions can be compared at all.

@@ -68,7 +68,7 @@ func (w *walk) once(ctx context.Context) (bool, error) {
 // look makes sure that live is what the server holds: the event that woke us, the answer to our last write, or a GET.
 func (w *walk) look(ctx context.Context) error {
 	var err error
-	if w.snap, err = w.record.snapshot(); err != nil {
+	if w.snap, err = w.record.snapshot(&w.engine.texts); err != nil {
 		return err
 	}
 	if w.app, err = w.engine.appOf(w.snap.owner); err != nil {
