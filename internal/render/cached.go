@@ -28,7 +28,10 @@ type Cached struct {
 	// Bytes bounds the memory of kept results; the least recently used go first. 0 keeps nothing.
 	Bytes int64
 
+	texts object.Packer
+
 	mu     sync.Mutex
+	turns  map[string]chan struct{} // by request: closed at the end of what goes on
 	byKey  map[string][]*list.Element
 	recent list.List
 	size   int64
@@ -45,22 +48,70 @@ type entry struct {
 }
 
 type keptObject struct {
-	data []byte
+	data object.Packed
 	file string
 	line int
 }
 
-// Render implements Renderer.
+// Render implements Renderer. What several ask for at once is built once: the others wait for it, and build it themselves only where
+// that has failed.
 func (c *Cached) Render(ctx context.Context, r Request) (Result, error) {
 	key, err := requestKey(r)
 	if err != nil {
 		return Result{}, fmt.Errorf("render %s: %w", r.Path, err)
 	}
+	done, err := c.turn(ctx, flightKey(key, r.Files))
+	if err != nil {
+		return Result{}, fmt.Errorf("render %s: %w", r.Path, err)
+	}
+	defer done()
 	if e, err := c.find(key, r.Files); err != nil {
 		return Result{}, fmt.Errorf("render %s: %w", r.Path, err)
 	} else if e != nil {
-		return e.result()
+		return c.result(e)
 	}
+	return c.build(ctx, key, r)
+}
+
+// flightKey keeps requests for different trees apart, where those can be told apart at once.
+func flightKey(key string, t source.Tree) string {
+	top, err := t.Sum(".")
+	if err != nil {
+		return key
+	}
+	return key + top
+}
+
+// turn waits until nobody else renders the same, and returns how to let the next one begin.
+func (c *Cached) turn(ctx context.Context, key string) (func(), error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.turns == nil {
+		c.turns = map[string]chan struct{}{}
+	}
+	for c.turns[key] != nil {
+		busy := c.turns[key]
+		c.mu.Unlock()
+		select {
+		case <-busy:
+		case <-ctx.Done():
+		}
+		c.mu.Lock()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	mine := make(chan struct{})
+	c.turns[key] = mine
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.turns, key)
+		close(mine)
+	}, nil
+}
+
+func (c *Cached) build(ctx context.Context, key string, r Request) (Result, error) {
 	rec := newRecord(r.Files)
 	r.Files = rec
 	res, err := c.Renderer.Render(ctx, r)
@@ -113,7 +164,7 @@ func (e *entry) holds(t source.Tree) (bool, error) {
 }
 
 func (c *Cached) keep(key string, t source.Tree, res Result) error {
-	e := &entry{key: key, reads: res.Reads, inputs: res.Inputs}
+	e := &entry{key: key, reads: res.Reads, kept: make([]keptObject, 0, len(res.Objects)), inputs: res.Inputs}
 	if top, err := t.Sum("."); err == nil {
 		e.top = top
 	}
@@ -126,8 +177,9 @@ func (c *Cached) keep(key string, t source.Tree, res Result) error {
 		if err != nil {
 			return fmt.Errorf("keep %s: %w", o.Data.ID(), err)
 		}
-		e.kept = append(e.kept, keptObject{data: b, file: o.File, line: o.Line})
-		e.size += int64(len(b)) + 64
+		packed := c.texts.Pack(o.Data.GVK(), b)
+		e.kept = append(e.kept, keptObject{data: packed, file: o.File, line: o.Line})
+		e.size += packed.Size() + int64(len(o.File)) + 24
 	}
 	if e.size > c.Bytes {
 		return nil
@@ -159,11 +211,15 @@ func (c *Cached) drop(el *list.Element) {
 	c.byKey[e.key] = left
 }
 
-func (e *entry) result() (Result, error) {
+func (c *Cached) result(e *entry) (Result, error) {
 	res := Result{Objects: make([]Object, len(e.kept)), Inputs: e.inputs, Reads: slices.Clone(e.reads)}
 	for i, k := range e.kept {
 		var data map[string]any
-		if err := kjson.Unmarshal(k.data, &data); err != nil {
+		text, err := c.texts.Text(k.data)
+		if err == nil {
+			err = kjson.Unmarshal(text, &data)
+		}
+		if err != nil {
 			return Result{}, fmt.Errorf("read cached object of %s:%d: %w", k.file, k.line, err)
 		}
 		res.Objects[i] = Object{Data: object.Object(data), File: k.file, Line: k.line}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,15 +105,21 @@ func (r *record) note(name string, access Access) {
 	r.reads[key] = sum
 }
 
-// list returns the inputs in path order, or why they cannot be told.
+// list returns the inputs in path order, or why they cannot be told. What kind of thing a path is follows from its content or names,
+// where those were read too.
 func (r *record) list() ([]Read, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	reads := make([]Read, 0, len(r.reads))
-	for _, k := range slices.SortedFunc(maps.Keys(r.reads), compareReads) {
-		reads = append(reads, Read{Path: k.Path, Access: k.Access, Sum: r.reads[k]})
+	for k, sum := range r.reads {
+		_, content := r.reads[Read{Path: k.Path, Access: AccessContent}]
+		_, names := r.reads[Read{Path: k.Path, Access: AccessList}]
+		if k.Access != AccessKind || !content && !names {
+			reads = append(reads, Read{Path: k.Path, Access: k.Access, Sum: sum})
+		}
 	}
-	return reads, r.err
+	slices.SortFunc(reads, compareReads)
+	return slices.Clip(reads), r.err
 }
 
 func compareReads(a, b Read) int {
