@@ -19,6 +19,8 @@ const (
 	kindAsk    kind = 'A' // worker to pool: what is at this path? (askHead)
 	kindAnswer kind = 'R' // pool to worker: this (answerHead, a file's bytes)
 	kindDone   kind = 'D' // worker to pool: the objects, or why not (doneHead, the objects' JSON one after the other)
+	kindCall   kind = 'C' // pool to worker: answer this (callHead, the input)
+	kindReply  kind = 'Y' // worker to pool: the answer (replyHead, the output)
 )
 
 // maxHead bounds the JSON part of a frame: names of a directory's entries, places of objects, custom resources' patches.
