@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/kubetest"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
@@ -245,7 +246,7 @@ func (l *life) settle(rt *rapid.T) {
 }
 
 func (l *life) refreshRules() {
-	l.decide.Ignored = rules(l.t, strings.Join(l.rules, "\n")).Covers(l.decide.Desired, l.decide.Owners)
+	l.decide.Ignored = rules(l.t, strings.Join(l.rules, "\n")).Covers(ignore.Sight{Desired: l.decide.Desired, Live: l.decide.Live, Owners: l.decide.Owners})
 }
 
 // neverLowered fails when a write has lowered the count of a workload that an autoscaler or a rule has a right to.

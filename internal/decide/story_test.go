@@ -64,7 +64,7 @@ func newStory(t *testing.T, f golden.Files) story {
 		in.Changed, in.Previous = true, desired.Sanitise(load(t, text))
 	}
 	in.Claims = claimsOn(t, f["claimants"], git.ID())
-	in.Ignored = rules(t, f["rules"]).Covers(git, in.Owners)
+	in.Ignored = rules(t, f["rules"]).Covers(ignore.Sight{Desired: git, Live: live, Owners: in.Owners})
 	released := policy(t, &in, f["policy"])
 	c := compare.Input{Desired: git, Live: live, Owners: in.Owners, Hasher: hasher, Withheld: decide.Ceded(in), Released: released}
 	if settled != nil {

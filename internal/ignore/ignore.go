@@ -1,9 +1,12 @@
 // Package ignore answers: which differences did the user agree to live with?
 //
-// In: rules as a front read them: a target, and JSON pointers.
-// Out: for one object, the fields that its rules cover, with the rule that does.
-// Promise: pure; a covered field is left out of what is applied, whatever its value, and is never copied from live into Git's object.
-// Not here: jq (the jq child), standing rights that nobody had to write down (claim).
+// In: rules as a front read them (a target; JSON pointers, jq expressions, field managers), an object as Git wants it and as it
+// is in the cluster, and what the expressions select in the two; and the annotation of Git's object that names pointers.
+// Out: for one object, the fields that its rules cover, with the rule that does; what is wrong with the rules, in sentences.
+// Promise: pure; a covered field is left out of what is applied, in every sync, whatever its value, and is never copied from live
+// into Git's object. Rules only take fields from Git, so two of them never contradict each other: what they cover adds up, in
+// any order, and the first that covers a field is the one that is named. A rule goes before a claim on the same field.
+// Not here: running jq (the jq child), standing rights that nobody had to write down (claim).
 package ignore
 
 import (
@@ -37,6 +40,23 @@ type Target struct {
 	Labels, Annotations                   Selector
 }
 
+// Sight is one object as far as rules need it. Nothing in it is changed.
+type Sight struct {
+	Desired object.Object     // what Git wants
+	Live    object.Object     // nil: not in the cluster, or nobody looked
+	Owners  []ownership.Entry // of Live; they tell which lists have keys, without them positions are positions
+	Answers map[string]Answer // by query, to all that Rules.Queries asks
+}
+
+// Answer is what one jq expression selects.
+type Answer struct {
+	Git, Live []field.Pointer // in the two objects; positions are those of the object
+	// Positional says that the expression counts list items. What it selects in live then says nothing of Git's object.
+	Positional bool
+	// Err is why there is no answer. Nothing may be written to an object of which the rules are not known.
+	Err error
+}
+
 // Covered is one field that a rule covers.
 type Covered struct {
 	Path field.Path
@@ -67,40 +87,47 @@ func selects(sel Selector, o object.Object, kind string) bool {
 	return sel.Matches(values)
 }
 
-// Covers returns the fields of desired that the rules cover, and those that Git has dropped while they are still ours in the
-// cluster. A path that is nowhere is no error and covers nothing. What names the object or a list item, and our own mark, is
-// never covered: nobody else can have another value there.
-// The owners of the live object tell which lists have keys; without them positions are positions.
-func (rs Rules) Covers(desired object.Object, owners []ownership.Entry) []Covered {
+// Covers returns the fields that the rules cover: those that Git's object names, those that Git has dropped while they are
+// still ours in the cluster, and those that only the cluster has. A path that is nowhere is no error and covers nothing. What
+// names the object or a list item, and our own mark, is never covered: nobody else can have another value there.
+func (rs Rules) Covers(s Sight) []Covered {
 	var out []Covered
-	for _, r := range rs {
-		if !r.Target.Matches(desired) {
+	for i := range rs {
+		r := &rs[i]
+		if !r.Target.Matches(s.Desired) {
 			continue
 		}
-		for _, p := range r.Pointers {
-			path, ok := ownership.Resolve(p, desired, owners)
-			if !ok {
-				continue
-			}
-			for _, part := range parts(desired, owners, path) {
-				out = append(out, Covered{Path: part, Rule: r.Name})
+		for p := range r.parts {
+			for _, path := range p.paths(s) {
+				out = append(out, Covered{Path: path, Rule: r.Name})
 			}
 		}
 	}
 	return out
 }
 
-// Idle returns the names of the rules that are about none of the objects: most likely a wrong name or kind.
-func (rs Rules) Idle(all []object.Object) []string {
+// Queries returns the jq expressions that must be answered before Covers is asked about the object, each once.
+func (rs Rules) Queries(desired object.Object) []string {
 	var out []string
 	for _, r := range rs {
-		hit := false
-		for _, o := range all {
-			hit = hit || r.Target.Matches(o)
-		}
-		if !hit {
-			out = append(out, r.Name)
+		if len(r.Queries) > 0 && r.Target.Matches(desired) {
+			out = add(out, r.Queries)
 		}
 	}
 	return out
+}
+
+// Unanswered returns the first error in the answers, with the rule and the expression that it is about; nil if there is none.
+func (rs Rules) Unanswered(s Sight) error {
+	for i := range rs {
+		if !rs[i].Target.Matches(s.Desired) {
+			continue
+		}
+		for j, q := range rs[i].Queries {
+			if err := s.Answers[q].Err; err != nil {
+				return &QueryError{Rule: rs[i].Name, Index: j, Query: q, Err: err}
+			}
+		}
+	}
+	return nil
 }

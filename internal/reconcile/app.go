@@ -52,6 +52,7 @@ func (e *Engine) begin(a app.App) *run {
 	s := e.state(a.Key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.ruled(e, a)
 	s.app = a
 	r := &run{engine: e, state: s, app: a, overtaken: s.overtaken}
 	r.report = report.Report{
@@ -62,15 +63,16 @@ func (e *Engine) begin(a app.App) *run {
 }
 
 // admit refuses what cannot be done as asked: doing a part of it would be worse than doing nothing.
-func (r *run) admit(context.Context) error {
+func (r *run) admit(ctx context.Context) error {
 	if r.app.Policy.Mode == app.Suspend {
 		return &fault{report.Suspended, errors.New("suspended: drift is seen, nothing is written")}
 	}
-	if len(r.app.Problems) == 0 {
+	problems := append(r.readable(ctx), r.app.Problems...)
+	if len(problems) == 0 {
 		return nil
 	}
 	var all []error
-	for _, p := range r.app.Problems {
+	for _, p := range problems {
 		all = append(all, fmt.Errorf("%s: %s", p.Field, p.Reason))
 	}
 	return &fault{report.SpecRefused, errors.Join(all...)}
@@ -106,9 +108,7 @@ func (r *run) settle(ctx context.Context) error {
 	if err != nil {
 		return &fault{report.RenderFailed, err}
 	}
-	for _, rule := range r.app.Ignore.Idle(r.set.Data()) {
-		r.report.Notes = append(r.report.Notes, rule+" matches no object of this app")
-	}
+	r.report.Notes = append(r.report.Notes, r.app.Ignore.Idle(r.set.Data())...)
 	for _, o := range r.set.Objects {
 		if c, ok := claim.Read(o.Data); ok {
 			r.engine.Claimed(c)

@@ -232,7 +232,7 @@ func (e *Engine) due(id object.ID) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return e.Watches == nil || r.changed || !r.applied || r.pending != nil || r.problem != "" || len(r.findings) > 0
+	return e.Watches == nil || r.changed || r.asked || !r.applied || r.pending != nil || r.problem != "" || len(r.findings) > 0
 }
 
 // ready waits for what later waves need: namespaces that are active, CRDs that are established.

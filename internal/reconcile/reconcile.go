@@ -122,6 +122,7 @@ type Parts struct {
 	Writer    act.Writer
 	Inventory inventory.Store
 	Health    health.Assessor
+	Queries   Queries // nil refuses rules with jq expressions
 	Hasher    ownership.Hasher
 	Mask      redact.Mask
 	Now       func() time.Time

@@ -13,7 +13,7 @@ import (
 func (e *Engine) Report(key app.Key) report.Report {
 	s := e.state(key)
 	s.mu.Lock()
-	r := s.report
+	r, rules := s.report, s.app.Ignore
 	ids := make([]object.ID, 0, len(s.wanted))
 	for id := range s.wanted {
 		ids = append(ids, id)
@@ -21,6 +21,7 @@ func (e *Engine) Report(key app.Key) report.Report {
 	s.mu.Unlock()
 	r.App = key
 	slices.SortFunc(ids, object.ID.Compare)
+	r.Notes = append(slices.Clip(r.Notes), e.ruleNotes(rules, ids)...)
 	r.Objects = make([]report.Object, 0, len(ids))
 	for _, id := range ids {
 		if rec := e.lookup(id); rec != nil {

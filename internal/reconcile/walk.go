@@ -108,9 +108,13 @@ func (w *walk) surelyAbsent() bool {
 
 // gather brings together, as values, everything that the judges may know.
 func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) {
+	ignored, err := w.covered(ctx)
+	if err != nil {
+		return compare.Input{}, decide.Input{}, err
+	}
 	in := decide.Input{
 		Desired: w.snap.desired, Previous: w.snap.previous, Live: w.live, Owners: w.owners, Changed: w.snap.changed,
-		Claims: w.engine.claimsOn(w.record.id), Ignored: w.app.Ignore.Covers(w.snap.desired, w.owners),
+		Claims: w.engine.claimsOn(w.record.id), Ignored: ignored,
 		Memory: w.snap.memory, Policy: w.app.Policy, Hasher: w.engine.Hasher, Now: w.engine.Now(),
 	}
 	ceded := decide.Ceded(in)

@@ -18,8 +18,8 @@ var (
 	}
 )
 
-// parts returns what may be covered of a path: itself, unless it is a name or holds names. Then it is all beside them.
-func parts(desired object.Object, owners []ownership.Entry, p field.Path) []field.Path {
+// beside returns what may be covered of a path: itself, unless it is a name or holds names. Then it is all beside them.
+func beside(s Sight, p field.Path) []field.Path {
 	if field.IsKey(p) || slices.ContainsFunc(names, p.Equals) {
 		return nil
 	}
@@ -27,21 +27,21 @@ func parts(desired object.Object, owners []ownership.Entry, p field.Path) []fiel
 		return []field.Path{p}
 	}
 	var out []field.Path
-	for _, name := range children(desired, owners, p) {
-		out = append(out, parts(desired, owners, append(p.Copy(), field.Name(name)...))...)
+	for _, name := range children(s, p) {
+		out = append(out, beside(s, append(p.Copy(), field.Name(name)...))...)
 	}
 	return out
 }
 
 // children lists the names of a map's fields, in Git's object and in what we own.
-func children(desired object.Object, owners []ownership.Entry, p field.Path) []string {
+func children(s Sight, p field.Path) []string {
 	found := map[string]bool{}
-	v, _ := field.Get(desired, p)
+	v, _ := field.Get(s.Desired, p)
 	m, _ := v.(map[string]any)
 	for k := range m {
 		found[k] = true
 	}
-	for _, q := range ownership.ApplyEntry(owners, ownership.Manager).Below(p) {
+	for _, q := range ownership.ApplyEntry(s.Owners, ownership.Manager).Below(p) {
 		if len(q) > len(p) && q[len(p)].FieldName != nil {
 			found[*q[len(p)].FieldName] = true
 		}

@@ -1,0 +1,106 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/ignore"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// Queries answers jq expressions. Select may be called concurrently and may block until ctx ends; the objects stay the caller's,
+// and either may be nil: without both it says which of the expressions are no jq. An expression that has no answer is the Err of its
+// Answer; the error is for what concerns all of them.
+type Queries interface {
+	Select(ctx context.Context, queries []string, git, live object.Object) (map[string]ignore.Answer, error)
+}
+
+var errNoQueries = errors.New("jq expressions are not answered here")
+
+// Asked returns what the queries of the rules select on one object. No queries need nobody who answers them.
+func Asked(ctx context.Context, q Queries, rules ignore.Rules, s ignore.Sight) (ignore.Sight, error) {
+	queries := rules.Queries(s.Desired)
+	if len(queries) == 0 {
+		return s, nil
+	}
+	if q == nil {
+		return s, errNoQueries
+	}
+	var err error
+	if s.Answers, err = q.Select(ctx, queries, s.Desired, s.Live); err != nil {
+		return s, fmt.Errorf("jq: %w", err)
+	}
+	return s, rules.Unanswered(s)
+}
+
+// covered gathers what the rules cover of the object. Where a rule cannot be understood nothing may be written: a failed read is
+// never "no rules".
+func (w *walk) covered(ctx context.Context) ([]ignore.Covered, error) {
+	rules, err := w.app.Ignore.On(w.snap.desired)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Asked(ctx, w.engine.Queries, rules, ignore.Sight{Desired: w.snap.desired, Live: w.live, Owners: w.owners})
+	if err != nil {
+		return nil, err
+	}
+	if len(rules) > 0 {
+		w.record.tally(rules.Tally(s))
+	}
+	return rules.Covers(s), nil
+}
+
+func (r *record) tally(t ignore.Tally) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ignored = t
+}
+
+// readable refuses rules with jq expressions that are none.
+func (r *run) readable(ctx context.Context) []app.Problem {
+	queries := r.app.Ignore.AllQueries()
+	if len(queries) == 0 {
+		return nil
+	}
+	answers, err := map[string]ignore.Answer(nil), errNoQueries
+	if r.engine.Queries != nil {
+		answers, err = r.engine.Queries.Select(ctx, queries, nil, nil)
+	}
+	if err != nil {
+		return []app.Problem{{Field: "jq", Reason: err.Error()}}
+	}
+	var out []app.Problem
+	for _, e := range r.app.Ignore.Refused(answers) {
+		out = append(out, app.Problem{Field: e.Field(), Reason: fmt.Sprintf("%q: %v", e.Query, e.Err)})
+	}
+	return out
+}
+
+// ruled looks again at all objects of an app of which the rules have changed: what was found out about them was about other rules.
+func (s *state) ruled(e *Engine, a app.App) {
+	if s.app.Key != a.Key || reflect.DeepEqual(s.app.Ignore, a.Ignore) {
+		return
+	}
+	for id := range s.wanted {
+		if r := e.lookup(id); r != nil {
+			r.tally(ignore.Tally{})
+			r.ask()
+		}
+	}
+}
+
+// ruleNotes says what came of the rules on the app's objects.
+func (e *Engine) ruleNotes(rules ignore.Rules, ids []object.ID) []string {
+	var all []ignore.Tally
+	for _, id := range ids {
+		if rec := e.lookup(id); rec != nil {
+			rec.mu.Lock()
+			all = append(all, rec.ignored)
+			rec.mu.Unlock()
+		}
+	}
+	return rules.Notes(all)
+}
