@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/fight"
 	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/inventory"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
@@ -46,6 +47,7 @@ type record struct {
 	pending     *live.Event
 	asked       bool // to be judged whatever is known: a claim on it has changed
 	health      health.Status
+	ignored     ignore.Tally // what came of the rules at the last judgement
 	findings    []decide.Finding
 	problem     string
 }
