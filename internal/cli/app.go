@@ -21,21 +21,27 @@ type appFlags struct {
 	all      bool
 }
 
-const longApp = `Work with the apps of a cluster: Flux Kustomizations.
+const longApp = `Work with the apps of a cluster: Flux Kustomizations and Argo CD Applications.
 
 NAME is an app's name, or kind/name where two kinds share it. Without -n the namespace
-is the one of the kubeconfig's context.`
+is the one of the kubeconfig's context; called as argocd, it is argocd, and an app whose name
+no other has is found wherever it is.`
 
-func (p *program) app() *cobra.Command {
+func (p *program) app() (*cobra.Command, *appFlags) {
 	empty := func() *string { s := ""; return &s }
 	f := &appFlags{program: p, config: &genericclioptions.ConfigFlags{KubeConfig: empty(), Context: empty(), Namespace: empty()}}
 	cmd := &cobra.Command{Use: "app", Aliases: []string{"apps"}, Short: "List, inspect, compare and steer apps", Long: longApp, RunE: groupOnly}
 	f.config.AddFlags(cmd.PersistentFlags())
 	cmd.PersistentFlags().BoolVarP(&f.everyNS, "all-namespaces", "A", false, "apps of all namespaces")
 	cmd.PersistentFlags().StringVarP(&f.selector, "selector", "l", "", "only apps whose labels match, such as team=shop,tier!=test")
+	cmd.PersistentFlags().StringVarP(f.config.Namespace, "app-namespace", "N", "", "argocd's word for --namespace")
 	f.complete(cmd, "namespace", f.completeNamespaces)
-	cmd.AddCommand(f.list(), f.get(), f.diff(), f.sync(), f.suspend(), f.resume(), f.wait())
-	return cmd
+	f.complete(cmd, "app-namespace", f.completeNamespaces)
+	cmd.AddCommand(
+		f.list(), f.get(), f.diff(), f.sync(), f.wait(), f.history(), f.rollback(), f.suspend(), f.resume(),
+		f.create(), f.set(), f.unset(), f.remove(),
+	)
+	return cmd, f
 }
 
 // groupOnly is run for a group of commands by itself, or with one that it has not.
@@ -56,9 +62,9 @@ func (f *appFlags) connected(ctx context.Context, run func(*Cluster) error) erro
 	return run(c)
 }
 
-// namespace is the one that is asked for: -n, or the context's; "" for all.
+// namespace is the one that is asked for: -n, or the context's; "" for all. Argo CD's apps are one list, wherever they are.
 func (f *appFlags) namespace() (string, error) {
-	if f.everyNS {
+	if f.everyNS || f.program.argocd() && *f.config.Namespace == "" {
 		return "", nil
 	}
 	ns, _, err := f.config.ToRawKubeConfigLoader().Namespace()
@@ -126,13 +132,30 @@ func (f *appFlags) targets(ctx context.Context, c *Cluster, args []string) ([]ap
 	}
 	var out []app.Key
 	for _, arg := range args {
-		key, err := resolve(arg, ns, known)
+		key, err := f.resolve(arg, ns, known)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, key)
 	}
 	return out, nil
+}
+
+// resolve finds the app that an argument names. For argocd the namespace argocd comes first, and an argument may be namespace/name.
+func (f *appFlags) resolve(arg, namespace string, known []app.Key) (app.Key, error) {
+	if !f.program.argocd() || namespace != "" {
+		return resolve(arg, namespace, known)
+	}
+	within, name, qualified := strings.Cut(arg, "/")
+	if !qualified {
+		within, name = argocdNamespace, arg
+	}
+	for _, k := range known {
+		if k.Kind == dialects["argocd"] && k.Namespace == within && k.Name == name {
+			return k, nil
+		}
+	}
+	return resolve(arg, namespace, known)
 }
 
 func (f *appFlags) selected(ctx context.Context, c *Cluster, ns string) ([]app.Key, error) {

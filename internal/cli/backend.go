@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
@@ -42,36 +43,57 @@ type Cluster struct {
 	Inspect func(context.Context, app.Key) (Detail, error)
 	// Ask makes the controller run the app now, and returns the token that Summary.Handled will show when it has.
 	Ask func(context.Context, Request) (token string, err error)
-	// Suspend sets whether the app stands still.
-	Suspend func(context.Context, app.Key, Standing) error
+	// Edit writes another form of an app's custom resources, or a new app's, or takes them away.
+	Edit func(context.Context, Edit) (Edited, error)
+	// Tell reads what an app's custom resource tells.
+	Tell func(context.Context, app.Key) (front.Told, error)
 	// Close ends what Connect began.
 	Close func()
 }
 
-// Standing says whether an app stands still.
-type Standing string
+// Edit is a change of an app's custom resources.
+type Edit struct {
+	App    app.Key
+	How    How
+	Change front.Change
+	// Given are custom resources to create; the zero value makes new ones for the Change.
+	Given front.Resources
+	// Force writes a rule also if it matches nothing that the app describes.
+	Force bool
+	// DryRun asks the server what it would say, and writes nothing.
+	DryRun bool
+}
 
-// The standings.
+// How says what is to be done with an app's custom resources.
+type How string
+
+// The values of How.
 const (
-	Suspended Standing = "suspended"
-	Resumed   Standing = "resumed"
+	Alter  How = "alter"  // they must be there
+	Create How = "create" // they must not be there, unless they say the same
+	Upsert How = "upsert" // either
+	Delete How = "delete"
 )
+
+// Edited is what came of an Edit.
+type Edited struct {
+	Before, After front.Resources // Before is zero for a new app
+	Notes         []string
+	// Parent manages the custom resource from Git, and will not let the change stand; its zero value is nobody.
+	Parent front.Parent
+	// Overruled says that the Parent owns a field that was changed: it is sure to revert it.
+	Overruled bool
+	// Place is where the Parent's source describes the custom resource, if that is known.
+	Place desired.Place
+}
 
 // Request asks for a run of an app.
 type Request struct {
 	App app.Key
 	// Source says whether its source is to be looked at anew first.
-	Source SourceToo
+	Source bool
+	Run    front.Run
 }
-
-// SourceToo says whether a request is for the source, too.
-type SourceToo string
-
-// The values of SourceToo.
-const (
-	WithSource    SourceToo = "with-source"
-	WithoutSource SourceToo = "without-source"
-)
 
 // Summary is how an app stands, by its custom resource and by the objects that bear its mark.
 type Summary struct {
@@ -99,6 +121,8 @@ type Detail struct {
 	Leaving []object.ID
 	// Origin tells where Git writes a field of one of the app's objects; the zero Place if that is not known.
 	Origin func(object.ID, field.Path) desired.Place
+	// Told is what the custom resource tells of the controller's own runs.
+	Told front.Told
 }
 
 // ControllerOptions are the flags of `truce controller`.

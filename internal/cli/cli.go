@@ -96,13 +96,14 @@ func (p *program) exit(err error) Exit {
 	if text := err.Error(); text != "" {
 		fmt.Fprintf(p.env.Err, "%s %s\n", p.term.red("truce:"), redact.Text(text))
 	}
-	return code
+	return p.code(code)
 }
 
 const longRoot = `truce keeps a Kubernetes cluster equal to Git, field by field, and never fights the
 controllers that rightly write to it: a field that an autoscaler owns is ceded, and truce says so.
 
-It reads Flux's custom resources (GitRepository, Kustomization) as they are.
+It reads Flux's custom resources (GitRepository, Kustomization) and Argo CD's Applications as they
+are. Called as argocd (a symbolic link to it) it takes that program's app commands word for word.
 
 Exit codes:
   0  done, nothing differs
@@ -133,14 +134,24 @@ func (p *program) root() *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error { p.began = true; return nil },
 	}
 	root.SetVersionTemplate("truce {{.Version}}\n")
-	root.AddCommand(p.app(), p.controller(), p.up())
+	apps, f := p.app()
+	root.AddCommand(apps)
+	if p.argocd() {
+		f.argocdFlags(root)
+		root.AddCommand(p.login()...)
+		return root
+	}
+	root.AddCommand(p.controller(), p.up())
 	return root
 }
 
 // displayName follows kubectl's convention for plugins: `kubectl truce` runs kubectl-truce.
 func (p *program) displayName() string {
-	if strings.HasPrefix(p.env.Program, "kubectl-") {
+	switch {
+	case strings.HasPrefix(p.env.Program, "kubectl-"):
 		return "kubectl truce"
+	case p.argocd():
+		return "argocd"
 	}
 	return "truce"
 }

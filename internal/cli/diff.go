@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -16,25 +17,59 @@ live one, who wrote it, and what truce does about it. Values of Secrets are mask
 Verdicts: Correct (is put back), Cede (belongs to the writer, by a claim or an ignore rule),
 Hold (drift that is reported only), Contested, Reclaim.
 
+-o wide makes a table of it.
+
 The comparison is made here, with your own rights; the controller need not run. Nothing is written.
 A ceded field is shown, and counts as no difference.
 
 Exit codes: 0 no differences, 1 differences, 2 usage, 3 cluster, 4 source or render.`
 
 const exampleDiff = `  truce app diff web
-  truce app diff --all -n flux-system -o json
+  truce app diff --all -n flux-system -o wide
   truce app diff web >/dev/null || echo "web has drifted"`
 
+type diffFlags struct {
+	*appFlags
+	quiet bool // --exit-code=false
+	code  int
+}
+
 func (f *appFlags) diff() *cobra.Command {
+	d := &diffFlags{appFlags: f}
+	exits := true
 	cmd := &cobra.Command{
 		Use: "diff NAME...", Aliases: []string{"plan"}, Short: "Show the fields that differ from Git", Long: longDiff, Example: exampleDiff,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.inspected(cmd.Context(), args, func(found []Detail) error { return f.printDiff(found) })
+			d.quiet = !exits
+			return d.exit(f.inspected(cmd.Context(), args, func(found []Detail) error { return f.printDiff(found) }))
 		},
 	}
+	cmd.Flags().BoolVar(&exits, "exit-code", true, "tell by the exit code whether there are differences")
+	cmd.Flags().IntVar(&d.code, "diff-exit-code", int(ExitDiffers), "the exit code that tells so")
+	f.always(cmd, "refresh", "hard-refresh", "server-side-diff", "server-side-generate")
 	f.selects(cmd)
-	f.outputs(cmd, "json", "yaml")
+	f.outputs(cmd, "json", "yaml", "wide")
 	return cmd
+}
+
+// exit gives differences the exit code that was asked for.
+func (d *diffFlags) exit(err error) error {
+	var e *ExitError
+	if !errors.As(err, &e) || e.Code != ExitDiffers || e.Err != nil {
+		return err
+	}
+	if d.quiet {
+		return nil
+	}
+	return &ExitError{Code: Exit(d.code)}
+}
+
+// always takes flags of argocd that ask for what truce does anyway: each look is a fresh one, by the server.
+func (f *appFlags) always(cmd *cobra.Command, flags ...string) {
+	for _, name := range flags {
+		cmd.Flags().Bool(name, true, "taken, and always so")
+		cmd.Flags().Lookup(name).Hidden = true
+	}
 }
 
 func differs(o report.Object) bool { return len(o.Findings) > 0 || o.Problem != "" }
@@ -43,7 +78,7 @@ func (f *appFlags) printDiff(found []Detail) error {
 	if err := incomplete(found); err != nil {
 		return err
 	}
-	if f.output != "" {
+	if f.output == "json" || f.output == "yaml" {
 		items := make([]detailJSON, 0, len(found))
 		for _, d := range found {
 			items = append(items, newDetailJSON("Diff", d, differs))
@@ -53,7 +88,7 @@ func (f *appFlags) printDiff(found []Detail) error {
 		}
 		return verdict(found, io.Discard)
 	}
-	v := view{term: f.program.term}
+	v := view{term: f.program.term, wide: f.output == "wide"}
 	for _, d := range found {
 		if err := v.diff(f.program.env.Out, d); err != nil {
 			return err
@@ -117,7 +152,7 @@ func (v view) diff(w io.Writer, d Detail) error {
 		if !differs(o) {
 			continue
 		}
-		if err := v.object(w, o); err != nil {
+		if err := v.object(w, o, d); err != nil {
 			return err
 		}
 	}
@@ -129,18 +164,22 @@ func (v view) diff(w io.Writer, d Detail) error {
 	return nil
 }
 
-func (v view) object(w io.Writer, o report.Object) error {
+func (v view) object(w io.Writer, o report.Object, d Detail) error {
 	fmt.Fprintf(w, "%s  %s\n", v.term.in(bold, o.ID.Kind+" "+fullName(o.ID)), v.term.in(faint, fmt.Sprintf("%s:%d", o.File, o.Line)))
 	if o.Problem != "" {
 		fmt.Fprintln(w, "  "+v.term.red(o.Problem))
+	}
+	if len(o.Findings) == 0 {
+		return nil
+	}
+	if !v.wide {
+		_, err := io.WriteString(w, v.paragraph(o, d, "  "))
+		return err
 	}
 	t := &table{indent: "  "}
 	t.add(cells("FIELD", "GIT", "LIVE", "SET BY", "VERDICT")...)
 	for _, f := range o.Findings {
 		t.add(v.difference(f)...)
-	}
-	if len(o.Findings) == 0 {
-		return nil
 	}
 	return t.print(w, v.term)
 }

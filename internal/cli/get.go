@@ -30,6 +30,7 @@ func (f *appFlags) get() *cobra.Command {
 			return f.inspected(cmd.Context(), args, func(found []Detail) error { return f.printDetails(found) })
 		},
 	}
+	f.always(cmd, "refresh", "hard-refresh", "show-operation", "show-params")
 	f.selects(cmd)
 	f.outputs(cmd, "json", "yaml", "wide", "name")
 	return cmd
@@ -118,14 +119,21 @@ type view struct {
 }
 
 func (v view) detail(w io.Writer, d Detail) error {
-	if err := v.head(d).print(w, v.term); err != nil {
+	head, objects := v.head, v.objects
+	if len(d.Told.Lines) > 0 {
+		head, objects = v.applicationHead, v.resources
+	}
+	if err := head(d).print(w, v.term); err != nil {
+		return err
+	}
+	if err := v.conditions(w, d); err != nil {
 		return err
 	}
 	if len(d.Report.Objects) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
-	if err := v.objects(d).print(w, v.term); err != nil {
+	if err := objects(d).print(w, v.term); err != nil {
 		return err
 	}
 	return v.fields(w, d)
@@ -220,18 +228,18 @@ func (v view) fields(w io.Writer, d Detail) error {
 			return err
 		}
 		title = ""
-		if _, err := io.WriteString(w, v.paragraph(o, d)); err != nil {
+		if _, err := io.WriteString(w, v.paragraph(o, d, "    ")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v view) paragraph(o report.Object, d Detail) string {
+func (v view) paragraph(o report.Object, d Detail, indent string) string {
 	var b strings.Builder
 	for _, f := range o.Findings {
 		for _, line := range v.sentences(o.ID, f, d) {
-			b.WriteString("    " + line + "\n")
+			b.WriteString(indent + line + "\n")
 		}
 	}
 	return b.String()

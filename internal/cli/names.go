@@ -12,7 +12,7 @@ import (
 )
 
 // shortNames are those of the custom resources, as kubectl takes them.
-var shortNames = map[string]string{"ks": "kustomization", "kustomizations": "kustomization"}
+var shortNames = map[string]string{"ks": "kustomization", "kustomizations": "kustomization", "app": "application", "applications": "application"}
 
 // resolve finds the app that an argument names: name, or kind/name.
 func resolve(arg, namespace string, known []app.Key) (app.Key, error) {

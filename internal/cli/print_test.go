@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/golden"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
@@ -65,6 +66,22 @@ func shopWeb() Detail {
 	}
 }
 
+// shopApplication is the same as an Application, whose tools print another head and another table.
+func shopApplication() Detail {
+	d := shopWeb()
+	d.App.Key = app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}
+	d.Report.App = d.App.Key
+	d.Told = front.Told{
+		Target: "main", Conditions: []front.Condition{{Type: "SharedResourceWarning", Message: "Service shop/web is part of others/web, too", Since: epoch}},
+		Lines: []front.Line{
+			{Label: "Project:", Text: "default"}, {Label: "Server:", Text: "https://kubernetes.default.svc"}, {Label: "Namespace:", Text: "shop"},
+			{Label: "Source:"}, {Label: "- Repo:", Text: "https://git.example/shop"}, {Label: "  Target:", Text: "main"}, {Label: "  Path:", Text: "apps/web"},
+			{Label: "Sync Policy:", Text: "Automated (Prune)"},
+		},
+	}
+	return d
+}
+
 func summaries() []Summary {
 	key := func(name string) app.Key {
 		return app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: name}
@@ -102,6 +119,8 @@ func TestWhatPeopleSee(t *testing.T) {
 			_ = verdict([]Detail{shopWeb()}, b) // its exit code has a test of its own
 			return nil
 		},
+		"diff wide":       func(_ *testing.T, b *bytes.Buffer) error { return view{wide: true}.diff(b, shopWeb()) },
+		"get application": func(_ *testing.T, b *bytes.Buffer) error { return view{}.detail(b, shopApplication()) },
 		"list": func(_ *testing.T, b *bytes.Buffer) error {
 			l := listFlags{appFlags: &appFlags{}}
 			return l.table(summaries(), epoch).print(b, terminal{})

@@ -1,48 +1,34 @@
 package cli
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/front"
 )
 
-const longSuspend = `Make apps stand still: spec.suspend is set. Drift is still seen, nothing is written, until
-truce app resume. The controller that is running takes it up at once.`
+const longSuspend = `Make apps stand still: spec.suspend of a Kustomization, spec.syncPolicy.automated.enabled: false of an
+Application. Drift is still seen, nothing is written, until truce app resume. The controller that is running
+takes it up at once.`
+
+const longResume = `End the standstill of apps, and what truce app rollback holds. What has drifted meanwhile is corrected at once.`
 
 func (f *appFlags) suspend() *cobra.Command {
-	cmd := &cobra.Command{
+	yes := true
+	return f.standing(&cobra.Command{
 		Use: "suspend NAME...", Short: "Make apps stand still", Long: longSuspend, Example: "  truce app suspend web",
-		RunE: func(cmd *cobra.Command, args []string) error { return f.stand(cmd.Context(), args, Suspended) },
-	}
-	f.selects(cmd)
-	return cmd
+	}, front.Change{Suspend: &yes}, "suspended")
 }
 
 func (f *appFlags) resume() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "resume NAME...", Short: "End the standstill of apps", Example: "  truce app resume web && truce app wait web",
-		Long: "End the standstill of apps: spec.suspend is taken back. What has drifted meanwhile is corrected at once.",
-		RunE: func(cmd *cobra.Command, args []string) error { return f.stand(cmd.Context(), args, Resumed) },
-	}
-	f.selects(cmd)
-	return cmd
+	no, none := false, ""
+	return f.standing(&cobra.Command{
+		Use: "resume NAME...", Short: "End the standstill of apps", Long: longResume, Example: "  truce app resume web && truce app wait web",
+	}, front.Change{Suspend: &no, Pin: &none}, "resumed")
 }
 
-func (f *appFlags) stand(ctx context.Context, args []string, to Standing) error {
-	return f.connected(ctx, func(c *Cluster) error {
-		keys, err := f.targets(ctx, c, args)
-		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			if err := c.Suspend(ctx, k, to); err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintf(f.program.env.Out, "%s %s\n", resourceName(k), to); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+func (f *appFlags) standing(cmd *cobra.Command, change front.Change, done string) *cobra.Command {
+	w := writeFlags{force: true} // it is not about any rule
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.alter(cmd.Context(), args, change, w, done) }
+	f.selects(cmd)
+	return cmd
 }

@@ -4,76 +4,120 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 const longSync = `Ask the controller to look at the source and run the app now, and wait until it has.
 
-It sets Flux's annotation reconcile.fluxcd.io/requestedAt, on the source too unless
---with-source=false, and follows the status. Exit codes: 0 applied, 1 not as Git wants or not in
-time, 4 the source could not be fetched or did not render.`
+For a Kustomization it sets Flux's annotation reconcile.fluxcd.io/requestedAt, on the source too unless
+--with-source=false; for an Application it sets its operation, as argocd does. Then it follows the
+status. --dry-run shows what would change, as truce app diff, and asks nobody for anything.
+
+Exit codes: 0 applied, 1 not as Git wants or not in time, 4 the source could not be fetched or did not
+render.`
 
 const exampleSync = `  truce app sync web
   truce app sync --all -n flux-system --timeout 2m
-  truce app sync web --wait=false`
+  truce app sync web --resource apps:Deployment:web
+  truce app sync web --async`
 
 type syncFlags struct {
 	*appFlags
-	source, wait bool
-	timeout      time.Duration
+	source, wait, async, dryRun, prune, force bool
+	timeout                                   timeoutValue
+	revision                                  string
+	resources, options                        []string
+	set                                       *pflag.FlagSet
 }
 
 func (f *appFlags) sync() *cobra.Command {
-	s := &syncFlags{appFlags: f}
+	s := &syncFlags{appFlags: f, timeout: timeoutValue(5 * time.Minute)}
 	cmd := &cobra.Command{
 		Use: "sync NAME...", Aliases: []string{"reconcile"}, Short: "Run apps now, and wait for the outcome", Long: longSync, Example: exampleSync,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.connected(cmd.Context(), func(c *Cluster) error { return s.run(cmd.Context(), c, args) })
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return s.start(cmd.Context(), args) },
 	}
-	cmd.Flags().BoolVar(&s.source, "with-source", true, "look for a new revision first")
-	cmd.Flags().BoolVar(&s.wait, "wait", true, "wait until the run is over")
-	cmd.Flags().DurationVar(&s.timeout, "timeout", 5*time.Minute, "how long to wait")
+	s.set = cmd.Flags()
+	s.set.BoolVar(&s.source, "with-source", true, "look for a new revision first")
+	s.set.BoolVar(&s.wait, "wait", true, "wait until the run is over")
+	s.set.BoolVar(&s.async, "async", false, "the same as --wait=false")
+	s.set.BoolVar(&s.dryRun, "dry-run", false, "show what would change, and do nothing")
+	s.set.BoolVar(&s.prune, "prune", false, "delete objects that Git no longer names (an Application without automatic pruning)")
+	s.set.BoolVar(&s.force, "force", false, "taken, and without effect: truce replaces no object by deleting it")
+	s.set.StringVar(&s.revision, "revision", "", "a revision instead of the one that is followed (an Application)")
+	s.set.StringArrayVar(&s.resources, "resource", nil, "only GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME (an Application; repeatable)")
+	s.set.StringArrayVar(&s.options, "sync-option", nil, "a sync option for this run (an Application; repeatable)")
+	s.set.Var(&s.timeout, "timeout", "how long to wait; 0 for ever")
 	f.selects(cmd)
 	return cmd
 }
 
-func (s *syncFlags) run(ctx context.Context, c *Cluster, args []string) error {
+func (s *syncFlags) start(ctx context.Context, args []string) error {
+	if s.dryRun {
+		return s.inspected(ctx, args, func(found []Detail) error { return s.printDiff(found) })
+	}
+	run, err := s.request()
+	if err != nil {
+		return err
+	}
+	if s.force {
+		fmt.Fprintln(s.program.env.Err, "note: --force without effect: truce replaces no object by deleting it")
+	}
+	return s.connected(ctx, func(c *Cluster) error { return s.run(ctx, c, args, run) })
+}
+
+// request is what the flags ask for.
+func (s *syncFlags) request() (front.Run, error) {
+	run := front.Run{Revision: s.revision, Options: s.options, By: s.program.displayName(), Prune: given(s.set, "prune", s.prune)}
+	for _, text := range s.resources {
+		parts := strings.Split(text, ":")
+		if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
+			return run, usage("--resource %q: want GROUP:KIND:NAME, such as apps:Deployment:web, or :Service:web", text)
+		}
+		id := object.ID{Group: parts[0], Kind: parts[1], Name: parts[2]}
+		if ns, name, both := strings.Cut(parts[2], "/"); both {
+			id.Namespace, id.Name = ns, name
+		}
+		run.Resources = append(run.Resources, id)
+	}
+	return run, nil
+}
+
+func (s *syncFlags) run(ctx context.Context, c *Cluster, args []string, run front.Run) error {
 	keys, err := s.targets(ctx, c, args)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := bounded(ctx, time.Duration(s.timeout))
 	defer cancel()
 	for _, k := range keys {
-		if err := s.one(ctx, c, k); err != nil {
+		if err := s.one(ctx, c, k, run); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key) error {
-	request := Request{App: k, Source: WithoutSource}
-	if s.source {
-		request.Source = WithSource
-	}
+func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run front.Run) error {
 	p := s.program.progress(k)
 	p.say("asking the controller to run it")
 	begin := time.Now()
-	token, err := c.Ask(ctx, request)
+	token, err := c.Ask(ctx, Request{App: k, Source: s.source, Run: run})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &ExitError{Code: ExitDiffers, Err: err}
 	}
 	if err != nil {
 		return err
 	}
-	if !s.wait {
+	if !s.wait || s.async {
 		p.done("asked")
 		return nil
 	}

@@ -136,3 +136,14 @@ type Condition struct {
 	Type, Message string
 	Since         time.Time
 }
+
+// All lists the custom resources that are there, in the order in which they are to be made.
+func (r Resources) All() []object.Object {
+	var out []object.Object
+	for _, o := range []object.Object{r.Source, r.App} {
+		if o != nil {
+			out = append(out, o)
+		}
+	}
+	return out
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +39,7 @@ func connect(version string) func(context.Context, cli.Target) (*cli.Cluster, er
 		}
 		return &cli.Cluster{
 			Names: c.names, Namespaces: c.namespaces, Follow: c.follow, Inspect: c.inspect,
-			Ask: c.ask, Suspend: c.suspend, Close: c.close,
+			Ask: c.ask, Edit: c.edit, Tell: c.tell, Close: c.close,
 		}, nil
 	}
 }
@@ -94,17 +95,18 @@ const requestedAt = "reconcile.fluxcd.io/requestedAt"
 
 // ask annotates the source first, so that the app's run sees what is new.
 func (c *client) ask(ctx context.Context, r cli.Request) (string, error) {
-	token := time.Now().UTC().Format(time.RFC3339Nano)
-	if r.Source == cli.WithSource {
+	r.Run.Token = time.Now().UTC().Format(time.RFC3339Nano)
+	if r.Source {
 		key, err := c.sourceOf(ctx, r.App)
 		if err != nil {
 			return "", err
 		}
-		if err := c.askSource(ctx, key, token); err != nil {
+		if err := c.askSource(ctx, key, r.Run.Token); err != nil {
 			return "", err
 		}
 	}
-	return token, c.annotate(ctx, r.App, token)
+	_, err := c.edit(ctx, cli.Edit{App: r.App, How: cli.Alter, Change: front.Change{Run: &r.Run}, Force: true})
+	return r.Run.Token, err
 }
 
 // askSource makes the controller look at a source now, and waits until it has. One that is suspended stays as it is.
@@ -165,10 +167,6 @@ func (c *client) annotate(ctx context.Context, key app.Key, token string) error 
 	return c.patch(ctx, key, map[string]any{"metadata": map[string]any{"annotations": map[string]any{requestedAt: token}}})
 }
 
-func (c *client) suspend(ctx context.Context, key app.Key, to cli.Standing) error {
-	return c.patch(ctx, key, map[string]any{"spec": map[string]any{"suspend": to == cli.Suspended}})
-}
-
 func (c *client) patch(ctx context.Context, key app.Key, change map[string]any) error {
 	body, err := json.Marshal(change)
 	if err != nil {
@@ -178,7 +176,7 @@ func (c *client) patch(ctx context.Context, key app.Key, change map[string]any) 
 	if err != nil {
 		return err
 	}
-	if _, err := r.Patch(ctx, key.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "truce-cli"}); err != nil {
+	if _, err := r.Patch(ctx, key.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager}); err != nil {
 		return fmt.Errorf("patch %s: %w", key, err)
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -27,16 +26,22 @@ func (c *client) follow(ctx context.Context, namespace string, seen func([]cli.S
 		namespace: namespace, assessor: c.parts.engine.Health, news: make(chan struct{}, 1),
 		apps: map[app.Key]object.Object{}, health: map[string]map[object.ID]health.Status{}, watches: map[object.GVK]live.Watch{},
 	}
+	dialects := 0
 	for gvk := range kinds().Apps {
-		if _, err := c.parts.cluster.Resource(gvk); errors.Is(err, cluster.ErrUnknownKind) {
-			return fmt.Errorf("%s: %w: are truce's or Flux's CRDs installed?", gvk, err)
-		} else if err != nil {
+		switch served, err := c.serves(gvk); {
+		case err != nil:
 			return err
+		case !served:
+			continue
 		}
+		dialects++
 		w := c.watcher().Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, b.seenApp)
 		if err := synced(ctx, w); err != nil {
 			return fmt.Errorf("list %s: %w", gvk, err)
 		}
+	}
+	if dialects == 0 {
+		return errNoDialect
 	}
 	for {
 		if err := c.followObjects(ctx, b); err != nil {
@@ -51,6 +56,17 @@ func (c *client) follow(ctx context.Context, namespace string, seen func([]cli.S
 			return ctx.Err()
 		}
 	}
+}
+
+// errNoDialect says that the cluster knows no kind of app at all.
+var errNoDialect = errors.New("the cluster knows neither Kustomization nor Application: are truce's, Flux's or Argo CD's CRDs installed?")
+
+func (c *client) serves(gvk object.GVK) (bool, error) {
+	_, err := c.parts.cluster.Resource(gvk)
+	if errors.Is(err, cluster.ErrUnknownKind) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // synced waits for a watch's first list. That it may not be listed at all is the answer then, not a reason to wait.
@@ -144,51 +160,13 @@ func (b *board) kinds() []object.GVK {
 	seen := map[object.GVK]bool{}
 	var out []object.GVK
 	for _, cr := range b.apps {
-		for _, e := range entries(cr) {
-			if !seen[e.gvk] {
-				seen[e.gvk] = true
-				out = append(out, e.gvk)
+		for _, e := range desks()[cr.GVK()].Tell(cr).Objects {
+			gvk := object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}
+			if !seen[gvk] {
+				seen[gvk] = true
+				out = append(out, gvk)
 			}
 		}
 	}
 	return out
-}
-
-// entry is one object of status.inventory.
-type entry struct {
-	id  object.ID
-	gvk object.GVK
-}
-
-// entries reads status.inventory. What is no entry is left out: somebody else has written it.
-func entries(cr object.Object) []entry {
-	list, _ := cr.At("status", "inventory", "entries").([]any)
-	out := make([]entry, 0, len(list))
-	for _, e := range list {
-		m, _ := e.(map[string]any)
-		version, _ := m["v"].(string)
-		text, _ := m["id"].(string)
-		if id, ok := parseEntry(text); ok {
-			out = append(out, entry{id: id, gvk: object.GVK{Group: id.Group, Version: version, Kind: id.Kind}})
-		}
-	}
-	return out
-}
-
-// parseEntry reads <namespace>_<name>_<group>_<kind> (fluxcd/cli-utils ObjMetadata). Only names hold underscores: two for each
-// colon of RBAC's.
-func parseEntry(text string) (object.ID, bool) {
-	namespace, rest, ok := strings.Cut(text, "_")
-	rest, kind, okKind := cutLast(rest, "_")
-	name, group, okGroup := cutLast(rest, "_")
-	id := object.ID{Namespace: namespace, Name: strings.ReplaceAll(name, "__", ":"), Group: group, Kind: kind}
-	return id, ok && okKind && okGroup && name != "" && kind != ""
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	at := strings.LastIndex(s, sep)
-	if at < 0 {
-		return s, "", false
-	}
-	return s[:at], s[at+len(sep):], true
 }

@@ -87,7 +87,11 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 	if err != nil {
 		return cli.Detail{}, err
 	}
-	d := cli.Detail{App: a, Report: engine.App(ctx, asked), Origin: p.origins(ctx, f.artifact, asked)}
+	_, commands, err := desk(key.Kind)
+	if err != nil {
+		return cli.Detail{}, err
+	}
+	d := cli.Detail{App: a, Told: commands.Tell(cr), Report: engine.App(ctx, asked), Origin: p.origins(ctx, f.artifact, asked)}
 	d.Leaving, err = p.leaving(ctx, a, d.Report)
 	return d, err
 }
@@ -198,25 +202,39 @@ func secretData(o object.Object) (map[string][]byte, error) {
 	return out, nil
 }
 
-// origins finds where Git writes a field. The render is answered by the cache that the run has filled.
-func (p *parts) origins(ctx context.Context, artifact source.Artifact, a app.App) func(object.ID, field.Path) desired.Place {
-	nowhere := func(object.ID, field.Path) desired.Place { return desired.Place{} }
-	if artifact.Files == nil {
-		return nowhere
+// described is what an app's source describes: the files, and the objects exactly as Git wants them.
+func (p *parts) described(ctx context.Context, a app.App) (desired.Set, source.Artifact, error) {
+	artifact, err := p.fetch(ctx, a.Source)
+	if err != nil {
+		return desired.Set{}, artifact, err
 	}
+	set, err := p.settled(ctx, artifact, a)
+	return set, artifact, err
+}
+
+func (p *parts) settled(ctx context.Context, artifact source.Artifact, a app.App) (desired.Set, error) {
 	rendered, err := p.rendered.Render(ctx, render.Request{Files: artifact.Files, Path: a.Path, Namespace: a.Namespace})
 	if err != nil {
-		return nowhere // the run has met the same error, and its report tells it
+		return desired.Set{}, err
 	}
-	set, err := desired.Settle(rendered.Objects, a, func(gvk object.GVK) desired.Scope {
+	return desired.Settle(rendered.Objects, a, func(gvk object.GVK) desired.Scope {
 		s, err := p.engine.Scope(ctx, gvk)
 		if err != nil {
 			return desired.Unserved
 		}
 		return s
 	})
-	if err != nil {
+}
+
+// origins finds where Git writes a field. The render is answered by the cache that the run has filled.
+func (p *parts) origins(ctx context.Context, artifact source.Artifact, a app.App) func(object.ID, field.Path) desired.Place {
+	nowhere := func(object.ID, field.Path) desired.Place { return desired.Place{} }
+	if artifact.Files == nil {
 		return nowhere
+	}
+	set, err := p.settled(ctx, artifact, a)
+	if err != nil {
+		return nowhere // the run has met the same error, and its report tells it
 	}
 	byID := map[object.ID]desired.Object{}
 	for _, o := range set.Objects {

@@ -10,7 +10,6 @@ import (
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/report"
 )
 
 // summaries are in the order of namespace, kind and name.
@@ -30,80 +29,32 @@ func (b *board) summaries() []cli.Summary {
 
 // worst is the health of the app: that of its worst object. An app that never listed one is Unknown.
 func (b *board) worst(key app.Key, cr object.Object) health.Status {
-	list := entries(cr)
+	list := desks()[cr.GVK()].Tell(cr).Objects
 	if len(list) == 0 {
 		return health.Status{Code: health.Unknown, Message: "no object applied yet"}
 	}
 	found := b.health[desired.Mark(key)]
 	worst := health.Status{Code: health.Healthy}
 	for _, e := range list {
-		status, ok := found[e.id]
+		status, ok := found[e.ID]
 		if !ok {
 			status = health.Status{Code: health.Missing, Message: "not in the cluster, or without truce's label"}
 		}
 		if health.Worst(worst.Code, status.Code) != worst.Code {
-			worst = health.Status{Code: status.Code, Message: e.id.String() + ": " + status.Message}
+			worst = health.Status{Code: status.Code, Message: e.ID.String() + ": " + status.Message}
 		}
 	}
 	return worst
 }
 
 func summarise(key app.Key, cr object.Object) cli.Summary {
-	a := kinds().Apps[cr.GVK()].App(cr, app.Policy{})
-	ready := conditionOf(cr, "Ready")
+	a, told := kinds().Apps[cr.GVK()].App(cr, app.Policy{}), desks()[cr.GVK()].Tell(cr)
 	s := cli.Summary{
-		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, Suspended: a.Suspended,
-		Message: ready.message, Reason: reasonOf(ready),
+		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, Suspended: a.Suspended, Sync: told.Sync, Revision: told.Revision,
+		Message: told.Message, Reason: told.Reason, Handled: told.Handled, Settled: told.Settled,
 	}
 	s.Created, _ = time.Parse(time.RFC3339, text(cr, "metadata", "creationTimestamp")) // the zero time is unknown
-	s.Revision = text(cr, "status", "lastAppliedRevision")
-	s.Handled = text(cr, "status", "lastHandledReconcileAt")
-	observed, _ := cr.At("status", "observedGeneration").(int64)
-	stale := observed != cr.Generation()
-	reconciling := conditionOf(cr, "Reconciling")
-	running := reconciling.status == "True" && reconciling.reason != "ProgressingWithRetry"
-	s.Settled = !stale && !running && ready.status != "" && ready.status != "Unknown" && s.Handled == a.Request
-	s.Sync = syncOf(ready, conditionOf(cr, "Drifted"), stale)
-	if a.Suspended {
-		s.Settled = !stale
-	}
 	return s
-}
-
-// syncOf translates Flux's words. An app that is applied and healthy too late is applied.
-func syncOf(ready, drifted condition, stale bool) report.Sync {
-	switch {
-	case drifted.status == "True":
-		return report.OutOfSync
-	case ready.status == "" || ready.status == "Unknown" || stale || ready.reason == "ArtifactFailed":
-		return report.Unknown
-	case ready.status == "True" || ready.reason == "HealthCheckFailed":
-		return report.Synced
-	}
-	return report.OutOfSync
-}
-
-// reasonOf translates Flux's reasons of the condition Ready as far as commands tell them apart.
-func reasonOf(ready condition) report.Reason {
-	switch {
-	case ready.status == "True":
-		return report.Succeeded
-	case ready.status != "False":
-		return report.InProgress
-	}
-	switch ready.reason {
-	case "ArtifactFailed":
-		return report.SourceNotReady
-	case "BuildFailed":
-		return report.RenderFailed
-	case "HealthCheckFailed":
-		return report.HealthFailed
-	case "PruneFailed":
-		return report.PruneFailed
-	case "PruneHeld":
-		return report.PruneHeld
-	}
-	return report.ApplyFailed
 }
 
 type condition struct{ status, reason, message string }

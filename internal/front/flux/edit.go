@@ -111,7 +111,7 @@ func (e *edit) foreign(c front.Change) {
 	if c.Server != nil && *c.Server != "https://kubernetes.default.svc" {
 		e.refuse("a Kustomization goes to the cluster that it is in; --dest-server can be https://kubernetes.default.svc only")
 	}
-	if c.Run != nil && (c.Run.Revision != "" || c.Run.DryRun || len(c.Run.Resources) > 0 || len(c.Run.Options) > 0) {
+	if c.Run != nil && (c.Run.Revision != "" && c.Pin == nil || c.Run.DryRun || len(c.Run.Resources) > 0 || len(c.Run.Options) > 0) {
 		e.refuse("a Kustomization is synced whole, at the newest revision: use `truce app diff` for a dry run, `truce app rollback` for a revision")
 	}
 }

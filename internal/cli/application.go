@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// applicationHead is the head of `app get` as argocd prints it (printAppSummaryTable of argo-cd): labels in 20 columns.
+func (v view) applicationHead(d Detail) *table {
+	const labels = 20 - gap
+	r, sync := d.Report, syncOf(d)
+	t := &table{least: []int{labels}}
+	add := func(label, text string, p paint) { t.add(cell{label, faint}, cell{text, p}) }
+	add("Name:", nameOf(r.App), bold)
+	for _, line := range d.Told.Lines {
+		add(line.Label, line.Text, "")
+	}
+	add("Sync Status:", statusLine(sync, d), paintSync[sync])
+	h := r.Health()
+	add("Health Status:", string(h.Code)+inBrackets(h.Message), paintHealth[h.Code])
+	if n := counts(r); n != "" {
+		add("Fields:", n, "")
+	}
+	if d.App.Suspended {
+		add("Suspended:", "yes: drift is seen, nothing is written", yellow)
+	}
+	if r.Message != "" {
+		add("Stopped:", fmt.Sprintf("at %s: %s", r.Stage, r.Message), red)
+	}
+	for _, n := range r.Notes {
+		add("Note:", n, "")
+	}
+	return t
+}
+
+// statusLine says like argocd what the app is in sync with: "OutOfSync from main (abc1234)".
+func statusLine(sync report.Sync, d Detail) string {
+	text := string(sync)
+	switch sync {
+	case report.Synced:
+		text += " to " + d.Told.Target
+	case report.OutOfSync:
+		text += " from " + d.Told.Target
+	default:
+	}
+	const short = 7
+	commit := commitOf(d.Report.Revision)
+	if len(commit) > short && commit != d.Told.Target {
+		text += " (" + commit[:short] + ")"
+	}
+	return text
+}
+
+// resources is the table of objects as argocd prints it.
+func (v view) resources(d Detail) *table {
+	t := &table{}
+	t.add(cells("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE")...)
+	for _, o := range d.Report.Objects {
+		sync := standing(o)
+		message := o.Health.Message
+		if o.Problem != "" {
+			message = o.Problem
+		}
+		row := append(cells(o.ID.Group, o.ID.Kind, o.ID.Namespace, o.ID.Name), cell{string(sync), paintSync[sync]}, cell{string(o.Health.Code), paintHealth[o.Health.Code]})
+		t.add(append(row, cells("", oneLine(message, 100))...)...)
+	}
+	for _, id := range d.Leaving {
+		row := append(cells(id.Group, id.Kind, id.Namespace, id.Name), cell{string(report.OutOfSync), yellow})
+		t.add(append(row, cells("", "", "ignored (requires pruning)")...)...)
+	}
+	return t
+}
+
+// conditions are what the controller says of the app, where it says more than that all is well.
+func (v view) conditions(w io.Writer, d Detail) error {
+	if len(d.Told.Conditions) == 0 || len(d.Told.Lines) == 0 {
+		return nil
+	}
+	t := &table{}
+	t.add(cells("CONDITION", "MESSAGE", "LAST TRANSITION")...)
+	for _, c := range d.Told.Conditions {
+		since := "<nil>"
+		if !c.Since.IsZero() {
+			since = c.Since.UTC().Format(time.DateTime + " -0700 MST")
+		}
+		t.add(cells(c.Type, c.Message, since)...)
+	}
+	fmt.Fprintln(w)
+	return t.print(w, v.term)
+}

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+const longCreate = `Make an app: a GitRepository and a Kustomization (--dialect flux, the default), or an Application
+(--dialect argocd, the default where truce is called argocd).
+
+An app that is there already is changed only with --upsert. With -f the custom resources come from a file
+("-" is the standard input), and the flags are laid over them.`
+
+const exampleCreate = `  truce app create web --repo https://git.example/shop --path apps/web --revision main --dest-namespace shop
+  truce app create web --dialect argocd --repo https://git.example/shop --path apps/web --sync-policy automated --self-heal --auto-prune
+  truce app create -f app.yaml --upsert`
+
+type createFlags struct {
+	*appFlags
+	changeFlags
+	writeFlags
+	dialect, file string
+	upsert        bool
+}
+
+// dialects are the custom resources that an app can be.
+var dialects = map[string]string{"flux": "Kustomization", "argocd": "Application"}
+
+func (f *appFlags) create() *cobra.Command {
+	c := &createFlags{appFlags: f}
+	cmd := &cobra.Command{
+		Use: "create [NAME]", Short: "Make an app", Long: longCreate, Example: exampleCreate, Args: cobra.MaximumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error { return oneOf("--dialect", c.dialect, []string{"flux", "argocd"}) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+	}
+	c.changeFlags.add(cmd, f)
+	c.writeFlags.add(cmd)
+	s := cmd.Flags()
+	s.StringVar(&c.dialect, "dialect", f.program.dialect(), "flux or argocd")
+	s.StringVarP(&c.file, "file", "f", "", "custom resources, as YAML or JSON")
+	s.BoolVar(&c.upsert, "upsert", false, "change the app if it is there already")
+	f.complete(cmd, "dialect", words("flux", "argocd"))
+	f.outputs(cmd, "json", "yaml", "name")
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	return cmd
+}
+
+func (c *createFlags) run(ctx context.Context, args []string) error {
+	change, _, err := c.change()
+	if err != nil {
+		return err
+	}
+	e := Edit{How: Create, Change: change, Force: c.force, DryRun: c.dryRun}
+	if c.upsert {
+		e.How = Upsert
+	}
+	if c.file != "" {
+		if e.Given, err = c.given(); err != nil {
+			return err
+		}
+	}
+	if e.App, err = c.key(args, e.Given); err != nil {
+		return err
+	}
+	return c.connected(ctx, func(cl *Cluster) error { return c.edit(ctx, cl, e, "created") })
+}
+
+// key is what the new app is called: by the argument, and by the file.
+func (c *createFlags) key(args []string, given front.Resources) (app.Key, error) {
+	ns, err := c.appFlags.namespace()
+	if err != nil {
+		return app.Key{}, err
+	}
+	if c.everyNS {
+		return app.Key{}, usage("an app is in one namespace: -n, not -A")
+	}
+	if ns == "" {
+		ns = argocdNamespace
+	}
+	key := app.Key{Kind: dialects[c.dialect], Namespace: ns}
+	if given.App != nil {
+		key = app.Key{Kind: given.App.GVK().Kind, Namespace: given.App.Namespace(), Name: given.App.Name()}
+		if key.Namespace == "" {
+			key.Namespace = ns
+		}
+	}
+	if len(args) == 0 && key.Name == "" {
+		return key, usage("give the new app a name")
+	}
+	if len(args) > 0 && key.Name != "" && args[0] != key.Name {
+		return key, usage("the file is about %s, not %s", key.Name, args[0])
+	}
+	if len(args) > 0 {
+		key.Name = args[0]
+	}
+	if at := strings.LastIndexByte(key.Name, '/'); at >= 0 {
+		key.Namespace, key.Name = key.Name[:at], key.Name[at+1:]
+	}
+	return key, nil
+}
+
+// given reads -f: one app, and its source where it has one of its own.
+func (c *createFlags) given() (front.Resources, error) {
+	in := io.Reader(c.program.env.In)
+	if c.file != "-" {
+		f, err := os.Open(c.file)
+		if err != nil {
+			return front.Resources{}, usage("%v", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	out, err := readResources(in)
+	if err != nil {
+		return out, usage("read %s: %v", c.file, err)
+	}
+	return out, nil
+}
+
+const longestFile = 4 << 20
+
+func readResources(in io.Reader) (front.Resources, error) {
+	var out front.Resources
+	docs := yamlutil.NewYAMLOrJSONDecoder(io.LimitReader(in, longestFile), 4096)
+	for {
+		var o object.Object
+		err := docs.Decode(&o)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return out, err
+		}
+		switch kind := o.GVK().Kind; {
+		case o == nil:
+		case kind == "GitRepository" && out.Source == nil:
+			out.Source = o
+		case (kind == "Kustomization" || kind == "Application") && out.App == nil:
+			out.App = o
+		case kind == "Kustomization" || kind == "Application" || kind == "GitRepository":
+			return out, fmt.Errorf("more than one %s: one app at a time", kind)
+		default:
+			return out, fmt.Errorf("%q is no app: want a Kustomization, an Application, and the GitRepository of the former", kind)
+		}
+	}
+	if out.App == nil {
+		return out, errors.New("it holds no Kustomization and no Application")
+	}
+	return out, nil
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+)
+
+const longDelete = `Delete an app: its custom resource, and with --cascade (the default) the objects that it has put into
+the cluster. --cascade=false leaves them where they are, with nobody to keep them as Git has them.
+
+It asks first on a terminal; elsewhere it wants -y.`
+
+const exampleDelete = `  truce app delete web
+  truce app delete web --cascade=false -y --wait`
+
+type deleteFlags struct {
+	*appFlags
+	cascade, yes, wait bool
+	propagation        string
+	timeout            timeoutValue
+}
+
+func (f *appFlags) remove() *cobra.Command {
+	d := &deleteFlags{appFlags: f, timeout: timeoutValue(5 * time.Minute)}
+	cmd := &cobra.Command{
+		Use: "delete NAME...", Aliases: []string{"rm"}, Short: "Delete an app", Long: longDelete, Example: exampleDelete,
+		PreRunE: func(*cobra.Command, []string) error {
+			return oneOf("--propagation-policy", d.propagation, []string{"foreground", "background"})
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.connected(cmd.Context(), func(c *Cluster) error { return d.run(cmd.Context(), c, args) })
+		},
+	}
+	s := cmd.Flags()
+	s.BoolVar(&d.cascade, "cascade", true, "delete the app's objects, too")
+	s.BoolVarP(&d.yes, "yes", "y", false, "do not ask")
+	s.BoolVar(&d.wait, "wait", false, "wait until all of it is gone")
+	s.StringVarP(&d.propagation, "propagation-policy", "p", "foreground", "foreground; background is taken for it: an app goes after its objects")
+	s.Var(&d.timeout, "timeout", "how long to wait")
+	f.selects(cmd)
+	return cmd
+}
+
+func (d *deleteFlags) run(ctx context.Context, c *Cluster, args []string) error {
+	keys, err := d.targets(ctx, c, args)
+	if err != nil {
+		return err
+	}
+	if err := d.confirm(keys); err != nil {
+		return err
+	}
+	leave := app.PruneDelete
+	if !d.cascade {
+		leave = app.PruneKeep
+	}
+	for _, k := range keys {
+		if err := d.edit(ctx, c, Edit{App: k, How: Delete, Change: front.Change{Leave: leave}}, "deleted"); err != nil {
+			return err
+		}
+	}
+	if !d.wait {
+		return nil
+	}
+	ctx, cancel := bounded(ctx, time.Duration(d.timeout))
+	defer cancel()
+	for _, k := range keys {
+		if err := awaitGone(ctx, c, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bounded is a context with a timeout; 0 is none.
+func bounded(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+// confirm asks the person at the terminal. Who cannot be asked must have said so: argocd takes silence for consent, and so does truce
+// under that name.
+func (d *deleteFlags) confirm(keys []app.Key) error {
+	p := d.program
+	switch {
+	case d.yes:
+		return nil
+	case !isTerminal(p.env.In) && p.argocd():
+		return nil
+	case !isTerminal(p.env.In):
+		return usage("delete %s: add -y, since nobody can be asked here", list(keys))
+	}
+	what := "and all its objects"
+	if !d.cascade {
+		what = "and leave its objects"
+	}
+	fmt.Fprintf(p.env.Err, "Delete %s %s? [y/n] ", list(keys), what)
+	answer, err := bufio.NewReader(p.env.In).ReadString('\n')
+	if a := strings.ToLower(strings.TrimSpace(answer)); err != nil || a != "y" && a != "yes" {
+		return &ExitError{Code: ExitDiffers, Err: errors.New("nothing was deleted")}
+	}
+	return nil
+}
+
+func list(keys []app.Key) string {
+	var all []string
+	for _, k := range keys {
+		all = append(all, resourceName(k))
+	}
+	return strings.Join(all, ", ")
+}
+
+// awaitGone waits until an app's custom resource is gone.
+func awaitGone(ctx context.Context, c *Cluster, k app.Key) error {
+	last := ""
+	err := c.Follow(ctx, k.Namespace, func(all []Summary) bool {
+		for _, a := range all {
+			if a.Key == k {
+				last = a.Message
+				return false
+			}
+		}
+		return true
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &ExitError{Code: ExitDiffers, Err: fmt.Errorf("%s is not gone in time: %s", k, last)}
+	}
+	return err
+}

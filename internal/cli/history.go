@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+)
+
+const longHistory = `Show the revisions that an app was brought to, the oldest first: those of status.history.
+truce app rollback takes the ID.`
+
+func (f *appFlags) history() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "history NAME", Short: "Show the revisions that were applied", Long: longHistory, Args: cobra.ExactArgs(1),
+		Example: "  truce app history web\n  truce app history web -o id",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.connected(cmd.Context(), func(c *Cluster) error {
+				keys, err := f.targets(cmd.Context(), c, args)
+				if err != nil {
+					return err
+				}
+				told, err := c.Tell(cmd.Context(), keys[0])
+				if err != nil {
+					return err
+				}
+				return f.printHistory(keys[0], told.History)
+			})
+		},
+	}
+	cmd.ValidArgsFunction = f.completeApps
+	f.outputs(cmd, "wide", "id", "json", "yaml")
+	return cmd
+}
+
+type pastJSON struct {
+	ID       int64      `json:"id"`
+	Revision string     `json:"revision"`
+	Time     *time.Time `json:"time,omitempty"`
+	By       string     `json:"by,omitempty"`
+	Source   string     `json:"source,omitempty"`
+}
+
+func (f *appFlags) printHistory(key app.Key, past []front.Past) error {
+	out := f.program.env.Out
+	switch f.output {
+	case "json", "yaml":
+		items := make([]pastJSON, 0, len(past))
+		for _, p := range past {
+			item := pastJSON{ID: p.ID, Revision: p.Revision, By: p.By, Source: p.Source}
+			if !p.At.IsZero() {
+				item.Time = &p.At
+			}
+			items = append(items, item)
+		}
+		return structured(out, f.output, listJSON{APIVersion: schemaVersion, Kind: "HistoryList", Items: items})
+	case "id":
+		for _, p := range past {
+			if _, err := fmt.Fprintln(out, p.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(past) == 0 {
+		fmt.Fprintf(f.program.env.Err, "%s: no revision was applied yet\n", resourceName(key))
+		return nil
+	}
+	return historyTable(past, f.output == "wide").print(out, f.program.term)
+}
+
+func historyTable(past []front.Past, wide bool) *table {
+	t := &table{}
+	head := cells("ID", "DATE", "REVISION", "BY")
+	if wide {
+		head = append(head, cells("SOURCE")...)
+	}
+	t.add(head...)
+	for _, p := range past {
+		at := ""
+		if !p.At.IsZero() {
+			at = p.At.UTC().Format("2006-01-02 15:04:05 -0700 MST") // argocd's form
+		}
+		revision := shortRevision(p.Revision)
+		if wide {
+			revision = p.Revision
+		}
+		by := p.By
+		if by == "" {
+			by = "truce"
+		}
+		row := cells(strconv.FormatInt(p.ID, 10), at, revision, by)
+		if wide {
+			row = append(row, cells(p.Source)...)
+		}
+		t.add(row...)
+	}
+	return t
+}
+
+// pastOf finds the revision to go back to: the one with the ID, or the one before the newest. The newest is where the app is.
+func pastOf(ctx context.Context, c *Cluster, k app.Key, args []string) (front.Past, error) {
+	told, err := c.Tell(ctx, k)
+	if err != nil {
+		return front.Past{}, err
+	}
+	h := told.History
+	if len(args) == 0 {
+		if len(h) < 2 {
+			return front.Past{}, &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s has no revision to go back to: its history has %d", k, len(h))}
+		}
+		return h[len(h)-2], nil
+	}
+	id, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil {
+		return front.Past{}, usage("%q is no ID of a revision: see truce app history %s", args[0], k.Name)
+	}
+	for _, p := range h {
+		if p.ID == id {
+			return p, nil
+		}
+	}
+	return front.Past{}, &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s: the history has no ID %d: see truce app history %s", k, id, k.Name)}
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+)
+
+const longRollback = `Apply an older revision: the one with the ID of truce app history, or the one before the newest.
+
+Automated sync is held back, or the next look at Git would undo it: an Application gets
+spec.syncPolicy.automated.enabled: false, a Kustomization the annotation truce.dev/revision. Drift from the older
+revision is corrected in a Kustomization, and reported in an Application. truce app resume lets the app
+follow Git again. argocd refuses a rollback while automated sync is on.`
+
+const exampleRollback = `  truce app rollback web
+  truce app rollback web 7
+  truce app resume web`
+
+type rollbackFlags struct {
+	*appFlags
+	prune   bool
+	timeout timeoutValue
+}
+
+func (f *appFlags) rollback() *cobra.Command {
+	r := &rollbackFlags{appFlags: f, timeout: timeoutValue(5 * time.Minute)}
+	cmd := &cobra.Command{
+		Use: "rollback NAME [ID]", Short: "Go back to an older revision", Long: longRollback, Example: exampleRollback, Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.connected(cmd.Context(), func(c *Cluster) error { return r.run(cmd.Context(), c, args) })
+		},
+	}
+	cmd.Flags().BoolVar(&r.prune, "prune", false, "delete what the older revision does not have")
+	cmd.Flags().Var(&r.timeout, "timeout", "how long to wait")
+	cmd.ValidArgsFunction = f.completeApps
+	return cmd
+}
+
+func (r *rollbackFlags) run(ctx context.Context, c *Cluster, args []string) error {
+	keys, err := r.targets(ctx, c, args[:1])
+	if err != nil {
+		return err
+	}
+	k := keys[0]
+	to, err := pastOf(ctx, c, k, args[1:])
+	if err != nil {
+		return err
+	}
+	return r.back(ctx, c, k, to)
+}
+
+func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to front.Past) error {
+	begin := time.Now()
+	run := front.Run{Token: newToken(begin), By: "truce app rollback", Revision: commitOf(to.Revision), Prune: &r.prune}
+	change := front.Change{Pin: &run.Revision, Run: &run}
+	if err := r.edit(ctx, c, Edit{App: k, How: Alter, Change: change, Force: true}, fmt.Sprintf("goes back to %s (ID %d)", shortRevision(to.Revision), to.ID)); err != nil {
+		return err
+	}
+	fmt.Fprintf(r.program.env.Err, "automated sync is held back until: %s app resume %s -n %s\n", r.program.displayName(), k.Name, k.Namespace)
+	ctx, cancel := bounded(ctx, time.Duration(r.timeout))
+	defer cancel()
+	p := r.program.progress(k)
+	last, err := awaitApp(ctx, c, k, func(a Summary) bool {
+		p.say(a.Message)
+		return a.Handled == run.Token && a.Settled
+	})
+	if err != nil {
+		return err
+	}
+	return p.outcome(last, begin)
+}
+
+func newToken(now time.Time) string { return now.UTC().Format(time.RFC3339Nano) }
+
+// commitOf is the commit of a revision such as main@sha1:0123…; another text is one by itself.
+func commitOf(revision string) string {
+	const hash = 40
+	if len(revision) >= hash {
+		return revision[len(revision)-hash:]
+	}
+	return revision
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/front"
+)
+
+const longSet = `Change an app: its custom resource is written anew, and the running controller takes it up at once.
+
+--ignore-difference leaves fields to others: they are left out of whatever truce applies from then on,
+and keep the values that they have. A rule that matches nothing which the app describes, or that names
+a field which is not there, is refused with what would match; --force writes it all the same.
+
+Where the custom resource is itself managed from Git, the change does not last: then it is said, with
+what to write in Git, and in which file.
+
+For a Kustomization --repo and --revision change its GitRepository, --auto-prune is spec.prune, --self-heal
+is spec.remediation, --sync-policy manual is spec.suspend, and --ignore-difference is spec.ignoreDifferences
+(the annotation truce.dev/ignore-differences where the cluster's CRD does not have that field).`
+
+const exampleSet = `  truce app set web --ignore-difference '{"group":"apps","kind":"Deployment","jsonPointers":["/spec/replicas"]}'
+  truce app set web --sync-policy automated --self-heal --auto-prune
+  truce app set web --revision v1.4.2 --dry-run -o yaml`
+
+type setFlags struct {
+	*appFlags
+	changeFlags
+	writeFlags
+}
+
+func (w *writeFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "ask the server what it would say, and write nothing")
+	cmd.Flags().BoolVar(&w.force, "force", false, "write a rule also if it matches nothing")
+	cmd.Flags().BoolVar(&w.force, "no-check", false, "the same as --force")
+}
+
+func (f *appFlags) set() *cobra.Command {
+	s := &setFlags{appFlags: f}
+	cmd := &cobra.Command{
+		Use: "set NAME...", Short: "Change how an app is kept in sync", Long: longSet, Example: exampleSet,
+		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), args) },
+	}
+	s.changeFlags.add(cmd, f)
+	s.writeFlags.add(cmd)
+	f.selects(cmd)
+	f.outputs(cmd, "json", "yaml", "name")
+	return cmd
+}
+
+func (s *setFlags) run(ctx context.Context, args []string) error {
+	change, n, err := s.change()
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return s.program.nothingToDo("Please set at least one option to update")
+	}
+	return s.alter(ctx, args, change, s.writeFlags, "set")
+}
+
+// alter makes one change to each of the apps that are meant.
+func (f *appFlags) alter(ctx context.Context, args []string, change front.Change, w writeFlags, done string) error {
+	return f.connected(ctx, func(c *Cluster) error {
+		keys, err := f.targets(ctx, c, args)
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			if err := f.edit(ctx, c, Edit{App: k, How: Alter, Change: change, Force: w.force, DryRun: w.dryRun}, done); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/front"
+)
+
+const longUnset = `Take settings of an app away.
+
+--ignore-difference takes a rule away, by its place in the list (from 0) or by the JSON that it was set
+with. --sync-option takes an option away. --revision lets the app follow its source again: for a
+Kustomization it ends what truce app rollback has pinned; for an Application it removes
+spec.source.targetRevision, which is HEAD then (truce app resume ends a rollback there).`
+
+const exampleUnset = `  truce app unset web --ignore-difference 0
+  truce app unset web --sync-option Prune=false`
+
+type unsetFlags struct {
+	*appFlags
+	writeFlags
+	ignore, options []string
+	whole           map[string]*bool
+}
+
+func (f *appFlags) unset() *cobra.Command {
+	u := &unsetFlags{appFlags: f, whole: map[string]*bool{}}
+	cmd := &cobra.Command{
+		Use: "unset NAME...", Short: "Take settings of an app away", Long: longUnset, Example: exampleUnset,
+		RunE: func(cmd *cobra.Command, args []string) error { return u.run(cmd.Context(), args) },
+	}
+	cmd.Flags().StringArrayVar(&u.ignore, "ignore-difference", nil, "a rule, by its place or its JSON (repeatable)")
+	cmd.Flags().StringArrayVar(&u.options, "sync-option", nil, "a sync option (repeatable)")
+	for flag, what := range map[string]string{
+		"revision": "the revision that is followed, or that a rollback holds", "sync-policy": "automated sync, or its hold",
+		"sync-retry": "how failed syncs are tried again", "revision-history-limit": "the length of the history", "dest-namespace": "the namespace of objects",
+	} {
+		u.whole[flag] = cmd.Flags().Bool(flag, false, what)
+	}
+	cmd.Flags().BoolVar(&u.dryRun, "dry-run", false, "ask the server what it would say, and write nothing")
+	f.selects(cmd)
+	f.outputs(cmd, "json", "yaml", "name")
+	return cmd
+}
+
+func (u *unsetFlags) run(ctx context.Context, args []string) error {
+	var c front.Change
+	for _, text := range u.ignore {
+		if i, err := strconv.Atoi(text); err == nil {
+			c.UnignoreAt = append(c.UnignoreAt, i)
+			continue
+		}
+		d, err := parseDifferences([]string{text})
+		if err != nil {
+			return err
+		}
+		c.Unignore = append(c.Unignore, d...)
+	}
+	for _, o := range u.options {
+		c.Options = append(c.Options, "!"+o)
+	}
+	for _, flag := range []string{"revision", "sync-policy", "sync-retry", "revision-history-limit", "dest-namespace"} {
+		if *u.whole[flag] {
+			c.Unset = append(c.Unset, flag)
+		}
+	}
+	if len(c.Unignore)+len(c.UnignoreAt)+len(c.Options)+len(c.Unset) == 0 {
+		return u.program.nothingToDo("Please set at least one option to unset")
+	}
+	return u.alter(ctx, args, c, u.writeFlags, "unset")
+}

@@ -1,0 +1,119 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+)
+
+// examine holds a change against what it will meet: rules against the app's objects, and the custom resource's own parent.
+func (c *client) examine(ctx context.Context, e cli.Edit, out *cli.Edited) error {
+	if len(e.Change.Ignore) > 0 || e.Given.App != nil {
+		if err := c.checkRules(ctx, e, out); err != nil {
+			return err
+		}
+	}
+	c.others(ctx, e, out)
+	if out.Before.App == nil || e.Change.Run != nil && e.Change.Pin == nil {
+		return nil
+	}
+	out.Parent = front.ParentOf(out.Before.App, c.known(ctx))
+	if out.Parent.Key == e.App {
+		out.Parent = front.Parent{}
+	}
+	if out.Parent.String() == "" {
+		return nil
+	}
+	out.Overruled = overruled(out.Before.App, out.After.App, out.Parent.By)
+	place, err := c.describedAt(ctx, out.Parent.Key, out.Before.App.ID())
+	if err == nil {
+		out.Place = place
+	}
+	return nil // that nobody finds the file stops nothing: the parent's own status tells why
+}
+
+// others says which apps a change of a shared source is about, too.
+func (c *client) others(ctx context.Context, e cli.Edit, out *cli.Edited) {
+	if out.Before.Source == nil || reflect.DeepEqual(out.Before.Source, out.After.Source) {
+		return
+	}
+	var also []string
+	for gvk, translate := range kinds().Apps {
+		all, err := c.parts.engine.Live.List(ctx, gvk, "")
+		if err != nil {
+			continue // who may not list apps everywhere is not told of them
+		}
+		for _, o := range all {
+			a := translate.App(o, app.Policy{})
+			s := out.Before.Source
+			if a.Key != e.App && a.Source == (app.SourceKey{Kind: s.GVK().Kind, Namespace: s.Namespace(), Name: s.Name()}) {
+				also = append(also, a.Key.String())
+			}
+		}
+	}
+	if len(also) > 0 {
+		slices.Sort(also)
+		out.Notes = append(out.Notes, fmt.Sprintf("%s is changed, which %s read, too", out.Before.Source.ID(), strings.Join(also, ", ")))
+	}
+}
+
+// overruled reports whether a parent's manager owns a field that was changed.
+func overruled(before, after object.Object, manager string) bool {
+	owners, err := ownership.Entries(before)
+	if manager == "" || err != nil {
+		return false
+	}
+	for _, entry := range owners {
+		if entry.Manager != manager || entry.Subresource != "" {
+			continue
+		}
+		for _, p := range entry.Fields.Paths() {
+			was, _ := field.Get(before, p)
+			is, _ := field.Get(after, p)
+			if entry.Fields.Leaf(p) && !reflect.DeepEqual(was, is) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var errElsewhere = errors.New("no app of this cluster")
+
+// describedAt finds the file of a parent's source that describes a custom resource.
+func (c *client) describedAt(ctx context.Context, parent app.Key, id object.ID) (desired.Place, error) {
+	_, translate, err := translator(parent)
+	if err != nil || parent.Namespace == "" {
+		return desired.Place{}, errElsewhere
+	}
+	r, err := c.read(ctx, parent)
+	if err != nil {
+		return desired.Place{}, err
+	}
+	a := translate.App(r.App, app.Policy{})
+	set, artifact, err := c.parts.described(ctx, a)
+	if err != nil {
+		return desired.Place{}, err
+	}
+	for _, o := range set.Objects {
+		if o.ID == id {
+			p := desired.Origin(artifact.Files, a.Path, o, field.Name("spec", "ignoreDifferences"))
+			if p.File == "" {
+				p = desired.Place{File: o.File, Line: o.Line}
+			}
+			return p, nil
+		}
+	}
+	return desired.Place{}, errElsewhere
+}
