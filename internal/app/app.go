@@ -7,6 +7,7 @@
 package app
 
 import (
+	"strings"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/ignore"
@@ -20,13 +21,26 @@ type Key struct {
 // String prints the key as "Kustomization flux-system/web".
 func (k Key) String() string { return k.Kind + " " + k.Namespace + "/" + k.Name }
 
-// SourceKey names the custom resource that says where the files come from.
+// SourceKey names what says where the files come from: a custom resource, or for an app that says it itself the address, which
+// all apps of the namespace share that read it.
 type SourceKey struct {
 	Kind, Namespace, Name string
+	// Revision is what to read instead of what the source itself follows: HEAD, a branch, a tag, a range of versions, a full
+	// reference name or a commit. Empty for what the source follows.
+	Revision string
 }
 
-// String prints the key as "GitRepository flux-system/web".
-func (k SourceKey) String() string { return k.Kind + " " + k.Namespace + "/" + k.Name }
+// String prints the key as "GitRepository flux-system/web", and an address as it is.
+func (k SourceKey) String() string {
+	text := k.Kind + " " + k.Namespace + "/" + k.Name
+	if strings.ContainsAny(k.Name, "/:") {
+		text = k.Kind + " " + k.Name
+	}
+	if k.Revision != "" {
+		text += " at " + k.Revision
+	}
+	return text
+}
 
 // App is one thing to keep in sync.
 type App struct {
@@ -38,18 +52,36 @@ type App struct {
 	// Labels are put on every object, for the dialect's own tools.
 	Labels    map[string]string
 	Path      string // directory inside the source, "." for its root
-	Namespace string // overrides the namespace of every namespaced object; empty keeps them
+	Layout    Layout
+	Manifests Manifests // which files of a plain directory are read, where Layout says so
+	Namespace string    // overrides the namespace of every namespaced object; empty keeps them
+	Home      Home
 
 	Interval  time.Duration // between full checks
 	Look      time.Duration // the source is asked for a new revision at least so often; 0 leaves that to the source
 	Retry     time.Duration // after a failed run
+	Backoff   Backoff       // of Retry
 	Timeout   time.Duration // of one run, and of waiting for health
 	Suspended bool
 	Request   string // a token: a new value asks for a run now
 	Deleting  bool
 	Approved  string // the token of a held prune that somebody agreed to
 
-	Prune      Prune
+	Rollout Rollout
+	Order   Order
+	// Reached is the newest revision that was rolled out from where the app now reads, as its custom resource remembers it. Empty
+	// for unknown, and for an app whose drift is put back in any case.
+	Reached string
+
+	// Finalizers are the names of those that keep the custom resource until the objects are gone; they are taken off then.
+	Finalizers []string
+	// Guard is the finalizer that is put on the custom resource before anything is made; empty for none.
+	Guard string
+
+	Prune Prune
+	// Leave says what becomes of the objects when the app itself is deleted; empty for the same as Prune.
+	Leave      Prune
+	AllowEmpty bool // a source that describes no object at all may take away all there is
 	Wait       Wait
 	Validation Validation
 	Policy     Policy
@@ -79,6 +111,7 @@ type Validation string
 const (
 	PruneDelete Prune = "Delete" // remove them
 	PruneKeep   Prune = "Keep"   // leave them where they are
+	PruneReport Prune = "Report" // leave them, and count them as a difference: somebody is to ask for their removal
 
 	WaitApplied Wait = "Applied"
 	WaitHealthy Wait = "Healthy"

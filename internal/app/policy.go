@@ -31,6 +31,7 @@ const (
 	Observe Mode = "observe"
 	Preview Mode = "preview"   // judged as Enforce would, and nothing is carried out: for one who asks what would happen
 	Suspend Mode = "suspended" // the app stands still; its drift is still seen
+	Await   Mode = "awaits"    // nothing is written until somebody asks for it; see App.Resting
 
 	ClaimsCede   Claims = "cede"   // withhold claimed fields
 	ClaimsReport Claims = "report" // show claims, enforce Git
@@ -38,6 +39,8 @@ const (
 
 	Remediate  Remediation = "correct"
 	ReportOnly Remediation = "report"
+	// RemediateInRollouts reports drift, and puts it back with the next revision or order.
+	RemediateInRollouts Remediation = "in rollouts"
 
 	PauseReport  Pause = "report"
 	PauseCorrect Pause = "correct"

@@ -1,0 +1,26 @@
+package app
+
+// Layout says what a directory of the source may be.
+type Layout string
+
+// The values of Layout.
+const (
+	AnyLayout        Layout = ""              // a kustomization, else all manifests below it
+	FoundLayout      Layout = "found"         // a kustomization where there is one, else those that Manifests chooses
+	PlainLayout      Layout = "plain"         // those that Manifests chooses, also beside a kustomization
+	KustomizedLayout Layout = "kustomization" // that, and nothing else
+)
+
+// Manifests chooses files of a plain directory. Its zero value is the directory's own files, and no deeper ones.
+type Manifests struct {
+	Recurse          bool   // into directories below it
+	Include, Exclude string // globs against the path below the directory; "{a,b}" lists alternatives
+}
+
+// Home is the namespace of namespaced objects that name none. Its zero value is "default", as in kubectl.
+type Home struct {
+	Name string
+	// Make says whether it is made where it is missing. It is nobody's object then, and is not deleted with the app.
+	Make                bool
+	Labels, Annotations map[string]string // that it is to bear where it is made
+}
