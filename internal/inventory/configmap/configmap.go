@@ -3,7 +3,8 @@
 // In: records.
 // Out: one ConfigMap for each app, in the app's namespace.
 // Promise: one write for each Save that changes something, none for others; what somebody else has changed is not written over;
-// what others put into the ConfigMap's metadata stays.
+// what others put into the ConfigMap's metadata stays. A controller's Store reads all records at once, now and then, and each
+// by itself only where it was changed by somebody else.
 // Not here: what is in a record (inventory).
 package configmap
 
@@ -14,10 +15,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/object"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,21 +42,44 @@ var resource = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"
 // Store keeps records in ConfigMaps. The zero Store with a Cluster works.
 type Store struct {
 	Cluster *cluster.Client
+	// Reading says how records are read.
+	Reading Reading
+	// Now is the clock; nil is the machine's.
+	Now func() time.Time
 
-	mu   sync.Mutex
-	seen map[app.Key]version
+	mu     sync.Mutex
+	seen   map[app.Key]version
+	writes uint64 // how often seen was changed
+
+	all memory
 }
+
+// Reading says how a Store reads records.
+type Reading string
+
+// The values of Reading.
+const (
+	Each Reading = ""    // one by one, whenever one is loaded: for a command about one app
+	All  Reading = "all" // all in one paged list, the first time and when that is old: for a controller, which leads and is alone in writing
+)
 
 // version is what was last read or written.
 type version struct {
 	resourceVersion string // empty: there is none
 	sum             [sha256.Size]byte
+	text            object.Packed // of the record; kept only where all are read at once
+	at              uint64        // Store.writes
 }
 
 var _ inventory.Store = (*Store)(nil)
 
 // Load reads a record.
 func (s *Store) Load(ctx context.Context, key app.Key) (inventory.Record, error) {
+	if s.Reading == All {
+		if r, known, err := s.fromMemory(ctx, key); known || err != nil {
+			return r, err
+		}
+	}
 	u, err := s.in(key.Namespace).Get(ctx, name(key), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		s.remember(key, version{})
@@ -69,29 +95,39 @@ func (s *Store) Load(ctx context.Context, key app.Key) (inventory.Record, error)
 	if err != nil {
 		return inventory.Record{}, fmt.Errorf("load inventory of %s from ConfigMap %s: %w", key, name(key), err)
 	}
-	s.remember(key, version{u.GetResourceVersion(), sha256.Sum256(text)})
+	s.remember(key, s.versionOf(u.GetResourceVersion(), text))
 	return r, nil
 }
 
 // All reads the records of all apps, also of those that are gone. One that cannot be read is an error.
 func (s *Store) All(ctx context.Context) ([]inventory.Record, error) {
 	var out []inventory.Record
+	err := s.list(ctx, func(u *unstructured.Unstructured) error {
+		r, _, err := read(u)
+		if err != nil {
+			return fmt.Errorf("ConfigMap %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+		}
+		out = append(out, r)
+		return nil
+	})
+	return out, err
+}
+
+// list hands over all ConfigMaps that bear our label, in pages of one moment.
+func (s *Store) list(ctx context.Context, take func(*unstructured.Unstructured) error) error {
 	opts := metav1.ListOptions{LabelSelector: Label + "=true", Limit: pageSize}
 	for {
 		page, err := s.in(metav1.NamespaceAll).List(ctx, opts)
 		if err != nil {
-			return nil, fmt.Errorf("list inventories: %w", err)
+			return fmt.Errorf("list inventories: %w", err)
 		}
 		for i := range page.Items {
-			u := &page.Items[i]
-			r, _, err := read(u)
-			if err != nil {
-				return nil, fmt.Errorf("list inventories: ConfigMap %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+			if err := take(&page.Items[i]); err != nil {
+				return fmt.Errorf("list inventories: %w", err)
 			}
-			out = append(out, r)
 		}
 		if opts.Continue = page.GetContinue(); opts.Continue == "" {
-			return out, nil
+			return nil
 		}
 	}
 }
@@ -111,7 +147,7 @@ func (s *Store) Save(ctx context.Context, r inventory.Record) error {
 	if err != nil {
 		return s.fault("save", r.App, err)
 	}
-	s.remember(r.App, version{saved.GetResourceVersion(), sum})
+	s.remember(r.App, s.versionOf(saved.GetResourceVersion(), text))
 	return nil
 }
 
@@ -148,7 +184,7 @@ func (s *Store) Delete(ctx context.Context, key app.Key) error {
 // fault says what a refused write means. After it nothing is known of the record, so that only Load leads on.
 func (s *Store) fault(verb string, key app.Key, err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
-		s.remember(key, version{})
+		s.forget(key)
 		err = errors.Join(inventory.ErrChanged, err)
 	}
 	return fmt.Errorf("%s inventory of %s: %w", verb, key, err)
@@ -156,19 +192,4 @@ func (s *Store) fault(verb string, key app.Key, err error) error {
 
 func (s *Store) in(namespace string) dynamic.ResourceInterface {
 	return s.Cluster.Dynamic().Resource(resource).Namespace(namespace)
-}
-
-func (s *Store) remember(key app.Key, v version) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.seen == nil {
-		s.seen = map[app.Key]version{}
-	}
-	s.seen[key] = v
-}
-
-func (s *Store) recall(key app.Key) version {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.seen[key]
 }

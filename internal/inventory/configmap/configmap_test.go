@@ -154,8 +154,12 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 		"another's":  `{"binaryData":null,"data":{"inventory.json":"{\"format\":1,\"kind\":\"Kustomization\",\"name\":\"x\",\"namespace\":\"y\",\"entries\":[]}"}}`,
 	} {
 		k.Kubectl(t, "-n", ns, "patch", "configmap", cm, "--type=merge", "-p", patch)
-		if got, err := s.Load(t.Context(), r.App); err == nil {
-			t.Errorf("%s: passes for %v", name, got)
+		whole := store(t, k)
+		whole.Reading = configmap.All
+		for _, s := range []*configmap.Store{s, whole} {
+			if got, err := s.Load(t.Context(), r.App); err == nil {
+				t.Errorf("%s: passes for %v", name, got)
+			}
 		}
 	}
 }

@@ -1,0 +1,162 @@
+package configmap
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/object"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// memory is what a list of all records has taught. What it says of a record holds until the record is written or the next list.
+type memory struct {
+	mu     sync.Mutex // held while all are listed
+	listed time.Time  // zero for never
+	texts  object.Packer
+	doubts map[app.Key]bool // records that must be read by themselves; guarded by Store.mu
+	broken map[place]bool   // ConfigMaps that hold no record that can be read; guarded by Store.mu
+}
+
+// place is where a ConfigMap is.
+type place struct{ namespace, name string }
+
+// fresh is how long a list of all records is trusted. We alone write them, so that it is only about people who damage one: a
+// write over what they did is refused by its resourceVersion at any time, but a record that is not written again would stay lost.
+const fresh = 10 * time.Minute
+
+// fromMemory gives a record without asking for it, and whether it is known.
+func (s *Store) fromMemory(ctx context.Context, key app.Key) (inventory.Record, bool, error) {
+	if err := s.renew(ctx); apierrors.IsForbidden(err) { // whoever may read only some namespaces reads them one by one
+		return inventory.Record{}, false, nil
+	} else if err != nil {
+		return inventory.Record{}, false, err
+	}
+	s.mu.Lock()
+	v, seen := s.seen[key]
+	if !seen && !s.all.doubts[key] && !s.all.broken[place{key.Namespace, name(key)}] {
+		s.put(key, version{})
+		seen = true
+	}
+	s.mu.Unlock()
+	switch {
+	case !seen:
+		return inventory.Record{}, false, nil
+	case v.resourceVersion == "":
+		return inventory.Record{App: key}, true, nil
+	}
+	text, err := s.all.texts.Text(v.text)
+	if err != nil {
+		return inventory.Record{}, false, err
+	}
+	r, err := inventory.Parse(text)
+	return r, err == nil, err
+}
+
+// renew lists all records if that was never done, or is long ago.
+func (s *Store) renew(ctx context.Context) error {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	if !s.all.listed.IsZero() && s.now().Sub(s.all.listed) < fresh {
+		return nil
+	}
+	begin := s.now()
+	s.mu.Lock()
+	start := s.writes
+	s.mu.Unlock()
+	found, broken := map[app.Key]version{}, map[place]bool{}
+	err := s.list(ctx, func(u *unstructured.Unstructured) error {
+		r, text, err := read(u)
+		if at := (place{u.GetNamespace(), u.GetName()}); err != nil || at != (place{r.App.Namespace, name(r.App)}) {
+			broken[at] = true // Load of that very record says what is wrong with it
+			return nil
+		}
+		found[r.App] = s.versionOf(u.GetResourceVersion(), text)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.merge(found, start)
+	s.mu.Lock()
+	s.all.broken = broken
+	s.mu.Unlock()
+	s.all.listed = begin
+	return nil
+}
+
+// merge takes in a list that began when seen had been changed start times. What has been seen since then is newer. Where the
+// list says something else than what was seen before, somebody has meddled: a run that goes on must not write over that.
+func (s *Store) merge(found map[app.Key]version, start uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, v := range s.seen {
+		if v.at <= start && v.resourceVersion != found[key].resourceVersion {
+			s.doubt(key)
+		}
+	}
+	for key, v := range found {
+		if _, seen := s.seen[key]; !seen && !s.all.doubts[key] {
+			s.put(key, v)
+		}
+	}
+}
+
+func (s *Store) remember(key app.Key, v version) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(key, v)
+}
+
+// put keeps what is known of a record. The caller holds mu.
+func (s *Store) put(key app.Key, v version) {
+	if s.seen == nil {
+		s.seen = map[app.Key]version{}
+	}
+	s.writes++
+	v.at = s.writes
+	s.seen[key] = v
+	delete(s.all.doubts, key)
+}
+
+// forget makes the next Load ask.
+func (s *Store) forget(key app.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doubt(key)
+}
+
+// doubt is forget for a caller who holds mu.
+func (s *Store) doubt(key app.Key) {
+	if s.all.doubts == nil {
+		s.all.doubts = map[app.Key]bool{}
+	}
+	delete(s.seen, key)
+	s.all.doubts[key] = true
+}
+
+func (s *Store) recall(key app.Key) version {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[key]
+}
+
+// versionOf is a record as it stands in the cluster.
+func (s *Store) versionOf(resourceVersion string, text []byte) version {
+	v := version{resourceVersion: resourceVersion, sum: sha256.Sum256(text)}
+	if s.Reading == All {
+		v.text = s.all.texts.Pack(object.GVK{Kind: "record"}, text)
+	}
+	return v
+}
+
+func (s *Store) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
+}
