@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/truce-gitops/truce/internal/redact"
 )
 
 // The bounds of one file. They are far above what the API server accepts of one object.
@@ -54,7 +56,7 @@ func Nodes(file string, data []byte) ([]*yaml.Node, error) {
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): `)
 
-// yamlError moves the line number of the parser's message to where ours stand.
+// yamlError moves the line number of the parser's message to where ours stand, and takes out what it quotes.
 func yamlError(file string, err error) error {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
 	e := &Error{File: file}
@@ -62,7 +64,7 @@ func yamlError(file string, err error) error {
 		e.Line, _ = strconv.Atoi(m[1])
 		msg = msg[len(m[0]):]
 	}
-	e.Err = errors.New(msg)
+	e.Err = errors.New(redact.Quoted(msg))
 	return e
 }
 

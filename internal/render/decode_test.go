@@ -84,7 +84,7 @@ func TestErrorsNameFileAndLine(t *testing.T) {
 		"syntax":        {data: head + "a: [\n", want: "a.yaml:4: did not find expected node content"},
 		"map key":       {data: head + "{a: b}: c\n", want: "a.yaml:4: a key must be a scalar"},
 		"infinity":      {data: head + "a: .inf\n", want: "a.yaml:4: .inf is no JSON number"},
-		"unknown alias": {data: head + "a: *b\n", want: "a.yaml: unknown anchor 'b' referenced"},
+		"unknown alias": {data: head + "a: *b\n", want: "a.yaml: unknown anchor '***' referenced"},
 		"self":          {data: head + "a: &a [*a]\n", want: "a.yaml:4: nested deeper than 1000: limit exceeded", limit: true},
 		"merge bomb":    {data: head + "a: &a {k: [" + strings.Repeat("x,", 1000) + "]}\nb: {<<: [" + strings.Repeat("*a,", 1000) + "]}\n", want: "a.yaml:4: aliases make more than 100000 values: limit exceeded", limit: true},
 		"bad merge":     {data: head + "a: {<<: 1}\n", want: "a.yaml:4: a merge key needs a map or a list of maps"},

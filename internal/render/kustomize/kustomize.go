@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/render"
 )
 
@@ -156,7 +157,7 @@ func (k *Renderer) run(b *build) (objects []render.Object, err error) {
 	defer func() {
 		// Kustomize panics on some invalid objects; the data is to blame, not the process.
 		if p := recover(); p != nil {
-			objects, err = nil, fmt.Errorf("kustomize panicked: %v", p)
+			objects, err = nil, fmt.Errorf("kustomize panicked: %s", redact.Quoted(fmt.Sprint(p)))
 		}
 	}()
 	options := &krusty.Options{
@@ -174,10 +175,10 @@ func (k *Renderer) run(b *build) (objects []render.Object, err error) {
 	return b.objects(m)
 }
 
-// tidy takes our mount point out of Kustomize's messages.
+// tidy takes our mount point out of Kustomize's messages, and what they quote of the manifests: it may be a Secret's.
 func tidy(err error) error {
 	msg := strings.ReplaceAll(err.Error(), mount+"/", "")
-	msg = strings.ReplaceAll(msg, mount, ".")
+	msg = redact.Quoted(strings.ReplaceAll(msg, mount, "."))
 	return &buildError{msg: strings.TrimSpace(msg), cause: err}
 }
 
