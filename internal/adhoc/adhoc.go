@@ -1,0 +1,117 @@
+// Package adhoc answers: what differs between these objects and that state, for somebody who has nothing installed?
+//
+// In: objects that Git describes, each with the live one and, where a server could be asked, the answer to a dry run; claims.
+// Out: what an app's report says of each: its fields with writer and verdict, its health, why it could not be compared.
+// Promise: pure; no mark, no inventory and no memory is needed; values of Secrets are masked; a pair that is not of one
+// identity and version is never compared.
+// Not here: rendering, reading files and clusters (wire), tables and exit codes (cli).
+package adhoc
+
+import (
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// Subject is one object that Git describes, and what is known of it.
+type Subject struct {
+	Desired  desired.Object
+	Live     object.Object // nil: not there
+	Expected object.Object // the answer to a dry run; nil where none was made
+	Problem  string        // why it cannot be compared, or not as well as it could; redacted
+}
+
+// Judge is what holds for all subjects.
+type Judge struct {
+	Claims  func(Subject) []claim.Claim
+	Cession app.Claims // what claims lead to; empty for cede
+	Health  health.Assessor
+	Mask    redact.Mask
+	Hasher  ownership.Hasher
+}
+
+// Object judges one subject.
+func (j Judge) Object(s Subject) report.Object {
+	id := s.Desired.ID
+	out := report.Object{
+		ID: id, Version: s.Desired.GVK.Version, File: s.Desired.File, Line: s.Desired.Line, Problem: s.Problem,
+		Health: health.Status{Code: health.Missing, Message: "not in the cluster"}, UID: s.Live.UID(),
+	}
+	if s.Live != nil {
+		out.Health = j.Health.Assess(s.Live)
+		out.Health.Message = redact.Message(id, out.Health.Message)
+	}
+	found, err := j.findings(s)
+	if err != nil {
+		out.Problem = redact.Message(id, err.Error())
+		return out
+	}
+	for _, f := range found {
+		f.Desired, f.Live = j.Mask.Value(id, f.Path, f.Desired), j.Mask.Value(id, f.Path, f.Live)
+		out.Findings = append(out.Findings, f)
+	}
+	return out
+}
+
+func (j Judge) findings(s Subject) ([]decide.Finding, error) {
+	if s.Live != nil && s.Live.APIVersion() != s.Desired.Data.APIVersion() {
+		return nil, otherVersion(s)
+	}
+	owners, err := ownership.Entries(s.Live)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := ownership.Entries(s.Expected)
+	if err != nil {
+		return nil, err
+	}
+	pair := compare.Pair{
+		Desired: s.Desired.Data, Live: s.Live, Owners: owners, Expected: s.Expected, Schema: schema,
+		Native: desired.Native(s.Desired.GVK.Group), Applied: applied(owners),
+	}
+	if s.Live != nil && s.Expected == nil {
+		pair.Live = canonical(s.Live)
+	}
+	p := decide.Object(decide.Input{
+		Desired: pair.Desired, Live: pair.Live, Owners: owners, Compared: compare.Unsettled(pair), Hasher: j.Hasher,
+		Claims: j.Claims(s), Policy: app.Policy{Mode: app.Preview, Claims: j.cession(), Remediation: app.Remediate},
+	})
+	for i := range p.Findings {
+		p.Findings[i].Reason = reason(p.Findings[i])
+	}
+	return p.Findings, nil
+}
+
+func (j Judge) cession() app.Claims {
+	if j.Cession == "" {
+		return app.ClaimsCede
+	}
+	return j.Cession
+}
+
+// canonical brings a live object that came from a file into the form in which Git's is compared: it may be written by hand.
+func canonical(live object.Object) object.Object {
+	out := desired.Sanitise(live)
+	out.Metadata()["managedFields"] = live.At("metadata", "managedFields")
+	return out
+}
+
+// reason says of a field that whoever applies Git wrote last that Git has changed: then it has not drifted.
+func reason(f decide.Finding) string {
+	if f.Verdict != decide.Correct || len(f.Path) == 0 || !slices.Contains(appliers, f.Writer.Name) {
+		return f.Reason
+	}
+	if f.Kind == compare.Extra {
+		return "Git names it no more; " + f.Writer.Name + " applied it"
+	}
+	return "Git has another value than the one that " + f.Writer.Name + " applied"
+}

@@ -1,0 +1,136 @@
+package adhoc
+
+import (
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/render"
+)
+
+// Match finds the live object of each that Git describes, without a server: Git's may leave its namespace out. namespace is
+// then that of the command; if that is empty too, an object of the same kind and name that is the only one is meant.
+// rest is how many live objects are none of Git's. An object that is there twice is an error with both places.
+func Match(git, live []render.Object, namespace string) (subjects []Subject, rest int, err error) {
+	known, err := byID(live)
+	if err != nil {
+		return nil, 0, err
+	}
+	m := matcher{known: known, named: map[object.ID][]object.ID{}, namespace: namespace}
+	for id := range known {
+		m.named[unplaced(id)] = append(m.named[unplaced(id)], id)
+	}
+	seen := map[object.ID]render.Object{}
+	for _, r := range git {
+		s, err := m.subject(r)
+		if err != nil {
+			return nil, 0, &render.Error{File: r.File, Line: r.Line, Err: err}
+		}
+		if first, ok := seen[s.Desired.ID]; ok {
+			return nil, 0, twice(s.Desired.ID, first, r)
+		}
+		seen[s.Desired.ID] = r
+		if s.Live != nil {
+			rest--
+		}
+		subjects = append(subjects, s)
+	}
+	return subjects, rest + len(known), nil
+}
+
+// byID refuses a second object of the same identity.
+func byID(list []render.Object) (map[object.ID]object.Object, error) {
+	out, first := make(map[object.ID]object.Object, len(list)), make(map[object.ID]render.Object, len(list))
+	for _, r := range list {
+		id := r.Data.ID()
+		if f, ok := first[id]; ok {
+			return nil, twice(id, f, r)
+		}
+		out[id], first[id] = r.Data, r
+	}
+	return out, nil
+}
+
+func twice(id object.ID, first, second render.Object) error {
+	return &render.Error{File: second.File, Line: second.Line, Err: fmt.Errorf("%s is already at %s:%d", id, first.File, first.Line)}
+}
+
+type matcher struct {
+	known     map[object.ID]object.Object
+	named     map[object.ID][]object.ID // by all but the namespace
+	namespace string
+}
+
+func unplaced(id object.ID) object.ID {
+	id.Namespace = ""
+	return id
+}
+
+func (m matcher) subject(r render.Object) (Subject, error) {
+	data := desired.Sanitise(r.Data)
+	ns, err := m.place(data.ID())
+	if err != nil {
+		return Subject{}, err
+	}
+	if ns != "" {
+		data.Metadata()["namespace"] = ns
+	}
+	o := desired.Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line}
+	return Subject{Desired: o, Live: m.known[o.ID]}, nil
+}
+
+// place returns the namespace of one of Git's objects.
+func (m matcher) place(id object.ID) (string, error) {
+	if id.Namespace != "" {
+		return id.Namespace, nil
+	}
+	found := m.named[id]
+	for _, other := range found {
+		if other.Namespace == "" || other.Namespace == m.namespace {
+			return other.Namespace, nil
+		}
+	}
+	switch {
+	case m.namespace != "" && !clusterWide(id):
+		return m.namespace, nil
+	case len(found) > 1:
+		return "", fmt.Errorf("%s names no namespace, and is live in %d: say which with -n", id, len(found))
+	case len(found) == 1:
+		return found[0].Namespace, nil
+	}
+	return m.only(id), nil
+}
+
+// only is the one namespace of all that is live, for an object that is not: it will most likely come there.
+func (m matcher) only(id object.ID) string {
+	if clusterWide(id) {
+		return ""
+	}
+	out := ""
+	for other := range m.known {
+		if out != "" && other.Namespace != "" && other.Namespace != out {
+			return ""
+		}
+		if other.Namespace != "" {
+			out = other.Namespace
+		}
+	}
+	return out
+}
+
+// clusterKinds are Kubernetes' own kinds without a namespace.
+var clusterKinds = map[string]bool{
+	"Namespace": true, "Node": true, "PersistentVolume": true, "ClusterRole": true, "ClusterRoleBinding": true,
+	"CustomResourceDefinition": true, "APIService": true, "StorageClass": true, "IngressClass": true, "PriorityClass": true,
+	"RuntimeClass": true, "CSIDriver": true, "MutatingWebhookConfiguration": true, "ValidatingWebhookConfiguration": true,
+	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true, "FlowSchema": true, "PriorityLevelConfiguration": true,
+}
+
+// clusterWide reports whether the kind has no namespace, or may have none: nobody but its CRD knows.
+func clusterWide(id object.ID) bool { return clusterKinds[id.Kind] || !desired.Native(id.Group) }
+
+func otherVersion(s Subject) error {
+	gvk := s.Desired.GVK
+	return fmt.Errorf("live is %s, and Git names %s: the fields of two versions cannot be compared; read it as %s",
+		s.Live.APIVersion(), gvk.APIVersion(), gvk.APIVersion())
+}

@@ -1,0 +1,155 @@
+// Package disk answers: which files does this directory hold, as they lie there now?
+//
+// In: a directory of this machine: the top of a working tree.
+// Out: a source.Tree of it, without git's own files, and with what .sourceignore excludes left out of its listings.
+// Promise: nothing outside the directory can be read through it, by links either; only files and directories can, no pipes and devices.
+// Not here: revisions (git), which directory is the top (wire).
+package disk
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// Tree is a directory. It is not immutable, as other trees are: who changes a file while it is read gets either form of it.
+type Tree struct {
+	root *os.Root
+	fs   fs.FS
+}
+
+var _ source.Tree = (*Tree)(nil)
+
+// Open opens a directory. Close it.
+func Open(dir string) (*Tree, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Tree{root: root, fs: root.FS()}, nil
+}
+
+// Close ends the use of the tree.
+func (t *Tree) Close() error { return t.root.Close() }
+
+var (
+	errIrregular = errors.New("neither a file nor a directory")
+	errHidden    = errors.New("git's own files are no part of a source")
+)
+
+// check refuses what must not be opened: opening a pipe would wait for its other end.
+func (t *Tree) check(op, name string) (fs.FileInfo, error) {
+	if slices.Contains(strings.Split(name, "/"), ".git") {
+		return nil, &fs.PathError{Op: op, Path: name, Err: errHidden}
+	}
+	info, err := fs.Stat(t.fs, name)
+	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: op, Path: name, Err: errIrregular}
+	}
+	return info, err
+}
+
+// Open implements fs.FS.
+func (t *Tree) Open(name string) (fs.File, error) {
+	if _, err := t.check("open", name); err != nil {
+		return nil, err
+	}
+	return t.fs.Open(name)
+}
+
+// Stat implements fs.StatFS.
+func (t *Tree) Stat(name string) (fs.FileInfo, error) { return t.check("stat", name) }
+
+// ReadFile implements fs.ReadFileFS.
+func (t *Tree) ReadFile(name string) ([]byte, error) {
+	if _, err := t.check("open", name); err != nil {
+		return nil, err
+	}
+	return fs.ReadFile(t.fs, name)
+}
+
+// ReadDir implements fs.ReadDirFS. What is excluded is not listed; a kustomization that names it gets it all the same.
+func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	if _, err := t.check("open", name); err != nil {
+		return nil, err
+	}
+	all, err := fs.ReadDir(t.fs, name)
+	if err != nil {
+		return nil, err
+	}
+	exclusions, err := t.exclusions(name)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(e fs.DirEntry) bool {
+		return e.Name() == ".git" || !e.IsDir() && exclusions.File(path.Join(name, e.Name()))
+	}), nil
+}
+
+// exclusions are the rules of the .sourceignore files in the directory and above it.
+func (t *Tree) exclusions(dir string) (source.Exclusions, error) {
+	files := map[string]string{}
+	for {
+		text, err := fs.ReadFile(t.fs, path.Join(dir, source.IgnoreFile))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return source.Exclusions{}, err
+		}
+		if err == nil {
+			files[dir] = string(text)
+		}
+		if dir == "." {
+			return source.NewExclusions("", files), nil
+		}
+		dir = path.Dir(dir)
+	}
+}
+
+// Sum implements source.Tree. It reads what it sums.
+func (t *Tree) Sum(name string) (string, error) {
+	info, err := t.check("stat", name)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	if !info.IsDir() {
+		data, err := t.ReadFile(name)
+		h.Write(data)
+		return hex.EncodeToString(h.Sum(nil)), err
+	}
+	entries, err := t.ReadDir(name)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		sum, err := t.sumEntry(path.Join(name, e.Name()), e)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%q %s\n", e.Name(), sum)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// sumEntry sums what stands in a directory. A link counts by where it leads; one that leads nowhere, or around, is no error.
+func (t *Tree) sumEntry(name string, e fs.DirEntry) (string, error) {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return t.Sum(name)
+	}
+	target, err := t.root.Readlink(name)
+	if err != nil {
+		return "", err
+	}
+	info, err := t.Stat(name)
+	if err != nil || info.IsDir() {
+		return "link " + target, nil
+	}
+	return t.Sum(name)
+}
