@@ -34,6 +34,10 @@ type keyJSON struct {
 	Name      string `json:"name"`
 }
 
+func sourceJSON(k app.SourceKey) keyJSON {
+	return keyJSON{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name}
+}
+
 // summaryJSON is one app of `app list`.
 type summaryJSON struct {
 	App           keyJSON    `json:"app"`
@@ -53,7 +57,7 @@ type summaryJSON struct {
 func newSummaryJSON(s Summary) summaryJSON {
 	out := summaryJSON{
 		App: keyJSON(s.Key), Sync: string(s.Sync), Health: string(s.Health.Code), HealthMessage: s.Health.Message,
-		Revision: s.Revision, Source: keyJSON(s.Source), Path: s.Path, Suspended: s.Suspended, Settled: s.Settled,
+		Revision: s.Revision, Source: sourceJSON(s.Source), Path: s.Path, Suspended: s.Suspended, Settled: s.Settled,
 		Reason: string(s.Reason), Message: s.Message,
 	}
 	if !s.Created.IsZero() {
@@ -134,7 +138,7 @@ func newDetailJSON(kind string, d Detail, keep func(report.Object) bool) detailJ
 	r := d.Report
 	out := detailJSON{
 		APIVersion: schemaVersion, Kind: kind, App: keyJSON(r.App), Sync: string(syncOf(d)), Health: string(r.Health().Code),
-		HealthMessage: r.Health().Message, Revision: r.Revision, Source: keyJSON(d.App.Source), Path: d.App.Path,
+		HealthMessage: r.Health().Message, Revision: r.Revision, Source: sourceJSON(d.App.Source), Path: d.App.Path,
 		Suspended: d.App.Suspended, Stage: string(r.Stage), Reason: string(r.Reason), Message: r.Message, Notes: r.Notes,
 		Objects: []objectJSON{},
 	}

@@ -96,22 +96,32 @@ const requestedAt = "reconcile.fluxcd.io/requestedAt"
 // ask annotates the source first, so that the app's run sees what is new.
 func (c *client) ask(ctx context.Context, r cli.Request) (string, error) {
 	r.Run.Token = time.Now().UTC().Format(time.RFC3339Nano)
-	if r.Source {
-		key, err := c.sourceOf(ctx, r.App)
-		if err != nil {
-			return "", err
-		}
+	key, err := c.sourceOf(ctx, r.App)
+	if err != nil {
+		return "", err
+	}
+	if r.Source && isResource(key) {
 		if err := c.askSource(ctx, key, r.Run.Token); err != nil {
 			return "", err
 		}
 	}
-	_, err := c.edit(ctx, cli.Edit{App: r.App, How: cli.Alter, Change: front.Change{Run: &r.Run}, Force: true})
+	_, err = c.edit(ctx, cli.Edit{App: r.App, How: cli.Alter, Change: front.Change{Run: &r.Run}, Force: true})
 	return r.Run.Token, err
+}
+
+// isResource reports whether a source is a custom resource of its own.
+func isResource(key app.SourceKey) bool {
+	for gvk := range kinds().Sources {
+		if gvk.Kind == key.Kind {
+			return true
+		}
+	}
+	return false
 }
 
 // askSource makes the controller look at a source now, and waits until it has. One that is suspended stays as it is.
 func (c *client) askSource(ctx context.Context, key app.SourceKey, token string) error {
-	r, err := c.resource(app.Key(key))
+	r, err := c.resource(crOf(key))
 	if err != nil {
 		return err
 	}
@@ -122,7 +132,7 @@ func (c *client) askSource(ctx context.Context, key app.SourceKey, token string)
 	if object.Object(found.Object).At("spec", "suspend") == true {
 		return nil
 	}
-	if err := c.annotate(ctx, app.Key(key), token); err != nil {
+	if err := c.annotate(ctx, crOf(key), token); err != nil {
 		return err
 	}
 	return c.sourceHandled(ctx, key, token)

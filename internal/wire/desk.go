@@ -54,12 +54,17 @@ func (c *client) read(ctx context.Context, key app.Key) (front.Resources, error)
 		if gvk.Kind != source.Kind {
 			continue
 		}
-		out.Source, err = found(c.parts.engine.Live.Get(ctx, gvk, idOf(gvk, app.Key(source))))
+		out.Source, err = found(c.parts.engine.Live.Get(ctx, gvk, idOf(gvk, crOf(source))))
 		if err != nil {
 			return out, fmt.Errorf("read %s: %w", source, err)
 		}
 	}
 	return out, nil
+}
+
+// crOf is the custom resource of a source.
+func crOf(key app.SourceKey) app.Key {
+	return app.Key{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name}
 }
 
 func idOf(gvk object.GVK, key app.Key) object.ID {

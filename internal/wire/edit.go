@@ -14,6 +14,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
@@ -90,10 +91,21 @@ func (c *client) created(ctx context.Context, commands front.Commands, e cli.Edi
 	out.After = front.Resources{App: laid(out.Before.App, wanted.App), Source: laid(out.Before.Source, wanted.Source)}
 	for _, o := range [][2]object.Object{{out.Before.App, out.After.App}, {out.Before.Source, out.After.Source}} {
 		if e.How == cli.Create && o[0] != nil && !reflect.DeepEqual(o[0], o[1]) {
-			return out, fmt.Errorf("%s is there already, and says something else: --upsert changes it", o[0].ID())
+			return out, fmt.Errorf("%s is there already, and says something else: --upsert changes it", name(o[0]))
 		}
 	}
 	return out, nil
+}
+
+// says reports whether a custom resource says all that is wanted; the server has filled in its defaults beside that.
+func says(there, wanted object.Object) bool {
+	for _, path := range [][]string{{"spec"}, {"metadata", "labels"}, {"metadata", "annotations"}} {
+		want := wanted.At(path...)
+		if want != nil && !field.Holds(there.At(path...), want) {
+			return false
+		}
+	}
+	return true
 }
 
 // given are the custom resources that a command describes.
@@ -118,6 +130,9 @@ func laid(there, wanted object.Object) object.Object {
 	if there == nil || wanted == nil {
 		return wanted
 	}
+	if says(there, wanted) {
+		return there
+	}
 	out := there.Clone()
 	out["spec"] = object.CloneValue(wanted["spec"])
 	for _, kind := range []string{"labels", "annotations"} {
@@ -140,7 +155,7 @@ func laid(there, wanted object.Object) object.Object {
 func (c *client) there(ctx context.Context, o object.Object) (object.Object, error) {
 	out, err := found(c.parts.engine.Live.Get(ctx, o.GVK(), o.ID()))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", o.ID(), err)
+		return nil, fmt.Errorf("read %s: %w", name(o), err)
 	}
 	return out, nil
 }
@@ -191,7 +206,7 @@ func (c *client) put(ctx context.Context, o object.Object, dry []string) (object
 		saved, err = r.Update(ctx, &unstructured.Unstructured{Object: o}, metav1.UpdateOptions{FieldManager: manager, DryRun: dry, FieldValidation: metav1.FieldValidationStrict})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", verb, o.ID(), err)
+		return nil, fmt.Errorf("%s %s: %w", verb, name(o), err)
 	}
 	return saved.Object, nil
 }

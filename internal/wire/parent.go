@@ -57,14 +57,14 @@ func (c *client) others(ctx context.Context, e cli.Edit, out *cli.Edited) {
 		for _, o := range all {
 			a := translate.App(o, app.Policy{})
 			s := out.Before.Source
-			if a.Key != e.App && a.Source == (app.SourceKey{Kind: s.GVK().Kind, Namespace: s.Namespace(), Name: s.Name()}) {
+			if a.Key != e.App && crOf(a.Source) == (app.Key{Kind: s.GVK().Kind, Namespace: s.Namespace(), Name: s.Name()}) {
 				also = append(also, a.Key.String())
 			}
 		}
 	}
 	if len(also) > 0 {
 		slices.Sort(also)
-		out.Notes = append(out.Notes, fmt.Sprintf("%s is changed, which %s read, too", out.Before.Source.ID(), strings.Join(also, ", ")))
+		out.Notes = append(out.Notes, fmt.Sprintf("%s is changed, which %s read, too", name(out.Before.Source), strings.Join(also, ", ")))
 	}
 }
 
