@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -19,6 +20,10 @@ import (
 type Backend struct {
 	// Connect opens the cluster for the commands about apps.
 	Connect func(context.Context, Target) (*Cluster, error)
+	// Render makes objects of files, Compare compares them, Assess judges their health: nothing is written anywhere.
+	Render  func(context.Context, AdHoc) ([]render.Object, error)
+	Compare func(context.Context, AdHoc) (Detail, error)
+	Assess  func(context.Context, AdHoc) ([]report.Object, error)
 	// Controller runs the controller until ctx ends.
 	Controller func(context.Context, ControllerOptions) error
 	// Up starts what `truce up` starts, and tells of each step as it is done. The World is closed by the caller.

@@ -25,5 +25,8 @@ func Main(args []string, version string) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends the process at once
 	env := cli.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Program: program, Args: args, Getenv: os.Getenv, Version: version}
-	return cli.Main(ctx, env, cli.Backend{Connect: connect(version), Controller: runController(version), Up: up(version)})
+	return cli.Main(ctx, env, cli.Backend{
+		Connect: connect(version), Controller: runController(version), Up: up(version),
+		Render: renderAdHoc, Compare: compareAdHoc(version), Assess: assessAdHoc,
+	})
 }

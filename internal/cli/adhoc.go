@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/redact"
+)
+
+// AdHoc is what a command is about that needs no app: files of this machine, and what to hold against them.
+type AdHoc struct {
+	Target
+	Path      string // of a directory, or of a file
+	File      string // of manifests instead; "-" is the standard input
+	Live      string // a file of live objects; empty for the cluster
+	In        io.Reader
+	Namespace string // of objects that name none; empty for the context's
+	Claims    app.Claims
+	Mask      redact.Mask
+}
+
+// maskKey names the variable whose text makes the marks of Secrets' values comparable from one run to another.
+const maskKey = "TRUCE_MASK_KEY"
+
+// mask has the key of the environment, or else one of its own: without the key nobody can find out a value by trying.
+func (p *program) mask() (redact.Mask, error) {
+	if key := p.env.Getenv(maskKey); key != "" {
+		const least = 16
+		if len(key) < least {
+			return redact.Mask{}, usage("%s is shorter than %d characters: whoever guesses it finds out values by trying", maskKey, least)
+		}
+		return redact.Mask{Key: []byte(key)}, nil
+	}
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return redact.Mask{}, fmt.Errorf("make a key for masking: %w", err)
+	}
+	return redact.Mask{Key: key}, nil
+}
+
+// adhocFlags are those of the commands on files. Of appFlags they have the form of the output and its completion.
+type adhocFlags struct {
+	appFlags
+	query  AdHoc
+	claims string
+}
+
+func (p *program) adhoc() *adhocFlags {
+	empty := func() *string { s := ""; return &s }
+	f := &adhocFlags{appFlags: appFlags{program: p, config: &genericclioptions.ConfigFlags{KubeConfig: empty(), Context: empty(), Namespace: empty()}}}
+	f.query.In = p.env.In
+	return f
+}
+
+func (f *adhocFlags) file(cmd *cobra.Command, what string) {
+	cmd.Flags().StringVarP(&f.query.File, "filename", "f", "", what+"; - is the standard input")
+}
+
+// path takes the one argument or -f, and not both.
+func (f *adhocFlags) path(args []string) error {
+	switch {
+	case len(args) > 1:
+		return usage("%d paths: name one", len(args))
+	case len(args) == 0 && f.query.File == "":
+		return usage("name a directory, or a file with -f")
+	case len(args) == 1 && f.query.File != "":
+		return usage("PATH and -f exclude each other")
+	case len(args) == 1 && args[0] == "":
+		return usage("PATH is empty")
+	case len(args) == 1:
+		f.query.Path = args[0]
+	}
+	return nil
+}

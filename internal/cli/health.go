@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+const longHealth = `Say of each object of a file whether it works, by its status: Healthy, Progressing, Degraded, Suspended, Missing or
+Unknown. No cluster is asked. The file is what kubectl get -o yaml (or json) writes; lists are taken apart.
+
+Exit codes: 0 all are Healthy, 1 not all, 2 usage or an unreadable file.`
+
+const exampleHealth = `  kubectl get deploy,sts,job -A -o yaml | truce health -f -
+  truce health -f live.yaml -o json`
+
+func (p *program) health() *cobra.Command {
+	f := p.adhoc()
+	cmd := &cobra.Command{
+		Use: "health -f FILE", Short: "Judge the health of objects in a file", Long: longHealth, Example: exampleHealth, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.query.File == "" {
+				return usage("name a file with -f; - is the standard input")
+			}
+			found, err := p.backend.Assess(cmd.Context(), f.query)
+			if err != nil {
+				return err
+			}
+			return f.printHealth(found)
+		},
+	}
+	f.file(cmd, "file of live objects")
+	f.outputs(cmd, "json", "yaml", "wide")
+	return cmd
+}
+
+// healthJSON is one object of `truce health`.
+type healthJSON struct {
+	Group     string `json:"group"`
+	Version   string `json:"version"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Status    string `json:"status"`
+	Message   string `json:"message"`
+}
+
+func (f *adhocFlags) printHealth(found []report.Object) error {
+	worst := health.Healthy
+	for _, o := range found {
+		worst = health.Worst(worst, o.Health.Code)
+	}
+	if err := f.writeHealth(f.program.env.Out, found); err != nil {
+		return err
+	}
+	if worst != health.Healthy {
+		return &ExitError{Code: ExitDiffers}
+	}
+	return nil
+}
+
+func (f *adhocFlags) writeHealth(w io.Writer, found []report.Object) error {
+	if f.output == "json" || f.output == "yaml" {
+		items := make([]healthJSON, 0, len(found))
+		for _, o := range found {
+			items = append(items, healthJSON{
+				Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
+				Status: string(o.Health.Code), Message: o.Health.Message,
+			})
+		}
+		return structured(w, f.output, listJSON{APIVersion: schemaVersion, Kind: "HealthList", Items: items})
+	}
+	t := &table{}
+	head, most := cells("KIND", "NAME", "HEALTH", "MESSAGE"), 100
+	if f.output == "wide" {
+		head, most = cells("KIND", "NAME", "HEALTH", "FILE", "MESSAGE"), 1000
+	}
+	t.add(head...)
+	for _, o := range found {
+		row := append(cells(o.ID.Kind, fullName(o.ID)), cell{string(o.Health.Code), paintHealth[o.Health.Code]})
+		if f.output == "wide" {
+			row = append(row, cell{text: fmt.Sprintf("%s:%d", o.File, o.Line)})
+		}
+		t.add(append(row, cell{text: oneLine(o.Health.Message, most)})...)
+	}
+	return t.print(w, f.program.term)
+}

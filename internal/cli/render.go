@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/render"
+)
+
+const longRender = `Print the objects that a directory describes, as truce would take them from Git: a kustomization, object
+for object as kubectl kustomize builds it, or plain manifests. The files are read as they lie there, committed or not.
+No cluster is asked. Bases may be anywhere in the repository; nothing outside of it is read, and nothing is fetched.
+
+Values of Secrets are masked; equal values have equal marks. What is masked no API server takes: to apply the output,
+add --show-secrets. TRUCE_MASK_KEY makes the marks comparable from one run to another.
+
+Exit codes: 0 rendered, 2 usage, 4 the files do not render.`
+
+const exampleRender = `  truce render apps/web/production
+  truce render . -o name
+  truce render apps/web/production --show-secrets | kubectl apply --server-side -f -
+  helm template web ./chart | truce render -f -`
+
+func (p *program) render() *cobra.Command {
+	f := p.adhoc()
+	showSecrets := false
+	cmd := &cobra.Command{
+		Use: "render PATH", Aliases: []string{"build"}, Short: "Print the objects that a directory describes", Long: longRender, Example: exampleRender,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.path(args); err != nil {
+				return err
+			}
+			objects, err := p.backend.Render(cmd.Context(), f.query)
+			if err != nil {
+				return err
+			}
+			if showSecrets {
+				return f.printManifests(p.unmasked(objects))
+			}
+			masked, err := p.masked(objects)
+			if err != nil {
+				return err
+			}
+			return f.printManifests(masked)
+		},
+	}
+	f.file(cmd, "file of manifests instead of a directory")
+	cmd.Flags().BoolVar(&showSecrets, "show-secrets", false, "print the values of Secrets")
+	f.outputs(cmd, "yaml", "json", "name")
+	return cmd
+}
+
+// masked hides the values of Secrets, and says so.
+func (p *program) masked(objects []render.Object) ([]object.Object, error) {
+	mask, err := p.mask()
+	if err != nil {
+		return nil, err
+	}
+	out, n := make([]object.Object, 0, len(objects)), 0
+	for _, o := range objects {
+		data, secret := mask.Object(o.Data)
+		if secret {
+			n++
+		}
+		out = append(out, data)
+	}
+	if n > 0 {
+		fmt.Fprintf(p.env.Err, "%s masked: --show-secrets prints the values\n", count(n, "Secret is", "Secrets are"))
+	}
+	return out, nil
+}
+
+// unmasked leaves everything as it is, and says so.
+func (p *program) unmasked(objects []render.Object) []object.Object {
+	out, n := make([]object.Object, 0, len(objects)), 0
+	for _, o := range objects {
+		if id := o.Data.ID(); id.Group == "" && id.Kind == "Secret" {
+			n++
+		}
+		out = append(out, o.Data)
+	}
+	if n > 0 {
+		fmt.Fprintf(p.env.Err, "the output has the values of %s\n", count(n, "Secret", "Secrets"))
+	}
+	return out
+}
+
+func (f *adhocFlags) printManifests(objects []object.Object) error {
+	out := f.program.env.Out
+	switch f.output {
+	case "json":
+		return structured(out, "json", map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
+	case "name":
+		return printNames(out, objects)
+	}
+	for i, o := range objects {
+		if i > 0 {
+			if _, err := io.WriteString(out, "---\n"); err != nil {
+				return err
+			}
+		}
+		text, err := yaml.Marshal(o)
+		if err != nil {
+			return fmt.Errorf("print %s: %w", o.ID(), err)
+		}
+		if _, err := out.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printNames prints kind.group/name, as kubectl -o name does and kubectl get takes it.
+func printNames(w io.Writer, objects []object.Object) error {
+	for _, o := range objects {
+		id := o.ID()
+		kind := strings.ToLower(id.Kind)
+		if id.Group != "" {
+			kind += "." + id.Group
+		}
+		if _, err := fmt.Fprintf(w, "%s/%s\n", kind, id.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

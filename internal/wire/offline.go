@@ -1,0 +1,134 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/health/kstatus"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/worker"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source/disk"
+)
+
+// renderAdHoc renders what a command names: a directory of the working tree, or one file of manifests.
+func renderAdHoc(ctx context.Context, q cli.AdHoc) ([]render.Object, error) {
+	files, err := wanted(ctx, q)
+	defer files.close()
+	return files.objects, failed(cli.ExitRender, err)
+}
+
+// failed gives an error its exit code.
+func failed(code cli.Exit, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &cli.ExitError{Code: code, Err: err}
+}
+
+// given are the objects that a command's files describe, with what says where they stand in them.
+type given struct {
+	objects []render.Object
+	file    oneFile    // where tree is nil
+	tree    *disk.Tree // nil for a file
+	dir     string     // in the tree
+}
+
+func (g given) close() {
+	if g.tree != nil {
+		_ = g.tree.Close() // it was only read
+	}
+}
+
+func wanted(ctx context.Context, q cli.AdHoc) (given, error) {
+	if q.File != "" {
+		return fromFile(q.File, q.In)
+	}
+	info, err := os.Stat(q.Path)
+	switch {
+	case err != nil:
+		return given{}, fmt.Errorf("render %s: %w", q.Path, cause(err))
+	case info.IsDir():
+		return renderDirectory(ctx, q.Path)
+	case isKustomization(q.Path):
+		return renderDirectory(ctx, filepath.Dir(q.Path))
+	}
+	return fromFile(q.Path, nil)
+}
+
+// renderDirectory renders in a worker process, as the controller does.
+func renderDirectory(ctx context.Context, dir string) (given, error) {
+	top, below, err := locate(dir)
+	if err != nil {
+		return given{}, fmt.Errorf("render %s: %w", dir, err)
+	}
+	tree, err := disk.Open(top)
+	if err != nil {
+		return given{}, fmt.Errorf("render %s: %w", dir, cause(err))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return given{tree: tree}, fmt.Errorf("find truce itself: %w", err)
+	}
+	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}, Size: 1})
+	defer pool.Close()
+	r, err := pool.Render(ctx, render.Request{Files: tree, Path: below})
+	if err != nil {
+		return given{tree: tree}, renamed{err, below, dir}
+	}
+	return given{objects: r.Objects, tree: tree, dir: below}, nil
+}
+
+// renamed is an error of a build, with the directory as it was named.
+type renamed struct {
+	error
+	dir, named string
+}
+
+func (e renamed) Error() string {
+	if rest, ok := strings.CutPrefix(e.error.Error(), "render "+e.dir+": "); ok {
+		return "render " + e.named + ": " + rest
+	}
+	return e.error.Error()
+}
+
+func (e renamed) Unwrap() error { return e.error }
+
+// cause is what the operating system said, without the operation and the path that are told beside it.
+func cause(err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// assessAdHoc judges the health of objects in a file.
+func assessAdHoc(_ context.Context, q cli.AdHoc) ([]report.Object, error) {
+	from, err := fromFile(q.File, q.In)
+	if err == nil && len(from.objects) == 0 {
+		err = fmt.Errorf("read %s: no objects", from.file.name)
+	}
+	if err != nil {
+		return nil, failed(cli.ExitUsage, err)
+	}
+	out := make([]report.Object, 0, len(from.objects))
+	for _, o := range from.objects {
+		out = append(out, assess(o.Data, o))
+	}
+	return out, nil
+}
+
+func assess(live object.Object, at render.Object) report.Object {
+	o := report.Object{ID: live.ID(), Version: live.GVK().Version, UID: live.UID(), File: at.File, Line: at.Line}
+	o.Health = kstatus.Assessor{}.Assess(live)
+	o.Health.Message = redact.Message(o.ID, o.Health.Message)
+	return o
+}

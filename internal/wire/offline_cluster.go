@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/act/ssa"
+	"github.com/truce-gitops/truce/internal/adhoc"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/live/list"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+)
+
+// looks is how many objects are looked at, at once.
+const looks = 8
+
+// glance is the cluster as somebody sees it who only looks.
+type glance struct {
+	cluster *cluster.Client
+	reader  live.Reader
+	writer  act.Writer
+}
+
+// withCluster compares with what the cluster holds, and with what a dry run says that an apply would leave.
+func (c comparison) withCluster(ctx context.Context, version string) ([]adhoc.Subject, adhoc.Judge, error) {
+	client, err := cluster.Connect(cluster.Options{Kubeconfig: c.query.Kubeconfig, Context: c.query.Context, UserAgent: "truce/" + version})
+	if err != nil {
+		return nil, adhoc.Judge{}, err
+	}
+	g := glance{cluster: client, reader: list.Reader{Cluster: client}, writer: looker{ssa.Writer{Cluster: client}}}
+	set, err := g.settle(ctx, c)
+	if err != nil {
+		return nil, adhoc.Judge{}, err
+	}
+	subjects, err := g.all(ctx, set)
+	if err != nil {
+		return nil, adhoc.Judge{}, err
+	}
+	all, err := g.claimants(ctx, c.query.Claims)
+	if err != nil {
+		return nil, adhoc.Judge{}, err
+	}
+	return subjects, c.judge(append(set.Data(), all...)), nil
+}
+
+// settle gives each object its namespace: that of the command, or of the kubeconfig's context, where it names none.
+func (g glance) settle(ctx context.Context, c comparison) (desired.Set, error) {
+	ns := c.query.Namespace
+	if ns == "" {
+		ns = g.cluster.Namespace()
+	}
+	ask := scope(g.cluster)
+	var unreachable error
+	set, err := desired.Unmarked(c.git, ns, func(gvk object.GVK) desired.Scope {
+		s, err := ask(ctx, gvk)
+		if err != nil {
+			unreachable = errors.Join(unreachable, fmt.Errorf("ask for %s: %w", gvk, err))
+			return desired.Unserved
+		}
+		return s
+	})
+	if unreachable != nil {
+		return set, unreachable
+	}
+	return set, failed(cli.ExitRender, err)
+}
+
+func (g glance) all(ctx context.Context, set desired.Set) ([]adhoc.Subject, error) {
+	out := make([]adhoc.Subject, len(set.Objects))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(looks)
+	for i, o := range set.Objects {
+		group.Go(func() error {
+			var err error
+			if out[i], err = g.subject(ctx, o); err != nil {
+				return fmt.Errorf("read %s: %w", o.ID, err)
+			}
+			return nil
+		})
+	}
+	return out, group.Wait()
+}
+
+// subject reads one object and asks what an apply would make of it. What the server refuses to try is told of that object
+// alone, and it is compared as far as it goes without.
+func (g glance) subject(ctx context.Context, o desired.Object) (adhoc.Subject, error) {
+	const tries = 5
+	s := adhoc.Subject{Desired: o}
+	for range tries {
+		var err error
+		s.Live, err = g.reader.Get(ctx, o.GVK, o.ID)
+		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
+			s.Live = nil
+			return s, nil
+		}
+		if err != nil {
+			return s, err
+		}
+		s.Expected, err = g.expect(ctx, o, s.Live)
+		switch {
+		case err == nil:
+			return s, nil
+		case ctx.Err() != nil:
+			return s, ctx.Err()
+		case !errors.Is(err, act.ErrStale) && !errors.Is(err, act.ErrGone):
+			s.Problem = "dry run: " + err.Error()
+			return s, nil
+		}
+	}
+	s.Problem = "dry run: it keeps changing"
+	return s, nil
+}
+
+func (g glance) expect(ctx context.Context, o desired.Object, now object.Object) (object.Object, error) {
+	owners, err := ownership.Entries(now)
+	if err != nil {
+		return nil, err
+	}
+	return g.writer.Apply(ctx, act.Apply{
+		Target: act.Target{GVK: o.GVK, ID: o.ID, UID: now.UID(), ResourceVersion: now.ResourceVersion()},
+		Body:   adhoc.Body(o.Data, now, owners), Manager: adhoc.Applier(owners), Force: act.Take, DryRun: act.Simulate,
+	})
+}
+
+// claimants lists those of the whole cluster, unless nobody asks for them.
+func (g glance) claimants(ctx context.Context, claims app.Claims) ([]object.Object, error) {
+	if claims == app.ClaimsOff {
+		return nil, nil
+	}
+	var out []object.Object
+	for _, gvk := range claim.Kinds() {
+		found, err := g.reader.List(ctx, gvk, "")
+		if errors.Is(err, live.ErrUnknownKind) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list claimants: %w", err)
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}

@@ -1,0 +1,117 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/adhoc"
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/health/kstatus"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// compareAdHoc compares what a command names with a file of live objects, or with the cluster.
+func compareAdHoc(version string) func(context.Context, cli.AdHoc) (cli.Detail, error) {
+	return func(ctx context.Context, q cli.AdHoc) (cli.Detail, error) {
+		files, err := wanted(ctx, q)
+		defer files.close()
+		if err != nil {
+			return cli.Detail{}, failed(cli.ExitRender, err)
+		}
+		d := cli.Detail{Report: report.Report{Stage: report.Done, Reason: report.Succeeded}}
+		c := comparison{query: q, git: files.objects, notes: &d.Report.Notes}
+		var subjects []adhoc.Subject
+		var judge adhoc.Judge
+		if q.Live != "" {
+			subjects, judge, err = c.withFile()
+		} else {
+			subjects, judge, err = c.withCluster(ctx, version)
+		}
+		if err != nil {
+			return cli.Detail{}, err
+		}
+		for _, s := range subjects {
+			d.Report.Objects = append(d.Report.Objects, judge.Object(s))
+		}
+		d.Origin = files.origins(subjects)
+		return d, nil
+	}
+}
+
+// comparison is one run of the command.
+type comparison struct {
+	query cli.AdHoc
+	git   []render.Object
+	notes *[]string
+}
+
+func (c comparison) note(format string, args ...any) {
+	*c.notes = append(*c.notes, fmt.Sprintf(format, args...))
+}
+
+func (c comparison) judge(all []object.Object) adhoc.Judge {
+	return adhoc.Judge{
+		Claims: adhoc.Claims(all), Cession: c.query.Claims, Health: kstatus.Assessor{}, Mask: c.query.Mask, Hasher: ownership.NewHasher(),
+	}
+}
+
+// withFile compares without a cluster.
+func (c comparison) withFile() ([]adhoc.Subject, adhoc.Judge, error) {
+	from, err := fromFile(c.query.Live, c.query.In)
+	live := from.objects
+	if err != nil {
+		return nil, adhoc.Judge{}, failed(cli.ExitUsage, err)
+	}
+	subjects, rest, err := adhoc.Match(c.git, live, c.query.Namespace)
+	if err != nil {
+		return nil, adhoc.Judge{}, failed(cli.ExitUsage, err)
+	}
+	if rest > 0 {
+		c.note("%d live object(s) that Git does not describe were not compared", rest)
+	}
+	var all []object.Object
+	for _, s := range subjects {
+		all = append(all, s.Desired.Data)
+	}
+	for _, o := range live {
+		all = append(all, o.Data)
+	}
+	c.doubts(subjects, len(live) > 0)
+	return subjects, c.judge(all), nil
+}
+
+// doubts says what would make the answer better: managedFields, and autoscalers.
+func (c comparison) doubts(subjects []adhoc.Subject, any bool) {
+	unowned := 0
+	for _, s := range subjects {
+		if s.Live != nil && s.Live.At("metadata", "managedFields") == nil {
+			unowned++
+		}
+	}
+	if any && unowned > 0 {
+		c.note("%d live object(s) have no managedFields, so that nobody knows who wrote their fields: kubectl get -o yaml --show-managed-fields has them", unowned)
+	}
+}
+
+// origins finds where the files name a field.
+func (g given) origins(subjects []adhoc.Subject) func(object.ID, field.Path) desired.Place {
+	byID := map[object.ID]desired.Object{}
+	for _, s := range subjects {
+		byID[s.Desired.ID] = s.Desired
+	}
+	return func(id object.ID, p field.Path) desired.Place {
+		o, ok := byID[id]
+		if !ok || len(p) == 0 {
+			return desired.Place{}
+		}
+		if g.tree == nil {
+			return desired.Origin(g.file, ".", o, p)
+		}
+		return desired.Origin(g.tree, g.dir, o, p)
+	}
+}
