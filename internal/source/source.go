@@ -43,6 +43,8 @@ type Ref struct {
 	SemVer string // a constraint over the tags that are versions: ">=1.0.0 <2.0.0"
 	Name   string // a full name: refs/pull/420/head
 	Commit string // a full hash: 40 (SHA-1) or 64 (SHA-256) hexadecimal digits
+	// Any is a short name of what may be either: the branch of that name, else the tag. It decides where nothing else is set.
+	Any string
 }
 
 // Auth holds credentials. It prints as "***".

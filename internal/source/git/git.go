@@ -88,11 +88,30 @@ func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, timeoutError{limit})
 	defer cancel()
-	artifact, err := s.fetch(bounded, a, spec)
+	artifact, err := s.fetchAny(bounded, a, spec)
 	if err != nil {
 		return source.Artifact{}, typed(bounded, a.String(), err)
 	}
 	return artifact, nil
+}
+
+// fetchAny looks for a name that may be a branch's or a tag's among both.
+func (s *Store) fetchAny(ctx context.Context, a address, spec source.Spec) (source.Artifact, error) {
+	name := spec.Ref.Any
+	if name == "" || spec.Ref != (source.Ref{Any: name}) {
+		return s.fetch(ctx, a, spec)
+	}
+	spec.Ref = source.Ref{Branch: name}
+	artifact, err := s.fetch(ctx, a, spec)
+	if reason(err) != source.RefNotFound {
+		return artifact, err
+	}
+	spec.Ref = source.Ref{Tag: name}
+	artifact, tagErr := s.fetch(ctx, a, spec)
+	if reason(tagErr) == source.RefNotFound {
+		return artifact, fail(source.RefNotFound, "neither a branch nor a tag is called %q: %w; %w", name, err, tagErr)
+	}
+	return artifact, tagErr
 }
 
 func (s *Store) fetch(ctx context.Context, a address, spec source.Spec) (source.Artifact, error) {

@@ -49,6 +49,8 @@ func TestEveryKindOfReferenceLeadsToItsCommit(t *testing.T) {
 		"HEAD":                 {source.Ref{Name: "HEAD"}, "HEAD@sha1:" + two},
 		"commit":               {source.Ref{Commit: one, Name: "HEAD"}, "sha1:" + one},
 		"commit in upper case": {source.Ref{Commit: strings.ToUpper(one)}, "sha1:" + one},
+		"any, a branch":        {source.Ref{Any: "feature/x"}, "feature/x@sha1:" + one},
+		"any, a tag":           {source.Ref{Any: "v1.2.0"}, "v1.2.0@sha1:" + two},
 		"commit with a branch": {source.Ref{Commit: one, Branch: "main"}, "main@sha1:" + one},
 	} {
 		t.Run(name, func(t *testing.T) {
