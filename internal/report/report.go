@@ -29,10 +29,66 @@ type Report struct {
 	Message string // why, as a sentence; redacted
 	Running bool   // a run is going on
 
-	Objects []Object  // in ID order
-	Notes   []string  // worth saying, stopped nothing
-	At      time.Time // when the newest run began
-	Seen    time.Time // when this was put together: what is overdue is judged by it
+	Objects []Object // in ID order
+	Leaving []Listed // that the app has made and Git no longer names, where somebody is to ask for their removal
+	Shared  []Shared
+	Rollout Rollout    // the newest one
+	Layout  app.Layout // what the directory was found to be; empty before it was rendered
+	Images  []string   // of containers, as Git names them, in order
+	Notes   []string   // worth saying, stopped nothing
+	At      time.Time  // when the newest run began
+	Seen    time.Time  // when this was put together: what is overdue is judged by it
+}
+
+// Rollout is a run that was to bring something out: a new revision, or what somebody ordered. A look at what is there, and the
+// correction of drift, are none.
+type Rollout struct {
+	Order        app.Order // that asked for it; its zero value is the new revision itself
+	Revision     string
+	Begun, Ended time.Time // Begun is zero for none, Ended while it goes on
+	Reason       Reason
+	Message      string    // redacted
+	Tries        int       // that failed in a row before this one
+	Outcomes     []Outcome // as it ended
+}
+
+// Outcome is what a rollout did about one object.
+type Outcome struct {
+	Listed
+	Fate    Fate
+	Message string // redacted
+}
+
+// Fate is what became of an object in a rollout.
+type Fate string
+
+// The fates.
+const (
+	Brought Fate = "brought" // it is as the rollout wants it
+	Failed  Fate = "failed"
+	Pruned  Fate = "pruned"
+	Spared  Fate = "spared" // Git no longer names it, and it was left
+)
+
+// Listed is an object by its name.
+type Listed struct {
+	ID      object.ID
+	Version string // of the API
+}
+
+// Shared is an object that two apps name. It is applied by one of them only.
+type Shared struct {
+	ID   object.ID
+	With app.Key
+	Ours bool // it is applied by this one
+}
+
+// String tells it as this app's users should read it.
+func (s Shared) String() string {
+	if s.Ours {
+		return s.ID.String() + " is named by " + s.With.String() + " too, which does not apply it: one of the two must let go of it"
+	}
+	return s.ID.String() + " is named by " + s.With.String() + " too: not applied here; one of the two must let go of it"
 }
 
 // Stage names a place on the street of stages.
@@ -63,6 +119,7 @@ type Object struct {
 	File     string           // in the source, that describes it
 	Line     int              // where in File the object begins
 	Applied  bool             // the server holds our newest version of it
+	Judged   bool             // it was compared with the newest version that Git has
 }
 
 // Sync is whether live is as Git wants.
@@ -85,7 +142,7 @@ func (o Object) Sync() Sync {
 			return OutOfSync
 		}
 	}
-	if !o.Applied {
+	if !o.Applied && !o.Judged {
 		return Unknown
 	}
 	return Synced
@@ -106,7 +163,7 @@ func (r Report) Sync() Sync {
 		default:
 		}
 	}
-	if r.Stage != Done && r.Stage != Observe {
+	if r.Stage != Done && r.Stage != Observe || len(r.Leaving) > 0 {
 		return OutOfSync
 	}
 	return out
