@@ -1,0 +1,127 @@
+package argocd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// The types of Argo CD's conditions that truce has a use for, and its own. Clients take a type that ends in Error for an error, in
+// Warning for a warning, and any other for information.
+const (
+	invalidSpec    = "InvalidSpecError"
+	comparison     = "ComparisonError"
+	syncError      = "SyncError"
+	deletionError  = "DeletionError"
+	sharedResource = "SharedResourceWarning"
+
+	fieldsCeded     = "FieldsCeded"
+	fieldsDrifted   = "FieldsDriftedWarning"
+	fieldsContested = "FieldsContestedWarning"
+	notice          = "Notice"
+)
+
+// errorTypes are the condition that each way of ending a run gives.
+var errorTypes = map[report.Reason]string{
+	report.SpecRefused:      invalidSpec,
+	report.SourceNotReady:   comparison,
+	report.RenderFailed:     comparison,
+	report.ValidationFailed: comparison,
+	report.ClusterFailed:    comparison,
+	report.ApplyFailed:      syncError,
+	report.PruneFailed:      syncError,
+	report.PruneHeld:        syncError,
+	report.HealthFailed:     syncError,
+	report.RecordFailed:     syncError,
+	report.OwnedByOther:     syncError,
+}
+
+// conditions says what is wrong, and what truce alone knows. A condition that stays keeps its time.
+func conditions(r report.Report, had []condition) []condition {
+	var out []condition
+	add := func(kind, message string) {
+		if message == "" {
+			return
+		}
+		c := condition{Type: kind, Message: short(message), LastTransitionTime: stamp(seen(r))}
+		if i := slices.IndexFunc(had, func(h condition) bool { return h.Type == kind && h.Message == c.Message }); i >= 0 {
+			c.LastTransitionTime = had[i].LastTransitionTime
+		}
+		out = append(out, c)
+	}
+	if kind, bad := errorTypes[r.Reason]; bad {
+		add(kind, r.Message)
+	}
+	for _, s := range r.Shared {
+		add(sharedResource, s.String())
+	}
+	add(fieldsContested, fields(r, decide.Contested))
+	add(fieldsDrifted, fields(r, decide.Hold))
+	add(fieldsCeded, fields(r, decide.Cede))
+	for _, n := range r.Notes {
+		add(notice, n)
+	}
+	return out
+}
+
+// longestMessage keeps an Application with much to tell readable, and its status small.
+const longestMessage = 4000
+
+// short cuts a message at a character's border.
+func short(message string) string {
+	if len(message) <= longestMessage {
+		return message
+	}
+	const ellipsis = "..."
+	return strings.ToValidUTF8(message[:longestMessage-len(ellipsis)], "") + ellipsis
+}
+
+// named is how many fields a condition names before it counts the rest.
+const named = 5
+
+// fields names the fields of a verdict, never their values: a condition stays the same while a value moves.
+func fields(r report.Report, v decide.Verdict) string {
+	var all []string
+	for _, o := range r.Objects {
+		for _, f := range o.Findings {
+			if f.Verdict == v {
+				all = append(all, fieldName(o.ID, f)+whose(f))
+			}
+		}
+	}
+	if len(all) > named {
+		return fmt.Sprintf("%s, and %d more", strings.Join(all[:named], ", "), len(all)-named)
+	}
+	return strings.Join(all, ", ")
+}
+
+func whose(f decide.Finding) string {
+	switch {
+	case f.Verdict == decide.Contested:
+		return " with " + f.Writer.String()
+	case f.Verdict == decide.Hold:
+		return " (" + f.Reason + ")"
+	case f.Claimant == "":
+		return ""
+	case strings.HasPrefix(f.Claimant, "spec.") || strings.HasPrefix(f.Claimant, "annotation "):
+		return " by " + f.Claimant
+	}
+	return " to " + f.Claimant
+}
+
+// fieldName prints a field of an object; an empty path is the object as a whole.
+func fieldName(id object.ID, f decide.Finding) string {
+	name := id.Kind + " " + id.Name
+	if id.Namespace != "" {
+		name = id.Kind + " " + id.Namespace + "/" + id.Name
+	}
+	if len(f.Path) == 0 {
+		return name
+	}
+	return name + " " + field.String(f.Path)
+}

@@ -1,0 +1,218 @@
+package argocd
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// source reads where the files come from, and what they are.
+func (r *reading) source(a *app.App, spec applicationSpec) {
+	s, at := r.oneSource(spec)
+	a.Source = sourceKey(a.Key.Namespace, s)
+	a.Path = r.path(at, s)
+	r.unsupported(at, s)
+	r.layout(a, at, s)
+}
+
+// oneSource is spec.source, or the only one of spec.sources, which goes before it as in Argo CD.
+func (r *reading) oneSource(spec applicationSpec) (applicationSource, string) {
+	if set(spec.SourceHydrator) {
+		r.lacks("spec.sourceHydrator", "nothing is written to a repository; use source with the branch that holds the manifests")
+	}
+	switch {
+	case len(spec.Sources) == 1:
+		return spec.Sources[0], "spec.sources[0]"
+	case len(spec.Sources) > 1:
+		r.lacks("spec.sources", "make an Application of each")
+		return spec.Sources[0], "spec.sources[0]"
+	case spec.Source == nil && !r.about("spec.source") && !r.within("spec.source") && !set(spec.SourceHydrator):
+		r.problem("spec.source", "required: repoURL and path of the manifests")
+	}
+	if spec.Source == nil {
+		return applicationSource{}, "spec.source"
+	}
+	return *spec.Source, "spec.source"
+}
+
+// sourceKey names an inline source. Its name is the address without the credentials that it may hold: it stands in messages. Two
+// addresses that differ in their credentials alone have different keys all the same.
+func sourceKey(namespace string, s applicationSource) app.SourceKey {
+	key := app.SourceKey{Kind: repository, Namespace: namespace, Name: s.RepoURL, Revision: s.TargetRevision}
+	if key.Revision == "" {
+		key.Revision = "HEAD"
+	}
+	u, err := url.Parse(s.RepoURL)
+	if err == nil && u.User != nil && u.Scheme != "ssh" {
+		sum := sha256.Sum256([]byte(u.User.String()))
+		u.User = nil
+		key.Name = u.String() + "#" + hex.EncodeToString(sum[:4])
+	}
+	if err != nil && !scpForm.MatchString(s.RepoURL) {
+		key.Name = "(no address)"
+	}
+	return key
+}
+
+func (r *reading) path(at string, s applicationSource) string {
+	switch {
+	case s.Path == "" && s.Chart == "" && s.Ref == "" && !r.within(at):
+		r.problem(at+".path", "required: the directory of the manifests, . for the top of the repository")
+	case strings.HasPrefix(s.Path, "/"):
+		r.problem(at+".path", "%q begins with a slash; want a path inside the repository", s.Path)
+	case strings.ContainsRune(s.Path, 0):
+		r.problem(at+".path", "holds a zero byte")
+	}
+	dir := path.Clean(strings.TrimLeft(s.Path, "/"))
+	if dir == ".." || strings.HasPrefix(dir, "../") {
+		r.problem(at+".path", "%q leads out of the repository", s.Path)
+	}
+	if r.about(at + ".path") {
+		return "."
+	}
+	return dir
+}
+
+// unsupported refuses the kinds of sources that are not read, and their options.
+func (r *reading) unsupported(at string, s applicationSource) {
+	switch {
+	case s.RepoURL == "":
+		if !r.about(at) && !r.within(at) {
+			r.problem(at+".repoURL", "required: where the repository is")
+		}
+	case strings.HasPrefix(s.RepoURL, "oci://"):
+		r.lacks(at+".repoURL", "only Git repositories are read, no OCI registries")
+	default:
+		r.address(at+".repoURL", s.RepoURL)
+	}
+	if s.Chart != "" {
+		r.lacks(at+".chart", "only Git repositories are read, no Helm repositories")
+	}
+	if s.Ref != "" {
+		r.lacks(at+".ref", "values of other sources are not read")
+	}
+	if s.TagPrefix != "" {
+		r.lacks(at+".tagPrefix", "write the prefix into targetRevision, or name a tag")
+	}
+	if set(s.Helm) {
+		r.lacks(at+".helm", "commit what helm template makes of it")
+	}
+	if set(s.Plugin) {
+		r.lacks(at+".plugin", "commit what the plugin makes of it")
+	}
+	if kustomizes(s) {
+		r.lacks(at+".kustomize", "write its fields into kustomization.yaml")
+	}
+}
+
+// kustomizes reports whether the source changes what kustomization.yaml says. The version of the tool changes nothing that is asked for.
+func kustomizes(s applicationSource) bool {
+	return set(s.Kustomize) && !versionOnly.Match(s.Kustomize)
+}
+
+var versionOnly = regexp.MustCompile(`^\{"version":"[^"]*"\}$`)
+
+// layout says which files are read: as in Argo CD, a kustomization where there is one, else the directory's own manifests.
+func (r *reading) layout(a *app.App, at string, s applicationSource) {
+	a.Layout = app.FoundLayout
+	d := s.Directory
+	if set(s.Kustomize) {
+		a.Layout = app.KustomizedLayout
+	}
+	if d == nil {
+		return
+	}
+	if set(s.Kustomize) {
+		r.problem(at, "has both kustomize and directory; want one of them")
+	}
+	if set(d.Jsonnet) {
+		r.lacks(at+".directory.jsonnet", "commit what jsonnet makes of it")
+	}
+	if d.DisableExtensionFilter {
+		r.lacks(at+".directory.disableExtensionFilter", "only .yaml, .yml and .json are manifests")
+	}
+	a.Layout = app.PlainLayout
+	a.Manifests = app.Manifests{Recurse: d.Recurse, Include: d.Include, Exclude: d.Exclude}
+}
+
+// scpForm is git's user@host:path.
+var scpForm = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9._-]+:[^:]`)
+
+// address refuses what no fetch can make sense of. The address itself is in no message, since it may hold a password.
+func (r *reading) address(at, text string) {
+	switch {
+	case strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		r.problem(at, "holds a control character")
+		return
+	case strings.HasPrefix(text, "/"), strings.HasPrefix(text, "./"), strings.HasPrefix(text, "../"):
+		return
+	case !strings.Contains(text, "://") && scpForm.MatchString(text):
+		return
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		r.problem(at, "is not a URL")
+		return
+	}
+	switch u.Scheme {
+	case "http", "https", "ssh":
+		if u.Hostname() == "" {
+			r.problem(at, "names no host")
+		}
+	case "file":
+	default:
+		r.problem(at, "want http://, https://, ssh://, user@host:path, file:// or an absolute path")
+	}
+	if u.User != nil && u.Scheme != "ssh" {
+		r.note("%s holds credentials, which everybody who can read the Application can see", at)
+	}
+}
+
+// Source reads where an Application's files come from.
+func (Repositories) Source(cr object.Object) front.Source {
+	r := &reading{}
+	s := front.Source{UID: cr.UID(), Generation: cr.Generation(), Interval: interval, Timeout: source.DefaultTimeout}
+	s.Key = sourceKey(cr.Namespace(), r.inline(cr))
+	for _, p := range r.problems {
+		if strings.HasPrefix(p.Field, "spec.source") {
+			s.Problems = append(s.Problems, p)
+		}
+	}
+	return s
+}
+
+func (r *reading) inline(cr object.Object) applicationSource {
+	var spec applicationSpec
+	r.fields("spec", cr["spec"], &spec)
+	s, at := r.oneSource(spec)
+	r.unsupported(at, s)
+	return s
+}
+
+// Spec says what to fetch. Its Ref follows the target revision; who asks for another one puts it in its place.
+func (Repositories) Spec(cr object.Object, _ map[string][]byte) (source.Spec, error) {
+	r := &reading{}
+	s := r.inline(cr)
+	if len(r.problems) > 0 {
+		return source.Spec{}, &source.Error{
+			Op: "read", Subject: sourceKey(cr.Namespace(), s).String(), Reason: source.URLInvalid,
+			Err: errors.New(r.problems[0].Field + ": " + r.problems[0].Reason),
+		}
+	}
+	ref := source.RefOf(sourceKey(cr.Namespace(), s).Revision)
+	return source.Spec{URL: s.RepoURL, Ref: ref, Timeout: source.DefaultTimeout}, nil
+}
+
+// Status is nothing: what came of a fetch is told by the Applications that read it.
+func (Repositories) Status(object.Object, front.SourceState) map[string]any { return nil }

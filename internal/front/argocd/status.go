@@ -1,0 +1,209 @@
+package argocd
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// Status returns the status of an Application after a run, or during one.
+func (Applications) Status(cr object.Object, r report.Report) map[string]any {
+	var had applicationStatus
+	statusOf(cr, &had)
+	if r.Reason == report.Suspended { // as in Argo CD, what is skipped is not told of
+		return plain(cr, had)
+	}
+	read := &reading{}
+	var spec applicationSpec
+	read.fields("spec", cr["spec"], &spec)
+	s := had
+	if !r.Running || had.Sync.Status == "" {
+		s.Sync = synced(cr, r, had.Sync)
+		s.Health = healthOf(r, had.Health)
+		s.Conditions = conditions(r, had.Conditions)
+	}
+	if known(r) {
+		s.Resources = resources(r)
+		s.Summary.Images = r.Images
+		s.SourceType = sourceType(r, had.SourceType)
+	}
+	s.OperationState = operated(cr, r, spec, had.OperationState)
+	s.History = history(cr, r, spec, had.History)
+	return stamped(cr, s, had, r)
+}
+
+// stamped sets reconciledAt, which is no reason by itself to write a status.
+func stamped(cr object.Object, s, had applicationStatus, r report.Report) map[string]any {
+	next := plain(cr, s)
+	before, _ := cr["status"].(map[string]any)
+	if r.Running || sameBut(before, next, "reconciledAt") && had.ReconciledAt != "" {
+		return next
+	}
+	s.ReconciledAt = stamp(seen(r))
+	return plain(cr, s)
+}
+
+func sameBut(a, b map[string]any, key string) bool {
+	without := func(m map[string]any) string {
+		c := make(map[string]any, len(m))
+		for k, v := range m {
+			if k != key {
+				c[k] = v
+			}
+		}
+		text, err := json.Marshal(c)
+		if err != nil {
+			return "unreadable"
+		}
+		return string(text)
+	}
+	return without(a) == without(b)
+}
+
+// known reports whether the run came so far that it knew the app's objects.
+func known(r report.Report) bool {
+	return !r.Running && !blind(r) || len(r.Objects) > 0
+}
+
+// blind reports whether the run ended before it could compare anything: what Argo CD calls a comparison error.
+func blind(r report.Report) bool {
+	switch r.Stage {
+	case "", report.Admit, report.Fetch, report.Render, report.Settle, report.Validate:
+		return true
+	default:
+		return false
+	}
+}
+
+func synced(cr object.Object, r report.Report, had syncStatus) syncStatus {
+	s := syncStatus{Status: string(r.Sync()), Revision: commitOf(r.Revision)}
+	if blind(r) {
+		s.Status = string(report.Unknown)
+	}
+	if s.Revision == "" {
+		s.Revision = had.Revision
+	}
+	s.ComparedTo = &comparedTo{Source: cr.At("spec", "source"), Destination: cr.At("spec", "destination"), IgnoreDifferences: cr.At("spec", "ignoreDifferences")}
+	if list, ok := cr.At("spec", "sources").([]any); ok && len(list) == 1 {
+		s.ComparedTo.Source = list[0]
+	}
+	if s.ComparedTo.Destination == nil {
+		s.ComparedTo.Destination = map[string]any{}
+	}
+	return s
+}
+
+// commitOf is the commit of a revision such as main@sha1:0123.
+func commitOf(revision string) string { return revision[strings.LastIndexByte(revision, ':')+1:] }
+
+// order is Argo CD's, from best to worst (gitops-engine/pkg/health).
+var order = []health.Code{health.Healthy, health.Suspended, health.Progressing, health.Missing, health.Degraded, health.Unknown}
+
+// healthOf is the health of the worst object.
+func healthOf(r report.Report, had healthStatus) healthStatus {
+	worst := health.Status{Code: health.Healthy}
+	if blind(r) && len(r.Objects) == 0 {
+		worst.Code = health.Unknown
+	}
+	for _, o := range r.Objects {
+		if code := codeOf(o); slices.Index(order, code) > slices.Index(order, worst.Code) {
+			worst = health.Status{Code: code, Message: o.ID.String() + ": " + o.Health.Message}
+		}
+	}
+	s := healthStatus{Status: string(worst.Code), Message: worst.Message, LastTransitionTime: stamp(seen(r))}
+	if had.Status == s.Status && had.LastTransitionTime != "" {
+		s.LastTransitionTime = had.LastTransitionTime
+	}
+	return s
+}
+
+// codeOf is the health of one object; one that was not looked at yet is on its way.
+func codeOf(o report.Object) health.Code {
+	if o.Health.Code == "" {
+		return health.Progressing
+	}
+	return o.Health.Code
+}
+
+func resources(r report.Report) []resourceStatus {
+	out := make([]resourceStatus, 0, len(r.Objects)+len(r.Leaving))
+	for _, o := range r.Objects {
+		out = append(out, resourceStatus{
+			Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
+			Status: string(o.Sync()), Health: &healthStatus{Status: string(codeOf(o)), Message: o.Health.Message},
+		})
+	}
+	for _, o := range r.Leaving {
+		out = append(out, resourceStatus{
+			Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
+			Status: string(report.OutOfSync), RequiresPruning: true,
+		})
+	}
+	for _, s := range r.Shared {
+		if !s.Ours {
+			out = append(out, resourceStatus{Group: s.ID.Group, Kind: s.ID.Kind, Namespace: s.ID.Namespace, Name: s.ID.Name, Status: string(report.OutOfSync)})
+		}
+	}
+	return out
+}
+
+// stamp is a time as Kubernetes writes it; empty for none.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func seen(r report.Report) time.Time {
+	if r.Seen.IsZero() {
+		return r.At
+	}
+	return r.Seen
+}
+
+// statusOf reads the status that a custom resource bears. What cannot be read counts as absent: it is about to be replaced, and only
+// times and the past are taken from it.
+func statusOf(cr object.Object, into *applicationStatus) {
+	status, ok := cr["status"].(map[string]any)
+	if !ok {
+		return
+	}
+	for key, v := range status {
+		data, err := json.Marshal(map[string]any{key: v})
+		if err != nil || json.Unmarshal(data, into) != nil {
+			continue
+		}
+	}
+}
+
+// ownKeys are the fields of a status that this front writes.
+var ownKeys = []string{"sync", "health", "resources", "conditions", "operationState", "history", "reconciledAt", "sourceType", "summary"}
+
+// plain turns a status into decoded JSON, over what the custom resource bears and this front does not know.
+func plain(cr object.Object, s applicationStatus) map[string]any {
+	out := map[string]any{}
+	before, _ := cr["status"].(map[string]any)
+	for k, v := range before {
+		if !slices.Contains(ownKeys, k) {
+			out[k] = object.CloneValue(v)
+		}
+	}
+	text, err := json.Marshal(s)
+	if err != nil { // nothing in it is other than JSON
+		return out
+	}
+	var own map[string]any
+	if decodeNumbers(text, &own) != nil {
+		return out
+	}
+	for k, v := range own {
+		out[k] = v
+	}
+	return out
+}
