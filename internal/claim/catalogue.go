@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"slices"
 
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 )
@@ -180,4 +181,20 @@ func (c *Catalogue) Writer(w ownership.Entry, of object.ID) (Entry, bool) {
 func (e Evidence) isManager(w ownership.Entry) bool {
 	return e.Manager != "" && glob(e.Manager, w.Manager) &&
 		(e.Operation == "" || e.Operation == w.Operation) && (e.Sub == "" || e.Sub == w.Subresource)
+}
+
+// ClaimantsOf lists the types of object that may claim the field, or a part of it, of such an object. Empty: no other object does.
+func (c *Catalogue) ClaimantsOf(id object.ID, f field.Path) []object.GVK {
+	var out []object.GVK
+	for _, e := range c.entries {
+		if e.Do == Known || !onKind(e.On, id) || !slices.ContainsFunc(e.Paths, func(p Path) bool { return p.touches(f) }) {
+			continue
+		}
+		for _, gvk := range e.claimants() {
+			if !slices.Contains(out, gvk) {
+				out = append(out, gvk)
+			}
+		}
+	}
+	return out
 }

@@ -243,6 +243,16 @@ func (p Path) covers(f field.Path) bool {
 	return true
 }
 
+// touches reports whether a field is meant, lies in one that is, or holds one.
+func (p Path) touches(f field.Path) bool {
+	for i := range min(len(f), len(p.steps)) {
+		if !p.steps[i].means(f[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 func (s step) means(e field.Element) bool {
 	if !s.item {
 		return e.FieldName != nil && glob(s.name, *e.FieldName)

@@ -37,6 +37,8 @@ type Options struct {
 	Local   source.Watcher // tells at once of changes in repositories on this machine
 	Kinds   Kinds
 	Process app.Policy // what holds where a custom resource says nothing
+	// Catalogue is what claimants are recognised by; nil for the built-in one. The ConfigMap truce-claims goes over it.
+	Catalogue *claim.Catalogue
 	// LocalSources says whether a source may be a repository on this machine: whoever may write a GitRepository then reads
 	// what truce can read. It is for a machine of one's own.
 	LocalSources LocalSources
@@ -92,6 +94,10 @@ type Controller struct {
 
 	events chan *unstructured.Unstructured
 
+	claimants claimants
+	claimWork *queue[string]
+	claims    *claim.Catalogue // with the ConfigMap's; guarded by mu
+
 	sourceWatches []live.Watch // complete before any worker starts
 
 	mu        sync.RWMutex
@@ -106,8 +112,12 @@ func New(o Options) *Controller {
 		appSet:  map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{},
 		apps: newQueue[app.Key]("apps"), objects: newQueue[object.ID]("objects"),
 		sources: newQueue[app.SourceKey]("sources"), statuses: newQueue[app.Key]("statuses"),
-		events: make(chan *unstructured.Unstructured, pendingEvents),
+		events: make(chan *unstructured.Unstructured, pendingEvents), claimWork: newQueue[string]("claimants"),
 	}
+	if c.Catalogue == nil {
+		c.Catalogue = claim.Builtin()
+	}
+	c.claims = c.Catalogue
 	c.kinds = newKinds(o.Watcher, func(gvk object.GVK) error {
 		_, err := o.Cluster.Resource(gvk)
 		if errors.Is(err, cluster.ErrUnknownKind) {
@@ -115,6 +125,7 @@ func New(o Options) *Controller {
 		}
 		return err
 	})
+	c.claimants.watcher, c.claimants.served = o.Watcher, c.kinds.served
 	return c
 }
 
@@ -141,27 +152,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	lanes(ctx, g, c.sources, c.Workers.Sources, c.source)
 	lanes(ctx, g, c.apps, c.Workers.Apps, c.app)
 	work(ctx, g, c.objects, c.Workers.Objects, c.object)
+	work(ctx, g, c.claimWork, 1, c.claim)
 	work(ctx, g, c.statuses, c.Workers.Statuses, c.status)
 	return g.Wait()
-}
-
-// watchClaimants returns when the claimants of the whole cluster are known: nothing may be corrected before.
-func (c *Controller) watchClaimants(ctx context.Context) error {
-	for _, gvk := range claim.Kinds() {
-		w := c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) {
-			if read, ok := claim.Read(ev.Object); ok && !ev.Gone {
-				c.engine.Claimed(read)
-			} else {
-				c.engine.Unclaimed(ev.ID)
-			}
-		})
-		select {
-		case <-w.Synced():
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	return nil
 }
 
 func (c *Controller) watchCustomResources(ctx context.Context) {

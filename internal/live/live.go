@@ -32,7 +32,9 @@ const (
 type Interest struct {
 	GVK      object.GVK
 	Selector string // a label selector; empty for all
-	Depth    Depth
+	// Namespace and Name narrow it to one namespace, to objects of one name; empty for all.
+	Namespace, Name string
+	Depth           Depth
 }
 
 // Event is one change. Object is the newest state, or the last one known of an object that is gone from the watch:

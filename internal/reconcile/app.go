@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/inventory"
 	"github.com/truce-gitops/truce/internal/object"
@@ -109,11 +108,7 @@ func (r *run) settle(ctx context.Context) error {
 		return &fault{report.RenderFailed, err}
 	}
 	r.report.Notes = append(r.report.Notes, r.app.Ignore.Idle(r.set.Data())...)
-	for _, o := range r.set.Objects {
-		if c, ok := claim.Read(o.Data); ok {
-			r.engine.Claimed(c)
-		}
-	}
+	r.engine.declared(r.app.Key, r.set.Data())
 	return nil
 }
 

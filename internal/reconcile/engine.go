@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"sync"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -17,8 +16,7 @@ type Engine struct {
 	mu      sync.RWMutex
 	records map[object.ID]*record
 	apps    map[app.Key]*state
-	claims  map[object.ID]claim.Claimant // by claimant
-	index   claim.Index
+	claims  *Claims
 	texts   object.Packer // of what Git wants
 
 	waiting   map[object.ID]app.Key // by object that another app still holds: who asked for it, and was refused
@@ -34,12 +32,13 @@ type Engine struct {
 
 // New returns an Engine that knows nothing yet.
 func New(p Parts) *Engine {
-	return &Engine{
+	e := &Engine{
 		Parts: p, records: map[object.ID]*record{}, apps: map[app.Key]*state{},
-		claims: map[object.ID]claim.Claimant{}, index: claim.Index{},
 		waiting: map[object.ID]app.Key{},
 		Wake:    func(object.ID) {}, Changed: func(app.Key) {}, Rerun: func(app.Key) {},
 	}
+	e.UseClaims(NewClaims(claim.Builtin()))
+	return e
 }
 
 // state is what the engine knows of one app.
@@ -87,86 +86,4 @@ func (e *Engine) state(key app.Key) *state {
 		e.apps[key] = s
 	}
 	return s
-}
-
-// Claimed takes note of a claimant that was seen, and wakes what it targets and what it targeted before.
-// Claimants of Git's own revisions are noted by the runs that render them.
-func (e *Engine) Claimed(c claim.Claimant) {
-	e.mu.Lock()
-	before, had := e.claims[c.ID]
-	if had && before == c {
-		e.mu.Unlock()
-		return
-	}
-	e.claims[c.ID] = c
-	e.reindex()
-	e.mu.Unlock()
-	if had {
-		e.wakeTargets(before.Target)
-	}
-	e.wakeTargets(c.Target)
-}
-
-// Unclaimed takes note that a claimant is gone, and wakes what it targeted.
-func (e *Engine) Unclaimed(id object.ID) {
-	e.mu.Lock()
-	before, had := e.claims[id]
-	delete(e.claims, id)
-	e.reindex()
-	e.mu.Unlock()
-	if had {
-		e.wakeTargets(before.Target)
-	}
-}
-
-func (e *Engine) reindex() {
-	all := make([]claim.Claimant, 0, len(e.claims))
-	for _, c := range e.claims {
-		all = append(all, c)
-	}
-	e.index = claim.NewIndex(all)
-}
-
-func (e *Engine) wakeTargets(target object.ID) {
-	for _, id := range e.targets(target) {
-		if r := e.lookup(id); r != nil {
-			r.ask()
-		}
-		e.Wake(id)
-	}
-}
-
-// targets finds the managed objects that a claimant's reference names; it may name no group.
-func (e *Engine) targets(ref object.ID) []object.ID {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	var out []object.ID
-	for id := range e.records {
-		if id.Kind == ref.Kind && id.Name == ref.Name && id.Namespace == ref.Namespace && (ref.Group == "" || ref.Group == id.Group) {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-func (e *Engine) claimsOn(id object.ID) []claim.Claim {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.index.For(id)
-}
-
-// refreshClaims lists the claimants of one namespace anew. Two watches are unordered: a scale can be seen before its autoscaler.
-func (e *Engine) refreshClaims(ctx context.Context, namespace string) error {
-	for _, gvk := range claim.Kinds() {
-		found, err := e.Live.List(ctx, gvk, namespace)
-		if err != nil {
-			return err
-		}
-		for _, o := range found {
-			if c, ok := claim.Read(o); ok {
-				e.Claimed(c)
-			}
-		}
-	}
-	return nil
 }

@@ -238,5 +238,6 @@ func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	e.mu.Lock()
 	delete(e.apps, key)
 	e.mu.Unlock()
+	e.declared(key, nil)
 	return e.letGo(key, ids)
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/field"
@@ -103,7 +103,7 @@ func (w *walk) reread() { w.fresh, w.stale = false, true }
 // surelyAbsent saves a GET before the creation of an object: its kind is under watch, and it was never seen there. If it is
 // there after all (without our label), the unforced apply of Create meets its owners.
 func (w *walk) surelyAbsent() bool {
-	return !w.snap.hadHome && w.engine.Watches != nil && w.engine.Watches.Synced(w.snap.gvk) && len(w.engine.claimsOn(w.record.id)) == 0
+	return !w.snap.hadHome && w.engine.Watches != nil && w.engine.Watches.Synced(w.snap.gvk) && !w.engine.targeted(w.record.id)
 }
 
 // gather brings together, as values, everything that the judges may know.
@@ -114,7 +114,7 @@ func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) 
 	}
 	in := decide.Input{
 		Desired: w.snap.desired, Previous: w.snap.previous, Live: w.live, Owners: w.owners, Changed: w.snap.changed,
-		Claims: w.engine.claimsOn(w.record.id), Ignored: ignored,
+		Claims: w.claims(), Ignored: ignored,
 		Memory: w.snap.memory, Policy: w.app.Policy, Hasher: w.engine.Hasher, Now: w.engine.Now(),
 	}
 	ceded := decide.Ceded(in)
@@ -191,22 +191,17 @@ func (w *walk) keep(b compare.Baseline) {
 // askClaimants lists the claimants of the namespace once more before a field that could be claimed is put back.
 // It reports whether that changed anything: then the object is judged again.
 func (w *walk) askClaimants(ctx context.Context) (bool, error) {
-	if w.asked || w.app.Policy.Claims != app.ClaimsCede || !correctsClaimable(w.plan) {
+	if w.asked || w.app.Policy.Claims != app.ClaimsCede {
+		return false, nil
+	}
+	kinds := w.claimable()
+	if len(kinds) == 0 {
 		return false, nil
 	}
 	w.asked = true
-	before := len(w.engine.claimsOn(w.record.id))
-	if err := w.engine.refreshClaims(ctx, w.record.id.Namespace); err != nil {
+	before := w.engine.claimants(w.record.id)
+	if err := w.engine.refreshClaims(ctx, kinds, w.record.id.Namespace); err != nil {
 		return false, fmt.Errorf("list claimants before correcting it: %w", err)
 	}
-	return len(w.engine.claimsOn(w.record.id)) != before, nil
-}
-
-func correctsClaimable(p decide.Plan) bool {
-	for _, f := range p.Findings {
-		if f.Verdict == decide.Correct && field.HasPrefix(f.Path, claim.Replicas()) {
-			return true
-		}
-	}
-	return false
+	return !slices.Equal(before, w.engine.claimants(w.record.id)), nil
 }

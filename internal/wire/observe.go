@@ -8,7 +8,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
@@ -124,16 +123,12 @@ func (p *parts) onlyLooking(ctx context.Context, f fetched) (*reconcile.Engine, 
 	looking.Sources, looking.Writer, looking.Inventory = f, looker{p.engine.Writer}, reader{p.engine.Inventory}
 	looking.Tell = func(reconcile.Notice) {}
 	engine := reconcile.New(looking)
-	for _, gvk := range claim.Kinds() {
-		found, err := looking.Live.List(ctx, gvk, "")
-		if err != nil {
-			return nil, fmt.Errorf("list claimants: %w", err)
-		}
-		for _, o := range found {
-			if read, ok := claim.Read(o); ok {
-				engine.Claimed(read)
-			}
-		}
+	found, err := reconcile.Claimants(ctx, looking.Live, engine.Catalogue().Kinds(), "")
+	if err != nil {
+		return nil, fmt.Errorf("claimants: %w", err)
+	}
+	for _, o := range found {
+		engine.Claimed(o)
 	}
 	return engine, nil
 }

@@ -119,7 +119,7 @@ type roll struct {
 // Watch implements live.Watcher.
 func (r *roll) Watch(ctx context.Context, i live.Interest, handle func(live.Event)) live.Watch {
 	w := r.Watcher.Watch(ctx, i, handle)
-	if i.Selector != "" {
+	if i.Selector != "" || i.Name != "" {
 		return w
 	}
 	r.mu.Lock()
@@ -134,9 +134,10 @@ func (r *roll) Watch(ctx context.Context, i live.Interest, handle func(live.Even
 func (r *roll) ready() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k := kinds()
-	if want := len(k.Apps) + len(k.Sources) + 1; len(r.watches) < want {
-		return errors.New("not begun: waiting for the lease, or for the claimants")
+	for gvk := range kinds().Apps { // they are watched last
+		if r.watches[gvk.String()] == nil {
+			return errors.New("not begun: waiting for the lease, or for the claimants")
+		}
 	}
 	for kind, w := range r.watches {
 		select {

@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/live"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -117,11 +118,11 @@ func (l listing) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	if err != nil {
 		return nil, err
 	}
-	o.LabelSelector = l.interest.Selector
+	o = l.narrowed(o)
 	if l.interest.Depth == live.Metadata {
-		return l.cluster.Metadata().Resource(res.GVR).List(ctx, o)
+		return l.cluster.Metadata().Resource(res.GVR).Namespace(l.interest.Namespace).List(ctx, o)
 	}
-	return l.cluster.Dynamic().Resource(res.GVR).List(ctx, o)
+	return l.cluster.Dynamic().Resource(res.GVR).Namespace(l.interest.Namespace).List(ctx, o)
 }
 
 func (l listing) watch(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
@@ -129,11 +130,19 @@ func (l listing) watch(ctx context.Context, o metav1.ListOptions) (apiwatch.Inte
 	if err != nil {
 		return nil, err
 	}
-	o.LabelSelector = l.interest.Selector
+	o = l.narrowed(o)
 	if l.interest.Depth == live.Metadata {
-		return l.cluster.Metadata().Resource(res.GVR).Watch(ctx, o)
+		return l.cluster.Metadata().Resource(res.GVR).Namespace(l.interest.Namespace).Watch(ctx, o)
 	}
-	return l.cluster.Dynamic().Resource(res.GVR).Watch(ctx, o)
+	return l.cluster.Dynamic().Resource(res.GVR).Namespace(l.interest.Namespace).Watch(ctx, o)
+}
+
+func (l listing) narrowed(o metav1.ListOptions) metav1.ListOptions {
+	o.LabelSelector = l.interest.Selector
+	if l.interest.Name != "" {
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", l.interest.Name).String()
+	}
+	return o
 }
 
 // explain keeps an error for Err, and gives it its meaning. "Not found" for a whole list means that the kind has left the
