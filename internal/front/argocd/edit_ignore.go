@@ -1,0 +1,90 @@
+package argocd
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/front"
+)
+
+// differences adds and takes away rules of spec.ignoreDifferences. A rule that is there already is not written twice.
+func (e *edit) differences(c front.Change) {
+	if len(c.Ignore)+len(c.Unignore)+len(c.UnignoreAt) == 0 {
+		return
+	}
+	list, _ := e.cr.At("spec", "ignoreDifferences").([]any)
+	gone := map[int]bool{}
+	for _, i := range c.UnignoreAt {
+		if i < 0 || i >= len(list) {
+			e.refuse("spec.ignoreDifferences has no rule %d; %s", i, listed(list))
+			return
+		}
+		gone[i] = true
+	}
+	for _, d := range c.Unignore {
+		i := slices.IndexFunc(list, func(v any) bool { return sameRule(v, d) })
+		if i < 0 {
+			e.refuse("spec.ignoreDifferences has no such rule: %s; %s", compact(rule(d)), listed(list))
+			return
+		}
+		gone[i] = true
+	}
+	var out []any
+	for i, v := range list {
+		if !gone[i] {
+			out = append(out, v)
+		}
+	}
+	for _, d := range c.Ignore {
+		if !slices.ContainsFunc(out, func(v any) bool { return sameRule(v, d) }) {
+			out = append(out, rule(d))
+		}
+	}
+	if len(out) == 0 {
+		e.drop("spec", "ignoreDifferences")
+		return
+	}
+	e.put(out, "spec", "ignoreDifferences")
+}
+
+// rule is a rule as the custom resource holds it.
+func rule(d front.Difference) map[string]any {
+	out := map[string]any{"kind": d.Kind}
+	for key, text := range map[string]string{"group": d.Group, "name": d.Name, "namespace": d.Namespace} {
+		if text != "" {
+			out[key] = text
+		}
+	}
+	for key, list := range map[string][]string{
+		"jsonPointers": d.JSONPointers, "jqPathExpressions": d.JQPathExpressions, "managedFieldsManagers": d.ManagedFieldsManagers,
+	} {
+		if len(list) > 0 {
+			out[key] = texts(list)
+		}
+	}
+	return out
+}
+
+func sameRule(v any, d front.Difference) bool { return compact(v) == compact(rule(d)) }
+
+// compact prints a rule in one line, with sorted keys.
+func compact(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}
+
+func listed(list []any) string {
+	if len(list) == 0 {
+		return "there are none"
+	}
+	var all []string
+	for i, v := range list {
+		all = append(all, fmt.Sprintf("%d: %s", i, compact(v)))
+	}
+	return "there are " + strings.Join(all, ", ")
+}

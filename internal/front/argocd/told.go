@@ -1,0 +1,199 @@
+package argocd
+
+import (
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// Tell reads an Application's status back.
+func (Commands) Tell(cr object.Object) front.Told {
+	var s applicationStatus
+	statusOf(cr, &s)
+	t := front.Told{
+		Sync: report.Unknown, Health: health.Status{Code: health.Code(s.Health.Status), Message: s.Health.Message},
+		Revision: newest(s), Handled: handled(s), Settled: settled(cr, s), History: past(s.History),
+	}
+	switch sync := report.Sync(s.Sync.Status); sync {
+	case report.Synced, report.OutOfSync:
+		t.Sync = sync
+	default:
+	}
+	t.Reason, t.Message = outcome(s)
+	for _, r := range s.Resources {
+		id := object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+		t.Objects = append(t.Objects, front.Listed{ID: id, Version: r.Version})
+	}
+	for _, c := range s.Conditions {
+		t.Conditions = append(t.Conditions, front.Condition{Type: c.Type, Message: c.Message, Since: moment(c.LastTransitionTime)})
+	}
+	t.Lines, t.Target = head(cr)
+	return t
+}
+
+func moment(text string) time.Time {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{} // unknown
+	}
+	return at
+}
+
+// newest is the revision of the newest sync that went through.
+func newest(s applicationStatus) string {
+	if n := len(s.History); n > 0 {
+		return s.History[n-1].Revision
+	}
+	if o := s.OperationState; o != nil && o.SyncResult != nil && o.Phase == phaseSucceeded {
+		return o.SyncResult.Revision
+	}
+	return ""
+}
+
+// handled is the request that the newest finished operation was about.
+func handled(s applicationStatus) string {
+	if s.OperationState == nil || s.OperationState.FinishedAt == "" {
+		return ""
+	}
+	list, _ := s.OperationState.Operation["info"].([]any)
+	for _, v := range list {
+		m, _ := v.(map[string]any)
+		if m["name"] == requestInfo {
+			token, _ := m["value"].(string)
+			return token
+		}
+	}
+	return ""
+}
+
+// settled reports whether the status is about what the Application says now: what it was compared to is kept in it.
+func settled(cr object.Object, s applicationStatus) bool {
+	if a := (Applications{}).App(cr, app.Policy{}); a.Suspended {
+		return true
+	}
+	_, refresh := cr.Annotation(refreshKey)
+	if cr["operation"] != nil || refresh || s.OperationState != nil && s.OperationState.FinishedAt == "" {
+		return false
+	}
+	if len(s.Conditions) > 0 && s.Sync.Status == string(report.Unknown) {
+		return true // it could not be compared, and says why
+	}
+	if s.Sync.ComparedTo == nil {
+		return false
+	}
+	for key, was := range map[string]any{
+		"destination": s.Sync.ComparedTo.Destination, "ignoreDifferences": s.Sync.ComparedTo.IgnoreDifferences, "source": s.Sync.ComparedTo.Source,
+	} {
+		if is := cr.At("spec", key); set(is) && compact(is) != compact(was) {
+			return false
+		}
+	}
+	return true
+}
+
+// outcome is how the newest run ended, as far as commands tell one end from another.
+func outcome(s applicationStatus) (report.Reason, string) {
+	for _, c := range s.Conditions {
+		switch c.Type {
+		case "InvalidSpecError":
+			return report.SpecRefused, c.Message
+		case "ComparisonError":
+			return report.RenderFailed, c.Message
+		}
+	}
+	o := s.OperationState
+	switch {
+	case o != nil && o.FinishedAt == "":
+		return report.InProgress, o.Message
+	case o != nil && o.Phase != phaseSucceeded:
+		return report.ApplyFailed, o.Message
+	case s.Sync.Status == "":
+		return report.InProgress, ""
+	case o != nil:
+		return report.Succeeded, o.Message
+	}
+	return report.Succeeded, ""
+}
+
+func past(list []historyEntry) []front.Past {
+	var out []front.Past
+	for _, h := range list {
+		p := front.Past{ID: h.ID, Revision: h.Revision, At: moment(h.DeployedAt)}
+		source, _ := h.Source.(map[string]any)
+		p.Source, _ = source["repoURL"].(string)
+		if h.InitiatedBy != nil {
+			p.By = h.InitiatedBy.Username
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// head is what argocd prints of an Application's spec (printAppSummaryTable of argo-cd), and the revision that it follows.
+func head(cr object.Object) (lines []front.Line, target string) {
+	spec, _ := cr["spec"].(map[string]any)
+	text := func(keys ...string) string { s, _ := object.Object(spec).At(keys...).(string); return s }
+	add := func(label, text string) { lines = append(lines, front.Line{Label: label, Text: text}) }
+	project, server := text("project"), text("destination", "server")
+	if project == "" {
+		project = "default"
+	}
+	if server == "" {
+		server = text("destination", "name")
+	}
+	add("Project:", project)
+	add("Server:", server)
+	add("Namespace:", text("destination", "namespace"))
+	sources, _ := spec["sources"].([]any)
+	add("Sources:", "")
+	if len(sources) == 0 {
+		lines[len(lines)-1].Label = "Source:"
+		sources = []any{spec["source"]}
+	}
+	for i, v := range sources {
+		s, _ := v.(map[string]any)
+		get := func(key string) string { t, _ := s[key].(string); return t }
+		at := get("targetRevision")
+		if i == 0 {
+			target = at
+		}
+		add("- Repo:", repoShown(get("repoURL")))
+		add("  Target:", at)
+		if get("path") != "" {
+			add("  Path:", get("path"))
+		}
+	}
+	add("Sync Policy:", policyShown(cr))
+	if target == "" {
+		target = "HEAD"
+	}
+	return lines, target
+}
+
+// repoShown is an address without the password that it may hold.
+func repoShown(address string) string {
+	scheme, rest, full := strings.Cut(address, "://")
+	who, host, named := strings.Cut(rest, "@")
+	if full && named && !strings.Contains(who, "/") && scheme != "ssh" {
+		return scheme + "://***@" + host
+	}
+	return address
+}
+
+func policyShown(cr object.Object) string {
+	block, there := cr.At("spec", "syncPolicy", "automated").(map[string]any)
+	switch {
+	case !there:
+		return "Manual"
+	case block["enabled"] == false:
+		return "Manual (automated sync is held back: spec.syncPolicy.automated.enabled is false)"
+	case block["prune"] == true:
+		return "Automated (Prune)"
+	}
+	return "Automated"
+}
