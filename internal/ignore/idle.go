@@ -75,13 +75,13 @@ func (a aspect) missed(there []string) string {
 	return fmt.Sprintf(": %s %q; there is %s", a.word, text, some(there))
 }
 
-// literal is the pattern as its user wrote it, as far as it has no operators.
+// literal is the pattern as its user wrote it, as far as a glob that became a regular expression tells.
 func literal(re *regexp.Regexp) string {
-	text := re.String()
-	for _, open := range []string{"^(?:", "^(?s:"} {
-		text = strings.TrimPrefix(text, open)
+	text := strings.TrimSuffix(re.String(), ")$")
+	if glob, ok := strings.CutPrefix(text, globOpen); ok {
+		return strings.NewReplacer(`\.`, ".", ".*", "*", ".", "?", `\`, "").Replace(glob)
 	}
-	return strings.NewReplacer(".*", "*", `\`, "").Replace(strings.TrimSuffix(text, ")$"))
+	return strings.TrimPrefix(text, patternOpen)
 }
 
 // kinds lists the kinds of the objects as people write them: Deployment.apps, Service.

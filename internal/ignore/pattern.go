@@ -7,12 +7,18 @@ import (
 	"strings"
 )
 
+// How the regular expressions begin, by what they were made of.
+const (
+	patternOpen = "^(?:"
+	globOpen    = "^(?s:"
+)
+
 // Pattern compiles an anchored regular expression, as Flux's selectors are. An empty text matches everything and gives nil.
 func Pattern(text string) (*regexp.Regexp, error) {
 	if text == "" {
 		return nil, nil
 	}
-	re, err := regexp.Compile("^(?:" + text + ")$")
+	re, err := regexp.Compile(patternOpen + text + ")$")
 	if err != nil {
 		return nil, fmt.Errorf("pattern %q: %w", text, err)
 	}
@@ -24,7 +30,7 @@ func Exact(text string) *regexp.Regexp {
 	if text == "" {
 		return nil
 	}
-	return regexp.MustCompile("^(?:" + regexp.QuoteMeta(text) + ")$")
+	return regexp.MustCompile(globOpen + regexp.QuoteMeta(text) + ")$")
 }
 
 // Glob compiles a shell pattern as Argo CD's group and kind are: * ? [a-z] [!a-z] {a,b} and \ before any of them. An empty text
@@ -34,7 +40,7 @@ func Glob(text string) (*regexp.Regexp, error) {
 	if err := g.terms(); err != nil {
 		return nil, fmt.Errorf("glob %q: %w", text, err)
 	}
-	re, err := regexp.Compile("^(?s:" + g.out.String() + ")$")
+	re, err := regexp.Compile(globOpen + g.out.String() + ")$")
 	if err != nil {
 		return nil, fmt.Errorf("glob %q: want a set of characters such as [a-z] or [!a-z]", text)
 	}
