@@ -26,7 +26,7 @@ func load(t testing.TB, text string) object.Object {
 const gitWeb = `
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: web, namespace: shop, labels: {truce.dev/part-of: x, app: web}}
+metadata: {name: web, namespace: shop, labels: {truce.dev/part-of: x, app: web}, annotations: {note: x}}
 spec:
   replicas: 3
   template:
@@ -65,7 +65,7 @@ metadata:
         'k:{"name":"proxy"}': {".": {}, f:name: {}, f:image: {}}, 'k:{"name":"log"}': {".": {}, f:name: {}, f:image: {}}}}}}
   - manager: present
     operation: Apply
-    fieldsV1: {f:spec: {f:template: {f:spec: {f:containers: {'k:{"name":"web"}': {".": {}}}}}}}
+    fieldsV1: {f:metadata: {f:annotations: {".": {}}}, f:spec: {f:template: {f:spec: {f:containers: {'k:{"name":"web"}': {".": {}}}}}}}
 spec:
   replicas: 7
   paused: false
