@@ -51,6 +51,7 @@ type parts struct {
 	cluster  *cluster.Client
 	git      *git.Store
 	pool     *worker.Pool
+	queries  jqPool
 	rendered *render.Cached
 	engine   reconcile.Parts // without Sources, Watches, Tell
 	journal  *bolt.Journal   // nil for a process that keeps none
@@ -82,12 +83,14 @@ func newParts(client *cluster.Client, self, work string) (*parts, error) {
 		return nil, fmt.Errorf("make a key for masking: %w", err)
 	}
 	p := &parts{cluster: client, git: store, pool: worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}})}
+	p.queries = newQueries(self)
 	p.rendered = &render.Cached{Renderer: p.pool, Bytes: cacheBytes}
 	p.engine = reconcile.Parts{
 		Render: p.rendered, Fresh: p.pool, Scope: scope(client), Live: list.Reader{Cluster: client},
 		Writer: ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
 		Health: kstatus.Assessor{}, Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
 		Checkers: checkers(client, list.Reader{Cluster: client}, ssa.Writer{Cluster: client}),
+		Queries:  p.queries.Evaluator,
 		Tell:     func(reconcile.Notice) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
 	}
 	return p, nil
@@ -106,6 +109,7 @@ func (p *parts) remember(dir string, log *slog.Logger) error {
 // close ends the helper processes, and makes the journal safe.
 func (p *parts) close() error {
 	p.pool.Close()
+	p.queries.close()
 	err := p.git.Close()
 	if p.journal != nil {
 		err = errors.Join(err, p.journal.Close())

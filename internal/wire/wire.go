@@ -19,6 +19,7 @@ import (
 // The commands that truce calls itself with.
 const (
 	renderWorker = "render-worker"
+	jqWorker     = "jq-worker"
 	gitSSH       = "git-ssh"
 )
 
@@ -30,6 +31,8 @@ func Hidden(args []string) (code int, ok bool) {
 	switch args[0] {
 	case renderWorker:
 		return worker.Main(&kustomize.Renderer{Plain: plain.Renderer{}}, os.Stdin, os.Stdout), true
+	case jqWorker:
+		return jqMain(), true
 	case gitSSH:
 		return git.SSHMain(context.Background(), args[1:], os.Stdin, os.Stdout, os.Stderr), true
 	}
