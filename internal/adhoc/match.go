@@ -10,37 +10,30 @@ import (
 
 // Match finds the live object of each that Git describes, without a server: Git's may leave its namespace out. namespace is
 // then that of the command; if that is empty too, an object of the same kind and name that is the only one is meant.
-// rest is how many live objects are none of Git's. An object that is there twice is an error with both places.
-func Match(git, live []render.Object, namespace string) (subjects []Subject, rest int, err error) {
-	known, err := byID(live)
-	if err != nil {
-		return nil, 0, err
-	}
-	m := matcher{known: known, named: map[object.ID][]object.ID{}, namespace: namespace}
-	for id := range known {
+func Match(git []render.Object, live object.Set, namespace string) ([]Subject, error) {
+	m := matcher{known: live, named: map[object.ID][]object.ID{}, namespace: namespace}
+	for id := range live {
 		m.named[unplaced(id)] = append(m.named[unplaced(id)], id)
 	}
 	seen := map[object.ID]render.Object{}
+	var out []Subject
 	for _, r := range git {
 		s, err := m.subject(r)
 		if err != nil {
-			return nil, 0, &render.Error{File: r.File, Line: r.Line, Err: err}
+			return nil, &render.Error{File: r.File, Line: r.Line, Err: err}
 		}
 		if first, ok := seen[s.Desired.ID]; ok {
-			return nil, 0, twice(s.Desired.ID, first, r)
+			return nil, twice(s.Desired.ID, first, r)
 		}
 		seen[s.Desired.ID] = r
-		if s.Live != nil {
-			rest--
-		}
-		subjects = append(subjects, s)
+		out = append(out, s)
 	}
-	return subjects, rest + len(known), nil
+	return out, nil
 }
 
-// byID refuses a second object of the same identity.
-func byID(list []render.Object) (map[object.ID]object.Object, error) {
-	out, first := make(map[object.ID]object.Object, len(list)), make(map[object.ID]render.Object, len(list))
+// Unique returns the objects by what they are called. One that is there twice is an error with both places.
+func Unique(list []render.Object) (object.Set, error) {
+	out, first := make(object.Set, len(list)), make(map[object.ID]render.Object, len(list))
 	for _, r := range list {
 		id := r.Data.ID()
 		if f, ok := first[id]; ok {
@@ -56,7 +49,7 @@ func twice(id object.ID, first, second render.Object) error {
 }
 
 type matcher struct {
-	known     map[object.ID]object.Object
+	known     object.Set
 	named     map[object.ID][]object.ID // by all but the namespace
 	namespace string
 }

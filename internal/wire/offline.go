@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/adhoc"
 	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/health/kstatus"
 	"github.com/truce-gitops/truce/internal/object"
@@ -33,57 +35,69 @@ func failed(code cli.Exit, err error) error {
 	return &cli.ExitError{Code: code, Err: err}
 }
 
-// given are the objects that a command's files describe, with what says where they stand in them.
-type given struct {
+// described are the objects that a command's files describe, with what says where they stand in them.
+type described struct {
 	objects []render.Object
 	file    oneFile    // where tree is nil
 	tree    *disk.Tree // nil for a file
 	dir     string     // in the tree
 }
 
-func (g given) close() {
+func (g described) close() {
 	if g.tree != nil {
 		_ = g.tree.Close() // it was only read
 	}
 }
 
-func wanted(ctx context.Context, q cli.AdHoc) (given, error) {
+func wanted(ctx context.Context, q cli.AdHoc) (described, error) {
 	if q.File != "" {
-		return fromFile(q.File, q.In)
+		return describing(q.File, q.In)
 	}
 	info, err := os.Stat(q.Path)
 	switch {
 	case err != nil:
-		return given{}, fmt.Errorf("render %s: %w", q.Path, cause(err))
+		return described{}, fmt.Errorf("render %s: %w", q.Path, cause(err))
 	case info.IsDir():
 		return renderDirectory(ctx, q.Path)
 	case isKustomization(q.Path):
 		return renderDirectory(ctx, filepath.Dir(q.Path))
 	}
-	return fromFile(q.Path, nil)
+	return describing(q.Path, nil)
+}
+
+// describing reads a file of what Git wants, of which no object can be described twice, and some must be.
+func describing(name string, in io.Reader) (described, error) {
+	g, err := fromFile(name, in)
+	if err == nil {
+		_, err = adhoc.Unique(g.objects)
+	}
+	if err == nil && len(g.objects) == 0 {
+		err = fmt.Errorf("read %s: no objects", g.file.name)
+	}
+	return g, err
 }
 
 // renderDirectory renders in a worker process, as the controller does.
-func renderDirectory(ctx context.Context, dir string) (given, error) {
+func renderDirectory(ctx context.Context, dir string) (described, error) {
 	top, below, err := locate(dir)
 	if err != nil {
-		return given{}, fmt.Errorf("render %s: %w", dir, err)
+		return described{}, fmt.Errorf("render %s: %w", dir, err)
 	}
 	tree, err := disk.Open(top)
 	if err != nil {
-		return given{}, fmt.Errorf("render %s: %w", dir, cause(err))
+		return described{}, fmt.Errorf("render %s: %w", dir, cause(err))
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return given{tree: tree}, fmt.Errorf("find truce itself: %w", err)
+		return described{tree: tree}, fmt.Errorf("find truce itself: %w", err)
 	}
 	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}, Size: 1})
 	defer pool.Close()
 	r, err := pool.Render(ctx, render.Request{Files: tree, Path: below})
 	if err != nil {
-		return given{tree: tree}, renamed{err, below, dir}
+		return described{tree: tree}, renamed{err, below, dir}
 	}
-	return given{objects: r.Objects, tree: tree, dir: below}, nil
+	return described{objects: r.Objects, tree: tree, dir: below}, nil
 }
 
 // renamed is an error of a build, with the directory as it was named.

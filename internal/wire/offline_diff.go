@@ -3,9 +3,12 @@ package wire
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/adhoc"
+	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/health/kstatus"
@@ -36,7 +39,9 @@ func compareAdHoc(version string) func(context.Context, cli.AdHoc) (cli.Detail, 
 			return cli.Detail{}, err
 		}
 		for _, s := range subjects {
-			d.Report.Objects = append(d.Report.Objects, judge.Object(s))
+			o := judge.Object(s)
+			c.scaled(o)
+			d.Report.Objects = append(d.Report.Objects, o)
 		}
 		d.Origin = files.origins(subjects)
 		return d, nil
@@ -63,43 +68,63 @@ func (c comparison) judge(all []object.Object) adhoc.Judge {
 // withFile compares without a cluster.
 func (c comparison) withFile() ([]adhoc.Subject, adhoc.Judge, error) {
 	from, err := fromFile(c.query.Live, c.query.In)
-	live := from.objects
 	if err != nil {
 		return nil, adhoc.Judge{}, failed(cli.ExitUsage, err)
 	}
-	subjects, rest, err := adhoc.Match(c.git, live, c.query.Namespace)
+	live, err := adhoc.Unique(from.objects)
 	if err != nil {
 		return nil, adhoc.Judge{}, failed(cli.ExitUsage, err)
 	}
-	if rest > 0 {
-		c.note("%d live object(s) that Git does not describe were not compared", rest)
+	subjects, err := adhoc.Match(c.git, live, c.query.Namespace)
+	if err != nil {
+		return nil, adhoc.Judge{}, failed(cli.ExitUsage, err)
 	}
 	var all []object.Object
 	for _, s := range subjects {
 		all = append(all, s.Desired.Data)
 	}
-	for _, o := range live {
+	for _, o := range from.objects {
 		all = append(all, o.Data)
 	}
-	c.doubts(subjects, len(live) > 0)
+	c.doubts(subjects, len(live))
 	return subjects, c.judge(all), nil
 }
 
-// doubts says what would make the answer better: managedFields, and autoscalers.
-func (c comparison) doubts(subjects []adhoc.Subject, any bool) {
+// doubts says what the answer leaves out, and what would make it better.
+func (c comparison) doubts(subjects []adhoc.Subject, live int) {
 	unowned := 0
 	for _, s := range subjects {
-		if s.Live != nil && s.Live.At("metadata", "managedFields") == nil {
+		if s.Live == nil {
+			continue
+		}
+		live--
+		if s.Live.At("metadata", "managedFields") == nil {
 			unowned++
 		}
 	}
-	if any && unowned > 0 {
-		c.note("%d live object(s) have no managedFields, so that nobody knows who wrote their fields: kubectl get -o yaml --show-managed-fields has them", unowned)
+	if live > 0 {
+		c.note("not compared, since Git does not describe them: %d of the live objects", live)
+	}
+	if unowned > 0 {
+		c.note("nobody knows who wrote the fields of %d of the live objects: they have no managedFields (kubectl get -o yaml --show-managed-fields)", unowned)
+	}
+}
+
+// scaled says of a count that was set as autoscalers do that the autoscaler may be missing from the file.
+func (c comparison) scaled(o report.Object) {
+	if c.query.Live == "" || c.query.Claims != app.ClaimsCede {
+		return
+	}
+	for _, f := range o.Findings {
+		if f.Verdict == decide.Correct && f.Claimant == "" && strings.HasSuffix(f.Writer.Name, "(scale)") && !f.Writer.Person {
+			c.note("%s: %s was set as autoscalers do, and the files have no autoscaler for it: add it to %s, and the field is ceded",
+				o.ID, field.String(f.Path), c.query.Live)
+		}
 	}
 }
 
 // origins finds where the files name a field.
-func (g given) origins(subjects []adhoc.Subject) func(object.ID, field.Path) desired.Place {
+func (g described) origins(subjects []adhoc.Subject) func(object.ID, field.Path) desired.Place {
 	byID := map[object.ID]desired.Object{}
 	for _, s := range subjects {
 		byID[s.Desired.ID] = s.Desired

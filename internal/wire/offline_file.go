@@ -15,16 +15,16 @@ import (
 const maxFile = 32 << 20
 
 // fromFile reads the objects of one file, or of the standard input for "-". A pipe is a file, too: diff -f <(helm template …).
-func fromFile(name string, in io.Reader) (given, error) {
+func fromFile(name string, in io.Reader) (described, error) {
 	file, err := readWhole(name, in)
 	if err != nil {
-		return given{}, fmt.Errorf("read %s: %w", file.name, cause(err))
+		return described{}, fmt.Errorf("read %s: %w", file.name, cause(err))
 	}
 	objects, err := render.Manifests(file.name, file.data)
 	if err != nil {
-		return given{}, err
+		return described{}, err
 	}
-	return given{objects: objects, file: file}, nil
+	return described{objects: objects, file: file}, nil
 }
 
 func readWhole(name string, in io.Reader) (oneFile, error) {

@@ -116,4 +116,3 @@ func kustomization(dir string) []string {
 	}
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" || strings.Contains(s, "\n") })
 }
-
