@@ -116,18 +116,3 @@ func (rs Rules) Queries(desired object.Object) []string {
 	}
 	return out
 }
-
-// Unanswered returns the first error in the answers, with the rule and the expression that it is about; nil if there is none.
-func (rs Rules) Unanswered(s Sight) error {
-	for i := range rs {
-		if !rs[i].Target.Matches(s.Desired) {
-			continue
-		}
-		for j, q := range rs[i].Queries {
-			if err := s.Answers[q].Err; err != nil {
-				return &QueryError{Rule: rs[i].Name, Index: j, Query: q, Err: err}
-			}
-		}
-	}
-	return nil
-}

@@ -320,7 +320,7 @@ func TestAnUnansweredExpressionIsAnErrorWithItsRule(t *testing.T) {
 	s := sight(t)
 	rs := ignore.Rules{{Name: "spec.ignoreDifferences[0]", Queries: []string{"a", "b"}, Target: ignore.Target{Name: ignore.Exact("web")}}}
 	s.Answers = map[string]ignore.Answer{"a": {}, "b": {Err: fmt.Errorf("no")}}
-	if got := fmt.Sprint(rs.Unanswered(s)); got != `spec.ignoreDifferences[0].jqPathExpressions[1]: jq "b": no` {
+	if got := fmt.Sprint(rs.Unanswered(s)); got != `spec.ignoreDifferences[0].jqPathExpressions[1]: "b": no` {
 		t.Error(got)
 	}
 	if got := rs.Queries(load(t, "{apiVersion: v1, kind: Service, metadata: {name: other}}")); got != nil {
@@ -329,7 +329,23 @@ func TestAnUnansweredExpressionIsAnErrorWithItsRule(t *testing.T) {
 	if got := rs.AllQueries(); len(got) != 2 {
 		t.Errorf("%q", got)
 	}
-	if got := rs.Refused(s.Answers); len(got) != 1 || got[0].Field() != "spec.ignoreDifferences[0].jqPathExpressions[1]" {
+	if got := rs.Refused(s.Answers); len(got) != 1 || got[0].Field != "spec.ignoreDifferences[0].jqPathExpressions[1]" || got[0].Reason() != `"b": no` {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestAManagerMustBeSomebodyElse(t *testing.T) {
+	rs := ignore.Rules{{Name: "r", Managers: []string{"kubectl", "truce", "", "truce-handover"}}}
+	var got []string
+	for _, e := range rs.Refused(nil) {
+		got = append(got, e.Error())
+	}
+	want := []string{
+		`r.managedFieldsManagers[1]: "truce": that is truce itself: it owns all that Git names`,
+		`r.managedFieldsManagers[2]: "": names nobody`,
+		`r.managedFieldsManagers[3]: "truce-handover": that is truce itself: it owns all that Git names`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -59,14 +59,14 @@ func (r *record) tally(t ignore.Tally) {
 	r.ignored = t
 }
 
-// readable refuses rules with jq expressions that are none.
+// readable refuses rules with parts that can be followed on no object.
 func (r *run) readable(ctx context.Context) []app.Problem {
-	queries := r.app.Ignore.AllQueries()
-	if len(queries) == 0 {
-		return nil
-	}
-	answers, err := map[string]ignore.Answer(nil), errNoQueries
-	if r.engine.Queries != nil {
+	answers, err := map[string]ignore.Answer(nil), error(nil)
+	switch queries := r.app.Ignore.AllQueries(); {
+	case len(queries) == 0:
+	case r.engine.Queries == nil:
+		err = errNoQueries
+	default:
 		answers, err = r.engine.Queries.Select(ctx, queries, nil, nil)
 	}
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *run) readable(ctx context.Context) []app.Problem {
 	}
 	var out []app.Problem
 	for _, e := range r.app.Ignore.Refused(answers) {
-		out = append(out, app.Problem{Field: e.Field(), Reason: fmt.Sprintf("%q: %v", e.Query, e.Err)})
+		out = append(out, app.Problem{Field: e.Field, Reason: e.Reason()})
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package flux
 import (
 	"fmt"
 	"regexp"
-	"slices"
 
 	"github.com/fluxcd/pkg/apis/kustomize"
 	"k8s.io/apimachinery/pkg/labels"
@@ -102,19 +101,10 @@ func (r *reading) rule(out ignore.Rules, rule ignore.Rule, named int) ignore.Rul
 	return append(out, rule)
 }
 
-// identity are the fields by which the server knows an object; one without them cannot be sent.
-var identity = []field.Pointer{
-	{"apiVersion"}, {"kind"}, {"metadata"}, {"metadata", "name"}, {"metadata", "namespace"},
-}
-
 func (r *reading) pointer(out []field.Pointer, where, text string) []field.Pointer {
-	p, err := field.ParsePointer(text)
+	p, err := ignore.ParsePointer(text)
 	if err != nil {
 		r.problem(where, "%v", err)
-		return out
-	}
-	if slices.ContainsFunc(identity, func(id field.Pointer) bool { return slices.Equal(id, p) }) {
-		r.problem(where, "%s says which object it is, and cannot be left out", text)
 		return out
 	}
 	return append(out, p)
