@@ -59,7 +59,11 @@ func seeded(in Input) object.Object {
 		return out
 	}
 	for _, c := range in.Claims {
-		if _, named := field.Get(in.Desired, c.Path); named || seedable(in.Desired.GVK().Group) {
+		git, named := field.Get(in.Desired, c.Path)
+		switch {
+		case c.Placeholder(git):
+			field.Drop(out, c.Path)
+		case c.Counts() && (named || seedable(in.Desired.GVK().Group)):
 			field.Put(out, c.Path, seed(in, c))
 		}
 	}

@@ -7,6 +7,7 @@
 package decide
 
 import (
+	"slices"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -97,7 +98,7 @@ func verdicts(in Input) Plan {
 		return absent(in)
 	}
 	var p Plan
-	for _, d := range append(pauses(in), in.Compared.Differences...) {
+	for _, d := range slices.Concat(pauses(in), merges(in), in.Compared.Differences) {
 		f, again := judge(in, d)
 		p.Findings = append(p.Findings, f)
 		p.Again = earliest(p.Again, again)

@@ -30,7 +30,7 @@ func toHandOver(in Input, p Plan, ours ownership.Shape) []field.Path {
 	return out
 }
 
-// unownedClaims lists claimed fields that nobody owns: handed over even where Git never named them, so that the claimant's
+// unownedClaims lists claimed numbers that nobody owns: handed over even where Git never named them, so that the claimant's
 // next write is recorded (measured: a scale write to an unowned field leaves no trace).
 func unownedClaims(in Input, p Plan) []field.Path {
 	if in.Policy.Claims != app.ClaimsCede {
@@ -40,7 +40,7 @@ func unownedClaims(in Input, p Plan) []field.Path {
 	for _, c := range in.Claims {
 		_, there := field.Get(in.Live, c.Path)
 		_, part := ownership.Atomic(in.Owners, c.Path)
-		if there && !part && !corrects(p.Findings, c.Path) && !owned(in.Owners, c.Path) {
+		if c.Counts() && there && !part && !corrects(p.Findings, c.Path) && !owned(in.Owners, c.Path) {
 			out = union(out, []field.Path{c.Path})
 		}
 	}

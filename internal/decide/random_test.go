@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/ignore"
@@ -225,7 +226,7 @@ func (l *life) settle(rt *rapid.T) {
 	if l.hpa {
 		l.decide.Claims = claimsOn(l.t, fmt.Sprintf("apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: x, namespace: %s}\n"+
 			"spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: %s}, minReplicas: 2, maxReplicas: 9}",
-			l.decide.Desired.Namespace(), l.decide.Desired.Name()), l.decide.Desired.ID())
+			l.decide.Desired.Namespace(), l.decide.Desired.Name()), claim.Subject{Desired: l.decide.Desired, Live: l.decide.Live, Owners: l.decide.Owners})
 	}
 	l.refresh = l.refreshRules
 	defer func() {

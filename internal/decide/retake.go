@@ -11,7 +11,7 @@ func toRetake(in Input, p Plan, ours ownership.Shape) []field.Path {
 	ceded := Ceded(in)
 	var out []field.Path
 	for _, path := range in.Compared.Lost {
-		if reclaimable(in, path) && !covers(ceded, path) {
+		if reclaimable(in, path) && !covers(ceded, path) && !shared(in, path) {
 			out = append(out, path)
 		}
 	}
@@ -37,7 +37,7 @@ func reclaims(in Input) []Finding {
 	var out []Finding
 	for _, path := range in.Compared.Lost {
 		desired, named := field.Get(in.Desired, path)
-		if !named || covers(ceded, path) || len(out) > 0 && field.HasPrefix(path, out[len(out)-1].Path) {
+		if !named || covers(ceded, path) || shared(in, path) || len(out) > 0 && field.HasPrefix(path, out[len(out)-1].Path) {
 			continue // an item stands for what is in it
 		}
 		live, _ := field.Get(in.Live, path)

@@ -63,7 +63,7 @@ func newStory(t *testing.T, f golden.Files) story {
 	if text, ok := f["before.yaml"]; ok {
 		in.Changed, in.Previous = true, desired.Sanitise(load(t, text))
 	}
-	in.Claims = claimsOn(t, f["claimants"], git.ID())
+	in.Claims = claimsOn(t, f["claimants"], claim.Subject{Desired: git, Live: live, Owners: in.Owners})
 	in.Ignored = rules(t, f["rules"]).Covers(ignore.Sight{Desired: git, Live: live, Owners: in.Owners})
 	released := policy(t, &in, f["policy"])
 	c := compare.Input{Desired: git, Live: live, Owners: in.Owners, Hasher: hasher, Withheld: decide.Ceded(in), Released: released}
@@ -98,19 +98,20 @@ func ownersOf(t *testing.T, o object.Object) []ownership.Entry {
 	return owners
 }
 
-func claimsOn(t *testing.T, text string, id object.ID) []claim.Claim {
+func claimsOn(t *testing.T, text string, s claim.Subject) []claim.Claim {
 	t.Helper()
+	c := claim.Builtin()
 	var all []claim.Claimant
 	for doc := range strings.SplitSeq(text, "\n---\n") {
 		if o := load(t, doc); o != nil {
-			c, ok := claim.Read(o)
-			if !ok {
+			found := c.Read(o)
+			if len(found) == 0 {
 				t.Fatalf("this claims nothing: %s", doc)
 			}
-			all = append(all, c)
+			all = append(all, found...)
 		}
 	}
-	return claim.NewIndex(all).For(id)
+	return c.On(s, all)
 }
 
 func rules(t *testing.T, text string) ignore.Rules {

@@ -46,6 +46,8 @@ func standstill(m app.Mode) string {
 		return ""
 	case app.Suspend:
 		return "the app is suspended"
+	case app.Await:
+		return "nobody has asked for a sync"
 	default:
 		return "observe mode writes nothing"
 	}
@@ -89,21 +91,18 @@ func ignored(in Input, d compare.Difference) (Finding, bool) {
 func cede(d compare.Difference, c claim.Claim) Finding {
 	d.Writer = byClaim(d, c)
 	f := Finding{Difference: d, Verdict: Cede, Reason: c.Evidence, Claimant: c.Name()}
-	if paused(c, d.Live) {
+	for _, n := range c.Notes {
+		f.Reason += "; " + n
+	}
+	if c.Paused(d.Live) {
 		f.Reason = "paused: " + d.Writer.String() + " set replicas to 0, and an autoscaler does not scale from 0"
 	}
 	return f
 }
 
-// paused reports whether the claimant stands still: the HPA controller does nothing at 0 replicas unless its minReplicas is 0.
-func paused(c claim.Claim, live any) bool {
-	n, ok := live.(int64)
-	return ok && n == 0 && c.Min > 0
-}
-
 // ends reports whether a pause is to be ended by us.
 func ends(in Input, c claim.Claim, d compare.Difference) bool {
-	return in.Policy.Pause == app.PauseCorrect && paused(c, d.Live)
+	return in.Policy.Pause == app.PauseCorrect && c.Paused(d.Live)
 }
 
 // pauses are the differences that only a claim makes: a workload at 0 of which Git does not name the count.
@@ -114,7 +113,7 @@ func pauses(in Input) []compare.Difference {
 	for _, c := range in.Claims {
 		_, named := field.Get(in.Desired, c.Path)
 		live, _ := field.Get(in.Live, c.Path)
-		if !named && paused(c, live) {
+		if !named && c.Paused(live) {
 			return []compare.Difference{{Path: c.Path, Kind: compare.Changed, Live: live, Writer: ownership.WriterOf(in.Owners, c.Path)}}
 		}
 	}

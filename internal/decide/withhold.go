@@ -38,7 +38,7 @@ func withheld(in Input, findings []Finding) []field.Path {
 	}
 	var out []field.Path
 	for _, p := range all {
-		if _, named := field.Get(in.Desired, p); named && len(p) > 0 && !contains(out, p) {
+		if _, named := field.Get(in.Desired, p); (named || foreign(in, p)) && len(p) > 0 && !contains(out, p) {
 			out = append(out, p)
 		}
 	}
@@ -87,7 +87,7 @@ func body(in Input, p Plan) object.Object {
 		}
 	}
 	for _, c := range in.Claims {
-		if corrects(p.Findings, c.Path) && in.Policy.Claims == app.ClaimsCede {
+		if c.Counts() && corrects(p.Findings, c.Path) && in.Policy.Claims == app.ClaimsCede {
 			field.Put(out, c.Path, seed(in, c))
 		}
 	}

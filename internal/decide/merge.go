@@ -1,0 +1,47 @@
+package decide
+
+import (
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/ownership"
+)
+
+// foreign reports whether a claimant keeps a key of its own at p, in an atomic field that Git names without it: a Rollout's hash in
+// the selector of a Service. An apply of Git's field alone would take the key away, so that it is carried along.
+func foreign(in Input, p field.Path) bool {
+	mine := func(c claim.Claim) bool { return c.Do == claim.Merge && c.Path.Equals(p) }
+	if !slices.ContainsFunc(in.Claims, mine) {
+		return false
+	}
+	above, part := ownership.Atomic(in.Owners, p)
+	_, named := field.Get(in.Desired, above)
+	_, there := field.Get(in.Live, p)
+	return part && named && there
+}
+
+// merges are the keys of claimants in atomic fields: Git names nothing there, so that no comparison tells of them.
+func merges(in Input) []compare.Difference {
+	if in.Policy.Claims != app.ClaimsCede {
+		return nil
+	}
+	var out []compare.Difference
+	for _, c := range in.Claims {
+		if c.Do == claim.Merge && foreign(in, c.Path) {
+			live, _ := field.Get(in.Live, c.Path)
+			out = append(out, compare.Difference{Path: c.Path, Kind: compare.Extra, Live: live, Writer: ownership.WriterOf(in.Owners, c.Path)})
+		}
+	}
+	return out
+}
+
+// shared reports whether a claimant keeps a key of its own in the field: each of its writes takes the whole field from us, and
+// that is as it should be. Our keys are compared by their values.
+func shared(in Input, p field.Path) bool {
+	return slices.ContainsFunc(in.Claims, func(c claim.Claim) bool {
+		return c.Do == claim.Merge && len(c.Path) > len(p) && field.HasPrefix(c.Path, p)
+	})
+}

@@ -1,0 +1,57 @@
+package decide_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/ownership"
+)
+
+const hook = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: web}
+webhooks:
+- name: one.example.org
+  clientConfig: {url: "https://one", caBundle: BUNDLE}
+- name: two.example.org
+  clientConfig: {url: "https://two", caBundle: BUNDLE}
+`
+
+// bundles returns what a new webhook configuration is made with where Git has the bundle.
+func bundles(t *testing.T, bundle string, claims app.Claims) []any {
+	t.Helper()
+	git := load(t, strings.ReplaceAll(hook, "BUNDLE", bundle))
+	in := decide.Input{
+		Desired: git, Changed: true, Claims: claim.Builtin().On(claim.Subject{Desired: git}, nil), Hasher: ownership.NewHasher(), Now: now,
+		Policy: app.Policy{Mode: app.Enforce, Claims: claims, Remediation: app.Remediate},
+	}
+	p := decide.Object(in)
+	if len(p.Steps) != 1 || p.Steps[0].Verb != decide.Create {
+		t.Fatalf("steps %v", p.Steps)
+	}
+	var out []any
+	for _, h := range p.Steps[0].Body["webhooks"].([]any) {
+		out = append(out, h.(map[string]any)["clientConfig"].(map[string]any)["caBundle"])
+	}
+	return out
+}
+
+func TestANewObjectIsMadeWithoutPlaceholders(t *testing.T) {
+	for _, x := range []struct {
+		bundle string
+		claims app.Claims
+		want   any
+	}{
+		{"Cg==", app.ClaimsCede, nil}, {`""`, app.ClaimsCede, nil}, {"b2s=", app.ClaimsCede, "b2s="}, {"Cg==", app.ClaimsOff, "Cg=="},
+	} {
+		if d := cmp.Diff([]any{x.want, x.want}, bundles(t, x.bundle, x.claims)); d != "" {
+			t.Errorf("caBundle %s, claims %s: %s", x.bundle, x.claims, d)
+		}
+	}
+}
