@@ -22,7 +22,7 @@ func (r Reader) Heads(ctx context.Context, i live.Interest, each func(live.Head)
 		id := object.ID{Group: i.GVK.Group, Kind: i.GVK.Kind, Namespace: m.Namespace, Name: m.Name}
 		each(live.Head{ID: id, UID: string(m.UID), ResourceVersion: m.ResourceVersion})
 	}
-	from := r.Cluster.Metadata().Resource(res.GVR)
+	from := r.Cluster.Metadata().Resource(res.GVR).Namespace(i.Namespace)
 	err = heads(ctx, from, metav1.ListOptions{LabelSelector: i.Selector, Limit: pageSize}, tell)
 	if apierrors.IsResourceExpired(err) {
 		err = heads(ctx, from, metav1.ListOptions{LabelSelector: i.Selector}, tell)

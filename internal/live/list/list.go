@@ -100,7 +100,7 @@ func pages(ctx context.Context, from dynamic.ResourceInterface, size int64) ([]o
 func (r Reader) resource(gvk object.GVK) (cluster.Resource, error) {
 	res, err := r.Cluster.Resource(gvk)
 	if errors.Is(err, cluster.ErrUnknownKind) {
-		return res, live.ErrUnknownKind
+		return res, fmt.Errorf("%w at %s", live.ErrUnknownKind, gvk.APIVersion())
 	}
 	return res, err
 }
