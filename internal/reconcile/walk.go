@@ -146,6 +146,9 @@ func without(list, drop []field.Path) []field.Path {
 // baseline returns what the server makes of Git's object: remembered from our last apply; else live itself, where that
 // plainly is as Git wants; else the answer to a dry run. A changed object that will be applied anyway needs none.
 func (w *walk) baseline(ctx context.Context, ceded []field.Path) (compare.Baseline, error) {
+	if w.live != nil && w.snap.baseline.Doubted() {
+		return w.retake(ctx, ceded)
+	}
 	if w.snap.baseline.Known() || w.live == nil {
 		return w.snap.baseline, nil
 	}

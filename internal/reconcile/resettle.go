@@ -1,0 +1,138 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/redact"
+)
+
+// Resettle takes note that the CRD of a kind has changed: another default, another list type, a field less. What the server makes of
+// Git's object may be something else now, so every baseline of the kind is to be taken anew, and what an apply could not
+// restore may be tried again. It returns the objects that Object should be called for; how fast is the caller's choice.
+func (e *Engine) Resettle(group, kind string) []object.ID {
+	var out []object.ID
+	for _, r := range e.recordsOf(func(r *record) bool { return r.id.Group == group && r.id.Kind == kind }) {
+		if r.doubt() {
+			out = append(out, r.id)
+		}
+	}
+	slices.SortFunc(out, object.ID.Compare)
+	return out
+}
+
+// doubt reports whether the record was not doubted before.
+func (r *record) doubt() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asked && r.baseline.Doubted() {
+		return false
+	}
+	r.baseline, r.asked = r.baseline.Doubt(), true
+	return true
+}
+
+// Versions returns the types of an API group that apps name objects of.
+func (e *Engine) Versions(group string) []object.GVK {
+	found := map[object.GVK]bool{}
+	for _, r := range e.recordsOf(func(r *record) bool { return r.id.Group == group }) {
+		r.mu.Lock()
+		found[r.gvk] = true
+		r.mu.Unlock()
+	}
+	return slices.Collect(maps.Keys(found))
+}
+
+// Unserved takes note that the server does not serve a type any more: the next run of an app that names objects of it looks at
+// each of them, and says so. It returns those apps.
+func (e *Engine) Unserved(gvk object.GVK) []app.Key {
+	return e.owners(func(r *record) bool {
+		if r.gvk == gvk && r.pending == nil {
+			r.pending = &live.Event{GVK: gvk, ID: r.id, Gone: true, Depth: live.Metadata}
+		}
+		return r.gvk == gvk
+	})
+}
+
+// Troubled returns the apps that could not bring an object of a type in line.
+func (e *Engine) Troubled(gvk object.GVK) []app.Key {
+	return e.owners(func(r *record) bool { return r.gvk == gvk && r.problem != "" })
+}
+
+// owners returns the apps of the records for which is holds; it is called with the record locked.
+func (e *Engine) owners(is func(*record) bool) []app.Key {
+	found := map[app.Key]bool{}
+	for _, r := range e.recordsOf(func(*record) bool { return true }) {
+		r.mu.Lock()
+		if r.text.Known() && is(r) {
+			found[r.owner] = true
+		}
+		r.mu.Unlock()
+	}
+	return slices.Collect(maps.Keys(found))
+}
+
+// recordsOf returns the records for which is holds; it may look at their ids alone.
+func (e *Engine) recordsOf(is func(*record) bool) []*record {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	var out []*record
+	for _, r := range e.records {
+		if is(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// retake replaces a doubted baseline. It is about what was sent, so that what differs from it is drift and not what Git
+// has changed since; until the new one is known, the old one stays.
+func (w *walk) retake(ctx context.Context, ceded []field.Path) (compare.Baseline, error) {
+	body := w.snap.desired.Clone()
+	if w.snap.previous != nil && w.app.Policy.Mode == app.Enforce {
+		body = w.snap.previous.Clone()
+	}
+	for _, p := range ceded {
+		field.Drop(body, p)
+	}
+	b, err := w.predict(ctx, body)
+	switch {
+	case err == nil:
+		w.reopen()
+		return b, nil
+	case errors.Is(err, act.ErrStale):
+	case w.snap.changed && w.app.Policy.Mode == app.Enforce: // the server may refuse what Git named before, which is why Git names it no more
+		return w.snap.baseline, nil
+	default:
+		w.complain(err)
+	}
+	return b, err
+}
+
+// reopen forgets what an apply could not restore: the dry run has just told what one would.
+func (w *walk) reopen() {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	w.record.memory = w.record.memory.Settled()
+	w.snap.memory = w.record.memory
+}
+
+// complain keeps a problem that no run has met, and has the app say it.
+func (w *walk) complain(err error) {
+	r := w.record
+	r.mu.Lock()
+	first := r.problem == ""
+	r.problem = redact.Text(err.Error())
+	r.mu.Unlock()
+	if first {
+		w.engine.Rerun(w.snap.owner)
+	}
+}

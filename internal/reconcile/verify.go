@@ -1,0 +1,77 @@
+package reconcile
+
+import (
+	"context"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// Verify lists the heads of a kind's objects, and has each of them judged anew that is not in the state which is remembered, or that
+// should be there and is not: its event was lost. It returns how many objects apps name, and how many of them were missed.
+func (e *Engine) Verify(ctx context.Context, i live.Interest) (named, missed int, err error) {
+	expected := e.expected(i.GVK) // before the list begins: what is made meanwhile need not be in it
+	named = len(expected)
+	err = e.Live.Heads(ctx, i, func(h live.Head) {
+		if r := expected[h.ID]; r != nil {
+			delete(expected, h.ID)
+			missed += e.miss(r, headEvent(i.GVK, h))
+		}
+	})
+	if err != nil {
+		return named, missed, err
+	}
+	for id, r := range expected {
+		missed += e.miss(r, live.Event{GVK: i.GVK, ID: id, Gone: true, Depth: live.Metadata})
+	}
+	return named, missed, nil
+}
+
+// expected returns the records of a kind's objects that apps name at that version. What is only observed bears no label of ours.
+func (e *Engine) expected(gvk object.GVK) map[object.ID]*record {
+	out := map[object.ID]*record{}
+	modes := map[app.Key]app.Mode{}
+	for _, r := range e.recordsOf(func(r *record) bool { return r.id.Group == gvk.Group && r.id.Kind == gvk.Kind }) {
+		r.mu.Lock()
+		owner, named := r.owner, r.gvk == gvk && r.text.Known()
+		r.mu.Unlock()
+		if _, ok := modes[owner]; !ok {
+			a, err := e.appOf(owner)
+			if modes[owner] = a.Policy.Mode; err != nil {
+				modes[owner] = app.Observe // it is being removed
+			}
+		}
+		if named && modes[owner] != app.Observe {
+			out[r.id] = r
+		}
+	}
+	return out
+}
+
+// headEvent is the event that must have been lost if the state is not known.
+func headEvent(gvk object.GVK, h live.Head) live.Event {
+	meta := map[string]any{"name": h.ID.Name, "namespace": h.ID.Namespace, "uid": h.UID, "resourceVersion": h.ResourceVersion}
+	return live.Event{GVK: gvk, ID: h.ID, Depth: live.Metadata, Object: object.Object{"metadata": meta}}
+}
+
+// miss wakes the object of an event that was lost, and counts it.
+func (e *Engine) miss(r *record, ev live.Event) int {
+	if !r.missed(ev) {
+		return 0
+	}
+	e.Wake(r.id)
+	return 1
+}
+
+// missed makes an event pending unless it was judged already, or another look is under way.
+func (r *record) missed(ev live.Event) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.uid == ev.Object.UID() && (ev.Gone || r.knows(versionOf(ev.Object)))
+	if known || r.pending != nil || r.problem != "" {
+		return false
+	}
+	r.pending = &ev
+	return true
+}
