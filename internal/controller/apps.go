@@ -85,7 +85,7 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 		c.Log.Warn("finalizer", "app", key.String(), "error", err.Error())
 		return retryObject
 	}
-	r := c.run(ctx, e.app)
+	r := c.run(ctx, c.remark(e))
 	return c.schedule(key, e.app, r)
 }
 

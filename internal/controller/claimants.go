@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,9 +11,6 @@ import (
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 )
-
-// definitions are the CRDs: one that appears may be a claimant's.
-var definitions = object.GVK{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
 // claimants keeps the kinds of claimants under watch, as far as the server serves them; the others cost nothing.
 type claimants struct {
@@ -95,11 +91,6 @@ func (w *claimants) missing(group string) bool {
 func (c *Controller) watchClaimants(ctx context.Context) error {
 	c.watchCatalogue(ctx)
 	c.recognise(ctx, c.catalogue())
-	c.Watcher.Watch(ctx, live.Interest{GVK: definitions, Depth: live.Metadata}, func(ev live.Event) {
-		if _, group, ok := strings.Cut(ev.ID.Name, "."); ok && !ev.Gone && c.claimants.missing(group) {
-			c.claimWork.Add(group)
-		}
-	})
 	return ctx.Err()
 }
 

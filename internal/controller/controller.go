@@ -43,6 +43,7 @@ type Options struct {
 	// what truce can read. It is for a machine of one's own.
 	LocalSources LocalSources
 	Workers      Workers
+	Pace         Pace
 	Log          *slog.Logger
 	Now          func() time.Time
 	Notice       func(reconcile.Notice) // told of each; nil for nobody
@@ -62,6 +63,9 @@ const (
 type Kinds struct {
 	Apps    map[object.GVK]front.Apps
 	Sources map[object.GVK]front.Sources
+	// Lacks says what of an app's custom resource the server does not store under the CRD that it has, and what serves instead; empty
+	// where it stores all that truce reads, and for the CRDs of other kinds. Nil for never asking.
+	Lacks func(crd object.Object) string
 }
 
 // Workers bound how much is worked on at once.
@@ -92,6 +96,10 @@ type Controller struct {
 	sources  *queue[app.SourceKey]
 	statuses *queue[app.Key]
 
+	redefined *queue[string]     // API groups of which a CRD has changed
+	deep      *queue[object.GVK] // to be verified
+	groups    *groups
+
 	events chan *unstructured.Unstructured
 
 	claimants claimants
@@ -103,16 +111,21 @@ type Controller struct {
 	mu        sync.RWMutex
 	appSet    map[app.Key]*appEntry
 	sourceSet map[app.SourceKey]*sourceEntry
+	lacking   map[string]string  // by the kind of app: what its CRD lacks
+	remarked  map[app.Key]string // which of it an event has told
 }
 
 // New returns a Controller; its Sources and Watches are the parts that the engine needs of it, set by Use.
 func New(o Options) *Controller {
+	o.Pace = o.Pace.OrDefault()
 	c := &Controller{
 		Options: o,
 		appSet:  map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{},
 		apps: newQueue[app.Key]("apps"), objects: newQueue[object.ID]("objects"),
 		sources: newQueue[app.SourceKey]("sources"), statuses: newQueue[app.Key]("statuses"),
 		events: make(chan *unstructured.Unstructured, pendingEvents), claimWork: newQueue[string]("claimants"),
+		redefined: newQueue[string]("redefined"), deep: newQueue[object.GVK]("deep"),
+		groups: newGroups(o.Pace.Resettle), lacking: map[string]string{}, remarked: map[app.Key]string{},
 	}
 	if c.Catalogue == nil {
 		c.Catalogue = claim.Builtin()
@@ -137,7 +150,7 @@ func (c *Controller) Use(e *reconcile.Engine) {
 	e.Wake = c.objects.Add
 	e.Changed = c.changed
 	e.Rerun = c.rerun
-	c.kinds.handle = e.Seen
+	c.kinds.handle, c.kinds.began = e.Seen, c.verifyFirst
 }
 
 // Run works until ctx ends, then returns nil; or it returns why it cannot begin.
@@ -147,6 +160,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err := c.watchClaimants(ctx); err != nil {
 		return err
 	}
+	c.lookForLacks(ctx)
+	c.watchDefinitions(ctx)
 	c.watchCustomResources(ctx)
 	g.Go(func() error { return c.writeEvents(ctx) })
 	lanes(ctx, g, c.sources, c.Workers.Sources, c.source)
@@ -154,6 +169,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	work(ctx, g, c.objects, c.Workers.Objects, c.object)
 	work(ctx, g, c.claimWork, 1, c.claim)
 	work(ctx, g, c.statuses, c.Workers.Statuses, c.status)
+	work(ctx, g, c.redefined, 1, c.redefine)
+	work(ctx, g, c.deep, 1, c.verify)
 	return g.Wait()
 }
 

@@ -16,16 +16,23 @@ type kinds struct {
 	watcher live.Watcher
 	handle  func(live.Event)
 	served  func(object.GVK) error // live.ErrUnknownKind for a kind that the server does not know
+	began   func(object.GVK)       // told of each kind that comes under watch
 	ctx     context.Context        // of the run: a watch outlives the app that first needed it
 
 	mu      sync.Mutex
-	watches map[object.GVK]live.Watch
+	watches map[object.GVK]watching
+}
+
+// watching is a watch that can be ended.
+type watching struct {
+	live.Watch
+	end context.CancelFunc
 }
 
 var _ reconcile.Watches = (*kinds)(nil)
 
 func newKinds(w live.Watcher, served func(object.GVK) error) *kinds {
-	return &kinds{watcher: w, served: served, watches: map[object.GVK]live.Watch{}}
+	return &kinds{watcher: w, served: served, began: func(object.GVK) {}, watches: map[object.GVK]watching{}}
 }
 
 func (k *kinds) start(ctx context.Context) { k.ctx = ctx }
@@ -49,10 +56,29 @@ func (k *kinds) watch(gvk object.GVK) live.Watch {
 	defer k.mu.Unlock()
 	w, ok := k.watches[gvk]
 	if !ok {
-		w = k.watcher.Watch(k.ctx, live.Interest{GVK: gvk, Selector: desired.PartOf, Depth: live.DepthOf(gvk)}, k.handle)
+		ctx, end := context.WithCancel(k.ctx)
+		w = watching{k.watcher.Watch(ctx, interestIn(gvk), k.handle), end}
 		k.watches[gvk] = w
+		k.began(gvk)
 	}
 	return w
+}
+
+func interestIn(gvk object.GVK) live.Interest {
+	return live.Interest{GVK: gvk, Selector: desired.PartOf, Depth: live.DepthOf(gvk)}
+}
+
+// retire ends the watch of a kind that is not used, and reports whether there is none.
+func (k *kinds) retire(gvk object.GVK, used func() bool) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	w, ok := k.watches[gvk]
+	if !ok || used() {
+		return !ok
+	}
+	w.end()
+	delete(k.watches, gvk)
+	return true
 }
 
 // Synced reports whether the kind's first list has been handed over.

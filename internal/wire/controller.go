@@ -24,6 +24,7 @@ type RunOptions struct {
 	// LocalSources says whether sources may be repositories on this machine.
 	LocalSources controller.LocalSources
 	Workers      controller.Workers // zero fields take the defaults
+	Pace         controller.Pace    // as well
 	Log          *slog.Logger
 	Notice       func(reconcile.Notice)
 	Report       func(app.Key)
@@ -59,7 +60,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	}
 	c := controller.New(controller.Options{
 		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Local: p.git, Kinds: kinds(),
-		LocalSources: o.LocalSources, Process: o.Process, Workers: o.Workers.OrDefault(), Log: o.Log, Now: time.Now, Notice: o.Notice, Report: o.Report,
+		LocalSources: o.LocalSources, Process: o.Process, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: o.Report,
 	})
 	chosen := p.engine
 	chosen.Defaults.Objects = c.Workers.Objects

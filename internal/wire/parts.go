@@ -40,6 +40,7 @@ func kinds() controller.Kinds {
 	return controller.Kinds{
 		Apps:    map[object.GVK]front.Apps{kustomizations: flux.Kustomizations{}},
 		Sources: map[object.GVK]front.Sources{gitRepositories: flux.GitRepositories{}},
+		Lacks:   flux.Lacks,
 	}
 }
 

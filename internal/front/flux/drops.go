@@ -65,3 +65,29 @@ func keeps(schema map[string]any, steps []string) bool {
 	}
 	return true
 }
+
+// standIns are the annotations that serve where a field is dropped.
+var standIns = map[string]string{"spec.ignoreDifferences": ignoreKey, "spec.remediation": remediateKey}
+
+// Lacks says in a sentence what Drops returns, and which annotations stand in; empty where nothing is dropped.
+func Lacks(crd object.Object) string {
+	dropped := Drops(crd)
+	if len(dropped) == 0 {
+		return ""
+	}
+	var instead []string
+	for _, f := range dropped {
+		top := strings.Join(strings.SplitN(f, ".", 3)[:2], ".")
+		if key := standIns[top]; key != "" && !slices.Contains(instead, key) {
+			instead = append(instead, key)
+		}
+	}
+	note := "the cluster's CustomResourceDefinition drops " + strings.Join(dropped, ", ")
+	switch len(instead) {
+	case 0:
+		return note
+	case 1:
+		return note + ": annotation " + instead[0] + " stands in"
+	}
+	return note + ": annotations " + strings.Join(instead, " and ") + " stand in"
+}

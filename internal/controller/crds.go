@@ -1,0 +1,227 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"golang.org/x/time/rate"
+)
+
+// definitions are the CRDs.
+var definitions = object.GVK{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// laps are the pauses after which an API group is looked at once more when a CRD of it has changed. The API server itself learns of
+// that from a watch: what it serves, by discovery and by schema, follows within milliseconds, or within most of a second where there
+// are several of it, and nothing tells when. It allows itself two seconds (apiextensions-apiserver, justCreated).
+var laps = []time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond, 2 * time.Second}
+
+// definition is what is remembered of one CRD.
+type definition struct {
+	uid        string // empty while it is not there
+	generation int64
+	schema     digest // under which objects are read and written, as of the newest look; zero for never
+}
+
+// groups remembers the CRDs of the cluster.
+type groups struct {
+	mu    sync.Mutex
+	seen  map[string]definition          // by name: as the watch tells
+	known map[string]definition          // by name: as was acted upon
+	news  map[string]map[string]struct{} // by group: names that the watch has told of since
+	laps  map[string]int                 // by group: looks since then
+	rate  *rate.Limiter                  // of objects that are settled anew
+}
+
+func newGroups(perSecond float64) *groups {
+	return &groups{
+		seen: map[string]definition{}, known: map[string]definition{}, news: map[string]map[string]struct{}{}, laps: map[string]int{},
+		rate: rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond))),
+	}
+}
+
+// groupOf returns the API group of a CRD: its name is <plural>.<group>.
+func groupOf(crd string) string {
+	_, group, _ := strings.Cut(crd, ".")
+	return group
+}
+
+// watchDefinitions watches every CRD's metadata: its generation moves with its spec. One that appears may be a claimant's.
+func (c *Controller) watchDefinitions(ctx context.Context) {
+	c.Watcher.Watch(ctx, live.Interest{GVK: definitions, Depth: live.Metadata}, func(ev live.Event) {
+		d := definition{uid: ev.Object.UID(), generation: ev.Object.Generation()}
+		if ev.Gone {
+			d = definition{}
+		}
+		group := groupOf(ev.ID.Name)
+		c.groups.saw(ev.ID.Name, d)
+		c.Cluster.InvalidateGroup(group)
+		c.redefined.Add(group)
+		if !ev.Gone && c.claimants.missing(group) {
+			c.claimWork.Add(group)
+		}
+	})
+}
+
+// saw takes in what the watch tells of a CRD.
+func (g *groups) saw(name string, d definition) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.seen[name] = d
+	if _, had := g.known[name]; !had {
+		g.known[name] = d
+	}
+	g.tell(name)
+}
+
+// again puts a CRD among the news, since it could not be acted upon.
+func (g *groups) again(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.tell(name)
+}
+
+func (g *groups) tell(name string) {
+	group := groupOf(name)
+	if g.news[group] == nil {
+		g.news[group] = map[string]struct{}{}
+	}
+	g.news[group][name] = struct{}{}
+	g.laps[group] = 0
+}
+
+// lap returns the pause until the next look at a group, and, at the last one, the CRDs that there is news of.
+func (g *groups) lap(group string) (time.Duration, []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.laps[group]++; g.laps[group] < len(laps) {
+		return laps[g.laps[group]], nil
+	}
+	var names []string
+	for name := range g.news[group] {
+		names = append(names, name)
+	}
+	delete(g.news, group)
+	delete(g.laps, group)
+	return 0, names
+}
+
+// redefine looks at an API group of which a CRD has changed: at once, and again when the server must have noticed, too.
+func (c *Controller) redefine(ctx context.Context, group string) time.Duration {
+	c.Cluster.InvalidateGroup(group)
+	c.reserve(group)
+	next, names := c.groups.lap(group)
+	for _, name := range names {
+		if err := c.settleDefinition(ctx, name); err != nil {
+			c.Log.Warn("definition", "name", name, "error", err.Error())
+			c.groups.again(name)
+			next = retryObject
+		}
+	}
+	return next
+}
+
+// reserve runs the apps whose objects are of a type that the server serves no more, or serves again.
+func (c *Controller) reserve(group string) {
+	for _, gvk := range c.engine.Versions(group) {
+		apps := c.engine.Troubled(gvk)
+		if errors.Is(c.kinds.served(gvk), live.ErrUnknownKind) {
+			apps = c.engine.Unserved(gvk)
+		}
+		for _, key := range apps {
+			c.rerun(key)
+		}
+	}
+}
+
+// settleDefinition acts on what has become of one CRD.
+func (c *Controller) settleDefinition(ctx context.Context, name string) error {
+	before, now := c.groups.turn(name)
+	changed := before.uid != now.uid || before.generation != now.generation
+	ofApps := c.translates(groupOf(name))
+	switch {
+	case now.uid == "", !changed && (!ofApps || before.schema != digest{}):
+		return nil
+	case !ofApps && len(c.engine.Versions(groupOf(name))) == 0:
+		c.groups.keep(name, now)
+		return nil
+	}
+	crd, err := c.engine.Live.Get(ctx, definitions, object.ID{Group: definitions.Group, Kind: definitions.Kind, Name: name})
+	if errors.Is(err, live.ErrNotFound) {
+		return nil // the watch is about to tell
+	}
+	if err != nil {
+		return err
+	}
+	if ofApps {
+		c.lacks(crd)
+	}
+	now.schema = schemaOf(crd)
+	c.groups.keep(name, now)
+	if changed && before.schema != now.schema {
+		c.resettle(crd)
+	}
+	return nil
+}
+
+// resettle has each object of a kind judged under its new schema, spread over time.
+func (c *Controller) resettle(crd object.Object) {
+	group, _ := crd.At("spec", "group").(string)
+	kind, _ := crd.At("spec", "names", "kind").(string)
+	ids := c.engine.Resettle(group, kind)
+	for i, wait := range spread(c.groups.rate, c.Now(), len(ids)) {
+		c.objects.AddAfter(ids[i], wait)
+	}
+	c.Log.Info("definition", "name", crd.Name(), "changed", "settling its objects anew", "objects", len(ids))
+}
+
+// spread returns when each of n objects may have its turn, from now on.
+func spread(l *rate.Limiter, now time.Time, n int) []time.Duration {
+	out := make([]time.Duration, n)
+	for i := range out {
+		out[i] = l.ReserveN(now, 1).DelayFrom(now)
+	}
+	return out
+}
+
+// turn returns what was last acted upon, and what is to be acted upon.
+func (g *groups) turn(name string) (before, now definition) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.known[name], g.seen[name]
+}
+
+func (g *groups) keep(name string, d definition) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.known[name] = d
+}
+
+// schemaOf hashes what of a CRD decides on how its objects are read and written. Printer columns and the certificate of a
+// conversion webhook do not.
+func schemaOf(crd object.Object) digest {
+	list, _ := crd.At("spec", "versions").([]any)
+	versions := make([]any, 0, len(list))
+	for _, v := range list {
+		m, _ := v.(map[string]any)
+		versions = append(versions, []any{m["name"], m["served"], m["storage"], m["schema"], m["subresources"]})
+	}
+	return digestOf(object.Object{
+		"versions": versions, "scope": crd.At("spec", "scope"), "conversion": crd.At("spec", "conversion", "strategy"),
+		"preserve": crd.At("spec", "preserveUnknownFields"),
+	})
+}
+
+// translates reports whether a group has custom resources that ask for apps.
+func (c *Controller) translates(group string) bool {
+	for gvk := range c.Kinds.Apps {
+		if gvk.Group == group {
+			return true
+		}
+	}
+	return false
+}

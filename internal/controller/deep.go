@@ -1,0 +1,49 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// Pace bounds what is done without anybody asking for it.
+type Pace struct {
+	// Verify is the mean time between two deep verifications of a kind: a list of all of its objects, 500 a request, that shows
+	// which events were lost. Kinds are verified at different times.
+	Verify time.Duration
+	// Resettle is how many objects a second are judged anew after their CRD has changed.
+	Resettle float64
+}
+
+// OrDefault returns the pace with an hour, and 20 objects a second, where there is none.
+func (p Pace) OrDefault() Pace {
+	return Pace{Verify: cmp.Or(p.Verify, time.Hour), Resettle: cmp.Or(p.Resettle, 20)}
+}
+
+// verifyFirst sets the first deep verification of a kind that has just come under watch, at any time within the period.
+func (c *Controller) verifyFirst(gvk object.GVK) { c.deep.AddAfter(gvk, rand.N(c.Pace.Verify)) }
+
+// verify compares the objects of one kind with what is remembered of them. A kind of which no app names an object is not watched
+// any longer: no Ensure waits for it, as an app's objects are registered before.
+func (c *Controller) verify(ctx context.Context, gvk object.GVK) time.Duration {
+	used := func() bool { return slices.Contains(c.engine.Versions(gvk.Group), gvk) }
+	if c.kinds.retire(gvk, used) {
+		return 0
+	}
+	named, missed, err := c.engine.Verify(ctx, interestIn(gvk))
+	switch {
+	case ctx.Err() != nil:
+		return 0
+	case err != nil:
+		c.Log.Warn("verify", "kind", gvk.String(), "error", err.Error())
+	case missed > 0:
+		c.Log.Warn("verify", "kind", gvk.String(), "objects", named, "missed", missed)
+	default:
+		c.Log.Debug("verify", "kind", gvk.String(), "objects", named)
+	}
+	return c.Pace.Verify*9/10 + rand.N(c.Pace.Verify/5)
+}
