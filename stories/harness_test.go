@@ -92,6 +92,12 @@ func installCRDs(t *testing.T, c *kubetest.Cluster) {
 // start runs a controller until the returned function is called, or the test ends.
 func (w *world) start(process app.Policy) (stop func()) {
 	w.t.Helper()
+	return w.run(wire.RunOptions{Process: process})
+}
+
+// run is start with further options.
+func (w *world) run(o wire.RunOptions) (stop func()) {
+	w.t.Helper()
 	config := w.Config()
 	config.UserAgent = "truce/story"
 	client, err := cluster.New(config)
@@ -102,9 +108,9 @@ func (w *world) start(process app.Policy) (stop func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	running, err := wire.Controller(wire.RunOptions{
-		Cluster: client, CacheDir: w.cache, Executable: exe, Process: process, LocalSources: controller.AllowLocal, Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)),
-	})
+	o.Cluster, o.CacheDir, o.Executable, o.LocalSources = client, w.cache, exe, controller.AllowLocal
+	o.Log = slog.New(slog.NewTextHandler(w.t.Output(), nil))
+	running, err := wire.Controller(o)
 	if err != nil {
 		w.t.Fatal(err)
 	}

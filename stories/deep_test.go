@@ -1,0 +1,130 @@
+package stories
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/live/watch"
+	"github.com/truce-gitops/truce/internal/wire"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// deaf is a watcher that loses every event of the managed kinds while it is told to.
+type deaf struct {
+	live.Watcher
+	lost atomic.Int64
+	on   atomic.Bool
+}
+
+// Watch implements live.Watcher.
+func (d *deaf) Watch(ctx context.Context, i live.Interest, handle func(live.Event)) live.Watch {
+	return d.Watcher.Watch(ctx, i, func(ev live.Event) {
+		if i.Selector != "" && d.on.Load() {
+			d.lost.Add(1)
+			return
+		}
+		handle(ev)
+	})
+}
+
+// deafWorld runs a truce that can lose events, and that verifies as often as the period says.
+func deafWorld(t *testing.T, files string, period time.Duration) (*world, *deaf) {
+	t.Helper()
+	w := offWorld(t, files)
+	config := w.Config()
+	config.UserAgent = "truce/story"
+	client, err := cluster.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &deaf{Watcher: watch.Watcher{Cluster: client}}
+	w.run(wire.RunOptions{Watcher: d, Pace: controller.Pace{Verify: period}})
+	return w, d
+}
+
+func TestAnEventThatWasLostIsFoundByTheDeepVerification(t *testing.T) {
+	w, ears := deafWorld(t, document3+configMaps("apps/my-app", "a", "b"), time.Second)
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	d := w.Watch(t, deployments, w.ns, "my-app")
+	a := w.Watch(t, configmaps, w.ns, "a")
+	b := w.Watch(t, configmaps, w.ns, "b")
+	first := b.Values()[0].Object.GetUID()
+	ears.on.Store(true)
+	w.kubectl("scale", "deployment/my-app", "--replicas=5")
+	w.await(d, func(o *unstructured.Unstructured) bool {
+		return replicas(o) == 3 && d.Values()[0].Object.GetGeneration() < o.GetGeneration()
+	})
+	w.kubectl("patch", "configmap/a", "--type=merge", `-p={"data":{"k":"changed"}}`)
+	w.putBack(a, "k", "changed", "a")
+	w.kubectl("patch", "configmap/a", "--type=json", `-p=[{"op":"remove","path":"/metadata/labels"}]`)
+	w.await(a, func(o *unstructured.Unstructured) bool {
+		v := a.Values()
+		return len(o.GetLabels()) > 0 && len(v[len(v)-2].Object.GetLabels()) == 0
+	})
+	w.kubectl("delete", "configmap/b")
+	w.await(b, func(o *unstructured.Unstructured) bool { return o.GetUID() != first })
+	if ears.lost.Load() == 0 {
+		t.Error("no event was lost: the story is about nothing")
+	}
+}
+
+func TestTheDeepVerificationCostsOneRequestFor500ObjectsAndNoWrite(t *testing.T) {
+	const many = 501
+	var text strings.Builder
+	text.WriteString("-- app/all.yaml --\n")
+	for n := range many {
+		fmt.Fprintf(&text, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: NAMESPACE}}\n", n)
+	}
+	const period = 2 * time.Second
+	w, _ := deafWorld(t, text.String()+"-- app/sa.yaml --\n{apiVersion: v1, kind: ServiceAccount, metadata: {name: one, namespace: NAMESPACE}}\n", period)
+	w.app("app", "./app", defaultSpec)
+	w.ready("app")
+	rounds := func(resource string) int {
+		return len(w.Audit(t, func(e kubetest.Entry) bool {
+			return strings.HasPrefix(e.Agent, "truce/") && e.Verb == "list" && e.Resource.Resource == resource
+		}))
+	}
+	requests := func() []kubetest.Entry { // of objects; a request without a resource asks what is served
+		return w.Audit(t, func(e kubetest.Entry) bool {
+			return strings.HasPrefix(e.Agent, "truce/") && e.Verb != "list" && e.Verb != "watch" && e.Resource.Resource != ""
+		})
+	}
+	w.settled()
+	wrote, asked, lists, singles := len(w.objectWrites()), len(requests()), rounds("configmaps"), rounds("serviceaccounts")
+	tick := time.NewTicker(period / 4)
+	defer tick.Stop()
+	for rounds("serviceaccounts") < singles+4 {
+		<-tick.C
+	}
+	w.wroteNothingSince(wrote)
+	for _, e := range requests()[asked:] {
+		t.Errorf("besides the lists: %s %s %s/%s", e.Verb, e.Resource, e.Namespace, e.Name)
+	}
+	of501, of1 := rounds("configmaps")-lists, rounds("serviceaccounts")-singles
+	if of501 < 2*(of1-2) || of501 > 2*(of1+2) {
+		t.Errorf("%d lists of %d objects, %d of 1; want about twice as many: 500 a page", of501, many, of1)
+	}
+}
+
+// settled waits until truce has asked nothing but lists for a second.
+func (w *world) settled() {
+	w.t.Helper()
+	count := func() int {
+		return len(w.Audit(w.t, func(e kubetest.Entry) bool { return strings.HasPrefix(e.Agent, "truce/") && e.Verb != "list" }))
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for last := -1; last != count(); {
+		last = count()
+		<-tick.C
+	}
+}
