@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/truce-gitops/truce/internal/live"
@@ -13,8 +14,8 @@ import (
 type store struct {
 	interest live.Interest
 	handle   func(live.Event)
-	known    map[object.ID]string // uid by name: enough to tell what is gone after a new list
-	lists    int                  // that have arrived whole
+	known    *known // enough to tell what is gone after a new list
+	lists    int    // that have arrived whole
 	abandon  context.CancelCauseFunc
 	synced   chan struct{}
 
@@ -28,7 +29,7 @@ var (
 )
 
 func newStore(i live.Interest, handle func(live.Event)) *store {
-	return &store{interest: i, handle: handle, known: map[object.ID]string{}, synced: make(chan struct{})}
+	return &store{interest: i, handle: handle, known: newKnown(i.GVK.Group, i.GVK.Kind), synced: make(chan struct{})}
 }
 
 // Synced is closed after the first list.
@@ -77,10 +78,10 @@ func (s *store) changed(obj any) error {
 
 func (s *store) seen(o object.Object) {
 	id, uid := o.ID(), o.UID()
-	if before, ok := s.known[id]; ok && before != uid { // deleted and made again while nobody looked
+	if before, ok := s.known.get(id); ok && before != uid { // deleted and made again while nobody looked
 		s.gone(s.stub(id, before))
 	}
-	s.known[id] = uid
+	s.known.put(id, uid)
 	s.handle(live.Event{GVK: s.interest.GVK, ID: id, Object: o, Depth: s.interest.Depth})
 }
 
@@ -99,23 +100,20 @@ func (s *store) Delete(obj any) error {
 }
 
 func (s *store) gone(o object.Object) {
-	delete(s.known, o.ID())
+	s.known.drop(o.ID())
 	s.handle(live.Event{GVK: s.interest.GVK, ID: o.ID(), Gone: true, Object: o, Depth: s.interest.Depth})
 }
 
 // goneAll hands on that the kind itself is gone.
 func (s *store) goneAll() {
-	for id, uid := range s.known {
+	for id, uid := range s.known.all() {
 		s.gone(s.stub(id, uid))
 	}
 }
 
 // Replace hands on a whole list: what is in it, and what no longer is.
 func (s *store) Replace(list []any, _ string) error {
-	missing := make(map[object.ID]string, len(s.known))
-	for id, uid := range s.known {
-		missing[id] = uid
-	}
+	missing := maps.Collect(s.known.all())
 	for _, obj := range list {
 		o, err := s.read(obj)
 		if err != nil {
