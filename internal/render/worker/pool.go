@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/render"
 )
@@ -31,16 +32,23 @@ type Options struct {
 	Args []string
 	// Size is how many builds run at a time, each in its own process; 0 means GOMAXPROCS.
 	Size int
+	// After runs a function later, unless it is stopped before; nil means time.AfterFunc.
+	After func(d time.Duration, f func()) (stop func() bool)
 }
 
-// Pool renders in worker processes. Processes are started when they are first needed and kept warm.
+// pause is how long a worker is kept warm after the newest build: one takes some 60 MiB, and a tenth of a second to start.
+const pause = 30 * time.Second
+
+// Pool renders in worker processes. Processes are started when they are needed, kept warm for a while, and ended.
 type Pool struct {
 	options Options
-	// free holds as many tokens as builds may run; a token is an idle worker or nil.
-	free chan *worker
+	slots   chan struct{} // as many as builds may run
 
 	mu     sync.Mutex
 	closed bool
+	warm   []*worker // the one that built last is taken first
+	builds int       // so far
+	stop   func() bool
 }
 
 // ErrClosed is the cause of errors after Close.
@@ -51,11 +59,10 @@ func NewPool(o Options) *Pool {
 	if o.Size <= 0 {
 		o.Size = runtime.GOMAXPROCS(0)
 	}
-	p := &Pool{options: o, free: make(chan *worker, o.Size)}
-	for range o.Size {
-		p.free <- nil
+	if o.After == nil {
+		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
-	return p
+	return &Pool{options: o, slots: make(chan struct{}, o.Size), stop: func() bool { return true }}
 }
 
 // Render implements render.Renderer: it waits for a free worker, then for the build. The end of ctx kills the build.
@@ -75,42 +82,79 @@ func (p *Pool) Render(ctx context.Context, r render.Request) (render.Result, err
 
 // take gives a live worker, starting one if need be.
 func (p *Pool) take(ctx context.Context) (*worker, error) {
-	var w *worker
 	select {
-	case w = <-p.free:
+	case p.slots <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if p.isClosed() {
-		p.give(w)
-		return nil, ErrClosed
-	}
-	if w != nil && w.alive() {
-		return w, nil
-	}
-	if w != nil {
-		w.kill()
-	}
-	w, err := start(p.options)
+	w, err := p.ready()
 	if err != nil {
-		p.give(nil)
-		return nil, fmt.Errorf("start worker: %w", err)
+		<-p.slots
+		return nil, err
 	}
 	return w, nil
 }
 
-func (p *Pool) give(w *worker) {
-	if w != nil && p.isClosed() {
-		w.kill()
-		w = nil
+func (p *Pool) ready() (*worker, error) {
+	for {
+		w, closed := p.pop()
+		switch {
+		case closed:
+			return nil, ErrClosed
+		case w == nil:
+			w, err := start(p.options)
+			if err != nil {
+				return nil, fmt.Errorf("start worker: %w", err)
+			}
+			return w, nil
+		case w.alive():
+			return w, nil
+		}
+		w.kill() // it has died by itself; this frees what belongs to it
 	}
-	p.free <- w
 }
 
-func (p *Pool) isClosed() bool {
+func (p *Pool) pop() (w *worker, closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.closed
+	p.stop()
+	p.builds++
+	if n := len(p.warm); n > 0 {
+		w, p.warm = p.warm[n-1], p.warm[:n-1]
+	}
+	return w, p.closed
+}
+
+// give keeps a worker for the next build; nil for one that has ended.
+func (p *Pool) give(w *worker) {
+	p.mu.Lock()
+	if w != nil && !p.closed {
+		p.warm = append(p.warm, w)
+		w = nil
+	}
+	builds := p.builds
+	p.stop()
+	p.stop = p.options.After(pause, func() { p.cool(builds) })
+	p.mu.Unlock()
+	if w != nil {
+		w.kill()
+	}
+	<-p.slots
+}
+
+// cool ends the warm workers, unless another build has begun since there were so many.
+func (p *Pool) cool(builds int) {
+	p.mu.Lock()
+	if p.builds != builds {
+		p.mu.Unlock()
+		return
+	}
+	all := p.warm
+	p.warm = nil
+	p.mu.Unlock()
+	for _, w := range all {
+		w.kill()
+	}
 }
 
 // Close ends all workers and returns when running builds have returned; new ones get ErrClosed.
@@ -122,13 +166,19 @@ func (p *Pool) Close() {
 	if closed {
 		return
 	}
-	for range p.options.Size {
-		if w := <-p.free; w != nil {
-			w.kill()
-		}
+	for range p.options.Size { // builds hold the slots
+		p.slots <- struct{}{}
 	}
 	for range p.options.Size {
-		p.free <- nil
+		<-p.slots
+	}
+	p.mu.Lock()
+	all := p.warm
+	p.warm = nil
+	p.stop()
+	p.mu.Unlock()
+	for _, w := range all {
+		w.kill()
 	}
 }
 

@@ -190,14 +190,22 @@ func TestABuildThatBringsASchemaPoisonsNobody(t *testing.T) {
 	}
 }
 
+// warm is the worker that would build next, nil if one must be started.
+func warm(p *Pool) *worker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.warm) == 0 {
+		return nil
+	}
+	return p.warm[len(p.warm)-1]
+}
+
 // pid is the process of the only, idle worker, 0 if there is none.
 func pid(p *Pool) int {
-	w := <-p.free
-	defer func() { p.free <- w }()
-	if w == nil {
-		return 0
+	if w := warm(p); w != nil {
+		return w.cmd.Process.Pid
 	}
-	return w.cmd.Process.Pid
+	return 0
 }
 
 func TestWorkersStayWarm(t *testing.T) {
@@ -210,15 +218,57 @@ func TestWorkersStayWarm(t *testing.T) {
 	}
 }
 
+func TestAWorkerThatHasNothingToDoEnds(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var later []func() // what was to be done after a pause, whether it was stopped or not
+	p := NewPool(Options{Executable: exe, Args: []string{"render-worker"}, Size: 2, After: func(d time.Duration, f func()) func() bool {
+		if d != pause {
+			t.Errorf("a pause of %s", d)
+		}
+		later = append(later, f)
+		return func() bool { return true }
+	}})
+	t.Cleanup(p.Close)
+	mustRender(t, p, shop())
+	mustRender(t, p, shop())
+	w := warm(p)
+	later[0]() // too late to be stopped: another build has begun since
+	if warm(p) != w || !w.alive() {
+		t.Fatal("the worker ended while it was needed")
+	}
+	later[1]()
+	if warm(p) != nil || w.alive() {
+		t.Error("the worker waits on")
+	}
+	mustRender(t, p, shop())
+	if pid(p) == 0 {
+		t.Error("no worker was started again")
+	}
+}
+
+func TestOneBuildAfterTheOtherTakesOneWorker(t *testing.T) {
+	p := newPool(t, 2)
+	mustRender(t, p, shop())
+	first := pid(p)
+	for range 3 {
+		mustRender(t, p, shop())
+	}
+	if pid(p) != first || len(p.warm) != 1 {
+		t.Errorf("worker %d became %d, of %d", first, pid(p), len(p.warm))
+	}
+}
+
 func TestADeadIdleWorkerIsReplaced(t *testing.T) {
 	p := newPool(t, 1)
 	mustRender(t, p, shop())
-	w := <-p.free
+	w := warm(p)
 	if err := w.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	<-w.exited
-	p.free <- w
 	mustRender(t, p, shop())
 }
 
@@ -313,8 +363,7 @@ func descriptors(t *testing.T) int {
 func TestAWorkerEndsWithItsPool(t *testing.T) {
 	p := newPool(t, 1)
 	mustRender(t, p, shop())
-	w := <-p.free
-	p.free <- nil
+	w, _ := p.pop()
 	if err := w.in.Close(); err != nil {
 		t.Fatal(err)
 	}
