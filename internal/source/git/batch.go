@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	readTimeout = time.Minute     // one object
-	idleTimeout = 2 * time.Minute // then the process ends; the next read starts another
+	readTimeout = time.Minute      // one object
+	idleTimeout = 30 * time.Second // then the process ends, and the blobs that were read are let go; the next read starts anew
 )
 
 var errClosed = errors.New("the git store is closed")

@@ -4,17 +4,20 @@ import (
 	"container/list"
 	"slices"
 	"sync"
+	"time"
 )
 
 // largestCached keeps one big file from emptying the cache.
 const largestCached = 1 << 20
 
-// blobCache keeps the contents of small files, those read last, up to a number of bytes. The git directory is part
-// of the key: no repository can answer for another.
+// blobCache keeps the contents of small files, those read last, up to a number of bytes, and none when nobody has read any for
+// idleTimeout: renders come together, and what they have made is kept elsewhere. The git directory is part of the key: no
+// repository can answer for another.
 type blobCache struct {
 	limit int64
 
 	mu    sync.Mutex
+	idle  *time.Timer
 	bytes int64
 	order *list.List // of blob, newest first
 	byKey map[blobKey]*list.Element
@@ -34,6 +37,7 @@ func newBlobCache(limit int64) *blobCache {
 func (c *blobCache) get(dir, hash string) ([]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.rest()
 	e, ok := c.byKey[blobKey{dir, hash}]
 	if !ok {
 		return nil, false
@@ -48,6 +52,7 @@ func (c *blobCache) put(dir, hash string, data []byte) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.rest()
 	key := blobKey{dir, hash}
 	if _, ok := c.byKey[key]; ok {
 		return
@@ -60,6 +65,23 @@ func (c *blobCache) put(dir, hash string, data []byte) {
 		delete(c.byKey, old.key)
 		c.bytes -= int64(len(old.data))
 	}
+}
+
+// rest lets everything go when nobody reads for a while. The caller holds mu.
+func (c *blobCache) rest() {
+	if c.idle == nil {
+		c.idle = time.AfterFunc(idleTimeout, c.clear)
+		return
+	}
+	c.idle.Reset(idleTimeout)
+}
+
+func (c *blobCache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bytes = 0
+	c.order.Init()
+	c.byKey = map[blobKey]*list.Element{}
 }
 
 // recent keeps the trees used last.
