@@ -6,6 +6,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/front/argocd"
 	"github.com/truce-gitops/truce/internal/front/flux"
 	"github.com/truce-gitops/truce/internal/object"
 )
@@ -13,6 +14,11 @@ import (
 // desks are what commands need of each kind of app.
 func desks() map[object.GVK]front.Commands {
 	return map[object.GVK]front.Commands{kustomizations: flux.Commands{}}
+}
+
+// inline are the sources that apps name themselves, by their kind.
+func inline() map[string]front.Sources {
+	return map[string]front.Sources{"Repository": argocd.Repositories{}}
 }
 
 // desk is the one for an app's kind.

@@ -81,7 +81,7 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 		asked.Policy.Mode = app.Preview
 	}
 	f := fetched{}
-	f.artifact, f.err = p.fetch(ctx, a.Source)
+	f.artifact, f.err = p.fetch(ctx, a, cr)
 	engine, err := p.onlyLooking(ctx, f)
 	if err != nil {
 		return cli.Detail{}, err
@@ -142,26 +142,41 @@ func translator(key app.Key) (object.GVK, front.Apps, error) {
 	return object.GVK{}, nil, fmt.Errorf("%s: truce knows no such kind of app", key)
 }
 
-// fetch brings the newest revision of a source.
-func (p *parts) fetch(ctx context.Context, key app.SourceKey) (source.Artifact, error) {
+// fetch brings the revision that an app reads; cr is the app's custom resource, which may name the source itself.
+func (p *parts) fetch(ctx context.Context, a app.App, cr object.Object) (source.Artifact, error) {
+	f, cr, err := p.sourceOf(ctx, a.Source, cr)
+	if err != nil {
+		return source.Artifact{}, err
+	}
+	spec, err := p.spec(ctx, f, cr)
+	if err != nil {
+		return source.Artifact{}, fmt.Errorf("%s: %w", a.Source, err)
+	}
+	if a.Source.Revision != "" {
+		spec.Ref = source.RefOf(a.Source.Revision)
+	}
+	return p.git.Fetch(ctx, spec)
+}
+
+// sourceOf is the custom resource that says where an app's files come from, and who reads it.
+func (p *parts) sourceOf(ctx context.Context, key app.SourceKey, cr object.Object) (front.Sources, object.Object, error) {
+	if f, ok := inline()[key.Kind]; ok {
+		return f, cr, nil
+	}
 	for gvk, f := range kinds().Sources {
 		if gvk.Kind != key.Kind {
 			continue
 		}
-		cr, err := p.engine.Live.Get(ctx, gvk, object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: key.Namespace, Name: key.Name})
+		found, err := p.engine.Live.Get(ctx, gvk, idOf(gvk, crOf(key)))
 		if errors.Is(err, live.ErrNotFound) {
-			return source.Artifact{}, fmt.Errorf("%s is not in the cluster", key)
+			return nil, nil, fmt.Errorf("%s is not in the cluster", key)
 		}
 		if err != nil {
-			return source.Artifact{}, fmt.Errorf("read %s: %w", key, err)
+			return nil, nil, fmt.Errorf("read %s: %w", key, err)
 		}
-		spec, err := p.spec(ctx, f, cr)
-		if err != nil {
-			return source.Artifact{}, fmt.Errorf("%s: %w", key, err)
-		}
-		return p.git.Fetch(ctx, spec)
+		return f, found, nil
 	}
-	return source.Artifact{}, fmt.Errorf("%s: truce reads no such kind of source", key)
+	return nil, nil, fmt.Errorf("%s: truce reads no such kind of source", key)
 }
 
 func (p *parts) spec(ctx context.Context, f front.Sources, cr object.Object) (source.Spec, error) {
@@ -198,8 +213,8 @@ func secretData(o object.Object) (map[string][]byte, error) {
 }
 
 // described is what an app's source describes: the files, and the objects exactly as Git wants them.
-func (p *parts) described(ctx context.Context, a app.App) (desired.Set, source.Artifact, error) {
-	artifact, err := p.fetch(ctx, a.Source)
+func (p *parts) described(ctx context.Context, a app.App, cr object.Object) (desired.Set, source.Artifact, error) {
+	artifact, err := p.fetch(ctx, a, cr)
 	if err != nil {
 		return desired.Set{}, artifact, err
 	}

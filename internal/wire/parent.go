@@ -102,7 +102,7 @@ func (c *client) describedAt(ctx context.Context, parent app.Key, id object.ID) 
 		return desired.Place{}, err
 	}
 	a := translate.App(r.App, app.Policy{})
-	set, artifact, err := c.parts.described(ctx, a)
+	set, artifact, err := c.parts.described(ctx, a, r.App)
 	if err != nil {
 		return desired.Place{}, err
 	}

@@ -60,7 +60,7 @@ func added(before, now ignore.Rules) ignore.Rules {
 // idle holds rules against what the app describes and what of it is live, and says why one of them does nothing. What is worth saying
 // of a rule that does something becomes a note.
 func (c *client) idle(ctx context.Context, a app.App, rules ignore.Rules, out *cli.Edited) ([]error, error) {
-	set, _, err := c.parts.described(ctx, a)
+	set, _, err := c.parts.described(ctx, a, out.After.App)
 	if err != nil {
 		out.Notes = append(out.Notes, fmt.Sprintf("nobody knows whether the rule matches anything: %v", err))
 		return nil, nil

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/tools/txtar"
+
+	"github.com/truce-gitops/truce/internal/front"
+)
+
+const commandsPage = "../../docs/commands.md"
+
+// shows are the stories of testdata that show what a command prints.
+var shows = map[string][]string{
+	"list": {"list", "list-wide"}, "get": {"get-application", "get"}, "diff": {"diff", "diff-wide"},
+}
+
+const pageHead = `# Commands about apps
+
+An app is a Flux Kustomization or an Argo CD Application; the commands are the same for both. This page is
+written by a test (make golden): each text is the program's own, and what is shown as its output are the stories
+that the tests of internal/cli hold it to.
+
+## Called as argocd
+
+A symbolic link to truce with the name argocd takes what runbooks say, word for word:
+
+    argocd app get grokdevops
+    argocd app diff grokdevops
+    argocd app set grokdevops --ignore-difference '{"group":"apps","kind":"Deployment","jsonPointers":["/spec/replicas"]}'
+    argocd app sync grokdevops
+    argocd app history grokdevops
+    argocd app rollback grokdevops
+
+| | called as truce | called as argocd |
+|---|---|---|
+| namespace without -n | the context's | argocd first, then wherever the name is the only one |
+| NAME | name, kind/name | name, namespace/name, kind/name |
+| app create makes | a GitRepository and a Kustomization | an Application |
+| app delete without a terminal | wants -y | goes on, as argocd does |
+| exit codes | 0 same, 1 differs, 2 usage, 3 cluster, 4 source or render | 0 same, 1 differs or nothing to set, 20 all other errors |
+| --core, --server, --auth-token, --grpc-web, … | unknown | taken, with a note: truce speaks to Kubernetes |
+| login, logout, relogin | unknown | nothing to do |
+
+No released argocd has --ignore-difference.
+`
+
+// TestThePageOfCommandsIsTrue keeps docs/commands.md equal to what the program says of itself.
+func TestThePageOfCommandsIsTrue(t *testing.T) {
+	p := &program{env: Env{Getenv: func(string) string { return "" }, Program: "truce"}}
+	root := p.root()
+	var page strings.Builder
+	page.WriteString(pageHead)
+	for _, group := range root.Commands() {
+		if group.Name() != "app" {
+			continue
+		}
+		for _, cmd := range group.Commands() {
+			page.WriteString(section(t, cmd))
+		}
+	}
+	text, err := os.ReadFile(commandsPage)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(text), page.String()); diff != "" {
+		if flag.Lookup("update").Value.String() == "true" {
+			if err := os.WriteFile(commandsPage, []byte(page.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		t.Errorf("%s is not what the program says; if the program is right, run `make golden` (-page +program):\n%s", commandsPage, diff)
+	}
+}
+
+func section(t *testing.T, cmd *cobra.Command) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n## %s\n\n%s\n\n    %s\n", cmd.CommandPath(), strings.TrimSpace(cmd.Long), cmd.UseLine())
+	if cmd.Example != "" {
+		fmt.Fprintf(&b, "\nExamples:\n\n%s\n", shifted(cmd.Example, "  "))
+	}
+	own := &pflag.FlagSet{}
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" {
+			own.AddFlag(f)
+		}
+	})
+	if own.HasAvailableFlags() {
+		fmt.Fprintf(&b, "\nFlags:\n\n%s", shifted(strings.TrimRight(own.FlagUsages(), "\n"), "  ")+"\n")
+	}
+	for _, name := range shows[cmd.Name()] {
+		story, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range story.Files {
+			if f.Name == "want" {
+				fmt.Fprintf(&b, "\nIt prints, in the story %s:\n\n%s\n", name, shifted(strings.TrimRight(string(f.Data), "\n"), "    "))
+			}
+		}
+	}
+	if cmd.Name() == "history" {
+		var out bytes.Buffer
+		f := &appFlags{program: &program{env: Env{Out: &out, Err: &out}}}
+		if err := f.printHistory(grokdevops, []front.Past{
+			{ID: 0, Revision: strings.Repeat("a", 40), At: epoch}, {ID: 1, Revision: strings.Repeat("b", 40), At: epoch, By: "argocd"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "\nIt prints:\n\n%s\n", shifted(strings.TrimRight(out.String(), "\n"), "    "))
+	}
+	return b.String()
+}
+
+func shifted(text, by string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = by + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
