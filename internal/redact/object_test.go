@@ -72,6 +72,9 @@ func TestNothingThatADecoderQuotesIsLeft(t *testing.T) {
 		"wrong node kind: expected ScalarNode but got MappingNode: node contents:\nhunter2":               "wrong node kind: expected ScalarNode but got MappingNode: node contents:***",
 		"loading KV pairs: literal sources [hunter2]: invalid literal source hunter2, expected key=value": "loading KV pairs: literal sources ***",
 		"env file: \"hunter2 x\" is not a valid key name: no spaces":                                      "env file: \"***\" is not a valid key name: no spaces",
+		"options.index 9 is out of bounds for value hunter2":                                              "options.index 9 is out of bounds for value ***",
+		"received error x for the following resource:\nkind: Secret\na: hunter2":                          "received error x for the following resource:***",
+		"missing metadata.name in object map[data:hunter2]":                                               "missing metadata.name in object ***",
 		"missing.yaml: no such file":                                                                      "missing.yaml: no such file",
 	} {
 		if got := redact.Quoted(text); got != want {

@@ -16,9 +16,12 @@ var quotes = []*regexp.Regexp{
 	regexp.MustCompile("(?s)(`).+?(`|$)"),                                      // cannot unmarshal !!str `hunter2` into int
 	regexp.MustCompile(`(?s)(unknown anchor ').+(' referenced)`),               // a password that begins with *
 	regexp.MustCompile(`(?s)((?:patch|patches|config|resource) from \[).+()$`), // unable to parse SM or JSON patch from [...]
-	regexp.MustCompile(`(?s)(node contents:).+()$`),                            // wrong node kind: expected ...: node contents:
-	regexp.MustCompile(`(?s)(value: \{).+()$`),                                 // wrong Node Kind for spec expected: ...: value: {...}
-	regexp.MustCompile(`(?s)(literal sources? ).+()$`),                         // loading KV pairs: literal sources [...]
-	regexp.MustCompile(`(?s)(invalid utf8 bytes : ).+()$`),                     // of an env file's line
-	regexp.MustCompile(`(?s)(").+(" is not a valid key name)`),                 // an env file's line without =
+	// wrong node kind: ...: node contents:; patch and path can't be set at the same time; received error for the following resource:
+	regexp.MustCompile(`(?s)(node contents:|at the same time|one of patch and path in|following resource:)\s*\n.+()$`),
+	regexp.MustCompile(`(?s)(value: \{).+()$`), // wrong Node Kind for spec expected: ...: value: {...}
+	// missing metadata.name in object map[...]; options.index 9 is out of bounds for value ...; node a.b is not a string: ...
+	regexp.MustCompile(`(?s)( in object | out of bounds for value | is not a string: |cannot be found in (?:roleRef )?).+()$`),
+	regexp.MustCompile(`(?s)(literal sources? ).+()$`),         // loading KV pairs: literal sources [...]
+	regexp.MustCompile(`(?s)(invalid utf8 bytes : ).+()$`),     // of an env file's line
+	regexp.MustCompile(`(?s)(").+(" is not a valid key name)`), // an env file's line without =
 }

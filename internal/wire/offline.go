@@ -97,6 +97,9 @@ func renderDirectory(ctx context.Context, dir string) (described, error) {
 	if err != nil {
 		return described{tree: tree}, renamed{err, below, dir}
 	}
+	if inOrder(tree, below) {
+		adhoc.Sort(r.Objects)
+	}
 	return described{objects: r.Objects, tree: tree, dir: below}, nil
 }
 

@@ -4,8 +4,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/truce-gitops/truce/internal/render"
 )
@@ -58,7 +59,7 @@ func (b *bases) visit(dir string) {
 		return
 	}
 	b.seen[dir] = true
-	for _, name := range kustomization(dir) {
+	for _, name := range named(kustomization(os.DirFS(dir), ".")) {
 		base, err := filepath.EvalSymlinks(filepath.Join(dir, name))
 		if err != nil || filepath.IsAbs(name) || !isRoot(base) {
 			continue
@@ -87,10 +88,15 @@ func isKustomization(path string) bool {
 	return err == nil && name == filepath.Base(path)
 }
 
-// kustomization lists what the directory's kustomization names as resources and components.
-func kustomization(dir string) []string {
-	files := os.DirFS(dir)
-	name, err := render.KustomizationFile(files, ".")
+// inOrder reports whether kubectl kustomize would put the objects into its order: those of a kustomization that says of none.
+func inOrder(files fs.FS, dir string) bool {
+	top := kustomization(files, dir)
+	return top != nil && render.Field(top, "sortOptions") == nil
+}
+
+// kustomization reads the kustomization file of a directory; nil if there is none, or none that can be read: the build says so.
+func kustomization(files fs.FS, dir string) *yaml.Node {
+	name, err := render.KustomizationFile(files, dir)
 	if err != nil || name == "" {
 		return nil
 	}
@@ -98,7 +104,8 @@ func kustomization(dir string) []string {
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	data, err := render.ReadFile(files, name, 1<<20)
+	const most = 1 << 20
+	data, err := render.ReadFile(files, name, most)
 	if err != nil {
 		return nil
 	}
@@ -106,13 +113,22 @@ func kustomization(dir string) []string {
 	if err != nil || len(nodes) != 1 {
 		return nil
 	}
+	return nodes[0]
+}
+
+// named lists what a kustomization names as resources and components.
+func named(top *yaml.Node) []string {
 	var out []string
 	for _, key := range []string{"resources", "bases", "components"} {
-		if list := render.Field(nodes[0], key); list != nil {
-			for _, n := range list.Content {
+		list := render.Field(top, key)
+		if list == nil {
+			continue
+		}
+		for _, n := range list.Content {
+			if n.Value != "" && !strings.Contains(n.Value, "\n") {
 				out = append(out, n.Value)
 			}
 		}
 	}
-	return slices.DeleteFunc(out, func(s string) bool { return s == "" || strings.Contains(s, "\n") })
+	return out
 }
