@@ -17,7 +17,9 @@ import (
 type appEntry struct {
 	front front.Apps
 	gvk   object.GVK
-	cr    object.Object
+	kept  object.Packed // the custom resource
+	cr    object.Object // the same: only in what begin and entry return
+	asks  request       // of kept
 	app   app.App
 	wrote digest    // of the status that was written last
 	due   time.Time // of the next full check: an older timer is not answered; zero for at once
@@ -27,6 +29,12 @@ type appEntry struct {
 
 func (c *Controller) seenApp(f front.Apps, ev live.Event) {
 	a := f.App(ev.Object, c.Process)
+	asks := requestOf(ev.Object)
+	kept, err := c.keep(ev.GVK, ev.Object)
+	if err != nil { // it was JSON a moment ago
+		c.Log.Error("keep", "app", a.Key.String(), "error", err.Error())
+		return
+	}
 	c.mu.Lock()
 	if ev.Gone {
 		delete(c.appSet, a.Key)
@@ -39,8 +47,8 @@ func (c *Controller) seenApp(f front.Apps, ev live.Event) {
 		e = &appEntry{front: f, gvk: ev.GVK}
 		c.appSet[a.Key] = e
 	}
-	news := e.cr == nil || asksAnew(e.cr, ev.Object)
-	e.cr, e.app = ev.Object, a
+	news := !e.kept.Known() || e.asks != asks
+	e.kept, e.asks, e.app = kept, asks, a
 	if news {
 		e.due = time.Time{}
 	}
@@ -53,13 +61,6 @@ func (c *Controller) seenApp(f front.Apps, ev live.Event) {
 	if a.Look > 0 {
 		c.sources.AddAfter(a.Source, a.Look)
 	}
-}
-
-// asksAnew tells what a user wrote from what came of it: a status or a finalizer asks for nothing.
-func asksAnew(before, now object.Object) bool {
-	annotations := func(o object.Object) string { return fingerprintOf(o.At("metadata", "annotations")) }
-	return before.Generation() != now.Generation() || before.UID() != now.UID() || annotations(before) != annotations(now) ||
-		(before.At("metadata", "deletionTimestamp") == nil) != (now.At("metadata", "deletionTimestamp") == nil)
 }
 
 // app runs one app, and says when its next full check is due.
@@ -93,16 +94,17 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 // the run (schedule).
 func (c *Controller) begin(key app.Key) (appEntry, bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	e := c.appSet[key]
 	if e == nil {
+		c.mu.Unlock()
 		return appEntry{}, false
 	}
 	asked := *e
 	if e.due.IsZero() {
 		e.due = c.Now()
 	}
-	return asked, true
+	c.mu.Unlock()
+	return c.withResource(asked), true
 }
 
 // retryConflict is the pause before a custom resource that somebody else has just written is looked at again.
@@ -197,12 +199,14 @@ func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
 
 func (c *Controller) entry(key app.Key) (appEntry, bool) {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
 	e := c.appSet[key]
 	if e == nil {
+		c.mu.RUnlock()
 		return appEntry{}, false
 	}
-	return *e, true
+	found := *e
+	c.mu.RUnlock()
+	return c.withResource(found), true
 }
 
 // finalizer keeps a custom resource until its objects are gone; Flux's own, so that either of the two can take it off.

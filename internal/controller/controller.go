@@ -95,12 +95,14 @@ type Controller struct {
 	objects  *queue[object.ID]
 	sources  *queue[app.SourceKey]
 	statuses *queue[app.Key]
+	records  *queue[app.Key]
 
 	redefined *queue[string]     // API groups of which a CRD has changed
 	deep      *queue[object.GVK] // to be verified
 	groups    *groups
 
 	events chan *unstructured.Unstructured
+	texts  object.Packer // of custom resources
 
 	claimants claimants
 	claimWork *queue[string]
@@ -123,7 +125,8 @@ func New(o Options) *Controller {
 		appSet:  map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{},
 		apps: newQueue[app.Key]("apps"), objects: newQueue[object.ID]("objects"),
 		sources: newQueue[app.SourceKey]("sources"), statuses: newQueue[app.Key]("statuses"),
-		events: make(chan *unstructured.Unstructured, pendingEvents), claimWork: newQueue[string]("claimants"),
+		records: newQueue[app.Key]("records"),
+		events:  make(chan *unstructured.Unstructured, pendingEvents), claimWork: newQueue[string]("claimants"),
 		redefined: newQueue[string]("redefined"), deep: newQueue[object.GVK]("deep"),
 		groups: newGroups(o.Pace.Resettle), lacking: map[string]string{}, remarked: map[app.Key]string{},
 	}
@@ -150,6 +153,7 @@ func (c *Controller) Use(e *reconcile.Engine) {
 	e.Wake = c.objects.Add
 	e.Changed = c.changed
 	e.Rerun = c.rerun
+	e.Owed = func(key app.Key) { c.records.AddAfter(key, recordPause) }
 	c.kinds.handle, c.kinds.began = e.Seen, c.verifyFirst
 }
 
@@ -171,6 +175,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	work(ctx, g, c.statuses, c.Workers.Statuses, c.status)
 	work(ctx, g, c.redefined, 1, c.redefine)
 	work(ctx, g, c.deep, 1, c.verify)
+	work(ctx, g, c.records, recordWorkers, c.record)
+	defer c.lastRecords(ctx)
 	return g.Wait()
 }
 

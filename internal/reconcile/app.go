@@ -145,27 +145,6 @@ func (r *run) validate(ctx context.Context) error {
 	return nil
 }
 
-// record writes down what is about to be made. Losing an object that we made is worse than remembering one that we did not.
-func (r *run) record(ctx context.Context) error {
-	var err error
-	if r.ledger, err = r.engine.Inventory.Load(ctx, r.app.Key); err != nil {
-		return &fault{report.RecordFailed, err}
-	}
-	if err := r.register(); err != nil {
-		return &fault{report.RecordFailed, err}
-	}
-	if r.app.Policy.Mode != app.Enforce {
-		return nil
-	}
-	r.ledger.AppUID = r.app.UID
-	ahead := inventory.Ahead(r.ledger, r.identities())
-	if err := r.engine.Inventory.Save(ctx, ahead); err != nil {
-		return &fault{report.RecordFailed, err}
-	}
-	r.ledger = ahead
-	return nil
-}
-
 func (r *run) stopped(at report.Stage, err error) report.Report {
 	r.report.Stage, r.report.Reason, r.report.Message = at, report.ApplyFailed, redact.Text(err.Error())
 	var f *fault

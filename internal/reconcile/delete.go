@@ -50,7 +50,7 @@ func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Reco
 	if a.Deleting && swept == nil {
 		return nil // the record goes as a whole
 	}
-	if err := e.Inventory.Save(ctx, *ledger); err != nil {
+	if err := e.save(ctx, *ledger); err != nil {
 		return &fault{report.RecordFailed, errors.Join(err, swept)}
 	}
 	return swept

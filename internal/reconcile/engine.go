@@ -24,10 +24,11 @@ type Engine struct {
 	listeners map[chan struct{}]bool
 
 	// Wake is called with an object that should be judged soon, Changed with an app whose report has changed, Rerun with one that
-	// should run soon. None may block.
+	// should run soon, Owed with one whose record is left to be written (WriteRecord). None may block.
 	Wake    func(object.ID)
 	Changed func(app.Key)
 	Rerun   func(app.Key)
+	Owed    func(app.Key)
 }
 
 // New returns an Engine that knows nothing yet.
@@ -35,7 +36,7 @@ func New(p Parts) *Engine {
 	e := &Engine{
 		Parts: p, records: map[object.ID]*record{}, apps: map[app.Key]*state{},
 		waiting: map[object.ID]app.Key{},
-		Wake:    func(object.ID) {}, Changed: func(app.Key) {}, Rerun: func(app.Key) {},
+		Wake:    func(object.ID) {}, Changed: func(app.Key) {}, Rerun: func(app.Key) {}, Owed: func(app.Key) {},
 	}
 	e.UseClaims(NewClaims(claim.Builtin()))
 	return e
@@ -47,6 +48,7 @@ type state struct {
 	app    app.App
 	report report.Report
 	wanted map[object.ID]bool // the objects of the newest revision
+	ledger ledger
 	// overtaken is closed when something newer is asked for than what the run that goes on is about.
 	overtaken chan struct{}
 }

@@ -13,20 +13,18 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// settleLedger writes down the uids of what was made, and what was sent.
-func (r *run) settleLedger(ctx context.Context) error {
+// settleLedger takes down the uids of what was made, and what was sent.
+func (r *run) settleLedger() {
 	if r.app.Policy.Mode != app.Enforce {
-		return nil
+		return
 	}
 	next := inventory.Merge(r.ledger, r.engine.entries(r.state))
-	if !slices.Equal(next.Entries, r.ledger.Entries) { // most commits touch few of the apps of a repository
-		next.Revision = r.artifact.Revision
+	if slices.Equal(next.Entries, r.ledger.Entries) { // most commits touch few of the apps of a repository
+		return
 	}
-	if err := r.engine.Inventory.Save(ctx, next); err != nil {
-		return &fault{report.RecordFailed, err}
-	}
+	next.Revision = r.artifact.Revision
 	r.ledger = next
-	return nil
+	r.owe(next)
 }
 
 func (e *Engine) entries(s *state) []inventory.Entry {
@@ -218,6 +216,9 @@ func (e *Engine) Remove(ctx context.Context, a app.App) error {
 // other apps. The record goes where the objects were to stay; where they were not, somebody took the finalizer away, and the record
 // is all that tells what truce has left behind.
 func (e *Engine) Forget(ctx context.Context, key app.Key) error {
+	if err := e.WriteRecord(ctx, key); err != nil {
+		return err
+	}
 	a, err := e.appOf(key)
 	e.passOnAll(e.dropApp(key))
 	if err != nil || a.Prune != app.PruneKeep || a.Policy.Mode == app.Observe {
@@ -232,6 +233,7 @@ func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 // dropApp forgets an app and lets go of its objects' records.
 func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	s := e.state(key)
+	s.ledger.close()
 	s.mu.Lock()
 	ids := missing(s.wanted, nil)
 	s.mu.Unlock()

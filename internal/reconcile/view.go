@@ -11,7 +11,10 @@ import (
 
 // Report returns an app's newest report, with what was seen of its objects since.
 func (e *Engine) Report(key app.Key) report.Report {
-	s := e.state(key)
+	s := e.known(key)
+	if s == nil {
+		return report.Report{App: key}
+	}
 	s.mu.Lock()
 	r, rules := s.report, s.app.Ignore
 	ids := make([]object.ID, 0, len(s.wanted))

@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/live/watch"
 	"github.com/truce-gitops/truce/internal/reconcile"
@@ -64,6 +65,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	})
 	chosen := p.engine
 	chosen.Defaults.Objects = c.Workers.Objects
+	chosen.Inventory = &configmap.Store{Cluster: p.cluster, Reading: configmap.All}
 	engine := reconcile.New(chosen)
 	c.Use(engine)
 	return &Running{Engine: engine, Controller: c, close: func() {}}

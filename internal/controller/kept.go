@@ -1,0 +1,50 @@
+package controller
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"maps"
+
+	"github.com/truce-gitops/truce/internal/object"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// keep packs an app's custom resource: its status names all of the app's objects once more. Nothing reads its managedFields.
+func (c *Controller) keep(gvk object.GVK, cr object.Object) (object.Packed, error) {
+	lean, meta := maps.Clone(cr), maps.Clone(cr.Metadata())
+	delete(meta, "managedFields")
+	lean["metadata"] = meta
+	text, err := json.Marshal(lean)
+	if err != nil {
+		return object.Packed{}, err
+	}
+	return c.texts.Pack(gvk, text), nil
+}
+
+// withResource is an entry with its custom resource as it was kept.
+func (c *Controller) withResource(e appEntry) appEntry {
+	text, err := c.texts.Text(e.kept)
+	if err == nil {
+		err = kjson.Unmarshal(text, (*map[string]any)(&e.cr))
+	}
+	if err != nil { // what keep has packed comes back
+		c.Log.Error("unpack", "app", e.app.Key.String(), "error", err.Error())
+	}
+	return e
+}
+
+// request is what a user asks for by a custom resource.
+type request struct {
+	uid         string
+	annotations digest
+	generation  int64
+	deleting    bool
+}
+
+// requestOf tells what a user wrote from what came of it: a status or a finalizer asks for nothing.
+func requestOf(cr object.Object) request {
+	return request{
+		uid: cr.UID(), annotations: sha256.Sum256([]byte(fingerprintOf(cr.At("metadata", "annotations")))), generation: cr.Generation(),
+		deleting: cr.At("metadata", "deletionTimestamp") != nil,
+	}
+}

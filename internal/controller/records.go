@@ -1,0 +1,52 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"golang.org/x/sync/errgroup"
+)
+
+// What a run leaves to be written into its app's record waits until the server has time: no app waits to be run, or it has waited
+// long enough. At the end it is written as far as a moment suffices.
+const (
+	recordPause   = 250 * time.Millisecond
+	recordAgain   = time.Second
+	recordPatient = 30 * time.Second
+	recordMoment  = 2 * time.Second
+	recordWorkers = 2
+)
+
+// record writes down what an app's last run has left to be written.
+func (c *Controller) record(ctx context.Context, key app.Key) time.Duration {
+	since := c.engine.OwedSince(key)
+	if since.IsZero() {
+		return 0
+	}
+	if c.apps.Len() > 0 && c.Now().Sub(since) < recordPatient {
+		return recordAgain
+	}
+	if err := c.engine.WriteRecord(ctx, key); err != nil {
+		c.Log.Warn("record", "app", key.String(), "error", err.Error())
+		return recordPatient
+	}
+	return 0
+}
+
+// lastRecords writes down what is left when everything has ended. What does not succeed is learnt anew at the next start.
+func (c *Controller) lastRecords(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMoment)
+	defer cancel()
+	var g errgroup.Group
+	g.SetLimit(c.Workers.Statuses)
+	for _, key := range c.engine.Owing() {
+		g.Go(func() error {
+			if err := c.engine.WriteRecord(ctx, key); err != nil {
+				c.Log.Warn("record", "app", key.String(), "error", err.Error())
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // the functions return no error
+}
