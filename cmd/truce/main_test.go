@@ -3,24 +3,28 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/kubetest"
 	"github.com/truce-gitops/truce/internal/wire"
 )
 
-// TestMain makes the test binary the program: under the name truce, and when truce calls itself.
+// names are those that the program answers to.
+var names = []string{"truce", "argocd"}
+
+// TestMain makes the test binary the program: under one of its names, and when truce calls itself.
 func TestMain(m *testing.M) {
 	if code, ok := wire.Hidden(os.Args[1:]); ok {
 		os.Exit(code)
 	}
-	if filepath.Base(os.Args[0]) == "truce" {
+	if slices.Contains(names, filepath.Base(os.Args[0])) {
 		os.Exit(wire.Main(os.Args, "v0-test"))
 	}
 	kubetest.Main(m)
 }
 
-// program returns a directory that holds the program as truce.
+// program returns a directory that holds the program under its names.
 func program(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -28,8 +32,10 @@ func program(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.Symlink(self, filepath.Join(dir, "truce")); err != nil {
-		t.Fatal(err)
+	for _, name := range names {
+		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }

@@ -24,6 +24,7 @@ import (
 // one controller, another process of the program, is at work. Beside testscript's own commands they have
 //
 //	repository DIR      makes a git repository of a directory, with one commit on main
+//	commit DIR MESSAGE  makes a commit of all that has changed in it
 //	apply FILE          applies manifests, with $NS and $WORK filled in
 //	exits CODE TRUCE…   runs the program, which must end with that code
 func TestTheProgramTellsEachStory(t *testing.T) {
@@ -39,7 +40,7 @@ func TestTheProgramTellsEachStory(t *testing.T) {
 			s := script{cluster: c, bin: bin, namespace: c.Namespace(t)}
 			testscript.Run(t, testscript.Params{
 				Files: []string{file}, Setup: s.setup, RequireExplicitExec: true, RequireUniqueNames: true,
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"repository": repository, "apply": s.apply, "exits": exits},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"repository": repository, "commit": commit, "apply": s.apply, "exits": exits},
 			})
 		})
 	}
@@ -100,6 +101,23 @@ func repository(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(fillAll(filled, "$NS", ts.Getenv("NS")))
 	ts.Check(os.RemoveAll(dir))
 	ts.Check(git.Seed(context.Background(), dir, os.DirFS(filled)))
+}
+
+// commit fills in $NS where a file was changed, too.
+func commit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: commit DIR MESSAGE")
+	}
+	dir := ts.MkAbs(args[0])
+	entries, err := os.ReadDir(dir)
+	ts.Check(err)
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != ".git" {
+			ts.Check(fillAll(filepath.Join(dir, e.Name()), "$NS", ts.Getenv("NS")))
+		}
+	}
+	ts.Check(ts.Exec("git", "-C", dir, "add", "--all"))
+	ts.Check(ts.Exec("git", "-C", dir, "commit", "--quiet", "--message", args[1]))
 }
 
 func fillAll(dir, variable, value string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func (c *client) examine(ctx context.Context, e cli.Edit, out *cli.Edited) error
 		return nil
 	}
 	out.Overruled = overruled(out.Before.App, out.After.App, out.Parent.By)
-	place, err := c.describedAt(ctx, out.Parent.Key, out.Before.App.ID())
+	place, err := c.describedAt(ctx, out.Parent.Key, *out)
 	if err == nil {
 		out.Place = place
 	}
@@ -91,8 +92,8 @@ func overruled(before, after object.Object, manager string) bool {
 
 var errElsewhere = errors.New("no app of this cluster")
 
-// describedAt finds the file of a parent's source that describes a custom resource.
-func (c *client) describedAt(ctx context.Context, parent app.Key, id object.ID) (desired.Place, error) {
+// describedAt finds where a parent's source gives the field that was changed its value, or else describes the custom resource.
+func (c *client) describedAt(ctx context.Context, parent app.Key, e cli.Edited) (desired.Place, error) {
 	_, translate, err := translator(parent)
 	if err != nil || parent.Namespace == "" {
 		return desired.Place{}, errElsewhere
@@ -107,13 +108,25 @@ func (c *client) describedAt(ctx context.Context, parent app.Key, id object.ID) 
 		return desired.Place{}, err
 	}
 	for _, o := range set.Objects {
-		if o.ID == id {
-			p := desired.Origin(artifact.Files, a.Path, o, field.Name("spec", "ignoreDifferences"))
-			if p.File == "" {
-				p = desired.Place{File: o.File, Line: o.Line}
-			}
+		if o.ID != e.Before.App.ID() {
+			continue
+		}
+		if p := desired.Origin(artifact.Files, a.Path, o, changedField(e.Before.App, e.After.App)); p.File != "" {
 			return p, nil
 		}
+		return desired.Place{File: o.File, Line: o.Line}, nil
 	}
 	return desired.Place{}, errElsewhere
+}
+
+// changedField is the first field of the spec that was changed.
+func changedField(before, after object.Object) field.Path {
+	was, _ := before["spec"].(map[string]any)
+	is, _ := after["spec"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(is)) {
+		if !reflect.DeepEqual(was[key], is[key]) {
+			return field.Name("spec", key)
+		}
+	}
+	return field.Name("spec")
 }
