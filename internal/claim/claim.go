@@ -1,15 +1,14 @@
 // Package claim answers: who has a standing right to which field, on what evidence?
 //
-// In: the objects that may claim (autoscalers, wherever they were found), and the object in question.
-// Out: the Claims on it: field, claimant, bounds, evidence, and what would end the conflict in Git.
-// Promise: pure; a claim comes from an object that declares the intent, never from a field manager's name alone.
+// In: a Catalogue (what is known of who writes what, as data), the objects that may claim, and the object in question.
+// Out: the Claims on it, one a field: claimant, bounds, how certain, and the sentence that shows the evidence.
+// Promise: pure; an object that states the intent goes before a mark on the object itself, and that before a field manager's name;
+// a catalogue that is wrong is refused with its line.
 // Not here: finding claimants in a cluster (live), what a claim leads to (decide).
 package claim
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
@@ -18,9 +17,10 @@ import (
 // Claimant is an object that declares the intent to write a field of another one.
 type Claimant struct {
 	ID     object.ID
-	Target object.ID // what it writes to; Group is empty where the claimant names none, and then matches any
-	Min    int64     // the least value that it will write
-	Max    int64     // the greatest
+	Target object.ID  // what it writes to; without a name every object of the kind in the namespace; the group is empty where it names none
+	At     object.GVK // the target's type as the claimant names it; the zero type where it does not name all of it
+	Min    int64      // the least value that it will write
+	Max    int64      // the greatest
 
 	Entry    string    // the id in the catalogue
 	App      string    // the app that has it in Git, by its label; empty for none of truce's
@@ -97,80 +97,3 @@ func (c Claim) Seed(remembered, git any) int64 {
 
 // Replicas is the field that autoscalers claim.
 func Replicas() field.Path { return field.Name("spec", "replicas") }
-
-// Kinds are the types of object that may be claimants.
-func Kinds() []object.GVK {
-	return []object.GVK{{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}}
-}
-
-// Read returns what the object claims, and whether it claims anything at all.
-// An autoscaler on its way out (deletionTimestamp) claims nothing any more.
-func Read(o object.Object) (Claimant, bool) {
-	if o.GVK().Group != "autoscaling" || o.GVK().Kind != "HorizontalPodAutoscaler" || o.At("metadata", "deletionTimestamp") != nil {
-		return Claimant{}, false
-	}
-	str := func(key string) string { s, _ := o.At("spec", "scaleTargetRef", key).(string); return s }
-	group, _, ok := strings.Cut(str("apiVersion"), "/")
-	if !ok {
-		group = ""
-	}
-	c := Claimant{
-		ID:     o.ID(),
-		Target: object.ID{Group: group, Kind: str("kind"), Namespace: o.Namespace(), Name: str("name")},
-		Min:    1, // the API's default of spec.minReplicas
-	}
-	if n, ok := o.At("spec", "minReplicas").(int64); ok {
-		c.Min = n
-	}
-	c.Max, _ = o.At("spec", "maxReplicas").(int64)
-	return c, c.Target.Kind != "" && c.Target.Name != ""
-}
-
-// Index answers which claimants target an object, in constant time.
-type Index map[object.ID][]Claimant
-
-// NewIndex sorts claimants by what they target. The same claimant found twice (in Git and live) counts once.
-func NewIndex(claimants []Claimant) Index {
-	newest := make(map[object.ID]Claimant, len(claimants))
-	for _, c := range claimants {
-		newest[c.ID] = c
-	}
-	ix := make(Index, len(newest))
-	for _, c := range newest {
-		key := indexKey(c.Target)
-		ix[key] = append(ix[key], c)
-	}
-	return ix
-}
-
-// Add puts in a claimant; one of the same ID is replaced, whatever it targeted. It looks at the whole index.
-func (ix Index) Add(c Claimant) {
-	for key, list := range ix {
-		ix[key] = slices.DeleteFunc(list, func(other Claimant) bool { return other.ID == c.ID })
-	}
-	key := indexKey(c.Target)
-	ix[key] = append(ix[key], c)
-}
-
-// indexKey leaves the group out, since a claimant may name none.
-func indexKey(id object.ID) object.ID {
-	id.Group = ""
-	return id
-}
-
-// For returns the claims on the object, by claimant.
-func (ix Index) For(id object.ID) []Claim {
-	var out []Claim
-	for _, c := range ix[indexKey(id)] {
-		if c.Target.Group != "" && c.Target.Group != id.Group {
-			continue
-		}
-		out = append(out, Claim{
-			Path: Replicas(), By: c.ID, Min: c.Min, Max: c.Max,
-			Evidence: fmt.Sprintf("%s %s/%s scales %s %s between %d and %d (spec.scaleTargetRef)",
-				kindName(c.ID.Kind), c.ID.Namespace, c.ID.Name, c.Target.Kind, c.Target.Name, c.Min, c.Max),
-		})
-	}
-	slices.SortFunc(out, func(a, b Claim) int { return a.By.Compare(b.By) })
-	return out
-}

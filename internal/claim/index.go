@@ -7,15 +7,15 @@ import (
 	"github.com/truce-gitops/truce/internal/object"
 )
 
-// Table answers which claimants target an object, in constant time, and keeps up with each claimant by itself in constant time.
-// The zero Table is empty. It is not for concurrent use.
-type Table struct {
+// Index answers which claimants target an object, in constant time, and keeps up with each claimant by itself in constant time.
+// The zero Index is empty. It is not for concurrent use.
+type Index struct {
 	byTarget map[object.ID][]Claimant
 	byID     map[object.ID][]Claimant
 }
 
 // Put notes all that one claimant claims now; nothing, if it is gone. It returns the targets whose claims have changed by that.
-func (ix *Table) Put(id object.ID, now []Claimant) (changed []object.ID) {
+func (ix *Index) Put(id object.ID, now []Claimant) (changed []object.ID) {
 	before := ix.byID[id]
 	if slices.Equal(before, now) {
 		return nil
@@ -43,7 +43,7 @@ func (ix *Table) Put(id object.ID, now []Claimant) (changed []object.ID) {
 	return changed
 }
 
-func (ix *Table) remove(c Claimant) {
+func (ix *Index) remove(c Claimant) {
 	key := keyOf(c.Target)
 	list := ix.byTarget[key]
 	i := slices.Index(list, c)
@@ -71,7 +71,7 @@ func keyOf(id object.ID) object.ID {
 }
 
 // For returns the claimants that target the object, by ID. What they claim of it is for Catalogue.On to say.
-func (ix *Table) For(id object.ID) []Claimant {
+func (ix *Index) For(id object.ID) []Claimant {
 	direct := ix.byTarget[keyOf(id)]
 	wide := ix.byTarget[object.ID{Kind: id.Kind, Namespace: id.Namespace}]
 	if len(direct)+len(wide) == 0 {
@@ -96,7 +96,7 @@ func (c Claimant) targets(id object.ID) bool {
 }
 
 // Claimants returns every claimant, by ID.
-func (ix *Table) Claimants() []Claimant {
+func (ix *Index) Claimants() []Claimant {
 	var out []Claimant
 	for _, list := range ix.byID {
 		out = append(out, list...)
@@ -106,7 +106,7 @@ func (ix *Table) Claimants() []Claimant {
 }
 
 // Targets reports whether any claimant means the object, without making anything.
-func (ix *Table) Targets(id object.ID) bool {
+func (ix *Index) Targets(id object.ID) bool {
 	for _, key := range []object.ID{keyOf(id), {Kind: id.Kind, Namespace: id.Namespace}} {
 		if slices.ContainsFunc(ix.byTarget[key], func(c Claimant) bool { return c.targets(id) }) {
 			return true

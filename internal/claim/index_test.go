@@ -15,7 +15,7 @@ import (
 func TestTheIndexAnswersAsALookAtAllClaimantsDoes(t *testing.T) {
 	c := claim.Builtin()
 	rapid.Check(t, func(t *rapid.T) {
-		var ix claim.Table
+		var ix claim.Index
 		now := map[object.ID]object.Object{}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			o := claimant(t)
@@ -124,7 +124,7 @@ func claimant(t *rapid.T) object.Object {
 
 func TestAChangedTargetIsToldToBoth(t *testing.T) {
 	c := claim.Builtin()
-	var ix claim.Table
+	var ix claim.Index
 	a := read(t, hpaOf("hpa", "web"))
 	if got := ix.Put(a.ID(), c.Read(a)); len(got) != 1 || got[0].Name != "web" {
 		t.Errorf("told %v", got)
@@ -142,9 +142,9 @@ func TestAChangedTargetIsToldToBoth(t *testing.T) {
 	}
 }
 
-func thousands(n int) (*claim.Table, *claim.Catalogue) {
+func thousands(n int) (*claim.Index, *claim.Catalogue) {
 	c := claim.Builtin()
-	ix := &claim.Table{}
+	ix := &claim.Index{}
 	for i := range n {
 		o := object.Object{"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
 			"metadata": map[string]any{"name": fmt.Sprint("web-", i), "namespace": fmt.Sprint("ns-", i%100)},

@@ -26,7 +26,7 @@ func (s Subject) id() object.ID {
 	return s.Live.ID()
 }
 
-// On returns the claims on one object, one for each path: those of the claimants that target it (Table.For), and those that it
+// On returns the claims on one object, one for each path: those of the claimants that target it (Index.For), and those that it
 // tells itself by its marks, its fields and its field managers. Of several claims to one path the one that goes over the others
 // by design is returned, else the most certain; what is odd about them stands in its Notes.
 func (c *Catalogue) On(s Subject, by []Claimant) []Claim {

@@ -54,7 +54,7 @@ func TestClaims(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var ix claim.Table
+		var ix claim.Index
 		for doc := range strings.SplitSeq(in["claimants"], "\n---\n") {
 			if o := read(t, doc); o != nil {
 				ix.Put(o.ID(), c.Read(o))

@@ -52,7 +52,8 @@ func (e Evidence) holds(o object.Object) bool {
 // reference is what a claimant names.
 type reference struct {
 	id  object.ID
-	any bool   // it names no group
+	any bool // it names no group
+	gvk object.GVK
 	at  string // the path of the reference
 }
 
@@ -99,12 +100,16 @@ func (e Evidence) referred(o object.Object) []reference {
 	if id.Kind == "" || id.Name == "" {
 		return nil
 	}
-	return []reference{{id: id, any: anyGroup, at: e.Refers.String()}}
+	out := reference{id: id, any: anyGroup, at: e.Refers.String()}
+	if v := str("apiVersion"); v != "" {
+		out.gvk = object.Object{"apiVersion": v, "kind": id.Kind}.GVK()
+	}
+	return []reference{out}
 }
 
 func (r rule) claimant(o object.Object, to reference) Claimant {
 	c := Claimant{
-		ID: o.ID(), Target: to.id, anyGroup: to.any, Entry: r.entry.ID, entry: r.entry,
+		ID: o.ID(), Target: to.id, At: to.gvk, anyGroup: to.any, Entry: r.entry.ID, entry: r.entry,
 		Idle: r.evidence.idle(o), Owner: controllerOf(o), except: r.evidence.except(o),
 	}
 	c.App, _ = o.Label(object.PartOf)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
@@ -52,6 +53,8 @@ type Cluster struct {
 	Edit func(context.Context, Edit) (Edited, error)
 	// Tell reads what an app's custom resource tells.
 	Tell func(context.Context, app.Key) (front.Told, error)
+	// Claimants lists the objects of a namespace, of all for "", that claim something, by what the catalogue knows.
+	Claimants func(ctx context.Context, c *claim.Catalogue, namespace string) ([]claim.Claimant, error)
 	// Close ends what Connect began.
 	Close func()
 }
@@ -139,7 +142,8 @@ type ControllerOptions struct {
 	Election Election
 	// LocalSources lets sources be repositories on this machine.
 	LocalSources bool
-	Apps         int // that are worked on at once
+	Catalogue    *claim.Catalogue // what claimants are recognised by
+	Apps         int              // that are worked on at once
 	Objects      int
 	Log          *slog.Logger
 }

@@ -44,6 +44,7 @@ func (f *processFlags) policy() (app.Policy, error) {
 type controllerFlags struct {
 	processFlags
 	options        ControllerOptions
+	claimFiles     []string
 	elect          bool
 	level, logForm string
 }
@@ -65,6 +66,7 @@ func (p *program) controller() *cobra.Command {
 	flags.StringVar(&f.options.Kubeconfig, "kubeconfig", "", "path of a kubeconfig; without it as kubectl, or the pod's service account")
 	flags.StringVar(&f.options.Context, "context", "", "context of the kubeconfig")
 	f.add(flags)
+	flags.StringArrayVar(&f.claimFiles, "claims-file", nil, "a file of entries for the catalogue of claims (truce claims); may be given more than once; the ConfigMap truce-claims goes over it")
 	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:8080", "address of the status page, /healthz and /readyz; empty for none")
 	flags.StringVar(&f.options.CacheDir, "cache-dir", defaultCache(), "directory for clones; one controller at a time")
 	flags.BoolVar(&f.options.LocalSources, "local-sources", false, "let GitRepositories name repositories on this machine (paths, file://): whoever may write one then reads what truce can read")
@@ -82,6 +84,9 @@ func (f *controllerFlags) complete(log io.Writer) (ControllerOptions, error) {
 	o := f.options
 	var err error
 	if o.Process, err = f.policy(); err != nil {
+		return o, err
+	}
+	if o.Catalogue, err = catalogue(f.claimFiles); err != nil {
 		return o, err
 	}
 	if !f.elect {

@@ -70,7 +70,7 @@ func reversals(seen []sample) int {
 // demand is the load, in thousandths of a CPU, at which the autoscaler wants so many pods (its own formula: pods = total load /
 // target of one pod), and the number that it will come to within its bounds.
 func demand(s subjects, pods int64) (want, milli int64) {
-	c, _ := claimOf(s.scaler)
+	c := claimOf(s.scaler)
 	want = min(max(pods, c.Min), c.Max)
 	return want, want * request(s.scaled) * utilisation(s.scaler) / 100
 }

@@ -70,9 +70,11 @@ func (w *witness) find(ctx context.Context) (subjects, error) {
 }
 
 func scalerOf(o object.Object, scalers []unstructured.Unstructured) object.Object {
+	known := claim.Builtin()
 	for _, s := range scalers {
-		c, ok := claim.Read(s.Object)
-		if ok && len(claim.NewIndex([]claim.Claimant{c}).For(o.ID())) > 0 {
+		var index claim.Index
+		index.Put(object.Object(s.Object).ID(), known.Read(s.Object))
+		if index.Targets(o.ID()) {
 			return s.Object
 		}
 	}
@@ -128,7 +130,14 @@ func ownerOf(o object.Object, p field.Path) string {
 	return ""
 }
 
-func claimOf(scaler object.Object) (claim.Claimant, bool) { return claim.Read(scaler) }
+// claimOf is what an autoscaler claims; nothing for what is none.
+func claimOf(scaler object.Object) claim.Claimant {
+	found := claim.Builtin().Read(scaler)
+	if len(found) == 0 {
+		return claim.Claimant{}
+	}
+	return found[0]
+}
 
 // request is the CPU that one pod requests, in thousandths.
 func request(o object.Object) int64 {

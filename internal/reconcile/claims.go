@@ -22,7 +22,7 @@ type Claims struct {
 	wake      func(object.ID) // nil while nobody judges by them yet
 
 	mu    sync.RWMutex
-	index claim.Table
+	index claim.Index
 	live  map[object.ID][]claim.Claimant
 	git   map[app.Key]map[object.ID]object.Object // Git's claimants
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/inventory/configmap"
@@ -22,6 +23,7 @@ type RunOptions struct {
 	CacheDir   string       // clones and the journal; made if absent
 	Executable string       // truce itself, for render workers and git's ssh
 	Process    app.Policy
+	Catalogue  *claim.Catalogue // nil for the built-in one
 	// LocalSources says whether sources may be repositories on this machine.
 	LocalSources controller.LocalSources
 	Workers      controller.Workers // zero fields take the defaults
@@ -61,7 +63,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	}
 	c := controller.New(controller.Options{
 		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Local: p.git, Kinds: kinds(),
-		LocalSources: o.LocalSources, Process: o.Process, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: o.Report,
+		LocalSources: o.LocalSources, Process: o.Process, Catalogue: o.Catalogue, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: o.Report,
 	})
 	chosen := p.engine
 	chosen.Defaults.Objects = c.Workers.Objects

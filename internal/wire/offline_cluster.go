@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/live/list"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/reconcile"
 )
 
 // looks is how many objects are looked at, at once.
@@ -137,16 +138,5 @@ func (g glance) claimants(ctx context.Context, claims app.Claims) ([]object.Obje
 	if claims == app.ClaimsOff {
 		return nil, nil
 	}
-	var out []object.Object
-	for _, gvk := range claim.Kinds() {
-		found, err := g.reader.List(ctx, gvk, "")
-		if errors.Is(err, live.ErrUnknownKind) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("list claimants: %w", err)
-		}
-		out = append(out, found...)
-	}
-	return out, nil
+	return reconcile.Claimants(ctx, g.reader, claim.Builtin().Kinds(), "")
 }

@@ -47,7 +47,7 @@ func newService(p *parts, o cli.ControllerOptions, notice func(reconcile.Notice)
 	logClient(o.Log)
 	s := &service{options: o, parts: p, watches: &roll{Watcher: watch.Watcher{Cluster: p.cluster}}}
 	s.controller = p.controller(RunOptions{
-		LocalSources: local(o.LocalSources), Watcher: s.watches, Process: o.Process, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice,
+		LocalSources: local(o.LocalSources), Watcher: s.watches, Process: o.Process, Catalogue: o.Catalogue, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice,
 	}).Controller
 	return s
 }
