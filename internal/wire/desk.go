@@ -13,7 +13,10 @@ import (
 
 // desks are what commands need of each kind of app.
 func desks() map[object.GVK]front.Commands {
-	return map[object.GVK]front.Commands{kustomizations: flux.Commands{}}
+	return map[object.GVK]front.Commands{
+		kustomizations: flux.Commands{},
+		{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}: argocd.Commands{},
+	}
 }
 
 // inline are the sources that apps name themselves, by their kind.
