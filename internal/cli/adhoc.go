@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/redact"
@@ -51,8 +50,7 @@ type adhocFlags struct {
 }
 
 func (p *program) adhoc() *adhocFlags {
-	empty := func() *string { s := ""; return &s }
-	f := &adhocFlags{appFlags: appFlags{program: p, config: &genericclioptions.ConfigFlags{KubeConfig: empty(), Context: empty(), Namespace: empty()}}}
+	f := &adhocFlags{appFlags: appFlags{program: p, config: kubectlFlags()}}
 	f.query.In = p.env.In
 	return f
 }

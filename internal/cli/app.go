@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -13,12 +12,13 @@ import (
 
 // appFlags are kubectl's flags, as far as they mean something for apps.
 type appFlags struct {
-	program  *program
-	config   *genericclioptions.ConfigFlags
-	everyNS  bool
-	selector string
-	output   string
-	all      bool
+	program *program
+	config  *genericclioptions.ConfigFlags
+	everyNS bool
+	chosen  selection
+	output  string // as given; "json" for templates and columns over it
+	form    form
+	all     bool
 }
 
 const longApp = `Work with the apps of a cluster: Flux Kustomizations and Argo CD Applications.
@@ -28,13 +28,13 @@ is the one of the kubeconfig's context; called as argocd, it is argocd, and an a
 no other has is found wherever it is.`
 
 func (p *program) app() (*cobra.Command, *appFlags) {
-	empty := func() *string { s := ""; return &s }
-	f := &appFlags{program: p, config: &genericclioptions.ConfigFlags{KubeConfig: empty(), Context: empty(), Namespace: empty()}}
+	f := &appFlags{program: p, config: kubectlFlags()}
 	cmd := &cobra.Command{Use: "app", Aliases: []string{"apps"}, Short: "List, inspect, compare and steer apps", Long: longApp, RunE: groupOnly}
 	f.config.AddFlags(cmd.PersistentFlags())
 	cmd.PersistentFlags().BoolVarP(&f.everyNS, "all-namespaces", "A", false, "apps of all namespaces")
-	cmd.PersistentFlags().StringVarP(&f.selector, "selector", "l", "", "only apps whose labels match, such as team=shop,tier!=test")
+	f.chosen.add(f, cmd)
 	cmd.PersistentFlags().StringVarP(f.config.Namespace, "app-namespace", "N", "", "argocd's word for --namespace")
+	f.complete(cmd, "context", f.completeContexts)
 	f.complete(cmd, "namespace", f.completeNamespaces)
 	f.complete(cmd, "app-namespace", f.completeNamespaces)
 	cmd.AddCommand(
@@ -54,7 +54,11 @@ func groupOnly(cmd *cobra.Command, args []string) error {
 
 // connected runs with the cluster that the flags name.
 func (f *appFlags) connected(ctx context.Context, run func(*Cluster) error) error {
-	c, err := f.program.backend.Connect(ctx, Target{Kubeconfig: *f.config.KubeConfig, Context: *f.config.Context})
+	t, err := f.target()
+	if err != nil {
+		return err
+	}
+	c, err := f.program.backend.Connect(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -69,34 +73,6 @@ func (f *appFlags) namespace() (string, error) {
 	}
 	ns, _, err := f.config.ToRawKubeConfigLoader().Namespace()
 	return ns, err
-}
-
-func (f *appFlags) labels() (labels.Selector, error) {
-	s, err := labels.Parse(f.selector)
-	if err != nil {
-		return nil, usage("-l %s: %v", f.selector, err)
-	}
-	return s, nil
-}
-
-// outputs adds -o with the forms that a command knows.
-func (f *appFlags) outputs(cmd *cobra.Command, forms ...string) {
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "form of the output: "+strings.Join(forms, ", "))
-	f.complete(cmd, "output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return forms, cobra.ShellCompDirectiveNoFileComp
-	})
-	checked := cmd.PreRunE
-	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if checked != nil {
-			if err := checked(cmd, args); err != nil {
-				return err
-			}
-		}
-		if f.output == "" {
-			return nil
-		}
-		return oneOf("-o", f.output, forms)
-	}
 }
 
 func oneOf(flag, value string, forms []string) error {
@@ -123,8 +99,8 @@ func (f *appFlags) targets(ctx context.Context, c *Cluster, args []string) ([]ap
 	if len(args) == 0 {
 		return f.selected(ctx, c, ns)
 	}
-	if f.all || f.selector != "" {
-		return nil, usage("names and --all or -l exclude each other")
+	if f.all || !f.chosen.empty() {
+		return nil, usage("names and --all, -l or --field-selector exclude each other")
 	}
 	known, err := c.Names(ctx, ns)
 	if err != nil {
@@ -159,7 +135,7 @@ func (f *appFlags) resolve(arg, namespace string, known []app.Key) (app.Key, err
 }
 
 func (f *appFlags) selected(ctx context.Context, c *Cluster, ns string) ([]app.Key, error) {
-	if !f.all && !f.everyNS && f.selector == "" {
+	if !f.all && !f.everyNS && f.chosen.empty() {
 		return nil, usage("name an app, or select with --all, -A or -l")
 	}
 	found, err := f.summaries(ctx, c, ns)
@@ -178,7 +154,7 @@ func (f *appFlags) selected(ctx context.Context, c *Cluster, ns string) ([]app.K
 
 // summaries are the selected apps as they stand now.
 func (f *appFlags) summaries(ctx context.Context, c *Cluster, ns string) ([]Summary, error) {
-	match, err := f.labels()
+	match, err := f.chosen.matches()
 	if err != nil {
 		return nil, err
 	}
@@ -188,14 +164,4 @@ func (f *appFlags) summaries(ctx context.Context, c *Cluster, ns string) ([]Summ
 		return true
 	})
 	return out, err
-}
-
-func matching(all []Summary, match labels.Selector) []Summary {
-	var out []Summary
-	for _, s := range all {
-		if match.Matches(labels.Set(s.Labels)) {
-			out = append(out, s)
-		}
-	}
-	return out
 }

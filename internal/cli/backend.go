@@ -31,11 +31,6 @@ type Backend struct {
 	Up func(ctx context.Context, o UpOptions, say func(step string)) (*World, error)
 }
 
-// Target says which cluster is meant. Empty fields are kubectl's defaults.
-type Target struct {
-	Kubeconfig, Context string
-}
-
 // Cluster is what commands about apps need of one cluster. Nothing in it writes to users' objects.
 type Cluster struct {
 	// Names lists the apps of a namespace, of all for "". It is one request.

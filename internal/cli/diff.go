@@ -83,7 +83,7 @@ func (f *appFlags) printDiff(found []Detail) error {
 		for _, d := range found {
 			items = append(items, newDetailJSON("Diff", d, differs))
 		}
-		if err := oneOrList(f.program.env.Out, f.output, "DiffList", items); err != nil {
+		if err := oneOrList(f, "DiffList", items); err != nil {
 			return err
 		}
 		return verdict(found, io.Discard)

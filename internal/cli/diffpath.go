@@ -54,6 +54,7 @@ func (p *program) diff() *cobra.Command {
 	cmd.Flags().StringVar(&f.claims, "claims", "cede", "fields that an autoscaler has a right to: cede, report, off")
 	f.config.AddFlags(cmd.Flags())
 	f.outputs(cmd, "json", "yaml", "wide")
+	f.complete(cmd, "context", f.completeContexts)
 	f.complete(cmd, "namespace", f.completeNamespaces)
 	return cmd
 }
@@ -67,15 +68,17 @@ func (f *adhocFlags) ready(args []string) error {
 		return err
 	}
 	q := &f.query
-	q.Claims = app.Claims(f.claims)
-	q.Kubeconfig, q.Context, q.Namespace = *f.config.KubeConfig, *f.config.Context, *f.config.Namespace
+	q.Claims, q.Namespace = app.Claims(f.claims), *f.config.Namespace
+	var err error
+	if q.Target, err = f.target(); err != nil {
+		return err
+	}
 	switch {
 	case q.File == "-" && q.Live == "-":
 		return usage("the standard input cannot be both -f and --live")
 	case q.Live != "" && q.Kubeconfig+q.Context != "":
 		return usage("--live asks no cluster: leave out --kubeconfig and --context")
 	}
-	var err error
 	q.Mask, err = f.program.mask()
 	return err
 }
@@ -95,7 +98,7 @@ type pairJSON struct {
 func (f *adhocFlags) printPair(d Detail) error {
 	out, told := f.program.env.Out, f.program.env.Err
 	if f.output == "json" || f.output == "yaml" {
-		if err := structured(out, f.output, newPairJSON(d)); err != nil {
+		if err := f.structured(newPairJSON(d)); err != nil {
 			return err
 		}
 		told = io.Discard

@@ -63,7 +63,7 @@ func (f *appFlags) printResources(out Edited) error {
 		}
 		shown := o.Clone()
 		delete(shown.Metadata(), "managedFields")
-		if err := structured(f.program.env.Out, f.output, shown); err != nil {
+		if err := f.structured(shown); err != nil {
 			return err
 		}
 	}

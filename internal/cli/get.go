@@ -91,7 +91,7 @@ func (f *appFlags) printDetails(found []Detail) error {
 		for _, d := range found {
 			items = append(items, newDetailJSON("App", d, func(report.Object) bool { return true }))
 		}
-		return oneOrList(out, f.output, "AppList", items)
+		return oneOrList(f, "AppList", items)
 	case "name":
 		for _, d := range found {
 			if _, err := fmt.Fprintln(out, resourceName(d.Report.App)); err != nil {

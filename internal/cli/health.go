@@ -72,7 +72,7 @@ func (f *adhocFlags) writeHealth(w io.Writer, found []report.Object) error {
 				Status: string(o.Health.Code), Message: o.Health.Message,
 			})
 		}
-		return structured(w, f.output, listJSON{APIVersion: schemaVersion, Kind: "HealthList", Items: items})
+		return f.structured(listJSON{APIVersion: schemaVersion, Kind: "HealthList", Items: items})
 	}
 	t := &table{}
 	head, most := cells("KIND", "NAME", "HEALTH", "MESSAGE"), 100

@@ -58,7 +58,7 @@ func (f *appFlags) printHistory(key app.Key, past []front.Past) error {
 			}
 			items = append(items, item)
 		}
-		return structured(out, f.output, listJSON{APIVersion: schemaVersion, Kind: "HistoryList", Items: items})
+		return f.structured(listJSON{APIVersion: schemaVersion, Kind: "HistoryList", Items: items})
 	case "id":
 		for _, p := range past {
 			if _, err := fmt.Fprintln(out, p.ID); err != nil {

@@ -17,10 +17,14 @@ const exampleList = `  # the apps of the context's namespace
   # all apps, with their source and message; go on and print what changes
   truce app list -A -o wide -w`
 
+// orders are what --sort-by is mostly used for.
+var orders = []string{".metadata.name", ".metadata.namespace", ".metadata.creationTimestamp", ".sync", ".health", ".revision"}
+
 type listFlags struct {
 	*appFlags
-	watch, bare bool
-	widths      []int // of what was printed so far
+	watch  bool
+	sortBy string
+	widths []int // of what was printed so far
 }
 
 func (f *appFlags) list() *cobra.Command {
@@ -36,7 +40,10 @@ counts as in sync. HEALTH is the worst health among the app's objects.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&l.watch, "watch", "w", false, "after the list, print apps as they change")
-	cmd.Flags().BoolVar(&l.bare, "no-headers", false, "no first line with the columns' names")
+	cmd.Flags().StringVar(&l.sortBy, "sort-by", "", "order of the list: a path in its JSON form, such as .metadata.name or .health")
+	f.complete(cmd, "sort-by", func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return starting(orders, begun), cobra.ShellCompDirectiveNoFileComp
+	})
 	f.outputs(cmd, "json", "yaml", "wide", "name")
 	return cmd
 }
@@ -47,6 +54,9 @@ func (l *listFlags) run(ctx context.Context, c *Cluster) error {
 		return err
 	}
 	if l.watch {
+		if l.sortBy != "" {
+			fmt.Fprintln(l.program.env.Err, "warning: --watch requested, --sort-by will be ignored")
+		}
 		return l.follow(ctx, c, ns)
 	}
 	found, err := l.summaries(ctx, c, ns)
@@ -56,6 +66,11 @@ func (l *listFlags) run(ctx context.Context, c *Cluster) error {
 	if len(found) == 0 && l.output != "json" && l.output != "yaml" {
 		fmt.Fprintln(l.program.env.Err, errNoApps(ns))
 		return nil
+	}
+	if l.sortBy != "" {
+		if found, err = sorted(found, l.sortBy, func(s Summary) any { return newSummaryJSON(s) }); err != nil {
+			return err
+		}
 	}
 	return l.print(found)
 }
@@ -68,7 +83,7 @@ func (l *listFlags) print(found []Summary) error {
 		for _, s := range found {
 			items = append(items, newSummaryJSON(s))
 		}
-		return structured(out, l.output, listJSON{APIVersion: schemaVersion, Kind: "AppList", Items: items})
+		return l.printItems(items)
 	case "name":
 		for _, s := range found {
 			if _, err := fmt.Fprintln(out, resourceName(s.Key)); err != nil {
@@ -82,9 +97,25 @@ func (l *listFlags) print(found []Summary) error {
 	return t.print(out, l.program.term)
 }
 
+// printItems prints a list; in a watch, as kubectl does, each item by itself.
+func (l *listFlags) printItems(items []summaryJSON) error {
+	if !l.watch {
+		return l.structured(listJSON{APIVersion: schemaVersion, Kind: "AppList", Items: items})
+	}
+	for _, item := range items {
+		if l.output == "yaml" {
+			fmt.Fprintln(l.program.env.Out, "---")
+		}
+		if err := l.structured(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (l *listFlags) table(found []Summary, now time.Time) *table {
 	t := &table{least: l.widths}
-	if !l.bare {
+	if !l.form.bare {
 		t.add(l.row("NAMESPACE", cells("NAME", "SYNC", "HEALTH", "REVISION", "AGE"), cells("SOURCE", "PATH", "MESSAGE"))...)
 	}
 	for _, s := range found {
@@ -114,7 +145,7 @@ func (l *listFlags) row(namespace string, narrow, wide []cell) []cell {
 
 // follow prints all apps, then each that changes, until ctx ends.
 func (l *listFlags) follow(ctx context.Context, c *Cluster, ns string) error {
-	match, err := l.labels()
+	match, err := l.chosen.matches()
 	if err != nil {
 		return err
 	}
@@ -122,7 +153,7 @@ func (l *listFlags) follow(ctx context.Context, c *Cluster, ns string) error {
 	var failed error
 	err = c.Follow(ctx, ns, func(all []Summary) bool {
 		failed = l.printChanged(matching(all, match), last)
-		l.bare = true
+		l.form.bare = true
 		return failed != nil
 	})
 	if ctx.Err() != nil {

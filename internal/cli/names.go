@@ -108,17 +108,23 @@ func (f *appFlags) completeApps(cmd *cobra.Command, args []string, begun string)
 }
 
 func (f *appFlags) completeNamespaces(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	var out []string
-	f.ask(cmd.Context(), func(ctx context.Context, c *Cluster) error {
-		all, err := c.Namespaces(ctx)
-		for _, ns := range all {
-			if strings.HasPrefix(ns, begun) {
-				out = append(out, ns)
-			}
-		}
+	var all []string
+	f.ask(cmd.Context(), func(ctx context.Context, c *Cluster) (err error) {
+		all, err = c.Namespaces(ctx)
 		return err
 	})
-	return out, cobra.ShellCompDirectiveNoFileComp
+	return starting(all, begun), cobra.ShellCompDirectiveNoFileComp
+}
+
+// starting are those that begin as it was typed.
+func starting(all []string, begun string) []string {
+	var out []string
+	for _, s := range all {
+		if strings.HasPrefix(s, begun) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // ask gets names for a completion. A cluster that does not answer completes nothing, soon.

@@ -94,7 +94,7 @@ func (f *adhocFlags) printManifests(objects []object.Object) error {
 	out := f.program.env.Out
 	switch f.output {
 	case "json":
-		return structured(out, "json", map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
+		return f.structured(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
 	case "name":
 		return printNames(out, objects)
 	}

@@ -38,30 +38,44 @@ func sourceJSON(k app.SourceKey) keyJSON {
 	return keyJSON{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name}
 }
 
+// metadataJSON is what paths written for kubectl look for.
+type metadataJSON struct {
+	Name      string            `json:"name"`
+	Namespace string            `json:"namespace"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Created   *time.Time        `json:"creationTimestamp,omitempty"`
+}
+
+func newMetadataJSON(k app.Key) metadataJSON {
+	return metadataJSON{Name: k.Name, Namespace: k.Namespace}
+}
+
 // summaryJSON is one app of `app list`.
 type summaryJSON struct {
-	App           keyJSON    `json:"app"`
-	Sync          string     `json:"sync"`
-	Health        string     `json:"health"`
-	HealthMessage string     `json:"healthMessage,omitempty"`
-	Revision      string     `json:"revision,omitempty"`
-	Source        keyJSON    `json:"source"`
-	Path          string     `json:"path"`
-	Suspended     bool       `json:"suspended"`
-	Settled       bool       `json:"settled"`
-	Reason        string     `json:"reason,omitempty"`
-	Message       string     `json:"message,omitempty"`
-	Created       *time.Time `json:"created,omitempty"`
+	Metadata      metadataJSON `json:"metadata"`
+	App           keyJSON      `json:"app"`
+	Sync          string       `json:"sync"`
+	Health        string       `json:"health"`
+	HealthMessage string       `json:"healthMessage,omitempty"`
+	Revision      string       `json:"revision,omitempty"`
+	Source        keyJSON      `json:"source"`
+	Path          string       `json:"path"`
+	Suspended     bool         `json:"suspended"`
+	Settled       bool         `json:"settled"`
+	Reason        string       `json:"reason,omitempty"`
+	Message       string       `json:"message,omitempty"`
+	Created       *time.Time   `json:"created,omitempty"`
 }
 
 func newSummaryJSON(s Summary) summaryJSON {
 	out := summaryJSON{
 		App: keyJSON(s.Key), Sync: string(s.Sync), Health: string(s.Health.Code), HealthMessage: s.Health.Message,
 		Revision: s.Revision, Source: sourceJSON(s.Source), Path: s.Path, Suspended: s.Suspended, Settled: s.Settled,
-		Reason: string(s.Reason), Message: s.Message,
+		Reason: string(s.Reason), Message: s.Message, Metadata: newMetadataJSON(s.Key),
 	}
+	out.Metadata.Labels = s.Labels
 	if !s.Created.IsZero() {
-		out.Created = &s.Created
+		out.Created, out.Metadata.Created = &s.Created, &s.Created
 	}
 	return out
 }
@@ -70,6 +84,7 @@ func newSummaryJSON(s Summary) summaryJSON {
 type detailJSON struct {
 	APIVersion    string       `json:"apiVersion"`
 	Kind          string       `json:"kind"` // App, Diff
+	Metadata      metadataJSON `json:"metadata"`
 	App           keyJSON      `json:"app"`
 	Sync          string       `json:"sync"`
 	Health        string       `json:"health"`
@@ -137,7 +152,7 @@ type placeJSON struct {
 func newDetailJSON(kind string, d Detail, keep func(report.Object) bool) detailJSON {
 	r := d.Report
 	out := detailJSON{
-		APIVersion: schemaVersion, Kind: kind, App: keyJSON(r.App), Sync: string(syncOf(d)), Health: string(r.Health().Code),
+		APIVersion: schemaVersion, Kind: kind, Metadata: newMetadataJSON(r.App), App: keyJSON(r.App), Sync: string(syncOf(d)), Health: string(r.Health().Code),
 		HealthMessage: r.Health().Message, Revision: r.Revision, Source: sourceJSON(d.App.Source), Path: d.App.Path,
 		Suspended: d.App.Suspended, Stage: string(r.Stage), Reason: string(r.Reason), Message: r.Message, Notes: r.Notes,
 		Objects: []objectJSON{},
@@ -208,14 +223,6 @@ func structured(w io.Writer, form string, v any) error {
 	}
 	_, err = fmt.Fprintln(w, strings.TrimRight(string(text), "\n"))
 	return err
-}
-
-// oneOrList prints one item as it is, several as a list.
-func oneOrList[T any](w io.Writer, form, kind string, items []T) error {
-	if len(items) == 1 {
-		return structured(w, form, items[0])
-	}
-	return structured(w, form, listJSON{APIVersion: schemaVersion, Kind: kind, Items: items})
 }
 
 // shown prints file:line.

@@ -30,6 +30,11 @@ var ErrUnknownKind = errors.New("the API server does not serve this kind")
 type Options struct {
 	Kubeconfig, Context string
 	UserAgent           string // "truce/<version>"; the server names field managers of other writes than apply after it
+	// As is who is impersonated, with a UID and groups; empty for what the kubeconfig says.
+	As, AsUID string
+	AsGroups  []string
+	// Timeout bounds each request, watches too; 0 does not.
+	Timeout time.Duration
 }
 
 // Client is a connection to one API server as one identity. It may be used concurrently. A server that hangs is noticed
@@ -58,6 +63,12 @@ func Connect(o Options) (*Client, error) {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
 	config.UserAgent = o.UserAgent
+	if o.As+o.AsUID != "" || len(o.AsGroups) > 0 {
+		config.Impersonate = rest.ImpersonationConfig{UserName: o.As, UID: o.AsUID, Groups: o.AsGroups}
+	}
+	if o.Timeout != 0 {
+		config.Timeout = o.Timeout
+	}
 	c, err := New(config)
 	if err != nil {
 		return nil, err

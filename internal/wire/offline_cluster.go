@@ -34,7 +34,7 @@ type glance struct {
 
 // withCluster compares with what the cluster holds, and with what a dry run says that an apply would leave.
 func (c comparison) withCluster(ctx context.Context, version string) ([]adhoc.Subject, adhoc.Judge, error) {
-	client, err := cluster.Connect(cluster.Options{Kubeconfig: c.query.Kubeconfig, Context: c.query.Context, UserAgent: "truce/" + version})
+	client, err := dial(c.query.Target, version)
 	if err != nil {
 		return nil, adhoc.Judge{}, err
 	}

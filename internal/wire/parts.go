@@ -64,7 +64,7 @@ func assemble(t cli.Target, version, work string) (*parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find truce itself: %w", err)
 	}
-	client, err := cluster.Connect(cluster.Options{Kubeconfig: t.Kubeconfig, Context: t.Context, UserAgent: "truce/" + version})
+	client, err := dial(t, version)
 	if err != nil {
 		return nil, err
 	}
