@@ -7,6 +7,7 @@
 package app
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -91,6 +92,11 @@ type App struct {
 	Problems []Problem
 	// Notes are worth saying on the app, but stop nothing.
 	Notes []string
+}
+
+// Keeps reports whether a finalizer keeps the custom resource until the app's objects are gone.
+func (a App) Keeps(finalizer string) bool {
+	return finalizer != "" && finalizer == a.Guard || slices.Contains(a.Finalizers, finalizer)
 }
 
 // Problem is a reason to refuse an app: the field of its custom resource, and what is wrong with it.

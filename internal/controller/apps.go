@@ -15,49 +15,61 @@ import (
 
 // appEntry is one app's custom resource.
 type appEntry struct {
-	front front.Apps
-	gvk   object.GVK
-	kept  object.Packed // the custom resource
-	cr    object.Object // the same: only in what begin and entry return
-	asks  request       // of kept
-	app   app.App
-	wrote digest    // of the status that was written last
-	due   time.Time // of the next full check: an older timer is not answered; zero for at once
-	begun time.Time // of the run that is under way; zero for none
-	told  time.Time // of the last status write
+	front   front.Apps
+	gvk     object.GVK
+	kept    object.Packed // the custom resource
+	cr      object.Object // the same: only in what begin and entry return
+	asks    request       // of kept
+	app     app.App       // as kept says, and as the order that was taken up wants it
+	wants   app.Order     // of kept, and not taken up yet
+	order   app.Order     // that was taken up and has not ended
+	failed  int           // runs in a row
+	version uint64        // resourceVersion of kept
+	wrote   digest        // of the status that was written last
+	due     time.Time     // of the next full check: an older timer is not answered; zero for at once
+	begun   time.Time     // of the run that is under way; zero for none
+	told    time.Time     // of the last status write
 }
 
 func (c *Controller) seenApp(f front.Apps, ev live.Event) {
-	a := f.App(ev.Object, c.Process)
-	asks := requestOf(ev.Object)
-	kept, err := c.keep(ev.GVK, ev.Object)
+	seen, err := c.sightOf(&appEntry{front: f}, ev)
+	key := seen.app.Key
 	if err != nil { // it was JSON a moment ago
-		c.Log.Error("keep", "app", a.Key.String(), "error", err.Error())
+		c.Log.Error("keep", "app", key.String(), "error", err.Error())
 		return
 	}
 	c.mu.Lock()
+	e := c.appSet[key]
+	var read app.SourceKey
+	if e != nil {
+		read = e.app.Source
+	}
 	if ev.Gone {
-		delete(c.appSet, a.Key)
+		delete(c.appSet, key)
 		c.mu.Unlock()
-		c.apps.Add(a.Key)
+		c.detach(read)
+		c.apps.Add(key)
 		return
 	}
-	e := c.appSet[a.Key]
 	if e == nil {
 		e = &appEntry{front: f, gvk: ev.GVK}
-		c.appSet[a.Key] = e
+		c.appSet[key] = e
 	}
-	news := !e.kept.Known() || e.asks != asks
-	e.kept, e.asks, e.app = kept, asks, a
+	news := c.take(e, seen)
 	if news {
 		e.due = time.Time{}
 	}
+	a := e.app
 	c.mu.Unlock()
+	c.attach(a)
+	if read != a.Source {
+		c.detach(read)
+	}
 	if !news {
 		return
 	}
-	c.engine.Overtake(a.Key)
-	c.apps.Add(a.Key)
+	c.engine.Overtake(key)
+	c.apps.Add(key)
 	if a.Look > 0 {
 		c.sources.AddAfter(a.Source, a.Look)
 	}
@@ -75,6 +87,10 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 	}
 	if e.app.Deleting {
 		return c.remove(ctx, e)
+	}
+	e, wait := c.takeUp(ctx, e)
+	if wait > 0 {
+		return wait
 	}
 	if wait := c.awaitSource(e.app.Source); wait > 0 {
 		return wait
@@ -139,21 +155,44 @@ func (c *Controller) underWay(key app.Key, since time.Time) {
 // schedule sets the next full check, unless somebody has asked for one during the run. A source that is not ready wakes its
 // apps itself.
 func (c *Controller) schedule(key app.Key, a app.App, r report.Report) time.Duration {
-	wait := a.Interval
+	c.mu.Lock()
+	e := c.appSet[key]
+	if e == nil {
+		c.mu.Unlock()
+		return 0
+	}
+	wait := e.pause(a, r)
+	read := e.app.Source
+	if next := c.finish(e, r, wait); wait == 0 || next < wait {
+		wait = next
+	}
+	if wait > 0 && !e.due.IsZero() {
+		e.due = c.Now().Add(wait)
+	}
+	now := e.app.Source
+	c.mu.Unlock()
+	if now != read {
+		c.detach(read)
+	}
+	return wait
+}
+
+// pause is how long the app can wait for its next run; 0 for ever.
+func (e *appEntry) pause(a app.App, r report.Report) time.Duration {
 	switch {
 	case r.Reason == report.Suspended || r.Reason == report.SpecRefused:
 		return 0
 	case r.Reason == report.InProgress:
-		wait = retryPeer
-	case r.Stage != report.Done && a.Retry > 0:
-		wait = a.Retry
+		return retryPeer
+	case r.Stage == report.Done || a.Retry <= 0:
+		e.failed = 0
+		return a.Interval
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.appSet[key]; e != nil && !e.due.IsZero() {
-		e.due = c.Now().Add(wait)
+	e.failed++
+	if pause, again := a.Backoff.Pause(a.Retry, e.failed); again {
+		return pause
 	}
-	return wait
+	return a.Interval
 }
 
 // retryPeer is the pause before a run that waits for another app's run is begun anew.
@@ -179,14 +218,14 @@ func (c *Controller) forget(ctx context.Context, key app.Key) time.Duration {
 }
 
 func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
-	if !slices.Contains(finalizers(e.cr), finalizer) {
+	if !slices.ContainsFunc(finalizers(e.cr), e.app.Keeps) {
 		return 0
 	}
 	if err := c.engine.Remove(ctx, e.app); err != nil {
 		c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())
 		return retryObject
 	}
-	err := c.patchFinalizers(ctx, e, slices.DeleteFunc(finalizers(e.cr), func(f string) bool { return f == finalizer }))
+	err := c.patchFinalizers(ctx, e, slices.DeleteFunc(finalizers(e.cr), e.app.Keeps))
 	if apierrors.IsConflict(err) {
 		return retryConflict // the watch is about to bring the newer form
 	}
@@ -209,16 +248,13 @@ func (c *Controller) entry(key app.Key) (appEntry, bool) {
 	return c.withResource(found), true
 }
 
-// finalizer keeps a custom resource until its objects are gone; Flux's own, so that either of the two can take it off.
-const finalizer = "finalizers.fluxcd.io"
-
 // ensureFinalizer is needed only where there is something to clean up.
 func (c *Controller) ensureFinalizer(ctx context.Context, e appEntry) error {
 	have := finalizers(e.cr)
-	if e.app.Prune != app.PruneDelete || e.app.Policy.Mode != app.Enforce || len(e.app.Problems) > 0 || slices.Contains(have, finalizer) {
+	if e.app.Guard == "" || e.app.Policy.Mode != app.Enforce || len(e.app.Problems) > 0 || slices.Contains(have, e.app.Guard) {
 		return nil
 	}
-	return c.patchFinalizers(ctx, e, append(have, finalizer))
+	return c.patchFinalizers(ctx, e, append(have, e.app.Guard))
 }
 
 func finalizers(o object.Object) []string {

@@ -65,7 +65,8 @@ type Kinds struct {
 	Sources map[object.GVK]front.Sources
 	// Lacks says what of an app's custom resource the server does not store under the CRD that it has, and what serves instead; empty
 	// where it stores all that truce reads, and for the CRDs of other kinds. Nil for never asking.
-	Lacks func(crd object.Object) string
+	Lacks  func(crd object.Object) string
+	Inline map[object.GVK]front.Sources // by the kind of the apps that name their source themselves
 }
 
 // Workers bound how much is worked on at once.
@@ -113,8 +114,9 @@ type Controller struct {
 	mu        sync.RWMutex
 	appSet    map[app.Key]*appEntry
 	sourceSet map[app.SourceKey]*sourceEntry
-	lacking   map[string]string  // by the kind of app: what its CRD lacks
-	remarked  map[app.Key]string // which of it an event has told
+	lacking   map[string]string   // by the kind of app: what its CRD lacks
+	remarked  map[app.Key]string  // which of it an event has told
+	whole     map[object.GVK]bool // kinds whose status is no subresource
 }
 
 // New returns a Controller; its Sources and Watches are the parts that the engine needs of it, set by Use.
@@ -122,13 +124,12 @@ func New(o Options) *Controller {
 	o.Pace = o.Pace.OrDefault()
 	c := &Controller{
 		Options: o,
-		appSet:  map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{},
+		appSet:  map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{}, whole: map[object.GVK]bool{},
 		apps: newQueue[app.Key]("apps"), objects: newQueue[object.ID]("objects"),
 		sources: newQueue[app.SourceKey]("sources"), statuses: newQueue[app.Key]("statuses"),
-		records: newQueue[app.Key]("records"),
-		events:  make(chan *unstructured.Unstructured, pendingEvents), claimWork: newQueue[string]("claimants"),
-		redefined: newQueue[string]("redefined"), deep: newQueue[object.GVK]("deep"),
+		records: newQueue[app.Key]("records"), redefined: newQueue[string]("redefined"), deep: newQueue[object.GVK]("deep"),
 		groups: newGroups(o.Pace.Resettle), lacking: map[string]string{}, remarked: map[app.Key]string{},
+		events: make(chan *unstructured.Unstructured, pendingEvents), claimWork: newQueue[string]("claimants"),
 	}
 	if c.Catalogue == nil {
 		c.Catalogue = claim.Builtin()
@@ -173,9 +174,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	work(ctx, g, c.objects, c.Workers.Objects, c.object)
 	work(ctx, g, c.claimWork, 1, c.claim)
 	work(ctx, g, c.statuses, c.Workers.Statuses, c.status)
+	work(ctx, g, c.records, recordWorkers, c.record)
 	work(ctx, g, c.redefined, 1, c.redefine)
 	work(ctx, g, c.deep, 1, c.verify)
-	work(ctx, g, c.records, recordWorkers, c.record)
 	defer c.lastRecords(ctx)
 	return g.Wait()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -35,16 +36,23 @@ func (c *Controller) withResource(e appEntry) appEntry {
 
 // request is what a user asks for by a custom resource.
 type request struct {
-	uid         string
-	annotations digest
-	generation  int64
-	deleting    bool
+	uid               string
+	spec, annotations digest
+	deleting          bool
 }
 
-// requestOf tells what a user wrote from what came of it: a status or a finalizer asks for nothing.
-func requestOf(cr object.Object) request {
+// requestOf tells what a user wrote from what came of it: a status or a finalizer asks for nothing, and neither does it that a
+// request is taken off (answered). The generation does not tell: where the status is no subresource, it counts our own writes.
+func requestOf(cr object.Object, answered []field.Pointer) request {
+	all, _ := cr.At("metadata", "annotations").(map[string]any)
+	annotations := maps.Clone(all)
+	for _, p := range answered {
+		if len(p) == 3 && p[1] == "annotations" {
+			delete(annotations, p[2])
+		}
+	}
 	return request{
-		uid: cr.UID(), annotations: sha256.Sum256([]byte(fingerprintOf(cr.At("metadata", "annotations")))), generation: cr.Generation(),
+		uid: cr.UID(), spec: sha256.Sum256([]byte(fingerprintOf(cr["spec"]))), annotations: sha256.Sum256([]byte(fingerprintOf(annotations))),
 		deleting: cr.At("metadata", "deletionTimestamp") != nil,
 	}
 }

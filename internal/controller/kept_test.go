@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 )
 
@@ -33,25 +34,30 @@ func TestACustomResourceIsKeptWithoutItsManagedFields(t *testing.T) {
 	}
 }
 
+// refresh is a request that is taken off when it is answered.
+var refresh = []field.Pointer{{"metadata", "annotations", "refresh"}}
+
 func TestOnlyAUserAsksAnew(t *testing.T) {
 	for what, change := range map[string]func(object.Object){
-		"a status":    func(o object.Object) { o["status"] = map[string]any{"observedGeneration": int64(3)} },
-		"a finalizer": func(o object.Object) { o.Metadata()["finalizers"] = []any{"f", "g"} },
-		"a version":   func(o object.Object) { o.Metadata()["resourceVersion"] = "7" },
+		"a status":     func(o object.Object) { o["status"] = map[string]any{"observedGeneration": int64(3)} },
+		"a finalizer":  func(o object.Object) { o.Metadata()["finalizers"] = []any{"f", "g"} },
+		"a generation": func(o object.Object) { o.Metadata()["generation"] = int64(4) },
+		"an answer":    func(o object.Object) { o.Metadata()["annotations"] = map[string]any{"a": "b", "refresh": "hard"} },
+		"a version":    func(o object.Object) { o.Metadata()["resourceVersion"] = "7" },
 	} {
 		o := resource()
-		if change(o); requestOf(o) != requestOf(resource()) {
+		if change(o); requestOf(o, refresh) != requestOf(resource(), refresh) {
 			t.Errorf("%s asks for something", what)
 		}
 	}
 	for what, change := range map[string]func(object.Object){
-		"a spec":          func(o object.Object) { o.Metadata()["generation"] = int64(4) },
+		"a spec":          func(o object.Object) { o["spec"] = map[string]any{"path": "./b"} },
 		"an annotation":   func(o object.Object) { o.Metadata()["annotations"] = map[string]any{"a": "c"} },
 		"a deletion":      func(o object.Object) { o.Metadata()["deletionTimestamp"] = "2026-01-01T00:00:00Z" },
 		"another of them": func(o object.Object) { o.Metadata()["uid"] = "v" },
 	} {
 		o := resource()
-		if change(o); requestOf(o) == requestOf(resource()) {
+		if change(o); requestOf(o, refresh) == requestOf(resource(), refresh) {
 			t.Errorf("%s asks for nothing", what)
 		}
 	}

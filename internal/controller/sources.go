@@ -14,10 +14,15 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 )
 
-// sourceEntry is one source's custom resource, and what came of it.
+// sourceEntry is one source's custom resource, and what came of it. An attached one has none of its own; see attach.
 type sourceEntry struct {
 	front front.Sources
 	cr    object.Object
+
+	attached bool
+	base     app.SourceKey // of which it is another revision
+	reader   app.Key       // an app that names it itself
+
 	state front.SourceState
 	local context.CancelFunc // ends the watch of a local repository; nil for none
 	url   string             // that local watches
@@ -30,9 +35,7 @@ func (c *Controller) seenSource(f front.Sources, ev live.Event) {
 	e := c.sourceSet[s.Key]
 	switch {
 	case ev.Gone && e != nil:
-		if e.local != nil {
-			e.local()
-		}
+		e.stop()
 		delete(c.sourceSet, s.Key)
 		c.mu.Unlock()
 		return
@@ -45,9 +48,17 @@ func (c *Controller) seenSource(f front.Sources, ev live.Event) {
 	}
 	news := e.cr == nil || e.cr.Generation() != ev.Object.Generation() || f.Source(e.cr).Request != s.Request
 	e.cr = ev.Object
+	var all []app.SourceKey
+	for key, other := range c.sourceSet {
+		if key == s.Key || other.base == s.Key {
+			all = append(all, key)
+		}
+	}
 	c.mu.Unlock()
-	if news {
-		c.sources.Add(s.Key)
+	for _, key := range all {
+		if news {
+			c.sources.Add(key)
+		}
 	}
 }
 
@@ -74,7 +85,7 @@ func (c *Controller) awaitSource(key app.SourceKey) time.Duration {
 	defer c.mu.RUnlock()
 	e := c.sourceSet[key]
 	if e != nil {
-		if e.state.Artifact.Files == nil && e.state.Err == nil && !e.front.Source(e.cr).Suspended {
+		if e.state.Artifact.Files == nil && e.state.Err == nil && (e.cr == nil || !e.front.Source(e.cr).Suspended) {
 			return time.Second
 		}
 		return 0
@@ -104,35 +115,43 @@ func (c *Controller) Readers(key app.SourceKey) []app.Key {
 
 // source looks for a new revision of one source.
 func (c *Controller) source(ctx context.Context, key app.SourceKey) time.Duration {
-	f, cr := c.sourceOf(key)
+	f, cr := c.sourceResource(key)
 	if cr == nil {
-		return 0
+		return c.orphaned(ctx, key)
 	}
 	s := f.Source(cr)
 	if s.Suspended || s.Deleting {
 		return 0
 	}
+	s.Key = key
 	next := c.fetch(ctx, f, cr, s)
 	c.recordSource(ctx, key, next)
 	if next.Err != nil {
 		c.Log.Warn("fetch", "source", key.String(), "error", next.Err.Error())
 		return min(retrySource, max(s.Interval, time.Second))
 	}
+	if fixed(key) {
+		return 0
+	}
 	return c.lookInterval(key, s.Interval)
+}
+
+// orphaned tells the apps that read another revision of a source that is not there.
+func (c *Controller) orphaned(ctx context.Context, key app.SourceKey) time.Duration {
+	c.mu.RLock()
+	e := c.sourceSet[key]
+	known := e != nil && e.base != (app.SourceKey{})
+	c.mu.RUnlock()
+	if known {
+		base := key
+		base.Revision = ""
+		c.recordSource(ctx, key, front.SourceState{Err: fmt.Errorf("%s is not in the cluster", base), At: c.Now()})
+	}
+	return 0
 }
 
 // retrySource is the pause after a failed fetch, where the interval is not shorter.
 const retrySource = 15 * time.Second
-
-func (c *Controller) sourceOf(key app.SourceKey) (front.Sources, object.Object) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	e := c.sourceSet[key]
-	if e == nil {
-		return nil, nil
-	}
-	return e.front, e.cr
-}
 
 func (c *Controller) fetch(ctx context.Context, f front.Sources, cr object.Object, s front.Source) front.SourceState {
 	state := front.SourceState{Generation: s.Generation, Request: s.Request, At: c.Now()}
@@ -150,6 +169,7 @@ func (c *Controller) fetch(ctx context.Context, f front.Sources, cr object.Objec
 		state.Err = err
 		return state
 	}
+	spec = pinned(spec, s.Key)
 	if isLocal(spec.URL) && c.LocalSources != AllowLocal {
 		state.Err = &source.Error{Op: "fetch", Subject: spec.URL, Reason: source.NotSupported, Err: errLocal}
 		return state

@@ -35,7 +35,10 @@ func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 		return wait
 	}
 	next := object.Object(e.front.Status(e.cr, r))
-	if err := c.patchStatus(ctx, e.gvk, e.cr, e.wrote, next); err != nil {
+	switch err := c.answer(ctx, e, next, e.front.Answered(e.cr, r)); {
+	case apierrors.IsConflict(err):
+		return retryConflict // the watch is about to bring the newer form
+	case err != nil:
 		c.Log.Warn("status", "app", key.String(), "error", err.Error())
 		return time.Second
 	}
@@ -80,14 +83,14 @@ func untilVerdict(a app.App, r report.Report) time.Duration {
 func (c *Controller) writeSourceStatus(ctx context.Context, key app.SourceKey) {
 	c.mu.RLock()
 	known := c.sourceSet[key]
-	if known == nil {
+	if known == nil || known.attached {
 		c.mu.RUnlock()
 		return
 	}
 	e := *known // the watch writes to known meanwhile
 	c.mu.RUnlock()
 	next := object.Object(e.front.Status(e.cr, e.state))
-	if err := c.patchStatus(ctx, e.cr.GVK(), e.cr, e.wrote, next); err != nil {
+	if err := gone(c.patchStatus(ctx, e.cr.GVK(), e.cr, e.wrote, next)); err != nil {
 		c.Log.Warn("status", "source", key.String(), "error", err.Error())
 		return
 	}
@@ -112,9 +115,9 @@ type operation struct {
 }
 
 func (c *Controller) patchFinalizers(ctx context.Context, e appEntry, list []string) error {
-	return c.patch(ctx, e.gvk, e.cr, "", []operation{
+	return gone(c.patch(ctx, e.gvk, e.cr, "", []operation{
 		{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()}, {"add", "/metadata/finalizers", list},
-	})
+	}))
 }
 
 func (c *Controller) patch(ctx context.Context, gvk object.GVK, cr object.Object, sub string, ops []operation) error {
@@ -131,9 +134,6 @@ func (c *Controller) patch(ctx context.Context, gvk object.GVK, cr object.Object
 		subs = append(subs, sub)
 	}
 	_, err = r.Patch(ctx, cr.Name(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: statusManager}, subs...)
-	if apierrors.IsNotFound(err) {
-		return nil // deleted meanwhile: nobody is left to be told
-	}
 	return err
 }
 

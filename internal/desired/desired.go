@@ -73,7 +73,7 @@ func settle(r render.Object, a app.App, scope Scope) Object {
 	case scope == ClusterWide:
 		delete(meta, "namespace")
 	case scope == Namespaced && data.Namespace() == "":
-		meta["namespace"] = cmp.Or(a.Namespace, "default") // as kubectl does
+		meta["namespace"] = cmp.Or(a.Namespace, a.Home.Name, "default") // as kubectl does
 	}
 	mark(data, a)
 	o := Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: WaveOf(data.GVK())}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
@@ -25,6 +26,9 @@ type Apps interface {
 	// Status returns the whole new .status. What the report cannot know, such as when a condition began, is taken from
 	// the status that cr bears.
 	Status(cr object.Object, r report.Report) map[string]any
+	// Answered names the places in the custom resource of requests that the report answers, and that the dialect's users expect
+	// to be taken off then; nil for none.
+	Answered(cr object.Object, r report.Report) []field.Pointer
 }
 
 // Sources translates one kind of custom resource that says where files come from. The promises are those of Apps.

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,13 +25,17 @@ type stage struct {
 type run struct {
 	engine   *Engine
 	state    *state
+	asked    app.App // what was asked for; app is what of it holds in this run
 	app      app.App
+	rolling  bool // this run brings something out
 	artifact source.Artifact
+	request  render.Request
 	rendered render.Result
 	set      desired.Set
 	ledger   inventory.Record // as it was at the beginning, then as it is
 	report   report.Report
 	problems []error // of objects that could not be applied
+	pruned   []report.Listed
 
 	overtaken <-chan struct{} // closed when something newer is asked for
 }
@@ -52,10 +57,11 @@ func (e *Engine) begin(a app.App) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ruled(e, a)
-	s.app = a
-	r := &run{engine: e, state: s, app: a, overtaken: s.overtaken}
+	s.app = a.Resting()
+	r := &run{engine: e, state: s, asked: a, app: s.app, overtaken: s.overtaken}
 	r.report = report.Report{
-		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: s.report.Applied, Revision: s.report.Revision,
+		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.Reached), Revision: s.report.Revision,
+		Rollout: s.report.Rollout, Leaving: s.report.Leaving, Layout: s.report.Layout, Images: s.report.Images,
 		Notes: a.Notes, At: e.Now(), Running: true,
 	}
 	return r
@@ -83,19 +89,19 @@ func (r *run) fetch(context.Context) error {
 		return &fault{report.SourceNotReady, err}
 	}
 	r.artifact, r.report.Revision = artifact, artifact.Revision
+	r.roll()
 	return nil
 }
 
 func (r *run) render(ctx context.Context) error {
 	var err error
-	if r.rendered, err = r.engine.Render.Render(ctx, r.request()); err != nil {
+	if r.request, r.report.Layout, err = RequestOf(r.artifact.Files, r.app); err != nil {
+		return &fault{report.RenderFailed, err}
+	}
+	if r.rendered, err = r.engine.Render.Render(ctx, r.request); err != nil {
 		return &fault{report.RenderFailed, err}
 	}
 	return nil
-}
-
-func (r *run) request() render.Request {
-	return render.Request{Files: r.artifact.Files, Path: r.app.Path, Namespace: r.app.Namespace}
 }
 
 func (r *run) settle(ctx context.Context) error {
@@ -155,7 +161,10 @@ func (r *run) stopped(at report.Stage, err error) report.Report {
 }
 
 func (r *run) done() report.Report {
-	r.report.Stage, r.report.Reason, r.report.Applied = report.Done, report.Succeeded, r.report.Revision
+	r.report.Stage, r.report.Reason = report.Done, report.Succeeded
+	if r.whole() {
+		r.report.Applied = r.report.Revision
+	}
 	return r.publish()
 }
 
@@ -163,6 +172,7 @@ func (r *run) done() report.Report {
 func (r *run) publish() report.Report {
 	e := r.engine
 	r.report.Running = false
+	r.close()
 	r.state.mu.Lock()
 	before := r.state.report
 	r.state.report = r.report

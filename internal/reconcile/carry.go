@@ -99,6 +99,10 @@ func (r *run) identities() []inventory.Entry {
 // carry walks every object down its street, wave by wave. One bad object stops neither the others of its wave nor, past
 // the first wave, those of the next.
 func (r *run) carry(ctx context.Context) error {
+	r.report.Images = r.set.Images()
+	if err := r.makeHome(ctx); err != nil {
+		return err
+	}
 	for len(r.set.Objects) > 0 {
 		wave := r.nextWave()
 		if err := r.wave(ctx, wave); err != nil {

@@ -23,14 +23,36 @@ type sweeping struct {
 	entries map[object.ID]inventory.Entry
 	targets map[object.ID]act.Target
 	gone    []object.ID // what the inventory may forget
+	deleted []inventory.Entry
 }
 
-// sweepOut judges and deletes entries of an app's inventory.
-func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Record, left []inventory.Entry) error {
-	s := &sweeping{engine: e, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]act.Target{}}
-	s.in = decide.SweepInput{
-		Total: len(ledger.Entries), Mark: desired.Mark(a.Key), Policy: a.Prune, Approved: a.Approved, Whole: a.Deleting,
+func (e *Engine) newSweep(a app.App, total int) *sweeping {
+	return &sweeping{
+		engine: e, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]act.Target{},
+		in: decide.SweepInput{Total: total, Mark: desired.Mark(a.Key), Policy: a.Prune, Approved: a.Approved, Whole: a.Deleting},
 	}
+}
+
+// stillThere returns those of the entries that are in the cluster, and ours. It writes nothing.
+func (e *Engine) stillThere(ctx context.Context, a app.App, left []inventory.Entry) ([]inventory.Entry, error) {
+	s := e.newSweep(a, len(left))
+	for _, entry := range left {
+		g, err := s.look(ctx, entry)
+		if errors.Is(err, live.ErrUnknownKind) {
+			continue
+		}
+		if err != nil {
+			return nil, &fault{report.ClusterFailed, err}
+		}
+		s.in.Gone = append(s.in.Gone, g)
+	}
+	kept := decide.SweepAll(s.in).Keep
+	return slices.DeleteFunc(slices.Clone(left), func(entry inventory.Entry) bool { return kept[entry.ID] == "" }), nil
+}
+
+// sweepOut judges and deletes entries of an app's inventory, and returns those that it has deleted.
+func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Record, left []inventory.Entry) ([]inventory.Entry, error) {
+	s := e.newSweep(a, len(ledger.Entries))
 	for _, entry := range left {
 		if e.passOn(entry.ID) {
 			s.gone = append(s.gone, entry.ID)
@@ -41,19 +63,19 @@ func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Reco
 			continue // with its CRD, or out of reach with its API: not to be deleted, and remembered until somebody knows
 		}
 		if err != nil {
-			return &fault{report.PruneFailed, err}
+			return nil, &fault{report.PruneFailed, err}
 		}
 		s.in.Gone = append(s.in.Gone, g)
 	}
 	swept := s.carry(ctx, decide.SweepAll(s.in))
 	*ledger = inventory.Without(*ledger, s.gone)
 	if a.Deleting && swept == nil {
-		return nil // the record goes as a whole
+		return s.deleted, nil // the record goes as a whole
 	}
 	if err := e.save(ctx, *ledger); err != nil {
-		return &fault{report.RecordFailed, errors.Join(err, swept)}
+		return s.deleted, &fault{report.RecordFailed, errors.Join(err, swept)}
 	}
-	return swept
+	return s.deleted, swept
 }
 
 // look reads what is there under an entry of the inventory.
@@ -97,6 +119,7 @@ func (s *sweeping) delete(ctx context.Context, id object.ID) error {
 		err := s.engine.Writer.Delete(ctx, s.targets[id])
 		if err == nil || errors.Is(err, act.ErrGone) {
 			s.gone = append(s.gone, id)
+			s.deleted = append(s.deleted, s.entries[id])
 			return nil
 		}
 		if !errors.Is(err, act.ErrStale) {

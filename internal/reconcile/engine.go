@@ -48,7 +48,9 @@ type state struct {
 	app    app.App
 	report report.Report
 	wanted map[object.ID]bool // the objects of the newest revision
-	ledger ledger
+	// reached is what was brought out last, see run.where; empty for nothing in this process.
+	reached string
+	ledger  ledger
 	// overtaken is closed when something newer is asked for than what the run that goes on is about.
 	overtaken chan struct{}
 }

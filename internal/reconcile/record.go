@@ -37,6 +37,8 @@ type record struct {
 	changed     bool // text was never applied
 	applied     bool // the server holds text
 	baseline    compare.Baseline
+	foreseen    bool         // the baseline is what a dry run said of text, which was not applied
+	judged      bool         // text was compared with what is there
 	withheld    []field.Path // at the last apply
 	memory      fight.Memory
 	kept        []byte // of memory, in the journal
@@ -83,6 +85,7 @@ func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry, tex
 		r.changed = true
 	}
 	r.text, r.sum, r.digest, r.applied = texts.Pack(o.GVK, text), sum, o.Digest, false
+	r.foreseen, r.judged = false, false
 	return nil
 }
 
@@ -115,6 +118,7 @@ type snapshot struct {
 	sum      textSum // of desired
 	previous object.Object
 	changed  bool
+	foreseen bool
 	baseline compare.Baseline
 	withheld []field.Path
 	memory   fight.Memory
@@ -126,7 +130,7 @@ func (r *record) snapshot(texts *object.Packer) (snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := snapshot{
-		gvk: r.gvk, owner: r.owner, sum: r.sum, changed: r.changed, baseline: r.baseline, withheld: r.withheld,
+		gvk: r.gvk, owner: r.owner, sum: r.sum, changed: r.changed, foreseen: r.foreseen, baseline: r.baseline, withheld: r.withheld,
 		memory: r.memory, uid: r.uid, hadHome: r.uid != "",
 	}
 	var err error

@@ -143,6 +143,7 @@ func (w *walk) settle() (recovered bool) {
 	}
 	w.engine.keepMemory(r)
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
+	r.judged = w.sent()
 	r.health = w.engine.assess(w.live)
 	if w.live == nil {
 		r.fingerprint, r.applied = 0, false
@@ -202,6 +203,9 @@ func (w *walk) announce() {
 	w.record.mu.Lock()
 	known := w.record.findings
 	w.record.mu.Unlock()
+	if w.app.Policy.Mode == app.Await && w.snap.changed {
+		return // it is Git that has changed
+	}
 	for _, f := range w.plan.Findings {
 		if f.Verdict != decide.Correct && !isKnown(known, w.engine.mask(w.record.id, f)) {
 			w.tell(f, false)

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,8 +51,12 @@ func (e *Engine) entries(s *state) []inventory.Entry {
 // sweep deletes what left Git. It is reached only when the whole revision was rendered and applied.
 func (r *run) sweep(ctx context.Context) error {
 	left := r.left()
-	if len(left) == 0 || r.app.Policy.Mode != app.Enforce {
+	r.report.Leaving = nil
+	if len(left) == 0 || r.app.Policy.Mode != app.Enforce && r.app.Policy.Mode != app.Await {
 		return nil
+	}
+	if r.app.Policy.Mode == app.Await || r.app.Prune == app.PruneReport {
+		return r.spare(ctx, left)
 	}
 	if other, ok := r.behind(); ok {
 		return &fault{report.InProgress, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other)}
@@ -59,7 +64,27 @@ func (r *run) sweep(ctx context.Context) error {
 	if err := r.certain(ctx); err != nil {
 		return err
 	}
-	return r.engine.sweepOut(ctx, r.app, &r.ledger, left)
+	meant := slices.DeleteFunc(slices.Clone(left), func(e inventory.Entry) bool { return !r.app.Order.Means(e.ID) })
+	deleted, err := r.engine.sweepOut(ctx, r.app, &r.ledger, meant)
+	r.pruned = listed(deleted)
+	if len(meant) < len(left) {
+		r.report.Leaving = listed(stillIn(r.ledger, left))
+	}
+	return err
+}
+
+// spare leaves what left Git, and says so. What is not there any more, or somebody else's, is forgotten.
+func (r *run) spare(ctx context.Context, left []inventory.Entry) error {
+	a := r.app
+	a.Prune = app.PruneReport
+	if a.Policy.Mode != app.Enforce {
+		there, err := r.engine.stillThere(ctx, a, left)
+		r.report.Leaving = listed(there)
+		return err
+	}
+	_, err := r.engine.sweepOut(ctx, a, &r.ledger, left)
+	r.report.Leaving = listed(stillIn(r.ledger, left))
+	return err
 }
 
 // left lists the inventory's entries that the revision does not name.
@@ -92,13 +117,13 @@ func (r *run) behind() (app.Key, bool) {
 
 // certain makes sure that the render which misses the objects is no cached one, and that the source did not just become empty.
 func (r *run) certain(ctx context.Context) error {
-	if len(r.rendered.Objects) == 0 {
+	if len(r.rendered.Objects) == 0 && !r.app.AllowEmpty {
 		return &fault{report.PruneHeld, errors.New("the source describes no object at all: nothing is pruned from that")}
 	}
 	if r.rendered.Rendered {
 		return nil
 	}
-	again, err := r.engine.Fresh.Render(ctx, r.request())
+	again, err := r.engine.Fresh.Render(ctx, r.request)
 	if err != nil {
 		return &fault{report.RenderFailed, err}
 	}
@@ -201,12 +226,12 @@ func (e *Engine) Remove(ctx context.Context, a app.App) error {
 	}
 	made := e.dropApp(a.Key)
 	a.Deleting = true
-	if a.Prune != app.PruneDelete || a.Policy.Mode != app.Enforce {
+	if a.Prune = cmp.Or(a.Leave, a.Prune); a.Prune != app.PruneDelete || a.Policy.Mode != app.Enforce {
 		e.passOnAll(made)
 		return e.Inventory.Delete(ctx, a.Key)
 	}
 	ledger = inventory.Merge(ledger, newer(ledger, made))
-	if err := e.sweepOut(ctx, a, &ledger, ledger.Entries); err != nil {
+	if _, err := e.sweepOut(ctx, a, &ledger, ledger.Entries); err != nil {
 		return err
 	}
 	return e.Inventory.Delete(ctx, a.Key)
@@ -221,7 +246,7 @@ func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 	}
 	a, err := e.appOf(key)
 	e.passOnAll(e.dropApp(key))
-	if err != nil || a.Prune != app.PruneKeep || a.Policy.Mode == app.Observe {
+	if err != nil || cmp.Or(a.Leave, a.Prune) != app.PruneKeep || a.Policy.Mode == app.Observe {
 		return nil // it was never run, or has ended already
 	}
 	if _, err := e.Inventory.Load(ctx, key); err != nil {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -17,13 +16,9 @@ func (e *Engine) Report(key app.Key) report.Report {
 	}
 	s.mu.Lock()
 	r, rules := s.report, s.app.Ignore
-	ids := make([]object.ID, 0, len(s.wanted))
-	for id := range s.wanted {
-		ids = append(ids, id)
-	}
 	s.mu.Unlock()
-	r.App = key
-	slices.SortFunc(ids, object.ID.Compare)
+	ids := s.objects()
+	r.App, r.Shared = key, e.shared(key)
 	r.Notes = append(slices.Clip(r.Notes), e.ruleNotes(rules, ids)...)
 	r.Objects = make([]report.Object, 0, len(ids))
 	for _, id := range ids {
@@ -39,7 +34,7 @@ func (r *record) view() report.Object {
 	defer r.mu.Unlock()
 	return report.Object{
 		ID: r.id, Version: r.gvk.Version, UID: r.uid, Health: r.health, Findings: r.findings, Problem: r.problem,
-		File: r.file, Line: r.line, Applied: r.applied,
+		File: r.file, Line: r.line, Applied: r.applied, Judged: r.judged,
 	}
 }
 

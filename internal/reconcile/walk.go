@@ -74,6 +74,7 @@ func (w *walk) look(ctx context.Context) error {
 	if w.app, err = w.engine.appOf(w.snap.owner); err != nil {
 		return err
 	}
+	w.app = w.app.For(w.record.id)
 	if w.fresh {
 		return nil
 	}
@@ -149,7 +150,7 @@ func (w *walk) baseline(ctx context.Context, ceded []field.Path) (compare.Baseli
 	if w.live != nil && w.snap.baseline.Doubted() {
 		return w.retake(ctx, ceded)
 	}
-	if w.snap.baseline.Known() || w.live == nil {
+	if w.live == nil || w.snap.baseline.Known() && !w.outdated() {
 		return w.snap.baseline, nil
 	}
 	body := w.snap.desired.Clone()
@@ -166,6 +167,12 @@ func (w *walk) baseline(ctx context.Context, ceded []field.Path) (compare.Baseli
 		return compare.Baseline{}, nil
 	}
 	return w.predict(ctx, body)
+}
+
+// outdated reports whether the baseline is that of another revision than the one to compare with: where nothing is written, none is
+// ever taken by an apply.
+func (w *walk) outdated() bool {
+	return w.snap.changed && !w.snap.foreseen && w.app.Policy.Mode != app.Enforce
 }
 
 func (w *walk) predict(ctx context.Context, body object.Object) (compare.Baseline, error) {
@@ -188,7 +195,7 @@ func (w *walk) predict(ctx context.Context, body object.Object) (compare.Baselin
 func (w *walk) keep(b compare.Baseline) {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
-	w.record.baseline = b
+	w.record.baseline, w.record.foreseen = b, w.snap.changed && w.record.sum == w.snap.sum
 }
 
 // askClaimants lists the claimants of the namespace once more before a field that could be claimed is put back.

@@ -119,7 +119,7 @@ func served(ctx context.Context, c *cluster.Client) error {
 	}
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
-	for _, gvk := range []object.GVK{kustomizations, gitRepositories} {
+	for _, gvk := range []object.GVK{kustomizations, gitRepositories, applications} {
 		for {
 			err := listable(ctx, probe, gvk)
 			if err == nil {

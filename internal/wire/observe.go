@@ -16,7 +16,6 @@ import (
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
-	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 )
@@ -223,7 +222,11 @@ func (p *parts) described(ctx context.Context, a app.App, cr object.Object) (des
 }
 
 func (p *parts) settled(ctx context.Context, artifact source.Artifact, a app.App) (desired.Set, error) {
-	rendered, err := p.rendered.Render(ctx, render.Request{Files: artifact.Files, Path: a.Path, Namespace: a.Namespace})
+	request, _, err := reconcile.RequestOf(artifact.Files, a)
+	if err != nil {
+		return desired.Set{}, err
+	}
+	rendered, err := p.rendered.Render(ctx, request)
 	if err != nil {
 		return desired.Set{}, err
 	}

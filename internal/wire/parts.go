@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/front/argocd"
 	"github.com/truce-gitops/truce/internal/front/flux"
 	"github.com/truce-gitops/truce/internal/health/kstatus"
 	"github.com/truce-gitops/truce/internal/inventory/configmap"
@@ -34,12 +35,14 @@ import (
 var (
 	kustomizations  = object.GVK{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
 	gitRepositories = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"}
+	applications    = object.GVK{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
 )
 
 func kinds() controller.Kinds {
 	return controller.Kinds{
-		Apps:    map[object.GVK]front.Apps{kustomizations: flux.Kustomizations{}},
+		Apps:    map[object.GVK]front.Apps{kustomizations: flux.Kustomizations{}, applications: argocd.Applications{}},
 		Sources: map[object.GVK]front.Sources{gitRepositories: flux.GitRepositories{}},
+		Inline:  map[object.GVK]front.Sources{applications: argocd.Repositories{}},
 		Lacks:   flux.Lacks,
 	}
 }

@@ -199,4 +199,6 @@ func sourceType(r report.Report, had string) string {
 	}
 }
 
-func decodeNumbers(text []byte, into *map[string]any) error { return kjson.UnmarshalCaseSensitivePreserveInts(text, into) }
+func decodeNumbers(text []byte, into *map[string]any) error {
+	return kjson.UnmarshalCaseSensitivePreserveInts(text, into)
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
@@ -35,6 +36,18 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 	s.OperationState = operated(cr, r, spec, had.OperationState)
 	s.History = history(cr, r, spec, had.History)
 	return stamped(cr, s, had, r)
+}
+
+// Answered names the operation that was taken up, and the wish to be looked at that a run has met.
+func (Applications) Answered(cr object.Object, r report.Report) []field.Pointer {
+	var out []field.Pointer
+	if asked, ok := cr["operation"].(map[string]any); ok && tokenOf(asked) == r.Rollout.Order.Token {
+		out = append(out, field.Pointer{"operation"})
+	}
+	if text, there := cr.Annotation(refreshKey); there && text == r.Request && !r.Running {
+		out = append(out, field.Pointer{"metadata", "annotations", refreshKey})
+	}
+	return out
 }
 
 // stamped sets reconciledAt, which is no reason by itself to write a status.

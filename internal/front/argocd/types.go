@@ -101,18 +101,18 @@ type operation struct {
 }
 
 type syncOperation struct {
-	Revision                string              `json:"revision,omitempty"`
-	Revisions               []string            `json:"revisions,omitempty"`
-	Prune                   bool                `json:"prune,omitempty"`
-	DryRun                  bool                `json:"dryRun,omitempty"`
-	SyncStrategy            json.RawMessage     `json:"syncStrategy,omitempty"`
-	Resources               []operationResource `json:"resources,omitempty"`
-	Source                  *applicationSource  `json:"source,omitempty"`
-	Sources                 []applicationSource `json:"sources,omitempty"`
-	Manifests               []string            `json:"manifests,omitempty"`
-	SyncOptions             []string            `json:"syncOptions,omitempty"`
-	AutoHealAttemptsCount   int64               `json:"autoHealAttemptsCount,omitempty"`
-	SelfHealAttemptsCount   int64               `json:"selfHealAttemptsCount,omitempty"`
+	Revision              string              `json:"revision,omitempty"`
+	Revisions             []string            `json:"revisions,omitempty"`
+	Prune                 bool                `json:"prune,omitempty"`
+	DryRun                bool                `json:"dryRun,omitempty"`
+	SyncStrategy          json.RawMessage     `json:"syncStrategy,omitempty"`
+	Resources             []operationResource `json:"resources,omitempty"`
+	Source                *applicationSource  `json:"source,omitempty"`
+	Sources               []applicationSource `json:"sources,omitempty"`
+	Manifests             []string            `json:"manifests,omitempty"`
+	SyncOptions           []string            `json:"syncOptions,omitempty"`
+	AutoHealAttemptsCount int64               `json:"autoHealAttemptsCount,omitempty"`
+	SelfHealAttemptsCount int64               `json:"selfHealAttemptsCount,omitempty"`
 }
 
 type operationResource struct {

@@ -9,7 +9,10 @@
 package flux
 
 import (
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
 // Kustomizations translates Kustomization. Its zero value is ready.
@@ -22,6 +25,12 @@ var (
 	_ front.Apps    = Kustomizations{}
 	_ front.Sources = GitRepositories{}
 )
+
+// finalizer keeps a Kustomization until its objects are gone; Flux's own, so that either of the two can take it off.
+const finalizer = "finalizers.fluxcd.io"
+
+// Answered is nothing: Flux's requests stay, and the status says which of them was handled.
+func (Kustomizations) Answered(object.Object, report.Report) []field.Pointer { return nil }
 
 // The names of Flux's and our own annotations and labels on custom resources and objects.
 const (

@@ -43,6 +43,11 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 		Ignore:     r.rules(cr, spec),
 	}
 	a.Request, _ = cr.Annotation(requestedAt)
+	a.Source.Revision = r.pin(cr)
+	a.Finalizers = []string{finalizer}
+	if a.Prune == app.PruneDelete {
+		a.Guard = finalizer
+	}
 	a.Approved, _ = cr.Annotation(approveKey)
 	r.required(fields, "prune", "true deletes objects that leave Git, false keeps them")
 	r.periods(&a, spec, fields)
@@ -93,6 +98,16 @@ func (r *reading) reference(ref kustomizev1.CrossNamespaceSourceReference) {
 	if ref.APIVersion != "" && !strings.HasPrefix(ref.APIVersion, sourceGroup) {
 		r.problem("spec.sourceRef.apiVersion", "want %s or nothing, not %q", sourceAPI, ref.APIVersion)
 	}
+}
+
+// pin is the commit that a rollback holds the app at.
+func (r *reading) pin(cr object.Object) string {
+	text, _ := cr.Annotation(revisionKey)
+	if text != "" && !commitForm.MatchString(text) {
+		r.problem("annotation "+revisionKey, "want the full hash of a commit, not %q", text)
+		return ""
+	}
+	return text
 }
 
 // path cleans a directory of the source. Flux takes a leading slash for the source's root, and so does truce.

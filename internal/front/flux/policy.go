@@ -89,7 +89,7 @@ func same(a, b Remediation) bool {
 }
 
 // known are the annotations of truce that a front reads.
-var known = []string{modeKey, claimsKey, pauseKey, ignoreKey, remediateKey, approveKey}
+var known = []string{modeKey, claimsKey, pauseKey, ignoreKey, remediateKey, approveKey, revisionKey}
 
 // annotations refuses what truce means to read one day, and tells of what may be a slip of the pen.
 func (r *reading) annotations(cr object.Object) {

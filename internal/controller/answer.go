@@ -1,0 +1,119 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// answer replaces an app's status, and takes the requests off its custom resource that it answers. Where the status is no
+// subresource, as in Argo CD's own CRD, both are one write of the custom resource itself, as it was when the status was made.
+func (c *Controller) answer(ctx context.Context, e appEntry, next object.Object, answered []field.Pointer) error {
+	if c.isWhole(e.gvk) {
+		return c.answerWhole(ctx, e, next, answered)
+	}
+	if len(answered) == 0 {
+		err := c.patchStatus(ctx, e.gvk, e.cr, e.wrote, next)
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+		return c.answerWhole(ctx, e, next, answered)
+	}
+	err := c.patch(ctx, e.gvk, e.cr, "status", []operation{{"add", "/status", next}})
+	if apierrors.IsNotFound(err) {
+		return c.answerWhole(ctx, e, next, answered)
+	}
+	if err != nil {
+		return err
+	}
+	ops := make([]operation, 0, 2*len(answered))
+	for _, p := range answered {
+		ops = append(ops, operation{"test", pointerText(p), e.cr.At(p...)}, operation{"remove", pointerText(p), nil})
+	}
+	err = c.patch(ctx, e.gvk, e.cr, "", ops)
+	if apierrors.IsInvalid(err) { // somebody has put another request there
+		return nil
+	}
+	return gone(err)
+}
+
+// answerWhole writes into the custom resource itself.
+func (c *Controller) answerWhole(ctx context.Context, e appEntry, next object.Object, answered []field.Pointer) error {
+	have, _ := e.cr.At("status").(map[string]any)
+	if len(answered) == 0 && (field.Equal(map[string]any(next), have) || e.wrote == digestOf(next)) {
+		return nil
+	}
+	ops := []operation{{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()}, {"add", "/status", next}}
+	for _, p := range answered {
+		ops = append(ops, operation{Op: "remove", Path: pointerText(p)})
+	}
+	body, err := json.Marshal(ops)
+	if err != nil {
+		return err
+	}
+	r, err := c.resource(e.gvk, e.cr.Namespace())
+	if err != nil {
+		return err
+	}
+	got, err := r.Patch(ctx, e.cr.Name(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: statusManager})
+	if err != nil {
+		return gone(err)
+	}
+	now := object.Object(got.Object)
+	kept, _ := now.At("status").(map[string]any)
+	c.setWhole(e.gvk, field.Equal(map[string]any(next), kept))
+	c.answered(e, now)
+	return nil
+}
+
+// answered takes in what the server made of our own write, before the watch tells of it.
+func (c *Controller) answered(e appEntry, now object.Object) {
+	seen, err := c.sightOf(&e, live.Event{ID: now.ID(), GVK: e.gvk, Object: now, Depth: live.Full})
+	if err != nil {
+		return // the watch brings it, too
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.appSet[e.app.Key]
+	if known == nil || known.asks.uid != seen.asks.uid || known.version > seen.version {
+		return
+	}
+	c.take(known, seen)
+}
+
+// gone makes an error of a custom resource that was deleted meanwhile none: nobody is left to be told.
+func gone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func pointerText(p field.Pointer) string {
+	var b strings.Builder
+	for _, part := range p {
+		b.WriteByte('/')
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(part))
+	}
+	return b.String()
+}
+
+// isWhole reports whether the kind's status is known to be a field like any other.
+func (c *Controller) isWhole(gvk object.GVK) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.whole[gvk]
+}
+
+func (c *Controller) setWhole(gvk object.GVK, whole bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.whole[gvk] = whole
+}

@@ -1,0 +1,119 @@
+package controller
+
+import (
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// Some sources have no custom resource of their own: those that an app names itself, and other revisions of those that have one. They are
+// there as long as an app reads them, shared by all that read the same, and have no status: what became of a fetch is told by the apps.
+
+// attach makes sure that what the app reads is fetched, where no custom resource of its own asks for that.
+func (c *Controller) attach(a app.App) {
+	f, inline := c.inlineOf(a.Key)
+	if !inline && a.Source.Revision == "" || len(a.Problems) > 0 || a.Deleting {
+		return
+	}
+	c.mu.Lock()
+	e := c.sourceSet[a.Source]
+	made := e == nil
+	if made {
+		e = &sourceEntry{attached: true}
+		c.sourceSet[a.Source] = e
+	}
+	if inline {
+		e.front, e.reader = f, a.Key
+	} else {
+		e.base = a.Source
+		e.base.Revision = ""
+	}
+	c.mu.Unlock()
+	if made || a.Request != "" {
+		c.sources.Add(a.Source)
+	}
+}
+
+func (c *Controller) inlineOf(key app.Key) (front.Sources, bool) {
+	for gvk, f := range c.Kinds.Inline {
+		if gvk.Kind == key.Kind {
+			return f, true
+		}
+	}
+	return nil, false
+}
+
+// detach drops attached sources that nobody reads any more.
+func (c *Controller) detach(key app.SourceKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.sourceSet[key]
+	if e == nil || !e.attached {
+		return
+	}
+	for _, a := range c.appSet {
+		if a.app.Source == key {
+			return
+		}
+	}
+	e.stop()
+	delete(c.sourceSet, key)
+}
+
+func (e *sourceEntry) stop() {
+	if e.local != nil {
+		e.local()
+	}
+}
+
+// sourceResource returns what says what the source is: its own custom resource, that of the source of which it is another revision, or that
+// of an app that reads it.
+func (c *Controller) sourceResource(key app.SourceKey) (front.Sources, object.Object) {
+	c.mu.RLock()
+	e := c.sourceSet[key]
+	if e == nil {
+		c.mu.RUnlock()
+		return nil, nil
+	}
+	if base := c.sourceSet[e.base]; base != nil && e.base != (app.SourceKey{}) {
+		e = base
+	}
+	f, cr, reader := e.front, e.cr, e.reader
+	c.mu.RUnlock()
+	if cr == nil && reader != (app.Key{}) {
+		if a, ok := c.reading(key, reader); ok {
+			cr = a.cr
+		}
+	}
+	return f, cr
+}
+
+// reading returns an app that reads the source; the one that was last known to, if it still does.
+func (c *Controller) reading(key app.SourceKey, last app.Key) (appEntry, bool) {
+	if a, ok := c.entry(last); ok && a.app.Source == key {
+		return a, true
+	}
+	c.mu.RLock()
+	var found app.Key
+	for k, a := range c.appSet {
+		if a.app.Source == key {
+			found = k
+		}
+	}
+	c.mu.RUnlock()
+	return c.entry(found)
+}
+
+// pinned is the spec of another revision than the source itself follows.
+func pinned(spec source.Spec, key app.SourceKey) source.Spec {
+	if key.Revision != "" {
+		spec.Ref = source.RefOf(key.Revision)
+	}
+	return spec
+}
+
+// fixed reports whether the revision can never become another one.
+func fixed(key app.SourceKey) bool {
+	return key.Revision != "" && source.RefOf(key.Revision).Commit != ""
+}

@@ -1,0 +1,121 @@
+package controller
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// take makes a custom resource the entry's newest, and reports whether it asks for anything that the one before did not. The
+// caller holds mu.
+func (c *Controller) take(e *appEntry, seen sight) (news bool) {
+	first := !e.kept.Known()
+	if !first && seen.uid() == e.asks.uid && seen.version != 0 && seen.version < e.version {
+		return false // older than what our own write has answered
+	}
+	before := e.app
+	e.kept, e.version, e.app = seen.kept, seen.version, seen.app
+	news = first || e.asks != seen.asks || seen.app.Request != "" && seen.app.Request != before.Request
+	e.asks = seen.asks
+	wanted := e.wants.Token
+	e.wants = seen.app.Order
+	if !e.wants.Begun.IsZero() { // an earlier process has begun it; this one knows its own
+		if first {
+			e.order = e.wants
+		}
+		e.wants = app.Order{}
+	}
+	e.app = ordered(seen.app, e.order)
+	return news || e.wants.Token != "" && e.wants.Token != wanted
+}
+
+// ordered is the app as an order that was taken up wants it.
+func ordered(a app.App, o app.Order) app.App {
+	a.Order = o
+	if o.Token != "" && o.Revision != "" {
+		a.Source.Revision = o.Revision
+	}
+	return a
+}
+
+// sight is a custom resource as it was seen, and what it says.
+type sight struct {
+	kept    object.Packed
+	version uint64
+	asks    request
+	app     app.App
+}
+
+func (s sight) uid() string { return s.asks.uid }
+
+func (c *Controller) sightOf(e *appEntry, ev live.Event) (sight, error) {
+	a := e.front.App(ev.Object, c.Process)
+	kept, err := c.keep(ev.GVK, ev.Object)
+	answered := e.front.Answered(ev.Object, report.Report{Request: a.Request})
+	version, _ := strconv.ParseUint(ev.Object.ResourceVersion(), 10, 64) // 0 where it is no number: then nothing is older
+	return sight{kept: kept, version: version, asks: requestOf(ev.Object, answered), app: a}, err
+}
+
+// takeUp begins the order that the app's custom resource bears: it is taken off, and the status says that it is under way, so that it
+// is neither lost nor done twice.
+func (c *Controller) takeUp(ctx context.Context, e appEntry) (appEntry, time.Duration) {
+	if e.wants.Token == "" || e.order.Token != "" || e.app.Suspended || e.app.Policy.Mode != app.Enforce {
+		return e, 0
+	}
+	order := e.wants
+	order.Begun = c.Now()
+	r := c.engine.Report(e.app.Key)
+	r.Seen, r.At, r.Running = order.Begun, order.Begun, true
+	r.Rollout = report.Rollout{Order: order, Revision: r.Revision, Begun: order.Begun}
+	switch err := c.answer(ctx, e, e.front.Status(e.cr, r), e.front.Answered(e.cr, r)); {
+	case apierrors.IsConflict(err):
+		return e, retryConflict // the watch is about to bring the newer form
+	case err != nil:
+		c.Log.Warn("take up order", "app", e.app.Key.String(), "error", err.Error())
+		return e, time.Second
+	}
+	c.engine.TakeUp(e.app.Key, order)
+	c.mu.Lock()
+	known := c.appSet[e.app.Key]
+	if known == nil {
+		c.mu.Unlock()
+		return e, time.Millisecond // deleted meanwhile
+	}
+	known.order = order
+	if known.wants.Token == order.Token {
+		known.wants = app.Order{}
+	}
+	known.app = ordered(known.app, order)
+	due, found := known.due, *known
+	c.mu.Unlock()
+	found.due = due
+	c.attach(found.app)
+	return c.withResource(found), 0
+}
+
+// finish ends an order with its run, unless it is to be tried again. It returns when the app is to be looked at next.
+func (c *Controller) finish(e *appEntry, r report.Report, wait time.Duration) time.Duration {
+	o := r.Rollout
+	if e.order.Token == "" || o.Order.Token != e.order.Token || o.Ended.IsZero() {
+		return wait
+	}
+	if o.Reason != report.Succeeded && e.order.Retry > 0 && e.order.Refused == "" {
+		if pause, again := e.order.Backoff.Pause(e.order.Retry, o.Tries+1); again {
+			return pause
+		}
+	}
+	e.order = app.Order{}
+	if cr := c.withResource(*e).cr; cr != nil {
+		e.app = ordered(e.front.App(cr, c.Process), app.Order{})
+	}
+	return afterOrder
+}
+
+// afterOrder is the pause before an app is looked at without the order that has ended: it may follow another revision.
+const afterOrder = 10 * time.Millisecond

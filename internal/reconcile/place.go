@@ -1,0 +1,148 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// kustomizations are the names of the file that makes a directory one (sigs.k8s.io/kustomize/api/konfig).
+var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// chart is the file that makes a directory a Helm chart.
+const chart = "Chart.yaml"
+
+// RequestOf says what is to be rendered for an app, and what its directory was found to be: plain manifests or a kustomization. Where
+// the app's layout is AnyLayout, nobody looks, and the renderer finds out itself.
+func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error) {
+	q := render.Request{Files: files, Path: a.Path, Namespace: a.Namespace}
+	if a.Layout == app.AnyLayout {
+		return q, app.AnyLayout, nil
+	}
+	if err := isDirectory(files, a.Path); err != nil {
+		return q, "", err
+	}
+	layout := a.Layout
+	if layout != app.PlainLayout {
+		found, err := findLayout(files, a)
+		if err != nil {
+			return q, "", err
+		}
+		layout = found
+	}
+	if layout == app.PlainLayout {
+		q.Directory = &render.Directory{Recurse: a.Manifests.Recurse, Include: a.Manifests.Include, Exclude: a.Manifests.Exclude}
+	}
+	return q, layout, nil
+}
+
+func isDirectory(files fs.FS, dir string) error {
+	info, err := fs.Stat(files, dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("render %s: the path does not exist in this revision", dir)
+	case err != nil:
+		return fmt.Errorf("render %s: %w", dir, err)
+	case !info.IsDir():
+		return fmt.Errorf("render %s: the path is a file, want the directory that holds it", dir)
+	}
+	return nil
+}
+
+func findLayout(files fs.FS, a app.App) (app.Layout, error) {
+	for _, name := range append(kustomizations, chart) {
+		_, err := fs.Stat(files, path.Join(a.Path, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return "", fmt.Errorf("render %s: %w", a.Path, err)
+		case name == chart:
+			return "", fmt.Errorf("render %s: it is a Helm chart, which is not supported yet: commit what helm template makes of it", a.Path)
+		}
+		return app.KustomizedLayout, nil
+	}
+	if a.Layout == app.KustomizedLayout {
+		return "", fmt.Errorf("render %s: it has no kustomization.yaml", a.Path)
+	}
+	return app.PlainLayout, nil
+}
+
+// homeManager is the field manager of what a namespace bears that is made for an app: it is no object of the app's.
+const homeManager = "truce-home"
+
+// makeHome makes the namespace that the app's objects go to where it is missing, and its revision does not bring it itself.
+func (r *run) makeHome(ctx context.Context) error {
+	h := r.app.Home
+	if !h.Make || r.app.Policy.Mode != app.Enforce || !r.anyDue() || r.brings(h.Name) {
+		return nil
+	}
+	gvk, id := object.GVK{Version: "v1", Kind: "Namespace"}, object.ID{Kind: "Namespace", Name: h.Name}
+	have, err := r.engine.Live.Get(ctx, gvk, id)
+	if err == nil && bears(have, "labels", h.Labels) && bears(have, "annotations", h.Annotations) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, live.ErrNotFound) {
+		return &fault{report.ClusterFailed, fmt.Errorf("read %s: %w", id, err)}
+	}
+	meta := map[string]any{"name": h.Name}
+	for key, values := range map[string]map[string]string{"labels": h.Labels, "annotations": h.Annotations} {
+		if len(values) > 0 {
+			meta[key] = decoded(values)
+		}
+	}
+	_, err = r.engine.Writer.Apply(ctx, act.Apply{
+		Target: act.Target{GVK: gvk, ID: id, UID: have.UID(), ResourceVersion: have.ResourceVersion()},
+		Body:   object.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": meta}, Manager: homeManager, Force: act.Take, DryRun: act.Persist,
+	})
+	if err != nil && !errors.Is(err, act.ErrStale) { // the next run looks again
+		return &fault{report.ApplyFailed, fmt.Errorf("make %s: %w", id, err)}
+	}
+	return nil
+}
+
+// anyDue reports whether the run has anything to write at all.
+func (r *run) anyDue() bool {
+	for _, o := range r.set.Objects {
+		if r.state.wanted[o.ID] && r.engine.due(o.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) brings(namespace string) bool {
+	for _, o := range r.set.Objects {
+		if o.ID == (object.ID{Kind: "Namespace", Name: namespace}) {
+			return true
+		}
+	}
+	return false
+}
+
+func bears(o object.Object, kind string, want map[string]string) bool {
+	for k, v := range want {
+		if o.At("metadata", kind, k) != v {
+			return false
+		}
+	}
+	return true
+}
+
+func decoded(values map[string]string) map[string]any {
+	out := make(map[string]any, len(values))
+	for k, v := range values {
+		out[k] = v
+	}
+	return out
+}

@@ -1,0 +1,206 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// roll decides, as soon as the revision is known, whether this run brings something out: what somebody ordered, or a revision that was
+// not brought out yet. Otherwise it is a look, with what the policy lets a look do.
+func (r *run) roll() {
+	a := r.asked
+	if a.Policy.Mode != app.Enforce {
+		return
+	}
+	if a.Order.Token == "" && (a.Rollout == app.OnOrder || r.reached()) {
+		return
+	}
+	r.report.Rollout = r.begun()
+	if a.Order.Refused != "" {
+		r.end(report.SpecRefused, a.Order.Refused)
+		return
+	}
+	r.rolling = true
+	r.app = a.Rolling()
+	r.hold(r.app)
+}
+
+// hold makes the streets judge as the app says from now on.
+func (r *run) hold(a app.App) {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	r.state.app = a
+}
+
+// begun is the rollout that begins, or goes on after a pause.
+func (r *run) begun() report.Rollout {
+	before := r.report.Rollout
+	now := report.Rollout{Order: r.asked.Order, Revision: r.report.Revision, Begun: r.report.At}
+	if !r.asked.Order.Begun.IsZero() {
+		now.Begun = r.asked.Order.Begun
+	}
+	if before.Order.Token != now.Order.Token || before.Revision != now.Revision && now.Order.Token == "" {
+		return now
+	}
+	switch {
+	case before.Ended.IsZero() && !before.Begun.IsZero():
+		now.Begun, now.Tries = before.Begun, before.Tries
+	case before.Reason != report.Succeeded && !before.Begun.IsZero():
+		now.Tries = before.Tries + 1
+	}
+	return now
+}
+
+// where is what a rollout is about: these files, read in this way.
+func (r *run) where() string {
+	a, m := r.asked, r.asked.Manifests
+	return strings.Join([]string{r.artifact.Commit, a.Source.Kind, a.Source.Namespace, a.Source.Name, a.Path, string(a.Layout), m.Include, m.Exclude, depth(m)}, "\n")
+}
+
+func depth(m app.Manifests) string {
+	if m.Recurse {
+		return "below"
+	}
+	return ""
+}
+
+func (r *run) reached() bool {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	if r.state.reached != "" {
+		return r.state.reached == r.where()
+	}
+	return r.asked.Reached != "" && r.asked.Reached == r.artifact.Commit
+}
+
+// whole reports whether the run may say that its revision is applied.
+func (r *run) whole() bool {
+	return r.app.Policy.Mode != app.Await && (r.app.Order.Token == "" || r.app.Policy.Mode == app.Enforce && len(r.app.Order.Objects) == 0)
+}
+
+// close ends the rollout with the run, unless the run is to be taken up again at once.
+func (r *run) close() {
+	switch {
+	case r.rolling && r.report.Reason == report.InProgress:
+		r.report.Rollout.Message = r.report.Message
+	case r.rolling:
+		r.end(r.report.Reason, r.report.Message)
+	case r.asked.Order.Token != "" && r.report.Stage != report.Done && r.report.Rollout.Order.Token != r.asked.Order.Token:
+		r.report.Rollout = r.begun() // it was stopped before the revision was known
+		r.end(r.report.Reason, r.report.Message)
+	}
+	if r.rolling {
+		r.hold(r.asked.Resting())
+	}
+}
+
+func (r *run) end(why report.Reason, message string) {
+	o := &r.report.Rollout
+	o.Ended, o.Reason, o.Message = r.engine.Now(), why, message
+	if r.rolling {
+		o.Outcomes = r.outcomes()
+	}
+	if r.rolling && why == report.Succeeded && r.whole() {
+		r.state.mu.Lock()
+		r.state.reached = r.where()
+		r.state.mu.Unlock()
+	}
+}
+
+// outcomes is what became of each object that the rollout was about.
+func (r *run) outcomes() []report.Outcome {
+	var out []report.Outcome
+	add := func(l report.Listed, fate report.Fate, message string) {
+		if r.app.Order.Means(l.ID) {
+			out = append(out, report.Outcome{Listed: l, Fate: fate, Message: message})
+		}
+	}
+	for _, id := range r.state.objects() {
+		rec := r.engine.lookup(id)
+		if rec == nil {
+			continue
+		}
+		o := rec.view()
+		fate := report.Brought
+		if o.Problem != "" {
+			fate = report.Failed
+		}
+		add(report.Listed{ID: id, Version: o.Version}, fate, o.Problem)
+	}
+	for _, s := range r.engine.shared(r.app.Key) {
+		if !s.Ours {
+			add(report.Listed{ID: s.ID}, report.Failed, s.String())
+		}
+	}
+	for _, l := range r.pruned {
+		add(l, report.Pruned, "")
+	}
+	for _, l := range r.report.Leaving {
+		add(l, report.Spared, "")
+	}
+	return out
+}
+
+// objects lists what the newest revision names, in order.
+func (s *state) objects() []object.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := make([]object.ID, 0, len(s.wanted))
+	for id := range s.wanted {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, object.ID.Compare)
+	return ids
+}
+
+// shared lists the objects that this app and another one name, in order.
+func (e *Engine) shared(key app.Key) []report.Shared {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	var out []report.Shared
+	for id, waits := range e.waiting {
+		rec := e.records[id]
+		if rec == nil {
+			continue
+		}
+		rec.mu.Lock()
+		holds := rec.owner
+		rec.mu.Unlock()
+		switch key {
+		case holds:
+			out = append(out, report.Shared{ID: id, With: waits, Ours: true})
+		case waits:
+			out = append(out, report.Shared{ID: id, With: holds})
+		}
+	}
+	slices.SortFunc(out, func(a, b report.Shared) int { return a.ID.Compare(b.ID) })
+	return out
+}
+
+func listed(entries []inventory.Entry) []report.Listed {
+	var out []report.Listed
+	for _, e := range entries {
+		out = append(out, report.Listed{ID: e.ID, Version: e.Version})
+	}
+	return out
+}
+
+// stillIn keeps those of the entries that the ledger has.
+func stillIn(ledger inventory.Record, entries []inventory.Entry) []inventory.Entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e inventory.Entry) bool {
+		return !slices.ContainsFunc(ledger.Entries, func(l inventory.Entry) bool { return l.ID == e.ID })
+	})
+}
+
+// TakeUp says that an order is under way: the next run carries it out.
+func (e *Engine) TakeUp(key app.Key, o app.Order) {
+	s := e.state(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report.Rollout = report.Rollout{Order: o, Revision: s.report.Revision, Begun: o.Begun}
+}
