@@ -48,7 +48,9 @@ type Change struct {
 	Unset      []string     // settings to take away, by the names of their flags
 
 	Suspend *bool
-	Run     *Run
+	// Look asks for a look at the source, where the app names it itself.
+	Look bool
+	Run  *Run
 	// Pin holds the app at a revision; an empty text lets it follow again.
 	Pin *string
 	// Leave says what becomes of the objects when the app is deleted.

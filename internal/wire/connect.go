@@ -100,10 +100,14 @@ func (c *client) ask(ctx context.Context, r cli.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if r.Source && isResource(key) {
-		if err := c.askSource(ctx, key, r.Run.Token); err != nil {
-			return "", err
-		}
+	switch {
+	case r.Source && isResource(key):
+		err = c.askSource(ctx, key, r.Run.Token)
+	case r.Source:
+		err = c.askLook(ctx, r.App)
+	}
+	if err != nil {
+		return "", err
 	}
 	_, err = c.edit(ctx, cli.Edit{App: r.App, How: cli.Alter, Change: front.Change{Run: &r.Run}, Force: true})
 	return r.Run.Token, err
@@ -117,6 +121,21 @@ func isResource(key app.SourceKey) bool {
 		}
 	}
 	return false
+}
+
+// askLook makes the controller look at the source that an app names itself, and waits until it has answered.
+func (c *client) askLook(ctx context.Context, key app.Key) error {
+	if _, err := c.edit(ctx, cli.Edit{App: key, How: cli.Alter, Change: front.Change{Look: true}, Force: true}); err != nil {
+		return err
+	}
+	err := c.follow(ctx, key.Namespace, func(all []cli.Summary) bool {
+		i := slices.IndexFunc(all, func(s cli.Summary) bool { return s.Key == key })
+		return i < 0 || all[i].Settled || all[i].Suspended
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the source of %s to be looked at: %w (does the controller run?)", key, err)
+	}
+	return nil
 }
 
 // askSource makes the controller look at a source now, and waits until it has. One that is suspended stays as it is.

@@ -32,6 +32,9 @@ func (Commands) Edit(r front.Resources, c front.Change) (front.Resources, error)
 	e.options("syncOptions", c.Options)
 	e.differences(c)
 	e.standing(c)
+	if c.Look {
+		e.put("normal", "metadata", "annotations", refreshKey)
+	}
 	e.operation(c.Run)
 	e.end(c.Leave)
 	return front.Resources{App: e.cr}, e.err

@@ -72,6 +72,7 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 			"automated: ", "retry: {limit: -1, refresh: true, backoff: {duration: 3m, maxDuration: 2h, factor: 3}}, automated: ",
 		},
 		"history": {front.Change{Keep: to(int64(3))}, "  project", "  revisionHistoryLimit: 3\n  project"},
+		"look":    {front.Change{Look: true}, "namespace: argocd}", "namespace: argocd, annotations: {argocd.argoproj.io/refresh: normal}}"},
 		"suspend": {front.Change{Suspend: to(true)}, "namespace: argocd}", "namespace: argocd, annotations: {argocd.argoproj.io/skip-reconcile: 'true'}}"},
 		"cascade": {front.Change{Leave: app.PruneDelete}, "namespace: argocd}", "namespace: argocd, finalizers: [resources-finalizer.argocd.argoproj.io]}"},
 		"orphan":  {front.Change{Leave: app.PruneKeep}, "", ""},
