@@ -293,3 +293,23 @@ func TestTheAnnotationOfAnObjectNamesItsIgnoredFields(t *testing.T) {
 	}
 	s.wants("7 nginx:1 fluent:2")
 }
+
+func TestANewRuleThatCoversNothingIsToldOnASteadyApp(t *testing.T) {
+	w := newWorld(t, app.Policy{}, document3)
+	const rule = `
+ignoreDifferences:
+- target: {kind: Deployment}
+  jsonPatches: [{op: remove, path: %s}]`
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	told := func(pointer, want string) {
+		t.Helper()
+		w.app("my-app", "./apps/my-app", defaultSpec+fmt.Sprintf(rule, pointer))
+		w.condition("my-app", "Ready", func(c map[string]any, _ *unstructured.Unstructured) bool {
+			message, _ := c["message"].(string)
+			return c["status"] == "True" && strings.Contains(message, want)
+		})
+	}
+	told("/spec/replica", "/spec/replica covers no field, neither in Git nor in the cluster: did you mean /spec/replicas?")
+	told("/spec/template/spec/containers/0/image", `select(.name == "main") | .image would stay right`)
+}
