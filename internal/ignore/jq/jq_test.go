@@ -75,7 +75,7 @@ func ask(t *testing.T, e *jq.Evaluator, query string, git, live object.Object) i
 
 func told(a ignore.Answer) string {
 	if a.Err != nil {
-		return "error: " + a.Err.Error()
+		return "fails: " + a.Err.Error()
 	}
 	var words []string
 	if a.Positional {
@@ -109,18 +109,18 @@ func TestAnExpressionSelectsWhatDelWouldDelete(t *testing.T) {
 		".spec.template.spec.initContainers[] | select(.name | startswith(\"x\"))":         "",
 		".spec.template.spec.containers[] | select(.image | test(\"^fl\")) | .image":       c + "/1/image",
 		".spec.template.spec.containers[] | select(.command[0] | startswith(\"x\")).image": "counts",
-		".spec | to_entries":                `error: invalid path against: array ([{"key":"replicas","value ...])`,
-		".metadata.name[]":                  `error: cannot iterate over: string ("web")`,
-		".":                                 "error: it selects the whole object",
-		".spec.template.spec.containers[":   "error: unexpected EOF",
-		"nosuch(.spec)":                     "error: function not defined: nosuch/1",
-		"":                                  "error: missing query (try \".\")",
-		`import "x" as x; .spec`:            `error: cannot load module: "x"`,
-		"input":                             "error: input(s)/0 is not allowed",
-		"$ENV.PATH":                         "error: invalid path against: object ({})",
+		".spec | to_entries":                `fails: invalid path against: array ([{"key":"replicas","value ...])`,
+		".metadata.name[]":                  `fails: cannot iterate over: string ("web")`,
+		".":                                 "fails: it selects the whole object",
+		".spec.template.spec.containers[":   "fails: unexpected EOF",
+		"nosuch(.spec)":                     "fails: function not defined: nosuch/1",
+		"":                                  "fails: missing query (try \".\")",
+		`import "x" as x; .spec`:            `fails: cannot load module: "x"`,
+		"input":                             "fails: input(s)/0 is not allowed",
+		"$ENV.PATH":                         "fails: invalid path against: object ({})",
 		`.spec | .[env.HOME // "replicas"]`: "counts /spec/replicas",
-		`.spec.replicas | error("no")`:      "error: error: no",
-		strings.Repeat("(", 2100) + "." + strings.Repeat(")", 2100): "error: it has 4201 bytes; 4096 are allowed",
+		`.spec.replicas | error("no")`:      "fails: error: no",
+		strings.Repeat("(", 2100) + "." + strings.Repeat(")", 2100): "fails: it has 4201 bytes; 4096 are allowed",
 	} {
 		git := load(t, deployment)
 		if got := told(ask(t, e, query, git, nil)); got != want {
@@ -150,9 +150,9 @@ func TestAnExpressionIsCheckedWithoutAnObject(t *testing.T) {
 	for query, want := range map[string]string{
 		".spec.x[]": "",
 		`if .kind == "A" then .a else error("b") end`: "",
-		".spec[": "error: unexpected EOF",
-		".":      "error: it selects the whole object",
-		"nosuch": "error: function not defined: nosuch/0",
+		".spec[": "fails: unexpected EOF",
+		".":      "fails: it selects the whole object",
+		"nosuch": "fails: function not defined: nosuch/0",
 	} {
 		if got := told(ask(t, e, query, nil, nil)); got != want {
 			t.Errorf("%s: got %q, want %q", query, got, want)
@@ -197,7 +197,7 @@ func TestAnExpressionThatRanIntoALimitRestsForAMinute(t *testing.T) {
 		return run(ctx, input, l)
 	}
 	const query = "last(range(1e12))"
-	const want = "error: it ran for longer than 1s"
+	const want = "fails: it ran for longer than 1s"
 	for range 3 {
 		if got := told(ask(t, e, query, load(t, deployment), nil)); got != want {
 			t.Errorf("got %q, want %q", got, want)
