@@ -168,7 +168,7 @@ func runController(t *testing.T, c *kubetest.Cluster, bin string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Kubectl(t, "wait", "--for=condition=Established", "crd/kustomizations.kustomize.toolkit.fluxcd.io", "crd/gitrepositories.source.toolkit.fluxcd.io", "--timeout=60s")
+	c.Kubectl(t, "wait", "--for=condition=Established", "crd/kustomizations.kustomize.toolkit.fluxcd.io", "crd/gitrepositories.source.toolkit.fluxcd.io", "crd/applications.argoproj.io", "--timeout=60s")
 	cmd := exec.Command(filepath.Join(bin, "truce"), "controller", "--local-sources", "--listen=", "--cache-dir", t.TempDir())
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
 	cmd.Stderr = t.Output()

@@ -73,7 +73,7 @@ func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to fron
 	if err != nil {
 		return err
 	}
-	return p.outcome(last, begin)
+	return p.part(last, begin)
 }
 
 func newToken(now time.Time) string { return now.UTC().Format(time.RFC3339Nano) }

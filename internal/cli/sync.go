@@ -128,7 +128,19 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run front.Ru
 	if err != nil {
 		return err
 	}
+	if run.Revision != "" || len(run.Resources) > 0 {
+		return p.part(last, begin)
+	}
 	return p.outcome(last, begin)
+}
+
+// part is the outcome of a run that leaves differences by its nature: another revision than the one that is followed, or some objects.
+func (p *progress) part(a Summary, begin time.Time) error {
+	if a.Reason != report.Succeeded {
+		return p.outcome(a, begin)
+	}
+	p.done(fmt.Sprintf("%s, %s (%s): %s", a.Health.Code, orNone(shortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond), a.Message))
+	return nil
 }
 
 // outcome says how a run ended, and gives its exit code.
