@@ -43,7 +43,7 @@ func compareAdHoc(version string) func(context.Context, cli.AdHoc) (cli.Detail, 
 			c.scaled(o)
 			d.Report.Objects = append(d.Report.Objects, o)
 		}
-		d.Origin = files.origins(subjects)
+		d.Origin = files.origins(subjects, d.Report.Objects)
 		return d, nil
 	}
 }
@@ -123,20 +123,24 @@ func (c comparison) scaled(o report.Object) {
 	}
 }
 
-// origins finds where the files name a field.
-func (g described) origins(subjects []adhoc.Subject) func(object.ID, field.Path) desired.Place {
-	byID := map[object.ID]desired.Object{}
-	for _, s := range subjects {
-		byID[s.Desired.ID] = s.Desired
-	}
-	return func(id object.ID, p field.Path) desired.Place {
-		o, ok := byID[id]
-		if !ok || len(p) == 0 {
-			return desired.Place{}
+// origins finds where the files name the fields that differ. It looks now: the tree is closed when somebody asks.
+func (g described) origins(subjects []adhoc.Subject, objects []report.Object) func(object.ID, field.Path) desired.Place {
+	known := map[string]desired.Place{}
+	for i, o := range objects {
+		for _, f := range o.Findings {
+			if len(f.Path) > 0 {
+				known[placeKey(o.ID, f.Path)] = g.origin(subjects[i].Desired, f.Path)
+			}
 		}
-		if g.tree == nil {
-			return desired.Origin(g.file, ".", o, p)
-		}
-		return desired.Origin(g.tree, g.dir, o, p)
 	}
+	return func(id object.ID, p field.Path) desired.Place { return known[placeKey(id, p)] }
+}
+
+func placeKey(id object.ID, p field.Path) string { return id.String() + field.String(p) }
+
+func (g described) origin(o desired.Object, p field.Path) desired.Place {
+	if g.tree == nil {
+		return desired.Origin(g.file, ".", o, p)
+	}
+	return desired.Origin(g.tree, g.dir, o, p)
 }
