@@ -1,17 +1,12 @@
 package reconcile
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 )
 
@@ -23,14 +18,23 @@ type Claims struct {
 
 	mu    sync.RWMutex
 	index claim.Index
-	live  map[object.ID][]claim.Claimant
+	live  map[object.ID]sight
 	git   map[app.Key]map[object.ID]object.Object // Git's claimants
+}
+
+// sight is a claimant as the cluster was seen to have it.
+type sight struct {
+	claims  []claim.Claimant
+	version uint64
+	// listed says that only a list has told of it. A list may be older than what the watch has told already, or the kind may
+	// not be under watch yet: until the watch tells too, the claimant is asked for again.
+	listed bool
 }
 
 // NewClaims returns Claims that nobody judges by yet: whoever knows the cluster's claimants shows them (Seen), and then calls
 // UseClaims.
 func NewClaims(c *claim.Catalogue) *Claims {
-	return &Claims{catalogue: c, live: map[object.ID][]claim.Claimant{}, git: map[app.Key]map[object.ID]object.Object{}}
+	return &Claims{catalogue: c, live: map[object.ID]sight{}, git: map[app.Key]map[object.ID]object.Object{}}
 }
 
 // UseClaims makes the engine judge by other claims. What Git declares is carried over, and every object is judged anew.
@@ -72,14 +76,20 @@ func (e *Engine) now() *Claims {
 }
 
 // Seen takes note of an object that may claim something, as the cluster has it, and wakes what it targets and targeted.
-func (c *Claims) Seen(o object.Object) { c.put(o.ID(), c.catalogue.Read(o)) }
+func (c *Claims) Seen(o object.Object) {
+	c.put(o.ID(), sight{claims: c.catalogue.Read(o), version: versionOf(o)})
+}
 
 // Gone takes note that an object is gone from the cluster, and wakes what it targeted.
-func (c *Claims) Gone(id object.ID) { c.put(id, nil) }
+func (c *Claims) Gone(id object.ID) { c.put(id, sight{}) }
 
-func (c *Claims) put(id object.ID, now []claim.Claimant) {
+func (c *Claims) put(id object.ID, now sight) {
 	c.mu.Lock()
-	if len(now) == 0 {
+	before := c.live[id]
+	if now.listed && (before.version > now.version || before.version == now.version && !before.listed) {
+		now = before // the watch knows as much, or more
+	}
+	if len(now.claims) == 0 {
 		delete(c.live, id)
 	} else {
 		c.live[id] = now
@@ -89,12 +99,24 @@ func (c *Claims) put(id object.ID, now []claim.Claimant) {
 	tell(wake, changed)
 }
 
-func tell(wake func(object.ID), changed []object.ID) {
-	if wake == nil {
-		return
+// listed takes note of a whole list of some kinds in a namespace.
+func (c *Claims) listed(kinds []object.GVK, namespace string, all []object.Object) {
+	there := map[object.ID]bool{}
+	for _, o := range all {
+		there[o.ID()] = true
+		c.put(o.ID(), sight{claims: c.catalogue.Read(o), version: versionOf(o), listed: true})
 	}
-	for _, target := range changed {
-		wake(target)
+	var gone []object.ID
+	c.mu.RLock()
+	for id, s := range c.live {
+		ofKind := func(gvk object.GVK) bool { return gvk.Group == id.Group && gvk.Kind == id.Kind }
+		if s.listed && !there[id] && id.Namespace == namespace && slices.ContainsFunc(kinds, ofKind) {
+			gone = append(gone, id)
+		}
+	}
+	c.mu.RUnlock()
+	for _, id := range gone {
+		c.Gone(id)
 	}
 }
 
@@ -120,7 +142,7 @@ func (c *Claims) declare(key app.Key, now map[object.ID]object.Object) {
 // both returns what a claimant claims as the cluster has it, and what Git wants it to claim beside that: while the two differ
 // both are spared.
 func (c *Claims) both(id object.ID) []claim.Claimant {
-	out := slices.Clone(c.live[id])
+	out := slices.Clone(c.live[id].claims)
 	for _, declared := range c.git {
 		o, ok := declared[id]
 		if !ok {
@@ -134,116 +156,4 @@ func (c *Claims) both(id object.ID) []claim.Claimant {
 		}
 	}
 	return out
-}
-
-// declared picks those of an app's objects that may claim something.
-func (e *Engine) declared(key app.Key, all []object.Object) {
-	claims := e.now()
-	found := map[object.ID]object.Object{}
-	for _, o := range all {
-		if len(claims.catalogue.Read(o)) > 0 {
-			found[o.ID()] = o
-		}
-	}
-	claims.declare(key, found)
-}
-
-// targeted reports whether any claimant means the object.
-func (e *Engine) targeted(id object.ID) bool {
-	c := e.now()
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.index.Targets(id)
-}
-
-// claimants returns those that mean the object, in one order.
-func (e *Engine) claimants(id object.ID) []claim.Claimant {
-	c := e.now()
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.index.For(id)
-}
-
-// claims is who claims what of the object, by its claimants and by what it tells itself.
-func (w *walk) claims() []claim.Claim {
-	s := claim.Subject{Desired: w.snap.desired, Live: w.live, Owners: w.owners}
-	return w.engine.Catalogue().On(s, w.engine.claimants(w.record.id))
-}
-
-// claimable lists the kinds that may claim what the plan corrects.
-func (w *walk) claimable() []object.GVK {
-	var out []object.GVK
-	for _, f := range w.plan.Findings {
-		if f.Verdict != decide.Correct || len(f.Path) == 0 {
-			continue
-		}
-		for _, gvk := range w.engine.Catalogue().ClaimantsOf(w.record.id, f.Path) {
-			if !slices.Contains(out, gvk) {
-				out = append(out, gvk)
-			}
-		}
-	}
-	return out
-}
-
-// Claimants reads the objects of one namespace ("" for all) that may claim something: of each kind at the first version that is
-// served, and nothing of a kind that is not.
-func Claimants(ctx context.Context, r live.Reader, kinds []object.GVK, namespace string) ([]object.Object, error) {
-	var out []object.Object
-	read := map[object.GVK]bool{}
-	for _, gvk := range kinds {
-		kind := object.GVK{Group: gvk.Group, Kind: gvk.Kind}
-		if read[kind] {
-			continue
-		}
-		found, err := r.List(ctx, gvk, namespace)
-		if errors.Is(err, live.ErrUnknownKind) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
-		}
-		read[kind] = true
-		out = append(out, found...)
-	}
-	return out, nil
-}
-
-// refreshClaims lists the claimants of one namespace anew. Two watches are unordered: a scale can be seen before its autoscaler.
-func (e *Engine) refreshClaims(ctx context.Context, kinds []object.GVK, namespace string) error {
-	found, err := Claimants(ctx, e.Live, kinds, namespace)
-	for _, o := range found {
-		e.Claimed(o)
-	}
-	return err
-}
-
-// wakeTargets wakes the managed objects that a claimant means. One that names a group, a namespace and a name is found at once.
-func (e *Engine) wakeTargets(target object.ID) {
-	if e.lookup(target) != nil {
-		e.reconsider(target)
-	}
-	if target.Group != "" && target.Name != "" {
-		return
-	}
-	e.mu.RLock()
-	var found []object.ID
-	for id := range e.records {
-		if id.Kind == target.Kind && id.Namespace == target.Namespace && id != target &&
-			(target.Name == "" || id.Name == target.Name) && (target.Group == "" || target.Group == id.Group) {
-			found = append(found, id)
-		}
-	}
-	e.mu.RUnlock()
-	for _, id := range found {
-		e.reconsider(id)
-	}
-}
-
-// reconsider judges an object anew, whatever is known of it.
-func (e *Engine) reconsider(id object.ID) {
-	if r := e.lookup(id); r != nil {
-		r.ask()
-	}
-	e.Wake(id)
 }

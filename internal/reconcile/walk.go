@@ -60,6 +60,7 @@ func (w *walk) once(ctx context.Context) (bool, error) {
 	w.announce()
 	if len(w.plan.Steps) == 0 {
 		w.rest()
+		w.confirmLater()
 		return true, nil
 	}
 	return false, w.act(ctx)
@@ -204,7 +205,7 @@ func (w *walk) askClaimants(ctx context.Context) (bool, error) {
 	if w.asked || w.app.Policy.Claims != app.ClaimsCede {
 		return false, nil
 	}
-	kinds := w.claimable()
+	kinds := append(w.claimable(), w.engine.unconfirmed(w.record.id)...)
 	if len(kinds) == 0 {
 		return false, nil
 	}

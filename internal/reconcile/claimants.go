@@ -1,0 +1,170 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// declared picks those of an app's objects that may claim something.
+func (e *Engine) declared(key app.Key, all []object.Object) {
+	claims := e.now()
+	found := map[object.ID]object.Object{}
+	for _, o := range all {
+		if len(claims.catalogue.Read(o)) > 0 {
+			found[o.ID()] = o
+		}
+	}
+	claims.declare(key, found)
+}
+
+// targeted reports whether any claimant means the object.
+func (e *Engine) targeted(id object.ID) bool {
+	c := e.now()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.index.Targets(id)
+}
+
+// claimants returns those that mean the object, in one order.
+func (e *Engine) claimants(id object.ID) []claim.Claimant {
+	c := e.now()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.index.For(id)
+}
+
+// claims is who claims what of the object, by its claimants and by what it tells itself.
+func (w *walk) claims() []claim.Claim {
+	s := claim.Subject{Desired: w.snap.desired, Live: w.live, Owners: w.owners}
+	return w.engine.Catalogue().On(s, w.engine.claimants(w.record.id))
+}
+
+// claimable lists the kinds that may claim what the plan corrects.
+func (w *walk) claimable() []object.GVK {
+	var out []object.GVK
+	for _, f := range w.plan.Findings {
+		if f.Verdict != decide.Correct || len(f.Path) == 0 {
+			continue
+		}
+		for _, gvk := range w.engine.Catalogue().ClaimantsOf(w.record.id, f.Path) {
+			if !slices.Contains(out, gvk) {
+				out = append(out, gvk)
+			}
+		}
+	}
+	return out
+}
+
+// Claimants reads the objects of one namespace ("" for all) that may claim something: of each kind at the first version that is
+// served, and nothing of a kind that is not.
+func Claimants(ctx context.Context, r live.Reader, kinds []object.GVK, namespace string) ([]object.Object, error) {
+	var out []object.Object
+	read := map[object.GVK]bool{}
+	for _, gvk := range kinds {
+		kind := object.GVK{Group: gvk.Group, Kind: gvk.Kind}
+		if read[kind] {
+			continue
+		}
+		found, err := r.List(ctx, gvk, namespace)
+		if errors.Is(err, live.ErrUnknownKind) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
+		}
+		read[kind] = true
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// refreshClaims lists the claimants of one namespace anew. Two watches are unordered: a scale can be seen before its autoscaler.
+func (e *Engine) refreshClaims(ctx context.Context, kinds []object.GVK, namespace string) error {
+	found, err := Claimants(ctx, e.Live, kinds, namespace)
+	if err != nil {
+		return err
+	}
+	e.now().listed(kinds, namespace, found)
+	return nil
+}
+
+// wakeTargets wakes the managed objects that a claimant means. One that names a group, a namespace and a name is found at once.
+func (e *Engine) wakeTargets(target object.ID) {
+	if e.lookup(target) != nil {
+		e.reconsider(target)
+	}
+	if target.Group != "" && target.Name != "" {
+		return
+	}
+	e.mu.RLock()
+	var found []object.ID
+	for id := range e.records {
+		if id.Kind == target.Kind && id.Namespace == target.Namespace && id != target &&
+			(target.Name == "" || id.Name == target.Name) && (target.Group == "" || target.Group == id.Group) {
+			found = append(found, id)
+		}
+	}
+	e.mu.RUnlock()
+	for _, id := range found {
+		e.reconsider(id)
+	}
+}
+
+// reconsider judges an object anew, whatever is known of it.
+func (e *Engine) reconsider(id object.ID) {
+	if r := e.lookup(id); r != nil {
+		r.ask()
+	}
+	e.Wake(id)
+}
+
+// unconfirmed lists the kinds of the object's claimants of which only a list has told.
+func (e *Engine) unconfirmed(id object.ID) []object.GVK {
+	c := e.now()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var out []object.GVK
+	for _, x := range c.index.For(id) {
+		if !c.live[x.ID].listed {
+			continue
+		}
+		for _, gvk := range c.catalogue.Kinds() {
+			if gvk.Group == x.ID.Group && gvk.Kind == x.ID.Kind && !slices.Contains(out, gvk) {
+				out = append(out, gvk)
+			}
+		}
+	}
+	return out
+}
+
+// confirmWithin is how long a claimant of which only a list has told is taken for granted.
+const confirmWithin = 2 * time.Second
+
+// confirmLater has the object judged again where a claim on it is not confirmed by a watch.
+func (w *walk) confirmLater() {
+	if len(w.engine.unconfirmed(w.record.id)) == 0 {
+		return
+	}
+	w.record.ask()
+	if at := w.engine.Now().Add(confirmWithin); w.plan.Again.IsZero() || at.Before(w.plan.Again) {
+		w.plan.Again = at
+	}
+}
+
+func tell(wake func(object.ID), changed []object.ID) {
+	if wake == nil {
+		return
+	}
+	for _, target := range changed {
+		wake(target)
+	}
+}
