@@ -30,8 +30,8 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// says waits until the app's Ready message names the text, or no longer does.
-func (w *world) says(name, text string, is bool) {
+// readyTells waits until the app's Ready message names the text, or no longer does.
+func (w *world) readyTells(name, text string, is bool) {
 	w.t.Helper()
 	w.condition(name, "Ready", func(c map[string]any, _ *unstructured.Unstructured) bool {
 		message, _ := c["message"].(string)
@@ -73,7 +73,7 @@ func TestAClaimantWhoseCRDComesLaterIsCededTo(t *testing.T) {
 	w.Apply(t, "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: scaler, namespace: "+w.ns+"}\nspec: {scaleTargetRef: {name: my-app}}")
 	d := w.Watch(t, deployments, w.ns, "my-app")
 	w.kubectl("scale", "deployment/my-app", "--replicas=0")
-	w.says("my-app", "ceded: Deployment "+w.ns+"/my-app .spec.replicas to ScaledObject "+w.ns+"/scaler", true)
+	w.readyTells("my-app", "ceded: Deployment "+w.ns+"/my-app .spec.replicas to ScaledObject "+w.ns+"/scaler", true)
 	w.check("my-app")
 	for _, v := range d.Values() {
 		if n := replicas(v.Object); n != 3 && n != 0 {
@@ -85,7 +85,7 @@ func TestAClaimantWhoseCRDComesLaterIsCededTo(t *testing.T) {
 	}
 	w.kubectl("delete", "scaledobject", "scaler")
 	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 3 })
-	w.says("my-app", "ceded", false)
+	w.readyTells("my-app", "ceded", false)
 }
 
 const ownScaler = `
@@ -113,7 +113,7 @@ func TestAConfigMapAddsClaimsAtRunTime(t *testing.T) {
 	w.later(configmaps, "default", "truce-claims")
 	w.Apply(t, ours)
 	w.kubectl("scale", "deployment/my-app", "--replicas=5")
-	w.says("my-app", ".spec.replicas to the story's scaler", true)
+	w.readyTells("my-app", ".spec.replicas to the story's scaler", true)
 
 	w.Apply(t, strings.Replace(ours, "      who:", "      whom:", 1))
 	w.until("an event with the line", func() bool {
@@ -164,7 +164,7 @@ func TestAPlaceholderIsLeftToTheInjector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.says("hooks", "caBundle to cert-manager's cainjector", true)
+	w.readyTells("hooks", "caBundle to cert-manager's cainjector", true)
 	w.Kubectl(t, "patch", "validatingwebhookconfiguration", w.ns, "--type=json", `-p=[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":9}]`)
 	w.await(d, func(o *unstructured.Unstructured) bool {
 		seen := false
@@ -204,9 +204,9 @@ func TestTwoAutoscalersForOneWorkloadAreTold(t *testing.T) {
 		w.kubectl("autoscale", "deployment/my-app", "--name="+name, "--min=2", "--max=9", "--cpu=50%")
 	}
 	w.kubectl("scale", "deployment/my-app", "--replicas=5")
-	w.says("my-app", ".spec.replicas to HPA "+w.ns+"/one", true)
+	w.readyTells("my-app", ".spec.replicas to HPA "+w.ns+"/one", true)
 	w.kubectl("delete", "hpa", "one")
-	w.says("my-app", ".spec.replicas to HPA "+w.ns+"/two", true)
+	w.readyTells("my-app", ".spec.replicas to HPA "+w.ns+"/two", true)
 	if n := replicas(d.Values()[len(d.Values())-1].Object); n != 5 {
 		t.Errorf("replicas are %d", n)
 	}
