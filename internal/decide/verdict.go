@@ -17,6 +17,9 @@ func judge(in Input, d compare.Difference) (Finding, time.Time) {
 		return f, time.Time{}
 	}
 	c, claimed := claimOn(in, d.Path)
+	if claimed {
+		d.Writer = byClaim(d, c) // whether it is ceded or not: people ask for the autoscaler, not for the process that speaks for it
+	}
 	if claimed && in.Policy.Claims == app.ClaimsCede && !ends(in, c, d) {
 		return cede(d, c), time.Time{}
 	}

@@ -81,7 +81,7 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 	}
 	f := fetched{}
 	f.artifact, f.err = p.fetch(ctx, a, cr)
-	engine, err := p.onlyLooking(ctx, f)
+	engine, claimants, err := p.onlyLooking(ctx, f)
 	if err != nil {
 		return cli.Detail{}, err
 	}
@@ -90,13 +90,15 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 		return cli.Detail{}, err
 	}
 	d := cli.Detail{App: a, Told: commands.Tell(cr), Report: engine.App(ctx, asked), Origin: p.origins(ctx, f.artifact, asked)}
-	d.Leaving, err = p.leaving(ctx, a, d.Report)
-	return d, err
+	if d.Leaving, err = p.leaving(ctx, a, d.Report); err != nil {
+		return d, err
+	}
+	return d, p.fought(ctx, &d, engine.Catalogue(), claimants)
 }
 
 // leaving lists what a run would prune. Without a whole render nobody knows.
 func (p *parts) leaving(ctx context.Context, a app.App, r report.Report) ([]object.ID, error) {
-	if a.Prune != app.PruneDelete || r.Stage != report.Done && r.Stage != report.Carry {
+	if a.Prune == app.PruneKeep || r.Stage != report.Done && r.Stage != report.Carry {
 		return nil, nil
 	}
 	ledger, err := p.engine.Inventory.Load(ctx, a.Key)
@@ -116,20 +118,20 @@ func (p *parts) leaving(ctx context.Context, a app.App, r report.Report) ([]obje
 	return out, nil
 }
 
-// onlyLooking makes an engine that knows the claims of the whole cluster, and can write nothing.
-func (p *parts) onlyLooking(ctx context.Context, f fetched) (*reconcile.Engine, error) {
+// onlyLooking makes an engine that knows the claims of the whole cluster, and can write nothing. It returns who claims, too.
+func (p *parts) onlyLooking(ctx context.Context, f fetched) (*reconcile.Engine, []object.Object, error) {
 	looking := p.engine
 	looking.Sources, looking.Writer, looking.Inventory = f, looker{p.engine.Writer}, reader{p.engine.Inventory}
 	looking.Tell = func(reconcile.Notice) {}
 	engine := reconcile.New(looking)
 	found, err := reconcile.Claimants(ctx, looking.Live, engine.Catalogue().Kinds(), "")
 	if err != nil {
-		return nil, fmt.Errorf("claimants: %w", err)
+		return nil, nil, fmt.Errorf("claimants: %w", err)
 	}
 	for _, o := range found {
 		engine.Claimed(o)
 	}
-	return engine, nil
+	return engine, found, nil
 }
 
 func translator(key app.Key) (object.GVK, front.Apps, error) {

@@ -1,0 +1,27 @@
+package decide
+
+import (
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+)
+
+// BackAndForth finds a field that we enforce against a claim: it is ours in the live object, and the claimant wants another number
+// there. What is live is Git's at this moment and the claimant's at the next. wants is nil where the claimant does not say.
+func BackAndForth(c claim.Claim, live object.Object, owners []ownership.Entry, wants any) (Finding, bool) {
+	is, there := field.Get(live, c.Path)
+	ours := ownership.ApplyEntry(owners, ownership.Manager).Has(c.Path)
+	if !c.Counts() || !there || !ours || wants == nil || c.Paused(is) || field.Equal(is, wants) {
+		return Finding{}, false
+	}
+	d := compare.Difference{
+		Path: c.Path, Kind: compare.Changed, Desired: is, Live: wants,
+		Writer: ownership.Writer{Name: c.Name(), Evidence: ownership.Recorded},
+	}
+	reason := fmt.Sprintf("back and forth: %s sets %v, and %v is put back each time, as it is at this moment; %s", c.Name(), wants, is, c.Evidence)
+	return Finding{Difference: d, Verdict: Contested, Reason: reason, Claimant: c.Name()}, true
+}

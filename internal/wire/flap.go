@@ -1,0 +1,54 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// fought finds fields that are as Git wants at this moment only because they have just been put back: who looks at an app that flaps
+// must not be told that all is well. Where truce owns a field that an autoscaler wants to be another number, claims are not ceded, and
+// each of the two sets its own, again and again.
+func (p *parts) fought(ctx context.Context, d *cli.Detail, catalogue *claim.Catalogue, claimants []object.Object) error {
+	var index claim.Index
+	wants := map[object.ID]any{}
+	for _, o := range claimants {
+		index.Put(o.ID(), catalogue.Read(o))
+		if n := o.At("status", "desiredReplicas"); n != nil { // a HorizontalPodAutoscaler's
+			wants[o.ID()] = n
+		}
+	}
+	for i := range d.Report.Objects {
+		o := &d.Report.Objects[i]
+		if len(index.For(o.ID)) == 0 {
+			continue
+		}
+		there, err := p.engine.Live.Get(ctx, object.GVK{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}, o.ID)
+		if errors.Is(err, live.ErrNotFound) {
+			continue
+		}
+		owners, entriesErr := ownership.Entries(there)
+		if err = errors.Join(err, entriesErr); err != nil {
+			return fmt.Errorf("read %s: %w", o.ID, err)
+		}
+		for _, c := range catalogue.On(claim.Subject{Live: there, Owners: owners}, index.For(o.ID)) {
+			if f, yes := decide.BackAndForth(c, there, owners, wants[c.By]); yes && !told(*o, f) {
+				o.Findings = append(o.Findings, f)
+			}
+		}
+	}
+	return nil
+}
+
+func told(o report.Object, f decide.Finding) bool {
+	return slices.ContainsFunc(o.Findings, func(g decide.Finding) bool { return g.Path.Equals(f.Path) })
+}
