@@ -3,6 +3,7 @@ package object
 import (
 	"bytes"
 	"compress/flate"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
@@ -14,17 +15,21 @@ import (
 // differs from it in a name takes some tens of bytes. The zero Packer works, and may be used concurrently.
 type Packer struct {
 	mu      sync.Mutex
-	samples map[GVK]string
+	samples map[GVK]*string
+	writers sync.Pool // of *writer: each takes most of a megabyte, and goes when nobody packs
+	readers sync.Pool // of flate's
+}
+
+// writer is a compressor and what comes out of it.
+type writer struct {
 	out     bytes.Buffer
 	deflate *flate.Writer
-	readers sync.Pool // of flate's
 }
 
 // Packed is a text that a Packer has made small. The zero Packed is no text at all.
 type Packed struct {
-	data   string
-	sample string // what data refers to; shared with others of the kind
-	size   int
+	data   string  // the length of the text, then what deflate makes of it
+	sample *string // what data refers to; shared with others of the kind
 }
 
 const (
@@ -34,49 +39,56 @@ const (
 
 // Pack makes a text small. The text is not kept.
 func (p *Packer) Pack(kind GVK, text []byte) Packed {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	sample, ok := p.samples[kind]
+	w, ok := p.writers.Get().(*writer)
 	if !ok {
-		sample = p.learn(kind, text)
+		w = &writer{}
+		w.deflate, _ = flate.NewWriter(nil, level) // the level is a good one
 	}
-	packed := p.press(sample, text)
-	if len(packed.data) > len(text)/4 && len(text) >= 2*len(sample) && len(sample) < largestSample {
-		packed = p.press(p.learn(kind, text), text) // the first of its kind was a poor example
+	sample := p.sample(kind, text, 0)
+	packed := w.press(sample, text)
+	if len(packed.data) > len(text)/4 && len(text) >= 2*len(*sample) && len(*sample) < largestSample {
+		packed = w.press(p.sample(kind, text, len(*sample)), text) // the first of its kind was a poor example
+	}
+	if w.out.Cap() <= largestBuffer {
+		p.writers.Put(w)
 	}
 	return packed
 }
 
-func (p *Packer) learn(kind GVK, text []byte) string {
-	if p.samples == nil {
-		p.samples = map[GVK]string{}
+// sample returns the example of a kind: the text, if there is none that is longer than so much.
+func (p *Packer) sample(kind GVK, text []byte, than int) *string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.samples[kind]; s != nil && len(*s) > than {
+		return s
 	}
-	sample := string(text[:min(len(text), largestSample)])
-	p.samples[kind] = sample
-	return sample
+	if p.samples == nil {
+		p.samples = map[GVK]*string{}
+	}
+	s := string(text[:min(len(text), largestSample)])
+	p.samples[kind] = &s
+	return &s
 }
 
 // press lets the sample go through the compressor before the text, and keeps what comes out after it: a flush ends at a byte. That
-// takes one compressor for all samples, where flate.NewWriterDict takes one, of most of a megabyte, for each.
-func (p *Packer) press(sample string, text []byte) Packed {
-	p.out.Reset()
-	if p.deflate == nil {
-		p.deflate, _ = flate.NewWriter(nil, level) // the level is a good one
-	}
-	p.deflate.Reset(&p.out)
-	_, _ = io.WriteString(p.deflate, sample) // a buffer takes all
-	_ = p.deflate.Flush()
-	start := p.out.Len()
-	_, _ = p.deflate.Write(text)
-	_ = p.deflate.Close()
-	packed := Packed{data: string(p.out.Bytes()[start:]), sample: sample, size: len(text)}
-	if p.out.Cap() > largestBuffer {
-		p.out = bytes.Buffer{}
-	}
-	return packed
+// takes one compressor for all samples, where flate.NewWriterDict takes one for each.
+func (w *writer) press(sample *string, text []byte) Packed {
+	w.out.Reset()
+	w.deflate.Reset(&w.out)
+	_, _ = io.WriteString(w.deflate, *sample) // a buffer takes all
+	_ = w.deflate.Flush()
+	start := w.out.Len()
+	_, _ = w.deflate.Write(text)
+	_ = w.deflate.Close()
+	var data strings.Builder
+	length := binary.AppendUvarint(nil, uint64(len(text)))
+	data.Grow(len(length) + w.out.Len() - start)
+	data.Write(length)
+	data.Write(w.out.Bytes()[start:])
+	return Packed{data: data.String(), sample: sample}
 }
 
-// largestBuffer is what a Packer keeps for the next text.
+// largestBuffer is what a writer may keep for the next text.
 const largestBuffer = 64 << 10
 
 // Text returns the text of what any Packer has packed; nil of the zero Packed. It is the caller's.
@@ -88,10 +100,15 @@ func (p *Packer) Text(t Packed) ([]byte, error) {
 	if !ok {
 		r = flate.NewReader(nil)
 	}
-	if err := r.(flate.Resetter).Reset(strings.NewReader(t.data), []byte(t.sample)); err != nil {
+	data := strings.NewReader(t.data)
+	size, err := binary.ReadUvarint(data)
+	if err == nil {
+		err = r.(flate.Resetter).Reset(data, []byte(*t.sample))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("unpack an object: %w", err)
 	}
-	text := make([]byte, t.size)
+	text := make([]byte, size)
 	if _, err := io.ReadFull(r, text); err != nil {
 		return nil, fmt.Errorf("unpack an object: %w", err)
 	}
@@ -105,4 +122,4 @@ func (t Packed) Known() bool { return t.data != "" }
 // Size returns about how many bytes the text takes as it is.
 func (t Packed) Size() int64 { return int64(len(t.data)) + packedOverhead }
 
-const packedOverhead = 48
+const packedOverhead = 32
