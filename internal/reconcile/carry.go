@@ -42,7 +42,7 @@ func (r *run) handOut() ([]object.ID, error) {
 			r.problems = append(r.problems, err)
 			continue
 		}
-		wanted[o.ID] = true
+		wanted[rec.id] = true
 		if err := rec.want(o, r.app.Key, last[o.ID], &r.engine.texts); err != nil {
 			return nil, err
 		}
@@ -73,8 +73,8 @@ func (e *Engine) claimRecord(id object.ID, key app.Key) (*record, error) {
 		if err != nil {
 			return nil, err
 		}
-		r = &record{id: id, owner: key, memory: memory}
-		e.records[id] = r
+		r = newRecord(id, key, memory)
+		e.records[r.id] = r
 		return r, nil
 	}
 	r.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"sync"
+	"unique"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/compare"
@@ -36,9 +37,10 @@ type record struct {
 	line        int
 	changed     bool // text was never applied
 	applied     bool // the server holds text
+	foreseen    bool // the baseline is what a dry run said of text, which was not applied
+	judged      bool // text was compared with what is there
+	asked       bool // to be judged whatever is known: a claim on it has changed
 	baseline    compare.Baseline
-	foreseen    bool         // the baseline is what a dry run said of text, which was not applied
-	judged      bool         // text was compared with what is there
 	withheld    []field.Path // at the last apply
 	memory      fight.Memory
 	kept        []byte // of memory, in the journal
@@ -47,11 +49,24 @@ type record struct {
 	version     uint64 // resourceVersion of the newest answer or event that was judged
 	fingerprint uint64 // of that one, see live.Fingerprint
 	pending     *live.Event
-	asked       bool // to be judged whatever is known: a claim on it has changed
 	health      health.Status
 	ignored     ignore.Tally // what came of the rules at the last judgement
 	findings    []decide.Finding
 	problem     string
+}
+
+// newRecord keeps an ID of its own: of an app's objects, most have their kind and namespace in common.
+func newRecord(id object.ID, owner app.Key, memory fight.Memory) *record {
+	id.Group, id.Kind, id.Namespace = one(id.Group), one(id.Kind), one(id.Namespace)
+	return &record{id: id, owner: owner, memory: memory}
+}
+
+// one returns the same text, of which no second copy is kept.
+func one(s string) string { return unique.Make(s).Value() }
+
+// typed is a type whose texts are those of the ID.
+func typed(id object.ID, gvk object.GVK) object.GVK {
+	return object.GVK{Group: id.Group, Version: one(gvk.Version), Kind: id.Kind}
 }
 
 // textSum tells texts apart: half of a SHA-256.
@@ -70,7 +85,7 @@ func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry, tex
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.owner, r.gvk, r.file, r.line = owner, o.GVK, o.File, o.Line
+	r.owner, r.gvk, r.file, r.line = owner, typed(r.id, o.GVK), o.File, o.Line
 	sum := sumOf(text)
 	if r.text.Known() && sum == r.sum {
 		return nil

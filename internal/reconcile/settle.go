@@ -67,7 +67,12 @@ func (w *walk) sent() bool {
 }
 
 func (r *record) saw(o object.Object, e *Engine) {
-	r.uid, r.version = o.UID(), versionOf(o)
+	if uid := o.UID(); uid == r.made {
+		r.uid = r.made // no second copy
+	} else if uid != r.uid {
+		r.uid = uid
+	}
+	r.version = versionOf(o)
 	r.fingerprint = live.Fingerprint(e.Hasher, o)
 	if p := r.pending; p != nil && !p.Gone && p.Object.UID() == r.uid && r.knows(versionOf(p.Object)) {
 		r.pending = nil // the watch was quicker than the answer
@@ -151,7 +156,7 @@ func (w *walk) settle() (recovered bool) {
 	}
 	r.saw(w.live, w.engine)
 	if w.bearsOurMark() { // also where an earlier process died before it could write the uid down
-		r.made = w.live.UID()
+		r.made = r.uid
 	}
 	if w.app.Policy.Mode == app.Enforce && w.sent() {
 		r.changed, r.previous = false, object.Packed{} // all that Git changed, if anything, is withheld
