@@ -313,3 +313,39 @@ ignoreDifferences:
 	told("/spec/replica", "/spec/replica covers no field, neither in Git nor in the cluster: did you mean /spec/replicas?")
 	told("/spec/template/spec/containers/0/image", `select(.name == "main") | .image would stay right`)
 }
+
+func TestAnApplicationIgnoresByJQAndByManagerWhileTheRestIsHealed(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{Claims: app.ClaimsOff}, document3)
+	w.application("my-app", "apps/my-app", automated+`
+ignoreDifferences:
+- group: apps
+  kind: Deployment
+  jqPathExpressions: ['.spec.template.spec.containers[] | select(.name == "main") | .image']
+  managedFieldsManagers: [kubectl]`)
+	d := w.Watch(t, deployments, w.ns, "my-app")
+	w.inSync("my-app")
+	w.kubectl("scale", "deployment/my-app", "--replicas=5")
+	w.kubectl("set", "image", "deployment/my-app", "main=nginx:other", "--field-manager=updater")
+	w.kubectl("annotate", "deployment/my-app", "team=other", "--overwrite", "--field-manager=somebody")
+	w.await(d, func(o *unstructured.Unstructured) bool {
+		return replicas(o) == 5 && image(o) == "nginx:other" && o.GetAnnotations()["team"] == "shop"
+	})
+	w.edit("apps/my-app/my-app.yaml", "COLOUR, value: blue", "COLOUR, value: red")
+	w.inSync("my-app")
+	all := d.Values()
+	if o := all[len(all)-1].Object; replicas(o) != 5 || image(o) != "nginx:other" {
+		t.Errorf("after a sync: %d replicas of %s", replicas(o), image(o))
+	}
+	neverFell(t, d, 3)
+}
+
+func TestAnApplicationWithABadExpressionIsToldSoAndNoOtherIs(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, document3)
+	w.application("bad", "apps/my-app", automated+`
+ignoreDifferences: [{group: apps, kind: Deployment, jqPathExpressions: ['last(range(1e12))']}]`)
+	const want = `spec.ignoreDifferences[0].jqPathExpressions[0]: "last(range(1e12))": it ran for longer than 1s`
+	w.argoCondition("bad", "InvalidSpecError", want)
+	w.application("good", "apps/my-app", automated)
+	w.inSync("good")
+	w.argoCondition("bad", "InvalidSpecError", want)
+}
