@@ -26,6 +26,9 @@ var ErrOwned = errors.New("another manager owns the field")
 // ErrGone says that the object to delete is not there.
 var ErrGone = errors.New("the object is not there")
 
+// ErrForbidden says that the server does not let this identity write the object, nor try to.
+var ErrForbidden = errors.New("forbidden")
+
 // Target is the object that a write was judged on. UID and ResourceVersion are empty for one that is to be created.
 type Target struct {
 	GVK             object.GVK
@@ -58,7 +61,7 @@ const (
 )
 
 // Writer makes the writes. It may be called concurrently, blocks until the server answers, does not keep its arguments,
-// and the returned object is the caller's. Errors are ErrStale, ErrOwned, ErrGone, or name what the server refused.
+// and the returned object is the caller's. Errors are ErrStale, ErrOwned, ErrGone, ErrForbidden, or name what the server refused.
 type Writer interface {
 	Apply(ctx context.Context, a Apply) (object.Object, error)
 	// Retake replaces metadata.managedFields.

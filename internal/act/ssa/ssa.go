@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/cluster"
@@ -153,6 +154,14 @@ func translate(err error, id object.ID) error {
 		return fmt.Errorf("%w: %s", act.ErrOwned, redact.Message(id, status.Status().Message))
 	case apierrors.IsConflict(err):
 		return act.ErrStale
+	case apierrors.IsForbidden(err) && strings.Contains(status.Status().Message, " cannot patch resource "): // not by admission
+		return forbidden(redact.Message(id, status.Status().Message))
 	}
 	return errors.New(redact.Message(id, status.Status().Message))
 }
+
+// forbidden is act.ErrForbidden in the server's words.
+type forbidden string
+
+func (f forbidden) Error() string { return string(f) }
+func (forbidden) Unwrap() error   { return act.ErrForbidden }
