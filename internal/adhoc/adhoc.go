@@ -27,6 +27,7 @@ type Subject struct {
 	Desired  desired.Object
 	Live     object.Object // nil: not there
 	Expected object.Object // the answer to a dry run; nil where none was made
+	Unasked  string        // why none could be made; redacted
 	Problem  string        // why it cannot be compared, or not as well as it could; redacted
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +14,11 @@ const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespac
 
 // TestBadInputHasItsCodeAndSaysWhereItIs: 2 for the command line and the live file, 4 for what Git describes.
 func TestBadInputHasItsCodeAndSaysWhereItIs(t *testing.T) {
-	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\n" +
-		"d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\ne: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: [*e, *e, *e, *e, *e, *e, *e, *e, *e, *e]\n"
+	bomb := "a0: &a0 x\n"
+	for i := range 9 {
+		item := fmt.Sprintf("*a%d,", i)
+		bomb += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.Repeat(item, 10))
+	}
 	dir := files(t, map[string]string{
 		"ok/a.yaml": configMap, "empty/readme": "x", "binary/a.yaml": "\x00\x01\xff\xfe", "bomb/a.yaml": configMap + bomb,
 		"nothing.yaml": "\n", "comment.yaml": "# nothing\n", "twice.yaml": configMap + "---\n" + configMap, "twice/a.yaml": configMap, "twice/b.yaml": configMap,

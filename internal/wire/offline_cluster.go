@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"golang.org/x/sync/errgroup"
 
@@ -47,11 +51,25 @@ func (c comparison) withCluster(ctx context.Context, version string) ([]adhoc.Su
 	if err != nil {
 		return nil, adhoc.Judge{}, err
 	}
-	all, err := g.claimants(ctx, c.query.Claims)
+	c.unasked(subjects)
+	all, err := g.claimants(ctx, c.query.Claims, set)
 	if err != nil {
 		return nil, adhoc.Judge{}, err
 	}
 	return subjects, c.judge(append(set.Data(), all...)), nil
+}
+
+// unasked says that without the right to patch the answer is no better than offline (DESIGN §2.7).
+func (c comparison) unasked(subjects []adhoc.Subject) {
+	n, why := 0, ""
+	for _, s := range subjects {
+		if s.Unasked != "" {
+			n, why = n+1, s.Unasked
+		}
+	}
+	if n > 0 {
+		c.note("compared without a dry run, by what Git names alone: %d of the objects (%s)", n, why)
+	}
 }
 
 // settle gives each object its namespace: that of the command, or of the kubeconfig's context, where it names none.
@@ -113,6 +131,9 @@ func (g glance) subject(ctx context.Context, o desired.Object) (adhoc.Subject, e
 			return s, nil
 		case ctx.Err() != nil:
 			return s, ctx.Err()
+		case errors.Is(err, act.ErrForbidden):
+			s.Unasked = err.Error()
+			return s, nil
 		case !errors.Is(err, act.ErrStale) && !errors.Is(err, act.ErrGone):
 			s.Problem = "dry run: " + err.Error()
 			return s, nil
@@ -133,10 +154,34 @@ func (g glance) expect(ctx context.Context, o desired.Object, now object.Object)
 	})
 }
 
-// claimants lists those of the whole cluster, unless nobody asks for them.
-func (g glance) claimants(ctx context.Context, claims app.Claims) ([]object.Object, error) {
+// claimants lists those of the whole cluster, or else of the namespaces that the objects are in: who may not read the others
+// has none of their claimants either. Nobody asks for them where they claim nothing.
+func (g glance) claimants(ctx context.Context, claims app.Claims, set desired.Set) ([]object.Object, error) {
 	if claims == app.ClaimsOff {
 		return nil, nil
 	}
-	return reconcile.Claimants(ctx, g.reader, claim.Builtin().Kinds(), "")
+	kinds := claim.Builtin().Kinds()
+	out, err := reconcile.Claimants(ctx, g.reader, kinds, "")
+	if err == nil || !apierrors.IsForbidden(err) {
+		return out, err
+	}
+	out = nil
+	for _, ns := range namespaces(set) {
+		found, err := reconcile.Claimants(ctx, g.reader, kinds, ns)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+func namespaces(set desired.Set) []string {
+	seen := map[string]bool{}
+	for _, o := range set.Objects {
+		if o.ID.Namespace != "" {
+			seen[o.ID.Namespace] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
