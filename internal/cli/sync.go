@@ -128,10 +128,34 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run front.Ru
 	if err != nil {
 		return err
 	}
+	if err := s.printObjects(ctx, c, k); err != nil {
+		return err
+	}
 	if run.Revision != "" || len(run.Resources) > 0 {
 		return p.part(last, begin)
 	}
 	return p.outcome(last, begin)
+}
+
+// printObjects prints argocd's table of what a sync made of each object, where the status tells that.
+func (s *syncFlags) printObjects(ctx context.Context, c *Cluster, k app.Key) error {
+	told, err := c.Tell(ctx, k)
+	if err != nil {
+		return err
+	}
+	t := &table{}
+	t.add(cells("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE")...)
+	for _, o := range told.Objects {
+		if o.Sync == "" {
+			return nil
+		}
+		row := append(cells(o.ID.Group, o.ID.Kind, o.ID.Namespace, o.ID.Name), cell{string(o.Sync), paintSync[o.Sync]}, cell{string(o.Health), paintHealth[o.Health]})
+		t.add(append(row, cells("", oneLine(o.Message, 100))...)...)
+	}
+	if len(told.Objects) == 0 {
+		return nil
+	}
+	return t.print(s.program.env.Out, s.program.term)
 }
 
 // part is the outcome of a run that leaves differences by its nature: another revision than the one that is followed, or some objects.

@@ -119,6 +119,9 @@ type Told struct {
 type Listed struct {
 	ID      object.ID
 	Version string
+	Sync    report.Sync // empty where the status does not say
+	Health  health.Code
+	Message string // what the newest sync made of it
 }
 
 // Past is a revision that was applied.

@@ -190,10 +190,10 @@ const told = edited + `
 status:
   sync: {status: OutOfSync, revision: aaaa, comparedTo: {source: {repoURL: https://git.example/demo, path: app, targetRevision: main, futureField: {kept: yes}}, destination: {server: https://kubernetes.default.svc, namespace: grokdevops}}}
   health: {status: Degraded}
-  resources: [{group: apps, version: v1, kind: Deployment, namespace: grokdevops, name: web, status: OutOfSync}]
+  resources: [{group: apps, version: v1, kind: Deployment, namespace: grokdevops, name: web, status: OutOfSync, health: {status: Missing}}]
   conditions: [{type: SharedResourceWarning, message: shared, lastTransitionTime: "2026-11-21T09:00:00Z"}]
   history: [{id: 0, revision: aaaa, deployedAt: "2026-11-21T09:00:00Z", source: {repoURL: https://git.example/demo}, initiatedBy: {username: jane}}]
-  operationState: {phase: Succeeded, message: done, startedAt: "2026-11-21T09:00:00Z", finishedAt: "2026-11-21T09:00:01Z", operation: {info: [{name: truce.dev/request, value: token}], sync: {}}}
+  operationState: {phase: Succeeded, message: done, startedAt: "2026-11-21T09:00:00Z", finishedAt: "2026-11-21T09:00:01Z", operation: {info: [{name: truce.dev/request, value: token}], sync: {}}, syncResult: {revision: aaaa, resources: [{group: apps, version: v1, kind: Deployment, namespace: grokdevops, name: web, status: Synced, message: configured}]}}
 `
 
 func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
@@ -201,7 +201,7 @@ func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 	got := argocd.Commands{}.Tell(decoded(t, told))
 	want := front.Told{
 		Sync: "OutOfSync", Reason: "Succeeded", Message: "done", Revision: "aaaa", Handled: "token", Settled: true, Target: "main",
-		Objects:    []front.Listed{{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "grokdevops", Name: "web"}, Version: "v1"}},
+		Objects:    []front.Listed{{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "grokdevops", Name: "web"}, Version: "v1", Sync: "OutOfSync", Health: "Missing", Message: "configured"}},
 		History:    []front.Past{{Revision: "aaaa", At: at, By: "jane", Source: "https://git.example/demo"}},
 		Conditions: []front.Condition{{Type: "SharedResourceWarning", Message: "shared", Since: at}},
 		Lines: []front.Line{

@@ -25,15 +25,32 @@ func (Commands) Tell(cr object.Object) front.Told {
 	default:
 	}
 	t.Reason, t.Message = outcome(s)
+	results := resultsOf(s)
 	for _, r := range s.Resources {
-		id := object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
-		t.Objects = append(t.Objects, front.Listed{ID: id, Version: r.Version})
+		o := front.Listed{ID: object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Version: r.Version, Sync: report.Sync(r.Status)}
+		if r.Health != nil {
+			o.Health = health.Code(r.Health.Status)
+		}
+		o.Message = results[o.ID]
+		t.Objects = append(t.Objects, o)
 	}
 	for _, c := range s.Conditions {
 		t.Conditions = append(t.Conditions, front.Condition{Type: c.Type, Message: c.Message, Since: moment(c.LastTransitionTime)})
 	}
 	t.Lines, t.Target = head(cr)
 	return t
+}
+
+// resultsOf is what the newest sync made of each object.
+func resultsOf(s applicationStatus) map[object.ID]string {
+	out := map[object.ID]string{}
+	if s.OperationState == nil || s.OperationState.SyncResult == nil {
+		return out
+	}
+	for _, r := range s.OperationState.SyncResult.Resources {
+		out[object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}] = r.Message
+	}
+	return out
 }
 
 func moment(text string) time.Time {
