@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -163,4 +164,30 @@ func entries(o *unstructured.Unstructured, path ...string) []map[string]any {
 		}
 	}
 	return out
+}
+
+// refresh makes truce look at the Application, and waits until it has.
+func (w *world) refresh(name string) {
+	w.t.Helper()
+	w.kubectl("annotate", "application.argoproj.io/"+name, "argocd.argoproj.io/refresh=normal")
+	w.becomes(name, func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["argocd.argoproj.io/refresh"] == "" })
+}
+
+// delete deletes an object, and does not wait for it.
+func (w *world) delete(gvr schema.GroupVersionResource, namespace, name string) {
+	d, err := dynamic.NewForConfig(w.Config())
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), patience)
+		defer cancel()
+		err = d.Resource(gvr).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	}
+	if err != nil {
+		w.t.Errorf("delete %s: %v", name, err)
+	}
+}
+
+// last is the newest value of a watch.
+func last(r *kubetest.Recorder) *unstructured.Unstructured {
+	all := r.Values()
+	return all[len(all)-1].Object
 }

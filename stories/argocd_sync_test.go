@@ -26,4 +26,146 @@ func TestAnApplicationIsKeptInSync(t *testing.T) {
 	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 9 })
 	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 4 })
 	w.inSync("my-app")
+	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "health", "status") == "Healthy" })
+
+	// What argocd calls a refresh is answered, and taken off.
+	w.kubectl("annotate", "application.argoproj.io/my-app", "argocd.argoproj.io/refresh=hard")
+	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return len(o.GetAnnotations()) == 0 })
+}
+
+func TestWithoutSelfHealDriftWaitsForTheNextRevision(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, document3)
+	w.application("my-app", "apps/my-app", withoutHealing)
+	d := w.Watch(t, deployments, w.ns, "my-app")
+	w.inSync("my-app")
+	w.kubectl("scale", "deployment/my-app", "--replicas=5")
+	w.outOfSync("my-app")
+	t.Log(w.argoCondition("my-app", "FieldsDriftedWarning", "spec.replicas"))
+	w.refresh("my-app")
+	if n := replicas(last(d)); n != 5 {
+		t.Errorf("replicas = %d, want the 5 of the person: self-heal is off", n)
+	}
+	w.edit("apps/my-app/my-app.yaml", "nginx:1.21.0", "nginx:1.22.0")
+	w.inSync("my-app")
+	w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == "nginx:1.22.0" && replicas(o) == 3 })
+}
+
+func TestAManualApplicationWaitsUntilItIsAsked(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, document3)
+	w.application("my-app", "apps/my-app", manually)
+	o := w.outOfSync("my-app")
+	if got := text(o, "status", "health", "status"); got != "Missing" {
+		t.Errorf("health = %s of what was never made", got)
+	}
+	if w.isThere(deployments, "my-app") {
+		t.Fatal("it was made without being asked for")
+	}
+	if phase, message := w.order("my-app", `{"sync":{"dryRun":true},"initiatedBy":{"username":"ann"}}`); phase != "Succeeded" || w.isThere(deployments, "my-app") {
+		t.Errorf("dry run: %s %s; made: %v", phase, message, w.isThere(deployments, "my-app"))
+	}
+	if phase, message := w.order("my-app", `{"sync":{},"initiatedBy":{"username":"ann"}}`); phase != "Succeeded" {
+		t.Fatalf("sync: %s %s", phase, message)
+	}
+	first := w.repo.Head()
+	d := w.Watch(t, deployments, w.ns, "my-app")
+	w.inSync("my-app")
+
+	w.edit("apps/my-app/my-app.yaml", "nginx:1.21.0", "nginx:1.22.0")
+	w.outOfSync("my-app")
+	w.kubectl("scale", "deployment/my-app", "--replicas=5")
+	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 5 })
+	w.refresh("my-app")
+	if o := last(d); replicas(o) != 5 || image(o) != "nginx:1.21.0" {
+		t.Errorf("written without being asked for: %d of %s", replicas(o), image(o))
+	}
+	if phase, message := w.order("my-app", `{"sync":{"revision":"main"}}`); phase != "Succeeded" {
+		t.Fatalf("sync: %s %s", phase, message)
+	}
+	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 3 && image(o) == "nginx:1.22.0" })
+	w.inSync("my-app")
+
+	// An older revision, and what cannot be done.
+	if phase, message := w.order("my-app", `{"sync":{"revision":"`+first+`"}}`); phase != "Succeeded" {
+		t.Fatalf("sync to an older revision: %s %s", phase, message)
+	}
+	w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == "nginx:1.21.0" })
+	w.outOfSync("my-app")
+	for operation, want := range map[string]string{
+		`{"sync":{"revision":"no-such-branch"}}`:                  "neither a branch nor a tag is called",
+		`{"sync":{"syncStrategy":{"apply":{"force":true}}}}`:      "force is not supported",
+		`{"info":[{"name":"a","value":"b"}]}`:                     "asks for nothing",
+		`{"sync":{"manifests":["{}"]}}`:                           "operation.sync.manifests: not supported yet",
+		`{"sync":{"source":{"repoURL":"/elsewhere","path":"x"}}}`: "another one than the Application's",
+	} {
+		if phase, message := w.order("my-app", operation); phase != "Error" || !contains(message, want) {
+			t.Errorf("%s: %s %s", operation, phase, message)
+		}
+	}
+	history := entries(w.getApplication("my-app"), "status", "history")
+	if len(history) != 3 || history[2]["revision"] != first {
+		t.Errorf("history: %v", history)
+	}
+}
+
+func TestASyncMayBeAboutSomeObjectsOnly(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+	w.application("some", "app", manually)
+	w.outOfSync("some")
+	if phase, message := w.order("some", `{"sync":{"resources":[{"kind":"ConfigMap","name":"a"}]}}`); phase != "Succeeded" {
+		t.Fatalf("%s %s", phase, message)
+	}
+	if !w.isThere(configmaps, "a") || w.isThere(configmaps, "b") {
+		t.Errorf("a is there: %v, b: %v", w.isThere(configmaps, "a"), w.isThere(configmaps, "b"))
+	}
+	w.outOfSync("some")
+	if n := len(entries(w.getApplication("some"), "status", "history")); n != 0 {
+		t.Errorf("a part of a revision made %d entries in the history", n)
+	}
+}
+
+func TestWithoutPruneAnObjectStaysUntilASyncAsksForIt(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a", "b", "c"))
+	w.application("keep", "app", `
+syncPolicy: {automated: {selfHeal: true}}`)
+	w.inSync("keep")
+	w.repo.Remove("app/b.yaml")
+	o := w.outOfSync("keep")
+	found := false
+	for _, r := range entries(o, "status", "resources") {
+		found = found || r["name"] == "b" && r["requiresPruning"] == true && r["status"] == "OutOfSync"
+	}
+	if !found || !w.isThere(configmaps, "b") {
+		t.Errorf("resources: %v; b is there: %v", entries(o, "status", "resources"), w.isThere(configmaps, "b"))
+	}
+	if phase, message := w.order("keep", `{"sync":{"prune":true}}`); phase != "Succeeded" {
+		t.Errorf("%s %s", phase, message)
+	}
+	w.inSync("keep")
+	if w.isThere(configmaps, "b") || !w.isThere(configmaps, "a") {
+		t.Errorf("b is there: %v, a: %v", w.isThere(configmaps, "b"), w.isThere(configmaps, "a"))
+	}
+}
+
+func TestWithPruneWhatLeftGitGoes(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a", "b", "c"))
+	w.application("prune", "app", withoutHealing)
+	w.inSync("prune")
+	w.repo.Remove("app/b.yaml")
+	o := w.inSync("prune")
+	if w.isThere(configmaps, "b") {
+		t.Error("b is still there")
+	}
+	pruned := false
+	for _, r := range entries(o, "status", "operationState", "syncResult", "resources") {
+		pruned = pruned || r["name"] == "b" && r["status"] == "Pruned"
+	}
+	if !pruned {
+		t.Errorf("the sync's resources: %v", entries(o, "status", "operationState", "syncResult", "resources"))
+	}
+	// All that there is does not go because a directory became empty.
+	w.repo.Remove("app/a.yaml", "app/c.yaml")
+	t.Log(w.argoCondition("prune", "ComparisonError", "app"))
+	if !w.isThere(configmaps, "a") {
+		t.Error("an empty directory took everything away")
+	}
 }

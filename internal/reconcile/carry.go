@@ -19,8 +19,10 @@ import (
 // register hands the revision's objects to their records, and lets go of those that left Git. An object that another app names
 // already is refused here, before the first write, and said on this app; the other one is told by its own next report.
 func (r *run) register() error {
+	before := r.engine.shared(r.app.Key)
 	r.engine.waitsNoMore(r.app.Key)
 	left, err := r.handOut()
+	r.engine.tellRivals(before, r.engine.shared(r.app.Key))
 	if err == nil {
 		r.ledger = inventory.Merge(r.ledger, newer(r.ledger, r.engine.letGo(r.app.Key, left)))
 	}

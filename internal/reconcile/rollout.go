@@ -90,13 +90,19 @@ func (r *run) close() {
 		r.report.Rollout.Message = r.report.Message
 	case r.rolling:
 		r.end(r.report.Reason, r.report.Message)
-	case r.asked.Order.Token != "" && r.report.Stage != report.Done && r.report.Rollout.Order.Token != r.asked.Order.Token:
+	case r.unmet() && r.report.Stage != report.Done && r.report.Reason != report.InProgress:
 		r.report.Rollout = r.begun() // it was stopped before the revision was known
 		r.end(r.report.Reason, r.report.Message)
 	}
 	if r.rolling {
 		r.hold(r.asked.Resting())
 	}
+}
+
+// unmet reports whether an order was given that has neither been carried out nor refused.
+func (r *run) unmet() bool {
+	o := r.report.Rollout
+	return r.asked.Order.Token != "" && (o.Order.Token != r.asked.Order.Token || o.Ended.IsZero())
 }
 
 func (r *run) end(why report.Reason, message string) {
@@ -203,4 +209,16 @@ func (e *Engine) TakeUp(key app.Key, o app.Order) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report.Rollout = report.Rollout{Order: o, Revision: s.report.Revision, Begun: o.Begun}
+}
+
+// tellRivals makes the apps speak anew that hold what an app was refused, if that is not the same as before.
+func (e *Engine) tellRivals(before, now []report.Shared) {
+	if slices.Equal(before, now) {
+		return
+	}
+	for _, s := range slices.Concat(before, now) {
+		if !s.Ours {
+			e.Changed(s.With)
+		}
+	}
 }

@@ -266,5 +266,8 @@ func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	delete(e.apps, key)
 	e.mu.Unlock()
 	e.declared(key, nil)
+	before := e.shared(key)
+	e.waitsNoMore(key)
+	e.tellRivals(before, nil)
 	return e.letGo(key, ids)
 }

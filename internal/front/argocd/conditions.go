@@ -61,7 +61,9 @@ func conditions(r report.Report, had []condition) []condition {
 		add(sharedResource, s.String())
 	}
 	add(fieldsContested, fields(r, decide.Contested))
-	add(fieldsDrifted, fields(r, decide.Hold))
+	if commitOf(r.Applied) == commitOf(r.Revision) { // else it is Git that has changed, and waits for a sync
+		add(fieldsDrifted, fields(r, decide.Hold))
+	}
 	add(fieldsCeded, fields(r, decide.Cede))
 	for _, n := range r.Notes {
 		add(notice, n)

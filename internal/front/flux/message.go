@@ -25,6 +25,9 @@ func summary(r report.Report) string {
 	if text := drift(r); text != "" {
 		out = append(out, text)
 	}
+	for _, s := range r.Shared {
+		out = append(out, s.String())
+	}
 	return strings.Join(append(out, r.Notes...), "; ")
 }
 

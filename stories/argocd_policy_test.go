@@ -1,0 +1,140 @@
+package stories
+
+import (
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestAnApplicationLeavesAnAutoscalerInPeace(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, document1)
+	w.application("web", "apps/web/production", automated)
+	d := w.Watch(t, deployments, w.ns, "web")
+	o := w.inSync("web")
+	if got := text(o, "status", "sourceType"); got != "Kustomize" {
+		t.Errorf("sourceType = %q", got)
+	}
+	w.load(8)
+	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
+	w.edit("apps/web/base/web.yaml", "nginx:1.21.0", "nginx:1.22.0")
+	w.inSync("web")
+	w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == "nginx:1.22.0" })
+	t.Log(w.argoCondition("web", "FieldsCeded", "spec.replicas to HPA "+w.ns+"/web"))
+	w.load(10)
+	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 10 })
+	neverFell(t, d, 3)
+	w.onlyNecessaryWrites("web")
+}
+
+func TestAnApplicationsIgnoredFieldIsNeverWritten(t *testing.T) {
+	for name, rule := range map[string]string{
+		"by pointer": "jsonPointers: [/spec/replicas]", "by jq": "jqPathExpressions: [.spec.replicas]", "by manager": "managedFieldsManagers: [kubectl]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newArgoWorld(t, app.Policy{}, document3)
+			w.application("my-app", "apps/my-app", automated+`
+ignoreDifferences: [{group: apps, kind: Deploy*, `+rule+`}]`)
+			w.inSync("my-app")
+			d := w.Watch(t, deployments, w.ns, "my-app")
+			w.kubectl("scale", "deployment/my-app", "--replicas=5")
+			w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 5 })
+			w.edit("apps/my-app/my-app.yaml", "nginx:1.21.0", "nginx:1.22.0")
+			w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == "nginx:1.22.0" })
+			w.inSync("my-app")
+			for _, v := range d.Values() {
+				if n := replicas(v.Object); n != 3 && n != 5 {
+					t.Errorf("replicas = %d", n)
+				}
+			}
+			if n := replicas(last(d)); n != 5 {
+				t.Errorf("replicas = %d after a commit, want 5: it is ignored", n)
+			}
+		})
+	}
+}
+
+func TestAnApplicationMakesItsNamespaceAndFillsInWhereNoneIsNamed(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, `
+-- app/here.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: here}
+data: {k: v}
+-- app/there.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: there, namespace: NAMESPACE}
+data: {k: v}
+-- app/deep/not.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: not-read}
+data: {k: v}
+`)
+	made := w.ns + "-made"
+	text := w.applicationText("home", "app", `
+syncPolicy:
+  automated: {}
+  syncOptions: [CreateNamespace=true]
+  managedNamespaceMetadata: {labels: {team: shop}}`)
+	w.Apply(t, replace(t, text, "svc, namespace: "+w.ns, "svc, namespace: "+made))
+	t.Cleanup(w.removeApplications)
+	t.Cleanup(func() { w.delete(namespaces, "", made) })
+	w.await(w.Watch(t, namespaces, "", made), func(o *unstructured.Unstructured) bool { return o.GetLabels()["team"] == "shop" })
+	w.await(w.Watch(t, configmaps, made, "here"), func(o *unstructured.Unstructured) bool { return value(o, "k") == "v" })
+	w.inSync("home")
+	if !w.isThere(configmaps, "there") {
+		t.Error("an object that names its namespace went elsewhere")
+	}
+	for _, r := range entries(w.getApplication("home"), "status", "resources") {
+		if r["name"] == "not-read" || r["kind"] == "Namespace" {
+			t.Errorf("%v is one of its objects", r)
+		}
+	}
+}
+
+func TestOnlyAFinalizerTakesTheObjectsAlong(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, configMaps("with", "a")+configMaps("without", "b"))
+	w.application("with", "with", automated)
+	w.application("without", "without", automated)
+	w.inSync("with")
+	w.inSync("without")
+	w.kubectl("patch", "application.argoproj.io/without", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	w.kubectl("delete", "application.argoproj.io/with", "application.argoproj.io/without", "--timeout=60s")
+	if w.isThere(configmaps, "a") {
+		t.Error("the finalizer did not take a along")
+	}
+	if !w.isThere(configmaps, "b") {
+		t.Error("b is gone without a finalizer")
+	}
+}
+
+func TestBothDialectsSideBySide(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, configMaps("one", "shared", "a")+"-- two/shared.yaml --\n"+
+		replace(t, configMap("shared"), `"k":"shared"`, `"k":"two"`)+configMaps("two", "b"))
+	w.app("one", "./one", defaultSpec)
+	w.ready("one")
+	shared := w.Watch(t, configmaps, w.ns, "shared")
+	w.application("two", "two", automated)
+	t.Log(w.argoCondition("two", "SharedResourceWarning", "ConfigMap "+w.ns+"/shared is named by Kustomization "+w.ns+"/one too"))
+	w.condition("one", "Ready", func(c map[string]any, _ *unstructured.Unstructured) bool {
+		return c["status"] == "True" && contains(c["message"], "is named by Application "+w.ns+"/two too")
+	})
+	for _, v := range shared.Values() {
+		if value(v.Object, "k") != "shared" {
+			t.Errorf("the second app wrote over the first's: %v", v.Object.Object["data"])
+		}
+	}
+	if !w.isThere(configmaps, "b") {
+		t.Error("the second app's own object was not applied")
+	}
+	// When the first lets go, the second takes over, and nobody speaks of it any more.
+	w.repo.Remove("one/shared.yaml")
+	w.await(shared, func(o *unstructured.Unstructured) bool { return value(o, "k") == "two" })
+	o := w.inSync("two")
+	for _, c := range entries(o, "status", "conditions") {
+		t.Errorf("condition %v", c)
+	}
+	w.ready("one")
+}
