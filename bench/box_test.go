@@ -45,6 +45,8 @@ const patience = 5 * time.Minute
 type box struct {
 	b          *testing.B
 	ctx        context.Context
+	pid        int           // of the sandbox
+	spent      time.Duration // CPU of the sandbox when cpu was called last
 	kubeconfig string
 	dynamic    dynamic.Interface
 }
@@ -69,7 +71,7 @@ func startBox(b *testing.B, flags ...string) *box {
 	must(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	b.Cleanup(cancel)
-	x := &box{b: b, ctx: ctx}
+	x := &box{b: b, ctx: ctx, pid: cmd.Process.Pid}
 	for _, f := range strings.Fields(line) {
 		if path, ok := strings.CutPrefix(f, "kubeconfig="); ok {
 			x.kubeconfig = path
@@ -79,6 +81,14 @@ func startBox(b *testing.B, flags ...string) *box {
 	must(b, err)
 	x.install()
 	return x
+}
+
+// cpu is the CPU time that the sandbox has taken since the last call.
+func (x *box) cpu() time.Duration {
+	now := cpuOf(x.pid)
+	took := now - x.spent
+	x.spent = now
+	return took
 }
 
 // config is a client configuration without a rate limit; each client made of it has connections of its own.

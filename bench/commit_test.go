@@ -19,7 +19,7 @@ func BenchmarkCommit(b *testing.B) {
 		b.Run(fmt.Sprintf("apps=%d", n), func(b *testing.B) {
 			x := startBox(b)
 			x.apply(documents(b, fill(namespace, "shop", "")))
-			repo := x.prepare(small("shop", n), n)
+			repo := x.prepare(small(podinfo, "shop", n), n)
 			in := x.inside()
 			counted := &counting{Renderer: in.Engine.Render}
 			in.Engine.Render = counted

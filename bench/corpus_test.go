@@ -93,12 +93,12 @@ func fill(text, namespace, name string) string {
 	return strings.NewReplacer("NAMESPACE", namespace, "NAME", name).Replace(text)
 }
 
-// small are the files of n apps of four objects, each app in a directory of its own.
-func small(namespace string, n int) map[string]string {
+// small are the files of n apps of a text, each app in a directory of its own.
+func small(text, namespace string, n int) map[string]string {
 	files := map[string]string{}
 	for i := range n {
 		name := fmt.Sprintf("app-%05d", i)
-		files[name+"/app.yaml"] = fill(podinfo, namespace, name)
+		files[name+"/app.yaml"] = fill(text, namespace, name)
 	}
 	return files
 }

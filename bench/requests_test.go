@@ -13,7 +13,7 @@ func BenchmarkRequests(b *testing.B) {
 			for b.Loop() {
 				x := startBox(b)
 				x.apply(documents(b, fill(namespace, "shop", "")))
-				x.prepare(small("shop", n), n)
+				x.prepare(small(podinfo, "shop", n), n)
 				in := x.inside()
 				in.run(x)
 				x.await(kustomizations, "bench", n, ready)

@@ -2,6 +2,8 @@ package bench
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,13 +12,28 @@ import (
 
 // BenchmarkRollout measures the first rollout of many small apps, from the start of the truce process (its custom resources and
 // the repository are there) until all are Ready with wait: true. The bare client applies the same objects before and after.
-func BenchmarkRollout(b *testing.B) {
+func BenchmarkRollout(b *testing.B) { rollOuts(b, work{text: podinfo}) }
+
+// BenchmarkLateRollout is the same with a pod in each Deployment, which becomes ready after 300 ms: nobody may wait in line for it.
+func BenchmarkLateRollout(b *testing.B) {
+	one := strings.NewReplacer("replicas: 0", "replicas: 1", "minReadySeconds: 3", "minReadySeconds: 0").Replace(podinfo)
+	rollOuts(b, work{text: one, pods: 1, flags: []string{"--pod-ready-delay", "300ms"}})
+}
+
+// work is what is rolled out.
+type work struct {
+	text  string // of an app
+	pods  int64  // of each Deployment
+	flags []string
+}
+
+func rollOuts(b *testing.B, w work) {
 	truce := program(b)
 	for _, n := range sizes(b, 100) {
 		b.Run(fmt.Sprintf("apps=%d", n), func(b *testing.B) {
 			var r rollout
 			for b.Loop() {
-				r = rollOut(b, truce, n)
+				r = w.rollOut(b, truce, n)
 			}
 			r.report(b)
 		})
@@ -26,44 +43,53 @@ func BenchmarkRollout(b *testing.B) {
 // rollout is one rollout beside the bare client's.
 type rollout struct {
 	truce, bare, bareHealthy time.Duration
-	cpu                      time.Duration
-	self, helpers            float64 // MiB
+	cpu                      time.Duration // of truce and its helpers
+	server, bareServer       time.Duration // CPU of the server, until all are healthy
+	self, helpers            float64       // MiB
 }
 
-func rollOut(b *testing.B, truce string, n int) rollout {
-	x := startBox(b)
-	x.prepare(small("shop", n), n)
+// podsPerNode leaves room on the nodes for the three rollouts of one measurement.
+const podsPerNode = 25
+
+func (w work) rollOut(b *testing.B, truce string, n int) rollout {
+	x := startBox(b, append(w.flags, "--nodes", strconv.Itoa(1+n/podsPerNode*int(w.pods)))...)
+	x.prepare(small(w.text, "shop", n), n)
 	x.apply(documents(b, fill(namespace, "shop", "")))
 	var r rollout
-	first, firstHealthy := x.bareRollout("bare-1", n)
+	x.cpu()
+	first, firstHealthy := w.bare(x, "bare-1", n)
+	r.bareServer = x.cpu()
 
 	begin := time.Now()
 	c := x.child(truce)
 	x.await(kustomizations, "bench", n, ready)
-	r.truce = time.Since(begin)
+	r.truce, r.server = time.Since(begin), x.cpu()
 	r.self, r.helpers = c.memory("VmHWM")
 	r.cpu = c.stop()
 	if got := x.count(deployments, "shop") + x.count(services, "shop") + x.count(ingresses, "shop") + x.count(serviceAccounts, "shop"); got < 4*n {
 		b.Fatalf("all apps are ready, but there are %d of %d objects", got, 4*n)
 	}
 
-	second, secondHealthy := x.bareRollout("bare-2", n)
+	x.cpu()
+	second, secondHealthy := w.bare(x, "bare-2", n)
+	r.bareServer = (r.bareServer + x.cpu()) / 2
 	r.bare, r.bareHealthy = (first+second)/2, (firstHealthy+secondHealthy)/2
 	return r
 }
 
-// bareRollout applies the same objects to another namespace, and returns when they were answered, and when they were healthy.
-func (x *box) bareRollout(ns string, n int) (answered, healthy time.Duration) {
+// bare applies the same objects to another namespace, and returns when they were answered, and when they were healthy.
+func (w work) bare(x *box, ns string, n int) (answered, healthy time.Duration) {
 	x.apply(documents(x.b, fill(namespace, ns, "")))
 	var objects []*unstructured.Unstructured
 	for i := range n {
-		objects = append(objects, documents(x.b, fill(podinfo, ns, fmt.Sprintf("app-%05d", i)))...)
+		objects = append(objects, documents(x.b, fill(w.text, ns, fmt.Sprintf("app-%05d", i)))...)
 	}
 	begin := time.Now()
 	answered = x.apply(objects)
 	x.await(deployments, ns, n, func(o *unstructured.Unstructured) bool {
 		seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
-		return seen == o.GetGeneration()
+		available, _, _ := unstructured.NestedInt64(o.Object, "status", "availableReplicas")
+		return seen == o.GetGeneration() && available == w.pods
 	})
 	return answered, time.Since(begin)
 }
@@ -72,6 +98,8 @@ func (r rollout) report(b *testing.B) {
 	b.ReportMetric(0, "ns/op") // includes the making of the world
 	b.ReportMetric(ratio(r.truce, r.bare), "ratio")
 	b.ReportMetric(ratio(r.truce, r.bareHealthy), "ratio-healthy")
+	b.ReportMetric(ratio(r.server, r.bareServer), "server-ratio")
+	b.ReportMetric(ratio(r.cpu, r.bareServer), "cpu-ratio")
 	b.ReportMetric(r.truce.Seconds(), "truce-s")
 	b.ReportMetric(r.bare.Seconds(), "bare-s")
 	b.ReportMetric(r.cpu.Seconds(), "cpu-s")

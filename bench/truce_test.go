@@ -79,20 +79,32 @@ func (c *child) stop() time.Duration {
 // memory reads a line of /proc/PID/status, of truce itself and summed over its helpers, in MiB. VmHWM is the peak, VmRSS what is held now.
 func (c *child) memory(line string) (self, helpers float64) {
 	pid := c.cmd.Process.Pid
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, t := range tasks {
-		list, _ := os.ReadFile(t) // a thread that has just ended has no children
-		for _, p := range strings.Fields(string(list)) {
-			n, _ := strconv.Atoi(p)
-			helpers += memoryOf(n, line)
-		}
+	for _, p := range helpersOf(pid, 0) {
+		helpers += memoryOf(p, line)
 	}
 	return memoryOf(pid, line), helpers
 }
 
+// helpersOf lists the children of a process, but for one.
+func helpersOf(pid, but int) []int {
+	var out []int
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, t := range tasks {
+		list, _ := os.ReadFile(t) // a thread that has just ended has no children
+		for _, p := range strings.Fields(string(list)) {
+			if n, _ := strconv.Atoi(p); n != but {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
+
 // cpu is the CPU time that truce has taken so far, without its helpers.
-func (c *child) cpu() time.Duration {
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", c.cmd.Process.Pid))
+func (c *child) cpu() time.Duration { return cpuOf(c.cmd.Process.Pid) }
+
+func cpuOf(pid int) time.Duration {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	var sum time.Duration
 	for _, t := range tasks {
 		text, err := os.ReadFile(t)
