@@ -27,7 +27,8 @@ func (c *Controller) record(ctx context.Context, key app.Key) time.Duration {
 	if c.apps.Len() > 0 && c.Now().Sub(since) < recordPatient {
 		return recordAgain
 	}
-	if err := c.engine.WriteRecord(ctx, key); err != nil {
+	err := c.engine.WriteRecord(ctx, key)
+	if err != nil && ctx.Err() == nil { // else lastRecords tries once more
 		c.Log.Warn("record", "app", key.String(), "error", err.Error())
 		return recordPatient
 	}
