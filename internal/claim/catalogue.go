@@ -2,6 +2,7 @@ package claim
 
 import (
 	_ "embed"
+	"reflect"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/field"
@@ -130,6 +131,21 @@ func (c *Catalogue) Entry(id string) (Entry, bool) {
 		}
 	}
 	return Entry{}, false
+}
+
+// Differs returns a function that tells of which objects the two catalogues may say different things, by their kinds.
+func (c *Catalogue) Differs(other *Catalogue) func(object.ID) bool {
+	var changed []Entry
+	for _, x := range [][2]*Catalogue{{c, other}, {other, c}} {
+		for _, e := range x[0].entries {
+			if twin, ok := x[1].Entry(e.ID); !ok || !reflect.DeepEqual(e, twin) {
+				changed = append(changed, e)
+			}
+		}
+	}
+	return func(id object.ID) bool {
+		return slices.ContainsFunc(changed, func(e Entry) bool { return onKind(e.On, id) })
+	}
 }
 
 // Kinds lists the types of object that may be claimants. Of each kind the versions stand in the order in which they are preferred:

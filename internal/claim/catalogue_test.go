@@ -115,6 +115,10 @@ func TestAUsersEntriesAddAndReplace(t *testing.T) {
 	if _, ok := claim.Builtin().Entry("hpa"); !ok {
 		t.Error("the built-in catalogue has changed")
 	}
+	differs := c.Differs(claim.Builtin())
+	if !differs(object.ID{Group: "apps", Kind: "Deployment"}) || !differs(object.ID{Group: "example.org", Kind: "Any"}) {
+		t.Error("an entry about every kind is out: all may be claimed by others")
+	}
 	web := read(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop, annotations: {example.com/scaler: x}}")
 	got := c.On(claim.Subject{Desired: web}, nil)
 	if len(got) != 1 || got[0].Name() != "our scaler" || got[0].Min != 2 || got[0].Max != 9 || got[0].Certainty != claim.Annotated {
@@ -122,6 +126,22 @@ func TestAUsersEntriesAddAndReplace(t *testing.T) {
 	}
 	if got := c.Read(read(t, hpaOf("hpa", "web"))); got != nil {
 		t.Errorf("an HPA claims %v though the entry is off", got)
+	}
+}
+
+func TestCataloguesDifferInTheKindsOfTheirEntries(t *testing.T) {
+	c, err := claim.Builtin().With("mine.yaml", []byte(strings.Split(mine, "- id: hpa")[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment, service := object.ID{Group: "apps", Kind: "Deployment"}, object.ID{Kind: "Service"}
+	for _, differs := range []func(object.ID) bool{c.Differs(claim.Builtin()), claim.Builtin().Differs(c)} {
+		if !differs(deployment) || differs(service) {
+			t.Errorf("Deployments %v, Services %v", differs(deployment), differs(service))
+		}
+	}
+	if same := claim.Builtin().Differs(claim.Builtin()); same(deployment) {
+		t.Error("two that are the same differ")
 	}
 }
 

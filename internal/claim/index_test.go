@@ -36,8 +36,8 @@ func TestTheIndexAnswersAsALookAtAllClaimantsDoes(t *testing.T) {
 			if d := cmp.Diff(want, printed(ix.For(id))); d != "" {
 				t.Fatalf("%s: %s", id, d)
 			}
-			if ix.Targets(id) != (len(want) > 0) {
-				t.Fatalf("%s: targeted %v", id, !(len(want) > 0))
+			if targeted := len(want) > 0; ix.Targets(id) != targeted {
+				t.Fatalf("%s: targeted, want %v", id, targeted)
 			}
 		}
 	})

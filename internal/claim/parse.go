@@ -78,7 +78,7 @@ func decode(text []byte) ([]lineEntry, error) {
 	}
 	var second yaml.Node
 	if err := d.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, at(second.Line, errors.New("a second YAML document; put all entries under one claims:"))
+		return nil, at(second.Line, errors.New("a second YAML document; put all entries into one list"))
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {

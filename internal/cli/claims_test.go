@@ -134,3 +134,19 @@ SleepInfo shop/nights              every Deployment   0 up     kube-green   <non
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
+
+// TestTheExamplesOfThePageAreRight reads the catalogue that docs/claims.md shows.
+func TestTheExamplesOfThePageAreRight(t *testing.T) {
+	_, rest, ok := strings.Cut(claimsHead, "```yaml\n")
+	example, _, closed := strings.Cut(rest, "```")
+	if !ok || !closed {
+		t.Fatal("the page shows no example")
+	}
+	c, err := claim.Builtin().With("example", []byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Entry("matchmaker"); !ok {
+		t.Error("the example adds nothing")
+	}
+}

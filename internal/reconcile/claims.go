@@ -37,7 +37,8 @@ func NewClaims(c *claim.Catalogue) *Claims {
 	return &Claims{catalogue: c, live: map[object.ID]sight{}, git: map[app.Key]map[object.ID]object.Object{}}
 }
 
-// UseClaims makes the engine judge by other claims. What Git declares is carried over, and every object is judged anew.
+// UseClaims makes the engine judge by other claims. What Git declares is carried over, and every object is judged anew of whose
+// kind the two catalogues say different things.
 func (e *Engine) UseClaims(next *Claims) {
 	e.mu.Lock()
 	before := e.claims
@@ -55,8 +56,14 @@ func (e *Engine) UseClaims(next *Claims) {
 	next.mu.Lock()
 	next.wake = e.wakeTargets
 	next.mu.Unlock()
+	if before == nil {
+		return
+	}
+	differs := next.catalogue.Differs(before.catalogue)
 	for _, id := range ids {
-		e.reconsider(id)
+		if differs(id) {
+			e.reconsider(id)
+		}
 	}
 }
 

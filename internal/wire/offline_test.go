@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/kubetest"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/render"
 )
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 	if code, ok := Hidden(os.Args[1:]); ok {
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	kubetest.Main(m)
 }
 
 // ran is one invocation of the program in this process.
