@@ -97,13 +97,13 @@ type pairJSON struct {
 
 func (f *adhocFlags) printPair(d Detail) error {
 	out, told := f.program.env.Out, f.program.env.Err
-	if f.output == "json" || f.output == "yaml" {
+	if f.output != "" && f.output != "wide" {
 		if err := f.structured(newPairJSON(d)); err != nil {
 			return err
 		}
 		told = io.Discard
 	} else {
-		v := pairView{view: view{term: f.program.term, wide: f.output == "wide"}, detail: d}
+		v := pairView{view: view{term: f.program.term, wide: f.output == "wide"}, detail: d, bare: f.form.bare}
 		if err := v.print(out); err != nil {
 			return err
 		}
@@ -133,6 +133,7 @@ func newPairJSON(d Detail) pairJSON {
 type pairView struct {
 	view
 	detail Detail
+	bare   bool // no first line with the columns' names
 }
 
 func (v pairView) print(w io.Writer) error {
@@ -163,7 +164,9 @@ func (v pairView) object(w io.Writer, o report.Object) error {
 	if v.wide {
 		head = append(head, "IN GIT")
 	}
-	t.add(cells(head...)...)
+	if !v.bare {
+		t.add(cells(head...)...)
+	}
 	for _, f := range o.Findings {
 		if whole(f) {
 			_, err := fmt.Fprintln(w, "  "+v.term.in(yellow, "not there: would be created"))

@@ -64,7 +64,7 @@ func (f *adhocFlags) printHealth(found []report.Object) error {
 }
 
 func (f *adhocFlags) writeHealth(w io.Writer, found []report.Object) error {
-	if f.output == "json" || f.output == "yaml" {
+	if f.output != "" && f.output != "wide" {
 		items := make([]healthJSON, 0, len(found))
 		for _, o := range found {
 			items = append(items, healthJSON{
@@ -79,7 +79,9 @@ func (f *adhocFlags) writeHealth(w io.Writer, found []report.Object) error {
 	if f.output == "wide" {
 		head, most = cells("KIND", "NAME", "HEALTH", "FILE", "MESSAGE"), 1000
 	}
-	t.add(head...)
+	if !f.form.bare {
+		t.add(head...)
+	}
 	for _, o := range found {
 		row := append(cells(o.ID.Kind, fullName(o.ID)), cell{string(o.Health.Code), paintHealth[o.Health.Code]})
 		if f.output == "wide" {

@@ -93,10 +93,11 @@ func (p *program) unmasked(objects []render.Object) []object.Object {
 func (f *adhocFlags) printManifests(objects []object.Object) error {
 	out := f.program.env.Out
 	switch f.output {
-	case "json":
-		return f.structured(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
+	case "", "yaml":
 	case "name":
 		return printNames(out, objects)
+	default:
+		return f.structured(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
 	}
 	for i, o := range objects {
 		if i > 0 {

@@ -180,6 +180,22 @@ func TestBasesMayBeAnywhereInTheRepositoryAndNothingOutside(t *testing.T) {
 	}
 }
 
+func TestFormsAreKubectls(t *testing.T) {
+	file := filepath.Join(files(t, map[string]string{"a.yaml": configMap}), "a.yaml")
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"a", []string{"render", "-f", file, "-o", "jsonpath={.items[0].metadata.name}"}},
+		{"Synced", []string{"diff", "-f", file, "--live", file, "-o", "jsonpath={.sync}"}},
+		{"Healthy", []string{"health", "-f", file, "-o", "jsonpath={.items[*].status}"}},
+	} {
+		if got := run(t, "", c.args...); strings.TrimSpace(got.out) != c.want || got.code != 0 {
+			t.Errorf("%v: %+v", c.args, got)
+		}
+	}
+}
+
 func files(t *testing.T, all map[string]string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
