@@ -61,6 +61,7 @@ func (s script) setup(e *testscript.Env) error {
 		e.Setenv("GIT_"+who+"_EMAIL", "story@example.com")
 	}
 	e.Setenv("TMPDIR", e.WorkDir)
+	e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
 	return nil
 }
 
@@ -155,6 +156,12 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // runController installs the CRDs and runs `truce controller` until the test ends; then it must end by itself.
 func runController(t *testing.T, c *kubetest.Cluster, bin string) {
 	t.Helper()
+	installCRDs(t, c)
+	t.Cleanup(startController(t, c, bin))
+}
+
+func installCRDs(t *testing.T, c *kubetest.Cluster) {
+	t.Helper()
 	err := fs.WalkDir(deploy.CRDs, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -169,17 +176,22 @@ func runController(t *testing.T, c *kubetest.Cluster, bin string) {
 		t.Fatal(err)
 	}
 	c.Kubectl(t, "wait", "--for=condition=Established", "crd/kustomizations.kustomize.toolkit.fluxcd.io", "crd/gitrepositories.source.toolkit.fluxcd.io", "crd/applications.argoproj.io", "--timeout=60s")
-	cmd := exec.Command(filepath.Join(bin, "truce"), "controller", "--local-sources", "--listen=", "--cache-dir", t.TempDir())
+}
+
+// startController returns what ends it.
+func startController(t *testing.T, c *kubetest.Cluster, bin string, flags ...string) (end func()) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(bin, "truce"), append([]string{"controller", "--local-sources", "--listen=", "--cache-dir", t.TempDir()}, flags...)...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
 	cmd.Stderr = t.Output()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	return func() {
 		if err := interrupt(cmd, 5*time.Second); err != nil {
 			t.Errorf("controller: %v", err)
 		}
-	})
+	}
 }
 
 // interrupt ends a process as Ctrl-C does, and expects it to end in time and in order.

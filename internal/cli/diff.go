@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -92,6 +93,11 @@ func (f *appFlags) printDiff(found []Detail) error {
 	for _, d := range found {
 		if err := v.diff(f.program.env.Out, d); err != nil {
 			return err
+		}
+	}
+	for _, d := range found {
+		for _, n := range d.Report.Notes {
+			fmt.Fprintln(f.program.env.Err, "note: "+redact.Text(n))
 		}
 	}
 	return verdict(found, f.program.env.Err)

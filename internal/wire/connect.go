@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/source/git"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -25,7 +28,7 @@ type client struct {
 	target  cli.Target
 	version string
 	parts   *parts
-	work    string // a directory for clones, removed at the end
+	work    string // a directory for clones that is removed at the end; empty for one that stays
 	once    sync.Once
 	err     error
 }
@@ -46,18 +49,34 @@ func connect(version string) func(context.Context, cli.Target) (*cli.Cluster, er
 
 func (c *client) assembled() (*parts, error) {
 	c.once.Do(func() {
-		if c.work, c.err = os.MkdirTemp("", "truce-"); c.err == nil {
-			c.parts, c.err = assemble(c.target, c.version, c.work)
-		}
+		c.parts, c.err = c.assemble()
 	})
 	return c.parts, c.err
+}
+
+// assemble keeps clones below the user's cache directory, so that the next command only fetches what is new. Where there is none, or
+// another command is at work there, they are this command's alone.
+func (c *client) assemble() (*parts, error) {
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		p, err := assemble(c.target, c.version, filepath.Join(cache, "truce", "cli"))
+		if !errors.Is(err, git.ErrBusy) && !errors.Is(err, fs.ErrPermission) {
+			return p, err
+		}
+	}
+	if c.work, err = os.MkdirTemp("", "truce-"); err != nil {
+		return nil, err
+	}
+	return assemble(c.target, c.version, c.work)
 }
 
 func (c *client) close() {
 	if c.parts != nil {
 		_ = c.parts.close() // the processes are ours and about to end with us
 	}
-	_ = os.RemoveAll(c.work) // a temporary directory
+	if c.work != "" {
+		_ = os.RemoveAll(c.work) // a temporary directory
+	}
 }
 
 func (c *client) names(ctx context.Context, namespace string) ([]app.Key, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
@@ -73,7 +74,11 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 	if err != nil {
 		return cli.Detail{}, fmt.Errorf("read %s: %w", key, err)
 	}
-	a := translate.App(cr, app.Policy{})
+	how, err := c.process(ctx, key)
+	if err != nil {
+		return cli.Detail{}, err
+	}
+	a := translate.App(cr, how.policy)
 	asked := a
 	asked.Suspended = false // who asks for the difference wants it, also of an app that stands still
 	if a.Policy.Mode == app.Enforce {
@@ -81,7 +86,7 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 	}
 	f := fetched{}
 	f.artifact, f.err = p.fetch(ctx, a, cr)
-	engine, claimants, err := p.onlyLooking(ctx, f)
+	engine, claimants, err := p.onlyLooking(ctx, f, how.catalogue)
 	if err != nil {
 		return cli.Detail{}, err
 	}
@@ -90,6 +95,7 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 		return cli.Detail{}, err
 	}
 	d := cli.Detail{App: a, Told: commands.Tell(cr), Report: engine.App(ctx, asked), Origin: p.origins(ctx, f.artifact, asked)}
+	d.Report.Notes = append(d.Report.Notes, how.notes...)
 	if d.Leaving, err = p.leaving(ctx, a, d.Report); err != nil {
 		return d, err
 	}
@@ -118,19 +124,22 @@ func (p *parts) leaving(ctx context.Context, a app.App, r report.Report) ([]obje
 	return out, nil
 }
 
-// onlyLooking makes an engine that knows the claims of the whole cluster, and can write nothing. It returns who claims, too.
-func (p *parts) onlyLooking(ctx context.Context, f fetched) (*reconcile.Engine, []object.Object, error) {
+// onlyLooking makes an engine that knows the claims of the whole cluster by the catalogue, and can write nothing. It returns who
+// claims, too.
+func (p *parts) onlyLooking(ctx context.Context, f fetched, known *claim.Catalogue) (*reconcile.Engine, []object.Object, error) {
 	looking := p.engine
 	looking.Sources, looking.Writer, looking.Inventory = f, looker{p.engine.Writer}, reader{p.engine.Inventory}
 	looking.Tell = func(reconcile.Notice) {}
 	engine := reconcile.New(looking)
-	found, err := reconcile.Claimants(ctx, looking.Live, engine.Catalogue().Kinds(), "")
+	found, err := reconcile.Claimants(ctx, looking.Live, known.Kinds(), "")
 	if err != nil {
 		return nil, nil, fmt.Errorf("claimants: %w", err)
 	}
+	claims := reconcile.NewClaims(known)
 	for _, o := range found {
-		engine.Claimed(o)
+		claims.Seen(o)
 	}
+	engine.UseClaims(claims)
 	return engine, found, nil
 }
 

@@ -59,6 +59,7 @@ type parts struct {
 	rendered *render.Cached
 	engine   reconcile.Parts // without Sources, Watches, Tell
 	journal  *bolt.Journal   // nil for a process that keeps none
+	version  string          // of truce
 }
 
 // assemble connects to the cluster and chooses the parts. Work is the directory for clones; it must be this process's alone.
@@ -74,7 +75,12 @@ func assemble(t cli.Target, version, work string) (*parts, error) {
 	if work, err = filepath.Abs(work); err != nil {
 		return nil, err
 	}
-	return newParts(client, self, work)
+	p, err := newParts(client, self, work)
+	if err != nil {
+		return nil, err
+	}
+	p.version = version
+	return p, nil
 }
 
 func newParts(client *cluster.Client, self, work string) (*parts, error) {

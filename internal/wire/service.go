@@ -77,13 +77,25 @@ func (s *service) run(ctx context.Context) error {
 			return err
 		}
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, running := errgroup.WithContext(ctx)
 	if s.listening != nil {
 		g.Go(func() error {
-			return serve(ctx, s.listening, web.Handler(s.state()))
+			return serve(running, s.listening, web.Handler(s.state()))
 		})
 	}
-	g.Go(func() error { return lead(ctx, s.parts.cluster, s.options, s.controller.Run) })
+	g.Go(func() error { return lead(running, s.parts.cluster, s.options, s.work) })
+	err := g.Wait()
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // told to end before it had begun
+	}
+	return err
+}
+
+// work is what a controller does that leads.
+func (s *service) work(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { s.publish(ctx); return nil })
+	g.Go(func() error { return s.controller.Run(ctx) })
 	return g.Wait()
 }
 

@@ -37,7 +37,7 @@ func TestARequestTimeoutEndsARequestToAServerThatHangs(t *testing.T) {
 	defer c.Close()
 	begin := time.Now()
 	_, err = c.Names(t.Context(), "")
-	if err == nil || !strings.Contains(err.Error(), "Client.Timeout exceeded") || time.Since(begin) > 10*time.Second {
+	if err == nil || !strings.Contains(err.Error(), "exceeded") || time.Since(begin) > 10*time.Second {
 		t.Errorf("got %v after %s", err, time.Since(begin))
 	}
 }

@@ -17,13 +17,14 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"github.com/truce-gitops/truce/internal/source"
 )
 
 // Options say where a Store works.
 type Options struct {
-	// Dir keeps clones, and private files while a fetch runs. It is made if absent, for this user only. One process at a time.
+	// Dir keeps clones, and private files while a fetch runs. It is made if absent, for this user only. One store at a time.
 	Dir string
 	// Executable is the program that runs SSHMain when called with the argument "git-ssh": truce itself.
 	Executable string
@@ -34,6 +35,7 @@ type Options struct {
 // Store fetches from Git repositories. It is a source.Fetcher and a source.Watcher.
 type Store struct {
 	options Options
+	lock    *os.File
 	key     []byte // turns address and credentials into a clone's name
 	runner  runner
 	blobs   *blobCache
@@ -44,18 +46,50 @@ type Store struct {
 	clones map[string]*clone      // by name
 }
 
-// New opens the store in o.Dir. Its git program is the one on PATH, version 2.36 or newer.
+// ErrBusy says that another store is open in the directory.
+var ErrBusy = errors.New("another process keeps its clones there")
+
+// New opens the store in o.Dir, or returns ErrBusy. Its git program is the one on PATH.
 func New(o Options) (*Store, error) {
 	r, err := newRunner(o)
 	if err != nil {
 		return nil, fmt.Errorf("open git store: %w", err)
 	}
-	if err := os.RemoveAll(filepath.Join(o.Dir, "run")); err != nil { // secrets that a crash left
+	lock, err := lockDir(o.Dir)
+	if err != nil {
 		return nil, fmt.Errorf("open git store: %w", err)
+	}
+	s, err := open(o, r)
+	if err != nil {
+		return nil, fmt.Errorf("open git store: %w", errors.Join(err, lock.Close()))
+	}
+	s.lock = lock
+	return s, nil
+}
+
+// lockDir makes a directory this store's alone, until the file is closed or the process ends.
+func lockDir(dir string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = fmt.Errorf("%s: %w", dir, ErrBusy)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+func open(o Options, r runner) (*Store, error) {
+	if err := os.RemoveAll(filepath.Join(o.Dir, "run")); err != nil { // secrets that a crash left
+		return nil, err
 	}
 	key, err := storeKey(filepath.Join(o.Dir, "key"))
 	if err != nil {
-		return nil, fmt.Errorf("open git store: %w", err)
+		return nil, err
 	}
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = 64 << 20
@@ -73,7 +107,7 @@ func (s *Store) Close() error {
 	for _, r := range s.repos {
 		r.objects.close()
 	}
-	return nil
+	return s.lock.Close()
 }
 
 // Fetch implements source.Fetcher.
