@@ -13,6 +13,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/front/argocd"
 	"github.com/truce-gitops/truce/internal/front/flux"
 	"github.com/truce-gitops/truce/internal/kubetest"
 	"github.com/truce-gitops/truce/internal/object"
@@ -70,6 +71,39 @@ func TestTheServerKeepsTheFieldsOfTheDocuments(t *testing.T) {
 	if drops := flux.Drops(get(t, c, "", "crd", "kustomizations.kustomize.toolkit.fluxcd.io")); drops != nil {
 		t.Errorf("our own CRD drops %q", drops)
 	}
+}
+
+func TestTheServerKeepsWhatAnApplicationSays(t *testing.T) {
+	c := installed(t)
+	c.Kubectl(t, "wait", "--for=condition=Established", "--timeout=30s", "crd/applications.argoproj.io")
+	ns := c.Namespace(t)
+	data, err := os.ReadFile("../examples/incidents/hpa-fight/application.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(data), "namespace: argocd", "namespace: "+ns)
+	text += "  futureField: {kept: true}\noperation: {sync: {revision: main}, other: 1}\n"
+	var written object.Object
+	if err := yaml.Unmarshal([]byte(text), &written); err != nil {
+		t.Fatal(err)
+	}
+	c.Apply(t, text)
+	stored := get(t, c, ns, "applications.argoproj.io", "grokdevops")
+	for _, key := range []string{"spec", "operation"} {
+		if diff := cmp.Diff(written[key], stored[key]); diff != "" {
+			t.Errorf("%s (-written +stored):\n%s", key, diff)
+		}
+	}
+	a := argocd.Applications{}.App(stored, app.Policy{})
+	if len(a.Problems) > 0 || len(a.Notes) != 1 || a.Order.Revision != "main" {
+		t.Errorf("problems %q, notes %q, order %+v", a.Problems, a.Notes, a.Order)
+	}
+	c.Kubectl(t, "-n", ns, "patch", "applications.argoproj.io", "grokdevops", "--type=merge", "-p", `{"status":{"sync":{"status":"Synced"},"health":{"status":"Healthy"}}}`)
+	got := strings.Join(strings.Fields(c.Kubectl(t, "-n", ns, "get", "apps")), " ")
+	if want := "NAME SYNC STATUS HEALTH STATUS grokdevops Synced Healthy"; got != want {
+		t.Errorf("kubectl get apps: %s, want %s", got, want)
+	}
+	c.Kubectl(t, "-n", ns, "patch", "applications.argoproj.io", "grokdevops", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 }
 
 func TestAnotherOperationReachesUsToBeRefused(t *testing.T) {

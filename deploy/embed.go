@@ -2,7 +2,8 @@
 //
 // In: the YAML files beside this one.
 // Out: them, inside of the binary.
-// Promise: crds is generated from the types that truce decodes; no field of Flux's is missing in it.
+// Promise: the CRDs of Flux's kinds are generated from the types that truce decodes, and no field of Flux's is missing in them; the one
+// of Application keeps what it does not name.
 // Not here: installing them (controller, cli).
 package deploy
 
@@ -10,8 +11,8 @@ import "embed"
 
 //go:generate go run ./gen
 
-// CRDs holds the CustomResourceDefinitions as crds/*.yaml, one a file. They are for clusters that have no Flux: where Flux's own are
-// served, truce works with those (see Drops of the Flux front).
+// CRDs holds the CustomResourceDefinitions as crds/*.yaml, one a file. They are for clusters that have no Flux and no Argo CD: where
+// those tools' own are served, truce works with them (see Drops of the Flux front).
 //
 //go:embed crds/*.yaml
 var CRDs embed.FS

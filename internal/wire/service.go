@@ -155,6 +155,9 @@ func (r *roll) ready() error {
 		select {
 		case <-w.Synced():
 		default:
+			if errors.Is(w.Err(), live.ErrUnknownKind) {
+				continue // a dialect that is not installed here
+			}
 			return fmt.Errorf("%s not listed yet: %w", kind, orPending(w.Err()))
 		}
 	}

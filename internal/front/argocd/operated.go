@@ -31,7 +31,11 @@ func operated(cr object.Object, r report.Report, spec applicationSpec, had *oper
 	}
 	s.Phase, s.Message = phaseOf(o)
 	for _, out := range o.Outcomes {
-		s.SyncResult.Resources = append(s.SyncResult.Resources, resultOf(out))
+		result := resultOf(out)
+		if o.Order.Mode != "" {
+			result.Message += " (dry run)"
+		}
+		s.SyncResult.Resources = append(s.SyncResult.Resources, result)
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -184,19 +185,17 @@ func (Repositories) Source(cr object.Object) front.Source {
 	r := &reading{}
 	s := front.Source{UID: cr.UID(), Generation: cr.Generation(), Interval: interval, Timeout: source.DefaultTimeout}
 	s.Key = sourceKey(cr.Namespace(), r.inline(cr))
-	for _, p := range r.problems {
-		if strings.HasPrefix(p.Field, "spec.source") {
-			s.Problems = append(s.Problems, p)
-		}
-	}
+	s.Problems = r.problems
 	return s
 }
 
+// inline reads the source alone: what else is wrong is no fault of it.
 func (r *reading) inline(cr object.Object) applicationSource {
 	var spec applicationSpec
 	r.fields("spec", cr["spec"], &spec)
 	s, at := r.oneSource(spec)
 	r.unsupported(at, s)
+	r.problems = slices.DeleteFunc(r.problems, func(p app.Problem) bool { return p.Field != "spec" && !strings.HasPrefix(p.Field, "spec.source") })
 	return s
 }
 

@@ -125,7 +125,7 @@ func healthOf(r report.Report, had healthStatus) healthStatus {
 	}
 	for _, o := range r.Objects {
 		if code := codeOf(o); slices.Index(order, code) > slices.Index(order, worst.Code) {
-			worst = health.Status{Code: code, Message: o.ID.String() + ": " + o.Health.Message}
+			worst = health.Status{Code: code, Message: strings.TrimSuffix(o.ID.String()+": "+o.Health.Message, ": ")}
 		}
 	}
 	s := healthStatus{Status: string(worst.Code), Message: worst.Message, LastTransitionTime: stamp(seen(r))}
