@@ -120,7 +120,9 @@ func (r *run) carry(ctx context.Context) error {
 			return &fault{report.ApplyFailed, err}
 		}
 	}
-	r.settleLedger()
+	if err := r.settleLedger(ctx); err != nil {
+		return err
+	}
 	if len(r.problems) > 0 {
 		return &fault{report.ApplyFailed, several(r.problems)}
 	}

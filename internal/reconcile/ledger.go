@@ -63,8 +63,15 @@ func (l *ledger) write(ctx context.Context, to inventory.Store, r inventory.Reco
 	return err
 }
 
-// owe leaves the app's record to be written by WriteRecord, unless the next run does it.
-func (r *run) owe(next inventory.Record) {
+// owe leaves the app's record to be written by WriteRecord, unless the next run does it. Where drift is not simply put back it is
+// written now: after a crash the digests are what tells drift from a change in Git.
+func (r *run) owe(ctx context.Context, next inventory.Record) error {
+	if p := r.app.Policy; p.Remediation != app.Remediate || p.Spacing > 0 {
+		if err := r.engine.save(ctx, next); err != nil {
+			return &fault{report.RecordFailed, err}
+		}
+		return nil
+	}
 	l := &r.state.ledger
 	l.book.Lock()
 	if l.owed == nil {
@@ -73,6 +80,7 @@ func (r *run) owe(next inventory.Record) {
 	l.owed = &next
 	l.book.Unlock()
 	r.engine.Owed(r.app.Key)
+	return nil
 }
 
 // close drops what is owed: nobody may write the record of an app that ends but whoever ends it.

@@ -15,17 +15,17 @@ import (
 )
 
 // settleLedger takes down the uids of what was made, and what was sent.
-func (r *run) settleLedger() {
+func (r *run) settleLedger(ctx context.Context) error {
 	if r.app.Policy.Mode != app.Enforce {
-		return
+		return nil
 	}
 	next := inventory.Merge(r.ledger, r.engine.entries(r.state))
 	if slices.Equal(next.Entries, r.ledger.Entries) { // most commits touch few of the apps of a repository
-		return
+		return nil
 	}
 	next.Revision = r.artifact.Revision
 	r.ledger = next
-	r.owe(next)
+	return r.owe(ctx, next)
 }
 
 func (e *Engine) entries(s *state) []inventory.Entry {
