@@ -7,7 +7,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 RACE := (internal/(act|controller|journal|kubetest|live|notify|reconcile|render/worker|source/git|web|wire)|stories)(/|$$)
 RACY  = $(shell go list ./... | grep -E '$(RACE)')
 CALM  = $(shell go list ./... | grep -vE '$(RACE)')
-COUNT ?= 10
+COUNT ?= 3
 
 .PHONY: build run demo-fight test test-long check golden bench fuzz gen
 build: # bin/truce, bin/truce-sandbox, bin/kubectl; the last two are built once (about 5 min on 2 cores) and then left alone
@@ -35,8 +35,8 @@ check: # format, vet, linters, the plan of the house, generated files, scripts, 
 golden: # write anew what the stages say; read the difference before you commit it
 	go test $$(grep -rl --include='*_test.go' 'truce/internal/golden"' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,') -update
 
-bench: # against bench/baseline.txt
-	go -C bench test -run '^$$' -bench . -count $(COUNT) -timeout 120m ./... | tee bench/new.out
+bench: # against bench/baseline.txt; about 10 min on a quiet machine of 2 cores
+	go -C bench test -run '^$$' -bench . -count $(COUNT) -timeout 60m ./... | tee bench/new.out
 	go tool -modfile=tools/go.mod benchstat bench/baseline.txt bench/new.out
 
 fuzz: # 30 s for each target
