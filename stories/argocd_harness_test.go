@@ -29,9 +29,15 @@ syncPolicy: {automated: {prune: true}}`
 // newArgoWorld is newWorld with Argo CD's kind served.
 func newArgoWorld(t *testing.T, process app.Policy, files string) *world {
 	t.Helper()
+	w := offArgoWorld(t, files)
+	w.start(process)
+	return w
+}
+
+func offArgoWorld(t *testing.T, files string) *world {
+	t.Helper()
 	w := offWorld(t, files)
 	w.Kubectl(t, "wait", "--for=condition=Established", "crd/applications.argoproj.io", "--timeout=60s")
-	w.start(process)
 	return w
 }
 
