@@ -34,7 +34,7 @@ func parseDifference(text string) (front.Difference, error) {
 	case err != nil:
 		return d, fmt.Errorf("%s; want JSON such as '%s'", strings.TrimPrefix(err.Error(), "json: "), differenceExample)
 	case len(unknown) > 0:
-		return d, fmt.Errorf("%v; the keys are %s", unknown[0], differenceKeys)
+		return d, fmt.Errorf("%w; the keys are %s", unknown[0], differenceKeys)
 	case d.Kind == "":
 		return d, fmt.Errorf("kind is required: whose fields are they?")
 	case len(d.JSONPointers)+len(d.JQPathExpressions)+len(d.ManagedFieldsManagers) == 0:

@@ -161,26 +161,27 @@ func changed(before, after map[string]any, at []string) (set map[string]any, gon
 			gone = append(gone, strings.Join(append(slices.Clone(at), key), "."))
 		}
 	}
+	set = map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(after)) {
 		old, there := before[key]
-		if there && reflect.DeepEqual(old, after[key]) {
+		value := after[key]
+		if there && reflect.DeepEqual(old, value) {
 			continue
 		}
-		value := after[key]
 		was, wasMap := old.(map[string]any)
 		is, isMap := value.(map[string]any)
-		if isMap && wasMap {
-			part, lost := changed(was, is, append(slices.Clone(at), key))
-			gone = append(gone, lost...)
-			if part == nil {
-				continue
-			}
-			value = part
+		if !isMap || !wasMap {
+			set[key] = value
+			continue
 		}
-		if set == nil {
-			set = map[string]any{}
+		part, lost := changed(was, is, append(slices.Clone(at), key))
+		gone = append(gone, lost...)
+		if part != nil {
+			set[key] = part
 		}
-		set[key] = value
+	}
+	if len(set) == 0 {
+		return nil, gone
 	}
 	return set, gone
 }

@@ -29,24 +29,35 @@ func (p *parts) fought(ctx context.Context, d *cli.Detail, catalogue *claim.Cata
 	}
 	for i := range d.Report.Objects {
 		o := &d.Report.Objects[i]
-		if len(index.For(o.ID)) == 0 {
+		by := index.For(o.ID)
+		if len(by) == 0 {
 			continue
 		}
-		there, err := p.engine.Live.Get(ctx, object.GVK{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}, o.ID)
-		if errors.Is(err, live.ErrNotFound) {
-			continue
+		claims, there, err := p.claimsOn(ctx, *o, catalogue, by)
+		if err != nil {
+			return err
 		}
-		owners, entriesErr := ownership.Entries(there)
-		if err = errors.Join(err, entriesErr); err != nil {
-			return fmt.Errorf("read %s: %w", o.ID, err)
-		}
-		for _, c := range catalogue.On(claim.Subject{Live: there, Owners: owners}, index.For(o.ID)) {
-			if f, yes := decide.BackAndForth(c, there, owners, wants[c.By]); yes && !told(*o, f) {
+		for _, c := range claims {
+			if f, yes := decide.BackAndForth(c, there.Live, there.Owners, wants[c.By]); yes && !told(*o, f) {
 				o.Findings = append(o.Findings, f)
 			}
 		}
 	}
 	return nil
+}
+
+// claimsOn are the claims on an object as it is live; none on one that is not there.
+func (p *parts) claimsOn(ctx context.Context, o report.Object, catalogue *claim.Catalogue, by []claim.Claimant) ([]claim.Claim, claim.Subject, error) {
+	there, err := p.engine.Live.Get(ctx, object.GVK{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}, o.ID)
+	if errors.Is(err, live.ErrNotFound) {
+		return nil, claim.Subject{}, nil
+	}
+	owners, entriesErr := ownership.Entries(there)
+	if err = errors.Join(err, entriesErr); err != nil {
+		return nil, claim.Subject{}, fmt.Errorf("read %s: %w", o.ID, err)
+	}
+	s := claim.Subject{Live: there, Owners: owners}
+	return catalogue.On(s, by), s, nil
 }
 
 func told(o report.Object, f decide.Finding) bool {
