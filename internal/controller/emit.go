@@ -3,9 +3,7 @@ package controller
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/object"
@@ -26,20 +24,6 @@ func fingerprintOf(v any) string {
 type digest [sha256.Size]byte
 
 func digestOf(status object.Object) digest { return sha256.Sum256([]byte(fingerprintOf(status))) }
-
-func secretData(o object.Object) (map[string][]byte, error) {
-	data, _ := o["data"].(map[string]any)
-	out := make(map[string][]byte, len(data))
-	for k, v := range data {
-		s, _ := v.(string)
-		b, err := base64.StdEncoding.DecodeString(s)
-		if err != nil {
-			return nil, fmt.Errorf("key %s of Secret %s is not base64", k, o.Name())
-		}
-		out[k] = b
-	}
-	return out, nil
-}
 
 // maxNote is the longest note that the events API takes, in bytes.
 const maxNote = 1024

@@ -159,7 +159,7 @@ func (c *Controller) fetch(ctx context.Context, f front.Sources, cr object.Objec
 		state.Err = &source.Error{Op: "read", Subject: s.Key.String(), Reason: source.URLInvalid, Err: errors.New(s.Problems[0].Field + ": " + s.Problems[0].Reason)}
 		return state
 	}
-	secret, err := c.secret(ctx, s)
+	secret, err := Credentials(ctx, c.Cluster, s)
 	if err != nil {
 		state.Err = err
 		return state

@@ -3,13 +3,11 @@ package controller
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
@@ -143,25 +141,6 @@ func (c *Controller) resource(gvk object.GVK, namespace string) (dynamic.Resourc
 		return nil, err
 	}
 	return c.Cluster.Dynamic().Resource(res.GVR).Namespace(namespace), nil
-}
-
-// secret reads the credentials of a source: nil where it names none.
-func (c *Controller) secret(ctx context.Context, s front.Source) (map[string][]byte, error) {
-	if s.Secret == "" {
-		return nil, nil
-	}
-	r, err := c.resource(object.GVK{Version: "v1", Kind: "Secret"}, s.Key.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	u, err := r.Get(ctx, s.Secret, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil // the front says which Secret is not there
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read Secret %s/%s: %w", s.Key.Namespace, s.Secret, err)
-	}
-	return secretData(u.Object)
 }
 
 // event tells of drift on the app's custom resource, as a Kubernetes Event.

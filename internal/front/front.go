@@ -53,10 +53,18 @@ type Source struct {
 	Request   string // a token: a new value asks for a look now
 	Deleting  bool
 	Secret    string // name of a Secret in the same namespace; empty for none
+	Labelled  Labelled
 
 	// Problems refuse the source, as App.Problems do an app.
 	Problems []app.Problem
 	Notes    []string
+}
+
+// Labelled finds a Secret where none is named: among those of the namespace that bear labels. Its zero value looks for none.
+type Labelled struct {
+	Selector string
+	// Choose returns one of the Secrets, nil for none of them.
+	Choose func([]object.Object) object.Object
 }
 
 // SourceState is what came of the newest look at a source.

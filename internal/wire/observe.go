@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
@@ -194,32 +194,11 @@ func (p *parts) spec(ctx context.Context, f front.Sources, cr object.Object) (so
 	if len(s.Problems) > 0 {
 		return source.Spec{}, fmt.Errorf("%s: %s", s.Problems[0].Field, s.Problems[0].Reason)
 	}
-	if s.Secret == "" {
-		return f.Spec(cr, nil)
-	}
-	found, err := p.engine.Live.Get(ctx, object.GVK{Version: "v1", Kind: "Secret"}, object.ID{Kind: "Secret", Namespace: s.Key.Namespace, Name: s.Secret})
-	if err != nil {
-		return source.Spec{}, fmt.Errorf("read Secret %s/%s: %w", s.Key.Namespace, s.Secret, err)
-	}
-	data, err := secretData(found)
+	data, err := controller.Credentials(ctx, p.cluster, s)
 	if err != nil {
 		return source.Spec{}, err
 	}
 	return f.Spec(cr, data)
-}
-
-func secretData(o object.Object) (map[string][]byte, error) {
-	data, _ := o["data"].(map[string]any)
-	out := make(map[string][]byte, len(data))
-	for k, v := range data {
-		text, _ := v.(string)
-		value, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			return nil, fmt.Errorf("key %s of Secret %s is not base64", k, o.Name())
-		}
-		out[k] = value
-	}
-	return out, nil
 }
 
 // described is what an app's source describes: the files, and the objects exactly as Git wants them.

@@ -184,7 +184,8 @@ func (r *reading) address(at, text string) {
 func (Repositories) Source(cr object.Object) front.Source {
 	r := &reading{}
 	s := front.Source{UID: cr.UID(), Generation: cr.Generation(), Interval: interval, Timeout: source.DefaultTimeout}
-	s.Key = sourceKey(cr.Namespace(), r.inline(cr))
+	from := r.inline(cr)
+	s.Key, s.Labelled = sourceKey(cr.Namespace(), from), labelled(from.RepoURL)
 	s.Problems = r.problems
 	return s
 }
@@ -200,7 +201,7 @@ func (r *reading) inline(cr object.Object) applicationSource {
 }
 
 // Spec says what to fetch. Its Ref follows the target revision; who asks for another one puts it in its place.
-func (Repositories) Spec(cr object.Object, _ map[string][]byte) (source.Spec, error) {
+func (Repositories) Spec(cr object.Object, secret map[string][]byte) (source.Spec, error) {
 	r := &reading{}
 	s := r.inline(cr)
 	if len(r.problems) > 0 {
@@ -209,8 +210,15 @@ func (Repositories) Spec(cr object.Object, _ map[string][]byte) (source.Spec, er
 			Err: errors.New(r.problems[0].Field + ": " + r.problems[0].Reason),
 		}
 	}
-	ref := source.RefOf(sourceKey(cr.Namespace(), s).Revision)
-	return source.Spec{URL: s.RepoURL, Ref: ref, Timeout: source.DefaultTimeout}, nil
+	key := sourceKey(cr.Namespace(), s)
+	out := source.Spec{URL: s.RepoURL, Ref: source.RefOf(key.Revision), Timeout: source.DefaultTimeout}
+	var lack string
+	if out.Auth, lack = auth(secret); lack != "" {
+		return source.Spec{}, &source.Error{
+			Op: "read", Subject: key.String(), Reason: source.AuthenticationFailed, Err: errors.New("the Secret of the repository: " + lack),
+		}
+	}
+	return out, nil
 }
 
 // Status is nothing: what came of a fetch is told by the Applications that read it.
