@@ -99,7 +99,9 @@ func repository(ts *testscript.TestScript, neg bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	filled := dir + ".filled"
 	ts.Check(os.CopyFS(filled, os.DirFS(dir)))
-	ts.Check(fillAll(filled, "$NS", ts.Getenv("NS")))
+	for _, name := range []string{"NS", "WORK"} {
+		ts.Check(fillAll(filled, "$"+name, ts.Getenv(name)))
+	}
 	ts.Check(os.RemoveAll(dir))
 	ts.Check(git.Seed(context.Background(), dir, os.DirFS(filled)))
 }
@@ -114,7 +116,9 @@ func commit(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	for _, e := range entries {
 		if e.IsDir() && e.Name() != ".git" {
-			ts.Check(fillAll(filepath.Join(dir, e.Name()), "$NS", ts.Getenv("NS")))
+			for _, name := range []string{"NS", "WORK"} {
+				ts.Check(fillAll(filepath.Join(dir, e.Name()), "$"+name, ts.Getenv(name)))
+			}
 		}
 	}
 	ts.Check(ts.Exec("git", "-C", dir, "add", "--all"))
