@@ -68,6 +68,9 @@ func (c *Controller) seenApp(f front.Apps, ev live.Event) {
 	if !news {
 		return
 	}
+	if a.Request != "" {
+		c.lookAt(a.Source)
+	}
 	c.engine.Overtake(key)
 	c.apps.Add(key)
 	if a.Look > 0 {

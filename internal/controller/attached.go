@@ -30,8 +30,22 @@ func (c *Controller) attach(a app.App) {
 		e.base.Revision = ""
 	}
 	c.mu.Unlock()
-	if made || a.Request != "" {
+	if made {
 		c.sources.Add(a.Source)
+	}
+}
+
+// lookAt asks for a look at what an attached source holds now. Its apps wait for that (awaitSource).
+func (c *Controller) lookAt(key app.SourceKey) {
+	c.mu.Lock()
+	e := c.sourceSet[key]
+	attached := e != nil && e.attached
+	if attached {
+		e.wanted = c.Now()
+	}
+	c.mu.Unlock()
+	if attached {
+		c.sources.Add(key)
 	}
 }
 

@@ -22,6 +22,7 @@ type sourceEntry struct {
 	attached bool
 	base     app.SourceKey // of which it is another revision
 	reader   app.Key       // an app that names it itself
+	wanted   time.Time     // when an app has asked for a look that was not made yet; zero for none
 
 	state front.SourceState
 	local context.CancelFunc // ends the watch of a local repository; nil for none
@@ -85,6 +86,9 @@ func (c *Controller) awaitSource(key app.SourceKey) time.Duration {
 	defer c.mu.RUnlock()
 	e := c.sourceSet[key]
 	if e != nil {
+		if !e.wanted.IsZero() {
+			return time.Second
+		}
 		if e.state.Artifact.Files == nil && e.state.Err == nil && (e.cr == nil || !e.front.Source(e.cr).Suspended) {
 			return time.Second
 		}
@@ -195,6 +199,9 @@ func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next f
 	}
 	news := next.Err == nil && (e.state.Artifact.Digest != next.Artifact.Digest || e.state.Artifact.Revision != next.Artifact.Revision)
 	first := e.state.Artifact.Files == nil && (e.state.Err == nil) != (next.Err == nil)
+	if !e.wanted.IsZero() && !next.At.Before(e.wanted) {
+		e.wanted, first = time.Time{}, true
+	}
 	if next.Err != nil {
 		next.Artifact = e.state.Artifact
 	}

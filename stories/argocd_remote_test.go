@@ -1,0 +1,36 @@
+package stories
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/gittest"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestAnApplicationsRepositoryElsewhereIsReadWithItsCredentials(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a"))
+	s := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{Username: "me", Password: password})
+	text := replace(t, w.applicationText("web", "app", automated), "file://"+w.repo.Dir, s.URL)
+	w.Apply(t, text)
+	t.Cleanup(w.removeApplications)
+	t.Log(w.argoCondition("web", "ComparisonError", "fetch "+s.URL))
+	w.Apply(t, fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata: {name: repo, namespace: %s, labels: {argocd.argoproj.io/secret-type: repository}}
+stringData: {url: %q, username: me, password: %s}`, w.ns, s.URL, password))
+	w.refresh("web")
+	w.inSync("web")
+
+	// The next poll is minutes away: a refresh looks at the repository first.
+	a := w.Watch(t, configmaps, w.ns, "a")
+	w.edit("app/a.yaml", `"k":"a"`, `"k":"new"`)
+	w.refresh("web")
+	w.inSync("web")
+	w.await(a, func(o *unstructured.Unstructured) bool { return value(o, "k") == "new" })
+	if all := w.kubectl("get", "applications.argoproj.io,events", "-o", "yaml"); contains(all, password) {
+		t.Error("a credential is told")
+	}
+}
