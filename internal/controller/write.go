@@ -49,7 +49,7 @@ func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 }
 
 // progressPause spaces statuses that say no more than that something is still under way. Most runs are over before the first.
-const progressPause = time.Second
+const progressPause = 3 * time.Second
 
 // premature is how long a status should wait for more to come of what is under way: a run, or objects that become healthy.
 func premature(e appEntry, r report.Report) time.Duration {
