@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/journal"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
@@ -25,6 +26,8 @@ type Backend struct {
 	Render  func(context.Context, AdHoc) ([]render.Object, error)
 	Compare func(context.Context, AdHoc) (Detail, error)
 	Assess  func(context.Context, AdHoc) ([]report.Object, error)
+	// Journal returns entries, oldest first: of the controller at a URL, or of a journal file that no controller has open.
+	Journal func(ctx context.Context, from string, q journal.Query) ([]journal.Entry, error)
 	// Controller runs the controller until ctx ends.
 	Controller func(context.Context, ControllerOptions) error
 	// Up starts what `truce up` starts, and tells of each step as it is done. The World is closed by the caller.
@@ -48,6 +51,8 @@ type Cluster struct {
 	Edit func(context.Context, Edit) (Edited, error)
 	// Tell reads what an app's custom resource tells.
 	Tell func(context.Context, app.Key) (front.Told, error)
+	// Journal returns entries of the cluster's controller, oldest first.
+	Journal func(ctx context.Context, q journal.Query) ([]journal.Entry, error)
 	// Claimants lists the objects of a namespace, of all for "", that claim something, by what the catalogue knows.
 	Claimants func(ctx context.Context, c *claim.Catalogue, namespace string) ([]claim.Claimant, error)
 	// Close ends what Connect began.

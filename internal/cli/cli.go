@@ -141,7 +141,7 @@ func (p *program) root() *cobra.Command {
 		root.AddCommand(p.login()...)
 		return root
 	}
-	root.AddCommand(p.render(), p.diff(), p.health(), p.claims(), p.controller(), p.up())
+	root.AddCommand(p.render(), p.diff(), p.health(), p.claims(), p.timeline(), p.controller(), p.up())
 	return root
 }
 

@@ -42,7 +42,7 @@ func connect(version string) func(context.Context, cli.Target) (*cli.Cluster, er
 		}
 		return &cli.Cluster{
 			Names: c.names, Namespaces: c.namespaces, Follow: c.follow, Inspect: c.inspect,
-			Ask: c.ask, Edit: c.edit, Tell: c.tell, Claimants: c.claimants, Close: c.close,
+			Ask: c.ask, Edit: c.edit, Tell: c.tell, Claimants: c.claimants, Journal: c.journal, Close: c.close,
 		}, nil
 	}
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,8 @@ const (
 	keyMode       = "mode"
 	keyVersion    = "version"
 	keyCatalogue  = "claims.yaml"
+	keyPage       = "page"         // address of its status page, for commands on the same machine
+	keyPod        = "pod"          // namespace/name:port of its status page, for commands that come through the API server
 	claimsConfig  = "truce-claims" // as internal/controller reads it
 
 	// publisher is the field manager of the ConfigMap, as of all that a controller writes for itself.
@@ -46,7 +49,7 @@ var configMapKind = schema.GroupVersionResource{Version: "v1", Resource: "config
 // publish writes down how this controller runs, until it has succeeded.
 func (s *service) publish(ctx context.Context) {
 	for {
-		err := publish(ctx, s.parts.cluster, s.parts.version, s.options)
+		err := publish(ctx, s.parts.cluster, s.parts.version, s.options, s.places())
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -60,12 +63,13 @@ func (s *service) publish(ctx context.Context) {
 }
 
 // publish writes nothing where the same is written down already.
-func publish(ctx context.Context, c *cluster.Client, version string, o cli.ControllerOptions) error {
+func publish(ctx context.Context, c *cluster.Client, version string, o cli.ControllerOptions, places map[string]any) error {
 	text, err := additions(o.Catalogue)
 	if err != nil {
 		return err
 	}
 	data := map[string]any{keyClaims: string(o.Process.Claims), keyMode: string(o.Process.Mode), keyVersion: version, keyCatalogue: text}
+	maps.Copy(data, places)
 	_, err = configMapsIn(c, c.Namespace()).Apply(ctx, processConfig, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": data,
 		"metadata": map[string]any{"name": processConfig, "namespace": c.Namespace(), "labels": map[string]any{processLabel: "true"}},

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// postmortem is a report for people who were not there. Fields that went back and forth come first.
+func postmortem(entries []journal.Entry, now time.Time) string {
+	var b strings.Builder
+	if len(entries) == 0 {
+		return "# Postmortem\n\nThe journal holds nothing of that time.\n"
+	}
+	fmt.Fprintf(&b, "# Postmortem\n\nFrom %s to %s, by the journal of truce.\n", stamp(entries[0].At), stamp(entries[len(entries)-1].At))
+	flaps := journal.Flaps(entries)
+	b.WriteString("\n## What flapped\n\n")
+	some := false
+	for _, f := range flaps {
+		if f.Corrections > 0 || f.Contested {
+			some = true
+			b.WriteString(flapped(f, now))
+		}
+	}
+	if !some {
+		b.WriteString("Nothing: no field was put back.\n")
+	}
+	b.WriteString("\n## What remains to do in Git\n\n" + remains(flaps))
+	b.WriteString("\n## Timeline\n\n" + markdownTable(entries))
+	return b.String()
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// flapped tells of one field: what, who, since when, what stopped it, and a chart where the values are numbers.
+func flapped(f journal.Flap, now time.Time) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s `%s`\n\n", f.Object, f.Path)
+	fmt.Fprintf(&b, "- Git wants %s. Put back %s between %s and %s; undone again %s.\n",
+		report.Show(f.Git), times(f.Corrections), stamp(f.First), stamp(f.Last), times(f.Reversals))
+	if len(f.Writers) > 0 {
+		fmt.Fprintf(&b, "- Other values were set by %s.\n", strings.Join(f.Writers, ", "))
+	} else {
+		b.WriteString("- Nothing recorded who set the other values.\n")
+	}
+	switch {
+	case f.Ceded:
+		fmt.Fprintf(&b, "- It stopped because the field was ceded.\n")
+	case f.Contested:
+		fmt.Fprintf(&b, "- truce has left the field alone since %s: it goes back and forth.\n", stamp(f.Last))
+	default:
+		fmt.Fprintf(&b, "- Quiet since %s.\n", stamp(f.Last))
+	}
+	if lines := flapChart(f, now); len(lines) > 0 {
+		b.WriteString("\n```\n" + strings.Join(lines, "\n") + "\n```\n")
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// flapChart draws the field over time; nothing where its values are no numbers.
+func flapChart(f journal.Flap, now time.Time) []string {
+	var samples []sample
+	for _, v := range f.Values {
+		n, ok := counted(v.Value)
+		if !ok || n > chartMost {
+			return nil
+		}
+		samples = append(samples, sample{at: v.At, value: n, by: v.By})
+	}
+	git, _ := counted(f.Git)
+	end := f.Last.Add(f.Last.Sub(f.First) / 10)
+	if end.After(now) {
+		end = now
+	}
+	return chart(samples, end, git)
+}
+
+// chartMost is the greatest value that is drawn: a line for each.
+const chartMost = 50
+
+// counted reads a whole number as JSON or the engine holds it.
+func counted(v any) (int64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return n, true
+	case float64:
+		return int64(n), n == float64(int64(n))
+	}
+	return 0, false
+}
+
+// remains lists what only a commit ends.
+func remains(flaps []journal.Flap) string {
+	var out []string
+	for _, f := range flaps {
+		switch {
+		case f.Ceded:
+			out = append(out, fmt.Sprintf("- Remove `%s` of %s from Git, or agree to the difference in the app: it belongs to %s.\n", f.Path, f.Object, writers(f)))
+		case f.Contested || f.Reversals > 0:
+			out = append(out, fmt.Sprintf("- Decide who writes `%s` of %s: Git, or %s. An ignore rule leaves it to the other one.\n", f.Path, f.Object, writers(f)))
+		}
+	}
+	if len(out) == 0 {
+		return "Nothing: what was changed by hand has been put back.\n"
+	}
+	slices.Sort(out)
+	return strings.Join(out, "")
+}
+
+func writers(f journal.Flap) string {
+	if len(f.Writers) == 0 {
+		return "somebody unknown"
+	}
+	return strings.Join(f.Writers, ", ")
+}
+
+// markdownTable is the timeline for a wiki or an issue.
+func markdownTable(entries []journal.Entry) string {
+	var b strings.Builder
+	b.WriteString("| " + strings.Join(timelineColumns, " | ") + " |\n" + strings.Repeat("|---", len(timelineColumns)) + "|\n")
+	escape := strings.NewReplacer("|", `\|`, "\n", " ")
+	for _, e := range entries {
+		row := timelineRow(e)
+		for len(row) < len(timelineColumns) {
+			row = append(row, "")
+		}
+		row[0] = stamp(e.At)
+		for i := range row {
+			row[i] = escape.Replace(row[i])
+		}
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+const longTimeline = `Tell what happened lately: what was put back, what was ceded and at which values, what goes back and
+forth, which revisions were applied. It is read from the journal of the controller, which survives
+restarts: of the one in the cluster, of another (--from URL), or of none that runs (--from FILE).
+
+--postmortem writes a report in Markdown: what flapped, who did it, since when, what stopped it, and
+what remains to be done in Git.`
+
+const exampleTimeline = `  # the last hour of one app
+  truce history web -n flux-system --since 1h
+
+  # a report for people who were not there
+  truce history web -n flux-system --since 6h --postmortem > postmortem.md`
+
+type timelineFlags struct {
+	*appFlags
+	from       string
+	since      time.Duration
+	postmortem bool
+	now        func() time.Time
+}
+
+func (p *program) timeline() *cobra.Command {
+	f := &timelineFlags{appFlags: &appFlags{program: p, config: kubectlFlags()}, now: time.Now}
+	cmd := &cobra.Command{
+		Use: "history [APP]", Short: "Tell what happened lately, and who did it", Long: longTimeline, Example: exampleTimeline, Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.DurationVar(&f.since, "since", 24*time.Hour, "how far back")
+	flags.BoolVar(&f.postmortem, "postmortem", false, "a report in Markdown")
+	flags.StringVar(&f.from, "from", "", "`URL` of a controller's status page, or the journal file of one that does not run")
+	f.config.AddFlags(flags)
+	flags.BoolVarP(&f.everyNS, "all-namespaces", "A", false, "apps of all namespaces")
+	f.outputs(cmd, "json", "yaml", "markdown")
+	f.complete(cmd, "context", f.completeContexts)
+	f.complete(cmd, "namespace", f.completeNamespaces)
+	cmd.ValidArgsFunction = f.completeApps
+	return cmd
+}
+
+func (f *timelineFlags) run(ctx context.Context, args []string) error {
+	q := journal.Query{Since: f.now().Add(-f.since)}
+	if len(args) == 1 {
+		q.App.Name = args[0]
+		if kind, name, ok := strings.Cut(args[0], "/"); ok {
+			q.App.Kind, q.App.Name = kind, name
+		}
+	}
+	if f.from != "" {
+		q.App.Namespace = *f.config.Namespace
+		entries, err := f.program.backend.Journal(ctx, f.from, q)
+		if err != nil {
+			return err
+		}
+		return f.printTimeline(entries)
+	}
+	var err error
+	if q.App.Namespace, err = f.namespace(); err != nil {
+		return err
+	}
+	return f.connected(ctx, func(c *Cluster) error {
+		entries, err := c.Journal(ctx, q)
+		if err != nil {
+			return err
+		}
+		return f.printTimeline(entries)
+	})
+}
+
+func (f *timelineFlags) printTimeline(entries []journal.Entry) error {
+	var err error
+	out := f.program.env.Out
+	switch {
+	case f.postmortem:
+		_, err = fmt.Fprint(out, postmortem(entries, f.now()))
+	case f.output == "markdown":
+		_, err = fmt.Fprint(out, markdownTable(entries))
+	case f.output == "":
+		err = timelineTable(entries).print(out, f.program.term)
+	default:
+		err = f.structured(map[string]any{"apiVersion": "v1", "kind": "List", "items": entries})
+	}
+	return err
+}
+
+var timelineColumns = []string{"TIME", "APP", "WHAT", "OBJECT", "FIELD", "GIT", "LIVE", "BY"}
+
+func timelineTable(entries []journal.Entry) *table {
+	t := &table{}
+	t.add(cells(timelineColumns...)...)
+	for _, e := range entries {
+		t.add(cells(timelineRow(e)...)...)
+	}
+	return t
+}
+
+func timelineRow(e journal.Entry) []string {
+	at, name := e.At.Local().Format("2006-01-02 15:04:05"), appName(e.App)
+	switch e.What {
+	case journal.Applied:
+		return []string{at, name, string(e.What), e.Revision}
+	case journal.Failed:
+		return []string{at, name, string(e.What), oneLine(e.Reason, maxReason)}
+	default:
+	}
+	by := e.Writer
+	if e.Claimant != "" && e.Claimant != by {
+		by = e.Claimant
+	}
+	return []string{at, name, string(e.What), e.Object.Kind + " " + fullName(e.Object), e.Path, report.Show(e.Git), report.Show(e.Live), by}
+}
+
+// maxReason is how much of an error a row of the timeline shows.
+const maxReason = 100
+
+func appName(k app.Key) string { return k.Namespace + "/" + k.Name }

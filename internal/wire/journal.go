@@ -1,0 +1,134 @@
+package wire
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/journal/bolt"
+	"k8s.io/client-go/rest"
+)
+
+// readJournal reads entries from a URL or a file.
+func readJournal(ctx context.Context, from string, q journal.Query) ([]journal.Entry, error) {
+	if strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://") {
+		return journalAt(ctx, http.DefaultClient, strings.TrimSuffix(from, "/")+"/journal", q)
+	}
+	return journalFile(from, q)
+}
+
+// places is where commands find the status page.
+func (s *service) places() map[string]any {
+	if s.listening == nil {
+		return map[string]any{}
+	}
+	host, port, err := net.SplitHostPort(s.listening.Addr().String())
+	if err != nil {
+		return map[string]any{}
+	}
+	name, err := os.Hostname() // a pod's is its name
+	if os.Getenv("KUBERNETES_SERVICE_HOST") != "" && err == nil {
+		return map[string]any{keyPod: s.parts.cluster.Namespace() + "/" + name + ":" + port}
+	}
+	return map[string]any{keyPage: "http://" + net.JoinHostPort(host, port)}
+}
+
+// journal asks the cluster's controller: a pod through the API server, one on this machine itself.
+func (c *client) journal(ctx context.Context, q journal.Query) ([]journal.Entry, error) {
+	found, err := c.published(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range found {
+		if pod := text(o, "data", keyPod); pod != "" {
+			return c.journalThrough(ctx, pod, q)
+		}
+		if page := text(o, "data", keyPage); page != "" {
+			return journalAt(ctx, http.DefaultClient, page+"/journal", q)
+		}
+	}
+	return nil, fmt.Errorf("journal: no controller says where its status page is (ConfigMap %s): name it by --from", processConfig)
+}
+
+func (c *client) journalThrough(ctx context.Context, pod string, q journal.Query) ([]journal.Entry, error) {
+	namespace, name, _ := strings.Cut(pod, "/")
+	config := c.parts.cluster.Config()
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	return journalAt(ctx, transport, fmt.Sprintf("%s/api/v1/namespaces/%s/pods/%s/proxy/journal", strings.TrimSuffix(config.Host, "/"), namespace, name), q)
+}
+
+func journalFile(path string, q journal.Query) ([]journal.Entry, error) {
+	if _, err := os.Stat(path); err != nil { // opening it would make one
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("journal: %w", err)}
+	}
+	j, err := bolt.Open(path, bolt.Limits{Age: 100 * 365 * 24 * time.Hour, Entries: 1 << 40}, slog.New(slog.DiscardHandler))
+	if errors.Is(err, bolt.ErrInUse) {
+		err = fmt.Errorf("%w: ask that controller, by --from with the URL of its status page", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []journal.Entry
+	err = j.Read(q, func(e journal.Entry) bool { out = append(out, e); return true })
+	return out, errors.Join(err, j.Close())
+}
+
+func journalAt(ctx context.Context, client *http.Client, address string, q journal.Query) ([]journal.Entry, error) {
+	v := url.Values{}
+	for name, t := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if !t.IsZero() {
+			v.Set(name, t.UTC().Format(time.RFC3339))
+		}
+	}
+	for name, s := range map[string]string{"kind": q.App.Kind, "namespace": q.App.Namespace, "name": q.App.Name} {
+		if s != "" {
+			v.Set(name, s)
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"?"+v.Encode(), nil)
+	if err != nil {
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("journal: %w", err)}
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it has been read to its end, or is given up
+	if answer.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(answer.Body, 1024)) // what it says is only added
+		return nil, fmt.Errorf("journal: %s: %s %s", address, answer.Status, strings.TrimSpace(string(said)))
+	}
+	return entriesFrom(answer.Body)
+}
+
+// entriesFrom reads a JSON object a line.
+func entriesFrom(r io.Reader) ([]journal.Entry, error) {
+	var out []journal.Entry
+	d := json.NewDecoder(bufio.NewReader(r))
+	for {
+		var e journal.Entry
+		err := d.Decode(&e)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("journal: %w", err)
+		}
+		out = append(out, e)
+	}
+}
