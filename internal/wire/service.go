@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cli"
@@ -41,6 +42,7 @@ type service struct {
 	parts      *parts
 	watches    *roll
 	listening  net.Listener // nil until run, or for no page
+	leads      atomic.Bool
 }
 
 func newService(p *parts, o cli.ControllerOptions, notice func(reconcile.Notice)) *service {
@@ -93,6 +95,7 @@ func (s *service) run(ctx context.Context) error {
 
 // work is what a controller does that leads.
 func (s *service) work(ctx context.Context) error {
+	s.leads.Store(true)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { s.publish(ctx); return nil })
 	g.Go(func() error { return s.controller.Run(ctx) })
@@ -101,11 +104,19 @@ func (s *service) work(ctx context.Context) error {
 
 // state is what the pages show.
 func (s *service) state() web.State {
-	out := web.State{Reports: s.controller.Reports, Ready: s.watches.ready}
+	out := web.State{Reports: s.controller.Reports, Ready: s.ready}
 	if s.parts.journal != nil {
 		out.Journal = s.parts.journal.Read
 	}
 	return out
+}
+
+// ready is an error while it is not yet known what there is to do. Who stands by for the one that leads is ready to do so.
+func (s *service) ready() error {
+	if s.options.Election != (cli.Election{}) && !s.leads.Load() {
+		return nil
+	}
+	return s.watches.ready()
 }
 
 // serve answers until ctx ends.
@@ -148,7 +159,7 @@ func (r *roll) ready() error {
 	defer r.mu.Unlock()
 	for gvk := range kinds().Apps { // they are watched last
 		if r.watches[gvk.String()] == nil {
-			return errors.New("not begun: waiting for the lease, or for the claimants")
+			return errors.New("not begun: waiting for the claimants")
 		}
 	}
 	for kind, w := range r.watches {

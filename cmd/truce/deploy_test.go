@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/truce-gitops/truce/internal/kubetest"
+)
+
+// deployment is what the test reads of deploy/deployment.yaml.
+type deployment struct {
+	Spec struct {
+		Template struct {
+			Spec struct {
+				Containers []struct {
+					Args                          []string
+					Ports                         []struct{ ContainerPort int }
+					LivenessProbe, ReadinessProbe struct{ HTTPGet struct{ Path, Port string } }
+				}
+			}
+		}
+	}
+}
+
+// TestTheDeploymentIsWhatTheServerTakesAndTheProgramUnderstands renders deploy/ with kubectl, lets the server check it, and starts the
+// program with the container's own arguments: the probes must come true.
+func TestTheDeploymentIsWhatTheServerTakesAndTheProgramUnderstands(t *testing.T) {
+	c, bin := kubetest.Start(t), program(t)
+	c.Kubectl(t, "kustomize", "../../deploy")
+	out := c.Kubectl(t, "create", "namespace", "truce-system", "--dry-run=client", "-o", "yaml")
+	c.Apply(t, out) // a dry run makes none, and what is in it needs one
+	c.Kubectl(t, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--field-manager=test", "--force-conflicts", "-k", "../../deploy")
+	installCRDs(t, c)
+
+	text, err := os.ReadFile("../../deploy/deployment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d deployment
+	if err := yaml.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	container := d.Spec.Template.Spec.Containers[0]
+	if diff := cmp.Diff("/healthz http /readyz http", container.LivenessProbe.HTTPGet.Path+" "+container.LivenessProbe.HTTPGet.Port+" "+container.ReadinessProbe.HTTPGet.Path+" "+container.ReadinessProbe.HTTPGet.Port); diff != "" {
+		t.Errorf("probes (-want +got):\n%s", diff)
+	}
+	port, args := freePort(t), container.Args
+	for i, a := range args {
+		a = strings.Replace(a, fmt.Sprintf("0.0.0.0:%d", container.Ports[0].ContainerPort), "127.0.0.1:"+port, 1)
+		args[i] = strings.Replace(a, "/data/", t.TempDir()+"/", 1)
+	}
+	run := func(more ...string) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(bin, "truce"), append(args, more...)...)
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
+		cmd.Stderr = t.Output()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := interrupt(cmd, 5*time.Second); err != nil {
+				t.Error(err)
+			}
+		})
+		return cmd
+	}
+	run()
+	awaitOK(t, "http://127.0.0.1:"+port+container.LivenessProbe.HTTPGet.Path)
+	awaitOK(t, "http://127.0.0.1:"+port+container.ReadinessProbe.HTTPGet.Path)
+
+	// the other one stands by, and is ready to
+	second := freePort(t)
+	run("--listen=127.0.0.1:"+second, "--cache-dir="+t.TempDir())
+	awaitOK(t, "http://127.0.0.1:"+second+container.ReadinessProbe.HTTPGet.Path)
+	if holder := c.Kubectl(t, "-n", "default", "get", "lease", "truce-controller", "-o", "jsonpath={.spec.leaseTransitions}"); holder != "0" && holder != "" {
+		t.Errorf("the second has taken the lease: %s transitions", holder)
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func awaitOK(t *testing.T, url string) {
+	t.Helper()
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	last := ""
+	for deadline := time.After(time.Minute); ; {
+		response, err := http.Get(url)
+		if err == nil {
+			body, readErr := io.ReadAll(response.Body)
+			last = fmt.Sprintf("%s: %s %v %v", response.Status, body, readErr, response.Body.Close())
+			if response.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		select {
+		case <-look.C:
+		case <-deadline:
+			t.Fatalf("%s: %v; %s", url, err, last)
+		}
+	}
+}
