@@ -110,6 +110,38 @@ func TestOnlyAFinalizerTakesTheObjectsAlong(t *testing.T) {
 	}
 }
 
+func TestWhatAnObjectAsksForByAnnotationIsDoneOrSaid(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, `
+-- app/a.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: hook, namespace: NAMESPACE, annotations: {argocd.argoproj.io/hook: PreSync}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: late, namespace: NAMESPACE, annotations: {argocd.argoproj.io/sync-wave: "5"}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: stays, namespace: NAMESPACE, annotations: {argocd.argoproj.io/sync-options: "Delete=false,PruneLast=true"}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: goes, namespace: NAMESPACE}
+`)
+	w.application("asks", "app", automated)
+	w.inSync("asks")
+	t.Log(w.argoCondition("asks", "Notice", "ConfigMap "+w.ns+"/hook is left out"))
+	t.Log(w.argoCondition("asks", "Notice", "argocd.argoproj.io/sync-wave on ConfigMap "+w.ns+"/late has no effect"))
+	if w.isThere(configmaps, "hook") || !w.isThere(configmaps, "late") {
+		t.Errorf("hook is there: %v, late: %v", w.isThere(configmaps, "hook"), w.isThere(configmaps, "late"))
+	}
+	w.kubectl("delete", "application.argoproj.io/asks", "--timeout=60s")
+	if !w.isThere(configmaps, "stays") || w.isThere(configmaps, "goes") {
+		t.Errorf("after the end, stays is there: %v, goes: %v", w.isThere(configmaps, "stays"), w.isThere(configmaps, "goes"))
+	}
+}
+
 func TestBothDialectsSideBySide(t *testing.T) {
 	w := newArgoWorld(t, app.Policy{}, configMaps("one", "shared", "a")+"-- two/shared.yaml --\n"+
 		replace(t, configMap("shared"), `"k":"shared"`, `"k":"two"`)+configMaps("two", "b"))

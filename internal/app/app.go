@@ -88,6 +88,10 @@ type App struct {
 	Policy     Policy
 	Ignore     ignore.Rules
 
+	// Aside are annotations by which an object says that it is made at some moment, and not kept in sync: it is left out. Unheeded are
+	// those that change what the dialect's own tool does, and nothing here. Both is said on the app.
+	Aside, Unheeded []string
+
 	// Problems are what the user asked for and truce cannot do: the app is refused while there are any.
 	Problems []Problem
 	// Notes are worth saying on the app, but stop nothing.

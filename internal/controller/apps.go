@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/report"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -226,6 +227,7 @@ func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
 	}
 	if err := c.engine.Remove(ctx, e.app); err != nil {
 		c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())
+		c.tellStuck(ctx, e, err)
 		return retryObject
 	}
 	err := c.patchFinalizers(ctx, e, slices.DeleteFunc(finalizers(e.cr), e.app.Keeps))
@@ -237,6 +239,17 @@ func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
 		return retryObject
 	}
 	return 0
+}
+
+// tellStuck says on a custom resource that is being deleted why it is still there.
+func (c *Controller) tellStuck(ctx context.Context, e appEntry, why error) {
+	now := c.Now()
+	r := report.Report{
+		App: e.app.Key, Generation: e.app.Generation, Stage: report.Admit, Reason: report.PruneFailed, Message: redact.Text(why.Error()), At: now, Seen: now,
+	}
+	if err := c.answer(ctx, e, e.front.Status(e.cr, r), nil); err != nil && !apierrors.IsConflict(err) {
+		c.Log.Warn("status", "app", e.app.Key.String(), "error", err.Error())
+	}
 }
 
 func (c *Controller) entry(key app.Key) (appEntry, bool) {

@@ -73,6 +73,8 @@ func (s *Sweep) sort(in SweepInput, g Gone) {
 		s.Keep[g.ID] = "pruning is off"
 	case protected(g.Live) != "":
 		s.Keep[g.ID] = protected(g.Live)
+	case in.Whole && stays(g.Live):
+		s.Forget = append(s.Forget, g.ID)
 	case g.Live.At("metadata", "deletionTimestamp") != nil:
 		s.Keep[g.ID] = "it is being deleted already"
 	default:
@@ -116,6 +118,12 @@ func protected(o object.Object) string {
 		return "argocd.argoproj.io/sync-options: Prune=false"
 	}
 	return ""
+}
+
+// stays reports whether the object is to outlive its app (sync option Delete=false of Argo CD).
+func stays(o object.Object) bool {
+	v, _ := o.Annotation("argocd.argoproj.io/sync-options")
+	return strings.Contains(v, "Delete=false")
 }
 
 func tooMuch(in SweepInput, list []object.ID) string {

@@ -34,6 +34,8 @@ type Object struct {
 // Set is what one revision wants of one app, in wave order, then by ID.
 type Set struct {
 	Objects []Object
+	// Aside are described too, and left out: they bear one of app.Aside. Unheeded bear one of app.Unheeded.
+	Aside, Unheeded []object.ID
 }
 
 // Scope says whether a kind lives in namespaces.
@@ -55,6 +57,13 @@ func Settle(rendered []render.Object, a app.App, scope func(object.GVK) Scope) (
 	seen := map[object.ID]render.Object{}
 	var s Set
 	for _, r := range rendered {
+		if bearsAny(r.Data, a.Aside) {
+			s.Aside = append(s.Aside, r.Data.ID())
+			continue
+		}
+		if bearsAny(r.Data, a.Unheeded) {
+			s.Unheeded = append(s.Unheeded, r.Data.ID())
+		}
 		o := settle(r, a, scopeOf(r.Data.GVK(), crds, scope))
 		if first, ok := seen[o.ID]; ok {
 			return Set{}, fmt.Errorf("%s is described twice: %s:%d and %s:%d", o.ID, first.File, first.Line, r.File, r.Line)
@@ -64,6 +73,10 @@ func Settle(rendered []render.Object, a app.App, scope func(object.GVK) Scope) (
 	}
 	slices.SortFunc(s.Objects, func(a, b Object) int { return cmp.Or(cmp.Compare(a.Wave, b.Wave), a.ID.Compare(b.ID)) })
 	return s, nil
+}
+
+func bearsAny(o object.Object, annotations []string) bool {
+	return slices.ContainsFunc(annotations, func(key string) bool { _, ok := o.Annotation(key); return ok })
 }
 
 func settle(r render.Object, a app.App, scope Scope) Object {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/desired"
@@ -114,8 +115,28 @@ func (r *run) settle(ctx context.Context) error {
 		return &fault{report.RenderFailed, err}
 	}
 	r.report.Notes = append(r.report.Notes, r.app.Ignore.Idle(r.set.Data())...)
+	r.report.Notes = append(r.report.Notes, asideNotes(r.set, r.app)...)
 	r.engine.declared(r.app.Key, r.set.Data())
 	return nil
+}
+
+// asideNotes says what a revision asks for by annotations, and does not get.
+func asideNotes(s desired.Set, a app.App) []string {
+	var out []string
+	if n := len(s.Aside); n > 0 {
+		out = append(out, fmt.Sprintf("%s is left out: objects with %s are not made", andMore(s.Aside[0], n), strings.Join(a.Aside, " or ")))
+	}
+	if n := len(s.Unheeded); n > 0 {
+		out = append(out, fmt.Sprintf("%s on %s has no effect", strings.Join(a.Unheeded, " or "), andMore(s.Unheeded[0], n)))
+	}
+	return out
+}
+
+func andMore(first object.ID, n int) string {
+	if n == 1 {
+		return first.String()
+	}
+	return fmt.Sprintf("%s and %d more", first, n-1)
 }
 
 func (r *run) scopes(ctx context.Context) (map[object.GVK]desired.Scope, error) {

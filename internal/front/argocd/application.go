@@ -39,6 +39,8 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 		Wait:       app.WaitApplied,
 		Validation: app.ValidateNone,
 		Policy:     r.policy(cr, process),
+		Aside:      []string{theirs + "hook", "helm.sh/hook"},
+		Unheeded:   []string{theirs + "sync-wave"},
 	}
 	skip, _ := cr.Annotation(skipKey)
 	a.Suspended = skip == "true"

@@ -42,7 +42,7 @@ var errorTypes = map[report.Reason]string{
 }
 
 // conditions says what is wrong, and what truce alone knows. A condition that stays keeps its time.
-func conditions(r report.Report, had []condition) []condition {
+func conditions(cr object.Object, r report.Report, had []condition) []condition {
 	var out []condition
 	add := func(kind, message string) {
 		if message == "" {
@@ -55,6 +55,9 @@ func conditions(r report.Report, had []condition) []condition {
 		out = append(out, c)
 	}
 	if kind, bad := errorTypes[r.Reason]; bad {
+		if cr.At("metadata", "deletionTimestamp") != nil {
+			kind = deletionError
+		}
 		add(kind, r.Message)
 	}
 	for _, s := range r.Shared {

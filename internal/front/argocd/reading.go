@@ -61,18 +61,17 @@ func (r *reading) kind(cr object.Object) {
 }
 
 // fields decodes the fields of an object one by one into a pointer to a struct: one that cannot be read hides no other.
-func (r *reading) fields(where string, v any, into any) bool {
+func (r *reading) fields(where string, v any, into any) {
 	all, ok := v.(map[string]any)
 	if !ok {
 		r.problem(where, "want an object with fields")
-		return false
+		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if all[key] != nil {
 			r.decode(where, map[string]any{key: all[key]}, into)
 		}
 	}
-	return true
 }
 
 func (r *reading) decode(where string, value map[string]any, into any) {

@@ -26,7 +26,7 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 	if !r.Running || had.Sync.Status == "" {
 		s.Sync = synced(cr, r, had.Sync)
 		s.Health = healthOf(r, had.Health)
-		s.Conditions = conditions(r, had.Conditions)
+		s.Conditions = conditions(cr, r, had.Conditions)
 	}
 	if known(r) {
 		s.Resources = resources(r)

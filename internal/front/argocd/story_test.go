@@ -220,12 +220,12 @@ func reported(t *testing.T, data string) report.Report {
 		}
 		r.Objects = append(r.Objects, o.Object)
 		fate := report.Brought
-		if o.Object.Problem != "" {
+		if o.Problem != "" {
 			fate = report.Failed
 		}
 		if !r.Rollout.Ended.IsZero() {
-			l := report.Listed{ID: o.Object.ID, Version: o.Object.Version}
-			r.Rollout.Outcomes = append(r.Rollout.Outcomes, report.Outcome{Listed: l, Fate: fate, Message: o.Object.Problem})
+			l := report.Listed{ID: o.Object.ID, Version: o.Version}
+			r.Rollout.Outcomes = append(r.Rollout.Outcomes, report.Outcome{Listed: l, Fate: fate, Message: o.Problem})
 		}
 	}
 	for _, s := range in.Pruned {
