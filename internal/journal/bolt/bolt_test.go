@@ -46,7 +46,7 @@ func scribble(path string) {
 		if err := j.Read(journal.Query{Since: now.Add(time.Hour)}, func(journal.Entry) bool { return true }); err != nil {
 			os.Exit(1)
 		}
-		fmt.Println(n)
+		fmt.Fprintln(os.Stdout, n)
 	}
 }
 
