@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,6 +64,9 @@ func leftIsRefusedWhenDamaged(t *testing.T, dir string) {
 		"log overwritten":          {"etcd/member/wal/*.wal", overwrite},
 		"log lost":                 {"etcd/member/wal/*.wal", os.Remove},
 		"database overwritten":     {"etcd/member/snap/db", overwrite},
+		"database harmed inside":   {"etcd/member/snap/db", overwriteInside},
+		"pages shuffled":           {"etcd/member/snap/db", shuffle},
+		"database cut off":         {"etcd/member/snap/db", halve},
 		"port is no number":        {"port", overwrite},
 		"marker of someone else's": {".truce-sandbox", overwrite},
 	} {
@@ -89,6 +93,45 @@ func leftIsRefusedWhenDamaged(t *testing.T, dir string) {
 }
 
 func cut(file string) error { return os.Truncate(file, 60) }
+
+func halve(file string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	return os.Truncate(file, info.Size()/2)
+}
+
+const page = 4096 // of bbolt, here
+
+// overwriteInside leaves what is read when a database is opened: its first pages.
+func overwriteInside(file string) error {
+	return change(file, func(data []byte) {
+		for i := 8 * page; i < len(data); i++ {
+			data[i] = "garbage "[i%8]
+		}
+	})
+}
+
+// shuffle makes pages that are sound by themselves lie where others belong.
+func shuffle(file string) error {
+	return change(file, func(data []byte) {
+		for i := 4 * page; i+2*page <= len(data); i += 2 * page {
+			first := slices.Clone(data[i : i+page])
+			copy(data[i:], data[i+page:i+2*page])
+			copy(data[i+page:], first)
+		}
+	})
+}
+
+func change(file string, harm func([]byte)) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	harm(data)
+	return os.WriteFile(file, data, 0o600)
+}
 
 func overwrite(file string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)

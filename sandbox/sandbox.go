@@ -49,6 +49,12 @@ const (
 	SyncNone = etcd.SyncNone
 )
 
+// VerifyCommand is the first argument with which Run calls the program that it is in: VerifyMain of the second is to be its exit code.
+const VerifyCommand = etcd.VerifyCommand
+
+// VerifyMain reads a database of etcd through, prints what is wrong with it, and returns an exit code.
+func VerifyMain(file string) int { return etcd.VerifyMain(file) }
+
 // Defaults are upstream's where upstream has one.
 func Defaults() Config {
 	return Config{

@@ -25,6 +25,9 @@ const (
 )
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == sandbox.VerifyCommand {
+		os.Exit(sandbox.VerifyMain(os.Args[2]))
+	}
 	stdout, err := keep(os.Stdout)
 	if err != nil {
 		os.Exit(fail(os.Stderr, err))

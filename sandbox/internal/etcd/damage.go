@@ -5,22 +5,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
-	bolt "go.etcd.io/bbolt"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 )
 
 // check finds the damage that etcd reports badly or not at all: on a log that
 // it cannot read it trips over its own clean-up, with a database and no log it
-// waits for ever, and a database that it cannot open ends the process.
+// waits for ever, and a database that it cannot open, or not read, ends the process.
 func check(dir string, log *zap.Logger) error {
 	logged, err := checkLog(filepath.Join(dir, "member", "wal"), log)
 	if err != nil {
 		return err
 	}
-	database := filepath.Join(dir, "member", "snap", "db")
+	database := databaseIn(dir)
 	info, err := os.Stat(database)
 	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil // new, or rebuilt from the log
@@ -31,11 +29,7 @@ func check(dir string, log *zap.Logger) error {
 	if !logged {
 		return fmt.Errorf("%s has lost its write-ahead log", filepath.Join(dir, "member"))
 	}
-	db, err := bolt.Open(database, 0o600, &bolt.Options{ReadOnly: true, Timeout: time.Second})
-	if err != nil {
-		return fmt.Errorf("%s: %w", database, err)
-	}
-	return db.Close()
+	return sound(dir, database)
 }
 
 // checkLog reads the write-ahead log through, with its checksums, and reports

@@ -44,6 +44,7 @@ type Server struct {
 	// Endpoint is what the API server calls: unix:///….
 	Endpoint string
 
+	dir     string
 	etcd    *embed.Etcd
 	sockets socketDir
 }
@@ -55,7 +56,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{sockets: sockets, Endpoint: "unix://" + filepath.Join(sockets.path, socketName)}
+	s := &Server{dir: cfg.Dir, sockets: sockets, Endpoint: "unix://" + filepath.Join(sockets.path, socketName)}
 	if err := s.start(ctx, cfg); err != nil {
 		s.Close()
 		return nil, err
@@ -85,6 +86,7 @@ func (s *Server) Err() <-chan error { return s.etcd.Err() }
 func (s *Server) Close() {
 	if s.etcd != nil {
 		s.etcd.Close()
+		_ = mark(s.dir) // without it the next start reads the database through
 	}
 	s.sockets.remove()
 }
