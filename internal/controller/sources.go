@@ -79,6 +79,19 @@ func (c *Controller) Artifact(key app.SourceKey) (source.Artifact, error) {
 	return source.Artifact{}, fmt.Errorf("%s has not been fetched yet", key)
 }
 
+// Artifacts returns the newest artifact of each source that has one.
+func (c *Controller) Artifacts() []source.Artifact {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var out []source.Artifact
+	for _, e := range c.sourceSet {
+		if e.state.Artifact.Files != nil {
+			out = append(out, e.state.Artifact)
+		}
+	}
+	return out
+}
+
 // awaitSource is how long an app should wait before it asks again for a source of which nothing is known yet: at a start, that it
 // was not listed or fetched so far is no failure to tell anybody. The first look at a source wakes its apps before that.
 func (c *Controller) awaitSource(key app.SourceKey) time.Duration {

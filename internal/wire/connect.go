@@ -33,6 +33,9 @@ type client struct {
 	err     error
 }
 
+// forgetClones is after how long commands drop a clone that none has asked for again.
+const forgetClones = 14 * 24 * time.Hour
+
 // connect opens a cluster for the commands about apps.
 func connect(version string) func(context.Context, cli.Target) (*cli.Cluster, error) {
 	return func(_ context.Context, t cli.Target) (*cli.Cluster, error) {
@@ -71,6 +74,9 @@ func (c *client) assemble() (*parts, error) {
 }
 
 func (c *client) close() {
+	if c.parts != nil && c.work == "" {
+		_ = c.parts.git.Retain(nil, forgetClones) // the next command tries again
+	}
 	if c.parts != nil {
 		_ = c.parts.close() // the processes are ours and about to end with us
 	}

@@ -98,6 +98,7 @@ func (s *service) work(ctx context.Context) error {
 	s.leads.Store(true)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { s.publish(ctx); return nil })
+	g.Go(func() error { s.tidy(ctx); return nil })
 	g.Go(func() error { return s.controller.Run(ctx) })
 	return g.Wait()
 }
@@ -109,6 +110,28 @@ func (s *service) state() web.State {
 		out.Journal = s.parts.journal.Read
 	}
 	return out
+}
+
+// How often clones are looked through, and how long one is kept that no source needs any more.
+const (
+	tidyEvery = time.Hour
+	tidyIdle  = 24 * time.Hour
+)
+
+// tidy removes the clones of sources that are gone.
+func (s *service) tidy(ctx context.Context) {
+	every := time.NewTicker(tidyEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return
+		}
+		if err := s.parts.git.Retain(s.controller.Artifacts(), tidyIdle); err != nil {
+			s.options.Log.Warn("remove clones that no source needs", "error", err.Error())
+		}
+	}
 }
 
 // ready is an error while it is not yet known what there is to do. Who stands by for the one that leads is ready to do so.

@@ -27,6 +27,7 @@ type clone struct {
 	runner  runner
 	repo    *repository
 	turn    chan struct{} // one git process at a time writes
+	removed bool          // whoever has the turn must begin with another clone
 }
 
 // clone is the one keeper of an address with credentials.
@@ -54,6 +55,9 @@ func (c *clone) fetch(ctx context.Context, want ref, limits source.Limits) (revi
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
 		return revision{}, context.Cause(ctx)
+	}
+	if c.removed {
+		return revision{}, errRemoved
 	}
 	if err := c.prepare(); err != nil {
 		return revision{}, err

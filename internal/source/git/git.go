@@ -49,7 +49,7 @@ type Store struct {
 // ErrBusy says that another store is open in the directory.
 var ErrBusy = errors.New("another process keeps its clones there")
 
-// New opens the store in o.Dir, or returns ErrBusy. Its git program is the one on PATH.
+// New opens the store in o.Dir, or returns ErrBusy. Its git program is the one on PATH, of which the version is checked.
 func New(o Options) (*Store, error) {
 	r, err := newRunner(o)
 	if err != nil {
@@ -175,11 +175,15 @@ func (s *Store) resolve(ctx context.Context, a address, spec source.Spec, want r
 	if err != nil {
 		return nil, revision{}, err
 	}
-	c := s.clone(a, auth)
-	at, err := s.flights.do(ctx, c.name+" "+want.key(), func(ctx context.Context) (revision, error) {
-		return c.fetch(ctx, want, spec.Limits.OrDefault())
-	})
-	return c.repo, at, err
+	for {
+		c := s.clone(a, auth)
+		at, err := s.flights.do(ctx, c.name+" "+want.key(), func(ctx context.Context) (revision, error) {
+			return c.fetch(ctx, want, spec.Limits.OrDefault())
+		})
+		if !errors.Is(err, errRemoved) {
+			return c.repo, at, err
+		}
+	}
 }
 
 // repository is the one reader of a git directory.

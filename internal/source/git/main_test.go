@@ -15,11 +15,16 @@ import (
 // newStore opens a store in a directory of the test, whose helper program is the test itself.
 func newStore(t testing.TB) *git.Store {
 	t.Helper()
+	return storeIn(t, filepath.Join(t.TempDir(), "store"))
+}
+
+func storeIn(t testing.TB, dir string) *git.Store {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := git.New(git.Options{Dir: filepath.Join(t.TempDir(), "store"), Executable: self})
+	s, err := git.New(git.Options{Dir: dir, Executable: self})
 	if err != nil {
 		t.Fatal(err)
 	}

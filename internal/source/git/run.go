@@ -25,7 +25,7 @@ type runner struct {
 }
 
 func newRunner(o Options) (runner, error) {
-	program, err := exec.LookPath("git")
+	program, err := findGit()
 	if err != nil {
 		return runner{}, err
 	}

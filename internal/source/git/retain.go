@@ -1,0 +1,71 @@
+package git
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// errRemoved is what a fetch meets whose clone was removed while it waited for its turn.
+var errRemoved = errors.New("the clone was removed meanwhile")
+
+// Retain removes the clones that none of the artifacts is read from and that nothing was fetched into for so long: those of sources
+// that are gone, or that have another address or other credentials by now.
+func (s *Store) Retain(keep []source.Artifact, idle time.Duration) error {
+	used := map[string]bool{}
+	for _, a := range keep {
+		if t, ok := a.Files.(*tree); ok {
+			used[t.repo.dir] = true
+		}
+	}
+	clones := filepath.Join(s.options.Dir, "clones")
+	entries, err := os.ReadDir(clones)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		dir := filepath.Join(clones, e.Name())
+		if used[dir] || time.Since(fetched(dir)) < idle {
+			continue
+		}
+		err = errors.Join(err, s.forget(dir))
+	}
+	return err
+}
+
+// fetched is when a fetch into the clone began: its configuration is written anew for each.
+func fetched(dir string) time.Time {
+	info, err := os.Stat(filepath.Join(dir, "config"))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// forget removes one clone, unless somebody is at work in it.
+func (s *Store) forget(dir string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, c := range s.clones {
+		if c.dir != dir {
+			continue
+		}
+		select {
+		case c.turn <- struct{}{}:
+		default:
+			return nil
+		}
+		c.removed = true
+		delete(s.clones, name)
+		<-c.turn
+	}
+	if r := s.repos[dir]; r != nil {
+		r.objects.close()
+		delete(s.repos, dir)
+	}
+	return os.RemoveAll(dir)
+}
