@@ -1,9 +1,11 @@
 package stories
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -23,8 +25,10 @@ func TestAnApplicationIsKeptInSync(t *testing.T) {
 		t.Errorf("history = %v, want the two revisions", history)
 	}
 	w.kubectl("scale", "deployment/my-app", "--replicas=9")
-	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 9 })
-	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 4 })
+	w.await(d, func(o *unstructured.Unstructured) bool {
+		seen := slices.ContainsFunc(d.Values(), func(v kubetest.Value) bool { return replicas(v.Object) == 9 })
+		return seen && replicas(o) == 4
+	})
 	w.inSync("my-app")
 	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "health", "status") == "Healthy" })
 
