@@ -60,15 +60,22 @@ type up struct {
 	cmd                            *exec.Cmd
 	out                            *bytes.Buffer
 	Kubeconfig, Repo, URL, Kubectl string
+	Context                        string
+	Brought                        []string
 }
 
 const upWithin = 3 * time.Minute
 
 func startUp(t *testing.T, bin, dir string) *up {
 	t.Helper()
+	return startUpWith(t, bin, dir, "TRUCE_SANDBOX="+filepath.Join(kubectlDir(), "truce-sandbox"))
+}
+
+func startUpWith(t *testing.T, bin, dir, variable string, flags ...string) *up {
+	t.Helper()
 	ready := filepath.Join(t.TempDir(), "ready.json")
-	u := &up{cmd: exec.Command(filepath.Join(bin, "truce"), "up", "--dir", dir, "--ready-file", ready), out: &bytes.Buffer{}}
-	u.cmd.Env = append(os.Environ(), "TRUCE_SANDBOX="+filepath.Join(kubectlDir(), "truce-sandbox"))
+	u := &up{cmd: exec.Command(filepath.Join(bin, "truce"), append([]string{"up", "--dir", dir, "--ready-file", ready}, flags...)...), out: &bytes.Buffer{}}
+	u.cmd.Env = append(os.Environ(), variable)
 	u.cmd.Stdout, u.cmd.Stderr = u.out, u.out
 	if err := u.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -171,7 +171,11 @@ type World struct {
 	Repo       string `json:"repo"` // a URL or a path
 	URL        string `json:"url"`  // of the status page
 	Kubectl    string `json:"kubectl,omitempty"`
-	Demo       bool   `json:"-"` // Repo is ours to change
+	// Context is the one of the kubeconfig, where it is not its current one.
+	Context string `json:"context,omitempty"`
+	// Brought are the objects that were put into a cluster that is not ours, and stay there: kind/name or kind/namespace/name.
+	Brought []string `json:"brought,omitempty"`
+	Demo    bool     `json:"-"` // Repo is ours to change
 
 	Cluster *Cluster `json:"-"`
 	// Notices are what the engine does about fields, as it does it. Nobody reading loses some, and holds up nothing.

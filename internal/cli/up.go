@@ -22,8 +22,15 @@ sandbox: simulated nodes, a real autoscaler), truce's custom resources, truce it
 page. It runs until Ctrl-C, which ends everything that it started.
 
 Without --repo a demo repository is made in DIR/repo: commit to it, and watch the cluster follow.
-With --kubeconfig or --context that cluster is used instead of a sandbox.
+With --kubeconfig or --context that cluster is used instead of a sandbox. What is put into it is
+listed: the CustomResourceDefinitions (where others have installed theirs, those stay), and for --repo
+the namespace flux-system with a GitRepository and a Kustomization. All of it stays when truce up ends,
+and a second truce up goes on with it. To take it away, delete the Kustomization while truce runs (it
+deletes what it has made), then the rest.
 A second truce up on the same --dir goes on where the first ended.`
+
+// upNamespace is that of the custom resources that truce up makes for --repo.
+const upNamespace = "flux-system"
 
 const exampleUp = `  truce up
   truce up --tour
@@ -197,29 +204,40 @@ func readyFile(path string, world *World) error {
 	return os.Rename(half, path)
 }
 
+// flags say to kubectl, and to truce, which cluster it is.
+func (w *World) flags() string {
+	out := ""
+	if w.Kubeconfig != "" {
+		out += " --kubeconfig " + w.Kubeconfig
+	}
+	if w.Context != "" {
+		out += " --context " + w.Context
+	}
+	return out
+}
+
 // next says what a user may try.
 func next(w io.Writer, term terminal, world *World, dir string) {
 	kubectl := "kubectl"
 	if world.Kubectl != "" {
 		kubectl = world.Kubectl
 	}
-	if world.Kubeconfig != "" {
-		kubectl += " --kubeconfig " + world.Kubeconfig
-	}
+	kubectl += world.flags()
 	fmt.Fprintf(w, "\n%s\n", term.in(bold, "Try next, in another terminal:"))
 	t := &table{indent: "  "}
 	if world.URL != "" {
 		t.add(cells("the status page", world.URL)...)
 	}
-	truce := "truce app list -A"
-	if world.Kubeconfig != "" {
-		truce += " --kubeconfig " + world.Kubeconfig
-	}
-	t.add(cells("the apps", truce)...)
+	t.add(cells("the apps", "truce app list -A"+world.flags())...)
 	t.add(cells("their custom resources", kubectl+" get kustomizations -A")...)
 	if world.Demo {
 		t.add(cells("change by hand", kubectl+" -n cart scale deployment cart --replicas=5")...)
 		t.add(cells("change Git", fmt.Sprintf("cd %s && sed -i s/hello/goodbye/ apps/web/base/configmap.yaml && git commit -am goodbye", world.Repo))...)
+	}
+	for _, o := range world.Brought {
+		if name, ok := strings.CutPrefix(o, "Kustomization/"+upNamespace+"/"); ok {
+			t.add(cells("take all away", kubectl+" -n "+upNamespace+" delete kustomization "+name+" (while truce runs; then the rest of what was brought)")...)
+		}
 	}
 	t.add(cells("the controller's log", filepath.Join(dir, "truce.log"))...)
 	_ = t.print(w, term) // as Fprintf above: a terminal that is gone is told by the signal

@@ -32,24 +32,28 @@ const establishWithin = time.Minute
 
 // install brings the CRDs into the cluster and waits until they are served. Those of somebody else, such as Flux's own, are left
 // as they are; what they lack is returned as notes.
-func install(ctx context.Context, c *cluster.Client) (notes []string, err error) {
+func install(ctx context.Context, c *cluster.Client) (installed []object.Object, notes []string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, establishWithin, errors.New("not served in time"))
 	defer cancel()
 	objects, err := manifests(deploy.CRDs, "crds")
 	if err != nil {
-		return nil, fmt.Errorf("read the CRDs: %w", err)
+		return nil, nil, fmt.Errorf("read the CRDs: %w", err)
 	}
 	for _, o := range objects {
-		note, err := installCRD(ctx, c, o)
+		theirs, err := installCRD(ctx, c, o)
 		if err != nil {
-			return nil, fmt.Errorf("install %s: %w", o.ID(), err)
+			return nil, nil, fmt.Errorf("install %s: %w", o.ID(), err)
 		}
-		notes = append(notes, note...)
+		if theirs == nil {
+			installed = append(installed, o)
+		}
+		notes = append(notes, lacks(theirs)...)
 	}
-	return notes, established(ctx, c, objects)
+	return installed, notes, established(ctx, c, objects)
 }
 
-func installCRD(ctx context.Context, c *cluster.Client, o object.Object) ([]string, error) {
+// installCRD returns the CRD that somebody else has installed, and that is left as it is.
+func installCRD(ctx context.Context, c *cluster.Client, o object.Object) (theirs object.Object, err error) {
 	r, err := resourceOf(c, o)
 	if err != nil {
 		return nil, err
@@ -59,7 +63,7 @@ func installCRD(ctx context.Context, c *cluster.Client, o object.Object) ([]stri
 		return nil, err
 	}
 	if err == nil && !installedByUs(have) {
-		return lacks(have.Object), nil
+		return have.Object, nil
 	}
 	_, err = r.Apply(ctx, o.Name(), &unstructured.Unstructured{Object: o}, metav1.ApplyOptions{FieldManager: installer, Force: true})
 	return nil, err

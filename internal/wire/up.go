@@ -29,6 +29,7 @@ type starting struct {
 	version string
 	say     func(string)
 	world   *cli.World
+	foreign bool           // the cluster is not ours
 	close   []func() error // what is to be ended, in the order in which it was started
 	parts   *parts
 	notices chan reconcile.Notice
@@ -104,8 +105,9 @@ func (s *starting) directory(context.Context) error {
 
 func (s *starting) server(ctx context.Context) error {
 	if s.options.Kubeconfig != "" || s.options.Context != "" {
-		s.world.Kubeconfig = s.options.Kubeconfig
-		s.say("cluster: as the kubeconfig says")
+		s.world.Kubeconfig, s.world.Context = s.options.Kubeconfig, s.options.Context
+		s.foreign = true
+		s.say("cluster: as the kubeconfig says; no sandbox is started, and what is brought there stays")
 		return nil
 	}
 	s.say("starting a sandbox: a real Kubernetes API server and its controllers, on this machine only")
@@ -149,10 +151,11 @@ func (s *starting) install(ctx context.Context) error {
 	}
 	s.close = append(s.close, s.parts.close)
 	begin := time.Now()
-	notes, err := install(ctx, s.parts.cluster)
+	installed, notes, err := install(ctx, s.parts.cluster)
 	if err != nil {
 		return err
 	}
+	s.brought(installed)
 	s.say(fmt.Sprintf("custom resources are served (%s)", took(begin)))
 	for _, n := range notes {
 		s.say(n)
@@ -227,7 +230,23 @@ func (s *starting) resources(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return bring(ctx, s.parts.cluster, objects)
+	if err := bring(ctx, s.parts.cluster, objects); err != nil {
+		return err
+	}
+	s.brought(objects)
+	return nil
+}
+
+// brought tells what was put into a cluster that is not ours.
+func (s *starting) brought(objects []object.Object) {
+	if !s.foreign {
+		return
+	}
+	for _, o := range objects {
+		name := strings.Trim(o.Namespace()+"/"+o.Name(), "/")
+		s.world.Brought = append(s.world.Brought, o.GVK().Kind+"/"+name)
+		s.say("brought " + o.GVK().Kind + " " + name)
+	}
 }
 
 // wanted are the custom resources: those of the demo's own clusters/demo, or a source and an app for the user's repository.
