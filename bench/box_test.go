@@ -30,12 +30,13 @@ var (
 	ingresses       = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}
 	crds            = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	kustomizations  = schema.GroupVersionResource{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations"}
+	applications    = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
 	repositories    = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "gitrepositories"}
 )
 
 var resources = map[string]schema.GroupVersionResource{
 	"Namespace": namespaces, "ConfigMap": configMaps, "Service": services, "ServiceAccount": serviceAccounts, "Deployment": deployments,
-	"Ingress": ingresses, "CustomResourceDefinition": crds, "Kustomization": kustomizations, "GitRepository": repositories,
+	"Ingress": ingresses, "CustomResourceDefinition": crds, "Kustomization": kustomizations, "GitRepository": repositories, "Application": applications,
 }
 
 // patience ends a benchmark whose world does not become as it should. It is a limit, not a measure.

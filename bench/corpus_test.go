@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // sizes are how many objects, or apps, the worlds of a benchmark have: those given, or what TRUCE_BENCH_SIZES says.
@@ -114,6 +117,40 @@ func large(namespace string, n int, texts ...string) (files map[string]string, a
 		files[fmt.Sprintf("app-%05d/%s.yaml", i/perApp, name)] = fill(texts[i%len(texts)], namespace, name)
 	}
 	return files, (n + perApp - 1) / perApp
+}
+
+// dialect is whose custom resources the apps are.
+type dialect struct {
+	resources func(dir string, apps int) string
+	apps      schema.GroupVersionResource
+	done      func(*unstructured.Unstructured) bool // applied and healthy
+}
+
+var (
+	fluxs = dialect{customResources, kustomizations, ready}
+	argos = dialect{applicationResources, applications, func(o *unstructured.Unstructured) bool {
+		sync, _, _ := unstructured.NestedString(o.Object, "status", "sync", "status")
+		health, _, _ := unstructured.NestedString(o.Object, "status", "health", "status")
+		return sync == "Synced" && health == "Healthy"
+	}}
+)
+
+// applicationResources are an Application for each app.
+func applicationResources(dir string, apps int) string {
+	var all []string
+	for i := range apps {
+		all = append(all, fmt.Sprintf(`
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: app-%05[1]d, namespace: bench}
+spec:
+  project: default
+  source: {repoURL: "file://%[2]s", path: app-%05[1]d, targetRevision: main}
+  destination: {server: https://kubernetes.default.svc, namespace: bench}
+  syncPolicy: {automated: {prune: true, selfHeal: true}}
+`, i, dir))
+	}
+	return strings.Join(all, "---")
 }
 
 // customResources are a GitRepository, and a Kustomization for each app.

@@ -12,24 +12,28 @@ import (
 
 // BenchmarkRollout measures the first rollout of many small apps, from the start of the truce process (its custom resources and
 // the repository are there) until all are Ready with wait: true. The bare client applies the same objects before and after.
-func BenchmarkRollout(b *testing.B) { rollOuts(b, work{text: podinfo}) }
+func BenchmarkRollout(b *testing.B) { rollOuts(b, work{text: podinfo, dialect: fluxs}, 100) }
+
+// BenchmarkApplications is the same with Argo CD's Applications, until all are Synced and Healthy.
+func BenchmarkApplications(b *testing.B) { rollOuts(b, work{text: podinfo, dialect: argos}, 500) }
 
 // BenchmarkLateRollout is the same with a pod in each Deployment, which becomes ready after 300 ms: nobody may wait in line for it.
 func BenchmarkLateRollout(b *testing.B) {
 	one := strings.NewReplacer("replicas: 0", "replicas: 1", "minReadySeconds: 3", "minReadySeconds: 0").Replace(podinfo)
-	rollOuts(b, work{text: one, pods: 1, flags: []string{"--pod-ready-delay", "300ms"}})
+	rollOuts(b, work{text: one, dialect: fluxs, pods: 1, flags: []string{"--pod-ready-delay", "300ms"}}, 100)
 }
 
 // work is what is rolled out.
 type work struct {
-	text  string // of an app
-	pods  int64  // of each Deployment
-	flags []string
+	text    string // of an app
+	dialect dialect
+	pods    int64 // of each Deployment
+	flags   []string
 }
 
-func rollOuts(b *testing.B, w work) {
+func rollOuts(b *testing.B, w work, short int) {
 	truce := program(b)
-	for _, n := range sizes(b, 100) {
+	for _, n := range sizes(b, short) {
 		b.Run(fmt.Sprintf("apps=%d", n), func(b *testing.B) {
 			var r rollout
 			for b.Loop() {
@@ -53,7 +57,7 @@ const podsPerNode = 25
 
 func (w work) rollOut(b *testing.B, truce string, n int) rollout {
 	x := startBox(b, append(w.flags, "--nodes", strconv.Itoa(1+n/podsPerNode*int(w.pods)))...)
-	x.prepare(small(w.text, "shop", n), n)
+	x.prepareIn(w.dialect, small(w.text, "shop", n), n)
 	x.apply(documents(b, fill(namespace, "shop", "")))
 	var r rollout
 	x.cpu()
@@ -62,7 +66,7 @@ func (w work) rollOut(b *testing.B, truce string, n int) rollout {
 
 	begin := time.Now()
 	c := x.child(truce)
-	x.await(kustomizations, "bench", n, ready)
+	x.await(w.dialect.apps, "bench", n, w.dialect.done)
 	r.truce, r.server = time.Since(begin), x.cpu()
 	r.self, r.helpers = c.memory("VmHWM")
 	r.cpu = c.stop()

@@ -33,9 +33,14 @@ func TestMain(m *testing.M) {
 // prepare puts a repository and its apps' custom resources into the box, for truce to find.
 func (x *box) prepare(files map[string]string, apps int) *gittest.Repo {
 	x.b.Helper()
+	return x.prepareIn(fluxs, files, apps)
+}
+
+func (x *box) prepareIn(d dialect, files map[string]string, apps int) *gittest.Repo {
+	x.b.Helper()
 	x.apply(documents(x.b, fill(namespace, "bench", "")))
 	repo := gittest.New(x.b, files)
-	x.apply(documents(x.b, customResources(repo.Dir, apps)))
+	x.apply(documents(x.b, d.resources(repo.Dir, apps)))
 	return repo
 }
 
