@@ -21,9 +21,9 @@ demo-fight: build # the same without the truce: the fault that we cure
 	bin/truce up --tour --claims=off
 
 test: build # every story in its short form; at most two packages, and so two sandboxes, at once
-	go test -p 2 -short -skip '^TestLong' -timeout 20m $(CALM)
-	$(if $(RACY),go test -p 2 -short -skip '^TestLong' -timeout 20m -race $(RACY))
-	go -C sandbox test -p 2 -short -skip '^TestLong' -timeout 20m ./...
+	go test -p 2 -short -skip '^TestLong' -timeout 40m $(CALM)
+	$(if $(RACY),go test -p 2 -short -skip '^TestLong' -timeout 40m -race $(RACY))
+	go -C sandbox test -p 2 -short -skip '^TestLong' -timeout 40m ./...
 
 test-long: build # the stories that count and wait, in full
 	go test -p 2 -timeout 60m -run '^TestLong' ./...
