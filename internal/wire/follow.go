@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cli"
@@ -35,7 +38,7 @@ func (c *client) follow(ctx context.Context, namespace string, seen func([]cli.S
 			continue
 		}
 		dialects++
-		w := c.watcher().Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, b.seenApp)
+		w := c.watcher().Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, b.seenApp)
 		if err := synced(ctx, w); err != nil {
 			return fmt.Errorf("list %s: %w", gvk, err)
 		}
@@ -71,11 +74,19 @@ func (c *client) serves(gvk object.GVK) (bool, error) {
 
 // synced waits for a watch's first list. That it may not be listed at all is the answer then, not a reason to wait.
 func synced(ctx context.Context, w live.Watch) error {
-	select {
-	case <-w.Synced():
-		return nil
-	case <-ctx.Done():
-		return errors.Join(ctx.Err(), w.Err())
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case <-w.Synced():
+			return nil
+		case <-look.C:
+			if err := w.Err(); apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+				return err
+			}
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), w.Err())
+		}
 	}
 }
 
@@ -91,7 +102,10 @@ func (c *client) followObjects(ctx context.Context, b *board) error {
 			return err
 		}
 		w := c.watcher().Watch(ctx, live.Interest{GVK: gvk, Selector: desired.PartOf, Depth: live.DepthOf(gvk)}, b.seenObject)
-		if err := synced(ctx, w); err != nil {
+		err := synced(ctx, w)
+		if apierrors.IsForbidden(err) {
+			b.refuse(gvk)
+		} else if err != nil {
 			return fmt.Errorf("list %s: %w", gvk, err)
 		}
 		b.watches[gvk] = w
@@ -109,6 +123,17 @@ type board struct {
 	mu     sync.Mutex
 	apps   map[app.Key]object.Object
 	health map[string]map[object.ID]health.Status // by mark
+	closed map[object.GVK]bool                    // kinds that we may not list
+}
+
+// refuse notes that nothing will be seen of a kind.
+func (b *board) refuse(gvk object.GVK) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed == nil {
+		b.closed = map[object.GVK]bool{}
+	}
+	b.closed[gvk] = true
 }
 
 func (b *board) seenApp(ev live.Event) {

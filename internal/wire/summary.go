@@ -37,6 +37,9 @@ func (b *board) worst(key app.Key, cr object.Object) health.Status {
 	worst := health.Status{Code: health.Healthy}
 	for _, e := range list {
 		status, ok := found[e.ID]
+		if !ok && b.closed[object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}] {
+			status, ok = health.Status{Code: health.Unknown, Message: "you may not list " + e.ID.Kind + " in the whole cluster"}, true
+		}
 		if !ok {
 			status = health.Status{Code: health.Missing, Message: "not in the cluster, or without truce's label"}
 		}
