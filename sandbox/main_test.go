@@ -95,7 +95,7 @@ func launch(ctx context.Context, flags ...string) (*process, error) {
 
 func (p *process) read(line string) error {
 	if line == "" {
-		<-p.exited // its exit code says all that it could
+		_ = <-p.exited // its exit code says all that it could
 		return &ended{code: p.cmd.ProcessState.ExitCode(), stderr: p.stderr.String()}
 	}
 	found := readyLine.FindStringSubmatch(line)

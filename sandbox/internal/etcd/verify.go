@@ -20,7 +20,7 @@ const VerifyCommand = "verify-database"
 // VerifyMain reads the database through, and prints what is wrong with it.
 func VerifyMain(file string) int {
 	if err := verify(file); err != nil {
-		fmt.Println(strings.Join(strings.Fields(err.Error()), " "))
+		fmt.Fprintln(os.Stdout, strings.Join(strings.Fields(err.Error()), " "))
 		return 1
 	}
 	return 0
