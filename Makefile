@@ -22,7 +22,8 @@ demo-fight: build # the same without the truce: the fault that we cure
 
 test: build # every story in its short form; at most two packages, and so two sandboxes, at once
 	go test -p 2 -short -skip '^TestLong' -timeout 40m $(CALM)
-	$(if $(RACY),go test -p 2 -short -skip '^TestLong' -timeout 40m -race $(RACY))
+	go test -p 2 -short -skip '^TestLong' -timeout 40m -race $(filter-out %/stories,$(RACY))
+	.ci/stories -test.short
 	go -C sandbox test -p 2 -short -skip '^TestLong' -timeout 40m ./...
 
 test-long: build # the stories that count and wait, in full

@@ -1,6 +1,8 @@
 package stories
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,10 +152,12 @@ func TestRemediationIntervalSpacesCorrections(t *testing.T) {
 	w.app("my-app", "./apps/my-app", defaultSpec+"\nremediation: {remediate: true, remediationInterval: 3s}")
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
-	for _, n := range []string{"5", "6"} {
-		w.kubectl("scale", "deployment/my-app", "--replicas="+n)
+	for _, n := range []int64{5, 6} {
+		seen := len(d.Values())
+		w.kubectl("scale", "deployment/my-app", fmt.Sprintf("--replicas=%d", n))
 		w.await(d, func(o *unstructured.Unstructured) bool {
-			return o == d.Values()[len(d.Values())-1].Object && replicas(o) == 3
+			there := func(v kubetest.Value) bool { return replicas(v.Object) == n }
+			return slices.ContainsFunc(d.Values()[seen:], there) && replicas(o) == 3
 		})
 	}
 	var back []int64

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/app"
@@ -388,7 +389,10 @@ func TestWhatOthersKeepWritingToIsPrunedAllTheSame(t *testing.T) {
 	var writers sync.WaitGroup
 	for _, name := range names {
 		writers.Go(func() {
+			pause := time.NewTicker(50 * time.Millisecond) // a busy controller's pace
+			defer pause.Stop()
 			for n := 0; ; n++ {
+				<-pause.C
 				patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"count":"%d"}}}`, n)
 				if _, err := d.Resource(configmaps).Namespace(w.ns).Patch(w.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 					return // it is gone

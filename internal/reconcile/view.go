@@ -48,9 +48,15 @@ func (e *Engine) Seen(ev live.Event) {
 	if wake, news := r.seen(ev, e); wake {
 		e.Wake(ev.ID)
 	} else if news {
-		e.Changed(r.owner)
+		e.Changed(r.ownedBy())
 		e.spread()
 	}
+}
+
+func (r *record) ownedBy() app.Key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.owner
 }
 
 // seen reports whether the object must be judged, and whether its health has changed.
