@@ -95,7 +95,9 @@ func launch(ctx context.Context, flags ...string) (*process, error) {
 
 func (p *process) read(line string) error {
 	if line == "" {
-		_ = <-p.exited // its exit code says all that it could
+		if err := <-p.exited; err == nil {
+			return errors.New("it ended without a word")
+		}
 		return &ended{code: p.cmd.ProcessState.ExitCode(), stderr: p.stderr.String()}
 	}
 	found := readyLine.FindStringSubmatch(line)

@@ -22,7 +22,7 @@ const (
 // operated tells the newest rollout as an operation. One that this process knows nothing of stays as it is.
 func operated(cr object.Object, r report.Report, spec applicationSpec, had *operationState) *operationState {
 	o := r.Rollout
-	if o.Begun.IsZero() {
+	if o.Begun.IsZero() || overtaken(cr, o, had) {
 		return had
 	}
 	s := &operationState{
@@ -38,6 +38,19 @@ func operated(cr object.Object, r report.Report, spec applicationSpec, had *oper
 		s.SyncResult.Resources = append(s.SyncResult.Resources, result)
 	}
 	return s
+}
+
+// overtaken reports whether an operation was taken up since the rollout: what is told of it then is told late, and would wipe out what
+// somebody has asked for.
+func overtaken(cr object.Object, o report.Rollout, had *operationState) bool {
+	if had == nil || had.Phase != phaseRunning || had.StartedAt < stamp(o.Begun) {
+		return false
+	}
+	if o.Order.Token == "" {
+		return object.Object(had.Operation).At("initiatedBy", "automated") != true
+	}
+	asked, _ := cr["operation"].(map[string]any)
+	return tokenOf(asked) != o.Order.Token && tokenOf(had.Operation) != o.Order.Token
 }
 
 func phaseOf(o report.Rollout) (phase, message string) {
