@@ -28,8 +28,7 @@ func fought(in Input, d compare.Difference) (Finding, time.Time) {
 	if !b.Open() {
 		return Finding{}, time.Time{}
 	}
-	f := Finding{Difference: d, Verdict: Contested, Reason: fmt.Sprintf("put back %d times since %s and changed again by %s; the next try is at %s",
-		max(b.Corrections, 1), b.Since.UTC().Format(time.RFC3339), d.Writer, b.Next.UTC().Format(time.RFC3339))}
+	f := Finding{Difference: d, Verdict: Contested, Reason: again("put back", b) + "changed again by " + d.Writer.String() + next(b)}
 	if o.Person { // an edit that is repeated is answered later and later, never with silence
 		f.Verdict = Hold
 	}
@@ -47,7 +46,16 @@ func remade(in Input, f Finding) (Finding, time.Time) {
 		return f, time.Time{}
 	}
 	f.Verdict = Contested
-	f.Reason = fmt.Sprintf("made %d times since %s and deleted again; the next try is at %s",
-		max(b.Corrections, 1), b.Since.UTC().Format(time.RFC3339), b.Next.UTC().Format(time.RFC3339))
+	f.Reason = again("made", b) + "deleted again" + next(b)
 	return f, b.Next
 }
+
+func again(done string, b fight.Bout) string {
+	times := "once"
+	if b.Corrections > 1 {
+		times = fmt.Sprintf("%d times", b.Corrections)
+	}
+	return fmt.Sprintf("%s %s since %s and ", done, times, b.Since.UTC().Format(time.RFC3339))
+}
+
+func next(b fight.Bout) string { return "; the next try is at " + b.Next.UTC().Format(time.RFC3339) }

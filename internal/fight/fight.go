@@ -53,9 +53,9 @@ type Opponent struct {
 	Person bool   // a tool that people type into
 }
 
-// Bout is how a fight for one field stands.
+// Bout is how it stands with a field that differs now.
 type Bout struct {
-	Corrections int       // within the Window, against this opponent
+	Corrections int       // of the field within the Window, against whomever
 	Since       time.Time // the first of them
 	Next        time.Time // when the next may be made; zero for now
 }
@@ -63,24 +63,12 @@ type Bout struct {
 // Open reports whether corrections have to wait.
 func (b Bout) Open() bool { return !b.Next.IsZero() }
 
-// Bout says how the fight stands for a field that differs now. A controller that rewrites the field is left alone for 10 minutes, then
-// for twice as long after each trial, up to 6 hours; a person who repeats an edit is answered after growing pauses of seconds.
+// Bout says how it stands with a field that the opponent has changed. A controller that rewrites the field is left alone for 10 minutes,
+// then for twice as long after each trial, up to 6 hours; a person who repeats an edit is answered after growing pauses of seconds.
 func (m Memory) Bout(path string, o Opponent, now time.Time) Bout {
 	s := m.fields[path]
-	if s.over(now) {
-		return Bout{}
-	}
-	var b Bout
-	for _, c := range s.Corrections {
-		if c.Against != o.Name || s.seen(now).Sub(c.At) > Window {
-			continue
-		}
-		if b.Corrections == 0 {
-			b.Since = c.At
-		}
-		b.Corrections++
-	}
-	if b.Corrections < before && s.Trials == 0 && (o.Person || s.within(now) < Most) {
+	b, fought := s.bout(o, now)
+	if !fought {
 		return b
 	}
 	if next := s.next(o); next.After(now) {
@@ -89,15 +77,24 @@ func (m Memory) Bout(path string, o Opponent, now time.Time) Bout {
 	return b
 }
 
-// within counts the corrections of the Window, against whomever.
-func (s state) within(now time.Time) int {
-	n := 0
+// bout counts, and reports whether it is a fight: by what this opponent alone has undone, or all of them together, or since it was one.
+func (s state) bout(o Opponent, now time.Time) (b Bout, fought bool) {
+	if s.over(now) {
+		return Bout{}, false
+	}
+	against := 0
 	for _, c := range s.Corrections {
-		if s.seen(now).Sub(c.At) <= Window {
-			n++
+		if s.seen(now).Sub(c.At) > Window {
+			continue
+		}
+		if b.Corrections++; b.Corrections == 1 {
+			b.Since = c.At
+		}
+		if c.Against == o.Name {
+			against++
 		}
 	}
-	return n
+	return b, s.Trials > 0 || against >= before || !o.Person && b.Corrections >= Most
 }
 
 // next says when a field that is fought for may be corrected again.
@@ -146,13 +143,12 @@ func (m Memory) Reversed(path string, at time.Time) Memory {
 
 // Corrected returns the memory after truce put Git's value back at the given time, against the one who had changed it.
 func (m Memory) Corrected(path string, against Opponent, at time.Time) Memory {
-	fought := m.Bout(path, against, at)
 	return m.with(path, func(s *state) {
-		switch {
+		switch _, fought := s.bout(against, at); {
+		case fought:
+			s.Trials++
 		case s.over(at):
 			s.Corrections, s.Trials = nil, 0
-		case s.Trials > 0 || fought.Corrections >= before:
-			s.Trials++
 		}
 		s.Corrections = append(slices.Clone(s.Corrections[max(0, len(s.Corrections)-kept+1):]), correction{at, against.Name})
 		s.Back = time.Time{}
