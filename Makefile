@@ -1,18 +1,19 @@
-# Needs Go, git, make and gcc; nothing else. One flag set, or the caches of build, vet and test would not be shared.
-export GOFLAGS := -trimpath -buildvcs=false
+# Needs Go, git, make and gcc; nothing else. One flag set, or caches would not be shared. The tag: a program that may load Go plugins (Kustomize) keeps all its code.
+export GOFLAGS := -trimpath -buildvcs=false -tags=kustomize_disable_go_plugin_support
 SHELL   := bash -o pipefail
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-# Packages with concurrency are tested under the race detector, the others without: it compiles everything once more.
-RACE := (internal/(act|controller|journal|kubetest|live|notify|reconcile|render/worker|source/git|web|wire)|stories)(/|$$)
+# Packages with concurrency are tested under the race detector, the others without: it compiles everything once more. The stories, which
+# cost it most, are run under it by test-long. They mostly wait, so that more of them run at once than there are cores.
+RACE := (internal/(act|controller|journal|kubetest|live|notify|reconcile|render/worker|source/git|web|wire))(/|$$)
 RACY  = $(shell go list ./... | grep -E '$(RACE)')
 CALM  = $(shell go list ./... | grep -vE '$(RACE)')
 COUNT ?= 3
 
-.PHONY: build run demo-fight test test-long check golden bench fuzz gen
+.PHONY: build run demo-fight test test-calm test-racy test-sandbox test-long check golden bench fuzz gen
 build: # bin/truce, bin/truce-sandbox, bin/kubectl; the last two are built once (about 5 min on 2 cores) and then left alone
 	sandbox/build.sh bin
-	go build -ldflags "-X main.version=$(VERSION)" -o bin/truce ./cmd/truce
+	go build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/truce ./cmd/truce
 
 run: build # a cluster, the demo repository, and truce between them; Ctrl-C ends everything
 	bin/truce up --tour
@@ -20,14 +21,16 @@ run: build # a cluster, the demo repository, and truce between them; Ctrl-C ends
 demo-fight: build # the same without the truce: the fault that we cure
 	bin/truce up --tour --claims=off
 
-test: build # every story in its short form; at most two packages, and so two sandboxes, at once
-	go test -p 2 -short -skip '^TestLong' -timeout 40m $(CALM)
-	go test -p 2 -short -skip '^TestLong' -timeout 40m -race $(filter-out %/stories,$(RACY))
-	.ci/stories -test.short
-	go -C sandbox test -p 2 -short -skip '^TestLong' -timeout 40m ./...
+test: build # every story in its short form; the longest first, and the others beside it: what is under the race detector, then the sandbox's
+	$(MAKE) --no-print-directory -j2 test-calm test-racy test-sandbox
 
-test-long: build # the stories that count and wait, in full
-	go test -p 2 -timeout 60m -run '^TestLong' ./...
+test-calm test-racy: # at most two of their packages have a sandbox at once: the others wait for theirs (internal/kubetest)
+	go test -p 2 $(if $(filter %-calm,$@),-parallel 6 ./stories $(CALM),-race $(RACY)) -short -skip '^TestLong' -timeout 40m
+test-sandbox: ; go -C sandbox test -short -skip '^TestLong' -timeout 40m ./...
+
+test-long: build # the stories that count and wait, in full, and all others under the race detector
+	go test -p 2 -parallel 8 -timeout 60m -run '^TestLong' ./...
+	go test -parallel 6 -short -skip '^TestLong' -timeout 40m -race ./stories
 	go -C sandbox test -p 2 -timeout 60m -run '^TestLong' ./...
 
 check: # format, vet, linters, the plan of the house, generated files, scripts, tidiness

@@ -53,6 +53,12 @@ func atRest(b *testing.B, truce string, n int) {
 	b.ReportMetric(float64(total(in.requests.take()))/float64(n), "requests/object/check")
 	in.stop()
 
+	again := x.inside()
+	again.run(x)
+	x.askAll(apps)
+	again.quiet(x)
+	b.ReportMetric(float64(total(again.requests.take()))/float64(n), "requests/object/restart")
+	again.stop()
 	restart(x, truce, apps)
 }
 

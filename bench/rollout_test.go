@@ -47,6 +47,7 @@ func rollOuts(b *testing.B, w work, short int) {
 // rollout is one rollout beside the bare client's.
 type rollout struct {
 	truce, bare, bareHealthy time.Duration
+	books                    time.Duration // for the bare client, of the apps' records, finalizers and statuses
 	cpu                      time.Duration // of truce and its helpers
 	server, bareServer       time.Duration // CPU of the server, until all are healthy
 	self, helpers            float64       // MiB
@@ -78,6 +79,7 @@ func (w work) rollOut(b *testing.B, truce string, n int) rollout {
 	second, secondHealthy := w.bare(x, "bare-2", n)
 	r.bareServer = (r.bareServer + x.cpu()) / 2
 	r.bare, r.bareHealthy = (first+second)/2, (firstHealthy+secondHealthy)/2
+	r.books = w.keepBooks(x, "copies")
 	return r
 }
 
@@ -102,6 +104,7 @@ func (r rollout) report(b *testing.B) {
 	b.ReportMetric(0, "ns/op") // includes the making of the world
 	b.ReportMetric(ratio(r.truce, r.bare), "ratio")
 	b.ReportMetric(ratio(r.truce, r.bareHealthy), "ratio-healthy")
+	b.ReportMetric(ratio(r.truce, r.bare+r.books), "ratio-same")
 	b.ReportMetric(ratio(r.server, r.bareServer), "server-ratio")
 	b.ReportMetric(ratio(r.cpu, r.bareServer), "cpu-ratio")
 	b.ReportMetric(r.truce.Seconds(), "truce-s")

@@ -201,3 +201,25 @@ func setStatus(t *testing.T, c *kubetest.Cluster, o object.Object, status map[st
 	kind := strings.ToLower(o.GVK().Kind) + "." + o.GVK().Group
 	c.Kubectl(t, "-n", o.Namespace(), "patch", kind, o.Name(), "--subresource=status", "--type=merge", "-p", string(patch))
 }
+
+// TestTheWitnessIsAComponent builds the base with the component beside it, as an overlay of a user's does.
+func TestTheWitnessIsAComponent(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir+"/deploy", os.DirFS(".")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir+"/overlay", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := "resources: [../deploy]\ncomponents: [../deploy/witness]\n"
+	if err := os.WriteFile(dir+"/overlay/kustomization.yaml", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := kubetest.Start(t)
+	built := c.Kubectl(t, "kustomize", dir+"/overlay")
+	for _, want := range []string{"- --witness\n", "- --witness-service=truce-system/truce-witness\n", "fieldPath: status.podIP", "name: truce-witness", "- --leader-elect\n"} {
+		if !strings.Contains(built, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/kubetest"
@@ -26,26 +25,23 @@ syncPolicy: {automated: {prune: true, selfHeal: true}}`
 syncPolicy: {automated: {prune: true}}`
 )
 
-// newArgoWorld is newWorld with Argo CD's kind served.
+// newArgoWorld is newWorld, for stories of Applications.
 func newArgoWorld(t *testing.T, process app.Policy, files string) *world {
 	t.Helper()
-	w := offArgoWorld(t, files)
-	w.start(process)
-	return w
+	return newWorld(t, process, files)
 }
 
+// offArgoWorld is offWorld, for the same.
 func offArgoWorld(t *testing.T, files string) *world {
 	t.Helper()
-	w := offWorld(t, files)
-	w.Kubectl(t, "wait", "--for=condition=Established", "crd/applications.argoproj.io", "--timeout=60s")
-	return w
+	return offWorld(t, files)
 }
 
 // application creates an Application on the story's repository, with the spec's further lines.
 func (w *world) application(name, path, spec string) {
 	w.t.Helper()
 	w.Apply(w.t, w.applicationText(name, path, spec))
-	w.t.Cleanup(w.removeApplications)
+	w.t.Cleanup(w.removeApps)
 }
 
 func (w *world) applicationText(name, path, spec string) string {
@@ -59,29 +55,6 @@ spec:
   destination: {server: https://kubernetes.default.svc, namespace: NS}
   MORE
 `)
-}
-
-// removeApplications ends them while truce still runs, objects and all.
-func (w *world) removeApplications() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), patience)
-	defer cancel()
-	d, err := dynamic.NewForConfig(w.Config())
-	if err != nil {
-		w.t.Error(err)
-		return
-	}
-	apps := d.Resource(applications).Namespace(w.ns)
-	err = apps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for err == nil {
-		var left *unstructured.UnstructuredList
-		if left, err = apps.List(ctx, metav1.ListOptions{}); err == nil && len(left.Items) == 0 {
-			return
-		}
-		<-tick.C
-	}
-	w.t.Errorf("remove the story's Applications: %v", err)
 }
 
 // inSync waits until the Application is Synced to the repository's newest commit.

@@ -28,6 +28,7 @@ func TestAnApplicationLeavesAnAutoscalerInPeace(t *testing.T) {
 }
 
 func TestAnApplicationsIgnoredFieldIsNeverWritten(t *testing.T) {
+	t.Parallel()
 	for name, rule := range map[string]string{
 		"by pointer": "jsonPointers: [/spec/replicas]", "by jq": "jqPathExpressions: [.spec.replicas]", "by manager": "managedFieldsManagers: [kubectl]",
 	} {
@@ -79,7 +80,7 @@ syncPolicy:
   syncOptions: [CreateNamespace=true]
   managedNamespaceMetadata: {labels: {team: shop}}`)
 	w.Apply(t, replace(t, text, "svc, namespace: "+w.ns, "svc, namespace: "+made))
-	t.Cleanup(w.removeApplications)
+	t.Cleanup(w.removeApps)
 	t.Cleanup(func() { w.delete(namespaces, "", made) })
 	w.await(w.Watch(t, namespaces, "", made), func(o *unstructured.Unstructured) bool { return o.GetLabels()["team"] == "shop" })
 	w.await(w.Watch(t, configmaps, made, "here"), func(o *unstructured.Unstructured) bool { return value(o, "k") == "v" })
@@ -101,7 +102,7 @@ func TestOnlyAFinalizerTakesTheObjectsAlong(t *testing.T) {
 	w.inSync("with")
 	w.inSync("without")
 	w.kubectl("patch", "application.argoproj.io/without", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	w.kubectl("delete", "application.argoproj.io/with", "application.argoproj.io/without", "--timeout=60s")
+	w.kubectl("delete", "application.argoproj.io/with", "application.argoproj.io/without", "--timeout="+patience.String())
 	if w.isThere(configmaps, "a") {
 		t.Error("the finalizer did not take a along")
 	}
@@ -136,7 +137,7 @@ metadata: {name: goes, namespace: NAMESPACE}
 	if w.isThere(configmaps, "hook") || !w.isThere(configmaps, "late") {
 		t.Errorf("hook is there: %v, late: %v", w.isThere(configmaps, "hook"), w.isThere(configmaps, "late"))
 	}
-	w.kubectl("delete", "application.argoproj.io/asks", "--timeout=60s")
+	w.kubectl("delete", "application.argoproj.io/asks", "--timeout="+patience.String())
 	if !w.isThere(configmaps, "stays") || w.isThere(configmaps, "goes") {
 		t.Errorf("after the end, stays is there: %v, goes: %v", w.isThere(configmaps, "stays"), w.isThere(configmaps, "goes"))
 	}

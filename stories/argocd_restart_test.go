@@ -38,7 +38,7 @@ func TestARestartIsNoReasonToSync(t *testing.T) {
 	w.kubectl("patch", "application.argoproj.io/my-app", "--type=merge", "-p", `{"status":{"operationState":{"phase":"Running","finishedAt":null,
 		"startedAt":"2026-11-21T10:00:00Z","operation":{"sync":{},"initiatedBy":{"username":"bob"}}}}}`)
 	w.start(app.Policy{})
-	t.Cleanup(w.removeApplications) // before this truce ends
+	t.Cleanup(w.removeApps) // before this truce ends
 	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 3 })
 	w.becomes("my-app", func(o *unstructured.Unstructured) bool {
 		by := text(o, "status", "operationState", "operation", "initiatedBy", "username")

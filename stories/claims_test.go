@@ -62,12 +62,12 @@ func (w *world) later(kind schema.GroupVersionResource, namespace, name string) 
 }
 
 func TestAClaimantWhoseCRDComesLaterIsCededTo(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newClusterWorld(t, app.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	w.Apply(t, scaledObjects)
 	w.later(crds, "", "scaledobjects.keda.sh")
-	w.Kubectl(t, "wait", "--for=condition=Established", "crd/scaledobjects.keda.sh", "--timeout=60s")
+	w.Kubectl(t, "wait", "--for=condition=Established", "crd/scaledobjects.keda.sh", "--timeout="+patience.String())
 	kind := schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
 	w.until("KEDA's kind to be served", func() bool { return w.canList(kind) })
 	w.Apply(t, "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: scaler, namespace: "+w.ns+"}\nspec: {scaleTargetRef: {name: my-app}}")
@@ -91,7 +91,7 @@ func TestAClaimantWhoseCRDComesLaterIsCededTo(t *testing.T) {
 const ownScaler = `
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: truce-claims, namespace: default}
+metadata: {name: truce-claims, namespace: NAMESPACE}
 data:
   ours.yaml: |
     claims:
@@ -110,22 +110,22 @@ func TestAConfigMapAddsClaimsAtRunTime(t *testing.T) {
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
 	ours := strings.ReplaceAll(ownScaler, "NAMESPACE", w.ns)
-	w.later(configmaps, "default", "truce-claims")
+	w.later(configmaps, w.ns, "truce-claims")
 	w.Apply(t, ours)
 	w.kubectl("scale", "deployment/my-app", "--replicas=5")
 	w.readyTells("my-app", ".spec.replicas to the story's scaler", true)
 
 	w.Apply(t, strings.Replace(ours, "      who:", "      whom:", 1))
 	w.until("an event with the line", func() bool {
-		said := w.Kubectl(t, "-n", "default", "get", "events.events.k8s.io", "--field-selector", "reason=ClaimsRefused", "-o", "jsonpath={.items[*].note}")
-		return strings.Contains(said, "ConfigMap default/truce-claims ours.yaml:3: unknown key whom; the last good claims hold")
+		said := w.kubectl("get", "events.events.k8s.io", "--field-selector", "reason=ClaimsRefused", "-o", "jsonpath={.items[*].note}")
+		return strings.Contains(said, "ConfigMap "+w.ns+"/truce-claims ours.yaml:3: unknown key whom; the last good claims hold")
 	})
 	w.check("my-app")
 	if n := replicas(d.Values()[len(d.Values())-1].Object); n != 5 {
 		t.Errorf("a malformed catalogue has ended a claim: replicas are %d", n)
 	}
 
-	w.Kubectl(t, "-n", "default", "delete", "configmap", "truce-claims")
+	w.kubectl("delete", "configmap", "truce-claims")
 	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 3 })
 }
 

@@ -28,6 +28,7 @@ type toll struct {
 
 	mu   sync.Mutex
 	seen []string // "PATCH /apis/…", since the last count from 1
+	open int      // requests that are not answered yet
 	at   int      // kill at this one; 0 for never
 	way  death
 }
@@ -97,6 +98,7 @@ func (x *toll) gate(to http.Handler) http.Handler {
 			return
 		}
 		way, fatal := x.count(r)
+		defer x.answered()
 		if !fatal {
 			to.ServeHTTP(w, r)
 			return
@@ -118,7 +120,23 @@ func (x *toll) count(r *http.Request) (death, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.seen = append(x.seen, r.Method+" "+r.URL.Path)
+	x.open++
 	return x.way, x.at == len(x.seen)
+}
+
+func (x *toll) answered() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.open--
+}
+
+// traffic is how many requests were made since arm, and how many of all are not answered yet.
+type traffic struct{ seen, open int }
+
+func (x *toll) traffic() traffic {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return traffic{len(x.seen), x.open}
 }
 
 // arm counts from 1 again and kills at the n-th request; 0 only counts.

@@ -2,6 +2,11 @@ package stories
 
 import (
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // scene is something that truce does, and that a crash may interrupt at any request.
@@ -14,6 +19,8 @@ type scene struct {
 	setup func(*stage)
 	// trigger is what makes truce act.
 	trigger func(*stage)
+	// ended waits for what shows that truce has done all; nil waits until the app is ready, or gone.
+	ended func(*stage)
 	// meanwhile happens while truce is down; in the run without a crash, after the scene.
 	meanwhile func(*stage)
 	// objects are what Git wants in the end.
@@ -94,15 +101,19 @@ var scenes = []scene{
 	},
 	{
 		name: "correction", files: shop, live: true, objects: whole,
-		trigger: func(s *stage) { s.kubectl("scale", "deployment/web", "--replicas=5") },
+		trigger: func(s *stage) { s.scale(5) },
+		ended: func(s *stage) {
+			s.has(deployments, "web", func(u *unstructured.Unstructured) bool { return replicas(u) == 3 })
+		},
 	},
 	{
 		name: "deleted object", files: shop, live: true, objects: whole, floor: 3,
-		trigger: func(s *stage) { s.kubectl("delete", "service/web", "configmap/a") },
+		trigger: func(s *stage) { s.delete(services, s.ns, "web"); s.delete(configmaps, s.ns, "a") },
+		ended:   func(s *stage) { s.has(services, "web", exists); s.has(configmaps, "a", exists) },
 	},
 	{
 		name: "deleted object that Git then drops", files: shop, live: true, objects: []string{"ConfigMap/a", "Deployment/web"}, floor: 3,
-		trigger:   func(s *stage) { s.kubectl("delete", "service/web", "configmap/b") },
+		trigger:   func(s *stage) { s.delete(services, s.ns, "web"); s.delete(configmaps, s.ns, "b") },
 		meanwhile: func(s *stage) { s.less() },
 	},
 	{
@@ -128,8 +139,27 @@ var scenes = []scene{
 	},
 	{
 		name: "farewell", files: shop, live: true,
-		trigger: func(s *stage) { s.kubectl("delete", "kustomization/web", "--wait=false") },
+		trigger: func(s *stage) { s.delete(kustomizations, s.ns, "web") },
 	},
+}
+
+// has waits until the app is ready and an object is there, as it should be: an app stays ready while its drift is put back.
+func (s *stage) has(kind schema.GroupVersionResource, name string, is func(*unstructured.Unstructured) bool) {
+	s.t.Helper()
+	s.ready("web")
+	s.until(kind.Resource+"/"+name, func() bool {
+		u, err := s.client.Resource(kind).Namespace(s.ns).Get(s.ctx, name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			s.t.Fatal(err)
+		}
+		return err == nil && is(u)
+	})
+}
+
+// scale does what kubectl scale does.
+func (s *stage) scale(n int) {
+	s.t.Helper()
+	s.patch(deployments, "web", map[string]any{"spec": map[string]any{"replicas": n}}, "kubectl", "scale")
 }
 
 // less is a commit that drops two objects and changes a third.

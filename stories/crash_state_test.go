@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/inventory"
 	"github.com/truce-gitops/truce/internal/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/object"
@@ -20,18 +22,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// picture is what a namespace looks like: each object that is or was ours, by kind and name, in the parts that must be the same
+// picture is what a namespace looks like: each object that is or was ours or another controller's, by kind and name, in the parts that must be the same
 // whatever happened on the way.
 type picture map[string]any
 
 // kindsOfScenes are all that the scenes make.
 var kindsOfScenes = []schema.GroupVersionResource{
-	deployments, configmaps, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "serviceaccounts"},
+	deployments, configmaps, services, {Version: "v1", Resource: "serviceaccounts"},
 	{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
 }
 
 // ours lists the objects that bear our mark or any trace of our writing.
 func (s *stage) ours() []object.Object {
+	s.t.Helper()
+	return slices.DeleteFunc(s.all(), func(o object.Object) bool {
+		_, marked := o.Label(object.PartOf)
+		return !marked && len(entriesOf(o, ownership.Manager, ownership.Handover)) == 0
+	})
+}
+
+// all lists the objects of the kinds that scenes make, whoever has made them.
+func (s *stage) all() []object.Object {
 	s.t.Helper()
 	var out []object.Object
 	for _, kind := range kindsOfScenes {
@@ -40,23 +51,22 @@ func (s *stage) ours() []object.Object {
 			s.t.Fatal(err)
 		}
 		for _, u := range list.Items {
-			o := object.Object(u.Object)
-			_, marked := o.Label(object.PartOf)
-			if marked || len(entriesOfTruce(o)) > 0 {
-				out = append(out, o)
-			}
+			out = append(out, u.Object)
 		}
 	}
 	return out
 }
 
-// entriesOfTruce are the names under which truce owns fields of an object that a user wants, and which fields those are.
-func entriesOfTruce(o object.Object) map[string]any {
+// gitOps are the managers under which truce applies Git, and a controller beside it.
+var gitOps = []string{ownership.Manager, ownership.Handover, besideFlux.manager, besideArgo.manager, "kubectl-client-side-apply"}
+
+// entriesOf are the names under which managers own fields of an object, and which fields those are.
+func entriesOf(o object.Object, managers ...string) map[string]any {
 	out := map[string]any{}
 	entries, _ := o.At("metadata", "managedFields").([]any)
 	for _, e := range entries {
 		m, _ := e.(map[string]any)
-		if m["manager"] == ownership.Manager || m["manager"] == ownership.Handover {
+		if name, _ := m["manager"].(string); slices.Contains(managers, name) {
 			out[fmt.Sprint(m["manager"], " ", m["operation"], " ", m["subresource"])] = m["fieldsV1"]
 		}
 	}
@@ -67,9 +77,13 @@ func entriesOfTruce(o object.Object) map[string]any {
 func (s *stage) picture() picture {
 	s.t.Helper()
 	p := picture{}
-	for _, o := range s.ours() {
+	for _, o := range s.all() {
+		owners := entriesOf(o, gitOps...)
+		if _, marked := o.Label(object.PartOf); !marked && len(owners) == 0 {
+			continue
+		}
 		part := map[string]any{
-			"labels": o.At("metadata", "labels"), "deleting": o.At("metadata", "deletionTimestamp"), "owners": entriesOfTruce(o),
+			"labels": o.At("metadata", "labels"), "deleting": o.At("metadata", "deletionTimestamp"), "owners": owners,
 			"data": o["data"], "spec": o["spec"],
 		}
 		notes, _ := o.At("metadata", "annotations").(map[string]any)
@@ -85,12 +99,21 @@ func (s *stage) picture() picture {
 	return p
 }
 
-// anywhere replaces the namespace's name.
+// key is the story's app.
+func (s *stage) key() app.Key {
+	kind := "Kustomization"
+	if s.other.kind == applications {
+		kind = "Application"
+	}
+	return app.Key{Kind: kind, Namespace: s.ns, Name: "web"}
+}
+
+// anywhere replaces the namespace's name, also where only a hash is left of it.
 func (s *stage) anywhere(v any) any {
 	s.t.Helper()
 	text, err := json.Marshal(v)
 	if err == nil {
-		err = json.Unmarshal([]byte(strings.ReplaceAll(string(text), s.ns, "NAMESPACE")), &v)
+		err = json.Unmarshal([]byte(strings.NewReplacer(desired.Mark(s.key()), "MARK", s.ns, "NAMESPACE").Replace(string(text))), &v)
 	}
 	if err != nil {
 		s.t.Fatal(err)
@@ -107,30 +130,34 @@ func (s *stage) looksLike(want picture) {
 			s.t.Logf("the end state is not that of a run without a crash (-without +with):\n%s", diff)
 		}
 	}()
-	s.until("the end state", func() bool {
+	s.untilEvery(200*time.Millisecond, "the end state", func() bool { // five lists and a long comparison
 		diff = cmp.Diff(want, s.picture())
 		return diff == ""
 	})
 }
 
-// accounted checks that the inventory lists exactly the objects that are ours in the cluster, with their uids, and that these are
-// exactly the ones that Git wants.
+// accounted waits until the inventory lists exactly the objects that are ours in the cluster, with their uids, and these are exactly the
+// ones that Git wants. The uids are written a little later than the objects (reconcile/ledger.go).
 func (s *stage) accounted(want []string) {
 	s.t.Helper()
-	live := map[string]string{}
-	for _, o := range s.ours() {
-		live[fmt.Sprint(o["kind"], "/", o.Name())] = o.UID()
-	}
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(live))); diff != "" {
-		s.t.Errorf("objects (-in Git +in the cluster):\n%s", diff)
-	}
-	booked := map[string]string{}
-	for _, e := range s.inventory().Entries {
-		booked[e.ID.Kind+"/"+e.ID.Name] = e.UID
-	}
-	if diff := cmp.Diff(live, booked); diff != "" {
-		s.t.Errorf("objects (-in the cluster +in the inventory):\n%s", diff)
-	}
+	var objects, record string
+	defer func() {
+		if s.t.Failed() && objects+record != "" {
+			s.t.Logf("objects (-in Git +in the cluster):\n%s\n(-in the cluster +in the inventory):\n%s", objects, record)
+		}
+	}()
+	s.untilEvery(200*time.Millisecond, "the inventory to tell what is there", func() bool {
+		live := map[string]string{}
+		for _, o := range s.ours() {
+			live[fmt.Sprint(o["kind"], "/", o.Name())] = o.UID()
+		}
+		booked := map[string]string{}
+		for _, e := range s.inventory().Entries {
+			booked[e.ID.Kind+"/"+e.ID.Name] = e.UID
+		}
+		objects, record = cmp.Diff(want, slices.Sorted(maps.Keys(live))), cmp.Diff(live, booked)
+		return objects+record == ""
+	})
 }
 
 func (s *stage) inventory() inventory.Record {
@@ -140,18 +167,18 @@ func (s *stage) inventory() inventory.Record {
 		s.t.Fatal(err)
 	}
 	store := configmap.Store{Cluster: c}
-	r, err := store.Load(s.ctx, app.Key{Kind: "Kustomization", Namespace: s.ns, Name: "web"})
+	r, err := store.Load(s.ctx, s.key())
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return r
 }
 
-// specs are the different values that the Deployment's spec has had, in a form to compare with those of other namespaces.
-func (s *stage) specs() map[string]bool {
+// specs are the different values that the Deployment's spec has had since the i-th, in a form to compare with those of other namespaces.
+func (s *stage) specs(i int) map[string]bool {
 	s.t.Helper()
 	out := map[string]bool{}
-	for _, v := range s.deployments.Values() {
+	for _, v := range s.deployments.Values()[max(i-1, 0):] {
 		text, err := json.Marshal(s.anywhere(v.Object.Object["spec"]))
 		if err != nil {
 			s.t.Fatal(err)

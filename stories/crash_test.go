@@ -21,11 +21,13 @@ func TestLongACrashAtEveryRequestChangesNothingInTheEnd(t *testing.T) { crashes(
 
 // crashes plays every scene once without a crash, and then again and again with one.
 func crashes(t *testing.T, choose func([]string) []point) {
+	t.Parallel()
 	c := kubetest.Start(t)
 	installCRDs(t, c)
 	binary := buildTruce(t)
-	for _, x := range scenes {
+	for _, x := range slices.Concat(scenes, passages) {
 		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
 			var whole outcome
 			t.Run("no crash", func(t *testing.T) { whole = x.play(newStage(t, c, binary, x.files)) })
 			if t.Failed() {
@@ -34,7 +36,10 @@ func crashes(t *testing.T, choose func([]string) []point) {
 			points := choose(whole.requests)
 			t.Logf("%d requests, killed at %v", len(whole.requests), points)
 			for _, p := range points {
-				t.Run(p.String(), func(t *testing.T) { x.crash(newStage(t, c, binary, x.files), p, whole) })
+				t.Run(p.String(), func(t *testing.T) {
+					t.Parallel()
+					x.crash(newStage(t, c, binary, x.files), p, whole)
+				})
 			}
 		})
 	}
@@ -111,7 +116,7 @@ func (x scene) play(s *stage) outcome {
 		s.look()
 		x.settled(s)
 	}
-	out.end, out.specs = s.picture(), s.specs()
+	out.end, out.specs = s.picture(), s.specs(from)
 	x.check(s, from)
 	return out
 }
@@ -136,7 +141,7 @@ func (x scene) crash(s *stage, p point, whole outcome) {
 	s.looksLike(whole.end)
 	x.settled(s)
 	s.looksLike(whole.end)
-	for spec := range s.specs() {
+	for spec := range s.specs(from) {
 		if !whole.specs[spec] {
 			s.t.Errorf("the Deployment once was, as without a crash it never is: %s", spec)
 		}
@@ -162,7 +167,10 @@ func (x scene) prepare(s *stage) int {
 // settled waits until truce has done all that it can.
 func (x scene) settled(s *stage) {
 	s.t.Helper()
-	if !s.leaving() {
+	switch {
+	case x.ended != nil:
+		x.ended(s)
+	case !s.leaving():
 		s.ready("web")
 	}
 	s.quiet()
@@ -182,16 +190,14 @@ func (s *stage) leaving() bool {
 // had: then truce dies at rest.
 func (s *stage) crashed() {
 	s.t.Helper()
-	const rest = 2 * time.Second
-	n, since := 0, time.Now()
+	const silence = 2 * time.Second
+	rests := s.rests(silence)
 	s.until("the death of truce", func() bool {
-		if now := len(s.toll.requests()); now != n {
-			n, since = now, time.Now()
-		}
-		return !s.truce.Load().running() || n > 0 && time.Since(since) > rest
+		now := s.toll.traffic()
+		return !s.truce.Load().running() || rests(now) && now.seen > 0
 	})
 	if s.truce.Load().running() {
-		s.t.Logf("only %d requests: killed at rest", n)
+		s.t.Logf("only %d requests: killed at rest", s.toll.traffic().seen)
 		s.kill()
 	}
 	s.childless()
@@ -201,6 +207,7 @@ func (s *stage) crashed() {
 func (x scene) check(s *stage, from int) {
 	s.t.Helper()
 	s.accounted(x.objects)
+	s.unchanged()
 	if x.load > 0 {
 		s.load(x.load)
 		s.await(s.deployments, func(o *unstructured.Unstructured) bool { return replicas(o) == int64(x.load) })

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -21,14 +22,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// buildTruce builds the program as users get it, once for a test.
+// buildTruce returns the program as users get it, built once for all stories.
 func buildTruce(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "truce")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../cmd/truce").CombinedOutput(); err != nil {
-		t.Fatalf("build truce: %v\n%s", err, out)
-	}
-	return path
+	return kubetest.Start(t).Program(t, "../cmd/truce")
 }
 
 // stage is a world whose truce is a process of its own that reaches the server and git by a toll only.
@@ -40,9 +37,11 @@ type stage struct {
 	binary, kubeconfig, cache string
 	truce                     atomic.Pointer[process] // the proxy that kills it reads it too
 	deployments               *kubetest.Recorder      // the one that scenes are about: web
+	still                     []*kubetest.Recorder    // objects of which nothing may change
+	other                     neighbour               // beside which truce comes; the zero value for nobody
 }
 
-// newStage makes a stage in a namespace of its own. Truce does not run yet.
+// newStage makes a stage in a namespace of its own, for which alone truce works. Truce does not run yet.
 func newStage(t *testing.T, c *kubetest.Cluster, binary, files string) *stage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*patience)
@@ -70,6 +69,9 @@ func newStage(t *testing.T, c *kubetest.Cluster, binary, files string) *stage {
 
 // leave removes what the next stage's truce would find, while this one's truce still runs, and then ends it.
 func (s *stage) leave() {
+	if s.t.Failed() {
+		s.confess()
+	}
 	s.toll.arm(0, death{})
 	s.toll.mend()
 	if !s.truce.Load().running() {
@@ -77,15 +79,33 @@ func (s *stage) leave() {
 	}
 	s.removeApps()
 	s.end()
-	if s.t.Failed() {
-		s.t.Logf("truce said:\n%s", s.truce.Load().said())
+}
+
+// confess shows what truce has done and, by Go's own means, what each part of it is waiting for: that ends it.
+func (s *stage) confess() {
+	s.t.Logf("truce asked for, since the last count:\n%s", strings.Join(s.toll.requests(), "\n"))
+	p := s.truce.Load()
+	if p.running() {
+		if err := p.signal(syscall.SIGQUIT); err != nil {
+			s.t.Error(err)
+			return
+		}
+		<-p.ended
+	}
+	if p != nil {
+		s.t.Logf("truce said:\n%s", p.said())
 	}
 }
 
 // app creates the story's GitRepository, by the toll's address, and a Kustomization on it.
 func (s *stage) app(spec string) {
 	s.t.Helper()
-	manifest := s.manifest("web", "./app", "interval: 1h\n"+spec)
+	s.appAt("./app", spec)
+}
+
+func (s *stage) appAt(path, spec string) {
+	s.t.Helper()
+	manifest := s.manifest("web", path, "interval: 1h\n"+spec)
 	s.Apply(s.t, strings.ReplaceAll(manifest, "file://"+s.repo.Dir, s.toll.git))
 }
 
@@ -93,14 +113,14 @@ func (s *stage) app(spec string) {
 func (s *stage) look() {
 	s.t.Helper()
 	s.requests++
-	s.kubectl("annotate", "--overwrite", "gitrepository/repo", fmt.Sprintf("reconcile.fluxcd.io/requestedAt=look-%d", s.requests))
+	s.annotate(gitRepositories, "repo", "reconcile.fluxcd.io/requestedAt", fmt.Sprintf("look-%d", s.requests))
 }
 
 // begin starts truce.
 func (s *stage) begin() {
 	s.t.Helper()
 	log := filepath.Join(s.cache, "log")
-	p, err := startProcess(log, s.binary, "controller", "--kubeconfig", s.kubeconfig, "--cache-dir", s.cache, "--listen", "")
+	p, err := startProcess(log, s.binary, "controller", "--kubeconfig", s.kubeconfig, "--cache-dir", s.cache, "--listen", "", "--namespace", s.ns)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -120,7 +140,7 @@ func (s *stage) end() {
 	case <-s.truce.Load().ended:
 	case <-ctx.Done():
 		s.t.Error("truce does not end on SIGTERM")
-		s.kill()
+		s.confess()
 	}
 	if s.truce.Load().err != nil {
 		s.t.Errorf("truce ended with %v", s.truce.Load().err)
@@ -143,12 +163,17 @@ func (s *stage) childless() {
 	s.until("the end of the processes that truce started", func() bool { return s.truce.Load().gone() })
 }
 
-// until polls.
+// until polls for what is cheap to look at.
 func (s *stage) until(what string, is func() bool) {
+	s.t.Helper()
+	s.untilEvery(glance, what, is)
+}
+
+func (s *stage) untilEvery(pause time.Duration, what string, is func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for !is() {
 		select {
@@ -159,17 +184,32 @@ func (s *stage) until(what string, is func() bool) {
 	}
 }
 
-// quiet waits until truce has asked for nothing for a while.
+// quiet waits until truce rests.
 func (s *stage) quiet() {
 	s.t.Helper()
 	const silence = 400 * time.Millisecond
-	n, since := len(s.toll.requests()), time.Now()
-	s.until("truce to come to rest", func() bool {
-		if now := len(s.toll.requests()); now != n {
-			n, since = now, time.Now()
+	rests := s.rests(silence)
+	s.until("truce to come to rest", func() bool { return rests(s.toll.traffic()) })
+}
+
+// glance is how often the end of something is looked for.
+const glance = 20 * time.Millisecond
+
+// rests returns what is to be asked every glance: whether truce has asked for nothing for a while, waits for no answer, and has nothing to
+// compute. It is glances that count, and not the time: on a busy machine the toll may not have come to hear of a request for long.
+func (s *stage) rests(silence time.Duration) func(traffic) bool {
+	var last traffic
+	still := 0
+	return func(now traffic) bool {
+		if still++; now != last || now.open > 0 {
+			last, still = now, 0
 		}
-		return time.Since(since) >= silence
-	})
+		enough := time.Duration(still)*glance >= silence
+		if enough && s.truce.Load().busy() {
+			still, enough = 0, false
+		}
+		return enough
+	}
 }
 
 // process is a running truce.
@@ -230,22 +270,32 @@ func (p *process) signal(s syscall.Signal) error {
 
 // gone reports whether no process of the group runs any more. A dead one that nobody has asked about is not running.
 func (p *process) gone() bool {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	return !slices.ContainsFunc(p.group("stat"), func(state string) bool { return state != "Z" })
+}
+
+// busy reports whether a thread of the group computes, or waits for a processor or a disk.
+func (p *process) busy() bool {
+	return p.running() && slices.ContainsFunc(p.group("task/[0-9]*/stat"), func(state string) bool { return state == "R" || state == "D" })
+}
+
+// group lists the states of the group's processes or threads, by their files below /proc/PID.
+func (p *process) group(files string) []string {
+	paths, err := filepath.Glob("/proc/[0-9]*/" + files)
 	if err != nil {
-		return false
+		return []string{err.Error()}
 	}
-	for _, path := range stats {
+	var states []string
+	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			continue // it has just ended
 		}
 		_, rest, _ := strings.Cut(string(text), ") ") // pid (name) state ppid pgrp …, proc_pid_stat(5)
-		f := strings.Fields(rest)
-		if len(f) > 2 && f[2] == strconv.Itoa(p.pid) && f[0] != "Z" {
-			return false
+		if f := strings.Fields(rest); len(f) > 2 && f[2] == strconv.Itoa(p.pid) {
+			states = append(states, f[0])
 		}
 	}
-	return true
+	return states
 }
 
 // said is the log of this process and of those before it.

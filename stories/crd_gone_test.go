@@ -68,7 +68,7 @@ func TestAKindThatVanishesComesBackWithItsObjects(t *testing.T) {
 			w.app("app", "./app", defaultSpec)
 			w.ready("app")
 			first := w.get(w.gadgets(), "a").GetUID()
-			w.Kubectl(t, "delete", "crd/gadgets."+w.ns+".example.com", "--timeout=60s")
+			w.Kubectl(t, "delete", "crd/gadgets."+w.ns+".example.com", "--timeout="+patience.String())
 			if what == "by hand" {
 				t.Log(w.fails("app", "app/a.yaml:1: Gadget."+w.ns+".example.com "+w.ns+"/a: ", "does not serve this kind"))
 				w.define()

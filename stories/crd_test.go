@@ -66,7 +66,7 @@ spec:
 func (w *world) define(words ...string) {
 	w.t.Helper()
 	w.Apply(w.t, strings.ReplaceAll(gadgetKindWith(words...), "NAMESPACE", w.ns))
-	w.Kubectl(w.t, "wait", "--for=condition=Established", "crd/gadgets."+w.ns+".example.com", "--timeout=60s")
+	w.Kubectl(w.t, "wait", "--for=condition=Established", "crd/gadgets."+w.ns+".example.com", "--timeout="+patience.String())
 }
 
 func (w *world) gadgets() schema.GroupVersionResource {
@@ -79,7 +79,7 @@ func (w *world) watchGadget(name string) *kubetest.Recorder {
 	w.await(w.Watch(w.t, crds, "", "gadgets."+w.ns+".example.com"), func(o *unstructured.Unstructured) bool {
 		return o.GetDeletionTimestamp() == nil
 	})
-	w.Kubectl(w.t, "wait", "--for=condition=Established", "crd/gadgets."+w.ns+".example.com", "--timeout=60s")
+	w.Kubectl(w.t, "wait", "--for=condition=Established", "crd/gadgets."+w.ns+".example.com", "--timeout="+patience.String())
 	w.until("the kind to be served", func() bool { return w.canList(w.gadgets()) })
 	return w.Watch(w.t, w.gadgets(), w.ns, name)
 }
@@ -114,7 +114,7 @@ func (w *world) canList(kind schema.GroupVersionResource) bool {
 func (w *world) gadgetRequests(since int) (out []string, now int) {
 	w.t.Helper()
 	all := w.Audit(w.t, func(e kubetest.Entry) bool {
-		return e.Resource.Resource == "gadgets" && e.Namespace == w.ns && strings.HasPrefix(e.Agent, "truce/") && e.Name != ""
+		return e.Resource.Resource == "gadgets" && e.Namespace == w.ns && w.byTruce(e) && e.Name != ""
 	})
 	for _, e := range all[since:] {
 		word := e.Verb + " " + e.Name

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/kubetest"
 	"github.com/truce-gitops/truce/internal/live"
@@ -39,13 +38,7 @@ func (d *deaf) Watch(ctx context.Context, i live.Interest, handle func(live.Even
 func deafWorld(t *testing.T, files string, period time.Duration) (*world, *deaf) {
 	t.Helper()
 	w := offWorld(t, files)
-	config := w.Config()
-	config.UserAgent = "truce/story"
-	client, err := cluster.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &deaf{Watcher: watch.Watcher{Cluster: client}}
+	d := &deaf{Watcher: watch.Watcher{Cluster: w.asTruce(nil)}}
 	w.run(wire.RunOptions{Watcher: d, Pace: controller.Pace{Verify: period}})
 	return w, d
 }
@@ -90,12 +83,12 @@ func TestTheDeepVerificationCostsOneRequestFor500ObjectsAndNoWrite(t *testing.T)
 	w.ready("app")
 	rounds := func(resource string) int {
 		return len(w.Audit(t, func(e kubetest.Entry) bool {
-			return strings.HasPrefix(e.Agent, "truce/") && e.Verb == "list" && e.Resource.Resource == resource
+			return w.byTruce(e) && e.Verb == "list" && e.Resource.Resource == resource
 		}))
 	}
 	requests := func() []kubetest.Entry { // of objects; a request without a resource asks what is served
 		return w.Audit(t, func(e kubetest.Entry) bool {
-			return strings.HasPrefix(e.Agent, "truce/") && e.Verb != "list" && e.Verb != "watch" && e.Resource.Resource != ""
+			return w.byTruce(e) && e.Verb != "list" && e.Verb != "watch" && e.Resource.Resource != ""
 		})
 	}
 	w.settled()
@@ -119,7 +112,7 @@ func TestTheDeepVerificationCostsOneRequestFor500ObjectsAndNoWrite(t *testing.T)
 func (w *world) settled() {
 	w.t.Helper()
 	count := func() int {
-		return len(w.Audit(w.t, func(e kubetest.Entry) bool { return strings.HasPrefix(e.Agent, "truce/") && e.Verb != "list" }))
+		return len(w.Audit(w.t, func(e kubetest.Entry) bool { return w.byTruce(e) && e.Verb != "list" }))
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -40,7 +40,7 @@ func (w *world) fluxsCRD(without ...string) {
 }
 
 func TestFieldsThatAForeignCRDDropsAreSaidOnEveryApp(t *testing.T) {
-	w := offWorld(t, document3+configMaps("apps/other", "other"))
+	w := offClusterWorld(t, document3+configMaps("apps/other", "other"))
 	defer w.fluxsCRD()
 	w.fluxsCRD(fluxsOwn...)
 	stop := w.start(app.Policy{})

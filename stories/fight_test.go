@@ -73,6 +73,7 @@ func corrections(d *kubetest.Recorder) int {
 }
 
 func TestAControllerThatRewritesAFieldIsContested(t *testing.T) {
+	t.Parallel()
 	for name, after := range map[string]time.Duration{"at once": 0, "after a second": time.Second} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, app.Policy{}, document3)
@@ -81,8 +82,10 @@ func TestAControllerThatRewritesAFieldIsContested(t *testing.T) {
 			d := w.Watch(t, deployments, w.ns, "my-app")
 			w.keeper(after)
 			message := w.condition("my-app", "Contested", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
-			if !strings.Contains(message, "image") || !strings.Contains(message, "image-keeper") {
-				t.Errorf("the condition names neither the field nor the opponent: %s", message)
+			for _, evidence := range []string{".image: ", `"nginx:1.21.0" (Git) vs "` + theirImage + `" (live, set by image-keeper)`, "put back 2 times since 20", "the next try is at 20"} {
+				if !strings.Contains(message, evidence) {
+					t.Errorf("the condition does not say %s: %s", evidence, message)
+				}
 			}
 			w.kubectl("scale", "deployment/my-app", "--replicas=5")
 			w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == theirImage && replicas(o) == 3 })
@@ -95,7 +98,7 @@ func TestAControllerThatRewritesAFieldIsContested(t *testing.T) {
 			if n := corrections(d); n > fight.Most {
 				t.Errorf("truce put the image back %d times, want at most %d", n, fight.Most)
 			}
-			w.events("FieldContested", "image-keeper")
+			w.events("FieldContested", `"nginx:1.21.0" (Git) vs "`+theirImage+`" (live, set by image-keeper): put back 2 times since 20`)
 		})
 	}
 }

@@ -2,10 +2,13 @@ package stories
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,11 +19,14 @@ import (
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/metrics"
 	"github.com/truce-gitops/truce/internal/wire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 )
 
 func TestMain(m *testing.M) {
@@ -30,8 +36,9 @@ func TestMain(m *testing.M) {
 	kubetest.Main(m)
 }
 
-// patience is how long a story waits for what must come. It is a limit, not a measure.
-const patience = 60 * time.Second
+// patience is how long a story waits for what must come. It is a limit, not a measure: on a machine that does much else, what takes a
+// second takes half a minute.
+const patience = 2 * time.Minute
 
 var (
 	deployments    = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -40,18 +47,35 @@ var (
 )
 
 // world is one story's stage: a cluster, a namespace, a repository, and truce working on them.
+//
+// All stories share one API server, and most run beside each other. A story chooses by its constructor:
+//
+//   - newWorld (newArgoWorld, offWorld, …) is for almost all: its truce works for the story's namespace alone, and stories of that kind
+//     run in parallel. Such a story leaves alone what others see: it makes cluster-wide objects only under names with w.ns in
+//     them, admission configuration only for its own namespace, and it asks of the audit log only about its own truce (w.byTruce).
+//   - newClusterWorld (offClusterWorld) is for a story that needs a truce for the whole cluster, or changes what all stories share: the CRD
+//     of a kind that others use or know as a claimant, the server itself. It runs alone, before all others: the fewer there are the better.
+//   - newStage is the first kind with truce as a process of its own, which a story kills. Whoever uses it calls t.Parallel by itself.
+//
+// Nobody has the machine for himself: what must come is awaited with patience, and what must not come is shown by something that comes
+// after it, never by waiting for some seconds.
 type world struct {
 	*kubetest.Cluster
-	t    *testing.T
-	ctx  context.Context
-	ns   string
-	repo *gittest.Repo
+	t       *testing.T
+	ctx     context.Context
+	ns      string
+	repo    *gittest.Repo
+	works   cluster.Namespaces // those that truce works for
+	agent   string             // as which truce speaks to the server
+	account string             // in whose name; empty for an administrator's
 
-	cache    string // of every truce of this story, one after the other
-	requests int    // full checks that were asked for
+	cache    string        // of every truce of this story, one after the other
+	requests int           // full checks that were asked for
+	running  *wire.Running // the newest truce
+	tap      *tap          // on its way to the server; nil for none
 }
 
-// newWorld starts truce over a repository with the files, under the policy.
+// newWorld starts truce for the story's namespace, over a repository with the files, under the policy. The story runs in parallel.
 func newWorld(t *testing.T, process app.Policy, files string) *world {
 	t.Helper()
 	w := offWorld(t, files)
@@ -59,18 +83,37 @@ func newWorld(t *testing.T, process app.Policy, files string) *world {
 	return w
 }
 
-// offWorld prepares everything but truce itself.
+// newClusterWorld is newWorld with a truce for the whole cluster. The story runs alone.
+func newClusterWorld(t *testing.T, process app.Policy, files string) *world {
+	t.Helper()
+	w := offClusterWorld(t, files)
+	w.start(process)
+	return w
+}
+
+// offWorld is newWorld without truce itself.
 func offWorld(t *testing.T, files string) *world {
+	t.Helper()
+	t.Parallel()
+	w := offClusterWorld(t, files)
+	w.works = cluster.Namespaces{w.ns}
+	return w
+}
+
+// offClusterWorld is newClusterWorld without truce itself.
+func offClusterWorld(t *testing.T, files string) *world {
 	t.Helper()
 	c := kubetest.Start(t)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*patience)
 	t.Cleanup(cancel)
 	installCRDs(t, c)
 	w := &world{Cluster: c, t: t, ctx: ctx, ns: c.Namespace(t), cache: t.TempDir()}
+	w.agent = "truce/" + w.ns
 	w.repo = gittest.NewTxtar(t, strings.ReplaceAll(files, "NAMESPACE", w.ns))
 	return w
 }
 
+// installCRDs makes sure that truce's CRDs are there as they should be: almost always they are.
 func installCRDs(t *testing.T, c *kubetest.Cluster) {
 	t.Helper()
 	err := fs.WalkDir(deploy.CRDs, ".", func(path string, d fs.DirEntry, err error) error {
@@ -78,15 +121,57 @@ func installCRDs(t *testing.T, c *kubetest.Cluster) {
 			return err
 		}
 		text, err := fs.ReadFile(deploy.CRDs, path)
-		if err == nil {
-			c.Apply(t, string(text))
+		if err != nil {
+			return err
 		}
-		return err
+		for _, crd := range c.Apply(t, string(text)) {
+			established(t, c, crd)
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Kubectl(t, "wait", "--for=condition=Established", "crd/kustomizations.kustomize.toolkit.fluxcd.io", "crd/gitrepositories.source.toolkit.fluxcd.io", "--timeout=60s")
+}
+
+// established waits until the server serves what a CRD defines.
+func established(t *testing.T, c *kubetest.Cluster, crd *unstructured.Unstructured) {
+	t.Helper()
+	is := func(o *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(entries(o, "status", "conditions"), func(c map[string]any) bool {
+			return c["type"] == "Established" && c["status"] == "True"
+		})
+	}
+	if is(crd) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c.Watch(t, crds, "", crd.GetName()).Await(ctx, is)
+}
+
+// byTruce reports whether a request was made by the story's own truce.
+func (w *world) byTruce(e kubetest.Entry) bool { return e.Agent == w.agent }
+
+// asTruce is a connection to the cluster as the story's truce, counted by the metrics if there are any.
+func (w *world) asTruce(m *metrics.Metrics) *cluster.Client {
+	w.t.Helper()
+	config := w.Config()
+	config.UserAgent = w.agent
+	if w.account != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: w.account, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	}
+	if m != nil {
+		config.Wrap(m.Transport)
+	}
+	if w.tap != nil {
+		config.Wrap(w.tap.wrap)
+	}
+	client, err := cluster.New(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return client
 }
 
 // start runs a controller until the returned function is called, or the test ends.
@@ -98,25 +183,27 @@ func (w *world) start(process app.Policy) (stop func()) {
 // run is start with further options.
 func (w *world) run(o wire.RunOptions) (stop func()) {
 	w.t.Helper()
-	config := w.Config()
-	config.UserAgent = "truce/story"
-	client, err := cluster.New(config)
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	exe, err := os.Executable()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	o.Cluster, o.CacheDir, o.Executable, o.LocalSources = client, w.cache, exe, controller.AllowLocal
-	o.Log = slog.New(slog.NewTextHandler(w.t.Output(), nil))
+	o.Cluster, o.CacheDir, o.Executable, o.LocalSources = w.asTruce(o.Metrics), w.cache, exe, controller.AllowLocal
+	if !o.Namespaces.Limited() {
+		o.Namespaces = w.works
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(w.t.Output(), nil))
+	}
 	running, err := wire.Controller(o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.running = running
 	ctx, cancel := context.WithCancel(w.ctx)
 	done := make(chan error, 1)
 	go func() { done <- running.Controller.Run(ctx) }()
+	watching := make(chan error, 1)
+	go func() { watching <- running.Witness(ctx) }()
 	stopped := false
 	stop = func() {
 		if stopped {
@@ -124,7 +211,7 @@ func (w *world) run(o wire.RunOptions) (stop func()) {
 		}
 		stopped = true
 		cancel()
-		if err := <-done; err != nil {
+		if err := errors.Join(<-done, <-watching); err != nil {
 			w.t.Errorf("controller: %v", err)
 		}
 		running.Close()
@@ -140,33 +227,37 @@ func (w *world) app(name, path, spec string) {
 	w.t.Cleanup(w.removeApps)
 }
 
-// removeApps ends the story's apps while truce still runs: the next story's truce would find them without their repository.
+// removeApps ends the story's apps of either dialect, objects and all, while truce still runs: whatever is left would hold up the end of
+// the namespace, and a truce for the whole cluster would find it without its repository.
 func (w *world) removeApps() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 3*patience) // some have hundreds of objects
 	defer cancel()
 	d, err := dynamic.NewForConfig(w.Config())
 	if err != nil {
 		w.t.Error(err)
 		return
 	}
-	apps := d.Resource(kustomizations).Namespace(w.ns)
-	err = apps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	tick := time.NewTicker(20 * time.Millisecond)
+	for _, kind := range []schema.GroupVersionResource{kustomizations, applications, gitRepositories} {
+		if err := removeAll(ctx, d.Resource(kind).Namespace(w.ns)); err != nil {
+			w.t.Errorf("remove the story's %s: %v", kind.Resource, err)
+			return
+		}
+	}
+}
+
+// removeAll deletes all objects of a kind in a namespace, and waits for the end of the last.
+func removeAll(ctx context.Context, all dynamic.ResourceInterface) error {
+	err := all.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for err == nil {
 		var left *unstructured.UnstructuredList
-		if left, err = apps.List(ctx, metav1.ListOptions{}); err == nil && len(left.Items) == 0 {
-			break
+		if left, err = all.List(ctx, metav1.ListOptions{}); err == nil && len(left.Items) == 0 {
+			return nil
 		}
 		<-tick.C
 	}
-	if err == nil {
-		sources := schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "gitrepositories"}
-		err = d.Resource(sources).Namespace(w.ns).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	}
-	if err != nil {
-		w.t.Errorf("remove the story's apps: %v", err)
-	}
+	return err
 }
 
 func (w *world) manifest(name, path, spec string) string {
@@ -228,6 +319,24 @@ func (w *world) await(r *kubetest.Recorder, is func(*unstructured.Unstructured) 
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	return r.Await(ctx, is)
+}
+
+// annotate does what kubectl annotate does, without the tenth of a second of a processor that starting kubectl takes.
+func (w *world) annotate(kind schema.GroupVersionResource, name, key, value string) {
+	w.t.Helper()
+	w.patch(kind, name, map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}}, "kubectl-annotate")
+}
+
+// patch merges something into an object of the story's namespace, or into a subresource.
+func (w *world) patch(kind schema.GroupVersionResource, name string, merge map[string]any, manager string, sub ...string) {
+	w.t.Helper()
+	body, err := json.Marshal(merge)
+	if err == nil {
+		_, err = w.dynamic().Resource(kind).Namespace(w.ns).Patch(w.ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager}, sub...)
+	}
+	if err != nil {
+		w.t.Fatalf("patch %s %s: %v", kind.Resource, name, err)
+	}
 }
 
 // kubectl runs kubectl in the story's namespace.

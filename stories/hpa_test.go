@@ -59,7 +59,7 @@ interval: 5s`
 
 // load puts so much work on the workload that the HPA wants n replicas: each pod asks for 100m and may use half of it.
 func (w *world) load(n int) {
-	w.kubectl("annotate", "--overwrite", "deployment/web", fmt.Sprintf("sandbox.truce.dev/cpu-total=%dm", n*50-5))
+	w.annotate(deployments, "web", "sandbox.truce.dev/cpu-total", fmt.Sprintf("%dm", n*50-5))
 }
 
 func TestAnAutoscalerIsLeftInPeace(t *testing.T) {
@@ -142,6 +142,7 @@ func TestANewWorkloadUnderAnAutoscalerNeverStartsWithOne(t *testing.T) {
 }
 
 func TestIgnoreDifferencesNarrowAndBroad(t *testing.T) {
+	t.Parallel()
 	for name, target := range map[string]string{"narrow": "{kind: Deployment, name: my-app}", "broad": "{kind: Deployment, namespace: NS}"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, app.Policy{}, document3)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 )
 
 // street is truce's own street on a real API server, without the custom resource at its beginning: rules of every kind can be put
@@ -53,12 +54,19 @@ func (f folder) Artifact(app.SourceKey) (source.Artifact, error) {
 func (folder) Readers(app.SourceKey) []app.Key { return nil }
 
 func newStreet(t *testing.T, files string) *street {
+	return newStreetOver(t, files, func(*rest.Config) {})
+}
+
+// newStreetOver is newStreet over a connection that the story has its hands in.
+func newStreetOver(t *testing.T, files string, over func(*rest.Config)) *street {
 	t.Helper()
+	t.Parallel()
 	c := kubetest.Start(t)
 	s := &street{Cluster: c, t: t, ns: c.Namespace(t), dir: t.TempDir()}
 	s.commit(files)
 	config := c.Config()
 	config.UserAgent = "truce/story"
+	over(config)
 	client, err := cluster.New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -248,6 +256,7 @@ func TestWhatAManagerOwnsIsLeftOutOfEverySyncAlsoWhenGitDropsIt(t *testing.T) {
 }
 
 func TestARuleThatCannotBeFollowedHoldsTheAppAndSaysWhy(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		rule ignore.Rule
 		want string

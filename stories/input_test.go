@@ -225,7 +225,7 @@ func TestAppsThatWaitForEverHoldUpNobody(t *testing.T) {
 	}
 	w := newWorld(t, app.Policy{}, b.String())
 	w.Apply(t, strings.ReplaceAll(fmt.Sprintf(stuckKind, "first"), "NAMESPACE", w.ns))
-	w.Kubectl(t, "wait", "--for=condition=Established", "crd/first."+w.ns+".example.com", "--timeout=60s")
+	w.Kubectl(t, "wait", "--for=condition=Established", "crd/first."+w.ns+".example.com", "--timeout="+patience.String())
 	for n := range stuck {
 		w.app(fmt.Sprintf("stuck-%d", n), fmt.Sprintf("./stuck-%d", n), defaultSpec)
 	}
@@ -237,7 +237,7 @@ func TestAppsThatWaitForEverHoldUpNobody(t *testing.T) {
 	// What waits makes way for the commit that ends the waiting, and for its own end.
 	w.edit("stuck-0/kind.yaml", "kind: Taken,", "kind: Free, listKind: FreeOnes, singular: free,")
 	w.ready("stuck-0")
-	w.kubectl("delete", "kustomization/stuck-1", "--timeout=60s")
+	w.kubectl("delete", "kustomization/stuck-1", "--timeout="+patience.String())
 }
 
 var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}

@@ -9,6 +9,7 @@ import (
 )
 
 func TestASyncIntervalFindsCommitsThatNobodyTellsOf(t *testing.T) {
+	t.Parallel()
 	for what, c := range map[string]struct{ source, app string }{
 		"syncInterval of the Kustomization": {"1h", "interval: 1h\nsyncInterval: 1s"},
 		"interval of the GitRepository":     {"1s", "interval: 1h"},

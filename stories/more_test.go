@@ -71,7 +71,7 @@ func (w *world) objectWrites() []kubetest.Entry {
 	w.t.Helper()
 	return w.Audit(w.t, func(e kubetest.Entry) bool {
 		record := e.Resource.Resource == "configmaps" && strings.HasPrefix(e.Name, "truce-inventory")
-		return e.Writes() && strings.HasPrefix(e.Agent, "truce/") && e.Manager != "truce-controller" && !record
+		return e.Writes() && w.byTruce(e) && e.Manager != "truce-controller" && !record
 	})
 }
 
@@ -164,8 +164,14 @@ func configMaps(dir string, names ...string) string {
 // putBack waits until a ConfigMap's value was seen changed, and is back.
 func (w *world) putBack(r *kubetest.Recorder, key, changed, back string) {
 	w.t.Helper()
+	w.undone(r, func(o *unstructured.Unstructured) bool { return value(o, key) == changed },
+		func(o *unstructured.Unstructured) bool { return value(o, key) == back })
+}
+
+// undone waits until an object was seen changed, and is back. That it was changed may be over before kubectl has ended.
+func (w *world) undone(r *kubetest.Recorder, changed, back func(*unstructured.Unstructured) bool) {
+	w.t.Helper()
 	w.await(r, func(o *unstructured.Unstructured) bool {
-		seen := slices.ContainsFunc(r.Values(), func(v kubetest.Value) bool { return value(v.Object, key) == changed })
-		return seen && value(o, key) == back
+		return back(o) && slices.ContainsFunc(r.Values(), func(v kubetest.Value) bool { return changed(v.Object) })
 	})
 }

@@ -39,3 +39,36 @@ metadata: {name: stay-two, namespace: NAMESPACE}
 		}
 	}
 }
+
+// Two apps of one name and two kinds are two apps: each has its own mark, and an object that moves from one to the other stays.
+func TestAKustomizationAndAnApplicationOfOneNameAreTwo(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, configMaps("one", "a", "moves")+configMaps("two", "b"))
+	w.app("web", "./one", defaultSpec)
+	w.application("web", "two", automated)
+	w.ready("web")
+	w.inSync("web")
+	marks := map[string]string{"a": w.ns + ".web", "b": w.ns + ".web_Application"}
+	for name, want := range marks {
+		if mark := w.get(configmaps, name).GetLabels()["truce.dev/part-of"]; len(want) <= 63 && mark != want {
+			t.Errorf("%s bears %q, want %q", name, mark, want)
+		}
+	}
+	moves := w.Watch(t, configmaps, w.ns, "moves")
+	before := moves.Values()[0].Object
+	// Both name it first: they read the repository by themselves, and what one no longer names before the other does is gone from Git.
+	w.repo.Commit(map[string]string{"two/moves.yaml": w.repo.Git("show", "HEAD:one/moves.yaml")}, "name it twice")
+	t.Log(w.argoCondition("web", "SharedResourceWarning", "moves is named by Kustomization "+w.ns+"/web too"))
+	w.repo.Remove("one/moves.yaml")
+	w.await(moves, func(o *unstructured.Unstructured) bool {
+		return o.GetLabels()["truce.dev/part-of"] != before.GetLabels()["truce.dev/part-of"]
+	})
+	w.ready("web")
+	w.inSync("web")
+	// The end of one is not the end of the other's objects, which have the same name in their marks.
+	w.kubectl("delete", "kustomization.kustomize.toolkit.fluxcd.io/web", "--timeout="+patience.String())
+	w.goes(configmaps, "a")
+	if !w.isThere(configmaps, "b") || w.get(configmaps, "moves").GetUID() != before.GetUID() {
+		t.Error("the Kustomization took the Application's objects along")
+	}
+	w.inSync("web")
+}

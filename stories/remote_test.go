@@ -32,6 +32,7 @@ var remotes = map[string]func(w *world) (spec string){
 const password = "correct-horse-battery"
 
 func TestARepositoryElsewhereIsFollowed(t *testing.T) {
+	t.Parallel()
 	for what, serve := range remotes {
 		t.Run(what, func(t *testing.T) {
 			w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))

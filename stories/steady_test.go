@@ -167,6 +167,7 @@ var mutators = map[string]func(*world){
 }
 
 func TestLongNothingIsWrittenWhereNothingDrifts(t *testing.T) {
+	t.Parallel()
 	for who, install := range mutators {
 		t.Run("changed by "+who, func(t *testing.T) {
 			w := offWorld(t, traps)

@@ -36,6 +36,7 @@ var validations = map[string]struct {
 }
 
 func TestValidationRefusesAWholeRevision(t *testing.T) {
+	t.Parallel()
 	for mode, c := range validations {
 		t.Run(mode, func(t *testing.T) {
 			w := newWorld(t, app.Policy{}, validated)

@@ -40,7 +40,7 @@ func (w *world) edit(path, before, after string) {
 func (w *world) writes(name string) []kubetest.Entry {
 	w.t.Helper()
 	return w.Audit(w.t, func(e kubetest.Entry) bool {
-		return e.Namespace == w.ns && e.Name == name && e.Resource.Resource == "deployments" && e.Writes() && strings.HasPrefix(e.Agent, "truce/")
+		return e.Namespace == w.ns && e.Name == name && e.Resource.Resource == "deployments" && e.Writes() && w.byTruce(e)
 	})
 }
 
@@ -68,7 +68,7 @@ func (w *world) onlyNecessaryWrites(name string) {
 func (w *world) intervals(name string, n int) {
 	w.t.Helper()
 	for range n {
-		w.kubectl("annotate", "--overwrite", "kustomization/"+name, "reconcile.fluxcd.io/requestedAt="+w.token())
+		w.annotate(kustomizations, name, "reconcile.fluxcd.io/requestedAt", w.token())
 		w.handled(name)
 	}
 }

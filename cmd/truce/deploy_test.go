@@ -78,6 +78,8 @@ func TestTheDeploymentIsWhatTheServerTakesAndTheProgramUnderstands(t *testing.T)
 	awaitOK(t, "http://127.0.0.1:"+port+container.LivenessProbe.HTTPGet.Path)
 	awaitOK(t, "http://127.0.0.1:"+port+container.ReadinessProbe.HTTPGet.Path)
 
+	awaitOK(t, "http://127.0.0.1:"+port+"/metrics")
+
 	// the other one stands by, and is ready to
 	second := freePort(t)
 	run("--listen=127.0.0.1:"+second, "--cache-dir="+t.TempDir())

@@ -61,6 +61,10 @@ func TestCommandsJudgeAsTheControllerRuns(t *testing.T) {
 	if told := diff(t, bin, c, ns); !strings.HasPrefix(told, unknown) || !strings.HasSuffix(told, "; 1 ceded field\n") {
 		t.Errorf("without a controller:\n%s", told)
 	}
+	if told := why(t, bin, c, ns); !strings.Contains(told, "What truce did lately: journal: no controller says where its status page is") ||
+		!strings.Contains(told, "Cede to HPA "+ns+"/web") || !strings.Contains(told, "touched that line last") {
+		t.Errorf("without a controller:\n%s", told)
+	}
 	first := server.Bytes()
 	diff(t, bin, c, ns)
 	if again := server.Bytes() - first; again > first/10 {
@@ -103,6 +107,18 @@ func diff(t *testing.T, bin string, c *kubetest.Cluster, ns string) string {
 		t.Fatalf("%v: %s", err, stderr.String())
 	}
 	return stderr.String()
+}
+
+// why is the story of the count, which nobody has written down for the command: the app stands still and has never run.
+func why(t *testing.T, bin string, c *kubetest.Cluster, ns string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "truce"), "why", "deploy/web", "spec.replicas", "-n", ns)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "XDG_CACHE_HOME="+filepath.Join(bin, "cache"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
 }
 
 // awaitPublished waits until the controller has written down that its claims are off, or no longer are.

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/truce-gitops/truce/deploy"
+	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/kubetest"
 	"github.com/truce-gitops/truce/internal/source/git"
 )
@@ -24,6 +25,7 @@ import (
 // one controller, another process of the program, is at work. Beside testscript's own commands they have
 //
 //	repository DIR      makes a git repository of a directory, with one commit on main
+//	serve DIR           serves a git repository over HTTP, at $UPSTREAM, which repository fills in
 //	commit DIR MESSAGE  makes a commit of all that has changed in it
 //	apply FILE          applies manifests, with $NS and $WORK filled in
 //	exits CODE TRUCE…   runs the program, which must end with that code
@@ -34,27 +36,67 @@ func TestTheProgramTellsEachStory(t *testing.T) {
 	}
 	c := kubetest.Start(t)
 	bin := program(t)
-	runController(t, c, bin)
+	cache := t.TempDir()
+	runController(t, c, bin, "--cache-dir", cache)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			s := script{cluster: c, bin: bin, namespace: c.Namespace(t)}
-			testscript.Run(t, testscript.Params{
-				Files: []string{file}, Setup: s.setup, RequireExplicitExec: true, RequireUniqueNames: true,
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"repository": repository, "commit": commit, "apply": s.apply, "exits": exits},
-			})
+			script{cluster: c, bin: bin, cache: cache, namespace: c.Namespace(t), kubeconfig: c.Kubeconfig}.run(t, file)
 		})
 	}
 }
 
+// TestTheProgramTellsEachStoryWithoutACluster runs the scripts of testdata/script/offline, with the same commands but apply.
+func TestTheProgramTellsEachStoryWithoutACluster(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/script/offline/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	bin := program(t)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			script{bin: bin, kubeconfig: "/nonexistent"}.run(t, file)
+		})
+	}
+}
+
+// TestTheProgramTellsEachStoryAlone runs the scripts of testdata/script/alone, which start and end a controller themselves.
+func TestTheProgramTellsEachStoryAlone(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/script/alone/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	bin := program(t)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			c := kubetest.Start(t)
+			installCRDs(t, c)
+			script{cluster: c, bin: bin, namespace: c.Namespace(t), kubeconfig: c.Kubeconfig}.run(t, file)
+		})
+	}
+}
+
+func (s script) run(t *testing.T, file string) {
+	t.Helper()
+	told := &transcript{}
+	testscript.Run(t, testscript.Params{
+		Files: []string{file}, Setup: s.setup, RequireExplicitExec: true, RequireUniqueNames: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"repository": repository, "commit": commit, "apply": s.apply, "exits": exits, "serve": server(t), "shown": told.shown, "page": told.page,
+		},
+	})
+}
+
 type script struct {
-	cluster        *kubetest.Cluster
-	bin, namespace string
+	kubeconfig            string
+	cluster               *kubetest.Cluster
+	bin, cache, namespace string // cache is the controller's directory, with its journal
 }
 
 func (s script) setup(e *testscript.Env) error {
 	e.Setenv("PATH", strings.Join([]string{s.bin, kubectlDir(), e.Getenv("PATH")}, string(os.PathListSeparator)))
-	e.Setenv("KUBECONFIG", s.cluster.Kubeconfig)
+	e.Setenv("KUBECONFIG", s.kubeconfig)
 	e.Setenv("NS", s.namespace)
+	e.Setenv("CACHE", s.cache)
 	e.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
 		e.Setenv("GIT_"+who+"_NAME", "story")
@@ -99,11 +141,21 @@ func repository(ts *testscript.TestScript, neg bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	filled := dir + ".filled"
 	ts.Check(os.CopyFS(filled, os.DirFS(dir)))
-	for _, name := range []string{"NS", "WORK"} {
+	for _, name := range []string{"NS", "WORK", "UPSTREAM"} {
 		ts.Check(fillAll(filled, "$"+name, ts.Getenv(name)))
 	}
 	ts.Check(os.RemoveAll(dir))
 	ts.Check(git.Seed(context.Background(), dir, os.DirFS(filled)))
+}
+
+// server is the command serve. What it serves ends with the test.
+func server(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 1 {
+			ts.Fatalf("usage: serve DIR")
+		}
+		ts.Setenv("UPSTREAM", gittest.ServeHTTP(t, &gittest.Repo{Dir: ts.MkAbs(args[0])}, gittest.HTTPOptions{}).URL)
+	}
 }
 
 // commit fills in $NS where a file was changed, too.
@@ -158,10 +210,10 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // runController installs the CRDs and runs `truce controller` until the test ends; then it must end by itself.
-func runController(t *testing.T, c *kubetest.Cluster, bin string) {
+func runController(t *testing.T, c *kubetest.Cluster, bin string, flags ...string) {
 	t.Helper()
 	installCRDs(t, c)
-	t.Cleanup(startController(t, c, bin))
+	t.Cleanup(startController(t, c, bin, flags...))
 }
 
 func installCRDs(t *testing.T, c *kubetest.Cluster) {

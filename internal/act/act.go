@@ -11,8 +11,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 )
@@ -26,8 +28,11 @@ var ErrOwned = errors.New("another manager owns the field")
 // ErrGone says that the object to delete is not there.
 var ErrGone = errors.New("the object is not there")
 
-// ErrForbidden says that the server does not let this identity write the object, nor try to.
+// ErrForbidden says that the server does not let this identity write the object, nor try to; or that its API takes no apply at all.
 var ErrForbidden = errors.New("forbidden")
+
+// ErrRefused says that the server understood a write and does not take it: by its own checks, or those of somebody's admission.
+var ErrRefused = errors.New("refused")
 
 // Target is the object that a write was judged on. UID and ResourceVersion are empty for one that is to be created.
 type Target struct {
@@ -46,6 +51,19 @@ type Apply struct {
 	DryRun  DryRun
 }
 
+// Edit is one JSON patch. It is made as a whole or not at all.
+type Edit struct {
+	Target
+	Operations []Operation
+	DryRun     DryRun
+}
+
+// Operation puts a value in the place of another one or, without a value, takes it away. Operations are made in their order.
+type Operation struct {
+	At    field.Pointer
+	Value any
+}
+
 // Force says what happens to fields of other managers that the apply sets to another value.
 type Force string
 
@@ -61,11 +79,12 @@ const (
 )
 
 // Writer makes the writes. It may be called concurrently, blocks until the server answers, does not keep its arguments,
-// and the returned object is the caller's. Errors are ErrStale, ErrOwned, ErrGone, ErrForbidden, or name what the server refused.
+// and the returned object is the caller's. Errors are ErrStale, ErrOwned, ErrGone, ErrForbidden, ErrRefused,
+// live.ErrUnanswered, or name what is in the way.
 type Writer interface {
 	Apply(ctx context.Context, a Apply) (object.Object, error)
-	// Retake replaces metadata.managedFields.
-	Retake(ctx context.Context, t Target, managedFields []any) (object.Object, error)
+	// Edit changes the object as a JSON patch does (RFC 6902).
+	Edit(ctx context.Context, e Edit) (object.Object, error)
 	// Delete removes the object in the background, if it is still the target.
 	Delete(ctx context.Context, t Target) error
 }
@@ -100,13 +119,47 @@ func step(ctx context.Context, w Writer, t Target, live object.Object, s decide.
 		}
 		return handed, err
 	case decide.Retake:
-		entries, _ := live.At("metadata", "managedFields").([]any)
-		moved, err := ownership.Transfer(entries, s.Paths, live.APIVersion())
+		moved, err := ownership.Managed{Fields: entriesOf(live), APIVersion: live.APIVersion()}.Transfer(s.Paths, s.From...)
 		if err != nil {
 			return nil, err
 		}
-		return w.Retake(ctx, t, moved)
+		return w.Edit(ctx, rewrite(t, moved))
+	case decide.Adopt:
+		moved, err := ownership.Managed{Fields: entriesOf(live), APIVersion: live.APIVersion()}.Adopt(s.Paths)
+		if err != nil {
+			return nil, err
+		}
+		return w.Edit(ctx, rewrite(t, moved, present(live, field.Pointer{"metadata", "annotations", lastApplied})...))
+	case decide.Release:
+		mark := field.Pointer{"metadata", "labels", object.PartOf}
+		moved, err := ownership.Managed{Fields: entriesOf(live), APIVersion: live.APIVersion()}.Release(s.Manager, []field.Path{field.Name(mark...)})
+		if err != nil {
+			return nil, err
+		}
+		return w.Edit(ctx, rewrite(t, moved, present(live, mark)...))
 	default:
 		return nil, fmt.Errorf("%q is no step of one object's plan", s.Verb)
 	}
+}
+
+// lastApplied is the annotation of client-side apply: nobody may act on it any more once its fields are ours.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+func entriesOf(o object.Object) []any {
+	entries, _ := o.At("metadata", "managedFields").([]any)
+	return entries
+}
+
+// present returns those of the places that an object has.
+func present(o object.Object, places ...field.Pointer) []field.Pointer {
+	return slices.DeleteFunc(places, func(p field.Pointer) bool { return o.At(p...) == nil })
+}
+
+// rewrite says who owns what from now on, and takes labels and annotations away with it.
+func rewrite(t Target, managedFields []any, drop ...field.Pointer) Edit {
+	e := Edit{Target: t, DryRun: Persist, Operations: []Operation{{At: field.Pointer{"metadata", "managedFields"}, Value: managedFields}}}
+	for _, p := range drop {
+		e.Operations = append(e.Operations, Operation{At: p})
+	}
+	return e
 }

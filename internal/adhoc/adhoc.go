@@ -10,6 +10,7 @@ package adhoc
 import (
 	"slices"
 
+	"github.com/truce-gitops/truce/internal/addition"
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/compare"
@@ -25,10 +26,11 @@ import (
 // Subject is one object that Git describes, and what is known of it.
 type Subject struct {
 	Desired  desired.Object
-	Live     object.Object // nil: not there
-	Expected object.Object // the answer to a dry run; nil where none was made
-	Unasked  string        // why none could be made; redacted
-	Problem  string        // why it cannot be compared, or not as well as it could; redacted
+	Live     object.Object       // nil: not there
+	Expected object.Object       // the answer to a dry run; nil where none was made
+	Asked    []addition.Addition // what a dry run has told of additions; counts where there is Expected
+	Unasked  string              // why none could be made; redacted
+	Problem  string              // why it cannot be compared, or not as well as it could; redacted
 }
 
 // Judge is what holds for all subjects.
@@ -79,12 +81,15 @@ func (j Judge) findings(s Subject) ([]decide.Finding, error) {
 		Desired: s.Desired.Data, Live: s.Live, Owners: owners, Expected: s.Expected, Schema: schema,
 		Native: desired.Native(s.Desired.GVK.Group), Applied: applied(owners),
 	}
+	if pair.Added, err = j.added(s); err != nil {
+		return nil, err
+	}
 	if s.Live != nil && s.Expected == nil {
 		pair.Live = canonical(s.Live)
 	}
 	p := decide.Object(decide.Input{
 		Desired: pair.Desired, Live: pair.Live, Owners: owners, Compared: compare.Unsettled(pair), Hasher: j.Hasher,
-		Claims: j.Claims(s), Policy: app.Policy{Mode: app.Preview, Claims: j.cession(), Remediation: app.Remediate},
+		Claims: j.Claims(s), Policy: app.Policy{Mode: app.Preview, Claims: j.cession(), Remediation: app.Remediate, Additions: app.AdditionsReport},
 	})
 	for i := range p.Findings {
 		p.Findings[i].Reason = reason(p.Findings[i])

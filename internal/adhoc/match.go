@@ -119,6 +119,17 @@ var clusterKinds = map[string]bool{
 	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true, "FlowSchema": true, "PriorityLevelConfiguration": true,
 }
 
+// Scope tells without a server whether a kind lives in namespaces. Of a kind that is not Kubernetes' own nobody knows: Unserved.
+func Scope(gvk object.GVK) desired.Scope {
+	switch {
+	case !desired.Native(gvk.Group):
+		return desired.Unserved
+	case clusterKinds[gvk.Kind]:
+		return desired.ClusterWide
+	}
+	return desired.Namespaced
+}
+
 // clusterWide reports whether the kind has no namespace, or may have none: nobody but its CRD knows.
 func clusterWide(id object.ID) bool { return clusterKinds[id.Kind] || !desired.Native(id.Group) }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/ignore"
+	"github.com/truce-gitops/truce/internal/overlay"
 )
 
 // Key names an app in the cluster that holds its custom resource. Kind is the custom resource's kind.
@@ -56,6 +57,7 @@ type App struct {
 	Layout    Layout
 	Manifests Manifests // which files of a plain directory are read, where Layout says so
 	Namespace string    // overrides the namespace of every namespaced object; empty keeps them
+	Overlay   overlay.Overlay
 	Home      Home
 
 	Interval  time.Duration // between full checks
@@ -87,6 +89,7 @@ type App struct {
 	Validation Validation
 	Policy     Policy
 	Ignore     ignore.Rules
+	Adoption   Adoption
 
 	// Aside are annotations by which an object says that it is made at some moment, and not kept in sync: it is left out. Unheeded are
 	// those that change what the dialect's own tool does, and nothing here. Both is said on the app.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"io/fs"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/object"
@@ -73,6 +74,12 @@ func (a App) Rolling() App {
 	if a.Order.Mode != "" && a.Policy.Mode == Enforce {
 		a.Policy.Mode = a.Order.Mode
 	}
+	return a
+}
+
+// At is the app at a revision of its source: with the commit and the names of its files in what asks for them.
+func (a App) At(commit string, files fs.FS) App {
+	a.Overlay = a.Overlay.At(commit).Found(files, a.Path)
 	return a
 }
 

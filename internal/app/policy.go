@@ -10,7 +10,9 @@ type Policy struct {
 	// Spacing is the least time between two corrections of one field; 0 corrects at once.
 	Spacing time.Duration
 	// Pause says what an autoscaled workload at replicas 0 is.
-	Pause Pause
+	Pause ByHand
+	// Additions says what becomes of fields that somebody has put into an object, and that Git does not name.
+	Additions ByHand
 }
 
 // Mode says whether truce writes to users' objects at all.
@@ -22,8 +24,9 @@ type Claims string
 // Remediation says whether drift is put back.
 type Remediation string
 
-// Pause says what a person who scales an autoscaled workload to 0 gets.
-type Pause string
+// ByHand says what is done about what somebody does by hand: about a workload that is scaled to 0 in spite of its autoscaler, and about
+// fields that are added.
+type ByHand string
 
 // The values of the policies, as annotations and flags spell them.
 const (
@@ -31,6 +34,7 @@ const (
 	Observe Mode = "observe"
 	Preview Mode = "preview"   // judged as Enforce would, and nothing is carried out: for one who asks what would happen
 	Suspend Mode = "suspended" // the app stands still; its drift is still seen
+	Release Mode = "release"   // as a custom resource says it: all is handed back, then observed; see Adoption
 	Await   Mode = "awaits"    // nothing is written until somebody asks for it; see App.Resting
 
 	ClaimsCede   Claims = "cede"   // withhold claimed fields
@@ -42,6 +46,20 @@ const (
 	// RemediateInRollouts reports drift, and puts it back with the next revision or order.
 	RemediateInRollouts Remediation = "in rollouts"
 
-	PauseReport  Pause = "report"
-	PauseCorrect Pause = "correct"
+	PauseReport  ByHand = "report"
+	PauseCorrect ByHand = "correct"
+
+	AdditionsCorrect ByHand = "correct" // take them away
+	AdditionsReport  ByHand = "report"  // show them as drift
+	AdditionsAllow   ByHand = "allow"   // say nothing
+	// AdditionsPeople takes away what people have added with their tools, and shows what unknown programs have.
+	AdditionsPeople ByHand = "people"
 )
+
+// Contradiction says why what is wanted of claims and of pauses cannot both hold; empty where it can, and where one of the two says nothing.
+func (p Policy) Contradiction() string {
+	if (p.Claims == ClaimsReport || p.Claims == ClaimsOff) && p.Pause == PauseReport {
+		return "a pause that is only reported is a claim that holds, and claims says that Git is enforced; remove one of them"
+	}
+	return ""
+}

@@ -199,11 +199,12 @@ func (e Evidence) isManager(w ownership.Entry) bool {
 		(e.Operation == "" || e.Operation == w.Operation) && (e.Sub == "" || e.Sub == w.Subresource)
 }
 
-// ClaimantsOf lists the types of object that may claim the field, or a part of it, of such an object. Empty: no other object does.
+// ClaimantsOf lists the types of object that may claim the field, or a part of it, of such an object: of a custom resource, those that
+// scale may claim anything in .spec. Empty: no other object does.
 func (c *Catalogue) ClaimantsOf(id object.ID, f field.Path) []object.GVK {
 	var out []object.GVK
 	for _, e := range c.entries {
-		if e.Do == Known || !onKind(e.On, id) || !slices.ContainsFunc(e.Paths, func(p Path) bool { return p.touches(f) }) {
+		if e.Do == Known || !onKind(e.On, id) || !e.mayScale(id, f) && !slices.ContainsFunc(e.Paths, func(p Path) bool { return p.touches(f) }) {
 			continue
 		}
 		for _, gvk := range e.claimants() {

@@ -46,6 +46,7 @@ type Claim struct {
 	Do        Action
 	Certainty Certainty
 	Notes     []string // what is odd about it: two claimants, one that stands still
+	Scale     bool     // the path is where the object's kind keeps the count that its scale subresource writes
 
 	zero         Zero
 	placeholders []string
@@ -94,6 +95,3 @@ func (c Claim) Seed(remembered, git any) int64 {
 	}
 	return min(max(v, c.Min), max(c.Max, c.Min))
 }
-
-// Replicas is the field that autoscalers claim.
-func Replicas() field.Path { return field.Name("spec", "replicas") }

@@ -16,7 +16,7 @@ type Subject struct {
 	Desired object.Object     // what Git wants; nil if Git does not have it
 	Live    object.Object     // nil: not in the cluster
 	Owners  []ownership.Entry // of Live
-	Scale   field.Path        // where its kind keeps the count that /scale writes; empty for .spec.replicas
+	Scale   field.Path        // where its kind keeps the count that /scale writes (ScaleOf); empty for .spec.replicas
 }
 
 func (s Subject) id() object.ID {
@@ -38,7 +38,9 @@ func (c *Catalogue) On(s Subject, by []Claimant) []Claim {
 			continue
 		}
 		for _, p := range s.paths(claimant.entry) {
-			all, owners = append(all, claimant.claim(p)), append(owners, claimant.Owner)
+			next := claimant.claim(p)
+			next.Scale = next.Counts() && p.Equals(s.Count())
+			all, owners = append(all, next), append(owners, claimant.Owner)
 		}
 	}
 	for _, r := range c.claims.about(id) {
@@ -64,14 +66,6 @@ func (s Subject) paths(e *Entry) []field.Path {
 		}
 	}
 	return out
-}
-
-// scaled puts the path behind the kind's scale subresource in the place of .spec.replicas.
-func (s Subject) scaled(e *Entry, p field.Path) field.Path {
-	if e.Count != nil && len(s.Scale) > 0 && p.Equals(Replicas()) {
-		return s.Scale
-	}
-	return p
 }
 
 // claim is a claimant's right to one field.

@@ -100,3 +100,41 @@ func told(all []claim.Claim, s claim.Subject) string {
 	}
 	return b.String()
 }
+
+const gadgets = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Gadget, plural: gadgets}
+  versions:
+  - {name: v1alpha1}
+  - {name: v1beta1, subresources: {scale: {specReplicasPath: .spec.workers.count}}}
+  - {name: v1, subresources: {scale: {specReplicasPath: .spec.size}}}
+`
+
+func TestTheCountOfACustomResourceIsWhereItsScaleSubresourceSays(t *testing.T) {
+	crd := read(t, gadgets)
+	for version, want := range map[string]field.Path{
+		"v1": field.Name("spec", "size"), "v1beta1": field.Name("spec", "workers", "count"), "v1alpha1": field.Name("spec", "workers", "count"),
+	} {
+		if got := claim.ScaleOf(crd, version); !got.Equals(want) {
+			t.Errorf("at %s: %s, want %s", version, field.String(got), field.String(want))
+		}
+	}
+	if got := claim.ScaleOf(read(t, "spec: {versions: [{name: v1}]}"), "v1"); got != nil {
+		t.Errorf("a kind without a scale subresource keeps its count at %s", field.String(got))
+	}
+	c := claim.Builtin()
+	gadget := read(t, "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: g, namespace: shop}\nspec: {size: 3, replicas: 2}")
+	hpa := read(t, "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: g, namespace: shop}\n"+
+		"spec: {scaleTargetRef: {apiVersion: example.com/v1, kind: Gadget, name: g}, minReplicas: 3, maxReplicas: 10}")
+	got := c.On(claim.Subject{Desired: gadget, Scale: claim.ScaleOf(crd, "v1")}, c.Read(hpa))
+	if len(got) != 1 || !got[0].Path.Equals(field.Name("spec", "size")) || !got[0].Scale {
+		t.Errorf("claims are %+v, want one to .spec.size", got)
+	}
+	if kinds := c.ClaimantsOf(gadget.ID(), field.Name("spec", "size")); len(kinds) == 0 {
+		t.Error("nobody is asked before the size of a custom resource is corrected")
+	}
+}

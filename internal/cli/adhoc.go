@@ -21,6 +21,8 @@ type AdHoc struct {
 	Namespace string // of objects that name none; empty for the context's
 	Claims    app.Claims
 	Mask      redact.Mask
+	// RemoteBases says that what kustomizations name by its address is fetched.
+	RemoteBases bool
 }
 
 // maskKey names the variable whose text makes the marks of Secrets' values comparable from one run to another.
@@ -66,6 +68,8 @@ func (f *adhocFlags) path(args []string) error {
 		return usage("%d paths: name one", len(args))
 	case len(args) == 0 && f.query.File == "":
 		return usage("name a directory, or a file with -f")
+	case f.query.RemoteBases && f.query.File != "":
+		return usage("--remote-bases is about the kustomizations of a directory, not for -f")
 	case len(args) == 1 && f.query.File != "":
 		return usage("PATH and -f exclude each other")
 	case len(args) == 1 && args[0] == "":
@@ -74,4 +78,9 @@ func (f *adhocFlags) path(args []string) error {
 		f.query.Path = args[0]
 	}
 	return nil
+}
+
+// remoteBases is the flag of all commands that build kustomizations. It is called as Kustomize and Flux call what it is about.
+func remoteBases(cmd *cobra.Command, asked *bool) {
+	cmd.Flags().BoolVar(asked, "remote-bases", false, "fetch the git repositories that kustomizations name by their addresses")
 }

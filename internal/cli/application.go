@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -26,6 +27,10 @@ func (v view) applicationHead(d Detail) *table {
 	}
 	if d.App.Suspended {
 		add("Suspended:", "yes: drift is seen, nothing is written", yellow)
+	}
+	if d.App.Policy.Mode == app.Observe {
+		add("Mode:", observing, "")
+		add("Status:", said(d.Told), paintSync[d.Told.Sync])
 	}
 	if r.Message != "" {
 		add("Stopped:", fmt.Sprintf("at %s: %s", r.Stage, r.Message), red)

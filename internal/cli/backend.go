@@ -2,20 +2,27 @@ package cli
 
 import (
 	"context"
+	"io/fs"
 	"log/slog"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/explain"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/mend"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/rivals"
+	"github.com/truce-gitops/truce/internal/survey"
+	"github.com/truce-gitops/truce/internal/witness"
 )
 
 // Backend is what commands do. Each function blocks until it is done or its context ends.
@@ -26,12 +33,18 @@ type Backend struct {
 	Render  func(context.Context, AdHoc) ([]render.Object, error)
 	Compare func(context.Context, AdHoc) (Detail, error)
 	Assess  func(context.Context, AdHoc) ([]report.Object, error)
+	// Survey finds the apps of a repository, renders them, and has them used, while their files can be read.
+	Survey func(ctx context.Context, q survey.Question, use func(survey.Survey) error) error
+	// Mend looks for the edits that end what an audit finds, and has them used: Mending writes them.
+	Mend func(ctx context.Context, q mend.Question, use func(Mending) error) error
 	// Journal returns entries, oldest first: of the controller at a URL, or of a journal file that no controller has open.
 	Journal func(ctx context.Context, from string, q journal.Query) ([]journal.Entry, error)
 	// Controller runs the controller until ctx ends.
 	Controller func(context.Context, ControllerOptions) error
 	// Up starts what `truce up` starts, and tells of each step as it is done. The World is closed by the caller.
 	Up func(ctx context.Context, o UpOptions, say func(step string)) (*World, error)
+	// CRDs are the definitions that truce installs, as *.yaml.
+	CRDs fs.FS
 }
 
 // Cluster is what commands about apps need of one cluster. Nothing in it writes to users' objects.
@@ -45,6 +58,13 @@ type Cluster struct {
 	Follow func(ctx context.Context, namespace string, seen func([]Summary) bool) error
 	// Inspect walks one app through all stages without writing. What stopped it is in the Report.
 	Inspect func(context.Context, app.Key) (Detail, error)
+	// Adoption looks what the adoption of an app would do. That another controller has not let go of the app is an ExitError.
+	Adoption func(context.Context, app.Key) (Adoption, error)
+	// Passage follows how the objects listed move to truce, or back, as the app's custom resource says, until seen returns true or all
+	// have. What of them is not in the cluster does not count.
+	Passage func(ctx context.Context, key app.Key, listed []report.Listed, seen func(moved, all int) bool) error
+	// Alive says why it is in doubt that a controller works for a namespace; "" for a sign of life.
+	Alive func(ctx context.Context, namespace string) (doubt string, err error)
 	// Ask makes the controller run the app now, and returns the token that Summary.Handled will show when it has.
 	Ask func(context.Context, Request) (token string, err error)
 	// Edit writes another form of an app's custom resources, or a new app's, or takes them away.
@@ -55,6 +75,12 @@ type Cluster struct {
 	Journal func(ctx context.Context, q journal.Query) ([]journal.Entry, error)
 	// Claimants lists the objects of a namespace, of all for "", that claim something, by what the catalogue knows.
 	Claimants func(ctx context.Context, c *claim.Catalogue, namespace string) ([]claim.Claimant, error)
+	// Rivals lists the workloads of a namespace, of all for "", that are under Git and autoscaled, in order.
+	Rivals func(ctx context.Context, c *claim.Catalogue, namespace string) ([]rivals.Row, error)
+	// Explain gathers what is known of one object. What could not be found out stands in the Subject.
+	Explain func(context.Context, explain.Question) (explain.Subject, error)
+	// Objects lists the names of a kind's objects in a namespace; for no kind, the names of the kinds.
+	Objects func(ctx context.Context, kind, namespace string) ([]string, error)
 	// Close ends what Connect began.
 	Close func()
 }
@@ -111,12 +137,15 @@ type Summary struct {
 	Path      string
 	Created   time.Time
 	Suspended bool
-	Revision  string // the newest that was applied whole
-	Sync      report.Sync
-	Health    health.Status
-	Reason    report.Reason // of the newest run
-	Message   string
-	Handled   string // the newest request that was acted on
+	// Observed says that truce only watches the app: what is told here is By's, who has written the status last; nobody where empty.
+	Observed bool
+	By       string
+	Revision string // the newest that was applied whole
+	Sync     report.Sync
+	Health   health.Status
+	Reason   report.Reason // of the newest run
+	Message  string
+	Handled  string // the newest request that was acted on
 	// Settled says that this is about the newest form of the custom resource, and that no run goes on.
 	Settled bool
 }
@@ -133,19 +162,33 @@ type Detail struct {
 	Told front.Told
 }
 
+// Adoption is how an app would be adopted, or is.
+type Adoption struct {
+	Way     app.Way
+	Already bool
+	Detail  Detail // what would be changed, taken away and pruned
+}
+
 // ControllerOptions are the flags of `truce controller`.
 type ControllerOptions struct {
 	Target
-	Process  app.Policy
-	CacheDir string
-	Listen   string // address of the status page; empty for none
-	Election Election
+	Process app.Policy
+	// Namespaces are those whose custom resources the controller works for; none means all.
+	Namespaces cluster.Namespaces
+	CacheDir   string
+	Listen     string // address of the status page; empty for none
+	// MetricsListen is the address of /metrics; empty for that of the status page.
+	MetricsListen string
+	Election      Election
 	// LocalSources lets sources be repositories on this machine.
 	LocalSources bool
 	Catalogue    *claim.Catalogue // what claimants are recognised by
+	Witness      witness.Place    // where admission tells who wrote; the zero Place for nowhere
 	Apps         int              // that are worked on at once
 	Objects      int
-	Log          *slog.Logger
+	// EventsAddress gets what Events tell, as Flux's notification-controller and what takes its generic Provider's form do; empty for nobody.
+	EventsAddress string
+	Log           *slog.Logger
 }
 
 // Election names the Lease by which one of several controllers becomes the one that works. The zero value is no election.
@@ -156,13 +199,15 @@ type Election struct {
 // UpOptions are the flags of `truce up`.
 type UpOptions struct {
 	Target
-	Dir       string
-	Repo      string // a URL or a path; empty for a copy of the demo
-	Path      string
-	Branch    string
-	Listen    string
-	ReadyFile string
-	Process   app.Policy
+	Dir           string
+	Repo          string // a URL or a path; empty for a copy of the demo
+	Path          string
+	Branch        string
+	Listen        string
+	MetricsListen string // as for the controller
+	ReadyFile     string
+	Process       app.Policy
+	Witness       witness.Place // as for the controller
 }
 
 // World is what `truce up` has started.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,6 +22,7 @@ type changeFlags struct {
 	limit, factor, keep                int64
 	first, longest                     time.Duration
 	options, ignore                    []string
+	overlay                            overlayFlags
 }
 
 func (c *changeFlags) add(cmd *cobra.Command, f *appFlags) {
@@ -45,6 +47,7 @@ func (c *changeFlags) add(cmd *cobra.Command, f *appFlags) {
 	s.BoolVar(&c.refresh, "sync-retry-refresh", false, "try again with the newest revision")
 	s.Int64Var(&c.keep, "revision-history-limit", 0, "how many revisions the history keeps")
 	s.StringArrayVar(&c.ignore, "ignore-difference", nil, "leave fields to others, as JSON: '"+differenceExample+"' (repeatable)")
+	c.overlay.add(s)
 	f.complete(cmd, "sync-policy", words("automated", "manual"))
 	f.complete(cmd, "sync-option", words("Prune=false", "Prune=true", "Validate=false", "CreateNamespace=true", "ApplyOutOfSyncOnly=true", "ServerSideApply=true", "RespectIgnoreDifferences=true", "PruneLast=true"))
 }
@@ -74,6 +77,9 @@ func (c *changeFlags) change() (front.Change, int, error) {
 	if out.Ignore, err = parseDifferences(c.ignore); err != nil {
 		return out, 0, err
 	}
+	if out.Overlay, err = c.overlay.change(c.set); err != nil {
+		return out, 0, err
+	}
 	if out.Policy, err = policy(c.policy); err != nil {
 		return out, 0, err
 	}
@@ -99,7 +105,7 @@ var changing = map[string]bool{
 func (c *changeFlags) count() int {
 	n := 0
 	c.set.Visit(func(f *pflag.Flag) {
-		if changing[f.Name] {
+		if changing[f.Name] || slices.Contains(overlaying, f.Name) {
 			n++
 		}
 	})

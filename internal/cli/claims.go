@@ -105,7 +105,7 @@ func (f *claimsFlags) explained(c *claim.Catalogue) error {
 	case "json", "yaml":
 		return structured(f.program.env.Out, f.output, newEntryJSON(e))
 	}
-	return explain(f.program.env.Out, f.program.term, e)
+	return explained(f.program.env.Out, f.program.term, e)
 }
 
 func (f *claimsFlags) print(all []claim.Entry) error {
@@ -183,7 +183,7 @@ func pathNames(e claim.Entry) (out []string) {
 }
 
 // explain prints one entry for a person.
-func explain(w io.Writer, term terminal, e claim.Entry) error {
+func explained(w io.Writer, term terminal, e claim.Entry) error {
 	t := &table{}
 	add := func(label string, values ...string) {
 		for i, v := range values {

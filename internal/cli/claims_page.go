@@ -49,7 +49,7 @@ A placeholder in Git (` + "`caBundle: Cg==`" + `) stands for no value: it is not
 ## Entries of your own
 
 In a file (` + "`truce controller --claims-file mine.yaml`" + `, ` + "`truce claims --claims-file mine.yaml`" + ` checks it), or at run time in the
-ConfigMap ` + "`truce-claims`" + ` in the controller's namespace, each of its keys a file. An entry with the id of one below replaces it; ` + "`off: true`" + ` takes
+ConfigMap ` + "`truce-claims`" + ` in the controller's namespace (the first ` + "`--namespace`" + `, where there is one), each of its keys a file. An entry with the id of one below replaces it; ` + "`off: true`" + ` takes
 it out. An entry that is wrong is refused with its line, and what held before holds on.
 
 ` + "```yaml" + `

@@ -119,7 +119,10 @@ const exampleRoot = `  # a cluster, truce and a demo repository on this machine,
   truce app list -A
 
   # which fields are not as Git names them, who set them, and where Git names them
-  truce app get web -n flux-system`
+  truce app get web -n flux-system
+
+  # why a field is what it is: which line and commit want it, who wrote it, what would end it
+  truce why deploy/web .spec.replicas -n shop`
 
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
@@ -141,7 +144,7 @@ func (p *program) root() *cobra.Command {
 		root.AddCommand(p.login()...)
 		return root
 	}
-	root.AddCommand(p.render(), p.diff(), p.health(), p.claims(), p.timeline(), p.controller(), p.up())
+	root.AddCommand(p.render(), p.diff(), p.audit(), p.fix(), p.health(), p.claims(), p.timeline(), p.why(), p.blame(), p.adopt(), p.release(), p.schemas(), p.controller(), p.up())
 	return root
 }
 

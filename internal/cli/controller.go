@@ -5,46 +5,79 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/cluster"
 )
 
 const longController = `Run truce's controller until it is told to end (SIGTERM, Ctrl-C). In a pod it uses the pod's service account.
 
 It keeps what the cluster's Kustomizations describe equal to Git. Where a custom resource says
-nothing, the flags hold; annotations on it (truce.dev/claims, truce.dev/mode) go over them.`
+nothing, the flags hold; annotations on it (truce.dev/claims, truce.dev/mode, truce.dev/pause, truce.dev/additions)
+go over them.
+
+With --namespace it works for the custom resources of those namespaces alone, and rights in them
+are enough (deploy/rbac/one-namespace.yaml). Several controllers, each with namespaces of its own,
+work side by side: none touches what bears the mark of an app of another. A controller for the
+whole cluster leaves these namespaces to them, by the Lease truce-keeper in each, unless they only
+observe; a namespace is taken back 10 minutes after the last renewal. Autoscalers and other
+claimants count for all, whoever works for them. The first namespace is the controller's home: its
+Lease, and the ConfigMaps truce-controller and truce-claims, lie there.`
 
 const exampleController = `  # in a cluster, one of two replicas at work
   truce controller --leader-elect --listen 0.0.0.0:8080
+
+  # for one team's apps only
+  truce controller --namespace team-a --namespace team-a-tools
+
+  # tell Flux's notification-controller, and so its Providers and Alerts, what happens
+  truce controller --events-addr http://notification-controller.flux-system/
 
   # beside running Flux controllers: only say what would be done
   truce controller --mode observe`
 
 // processFlags are the policies of a process.
-type processFlags struct{ claims, mode string }
+type processFlags struct{ claims, mode, pause, additions string }
 
 func (f *processFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.claims, "claims", "", "fields that another controller has a right to: cede (default), report, off (plain GitOps: enforce Git, and fight)")
 	flags.StringVar(&f.mode, "mode", "", "enforce (default), or observe: report what would be done and write nothing")
+	flags.StringVar(&f.pause, "pause", "", "an autoscaled workload that somebody has set to 0: report (default), correct")
+	flags.StringVar(&f.additions, "additions", "", "fields that somebody has put into an object and Git does not name: correct, report, allow; without it a Kustomization corrects what people added, and an Application reports")
 }
 
 func (f *processFlags) policy() (app.Policy, error) {
-	if err := oneOf("--claims", f.claims, []string{"cede", "report", "off"}); f.claims != "" && err != nil {
-		return app.Policy{}, err
+	for _, flag := range []struct {
+		name, value string
+		words       []string
+	}{
+		{"--claims", f.claims, []string{"cede", "report", "off"}},
+		{"--mode", f.mode, []string{"enforce", "observe"}},
+		{"--pause", f.pause, []string{"report", "correct"}},
+		{"--additions", f.additions, []string{"correct", "report", "allow"}},
+	} {
+		if err := oneOf(flag.name, flag.value, flag.words); flag.value != "" && err != nil {
+			return app.Policy{}, err
+		}
 	}
-	if err := oneOf("--mode", f.mode, []string{"enforce", "observe"}); f.mode != "" && err != nil {
-		return app.Policy{}, err
+	policy := app.Policy{Claims: app.Claims(f.claims), Mode: app.Mode(f.mode), Pause: app.ByHand(f.pause), Additions: app.ByHand(f.additions)}
+	if why := policy.Contradiction(); why != "" {
+		return app.Policy{}, usage("--claims %s --pause %s: %s", f.claims, f.pause, why)
 	}
-	return app.Policy{Claims: app.Claims(f.claims), Mode: app.Mode(f.mode)}, nil
+	return policy, nil
 }
 
 type controllerFlags struct {
 	processFlags
+	witness        witnessFlags
 	options        ControllerOptions
 	claimFiles     []string
+	namespaces     []string
 	elect          bool
 	level, logForm string
 }
@@ -65,14 +98,19 @@ func (p *program) controller() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringVar(&f.options.Kubeconfig, "kubeconfig", "", "path of a kubeconfig; without it as kubectl, or the pod's service account")
 	flags.StringVar(&f.options.Context, "context", "", "context of the kubeconfig")
+	flags.StringSliceVar(&f.namespaces, "namespace", nil, "work for the custom resources of these namespaces alone; may be given more than once, or with commas; without it for all")
 	f.add(flags)
 	flags.StringArrayVar(&f.claimFiles, "claims-file", nil, "a file of entries for the catalogue of claims (truce claims); may be given more than once; the ConfigMap truce-claims goes over it")
-	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:8080", "address of the status page, /healthz and /readyz; empty for none")
+	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:8080", "address of the status page, /healthz, /readyz and /metrics; empty for none")
+	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /metrics alone; without it they are at --listen")
+	flags.StringVar(&f.options.EventsAddress, "events-addr", "", "http(s) address that gets what Events tell, with the evidence: Flux's notification-controller (for its Providers and Alerts), or anything that takes the form of its generic Provider")
 	flags.StringVar(&f.options.CacheDir, "cache-dir", defaultCache(), "directory for clones; one controller at a time")
 	flags.BoolVar(&f.options.LocalSources, "local-sources", false, "let GitRepositories name repositories on this machine (paths, file://): whoever may write one then reads what truce can read")
 	flags.BoolVar(&f.elect, "leader-elect", false, "work only while holding a Lease, so that several can stand by")
 	flags.StringVar(&f.options.Election.Name, "leader-elect-name", "truce-controller", "name of the Lease")
-	flags.StringVar(&f.options.Election.Namespace, "leader-elect-namespace", "", "namespace of the Lease; without it the context's or the pod's")
+	flags.StringVar(&f.options.Election.Namespace, "leader-elect-namespace", "", "namespace of the Lease; without it the first --namespace, else the context's or the pod's")
+	f.witness.add(flags)
+	f.witness.addService(flags)
 	flags.IntVar(&f.options.Apps, "concurrent-apps", 0, "apps that are run at once; 0 for the default")
 	flags.IntVar(&f.options.Objects, "concurrent-objects", 0, "objects that are judged at once; 0 for the default")
 	flags.StringVar(&f.level, "log-level", "info", "debug, info, warn, error")
@@ -89,11 +127,31 @@ func (f *controllerFlags) complete(log io.Writer) (ControllerOptions, error) {
 	if o.Catalogue, err = catalogue(f.claimFiles); err != nil {
 		return o, err
 	}
+	if o.Namespaces, err = namespaces(f.namespaces); err != nil {
+		return o, err
+	}
+	if o.Witness, err = f.witness.complete(); err != nil {
+		return o, err
+	}
 	if !f.elect {
 		o.Election = Election{}
 	}
 	o.Log, err = newLog(log, f.level, f.logForm)
 	return o, err
+}
+
+// namespaces are the values of --namespace, each once.
+func namespaces(given []string) (cluster.Namespaces, error) {
+	var out cluster.Namespaces
+	for _, name := range given {
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			return nil, usage("--namespace %q: %s", name, problems[0])
+		}
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out, nil
 }
 
 func newLog(w io.Writer, level, form string) (*slog.Logger, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,8 @@ const longDiff = `Show, for each object of an app, the fields that are not as Gi
 live one, who wrote it, and what truce does about it. Values of Secrets are masked, comparably.
 
 Verdicts: Correct (is put back), Cede (belongs to the writer, by a claim or an ignore rule),
-Hold (drift that is reported only), Contested, Reclaim.
+Hold (drift that is reported only, or waits), Contested (goes back and forth: with whom, and when the
+running controller tries again, as its journal or the app's status says), Reclaim.
 
 -o wide makes a table of it.
 
@@ -89,7 +91,7 @@ func (f *appFlags) printDiff(found []Detail) error {
 		}
 		return verdict(found, io.Discard)
 	}
-	v := view{term: f.program.term, wide: f.output == "wide"}
+	v := view{term: f.program.term, wide: f.output == "wide", now: time.Now()}
 	for _, d := range found {
 		if err := v.diff(f.program.env.Out, d); err != nil {
 			return err
@@ -201,7 +203,7 @@ func (v view) difference(f decide.Finding) []cell {
 	if whole(f) {
 		return append(cells("(the object)", "there", "missing", ""), verdict)
 	}
-	return append(cells(path(f), short(f.Desired), short(f.Live), f.Writer.String()), verdict)
+	return append(cells(path(f), short(f.Desired), short(f.Live), setBy(f.Writer, v.now)), verdict)
 }
 
 // short shows a value in a table.

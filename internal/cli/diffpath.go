@@ -50,10 +50,11 @@ func (p *program) diff() *cobra.Command {
 		},
 	}
 	f.file(cmd, "file of manifests instead of a directory")
+	remoteBases(cmd, &f.query.RemoteBases)
 	cmd.Flags().StringVar(&f.query.Live, "live", "", "file of live objects instead of a cluster; - is the standard input")
 	cmd.Flags().StringVar(&f.claims, "claims", "cede", "fields that an autoscaler has a right to: cede, report, off")
 	f.config.AddFlags(cmd.Flags())
-	f.outputs(cmd, "json", "yaml", "wide")
+	f.outputs(cmd, "json", "yaml", "wide", "markdown")
 	f.complete(cmd, "context", f.completeContexts)
 	f.complete(cmd, "namespace", f.completeNamespaces)
 	return cmd
@@ -97,6 +98,9 @@ type pairJSON struct {
 
 func (f *adhocFlags) printPair(d Detail) error {
 	out, told := f.program.env.Out, f.program.env.Err
+	if f.output == "markdown" {
+		return pairMarkdown(out, d)
+	}
 	if f.output != "" && f.output != "wide" {
 		if err := f.structured(newPairJSON(d)); err != nil {
 			return err
@@ -190,8 +194,8 @@ func (v pairView) row(id object.ID, f decide.Finding) []cell {
 	if !v.wide {
 		return out
 	}
-	if p := v.detail.Origin(id, f.Path); p.File != "" {
-		return append(out, cell{text: shown(p)})
+	if p := v.detail.Origin(id, f.Path); p.Known() {
+		return append(out, cell{text: p.String()})
 	}
 	return append(out, cell{text: "-"})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ const commandsPage = "../../docs/commands.md"
 
 // shows are the stories of testdata that show what a command prints.
 var shows = map[string][]string{
-	"list": {"list", "list-wide"}, "get": {"get-application", "get"}, "diff": {"diff", "diff-wide"},
+	"list": {"list", "list-wide"}, "get": {"get-application", "get"}, "diff": {"diff", "diff-wide"}, "why": {"why"}, "blame": {"blame"},
 }
 
 const pageHead = `# Commands about apps
@@ -54,6 +55,24 @@ A symbolic link to truce with the name argocd takes what runbooks say, word for 
 No released argocd has --ignore-difference.
 `
 
+const pageMoves = `
+# Commands that move an app between controllers
+
+See [adopt.md](adopt.md).
+`
+
+const pageObjects = `
+# Commands about one object
+
+They take any object of the cluster, as kubectl names it, whoever keeps it.
+`
+
+const pageFiles = `
+# Commands about files
+
+They need no cluster. docs/offline.md tells of more of them.
+`
+
 // TestThePageOfCommandsIsTrue keeps docs/commands.md equal to what the program says of itself.
 func TestThePageOfCommandsIsTrue(t *testing.T) {
 	p := &program{env: Env{Getenv: func(string) string { return "" }, Program: "truce"}}
@@ -61,10 +80,26 @@ func TestThePageOfCommandsIsTrue(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(pageHead)
 	for _, group := range root.Commands() {
-		if group.Name() != "app" {
-			continue
+		if group.Name() == "app" {
+			for _, cmd := range group.Commands() {
+				page.WriteString(section(t, cmd))
+			}
 		}
-		for _, cmd := range group.Commands() {
+	}
+	for _, part := range []struct {
+		head     string
+		commands []string
+	}{{pageMoves, []string{"adopt", "release"}}, {pageObjects, []string{"why", "blame"}}} {
+		page.WriteString(part.head)
+		for _, cmd := range root.Commands() {
+			if slices.Contains(part.commands, cmd.Name()) {
+				page.WriteString(section(t, cmd))
+			}
+		}
+	}
+	page.WriteString(pageFiles)
+	for _, cmd := range root.Commands() {
+		if slices.Contains([]string{"audit", "fix", "schema"}, cmd.Name()) {
 			page.WriteString(section(t, cmd))
 		}
 	}

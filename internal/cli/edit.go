@@ -99,10 +99,10 @@ func fate(e Edited) string {
 }
 
 func where(e Edited) string {
-	if e.Place.File == "" {
+	if !e.Place.Known() {
 		return ""
 	}
-	return ", at " + shown(e.Place)
+	return ", at " + e.Place.String()
 }
 
 // patch is what the change adds to the custom resources, as YAML to write into their files.

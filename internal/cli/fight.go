@@ -14,11 +14,7 @@ func (t *tour) fight(ctx context.Context, s subjects) error {
 	id, begin := s.scaled.ID(), time.Now()
 	watching, cancel := context.WithTimeoutCause(ctx, fightSpan, errShown)
 	defer cancel()
-	values, err := t.witness.replicas(watching, s.scaled)
-	if err != nil {
-		return err
-	}
-	first, err := nextValue(watching, values)
+	values, first, err := t.open(watching, s)
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/report"
@@ -18,7 +22,11 @@ const longGet = `Show one app: how it stands, its objects, and every field that 
 set it, what truce does about it and why, and where in Git the field is named.
 
 truce renders the source and compares it with the cluster itself, with your own rights, so that
-this works without a running controller. Nothing is written. Values of Secrets are masked.`
+this works without a running controller. Nothing is written. Values of Secrets are masked. What the
+running controller waits with, because it goes back and forth, is told in the controller's words.
+
+Of an app that truce only observes beside Flux or Argo CD, Sync, Health, objects and fields are what truce
+sees; the line Status is what the other controller says.`
 
 const exampleGet = `  truce app get web
   truce app get kustomization/web -n flux-system -o json`
@@ -104,7 +112,7 @@ func (f *appFlags) printDetails(found []Detail) error {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		v := view{term: f.program.term, wide: f.output == "wide"}
+		v := view{term: f.program.term, wide: f.output == "wide", now: time.Now()}
 		if err := v.detail(out, d); err != nil {
 			return err
 		}
@@ -116,6 +124,7 @@ func (f *appFlags) printDetails(found []Detail) error {
 type view struct {
 	term terminal
 	wide bool
+	now  time.Time // zero for not telling how long ago things were
 }
 
 func (v view) detail(w io.Writer, d Detail) error {
@@ -152,6 +161,10 @@ func (v view) head(d Detail) *table {
 	if d.App.Suspended {
 		add("Suspended", "yes: drift is seen, nothing is written", yellow)
 	}
+	if d.App.Policy.Mode == app.Observe {
+		add("Mode", observing, "")
+		add("Status", said(d.Told), paintSync[d.Told.Sync])
+	}
 	if r.Message != "" {
 		add("Stopped", fmt.Sprintf("at %s: %s", r.Stage, r.Message), red)
 	}
@@ -159,6 +172,20 @@ func (v view) head(d Detail) *table {
 		add("Note", n, "")
 	}
 	return t
+}
+
+const observing = "observe: truce writes nothing; all but Status is what truce sees"
+
+// said is what a status tells that is not truce's to write.
+func said(t front.Told) string {
+	text := whose(t.By) + ": " + string(t.Sync)
+	if t.Health.Code != "" {
+		text += ", " + string(t.Health.Code)
+	}
+	if t.Revision != "" {
+		text += ", " + shortRevision(t.Revision)
+	}
+	return text + inBrackets(oneLine(t.Message, 100))
 }
 
 func inBrackets(s string) string {
@@ -249,10 +276,10 @@ func (v view) sentences(id object.ID, f decide.Finding, d Detail) []string {
 	verdict := v.term.in(paintVerdict[f.Verdict], string(f.Verdict))
 	f.Reason = redact.Text(f.Reason)
 	if whole(f) {
-		return []string{"not in the cluster", "  " + verdict + ": " + f.Reason}
+		return []string{"not in the cluster" + deletedBy(f, v.now), "  " + verdict + ": " + f.Reason}
 	}
 	out := []string{
-		fmt.Sprintf("%s: %s (Git) vs %s (live, set by %s)", path(f), report.Show(f.Desired), report.Show(f.Live), f.Writer),
+		fmt.Sprintf("%s: %s (Git) vs %s (live, set by %s)", path(f), report.Show(f.Desired), report.Show(f.Live), setBy(f.Writer, v.now)),
 		"  " + verdict + because(f),
 	}
 	return append(out, hint(id, f, d)...)
@@ -269,12 +296,19 @@ func because(f decide.Finding) string {
 func hint(id object.ID, f decide.Finding, d Detail) []string {
 	p := d.Origin(id, f.Path)
 	switch {
-	case p.File == "":
+	case !p.Known():
 		return nil
 	case !p.Exact:
-		return []string{"  in Git: " + shown(p) + " has a part in it"}
-	case f.Verdict == decide.Cede && f.Desired != nil:
-		return []string{"  in Git: " + shown(p) + " (delete this field there, and there is nothing left to differ)"}
+		return []string{placed(p) + " has a part in it"}
+	case f.Verdict == decide.Cede && f.Desired != nil && p.Field == "":
+		return []string{placed(p) + " (delete this field there, and there is nothing left to differ)"}
 	}
-	return []string{"  in Git: " + shown(p)}
+	return []string{placed(p)}
+}
+
+func placed(p desired.Place) string {
+	if p.Field != "" {
+		return "  set by: " + p.String()
+	}
+	return "  in Git: " + p.String()
 }

@@ -34,7 +34,11 @@ func (f *appFlags) list() *cobra.Command {
 		Long: `List apps and how they stand.
 
 SYNC is Synced, OutOfSync or Unknown: whether the cluster is as Git wants. A field that is ceded
-counts as in sync. HEALTH is the worst health among the app's objects.`,
+counts as in sync. HEALTH is the worst health among the app's objects.
+
+An app that truce only observes shows what its status says, and whose word that is: Synced (Flux's).
+HEALTH is that word, too; Flux gives none without health checks. What truce itself sees of such an app:
+truce app get, truce app diff, and over time truce history.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.connected(cmd.Context(), func(c *Cluster) error { return l.run(cmd.Context(), c) })
 		},
@@ -123,11 +127,25 @@ func (l *listFlags) table(found []Summary, now time.Time) *table {
 		if s.Suspended {
 			sync += " (suspended)"
 		}
+		if s.Observed {
+			sync += " (" + whose(s.By) + ")"
+		}
 		narrow := append(cells(s.Key.Name), cell{sync, paintSync[s.Sync]}, cell{string(s.Health.Code), paintHealth[s.Health.Code]})
 		narrow = append(narrow, cells(orNone(shortRevision(s.Revision)), age(s.Created, now))...)
 		t.add(l.row(s.Key.Namespace, narrow, cells(s.Source.Kind+"/"+s.Source.Name, s.Path, oneLine(s.Message, 120)))...)
 	}
 	return t
+}
+
+// whose says of a status that truce does not write whose word it is.
+func whose(by string) string {
+	switch by {
+	case "":
+		return "nobody's word"
+	case "truce":
+		return "truce's, of before"
+	}
+	return by + "'s"
 }
 
 // row puts the columns together that the flags ask for.
@@ -168,7 +186,7 @@ func (l *listFlags) follow(ctx context.Context, c *Cluster, ns string) error {
 func (l *listFlags) printChanged(all []Summary, last map[string]string) error {
 	var changed []Summary
 	for _, s := range all {
-		now := fmt.Sprint(s.Sync, s.Health, s.Revision, s.Suspended, s.Message)
+		now := fmt.Sprint(s.Sync, s.Health, s.Revision, s.Suspended, s.Observed, s.By, s.Message)
 		if last[s.Key.String()] != now {
 			last[s.Key.String()] = now
 			changed = append(changed, s)

@@ -11,7 +11,7 @@ import (
 )
 
 // postmortem is a report for people who were not there. Fields that went back and forth come first.
-func postmortem(entries []journal.Entry, now time.Time) string {
+func postmortem(entries []journal.Entry, git inGit, now time.Time) string {
 	var b strings.Builder
 	if len(entries) == 0 {
 		return "# Postmortem\n\nThe journal holds nothing of that time.\n"
@@ -29,7 +29,7 @@ func postmortem(entries []journal.Entry, now time.Time) string {
 	if !some {
 		b.WriteString("Nothing: no field was put back.\n")
 	}
-	b.WriteString("\n## What remains to do in Git\n\n" + remains(flaps))
+	b.WriteString("\n## What remains to do in Git\n\n" + remains(flaps, git))
 	b.WriteString("\n## Timeline\n\n" + markdownTable(entries))
 	return b.String()
 }
@@ -42,6 +42,9 @@ func flapped(f journal.Flap, now time.Time) string {
 	fmt.Fprintf(&b, "### %s `%s`\n\n", f.Object, f.Path)
 	fmt.Fprintf(&b, "- Git wants %s. Put back %s between %s and %s; undone again %s.\n",
 		report.Show(f.Git), times(f.Corrections), stamp(f.First), stamp(f.Last), times(f.Reversals))
+	if len(f.Restorers) > 0 {
+		fmt.Fprintf(&b, "- It was put back by %s; truce only observed.\n", strings.Join(f.Restorers, ", "))
+	}
 	if len(f.Writers) > 0 {
 		fmt.Fprintf(&b, "- Other values were set by %s.\n", strings.Join(f.Writers, ", "))
 	} else {
@@ -102,20 +105,24 @@ func counted(v any) (int64, bool) {
 }
 
 // remains lists what only a commit ends.
-func remains(flaps []journal.Flap) string {
+func remains(flaps []journal.Flap, git inGit) string {
 	var out []string
 	for _, f := range flaps {
 		switch {
+		case !f.Unended():
 		case f.Ceded:
-			out = append(out, fmt.Sprintf("- Remove `%s` of %s from Git, or agree to the difference in the app: it belongs to %s.\n", f.Path, f.Object, writers(f)))
-		case f.Contested || f.Reversals > 0:
-			out = append(out, fmt.Sprintf("- Decide who writes `%s` of %s: Git, or %s. An ignore rule leaves it to the other one.\n", f.Path, f.Object, writers(f)))
+			out = append(out, fmt.Sprintf("- Remove `%s` of %s from Git%s, or agree to the difference in the app: it belongs to %s.\n", f.Path, f.Object, git.place(f), writers(f)))
+		default:
+			out = append(out, fmt.Sprintf("- Decide who writes `%s` of %s: Git%s, or %s. An ignore rule leaves it to the other one.\n", f.Path, f.Object, git.place(f), writers(f)))
 		}
 	}
 	if len(out) == 0 {
 		return "Nothing: what was changed by hand has been put back.\n"
 	}
 	slices.Sort(out)
+	for _, note := range git.notes {
+		out = append(out, "\n"+note+"\n")
+	}
 	return strings.Join(out, "")
 }
 

@@ -9,9 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/explain"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/golden"
@@ -25,7 +27,10 @@ import (
 func shopWeb() Detail {
 	web := object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	hpa := ownership.Writer{Name: "HPA shop/web", Evidence: ownership.Recorded}
-	kubectl := ownership.Writer{Name: "kubectl-edit", Person: true, Evidence: ownership.Recorded, Time: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)}
+	kubectl := ownership.Writer{
+		Name: "kubectl-edit", Manager: "kubectl-edit", Operation: "Update", User: "alice", Person: true, Evidence: ownership.Recorded,
+		Time: time.Date(2026, 11, 21, 8, 59, 48, 0, time.UTC), Often: 3, Because: []string{"admission: update by user alice, fieldManager kubectl-edit"},
+	}
 	return Detail{
 		App: app.App{
 			Key: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "web"}, Path: "apps/web",
@@ -100,7 +105,7 @@ var epoch = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 // TestWhatPeopleSee prints each view of the same app and list.
 func TestWhatPeopleSee(t *testing.T) {
 	views := map[string]func(*testing.T, *bytes.Buffer) error{
-		"get":      func(_ *testing.T, b *bytes.Buffer) error { return view{}.detail(b, shopWeb()) },
+		"get":      func(_ *testing.T, b *bytes.Buffer) error { return view{now: epoch}.detail(b, shopWeb()) },
 		"get wide": func(_ *testing.T, b *bytes.Buffer) error { return view{wide: true}.detail(b, shopWeb()) },
 		"get json": func(_ *testing.T, b *bytes.Buffer) error {
 			return structured(b, "json", newDetailJSON("App", shopWeb(), func(report.Object) bool { return true }))
@@ -113,11 +118,30 @@ func TestWhatPeopleSee(t *testing.T) {
 			return err
 		},
 		"diff": func(_ *testing.T, b *bytes.Buffer) error {
-			if err := (view{}).diff(b, shopWeb()); err != nil {
+			if err := (view{now: epoch}).diff(b, shopWeb()); err != nil {
 				return err
 			}
 			_ = verdict([]Detail{shopWeb()}, b) // its exit code has a test of its own
 			return nil
+		},
+		"why": func(_ *testing.T, b *bytes.Buffer) error {
+			return tellWhy(b, terminal{}, explainedWeb(t), claim.Replicas())
+		},
+		"blame": func(_ *testing.T, b *bytes.Buffer) error {
+			return blameTable(explainedWeb(t), explain.Claimed).print(b, terminal{})
+		},
+		"blame colour": func(_ *testing.T, b *bytes.Buffer) error {
+			err := blameTable(explainedWeb(t), explain.Every).print(b, terminal{colour: true})
+			text := strings.ReplaceAll(b.String(), "\x1b[", "<")
+			b.Reset()
+			b.WriteString(text)
+			return err
+		},
+		"why json": func(_ *testing.T, b *bytes.Buffer) error {
+			return structured(b, "json", newWhyJSON(explainedWeb(t), claim.Replicas()))
+		},
+		"blame yaml": func(_ *testing.T, b *bytes.Buffer) error {
+			return structured(b, "yaml", newBlameJSON(explainedWeb(t), explain.Claimed))
 		},
 		"diff wide":       func(_ *testing.T, b *bytes.Buffer) error { return view{wide: true}.diff(b, shopWeb()) },
 		"get application": func(_ *testing.T, b *bytes.Buffer) error { return view{}.detail(b, shopApplication()) },

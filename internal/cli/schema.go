@@ -12,7 +12,6 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
@@ -61,6 +60,8 @@ type summaryJSON struct {
 	Source        keyJSON      `json:"source"`
 	Path          string       `json:"path"`
 	Suspended     bool         `json:"suspended"`
+	Observed      bool         `json:"observed,omitempty"` // truce only watches: the rest is what statusBy says
+	StatusBy      string       `json:"statusBy,omitempty"`
 	Settled       bool         `json:"settled"`
 	Reason        string       `json:"reason,omitempty"`
 	Message       string       `json:"message,omitempty"`
@@ -70,7 +71,7 @@ type summaryJSON struct {
 func newSummaryJSON(s Summary) summaryJSON {
 	out := summaryJSON{
 		App: keyJSON(s.Key), Sync: string(s.Sync), Health: string(s.Health.Code), HealthMessage: s.Health.Message,
-		Revision: s.Revision, Source: sourceJSON(s.Source), Path: s.Path, Suspended: s.Suspended, Settled: s.Settled,
+		Revision: s.Revision, Source: sourceJSON(s.Source), Path: s.Path, Suspended: s.Suspended, Observed: s.Observed, StatusBy: s.By, Settled: s.Settled,
 		Reason: string(s.Reason), Message: s.Message, Metadata: newMetadataJSON(s.Key),
 	}
 	out.Metadata.Labels = s.Labels
@@ -93,12 +94,22 @@ type detailJSON struct {
 	Source        keyJSON      `json:"source"`
 	Path          string       `json:"path"`
 	Suspended     bool         `json:"suspended"`
-	Stage         string       `json:"stage"` // where the run stopped; "done" for one that went through
+	Status        *statusJSON  `json:"status,omitempty"` // of an app that truce only observes: what another controller says of it
+	Stage         string       `json:"stage"`            // where the run stopped; "done" for one that went through
 	Reason        string       `json:"reason"`
 	Message       string       `json:"message,omitempty"`
 	Notes         []string     `json:"notes,omitempty"`
 	Objects       []objectJSON `json:"objects"`
 	Prune         []idJSON     `json:"prune,omitempty"` // objects that Git no longer names
+}
+
+// statusJSON is the word of another controller about an app.
+type statusJSON struct {
+	By       string `json:"by,omitempty"`
+	Sync     string `json:"sync"`
+	Health   string `json:"health,omitempty"`
+	Revision string `json:"revision,omitempty"`
+	Message  string `json:"message,omitempty"`
 }
 
 type idJSON struct {
@@ -135,15 +146,24 @@ type fieldJSON struct {
 }
 
 type writerJSON struct {
-	Name     string     `json:"name"`
-	Person   bool       `json:"person"`
-	Time     *time.Time `json:"time,omitempty"`
-	Evidence string     `json:"evidence"`
+	Name        string     `json:"name"`
+	Manager     string     `json:"manager,omitempty"`
+	Operation   string     `json:"operation,omitempty"`
+	Subresource string     `json:"subresource,omitempty"`
+	User        string     `json:"user,omitempty"`   // as the API server knew them; only the admission witness sees that
+	During      string     `json:"during,omitempty"` // whose write it was that a webhook changed
+	Person      bool       `json:"person"`
+	Time        *time.Time `json:"time,omitempty"`
+	Before      any        `json:"before,omitempty"`     // what the field held before, where that was seen
+	Often       int        `json:"withinHour,omitempty"` // changes of the field within the last hour, this one included
+	Evidence    string     `json:"evidence"`
+	Because     []string   `json:"because,omitempty"` // a sentence for each witness
 }
 
 type placeJSON struct {
-	File  string `json:"file"`
-	Line  int    `json:"line"`
+	File  string `json:"file,omitempty"`
+	Line  int    `json:"line,omitempty"`
+	Field string `json:"field,omitempty"` // of the app's custom resource
 	Means string `json:"means,omitempty"`
 	Exact *bool  `json:"exact,omitempty"`
 }
@@ -156,6 +176,10 @@ func newDetailJSON(kind string, d Detail, keep func(report.Object) bool) detailJ
 		HealthMessage: r.Health().Message, Revision: r.Revision, Source: sourceJSON(d.App.Source), Path: d.App.Path,
 		Suspended: d.App.Suspended, Stage: string(r.Stage), Reason: string(r.Reason), Message: r.Message, Notes: r.Notes,
 		Objects: []objectJSON{},
+	}
+	if d.App.Policy.Mode == app.Observe {
+		s := d.Told
+		out.Status = &statusJSON{By: s.By, Sync: string(s.Sync), Health: string(s.Health.Code), Revision: s.Revision, Message: s.Message}
 	}
 	for _, o := range r.Objects {
 		if keep(o) {
@@ -192,9 +216,9 @@ func newFieldJSON(id object.ID, f decide.Finding, d Detail) fieldJSON {
 	} else {
 		out.Writer = newWriterJSON(f.Writer)
 	}
-	if p := d.Origin(id, f.Path); p.File != "" {
+	if p := d.Origin(id, f.Path); p.Known() {
 		exact := p.Exact
-		out.Source = &placeJSON{File: p.File, Line: p.Line, Means: string(p.Means), Exact: &exact}
+		out.Source = &placeJSON{File: p.File, Line: p.Line, Field: p.Field, Means: string(p.Means), Exact: &exact}
 	}
 	return out
 }
@@ -203,7 +227,10 @@ func newFieldJSON(id object.ID, f decide.Finding, d Detail) fieldJSON {
 func whole(f decide.Finding) bool { return len(f.Path) == 0 && f.Kind == compare.Missing }
 
 func newWriterJSON(w ownership.Writer) *writerJSON {
-	out := &writerJSON{Name: w.Name, Person: w.Person, Evidence: string(w.Evidence)}
+	out := &writerJSON{
+		Name: w.Name, Manager: w.Manager, Operation: w.Operation, Subresource: w.Subresource, User: w.User, During: w.During,
+		Person: w.Person, Before: w.Before, Often: w.Often, Evidence: string(w.Evidence), Because: w.Because,
+	}
 	if !w.Time.IsZero() {
 		out.Time = &w.Time
 	}
@@ -224,8 +251,5 @@ func structured(w io.Writer, form string, v any) error {
 	_, err = fmt.Fprintln(w, strings.TrimRight(string(text), "\n"))
 	return err
 }
-
-// shown prints file:line.
-func shown(p desired.Place) string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
 func nameOf(k app.Key) string { return k.Namespace + "/" + k.Name }

@@ -19,10 +19,12 @@ what to write in Git, and in which file.
 
 For a Kustomization --repo and --revision change its GitRepository, --auto-prune is spec.prune, --self-heal
 is spec.remediation, --sync-policy manual is spec.suspend, and --ignore-difference is spec.ignoreDifferences
-(the annotation truce.dev/ignore-differences where the cluster's CRD does not have that field).`
+(the annotation truce.dev/ignore-differences where the cluster's CRD does not have that field);
+--kustomize-image is spec.images, --kustomize-namespace spec.targetNamespace.`
 
 const exampleSet = `  truce app set web --ignore-difference '{"group":"apps","kind":"Deployment","jsonPointers":["/spec/replicas"]}'
   truce app set web --sync-policy automated --self-heal --auto-prune
+  truce app set web --kustomize-image registry.example/web:1.4.2 --kustomize-replica web=4
   truce app set web --revision v1.4.2 --dry-run -o yaml`
 
 type setFlags struct {

@@ -27,6 +27,7 @@ type table struct {
 	indent string
 	rows   [][]cell
 	least  []int // widths of the columns, where the table goes on another one
+	tight  bool  // two spaces between, for rows that are long
 }
 
 // add takes a row. What a terminal would take as a command, or would break the row, is dropped: messages come from others.
@@ -40,7 +41,7 @@ func (t *table) add(row ...cell) {
 func (t *table) print(w io.Writer, term terminal) error {
 	widths := t.widths()
 	for _, row := range t.rows {
-		if _, err := io.WriteString(w, t.indent+line(row, widths, term)+"\n"); err != nil {
+		if _, err := io.WriteString(w, t.indent+t.line(row, widths, term)+"\n"); err != nil {
 			return err
 		}
 	}
@@ -62,7 +63,14 @@ func (t *table) widths() []int {
 
 const gap = 3
 
-func line(row []cell, widths []int, term terminal) string {
+func (t *table) gap() int {
+	if t.tight {
+		return gap - 1
+	}
+	return gap
+}
+
+func (t *table) line(row []cell, widths []int, term terminal) string {
 	for len(row) > 0 && row[len(row)-1].text == "" {
 		row = row[:len(row)-1]
 	}
@@ -70,7 +78,7 @@ func line(row []cell, widths []int, term terminal) string {
 	for i, c := range row {
 		b.WriteString(term.in(c.paint, c.text))
 		if i < len(row)-1 {
-			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text)+gap))
+			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text)+t.gap()))
 		}
 	}
 	return b.String()

@@ -68,7 +68,7 @@ func (f *timelineFlags) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return f.printTimeline(entries)
+		return f.printTimeline(entries, q, inGit{})
 	}
 	var err error
 	if q.App.Namespace, err = f.namespace(); err != nil {
@@ -79,24 +79,46 @@ func (f *timelineFlags) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return f.printTimeline(entries)
+		var git inGit
+		if f.postmortem {
+			if git, err = findInGit(ctx, c, entries); err != nil {
+				return err
+			}
+		}
+		return f.printTimeline(entries, q, git)
 	})
 }
 
-func (f *timelineFlags) printTimeline(entries []journal.Entry) error {
+func (f *timelineFlags) printTimeline(entries []journal.Entry, q journal.Query, git inGit) error {
+	if len(entries) == 0 {
+		fmt.Fprintln(f.program.env.Err, f.nothing(q.App))
+	}
 	var err error
 	out := f.program.env.Out
 	switch {
 	case f.postmortem:
-		_, err = fmt.Fprint(out, postmortem(entries, f.now()))
+		_, err = fmt.Fprint(out, postmortem(entries, git, f.now()))
 	case f.output == "markdown":
 		_, err = fmt.Fprint(out, markdownTable(entries))
+	case f.output == "" && len(entries) == 0:
 	case f.output == "":
 		err = timelineTable(entries).print(out, f.program.term)
 	default:
 		err = f.structured(map[string]any{"apiVersion": "v1", "kind": "List", "items": entries})
 	}
 	return err
+}
+
+// nothing says what was looked for in vain.
+func (f *timelineFlags) nothing(k app.Key) string {
+	text := "the journal holds nothing of the last " + strings.TrimSuffix(f.since.String(), "0m0s")
+	if k.Name != "" {
+		text += " about " + k.Name
+	}
+	if k.Namespace != "" {
+		text += " in namespace " + k.Namespace + " (-A for all namespaces)"
+	}
+	return text
 }
 
 var timelineColumns = []string{"TIME", "APP", "WHAT", "OBJECT", "FIELD", "GIT", "LIVE", "BY"}
@@ -119,8 +141,8 @@ func timelineRow(e journal.Entry) []string {
 		return []string{at, name, string(e.What), oneLine(e.Reason, maxReason)}
 	default:
 	}
-	by := e.Writer
-	if e.Claimant != "" && e.Claimant != by {
+	by := e.By()
+	if e.Claimant != "" && e.User == "" {
 		by = e.Claimant
 	}
 	return []string{at, name, string(e.What), e.Object.Kind + " " + fullName(e.Object), e.Path, report.Show(e.Git), report.Show(e.Live), by}

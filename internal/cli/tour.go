@@ -21,19 +21,19 @@ import (
 // tour shows what truce does, on the cluster as it is. What it tells comes from its own watch and from the engine's notices;
 // nothing is known beforehand.
 type tour struct {
-	teller  *teller
-	world   *World
-	claims  app.Claims
-	context string // of the kubeconfig
-	witness *witness
+	teller    *teller
+	world     *World
+	claims    app.Claims
+	context   string // of the kubeconfig
+	bystander *bystander
 }
 
 func (t *tour) run(ctx context.Context) error {
 	var err error
-	if t.witness, err = newWitness(t.world.Kubeconfig, t.context); err != nil {
+	if t.bystander, err = newBystander(t.world.Kubeconfig, t.context); err != nil {
 		return err
 	}
-	s, err := t.witness.find(ctx)
+	s, err := t.bystander.find(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ const (
 func (t *tour) byHand(ctx context.Context, o object.Object) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("it was not put back in time"))
 	defer cancel()
-	values, err := t.witness.replicas(ctx, o)
+	values, err := t.bystander.replicas(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -145,17 +145,23 @@ func (t *tour) tell(ctx context.Context, o object.Object, is func(reconcile.Noti
 	}
 }
 
+// open begins to watch the workload that is scaled, and tells its count.
+func (t *tour) open(ctx context.Context, s subjects) (<-chan sample, sample, error) {
+	values, err := t.bystander.replicas(ctx, s.scaled)
+	if err != nil {
+		return nil, sample{}, err
+	}
+	first, err := nextValue(ctx, values)
+	return values, first, err
+}
+
 // load lets the load rise under an autoscaler.
 func (t *tour) load(ctx context.Context, s subjects) error {
 	id := s.scaled.ID()
 	begin := time.Now()
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	values, err := t.witness.replicas(watching, s.scaled)
-	if err != nil {
-		return err
-	}
-	first, err := nextValue(watching, values)
+	values, first, err := t.open(watching, s)
 	if err != nil {
 		return err
 	}

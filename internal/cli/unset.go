@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -22,8 +24,9 @@ const exampleUnset = `  truce app unset web --ignore-difference 0
 type unsetFlags struct {
 	*appFlags
 	writeFlags
-	ignore, options []string
-	whole           map[string]*bool
+	ignore, options  []string
+	images, replicas []string
+	whole            map[string]*bool
 }
 
 func (f *appFlags) unset() *cobra.Command {
@@ -34,7 +37,11 @@ func (f *appFlags) unset() *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&u.ignore, "ignore-difference", nil, "a rule, by its place or its JSON (repeatable)")
 	cmd.Flags().StringArrayVar(&u.options, "sync-option", nil, "a sync option (repeatable)")
+	cmd.Flags().StringArrayVar(&u.images, "kustomize-image", nil, "the override of an image, by its name (repeatable)")
+	cmd.Flags().StringArrayVar(&u.replicas, "kustomize-replica", nil, "the override of a number of replicas, by its name (repeatable)")
 	for flag, what := range map[string]string{
+		"nameprefix": "the prefix of names", "namesuffix": "the suffix of names", "kustomize-namespace": "the namespace of all objects",
+		"kustomize-version": "the version of Kustomize", "ignore-missing-components": "that components may be missing",
 		"revision": "the revision that is followed, or that a rollback holds", "sync-policy": "automated sync, or its hold",
 		"sync-retry": "how failed syncs are tried again", "revision-history-limit": "the length of the history", "dest-namespace": "the namespace of objects",
 	} {
@@ -62,12 +69,13 @@ func (u *unsetFlags) run(ctx context.Context, args []string) error {
 	for _, o := range u.options {
 		c.Options = append(c.Options, "!"+o)
 	}
-	for _, flag := range []string{"revision", "sync-policy", "sync-retry", "revision-history-limit", "dest-namespace"} {
+	for _, flag := range slices.Sorted(maps.Keys(u.whole)) {
 		if *u.whole[flag] {
 			c.Unset = append(c.Unset, flag)
 		}
 	}
-	if len(c.Unignore)+len(c.UnignoreAt)+len(c.Options)+len(c.Unset) == 0 {
+	c.Overlay.DropImages, c.Overlay.DropReplicas = u.images, u.replicas
+	if len(c.Unignore)+len(c.UnignoreAt)+len(c.Options)+len(c.Unset)+len(u.images)+len(u.replicas) == 0 {
 		return u.program.nothingToDo("Please set at least one option to unset")
 	}
 	return u.alter(ctx, args, c, u.writeFlags, "unset")

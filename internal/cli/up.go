@@ -39,6 +39,7 @@ const exampleUp = `  truce up
 
 type upFlags struct {
 	processFlags
+	witness witnessFlags
 	options UpOptions
 	tour    bool
 }
@@ -52,6 +53,9 @@ func (p *program) up() *cobra.Command {
 			if f.options.Process, err = f.policy(); err != nil {
 				return err
 			}
+			if f.options.Witness, err = f.witness.complete(); err != nil {
+				return err
+			}
 			return p.runUp(cmd.Context(), f)
 		},
 	}
@@ -61,10 +65,12 @@ func (p *program) up() *cobra.Command {
 	flags.StringVar(&f.options.Repo, "repo", "", "URL or path of a repository; without it a copy of the demo")
 	flags.StringVar(&f.options.Path, "path", "./", "directory in --repo that is kept in sync")
 	flags.StringVar(&f.options.Branch, "branch", "", "branch of --repo; without it the one that is checked out or the server's default")
-	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:0", "address of the status page; empty for none")
+	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:0", "address of the status page and /metrics; empty for none")
+	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /metrics alone; without it they are at --listen")
 	flags.StringVar(&f.options.ReadyFile, "ready-file", "", "write kubeconfig, repository and page as JSON here when all apps are ready")
 	flags.BoolVar(&f.tour, "tour", false, "then show what truce does: a change by hand, and an autoscaler at work")
 	f.add(flags)
+	f.witness.add(flags)
 	flags.StringVar(&f.options.Kubeconfig, "kubeconfig", "", "use this kubeconfig's cluster, not a sandbox")
 	flags.StringVar(&f.options.Context, "context", "", "use this context's cluster, not a sandbox")
 	return cmd
@@ -161,7 +167,8 @@ func allReady(ctx context.Context, world *World, t *teller) error {
 	})
 }
 
-func done(a Summary) bool { return a.Suspended || conditions["healthy"](a) }
+// done reports whether nothing more is to be waited for. Of what truce only observes, the status is another controller's.
+func done(a Summary) bool { return a.Suspended || a.Observed || conditions["healthy"](a) }
 
 // news tells how an app stands, once.
 func (t *teller) news(a Summary, said map[string]string) {
@@ -183,6 +190,8 @@ func rollout(a Summary) string {
 		return "failed: " + oneLine(a.Message, 200)
 	case a.Suspended:
 		return "suspended"
+	case a.Observed:
+		return "only observed"
 	case a.Health.Code == health.Unknown || a.Sync == report.Unknown:
 		return "waiting for its first run"
 	}

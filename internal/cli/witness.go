@@ -1,154 +1,67 @@
 package cli
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"time"
+	"net"
+	"net/url"
+	"os"
+	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/clientcmd"
+	"github.com/spf13/pflag"
 
-	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/witness"
 )
 
-var (
-	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
-)
-
-// witness sees the cluster with eyes of its own: a client and a watch that the engine has no part in.
-type witness struct{ client dynamic.Interface }
-
-func newWitness(kubeconfig, within string) (*witness, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: within}).ClientConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.UserAgent = "truce-tour"
-	client, err := dynamic.NewForConfig(config)
-	return &witness{client}, err
+// witnessFlags say whether and where the admission witness listens.
+type witnessFlags struct {
+	on    bool
+	place witness.Place
 }
 
-// subjects are what the tour is about.
-type subjects struct {
-	free   object.Object // a Deployment that nothing scales
-	scaled object.Object // one that an autoscaler scales
-	scaler object.Object
+func (f *witnessFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.on, "witness", false, "let the API server tell of writes (a ValidatingWebhookConfiguration that refuses nothing), so that the user behind a change is known")
+	flags.StringVar(&f.place.Listen, "witness-listen", "127.0.0.1:0", "address at which the API server tells of writes")
+	flags.StringVar(&f.place.URL, "witness-url", "", "https://HOST:PORT at which the API server reaches that address; without it the address itself")
 }
 
-// find looks for them among the Deployments that truce manages.
-func (w *witness) find(ctx context.Context) (subjects, error) {
-	var s subjects
-	found, err := w.client.Resource(deployments).List(ctx, metav1.ListOptions{LabelSelector: desired.PartOf})
-	if err != nil {
-		return s, fmt.Errorf("list Deployments: %w", err)
-	}
-	scalers, err := w.client.Resource(autoscalers).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return s, fmt.Errorf("list autoscalers: %w", err)
-	}
-	for _, d := range found.Items {
-		if by := scalerOf(d.Object, scalers.Items); by != nil {
-			s.scaled, s.scaler = d.Object, by
-		} else if s.free == nil {
-			s.free = d.Object
+// addService is for controllers in a cluster.
+func (f *witnessFlags) addService(flags *pflag.FlagSet) {
+	flags.StringVar(&f.place.Service, "witness-service", "", "`NAMESPACE/NAME` of a Service without a selector by which the API server reaches the address; the leader points it at itself, by the environment's POD_IP")
+}
+
+func (f *witnessFlags) complete() (witness.Place, error) {
+	p := f.place
+	if !f.on {
+		if p.URL != "" || p.Service != "" {
+			return p, usage("--witness-url and --witness-service say where the witness is: add --witness")
 		}
+		return witness.Place{}, nil
 	}
-	return s, nil
+	if _, _, err := net.SplitHostPort(p.Listen); err != nil {
+		return p, usage("--witness-listen %q: want ADDRESS:PORT", p.Listen)
+	}
+	if p.URL != "" && p.Service != "" {
+		return p, usage("--witness-url and --witness-service exclude each other")
+	}
+	if err := reachable(p.URL); p.URL != "" && err != nil {
+		return p, usage("--witness-url %q: %v", p.URL, err)
+	}
+	if p.Service == "" {
+		return p, nil
+	}
+	if namespace, name, ok := strings.Cut(p.Service, "/"); !ok || namespace == "" || name == "" {
+		return p, usage("--witness-service %q: want NAMESPACE/NAME", p.Service)
+	}
+	if p.Pod = os.Getenv("POD_IP"); net.ParseIP(p.Pod) == nil {
+		return p, usage("--witness-service: the environment's POD_IP is %q: want this pod's IP address (fieldRef status.podIP)", p.Pod)
+	}
+	return p, nil
 }
 
-func scalerOf(o object.Object, scalers []unstructured.Unstructured) object.Object {
-	known := claim.Builtin()
-	for _, s := range scalers {
-		var index claim.Index
-		index.Put(object.Object(s.Object).ID(), known.Read(s.Object))
-		if index.Targets(o.ID()) {
-			return s.Object
-		}
+func reachable(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return errors.New("want https://HOST:PORT")
 	}
 	return nil
-}
-
-var errWatchEnded = errors.New("the watch has ended")
-
-// replicas sends spec.replicas of a Deployment now, and whenever it changes, until ctx ends.
-func (w *witness) replicas(ctx context.Context, o object.Object) (<-chan sample, error) {
-	events, err := w.client.Resource(deployments).Namespace(o.Namespace()).Watch(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", o.Name()).String(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", o.ID(), err)
-	}
-	out := make(chan sample, 256)
-	go func() {
-		defer close(out)
-		defer events.Stop()
-		last := int64(-1)
-		for e := range events.ResultChan() {
-			u, ok := e.Object.(*unstructured.Unstructured)
-			if !ok {
-				return
-			}
-			n, _ := object.Object(u.Object).At("spec", "replicas").(int64)
-			if n == last {
-				continue
-			}
-			last = n
-			select {
-			case out <- sample{at: time.Now(), value: n, by: ownerOf(u.Object, claim.Replicas())}:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return out, nil
-}
-
-// ownerOf is the manager that the object's managedFields name for a field.
-func ownerOf(o object.Object, p field.Path) string {
-	owners, err := ownership.Entries(o)
-	if err != nil {
-		return err.Error()
-	}
-	for _, owner := range owners {
-		if owner.Fields.Has(p) && !owner.IsApply(ownership.Handover) {
-			return owner.String()
-		}
-	}
-	return ""
-}
-
-// claimOf is what an autoscaler claims; nothing for what is none.
-func claimOf(scaler object.Object) claim.Claimant {
-	found := claim.Builtin().Read(scaler)
-	if len(found) == 0 {
-		return claim.Claimant{}
-	}
-	return found[0]
-}
-
-// request is the CPU that one pod requests, in thousandths.
-func request(o object.Object) int64 {
-	containers, _ := o.At("spec", "template", "spec", "containers").([]any)
-	var sum int64
-	for _, c := range containers {
-		container, _ := c.(map[string]any)
-		text, _ := object.Object(container).At("resources", "requests", "cpu").(string)
-		if q, err := resource.ParseQuantity(text); err == nil { // a container without a request adds nothing
-			sum += q.MilliValue()
-		}
-	}
-	return sum
 }

@@ -7,12 +7,14 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -35,6 +37,8 @@ type Options struct {
 	AsGroups  []string
 	// Timeout bounds each request, watches too; 0 does not.
 	Timeout time.Duration
+	// Wrap sees every request that is made, as the server does; nil for nobody.
+	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
 // Client is a connection to one API server as one identity. It may be used concurrently. A server that hangs is noticed
@@ -68,6 +72,9 @@ func Connect(o Options) (*Client, error) {
 	}
 	if o.Timeout != 0 {
 		config.Timeout = o.Timeout
+	}
+	if o.Wrap != nil {
+		config.Wrap(o.Wrap)
 	}
 	c, err := New(config)
 	if err != nil {
@@ -107,6 +114,20 @@ func (c *Client) makeClients() (err error) {
 	}
 	c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
 	return err
+}
+
+// IsUnanswered reports whether a request failed without the server's having done or refused it: there was no answer, for another reason
+// than that nobody waits for it any more, or the server's own fault (5xx), or its plea to come again (429).
+func IsUnanswered(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	code := status.Status().Code
+	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
 }
 
 // As returns a Client that acts as somebody else over the same connections. What the server serves is asked once for all

@@ -106,6 +106,7 @@ spec: {group: broken.example.org, version: v1, groupPriorityMinimum: 100, versio
 `
 
 func TestABrokenGroupIsAnErrorAndNobodyElsesMatter(t *testing.T) {
+	t.Parallel()
 	k, c := connect(t)
 	k.Apply(t, brokenAPI)
 	defer k.Kubectl(t, "delete", "apiservice", "v1.broken.example.org")
@@ -153,6 +154,7 @@ func stalling(t *testing.T, config *rest.Config, path string) *cluster.Client {
 }
 
 func TestAHangingGroupMakesNobodyElseWait(t *testing.T) {
+	t.Parallel()
 	k := kubetest.Start(t)
 	c := stalling(t, k.Config(), "/apis/batch/")
 	ended := make(chan error, 1)
@@ -227,5 +229,27 @@ func TestADeadServerIsAnErrorAtOnce(t *testing.T) {
 	}
 	if _, err := c.Resource(deployments); err == nil || errors.Is(err, cluster.ErrUnknownKind) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAKindIsFoundByEveryNameThatKubectlTakes(t *testing.T) {
+	_, c := connect(t)
+	for _, word := range []string{"deploy", "Deployment", "deployments", "deployment.apps", "deployments.v1.apps"} {
+		if s, err := c.Find(t.Context(), word); err != nil || s.GVK != deployments || !s.Namespaced {
+			t.Errorf("%s: %+v, %v", word, s, err)
+		}
+	}
+	for word, want := range map[string]object.GVK{
+		"cm": {Version: "v1", Kind: "ConfigMap"}, "no": {Version: "v1", Kind: "Node"}, "events.v1": {Version: "v1", Kind: "Event"},
+		"events.events.k8s.io": {Group: "events.k8s.io", Version: "v1", Kind: "Event"}, "hpa": {Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
+	} {
+		if s, err := c.Find(t.Context(), word); err != nil || s.GVK != want {
+			t.Errorf("%s: %+v, %v", word, s.GVK, err)
+		}
+	}
+	for _, word := range []string{"", "nope", "deployments.v1.batch", "deployments/status", "pods.apps"} {
+		if s, err := c.Find(t.Context(), word); !errors.Is(err, cluster.ErrUnknownKind) {
+			t.Errorf("%q is taken for %v: %v", word, s.GVK, err)
+		}
 	}
 }

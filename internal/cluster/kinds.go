@@ -29,10 +29,16 @@ const (
 	askWithin = 10 * time.Second // the server's own limit for an aggregated API is longer, and nobody should wait for a dead one
 )
 
+// discoverer asks the server what it serves: one apiVersion, or, where the server can tell, all of it at once.
+type discoverer interface {
+	discovery.ServerResourcesInterfaceWithContext
+	discovery.AggregatedDiscoveryInterfaceWithContext
+}
+
 // kinds remembers discovery, one group and version at a time: a broken aggregated API makes nobody else's kinds unknown,
 // and a slow one makes nobody else wait.
 type kinds struct {
-	disco discovery.ServerResourcesInterfaceWithContext
+	disco discoverer
 	now   func() time.Time
 
 	mu     sync.Mutex
@@ -47,7 +53,7 @@ type group struct {
 	asked time.Time // zero for never
 }
 
-func newKinds(d discovery.ServerResourcesInterfaceWithContext, now func() time.Time) *kinds {
+func newKinds(d discoverer, now func() time.Time) *kinds {
 	return &kinds{disco: d, now: now, groups: map[string]*group{}}
 }
 
@@ -79,7 +85,7 @@ func (k *kinds) resource(gvk object.GVK) (Resource, error) {
 	if r, ok := g.kinds[gvk.Kind]; ok {
 		return r, nil
 	}
-	if g.asked.IsZero() || k.now().Sub(g.asked) >= askAgain {
+	if k.isOpen(g) {
 		g.learn(k.ask(gvk))
 		g.asked = k.now()
 	}
@@ -91,6 +97,9 @@ func (k *kinds) resource(gvk object.GVK) (Resource, error) {
 	}
 	return Resource{}, fmt.Errorf("%s: %w", gvk, ErrUnknownKind)
 }
+
+// isOpen reports whether an apiVersion's kinds that are not known may be asked for. The caller holds the group's lock.
+func (k *kinds) isOpen(g *group) bool { return g.asked.IsZero() || k.now().Sub(g.asked) >= askAgain }
 
 // servable reports whether the names can be a part of a request's path at all: they come from Git.
 func servable(gvk object.GVK) bool {
@@ -127,14 +136,18 @@ func (k *kinds) ask(gvk object.GVK) (map[string]Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	gv := schema.GroupVersion{Group: gvk.Group, Version: gvk.Version}
+	return byKind(schema.GroupVersion{Group: gvk.Group, Version: gvk.Version}, list), nil
+}
+
+// byKind is what a list says of the kinds themselves, without their subresources.
+func byKind(gv schema.GroupVersion, list *metav1.APIResourceList) map[string]Resource {
 	served := make(map[string]Resource, len(list.APIResources))
 	for _, r := range list.APIResources {
 		if !strings.Contains(r.Name, "/") {
 			served[r.Kind] = newResource(gv, r)
 		}
 	}
-	return served, nil
+	return served
 }
 
 func newResource(gv schema.GroupVersion, r metav1.APIResource) Resource {

@@ -49,6 +49,16 @@ func (b Baseline) Shape() (ownership.Shape, error) {
 	return s, nil
 }
 
+// Fields returns the fields that the baseline is about, nil for one that knows nothing. The owners are those of the live object: what
+// has not changed is not read again.
+func (b Baseline) Fields(owners []ownership.Entry) (*ownership.Shape, error) {
+	if !b.known {
+		return nil, nil
+	}
+	s, err := b.shape(owners)
+	return &s, err
+}
+
 // shape returns the fields that the baseline is about: those of our entry among the owners, where that is the same one.
 func (b Baseline) shape(owners []ownership.Entry) (ownership.Shape, error) {
 	if ours := ownership.ApplyEntry(owners, ownership.Manager); b.known && ours.Is(b.fields.Value()) {

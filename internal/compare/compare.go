@@ -1,12 +1,13 @@
 // Package compare answers: which fields differ from what Git wants, from what to what, and who wrote them?
 //
-// In: the desired and the live object, the baseline (what the server made of our last apply), and the withheld paths.
+// In: the desired and the live object, the baseline (what the server made of our last apply), the withheld paths, and additions.
 // Out: a Result: one Difference a field, in the order of the fields, and the paths whose ownership was lost.
 // Promise: pure; no field appears twice; an object equal to its baseline gives nothing; needs no schema.
 // Not here: reading the cluster (live), what to do about a difference (decide).
 package compare
 
 import (
+	"github.com/truce-gitops/truce/internal/addition"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
@@ -20,6 +21,7 @@ const (
 	Changed  Kind = "changed"  // live has another value
 	Missing  Kind = "missing"  // live has none; with an empty path, the object itself is not there
 	Extra    Kind = "extra"    // Git dropped the field, and it is still there, with another value than we gave it
+	Added    Kind = "added"    // Git names none, and somebody has put one there
 	Disowned Kind = "disowned" // the value is right, but it is no longer ours: a change in Git would not remove it
 )
 
@@ -37,9 +39,12 @@ type Input struct {
 	Live     object.Object     // nil: not in the cluster
 	Owners   []ownership.Entry // of Live
 	Baseline Baseline
-	Withheld []field.Path // compared by value, since no baseline can hold them
-	Released []field.Path // withheld at the last apply, and no longer: by value too, and then to be owned again
+	Withheld []field.Path        // compared by value, since no baseline can hold them
+	Released []field.Path        // withheld at the last apply, and no longer: by value too, and then to be owned again
+	Added    []addition.Addition // what somebody has put there that Git does not name
 	Hasher   ownership.Hasher
+	// Unasked says that nobody could be asked for a baseline: what Git names is compared by itself. Native is as in Pair.
+	Unasked, Native bool
 }
 
 // Result is everything that is not as it should be.
@@ -49,12 +54,17 @@ type Result struct {
 	Lost []field.Path
 	// Freed are released paths that hold Git's value, and that only an apply makes ours again.
 	Freed []field.Path
+	// Added are the additions among the differences, in their order.
+	Added []addition.Addition
 }
 
 // Object compares one object with its baseline.
 func Object(in Input) (Result, error) {
 	if in.Live == nil {
 		return Result{Differences: []Difference{{Kind: Missing, Writer: ownership.Writer{Evidence: ownership.Unknown}}}}, nil
+	}
+	if in.Unasked {
+		return Unsettled(Pair{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Native: in.Native}), nil
 	}
 	shape, err := in.Baseline.shape(in.Owners)
 	if err != nil {
@@ -71,7 +81,20 @@ func Object(in Input) (Result, error) {
 		}
 	}
 	r.Lost = lost(in, shape, ours, r.Differences)
+	r.add(in.Live, in.Added)
 	return r, nil
+}
+
+// add tells of additions, but for those in a field that is told already.
+func (r *Result) add(live object.Object, all []addition.Addition) {
+	for _, a := range all {
+		if covered(r.Differences, a.Path) {
+			continue
+		}
+		v, _ := field.Get(live, a.Path)
+		r.Added = append(r.Added, a)
+		r.Differences = append(r.Differences, Difference{Path: a.Path, Kind: Added, Live: v, Writer: a.Writer})
+	}
 }
 
 // fromBaseline lists the baseline's fields that live does not hold, topmost first: a missing list item stands for all in it.

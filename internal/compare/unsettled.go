@@ -3,6 +3,7 @@ package compare
 import (
 	"slices"
 
+	"github.com/truce-gitops/truce/internal/addition"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
@@ -22,6 +23,7 @@ type Pair struct {
 	Schema []ownership.Entry
 	// Applied are the fields that whoever applies Git owns in Live. With Expected, those that Git has dropped are told.
 	Applied ownership.Shape
+	Added   []addition.Addition // what somebody has put there that Git does not name
 }
 
 // Unsettled compares a pair by the fields that Git names, in the order of the paths.
@@ -37,7 +39,9 @@ func Unsettled(in Pair) Result {
 	w.fields(nil, in.Desired, want, in.Live)
 	w.dropped()
 	slices.SortFunc(w.found, func(a, b Difference) int { return a.Path.Compare(b.Path) })
-	return Result{Differences: w.found}
+	r := Result{Differences: w.found}
+	r.add(in.Live, in.Added)
+	return r
 }
 
 // walker goes down what Git names. Git's object says where to look, want what should be there.
@@ -179,7 +183,7 @@ func author(owners []ownership.Entry, p field.Path) ownership.Writer {
 	}
 	for _, o := range owners {
 		if o.IsApply(ownership.Manager) && o.Owns(p, owners) {
-			return ownership.Writer{Name: o.String(), Time: o.Time, Evidence: ownership.Recorded}
+			return ownership.Writer{Name: o.String(), Manager: o.Manager, Operation: o.Operation, Time: o.Time, Evidence: ownership.Recorded}
 		}
 	}
 	return writer

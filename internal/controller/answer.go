@@ -13,9 +13,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// answer replaces an app's status, and takes the requests off its custom resource that it answers. Where the status is no
-// subresource, as in Argo CD's own CRD, both are one write of the custom resource itself, as it was when the status was made.
+// answer replaces an app's status, and takes the requests off its custom resource that it answers. After an error nobody knows which
+// status is there.
 func (c *Controller) answer(ctx context.Context, e appEntry, next object.Object, answered []field.Pointer) error {
+	err := c.writeAnswer(ctx, e, next, answered)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := c.appSet[e.app.Key]; now != nil && now.asks.uid == e.asks.uid {
+		now.wrote = writtenAs(next, err)
+	}
+	return err
+}
+
+// writeAnswer makes the writes of answer. Where the status is no subresource, as in Argo CD's own CRD, both are one write of the custom
+// resource itself, as it was when the status was made.
+func (c *Controller) writeAnswer(ctx context.Context, e appEntry, next object.Object, answered []field.Pointer) error {
 	if c.isWhole(e.gvk) {
 		return c.answerWhole(ctx, e, next, answered)
 	}
@@ -46,8 +58,7 @@ func (c *Controller) answer(ctx context.Context, e appEntry, next object.Object,
 
 // answerWhole writes into the custom resource itself.
 func (c *Controller) answerWhole(ctx context.Context, e appEntry, next object.Object, answered []field.Pointer) error {
-	have, _ := e.cr.At("status").(map[string]any)
-	if len(answered) == 0 && (field.Equal(map[string]any(next), have) || e.wrote == digestOf(next)) {
+	if len(answered) == 0 && isThere(e.cr, e.wrote, next) {
 		return nil
 	}
 	ops := []operation{{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()}, {"add", "/status", next}}

@@ -30,6 +30,7 @@ type appEntry struct {
 	due     time.Time     // of the next full check: an older timer is not answered; zero for at once
 	begun   time.Time     // of the run that is under way; zero for none
 	told    time.Time     // of the last status write
+	news    string        // that were told last
 }
 
 func (c *Controller) seenApp(f front.Apps, ev live.Event) {
@@ -72,6 +73,9 @@ func (c *Controller) seenApp(f front.Apps, ev live.Event) {
 	if a.Request != "" {
 		c.lookAt(a.Source)
 	}
+	if c.isApart(a.Source.Namespace) { // nobody may have read it so far
+		c.sources.Add(a.Source)
+	}
 	c.engine.Overtake(key)
 	c.apps.Add(key)
 	if a.Look > 0 {
@@ -82,14 +86,22 @@ func (c *Controller) seenApp(f front.Apps, ev live.Event) {
 // app runs one app, and says when its next full check is due.
 func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 	c.engine.Attend(key)
+	ctx, end := c.keepers.within(ctx, key.Namespace)
+	defer end()
+	if c.isApart(key.Namespace) {
+		c.engine.Leave(key)
+		return 0
+	}
 	e, ok := c.begin(key)
 	if !ok {
+		c.keepers.done(key)
 		return c.forget(ctx, key)
 	}
 	if wait := e.due.Sub(c.Now()); !e.due.IsZero() && wait > 0 && !c.newRevision(e.app) {
 		return wait
 	}
 	if e.app.Deleting {
+		c.keepers.done(key)
 		return c.remove(ctx, e)
 	}
 	e, wait := c.takeUp(ctx, e)
@@ -107,6 +119,7 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 		return retryObject
 	}
 	r := c.run(ctx, c.remark(e))
+	c.keepers.ran(key, r)
 	return c.schedule(key, e.app, r)
 }
 
@@ -140,8 +153,12 @@ func (c *Controller) run(ctx context.Context, a app.App) report.Report {
 	c.underWay(a.Key, begin)
 	r := c.engine.App(ctx, a)
 	c.underWay(a.Key, time.Time{})
+	took := c.Now().Sub(begin)
+	if c.Ran != nil {
+		c.Ran(r, took)
+	}
 	c.Log.Info("app", "app", a.Key.String(), "revision", r.Revision, "stage", string(r.Stage), "reason", string(r.Reason),
-		"message", r.Message, "took", c.Now().Sub(begin).Round(time.Millisecond).String())
+		"message", r.Message, "took", took.Round(time.Millisecond).String())
 	return r
 }
 
@@ -188,16 +205,24 @@ func (e *appEntry) pause(a app.App, r report.Report) time.Duration {
 		return 0
 	case r.Reason == report.InProgress:
 		return retryPeer
-	case r.Stage == report.Done || a.Retry <= 0:
+	case r.Stage == report.Done:
 		e.failed = 0
 		return a.Interval
 	}
 	e.failed++
-	if pause, again := a.Backoff.Pause(a.Retry, e.failed); again {
-		return pause
+	pause := a.Interval
+	if next, again := a.Backoff.Pause(a.Retry, e.failed); again && a.Retry > 0 {
+		pause = next
 	}
-	return a.Interval
+	if soon := retryPassing << min(e.failed-1, 16); r.Passing && (pause == 0 || soon < pause) {
+		return soon
+	}
+	return pause
 }
+
+// retryPassing is the pause after the first run that failed for want of an answer, doubled by each further one: Git is not at fault, and
+// the next full check may be an hour away.
+const retryPassing = 5 * time.Second
 
 // retryPeer is the pause before a run that waits for another app's run is begun anew.
 const retryPeer = 100 * time.Millisecond
@@ -224,6 +249,16 @@ func (c *Controller) forget(ctx context.Context, key app.Key) time.Duration {
 func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
 	if !slices.ContainsFunc(finalizers(e.cr), e.app.Keeps) {
 		return 0
+	}
+	if e.app.Policy.Mode == app.Observe {
+		ours, err := c.engine.Holds(ctx, e.app.Key)
+		if err != nil {
+			c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())
+			return retryObject
+		}
+		if !ours { // the finalizer is another controller's, and what it stands for
+			return c.forget(ctx, e.app.Key)
+		}
 	}
 	if err := c.engine.Remove(ctx, e.app); err != nil {
 		c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())

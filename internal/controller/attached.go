@@ -35,8 +35,11 @@ func (c *Controller) attach(a app.App) {
 	}
 }
 
-// lookAt asks for a look at what an attached source holds now. Its apps wait for that (awaitSource).
+// lookAt asks for a look at what an attached source holds now, unless that never changes. Its apps wait for it (awaitSource).
 func (c *Controller) lookAt(key app.SourceKey) {
+	if fixed(key) {
+		return
+	}
 	c.mu.Lock()
 	e := c.sourceSet[key]
 	attached := e != nil && e.attached

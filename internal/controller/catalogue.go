@@ -8,12 +8,11 @@ import (
 
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/notify"
 	"github.com/truce-gitops/truce/internal/object"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// claimsConfig is the ConfigMap in the controller's namespace whose keys are files of claims.
+// claimsConfig is the ConfigMap in the controller's home whose keys are files of claims.
 const claimsConfig = "truce-claims"
 
 var configMaps = object.GVK{Version: "v1", Kind: "ConfigMap"}
@@ -27,7 +26,7 @@ func (c *Controller) catalogue() *claim.Catalogue {
 
 // watchCatalogue keeps the catalogue in step with the ConfigMap. A malformed one is told, and changes nothing.
 func (c *Controller) watchCatalogue(ctx context.Context) {
-	id := object.ID{Kind: configMaps.Kind, Namespace: c.Cluster.Namespace(), Name: claimsConfig}
+	id := object.ID{Kind: configMaps.Kind, Namespace: c.home(), Name: claimsConfig}
 	w := c.Watcher.Watch(ctx, live.Interest{GVK: configMaps, Namespace: id.Namespace, Name: id.Name, Depth: live.Full}, func(ev live.Event) {
 		if ev.ID != id {
 			return
@@ -47,6 +46,8 @@ func (c *Controller) watchCatalogue(ctx context.Context) {
 		c.mu.Unlock()
 		c.claimWork.Add(changedCatalogue)
 	})
+	slow := tellSlow(ctx, c.Log, w, "users' claims are not known yet: nothing is corrected before they are", "object", id.String())
+	defer slow.Stop()
 	select {
 	case <-w.Synced():
 	case <-ctx.Done():
@@ -67,22 +68,10 @@ func withConfig(c *claim.Catalogue, o object.Object) (*claim.Catalogue, error) {
 	return c, nil
 }
 
-// refuseClaims writes an event about the ConfigMap.
+// refuseClaims tells of it on the ConfigMap.
 func (c *Controller) refuseClaims(o object.Object, cause error) {
-	note := fmt.Sprintf("%v; the last good claims hold", cause)
-	ev := map[string]any{
-		"apiVersion": "events.k8s.io/v1", "kind": "Event",
-		"metadata":  map[string]any{"generateName": o.Name() + "-", "namespace": o.Namespace()},
-		"eventTime": c.Now().UTC().Format(metav1.RFC3339Micro), "type": "Warning", "reason": "ClaimsRefused",
-		"note": note[:min(len(note), maxNote)], "action": "ReadClaims",
-		"reportingController": "truce", "reportingInstance": "truce-controller",
-		"regarding": map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "name": o.Name(), "namespace": o.Namespace(), "uid": o.UID(), "resourceVersion": o.ResourceVersion(),
-		},
-	}
-	select {
-	case c.events <- &unstructured.Unstructured{Object: ev}:
-	default:
-		c.Log.Warn("event dropped: too many at once", "about", o.ID().String(), "reason", "ClaimsRefused")
-	}
+	text := fmt.Sprintf("%v; the last good claims hold", cause)
+	c.announce(notify.Message{
+		News: notify.News{Severity: notify.Error, Reason: "ClaimsRefused", Text: text}, About: o.ID(), APIVersion: "v1", UID: o.UID(), At: c.Now(),
+	}, o.ResourceVersion())
 }

@@ -3,27 +3,39 @@ package controller
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// claimants keeps the kinds of claimants under watch, as far as the server serves them; the others cost nothing.
+// claimants keeps the kinds of claimants under watch, as far as the server serves them; the others cost nothing. A truce that is
+// limited to some namespaces watches them there and wherever else its objects lie, whoever works for the claimants themselves.
 type claimants struct {
-	watcher live.Watcher
-	served  func(object.GVK) error // live.ErrUnknownKind for a kind that the server does not know
+	watcher    live.Watcher
+	learn      func([]object.GVK)     // finds out about many kinds at once
+	served     func(object.GVK) error // live.ErrUnknownKind for a kind that the server does not know
+	everywhere func(object.GVK) bool  // whether a kind lies in no namespace
+	again      func(group string)     // has it asked once more whether the group's kinds are served
+	log        *slog.Logger
 
 	mu      sync.Mutex
+	places  cluster.Namespaces // none for the whole cluster
 	claims  *reconcile.Claims
 	kinds   []object.GVK
-	watches map[object.GVK]live.Watch // by group and kind
-	ctx     context.Context           // of these watches
+	watches map[post]watching // by group and kind, and place
+	ctx     context.Context   // of these watches
 	stop    context.CancelFunc
 	asked   map[string]int // how often it was asked for a group in a row
+	refused map[post]bool  // what we may not list, and have told
 }
 
 // begin watches what a catalogue knows to be claimants, into claims of their own. It does not wait for anything. What was
@@ -32,46 +44,125 @@ func (w *claimants) begin(ctx context.Context, claims *reconcile.Claims, kinds [
 	ctx, cancel := context.WithCancel(ctx)
 	w.mu.Lock()
 	end = w.stop
-	w.claims, w.kinds, w.watches, w.ctx, w.stop = claims, kinds, map[object.GVK]live.Watch{}, ctx, cancel
+	w.claims, w.kinds, w.watches, w.ctx, w.stop = claims, kinds, map[post]watching{}, ctx, cancel
+	w.extend(kinds)
 	w.mu.Unlock()
-	w.extend()
 	return end
 }
 
-// extend begins to watch the kinds that are served and not watched yet, each at the first version that is.
-func (w *claimants) extend() {
+// revisit begins to watch the kinds of an API group that the server has come to serve.
+func (w *claimants) revisit(group string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, gvk := range w.kinds {
-		kind := object.GVK{Group: gvk.Group, Kind: gvk.Kind}
-		if w.watches[kind] != nil || errors.Is(w.served(gvk), live.ErrUnknownKind) {
-			continue
-		}
-		claims := w.claims
-		w.watches[kind] = w.watcher.Watch(w.ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) {
-			if ev.Gone {
-				claims.Gone(ev.ID)
-			} else {
-				claims.Seen(ev.Object)
+	w.extend(slices.DeleteFunc(slices.Clone(w.kinds), func(gvk object.GVK) bool { return gvk.Group != group }))
+}
+
+// extend begins to watch those of the kinds that are served and not watched yet, each at the first version that is. Where nobody can say
+// whether it is, it is watched as well: wait finds out. The caller holds mu.
+func (w *claimants) extend(kinds []object.GVK) {
+	w.learn(kinds)
+	for _, gvk := range kinds {
+		for _, p := range w.posts(gvk) {
+			if _, ok := w.watches[p]; !ok && !errors.Is(w.served(gvk), live.ErrUnknownKind) {
+				w.watches[p] = w.watch(live.Interest{GVK: gvk, Namespace: p.namespace, Depth: live.Full})
 			}
-		})
+		}
 	}
 }
 
-// wait returns when every kind that is watched has been listed, or ctx ends.
-func (w *claimants) wait(ctx context.Context) {
+// posts are the places where a kind is watched, whatever the version. The caller holds mu.
+func (w *claimants) posts(gvk object.GVK) []post {
+	kind := object.GVK{Group: gvk.Group, Kind: gvk.Kind}
+	if !w.places.Limited() || w.everywhere(gvk) {
+		return []post{{kind, ""}}
+	}
+	out := make([]post, len(w.places))
+	for i, namespace := range w.places {
+		out[i] = post{kind, namespace}
+	}
+	return out
+}
+
+// watch hands what it sees to the present claims. The caller holds mu.
+func (w *claimants) watch(i live.Interest) watching {
+	claims := w.claims
+	ctx, end := context.WithCancel(w.ctx)
+	seen := w.watcher.Watch(ctx, i, func(ev live.Event) {
+		if ev.Gone {
+			claims.Gone(ev.ID)
+		} else {
+			claims.Seen(ev.Object)
+		}
+	})
+	return watching{seen, i, end, ctx.Done()}
+}
+
+// cover makes the claimants of one more namespace known, and returns when they are.
+func (w *claimants) cover(ctx context.Context, namespace string) {
 	w.mu.Lock()
-	var all []live.Watch
-	for _, watch := range w.watches {
-		all = append(all, watch)
+	if !w.places.Cover(namespace) {
+		w.places = append(slices.Clip(w.places), namespace)
+		w.extend(w.kinds)
 	}
 	w.mu.Unlock()
-	for _, watch := range all {
-		select {
-		case <-watch.Synced():
-		case <-ctx.Done():
-			return
+	w.wait(ctx)
+}
+
+// wait returns when every kind that is watched has been listed or is found not to be served, or ctx ends. Where only some namespaces are
+// ours, what we may not list does not hold up the rest: before a field is put back that such a kind could claim, its claimants are asked
+// for, and the refusal is told on the app.
+func (w *claimants) wait(ctx context.Context) {
+	w.mu.Lock()
+	all := maps.Clone(w.watches)
+	limited := w.places.Limited()
+	w.mu.Unlock()
+	for p, watch := range all {
+		slow := tellSlow(ctx, w.log, watch, "claimants are not known yet: nothing is corrected before they are", "kind", p.gvk.Kind, "namespace", p.namespace)
+		err := listed(ctx, watch, func(err error) bool { return limited && apierrors.IsForbidden(err) || isUnserved(err, watch, w.served) })
+		slow.Stop()
+		switch {
+		case errors.Is(err, live.ErrUnknownKind):
+			w.drop(p, watch)
+		case err != nil:
+			w.refuse(p, err)
 		}
+	}
+}
+
+// slowList is how long a first list for which all wait may take before that is told.
+const slowList = 10 * time.Second
+
+// tellSlow tells, unless it is stopped before, why the first list of a watch does not come.
+func tellSlow(ctx context.Context, log *slog.Logger, w live.Watch, message string, about ...any) *time.Timer {
+	return time.AfterFunc(slowList, func() {
+		if err := w.Err(); err != nil && ctx.Err() == nil {
+			log.Warn(message, append(about, "error", err.Error())...)
+		}
+	})
+}
+
+// drop ends the watch of a kind that is not served. Its CRD may just have come, so that it is asked for again.
+func (w *claimants) drop(p post, watch watching) {
+	watch.end()
+	w.mu.Lock()
+	if w.watches[p].ended == watch.ended {
+		delete(w.watches, p)
+	}
+	w.mu.Unlock()
+	w.again(p.gvk.Group)
+}
+
+// refuse tells once that claimants of a kind stay unknown.
+func (w *claimants) refuse(p post, why error) {
+	w.mu.Lock()
+	told := w.refused[p]
+	if w.refused == nil {
+		w.refused = map[post]bool{}
+	}
+	w.refused[p] = true
+	w.mu.Unlock()
+	if !told {
+		w.log.Warn("claimants are not known", "kind", p.gvk.Kind, "namespace", p.namespace, "error", why.Error())
 	}
 }
 
@@ -79,15 +170,10 @@ func (w *claimants) wait(ctx context.Context) {
 func (w *claimants) missing(group string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, gvk := range w.kinds {
-		if gvk.Group == group && w.watches[object.GVK{Group: gvk.Group, Kind: gvk.Kind}] == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.kinds, func(gvk object.GVK) bool { return gvk.Group == group && w.watches[w.posts(gvk)[0]].Watch == nil })
 }
 
-// watchClaimants returns when the claimants of the whole cluster are known: nothing may be corrected before.
+// watchClaimants returns when the claimants of the cluster, or of our namespaces, are known: nothing may be corrected before.
 func (c *Controller) watchClaimants(ctx context.Context) error {
 	c.watchCatalogue(ctx)
 	c.recognise(ctx, c.catalogue())
@@ -117,26 +203,30 @@ func (c *Controller) claim(ctx context.Context, what string) time.Duration {
 		}
 		return 0
 	}
-	c.claimants.extend()
-	if c.claimants.missing(what) && c.claimants.patient(what) {
-		return time.Second
+	c.claimants.revisit(what)
+	if !c.claimants.missing(what) {
+		return 0
 	}
-	return 0
+	return c.claimants.patient(what)
 }
 
 // changedCatalogue is the key of that work; all others are API groups.
 const changedCatalogue = ""
 
-// patience is how often a second is waited for a kind whose CRD has changed.
-const patience = 15
+// patience is how often it is asked for a kind whose CRD has changed, after pauses of 1, 2, 4 and 8 s. A CRD may as well bring nothing
+// that claims: another kind of the same group.
+const patience = 4
 
-// patient reports whether a group is worth another question, and counts it.
-func (w *claimants) patient(group string) bool {
+// patient returns when a group is worth another question, and counts it; 0 for never.
+func (w *claimants) patient(group string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.asked == nil {
 		w.asked = map[string]int{}
 	}
-	w.asked[group] = (w.asked[group] + 1) % patience
-	return w.asked[group] != 0
+	n := w.asked[group]
+	if w.asked[group] = (n + 1) % (patience + 1); n == patience {
+		return 0
+	}
+	return time.Second << n
 }

@@ -19,10 +19,13 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/notify"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,7 +39,9 @@ type Options struct {
 	Fetcher source.Fetcher
 	Local   source.Watcher // tells at once of changes in repositories on this machine
 	Kinds   Kinds
-	Process app.Policy // what holds where a custom resource says nothing
+	// Namespaces are those whose custom resources are worked for; none means all.
+	Namespaces cluster.Namespaces
+	Process    app.Policy // what holds where a custom resource says nothing
 	// Catalogue is what claimants are recognised by; nil for the built-in one. The ConfigMap truce-claims goes over it.
 	Catalogue *claim.Catalogue
 	// LocalSources says whether a source may be a repository on this machine: whoever may write a GitRepository then reads
@@ -48,6 +53,14 @@ type Options struct {
 	Now          func() time.Time
 	Notice       func(reconcile.Notice) // told of each; nil for nobody
 	Report       func(app.Key)          // told of each app whose report changed; nil for nobody
+	Kept         func()                 // told when a kind comes under watch or leaves; nil for nobody. It must not block
+	Hindered     func(why string)       // told why no app is looked at, and "" when that is over; nil for nobody
+	Turned       func()                 // told when a namespace comes to be apart or is taken back, before its apps run; nil for nobody
+	// Ran is told of each run of an app that has ended, Fetched of each look at a source, with how long it took. Nil for nobody.
+	Ran     func(report.Report, time.Duration)
+	Fetched func(app.SourceKey, time.Duration, error)
+	Queues  workqueue.MetricsProvider // of the work queues; nil for none
+	Notify  notify.Sender             // gets what Events tell, too; nil for nobody
 }
 
 // LocalSources says whether repositories on this machine are sources.
@@ -98,12 +111,16 @@ type Controller struct {
 	statuses *queue[app.Key]
 	records  *queue[app.Key]
 
-	redefined *queue[string]     // API groups of which a CRD has changed
-	deep      *queue[object.GVK] // to be verified
+	redefined *queue[string] // API groups of which a CRD has changed
+	deep      *queue[post]   // to be verified
 	groups    *groups
 
-	events chan *unstructured.Unstructured
-	texts  object.Packer // of custom resources
+	events   chan *unstructured.Unstructured
+	messages chan notify.Message
+	texts    object.Packer // of custom resources
+
+	keepers    *keepers
+	keeperWork *queue[string] // by namespace
 
 	claimants claimants
 	claimWork *queue[string]
@@ -125,11 +142,13 @@ func New(o Options) *Controller {
 	c := &Controller{
 		Options: o,
 		appSet:  map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{}, whole: map[object.GVK]bool{},
-		apps: newQueue[app.Key]("apps"), objects: newQueue[object.ID]("objects"),
-		sources: newQueue[app.SourceKey]("sources"), statuses: newQueue[app.Key]("statuses"),
-		records: newQueue[app.Key]("records"), redefined: newQueue[string]("redefined"), deep: newQueue[object.GVK]("deep"),
+		apps: newQueue[app.Key]("apps", o.Queues), objects: newQueue[object.ID]("objects", o.Queues),
+		sources: newQueue[app.SourceKey]("sources", o.Queues), statuses: newQueue[app.Key]("statuses", o.Queues),
+		records: newQueue[app.Key]("records", o.Queues), redefined: newQueue[string]("redefined", o.Queues),
+		deep: newQueue[post]("deep", o.Queues), claimWork: newQueue[string]("claimants", o.Queues),
+		keepers: newKeepers(), keeperWork: newQueue[string]("keepers", o.Queues),
 		groups: newGroups(o.Pace.Resettle), lacking: map[string]string{}, remarked: map[app.Key]string{},
-		events: make(chan *unstructured.Unstructured, pendingEvents), claimWork: newQueue[string]("claimants"),
+		events: make(chan *unstructured.Unstructured, pendingEvents), messages: make(chan notify.Message, pendingEvents),
 	}
 	if c.Catalogue == nil {
 		c.Catalogue = claim.Builtin()
@@ -142,8 +161,23 @@ func New(o Options) *Controller {
 		}
 		return err
 	})
-	c.claimants.watcher, c.claimants.served = o.Watcher, c.kinds.served
+	c.kinds.changed = o.Kept
+	c.kinds.allowed = c.admitted
+	c.kinds.limited = o.Namespaces.Limited()
+	c.kinds.claimants = &c.claimants
+	c.claimants.watcher, c.claimants.served, c.claimants.log = o.Watcher, c.kinds.served, o.Log
+	c.claimants.places, c.claimants.learn = o.Namespaces, o.Cluster.Learn
+	c.claimants.everywhere, c.claimants.again = c.isClusterWide, c.claimWork.Add
 	return c
+}
+
+// home is the namespace of what is about this truce itself.
+func (c *Controller) home() string { return c.Namespaces.Home(c.Cluster.Namespace()) }
+
+// isClusterWide reports whether the objects of a kind lie in no namespace.
+func (c *Controller) isClusterWide(gvk object.GVK) bool {
+	r, err := c.Cluster.Resource(gvk)
+	return err == nil && !r.Namespaced
 }
 
 // Use makes the controller drive the engine, and hands it what it needs in return.
@@ -152,6 +186,7 @@ func (c *Controller) Use(e *reconcile.Engine) {
 	e.Sources, e.Watches = c, c.kinds
 	e.Tell = c.notice
 	e.Wake = c.objects.Add
+	e.Later = func(id object.ID, at time.Time) { c.objects.AddAfter(id, c.until(at)) }
 	e.Changed = c.changed
 	e.Rerun = c.rerun
 	e.Owed = func(key app.Key) { c.records.AddAfter(key, recordPause) }
@@ -167,12 +202,15 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	c.lookForLacks(ctx)
 	c.watchDefinitions(ctx)
+	c.watchKeepers(ctx)
 	c.watchCustomResources(ctx)
 	g.Go(func() error { return c.writeEvents(ctx) })
+	g.Go(func() error { return c.sendMessages(ctx) })
 	lanes(ctx, g, c.sources, c.Workers.Sources, c.source)
 	lanes(ctx, g, c.apps, c.Workers.Apps, c.app)
 	work(ctx, g, c.objects, c.Workers.Objects, c.object)
 	work(ctx, g, c.claimWork, 1, c.claim)
+	work(ctx, g, c.keeperWork, 1, c.keeper)
 	work(ctx, g, c.statuses, c.Workers.Statuses, c.status)
 	work(ctx, g, c.records, recordWorkers, c.record)
 	work(ctx, g, c.redefined, 1, c.redefine)
@@ -182,12 +220,14 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 func (c *Controller) watchCustomResources(ctx context.Context) {
-	for gvk, f := range c.Kinds.Sources {
-		w := c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) { c.seenSource(f, ev) })
-		c.sourceWatches = append(c.sourceWatches, w)
-	}
-	for gvk, f := range c.Kinds.Apps {
-		c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) { c.seenApp(f, ev) })
+	for _, namespace := range c.Namespaces.Each() {
+		for gvk, f := range c.Kinds.Sources {
+			w := c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, func(ev live.Event) { c.seenSource(f, ev) })
+			c.sourceWatches = append(c.sourceWatches, w)
+		}
+		for gvk, f := range c.Kinds.Apps {
+			c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, func(ev live.Event) { c.seenApp(f, ev) })
+		}
 	}
 }
 
@@ -200,8 +240,11 @@ func (c *Controller) object(ctx context.Context, id object.ID) time.Duration {
 	if again.IsZero() {
 		return 0
 	}
-	return max(again.Sub(c.Now()), time.Millisecond)
+	return c.until(again)
 }
+
+// until is how long it is until then.
+func (c *Controller) until(at time.Time) time.Duration { return max(at.Sub(c.Now()), time.Millisecond) }
 
 // retryObject is the pause before an object that could not be brought in line is tried again without an event.
 const retryObject = 30 * time.Second
@@ -210,7 +253,13 @@ func (c *Controller) notice(n reconcile.Notice) {
 	if c.Notice != nil {
 		c.Notice(n)
 	}
-	c.event(n)
+	if n.Carried {
+		f := n.Finding
+		c.Log.Info("put back", "app", n.App.String(), "object", n.ID.String(), "field", field.String(f.Path), "by", f.Writer.String(), "evidence", string(f.Writer.Evidence))
+	}
+	if !c.observes(n.App) {
+		c.event(n)
+	}
 }
 
 // statusDelay gathers what happens in quick succession into one status write.
@@ -238,8 +287,8 @@ type queue[K comparable] struct {
 	workqueue.TypedDelayingInterface[K]
 }
 
-func newQueue[K comparable](name string) *queue[K] {
-	return &queue[K]{workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Name: name})}
+func newQueue[K comparable](name string, counts workqueue.MetricsProvider) *queue[K] {
+	return &queue[K]{workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Name: name, MetricsProvider: counts})}
 }
 
 // work starts n goroutines that hand keys to do until ctx ends. What do returns is when the key is due again; 0 for never.

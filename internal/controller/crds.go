@@ -60,6 +60,7 @@ func (c *Controller) watchDefinitions(ctx context.Context) {
 		group := groupOf(ev.ID.Name)
 		c.groups.saw(ev.ID.Name, d)
 		c.Cluster.InvalidateGroup(group)
+		c.engine.Redefined(group)
 		c.redefined.Add(group)
 		if !ev.Gone && c.claimants.missing(group) {
 			c.claimWork.Add(group)
@@ -135,6 +136,13 @@ func (c *Controller) reserve(group string) {
 		for _, key := range apps {
 			c.rerun(key)
 		}
+	}
+}
+
+// admitted runs the apps whose objects may be watched now.
+func (c *Controller) admitted(p post) {
+	for _, key := range c.engine.Namers(live.Interest{GVK: p.gvk, Namespace: p.namespace}) {
+		c.rerun(key)
 	}
 }
 

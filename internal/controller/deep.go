@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
-	"slices"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/live"
 )
 
 // Pace bounds what is done without anybody asking for it.
@@ -25,16 +24,16 @@ func (p Pace) OrDefault() Pace {
 }
 
 // verifyFirst sets the first deep verification of a kind that has just come under watch, at any time within the period.
-func (c *Controller) verifyFirst(gvk object.GVK) { c.deep.AddAfter(gvk, rand.N(c.Pace.Verify)) }
+func (c *Controller) verifyFirst(p post) { c.deep.AddAfter(p, rand.N(c.Pace.Verify)) }
 
 // verify compares the objects of one kind with what is remembered of them. A kind of which no app names an object is not watched
 // any longer: no Ensure waits for it, as an app's objects are registered before.
-func (c *Controller) verify(ctx context.Context, gvk object.GVK) time.Duration {
-	used := func() bool { return slices.Contains(c.engine.Versions(gvk.Group), gvk) }
-	if c.kinds.retire(gvk, used) {
+func (c *Controller) verify(ctx context.Context, p post) time.Duration {
+	gvk := p.gvk
+	if c.kinds.retire(p, func() bool { return c.engine.Names(live.Interest{GVK: gvk, Namespace: p.namespace}) }) {
 		return 0
 	}
-	named, missed, err := c.engine.Verify(ctx, interestIn(gvk))
+	named, missed, err := c.engine.Verify(ctx, c.kinds.interest(p))
 	switch {
 	case ctx.Err() != nil:
 		return 0

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/notify"
 	"github.com/truce-gitops/truce/internal/object"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,30 +30,61 @@ func digestOf(status object.Object) digest { return sha256.Sum256([]byte(fingerp
 // maxNote is the longest note that the events API takes, in bytes.
 const maxNote = 1024
 
-// emit hands one event to the goroutine that writes them: an event that is lost loses no state, and nobody waits for it.
-func (c *Controller) emit(key app.Key, kind, reason, note string) {
+// emit hands news of an app to the goroutines that write Events and send messages: what is lost there loses no state, and nobody waits for
+// it.
+func (c *Controller) emit(key app.Key, n notify.News, evidence map[string]string) {
 	e, ok := c.entry(key)
 	if !ok {
 		return
 	}
-	now := c.Now().UTC()
+	c.announce(notify.Message{News: n, About: e.cr.ID(), APIVersion: e.cr.APIVersion(), UID: e.cr.UID(), Evidence: evidence, At: c.Now()}, e.cr.ResourceVersion())
+}
+
+// announce is emit for any object.
+func (c *Controller) announce(m notify.Message, version string) {
+	kind, note := "Normal", m.Text
+	if m.Severity == notify.Error {
+		kind = "Warning"
+	}
 	if len(note) > maxNote {
-		note = note[:maxNote-3] + "..."
+		note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
 	}
 	ev := map[string]any{
 		"apiVersion": "events.k8s.io/v1", "kind": "Event",
-		"metadata":  map[string]any{"generateName": e.cr.Name() + "-", "namespace": e.cr.Namespace()},
-		"eventTime": now.Format(metav1.RFC3339Micro), "type": kind, "reason": reason, "note": note, "action": "Reconcile",
+		"metadata":  map[string]any{"generateName": m.About.Name + "-", "namespace": m.About.Namespace},
+		"eventTime": m.At.UTC().Format(metav1.RFC3339Micro), "type": kind, "reason": m.Reason, "note": note, "action": "Reconcile",
 		"reportingController": "truce", "reportingInstance": "truce-controller",
 		"regarding": map[string]any{
-			"apiVersion": e.cr.APIVersion(), "kind": e.cr["kind"], "name": e.cr.Name(), "namespace": e.cr.Namespace(),
-			"uid": e.cr.UID(), "resourceVersion": e.cr.ResourceVersion(),
+			"apiVersion": m.APIVersion, "kind": m.About.Kind, "name": m.About.Name, "namespace": m.About.Namespace,
+			"uid": m.UID, "resourceVersion": version,
 		},
 	}
 	select {
 	case c.events <- &unstructured.Unstructured{Object: ev}:
 	default:
-		c.Log.Warn("event dropped: too many at once", "app", key.String(), "reason", reason)
+		c.Log.Warn("event dropped: too many at once", "about", m.About.String(), "reason", m.Reason)
+	}
+	if c.Notify == nil {
+		return
+	}
+	select {
+	case c.messages <- m:
+	default:
+		c.Log.Warn("message dropped: too many at once", "about", m.About.String(), "reason", m.Reason)
+	}
+}
+
+// sendMessages brings messages to the receiver until ctx ends.
+func (c *Controller) sendMessages(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case m := <-c.messages:
+			if err := c.Notify.Send(ctx, m); err != nil && ctx.Err() == nil {
+				c.Log.Warn("message", "about", m.About.String(), "reason", m.Reason, "error", err.Error())
+			}
+		}
 	}
 }
 

@@ -2,89 +2,200 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"time"
 
-	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// kinds keeps one watch for each kind and version in use, under our label.
+// kinds keeps one watch for each kind and version in use: under our label, or of all its objects where some are only observed. A truce
+// that is limited to some namespaces watches in those alone where its objects lie: rights in them are enough.
 type kinds struct {
-	watcher live.Watcher
-	handle  func(live.Event)
-	served  func(object.GVK) error // live.ErrUnknownKind for a kind that the server does not know
-	began   func(object.GVK)       // told of each kind that comes under watch
-	ctx     context.Context        // of the run: a watch outlives the app that first needed it
+	watcher   live.Watcher
+	handle    func(live.Event)
+	served    func(object.GVK) error // live.ErrUnknownKind for a kind that the server does not know
+	began     func(post)             // told of each kind that comes under watch
+	changed   func()                 // told when a kind comes under watch or leaves; nil for nobody
+	limited   bool
+	claimants *claimants
+	ctx       context.Context // of the run: a watch outlives the app that first needed it
+
+	allowed func(post) // told when a watch that was refused has come to its first list after all
 
 	mu      sync.Mutex
-	watches map[object.GVK]watching
+	watches map[post]watching
+	refused map[post]bool // waited for
+}
+
+// post is what one watch is about: a kind in one namespace, or ("") all of its objects.
+type post struct {
+	gvk       object.GVK
+	namespace string
 }
 
 // watching is a watch that can be ended.
 type watching struct {
 	live.Watch
-	end context.CancelFunc
+	interest live.Interest
+	end      context.CancelFunc
+	ended    <-chan struct{}
 }
 
 var _ reconcile.Watches = (*kinds)(nil)
 
 func newKinds(w live.Watcher, served func(object.GVK) error) *kinds {
-	return &kinds{watcher: w, served: served, began: func(object.GVK) {}, watches: map[object.GVK]watching{}}
+	return &kinds{watcher: w, served: served, began: func(post) {}, allowed: func(post) {}, watches: map[post]watching{}, refused: map[post]bool{}}
 }
 
 func (k *kinds) start(ctx context.Context) { k.ctx = ctx }
 
-// Ensure starts the kind's watch if there is none, and waits for its first list.
-func (k *kinds) Ensure(ctx context.Context, gvk object.GVK) error {
-	if err := k.served(gvk); err != nil {
+// at is where the objects of a kind in a namespace are watched.
+func (k *kinds) at(gvk object.GVK, namespace string) post {
+	if !k.limited {
+		namespace = ""
+	}
+	return post{gvk, namespace}
+}
+
+// Ensure starts a watch of what the interest names if there is none, and waits for its first list; live.ErrRefused is an answer, too, and
+// so is live.ErrUnknownKind of a kind that leaves the server meanwhile.
+// Who claims something there is known before that.
+func (k *kinds) Ensure(ctx context.Context, i live.Interest) error {
+	if err := k.served(i.GVK); err != nil {
 		return err
 	}
-	w := k.watch(gvk)
-	select {
-	case <-w.Synced():
-		return nil
-	case <-ctx.Done():
+	p := k.at(i.GVK, i.Namespace)
+	i.Namespace = p.namespace
+	if p.namespace != "" {
+		k.claimants.cover(ctx, p.namespace)
+	}
+	w := k.watch(p, i)
+	err := listed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || isUnserved(err, w, k.served) })
+	switch {
+	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", ctx.Err(), w.Err())
+	case errors.Is(err, live.ErrUnknownKind):
+		return err
+	case err != nil:
+		k.awaitRights(p, w)
+		return fmt.Errorf("%w: %w", live.ErrRefused, err)
+	}
+	return nil
+}
+
+// awaitRights has it told when a refused watch is let in: its retries go on meanwhile.
+func (k *kinds) awaitRights(p post, w watching) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.refused[p] {
+		return
+	}
+	k.refused[p] = true
+	go func() {
+		allowed := false
+		select {
+		case <-w.Synced():
+			allowed = true
+		case <-w.ended:
+		}
+		k.mu.Lock()
+		delete(k.refused, p)
+		k.mu.Unlock()
+		if allowed {
+			k.allowed(p)
+		}
+	}()
+}
+
+// lookAgain is how often a watch that has not come to its first list is asked why.
+const lookAgain = 50 * time.Millisecond
+
+// isUnserved reports whether a watch fails since its kind is not served. What the watch says may be as old as its last try.
+func isUnserved(err error, w watching, served func(object.GVK) error) bool {
+	return errors.Is(err, live.ErrUnknownKind) && errors.Is(served(w.interest.GVK), live.ErrUnknownKind)
+}
+
+// listed returns when a watch has come to its first list, or ctx ends, or, with the error, when it fails for good.
+func listed(ctx context.Context, w watching, forGood func(error) bool) error {
+	look := time.NewTicker(lookAgain)
+	defer look.Stop()
+	for {
+		select {
+		case <-w.Synced():
+			return nil
+		default:
+		}
+		if err := w.Err(); forGood(err) {
+			return err
+		}
+		select {
+		case <-w.Synced():
+		case <-look.C:
+		case <-ctx.Done():
+			return nil
+		}
 	}
 }
 
-func (k *kinds) watch(gvk object.GVK) live.Watch {
+func (k *kinds) watch(p post, i live.Interest) watching {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	w, ok := k.watches[gvk]
-	if !ok {
-		ctx, end := context.WithCancel(k.ctx)
-		w = watching{k.watcher.Watch(ctx, interestIn(gvk), k.handle), end}
-		k.watches[gvk] = w
-		k.began(gvk)
+	narrow, ok := k.watches[p]
+	if ok && (narrow.interest.Selector == i.Selector || narrow.interest.Selector == "") {
+		return narrow
 	}
+	ctx, end := context.WithCancel(k.ctx)
+	i.Depth = live.DepthOf(i.GVK)
+	w := watching{k.watcher.Watch(ctx, i, k.handle), i, end, ctx.Done()}
+	k.watches[p] = w
+	k.tell()
+	if ok {
+		go narrow.endAfter(ctx, w)
+		return w
+	}
+	k.began(p)
 	return w
 }
 
-func interestIn(gvk object.GVK) live.Interest {
-	return live.Interest{GVK: gvk, Selector: desired.PartOf, Depth: live.DepthOf(gvk)}
+// endAfter ends the watch when the one that takes its place has told all: a delete in between is told by this one.
+func (w watching) endAfter(ctx context.Context, next live.Watch) {
+	select {
+	case <-next.Synced():
+	case <-ctx.Done():
+	}
+	w.end()
 }
 
-// retire ends the watch of a kind that is not used, and reports whether there is none.
-func (k *kinds) retire(gvk object.GVK, used func() bool) bool {
+// interest is what is watched there.
+func (k *kinds) interest(p post) live.Interest {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	w, ok := k.watches[gvk]
+	return k.watches[p].interest
+}
+
+// retire ends a watch that is not used, and reports whether there is none.
+func (k *kinds) retire(p post, used func() bool) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	w, ok := k.watches[p]
 	if !ok || used() {
 		return !ok
 	}
 	w.end()
-	delete(k.watches, gvk)
+	delete(k.watches, p)
+	k.tell()
 	return true
 }
 
-// Synced reports whether the kind's first list has been handed over.
-func (k *kinds) Synced(gvk object.GVK) bool {
+// Synced reports whether the first list of a kind in a namespace has been handed over.
+func (k *kinds) Synced(gvk object.GVK, namespace string) bool {
 	k.mu.Lock()
-	w, ok := k.watches[gvk]
+	w, ok := k.watches[k.at(gvk, namespace)]
 	k.mu.Unlock()
 	if !ok {
 		return false

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/notify"
 	"github.com/truce-gitops/truce/internal/object"
 )
 
@@ -62,8 +63,8 @@ func (c *Controller) remark(asked appEntry) app.App {
 		c.remarked[a.Key] = note
 	}
 	c.mu.Unlock()
-	if fresh && !strings.Contains(fingerprintOf(asked.cr.At("status", "conditions")), note) { // nor by a truce before this one
-		c.emit(a.Key, "Warning", "FieldsDropped", note)
+	if fresh && a.Policy.Mode != app.Observe && !strings.Contains(fingerprintOf(asked.cr.At("status", "conditions")), note) { // nor by a truce before this one
+		c.emit(a.Key, notify.News{Severity: notify.Error, Reason: "FieldsDropped", Text: note}, nil)
 	}
 	if note != "" {
 		a.Notes = append(slices.Clip(a.Notes), note)

@@ -25,10 +25,12 @@ func (c *Controller) take(e *appEntry, seen sight) (news bool) {
 	e.asks = seen.asks
 	wanted := e.wants.Token
 	e.wants = seen.app.Order
-	if !e.wants.Begun.IsZero() { // an earlier process has begun it; this one knows its own
-		if first {
-			e.order = e.wants
-		}
+	switch {
+	case e.wants.Begun.IsZero(): // somebody asks for it
+	case first: // an earlier process has begun it
+		e.order, e.wants = e.wants, app.Order{}
+	case e.wants.Token == wanted && before.Policy.Mode == app.Enforce: // we wrote that it is begun, and got no answer: takeUp does it again
+	default: // this one has begun it
 		e.wants = app.Order{}
 	}
 	e.app = ordered(seen.app, e.order)
@@ -96,6 +98,7 @@ func (c *Controller) takeUp(ctx context.Context, e appEntry) (appEntry, time.Dur
 	c.mu.Unlock()
 	found.due = due
 	c.attach(found.app)
+	c.lookAt(found.app.Source) // what was pushed before it was asked for
 	return c.withResource(found), 0
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/source"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // sourceEntry is one source's custom resource, and what came of it. An attached one has none of its own; see attach.
@@ -69,7 +71,12 @@ func (c *Controller) Artifact(key app.SourceKey) (source.Artifact, error) {
 	defer c.mu.RUnlock()
 	e := c.sourceSet[key]
 	switch {
+	case e == nil && !c.Namespaces.Cover(key.Namespace):
+		return source.Artifact{}, fmt.Errorf("%s is in a namespace that this truce does not work for (--namespace)", key)
 	case e == nil:
+		if err := c.unlisted(); err != nil {
+			return source.Artifact{}, fmt.Errorf("%s is not known: %w", key, err)
+		}
 		return source.Artifact{}, fmt.Errorf("%s is not in the cluster", key)
 	case e.state.Artifact.Files != nil:
 		return e.state.Artifact, nil
@@ -107,14 +114,41 @@ func (c *Controller) awaitSource(key app.SourceKey) time.Duration {
 		}
 		return 0
 	}
+	if c.isListing() {
+		return statusDelay
+	}
+	return 0
+}
+
+// isListing reports whether more sources are about to be known. The caller holds mu.
+func (c *Controller) isListing() bool {
+	return slices.ContainsFunc(c.sourceWatches, func(w live.Watch) bool {
+		select {
+		case <-w.Synced():
+			return false
+		default:
+			return !isHopeless(w.Err())
+		}
+	})
+}
+
+// isHopeless reports whether sources cannot be listed until somebody changes the cluster.
+func isHopeless(err error) bool {
+	return errors.Is(err, live.ErrUnknownKind) || apierrors.IsForbidden(err)
+}
+
+// unlisted is why sources are not known; nil where they are, or are about to be. The caller holds mu.
+func (c *Controller) unlisted() error {
 	for _, w := range c.sourceWatches {
 		select {
 		case <-w.Synced():
 		default:
-			return statusDelay
+			if err := w.Err(); isHopeless(err) {
+				return err
+			}
 		}
 	}
-	return 0
+	return nil
 }
 
 // Readers returns the apps that read a source.
@@ -132,19 +166,32 @@ func (c *Controller) Readers(key app.SourceKey) []app.Key {
 
 // source looks for a new revision of one source.
 func (c *Controller) source(ctx context.Context, key app.SourceKey) time.Duration {
-	f, cr := c.sourceResource(key)
-	if cr == nil {
-		return c.orphaned(ctx, key)
-	}
-	s := f.Source(cr)
-	if s.Suspended || s.Deleting {
+	if !c.fetches(key) {
+		c.rest(key)
 		return 0
 	}
+	f, cr := c.sourceResource(key)
+	if cr == nil {
+		return c.unseen(ctx, key, "is not in the cluster")
+	}
+	s := f.Source(cr)
+	switch {
+	case s.Suspended:
+		return c.unseen(ctx, key, "is suspended")
+	case s.Deleting:
+		return c.unseen(ctx, key, "is being deleted")
+	}
 	s.Key = key
+	begin := c.Now()
 	next := c.fetch(ctx, f, cr, s)
-	c.recordSource(ctx, key, next)
+	if c.Fetched != nil {
+		c.Fetched(key, c.Now().Sub(begin), next.Err)
+	}
+	untold := c.recordSource(ctx, key, next)
 	if next.Err != nil {
 		c.Log.Warn("fetch", "source", key.String(), "error", next.Err.Error())
+	}
+	if next.Err != nil || untold != nil && !apierrors.IsForbidden(untold) && !apierrors.IsInvalid(untold) {
 		return min(retrySource, max(s.Interval, time.Second))
 	}
 	if fixed(key) {
@@ -153,21 +200,24 @@ func (c *Controller) source(ctx context.Context, key app.SourceKey) time.Duratio
 	return c.lookInterval(key, s.Interval)
 }
 
-// orphaned tells the apps that read another revision of a source that is not there.
-func (c *Controller) orphaned(ctx context.Context, key app.SourceKey) time.Duration {
+// unseen tells the apps that read another revision of a source why nobody looks for that: they wait for the first look.
+func (c *Controller) unseen(ctx context.Context, key app.SourceKey, why string) time.Duration {
 	c.mu.RLock()
 	e := c.sourceSet[key]
-	known := e != nil && e.base != (app.SourceKey{})
+	known, listing := e != nil && e.base != (app.SourceKey{}), c.isListing()
 	c.mu.RUnlock()
+	if listing {
+		return statusDelay
+	}
 	if known {
 		base := key
 		base.Revision = ""
-		c.recordSource(ctx, key, front.SourceState{Err: fmt.Errorf("%s is not in the cluster", base), At: c.Now()})
+		_ = c.recordSource(ctx, key, front.SourceState{Err: fmt.Errorf("%s %s", base, why), At: c.Now()}) // it has no status
 	}
 	return 0
 }
 
-// retrySource is the pause after a failed fetch, where the interval is not shorter.
+// retrySource is the pause after a fetch that failed or could not be told, where the interval is not shorter.
 const retrySource = 15 * time.Second
 
 func (c *Controller) fetch(ctx context.Context, f front.Sources, cr object.Object, s front.Source) front.SourceState {
@@ -202,13 +252,14 @@ func isLocal(url string) bool {
 	return strings.HasPrefix(url, "file:") || strings.HasPrefix(url, "/") || strings.HasPrefix(url, ".")
 }
 
-// recordSource keeps the outcome. A failed fetch keeps the artifact that was there; a new revision wakes the apps.
-func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next front.SourceState) {
+// recordSource keeps the outcome. A failed fetch keeps the artifact that was there; a new revision wakes the apps. The error is that
+// the source's status could not be written.
+func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next front.SourceState) error {
 	c.mu.Lock()
 	e := c.sourceSet[key]
 	if e == nil {
 		c.mu.Unlock()
-		return
+		return nil
 	}
 	news := next.Err == nil && (e.state.Artifact.Digest != next.Artifact.Digest || e.state.Artifact.Revision != next.Artifact.Revision)
 	first := e.state.Artifact.Files == nil && (e.state.Err == nil) != (next.Err == nil)
@@ -232,7 +283,7 @@ func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next f
 		}
 		c.apps.Add(k)
 	}
-	c.writeSourceStatus(ctx, key)
+	return c.writeSourceStatus(ctx, key)
 }
 
 // lookInterval is the shortest of the source's own interval and those that apps ask for (syncInterval of the documents).

@@ -3,12 +3,15 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/notify"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
@@ -24,10 +27,10 @@ const statusManager = "truce-controller"
 // status writes an app's status if it is not the one that is there.
 func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 	e, ok := c.entry(key)
-	if !ok || e.app.Policy.Mode == app.Observe { // the status is that of the controller which truce only watches
+	if !ok || e.app.Policy.Mode == app.Observe || c.isApart(key.Namespace) { // the status is that of the controller which truce only watches
 		return 0
 	}
-	r := c.engine.Report(key)
+	r := ofFirstRun(e.app, c.engine.Report(key))
 	r.Seen = c.Now()
 	if wait := premature(e, r); wait > 0 {
 		return wait
@@ -40,12 +43,70 @@ func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 		c.Log.Warn("status", "app", key.String(), "error", err.Error())
 		return time.Second
 	}
+	c.told(key, r.Seen)
+	c.tellNews(e, next)
+	return untilVerdict(e.app, r)
+}
+
+// ofFirstRun is the report of an app of which no run has ended since the start: what was told before it of the same generation holds until
+// then.
+func ofFirstRun(a app.App, r report.Report) report.Report {
+	if r.Stage == "" {
+		r.Generation, r.Running = a.Generation, true
+	}
+	return r
+}
+
+func (c *Controller) told(key app.Key, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := c.appSet[key]; now != nil {
-		now.wrote, now.told = digestOf(next), r.Seen
+		now.told = at
 	}
-	return untilVerdict(e.app, r)
+}
+
+// newsreader is a front that knows which changes of a status its dialect's users expect to hear of.
+type newsreader interface {
+	News(before, now object.Object) []notify.News
+}
+
+// tellNews tells what is new in a status. The custom resource may be older than the status that was written last: what was told already
+// is not told again.
+func (c *Controller) tellNews(e appEntry, next object.Object) {
+	front, ok := e.front.(newsreader)
+	if !ok {
+		return
+	}
+	before, _ := e.cr.At("status").(map[string]any)
+	news := front.News(before, next)
+	if len(news) == 0 || !c.isNew(e.app.Key, gist(news)) {
+		return
+	}
+	for _, n := range news {
+		c.emit(e.app.Key, n, nil)
+	}
+}
+
+// gist is what makes news the same as others: what is told of a success besides changes with every field that is ceded.
+func gist(news []notify.News) string {
+	short := slices.Clone(news)
+	for i, n := range short {
+		if n.Severity == notify.Info && n.Revision != "" {
+			short[i].Text, _, _ = strings.Cut(n.Text, ";")
+		}
+	}
+	return fingerprintOf(short)
+}
+
+func (c *Controller) isNew(key app.Key, news string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.appSet[key]
+	if known == nil || known.news == news {
+		return false
+	}
+	known.news = news
+	return true
 }
 
 // progressPause spaces statuses that say no more than that something is still under way. Most runs are over before the first.
@@ -78,32 +139,57 @@ func untilVerdict(a app.App, r report.Report) time.Duration {
 	return 0
 }
 
-func (c *Controller) writeSourceStatus(ctx context.Context, key app.SourceKey) {
+// writeSourceStatus tells what came of the newest look at a source.
+func (c *Controller) writeSourceStatus(ctx context.Context, key app.SourceKey) error {
+	if c.isApart(key.Namespace) {
+		return nil
+	}
 	c.mu.RLock()
 	known := c.sourceSet[key]
-	if known == nil || known.attached {
+	if known == nil || known.attached || c.foreign(key, known.cr) {
 		c.mu.RUnlock()
-		return
+		return nil
 	}
 	e := *known // the watch writes to known meanwhile
 	c.mu.RUnlock()
 	next := object.Object(e.front.Status(e.cr, e.state))
-	if err := gone(c.patchStatus(ctx, e.cr.GVK(), e.cr, e.wrote, next)); err != nil {
+	err := gone(c.patchStatus(ctx, e.cr.GVK(), e.cr, e.wrote, next))
+	if err != nil {
 		c.Log.Warn("status", "source", key.String(), "error", err.Error())
-		return
 	}
 	c.mu.Lock()
-	known.wrote = digestOf(next)
+	known.wrote = writtenAs(next, err)
 	c.mu.Unlock()
+	return err
 }
 
 // patchStatus replaces .status, unless it is as it should be already.
 func (c *Controller) patchStatus(ctx context.Context, gvk object.GVK, cr object.Object, wrote digest, next object.Object) error {
-	have, _ := cr.At("status").(map[string]any)
-	if field.Equal(map[string]any(next), have) || wrote == digestOf(next) {
+	if isThere(cr, wrote, next) {
 		return nil
 	}
 	return c.patch(ctx, gvk, cr, "status", []operation{{"add", "/status", next}})
+}
+
+// isThere reports whether a status is the one that was written last or, where none was, that of the custom resource as it was seen last:
+// what we wrote may not have been seen yet.
+func isThere(cr object.Object, wrote digest, status object.Object) bool {
+	if wrote != (digest{}) {
+		return wrote == digestOf(status)
+	}
+	have, _ := cr.At("status").(map[string]any)
+	return field.Equal(map[string]any(status), have)
+}
+
+// unanswered stands for a status that was written without an answer: it is there or not, and no other is known to be.
+var unanswered = digestOf(nil)
+
+// writtenAs is what is known of the status that is there after a write.
+func writtenAs(status object.Object, err error) digest {
+	if err != nil {
+		return unanswered
+	}
+	return digestOf(status)
 }
 
 type operation struct {
@@ -143,18 +229,34 @@ func (c *Controller) resource(gvk object.GVK, namespace string) (dynamic.Resourc
 	return c.Cluster.Dynamic().Resource(res.GVR).Namespace(namespace), nil
 }
 
-// event tells of drift on the app's custom resource, as a Kubernetes Event.
+// event tells of drift on the app's custom resource.
 func (c *Controller) event(n reconcile.Notice) {
-	kind, reason := "Normal", "DriftDetected"
+	news := notify.News{Severity: notify.Info, Reason: "DriftDetected", Text: report.Sentence(n.ID, n.Finding)}
 	switch {
 	case n.Carried:
-		reason = "DriftCorrected"
+		news.Reason = "DriftCorrected"
 	case n.Finding.Verdict == decide.Cede:
-		reason = "FieldCeded"
+		news.Reason = "FieldCeded"
 	case n.Finding.Verdict == decide.Hold:
-		kind = "Warning"
+		news.Severity = notify.Error
 	case n.Finding.Verdict == decide.Contested:
-		kind, reason = "Warning", "FieldContested"
+		news.Severity, news.Reason = notify.Error, "FieldContested"
 	}
-	c.emit(n.App, kind, reason, report.Sentence(n.ID, n.Finding))
+	c.emit(n.App, news, evidence(n))
+}
+
+// evidence is what a message says of a finding beside its sentence.
+func evidence(n reconcile.Notice) map[string]string {
+	f := n.Finding
+	out := map[string]string{"object": n.ID.String(), "field": field.String(f.Path), "verdict": string(f.Verdict)}
+	if writer := f.Writer.String(); writer != "" {
+		out["writer"] = writer
+	}
+	if f.Claimant != "" {
+		out["claimant"] = f.Claimant
+	}
+	if f.Reason != "" {
+		out["because"] = f.Reason
+	}
+	return out
 }

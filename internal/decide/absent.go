@@ -18,11 +18,14 @@ func absent(in Input) Plan {
 	if len(in.Compared.Differences) > 0 {
 		d.Writer = in.Compared.Differences[0].Writer
 	}
+	if !in.Changed {
+		d.Writer = who(in, d, claim.Claim{})
+	}
 	f := Finding{Difference: d, Verdict: Correct, Reason: "not in the cluster"}
 	var again time.Time
 	switch {
 	case standstill(in.Policy.Mode) != "":
-		f.Verdict, f.Reason = Hold, standstill(in.Policy.Mode)+"; an apply would create it"
+		f.Verdict, f.Reason = Hold, standstill(in.Policy.Mode)+"; an apply would create it"+once(in.Lacks)
 	case !in.Changed && in.Policy.Remediation == app.ReportOnly:
 		f.Verdict, f.Reason = Hold, "remediation is off: the deletion is reported only"
 	case !in.Changed && !due(in, nil).IsZero():
@@ -38,6 +41,14 @@ func absent(in Input) Plan {
 	return p
 }
 
+// once is a condition, if there is one.
+func once(lacks string) string {
+	if lacks == "" {
+		return ""
+	}
+	return ", once " + lacks
+}
+
 // due returns when the next correction of a field may be made; zero for now.
 func due(in Input, p field.Path) time.Time {
 	last := in.Memory.LastCorrection(field.String(p))
@@ -48,11 +59,12 @@ func due(in Input, p field.Path) time.Time {
 }
 
 func spaced(in Input, at time.Time) string {
-	return fmt.Sprintf("corrected less than %s ago: the next correction is due at %s", in.Policy.Spacing, at.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("corrected less than %s ago%s%s", in.Policy.Spacing, nextDue, at.UTC().Format(time.RFC3339))
 }
 
 // seeded is what a new object starts with: Git's, and for a claimed field that Git names or leaves to the claimant a value
-// within the claimant's bounds. Right after its creation the field is handed over like any other.
+// within the claimant's bounds: without any, a custom resource cannot be scaled at all. Right after its creation the field is handed
+// over like any other.
 func seeded(in Input) object.Object {
 	out := in.Desired.Clone()
 	if in.Policy.Claims != app.ClaimsCede {
@@ -63,7 +75,7 @@ func seeded(in Input) object.Object {
 		switch {
 		case c.Placeholder(git):
 			field.Drop(out, c.Path)
-		case c.Counts() && (named || seedable(in.Desired.GVK().Group)):
+		case c.Counts() && (named || c.Scale):
 			field.Put(out, c.Path, seed(in, c))
 		}
 	}
@@ -74,7 +86,3 @@ func seed(in Input, c claim.Claim) int64 {
 	git, _ := field.Get(in.Desired, c.Path)
 	return c.Seed(in.Memory.Value(field.String(c.Path)), git)
 }
-
-// seedable are the groups whose workloads keep their count in .spec.replicas. A custom resource may keep it elsewhere
-// (its CRD's scale subresource says where), so it gets a seed only where Git names the field.
-func seedable(group string) bool { return group == "" || group == "apps" }

@@ -12,13 +12,15 @@ import (
 )
 
 // BenchmarkJudge is compare and decide for one Deployment with two containers, environment and probes, from the decoded
-// live object on: its managedFields are read in it. Argo CD takes 1.75 ms and 711 KB for the like.
+// live object on: its managedFields are read in it, with the memory of its baseline that an engine has, but for "unremembered". Argo CD
+// takes 1.75 ms and 711 KB for the like.
 func BenchmarkJudge(b *testing.B) {
 	for _, c := range []struct {
 		name  string
 		drift func(o object.Object, entries []any) []any
 	}{
 		{"unchanged", func(_ object.Object, entries []any) []any { return entries }},
+		{"unremembered", func(_ object.Object, entries []any) []any { return entries }},
 		{"drift", func(o object.Object, entries []any) []any {
 			field.Put(o, image, "registry.example/web:9")
 			paths := ownership.ApplyEntry(entriesOf(b, o), ownership.Manager).Paths()
@@ -32,9 +34,14 @@ func BenchmarkJudge(b *testing.B) {
 			live.Metadata()["managedFields"] = c.drift(live, entries)
 			hasher := ownership.NewHasher()
 			base := compare.Settle(settled, entriesOf(b, settled), hasher)
+			var shared compare.Memo
 			b.ReportAllocs()
 			for b.Loop() {
-				owners, err := ownership.Entries(live)
+				memo := &shared
+				if c.name == "unremembered" {
+					memo = &compare.Memo{}
+				}
+				owners, err := memo.Owners(live, base)
 				if err != nil {
 					b.Fatal(err)
 				}

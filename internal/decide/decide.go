@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/witness"
 )
 
 // Verdict is what truce does about a field that is not as Git wants it.
@@ -49,15 +50,21 @@ const (
 	Apply    Verb = "apply"    // apply, by force, on the object that was judged
 	Handover Verb = "handover" // let another manager own a field's live value, before we let go of it
 	Retake   Verb = "reclaim"  // rewrite managedFields: the paths become ours alone
+	Adopt    Verb = "adopt"    // rewrite managedFields: what others have applied becomes ours
+	Release  Verb = "release"  // rewrite managedFields: what is ours becomes another manager's, and our mark goes
 	Prune    Verb = "prune"    // delete
 )
 
 // Step is one write to one object.
 type Step struct {
-	Verb   Verb
-	Body   object.Object // what Create, Apply and Handover send; not to be changed, since it may be Git's object itself
-	Paths  []field.Path  // what Handover and Retake are about
-	Reason string
+	Verb  Verb
+	Body  object.Object // what Create, Apply and Handover send; not to be changed, since it may be Git's object itself
+	Paths []field.Path  // what Handover and Retake are about; what Adopt leaves to nobody
+	// From are the entries that give up the paths of Retake, beside people's and our handover.
+	From []ownership.Entry
+	// Manager gets what Release gives.
+	Manager string
+	Reason  string
 }
 
 // Plan is what to do about one object.
@@ -66,6 +73,7 @@ type Plan struct {
 	Steps    []Step
 	Withheld []field.Path // left out of Body
 	Again    time.Time    // when a held correction is due; zero for never
+	Refused  string       // why nothing may be done about the object; empty for nothing
 }
 
 // Input is what one judgement needs. Nothing in it is changed.
@@ -73,19 +81,26 @@ type Input struct {
 	Desired  object.Object     // what Git wants
 	Previous object.Object     // what Git wanted when the baseline was taken; nil if unknown
 	Live     object.Object     // nil: not in the cluster
+	Lacks    string            // of an object that is not there: what would have to be before it could be made, as a clause; empty for nothing
 	Owners   []ownership.Entry // of Live
 	Changed  bool              // Git's object is not the one that was last applied
 	Compared compare.Result
 	Claims   []claim.Claim
+	Count    field.Path // where the kind keeps the count that can be scaled; nil: it has none, or nobody knows
 	Ignored  []ignore.Covered
+	Witness  witness.Statements
 	Memory   fight.Memory
 	Policy   app.Policy
+	Adoption app.Adoption // from another controller, or back to it
 	Hasher   ownership.Hasher
 	Now      time.Time
 }
 
 // Object judges one object.
 func Object(in Input) Plan {
+	if p, first := passage(in); first {
+		return p
+	}
 	p := verdicts(in)
 	if in.Policy.Mode != app.Enforce {
 		p.Steps = nil
@@ -99,6 +114,9 @@ func verdicts(in Input) Plan {
 	}
 	var p Plan
 	for _, d := range slices.Concat(pauses(in), merges(in), in.Compared.Differences) {
+		if d.Kind == compare.Extra && leavesCount(in, d.Path) || d.Kind == compare.Added && in.Policy.Additions == app.AdditionsAllow {
+			continue
+		}
 		f, again := judge(in, d)
 		p.Findings = append(p.Findings, f)
 		p.Again = earliest(p.Again, again)

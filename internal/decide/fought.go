@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -58,4 +59,26 @@ func again(done string, b fight.Bout) string {
 	return fmt.Sprintf("%s %s since %s and ", done, times, b.Since.UTC().Format(time.RFC3339))
 }
 
-func next(b fight.Bout) string { return "; the next try is at " + b.Next.UTC().Format(time.RFC3339) }
+func next(b fight.Bout) string { return nextTry + b.Next.UTC().Format(time.RFC3339) }
+
+// What comes before the time in the reason of a finding that waits.
+const (
+	nextTry = "; the next try is at "
+	nextDue = ": the next correction is due at "
+)
+
+// Waits reads from the reason of a finding until when its correction waits, and where in the reason that time ends; the zero time for one
+// that says nothing of it. Who remembers nothing itself reads it in what another process has said.
+func Waits(reason string) (until time.Time, end int) {
+	for _, mark := range []string{nextTry, nextDue} {
+		at := strings.Index(reason, mark)
+		if at < 0 {
+			continue
+		}
+		end := min(at+len(mark)+len("2006-01-02T15:04:05Z"), len(reason))
+		if until, err := time.Parse(time.RFC3339, reason[at+len(mark):end]); err == nil {
+			return until, end
+		}
+	}
+	return time.Time{}, 0
+}

@@ -11,9 +11,13 @@ import (
 )
 
 // toHandOver lists the fields that would lose their last owner with our next apply: ours in the cluster, not in what is sent
-// because they are withheld, and nobody else's. What Git itself has dropped is not among them, unless a rule or a claim covers it.
+// because they are withheld, and nobody else's. What Git itself has dropped is not among them, unless a rule or a claim covers it,
+// or it is a workload's count.
 func toHandOver(in Input, p Plan, ours ownership.Shape) []field.Path {
 	letGo := append([]field.Path(nil), p.Withheld...)
+	if leavesCount(in, in.Count) {
+		letGo = union(letGo, []field.Path{in.Count})
+	}
 	for _, c := range Ceded(in) {
 		if _, named := field.Get(in.Desired, c); !named {
 			letGo = union(letGo, []field.Path{c})
@@ -28,6 +32,13 @@ func toHandOver(in Input, p Plan, ours ownership.Shape) []field.Path {
 		}
 	}
 	return out
+}
+
+// leavesCount reports whether the path is a workload's count of which Git says nothing: then it stays as it is. Who takes replicas out
+// of Git leaves them to somebody, often to an autoscaler that is yet to come; the server's default would be an outage.
+func leavesCount(in Input, p field.Path) bool {
+	_, named := field.Get(in.Desired, in.Count)
+	return len(in.Count) > 0 && p.Equals(in.Count) && !named
 }
 
 // unownedClaims lists claimed numbers that nobody owns: handed over even where Git never named them, so that the claimant's

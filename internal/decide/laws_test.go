@@ -56,7 +56,7 @@ func genScene(rt *rapid.T, t *testing.T) scene {
 		Claims:      rapid.SampledFrom([]app.Claims{app.ClaimsCede, app.ClaimsCede, app.ClaimsReport, app.ClaimsOff}).Draw(rt, "claims"),
 		Remediation: rapid.SampledFrom([]app.Remediation{app.Remediate, app.ReportOnly}).Draw(rt, "remediation"),
 		Spacing:     rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(rt, "spacing"),
-		Pause:       rapid.SampledFrom([]app.Pause{app.PauseReport, app.PauseCorrect}).Draw(rt, "pause"),
+		Pause:       rapid.SampledFrom([]app.ByHand{app.PauseReport, app.PauseCorrect}).Draw(rt, "pause"),
 	}
 	if rapid.Bool().Draw(rt, "changed") {
 		in.Changed, in.Previous = true, git.Clone()

@@ -17,7 +17,7 @@ func toRetake(in Input, p Plan, ours ownership.Shape) []field.Path {
 	}
 	for _, o := range in.Owners {
 		for _, path := range held(in, o, ours) {
-			if !covers(p.Withheld, path) && !covers(ceded, path) {
+			if !covers(p.Withheld, path) && !covers(ceded, path) && !leavesCount(in, path) {
 				out = union(out, []field.Path{path})
 			}
 		}
@@ -28,7 +28,7 @@ func toRetake(in Input, p Plan, ours ownership.Shape) []field.Path {
 // reclaimable reports whether a lost path should be ours: Git names it, or has just dropped it and wants it gone.
 func reclaimable(in Input, p field.Path) bool {
 	_, named := field.Get(in.Desired, p)
-	return named || in.Changed
+	return named || in.Changed && !leavesCount(in, p)
 }
 
 // reclaims are the findings for lost paths. The value is right, so they are told only while they are being taken back.

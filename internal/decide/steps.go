@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/ownership"
 )
@@ -27,9 +28,11 @@ func steps(in Input, p Plan) []Step {
 		out = append(out, Step{Verb: Handover, Paths: hand, Body: handoverBody(in, hand),
 			Reason: "another owner keeps the value while truce lets go of it"})
 	}
-	if paths := toRetake(in, p, ours); len(paths) > 0 {
+	paths := toRetake(in, p, ours)
+	if len(paths) > 0 {
 		out = append(out, Step{Verb: Retake, Paths: paths, Reason: "the value is Git's, the ownership was lost or shared"})
 	}
+	out = append(out, removal(in, p.Findings, paths)...)
 	if why != "" {
 		out = append(out, Step{Verb: Apply, Body: body(in, p), Reason: why})
 	}
@@ -38,7 +41,7 @@ func steps(in Input, p Plan) []Step {
 
 func reasonToApply(in Input, p Plan, ours ownership.Shape) string {
 	for _, f := range p.Findings {
-		if f.Verdict == Correct {
+		if f.Verdict == Correct && f.Kind != compare.Added {
 			return f.Reason
 		}
 	}
@@ -52,6 +55,9 @@ func reasonToApply(in Input, p Plan, ours ownership.Shape) string {
 	}
 	for _, p := range in.Compared.Freed {
 		return "Git takes back " + field.String(p)
+	}
+	for _, f := range p.Removed() {
+		return f.Reason
 	}
 	return ""
 }

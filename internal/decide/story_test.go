@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/truce-gitops/truce/internal/addition"
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/compare"
@@ -33,7 +34,7 @@ import (
 //	settled.yaml  what the server answered to the last apply; live.yaml what it holds now; recorded from the history
 //	claimants     autoscalers, as YAML
 //	rules         a JSON pointer a line
-//	policy        mode, claims, remediation, spacing, pause, withheld (at the last apply), corrected (how long ago, against whom), stuck, seen, revision
+//	policy        mode, claims, remediation, additions, spacing, pause, withheld (at the last apply), corrected (how long ago, against whom), stuck, seen, revision
 func TestStories(t *testing.T) {
 	golden.Run(t, "testdata/stories/*.txtar", func(t *testing.T, f golden.Files) string {
 		s := newStory(t, f)
@@ -59,18 +60,35 @@ func newStory(t *testing.T, f golden.Files) story {
 	git, live, settled := desired.Sanitise(load(t, f.Need(t, "git.yaml"))), load(t, f["live.yaml"]), load(t, f["settled.yaml"])
 	in := decide.Input{Desired: git, Live: live, Owners: ownersOf(t, live), Hasher: hasher, Now: now, Policy: app.Policy{
 		Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate, Pause: app.PauseReport,
+		Additions: app.AdditionsPeople,
 	}}
 	if text, ok := f["before.yaml"]; ok {
 		in.Changed, in.Previous = true, desired.Sanitise(load(t, text))
 	}
-	in.Claims = claimsOn(t, f["claimants"], claim.Subject{Desired: git, Live: live, Owners: in.Owners})
+	s := claim.Subject{Desired: git, Live: live, Owners: in.Owners}
+	in.Claims, in.Count = claimsOn(t, f["claimants"], s), s.Count()
 	in.Ignored = rules(t, f["rules"]).Covers(ignore.Sight{Desired: git, Live: live, Owners: in.Owners})
 	released := policy(t, &in, f["policy"])
 	c := compare.Input{Desired: git, Live: live, Owners: in.Owners, Hasher: hasher, Withheld: decide.Ceded(in), Released: released}
 	if settled != nil {
 		c.Baseline = compare.Settle(settled, ownersOf(t, settled), hasher)
 	}
+	c.Added = added(t, c, in)
 	return story{compare: c, decide: in}
+}
+
+// added are the additions that plainly are none of the server's defaults: nobody is asked here.
+func added(t *testing.T, c compare.Input, in decide.Input) []addition.Addition {
+	t.Helper()
+	settled, err := c.Baseline.Fields(in.Owners)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := addition.Input{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Catalogue: claim.Builtin(), Claims: in.Claims, Settled: settled}
+	if in.Policy.Claims == app.ClaimsOff {
+		about.Claims = nil
+	}
+	return addition.Find(about)
 }
 
 func load(t *testing.T, text string) object.Object {
@@ -144,7 +162,9 @@ func policy(t *testing.T, in *decide.Input, text string) (released []field.Path)
 		case "remediation":
 			in.Policy.Remediation = app.Remediation(value)
 		case "pause":
-			in.Policy.Pause = app.Pause(value)
+			in.Policy.Pause = app.ByHand(value)
+		case "additions":
+			in.Policy.Additions = app.ByHand(value)
 		case "spacing":
 			in.Policy.Spacing = duration(t, value)
 		case "revision": // a new one whose predecessor nobody remembers
@@ -178,7 +198,7 @@ func remember(t *testing.T, in *decide.Input, word, value string) (m fight.Memor
 		if err != nil {
 			t.Fatal(err)
 		}
-		return in.Memory.Seen(field.String(p), n)
+		return in.Memory.Seen(field.String(p), n, now)
 	}
 	t.Fatalf("policy: no such word: %s", word)
 	return m

@@ -64,6 +64,7 @@ func (s *street) judge(t *testing.T) decide.Plan {
 	s.compare.Live, s.compare.Owners = s.decide.Live, s.decide.Owners
 	s.compare.Desired, s.compare.Withheld = s.decide.Desired, decide.Ceded(s.decide)
 	s.compare.Released = without(s.withheld, s.compare.Withheld)
+	s.compare.Added = added(t, s.compare, s.decide)
 	compared, err := compare.Object(s.compare)
 	if err != nil {
 		t.Fatal(err)

@@ -13,14 +13,15 @@ import (
 // judge gives one difference its verdict, and the time at which a held one is due.
 // The order is the order of the rights: the user's rules, other controllers' claims, Git's new word, then policy.
 func judge(in Input, d compare.Difference) (Finding, time.Time) {
+	c, claimed := claimOn(in, d.Path)
+	d.Writer = who(in, d, c) // whether it is ceded or not: people ask for the autoscaler, not for the process that speaks for it
 	if f, ok := ignored(in, d); ok {
 		return f, time.Time{}
 	}
-	c, claimed := claimOn(in, d.Path)
-	if claimed {
-		d.Writer = byClaim(d, c) // whether it is ceded or not: people ask for the autoscaler, not for the process that speaks for it
+	if a, ok := addedAt(in, d); ok {
+		return judgeAdded(in, d, a)
 	}
-	if claimed && in.Policy.Claims == app.ClaimsCede && !ends(in, c, d) {
+	if claimed && in.Policy.Claims == app.ClaimsCede && !ends(in, c, d) && !lost(c, d) {
 		return cede(d, c), time.Time{}
 	}
 	f, again := enforce(in, d)
@@ -58,7 +59,7 @@ func standstill(m app.Mode) string {
 
 func drift(in Input, d compare.Difference) (Finding, time.Time) {
 	if isStuck(in, d) {
-		return Finding{Difference: d, Verdict: Hold, Reason: "an apply does not restore this: something in the API server's admission changes it"}, time.Time{}
+		return Finding{Difference: d, Verdict: Hold, Reason: NotRestored}, time.Time{}
 	}
 	if in.Policy.Remediation == app.ReportOnly {
 		return Finding{Difference: d, Verdict: Hold, Reason: "remediation is off: drift is reported only"}, time.Time{}
@@ -71,6 +72,9 @@ func drift(in Input, d compare.Difference) (Finding, time.Time) {
 	}
 	return Finding{Difference: d, Verdict: Correct, Reason: "drift: changed by " + d.Writer.String()}, time.Time{}
 }
+
+// NotRestored is the reason of a finding that is held because an apply has left the same live value in place.
+const NotRestored = "an apply does not restore this: something in the API server's admission changes it"
 
 func isStuck(in Input, d compare.Difference) bool {
 	return in.Memory.IsStuck(field.String(d.Path), in.Hasher.Value(d.Live))
@@ -92,12 +96,14 @@ func ignored(in Input, d compare.Difference) (Finding, bool) {
 }
 
 func cede(d compare.Difference, c claim.Claim) Finding {
-	d.Writer = byClaim(d, c)
 	f := Finding{Difference: d, Verdict: Cede, Reason: c.Evidence, Claimant: c.Name()}
 	for _, n := range c.Notes {
 		f.Reason += "; " + n
 	}
-	if c.Paused(d.Live) {
+	switch {
+	case c.Scale && d.Kind == compare.Missing:
+		f.Reason += "; there is no count yet that could be scaled: name one in Git"
+	case c.Paused(d.Live):
 		f.Reason = "paused: " + d.Writer.String() + " set replicas to 0, and an autoscaler does not scale from 0"
 	}
 	return f
@@ -108,40 +114,29 @@ func ends(in Input, c claim.Claim, d compare.Difference) bool {
 	return in.Policy.Pause == app.PauseCorrect && c.Paused(d.Live)
 }
 
-// pauses are the differences that only a claim makes: a workload at 0 of which Git does not name the count.
+// lost reports whether the count that Git names is gone from a custom resource whose API gives it no default: GET of its scale
+// subresource is then an error (HTTP 500, measured), and nobody can scale it until somebody puts a count back.
+func lost(c claim.Claim, d compare.Difference) bool {
+	return c.Scale && d.Kind == compare.Missing && d.Desired != nil
+}
+
+// pauses are the differences that only a claim makes, where Git does not name the count: a workload at 0, one without a count.
 func pauses(in Input) []compare.Difference {
 	if in.Policy.Claims != app.ClaimsCede {
 		return nil
 	}
 	for _, c := range in.Claims {
 		_, named := field.Get(in.Desired, c.Path)
-		live, _ := field.Get(in.Live, c.Path)
-		if !named && c.Paused(live) {
+		live, there := field.Get(in.Live, c.Path)
+		switch {
+		case named:
+		case c.Paused(live):
 			return []compare.Difference{{Path: c.Path, Kind: compare.Changed, Live: live, Writer: ownership.WriterOf(in.Owners, c.Path)}}
+		case c.Scale && !there:
+			return []compare.Difference{{Path: c.Path, Kind: compare.Missing, Writer: ownership.Writer{Evidence: ownership.Unknown}}}
 		}
 	}
 	return nil
-}
-
-// builtInScalers are the field managers under which a Kubernetes distribution's own controllers scale: upstream they are one
-// process, and k3s and MicroK8s are one binary.
-var builtInScalers = map[string]bool{"kube-controller-manager (scale)": true, "k3s (scale)": true, "kubelite (scale)": true}
-
-// byClaim names the claimant as the writer where the server recorded the scale subresource or nothing at all, and the value
-// is one that the claimant writes.
-func byClaim(d compare.Difference, c claim.Claim) ownership.Writer {
-	w := d.Writer
-	if w.Evidence == ownership.Recorded && !builtInScalers[w.Name] {
-		return w
-	}
-	if n, ok := d.Live.(int64); !ok || n < c.Min || n > c.Max {
-		return w
-	}
-	evidence := ownership.Inferred
-	if w.Evidence == ownership.Recorded {
-		evidence = ownership.Recorded
-	}
-	return ownership.Writer{Name: c.Name(), Time: w.Time, Evidence: evidence}
 }
 
 func claimOn(in Input, p field.Path) (claim.Claim, bool) {

@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -88,6 +89,7 @@ func settle(r render.Object, a app.App, scope Scope) Object {
 	case scope == Namespaced && data.Namespace() == "":
 		meta["namespace"] = cmp.Or(a.Namespace, a.Home.Name, "default") // as kubectl does
 	}
+	dress(meta, a.Overlay.Metadata)
 	mark(data, a)
 	o := Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: WaveOf(data.GVK())}
 	if o.GVK.Group != "" || o.GVK.Kind != "Secret" {
@@ -96,30 +98,47 @@ func settle(r render.Object, a app.App, scope Scope) Object {
 	return o
 }
 
+// mark adds the labels by which the object is found: the dialect's, and ours where truce writes it.
 func mark(data object.Object, a app.App) {
+	more := maps.Clone(a.Labels)
+	if a.Policy.Mode != app.Observe {
+		if more == nil {
+			more = map[string]string{}
+		}
+		more[PartOf] = Mark(a.Key)
+	}
+	if len(more) == 0 {
+		return
+	}
 	meta := data.Metadata()
 	labels, ok := meta["labels"].(map[string]any)
 	if !ok {
 		labels = map[string]any{}
 		meta["labels"] = labels
 	}
-	for k, v := range a.Labels {
+	for k, v := range more {
 		labels[k] = v
 	}
-	labels[PartOf] = Mark(a.Key)
 }
 
 // maxLabel is the longest label value that Kubernetes takes.
 const maxLabel = 63
 
-// Mark returns the label value that the objects of an app bear: readable, and cut to a hash where it would be too long.
+// silentKind is the kind of app whose marks do not name it: they were put on objects before there was another kind.
+const silentKind = "Kustomization"
+
+// Mark returns the label value that the objects of an app bear: readable, and cut to a hash where it would be too long. Behind an
+// underscore, which no name can hold, stands the app's kind: apps of two kinds may have one name.
 func Mark(key app.Key) string {
-	s := key.Namespace + "." + key.Name
-	sum := sha256.Sum256([]byte(key.Kind + "/" + s))
-	if len(s) <= maxLabel {
-		return s
+	s, kind := key.Namespace+"."+key.Name, ""
+	if key.Kind != silentKind {
+		kind = "_" + key.Kind
 	}
-	return s[:maxLabel-9] + "-" + hex.EncodeToString(sum[:4])
+	sum := sha256.Sum256([]byte(key.Kind + "/" + s))
+	if len(s)+len(kind) <= maxLabel {
+		return s + kind
+	}
+	return s[:maxLabel-9-len(kind)] + "-" + hex.EncodeToString(sum[:4]) + kind
 }
 
 // Digest returns a hash of the object that is the same in every process.

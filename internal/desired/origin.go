@@ -3,9 +3,11 @@ package desired
 import (
 	"io/fs"
 	"path"
+	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/render"
 )
@@ -28,38 +30,84 @@ const (
 
 // Place is where Git writes a field. The zero value is unknown.
 type Place struct {
-	File         string // in the source
+	File         string // in the source; empty where Field says it
 	Line, Column int    // 1-based; a Column of 0 is unknown
-	Means        Means
+	// Field is what of the app's custom resource sets the field: its kind, namespace, name and path.
+	Field string
+	Means Means
 	// Exact says that the value written there is the value wanted. If not, the place is the last one that is known to touch
 	// the field, and something else has a part in it: a variable, a prefix, a replacement.
 	Exact bool
 }
 
+// Known reports whether there is anything to show.
+func (p Place) Known() bool { return p.File != "" || p.Field != "" }
+
+// String prints the place as people look for it: file:line, or the field of the custom resource.
+func (p Place) String() string {
+	if p.Field != "" {
+		return p.Field
+	}
+	return p.File + ":" + strconv.Itoa(p.Line)
+}
+
 // maxFile bounds a file that Origin reads; renderers refuse larger ones by default.
 const maxFile = 16 << 20
 
+// Parsed is a tree of which somebody keeps the parsed files: Origins asks it instead of parsing a file once more.
+type Parsed interface {
+	fs.FS
+	// Nodes are the documents of a file; none where it is not there, or is no YAML.
+	Nodes(file string) []*yaml.Node
+}
+
 // Origin tells which file and line gives a field of an object its value: the last of the manifest, patches and
 // transformers, in the order in which Kustomize applies them, whose value is the object's. It reads only what it must, and
-// knows what a person would find by reading: replacements, vars, custom transformers and the custom resource's own patches
-// are not followed, which shows as a Place that is not Exact, or unknown. dir is the app's directory (spec.path).
-func Origin(files fs.FS, dir string, o Object, p field.Path) Place {
-	t := &trail{files: files, object: o, path: p, seen: map[string]bool{}}
-	t.value, t.there = field.Get(o.Data, p)
-	if o.File == "" || len(p) == 0 {
-		return Place{}
+// knows what a person would find by reading: replacements, vars and custom transformers are not followed, which shows as a Place
+// that is not Exact, or unknown. Of the app its directory and what it changes itself are looked at.
+func Origin(files fs.FS, a app.App, o Object, p field.Path) Place {
+	places := Origins(files, a, o)(p)
+	if i := Winner(places); i >= 0 {
+		return places[i]
 	}
-	dir = path.Clean(dir)
-	file, err := render.KustomizationFile(files, dir)
-	switch {
-	case err != nil:
-		return Place{}
-	case file != "":
-		t.build(dir)
-	case !t.generated(dir):
-		t.manifest()
+	return Place{}
+}
+
+// Origins tells every place that touches a field, in the order in which they are applied, with the limits of Origin. A file is
+// read once, however many fields are asked for; the function is not for concurrent use.
+func Origins(files fs.FS, a app.App, o Object) func(field.Path) []Place {
+	parsed := map[string][]*yaml.Node{}
+	return func(p field.Path) []Place {
+		t := &trail{files: files, object: o, path: p, seen: map[string]bool{}, parsed: parsed}
+		t.value, t.there = field.Get(o.Data, p)
+		if o.File == "" || len(p) == 0 {
+			return nil
+		}
+		dir := path.Clean(a.Path)
+		file, err := render.KustomizationFile(files, dir)
+		switch {
+		case a.Layout == app.PlainLayout: // whatever its files are called
+			t.manifest()
+		case err != nil:
+			return nil
+		case file != "":
+			t.build(dir)
+		case !t.generated(dir):
+			t.manifest()
+		}
+		t.laid(a)
+		return t.places
 	}
-	return t.last()
+}
+
+// Winner says which of a field's places gives it its value: the last exact one, or else the last; -1 for none.
+func Winner(places []Place) int {
+	for i := len(places) - 1; i >= 0; i-- {
+		if places[i].Exact {
+			return i
+		}
+	}
+	return len(places) - 1
 }
 
 // trail collects the places that touch a field, in the order in which they are applied.
@@ -73,19 +121,7 @@ type trail struct {
 	first   string          // the name in the file, before prefixes and suffixes
 	written any             // the document in the file
 	seen    map[string]bool // directories on the way down
-}
-
-// last is the last exact place, or else the last place.
-func (t *trail) last() Place {
-	for i := len(t.places) - 1; i >= 0; i-- {
-		if t.places[i].Exact {
-			return t.places[i]
-		}
-	}
-	if len(t.places) == 0 {
-		return Place{}
-	}
-	return t.places[len(t.places)-1]
+	parsed  map[string][]*yaml.Node
 }
 
 func (t *trail) add(file string, n *yaml.Node, means Means, value any) {
@@ -177,8 +213,20 @@ func item(n *yaml.Node, e field.Element) *yaml.Node {
 	return nil
 }
 
-// nodes parses a file; what cannot be read has no places.
+// nodes parses a file, once; what cannot be read has no places.
 func (t *trail) nodes(file string) []*yaml.Node {
+	if nodes, ok := t.parsed[file]; ok {
+		return nodes
+	}
+	nodes := t.read(file)
+	t.parsed[file] = nodes
+	return nodes
+}
+
+func (t *trail) read(file string) []*yaml.Node {
+	if known, ok := t.files.(Parsed); ok {
+		return known.Nodes(file)
+	}
 	data, err := render.ReadFile(t.files, file, maxFile)
 	if err != nil {
 		return nil

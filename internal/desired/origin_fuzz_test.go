@@ -4,6 +4,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
@@ -24,7 +25,7 @@ func FuzzOrigin(f *testing.F) {
 		for _, file := range []string{"a.yaml", "kustomization.yaml"} {
 			o := desired.Object{ID: data.ID(), Data: data, File: file, Line: 1}
 			for _, p := range []field.Path{field.Name("data", "k"), field.Name("metadata", "name"), field.Name("data")} {
-				at := desired.Origin(files, ".", o, p)
+				at := desired.Origin(files, app.App{Path: "."}, o, p)
 				if at.Means != "" && files[at.File] == nil {
 					t.Errorf("%s is not there", at.File)
 				}

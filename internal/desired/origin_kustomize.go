@@ -1,7 +1,6 @@
 package desired
 
 import (
-	"path"
 	"regexp"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/upstream"
 )
 
 // generated follows the roots below a directory without a kustomization file; it reports whether the object is in one.
@@ -42,7 +42,7 @@ func (t *trail) walk(dir string, found bool) bool {
 		found = true
 	}
 	for _, c := range entries(k, "components") {
-		found = t.walk(path.Join(dir, c.Value), found) || found
+		found = t.walk(upstream.Join(dir, c.Value), found) || found
 	}
 	if found {
 		t.transform(dir, file, k)
@@ -68,7 +68,7 @@ func (t *trail) resources(dir string, k *yaml.Node) bool {
 	found := false
 	for _, key := range []string{"resources", "bases"} {
 		for _, e := range entries(k, key) {
-			name := path.Join(dir, e.Value)
+			name := upstream.Join(dir, e.Value)
 			if name == t.object.File {
 				t.manifest()
 				found = true

@@ -14,9 +14,12 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+	"sigs.k8s.io/yaml"
 
+	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
@@ -54,9 +57,18 @@ func TestOriginStories(t *testing.T) {
 	}
 }
 
+// plainly is how a directory is read whose app says that it holds manifests, whatever its files are called.
+func plainly(a app.App) *render.Directory {
+	if a.Layout != app.PlainLayout {
+		return nil
+	}
+	return &render.Directory{}
+}
+
 func originStory(t *testing.T, a *txtar.Archive) (got string, want *txtar.File) {
 	t.Helper()
 	tree, dir, ask := memTree{fstest.MapFS{}}, ".", ""
+	of := app.App{Key: app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}}
 	for i, f := range a.Files {
 		name, isInput := strings.CutPrefix(f.Name, "in/")
 		switch {
@@ -64,27 +76,46 @@ func originStory(t *testing.T, a *txtar.Archive) (got string, want *txtar.File) 
 			tree.MapFS[name] = &fstest.MapFile{Data: f.Data}
 		case f.Name == "dir":
 			dir = strings.TrimSpace(string(f.Data))
+		case f.Name == "app":
+			if err := yaml.UnmarshalStrict(f.Data, &of); err != nil {
+				t.Fatal(err)
+			}
+		case f.Name == "metadata":
+			if err := yaml.UnmarshalStrict(f.Data, &of.Overlay.Metadata); err != nil {
+				t.Fatal(err)
+			}
 		case f.Name == "ask":
 			ask = string(f.Data)
 		case f.Name == "want":
 			want = &a.Files[i]
 		}
 	}
-	res, err := (&kustomize.Renderer{Plain: plain.Renderer{}}).Render(context.Background(), render.Request{Files: tree, Path: dir})
+	res, err := (&kustomize.Renderer{Plain: plain.Renderer{}}).Render(context.Background(), render.Request{
+		Files: tree, Path: dir, Namespace: of.Namespace, Overlay: of.Overlay, Directory: plainly(of),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.Path = dir
+	set, err := desired.Settle(res.Objects, of, func(object.GVK) desired.Scope { return desired.Namespaced })
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
 	for line := range strings.Lines(ask) {
 		words := strings.Fields(line)
-		o := pick(t, res.Objects, words[0], words[1])
+		o := pick(t, set.Objects, words[0], words[1])
 		p := parsePath(t, words[2])
-		at := desired.Origin(tree, dir, o, p)
+		at := desired.Origin(tree, of, o, p)
 		v, _ := field.Get(o.Data, p)
 		fmt.Fprintf(&b, "%s = %v: ", words[2], v)
 		switch {
 		case at == desired.Place{}:
 			b.WriteString("unknown\n")
+		case at.Field != "" && !at.Exact:
+			fmt.Fprintf(&b, "near %s %s\n", at.Means, at)
+		case at.Field != "":
+			fmt.Fprintf(&b, "%s %s\n", at.Means, at)
 		case at.Exact:
 			fmt.Fprintf(&b, "%s %s:%d:%d\n", at.Means, at.File, at.Line, at.Column)
 		default:
@@ -94,14 +125,14 @@ func originStory(t *testing.T, a *txtar.Archive) (got string, want *txtar.File) 
 	return b.String(), want
 }
 
-func pick(t *testing.T, objects []render.Object, kind, name string) desired.Object {
+func pick(t *testing.T, objects []desired.Object, kind, name string) desired.Object {
 	t.Helper()
 	for _, o := range objects {
-		if id := o.Data.ID(); id.Kind == kind && id.Name == name {
-			return desired.Object{ID: id, GVK: o.Data.GVK(), Data: o.Data, File: o.File, Line: o.Line}
+		if o.ID.Kind == kind && o.ID.Name == name {
+			return o
 		}
-		if id := o.Data.ID(); id.Kind == kind && strings.HasSuffix(name, "*") && strings.HasPrefix(id.Name, strings.TrimSuffix(name, "*")) {
-			return desired.Object{ID: id, GVK: o.Data.GVK(), Data: o.Data, File: o.File, Line: o.Line}
+		if o.ID.Kind == kind && strings.HasSuffix(name, "*") && strings.HasPrefix(o.ID.Name, strings.TrimSuffix(name, "*")) {
+			return o
 		}
 	}
 	t.Fatalf("no %s %s", kind, name)

@@ -9,7 +9,7 @@ import (
 // Encode prints the memory for the journal, nil for one that remembers nothing. What belongs to this process alone is left out.
 func (m Memory) Encode() ([]byte, error) {
 	fields := maps.Clone(m.fields)
-	maps.DeleteFunc(fields, func(_ string, s state) bool { return len(s.Corrections) == 0 && s.Value == nil })
+	maps.DeleteFunc(fields, func(_ string, s state) bool { return len(s.Corrections) == 0 && s.Value == nil && !s.Given })
 	if len(fields) == 0 {
 		return nil, nil
 	}
@@ -26,10 +26,16 @@ func Decode(text []byte) (Memory, error) {
 		return Memory{}, fmt.Errorf("memory: %w", err)
 	}
 	for path, s := range m.fields {
-		if n, ok := s.Value.(float64); ok && n == float64(int64(n)) { // decoded objects hold whole numbers as int64
-			s.Value = int64(n)
-			m.fields[path] = s
-		}
+		s.Value, s.Before = whole(s.Value), whole(s.Before)
+		m.fields[path] = s
 	}
 	return m, nil
+}
+
+// whole is v as decoded objects hold it: whole numbers as int64.
+func whole(v any) any {
+	if n, ok := v.(float64); ok && n == float64(int64(n)) {
+		return int64(n)
+	}
+	return v
 }

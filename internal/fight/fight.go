@@ -10,6 +10,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/truce-gitops/truce/internal/field"
 )
 
 // The breaker's measures (DESIGN §4). They count reversals of values, not writes: a field that was put back twice and differs once
@@ -39,6 +41,9 @@ type state struct {
 	Back        time.Time    `json:"back,omitzero"`         // when it was first seen to differ again after the newest
 	Trials      int          `json:"trials,omitempty"`      // corrections since the fight was one
 	Value       any          `json:"value,omitempty"`       // the last live value of a ceded field
+	Before      any          `json:"before,omitempty"`      // the one before that
+	Values      []time.Time  `json:"values,omitempty"`      // when other values of a ceded field were seen, the newest last
+	Given       bool         `json:"given,omitempty"`       // somebody had put it there before truce took the object over
 	stuck       uint64       // hash of the live value that an apply did not change; of this process
 }
 
@@ -132,6 +137,12 @@ func (s state) seen(now time.Time) time.Time {
 	return s.Back
 }
 
+// Undone reports whether a field that differs now was put back within the Window, and was not yet seen to differ again.
+func (m Memory) Undone(path string, now time.Time) bool {
+	s := m.fields[path]
+	return s.Back.IsZero() && !s.over(now)
+}
+
 // Reversed returns the memory after a field that truce had put back was seen to differ again.
 func (m Memory) Reversed(path string, at time.Time) Memory {
 	s, ok := m.fields[path]
@@ -164,12 +175,76 @@ func (m Memory) Stuck(path string, live uint64) Memory {
 }
 
 // Seen returns the memory after a ceded field was seen to hold the value: a new object would start with it.
-func (m Memory) Seen(path string, value any) Memory {
-	return m.with(path, func(s *state) { s.Value = value })
+func (m Memory) Seen(path string, value any, at time.Time) Memory {
+	last := m.fields[path].Value
+	if last != nil && field.Equal(last, value) {
+		return m
+	}
+	return m.with(path, func(s *state) {
+		if last != nil {
+			s.Before = last
+			s.Values = append(slices.Clone(s.Values[max(0, len(s.Values)-keptValues+1):]), at)
+		}
+		s.Value = value
+	})
 }
+
+// keptValues is how many changes of a ceded field are remembered.
+const keptValues = 16
 
 // Value returns the last value that a ceded field was seen to hold, nil for none.
 func (m Memory) Value(path string) any { return m.fields[path].Value }
+
+// Before returns the value that a ceded field was seen to hold before the last one, nil for none.
+func (m Memory) Before(path string) any { return m.fields[path].Before }
+
+// Changes is how often a field was changed within the Window.
+type Changes struct {
+	Corrections int // it was put back so often
+	Values      int // other values of a ceded field were seen, at most 16
+}
+
+// Lately counts the changes of a field.
+func (m Memory) Lately(path string, now time.Time) Changes {
+	var out Changes
+	s := m.fields[path]
+	for _, c := range s.Corrections {
+		if now.Sub(c.At) <= Window {
+			out.Corrections++
+		}
+	}
+	for _, at := range s.Values {
+		if now.Sub(at) <= Window {
+			out.Values++
+		}
+	}
+	return out
+}
+
+// Found returns the memory after truce took an object over in which somebody had added the fields before: exactly these.
+func (m Memory) Found(paths []string) Memory {
+	for path, s := range m.fields {
+		if s.Given && !slices.Contains(paths, path) {
+			m = m.with(path, func(s *state) { s.Given = false })
+		}
+	}
+	for _, path := range paths {
+		m = m.with(path, func(s *state) { s.Given = true })
+	}
+	return m
+}
+
+// Given lists what was found so.
+func (m Memory) Given() []string {
+	var out []string
+	for path, s := range m.fields {
+		if s.Given {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
 
 // LastCorrection returns when truce last put the field back; the zero time for never.
 func (m Memory) LastCorrection(path string) time.Time {

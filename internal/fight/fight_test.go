@@ -109,7 +109,7 @@ func TestAnotherFieldIsAnotherFight(t *testing.T) {
 func TestAMemoryComesBackFromTheJournal(t *testing.T) {
 	o := fight.Opponent{Name: "operator"}
 	m := fight.Memory{}.Corrected(path, o, start).Corrected(path, o, start.Add(time.Second)).Reversed(path, start.Add(2*time.Second))
-	m = m.Seen(".spec.replicas", int64(8))
+	m = m.Seen(".spec.replicas", int64(8), start)
 	text, err := m.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -141,4 +141,73 @@ func FuzzDecode(f *testing.F) {
 		m.Bout(path, fight.Opponent{}, start)
 		m.Corrected(path, fight.Opponent{}, start).Bout(path, fight.Opponent{Person: true}, start)
 	})
+}
+
+func TestACorrectionIsUndoneOnce(t *testing.T) {
+	o := fight.Opponent{Name: "operator"}
+	var m fight.Memory
+	if m.Undone(path, start) {
+		t.Error("nothing was corrected")
+	}
+	m = m.Corrected(path, o, start)
+	if !m.Undone(path, start.Add(time.Minute)) {
+		t.Error("it differs again after a minute")
+	}
+	if m.Undone(path, start.Add(2*fight.Window)) {
+		t.Error("what stayed for two hours is new drift")
+	}
+	m = m.Reversed(path, start.Add(time.Minute))
+	if m.Undone(path, start.Add(2*time.Minute)) {
+		t.Error("it was seen to differ before")
+	}
+	m = m.Corrected(path, o, start.Add(3*time.Minute))
+	if !m.Undone(path, start.Add(4*time.Minute)) {
+		t.Error("the next correction is undone, too")
+	}
+}
+
+func TestChangesAreCountedWithinTheWindow(t *testing.T) {
+	var m fight.Memory
+	for i, n := range []int64{3, 5, 5, 8, 4} {
+		m = m.Seen(path, n, start.Add(time.Duration(i)*20*time.Minute))
+	}
+	m = m.Corrected(path, fight.Opponent{}, start.Add(70*time.Minute))
+	if got, want := m.Lately(path, start.Add(90*time.Minute)), (fight.Changes{Corrections: 1, Values: 2}); got != want {
+		t.Errorf("%+v, want %+v: 8 and 4 are within the hour, the first value is no change, and 5 was long ago", got, want)
+	}
+	if m.Value(path) != int64(4) || m.Before(path) != int64(8) {
+		t.Errorf("from %v to %v, want from 8 to 4", m.Before(path), m.Value(path))
+	}
+	text, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := fight.Decode(text)
+	if err != nil || back.Before(path) != int64(8) || back.Lately(path, start.Add(90*time.Minute)).Values != 2 {
+		t.Errorf("%+v, %v", back, err)
+	}
+}
+
+// TestAFightIsFoundWithinThreeWrites prints what a fight costs: go test ./internal/fight -run FoundWithin -v.
+func TestAFightIsFoundWithinThreeWrites(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Second, 15 * time.Second, 5 * time.Minute} {
+		var m fight.Memory
+		writes, now := 0, start
+		for o := (fight.Opponent{Name: "operator"}); !m.Bout(path, o, now).Open(); now = now.Add(after) {
+			m = m.Corrected(path, o, now)
+			if writes++; writes > fight.Most {
+				t.Fatalf("every %s: no fight is seen after %d writes", after, writes)
+			}
+		}
+		hour, day := 0, bouts(fight.Opponent{Name: "operator"}, after, 24*time.Hour)
+		for _, at := range day {
+			if at < time.Hour {
+				hour++
+			}
+		}
+		t.Logf("undone after %-4s: found after %d writes and %s; %d writes in the first hour, %d in a day", after, writes, now.Sub(start), hour, len(day))
+		if hour > fight.Most {
+			t.Errorf("every %s: %d writes in an hour", after, hour)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/overlay"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -39,7 +40,8 @@ type Change struct {
 	SelfHeal *bool // drift
 	Empty    *bool // whether a revision without objects may prune all
 	Retry    Retry
-	Keep     *int64   // entries of the history
+	Keep     *int64 // entries of the history
+	Overlay  overlay.Change
 	Options  []string // sync options to add; "!X" removes X
 
 	Ignore     []Difference // rules to add
@@ -48,6 +50,8 @@ type Change struct {
 	Unset      []string     // settings to take away, by the names of their flags
 
 	Suspend *bool
+	// Way moves the app's objects between another controller and truce: TakeBeside, TakeAlone or HandBack.
+	Way app.Way
 	// Look asks for a look at the source, where the app names it itself.
 	Look bool
 	Run  *Run
@@ -98,6 +102,8 @@ type Run struct {
 
 // Told is what a custom resource tells of its app.
 type Told struct {
+	// By is who has written the status last: Flux, Argo CD, truce, or a field manager; empty where the server has kept no word of it.
+	By       string
 	Sync     report.Sync
 	Health   health.Status // as the status says; the objects know better
 	Reason   report.Reason // of the newest run
@@ -113,6 +119,7 @@ type Told struct {
 	Lines      []Line
 	Target     string // the revision that is followed, as the user wrote it
 	Conditions []Condition
+	Contested  string // the evidence of contested fields, as report.Evidence words it; empty for none
 }
 
 // Listed is an object that the status names as the app's.

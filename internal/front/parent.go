@@ -74,9 +74,14 @@ func applicationNamed(text string) app.Key {
 
 func marked(o object.Object) string { s, _ := o.Label(object.PartOf); return s }
 
-// byMark reads truce's own mark, NAMESPACE.NAME; no namespace holds a dot.
+// byMark reads truce's own mark, NAMESPACE.NAME or NAMESPACE.NAME_KIND (desired.Mark); no namespace holds a dot. Older marks name no
+// kind.
 func byMark(mark string, known func(app.Key) bool) app.Key {
+	mark, kind, told := strings.Cut(mark, "_")
 	namespace, name, _ := strings.Cut(mark, ".")
+	if told {
+		return app.Key{Kind: kind, Namespace: namespace, Name: name}
+	}
 	for _, kind := range []string{"Kustomization", "Application"} {
 		if k := (app.Key{Kind: kind, Namespace: namespace, Name: name}); known(k) {
 			return k

@@ -22,6 +22,7 @@ func TestTheParentOfACustomResourceIsKnownByItsMarks(t *testing.T) {
 		"nobody":                       {m{}, ""},
 		"a person":                     {by("kubectl-edit"), ""},
 		"truce's mark":                 {m{"labels": m{"truce.dev/part-of": "flux-system.apps"}}, "Kustomization flux-system/apps"},
+		"truce's mark of another kind": {m{"labels": m{"truce.dev/part-of": "flux-system.apps_Application"}}, "Application flux-system/apps"},
 		"truce's mark of an unknown":   {m{"labels": m{"truce.dev/part-of": "x.y.z"}}, "app x/y.z"},
 		"Flux's labels":                {m{"labels": m{"kustomize.toolkit.fluxcd.io/name": "a", "kustomize.toolkit.fluxcd.io/namespace": "b"}}, "Kustomization b/a"},
 		"Flux's Helm labels":           {m{"labels": m{"helm.toolkit.fluxcd.io/name": "a", "helm.toolkit.fluxcd.io/namespace": "b"}}, "HelmRelease b/a"},

@@ -36,6 +36,27 @@ func (f Files) Need(t *testing.T, name string) string {
 	return text
 }
 
+// Write puts the sections into a directory as files; one whose text is "-> target" becomes a symbolic link.
+func (f Files) Write(t *testing.T, dir string) {
+	t.Helper()
+	for name, text := range f {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		target, link := strings.CutPrefix(text, "-> ")
+		var err error
+		if link {
+			err = os.Symlink(strings.TrimSpace(target), name)
+		} else {
+			err = os.WriteFile(name, []byte(text), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Run runs each story that matches the pattern as a subtest named like its file. Stage turns the inputs into the text
 // that `want` must hold; it may end the test itself. Spaces at the end of that text do not count.
 func Run(t *testing.T, pattern string, stage func(*testing.T, Files) string) {

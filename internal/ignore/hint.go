@@ -41,7 +41,7 @@ func misspelt(p field.Pointer, s Sight) string {
 		if !ok || i == len(p) {
 			continue
 		}
-		if found := near(p[i], slices.Sorted(maps.Keys(m))); len(found) > 0 {
+		if found := Near(p[i], slices.Sorted(maps.Keys(m))); len(found) > 0 {
 			return ": did you mean " + append(slices.Clone(p[:i]), found[0]).String() + "?"
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// near returns those of the words that somebody may have meant by the text, the nearest first: the same in other letters, or within
+// Near returns those of the words that somebody may have meant by the text, the nearest first: the same in other letters, or within
 // a third of its letters.
-func near(text string, words []string) []string {
+func Near(text string, words []string) []string {
 	type candidate struct {
 		word string
 		far  int
@@ -55,7 +55,7 @@ func distance(a, b string) int {
 
 // meant is the question behind a message; empty if nothing is near.
 func meant(text string, words []string) string {
-	if found := near(text, words); len(found) > 0 {
+	if found := Near(text, words); len(found) > 0 {
 		return ": did you mean " + strconv.Quote(found[0]) + "?"
 	}
 	return ""

@@ -33,6 +33,8 @@ type Entry struct {
 	Version string // the API version that it was last named in
 	UID     string // empty until the server has answered
 	Sent    string // desired.Object.Digest of what was last applied; empty for unknown
+	// Found says that it was there before we took it over, and that somebody had added fields to it, or nobody knows.
+	Found bool
 }
 
 // Store keeps records. It may be called concurrently for different apps, and blocks until the record is safe.

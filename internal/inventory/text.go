@@ -22,10 +22,13 @@ type document struct {
 	Space    string     `json:"namespace"`
 	UID      string     `json:"uid,omitempty"`
 	Revision string     `json:"revision,omitempty"`
-	Entries  [][]string `json:"entries"` // group, version, kind, namespace, name, uid, digest
+	Entries  [][]string `json:"entries"` // group, version, kind, namespace, name, uid, digest, and for one that was found so: found
 }
 
-const entryFields = 7
+const (
+	entryFields = 7
+	found       = "found"
+)
 
 // Print writes a record as text: equal records print equal texts.
 func Print(r Record) ([]byte, error) {
@@ -34,7 +37,11 @@ func Print(r Record) ([]byte, error) {
 		Entries: make([][]string, 0, len(r.Entries)),
 	}
 	for _, e := range slices.SortedFunc(slices.Values(r.Entries), inOrder) {
-		d.Entries = append(d.Entries, []string{e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, e.Sent})
+		parts := []string{e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, e.Sent}
+		if e.Found {
+			parts = append(parts, found)
+		}
+		d.Entries = append(d.Entries, parts)
 	}
 	return json.Marshal(d)
 }
@@ -87,10 +94,11 @@ func decode(text []byte) (document, error) {
 }
 
 func entry(f []string) (Entry, error) {
-	if len(f) != entryFields {
+	wasFound := len(f) == entryFields+1 && f[entryFields] == found
+	if len(f) != entryFields && !wasFound {
 		return Entry{}, fmt.Errorf("%d parts, want %d", len(f), entryFields)
 	}
-	e := Entry{ID: object.ID{Group: f[0], Kind: f[2], Namespace: f[3], Name: f[4]}, Version: f[1], UID: f[5], Sent: f[6]}
+	e := Entry{ID: object.ID{Group: f[0], Kind: f[2], Namespace: f[3], Name: f[4]}, Version: f[1], UID: f[5], Sent: f[6], Found: wasFound}
 	if e.ID.Kind == "" || e.ID.Name == "" || e.Version == "" {
 		return Entry{}, errors.New("an object without a name, kind or version")
 	}

@@ -18,13 +18,20 @@ type Flap struct {
 	Git         any       `json:"git"` // as of the newest entry
 	First       time.Time `json:"first"`
 	Last        time.Time `json:"last"`
-	Corrections int       `json:"corrections"`
-	Reversals   int       `json:"reversals"` // corrections that were undone again
-	Contested   bool      `json:"contested"` // as of the newest entry about it
-	Ceded       bool      `json:"ceded"`     // the same
-	Writers     []string  `json:"writers"`   // who set other values, by name
-	Values      []Value   `json:"values"`    // over time, for a chart
+	Corrections int       `json:"corrections"`         // by truce, or by those in Restorers
+	Reversals   int       `json:"reversals"`           // corrections that were undone again
+	Contested   bool      `json:"contested"`           // as of the newest entry about it
+	Ceded       bool      `json:"ceded"`               // the same
+	Writers     []string  `json:"writers"`             // who set other values, by name
+	Restorers   []string  `json:"restorers,omitempty"` // who put it back while truce only observed, by name
+	Values      []Value   `json:"values"`              // over time, for a chart
+	Place       string    `json:"place,omitempty"`     // where Git writes the field, as of Revision; empty where no entry knows
+	Begins      string    `json:"begins,omitempty"`    // where Git's object begins, the same
+	Revision    string    `json:"revision,omitempty"`  // the newest of which an entry says where
 }
+
+// Unended reports whether only a commit ends what happens to the field.
+func (f Flap) Unended() bool { return f.Ceded || f.Contested || f.Reversals > 0 }
 
 // Value is what a field held from a time on.
 type Value struct {
@@ -67,13 +74,21 @@ func Flaps(entries []Entry) []Flap {
 func (f *Flap) add(e Entry) {
 	f.Git, f.Last = e.Git, e.At
 	f.Contested, f.Ceded = e.What == Contested, e.What == Ceded
-	if e.Writer != "" && !slices.Contains(f.Writers, e.Writer) {
-		f.Writers = append(f.Writers, e.Writer)
+	if e.Place != "" || e.Begins != "" {
+		f.Place, f.Begins, f.Revision = e.Place, e.Begins, e.Revision
 	}
-	if e.What == Corrected || e.What == Contested {
+	names := &f.Writers
+	if e.What == Returned {
+		names = &f.Restorers
+		f.Corrections++
+	}
+	if by := e.By(); by != "" && !slices.Contains(*names, by) {
+		*names = append(*names, by)
+	}
+	if e.What == Corrected || e.What == Contested || len(f.Restorers) > 0 && e.What != Returned {
 		f.Reversals = f.Corrections // each sight of another value undoes the correction before
 	}
-	f.Values = append(f.Values, Value{At: e.At, Value: e.Live, By: e.Writer})
+	f.Values = append(f.Values, Value{At: e.At, Value: e.Live, By: e.By()})
 	if e.What == Corrected {
 		f.Corrections++
 		f.Values = append(f.Values, Value{At: e.At, Value: e.Git, By: "truce"})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // What says what kind of thing happened.
@@ -23,6 +24,7 @@ const (
 	Ceded     What = "ceded"     // a field was left to its claimant, at a value not seen before
 	Held      What = "held"      // a field differs and stays so for now
 	Contested What = "contested" // a field goes back and forth, and is left alone for a while
+	Returned  What = "returned"  // a field that truce only observes is as Git wants again: somebody else has put it back
 	Applied   What = "applied"   // a revision was applied whole
 	Failed    What = "failed"    // a run stopped
 )
@@ -36,11 +38,30 @@ type Entry struct {
 	Path     string    `json:"path,omitempty"` // printed; empty for the object as a whole
 	Git      any       `json:"git,omitempty"`
 	Live     any       `json:"live,omitempty"`
-	Writer   string    `json:"writer,omitempty"` // who set Live
+	Writer   string    `json:"writer,omitempty"`  // who set Live
+	Manager  string    `json:"manager,omitempty"` // the field manager, where one is recorded
+	Person   bool      `json:"person,omitempty"`  // whether a person sits behind it
+	User     string    `json:"user,omitempty"`    // who sent that write, where the admission witness saw it
+	During   string    `json:"during,omitempty"`  // whose write it was, where Writer is a mutating webhook
+	Written  time.Time `json:"written,omitzero"`  // when, where that is recorded
+	Before   any       `json:"before,omitempty"`  // what the field held before Live, where that was seen
+	Often    int       `json:"often,omitempty"`   // changes of the field within an hour, this one included
+	Because  []string  `json:"because,omitempty"` // what each witness says
 	Evidence string    `json:"evidence,omitempty"`
 	Claimant string    `json:"claimant,omitempty"`
 	Revision string    `json:"revision,omitempty"`
+	Place    string    `json:"place,omitempty"`  // where Git writes the field at that revision: file:line, or a field of the app; noted where only a commit ends it
+	Begins   string    `json:"begins,omitempty"` // the file and line at which Git's object begins
 	Reason   string    `json:"reason,omitempty"`
+}
+
+// By names the writer as truce shows one: "kubectl (scale) as alice"; empty where nobody is known.
+func (e Entry) By() string {
+	if e.Writer == "" {
+		return ""
+	}
+	w := ownership.Writer{Name: e.Writer, Manager: e.Manager, User: e.User, During: e.During, Evidence: ownership.Evidence(e.Evidence)}
+	return w.String()
 }
 
 // Query chooses entries. Zero parts match everything.

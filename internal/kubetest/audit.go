@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,13 +55,12 @@ func (c *Cluster) Audit(t *testing.T, keep func(Entry) bool) []Entry {
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for {
-		entries, err := readAudit(c.auditLog)
+		entries, fenced, err := c.audit.until(fence, keep)
 		if err != nil {
 			t.Fatalf("audit: %v", err)
 		}
-		end := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == fence })
-		if end >= 0 {
-			return slices.DeleteFunc(entries[:end], func(e Entry) bool { return e.Agent == fenceAgent || !keep(e) })
+		if fenced {
+			return entries
 		}
 		select {
 		case <-look.C:
@@ -98,29 +99,63 @@ type auditEvent struct {
 	StageTimestamp                     time.Time
 }
 
-func readAudit(path string) ([]Entry, error) {
-	f, err := os.Open(path)
+// auditLog is the server's log as far as it was read: it grows long, and many tests ask it again and again.
+type auditLog struct {
+	path string
+
+	mu      sync.Mutex
+	offset  int64 // of the first line that was not read
+	entries []Entry
+}
+
+// until returns the entries to keep up to the fence, and whether it has come.
+func (l *auditLog) until(fence string, keep func(Entry) bool) (kept []Entry, fenced bool, err error) {
+	l.mu.Lock()
+	err = l.read()
+	entries := l.entries // what follows is only ever added behind
+	l.mu.Unlock()
 	if err != nil {
-		return nil, err
+		return nil, false, err
+	}
+	end := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == fence })
+	if end < 0 {
+		return nil, false, nil
+	}
+	for _, e := range entries[:end] {
+		if e.Agent != fenceAgent && keep(e) {
+			kept = append(kept, e)
+		}
+	}
+	return kept, true, nil
+}
+
+// read takes in the lines that were added. The caller holds mu.
+func (l *auditLog) read() error {
+	f, err := os.Open(l.path)
+	if err != nil {
+		return err
 	}
 	defer f.Close()
-	var entries []Entry
+	if _, err := f.Seek(l.offset, io.SeekStart); err != nil {
+		return err
+	}
 	lines := bufio.NewReader(f)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil { // io.EOF, perhaps within a line that the server is writing
-			return entries, nil
+			return nil
 		}
 		var e auditEvent
 		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("read %s: %w", path, err)
+			return fmt.Errorf("read %s: %w", l.path, err)
 		}
+		l.offset += int64(len(line))
 		answered := "ResponseComplete"
 		if e.Verb == "watch" {
 			answered = "ResponseStarted"
 		}
 		if e.Stage == answered {
-			entries = append(entries, e.entry())
+			l.entries = append(l.entries, e.entry())
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Package kubetest answers: how does a test get a real API server, and see what really happened on it?
 //
 // In: the sandbox and kubectl binaries that `make build` puts into bin/ (or TRUCE_SANDBOX names), and a test.
-// Out: a Cluster: a client configuration, a fresh namespace per test, kubectl, an independent watch, the audit log.
+// Out: a Cluster: a client configuration, a fresh namespace per test, kubectl, programs of ours, an independent watch, the audit log.
 // Promise: one API server per test process and at most two on the machine; it ends with the process, even when that is
 // killed; nothing is faked, and a missing binary is a failure, never a skip.
 // Not here: truce itself; nothing in this package knows what truce does, so that it can bear witness.
@@ -31,7 +31,8 @@ type Cluster struct {
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
 	kubectl   string
-	auditLog  string
+	audit     *auditLog
+	programs  *programs
 	sandbox   *sandbox
 }
 
@@ -125,7 +126,8 @@ func connect(box *sandbox, bins binaries) (*Cluster, error) {
 	}
 	return &Cluster{
 		Kubeconfig: box.kubeconfig, config: config, dynamic: dyn, discovery: disco,
-		kubectl: bins.kubectl, auditLog: box.auditLog, sandbox: box,
+		kubectl: bins.kubectl, audit: &auditLog{path: box.auditLog}, sandbox: box,
+		programs: &programs{paths: map[string]string{}},
 	}, nil
 }
 

@@ -84,6 +84,7 @@ func runSandbox(path string, at *place) (*sandbox, error) {
 	s := &sandbox{place: at, auditLog: filepath.Join(at.dir, "audit.log"), ended: make(chan struct{})}
 	s.cmd = exec.Command(path, "--dir", filepath.Join(at.dir, "data"), "--port", "0", "--fsync=false",
 		"--hpa-sync-period", "2s", "--exit-with-parent", "--audit-log", s.auditLog)
+	s.cmd.Env = append(os.Environ(), "GOGC=200") // a seventh of what a server does under tests is collecting garbage: 60 MiB for half of that
 	s.cmd.Stderr = stderr
 	// The sandbox holds the place too: it is free when the last of the two is gone.
 	s.cmd.ExtraFiles = []*os.File{at.lock}

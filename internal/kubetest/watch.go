@@ -3,6 +3,7 @@ package kubetest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 )
 
 // Value is an object as it once was.
@@ -53,32 +55,75 @@ func (c *Cluster) Watch(t *testing.T, kind schema.GroupVersionResource, namespac
 		r.add(watch.Added, &now.Items[i])
 	}
 	hour := int64(3600) // without it the server ends a watch after 30 to 60 minutes
-	events, err := client.Watch(t.Context(), metav1.ListOptions{
-		FieldSelector: only, ResourceVersion: now.GetResourceVersion(), TimeoutSeconds: &hour,
-	})
+	o := metav1.ListOptions{FieldSelector: only, ResourceVersion: now.GetResourceVersion(), TimeoutSeconds: &hour}
+	events, err := client.Watch(t.Context(), o)
 	if err != nil {
 		t.Fatalf("watch %s: %v", r.subject, err)
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		r.record(t.Context(), events)
+		r.follow(t.Context(), client, events, o)
 	}()
-	t.Cleanup(func() { events.Stop(); <-ended })
+	t.Cleanup(func() { <-ended }) // the test's context is over by now
 	return r
 }
 
-// record adds the events until the test ends. An earlier end means that values may be missing, which fails the test.
+// follow records until the test ends. A server ends a watch when a CRD of the kind changes: it is begun again, and that no value was missed
+// meanwhile is checked.
+func (r *Recorder) follow(ctx context.Context, client dynamic.ResourceInterface, events watch.Interface, o metav1.ListOptions) {
+	pause := time.NewTicker(50 * time.Millisecond)
+	defer pause.Stop()
+	for {
+		r.record(ctx, events)
+		for err := errEnded; err != nil; {
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				return
+			}
+			events, err = r.resume(ctx, client, o)
+		}
+	}
+}
+
+var errEnded = errors.New("the watch has ended")
+
+// resume watches from now on. A value of now that is not the last one that was recorded may have had others before it, which fails the
+// test.
+func (r *Recorder) resume(ctx context.Context, client dynamic.ResourceInterface, o metav1.ListOptions) (watch.Interface, error) {
+	now, err := client.List(ctx, metav1.ListOptions{FieldSelector: o.FieldSelector})
+	if err != nil {
+		return nil, err
+	}
+	last := ""
+	if v := r.Values(); len(v) > 0 && v[len(v)-1].Event != watch.Deleted {
+		last = v[len(v)-1].Object.GetResourceVersion()
+	}
+	newest := ""
+	for i := range now.Items {
+		newest = now.Items[i].GetResourceVersion()
+		if newest != last {
+			r.add(watch.Modified, &now.Items[i])
+		}
+	}
+	if newest != last {
+		r.t.Errorf("watch %s: the server has ended it, and values may be missing between versions %q and %q", r.subject, last, newest)
+	}
+	o.ResourceVersion = now.GetResourceVersion()
+	return client.Watch(ctx, o)
+}
+
+// record adds the events until the watch ends.
 func (r *Recorder) record(ctx context.Context, events watch.Interface) {
+	stop := context.AfterFunc(ctx, events.Stop)
+	defer stop()
 	for e := range events.ResultChan() {
 		if o, ok := e.Object.(*unstructured.Unstructured); ok && e.Type != watch.Error {
 			r.add(e.Type, o)
 		} else if ctx.Err() == nil {
 			r.t.Errorf("watch %s: %v", r.subject, e.Object)
 		}
-	}
-	if ctx.Err() == nil {
-		r.t.Errorf("watch %s: ended before the test, values may be missing", r.subject)
 	}
 }
 
@@ -104,10 +149,13 @@ func (r *Recorder) Await(ctx context.Context, is func(*unstructured.Unstructured
 	return r.await(ctx, func(v Value) bool { return v.Event != watch.Deleted && is(v.Object) })
 }
 
-// AwaitDeleted returns when the object, which has existed, is gone. When ctx ends first the test fails.
+// AwaitDeleted returns when the object, which has existed, has been deleted, though it may be there again by then. When ctx ends first the
+// test fails.
 func (r *Recorder) AwaitDeleted(ctx context.Context) {
 	r.t.Helper()
-	r.await(ctx, func(v Value) bool { return v.Event == watch.Deleted })
+	r.await(ctx, func(Value) bool {
+		return slices.ContainsFunc(r.Values(), func(v Value) bool { return v.Event == watch.Deleted })
+	})
 }
 
 // await looks at the last value so far and then at each one that follows, so that none is missed between two looks.

@@ -19,6 +19,20 @@ var ErrNotFound = errors.New("not found")
 // ErrUnknownKind says that the server serves no such kind at that version.
 var ErrUnknownKind = errors.New("the API server does not serve this kind")
 
+// ErrRefused says that we may not list or watch what an interest is about.
+var ErrRefused = errors.New("may not be watched")
+
+// ErrUnanswered says that the server has neither done nor refused what it was asked for: it is out of reach, busy or broken, which may pass.
+var ErrUnanswered = errors.New("the API server did not answer")
+
+// Unanswered marks an error as ErrUnanswered, and leaves its words alone.
+func Unanswered(err error) error { return unanswered{err} }
+
+type unanswered struct{ error }
+
+func (unanswered) Is(target error) bool { return target == ErrUnanswered }
+func (u unanswered) Unwrap() error      { return u.error }
+
 // Depth says how much of an object arrives.
 type Depth string
 
@@ -69,10 +83,10 @@ type Watch interface {
 
 // Reader reads. It may be called concurrently; what it returns is the caller's.
 type Reader interface {
-	// Get returns one object; ErrNotFound if it is not there, ErrUnknownKind if its kind is not served.
+	// Get returns one object; ErrNotFound if it is not there, ErrUnknownKind if its kind is not served, ErrUnanswered if nobody knows.
 	Get(ctx context.Context, gvk object.GVK, id object.ID) (object.Object, error)
-	// List returns all objects of a kind in a namespace ("" for all): whole, or an error.
-	List(ctx context.Context, gvk object.GVK, namespace string) ([]object.Object, error)
+	// List returns all objects of an interest, whatever its depth: whole objects, and all of them, or an error.
+	List(ctx context.Context, i Interest) ([]object.Object, error)
 	// Heads tells of every object of an interest, whatever its depth, as the server's store holds it now: of each once or more often,
 	// or an error.
 	Heads(ctx context.Context, i Interest, each func(Head)) error

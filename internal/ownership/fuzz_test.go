@@ -101,7 +101,7 @@ func FuzzEntries(f *testing.F) {
 				ownership.Atomic(owners, p)
 				field.Get(o, p)
 			}
-			if _, err := ownership.Transfer(entries, paths, "v1"); err != nil && owner.Manager != "" {
+			if _, err := (ownership.Managed{Fields: entries, APIVersion: "v1"}).Transfer(paths); err != nil && owner.Manager != "" {
 				t.Logf("transfer: %v", err) // a malformed entry is an error, never a crash
 			}
 		}

@@ -101,6 +101,32 @@ func TestAShapeIsReadAsItIsPrinted(t *testing.T) {
 	})
 }
 
+func TestWhatIsKnownOfAnEntryIsWhatWouldBeRead(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		g := genTree(rt)
+		s := shape(t, sample(rt, g.paths, "own"))
+		known, ok := s.As(s.JSON())
+		if !ok {
+			rt.Fatalf("%s is not what it is printed as", s.JSON())
+		}
+		own := rapid.SampledFrom([][]field.Path{s.Paths(), sample(rt, g.paths, "other")}).Draw(rt, "now")
+		o := object.Object{"metadata": map[string]any{"managedFields": []any{map[string]any{
+			"manager": ownership.Manager, "operation": "Apply", "fieldsV1": fieldsV1(t, own),
+		}}}}
+		want, err := ownership.Entries(o)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		got, err := known.Entries(o)
+		if err != nil || !got[0].Fields.Equal(want[0].Fields) || got[0].Fields.JSON() != want[0].Fields.JSON() {
+			rt.Fatalf("knowing %s: read %v, want %s (%v)", s.JSON(), got, want[0].Fields.JSON(), err)
+		}
+		if _, ok := s.As(want[0].Fields.JSON()); ok != s.Equal(want[0].Fields) {
+			rt.Fatalf("%s is taken for %s", want[0].Fields.JSON(), s.JSON())
+		}
+	})
+}
+
 func TestAShapeOwnsItsPathsAndNoOthers(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g := genTree(rt)
@@ -215,7 +241,7 @@ func TestTransferMovesPathsFromPeopleToUs(t *testing.T) {
 		for _, p := range moved {
 			all[field.String(p)] = true
 		}
-		out, err := ownership.Transfer(entries, moved, "v1")
+		out, err := ownership.Managed{Fields: entries, APIVersion: "v1"}.Transfer(moved)
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -46,7 +46,11 @@ func (o Entry) IsApply(manager string) bool {
 }
 
 // Entries reads metadata.managedFields. An object without them has no owners; a malformed entry is an error.
-func Entries(o object.Object) ([]Entry, error) {
+func Entries(o object.Object) ([]Entry, error) { return Shape{}.Entries(o) }
+
+// Entries is what the function of that name returns. Where the fields of our own entry are the shape's, they are the shape itself:
+// what is known is not read again.
+func (s Shape) Entries(o object.Object) ([]Entry, error) {
 	list, _ := o.At("metadata", "managedFields").([]any)
 	out := make([]Entry, 0, len(list))
 	for i, e := range list {
@@ -54,7 +58,7 @@ func Entries(o object.Object) ([]Entry, error) {
 		if !ok {
 			return nil, fmt.Errorf("metadata.managedFields[%d] is a %T, want a map", i, e)
 		}
-		owner, err := newOwner(m)
+		owner, err := newOwner(m, s)
 		if err != nil {
 			return nil, fmt.Errorf("metadata.managedFields[%d]: %w", i, err)
 		}
@@ -63,24 +67,34 @@ func Entries(o object.Object) ([]Entry, error) {
 	return out, nil
 }
 
-func newOwner(m map[string]any) (Entry, error) {
+func newOwner(m map[string]any, ours Shape) (Entry, error) {
 	str := func(key string) string { s, _ := m[key].(string); return s }
-	var shape Shape
-	if str("subresource") != "status" { // nothing that Git may name is written there
-		fields, _ := m["fieldsV1"].(map[string]any)
-		var err error
-		if shape, err = NewShape(fields); err != nil {
-			return Entry{}, err
-		}
-	}
-	at, err := time.Parse(time.RFC3339, str("time"))
-	if err != nil {
-		at = time.Time{} // scale writes carry none
-	}
-	return Entry{
+	e := Entry{
 		Manager: str("manager"), Operation: str("operation"), Subresource: str("subresource"),
-		APIVersion: str("apiVersion"), Time: at, Fields: shape,
-	}, nil
+		APIVersion: str("apiVersion"), Time: instant(str("time")),
+	}
+	if e.Subresource == "status" { // nothing that Git may name is written there
+		return e, nil
+	}
+	fields, _ := m["fieldsV1"].(map[string]any)
+	if e.IsApply(Manager) && isOf(ours.root, false, fields) {
+		e.Fields = ours
+		return e, nil
+	}
+	var err error
+	if e.Fields, err = NewShape(fields); err != nil {
+		return Entry{}, err
+	}
+	return e, nil
+}
+
+// instant reads an entry's time; zero for none, since scale writes carry none.
+func instant(text string) time.Time {
+	if text == "" {
+		return time.Time{}
+	}
+	at, _ := time.Parse(time.RFC3339, text) // zero for what is no time
+	return at
 }
 
 // ApplyEntry returns what manager owns by server-side apply; an empty Shape if it has no entry.

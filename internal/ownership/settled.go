@@ -2,7 +2,6 @@ package ownership
 
 import (
 	"hash/maphash"
-	"maps"
 	"math"
 	"slices"
 
@@ -153,7 +152,13 @@ func writeNumber(mh *maphash.Hash, v any) {
 func writeMap(mh *maphash.Hash, m map[string]any) {
 	mh.WriteByte('{')
 	maphash.WriteComparable(mh, len(m))
-	for _, k := range slices.Sorted(maps.Keys(m)) {
+	var few [16]string
+	keys := few[:0]
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
 		mh.WriteString(k)
 		mh.WriteByte(0)
 		write(mh, m[k])

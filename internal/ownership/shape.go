@@ -12,7 +12,8 @@ import (
 // Shape is the set of fields that one manager owns: metadata.managedFields[].fieldsV1, parsed.
 // The zero Shape owns nothing.
 type Shape struct {
-	root []node
+	root    []node
+	printed string // what JSON prints, where that is known
 }
 
 // node is one owned field or a field on the way to one.
@@ -34,14 +35,27 @@ func (n *node) owned() bool { return len(n.children) == 0 || n.self }
 
 // NewShape reads fieldsV1 as decoded JSON.
 func NewShape(fieldsV1 map[string]any) (Shape, error) {
-	root, _, err := nodes(fieldsV1)
+	room := make([]node, 0, count(fieldsV1))
+	root, _, err := nodes(fieldsV1, &room)
 	if err != nil {
 		return Shape{}, fmt.Errorf("parse fieldsV1: %w", err)
 	}
 	return Shape{root: root}, nil
 }
 
-func nodes(m map[string]any) (children []node, self bool, err error) {
+// count is how many nodes there will be, so that they stand side by side in one piece of memory.
+func count(m map[string]any) int {
+	n := 0
+	for key, v := range m {
+		if key != "." {
+			sub, _ := v.(map[string]any)
+			n += 1 + count(sub)
+		}
+	}
+	return n
+}
+
+func nodes(m map[string]any, room *[]node) (children []node, self bool, err error) {
 	if len(m) == 0 {
 		return nil, false, nil
 	}
@@ -55,7 +69,9 @@ func nodes(m map[string]any) (children []node, self bool, err error) {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
-	children = make([]node, len(keys))
+	begin := len(*room)
+	*room = (*room)[:begin+len(keys)]
+	children = (*room)[begin:len(*room):len(*room)]
 	for i, key := range keys {
 		sub, ok := m[key].(map[string]any)
 		if !ok {
@@ -66,7 +82,7 @@ func nodes(m map[string]any) (children []node, self bool, err error) {
 		if err := n.decode(); err != nil {
 			return nil, false, err
 		}
-		if n.children, n.self, err = nodes(sub); err != nil {
+		if n.children, n.self, err = nodes(sub, room); err != nil {
 			return nil, false, err
 		}
 	}
@@ -79,12 +95,12 @@ func (n *node) decode() error {
 	if n.name, ok = strings.CutPrefix(n.text, "f:"); ok {
 		return nil
 	}
-	e, ok := plainKey(n.text)
-	if !ok {
-		var err error
-		if e, err = fieldpath.DeserializePathElement(n.text); err != nil {
-			return fmt.Errorf("%q: %w", n.text, err)
-		}
+	if n.other, ok = plainKey(n.text); ok {
+		return nil
+	}
+	e, err := fieldpath.DeserializePathElement(n.text)
+	if err != nil {
+		return fmt.Errorf("%q: %w", n.text, err)
 	}
 	n.other = &e
 	return nil
@@ -103,6 +119,9 @@ func (s Shape) Empty() bool { return len(s.root) == 0 }
 
 // JSON prints the shape as fieldsV1, keys in order: equal shapes print equal texts.
 func (s Shape) JSON() string {
+	if s.printed != "" {
+		return s.printed
+	}
 	var b strings.Builder
 	writeNodes(&b, s.root, false)
 	return b.String()
@@ -124,6 +143,27 @@ func writeNodes(b *strings.Builder, list []node, self bool) {
 	b.WriteByte('}')
 }
 
+// isOf reports whether the nodes are those that decoded fieldsV1 would be read as, without reading it.
+func isOf(list []node, self bool, fieldsV1 map[string]any) bool {
+	want := len(list)
+	if self {
+		want++
+	}
+	if len(fieldsV1) != want {
+		return false
+	}
+	if _, dot := fieldsV1["."]; dot != self {
+		return false
+	}
+	for i := range list {
+		sub, ok := fieldsV1[list[i].text].(map[string]any)
+		if !ok || !isOf(list[i].children, list[i].self, sub) {
+			return false
+		}
+	}
+	return true
+}
+
 // Equal reports whether the two shapes own the same fields.
 func (s Shape) Equal(other Shape) bool { return equalNodes(s.root, other.root) }
 
@@ -135,8 +175,20 @@ func equalNodes(a, b []node) bool {
 
 // Is reports whether the text is what JSON would print, without printing it.
 func (s Shape) Is(text string) bool {
+	if s.printed != "" {
+		return s.printed == text
+	}
 	rest, ok := cutNodes(text, s.root, false)
 	return ok && rest == ""
+}
+
+// As is the shape with the text that JSON prints, which then need not be compared or printed again; false where it prints another.
+func (s Shape) As(text string) (Shape, bool) {
+	if !s.Is(text) {
+		return s, false
+	}
+	s.printed = text
+	return s, true
 }
 
 // cutNodes takes what writeNodes writes off the front of the text.

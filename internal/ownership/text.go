@@ -128,28 +128,37 @@ func howPlain(text string) int {
 
 // plainKey reads a list key of plain texts and small whole numbers, such as k:{"name":"web"}: nearly all are of that kind, and
 // the library takes ten times as long. It reports false for any other.
-func plainKey(text string) (field.Element, bool) {
+func plainKey(text string) (*field.Element, bool) {
 	rest, ok := strings.CutPrefix(text, "k:{")
-	var list value.FieldList
+	if !ok {
+		return nil, false
+	}
+	k := &struct { // in one piece: nearly all keys have one field
+		field.Element
+		list  value.FieldList
+		first [1]value.Field
+	}{}
+	k.list = k.first[:0]
 	for ok && rest != "}" {
 		var f value.Field
 		if f, rest, ok = plainField(rest); !ok {
-			return field.Element{}, false
+			return nil, false
 		}
-		list = append(list, f)
+		k.list = append(k.list, f)
 		if next, more := strings.CutPrefix(rest, ","); more {
 			rest, ok = next, next != "}"
 		} else {
 			ok = rest == "}"
 		}
 	}
-	if !ok || len(list) == 0 {
-		return field.Element{}, false
+	if !ok || len(k.list) == 0 {
+		return nil, false
 	}
-	if !slices.IsSortedFunc(list, func(a, b value.Field) int { return strings.Compare(a.Name, b.Name) }) {
-		list.Sort()
+	if !slices.IsSortedFunc(k.list, func(a, b value.Field) int { return strings.Compare(a.Name, b.Name) }) {
+		k.list.Sort()
 	}
-	return field.Element{Key: &list}, true
+	k.Key = &k.list
+	return &k.Element, true
 }
 
 // maxDigits keeps a number within what a float holds exactly, as the library reads it.

@@ -4,24 +4,27 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+
 	"github.com/truce-gitops/truce/internal/field"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Transfer returns managedFields as they are when the paths belong to our apply entry, and no longer to people or to our
-// own handover. Entries of controllers and of subresources stay as they are. Sets are united by us: the server would
-// keep only one of two entries with one name (measured).
-func Transfer(managedFields []any, paths []field.Path, apiVersion string) ([]any, error) {
+// Transfer returns managedFields as they are when the paths belong to our apply entry, and no longer to people, to our
+// own handover or to those that they are taken from (known by manager and operation). Entries of other controllers and of
+// subresources stay as they are. Sets are united by us: the server would keep only one of two entries with one name (measured).
+func (m Managed) Transfer(paths []field.Path, from ...Entry) ([]any, error) {
+	to := move{from}
 	moved := fieldpath.NewSet(paths...)
 	var out []any
 	taken := false
-	for _, e := range managedFields {
+	for _, e := range m.Fields {
 		m, ok := e.(map[string]any)
 		if !ok {
 			return nil, fmt.Errorf("metadata.managedFields holds a %T, want a map", e)
 		}
-		next, err := transferEntry(m, moved)
+		next, err := to.entry(m, moved)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +41,7 @@ func Transfer(managedFields []any, paths []field.Path, apiVersion string) ([]any
 		return nil, err
 	}
 	return append(out, map[string]any{
-		"manager": Manager, "operation": "Apply", "apiVersion": apiVersion, "fieldsType": "FieldsV1", "fieldsV1": fields,
+		"manager": Manager, "operation": "Apply", "apiVersion": m.APIVersion, "fieldsType": "FieldsV1", "fieldsV1": fields,
 	}), nil
 }
 
@@ -48,16 +51,25 @@ func is(m map[string]any, manager, operation string) bool {
 	return m["manager"] == manager && m["operation"] == operation && m["subresource"] == nil
 }
 
-// transferEntry returns the entry with the paths added or taken away; nil when nothing is left of it.
-func transferEntry(m map[string]any, moved *fieldpath.Set) (map[string]any, error) {
+// move says who gives fields up.
+type move struct{ from []Entry }
+
+// gives reports whether an entry's manager gives up what is moved.
+func (to move) gives(m map[string]any) bool {
 	name, _ := m["manager"].(string)
-	gives := is(m, Handover, "Apply") || IsPerson(name) && m["subresource"] == nil
+	named := func(o Entry) bool { return is(m, o.Manager, o.Operation) }
+	return is(m, Handover, "Apply") || IsPerson(name) && m["subresource"] == nil || slices.ContainsFunc(to.from, named)
+}
+
+// entry returns the entry with the paths added or taken away; nil when nothing is left of it.
+func (to move) entry(m map[string]any, moved *fieldpath.Set) (map[string]any, error) {
+	gives := to.gives(m)
 	if !isOurs(m) && !gives {
 		return m, nil
 	}
 	set, err := decodeSet(m["fieldsV1"])
 	if err != nil {
-		return nil, fmt.Errorf("fields of manager %q: %w", name, err)
+		return nil, fmt.Errorf("fields of manager %q: %w", m["manager"], err)
 	}
 	if gives {
 		set = set.Difference(moved)

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/render"
@@ -31,7 +32,7 @@ type run struct {
 	rolling  bool // this run brings something out
 	artifact source.Artifact
 	request  render.Request
-	rendered render.Result
+	rendered rendering
 	set      desired.Set
 	ledger   inventory.Record // as it was at the beginning, then as it is
 	report   report.Report
@@ -39,6 +40,7 @@ type run struct {
 	pruned   []report.Listed
 
 	overtaken <-chan struct{} // closed when something newer is asked for
+	cut       bool            // it was told to end, which is no failure of the app's
 }
 
 // fault is an error with the one word that conditions show for it.
@@ -90,6 +92,7 @@ func (r *run) fetch(context.Context) error {
 		return &fault{report.SourceNotReady, err}
 	}
 	r.artifact, r.report.Revision = artifact, artifact.Revision
+	r.asked, r.app = r.asked.At(artifact.Commit, artifact.Files), r.app.At(artifact.Commit, artifact.Files)
 	r.roll()
 	return nil
 }
@@ -99,9 +102,11 @@ func (r *run) render(ctx context.Context) error {
 	if r.request, r.report.Layout, err = RequestOf(r.artifact.Files, r.app); err != nil {
 		return &fault{report.RenderFailed, err}
 	}
-	if r.rendered, err = r.engine.Render.Render(ctx, r.request); err != nil {
+	res, err := r.engine.Render.Render(ctx, r.request)
+	if err != nil {
 		return &fault{report.RenderFailed, err}
 	}
+	r.rendered = renderingOf(res)
 	return nil
 }
 
@@ -110,13 +115,14 @@ func (r *run) settle(ctx context.Context) error {
 	if err != nil {
 		return &fault{report.ClusterFailed, err}
 	}
-	r.set, err = desired.Settle(r.rendered.Objects, r.app, func(gvk object.GVK) desired.Scope { return scopes[gvk] })
+	r.set, err = desired.Settle(r.rendered.objects, r.app, func(gvk object.GVK) desired.Scope { return scopes[gvk] })
 	if err != nil {
 		return &fault{report.RenderFailed, err}
 	}
 	r.report.Notes = append(r.report.Notes, r.app.Ignore.Idle(r.set.Data())...)
 	r.report.Notes = append(r.report.Notes, asideNotes(r.set, r.app)...)
 	r.engine.declared(r.app.Key, r.set.Data())
+	r.rendered.settled(r.set)
 	return nil
 }
 
@@ -141,11 +147,7 @@ func andMore(first object.ID, n int) string {
 
 func (r *run) scopes(ctx context.Context) (map[object.GVK]desired.Scope, error) {
 	out := map[object.GVK]desired.Scope{}
-	for _, o := range r.rendered.Objects {
-		gvk := o.Data.GVK()
-		if _, ok := out[gvk]; ok {
-			continue
-		}
+	for _, gvk := range r.rendered.kinds {
 		s, err := r.engine.Scope(ctx, gvk)
 		if err != nil {
 			return nil, err
@@ -178,6 +180,15 @@ func (r *run) stopped(at report.Stage, err error) report.Report {
 	if errors.As(err, &f) {
 		r.report.Reason = f.reason
 	}
+	switch r.report.Reason {
+	case report.ClusterFailed, report.RecordFailed:
+		r.report.Passing = true
+	default:
+		r.report.Passing = errors.Is(err, live.ErrUnanswered)
+	}
+	if errors.Is(err, inventory.ErrChanged) { // whoever that was: a run from now on reads what is there, and adds to it
+		r.engine.Rerun(r.app.Key)
+	}
 	return r.publish()
 }
 
@@ -198,7 +209,9 @@ func (r *run) publish() report.Report {
 	before := r.state.report
 	r.state.report = r.report
 	r.state.mu.Unlock()
-	e.noteRun(before, r.report)
+	if !r.cut {
+		e.noteRun(before, r.report)
+	}
 	e.Changed(r.app.Key)
 	return e.Report(r.app.Key)
 }

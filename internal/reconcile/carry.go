@@ -21,16 +21,27 @@ import (
 func (r *run) register() error {
 	before := r.engine.shared(r.app.Key)
 	r.engine.waitsNoMore(r.app.Key)
-	left, err := r.handOut()
+	left, taken, err := r.handOut()
 	r.engine.tellRivals(before, r.engine.shared(r.app.Key))
-	if err == nil {
-		r.ledger = inventory.Merge(r.ledger, newer(r.ledger, r.engine.letGo(r.app.Key, left)))
+	if err != nil {
+		return err
 	}
-	return err
+	for _, rec := range taken { // the other app is still refused it; when this run has ended, nobody asks
+		rec.clear()
+	}
+	let := r.engine.letGo(r.app.Key, left)
+	r.ledger = inventory.Merge(r.ledger, newer(r.ledger, let))
+	if r.app.Policy.Mode == app.Observe { // no inventory holds them, and nobody will sweep them
+		for id := range let {
+			r.engine.forgetMemory(id)
+		}
+	}
+	return nil
 }
 
-// handOut makes or renews the records of what the revision names, and returns what the one before named and this one does not.
-func (r *run) handOut() ([]object.ID, error) {
+// handOut makes or renews the records of what the revision names, and returns what the one before named and this one does not, and the
+// records that were another app's.
+func (r *run) handOut() (left []object.ID, taken []*record, err error) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	wanted := map[object.ID]bool{}
@@ -39,19 +50,23 @@ func (r *run) handOut() ([]object.ID, error) {
 		last[entry.ID] = entry
 	}
 	for _, o := range r.set.Objects {
-		rec, err := r.engine.claimRecord(o.ID, r.app.Key)
+		rec, before, err := r.engine.claimRecord(o.ID, r.app.Key)
 		if err != nil {
 			r.problems = append(r.problems, err)
 			continue
 		}
+		if before != nil {
+			taken = append(taken, before)
+		}
 		wanted[rec.id] = true
 		if err := rec.want(o, r.app.Key, last[o.ID], &r.engine.texts); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	left := missing(r.state.wanted, wanted)
+	handedOut(r.set.Objects)
+	left = missing(r.state.wanted, wanted)
 	r.state.wanted = wanted
-	return left, nil
+	return left, taken, nil
 }
 
 // missing lists what was and no longer is.
@@ -65,27 +80,42 @@ func missing(before, now map[object.ID]bool) []object.ID {
 	return out
 }
 
-// claimRecord returns the record of an object that this app may manage.
-func (e *Engine) claimRecord(id object.ID, key app.Key) (*record, error) {
+// claimRecord returns the record of an object that this app may manage. One that was refused to another app, because this one keeps it,
+// is that app's no more: while another truce worked for this app, it could not ask. That app's record is returned too, as somebody may be
+// on the way down its street.
+func (e *Engine) claimRecord(id object.ID, key app.Key) (r, taken *record, err error) {
 	e.mu.Lock()
+	r = e.records[id]
+	if r != nil && r.isKeptFor(key) {
+		delete(e.records, id)
+		e.waiting[id] = r.owner
+		defer e.Rerun(r.owner)
+		r, taken = nil, r
+	}
 	defer e.mu.Unlock()
-	r := e.records[id]
 	if r == nil {
 		memory, err := e.recall(id)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		r = newRecord(id, key, memory)
 		e.records[r.id] = r
-		return r, nil
+		return r, taken, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.owner != key && r.text.Known() {
+	if r.owner != key {
 		e.waiting[id] = key
-		return nil, fmt.Errorf("%s is named by %s too: not applied here; one of the two must let go of it", id, r.owner)
+		return nil, nil, fmt.Errorf("%s is named by %s too: not applied here; one of the two must let go of it", id, r.owner)
 	}
-	return r, nil
+	return r, nil, nil
+}
+
+// isKeptFor reports whether the record's owner was refused the object because this other app keeps it.
+func (r *record) isKeptFor(key app.Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.owner != key && r.keeper != "" && r.keeper == desired.Mark(key)
 }
 
 func (r *run) identities() []inventory.Entry {
@@ -101,7 +131,7 @@ func (r *run) identities() []inventory.Entry {
 // carry walks every object down its street, wave by wave. One bad object stops neither the others of its wave nor, past
 // the first wave, those of the next.
 func (r *run) carry(ctx context.Context) error {
-	r.report.Images = r.set.Images()
+	r.report.Images = r.rendered.images
 	if err := r.makeHome(ctx); err != nil {
 		return err
 	}
@@ -149,7 +179,7 @@ func (r *run) nextWave() []desired.Object {
 }
 
 func (r *run) wave(ctx context.Context, wave []desired.Object) error {
-	if err := r.watch(ctx, wave); err != nil {
+	if err := r.lookAt(ctx, wave); err != nil {
 		return err
 	}
 	var g errgroup.Group
@@ -160,7 +190,10 @@ func (r *run) wave(ctx context.Context, wave []desired.Object) error {
 			continue
 		}
 		g.Go(func() error {
-			_, failures[i] = r.engine.Object(ctx, o.ID)
+			var again time.Time
+			if again, failures[i] = r.engine.object(ctx, o.ID); !again.IsZero() {
+				r.engine.Later(o.ID, again)
+			}
 			return nil
 		})
 	}
@@ -176,18 +209,27 @@ func (r *run) wave(ctx context.Context, wave []desired.Object) error {
 	return ctx.Err()
 }
 
-// watch puts the wave's kinds under watch. A kind that the server does not know is the problem of its own objects.
+// watch puts the wave's kinds under watch, where its objects lie. A kind that the server does not know is the problem of its own objects;
+// one that we may not watch is told, and its objects are brought in line with each run.
 func (r *run) watch(ctx context.Context, wave []desired.Object) error {
 	if r.engine.Watches == nil {
 		return nil
 	}
-	seen := map[object.GVK]bool{}
+	type place struct {
+		gvk       object.GVK
+		namespace string
+	}
+	seen := map[place]bool{}
 	for _, o := range wave {
-		if seen[o.GVK] {
+		at := place{o.GVK, o.ID.Namespace}
+		if seen[at] {
 			continue
 		}
-		seen[o.GVK] = true
-		if err := r.ensure(ctx, o.GVK); err != nil && !errors.Is(err, live.ErrUnknownKind) {
+		seen[at] = true
+		err := r.ensure(ctx, at.gvk, at.namespace)
+		if errors.Is(err, live.ErrRefused) {
+			r.problems = append(r.problems, fmt.Errorf("watch %s: %w", at.gvk, err))
+		} else if err != nil && !errors.Is(err, live.ErrUnknownKind) {
 			return &fault{report.ClusterFailed, fmt.Errorf("watch %s: %w", o.GVK, err)}
 		}
 	}
@@ -200,9 +242,13 @@ const (
 	discoveryTick = 200 * time.Millisecond
 )
 
-func (r *run) ensure(ctx context.Context, gvk object.GVK) error {
-	err := r.engine.Watches.Ensure(ctx, gvk)
-	if !errors.Is(err, live.ErrUnknownKind) || !r.defines(gvk) {
+func (r *run) ensure(ctx context.Context, gvk object.GVK, namespace string) error {
+	i := live.Interest{GVK: gvk, Namespace: namespace, Selector: desired.PartOf}
+	if r.app.Policy.Mode == app.Observe {
+		i.Selector = "" // what others make does not bear our label
+	}
+	err := r.engine.Watches.Ensure(ctx, i)
+	if !errors.Is(err, live.ErrUnknownKind) || r.app.Policy.Mode == app.Observe || !r.rendered.defines(gvk) { // who only observes brings no CRD
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, discoveryLag)
@@ -214,20 +260,10 @@ func (r *run) ensure(ctx context.Context, gvk object.GVK) error {
 		case <-ctx.Done():
 			return err
 		case <-tick.C:
-			err = r.engine.Watches.Ensure(ctx, gvk)
+			err = r.engine.Watches.Ensure(ctx, i)
 		}
 	}
 	return err
-}
-
-// defines reports whether the revision itself brings the kind's CRD.
-func (r *run) defines(gvk object.GVK) bool {
-	for _, o := range r.rendered.Objects {
-		if o.Data.GVK().Kind == "CustomResourceDefinition" && o.Data.At("spec", "group") == gvk.Group && o.Data.At("spec", "names", "kind") == gvk.Kind {
-			return true
-		}
-	}
-	return false
 }
 
 // due reports whether a full check has anything to look at: everything else is known from memory to be as Git wants.
@@ -238,7 +274,7 @@ func (e *Engine) due(id object.ID) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return e.Watches == nil || r.changed || r.asked || !r.applied || r.pending != nil || r.problem != "" || len(r.findings) > 0
+	return r.text.Known() && (e.Watches == nil || r.changed || r.asked || !r.applied || r.pending != nil || r.problem != "" || len(r.findings) > 0)
 }
 
 // ready waits for what later waves need: namespaces that are active, CRDs that are established.

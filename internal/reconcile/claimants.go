@@ -7,9 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 )
@@ -43,9 +45,18 @@ func (e *Engine) claimants(id object.ID) []claim.Claimant {
 }
 
 // claims is who claims what of the object, by its claimants and by what it tells itself.
-func (w *walk) claims() []claim.Claim {
+// The path is where its kind keeps the count that can be scaled, where that matters and is known.
+func (w *walk) claims(ctx context.Context) ([]claim.Claim, field.Path, error) {
 	s := claim.Subject{Desired: w.snap.desired, Live: w.live, Owners: w.owners}
-	return w.engine.Catalogue().On(s, w.engine.claimants(w.record.id))
+	by := w.engine.claimants(w.record.id)
+	if len(by) > 0 || w.snap.changed && w.live != nil {
+		var err error
+		s.Scale, err = w.engine.scales.of(ctx, w.engine.Scale, w.snap.gvk)
+		if err != nil && (len(by) > 0 || !errors.Is(err, act.ErrForbidden)) {
+			return nil, nil, fmt.Errorf("find where it keeps its count: %w", err)
+		}
+	}
+	return w.engine.Catalogue().On(s, by), s.Count(), nil
 }
 
 // claimable lists the kinds that may claim what the plan corrects.
@@ -74,7 +85,7 @@ func Claimants(ctx context.Context, r live.Reader, kinds []object.GVK, namespace
 		if read[kind] {
 			continue
 		}
-		found, err := r.List(ctx, gvk, namespace)
+		found, err := r.List(ctx, live.Interest{GVK: gvk, Namespace: namespace})
 		if errors.Is(err, live.ErrUnknownKind) {
 			continue
 		}

@@ -22,7 +22,8 @@ type sweeping struct {
 	in      decide.SweepInput
 	entries map[object.ID]inventory.Entry
 	targets map[object.ID]act.Target
-	gone    []object.ID // what the inventory may forget
+	gone    []object.ID // what the inventory may forget, and what is remembered of it
+	passed  []object.ID // what the inventory may forget because another app has it now
 	deleted []inventory.Entry
 }
 
@@ -55,7 +56,7 @@ func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Reco
 	s := e.newSweep(a, len(ledger.Entries))
 	for _, entry := range left {
 		if e.passOn(entry.ID) {
-			s.gone = append(s.gone, entry.ID)
+			s.passed = append(s.passed, entry.ID)
 			continue
 		}
 		g, err := s.look(ctx, entry)
@@ -68,7 +69,10 @@ func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Reco
 		s.in.Gone = append(s.in.Gone, g)
 	}
 	swept := s.carry(ctx, decide.SweepAll(s.in))
-	*ledger = inventory.Without(*ledger, s.gone)
+	for _, id := range s.gone {
+		e.forgetMemory(id)
+	}
+	*ledger = inventory.Without(*ledger, append(s.gone, s.passed...))
 	if a.Deleting && swept == nil {
 		return s.deleted, nil // the record goes as a whole
 	}
@@ -129,6 +133,9 @@ func (s *sweeping) delete(ctx context.Context, id object.ID) error {
 			return err
 		}
 		g, err := s.look(ctx, s.entries[id])
+		if errors.Is(err, live.ErrUnknownKind) {
+			return nil // since a moment ago; as in sweepOut
+		}
 		if err != nil {
 			return err
 		}

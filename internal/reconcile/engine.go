@@ -2,9 +2,11 @@ package reconcile
 
 import (
 	"sync"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -18,14 +20,19 @@ type Engine struct {
 	apps    map[app.Key]*state
 	claims  *Claims
 	texts   object.Packer // of what Git wants
+	sights  object.Packer // of what waits to be judged
+	shapes  compare.Memo
+	past    past
+	scales  scales
 
 	waiting   map[object.ID]app.Key // by object that another app still holds: who asked for it, and was refused
 	listen    sync.Mutex
 	listeners map[chan struct{}]bool
 
-	// Wake is called with an object that should be judged soon, Changed with an app whose report has changed, Rerun with one that
+	// Wake is called with an object that should be judged soon, Later with one that should be at a time, Changed with an app whose report has changed, Rerun with one that
 	// should run soon, Owed with one whose record is left to be written (WriteRecord). None may block.
 	Wake    func(object.ID)
+	Later   func(object.ID, time.Time)
 	Changed func(app.Key)
 	Rerun   func(app.Key)
 	Owed    func(app.Key)
@@ -36,7 +43,7 @@ func New(p Parts) *Engine {
 	e := &Engine{
 		Parts: p, records: map[object.ID]*record{}, apps: map[app.Key]*state{},
 		waiting: map[object.ID]app.Key{},
-		Wake:    func(object.ID) {}, Changed: func(app.Key) {}, Rerun: func(app.Key) {}, Owed: func(app.Key) {},
+		Wake:    func(object.ID) {}, Later: func(object.ID, time.Time) {}, Changed: func(app.Key) {}, Rerun: func(app.Key) {}, Owed: func(app.Key) {},
 	}
 	e.UseClaims(NewClaims(claim.Builtin()))
 	return e
@@ -91,3 +98,6 @@ func (e *Engine) state(key app.Key) *state {
 	}
 	return s
 }
+
+// Manages reports whether an app has the object.
+func (e *Engine) Manages(id object.ID) bool { return e.lookup(id) != nil }

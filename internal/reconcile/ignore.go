@@ -79,9 +79,10 @@ func (r *run) readable(ctx context.Context) []app.Problem {
 	return out
 }
 
-// ruled looks again at all objects of an app of which the rules have changed: what was found out about them was about other rules.
+// ruled looks again at all objects of an app of which the rules have changed, or what is done about additions: what was found out
+// about them was about other rules.
 func (s *state) ruled(e *Engine, a app.App) {
-	if s.app.Key != a.Key || reflect.DeepEqual(s.app.Ignore, a.Ignore) {
+	if s.app.Key != a.Key || reflect.DeepEqual(s.app.Ignore, a.Ignore) && s.app.Policy.Additions == a.Policy.Additions {
 		return
 	}
 	for id := range s.wanted {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/fight"
 	"github.com/truce-gitops/truce/internal/journal"
@@ -19,15 +21,52 @@ var verdicts = map[decide.Verdict]journal.What{
 }
 
 // noteFinding writes a finding into the journal. Its values are masked already.
-func (e *Engine) noteFinding(n Notice) {
+func (e *Engine) noteFinding(n Notice, in inGit) {
 	what, ok := verdicts[n.Finding.Verdict]
 	if !ok || e.Journal == nil {
 		return
 	}
 	f := n.Finding
+	if in.revision == "" {
+		in.revision = e.revisionOf(n.App)
+	}
 	e.Journal.Append(journal.Entry{
 		At: n.At.UTC(), App: n.App, What: what, Object: n.ID, Path: field.String(f.Path), Git: f.Desired, Live: f.Live,
-		Writer: f.Writer.Name, Evidence: string(f.Writer.Evidence), Claimant: f.Claimant, Revision: e.revisionOf(n.App), Reason: f.Reason,
+		Writer: f.Writer.Name, Manager: f.Writer.Manager, Person: f.Writer.Person, User: f.Writer.User, During: f.Writer.During, Written: f.Writer.Time.UTC(), Before: f.Writer.Before,
+		Often: f.Writer.Often, Because: f.Writer.Because, Evidence: string(f.Writer.Evidence), Claimant: f.Claimant, Revision: in.revision, Place: in.place, Begins: in.begins, Reason: f.Reason,
+	})
+}
+
+// inGit is where Git writes a field: at which place, where its object begins, and in which revision that is so.
+type inGit struct{ place, begins, revision string }
+
+// inGit is what the journal keeps of Git for those who read it when nothing else is left. Files are read for it, so it is asked of what
+// only a commit ends alone: what is put back for the first time needs none, and there may be thousands of those.
+func (w *walk) inGit(n Notice) inGit {
+	f := n.Finding
+	if w.engine.Journal == nil || f.Kind == compare.Added || f.Verdict != decide.Cede && f.Verdict != decide.Contested && !n.Undone {
+		return inGit{}
+	}
+	artifact, err := w.engine.Sources.Artifact(w.app.Source)
+	if err != nil || w.snap.file == "" {
+		return inGit{} // the app's own run tells of the source
+	}
+	o := desired.Object{ID: w.record.id, GVK: w.snap.gvk, Data: w.snap.desired, File: w.snap.file, Line: w.snap.line}
+	at := inGit{begins: fmt.Sprintf("%s:%d", o.File, o.Line), revision: artifact.Revision}
+	if p := desired.Origin(artifact.Files, w.app.At(artifact.Commit, artifact.Files), o, f.Path); p.Known() {
+		at.place = p.String()
+	}
+	return at
+}
+
+// noteReturned writes down that a field, with its live value, is as Git wants again. Its values are masked already.
+func (e *Engine) noteReturned(key app.Key, id object.ID, f decide.Finding) {
+	if e.Journal == nil {
+		return
+	}
+	e.Journal.Append(journal.Entry{
+		At: e.Now().UTC(), App: key, What: journal.Returned, Object: id, Path: field.String(f.Path), Git: f.Desired, Live: f.Live,
+		Writer: f.Writer.Name, Evidence: string(f.Writer.Evidence), Revision: e.revisionOf(key), Reason: "as Git wants again",
 	})
 }
 
@@ -68,14 +107,29 @@ func (e *Engine) recall(id object.ID) (fight.Memory, error) {
 }
 
 // keepMemory writes down what is remembered of an object, if that has changed. Its lock is held by the caller.
-func (e *Engine) keepMemory(r *record) {
+func (e *Engine) keepMemory(r *record) error {
 	if e.Memories == nil {
-		return
+		return nil
 	}
 	text, err := r.memory.Encode()
-	if err != nil || bytes.Equal(text, r.kept) {
-		return // values come from decoded JSON, which can be encoded
+	if err != nil {
+		return fmt.Errorf("remember %s: %w", r.id, err)
 	}
-	r.kept = text
-	e.Memories.Remember(r.id, text)
+	if !bytes.Equal(text, r.kept) {
+		r.kept = text
+		e.Memories.Remember(r.id, text)
+	}
+	return nil
+}
+
+// forgetMemory drops what is remembered of an object that is gone, or let go of for good: there are never more memories than objects that
+// somebody keeps or asks for.
+func (e *Engine) forgetMemory(id object.ID) {
+	e.mu.RLock()
+	_, kept := e.records[id]
+	_, wanted := e.waiting[id]
+	e.mu.RUnlock()
+	if e.Memories != nil && !kept && !wanted {
+		e.Memories.Remember(id, nil)
+	}
 }

@@ -30,6 +30,9 @@ func (r *run) record(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return &fault{report.RecordFailed, err}
 	}
+	if err := r.inherit(ctx); err != nil {
+		return &fault{report.ClusterFailed, err}
+	}
 	if err := r.register(); err != nil {
 		return &fault{report.RecordFailed, err}
 	}

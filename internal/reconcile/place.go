@@ -25,7 +25,7 @@ const chart = "Chart.yaml"
 // RequestOf says what is to be rendered for an app, and what its directory was found to be: plain manifests or a kustomization. Where
 // the app's layout is AnyLayout, nobody looks, and the renderer finds out itself.
 func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error) {
-	q := render.Request{Files: files, Path: a.Path, Namespace: a.Namespace}
+	q := render.Request{Files: files, Path: a.Path, Namespace: a.Namespace, Overlay: a.Overlay}
 	if a.Layout == app.AnyLayout {
 		return q, app.AnyLayout, nil
 	}

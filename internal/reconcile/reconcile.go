@@ -9,6 +9,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/act"
@@ -43,6 +44,7 @@ func (e *Engine) App(ctx context.Context, a app.App) report.Report {
 		{report.Sweep, r.sweep},       // what left Git leaves the cluster
 	} {
 		if err := s.run(ctx); err != nil {
+			r.cut = errors.Is(ctx.Err(), context.Canceled)
 			return r.stopped(s.name, err)
 		}
 	}
@@ -50,8 +52,18 @@ func (e *Engine) App(ctx context.Context, a app.App) report.Report {
 }
 
 // Object walks one object down the street: look, compare, decide, act, until nothing is left to do. It is entered by a watch
-// event, by a changed claim, or by App. The time is when a held correction is due; zero for none.
+// event, by a changed claim, or by App. The time is when a held correction is due; zero for none. A failure is told by the app's
+// own run, which is asked for where none has met it yet.
 func (e *Engine) Object(ctx context.Context, id object.ID) (time.Time, error) {
+	known := e.isTroubled(id)
+	again, err := e.object(ctx, id)
+	if err != nil && !known && ctx.Err() == nil {
+		e.askOwner(id)
+	}
+	return again, err
+}
+
+func (e *Engine) object(ctx context.Context, id object.ID) (time.Time, error) {
 	r := e.lookup(id)
 	if r == nil {
 		return time.Time{}, nil
@@ -64,7 +76,11 @@ func (e *Engine) Object(ctx context.Context, id object.ID) (time.Time, error) {
 	if !e.due(id) && !r.isAsked() { // the event that woke us was an older sight of what the last walk has judged
 		return time.Time{}, nil
 	}
-	w := walk{engine: e, record: r, seen: r.take()}
+	w := walk{engine: e, record: r}
+	var err error
+	if w.seen, w.arrived, err = r.take(&e.sights); err != nil {
+		return time.Time{}, w.failed(err)
+	}
 	for stale, steps := 0, 0; stale < maxTries && steps < maxTries; {
 		done, err := w.once(ctx)
 		if err != nil {
@@ -85,15 +101,18 @@ func (e *Engine) Object(ctx context.Context, id object.ID) (time.Time, error) {
 	return time.Time{}, w.failed(errUnsettled)
 }
 
-// breathe lets others finish what they write: right after a creation its controllers write every few milliseconds. The first
-// stale look is repeated at once.
+// breathe lets others finish what they write: while a workload rolls out, its controllers write every few milliseconds, and for longer on a
+// busy server. The first stale look is repeated at once; the pauses before the others grow from 5 ms to 1.1 s, together 1.3 s.
 func breathe(ctx context.Context, stale int) error {
-	const pause = 5 * time.Millisecond
 	if stale < 2 {
 		return nil
 	}
+	pause := 5 * time.Millisecond
+	for range stale - 2 {
+		pause *= 6
+	}
 	select {
-	case <-time.After(pause << (stale - 2)):
+	case <-time.After(pause):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -116,6 +135,7 @@ type Parts struct {
 	Render    render.Renderer
 	Fresh     render.Renderer // without a cache: a cached render is never the only evidence for a prune
 	Scope     func(context.Context, object.GVK) (desired.Scope, error)
+	Scale     Scale // nil: every kind keeps it in .spec.replicas
 	Checkers  map[app.Validation]Checker
 	Live      live.Reader
 	Watches   Watches
@@ -129,6 +149,12 @@ type Parts struct {
 	Tell      func(Notice)
 	Journal   journal.Journal  // what happens is noted there; nil for nowhere
 	Memories  journal.Memories // what is remembered of objects is kept there; nil for this process alone
+	// Keeper names the app of another truce whose mark an object bears; empty where the mark is none of another truce's, or its app is
+	// gone. Nil for a truce that is alone in its cluster.
+	Keeper func(ctx context.Context, mark string) (string, error)
+	// Alone reports that there is nobody for Keeper to name at present; nil where that is never known.
+	Alone     func() bool
+	Witnesses Witnesses
 	Defaults  Limits
 }
 
@@ -149,10 +175,12 @@ type Checker interface {
 	Check(ctx context.Context, o desired.Object) error
 }
 
-// Watches keeps the kinds in use under watch. Ensure returns when the kind's first list has been handed over, or ctx ends.
+// Watches keeps the kinds in use under watch, where objects lie: in the interest's namespace, or in none. Ensure returns when the first
+// list of what the interest names has been handed over, or ctx ends; live.ErrRefused says that it may not be. How deep it looks is not
+// asked.
 type Watches interface {
-	Ensure(ctx context.Context, gvk object.GVK) error
-	Synced(gvk object.GVK) bool
+	Ensure(ctx context.Context, i live.Interest) error
+	Synced(gvk object.GVK, namespace string) bool
 }
 
 // Notice tells of one finding when it appears, and when it is carried out.
@@ -160,6 +188,8 @@ type Notice struct {
 	App     app.Key
 	ID      object.ID
 	Finding decide.Finding
-	Carried bool // the correction was written
+	Carried bool      // the correction was written
+	Undone  bool      // truce had put the field back lately, and this is the first sight of it differing again
+	Since   time.Time // when the difference was first seen; zero if nobody knows
 	At      time.Time
 }

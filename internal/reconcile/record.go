@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"sync"
+	"time"
 	"unique"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -40,19 +41,27 @@ type record struct {
 	foreseen    bool // the baseline is what a dry run said of text, which was not applied
 	judged      bool // text was compared with what is there
 	asked       bool // to be judged whatever is known: a claim on it has changed
+	reserved    bool // a run is about to judge it: its events need wake nobody
 	baseline    compare.Baseline
 	withheld    []field.Path // at the last apply
 	memory      fight.Memory
 	kept        []byte // of memory, in the journal
 	uid         string // of the newest answer or event that was judged
 	made        string // uid of the object that we applied to; somebody may have put another one in its place
+	found       bool   // that object was there before us, and somebody had added fields to it, or nobody knows
 	version     uint64 // resourceVersion of the newest answer or event that was judged
 	fingerprint uint64 // of that one, see live.Fingerprint
-	pending     *live.Event
+	pending     *unjudged
+	arrived     time.Time            // of the first event that is pending
+	open        map[string]time.Time // by path: since when a difference is known that is left for now
 	health      health.Status
 	ignored     ignore.Tally // what came of the rules at the last judgement
 	findings    []decide.Finding
+	doubts      doubts
+	trial       *trial // what the server said of additions; nil where there are none
 	problem     string
+	keeper      string // the mark of the app for which another truce keeps the object, which was refused therefore; empty for none
+	unasked     string // why no dry run can tell what an apply of text would leave; empty where one can
 }
 
 // newRecord keeps an ID of its own: of an app's objects, most have their kind and namespace in common.
@@ -92,7 +101,7 @@ func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry, tex
 	}
 	if !r.text.Known() {
 		r.changed = last.Sent == "" || last.Sent != o.Digest
-		r.uid, r.made = last.UID, last.UID
+		r.uid, r.made, r.found = last.UID, last.UID, last.Found
 	} else {
 		if !r.previous.Known() && !r.changed {
 			r.previous = r.text
@@ -100,7 +109,7 @@ func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry, tex
 		r.changed = true
 	}
 	r.text, r.sum, r.digest, r.applied = texts.Pack(o.GVK, text), sum, o.Digest, false
-	r.foreseen, r.judged = false, false
+	r.foreseen, r.judged, r.unasked = false, false, ""
 	return nil
 }
 
@@ -116,19 +125,36 @@ func (r *record) isAsked() bool {
 	return r.asked
 }
 
-// take returns the newest event that nobody has judged, and clears it.
-func (r *record) take() *live.Event {
+// clear returns when nobody is on the way down the record's street.
+func (r *record) clear() {
+	r.street.Lock()
+	defer r.street.Unlock()
+}
+
+// take returns the newest event that nobody has judged, and when the first of those arrived, and clears both.
+func (r *record) take(texts *object.Packer) (*live.Event, time.Time, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	ev := r.pending
-	r.pending, r.asked = nil, false
-	return ev
+	s, at := r.pending, r.arrived
+	r.pending, r.arrived, r.asked = nil, time.Time{}, false
+	r.mu.Unlock()
+	ev, err := s.unpacked(texts)
+	return ev, at, err
+}
+
+// expect makes an event pending. The caller holds mu.
+func (r *record) expect(ev live.Event, now time.Time) {
+	if r.pending == nil {
+		r.arrived = now
+	}
+	r.pending = unjudgedAs(ev)
 }
 
 // snapshot is the part of a record that a judgement reads.
 type snapshot struct {
 	gvk      object.GVK
 	owner    app.Key
+	file     string // in which Git describes it, and where
+	line     int
 	desired  object.Object
 	sum      textSum // of desired
 	previous object.Object
@@ -137,16 +163,21 @@ type snapshot struct {
 	baseline compare.Baseline
 	withheld []field.Path
 	memory   fight.Memory
+	open     map[string]time.Time // not to be changed
 	uid      string
+	made     string
+	found    bool
+	trial    *trial
 	hadHome  bool // an object of this ID was seen or made
+	unasked  string
 }
 
 func (r *record) snapshot(texts *object.Packer) (snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := snapshot{
-		gvk: r.gvk, owner: r.owner, sum: r.sum, changed: r.changed, foreseen: r.foreseen, baseline: r.baseline, withheld: r.withheld,
-		memory: r.memory, uid: r.uid, hadHome: r.uid != "",
+		gvk: r.gvk, owner: r.owner, file: r.file, line: r.line, sum: r.sum, changed: r.changed, foreseen: r.foreseen, baseline: r.baseline, withheld: r.withheld,
+		memory: r.memory, open: r.open, uid: r.uid, made: r.made, found: r.found, trial: r.trial, hadHome: r.uid != "", unasked: r.unasked,
 	}
 	var err error
 	if s.desired, err = decode(texts, r.text); err != nil {

@@ -56,7 +56,7 @@ func (e *Engine) Versions(group string) []object.GVK {
 func (e *Engine) Unserved(gvk object.GVK) []app.Key {
 	return e.owners(func(r *record) bool {
 		if r.gvk == gvk && r.pending == nil {
-			r.pending = &live.Event{GVK: gvk, ID: r.id, Gone: true, Depth: live.Metadata}
+			r.pending = unjudgedAs(live.Event{GVK: gvk, ID: r.id, Gone: true, Depth: live.Metadata})
 		}
 		return r.gvk == gvk
 	})
@@ -65,6 +65,24 @@ func (e *Engine) Unserved(gvk object.GVK) []app.Key {
 // Troubled returns the apps that could not bring an object of a type in line.
 func (e *Engine) Troubled(gvk object.GVK) []app.Key {
 	return e.owners(func(r *record) bool { return r.gvk == gvk && r.problem != "" })
+}
+
+// isTroubled reports whether the object could not be brought in line when it was judged last.
+func (e *Engine) isTroubled(id object.ID) bool {
+	r := e.lookup(id)
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.problem != ""
+}
+
+// askOwner asks for a run of the object's app.
+func (e *Engine) askOwner(id object.ID) {
+	if r := e.lookup(id); r != nil {
+		e.Rerun(r.ownedBy())
+	}
 }
 
 // owners returns the apps of the records for which is holds; it is called with the record locked.

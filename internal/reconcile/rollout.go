@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -56,10 +57,16 @@ func (r *run) begun() report.Rollout {
 	return now
 }
 
-// where is what a rollout is about: these files, read in this way.
+// where is what a rollout is about: these files, read and changed in this way.
 func (r *run) where() string {
 	a, m := r.asked, r.asked.Manifests
-	return strings.Join([]string{r.artifact.Commit, a.Source.Kind, a.Source.Namespace, a.Source.Name, a.Path, string(a.Layout), m.Include, m.Exclude, depth(m)}, "\n")
+	laid, err := json.Marshal([]any{a.Namespace, a.Overlay, a.Overlay.Metadata})
+	if err != nil {
+		laid = nil // texts, numbers and what was read from JSON always encode
+	}
+	return strings.Join([]string{
+		r.artifact.Commit, a.Source.Kind, a.Source.Namespace, a.Source.Name, a.Path, string(a.Layout), m.Include, m.Exclude, depth(m), string(laid),
+	}, "\n")
 }
 
 func depth(m app.Manifests) string {

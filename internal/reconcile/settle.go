@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/app"
@@ -19,6 +20,7 @@ import (
 // act makes the plan's writes. A stale judgement is no error: the object is read and judged again.
 func (w *walk) act(ctx context.Context) error {
 	t := act.Target{GVK: w.snap.gvk, ID: w.record.id}
+	w.take()
 	answer, err := act.Carry(ctx, w.engine.Writer, t, w.live, w.plan.Steps)
 	if errors.Is(err, act.ErrStale) || errors.Is(err, act.ErrGone) {
 		w.reread()
@@ -27,30 +29,37 @@ func (w *walk) act(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	owners, err := ownership.Entries(answer)
+	owners, err := w.engine.shapes.Owners(answer, w.snap.baseline)
 	if err != nil {
 		return err
 	}
-	w.learn(answer, owners)
+	remembered := w.learn(answer, owners)
 	w.announceCarried()
 	if w.live == nil && w.snap.hadHome {
 		w.engine.Rerun(w.snap.owner) // the inventory has the uid of the one that is gone
 	}
 	w.live, w.owners = answer, owners
-	return nil
+	return remembered
 }
 
 // learn keeps what the server's answer teaches: the new baseline, or that an apply does not restore a field.
-func (w *walk) learn(answer object.Object, owners []ownership.Entry) {
+func (w *walk) learn(answer object.Object, owners []ownership.Entry) error {
 	e, r := w.engine, w.record
 	memory, stuck := w.remember(answer, owners)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.memory = memory
-	e.keepMemory(r)
+	if applies(w.plan) && !w.ours() {
+		w.adopt()
+	}
+	remembered := e.keepMemory(r)
 	r.saw(answer, e)
+	if passes(w.plan) { // what was applied before the object passed tells nothing of what is to be applied after it
+		r.baseline, r.previous, r.withheld = compare.Baseline{}, object.Packed{}, nil
+		r.changed, r.applied, r.foreseen = true, false, false
+	}
 	if !applies(w.plan) {
-		return
+		return remembered
 	}
 	r.made, r.withheld = answer.UID(), w.plan.Withheld
 	if !stuck {
@@ -59,6 +68,12 @@ func (w *walk) learn(answer object.Object, owners []ownership.Entry) {
 	if w.sent() {
 		r.changed, r.applied, r.previous = false, true, object.Packed{}
 	}
+	return remembered
+}
+
+// passes reports whether the plan moves the object between another controller and us.
+func passes(p decide.Plan) bool {
+	return slices.ContainsFunc(p.Steps, func(s decide.Step) bool { return s.Verb == decide.Adopt || s.Verb == decide.Release })
 }
 
 // sent reports whether what was judged is still what Git wants: a run may have brought a newer object meanwhile.
@@ -66,7 +81,12 @@ func (w *walk) sent() bool {
 	return w.record.sum == w.snap.sum
 }
 
-func (r *record) saw(o object.Object, e *Engine) {
+// saw takes note of what the server said of the object, and reports whether that is still the newest: the watch may have told since of
+// what another wrote right after it, and no further event would come.
+func (r *record) saw(o object.Object, e *Engine) bool {
+	if r.knowsNewer(o) {
+		return false
+	}
 	if uid := o.UID(); uid == r.made {
 		r.uid = r.made // no second copy
 	} else if uid != r.uid {
@@ -74,9 +94,16 @@ func (r *record) saw(o object.Object, e *Engine) {
 	}
 	r.version = versionOf(o)
 	r.fingerprint = live.Fingerprint(e.Hasher, o)
-	if p := r.pending; p != nil && !p.Gone && p.Object.UID() == r.uid && r.knows(versionOf(p.Object)) {
+	if p := r.pending; p != nil && !p.Gone && p.uid == r.uid && r.knows(p.version) {
 		r.pending = nil // the watch was quicker than the answer
 	}
+	return true
+}
+
+// knowsNewer reports whether a later state of the object than this one was seen.
+func (r *record) knowsNewer(o object.Object) bool {
+	v := versionOf(o)
+	return v != 0 && v < r.version && o.UID() == r.uid
 }
 
 func applies(p decide.Plan) bool {
@@ -93,14 +120,15 @@ func applies(p decide.Plan) bool {
 func (w *walk) remember(answer object.Object, owners []ownership.Entry) (fight.Memory, bool) {
 	m := w.snap.memory
 	if w.snap.changed {
-		return m.Settled(), false
+		return w.removed(m.Settled(), answer), false
 	}
 	left, err := compare.Object(compare.Input{
 		Desired: w.snap.desired, Live: answer, Owners: owners, Baseline: w.snap.baseline, Hasher: w.engine.Hasher,
 	})
 	stuck := false
+	m = w.removed(m, answer)
 	for _, f := range w.plan.Findings {
-		if f.Verdict != decide.Correct {
+		if f.Verdict != decide.Correct || f.Kind == compare.Added {
 			continue
 		}
 		path := field.String(f.Path)
@@ -123,46 +151,62 @@ func differs(list []compare.Difference, p field.Path) bool {
 }
 
 // rest keeps the findings of a judgement that left nothing to do, and the object's health.
-func (w *walk) rest() {
-	if w.settle() {
+func (w *walk) rest() error {
+	recovered, err := w.settle()
+	if err != nil {
+		return err
+	}
+	if recovered {
 		w.engine.Rerun(w.snap.owner) // what stopped its last run is over
 	}
 	w.engine.Changed(w.snap.owner)
 	w.engine.spread()
+	return nil
 }
 
+// errOutrun says that what was judged is not what is there any more, although what was known before it is there again.
+var errOutrun = errors.New("it was changed back while truce judged it")
+
 // settle reports whether the object had a problem until now.
-func (w *walk) settle() (recovered bool) {
+func (w *walk) settle() (recovered bool, err error) {
 	r := w.record
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.knowsNewer(w.live) && r.fingerprint != live.Fingerprint(w.engine.Hasher, w.live) {
+		return false, errOutrun
+	}
 	recovered = r.problem != ""
+	r.open = w.leftOpen()
 	for _, f := range w.plan.Findings {
 		switch f.Verdict {
 		case decide.Cede:
-			r.memory = r.memory.Seen(field.String(f.Path), f.Live)
+			r.memory = r.memory.Seen(field.String(f.Path), w.engine.mask(r.id, f).Live, w.engine.Now())
 		case decide.Hold, decide.Contested:
 			r.memory = r.memory.Reversed(field.String(f.Path), w.engine.Now())
 		default:
 		}
 	}
-	w.engine.keepMemory(r)
+	err = w.engine.keepMemory(r)
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
 	r.judged = w.sent()
-	r.health = w.engine.assess(w.live)
 	if w.live == nil {
+		r.health = w.engine.assess(nil)
 		r.fingerprint, r.applied = 0, false
-		return recovered
+		return recovered, err
 	}
-	r.saw(w.live, w.engine)
+	if r.saw(w.live, w.engine) {
+		r.health = w.engine.assess(w.live)
+	}
 	if w.bearsOurMark() { // also where an earlier process died before it could write the uid down
+		r.found = r.found || r.made != r.uid
 		r.made = r.uid
 	}
+	w.forget()
 	if w.app.Policy.Mode == app.Enforce && w.sent() {
 		r.changed, r.previous = false, object.Packed{} // all that Git changed, if anything, is withheld
 	}
 	r.applied = r.applied || !r.changed
-	return recovered
+	return recovered, err
 }
 
 // bearsOurMark reports whether our own apply has put our mark on the object. A mark that was copied proves nothing.
@@ -184,7 +228,7 @@ func (w *walk) keepProblem(err error) {
 	defer r.mu.Unlock()
 	r.problem = redact.Text(err.Error())
 	r.findings = w.masked(w.plan.Findings)
-	if w.live != nil {
+	if w.live != nil && !r.knowsNewer(w.live) {
 		r.health = w.engine.assess(w.live)
 	}
 }
@@ -200,6 +244,7 @@ func (w *walk) masked(findings []decide.Finding) []decide.Finding {
 
 func (e *Engine) mask(id object.ID, f decide.Finding) decide.Finding {
 	f.Desired, f.Live = e.Mask.Value(id, f.Path, f.Desired), e.Mask.Value(id, f.Path, f.Live)
+	f.Writer.Before = e.Mask.Value(id, f.Path, f.Writer.Before)
 	return f
 }
 
@@ -216,20 +261,43 @@ func (w *walk) announce() {
 			w.tell(f, false)
 		}
 	}
+	w.announceReturned(known)
+}
+
+// announceReturned notes what has differed, and is as Git wants again without our doing: another one puts it back. It says who has
+// fought over a field before truce enforces anything.
+func (w *walk) announceReturned(known []decide.Finding) {
+	w.record.mu.Lock()
+	same := w.record.judged // else it is Git that has changed
+	w.record.mu.Unlock()
+	if w.app.Policy.Mode != app.Observe || !same || w.live == nil {
+		return
+	}
+	for _, f := range known {
+		if slices.ContainsFunc(w.plan.Findings, func(g decide.Finding) bool { return g.Path.Equals(f.Path) }) {
+			continue
+		}
+		f.Live, _ = field.Get(w.live, f.Path)
+		f.Writer = ownership.WriterOf(w.owners, f.Path)
+		w.engine.noteReturned(w.snap.owner, w.record.id, w.engine.mask(w.record.id, f))
+	}
 }
 
 // announceCarried tells of drift that was put back. What Git itself changed is no drift.
 func (w *walk) announceCarried() {
 	for _, f := range w.plan.Findings {
-		if f.Verdict == decide.Correct && !w.snap.changed {
+		if f.Verdict == decide.Correct && (!w.snap.changed || f.Kind == compare.Added) {
 			w.tell(f, true)
 		}
 	}
 }
 
 func (w *walk) tell(f decide.Finding, carried bool) {
-	n := Notice{App: w.snap.owner, ID: w.record.id, Finding: w.engine.mask(w.record.id, f), Carried: carried, At: w.engine.Now()}
-	w.engine.noteFinding(n)
+	n := Notice{
+		App: w.snap.owner, ID: w.record.id, Finding: w.engine.mask(w.record.id, f), Carried: carried, At: w.engine.Now(),
+		Since: w.since(f), Undone: f.Verdict != decide.Cede && w.snap.memory.Undone(field.String(f.Path), w.engine.Now()),
+	}
+	w.engine.noteFinding(n, w.inGit(n))
 	w.engine.Tell(n)
 }
 

@@ -38,7 +38,7 @@ func (e *Engine) entries(s *state) []inventory.Entry {
 			continue
 		}
 		r.mu.Lock()
-		entry := inventory.Entry{ID: id, Version: r.gvk.Version, UID: r.made}
+		entry := inventory.Entry{ID: id, Version: r.gvk.Version, UID: r.made, Found: r.found}
 		if r.applied {
 			entry.Sent = r.digest
 		}
@@ -50,6 +50,9 @@ func (e *Engine) entries(s *state) []inventory.Entry {
 
 // sweep deletes what left Git. It is reached only when the whole revision was rendered and applied.
 func (r *run) sweep(ctx context.Context) error {
+	if r.app.Adoption.Way == app.HandBack && r.app.Policy.Mode == app.Observe {
+		return r.handBack(ctx)
+	}
 	left := r.left()
 	r.report.Leaving = nil
 	if len(left) == 0 || r.app.Policy.Mode != app.Enforce && r.app.Policy.Mode != app.Await {
@@ -117,10 +120,10 @@ func (r *run) behind() (app.Key, bool) {
 
 // certain makes sure that the render which misses the objects is no cached one, and that the source did not just become empty.
 func (r *run) certain(ctx context.Context) error {
-	if len(r.rendered.Objects) == 0 && !r.app.AllowEmpty {
+	if r.rendered.count == 0 && !r.app.AllowEmpty {
 		return &fault{report.PruneHeld, errors.New("the source describes no object at all: nothing is pruned from that")}
 	}
-	if r.rendered.Rendered {
+	if r.rendered.fresh {
 		return nil
 	}
 	again, err := r.engine.Fresh.Render(ctx, r.request)
@@ -163,7 +166,9 @@ func (e *Engine) passOn(id object.ID) bool {
 
 func (e *Engine) passOnAll(let map[object.ID]string) {
 	for id := range let {
-		e.passOn(id)
+		if !e.passOn(id) {
+			e.forgetMemory(id)
+		}
 	}
 }
 
@@ -237,6 +242,12 @@ func (e *Engine) Remove(ctx context.Context, a app.App) error {
 	return e.Inventory.Delete(ctx, a.Key)
 }
 
+// Holds reports whether there is a record of what truce has made for an app.
+func (e *Engine) Holds(ctx context.Context, key app.Key) (bool, error) {
+	ledger, err := e.Inventory.Load(ctx, key)
+	return len(ledger.Entries) > 0, err
+}
+
 // Forget ends an app whose custom resource is gone, without touching its objects: nobody keeps them any more, and they are free for
 // other apps. The record goes where the objects were to stay; where they were not, somebody took the finalizer away, and the record
 // is all that tells what truce has left behind.
@@ -253,6 +264,14 @@ func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 		return err
 	}
 	return e.Inventory.Delete(ctx, key)
+}
+
+// Leave ends an app that another truce keeps from now on: nothing is written any more, neither its objects nor its record. It returns when
+// nobody is on the way down their streets.
+func (e *Engine) Leave(key app.Key) {
+	if e.known(key) != nil {
+		e.passOnAll(e.dropApp(key))
+	}
 }
 
 // dropApp forgets an app and lets go of its objects' records.

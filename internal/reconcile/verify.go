@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/live"
@@ -11,7 +12,7 @@ import (
 // Verify lists the heads of a kind's objects, and has each of them judged anew that is not in the state which is remembered, or that
 // should be there and is not: its event was lost. It returns how many objects apps name, and how many of them were missed.
 func (e *Engine) Verify(ctx context.Context, i live.Interest) (named, missed int, err error) {
-	expected := e.expected(i.GVK) // before the list begins: what is made meanwhile need not be in it
+	expected := e.expected(i) // before the list begins: what is made meanwhile need not be in it
 	named = len(expected)
 	err = e.Live.Heads(ctx, i, func(h live.Head) {
 		if r := expected[h.ID]; r != nil {
@@ -29,12 +30,12 @@ func (e *Engine) Verify(ctx context.Context, i live.Interest) (named, missed int
 }
 
 // expected returns the records of a kind's objects that apps name at that version. What is only observed bears no label of ours.
-func (e *Engine) expected(gvk object.GVK) map[object.ID]*record {
+func (e *Engine) expected(i live.Interest) map[object.ID]*record {
 	out := map[object.ID]*record{}
 	modes := map[app.Key]app.Mode{}
-	for _, r := range e.recordsOf(func(r *record) bool { return r.id.Group == gvk.Group && r.id.Kind == gvk.Kind }) {
+	for _, r := range e.recordsIn(i) {
 		r.mu.Lock()
-		owner, named := r.owner, r.gvk == gvk && r.text.Known()
+		owner, named := r.owner, r.gvk == i.GVK && r.text.Known()
 		r.mu.Unlock()
 		if _, ok := modes[owner]; !ok {
 			a, err := e.appOf(owner)
@@ -42,11 +43,32 @@ func (e *Engine) expected(gvk object.GVK) map[object.ID]*record {
 				modes[owner] = app.Observe // it is being removed
 			}
 		}
-		if named && modes[owner] != app.Observe {
+		if named && (i.Selector == "" || modes[owner] != app.Observe) {
 			out[r.id] = r
 		}
 	}
 	return out
+}
+
+// recordsIn returns the records of what an interest is about, whatever the version.
+func (e *Engine) recordsIn(i live.Interest) []*record {
+	return e.recordsOf(func(r *record) bool {
+		return r.id.Group == i.GVK.Group && r.id.Kind == i.GVK.Kind && (i.Namespace == "" || r.id.Namespace == i.Namespace)
+	})
+}
+
+// Names reports whether any app names an object of a kind, at its version, in the interest's namespace.
+func (e *Engine) Names(i live.Interest) bool {
+	return slices.ContainsFunc(e.recordsIn(i), func(r *record) bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.gvk == i.GVK
+	})
+}
+
+// Namers returns the apps that name an object of a kind, at its version, in the interest's namespace.
+func (e *Engine) Namers(i live.Interest) []app.Key {
+	return e.owners(func(r *record) bool { return r.gvk == i.GVK && (i.Namespace == "" || r.id.Namespace == i.Namespace) })
 }
 
 // headEvent is the event that must have been lost if the state is not known.
@@ -72,6 +94,6 @@ func (r *record) missed(ev live.Event) bool {
 	if known || r.pending != nil || r.problem != "" {
 		return false
 	}
-	r.pending = &ev
+	r.pending = unjudgedAs(ev)
 	return true
 }

@@ -1,10 +1,12 @@
 package reconcile
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -20,6 +22,7 @@ func (e *Engine) Report(key app.Key) report.Report {
 	ids := s.objects()
 	r.App, r.Shared = key, e.shared(key)
 	r.Notes = append(slices.Clip(r.Notes), e.ruleNotes(rules, ids)...)
+	r.Notes = append(r.Notes, e.unaskedNotes(ids)...)
 	r.Objects = make([]report.Object, 0, len(ids))
 	for _, id := range ids {
 		if rec := e.lookup(id); rec != nil {
@@ -27,6 +30,24 @@ func (e *Engine) Report(key app.Key) report.Report {
 		}
 	}
 	return r
+}
+
+// unaskedNotes says of which objects no dry run can tell what an apply would leave (DESIGN §2.7).
+func (e *Engine) unaskedNotes(ids []object.ID) []string {
+	n, why := 0, ""
+	for _, id := range ids {
+		if rec := e.lookup(id); rec != nil {
+			rec.mu.Lock()
+			if rec.unasked != "" {
+				n, why = n+1, rec.unasked
+			}
+			rec.mu.Unlock()
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("compared without a dry run, by what Git names alone: %d of the objects (%s)", n, why)}
 }
 
 func (r *record) view() report.Object {
@@ -64,14 +85,14 @@ func (r *record) seen(ev live.Event, e *Engine) (wake, news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ev.Gone {
-		r.pending = &ev
+		r.expect(ev, e.Now())
 		return true, false
 	}
 	version := versionOf(ev.Object)
 	if r.uid != "" && ev.Object.UID() == r.uid && r.knows(version) {
 		return false, false // our own write coming back, or older
 	}
-	if r.fingerprint == live.Fingerprint(e.Hasher, ev.Object) && ev.Object.UID() == r.uid {
+	if r.pending == nil && r.fingerprint == live.Fingerprint(e.Hasher, ev.Object) && ev.Object.UID() == r.uid {
 		r.version = version
 		if ev.Depth == live.Full {
 			status := e.assess(ev.Object)
@@ -80,8 +101,12 @@ func (r *record) seen(ev live.Event, e *Engine) (wake, news bool) {
 		}
 		return false, news
 	}
-	r.pending = &ev
-	return r.text.Known(), false
+	r.expect(ev, e.Now())
+	if !r.text.Known() || r.reserved {
+		r.pending.pack(&e.sights)
+		return false, false
+	}
+	return true, false
 }
 
 // knows reports whether what was judged last is as new as the version, where versions can be compared at all.

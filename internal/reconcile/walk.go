@@ -5,15 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/addition"
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/redact"
 )
 
 // maxTries is how often one object is judged on what is stale, and how many steps are made, before its street is given up until
@@ -24,23 +28,32 @@ var errUnsettled = errors.New("it keeps changing while truce judges it; the next
 
 // walk is one object's way down the street.
 type walk struct {
-	engine *Engine
-	record *record
-	seen   *live.Event // what woke us; nil when nothing is known
+	engine  *Engine
+	record  *record
+	seen    *live.Event // what woke us; nil when nothing is known
+	arrived time.Time   // of the first event that was seen
 
 	snap   snapshot
 	app    app.App
 	live   object.Object
 	owners []ownership.Entry
 	plan   decide.Plan
-	fresh  bool // live is the server's newest answer, not to be read again
-	stale  bool // what we knew was wrong: only a GET counts
-	asked  bool // claimants were listed anew
+	fresh  bool   // live is the server's newest answer, not to be read again
+	stale  bool   // what we knew was wrong: only a GET counts
+	asked  bool   // claimants were listed anew
+	lacks  string // what would have to be there before an absent object could be made
+	alone  bool   // no dry run can tell what an apply would leave
+
+	added []addition.Addition         // what somebody has put there that Git does not name
+	taken map[string]ownership.Writer // of additions that were made ours, in order to go
 }
 
 // once looks, judges, and makes the plan's writes. It reports whether nothing was left to do.
 func (w *walk) once(ctx context.Context) (bool, error) {
 	if err := w.look(ctx); err != nil {
+		return false, err
+	}
+	if err := w.leaveToOthers(ctx); err != nil {
 		return false, err
 	}
 	compared, decided, err := w.gather(ctx)
@@ -54,16 +67,34 @@ func (w *walk) once(ctx context.Context) (bool, error) {
 	if w.plan, err = judge(compared, decided); err != nil {
 		return false, err
 	}
+	if w.plan.Refused != "" {
+		return false, errors.New(w.plan.Refused)
+	}
 	if again, err := w.askClaimants(ctx); again || err != nil {
+		return false, err
+	}
+	if err := w.hear(ctx, compared, decided); err != nil {
 		return false, err
 	}
 	w.announce()
 	if len(w.plan.Steps) == 0 {
-		w.rest()
-		w.confirmLater()
-		return true, nil
+		return w.end()
 	}
 	return false, w.act(ctx)
+}
+
+// end keeps a judgement that left nothing to do, if it still holds.
+func (w *walk) end() (bool, error) {
+	err := w.rest()
+	if errors.Is(err, errOutrun) {
+		w.reread()
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	w.confirmLater()
+	return true, nil
 }
 
 // look makes sure that live is what the server holds: the event that woke us, the answer to our last write, or a GET.
@@ -86,7 +117,8 @@ func (w *walk) look(ctx context.Context) error {
 	case w.seen == nil && !w.stale && w.surelyAbsent():
 	default:
 		w.live, err = w.engine.Live.Get(ctx, w.snap.gvk, w.record.id)
-		if errors.Is(err, live.ErrNotFound) {
+		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) && w.app.Policy.Mode == app.Observe {
+			w.lacks = w.homeless(ctx, err)
 			w.live, err = nil, nil
 		}
 	}
@@ -94,18 +126,70 @@ func (w *walk) look(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read: %w", err)
 	}
-	w.owners, err = ownership.Entries(w.live)
+	w.owners, err = w.engine.shapes.Owners(w.live, w.snap.baseline)
 	w.fresh = true
 	return err
+}
+
+// homeless says what would have to be there before an absent object that is only observed could be made: its kind, or its namespace.
+// Where nobody may know, nothing is said.
+func (w *walk) homeless(ctx context.Context, absent error) string {
+	id := w.record.id
+	switch {
+	case w.app.Policy.Mode != app.Observe:
+		return ""
+	case errors.Is(absent, live.ErrUnknownKind):
+		return "the API server serves " + w.snap.gvk.String()
+	case id.Namespace == "":
+		return ""
+	}
+	home := object.GVK{Version: "v1", Kind: "Namespace"}
+	if _, err := w.engine.Live.Get(ctx, home, object.ID{Kind: home.Kind, Name: id.Namespace}); errors.Is(err, live.ErrNotFound) {
+		return "namespace " + id.Namespace + " is there"
+	}
+	return ""
 }
 
 // reread makes the next look a GET.
 func (w *walk) reread() { w.fresh, w.stale = false, true }
 
 // surelyAbsent saves a GET before the creation of an object: its kind is under watch, and it was never seen there. If it is
-// there after all (without our label), the unforced apply of Create meets its owners.
+// there after all (without our label), the unforced apply of Create meets its owners; another truce would be none, as it writes in
+// the same name. Where nothing is written, nobody is met.
 func (w *walk) surelyAbsent() bool {
-	return !w.snap.hadHome && w.engine.Watches != nil && w.engine.Watches.Synced(w.snap.gvk) && !w.engine.targeted(w.record.id)
+	return w.app.Policy.Mode == app.Enforce && !w.snap.hadHome && w.engine.alone() && w.engine.Watches != nil &&
+		w.engine.Watches.Synced(w.snap.gvk, w.record.id.Namespace) && !w.engine.targeted(w.record.id)
+}
+
+// alone reports whether no other truce is known to be at work in the cluster.
+func (e *Engine) alone() bool { return e.Keeper == nil || e.Alone != nil && e.Alone() }
+
+// leaveToOthers refuses an object that another truce keeps, and remembers for which app as long as that is so.
+func (w *walk) leaveToOthers(ctx context.Context) error {
+	mark, keeper, err := w.keptFor(ctx)
+	if err != nil {
+		return err
+	}
+	w.record.mu.Lock()
+	w.record.keeper = mark
+	w.record.mu.Unlock()
+	if keeper != "" {
+		err = fmt.Errorf("it is kept for %s, for which another truce works: not applied here; one of the two must let go of it", keeper)
+	}
+	return err
+}
+
+// keptFor names the app for which another truce keeps the object, with its mark; both are empty for none. That its own apply has put the mark
+// there proves it: a mark that was copied proves nothing.
+func (w *walk) keptFor(ctx context.Context) (mark, keeper string, err error) {
+	mark, marked := w.live.Label(object.PartOf)
+	if ours, _ := w.snap.desired.Label(object.PartOf); w.engine.Keeper == nil || !marked || mark == ours || !w.bearsOurMark() {
+		return "", "", nil
+	}
+	if keeper, err = w.engine.Keeper(ctx, mark); err != nil || keeper == "" {
+		return "", "", err
+	}
+	return mark, keeper, nil
 }
 
 // gather brings together, as values, everything that the judges may know.
@@ -114,20 +198,31 @@ func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) 
 	if err != nil {
 		return compare.Input{}, decide.Input{}, err
 	}
+	claims, count, err := w.claims(ctx)
+	if err != nil {
+		return compare.Input{}, decide.Input{}, err
+	}
 	in := decide.Input{
 		Desired: w.snap.desired, Previous: w.snap.previous, Live: w.live, Owners: w.owners, Changed: w.snap.changed,
-		Claims: w.claims(), Ignored: ignored,
-		Memory: w.snap.memory, Policy: w.app.Policy, Hasher: w.engine.Hasher, Now: w.engine.Now(),
+		Claims: claims, Count: count, Ignored: ignored, Lacks: w.lacks,
+		Memory: w.snap.memory, Policy: w.app.Policy, Adoption: w.app.Adoption, Hasher: w.engine.Hasher, Now: w.engine.Now(),
 	}
 	ceded := decide.Ceded(in)
 	base, err := w.baseline(ctx, ceded)
+	if errors.Is(err, act.ErrForbidden) && w.app.Policy.Mode == app.Observe {
+		err = w.unasked(err)
+	}
 	if err != nil {
 		return compare.Input{}, in, err
 	}
 	in.Changed = w.snap.changed
+	if w.added, err = w.additions(ctx, base, in); err != nil {
+		return compare.Input{}, in, err
+	}
 	return compare.Input{
-		Desired: in.Desired, Live: in.Live, Owners: in.Owners, Baseline: base, Hasher: in.Hasher,
+		Desired: in.Desired, Live: in.Live, Owners: in.Owners, Baseline: base, Hasher: in.Hasher, Added: w.added,
 		Withheld: ceded, Released: without(w.snap.withheld, ceded),
+		Unasked: w.alone, Native: desired.Native(w.snap.gvk.Group),
 	}, in, nil
 }
 
@@ -154,6 +249,9 @@ func (w *walk) baseline(ctx context.Context, ceded []field.Path) (compare.Baseli
 	if w.live == nil || w.snap.baseline.Known() && !w.outdated() {
 		return w.snap.baseline, nil
 	}
+	if w.snap.unasked != "" && w.app.Policy.Mode == app.Observe {
+		return compare.Baseline{}, act.ErrForbidden
+	}
 	body := w.snap.desired.Clone()
 	for _, p := range ceded {
 		field.Drop(body, p)
@@ -170,6 +268,17 @@ func (w *walk) baseline(ctx context.Context, ceded []field.Path) (compare.Baseli
 	return w.predict(ctx, body)
 }
 
+// unasked remembers that the server lets nobody ask what an apply would leave: then what Git names is compared by itself.
+func (w *walk) unasked(why error) error {
+	w.alone = true
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	if w.record.unasked == "" {
+		w.record.unasked = redact.Text(why.Error())
+	}
+	return nil
+}
+
 // outdated reports whether the baseline is that of another revision than the one to compare with: where nothing is written, none is
 // ever taken by an apply.
 func (w *walk) outdated() bool {
@@ -184,7 +293,7 @@ func (w *walk) predict(ctx context.Context, body object.Object) (compare.Baselin
 	if err != nil {
 		return compare.Baseline{}, fmt.Errorf("dry run: %w", err)
 	}
-	owners, err := ownership.Entries(predicted)
+	owners, err := w.engine.shapes.Owners(predicted, w.snap.baseline)
 	if err != nil {
 		return compare.Baseline{}, err
 	}

@@ -11,11 +11,12 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/overlay"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
 // format is part of every digest; it changes when the same inputs would give other objects.
-const format = "truce-render-1"
+const format = "truce-render-2"
 
 // variants is how many results of one request are kept: two branches or sources may share a path.
 const variants = 4
@@ -129,9 +130,9 @@ func (c *Cached) build(ctx context.Context, key string, r Request) (Result, erro
 func requestKey(r Request) (string, error) {
 	b, err := json.Marshal(struct {
 		Format, Path, Namespace string
-		Edits                   Edits
+		Overlay                 overlay.Overlay
 		Directory               *Directory
-	}{format, r.Path, r.Namespace, r.Edits, r.Directory})
+	}{format, r.Path, r.Namespace, r.Overlay, r.Directory})
 	return string(b), err
 }
 
@@ -164,6 +165,9 @@ func (e *entry) holds(t source.Tree) (bool, error) {
 }
 
 func (c *Cached) keep(key string, t source.Tree, res Result) error {
+	if c.Bytes <= 0 {
+		return nil
+	}
 	e := &entry{key: key, reads: res.Reads, kept: make([]keptObject, 0, len(res.Objects)), inputs: res.Inputs}
 	if top, err := t.Sum("."); err == nil {
 		e.top = top

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/truce-gitops/truce/internal/overlay"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
@@ -123,8 +124,14 @@ func TestTheRequestIsAnInput(t *testing.T) {
 	for what, change := range map[string]func(*render.Request){
 		"nothing":   func(*render.Request) {},
 		"namespace": func(r *render.Request) { r.Namespace = "shop" },
-		"prefix":    func(r *render.Request) { r.Edits.NamePrefix = "x-" },
-		"directory": func(r *render.Request) { r.Directory = &render.Directory{Include: "more.yaml"} },
+		"prefix":    func(r *render.Request) { r.Overlay.NamePrefix = "x-" },
+		"image": func(r *render.Request) {
+			tag := "2"
+			r.Overlay.Images = []overlay.Image{{Name: "more", NewTag: &tag}}
+		},
+		"kept image": func(r *render.Request) { r.Overlay.Images = []overlay.Image{{Name: "more"}} },
+		"labels":     func(r *render.Request) { r.Overlay.Labels.Pairs = map[string]string{"a": "b"} },
+		"directory":  func(r *render.Request) { r.Directory = &render.Directory{Include: "more.yaml"} },
 	} {
 		r := base
 		change(&r)

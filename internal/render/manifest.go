@@ -22,15 +22,22 @@ func Manifests(file string, data []byte) ([]Object, error) {
 	}
 	var all []Object
 	for _, n := range nodes {
-		v, err := Value(file, n)
+		found, err := Document(file, n)
 		if err != nil {
 			return nil, err
 		}
-		if all, err = appendObjects(all, file, n, v); err != nil {
-			return nil, err
-		}
+		all = append(all, found...)
 	}
 	return all, nil
+}
+
+// Document decodes the objects of one document of a file, as Manifests does those of all.
+func Document(file string, n *yaml.Node) ([]Object, error) {
+	v, err := Value(file, n)
+	if err != nil {
+		return nil, err
+	}
+	return appendObjects(nil, file, n, v)
 }
 
 func appendObjects(all []Object, file string, n *yaml.Node, v any) ([]Object, error) {

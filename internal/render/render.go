@@ -1,6 +1,6 @@
 // Package render answers: which objects do these files describe, and which file and line wrote each?
 //
-// In: a tree of files at one revision, a directory in it, and what the custom resource adds (target namespace, patches, images).
+// In: a tree of files at one revision, a directory in it, and what the custom resource lays over it (target namespace, overlay).
 // Out: objects with the file and line of their documents, and every input that was read.
 // Promise: a render whose inputs have not changed is answered from memory without reading a file; a failed build returns an error, never part of its objects.
 // Not here: fetching the files (source), decrypting them (decrypt), variables and order (desired).
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/overlay"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -22,25 +23,13 @@ type Request struct {
 	Path string
 	// Namespace replaces the namespace of all namespaced objects (Flux spec.targetNamespace); "" keeps them.
 	Namespace string
-	// Edits are what the custom resource adds to the kustomization.
-	Edits Edits
+	// Overlay is what the custom resource changes in the kustomization.
+	Overlay overlay.Overlay
 	// Directory, if set, reads plain manifests as Argo CD's spec.source.directory does and looks at no kustomization file.
 	// If nil, the directory is a kustomization, or one is generated for it as Flux does.
 	Directory *Directory
 	// Limits bound the build. Zero fields take their defaults.
 	Limits Limits
-}
-
-// Edits are the fields of a Flux Kustomization (spec) that Flux writes into the kustomization file before it builds.
-type Edits struct {
-	NamePrefix string `json:"namePrefix,omitempty"`
-	NameSuffix string `json:"nameSuffix,omitempty"`
-	// Components are directories relative to Request.Path.
-	Components []string `json:"components,omitempty"`
-	// Patches are entries of the kustomization field of that name: maps with "patch" and "target".
-	Patches []map[string]any `json:"patches,omitempty"`
-	// Images are entries of the kustomization field of that name; they replace entries with an equal "name".
-	Images []map[string]any `json:"images,omitempty"`
 }
 
 // Directory says which files of a directory are manifests (Argo CD ApplicationSourceDirectory).
@@ -110,7 +99,4 @@ type Renderer interface {
 }
 
 // HasEdits reports whether the request changes what the files say.
-func (r Request) HasEdits() bool {
-	e := r.Edits
-	return r.Namespace != "" || e.NamePrefix != "" || e.NameSuffix != "" || len(e.Components)+len(e.Patches)+len(e.Images) > 0
-}
+func (r Request) HasEdits() bool { return r.Namespace != "" || r.Overlay.Builds() }

@@ -28,6 +28,7 @@ type Report struct {
 	Reason  Reason // why, as one word
 	Message string // why, as a sentence; redacted
 	Running bool   // a run is going on
+	Passing bool   // what stopped the newest run may pass by itself: the API server did not answer
 
 	Objects []Object // in ID order
 	Leaving []Listed // that the app has made and Git no longer names, where somebody is to ask for their removal

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
@@ -15,10 +16,18 @@ import (
 // Its text has no durations and no times, so that equal findings read the same.
 func Sentence(id object.ID, f decide.Finding) string {
 	if len(f.Path) == 0 && f.Kind == compare.Missing {
-		return fmt.Sprintf("%s is missing: %s", id, f.Reason)
+		return fmt.Sprintf("%s is missing%s: %s", id, deleter(f), f.Reason)
 	}
 	what := fmt.Sprintf("%s %s: %s (Git) vs %s (live, set by %s)", id, field.String(f.Path), Show(f.Desired), Show(f.Live), f.Writer)
 	return what + ": " + outcome(f)
+}
+
+// deleter says who has deleted an object, where that is known.
+func deleter(f decide.Finding) string {
+	if f.Writer.Name == "" {
+		return ""
+	}
+	return ", deleted by " + f.Writer.String()
 }
 
 func outcome(f decide.Finding) string {
@@ -48,7 +57,7 @@ func Show(v any) string {
 	}
 	text := bytes.TrimSpace(b.Bytes())
 	if len(text) > maxShown {
-		return string(text[:maxShown]) + "…"
+		return strings.ToValidUTF8(string(text[:maxShown]), "") + "…"
 	}
 	return string(text)
 }

@@ -21,6 +21,7 @@ type appPage struct {
 	Objects                 []objectRow
 	Findings                []findingRow
 	At                      string
+	Lately                  *lately // nil where no journal is kept
 }
 
 type objectRow struct {

@@ -11,8 +11,9 @@ import (
 
 // listPage is the list of apps.
 type listPage struct {
-	Apps  []listRow
-	Total string
+	Apps     []listRow
+	Total    string
+	Flapping []flapRow // within the last hour
 }
 
 type listRow struct {

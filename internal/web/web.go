@@ -1,7 +1,7 @@
 // Package web answers: how does it stand, for somebody with a browser?
 //
-// In: the reports of all apps, and whether the controller has begun.
-// Out: a list of apps, a page for each with its objects and findings, /healthz and /readyz.
+// In: the reports of all apps, what the journal holds of the last days, and whether the controller has begun.
+// Out: a list of apps, a page for each with its objects, findings and what happened lately, /healthz, /readyz and /metrics.
 // Promise: pages work without scripts and load nothing from elsewhere; every value is escaped; nothing can be changed here.
 // Not here: who may look (the address is the machine's own), doing anything (cli).
 package web
@@ -11,6 +11,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/journal"
@@ -23,8 +24,12 @@ type State struct {
 	Reports func() []report.Report
 	// Journal hands over entries as journal.Journal's Read does; nil for a process that keeps none.
 	Journal func(journal.Query, func(journal.Entry) bool) error
+	// Now is the time as of which pages look back; nil for the clock.
+	Now func() time.Time
 	// Ready returns why the controller has not begun, nil if it has.
 	Ready func() error
+	// Metrics answers scrapes; nil for a page without.
+	Metrics http.Handler
 }
 
 //go:embed templates
@@ -38,6 +43,9 @@ type pages struct {
 
 // Handler serves the status pages.
 func Handler(s State) http.Handler {
+	if s.Now == nil {
+		s.Now = time.Now
+	}
 	p := &pages{state: s, templates: template.Must(template.ParseFS(files, "templates/*.html"))} // the files are part of the program
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", p.list)
@@ -46,6 +54,9 @@ func Handler(s State) http.Handler {
 	mux.HandleFunc("GET /journal", p.journal)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", p.ready)
+	if s.Metrics != nil {
+		mux.Handle("GET /metrics", s.Metrics)
+	}
 	return guarded(mux)
 }
 
@@ -62,14 +73,18 @@ func guarded(next http.Handler) http.Handler {
 }
 
 func (p *pages) list(w http.ResponseWriter, _ *http.Request) {
-	p.show(w, "list.html", newListPage(p.state.Reports()))
+	page := newListPage(p.state.Reports())
+	page.Flapping = p.flapping()
+	p.show(w, "list.html", page)
 }
 
 func (p *pages) app(w http.ResponseWriter, r *http.Request) {
 	key := app.Key{Kind: r.PathValue("kind"), Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 	for _, found := range p.state.Reports() {
 		if found.App == key {
-			p.show(w, "app.html", newAppPage(found))
+			page := newAppPage(found)
+			page.Lately = p.lately(key, r)
+			p.show(w, "app.html", page)
 			return
 		}
 	}

@@ -45,7 +45,8 @@ func connect(version string) func(context.Context, cli.Target) (*cli.Cluster, er
 		}
 		return &cli.Cluster{
 			Names: c.names, Namespaces: c.namespaces, Follow: c.follow, Inspect: c.inspect,
-			Ask: c.ask, Edit: c.edit, Tell: c.tell, Claimants: c.claimants, Journal: c.journal, Close: c.close,
+			Adoption: c.adoption, Passage: c.passage, Alive: c.alive, Rivals: c.rivals,
+			Ask: c.ask, Edit: c.edit, Tell: c.tell, Claimants: c.claimants, Journal: c.journal, Explain: c.explain, Objects: c.objects, Close: c.close,
 		}, nil
 	}
 }
@@ -62,7 +63,7 @@ func (c *client) assembled() (*parts, error) {
 func (c *client) assemble() (*parts, error) {
 	cache, err := os.UserCacheDir()
 	if err == nil {
-		p, err := assemble(c.target, c.version, filepath.Join(cache, "truce", "cli"))
+		p, err := assemble(c.target, c.version, filepath.Join(cache, "truce", "cli"), nil)
 		if !errors.Is(err, git.ErrBusy) && !errors.Is(err, fs.ErrPermission) {
 			return p, err
 		}
@@ -70,7 +71,7 @@ func (c *client) assemble() (*parts, error) {
 	if c.work, err = os.MkdirTemp("", "truce-"); err != nil {
 		return nil, err
 	}
-	return assemble(c.target, c.version, c.work)
+	return assemble(c.target, c.version, c.work, nil)
 }
 
 func (c *client) close() {
@@ -88,7 +89,7 @@ func (c *client) close() {
 func (c *client) names(ctx context.Context, namespace string) ([]app.Key, error) {
 	var out []app.Key
 	for gvk := range kinds().Apps {
-		found, err := c.parts.engine.Live.List(ctx, gvk, namespace)
+		found, err := c.parts.engine.Live.List(ctx, live.Interest{GVK: gvk, Namespace: namespace})
 		if errors.Is(err, live.ErrUnknownKind) {
 			continue
 		}
@@ -103,7 +104,7 @@ func (c *client) names(ctx context.Context, namespace string) ([]app.Key, error)
 }
 
 func (c *client) namespaces(ctx context.Context) ([]string, error) {
-	found, err := c.parts.engine.Live.List(ctx, object.GVK{Version: "v1", Kind: "Namespace"}, "")
+	found, err := c.parts.engine.Live.List(ctx, live.Interest{GVK: object.GVK{Version: "v1", Kind: "Namespace"}})
 	if err != nil {
 		return nil, err
 	}

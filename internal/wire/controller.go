@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -13,7 +14,10 @@ import (
 	"github.com/truce-gitops/truce/internal/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/live/watch"
+	"github.com/truce-gitops/truce/internal/metrics"
+	"github.com/truce-gitops/truce/internal/notify"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/witness"
 )
 
 // RunOptions say how a controller is to run.
@@ -23,21 +27,30 @@ type RunOptions struct {
 	CacheDir   string       // clones and the journal; made if absent
 	Executable string       // truce itself, for render workers and git's ssh
 	Process    app.Policy
+	// Namespaces are those whose custom resources are worked for; none means all.
+	Namespaces cluster.Namespaces
 	Catalogue  *claim.Catalogue // nil for the built-in one
 	// LocalSources says whether sources may be repositories on this machine.
 	LocalSources controller.LocalSources
 	Workers      controller.Workers // zero fields take the defaults
 	Pace         controller.Pace    // as well
-	Log          *slog.Logger
+	Log          *slog.Logger       // nil for none
 	Notice       func(reconcile.Notice)
 	Report       func(app.Key)
+	Hindered     func(why string) // told why no app is looked at, and "" when that is over; nil for the log
+	Witness      witness.Place    // where admission tells who wrote; the zero Place for nowhere
+	Metrics      *metrics.Metrics // what happens is counted there; nil for nowhere
+	Notify       notify.Sender    // gets what Events tell, too; nil for nobody
 }
 
 // Running is a controller with the engine that it drives.
 type Running struct {
 	Engine     *reconcile.Engine
 	Controller *controller.Controller
-	close      func()
+	// Witness hears of writes until the context ends, while the controller runs. Without a place for it, it only takes away what an
+	// earlier process has left.
+	Witness func(context.Context) error
+	close   func()
 }
 
 // Close ends the helpers of a controller whose Run has returned.
@@ -45,10 +58,14 @@ func (r *Running) Close() { r.close() }
 
 // Controller puts a controller together. Its Run does the work.
 func Controller(o RunOptions) (*Running, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	p, err := newParts(o.Cluster, o.Executable, filepath.Join(o.CacheDir, "git"))
 	if err != nil {
 		return nil, err
 	}
+	p.metrics = o.Metrics
 	if err := p.remember(o.CacheDir, o.Log); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -57,18 +74,44 @@ func Controller(o RunOptions) (*Running, error) {
 	return r, nil
 }
 
+// stirred notes that something is going on where a report changes; next may be nil.
+func (p *parts) stirred(next func(app.Key)) func(app.Key) {
+	return func(key app.Key) {
+		p.calm.stir()
+		if next != nil {
+			next(key)
+		}
+	}
+}
+
 func (p *parts) controller(o RunOptions) *Running {
 	if o.Watcher == nil {
 		o.Watcher = watch.Watcher{Cluster: p.cluster}
 	}
-	c := controller.New(controller.Options{
-		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Local: p.git, Kinds: kinds(),
-		LocalSources: o.LocalSources, Process: o.Process, Catalogue: o.Catalogue, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: o.Report,
-	})
+	if o.Hindered == nil {
+		o.Hindered = newHindrances(o.Log).all
+	}
+	used := make(chan struct{}, 1)
+	records := &configmap.Store{Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All}
+	c := controller.New(p.counted(controller.Options{
+		Kept: func() { poke(used) }, Turned: records.Relearn, Hindered: o.Hindered,
+		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Local: p.git, Kinds: kinds(), Namespaces: o.Namespaces,
+		LocalSources: o.LocalSources, Process: o.Process, Catalogue: o.Catalogue, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: p.stirred(o.Report), Notify: o.Notify,
+	}))
+	if p.metrics != nil {
+		p.metrics.Watch(c.Reports)
+	}
 	chosen := p.engine
 	chosen.Defaults.Objects = c.Workers.Objects
-	chosen.Inventory = &configmap.Store{Cluster: p.cluster, Reading: configmap.All}
+	chosen.Inventory = records
+	chosen.Keeper = keeper(chosen.Live, o.Namespaces, func(context.Context) ([]string, error) { return c.Apart(), nil })
+	if !o.Namespaces.Limited() {
+		chosen.Alone = func() bool { return len(c.Apart()) == 0 }
+	}
+	s := sight{parts: p, controller: c, used: used, home: o.Namespaces.Home(p.cluster.Namespace()), log: o.Log}
+	chosen.Witnesses = s.witnesses(o.Witness)
 	engine := reconcile.New(chosen)
 	c.Use(engine)
-	return &Running{Engine: engine, Controller: c, close: func() {}}
+	s.engine = engine
+	return &Running{Engine: engine, Controller: c, Witness: s.run(o.Witness), close: func() {}}
 }

@@ -202,6 +202,9 @@ func (c *client) put(ctx context.Context, o object.Object, dry []string) (object
 	if o.ResourceVersion() == "" {
 		verb = "create"
 		saved, err = r.Create(ctx, &unstructured.Unstructured{Object: o}, metav1.CreateOptions{FieldManager: manager, DryRun: dry, FieldValidation: metav1.FieldValidationStrict})
+		if apierrors.IsNotFound(err) { // what is not there is the namespace
+			err = fmt.Errorf("%w: make it (kubectl create namespace %s), or name another with -n", err, o.Namespace())
+		}
 	} else {
 		saved, err = r.Update(ctx, &unstructured.Unstructured{Object: o}, metav1.UpdateOptions{FieldManager: manager, DryRun: dry, FieldValidation: metav1.FieldValidationStrict})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/witness"
 )
 
 // fought finds fields that are as Git wants at this moment only because they have just been put back: who looks at an app that flaps
@@ -38,12 +39,26 @@ func (p *parts) fought(ctx context.Context, d *cli.Detail, catalogue *claim.Cata
 			return err
 		}
 		for _, c := range claims {
+			p.name(o.Findings, c)
 			if f, yes := decide.BackAndForth(c, there.Live, there.Owners, wants[c.By]); yes && !told(*o, f) {
 				o.Findings = append(o.Findings, f)
 			}
 		}
 	}
 	return nil
+}
+
+// name tells who claims a field that differs just now, though claims are off: whether it is ceded or not, people ask for the autoscaler, and not for the process
+// that speaks for it.
+func (p *parts) name(findings []decide.Finding, c claim.Claim) {
+	for i, f := range findings {
+		if f.Claimant != "" || !f.Path.Equals(c.Path) {
+			continue
+		}
+		w := witness.Attribute(witness.Case{Path: f.Path, Live: f.Live, Claim: c, Writer: f.Writer, Hasher: p.engine.Hasher}, witness.Statements{})
+		w.Often, w.Before = f.Writer.Often, f.Writer.Before
+		findings[i].Writer = w
+	}
 }
 
 // claimsOn are the claims on an object as it is live; none on one that is not there.
@@ -57,6 +72,9 @@ func (p *parts) claimsOn(ctx context.Context, o report.Object, catalogue *claim.
 		return nil, claim.Subject{}, fmt.Errorf("read %s: %w", o.ID, err)
 	}
 	s := claim.Subject{Live: there, Owners: owners}
+	if s.Scale, err = p.engine.Scale(ctx, there.GVK()); err != nil {
+		return nil, claim.Subject{}, err
+	}
 	return catalogue.On(s, by), s, nil
 }
 

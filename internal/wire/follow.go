@@ -25,8 +25,12 @@ func (c *client) watcher() live.Watcher { return watch.Watcher{Cluster: c.parts.
 func (c *client) follow(ctx context.Context, namespace string, seen func([]cli.Summary) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	published, err := c.allPublished(ctx, namespace)
+	if err != nil {
+		return err
+	}
 	b := &board{
-		namespace: namespace, assessor: c.parts.engine.Health, news: make(chan struct{}, 1),
+		namespace: namespace, published: published, assessor: c.parts.engine.Health, news: make(chan struct{}, 1),
 		apps: map[app.Key]object.Object{}, health: map[string]map[object.ID]health.Status{}, watches: map[object.GVK]live.Watch{},
 	}
 	dialects := 0
@@ -119,6 +123,7 @@ type board struct {
 	assessor  health.Assessor
 	news      chan struct{}
 	watches   map[object.GVK]live.Watch // of objects
+	published []object.Object           // what controllers have written down of themselves
 
 	mu     sync.Mutex
 	apps   map[app.Key]object.Object

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -45,9 +44,12 @@ func (s *service) places() map[string]any {
 	return map[string]any{keyPage: "http://" + net.JoinHostPort(host, port)}
 }
 
+// errNoPage says that there is nobody to ask for a journal.
+var errNoPage = errors.New("no controller says where its status page is")
+
 // journal asks the cluster's controller: a pod through the API server, one on this machine itself.
 func (c *client) journal(ctx context.Context, q journal.Query) ([]journal.Entry, error) {
-	found, err := c.published(ctx, "")
+	found, err := c.published(ctx, q.App.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +61,7 @@ func (c *client) journal(ctx context.Context, q journal.Query) ([]journal.Entry,
 			return journalAt(ctx, http.DefaultClient, page+"/journal", q)
 		}
 	}
-	return nil, fmt.Errorf("journal: no controller says where its status page is (ConfigMap %s): name it by --from", processConfig)
+	return nil, fmt.Errorf("journal: %w (ConfigMap %s): name it by --from", errNoPage, processConfig)
 }
 
 func (c *client) journalThrough(ctx context.Context, pod string, q journal.Query) ([]journal.Entry, error) {
@@ -73,19 +75,15 @@ func (c *client) journalThrough(ctx context.Context, pod string, q journal.Query
 }
 
 func journalFile(path string, q journal.Query) ([]journal.Entry, error) {
-	if _, err := os.Stat(path); err != nil { // opening it would make one
+	if _, err := os.Stat(path); err != nil {
 		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("journal: %w", err)}
 	}
-	j, err := bolt.Open(path, bolt.Limits{Age: 100 * 365 * 24 * time.Hour, Entries: 1 << 40}, slog.New(slog.DiscardHandler))
+	var out []journal.Entry
+	err := bolt.ReadFile(path, q, func(e journal.Entry) bool { out = append(out, e); return true })
 	if errors.Is(err, bolt.ErrInUse) {
 		err = fmt.Errorf("%w: ask that controller, by --from with the URL of its status page", err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	var out []journal.Entry
-	err = j.Read(q, func(e journal.Entry) bool { out = append(out, e); return true })
-	return out, errors.Join(err, j.Close())
+	return out, err
 }
 
 func journalAt(ctx context.Context, client *http.Client, address string, q journal.Query) ([]journal.Entry, error) {

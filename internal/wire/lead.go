@@ -38,7 +38,7 @@ func lead(ctx context.Context, c *cluster.Client, o cli.ControllerOptions, work 
 		return fmt.Errorf("leader election: %w", err)
 	}
 	lock := &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: cmp.Or(o.Election.Namespace, c.Namespace()), Name: o.Election.Name},
+		LeaseMeta:  metav1.ObjectMeta{Namespace: cmp.Or(o.Election.Namespace, o.Namespaces.Home(c.Namespace())), Name: o.Election.Name},
 		Client:     client,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 	}

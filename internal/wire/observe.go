@@ -7,7 +7,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/desired"
@@ -19,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/witness/events"
 )
 
 // errReadOnly is what every part says that was asked to write for somebody who only looks. It is a fault of truce.
@@ -34,8 +34,11 @@ func (l looker) Apply(ctx context.Context, a act.Apply) (object.Object, error) {
 	return l.writer.Apply(ctx, a)
 }
 
-func (looker) Retake(context.Context, act.Target, []any) (object.Object, error) {
-	return nil, errReadOnly
+func (l looker) Edit(ctx context.Context, e act.Edit) (object.Object, error) {
+	if e.DryRun != act.Simulate {
+		return nil, errReadOnly
+	}
+	return l.writer.Edit(ctx, e)
 }
 
 func (looker) Delete(context.Context, act.Target) error { return errReadOnly }
@@ -86,16 +89,21 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 	}
 	f := fetched{}
 	f.artifact, f.err = p.fetch(ctx, a, cr)
-	engine, claimants, err := p.onlyLooking(ctx, f, how.catalogue)
+	engine, claimants, err := p.onlyLooking(ctx, f, how)
 	if err != nil {
 		return cli.Detail{}, err
 	}
+	n := &noted{past: c.pastOf(key)}
+	engine.Witnesses = reconcile.Witnesses{Events: events.New(p.cluster).Of, Past: n.entries}
 	_, commands, err := desk(key.Kind)
 	if err != nil {
 		return cli.Detail{}, err
 	}
 	d := cli.Detail{App: a, Told: commands.Tell(cr), Report: engine.App(ctx, asked), Origin: p.origins(ctx, f.artifact, asked)}
 	d.Report.Notes = append(d.Report.Notes, how.notes...)
+	if err := c.waits(ctx, &d, n); err != nil {
+		return d, err
+	}
 	if d.Leaving, err = p.leaving(ctx, a, d.Report); err != nil {
 		return d, err
 	}
@@ -124,18 +132,19 @@ func (p *parts) leaving(ctx context.Context, a app.App, r report.Report) ([]obje
 	return out, nil
 }
 
-// onlyLooking makes an engine that knows the claims of the whole cluster by the catalogue, and can write nothing. It returns who
+// onlyLooking makes an engine that knows the claims of the whole cluster as the controller does, and can write nothing. It returns who
 // claims, too.
-func (p *parts) onlyLooking(ctx context.Context, f fetched, known *claim.Catalogue) (*reconcile.Engine, []object.Object, error) {
+func (p *parts) onlyLooking(ctx context.Context, f fetched, how process) (*reconcile.Engine, []object.Object, error) {
 	looking := p.engine
 	looking.Sources, looking.Writer, looking.Inventory = f, looker{p.engine.Writer}, reader{p.engine.Inventory}
 	looking.Tell = func(reconcile.Notice) {}
+	looking.Keeper = keeper(looking.Live, how.namespaces, apart(looking.Live))
 	engine := reconcile.New(looking)
-	found, err := reconcile.Claimants(ctx, looking.Live, known.Kinds(), "")
+	found, err := reconcile.Claimants(ctx, looking.Live, how.catalogue.Kinds(), "")
 	if err != nil {
 		return nil, nil, fmt.Errorf("claimants: %w", err)
 	}
-	claims := reconcile.NewClaims(known)
+	claims := reconcile.NewClaims(how.catalogue)
 	for _, o := range found {
 		claims.Seen(o)
 	}
@@ -154,18 +163,27 @@ func translator(key app.Key) (object.GVK, front.Apps, error) {
 
 // fetch brings the revision that an app reads; cr is the app's custom resource, which may name the source itself.
 func (p *parts) fetch(ctx context.Context, a app.App, cr object.Object) (source.Artifact, error) {
-	f, cr, err := p.sourceOf(ctx, a.Source, cr)
+	spec, err := p.specOf(ctx, a, cr)
 	if err != nil {
 		return source.Artifact{}, err
 	}
+	return p.git.Fetch(ctx, spec)
+}
+
+// specOf says what to fetch for an app.
+func (p *parts) specOf(ctx context.Context, a app.App, cr object.Object) (source.Spec, error) {
+	f, cr, err := p.sourceOf(ctx, a.Source, cr)
+	if err != nil {
+		return source.Spec{}, err
+	}
 	spec, err := p.spec(ctx, f, cr)
 	if err != nil {
-		return source.Artifact{}, fmt.Errorf("%s: %w", a.Source, err)
+		return source.Spec{}, fmt.Errorf("%s: %w", a.Source, err)
 	}
 	if a.Source.Revision != "" {
 		spec.Ref = source.RefOf(a.Source.Revision)
 	}
-	return p.git.Fetch(ctx, spec)
+	return spec, nil
 }
 
 // sourceOf is the custom resource that says where an app's files come from, and who reads it.
@@ -212,6 +230,7 @@ func (p *parts) described(ctx context.Context, a app.App, cr object.Object) (des
 }
 
 func (p *parts) settled(ctx context.Context, artifact source.Artifact, a app.App) (desired.Set, error) {
+	a = a.At(artifact.Commit, artifact.Files)
 	request, _, err := reconcile.RequestOf(artifact.Files, a)
 	if err != nil {
 		return desired.Set{}, err
@@ -248,6 +267,6 @@ func (p *parts) origins(ctx context.Context, artifact source.Artifact, a app.App
 		if !ok {
 			return desired.Place{}
 		}
-		return desired.Origin(artifact.Files, a.Path, o, path)
+		return desired.Origin(artifact.Files, a.At(artifact.Commit, artifact.Files), o, path)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/worker"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/disk"
 )
 
@@ -38,14 +39,15 @@ func failed(code cli.Exit, err error) error {
 // described are the objects that a command's files describe, with what says where they stand in them.
 type described struct {
 	objects []render.Object
-	file    oneFile    // where tree is nil
-	tree    *disk.Tree // nil for a file
-	dir     string     // in the tree
+	file    oneFile     // where tree is nil
+	tree    source.Tree // nil for a file
+	dir     string      // in the tree
+	ends    []func()
 }
 
 func (g described) close() {
-	if g.tree != nil {
-		_ = g.tree.Close() // it was only read
+	for _, end := range g.ends {
+		end()
 	}
 }
 
@@ -58,9 +60,9 @@ func wanted(ctx context.Context, q cli.AdHoc) (described, error) {
 	case err != nil:
 		return described{}, fmt.Errorf("render %s: %w", q.Path, cause(err))
 	case info.IsDir():
-		return renderDirectory(ctx, q.Path)
+		return renderDirectory(ctx, q.Path, q.RemoteBases)
 	case isKustomization(q.Path):
-		return renderDirectory(ctx, filepath.Dir(q.Path))
+		return renderDirectory(ctx, filepath.Dir(q.Path), q.RemoteBases)
 	}
 	return describing(q.Path, nil)
 }
@@ -78,7 +80,7 @@ func describing(name string, in io.Reader) (described, error) {
 }
 
 // renderDirectory renders in a worker process, as the controller does.
-func renderDirectory(ctx context.Context, dir string) (described, error) {
+func renderDirectory(ctx context.Context, dir string, remoteBases bool) (described, error) {
 	top, below, err := locate(dir)
 	if err != nil {
 		return described{}, fmt.Errorf("render %s: %w", dir, err)
@@ -87,20 +89,27 @@ func renderDirectory(ctx context.Context, dir string) (described, error) {
 	if err != nil {
 		return described{}, fmt.Errorf("render %s: %w", dir, cause(err))
 	}
+	g := described{dir: below, ends: []func(){func() { _ = tree.Close() }}} // it was only read
 	self, err := os.Executable()
 	if err != nil {
-		return described{tree: tree}, fmt.Errorf("find truce itself: %w", err)
+		return g, fmt.Errorf("find truce itself: %w", err)
 	}
 	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}, Size: 1})
 	defer pool.Close()
-	r, err := pool.Render(ctx, render.Request{Files: tree, Path: below})
+	bases, end, err := fetching{asked: remoteBases}.over(pool)
 	if err != nil {
-		return described{tree: tree}, renamed{err, below, dir}
+		return g, err
+	}
+	g.ends, g.tree = append(g.ends, end), bases.Over(tree)
+	r, err := bases.Render(ctx, render.Request{Files: g.tree, Path: below})
+	if err != nil {
+		return g, renamed{err, below, dir}
 	}
 	if inOrder(tree, below) {
 		adhoc.Sort(r.Objects)
 	}
-	return described{objects: r.Objects, tree: tree, dir: below}, nil
+	g.objects = r.Objects
+	return g, nil
 }
 
 // renamed is an error of a build, with the directory as it was named.

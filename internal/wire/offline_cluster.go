@@ -38,7 +38,7 @@ type glance struct {
 
 // withCluster compares with what the cluster holds, and with what a dry run says that an apply would leave.
 func (c comparison) withCluster(ctx context.Context, version string) ([]adhoc.Subject, adhoc.Judge, error) {
-	client, err := dial(c.query.Target, version)
+	client, err := dial(c.query.Target, version, nil)
 	if err != nil {
 		return nil, adhoc.Judge{}, err
 	}
@@ -55,6 +55,13 @@ func (c comparison) withCluster(ctx context.Context, version string) ([]adhoc.Su
 	all, err := g.claimants(ctx, c.query.Claims, set)
 	if err != nil {
 		return nil, adhoc.Judge{}, err
+	}
+	if len(all) > 0 {
+		crds, err := c.definitions(ctx, g, set)
+		if err != nil {
+			return nil, adhoc.Judge{}, err
+		}
+		all = append(all, crds...)
 	}
 	return subjects, c.judge(append(set.Data(), all...)), nil
 }
@@ -125,7 +132,9 @@ func (g glance) subject(ctx context.Context, o desired.Object) (adhoc.Subject, e
 		if err != nil {
 			return s, err
 		}
-		s.Expected, err = g.expect(ctx, o, s.Live)
+		if s.Expected, err = g.expect(ctx, o, s.Live); err == nil {
+			err = g.additions(ctx, &s)
+		}
 		switch {
 		case err == nil:
 			return s, nil
@@ -141,6 +150,17 @@ func (g glance) subject(ctx context.Context, o desired.Object) (adhoc.Subject, e
 	}
 	s.Problem = "dry run: it keeps changing"
 	return s, nil
+}
+
+// additions asks which of the fields that Git does not name the server would not put there by itself.
+func (g glance) additions(ctx context.Context, s *adhoc.Subject) error {
+	found, err := adhoc.Added(*s)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	t := act.Target{GVK: s.Desired.GVK, ID: s.Desired.ID, UID: s.Live.UID(), ResourceVersion: s.Live.ResourceVersion()}
+	s.Asked, err = reconcile.Try(ctx, g.writer, t, s.Live, found)
+	return err
 }
 
 func (g glance) expect(ctx context.Context, o desired.Object, now object.Object) (object.Object, error) {
@@ -172,6 +192,28 @@ func (g glance) claimants(ctx context.Context, claims app.Claims, set desired.Se
 			return nil, err
 		}
 		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// definitions are the CRDs of the custom resources, which say where they keep the count that is scaled.
+func (c comparison) definitions(ctx context.Context, g glance, set desired.Set) ([]object.Object, error) {
+	var out []object.Object
+	asked := map[object.GVK]bool{}
+	for _, o := range set.Objects {
+		if asked[o.GVK] {
+			continue
+		}
+		asked[o.GVK] = true
+		crd, err := definition(ctx, g.cluster, g.reader, o.GVK)
+		switch {
+		case err == nil:
+			out = append(out, crd)
+		case apierrors.IsForbidden(err):
+			c.note("%v: %s is taken to keep its count in .spec.replicas", err, o.GVK.Kind)
+		case !errors.Is(err, live.ErrNotFound) && !errors.Is(err, cluster.ErrUnknownKind):
+			return nil, err
+		}
 	}
 	return out, nil
 }

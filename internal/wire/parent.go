@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 )
@@ -51,7 +52,7 @@ func (c *client) others(ctx context.Context, e cli.Edit, out *cli.Edited) {
 	}
 	var also []string
 	for gvk, translate := range kinds().Apps {
-		all, err := c.parts.engine.Live.List(ctx, gvk, "")
+		all, err := c.parts.engine.Live.List(ctx, live.Interest{GVK: gvk})
 		if err != nil {
 			continue // who may not list apps everywhere is not told of them
 		}
@@ -111,7 +112,7 @@ func (c *client) describedAt(ctx context.Context, parent app.Key, e cli.Edited) 
 		if o.ID != e.Before.App.ID() {
 			continue
 		}
-		if p := desired.Origin(artifact.Files, a.Path, o, changedField(e.Before.App, e.After.App)); p.File != "" {
+		if p := desired.Origin(artifact.Files, a.At(artifact.Commit, artifact.Files), o, changedField(e.Before.App, e.After.App)); p.Known() {
 			return p, nil
 		}
 		return desired.Place{File: o.File, Line: o.Line}, nil

@@ -22,6 +22,7 @@ import (
 	"github.com/truce-gitops/truce/internal/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/journal/bolt"
 	"github.com/truce-gitops/truce/internal/live/list"
+	"github.com/truce-gitops/truce/internal/metrics"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/reconcile"
@@ -57,18 +58,21 @@ type parts struct {
 	pool     *worker.Pool
 	queries  jqPool
 	rendered *render.Cached
-	engine   reconcile.Parts // without Sources, Watches, Tell
-	journal  *bolt.Journal   // nil for a process that keeps none
-	version  string          // of truce
+	calm     *calm
+	engine   reconcile.Parts  // without Sources, Watches, Tell
+	journal  *bolt.Journal    // nil for a process that keeps none
+	version  string           // of truce
+	metrics  *metrics.Metrics // nil for a process that nobody scrapes
 }
 
 // assemble connects to the cluster and chooses the parts. Work is the directory for clones; it must be this process's alone.
-func assemble(t cli.Target, version, work string) (*parts, error) {
+// The metrics count the requests; nil counts none.
+func assemble(t cli.Target, version, work string, m *metrics.Metrics) (*parts, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find truce itself: %w", err)
 	}
-	client, err := dial(t, version)
+	client, err := dial(t, version, m)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +83,7 @@ func assemble(t cli.Target, version, work string) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.version = version
+	p.version, p.metrics = version, m
 	return p, nil
 }
 
@@ -92,11 +96,16 @@ func newParts(client *cluster.Client, self, work string) (*parts, error) {
 	if _, err := rand.Read(key); err != nil {
 		return nil, fmt.Errorf("make a key for masking: %w", err)
 	}
-	p := &parts{cluster: client, git: store, pool: worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}})}
+	quiet := newCalm()
+	pool := worker.NewPool(worker.Options{
+		Executable: self, Args: []string{renderWorker},
+		Rested: quiet.rested, // what the last lists and builds took is not needed before the next commit
+	})
+	p := &parts{cluster: client, git: store, pool: pool, calm: quiet}
 	p.queries = newQueries(self)
 	p.rendered = &render.Cached{Renderer: p.pool, Bytes: cacheBytes}
 	p.engine = reconcile.Parts{
-		Render: p.rendered, Fresh: p.pool, Scope: scope(client), Live: list.Reader{Cluster: client},
+		Render: p.rendered, Fresh: p.pool, Scope: scope(client), Scale: scale(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
 		Writer: ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
 		Health: kstatus.Assessor{}, Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
 		Checkers: checkers(client, list.Reader{Cluster: client}, ssa.Writer{Cluster: client}),
@@ -119,6 +128,7 @@ func (p *parts) remember(dir string, log *slog.Logger) error {
 // close ends the helper processes, and makes the journal safe.
 func (p *parts) close() error {
 	p.pool.Close()
+	p.calm.stop()
 	p.queries.close()
 	err := p.git.Close()
 	if p.journal != nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,8 +30,11 @@ const (
 	processLabel  = "truce.dev/controller" // "true", so that it is found without its namespace
 	keyClaims     = "claims"
 	keyMode       = "mode"
+	keyPause      = "pause"
+	keyAdditions  = "additions"
 	keyVersion    = "version"
 	keyCatalogue  = "claims.yaml"
+	keyNamespaces = "namespaces"   // those that it works for, with commas between; empty for all
 	keyPage       = "page"         // address of its status page, for commands on the same machine
 	keyPod        = "pod"          // namespace/name:port of its status page, for commands that come through the API server
 	claimsConfig  = "truce-claims" // as internal/controller reads it
@@ -46,36 +50,45 @@ const (
 // configMapKind is what discovery would say of ConfigMaps; every server has them.
 var configMapKind = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// publish writes down how this controller runs, until it has succeeded.
+// publish writes down how this controller runs, and whether it does, until ctx ends.
 func (s *service) publish(ctx context.Context) {
-	for {
-		err := publish(ctx, s.parts.cluster, s.parts.version, s.options, s.places())
-		if err == nil || ctx.Err() != nil {
-			return
+	meet := sync.OnceFunc(func() { s.meet(ctx) })
+	for ctx.Err() == nil {
+		data := s.places()
+		maps.Copy(data, s.hindrances.data())
+		var again <-chan time.Time
+		if err := publish(ctx, s.parts.cluster, s.parts.version, s.options, data); err == nil {
+			meet()
+		} else if ctx.Err() == nil {
+			s.options.Log.Warn("commands cannot know this controller's flags", "error", err.Error())
+			again = time.After(publishAgain)
 		}
-		s.options.Log.Warn("commands cannot know this controller's flags", "error", err.Error())
 		select {
-		case <-time.After(publishAgain):
+		case <-s.hindrances.news:
+		case <-again:
 		case <-ctx.Done():
-			return
 		}
 	}
 }
 
 // publish writes nothing where the same is written down already.
 func publish(ctx context.Context, c *cluster.Client, version string, o cli.ControllerOptions, places map[string]any) error {
-	text, err := additions(o.Catalogue)
+	text, err := beyondBuiltin(o.Catalogue)
 	if err != nil {
 		return err
 	}
-	data := map[string]any{keyClaims: string(o.Process.Claims), keyMode: string(o.Process.Mode), keyVersion: version, keyCatalogue: text}
+	home := o.Namespaces.Home(c.Namespace())
+	data := map[string]any{
+		keyNamespaces: strings.Join(o.Namespaces, ","), keyVersion: version, keyCatalogue: text,
+		keyClaims: string(o.Process.Claims), keyMode: string(o.Process.Mode), keyPause: string(o.Process.Pause), keyAdditions: string(o.Process.Additions),
+	}
 	maps.Copy(data, places)
-	_, err = configMapsIn(c, c.Namespace()).Apply(ctx, processConfig, &unstructured.Unstructured{Object: map[string]any{
+	_, err = configMapsIn(c, home).Apply(ctx, processConfig, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": data,
-		"metadata": map[string]any{"name": processConfig, "namespace": c.Namespace(), "labels": map[string]any{processLabel: "true"}},
+		"metadata": map[string]any{"name": processConfig, "namespace": home, "labels": map[string]any{processLabel: "true"}},
 	}}, metav1.ApplyOptions{FieldManager: publisher, Force: true})
 	if err != nil {
-		return fmt.Errorf("apply ConfigMap %s/%s: %w", c.Namespace(), processConfig, err)
+		return fmt.Errorf("apply ConfigMap %s/%s: %w", home, processConfig, err)
 	}
 	return nil
 }
@@ -84,8 +97,8 @@ func configMapsIn(c *cluster.Client, namespace string) dynamic.ResourceInterface
 	return c.Dynamic().Resource(configMapKind).Namespace(namespace)
 }
 
-// additions is a file of claims that makes the catalogue of the built-in one.
-func additions(c *claim.Catalogue) (string, error) {
+// beyondBuiltin is a file of claims that makes the catalogue of the built-in one.
+func beyondBuiltin(c *claim.Catalogue) (string, error) {
 	if c == nil {
 		return "", nil
 	}
@@ -110,9 +123,10 @@ func additions(c *claim.Catalogue) (string, error) {
 
 // process is how the controller runs, as far as it is known.
 type process struct {
-	policy    app.Policy
-	catalogue *claim.Catalogue
-	notes     []string // what a reader of a comparison should know of it
+	policy     app.Policy
+	catalogue  *claim.Catalogue
+	namespaces cluster.Namespaces
+	notes      []string // what a reader of a comparison should know of it
 }
 
 // process reads what the controller has written down. Without that the defaults are taken, and a note says so.
@@ -131,6 +145,12 @@ func (c *client) process(ctx context.Context, key app.Key) (process, error) {
 			out.notes = append(out.notes, fmt.Sprintf("several controllers run differently (%s, %s): the flags of the first are taken", where(found[0]), where(other)))
 		}
 	}
+	if note := c.crowded(ctx, key.Namespace, found); note != "" {
+		out.notes = append(out.notes, note)
+	}
+	if why := hindered(found[0], key.Namespace); why != "" {
+		out.notes = append(out.notes, fmt.Sprintf("the controller does not work: %s (%s)", why, where(found[0])))
+	}
 	out.take(found[0])
 	claims, err := configMapsIn(c.parts.cluster, found[0].Namespace()).Get(ctx, claimsConfig, metav1.GetOptions{})
 	switch {
@@ -142,8 +162,23 @@ func (c *client) process(ctx context.Context, key app.Key) (process, error) {
 	return out, nil
 }
 
-// published lists what controllers have written down. Who may not list ConfigMaps in the whole cluster looks where it may lie.
+// published lists what the controllers that work for a namespace ("" for any) have written down.
 func (c *client) published(ctx context.Context, namespace string) ([]object.Object, error) {
+	all, err := c.allPublished(ctx, namespace)
+	if namespace == "" || err != nil {
+		return all, err
+	}
+	found, err := c.keeping(ctx, namespace, slices.DeleteFunc(all, func(o object.Object) bool { return !worksFor(o).Cover(namespace) }))
+	return working(found, namespace), err
+}
+
+// worksFor is what a controller has written down of its namespaces.
+func worksFor(o object.Object) cluster.Namespaces {
+	return strings.FieldsFunc(text(o, "data", keyNamespaces), func(r rune) bool { return r == ',' })
+}
+
+// allPublished lists what controllers have written down. Who may not list ConfigMaps in the whole cluster looks where it may lie.
+func (c *client) allPublished(ctx context.Context, namespace string) ([]object.Object, error) {
 	list, err := configMapsIn(c.parts.cluster, "").List(ctx, metav1.ListOptions{LabelSelector: processLabel + "=true"})
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("list ConfigMaps of controllers: %w", err)
@@ -169,12 +204,21 @@ func (c *client) published(ctx context.Context, namespace string) ([]object.Obje
 	return out, nil
 }
 
+// policyIn are the flags that a controller has written down.
+func policyIn(o object.Object) app.Policy {
+	return app.Policy{
+		Claims: app.Claims(text(o, "data", keyClaims)), Mode: app.Mode(text(o, "data", keyMode)),
+		Pause: app.ByHand(text(o, "data", keyPause)), Additions: app.ByHand(text(o, "data", keyAdditions)),
+	}
+}
+
 // take judges by the flags of a controller.
 func (p *process) take(o object.Object) {
-	p.policy = app.Policy{Claims: app.Claims(text(o, "data", keyClaims)), Mode: app.Mode(text(o, "data", keyMode))}
+	p.policy = policyIn(o)
 	if p.policy != (app.Policy{}) {
 		p.notes = append(p.notes, fmt.Sprintf("as the controller runs: %s (%s)", said(o), where(o)))
 	}
+	p.namespaces = worksFor(o)
 	p.with(where(o), text(o, "data", keyCatalogue))
 }
 
@@ -209,7 +253,7 @@ func where(o object.Object) string { return "ConfigMap " + o.Namespace() + "/" +
 // said are the flags of a controller that decide what it does.
 func said(o object.Object) string {
 	var out []string
-	for _, flag := range []string{keyClaims, keyMode} {
+	for _, flag := range []string{keyClaims, keyMode, keyPause, keyAdditions} {
 		if value := text(o, "data", flag); value != "" {
 			out = append(out, "--"+flag+"="+value)
 		}

@@ -27,7 +27,7 @@ claims:
 
 func TestTheClaimsOfAControllerAreReadAgainAsTheyWere(t *testing.T) {
 	builtin := claim.Builtin()
-	if text, err := additions(builtin); text != "" || err != nil {
+	if text, err := beyondBuiltin(builtin); text != "" || err != nil {
 		t.Errorf("the built-in catalogue adds %q, %v", text, err)
 	}
 	off := builtin.Entries()[0].ID
@@ -35,7 +35,7 @@ func TestTheClaimsOfAControllerAreReadAgainAsTheyWere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := additions(want)
+	text, err := beyondBuiltin(want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +59,17 @@ func TestTheClaimsOfAControllerAreReadAgainAsTheyWere(t *testing.T) {
 	}
 }
 
+func TestAControllerSaysForWhichNamespacesItWorks(t *testing.T) {
+	saying := func(namespaces string) object.Object {
+		return object.Object{"data": map[string]any{keyNamespaces: namespaces}}
+	}
+	for text, want := range map[string]bool{"": true, "team-a": true, "team-b,team-a": true, "team-b": false, "team": false} {
+		if got := worksFor(saying(text)).Cover("team-a"); got != want {
+			t.Errorf("%q works for team-a: %v", text, got)
+		}
+	}
+}
+
 func TestFlagsThatWereWrittenDownAreTakenAndSaid(t *testing.T) {
 	o := object.Object{
 		"metadata": map[string]any{"namespace": "truce-system", "name": processConfig},
@@ -74,5 +85,33 @@ func TestFlagsThatWereWrittenDownAreTakenAndSaid(t *testing.T) {
 	}
 	if n := len(p.catalogue.Entries()); n != len(claim.Builtin().Entries()) {
 		t.Errorf("%d entries", n)
+	}
+}
+
+func TestTwoControllersOfOneNamespaceAreNeighbours(t *testing.T) {
+	saying := func(home, namespaces string) object.Object {
+		return object.Object{"metadata": map[string]any{"namespace": home}, "data": map[string]any{keyNamespaces: namespaces}}
+	}
+	published := []object.Object{saying("truce-system", ""), saying("team-a", "team-a"), saying("team-b", "team-b,team-c")}
+	published = append(published, saying("other-system", ""), saying("looks", "looks"))
+	data, _ := published[4].At("data").(map[string]any)
+	data[keyMode] = string(app.Observe)
+	for _, c := range []struct {
+		ours string
+		mode app.Mode
+		want string
+	}{
+		// One for the whole cluster and one for namespaces by name keep apart, unless that one only observes.
+		{"", "", "other-system looks"}, {"team-a", "", ""}, {"team-c", "", "team-b"}, {"team-x", "", ""},
+		{"team-x", app.Observe, "truce-system other-system"},
+	} {
+		mine := worksFor(saying("", c.ours))
+		var got []string
+		for _, o := range neighbours(published, mine.Home("truce-system"), mine, app.Policy{Mode: c.mode}) {
+			got = append(got, o.Namespace())
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("one that works for %q (%s) meets %v, want %s", c.ours, c.mode, got, c.want)
+		}
 	}
 }

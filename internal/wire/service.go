@@ -15,42 +15,68 @@ import (
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/live/watch"
+	"github.com/truce-gitops/truce/internal/metrics"
+	"github.com/truce-gitops/truce/internal/notify"
+	"github.com/truce-gitops/truce/internal/notify/webhook"
+	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/web"
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // runController runs `truce controller`.
 func runController(version string) func(context.Context, cli.ControllerOptions) error {
 	return func(ctx context.Context, o cli.ControllerOptions) error {
-		p, err := assemble(o.Target, version, filepath.Join(o.CacheDir, "git"))
+		to, err := receiver(o.EventsAddress)
+		if err != nil {
+			return err
+		}
+		p, err := assemble(o.Target, version, filepath.Join(o.CacheDir, "git"), metrics.New(version))
 		if err != nil {
 			return err
 		}
 		if err := p.remember(o.CacheDir, o.Log); err != nil {
 			return errors.Join(err, p.close())
 		}
-		s := newService(p, o, nil)
+		s := newService(p, o, nil, to)
 		return errors.Join(s.run(ctx), p.close())
 	}
+}
+
+// receiver is who gets messages: nobody where there is no address.
+func receiver(address string) (notify.Sender, error) {
+	if address == "" {
+		return nil, nil
+	}
+	s, err := webhook.New(address)
+	if err != nil {
+		return nil, failed(cli.ExitUsage, fmt.Errorf("--events-addr: %w", err))
+	}
+	return s, nil
 }
 
 // service is a controller with its status page.
 type service struct {
 	controller *controller.Controller
+	witness    func(context.Context) error
 	options    cli.ControllerOptions
 	parts      *parts
 	watches    *roll
+	hindrances *hindrances
 	listening  net.Listener // nil until run, or for no page
+	measuring  net.Listener // as well, for /metrics at an address of their own
 	leads      atomic.Bool
 }
 
-func newService(p *parts, o cli.ControllerOptions, notice func(reconcile.Notice)) *service {
+func newService(p *parts, o cli.ControllerOptions, notice func(reconcile.Notice), to notify.Sender) *service {
 	logClient(o.Log)
-	s := &service{options: o, parts: p, watches: &roll{Watcher: watch.Watcher{Cluster: p.cluster}}}
-	s.controller = p.controller(RunOptions{
-		LocalSources: local(o.LocalSources), Watcher: s.watches, Process: o.Process, Catalogue: o.Catalogue, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice,
-	}).Controller
+	s := &service{options: o, parts: p, watches: &roll{Watcher: watch.Watcher{Cluster: p.cluster}}, hindrances: newHindrances(o.Log)}
+	r := p.controller(RunOptions{
+		Witness: o.Witness, LocalSources: local(o.LocalSources), Namespaces: o.Namespaces, Watcher: s.watches, Process: o.Process, Catalogue: o.Catalogue, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice, Notify: to,
+		Hindered: s.hindrances.all,
+	})
+	s.controller, s.witness = r.Controller, r.Witness
 	return s
 }
 
@@ -63,27 +89,32 @@ func local(allowed bool) controller.LocalSources {
 
 // listen opens the page's address before anything else is begun: a busy port is an error at the start.
 func (s *service) listen() error {
-	if s.options.Listen == "" {
-		return nil
-	}
 	var err error
-	if s.listening, err = net.Listen("tcp", s.options.Listen); err != nil {
-		return fmt.Errorf("listen for the status page: %w", err)
+	if s.options.Listen != "" && s.listening == nil {
+		if s.listening, err = net.Listen("tcp", s.options.Listen); err != nil {
+			return fmt.Errorf("listen for the status page: %w", err)
+		}
+	}
+	if s.options.MetricsListen != "" && s.measuring == nil {
+		if s.measuring, err = net.Listen("tcp", s.options.MetricsListen); err != nil {
+			return fmt.Errorf("listen for /metrics: %w", err)
+		}
 	}
 	return nil
 }
 
 func (s *service) run(ctx context.Context) error {
-	if s.listening == nil {
-		if err := s.listen(); err != nil {
-			return err
-		}
+	if err := s.listen(); err != nil {
+		return err
 	}
 	g, running := errgroup.WithContext(ctx)
 	if s.listening != nil {
 		g.Go(func() error {
 			return serve(running, s.listening, web.Handler(s.state()))
 		})
+	}
+	if s.measuring != nil {
+		g.Go(func() error { return serve(running, s.measuring, s.measures()) })
 	}
 	g.Go(func() error { return lead(running, s.parts.cluster, s.options, s.work) })
 	err := g.Wait()
@@ -97,8 +128,15 @@ func (s *service) run(ctx context.Context) error {
 func (s *service) work(ctx context.Context) error {
 	s.leads.Store(true)
 	g, ctx := errgroup.WithContext(ctx)
+	kept := make(chan struct{})
 	g.Go(func() error { s.publish(ctx); return nil })
+	g.Go(func() error { s.keep(ctx, sync.OnceFunc(func() { close(kept) })); return nil })
+	select {
+	case <-kept: // before the first write
+	case <-ctx.Done():
+	}
 	g.Go(func() error { s.tidy(ctx); return nil })
+	g.Go(func() error { return s.witness(ctx) })
 	g.Go(func() error { return s.controller.Run(ctx) })
 	return g.Wait()
 }
@@ -109,7 +147,17 @@ func (s *service) state() web.State {
 	if s.parts.journal != nil {
 		out.Journal = s.parts.journal.Read
 	}
+	if s.measuring == nil {
+		out.Metrics = s.parts.metrics.Handler()
+	}
 	return out
+}
+
+// measures answers scrapes at an address of their own.
+func (s *service) measures() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", s.parts.metrics.Handler())
+	return mux
 }
 
 // How often clones are looked through, and how long one is kept that no source needs any more.
@@ -139,6 +187,9 @@ func (s *service) ready() error {
 	if s.options.Election != (cli.Election{}) && !s.leads.Load() {
 		return nil
 	}
+	if why := s.hindrances.text(); why != "" {
+		return errors.New(why)
+	}
 	return s.watches.ready()
 }
 
@@ -148,7 +199,7 @@ func serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // Serve returns its error
 	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("status page: %w", err)
+		return fmt.Errorf("serve at %s: %w", l.Addr(), err)
 	}
 	return nil
 }
@@ -159,7 +210,7 @@ type roll struct {
 	live.Watcher
 
 	mu      sync.Mutex
-	watches map[string]live.Watch
+	watches map[live.Interest]live.Watch
 }
 
 // Watch implements live.Watcher.
@@ -171,32 +222,43 @@ func (r *roll) Watch(ctx context.Context, i live.Interest, handle func(live.Even
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.watches == nil {
-		r.watches = map[string]live.Watch{}
+		r.watches = map[live.Interest]live.Watch{}
 	}
-	r.watches[i.GVK.String()] = w
+	r.watches[i] = w
 	return w
 }
 
 func (r *roll) ready() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for gvk := range kinds().Apps { // they are watched last
-		if r.watches[gvk.String()] == nil {
-			return errors.New("not begun: waiting for the claimants")
-		}
+	if !r.begun() {
+		return errors.New("not begun: waiting for the claimants")
 	}
-	for kind, w := range r.watches {
+	for i, w := range r.watches {
 		select {
 		case <-w.Synced():
 		default:
-			if errors.Is(w.Err(), live.ErrUnknownKind) {
-				continue // a dialect that is not installed here
+			if errors.Is(w.Err(), live.ErrUnknownKind) || apierrors.IsForbidden(w.Err()) && !asks(i.GVK) {
+				continue // a dialect that is not installed here; CRDs and claimants that are not for a truce of some namespaces
 			}
-			return fmt.Errorf("%s not listed yet: %w", kind, orPending(w.Err()))
+			return fmt.Errorf("%s not listed yet: %w", i.GVK, orPending(w.Err()))
 		}
 	}
 	return nil
 }
+
+// begun reports whether the apps are watched, which comes last. The caller holds mu.
+func (r *roll) begun() bool {
+	for i := range r.watches {
+		if kinds().Apps[i.GVK] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// asks reports whether a kind is one of those that tell truce what to do.
+func asks(gvk object.GVK) bool { return kinds().Apps[gvk] != nil || kinds().Sources[gvk] != nil }
 
 func orPending(err error) error {
 	if err == nil {

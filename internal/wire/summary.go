@@ -18,8 +18,15 @@ func (b *board) summaries() []cli.Summary {
 	defer b.mu.Unlock()
 	out := make([]cli.Summary, 0, len(b.apps))
 	for key, cr := range b.apps {
-		s := summarise(key, cr)
-		s.Health = b.worst(key, cr)
+		s := summarise(key, cr, policyOf(b.published, key.Namespace))
+		if s.Observed { // its objects do not bear our mark
+			s.Health = desks()[cr.GVK()].Tell(cr).Health
+		} else {
+			s.Health = b.worst(key, cr)
+		}
+		if s.Health.Code == "" {
+			s.Health = health.Status{Code: health.Unknown, Message: "the status does not say"}
+		}
 		out = append(out, s)
 	}
 	order := func(k app.Key) string { return k.Namespace + "/" + k.Kind + "/" + k.Name }
@@ -50,11 +57,22 @@ func (b *board) worst(key app.Key, cr object.Object) health.Status {
 	return worst
 }
 
-func summarise(key app.Key, cr object.Object) cli.Summary {
-	a, told := kinds().Apps[cr.GVK()].App(cr, app.Policy{}), desks()[cr.GVK()].Tell(cr)
+// policyOf is how the first of the controllers runs that work for a namespace.
+func policyOf(published []object.Object, namespace string) app.Policy {
+	for _, o := range published {
+		if worksFor(o).Cover(namespace) {
+			return policyIn(o)
+		}
+	}
+	return app.Policy{}
+}
+
+func summarise(key app.Key, cr object.Object, process app.Policy) cli.Summary {
+	a, told := kinds().Apps[cr.GVK()].App(cr, process), desks()[cr.GVK()].Tell(cr)
 	s := cli.Summary{
 		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, Suspended: a.Suspended, Sync: told.Sync, Revision: told.Revision,
 		Message: told.Message, Reason: told.Reason, Handled: told.Handled, Settled: told.Settled,
+		Observed: a.Policy.Mode == app.Observe, By: told.By,
 	}
 	s.Created, _ = time.Parse(time.RFC3339, text(cr, "metadata", "creationTimestamp")) // the zero time is unknown
 	return s

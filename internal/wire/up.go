@@ -17,6 +17,7 @@ import (
 
 	"github.com/truce-gitops/truce/examples"
 	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/metrics"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/source/git"
@@ -145,7 +146,7 @@ func took(since time.Time) string { return time.Since(since).Round(10 * time.Mil
 
 func (s *starting) install(ctx context.Context) error {
 	var err error
-	s.parts, err = assemble(s.options.Target, s.version, filepath.Join(s.options.Dir, "clones"))
+	s.parts, err = assemble(s.options.Target, s.version, filepath.Join(s.options.Dir, "clones"), metrics.New(s.version))
 	if err != nil {
 		return err
 	}
@@ -191,13 +192,13 @@ func (s *starting) controller(ctx context.Context) error {
 	}
 	s.close = append(s.close, log.Close)
 	o := cli.ControllerOptions{
-		Target: s.options.Target, Process: s.options.Process, Listen: s.options.Listen, LocalSources: true,
+		Target: s.options.Target, Process: s.options.Process, Listen: s.options.Listen, Witness: s.options.Witness, MetricsListen: s.options.MetricsListen, LocalSources: true,
 		Log: slog.New(slog.NewTextHandler(log, nil)),
 	}
 	if err := s.parts.remember(filepath.Join(s.options.Dir, "state"), o.Log); err != nil {
 		return err
 	}
-	service := newService(s.parts, o, s.notice)
+	service := newService(s.parts, o, s.notice, nil)
 	if err := service.listen(); err != nil {
 		return err
 	}

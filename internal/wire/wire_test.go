@@ -12,14 +12,17 @@ import (
 )
 
 // seen counts what reaches the server.
-type seen struct{ applies []act.DryRun }
+type seen struct{ applies, edits []act.DryRun }
 
 func (s *seen) Apply(_ context.Context, a act.Apply) (object.Object, error) {
 	s.applies = append(s.applies, a.DryRun)
 	return object.Object{}, nil
 }
-func (*seen) Retake(context.Context, act.Target, []any) (object.Object, error) { return nil, nil }
-func (*seen) Delete(context.Context, act.Target) error                         { return nil }
+func (s *seen) Edit(_ context.Context, e act.Edit) (object.Object, error) {
+	s.edits = append(s.edits, e.DryRun)
+	return object.Object{}, nil
+}
+func (*seen) Delete(context.Context, act.Target) error { return nil }
 
 func TestWhoOnlyLooksWritesNothing(t *testing.T) {
 	s := &seen{}
@@ -32,8 +35,13 @@ func TestWhoOnlyLooksWritesNothing(t *testing.T) {
 			t.Errorf("%q got through: %v", how, err)
 		}
 	}
-	if _, err := l.Retake(t.Context(), act.Target{}, nil); !errors.Is(err, errReadOnly) {
-		t.Errorf("retake: %v", err)
+	if _, err := l.Edit(t.Context(), act.Edit{DryRun: act.Simulate}); err != nil || len(s.edits) != 1 {
+		t.Errorf("a dry run of an edit does not get through: %v", err)
+	}
+	for _, how := range []act.DryRun{act.Persist, ""} {
+		if _, err := l.Edit(t.Context(), act.Edit{DryRun: how}); !errors.Is(err, errReadOnly) || len(s.edits) != 1 {
+			t.Errorf("%q of an edit got through: %v", how, err)
+		}
 	}
 	if err := l.Delete(t.Context(), act.Target{}); !errors.Is(err, errReadOnly) {
 		t.Errorf("delete: %v", err)

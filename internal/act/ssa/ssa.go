@@ -1,7 +1,7 @@
 // Package ssa answers: how does the API server take a write?
 //
 // In: applies, ownership changes and deletes, each with the object that it was judged on.
-// Out: what the server made of it; ErrStale, ErrOwned, ErrGone, or the server's refusal without any Secret value in it.
+// Out: what the server made of it; ErrStale, ErrOwned, ErrGone, live.ErrUnanswered, or the server's refusal without any Secret value in it.
 // Promise: the only package that writes users' objects; a write to an existing object always carries its uid and resourceVersion.
 // Not here: what to write (decide), in which order (act).
 package ssa
@@ -15,6 +15,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/redact"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,35 +74,51 @@ func withPreconditions(a act.Apply) object.Object {
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
-	Value any    `json:"value"`
+	Value any    `json:"value,omitempty"`
 }
 
-// Retake replaces managedFields. Replacing resourceVersion makes a stale write a clean 409; a test operation would be a 422.
-func (w Writer) Retake(ctx context.Context, t act.Target, managedFields []any) (object.Object, error) {
-	patch, err := json.Marshal([]operation{
-		{"replace", "/metadata/resourceVersion", t.ResourceVersion},
-		{"replace", "/metadata/managedFields", managedFields},
-	})
+// Edit sends one JSON patch. Replacing resourceVersion makes a stale write a clean 409; a test operation would be a 422.
+func (w Writer) Edit(ctx context.Context, e act.Edit) (object.Object, error) {
+	if e.ResourceVersion == "" {
+		return nil, fmt.Errorf("edit %s: no resourceVersion to hold it to", e.ID)
+	}
+	list := []operation{{"replace", "/metadata/resourceVersion", e.ResourceVersion}}
+	for _, o := range e.Operations {
+		verb := "replace"
+		if o.Value == nil {
+			verb = "remove"
+		}
+		list = append(list, operation{verb, o.At.String(), o.Value})
+	}
+	patch, err := json.Marshal(list)
 	if err != nil {
 		return nil, err
 	}
-	r, err := w.resource(t)
+	r, err := w.resource(e.Target)
 	if err != nil {
 		return nil, err
 	}
-	u, err := r.Patch(ctx, t.ID.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: "truce-reclaim"})
+	opts := metav1.PatchOptions{FieldManager: "truce-reclaim"}
+	if e.DryRun == act.Simulate {
+		opts.DryRun = []string{metav1.DryRunAll}
+	}
+	u, err := r.Patch(ctx, e.ID.Name, types.JSONPatchType, patch, opts)
 	if err != nil {
-		return nil, translate(err, t.ID)
+		return nil, translate(err, e.ID)
 	}
 	return u.Object, nil
 }
 
-// Delete removes the object in the background, with both preconditions.
+// Delete removes the object in the background, with both preconditions. That its kind is no longer served is act.ErrStale: so it was when
+// the object was read.
 func (w Writer) Delete(ctx context.Context, t act.Target) error {
 	if t.UID == "" || t.ResourceVersion == "" {
 		return fmt.Errorf("delete %s: no uid or resourceVersion to hold it to", t.ID)
 	}
 	r, err := w.resource(t)
+	if errors.Is(err, cluster.ErrUnknownKind) {
+		return act.ErrStale
+	}
 	if err != nil {
 		return err
 	}
@@ -111,10 +128,14 @@ func (w Writer) Delete(ctx context.Context, t act.Target) error {
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &t.ResourceVersion},
 		PropagationPolicy: &background,
 	})
-	if err != nil {
-		return translate(err, t.ID)
+	if err == nil {
+		return nil
 	}
-	return nil
+	told := translate(err, t.ID)
+	if apierrors.IsNotFound(err) && !errors.Is(told, act.ErrGone) { // not the object: its path
+		return act.ErrStale
+	}
+	return told
 }
 
 func (w Writer) resource(t act.Target) (dynamic.ResourceInterface, error) {
@@ -131,6 +152,9 @@ func (w Writer) resource(t act.Target) (dynamic.ResourceInterface, error) {
 
 // translate tells the caller's cases apart. The server's words may quote the object that was sent, so they are redacted.
 func translate(err error, id object.ID) error {
+	if cluster.IsUnanswered(err) {
+		return live.Unanswered(inWords(err, id))
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return err
@@ -154,8 +178,21 @@ func translate(err error, id object.ID) error {
 		return fmt.Errorf("%w: %s", act.ErrOwned, redact.Message(id, status.Status().Message))
 	case apierrors.IsConflict(err):
 		return act.ErrStale
+	case apierrors.IsUnsupportedMediaType(err): // an aggregated API that knows no server-side apply
+		return forbidden("this API takes no server-side apply: " + redact.Message(id, status.Status().Message))
 	case apierrors.IsForbidden(err) && strings.Contains(status.Status().Message, " cannot patch resource "): // not by admission
 		return forbidden(redact.Message(id, status.Status().Message))
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return refused(redact.Message(id, status.Status().Message))
+	}
+	return inWords(err, id)
+}
+
+// inWords is an error as the server or, where it has not answered, the client tells it.
+func inWords(err error, id object.ID) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err
 	}
 	return errors.New(redact.Message(id, status.Status().Message))
 }
@@ -165,3 +202,9 @@ type forbidden string
 
 func (f forbidden) Error() string { return string(f) }
 func (forbidden) Unwrap() error   { return act.ErrForbidden }
+
+// refused is act.ErrRefused in the server's words.
+type refused string
+
+func (r refused) Error() string { return string(r) }
+func (refused) Unwrap() error   { return act.ErrRefused }

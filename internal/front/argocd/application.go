@@ -7,6 +7,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 )
 
 // interval is how often an Application is looked at without a reason: Argo CD's timeout.reconciliation with its jitter.
@@ -20,14 +21,14 @@ func (Applications) App(cr object.Object, process app.Policy) app.App {
 	r := &reading{}
 	a, spec := r.app(cr, process)
 	a.Reached = reached(cr, spec)
-	a.Problems, a.Notes = r.problems, r.notes
+	a.Problems, a.Notes = r.Problems, r.Notes
 	return a
 }
 
 func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicationSpec) {
-	r.kind(cr)
+	r.Kind(cr, apiVersion, application)
 	var spec applicationSpec
-	r.fields("spec", cr["spec"], &spec)
+	r.Fields("spec", cr["spec"], &spec)
 	a := app.App{
 		Key:        app.Key{Kind: application, Namespace: cr.Namespace(), Name: cr.Name()},
 		UID:        cr.UID(),
@@ -45,7 +46,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 	skip, _ := cr.Annotation(skipKey)
 	a.Suspended = skip == "true"
 	a.Request, _ = cr.Annotation(refreshKey)
-	a.Approved, _ = cr.Annotation(approveKey)
+	a.Approved, _ = cr.Annotation(reader.ApproveKey)
 	r.source(&a, spec)
 	r.syncPolicy(&a, spec)
 	a.Ignore = r.rules(spec.IgnoreDifferences)
@@ -53,6 +54,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 	r.history(spec)
 	r.project(spec.Project)
 	r.annotations(cr)
+	r.adoption(cr, &a)
 	finalizers(cr, &a)
 	if a.Deleting {
 		r.leave()
@@ -71,29 +73,26 @@ func (r *reading) destination(d destination) string {
 	const elsewhere = "not supported yet; objects go to the cluster that the Application is in: "
 	switch {
 	case d.Server != "" && d.Name != "":
-		r.problem("spec.destination", "has both server and name; want one of them")
+		r.Problem("spec.destination", "has both server and name; want one of them")
 	case d.Server == "" && d.Name == "":
-		r.problem("spec.destination", "names no cluster: want server: %s", inClusterServer)
+		r.Problem("spec.destination", "names no cluster: want server: %s", inClusterServer)
 	case d.Name != "" && d.Name != inCluster:
-		r.problem("spec.destination.name", elsewhere+inCluster)
+		r.Problem("spec.destination.name", elsewhere+inCluster)
 	case d.Server != "" && strings.TrimSuffix(d.Server, "/") != inClusterServer:
-		r.problem("spec.destination.server", elsewhere+inClusterServer)
+		r.Problem("spec.destination.server", elsewhere+inClusterServer)
 	}
-	if d.Namespace != "" && !dnsLabel.MatchString(d.Namespace) {
-		r.problem("spec.destination.namespace", "%q is no name of a namespace", d.Namespace)
-	}
-	return d.Namespace
+	return r.Namespace("spec.destination.namespace", d.Namespace)
 }
 
 func (r *reading) history(spec applicationSpec) {
 	if n := spec.RevisionHistoryLimit; n != nil && *n < 0 {
-		r.problem("spec.revisionHistoryLimit", "want 0 or more, not %d", *n)
+		r.Problem("spec.revisionHistoryLimit", "want 0 or more, not %d", *n)
 	}
 }
 
 func (r *reading) project(name string) {
 	if name != "" && name != "default" {
-		r.note("spec.project has no effect: what AppProject %s allows or forbids is not looked at", name)
+		r.Note("spec.project has no effect: what AppProject %s allows or forbids is not looked at", name)
 	}
 }
 
@@ -124,5 +123,5 @@ var binding = []string{"spec.destination", "spec.destination.server", "spec.dest
 
 // leave reads what the end of an app needs, and no more: an Application that nobody can apply can still be deleted.
 func (r *reading) leave() {
-	r.problems = slices.DeleteFunc(r.problems, func(p app.Problem) bool { return !slices.Contains(binding, p.Field) })
+	r.Problems = slices.DeleteFunc(r.Problems, func(p app.Problem) bool { return !slices.Contains(binding, p.Field) })
 }

@@ -23,7 +23,7 @@ var (
 	_ front.Sources = Repositories{}
 )
 
-// The names of Argo CD's and our own annotations and finalizers.
+// The names of Argo CD's annotations and finalizers.
 const (
 	apiVersion  = "argoproj.io/v1alpha1"
 	application = "Application"
@@ -32,12 +32,6 @@ const (
 	theirs     = "argocd.argoproj.io/"
 	refreshKey = theirs + "refresh" // normal or hard: look now
 	skipKey    = theirs + "skip-reconcile"
-
-	ours       = "truce.dev/"
-	modeKey    = ours + "mode"
-	claimsKey  = ours + "claims"
-	pauseKey   = ours + "pause"
-	approveKey = ours + "approve-prune"
 
 	resourcesFinalizer = "resources-finalizer.argocd.argoproj.io"
 	preDelete          = "pre-delete-finalizer.argocd.argoproj.io"

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -63,7 +62,11 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 	for _, s := range r.Shared {
 		add(sharedResource, s.String())
 	}
-	add(fieldsContested, fields(r, decide.Contested))
+	before := ""
+	if i := slices.IndexFunc(had, func(h condition) bool { return h.Type == fieldsContested }); i >= 0 {
+		before = had[i].Message
+	}
+	add(fieldsContested, r.Contested(named).Kept(before))
 	if commitOf(r.Applied) == commitOf(r.Revision) { // else it is Git that has changed, and waits for a sync
 		add(fieldsDrifted, fields(r, decide.Hold))
 	}
@@ -89,13 +92,14 @@ func short(message string) string {
 // named is how many fields a condition names before it counts the rest.
 const named = 5
 
-// fields names the fields of a verdict, never their values: a condition stays the same while a value moves.
+// fields names the fields of a verdict, never their values: a condition stays the same while a value moves. Contested ones are told with
+// the evidence (report.Evidence).
 func fields(r report.Report, v decide.Verdict) string {
 	var all []string
 	for _, o := range r.Objects {
 		for _, f := range o.Findings {
 			if f.Verdict == v {
-				all = append(all, fieldName(o.ID, f)+whose(f))
+				all = append(all, report.FieldName(o.ID, f)+whose(f))
 			}
 		}
 	}
@@ -107,8 +111,6 @@ func fields(r report.Report, v decide.Verdict) string {
 
 func whose(f decide.Finding) string {
 	switch {
-	case f.Verdict == decide.Contested:
-		return " with " + f.Writer.String()
 	case f.Verdict == decide.Hold:
 		return " (" + f.Reason + ")"
 	case f.Claimant == "":
@@ -117,16 +119,4 @@ func whose(f decide.Finding) string {
 		return " by " + f.Claimant
 	}
 	return " to " + f.Claimant
-}
-
-// fieldName prints a field of an object; an empty path is the object as a whole.
-func fieldName(id object.ID, f decide.Finding) string {
-	name := id.Kind + " " + id.Name
-	if id.Namespace != "" {
-		name = id.Kind + " " + id.Namespace + "/" + id.Name
-	}
-	if len(f.Path) == 0 {
-		return name
-	}
-	return name + " " + field.String(f.Path)
 }

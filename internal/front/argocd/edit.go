@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/editor"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 )
 
 // Commands edits Applications, as the program argocd would (cmd/util/app.go of argo-cd). Its zero value is ready.
@@ -19,25 +20,27 @@ type Commands struct{}
 var _ front.Commands = Commands{}
 
 // requestInfo is an info of an operation: which request it is about.
-const requestInfo = ours + "request"
+const requestInfo = reader.Ours + "request"
 
 // Edit changes an Application.
 func (Commands) Edit(r front.Resources, c front.Change) (front.Resources, error) {
-	e := &edit{cr: r.App.Clone()}
+	e := &edit{editor.Editor{CR: r.App.Clone()}}
 	e.unset(c.Unset)
 	e.source(c)
+	e.overlay(c)
 	e.destination(c)
 	e.policy(c)
 	e.retry(c.Retry)
 	e.options("syncOptions", c.Options)
 	e.differences(c)
 	e.standing(c)
+	e.Pass(c.Way)
 	if c.Look {
-		e.put("normal", "metadata", "annotations", refreshKey)
+		e.Put("normal", "metadata", "annotations", refreshKey)
 	}
 	e.operation(c.Run)
 	e.end(c.Leave)
-	return front.Resources{App: e.cr}, e.err
+	return front.Resources{App: e.CR}, e.Err
 }
 
 // Create makes an Application. What the program argocd demands is demanded.
@@ -59,62 +62,37 @@ func (cs Commands) Create(key app.Key, c front.Change) (front.Resources, error) 
 	return cs.Edit(front.Resources{App: cr}, c)
 }
 
-// edit is one change of one Application. The first thing that cannot be done ends it.
-type edit struct {
-	cr  object.Object
-	err error
-}
-
-func (e *edit) refuse(format string, args ...any) {
-	if e.err == nil {
-		e.err = fmt.Errorf(format, args...)
-	}
-}
-
-func (e *edit) put(value any, keys ...string) {
-	if !field.Put(e.cr, field.Name(keys...), value) {
-		e.refuse("%s holds a value of another form", strings.Join(keys, "."))
-	}
-}
-
-func (e *edit) drop(keys ...string) { field.Drop(e.cr, field.Name(keys...)) }
-
-// text sets a text; an empty one takes the field away.
-func (e *edit) text(value *string, keys ...string) {
-	switch {
-	case value == nil:
-	case *value == "":
-		e.drop(keys...)
-	default:
-		e.put(*value, keys...)
-	}
-}
+// edit is one change of one Application.
+type edit struct{ editor.Editor }
 
 // settable are what `unset` takes away whole.
 var settable = map[string][]string{
 	"revision": {"spec", "source", "targetRevision"}, "sync-policy": {"spec", "syncPolicy", "automated"},
 	"sync-retry": {"spec", "syncPolicy", "retry"}, "revision-history-limit": {"spec", "revisionHistoryLimit"},
 	"dest-namespace": {"spec", "destination", "namespace"},
+	"nameprefix":     {"spec", "source", "kustomize", "namePrefix"}, "namesuffix": {"spec", "source", "kustomize", "nameSuffix"},
+	"kustomize-namespace": {"spec", "source", "kustomize", "namespace"}, "kustomize-version": {"spec", "source", "kustomize", "version"},
+	"ignore-missing-components": {"spec", "source", "kustomize", "ignoreMissingComponents"},
 }
 
 func (e *edit) unset(flags []string) {
 	for _, flag := range flags {
 		path, ok := settable[flag]
 		if !ok {
-			e.refuse("an Application has nothing to unset by --%s", flag)
+			e.Refuse("an Application has nothing to unset by --%s", flag)
 			return
 		}
-		if flag == "revision" && e.severalSources() {
+		if len(path) > 1 && path[1] == "source" && e.severalSources() {
 			return
 		}
-		e.drop(path...)
+		e.Drop(path...)
 	}
 }
 
 func (e *edit) severalSources() bool {
-	list, _ := e.cr.At("spec", "sources").([]any)
+	list, _ := e.CR.At("spec", "sources").([]any)
 	if len(list) > 0 {
-		e.refuse("spec.sources lists its sources: edit that list")
+		e.Refuse("spec.sources lists its sources: edit that list")
 	}
 	return len(list) > 0
 }
@@ -123,57 +101,57 @@ func (e *edit) source(c front.Change) {
 	if c.Repo == nil && c.Path == nil && c.Revision == nil || e.severalSources() {
 		return
 	}
-	e.text(c.Repo, "spec", "source", "repoURL")
-	e.text(c.Path, "spec", "source", "path")
-	e.text(c.Revision, "spec", "source", "targetRevision")
+	e.Text(c.Repo, "spec", "source", "repoURL")
+	e.Text(c.Path, "spec", "source", "path")
+	e.Text(c.Revision, "spec", "source", "targetRevision")
 }
 
 // destination sets where objects go. A cluster has an address or a name, never both.
 func (e *edit) destination(c front.Change) {
-	e.text(c.Project, "spec", "project")
-	e.text(c.Namespace, "spec", "destination", "namespace")
+	e.Text(c.Project, "spec", "project")
+	e.Text(c.Namespace, "spec", "destination", "namespace")
 	if c.Server != nil && c.Cluster != nil {
-		e.refuse("a destination has --dest-server or --dest-name, not both")
+		e.Refuse("a destination has --dest-server or --dest-name, not both")
 		return
 	}
 	if c.Server != nil {
-		e.drop("spec", "destination", "name")
+		e.Drop("spec", "destination", "name")
 	}
 	if c.Cluster != nil {
-		e.drop("spec", "destination", "server")
+		e.Drop("spec", "destination", "server")
 	}
-	e.text(c.Server, "spec", "destination", "server")
-	e.text(c.Cluster, "spec", "destination", "name")
+	e.Text(c.Server, "spec", "destination", "server")
+	e.Text(c.Cluster, "spec", "destination", "name")
 }
 
 // policy keeps what it is not told: `--sync-policy automated` of an app that heals leaves it healing.
 func (e *edit) policy(c front.Change) {
 	switch c.Policy {
 	case front.Automated:
-		if e.cr.At("spec", "syncPolicy", "automated") == nil {
-			e.put(map[string]any{}, "spec", "syncPolicy", "automated")
+		if e.CR.At("spec", "syncPolicy", "automated") == nil {
+			e.Put(map[string]any{}, "spec", "syncPolicy", "automated")
 		}
 		e.enable()
 	case front.Manual:
-		e.drop("spec", "syncPolicy", "automated")
+		e.Drop("spec", "syncPolicy", "automated")
 	default:
 	}
 	e.automated("auto-prune", "prune", c.Prune)
 	e.automated("self-heal", "selfHeal", c.SelfHeal)
 	e.automated("allow-empty", "allowEmpty", c.Empty)
 	if c.Keep != nil {
-		e.put(*c.Keep, "spec", "revisionHistoryLimit")
+		e.Put(*c.Keep, "spec", "revisionHistoryLimit")
 	}
 }
 
 // enable ends a hold. The block stays, also if nothing else is in it: without it the app is synced by hand.
 func (e *edit) enable() {
-	block, _ := e.cr.At("spec", "syncPolicy", "automated").(map[string]any)
+	block, _ := e.CR.At("spec", "syncPolicy", "automated").(map[string]any)
 	delete(block, "enabled")
 }
 
 func (e *edit) isAutomated() bool {
-	block, there := e.cr.At("spec", "syncPolicy", "automated").(map[string]any)
+	block, there := e.CR.At("spec", "syncPolicy", "automated").(map[string]any)
 	return there && block["enabled"] != false
 }
 
@@ -182,21 +160,21 @@ func (e *edit) automated(flag, key string, value *bool) {
 		return
 	}
 	if !e.isAutomated() {
-		e.refuse("cannot set --%s: application not configured with automatic sync (--sync-policy automated)", flag)
+		e.Refuse("cannot set --%s: application not configured with automatic sync (--sync-policy automated)", flag)
 		return
 	}
-	e.put(*value, "spec", "syncPolicy", "automated", key)
+	e.Put(*value, "spec", "syncPolicy", "automated", key)
 }
 
 func (e *edit) retry(r front.Retry) {
 	number := func(n *int64, keys ...string) {
 		if n != nil {
-			e.put(*n, append([]string{"spec", "syncPolicy", "retry"}, keys...)...)
+			e.Put(*n, append([]string{"spec", "syncPolicy", "retry"}, keys...)...)
 		}
 	}
 	span := func(d *time.Duration, key string) {
 		if d != nil {
-			e.put(briefly(*d), "spec", "syncPolicy", "retry", "backoff", key)
+			e.Put(briefly(*d), "spec", "syncPolicy", "retry", "backoff", key)
 		}
 	}
 	number(r.Limit, "limit")
@@ -204,7 +182,7 @@ func (e *edit) retry(r front.Retry) {
 	span(r.Duration, "duration")
 	span(r.MaxDuration, "maxDuration")
 	if r.Refresh != nil {
-		e.put(*r.Refresh, "spec", "syncPolicy", "retry", "refresh")
+		e.Put(*r.Refresh, "spec", "syncPolicy", "retry", "refresh")
 	}
 }
 
@@ -225,15 +203,15 @@ func (e *edit) options(name string, options []string) {
 	if len(options) == 0 {
 		return
 	}
-	list, _ := e.cr.At("spec", "syncPolicy", name).([]any)
+	list, _ := e.CR.At("spec", "syncPolicy", name).([]any)
 	for _, o := range options {
 		list = withOption(list, o)
 	}
 	if len(list) == 0 {
-		e.drop("spec", "syncPolicy", name)
+		e.Drop("spec", "syncPolicy", name)
 		return
 	}
-	e.put(list, "spec", "syncPolicy", name)
+	e.Put(list, "spec", "syncPolicy", name)
 }
 
 func withOption(list []any, option string) []any {
@@ -258,10 +236,14 @@ func withOption(list []any, option string) []any {
 
 // standing makes the Application stand still, or holds automated sync back at a revision that a sync then brings.
 func (e *edit) standing(c front.Change) {
+	if how, _ := e.CR.Annotation(reader.AdoptedKey); c.Suspend != nil && how == string(app.TakeBeside) {
+		e.Refuse("%s is for Argo CD since truce adopt: annotate %s=observe for a standstill, or end that; truce release gives all back", skipKey, reader.ModeKey)
+		return
+	}
 	if c.Suspend != nil {
-		e.drop("metadata", "annotations", skipKey)
+		e.Drop("metadata", "annotations", skipKey)
 		if *c.Suspend {
-			e.put("true", "metadata", "annotations", skipKey)
+			e.Put("true", "metadata", "annotations", skipKey)
 		}
 	}
 	switch {
@@ -269,9 +251,9 @@ func (e *edit) standing(c front.Change) {
 	case *c.Pin == "":
 		e.enable()
 	case c.Run == nil:
-		e.refuse("a revision that is held must be synced")
+		e.Refuse("a revision that is held must be synced")
 	case e.isAutomated():
-		e.put(false, "spec", "syncPolicy", "automated", "enabled")
+		e.Put(false, "spec", "syncPolicy", "automated", "enabled")
 	}
 }
 
@@ -280,8 +262,8 @@ func (e *edit) operation(run *front.Run) {
 	if run == nil {
 		return
 	}
-	if e.cr["operation"] != nil {
-		e.refuse("another operation is already in progress")
+	if e.CR["operation"] != nil {
+		e.Refuse("another operation is already in progress")
 		return
 	}
 	sync := map[string]any{}
@@ -308,7 +290,7 @@ func (e *edit) operation(run *front.Run) {
 	if only != nil {
 		sync["resources"] = only
 	}
-	e.cr["operation"] = map[string]any{
+	e.CR["operation"] = map[string]any{
 		"sync": sync, "initiatedBy": map[string]any{"username": cmp.Or(run.By, "truce")},
 		"info": []any{map[string]any{"name": requestInfo, "value": run.Token}},
 	}
@@ -327,7 +309,7 @@ func (e *edit) end(leave app.Prune) {
 	if leave == "" {
 		return
 	}
-	had, _ := e.cr.At("metadata", "finalizers").([]any)
+	had, _ := e.CR.At("metadata", "finalizers").([]any)
 	list := slices.DeleteFunc(slices.Clone(had), func(v any) bool {
 		name, _ := v.(string)
 		stem, _, _ := strings.Cut(name, "/")
@@ -336,10 +318,10 @@ func (e *edit) end(leave app.Prune) {
 	switch {
 	case leave == app.PruneDelete && len(list) < len(had): // in the user's own way
 	case leave == app.PruneDelete:
-		e.put(append(list, resourcesFinalizer), "metadata", "finalizers")
+		e.Put(append(list, resourcesFinalizer), "metadata", "finalizers")
 	case len(list) == 0:
-		e.drop("metadata", "finalizers")
+		e.Drop("metadata", "finalizers")
 	default:
-		e.put(list, "metadata", "finalizers")
+		e.Put(list, "metadata", "finalizers")
 	}
 }

@@ -1,11 +1,9 @@
 package argocd
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/truce-gitops/truce/internal/editor"
 	"github.com/truce-gitops/truce/internal/front"
 )
 
@@ -14,11 +12,11 @@ func (e *edit) differences(c front.Change) {
 	if len(c.Ignore)+len(c.Unignore)+len(c.UnignoreAt) == 0 {
 		return
 	}
-	list, _ := e.cr.At("spec", "ignoreDifferences").([]any)
+	list, _ := e.CR.At("spec", "ignoreDifferences").([]any)
 	gone := map[int]bool{}
 	for _, i := range c.UnignoreAt {
 		if i < 0 || i >= len(list) {
-			e.refuse("spec.ignoreDifferences has no rule %d; %s", i, listed(list))
+			e.Refuse("spec.ignoreDifferences has no rule %d; %s", i, editor.Listed(list))
 			return
 		}
 		gone[i] = true
@@ -26,7 +24,7 @@ func (e *edit) differences(c front.Change) {
 	for _, d := range c.Unignore {
 		i := slices.IndexFunc(list, func(v any) bool { return sameRule(v, d) })
 		if i < 0 {
-			e.refuse("spec.ignoreDifferences has no such rule: %s; %s", compact(rule(d)), listed(list))
+			e.Refuse("spec.ignoreDifferences has no such rule: %s; %s", editor.Compact(rule(d)), editor.Listed(list))
 			return
 		}
 		gone[i] = true
@@ -43,10 +41,10 @@ func (e *edit) differences(c front.Change) {
 		}
 	}
 	if len(out) == 0 {
-		e.drop("spec", "ignoreDifferences")
+		e.Drop("spec", "ignoreDifferences")
 		return
 	}
-	e.put(out, "spec", "ignoreDifferences")
+	e.Put(out, "spec", "ignoreDifferences")
 }
 
 // rule is a rule as the custom resource holds it.
@@ -67,24 +65,4 @@ func rule(d front.Difference) map[string]any {
 	return out
 }
 
-func sameRule(v any, d front.Difference) bool { return compact(v) == compact(rule(d)) }
-
-// compact prints a rule in one line, with sorted keys.
-func compact(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return string(text)
-}
-
-func listed(list []any) string {
-	if len(list) == 0 {
-		return "there are none"
-	}
-	var all []string
-	for i, v := range list {
-		all = append(all, fmt.Sprintf("%d: %s", i, compact(v)))
-	}
-	return "there are " + strings.Join(all, ", ")
-}
+func sameRule(v any, d front.Difference) bool { return editor.Compact(v) == editor.Compact(rule(d)) }

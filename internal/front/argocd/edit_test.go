@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/front/argocd"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/overlay"
 )
 
 const edited = `
@@ -37,6 +38,14 @@ func decoded(t *testing.T, text string) object.Object {
 		t.Fatal(err)
 	}
 	return o
+}
+
+func parsed(text string) overlay.Image {
+	m, err := overlay.ParseImage(text)
+	if err != nil {
+		panic(err)
+	}
+	return m
 }
 
 func to[T any](v T) *T { return &v }
@@ -74,6 +83,13 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 		"history": {front.Change{Keep: to(int64(3))}, "  project", "  revisionHistoryLimit: 3\n  project"},
 		"look":    {front.Change{Look: true}, "namespace: argocd}", "namespace: argocd, annotations: {argocd.argoproj.io/refresh: normal}}"},
 		"suspend": {front.Change{Suspend: to(true)}, "namespace: argocd}", "namespace: argocd, annotations: {argocd.argoproj.io/skip-reconcile: 'true'}}"},
+		"kustomize": {
+			front.Change{Overlay: overlay.Change{
+				NamePrefix: to("my-"), Namespace: to("ns"), Labels: map[string]string{"a": "b"}, WithoutSelectors: to(true), Templates: to(false), Optional: to(true),
+				Images: []overlay.Image{parsed("web:1"), parsed("web:2"), parsed("db=*:3")}, Replicas: []overlay.Replica{{Name: "web", Count: 1}, {Name: "web", Count: 2}},
+			}},
+			"path: app", "path: app, kustomize: {namePrefix: my-, namespace: ns, commonLabels: {a: b}, labelWithoutSelector: true, ignoreMissingComponents: true, images: ['web:2', 'db=*:3'], replicas: [{name: web, count: 2}]}",
+		},
 		"cascade": {front.Change{Leave: app.PruneDelete}, "namespace: argocd}", "namespace: argocd, finalizers: [resources-finalizer.argocd.argoproj.io]}"},
 		"orphan":  {front.Change{Leave: app.PruneKeep}, "", ""},
 		"resume":  {front.Change{Suspend: to(false), Pin: to("")}, "", ""},
@@ -214,6 +230,10 @@ func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	fought := argocd.Commands{}.Tell(decoded(t, strings.Replace(told, "{type: SharedResourceWarning, message: shared,", "{type: FieldsContestedWarning, message: evidence,", 1)))
+	if fought.Contested != "evidence" {
+		t.Errorf("what is contested: %q", fought.Contested)
+	}
 	for name, change := range map[string][2]string{
 		"another path":           {"  source: {repoURL: https://git.example/demo, path: app", "  source: {repoURL: https://git.example/demo, path: other"},
 		"a rule more":            {"  syncPolicy:", "  ignoreDifferences: [{kind: X, jsonPointers: [/x]}]\n  syncPolicy:"},
@@ -250,4 +270,27 @@ func FuzzEdit(f *testing.F) {
 		}
 		_ = commands.Tell(o)
 	})
+}
+
+func TestWhatIsLaidOverTheFilesIsTakenAwayByName(t *testing.T) {
+	const laid = "path: app, kustomize: {namePrefix: x-, images: ['web=y/web:1', 'db:1'], replicas: [{name: web, count: 2}]}"
+	before := decoded(t, strings.Replace(edited, "path: app", laid, 1))
+	edit := func(c front.Change) (front.Resources, error) {
+		return argocd.Commands{}.Edit(front.Resources{App: before.Clone()}, c)
+	}
+	got, err := edit(front.Change{Unset: []string{"nameprefix"}, Overlay: overlay.Change{DropImages: []string{"db"}, DropReplicas: []string{"web"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := decoded(t, strings.Replace(edited, "path: app", "path: app, kustomize: {images: ['web=y/web:1']}", 1))
+	if diff := cmp.Diff(want, got.App); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got, err = edit(front.Change{Unset: []string{"nameprefix"}, Overlay: overlay.Change{DropImages: []string{"db", "web"}, DropReplicas: []string{"web"}}})
+	if diff := cmp.Diff(decoded(t, edited), got.App); diff != "" || err != nil {
+		t.Errorf("%v, and all gone (-want +got):\n%s", err, diff)
+	}
+	if _, err := edit(front.Change{Overlay: overlay.Change{DropImages: []string{"cache"}}}); err == nil || err.Error() != "spec.source.kustomize.images has nothing for cache" {
+		t.Errorf("an override that is not there: %v", err)
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/report"
 	kjson "sigs.k8s.io/json"
 )
@@ -171,7 +172,7 @@ func history(cr object.Object, r report.Report, spec applicationSpec, had []hist
 // reached is the revision of the newest operation that went through, as long as files come from the same place.
 func reached(cr object.Object, spec applicationSpec) string {
 	var s applicationStatus
-	statusOf(cr, &s)
+	reader.Status(cr, &s)
 	revision, from := "", any(nil)
 	if n := len(s.History); n > 0 {
 		revision, from = s.History[n-1].Revision, s.History[n-1].Source
@@ -191,7 +192,7 @@ func reached(cr object.Object, spec applicationSpec) string {
 // whole reports whether an order is about all objects, and to be carried out.
 func whole(o app.Order) bool { return o.Mode == "" && len(o.Objects) == 0 }
 
-// sameFiles reports whether two sources name the same files of a revision.
+// sameFiles reports whether two sources make the same of a revision.
 func sameFiles(a, b applicationSource) bool {
 	var none directorySource
 	da, db := a.Directory, b.Directory
@@ -201,7 +202,7 @@ func sameFiles(a, b applicationSource) bool {
 	if db == nil {
 		db = &none
 	}
-	return a.RepoURL == b.RepoURL && a.Path == b.Path && (a.Directory == nil) == (b.Directory == nil) &&
+	return a.RepoURL == b.RepoURL && a.Path == b.Path && sameOptions(a, b) && (a.Directory == nil) == (b.Directory == nil) &&
 		da.Recurse == db.Recurse && da.Include == db.Include && da.Exclude == db.Exclude
 }
 

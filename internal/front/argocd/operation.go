@@ -49,10 +49,10 @@ func readOrder(asked map[string]any, spec applicationSpec) app.Order {
 	o := app.Order{Token: tokenOf(asked)}
 	r := &reading{}
 	var op operation
-	r.fields("operation", asked, &op)
+	r.Fields("operation", asked, &op)
 	o.By = op.InitiatedBy.Username
 	if op.Sync == nil {
-		r.problem("operation", "asks for nothing: want sync")
+		r.Problem("operation", "asks for nothing: want sync")
 	} else {
 		r.sync(&o, *op.Sync, spec)
 	}
@@ -62,8 +62,8 @@ func readOrder(asked map[string]any, spec applicationSpec) app.Order {
 			o.Retry = 0
 		}
 	}
-	if len(r.problems) > 0 {
-		o.Refused = sentences(r.problems)
+	if len(r.Problems) > 0 {
+		o.Refused = sentences(r.Problems)
 	}
 	return o
 }
@@ -80,9 +80,9 @@ func (r *reading) sync(o *app.Order, s syncOperation, spec applicationSpec) {
 	}
 	switch {
 	case len(s.Manifests) > 0:
-		r.lacks(at+".manifests", "objects come from the repository only")
+		r.Lacks(at+".manifests", "objects come from the repository only")
 	case len(s.Revisions) > 1 || len(s.Sources) > 1:
-		r.lacks(at+".revisions", "an Application has one source")
+		r.Lacks(at+".revisions", "an Application has one source")
 	case len(s.Revisions) == 1:
 		o.Revision = s.Revisions[0]
 	}
@@ -92,7 +92,7 @@ func (r *reading) sync(o *app.Order, s syncOperation, spec applicationSpec) {
 	r.strategy(at, s)
 	for _, sel := range s.Resources {
 		if sel.Exclude {
-			r.lacks(at+".resources", "name the objects that are meant, not those that are not")
+			r.Lacks(at+".resources", "name the objects that are meant, not those that are not")
 		}
 		o.Objects = append(o.Objects, object.ID{Group: sel.Group, Kind: sel.Kind, Namespace: sel.Namespace, Name: sel.Name})
 	}
@@ -101,8 +101,8 @@ func (r *reading) sync(o *app.Order, s syncOperation, spec applicationSpec) {
 // otherSource takes the source that a rollback brings along, as long as only its revision is another one.
 func (r *reading) otherSource(o *app.Order, s applicationSource, spec applicationSpec) {
 	now, _ := (&reading{}).oneSource(spec)
-	if s.RepoURL != now.RepoURL || s.Path != now.Path {
-		r.lacks("operation.sync.source", "it is another one than the Application's; change that first")
+	if s.RepoURL != now.RepoURL || s.Path != now.Path || !sameOptions(s, now) {
+		r.Lacks("operation.sync.source", "it is another one than the Application's; change that first")
 	}
 	if o.Revision == "" {
 		o.Revision = s.TargetRevision
@@ -112,11 +112,11 @@ func (r *reading) otherSource(o *app.Order, s applicationSource, spec applicatio
 // strategy refuses what would replace objects. apply and hook are the same here.
 func (r *reading) strategy(at string, s syncOperation) {
 	if strings.Contains(string(s.SyncStrategy), `"force":true`) {
-		r.problem(at+".syncStrategy", "force is not supported: %s", options["Force=true"].why)
+		r.Problem(at+".syncStrategy", "force is not supported: %s", options["Force=true"].why)
 	}
 	for _, text := range s.SyncOptions {
 		if o, _ := optionOf(text); o.refused {
-			r.problem(at+".syncOptions", "%s is not supported: %s", text, o.why)
+			r.Problem(at+".syncOptions", "%s is not supported: %s", text, o.why)
 		}
 	}
 }

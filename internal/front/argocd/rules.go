@@ -8,7 +8,7 @@ import (
 
 // rules reads spec.ignoreDifferences. Group and kind are globs, where an empty group is the core group; name and namespace are exact.
 func (r *reading) rules(list []ignoreDifference) ignore.Rules {
-	if r.within("spec.ignoreDifferences") {
+	if r.Within("spec.ignoreDifferences") {
 		return nil // read in part only
 	}
 	var out ignore.Rules
@@ -20,24 +20,24 @@ func (r *reading) rules(list []ignoreDifference) ignore.Rules {
 		}
 		var err error
 		if rule.Target.Group, err = ignore.Glob(d.Group); err != nil {
-			r.problem(at+".group", "%v", err)
+			r.Problem(at+".group", "%v", err)
 		}
 		if rule.Target.Kind, err = ignore.Glob(d.Kind); err != nil {
-			r.problem(at+".kind", "%v", err)
+			r.Problem(at+".kind", "%v", err)
 		}
 		if d.Kind == "" {
-			r.problem(at+".kind", "required: a kind, or * for all")
+			r.Problem(at+".kind", "required: a kind, or * for all")
 		}
 		for j, text := range d.JSONPointers {
 			p, err := ignore.ParsePointer(text)
 			if err != nil {
-				r.problem(fmt.Sprintf("%s.jsonPointers[%d]", at, j), "%v", err)
+				r.Problem(fmt.Sprintf("%s.jsonPointers[%d]", at, j), "%v", err)
 				continue
 			}
 			rule.Pointers = append(rule.Pointers, p)
 		}
 		if len(d.JSONPointers)+len(d.JQPathExpressions)+len(d.ManagedFieldsManagers) == 0 {
-			r.problem(at, "names no field: want jsonPointers, jqPathExpressions or managedFieldsManagers")
+			r.Problem(at, "names no field: want jsonPointers, jqPathExpressions or managedFieldsManagers")
 		}
 		out = append(out, rule)
 	}

@@ -6,17 +6,16 @@ import (
 	"errors"
 	"net/url"
 	"path"
-	"regexp"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/source"
 )
-
-var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // source reads where the files come from, and what they are.
 func (r *reading) source(a *app.App, spec applicationSpec) {
@@ -25,26 +24,32 @@ func (r *reading) source(a *app.App, spec applicationSpec) {
 	a.Path = r.path(at, s)
 	r.unsupported(at, s)
 	r.layout(a, at, s)
+	r.overlay(a, at, s)
 }
 
 // oneSource is spec.source, or the only one of spec.sources, which goes before it as in Argo CD.
 func (r *reading) oneSource(spec applicationSpec) (applicationSource, string) {
 	if set(spec.SourceHydrator) {
-		r.lacks("spec.sourceHydrator", "nothing is written to a repository; use source with the branch that holds the manifests")
+		r.Lacks("spec.sourceHydrator", "nothing is written to a repository; use source with the branch that holds the manifests")
 	}
 	switch {
 	case len(spec.Sources) == 1:
 		return spec.Sources[0], "spec.sources[0]"
 	case len(spec.Sources) > 1:
-		r.lacks("spec.sources", "make an Application of each")
+		r.Lacks("spec.sources", "make an Application of each")
 		return spec.Sources[0], "spec.sources[0]"
-	case spec.Source == nil && !r.about("spec.source") && !r.within("spec.source") && !set(spec.SourceHydrator):
-		r.problem("spec.source", "required: repoURL and path of the manifests")
+	case spec.Source == nil && !r.About("spec.source") && !r.spoilt("spec.source") && !set(spec.SourceHydrator):
+		r.Problem("spec.source", "required: repoURL and path of the manifests")
 	}
 	if spec.Source == nil {
 		return applicationSource{}, "spec.source"
 	}
 	return *spec.Source, "spec.source"
+}
+
+// spoilt reports whether something is wrong with the source that is said already, or with what stands instead of it.
+func (r *reading) spoilt(at string) bool {
+	return r.Within(at) || at == "spec.source" && (r.Within("spec.sources") || r.Within("spec.sourceHydrator"))
 }
 
 // sourceKey names an inline source. Its name is the address without the credentials that it may hold: it stands in messages. Two
@@ -60,7 +65,7 @@ func sourceKey(namespace string, s applicationSource) app.SourceKey {
 		u.User = nil
 		key.Name = u.String() + "#" + hex.EncodeToString(sum[:4])
 	}
-	if err != nil && !scpForm.MatchString(s.RepoURL) {
+	if err != nil && !reader.IsSCP(s.RepoURL) {
 		key.Name = "(no address)"
 	}
 	return key
@@ -68,18 +73,18 @@ func sourceKey(namespace string, s applicationSource) app.SourceKey {
 
 func (r *reading) path(at string, s applicationSource) string {
 	switch {
-	case s.Path == "" && s.Chart == "" && s.Ref == "" && !r.within(at):
-		r.problem(at+".path", "required: the directory of the manifests, . for the top of the repository")
+	case s.Path == "" && s.Chart == "" && s.Ref == "" && !r.spoilt(at):
+		r.Problem(at+".path", "required: the directory of the manifests, . for the top of the repository")
 	case strings.HasPrefix(s.Path, "/"):
-		r.problem(at+".path", "%q begins with a slash; want a path inside the repository", s.Path)
+		r.Problem(at+".path", "%q begins with a slash; want a path inside the repository", s.Path)
 	case strings.ContainsRune(s.Path, 0):
-		r.problem(at+".path", "holds a zero byte")
+		r.Problem(at+".path", "holds a zero byte")
 	}
 	dir := path.Clean(strings.TrimLeft(s.Path, "/"))
 	if dir == ".." || strings.HasPrefix(dir, "../") {
-		r.problem(at+".path", "%q leads out of the repository", s.Path)
+		r.Problem(at+".path", "%q leads out of the repository", s.Path)
 	}
-	if r.about(at + ".path") {
+	if r.About(at + ".path") {
 		return "."
 	}
 	return dir
@@ -89,95 +94,61 @@ func (r *reading) path(at string, s applicationSource) string {
 func (r *reading) unsupported(at string, s applicationSource) {
 	switch {
 	case s.RepoURL == "":
-		if !r.about(at) && !r.within(at) {
-			r.problem(at+".repoURL", "required: where the repository is")
+		if !r.About(at) && !r.spoilt(at) {
+			r.Problem(at+".repoURL", "required: where the repository is")
 		}
 	case strings.HasPrefix(s.RepoURL, "oci://"):
-		r.lacks(at+".repoURL", "only Git repositories are read, no OCI registries")
-	default:
-		r.address(at+".repoURL", s.RepoURL)
+		r.Lacks(at+".repoURL", "only Git repositories are read, no OCI registries")
+	case r.Address(at+".repoURL", s.RepoURL):
+		r.Note("%s.repoURL holds credentials, which everybody who can read the Application can see", at)
 	}
 	if s.Chart != "" {
-		r.lacks(at+".chart", "only Git repositories are read, no Helm repositories")
+		r.Lacks(at+".chart", "only Git repositories are read, no Helm repositories")
 	}
 	if s.Ref != "" {
-		r.lacks(at+".ref", "values of other sources are not read")
+		r.Lacks(at+".ref", "values of other sources are not read")
 	}
 	if s.TagPrefix != "" {
-		r.lacks(at+".tagPrefix", "write the prefix into targetRevision, or name a tag")
+		r.Lacks(at+".tagPrefix", "write the prefix into targetRevision, or name a tag")
 	}
 	if set(s.Helm) {
-		r.lacks(at+".helm", "commit what helm template makes of it")
+		r.Lacks(at+".helm", "commit what helm template makes of it")
 	}
 	if set(s.Plugin) {
-		r.lacks(at+".plugin", "commit what the plugin makes of it")
-	}
-	if kustomizes(s) {
-		r.lacks(at+".kustomize", "write its fields into kustomization.yaml")
+		r.Lacks(at+".plugin", "commit what the plugin makes of it")
 	}
 }
 
-// kustomizes reports whether the source changes what kustomization.yaml says. The version of the tool changes nothing that is asked for.
-func kustomizes(s applicationSource) bool {
-	return set(s.Kustomize) && !versionOnly.Match(s.Kustomize)
+// kustomized reports whether the source says anything for Kustomize, which makes it a kustomization.
+func (s applicationSource) kustomized() bool {
+	return s.Kustomize != nil && !reflect.DeepEqual(*s.Kustomize, kustomizeSource{})
 }
 
-var versionOnly = regexp.MustCompile(`^\{"version":"[^"]*"\}$`)
+func sameOptions(a, b applicationSource) bool {
+	return !a.kustomized() && !b.kustomized() || reflect.DeepEqual(a.Kustomize, b.Kustomize)
+}
 
 // layout says which files are read: as in Argo CD, a kustomization where there is one, else the directory's own manifests.
 func (r *reading) layout(a *app.App, at string, s applicationSource) {
 	a.Layout = app.FoundLayout
 	d := s.Directory
-	if set(s.Kustomize) {
+	if s.kustomized() {
 		a.Layout = app.KustomizedLayout
 	}
 	if d == nil {
 		return
 	}
-	if set(s.Kustomize) {
-		r.problem(at, "has both kustomize and directory; want one of them")
+	if s.kustomized() {
+		r.Problem(at, "has both kustomize and directory; want one of them")
 	}
 	if set(d.Jsonnet) {
-		r.lacks(at+".directory.jsonnet", "commit what jsonnet makes of it")
+		r.Lacks(at+".directory.jsonnet", "commit what jsonnet makes of it")
 	}
 	if d.DisableExtensionFilter {
-		r.lacks(at+".directory.disableExtensionFilter", "only .yaml, .yml and .json are manifests")
+		r.Lacks(at+".directory.disableExtensionFilter", "only .yaml, .yml and .json are manifests")
 	}
 	a.Layout = app.PlainLayout
 	a.Manifests = app.Manifests{Recurse: d.Recurse, Include: d.Include, Exclude: d.Exclude}
-}
-
-// scpForm is git's user@host:path.
-var scpForm = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9._-]+:[^:]`)
-
-// address refuses what no fetch can make sense of. The address itself is in no message, since it may hold a password.
-func (r *reading) address(at, text string) {
-	switch {
-	case strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		r.problem(at, "holds a control character")
-		return
-	case strings.HasPrefix(text, "/"), strings.HasPrefix(text, "./"), strings.HasPrefix(text, "../"):
-		return
-	case !strings.Contains(text, "://") && scpForm.MatchString(text):
-		return
-	}
-	u, err := url.Parse(text)
-	if err != nil {
-		r.problem(at, "is not a URL")
-		return
-	}
-	switch u.Scheme {
-	case "http", "https", "ssh":
-		if u.Hostname() == "" {
-			r.problem(at, "names no host")
-		}
-	case "file":
-	default:
-		r.problem(at, "want http://, https://, ssh://, user@host:path, file:// or an absolute path")
-	}
-	if u.User != nil && u.Scheme != "ssh" {
-		r.note("%s holds credentials, which everybody who can read the Application can see", at)
-	}
 }
 
 // Source reads where an Application's files come from.
@@ -186,17 +157,17 @@ func (Repositories) Source(cr object.Object) front.Source {
 	s := front.Source{UID: cr.UID(), Generation: cr.Generation(), Interval: interval, Timeout: source.DefaultTimeout}
 	from := r.inline(cr)
 	s.Key, s.Labelled = sourceKey(cr.Namespace(), from), labelled(from.RepoURL)
-	s.Problems = r.problems
+	s.Problems = r.Problems
 	return s
 }
 
 // inline reads the source alone: what else is wrong is no fault of it.
 func (r *reading) inline(cr object.Object) applicationSource {
 	var spec applicationSpec
-	r.fields("spec", cr["spec"], &spec)
+	r.Fields("spec", cr["spec"], &spec)
 	s, at := r.oneSource(spec)
 	r.unsupported(at, s)
-	r.problems = slices.DeleteFunc(r.problems, func(p app.Problem) bool { return p.Field != "spec" && !strings.HasPrefix(p.Field, "spec.source") })
+	r.Problems = slices.DeleteFunc(r.Problems, func(p app.Problem) bool { return p.Field != "spec" && !strings.HasPrefix(p.Field, "spec.source") })
 	return s
 }
 
@@ -204,10 +175,10 @@ func (r *reading) inline(cr object.Object) applicationSource {
 func (Repositories) Spec(cr object.Object, secret map[string][]byte) (source.Spec, error) {
 	r := &reading{}
 	s := r.inline(cr)
-	if len(r.problems) > 0 {
+	if len(r.Problems) > 0 {
 		return source.Spec{}, &source.Error{
 			Op: "read", Subject: sourceKey(cr.Namespace(), s).String(), Reason: source.URLInvalid,
-			Err: errors.New(r.problems[0].Field + ": " + r.problems[0].Reason),
+			Err: errors.New(r.Problems[0].Field + ": " + r.Problems[0].Reason),
 		}
 	}
 	key := sourceKey(cr.Namespace(), s)

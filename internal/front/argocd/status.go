@@ -9,19 +9,20 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 // Status returns the status of an Application after a run, or during one.
 func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 	var had applicationStatus
-	statusOf(cr, &had)
+	reader.Status(cr, &had)
 	if r.Reason == report.Suspended { // as in Argo CD, what is skipped is not told of
 		return plain(cr, had)
 	}
 	read := &reading{}
 	var spec applicationSpec
-	read.fields("spec", cr["spec"], &spec)
+	read.Fields("spec", cr["spec"], &spec)
 	s := had
 	if !r.Running || had.Sync.Status == "" {
 		s.Sync = synced(cr, r, had.Sync)
@@ -178,21 +179,6 @@ func seen(r report.Report) time.Time {
 		return r.At
 	}
 	return r.Seen
-}
-
-// statusOf reads the status that a custom resource bears. What cannot be read counts as absent: it is about to be replaced, and only
-// times and the past are taken from it.
-func statusOf(cr object.Object, into *applicationStatus) {
-	status, ok := cr["status"].(map[string]any)
-	if !ok {
-		return
-	}
-	for key, v := range status {
-		data, err := json.Marshal(map[string]any{key: v})
-		if err != nil || json.Unmarshal(data, into) != nil {
-			continue
-		}
-	}
 }
 
 // ownKeys are the fields of a status that this front writes.

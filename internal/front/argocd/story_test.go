@@ -13,10 +13,12 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/editor"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/golden"
 	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -83,6 +85,13 @@ func appText(a app.App) string {
 	line("app", a.Key)
 	line("source", a.Source)
 	line("path", a.Path)
+	for _, p := range a.Overlay.Parts(a.Namespace) {
+		line("laid over", p.Field+": "+editor.Compact(p.Kustomization))
+	}
+	line("components", a.Overlay.Components)
+	line("optional", a.Overlay.Optional)
+	line("forced labels", a.Overlay.Labels.Force)
+	line("forced annotations", a.Overlay.Annotations.Force)
 	line("layout", string(a.Layout)+manifestsText(a.Manifests))
 	line("home", homeText(a.Home))
 	line("times", fmt.Sprintf("every %s, within %s, again after %s times %d up to %s, %d times", a.Interval, a.Timeout, a.Retry, a.Backoff.Factor, a.Backoff.Most, a.Backoff.Limit))
@@ -93,7 +102,7 @@ func appText(a app.App) string {
 	line("empty", a.AllowEmpty)
 	line("finalizers", a.Finalizers)
 	line("reached", a.Reached)
-	line("policy", fmt.Sprintf("%s, claims %s, pause %s", a.Policy.Mode, a.Policy.Claims, a.Policy.Pause))
+	line("policy", fmt.Sprintf("%s, claims %s, pause %s, additions %s", a.Policy.Mode, a.Policy.Claims, a.Policy.Pause, a.Policy.Additions))
 	line("order", orderText(a.Order))
 	for _, r := range a.Ignore {
 		line("ignore", ruleText(r))
@@ -186,6 +195,7 @@ func reported(t *testing.T, data string) report.Report {
 			ID       string // kind.group namespace/name, with - for none
 			Findings []struct {
 				Path, Verdict, Claimant, Reason string
+				Desired, Live                   any
 			}
 		}
 		Leaving []string
@@ -215,7 +225,7 @@ func reported(t *testing.T, data string) report.Report {
 				path = field.Name(strings.Split(f.Path, ".")...)
 			}
 			o.Object.Findings = append(o.Object.Findings, decide.Finding{
-				Difference: compare.Difference{Path: path}, Verdict: decide.Verdict(f.Verdict), Claimant: f.Claimant, Reason: f.Reason,
+				Difference: compare.Difference{Path: path, Desired: f.Desired, Live: f.Live}, Verdict: decide.Verdict(f.Verdict), Claimant: f.Claimant, Reason: f.Reason,
 			})
 		}
 		r.Objects = append(r.Objects, o.Object)
@@ -266,7 +276,7 @@ func TestHistoryIsOfRolloutsThatWentThroughWhole(t *testing.T) {
 		cr["status"] = Applications{}.Status(cr, done)
 	}
 	var s applicationStatus
-	statusOf(cr, &s)
+	reader.Status(cr, &s)
 	for _, h := range s.History {
 		ids = append(ids, h.ID)
 	}

@@ -32,7 +32,7 @@ func (r *reading) syncPolicy(a *app.App, spec applicationSpec) {
 	if m := p.ManagedNamespaceMetadata; m != nil {
 		a.Home.Labels, a.Home.Annotations = m.Labels, m.Annotations
 		if !a.Home.Make {
-			r.note("spec.syncPolicy.managedNamespaceMetadata has no effect without the sync option CreateNamespace=true")
+			r.Note("spec.syncPolicy.managedNamespaceMetadata has no effect without the sync option CreateNamespace=true")
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (r *reading) pause(at, text string, otherwise time.Duration) time.Duration 
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		r.problem(at, "want a duration such as 5s or 3m, not %q", text)
+		r.Problem(at, "want a duration such as 5s or 3m, not %q", text)
 		return otherwise
 	}
 	return max(d, time.Millisecond)
@@ -124,11 +124,11 @@ func (r *reading) options(a *app.App, list []string) {
 		o, known := optionOf(text)
 		switch {
 		case !known:
-			r.note("%s: %s has no effect: no such option", at, text)
+			r.Note("%s: %s has no effect: no such option", at, text)
 		case o.refused:
-			r.problem(at, "%s is not supported: %s", text, o.why)
+			r.Problem(at, "%s is not supported: %s", text, o.why)
 		case o.why != "":
-			r.note("%s: %s %s", at, text, o.why)
+			r.Note("%s: %s %s", at, text, o.why)
 		}
 		switch text {
 		case createNamespace:

@@ -5,18 +5,20 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/editor"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 // Tell reads an Application's status back.
 func (Commands) Tell(cr object.Object) front.Told {
 	var s applicationStatus
-	statusOf(cr, &s)
+	reader.Status(cr, &s)
 	t := front.Told{
-		Sync: report.Unknown, Health: health.Status{Code: health.Code(s.Health.Status), Message: s.Health.Message},
+		By: reader.StatusBy(cr), Sync: report.Unknown, Health: health.Status{Code: health.Code(s.Health.Status), Message: s.Health.Message},
 		Revision: newest(s), Handled: handled(s), Settled: settled(cr, s), History: past(s.History),
 	}
 	switch sync := report.Sync(s.Sync.Status); sync {
@@ -35,6 +37,9 @@ func (Commands) Tell(cr object.Object) front.Told {
 		t.Objects = append(t.Objects, o)
 	}
 	for _, c := range s.Conditions {
+		if c.Type == fieldsContested {
+			t.Contested = c.Message
+		}
 		t.Conditions = append(t.Conditions, front.Condition{Type: c.Type, Message: c.Message, Since: moment(c.LastTransitionTime)})
 	}
 	t.Lines, t.Target = head(cr)
@@ -106,7 +111,7 @@ func settled(cr object.Object, s applicationStatus) bool {
 	for key, was := range map[string]any{
 		"destination": s.Sync.ComparedTo.Destination, "ignoreDifferences": s.Sync.ComparedTo.IgnoreDifferences, "source": s.Sync.ComparedTo.Source,
 	} {
-		if is := cr.At("spec", key); set(is) && compact(is) != compact(was) {
+		if is := cr.At("spec", key); set(is) && editor.Compact(is) != editor.Compact(was) {
 			return false
 		}
 	}

@@ -22,13 +22,13 @@ type applicationSource struct {
 	Path           string           `json:"path,omitempty"`
 	TargetRevision string           `json:"targetRevision,omitempty"`
 	Directory      *directorySource `json:"directory,omitempty"`
+	Kustomize      *kustomizeSource `json:"kustomize,omitempty"`
 	Name           string           `json:"name,omitempty"`
 
 	Chart     string          `json:"chart,omitempty"`
 	Ref       string          `json:"ref,omitempty"`
 	TagPrefix string          `json:"tagPrefix,omitempty"`
 	Helm      json.RawMessage `json:"helm,omitempty"`
-	Kustomize json.RawMessage `json:"kustomize,omitempty"`
 	Plugin    json.RawMessage `json:"plugin,omitempty"`
 }
 

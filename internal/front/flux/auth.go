@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -53,7 +54,7 @@ func absent(lack, value string) string {
 }
 
 func overSSH(address string) bool {
-	return strings.HasPrefix(address, "ssh://") || !strings.Contains(address, "://") && scpForm.MatchString(address)
+	return strings.HasPrefix(address, "ssh://") || !strings.Contains(address, "://") && reader.IsSCP(address)
 }
 
 // refusedSource is an error of the form that a fetch gives.

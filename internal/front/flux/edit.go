@@ -8,9 +8,10 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/editor"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 )
 
 // Commands edits Kustomizations, and the GitRepositories that they read.
@@ -22,24 +23,26 @@ type Commands struct {
 var _ front.Commands = Commands{}
 
 // revisionKey is the annotation that pins a Kustomization to a commit of its source.
-const revisionKey = ours + "revision"
+const revisionKey = reader.Ours + "revision"
 
 // Edit changes a Kustomization, and its GitRepository where the change is about the repository or the branch.
 func (cs Commands) Edit(r front.Resources, c front.Change) (front.Resources, error) {
-	e := &edit{cr: r.App.Clone(), dropped: cs.Dropped}
+	e := &edit{Editor: editor.Editor{CR: r.App.Clone()}, dropped: cs.Dropped}
 	e.foreign(c)
 	e.unset(c.Unset)
 	e.plan(c)
+	e.overlay(c.Overlay)
+	e.Pass(c.Way)
 	e.remediation(c.SelfHeal)
 	e.differences(c)
-	e.text(c.Pin, "metadata", "annotations", revisionKey)
+	e.Text(c.Pin, "metadata", "annotations", revisionKey)
 	e.run(c.Run)
 	e.deletion(c.Leave)
-	out := front.Resources{App: e.cr, Source: r.Source}
-	if e.err == nil && (c.Repo != nil || c.Revision != nil) {
-		out.Source, e.err = editSource(r.Source, c)
+	out := front.Resources{App: e.CR, Source: r.Source}
+	if e.Err == nil && (c.Repo != nil || c.Revision != nil) {
+		out.Source, e.Err = editSource(r.Source, c)
 	}
-	return out, e.err
+	return out, e.Err
 }
 
 // Create makes a Kustomization and a GitRepository of the same name.
@@ -64,36 +67,10 @@ func (cs Commands) Create(key app.Key, c front.Change) (front.Resources, error) 
 	}, c)
 }
 
-// edit is one change of one custom resource. The first thing that cannot be done ends it.
+// edit is one change of one custom resource.
 type edit struct {
-	cr      object.Object
+	editor.Editor
 	dropped []string
-	err     error
-}
-
-func (e *edit) refuse(format string, args ...any) {
-	if e.err == nil {
-		e.err = fmt.Errorf(format, args...)
-	}
-}
-
-func (e *edit) put(value any, keys ...string) {
-	if !field.Put(e.cr, field.Name(keys...), value) {
-		e.refuse("%s holds a value of another form", strings.Join(keys, "."))
-	}
-}
-
-func (e *edit) drop(keys ...string) { field.Drop(e.cr, field.Name(keys...)) }
-
-// text sets a text; an empty one takes the field away.
-func (e *edit) text(value *string, keys ...string) {
-	switch {
-	case value == nil:
-	case *value == "":
-		e.drop(keys...)
-	default:
-		e.put(*value, keys...)
-	}
 }
 
 // foreign refuses what only an Application has.
@@ -102,17 +79,21 @@ func (e *edit) foreign(c front.Change) {
 		"--project": c.Project != nil, "--dest-name": c.Cluster != nil, "--allow-empty": c.Empty != nil,
 		"--sync-option": len(c.Options) > 0, "--revision-history-limit": c.Keep != nil, "--sync-retry-limit": c.Retry.Limit != nil,
 		"--sync-retry-backoff-factor": c.Retry.Factor != nil, "--sync-retry-backoff-max-duration": c.Retry.MaxDuration != nil,
-		"--sync-retry-refresh": c.Retry.Refresh != nil,
+		"--sync-retry-refresh": c.Retry.Refresh != nil, "--kustomize-replica": len(c.Overlay.Replicas)+len(c.Overlay.DropReplicas) > 0,
+		"--kustomize-common-label": c.Overlay.Labels != nil, "--kustomize-common-annotation": c.Overlay.Annotations != nil,
+		"--kustomize-label-without-selector": c.Overlay.WithoutSelectors != nil, "--kustomize-label-include-templates": c.Overlay.Templates != nil,
+		"--kustomize-force-common-label": c.Overlay.ForceLabels != nil, "--kustomize-force-common-annotation": c.Overlay.ForceAnnotations != nil,
+		"--kustomize-version": c.Overlay.Version != nil,
 	} {
 		if set {
-			e.refuse("a Kustomization has nothing that %s could set", flag)
+			e.Refuse("a Kustomization has nothing that %s could set", flag)
 		}
 	}
 	if c.Server != nil && *c.Server != "https://kubernetes.default.svc" {
-		e.refuse("a Kustomization goes to the cluster that it is in; --dest-server can be https://kubernetes.default.svc only")
+		e.Refuse("a Kustomization goes to the cluster that it is in; --dest-server can be https://kubernetes.default.svc only")
 	}
 	if c.Run != nil && (c.Run.Revision != "" && c.Pin == nil || c.Run.DryRun || len(c.Run.Resources) > 0 || len(c.Run.Options) > 0) {
-		e.refuse("a Kustomization is synced whole, at the newest revision: use `truce app diff` for a dry run, `truce app rollback` for a revision")
+		e.Refuse("a Kustomization is synced whole, at the newest revision: use `truce app diff` for a dry run, `truce app rollback` for a revision")
 	}
 }
 
@@ -120,39 +101,44 @@ func (e *edit) foreign(c front.Change) {
 var settings = map[string][]string{
 	"sync-retry": {"spec", "retryInterval"}, "dest-namespace": {"spec", "targetNamespace"},
 	"revision": {"metadata", "annotations", revisionKey}, "sync-policy": {"spec", "suspend"},
+	"nameprefix": {"spec", "namePrefix"}, "namesuffix": {"spec", "nameSuffix"}, "kustomize-namespace": {"spec", "targetNamespace"},
+	"ignore-missing-components": {"spec", "ignoreMissingComponents"},
 }
 
 func (e *edit) unset(flags []string) {
 	for _, flag := range flags {
 		path, ok := settings[flag]
 		if !ok {
-			e.refuse("a Kustomization has nothing to unset by --%s", flag)
+			e.Refuse("a Kustomization has nothing to unset by --%s", flag)
 			return
 		}
-		e.drop(path...)
+		e.Drop(path...)
 	}
 }
 
 func (e *edit) plan(c front.Change) {
-	e.text(c.Path, "spec", "path")
-	e.text(c.Namespace, "spec", "targetNamespace")
+	e.Text(c.Path, "spec", "path")
+	e.Text(c.Namespace, "spec", "targetNamespace")
 	if c.Retry.Duration != nil {
-		e.put(c.Retry.Duration.String(), "spec", "retryInterval")
+		e.Put(c.Retry.Duration.String(), "spec", "retryInterval")
 	}
 	if c.Prune != nil {
-		e.put(*c.Prune, "spec", "prune")
+		e.Put(*c.Prune, "spec", "prune")
 	}
 	suspend := c.Suspend
 	if c.Policy != "" {
 		manual := c.Policy == front.Manual
 		suspend = &manual
 	}
+	how, _ := e.CR.Annotation(reader.AdoptedKey)
 	switch {
 	case suspend == nil:
+	case how == string(app.TakeBeside):
+		e.Refuse("spec.suspend is for Flux since truce adopt: annotate %s=observe for a standstill, or end that; truce release gives all back", reader.ModeKey)
 	case *suspend:
-		e.put(true, "spec", "suspend")
+		e.Put(true, "spec", "suspend")
 	default:
-		e.drop("spec", "suspend")
+		e.Drop("spec", "suspend")
 	}
 }
 
@@ -161,12 +147,12 @@ func (e *edit) remediation(heal *bool) {
 	if heal == nil {
 		return
 	}
-	_, annotated := e.cr.Annotation(remediateKey)
+	_, annotated := e.CR.Annotation(remediateKey)
 	if annotated || e.drops("spec.remediation") {
-		e.put(strconv.FormatBool(*heal), "metadata", "annotations", remediateKey)
+		e.Put(strconv.FormatBool(*heal), "metadata", "annotations", remediateKey)
 		return
 	}
-	e.put(*heal, "spec", "remediation", "remediate")
+	e.Put(*heal, "spec", "remediation", "remediate")
 }
 
 func (e *edit) drops(name string) bool {
@@ -176,7 +162,7 @@ func (e *edit) drops(name string) bool {
 // run asks for a run in Flux's way.
 func (e *edit) run(r *front.Run) {
 	if r != nil {
-		e.put(r.Token, "metadata", "annotations", requestedAt)
+		e.Put(r.Token, "metadata", "annotations", requestedAt)
 	}
 }
 
@@ -184,11 +170,11 @@ func (e *edit) run(r *front.Run) {
 func (e *edit) deletion(leave app.Prune) {
 	switch {
 	case leave == app.PruneKeep:
-		e.put("Orphan", "spec", "deletionPolicy")
-	case leave == app.PruneDelete && e.cr.At("spec", "prune") != true:
-		e.put("Delete", "spec", "deletionPolicy")
-	case leave == app.PruneDelete && e.cr.At("spec", "deletionPolicy") == "Orphan":
-		e.put("Delete", "spec", "deletionPolicy")
+		e.Put("Orphan", "spec", "deletionPolicy")
+	case leave == app.PruneDelete && e.CR.At("spec", "prune") != true:
+		e.Put("Delete", "spec", "deletionPolicy")
+	case leave == app.PruneDelete && e.CR.At("spec", "deletionPolicy") == "Orphan":
+		e.Put("Delete", "spec", "deletionPolicy")
 	}
 }
 
@@ -202,25 +188,25 @@ func editSource(cr object.Object, c front.Change) (object.Object, error) {
 	if cr == nil {
 		return nil, fmt.Errorf("the app's source is no GitRepository in this cluster: edit it itself")
 	}
-	e := &edit{cr: cr.Clone()}
-	e.text(c.Repo, "spec", "url")
+	e := &edit{Editor: editor.Editor{CR: cr.Clone()}}
+	e.Text(c.Repo, "spec", "url")
 	if c.Revision != nil {
-		e.drop("spec", "ref")
+		e.Drop("spec", "ref")
 		switch text := *c.Revision; {
 		case text == "":
 		case commitForm.MatchString(text):
-			e.put(text, "spec", "ref", "commit")
+			e.Put(text, "spec", "ref", "commit")
 		case strings.HasPrefix(text, "refs/"):
-			e.put(text, "spec", "ref", "name")
+			e.Put(text, "spec", "ref", "name")
 		case rangeForm.MatchString(text):
-			e.put(text, "spec", "ref", "semver")
+			e.Put(text, "spec", "ref", "semver")
 		case tagForm.MatchString(text):
-			e.put(text, "spec", "ref", "tag")
+			e.Put(text, "spec", "ref", "tag")
 		default:
-			e.put(text, "spec", "ref", "branch")
+			e.Put(text, "spec", "ref", "branch")
 		}
 	}
-	return e.cr, e.err
+	return e.CR, e.Err
 }
 
 // tagForm are texts that are versions. Another tag is written refs/tags/NAME.

@@ -1,7 +1,6 @@
 package flux
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -10,7 +9,10 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/truce-gitops/truce/internal/editor"
 	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/ignore"
+	"github.com/truce-gitops/truce/internal/reader"
 )
 
 // differences adds and takes away rules: in spec.ignoreDifferences, or in the annotation where the cluster's CRD would drop them.
@@ -20,22 +22,22 @@ func (e *edit) differences(c front.Change) {
 	}
 	where, list, err := e.ruleList()
 	if err != nil {
-		e.refuse("%v", err)
+		e.Refuse("%v", err)
 		return
 	}
 	gone := map[int]bool{}
 	for _, i := range c.UnignoreAt {
 		if i < 0 || i >= len(list) {
-			e.refuse("%s has no rule %d; %s", where, i, listed(list))
+			e.Refuse("%s has no rule %d; %s", where, i, editor.Listed(list))
 			return
 		}
 		gone[i] = true
 	}
 	for _, d := range c.Unignore {
 		r, err := translated(d)
-		i := slices.IndexFunc(list, func(v any) bool { return compact(v) == compact(r) })
+		i := slices.IndexFunc(list, func(v any) bool { return editor.Compact(v) == editor.Compact(r) })
 		if err != nil || i < 0 {
-			e.refuse("%s has no such rule; %s", where, listed(list))
+			e.Refuse("%s has no such rule; %s", where, editor.Listed(list))
 			return
 		}
 		gone[i] = true
@@ -53,10 +55,10 @@ func (e *edit) added(list []any, rules []front.Difference) []any {
 	for _, d := range rules {
 		r, err := translated(d)
 		if err != nil {
-			e.refuse("%v", err)
+			e.Refuse("%v", err)
 			return list
 		}
-		if !slices.ContainsFunc(list, func(v any) bool { return compact(v) == compact(r) }) {
+		if !slices.ContainsFunc(list, func(v any) bool { return editor.Compact(v) == editor.Compact(r) }) {
 			list = append(list, r)
 		}
 	}
@@ -66,16 +68,16 @@ func (e *edit) added(list []any, rules []front.Difference) []any {
 // ruleList returns the rules of the place where rules are to be written.
 func (e *edit) ruleList() (where string, list []any, err error) {
 	if !e.drops("spec.ignoreDifferences") {
-		list, _ = e.cr.At("spec", "ignoreDifferences").([]any)
+		list, _ = e.CR.At("spec", "ignoreDifferences").([]any)
 		return "spec.ignoreDifferences", list, nil
 	}
 	where = "annotation " + ignoreKey
-	text, there := e.cr.Annotation(ignoreKey)
+	text, there := e.CR.Annotation(ignoreKey)
 	if !there {
 		return where, nil, nil
 	}
 	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
-		return where, nil, fmt.Errorf("%s: %s", where, plainly(err))
+		return where, nil, fmt.Errorf("%s: %s", where, reader.Plainly(err))
 	}
 	return where, list, nil
 }
@@ -84,13 +86,13 @@ func (e *edit) writeRules(list []any) {
 	path := []string{"spec", "ignoreDifferences"}
 	var value any = list
 	if e.drops("spec.ignoreDifferences") {
-		path, value = []string{"metadata", "annotations", ignoreKey}, compact(list)
+		path, value = []string{"metadata", "annotations", ignoreKey}, editor.Compact(list)
 	}
 	if len(list) == 0 {
-		e.drop(path...)
+		e.Drop(path...)
 		return
 	}
-	e.put(value, path...)
+	e.Put(value, path...)
 }
 
 // translated is Argo CD's form of a rule as the documents' form: anchored patterns and JSON patches that remove.
@@ -98,9 +100,17 @@ func translated(d front.Difference) (map[string]any, error) {
 	if len(d.JQPathExpressions) > 0 || len(d.ManagedFieldsManagers) > 0 {
 		return nil, errors.New("a Kustomization has no place for jqPathExpressions and managedFieldsManagers: use jsonPointers")
 	}
+	group, err := pattern(d.Group)
+	if err != nil {
+		return nil, fmt.Errorf("group: %w", err)
+	}
+	kind, err := pattern(d.Kind)
+	if err != nil {
+		return nil, fmt.Errorf("kind: %w", err)
+	}
 	target := map[string]any{}
 	for key, text := range map[string]string{
-		"group": pattern(d.Group), "kind": pattern(d.Kind), "name": regexp.QuoteMeta(d.Name), "namespace": regexp.QuoteMeta(d.Namespace),
+		"group": group, "kind": kind, "name": regexp.QuoteMeta(d.Name), "namespace": regexp.QuoteMeta(d.Namespace),
 	} {
 		if text != "" {
 			target[key] = text
@@ -113,39 +123,12 @@ func translated(d front.Difference) (map[string]any, error) {
 	return map[string]any{"target": target, "jsonPatches": patches}, nil
 }
 
-// pattern translates a glob into the regular expression that means the same. The empty text, which in Argo CD is the core group, is
-// every group here: a kind tells them apart well enough, and Flux has no way to write it.
-func pattern(glob string) string {
-	var b strings.Builder
-	for _, c := range glob {
-		switch c {
-		case '*':
-			b.WriteString(".*")
-		case '?':
-			b.WriteString(".")
-		default:
-			b.WriteString(regexp.QuoteMeta(string(c)))
-		}
-	}
-	return b.String()
-}
-
-// compact prints a rule in one line, with sorted keys.
-func compact(v any) string {
-	text, err := json.Marshal(v)
+// pattern translates a glob into the regular expression that means the same, without the anchors that Flux adds itself. The empty
+// text, which in Argo CD is the core group, is every group here: a kind tells them apart well enough, and Flux has no way to write it.
+func pattern(glob string) (string, error) {
+	re, err := ignore.Glob(glob)
 	if err != nil {
-		return fmt.Sprint(v)
+		return "", err
 	}
-	return string(text)
-}
-
-func listed(list []any) string {
-	if len(list) == 0 {
-		return "there are none"
-	}
-	var all []string
-	for i, v := range list {
-		all = append(all, fmt.Sprintf("%d: %s", i, compact(v)))
-	}
-	return "there are " + strings.Join(all, ", ")
+	return strings.TrimSuffix(strings.TrimPrefix(re.String(), "^(?s:"), ")$"), nil
 }

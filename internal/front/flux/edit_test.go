@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/front/flux"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/overlay"
 )
 
 const editedKustomization = `
@@ -52,6 +53,10 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 			change: front.Change{Ignore: []front.Difference{replicas, replicas}},
 			spec:   `{ignoreDifferences: [{target: {group: apps, kind: Deploy.*, name: web\.1}, jsonPatches: [{op: remove, path: /spec/replicas}]}]}`,
 		},
+		"a rule by a shell pattern": {
+			change: front.Change{Ignore: []front.Difference{{Kind: "{Deployment,[R-S]*Set}", JSONPointers: []string{"/spec/replicas"}}}},
+			spec:   `{ignoreDifferences: [{target: {kind: "(?:Deployment|[R-S].*Set)"}, jsonPatches: [{op: remove, path: /spec/replicas}]}]}`,
+		},
 		"a rule where the CRD drops the field": {
 			commands: flux.Commands{Dropped: []string{"spec.ignoreDifferences"}},
 			change:   front.Change{Ignore: []front.Difference{{Kind: "Deployment", JSONPointers: []string{"/spec/replicas"}}}},
@@ -60,6 +65,12 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 		"path, namespace, prune, retry": {
 			change: front.Change{Path: ptr("./other"), Namespace: ptr("shop"), Prune: ptr(false)},
 			spec:   `{path: ./other, targetNamespace: shop, prune: false}`,
+		},
+		"what is laid over the files": {
+			change: front.Change{Overlay: overlay.Change{
+				NamePrefix: ptr("my-"), Namespace: ptr("shop"), Optional: ptr(true), Images: []overlay.Image{{Name: "web", NewTag: ptr("1")}, {Name: "web", NewTag: ptr("2")}},
+			}},
+			spec: `{namePrefix: my-, targetNamespace: shop, ignoreMissingComponents: true, images: [{name: web, newTag: "2"}]}`,
 		},
 		"self-heal":                          {change: front.Change{SelfHeal: ptr(false)}, spec: `{remediation: {remediate: false}}`},
 		"self-heal where the CRD drops it":   {commands: flux.Commands{Dropped: []string{"spec.remediation.remediate"}}, change: front.Change{SelfHeal: ptr(true)}, meta: `{annotations: {truce.dev/remediation: "true"}}`},
@@ -187,6 +198,15 @@ func TestAnEntryOfTheInventoryIsReadAsFluxWritesIt(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, flux.Commands{}.Tell(cr).Objects); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTheStatusSaysWhatIsContested(t *testing.T) {
+	for status, want := range map[string]string{"True": "evidence", "False": ""} {
+		cr := object.Object{"status": map[string]any{"conditions": []any{map[string]any{"type": "Contested", "status": status, "message": "evidence"}}}}
+		if got := (flux.Commands{}).Tell(cr).Contested; got != want {
+			t.Errorf("%s: %q, want %q", status, got, want)
+		}
 	}
 }
 

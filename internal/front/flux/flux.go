@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -32,19 +33,13 @@ const finalizer = "finalizers.fluxcd.io"
 // Answered is nothing: Flux's requests stay, and the status says which of them was handled.
 func (Kustomizations) Answered(object.Object, report.Report) []field.Pointer { return nil }
 
-// The names of Flux's and our own annotations and labels on custom resources and objects.
+// The names of Flux's annotations and labels on custom resources and objects, and of ours that only a Kustomization has.
 const (
 	requestedAt   = "reconcile.fluxcd.io/requestedAt"
 	nameLabel     = "kustomize.toolkit.fluxcd.io/name"
 	nsLabel       = "kustomize.toolkit.fluxcd.io/namespace"
-	ours          = "truce.dev/"
-	modeKey       = ours + "mode"
-	claimsKey     = ours + "claims"
-	pauseKey      = ours + "pause"
-	additionsKey  = ours + "additions"
-	approveKey    = ours + "approve-prune"
-	ignoreKey     = ours + "ignore-differences"
-	remediateKey  = ours + "remediation"
+	ignoreKey     = reader.Ours + "ignore-differences"
+	remediateKey  = reader.Ours + "remediation"
 	kustomizeAPI  = "kustomize.toolkit.fluxcd.io/v1"
 	sourceAPI     = "source.toolkit.fluxcd.io/v1"
 	sourceGroup   = "source.toolkit.fluxcd.io/"

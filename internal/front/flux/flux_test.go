@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/examples"
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -147,13 +148,13 @@ func TestTheExamplesAreUnderstood(t *testing.T) {
 }
 
 func TestTheProcessPolicyHoldsWhereTheAppSaysNothing(t *testing.T) {
-	process := app.Policy{Mode: app.Observe, Claims: app.ClaimsOff, Remediation: app.ReportOnly, Spacing: time.Minute, Pause: app.PauseCorrect}
+	process := app.Policy{Mode: app.Observe, Claims: app.ClaimsOff, Remediation: app.ReportOnly, Spacing: time.Minute, Pause: app.PauseCorrect, Additions: app.AdditionsAllow}
 	cr := object.Object{"spec": map[string]any{}}
 	if diff := cmp.Diff(process, Kustomizations{}.App(cr, process).Policy); diff != "" {
 		t.Errorf("without a word (-want +got):\n%s", diff)
 	}
-	cr["metadata"] = map[string]any{"annotations": map[string]any{modeKey: "enforce", claimsKey: "cede", pauseKey: "report", remediateKey: "true"}}
-	want := app.Policy{Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate, Pause: app.PauseReport}
+	cr["metadata"] = map[string]any{"annotations": map[string]any{reader.ModeKey: "enforce", reader.ClaimsKey: "cede", reader.PauseKey: "report", reader.AdditionsKey: "correct", remediateKey: "true"}}
+	want := app.Policy{Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate, Pause: app.PauseReport, Additions: app.AdditionsCorrect}
 	if diff := cmp.Diff(want, Kustomizations{}.App(cr, process).Policy); diff != "" {
 		t.Errorf("the app over the process (-want +got):\n%s", diff)
 	}

@@ -1,8 +1,6 @@
 package flux
 
 import (
-	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -18,12 +16,12 @@ import (
 func (GitRepositories) Source(cr object.Object) front.Source {
 	r := &reading{}
 	s, _ := r.source(cr)
-	s.Problems, s.Notes = r.problems, r.notes
+	s.Problems, s.Notes = r.Problems, r.Notes
 	return s
 }
 
 func (r *reading) source(cr object.Object) (front.Source, sourcev1.GitRepositorySpec) {
-	r.kind(cr, sourceAPI, gitRepository)
+	r.Kind(cr, sourceAPI, gitRepository)
 	var spec sourcev1.GitRepositorySpec
 	fields := r.spec(cr, &spec, lackingGitRepository)
 	s := front.Source{
@@ -47,7 +45,7 @@ func (r *reading) source(cr object.Object) (front.Source, sourcev1.GitRepository
 	r.required(fields, "url", "where the repository is")
 	r.url(spec.URL)
 	if spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric {
-		r.lacks("spec.provider", "only generic, which takes credentials from secretRef")
+		r.Lacks("spec.provider", "only generic, which takes credentials from secretRef")
 	}
 	return s, spec
 }
@@ -62,47 +60,22 @@ func (r *reading) timeout(field string, d time.Duration) time.Duration {
 
 func (r *reading) secretRef(name, address string) {
 	if name == "" {
-		r.problem("spec.secretRef.name", "required")
+		r.Problem("spec.secretRef.name", "required")
 	}
 	if strings.HasPrefix(address, "http://") {
-		r.note("spec.url begins with http://, so that the credentials of spec.secretRef travel unencrypted")
+		r.Note("spec.url begins with http://, so that the credentials of spec.secretRef travel unencrypted")
 	}
 }
 
-// scpForm is git's user@host:path.
-var scpForm = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9._-]+:[^:]`)
-
-// url refuses what no fetch can make sense of. The address itself is in no message, since it may hold a password.
+// url refuses what no fetch can make sense of.
 func (r *reading) url(text string) {
 	const at = "spec.url"
-	switch {
-	case text == "":
-		r.problem(at, "required: where the repository is")
-		return
-	case strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		r.problem(at, "holds a control character")
-		return
-	case strings.HasPrefix(text, "/"), strings.HasPrefix(text, "./"), strings.HasPrefix(text, "../"):
-		return
-	case !strings.Contains(text, "://") && scpForm.MatchString(text):
+	if text == "" {
+		r.Problem(at, "required: where the repository is")
 		return
 	}
-	u, err := url.Parse(text)
-	if err != nil {
-		r.problem(at, "is not a URL")
-		return
-	}
-	switch u.Scheme {
-	case "http", "https", "ssh":
-		if u.Hostname() == "" {
-			r.problem(at, "names no host")
-		}
-	case "file":
-	default:
-		r.problem(at, "want http://, https://, ssh://, user@host:path, file:// or an absolute path")
-	}
-	if u.User != nil && u.Scheme != "ssh" {
-		r.note("spec.url holds credentials, which everybody who can read the GitRepository can see; put them into spec.secretRef")
+	if r.Address(at, text) {
+		r.Note("spec.url holds credentials, which everybody who can read the GitRepository can see; put them into spec.secretRef")
 	}
 }
 
@@ -110,12 +83,12 @@ func (r *reading) url(text string) {
 func (GitRepositories) Spec(cr object.Object, secret map[string][]byte) (source.Spec, error) {
 	r := &reading{}
 	s, spec := r.source(cr)
-	if len(r.problems) > 0 {
+	if len(r.Problems) > 0 {
 		reason := source.NotSupported
-		if r.about("spec.url") {
+		if r.About("spec.url") {
 			reason = source.URLInvalid
 		}
-		return source.Spec{}, refusedSource(s.Key, reason, sentences(r.problems))
+		return source.Spec{}, refusedSource(s.Key, reason, sentences(r.Problems))
 	}
 	out := source.Spec{URL: spec.URL, Timeout: s.Timeout}
 	if ref := spec.Reference; ref != nil {

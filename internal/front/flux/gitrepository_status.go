@@ -10,13 +10,14 @@ import (
 
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
 // Status returns the status of a GitRepository after a fetch, or during one.
 func (GitRepositories) Status(cr object.Object, s front.SourceState) map[string]any {
 	var status sourcev1.GitRepositoryStatus
-	statusOf(cr, &status)
+	reader.Status(cr, &status)
 	if s.Request != "" {
 		status.LastHandledReconcileAt = s.Request
 	}
@@ -31,7 +32,7 @@ func (GitRepositories) Status(cr object.Object, s front.SourceState) map[string]
 	if s.Generation != 0 {
 		status.ObservedGeneration = s.Generation
 	}
-	if s.Err == nil && len(r.problems) == 0 {
+	if s.Err == nil && len(r.Problems) == 0 {
 		status.ObservedIgnore = spec.Ignore
 	}
 	return plain(&status)
@@ -44,9 +45,9 @@ func sourceConditions(r *reading, s front.SourceState, status sourcev1.GitReposi
 		stored = "stored artifact for revision '" + status.Artifact.Revision + "'"
 	}
 	switch {
-	case len(r.problems) > 0:
+	case len(r.Problems) > 0:
 		reason, message := r.refusal("")
-		if reason == invalidSpec && r.about("spec.url") {
+		if reason == invalidSpec && r.About("spec.url") {
 			reason = sourcev1.URLInvalidReason
 		}
 		c.set(meta.ReadyCondition, metav1.ConditionFalse, reason, message)

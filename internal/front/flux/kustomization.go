@@ -3,7 +3,6 @@ package flux
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,18 +11,19 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 )
 
 // App reads a Kustomization.
 func (Kustomizations) App(cr object.Object, process app.Policy) app.App {
 	r := &reading{}
 	a := r.app(cr, process)
-	a.Problems, a.Notes = r.problems, r.notes
+	a.Problems, a.Notes = r.Problems, r.Notes
 	return a
 }
 
 func (r *reading) app(cr object.Object, process app.Policy) app.App {
-	r.kind(cr, kustomizeAPI, kustomization)
+	r.Kind(cr, kustomizeAPI, kustomization)
 	var spec KustomizationSpec
 	fields := r.spec(cr, &spec, lackingKustomization)
 	a := app.App{
@@ -33,7 +33,8 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 		Labels:     r.labels(cr),
 		Source:     r.sourceRef(cr, spec, fields),
 		Path:       r.path(spec.Path),
-		Namespace:  r.namespace(spec.TargetNamespace),
+		Namespace:  r.Namespace("spec.targetNamespace", spec.TargetNamespace),
+		Overlay:    r.overlay(spec),
 		Suspended:  spec.Suspend,
 		Deleting:   cr.At("metadata", "deletionTimestamp") != nil,
 		Prune:      prune(spec.Prune),
@@ -48,11 +49,12 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 	if a.Prune == app.PruneDelete {
 		a.Guard = finalizer
 	}
-	a.Approved, _ = cr.Annotation(approveKey)
+	a.Approved, _ = cr.Annotation(reader.ApproveKey)
 	r.required(fields, "prune", "true deletes objects that leave Git, false keeps them")
 	r.periods(&a, spec, fields)
 	r.deletion(spec.DeletionPolicy)
 	r.annotations(cr)
+	r.adoption(cr, &a)
 	if a.Deleting {
 		r.leave(&a, spec)
 	}
@@ -61,7 +63,7 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 
 func (r *reading) required(fields map[string]any, key, what string) {
 	if fields != nil && fields[key] == nil {
-		r.problem("spec."+key, "required: %s", what)
+		r.Problem("spec."+key, "required: %s", what)
 	}
 }
 
@@ -69,7 +71,7 @@ func (r *reading) required(fields map[string]any, key, what string) {
 func (r *reading) labels(cr object.Object) map[string]string {
 	const longestLabel = 63 // the API server refuses longer values
 	if len(cr.Name()) > longestLabel || len(cr.Namespace()) > longestLabel {
-		r.note("the name is longer than a label may be, so that objects do not bear %s", nameLabel)
+		r.Note("the name is longer than a label may be, so that objects do not bear %s", nameLabel)
 		return nil
 	}
 	return map[string]string{nameLabel: cr.Name(), nsLabel: cr.Namespace()}
@@ -86,17 +88,17 @@ func (r *reading) reference(ref kustomizev1.CrossNamespaceSourceReference) {
 	switch ref.Kind {
 	case gitRepository:
 	case "":
-		r.problem("spec.sourceRef.kind", "required")
+		r.Problem("spec.sourceRef.kind", "required")
 	case "OCIRepository", "Bucket", "ExternalArtifact":
-		r.lacks("spec.sourceRef.kind", ref.Kind+" is not read, only GitRepository is")
+		r.Lacks("spec.sourceRef.kind", ref.Kind+" is not read, only GitRepository is")
 	default:
-		r.problem("spec.sourceRef.kind", "%q is no source", ref.Kind)
+		r.Problem("spec.sourceRef.kind", "%q is no source", ref.Kind)
 	}
 	if ref.Name == "" {
-		r.problem("spec.sourceRef.name", "required")
+		r.Problem("spec.sourceRef.name", "required")
 	}
 	if ref.APIVersion != "" && !strings.HasPrefix(ref.APIVersion, sourceGroup) {
-		r.problem("spec.sourceRef.apiVersion", "want %s or nothing, not %q", sourceAPI, ref.APIVersion)
+		r.Problem("spec.sourceRef.apiVersion", "want %s or nothing, not %q", sourceAPI, ref.APIVersion)
 	}
 }
 
@@ -104,7 +106,7 @@ func (r *reading) reference(ref kustomizev1.CrossNamespaceSourceReference) {
 func (r *reading) pin(cr object.Object) string {
 	text, _ := cr.Annotation(revisionKey)
 	if text != "" && !commitForm.MatchString(text) {
-		r.problem("annotation "+revisionKey, "want the full hash of a commit, not %q", text)
+		r.Problem("annotation "+revisionKey, "want the full hash of a commit, not %q", text)
 		return ""
 	}
 	return text
@@ -113,24 +115,15 @@ func (r *reading) pin(cr object.Object) string {
 // path cleans a directory of the source. Flux takes a leading slash for the source's root, and so does truce.
 func (r *reading) path(text string) string {
 	if strings.ContainsRune(text, 0) {
-		r.problem("spec.path", "holds a zero byte")
+		r.Problem("spec.path", "holds a zero byte")
 		return "."
 	}
 	dir := path.Clean(strings.TrimLeft(text, "/"))
 	if dir == ".." || strings.HasPrefix(dir, "../") {
-		r.problem("spec.path", "%q leads out of the source", text)
+		r.Problem("spec.path", "%q leads out of the source", text)
 		return "."
 	}
 	return dir
-}
-
-var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-
-func (r *reading) namespace(name string) string {
-	if name != "" && !dnsLabel.MatchString(name) {
-		r.problem("spec.targetNamespace", "%q is no name of a namespace", name)
-	}
-	return name
 }
 
 func prune(yes bool) app.Prune {
@@ -152,7 +145,7 @@ func wait(yes bool) app.Wait {
 func (r *reading) validation(text string) app.Validation {
 	v := app.Validation(cmp.Or(text, string(app.ValidateNone)))
 	if !slices.Contains([]app.Validation{app.ValidateNone, app.ValidateClient, app.ValidateServer}, v) {
-		r.problem("spec.validation", "want none, client or server, not %q", text)
+		r.Problem("spec.validation", "want none, client or server, not %q", text)
 	}
 	return v
 }
@@ -181,9 +174,9 @@ func (r *reading) deletion(policy string) {
 	switch policy {
 	case "", kustomizev1.DeletionPolicyMirrorPrune, kustomizev1.DeletionPolicyDelete, kustomizev1.DeletionPolicyOrphan:
 	case kustomizev1.DeletionPolicyWaitForTermination:
-		r.lacks("spec.deletionPolicy", policy+" would not wait; use Delete")
+		r.Lacks("spec.deletionPolicy", policy+" would not wait; use Delete")
 	default:
-		r.problem("spec.deletionPolicy", "want MirrorPrune, Delete or Orphan, not %q", policy)
+		r.Problem("spec.deletionPolicy", "want MirrorPrune, Delete or Orphan, not %q", policy)
 	}
 }
 
@@ -193,7 +186,7 @@ var binding = []string{"spec", "spec.prune", "spec.deletionPolicy", "spec.kubeCo
 // leave reads what the end of an app needs, and no more: a Kustomization that nobody can apply can still be deleted. Git names
 // nothing of an app that goes, so Prune says what becomes of its objects; as in Flux, a suspended one leaves them.
 func (r *reading) leave(a *app.App, spec KustomizationSpec) {
-	r.problems = slices.DeleteFunc(r.problems, func(p app.Problem) bool { return !slices.Contains(binding, p.Field) })
+	r.Problems = slices.DeleteFunc(r.Problems, func(p app.Problem) bool { return !slices.Contains(binding, p.Field) })
 	switch spec.DeletionPolicy {
 	case "", kustomizev1.DeletionPolicyMirrorPrune:
 	case kustomizev1.DeletionPolicyDelete:

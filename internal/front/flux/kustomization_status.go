@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -31,7 +32,7 @@ var reasons = map[report.Reason]string{
 // Status returns the status of a Kustomization after a run, or during one.
 func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 	var s kustomizev1.KustomizationStatus
-	statusOf(cr, &s)
+	reader.Status(cr, &s)
 	if r.Request != "" {
 		s.LastHandledReconcileAt = r.Request
 	}
@@ -41,7 +42,7 @@ func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 		return plain(&s)
 	}
 	r = awaited(cr, r, s)
-	fresh := r.Generation != s.ObservedGeneration || r.Revision != s.LastAttemptedRevision
+	fresh := r.Generation != s.ObservedGeneration || r.Revision != "" && r.Revision != s.LastAttemptedRevision
 	s.Conditions = kustomizationConditions(cr, r, s.Conditions, fresh)
 	if !r.Running && r.Generation != 0 {
 		s.ObservedGeneration = r.Generation
@@ -109,8 +110,12 @@ func (c *conditions) drifted(r report.Report) {
 	if text := drift(r); text != "" {
 		c.set(drifted, metav1.ConditionTrue, driftDetected, text)
 	}
-	if text := fought(r); text != "" {
-		c.set(contested, metav1.ConditionTrue, fieldContested, text)
+	if e := r.Contested(named); e.Text != "" {
+		before := ""
+		if old := find(c.had, contested); old != nil {
+			before = old.Message
+		}
+		c.set(contested, metav1.ConditionTrue, fieldContested, e.Kept(before))
 	}
 }
 
@@ -158,7 +163,8 @@ func (c *conditions) healthy(cr object.Object, r report.Report) {
 	}
 }
 
-// inventory projects the objects that are in the cluster because of us: applied now, or listed before and still there. A run that
+// inventory projects the objects that are in the cluster because of us: applied now, or listed before and still in Git, for whether one
+// that could not be applied is there may not be known yet, and it costs nothing to list one that is gone. A run that
 // ended before it knew its objects says nothing about them, and one that only observes has none: then the former list stays,
 // which in a cluster with Flux is Flux's own record of what to prune.
 func inventory(had *kustomizev1.ResourceInventory, r report.Report) *kustomizev1.ResourceInventory {
@@ -174,7 +180,7 @@ func inventory(had *kustomizev1.ResourceInventory, r report.Report) *kustomizev1
 	}
 	entries := []kustomizev1.ResourceRef{}
 	for _, o := range r.Objects {
-		if id := entryID(o.ID); o.Applied || o.UID != "" && listed[id] {
+		if id := entryID(o.ID); o.Applied || listed[id] {
 			entries = append(entries, kustomizev1.ResourceRef{ID: id, Version: o.Version})
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -34,7 +33,7 @@ func summary(r report.Report) string {
 // drift says which fields are not as Git wants and stay so for now, or "" if none is.
 func drift(r report.Report) string {
 	var out []string
-	if held := fields(r, fieldName, decide.Hold); len(held) > 0 {
+	if held := fields(r, report.FieldName, decide.Hold); len(held) > 0 {
 		out = append(out, count(len(held), "field")+" drifted and not corrected: "+list(held))
 	}
 	if text := fought(r); text != "" {
@@ -53,7 +52,7 @@ func fought(r report.Report) string {
 }
 
 func contestedField(id object.ID, f decide.Finding) string {
-	return fieldName(id, f) + " with " + f.Writer.String()
+	return report.FieldName(id, f) + " with " + f.Writer.String()
 }
 
 // problemsOf lists what is wrong with single objects.
@@ -79,27 +78,15 @@ func fields(r report.Report, say func(object.ID, decide.Finding) string, v decid
 	return out
 }
 
-// fieldName prints a field of an object; an empty path is the object as a whole.
-func fieldName(id object.ID, f decide.Finding) string {
-	name := id.Kind + " " + id.Name
-	if id.Namespace != "" {
-		name = id.Kind + " " + id.Namespace + "/" + id.Name
-	}
-	if len(f.Path) == 0 {
-		return name
-	}
-	return name + " " + field.String(f.Path)
-}
-
 // cededField tells a claimant, which is an object, from a rule, which is a field of the Kustomization.
 func cededField(id object.ID, f decide.Finding) string {
 	switch {
 	case f.Claimant == "":
-		return fieldName(id, f)
+		return report.FieldName(id, f)
 	case strings.HasPrefix(f.Claimant, "spec.") || strings.HasPrefix(f.Claimant, "annotation "):
-		return fieldName(id, f) + " by " + f.Claimant
+		return report.FieldName(id, f) + " by " + f.Claimant
 	}
-	return fieldName(id, f) + " to " + f.Claimant
+	return report.FieldName(id, f) + " to " + f.Claimant
 }
 
 func list(items []string) string {

@@ -2,24 +2,16 @@ package flux
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 )
 
 // policy lays what the custom resource says over the process's policy, and that over the defaults.
 func (r *reading) policy(cr object.Object, spec KustomizationSpec, process app.Policy) app.Policy {
-	p := app.Policy{
-		Mode:        cmp.Or(word(r, cr, modeKey, app.Enforce, app.Observe), process.Mode, app.Enforce),
-		Claims:      cmp.Or(word(r, cr, claimsKey, app.ClaimsCede, app.ClaimsReport, app.ClaimsOff), process.Claims, app.ClaimsCede),
-		Pause:       cmp.Or(word(r, cr, pauseKey, app.PauseReport, app.PauseCorrect), process.Pause, app.PauseReport),
-		Remediation: cmp.Or(process.Remediation, app.Remediate),
-		Spacing:     process.Spacing,
-	}
+	p := r.Policy(cr, process, app.AdditionsPeople)
+	p.Remediation = cmp.Or(process.Remediation, app.Remediate)
 	block := r.remediation(cr, spec.Remediation)
 	if block == nil {
 		return p
@@ -28,24 +20,13 @@ func (r *reading) policy(cr object.Object, spec KustomizationSpec, process app.P
 	if block.Remediate != nil && *block.Remediate {
 		p.Remediation = app.Remediate
 	}
-	if block.Remediate == nil && !r.about("spec.remediation") {
-		r.note("remediation is set without remediate: true, so drift is reported and left alone")
+	if block.Remediate == nil && !r.About("spec.remediation") {
+		r.Note("remediation is set without remediate: true, so drift is reported and left alone")
 	}
 	if block.RemediationInterval != nil {
 		p.Spacing = r.span("spec.remediation.remediationInterval", block.RemediationInterval.Duration)
 	}
 	return p
-}
-
-// word reads an annotation that must be one of a few words, "" if it is not there or none of them.
-func word[T ~string](r *reading, cr object.Object, key string, words ...T) T {
-	text, there := cr.Annotation(key)
-	if !there || slices.Contains(words, T(text)) {
-		return T(text)
-	}
-	list := strings.Trim(fmt.Sprint(words), "[]")
-	r.problem("annotation "+key, "want one of %s, not %q", strings.ReplaceAll(list, " ", ", "), text)
-	return ""
 }
 
 // remediation returns the block of the spec or of the annotation, nil if there is none. Both must say the same.
@@ -56,7 +37,7 @@ func (r *reading) remediation(cr object.Object, block *Remediation) *Remediation
 	}
 	annotated := r.annotatedRemediation(text)
 	if block != nil && annotated != nil && !same(*block, *annotated) {
-		r.problem("annotation "+remediateKey, "says something else than spec.remediation; remove one of them")
+		r.Problem("annotation "+remediateKey, "says something else than spec.remediation; remove one of them")
 	}
 	return cmp.Or(block, annotated)
 }
@@ -70,10 +51,10 @@ func (r *reading) annotatedRemediation(text string) *Remediation {
 		var in struct {
 			Block *Remediation `json:"truce.dev/remediation"`
 		}
-		r.decode("annotation ", map[string]any{remediateKey: v}, &in)
+		r.Decode("annotation ", map[string]any{remediateKey: v}, &in)
 		return in.Block
 	}
-	r.problem("annotation "+remediateKey, "want true, false, or what spec.remediation would hold, as YAML or JSON")
+	r.Problem("annotation "+remediateKey, "want true, false, or what spec.remediation would hold, as YAML or JSON")
 	return nil
 }
 
@@ -89,17 +70,10 @@ func same(a, b Remediation) bool {
 }
 
 // known are the annotations of truce that a front reads.
-var known = []string{modeKey, claimsKey, pauseKey, ignoreKey, remediateKey, approveKey, revisionKey}
+var known = []string{reader.ModeKey, reader.AdoptedKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, ignoreKey, remediateKey, reader.ApproveKey, revisionKey}
 
-// annotations refuses what truce means to read one day, and tells of what may be a slip of the pen.
+// annotations refuses those that contradict each other, and tells of what may be a slip of the pen.
 func (r *reading) annotations(cr object.Object) {
-	all, _ := cr.At("metadata", "annotations").(map[string]any)
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		switch {
-		case key == additionsKey:
-			r.lacks("annotation "+key, "additions are neither looked for nor removed")
-		case strings.HasPrefix(key, ours) && !slices.Contains(known, key):
-			r.note("annotation %s has no effect: not one of truce's", key)
-		}
-	}
+	r.Agree(cr)
+	r.Strange(cr, reader.Ours, ": not one of truce's", known)
 }

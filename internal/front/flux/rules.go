@@ -11,12 +11,13 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 )
 
 // rules reads the three places where a user may name fields that are not Git's; what they say adds up.
 func (r *reading) rules(cr object.Object, spec KustomizationSpec) ignore.Rules {
 	var out ignore.Rules
-	if r.within("spec.ignore") {
+	if r.Within("spec.ignore") {
 		spec.Ignore = nil // read in part only
 	}
 	for i, ig := range spec.Ignore {
@@ -39,13 +40,13 @@ func (r *reading) annotatedRules(cr object.Object) ignore.Rules {
 	}
 	list, ok := r.yaml("annotation "+ignoreKey, text).([]any)
 	if !ok {
-		r.problem("annotation "+ignoreKey, "want the list that spec.ignoreDifferences would hold, as YAML or JSON")
+		r.Problem("annotation "+ignoreKey, "want the list that spec.ignoreDifferences would hold, as YAML or JSON")
 		return nil
 	}
 	var in struct {
 		List []IgnoreDifference `json:"truce.dev/ignore-differences"`
 	}
-	r.decode("annotation ", map[string]any{ignoreKey: list}, &in)
+	r.Decode("annotation ", map[string]any{ignoreKey: list}, &in)
 	return r.differences("annotation "+ignoreKey, in.List)
 }
 
@@ -53,14 +54,14 @@ func (r *reading) annotatedRules(cr object.Object) ignore.Rules {
 func (r *reading) yaml(where, text string) any {
 	var v any
 	if err := yaml.UnmarshalStrict([]byte(text), &v); err != nil {
-		r.problem(where, "%s", plainly(err))
+		r.Problem(where, "%s", reader.Plainly(err))
 		return nil
 	}
 	return v
 }
 
 func (r *reading) differences(where string, list []IgnoreDifference) ignore.Rules {
-	if r.within(where) {
+	if r.Within(where) {
 		return nil // read in part only
 	}
 	var out ignore.Rules
@@ -70,7 +71,7 @@ func (r *reading) differences(where string, list []IgnoreDifference) ignore.Rule
 		for j, patch := range d.JSONPatches {
 			at := fmt.Sprintf("%s.jsonPatches[%d]", name, j)
 			if patch.Op != "remove" {
-				r.problem(at+".op", "%s; only remove has a meaning here", meaning(patch.Op))
+				r.Problem(at+".op", "%s; only remove has a meaning here", meaning(patch.Op))
 				continue
 			}
 			pointers = r.pointer(pointers, at+".path", patch.Path)
@@ -96,7 +97,7 @@ func meaning(op string) string {
 // rule adds a rule that names at least one field. Named counts the fields that it tried to name.
 func (r *reading) rule(out ignore.Rules, rule ignore.Rule, named int) ignore.Rules {
 	if named == 0 {
-		r.problem(rule.Name, "names no field")
+		r.Problem(rule.Name, "names no field")
 	}
 	return append(out, rule)
 }
@@ -104,7 +105,7 @@ func (r *reading) rule(out ignore.Rules, rule ignore.Rule, named int) ignore.Rul
 func (r *reading) pointer(out []field.Pointer, where, text string) []field.Pointer {
 	p, err := ignore.ParsePointer(text)
 	if err != nil {
-		r.problem(where, "%v", err)
+		r.Problem(where, "%v", err)
 		return out
 	}
 	return append(out, p)
@@ -130,7 +131,7 @@ func (r *reading) target(rule string, s *kustomize.Selector) ignore.Target {
 func (r *reading) pattern(where, text string) *regexp.Regexp {
 	re, err := ignore.Pattern(text)
 	if err != nil {
-		r.problem(where, "%v", err)
+		r.Problem(where, "%v", err)
 	}
 	return re
 }
@@ -148,7 +149,7 @@ func (r *reading) selector(where, text string) ignore.Selector {
 	}
 	s, err := labels.Parse(text)
 	if err != nil {
-		r.problem(where, "%v", err)
+		r.Problem(where, "%v", err)
 		return nil
 	}
 	return selection{s}

@@ -1,7 +1,6 @@
 package flux
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -10,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/object"
 )
 
 // Reasons that Flux has no word for.
@@ -88,14 +86,14 @@ func short(message string) string {
 // refusal returns the reason and the sentence for problems of a spec.
 func (r *reading) refusal(otherwise string) (reason, message string) {
 	switch {
-	case len(r.problems) == 0:
+	case len(r.Problems) == 0:
 		return invalidSpec, otherwise
-	case r.unsupported == len(r.problems):
+	case r.Lacking == len(r.Problems):
 		reason = unsupportedField
 	default:
 		reason = invalidSpec
 	}
-	return reason, sentences(r.problems)
+	return reason, sentences(r.Problems)
 }
 
 func sentences(problems []app.Problem) string {
@@ -104,21 +102,6 @@ func sentences(problems []app.Problem) string {
 		lines[i] = p.Field + ": " + p.Reason
 	}
 	return strings.Join(lines, "; ")
-}
-
-// statusOf reads the status that a custom resource bears into a struct. One that cannot be read counts as none: it is about to be
-// replaced, and only times are taken from it.
-func statusOf(cr object.Object, into any) {
-	status, ok := cr["status"].(map[string]any)
-	if !ok {
-		return
-	}
-	for key, v := range status {
-		data, err := json.Marshal(map[string]any{key: v})
-		if err != nil || json.Unmarshal(data, into) != nil {
-			continue
-		}
-	}
 }
 
 // plain turns a status into decoded JSON.

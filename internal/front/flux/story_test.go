@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/editor"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/golden"
@@ -122,7 +123,7 @@ func text(t *testing.T, v any) string {
 func appText(a app.App) string {
 	var b strings.Builder
 	line := func(key string, v any) {
-		if s := fmt.Sprint(v); s != "" && s != "0s" && s != "false" && s != "map[]" {
+		if s := fmt.Sprint(v); s != "" && s != "0s" && s != "false" && s != "map[]" && s != "[]" {
 			fmt.Fprintf(&b, "%s: %s\n", key, s)
 		}
 	}
@@ -132,6 +133,13 @@ func appText(a app.App) string {
 	line("labels", a.Labels)
 	line("source", a.Source)
 	line("path", a.Path)
+	for _, p := range a.Overlay.Parts(a.Namespace) {
+		line("laid over", p.Field+": "+editor.Compact(p.Kustomization))
+	}
+	line("components", a.Overlay.Components)
+	line("optional", a.Overlay.Optional)
+	line("common labels", a.Overlay.Metadata.Labels)
+	line("common annotations", a.Overlay.Metadata.Annotations)
 	line("namespace", a.Namespace)
 	line("interval", a.Interval)
 	line("look", a.Look)
@@ -144,8 +152,8 @@ func appText(a app.App) string {
 	line("prune", a.Prune)
 	line("wait", a.Wait)
 	line("validation", a.Validation)
-	line("policy", fmt.Sprintf("%s, claims %s, drift %s, spacing %s, pause %s",
-		a.Policy.Mode, a.Policy.Claims, a.Policy.Remediation, a.Policy.Spacing, a.Policy.Pause))
+	line("policy", fmt.Sprintf("%s, claims %s, drift %s, spacing %s, pause %s, additions %s",
+		a.Policy.Mode, a.Policy.Claims, a.Policy.Remediation, a.Policy.Spacing, a.Policy.Pause, a.Policy.Additions))
 	for _, r := range a.Ignore {
 		line("ignore", ruleText(r))
 	}
@@ -218,7 +226,8 @@ func reported(t *testing.T, data string) report.Report {
 			report.Object
 			ID       string // kind.group namespace/name, with - for none
 			Findings []struct {
-				Path, Verdict, Claimant string
+				Path, Verdict, Claimant, Reason string
+				Desired, Live                   any
 			}
 		}
 	}
@@ -234,7 +243,7 @@ func reported(t *testing.T, data string) report.Report {
 				path = field.Name(strings.Split(f.Path, ".")...)
 			}
 			o.Object.Findings = append(o.Object.Findings, decide.Finding{
-				Difference: compare.Difference{Path: path}, Verdict: decide.Verdict(f.Verdict), Claimant: f.Claimant,
+				Difference: compare.Difference{Path: path, Desired: f.Desired, Live: f.Live}, Verdict: decide.Verdict(f.Verdict), Claimant: f.Claimant, Reason: f.Reason,
 			})
 		}
 		r.Objects = append(r.Objects, o.Object)

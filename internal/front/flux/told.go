@@ -11,24 +11,30 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 // Tell reads a Kustomization's status back.
 func (Commands) Tell(cr object.Object) front.Told {
 	var s kustomizev1.KustomizationStatus
-	statusOf(cr, &s)
+	reader.Status(cr, &s)
 	a := Kustomizations{}.App(cr, app.Policy{})
 	ready, reconciling := conditionOf(s.Conditions, meta.ReadyCondition), conditionOf(s.Conditions, meta.ReconcilingCondition)
 	stale := s.ObservedGeneration != cr.Generation()
 	running := reconciling.Status == metav1.ConditionTrue && reconciling.Reason != meta.ProgressingWithRetryReason
 	t := front.Told{
+		By: reader.StatusBy(cr), Health: healthOf(s.Conditions),
 		Sync: syncOf(ready, conditionOf(s.Conditions, drifted), stale), Reason: reasonOf(ready), Message: ready.Message,
 		Revision: s.LastAppliedRevision, Handled: s.LastHandledReconcileAt, Objects: entries(s.Inventory), History: past(s.History),
 	}
 	t.Settled = !stale && (a.Suspended || !running && ready.Status != "" && ready.Status != metav1.ConditionUnknown && t.Handled == a.Request)
 	for _, c := range s.Conditions {
+		if c.Type == contested && c.Status == metav1.ConditionTrue {
+			t.Contested = c.Message
+		}
 		t.Conditions = append(t.Conditions, front.Condition{Type: c.Type, Message: c.Message, Since: c.LastTransitionTime.Time})
 	}
 	return t
@@ -39,6 +45,15 @@ func conditionOf(list []metav1.Condition, kind string) metav1.Condition {
 		return *c
 	}
 	return metav1.Condition{}
+}
+
+// healthOf translates the condition that Flux sets where a Kustomization has health checks; without, nothing is said.
+func healthOf(list []metav1.Condition) health.Status {
+	c := conditionOf(list, meta.HealthyCondition)
+	code := map[metav1.ConditionStatus]health.Code{
+		metav1.ConditionTrue: health.Healthy, metav1.ConditionFalse: health.Degraded, metav1.ConditionUnknown: health.Progressing,
+	}[c.Status]
+	return health.Status{Code: code, Message: c.Message}
 }
 
 // syncOf translates Flux's words. An app that is applied and healthy too late is applied.

@@ -9,18 +9,12 @@ type lacking struct{ field, instead string }
 // lackingKustomization are those of Kustomization. The old names are of API versions that Flux has removed.
 var lackingKustomization = []lacking{
 	{"buildMetadata", "write buildMetadata into kustomization.yaml"},
-	{"commonMetadata", "write labels and commonAnnotations into kustomization.yaml"},
-	{"components", "write them into kustomization.yaml"},
 	{"decryption", "encrypted files would be applied as they are"},
 	{"dependsOn", "objects would be applied before what they need"},
 	{"force", "immutable fields are reported, and the object is left alone"},
 	{"healthCheckExprs", "custom health rules would not be looked at"},
 	{"healthChecks", "use wait: true, which waits for all objects"},
-	{"images", "write images into kustomization.yaml"},
 	{"kubeConfig", "objects would go to the wrong cluster"},
-	{"namePrefix", "write namePrefix into kustomization.yaml"},
-	{"nameSuffix", "write nameSuffix into kustomization.yaml"},
-	{"patches", "write patches into kustomization.yaml"},
 	{"patchesJson6902", "Flux has removed it; write patches into kustomization.yaml"},
 	{"patchesStrategicMerge", "Flux has removed it; write patches into kustomization.yaml"},
 	{"postBuild", "variables would be applied as they stand in the files"},
@@ -48,7 +42,7 @@ func lookUp(table []lacking, field string) (lacking, bool) {
 // refuse makes a field that truce cannot do a problem, if it says anything.
 func (r *reading) refuse(l lacking, spec map[string]any) {
 	if set(spec[l.field]) && !idle(l.field, spec) {
-		r.lacks("spec."+l.field, l.instead)
+		r.Lacks("spec."+l.field, l.instead)
 	}
 }
 

@@ -2,8 +2,8 @@
 //
 // In: records.
 // Out: one ConfigMap for each app, in the app's namespace.
-// Promise: one write for each Save that changes something, none for others; what somebody else has changed is not written over;
-// what others put into the ConfigMap's metadata stays. A controller's Store reads all records at once, now and then, and each
+// Promise: one write for each Save that changes something, none for others; what somebody else has changed is not written over, and
+// what we wrote ourselves without an answer is not taken for that; what others put into the ConfigMap's metadata stays. A controller's Store reads all records at once, now and then, and each
 // by itself only where it was changed by somebody else.
 // Not here: what is in a record (inventory).
 package configmap
@@ -42,6 +42,8 @@ var resource = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"
 // Store keeps records in ConfigMaps. The zero Store with a Cluster works.
 type Store struct {
 	Cluster *cluster.Client
+	// Namespaces are those of the apps; none means all.
+	Namespaces cluster.Namespaces
 	// Reading says how records are read.
 	Reading Reading
 	// Now is the clock; nil is the machine's.
@@ -49,7 +51,8 @@ type Store struct {
 
 	mu     sync.Mutex
 	seen   map[app.Key]version
-	writes uint64 // how often seen was changed
+	unsure map[app.Key][]sum // by app: texts that were sent since, and not answered
+	writes uint64            // how often seen was changed
 
 	all memory
 }
@@ -66,7 +69,7 @@ const (
 // version is what was last read or written.
 type version struct {
 	resourceVersion string // empty: there is none
-	sum             [sha256.Size]byte
+	sum             sum
 	text            object.Packed // of the record; kept only where all are read at once
 	at              uint64        // Store.writes
 }
@@ -113,11 +116,21 @@ func (s *Store) All(ctx context.Context) ([]inventory.Record, error) {
 	return out, err
 }
 
-// list hands over all ConfigMaps that bear our label, in pages of one moment.
+// list hands over all ConfigMaps that bear our label.
 func (s *Store) list(ctx context.Context, take func(*unstructured.Unstructured) error) error {
+	for _, namespace := range s.Namespaces.Each() {
+		if err := s.listIn(ctx, namespace, take); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listIn lists those of one namespace, or of all, in pages of one moment.
+func (s *Store) listIn(ctx context.Context, namespace string, take func(*unstructured.Unstructured) error) error {
 	opts := metav1.ListOptions{LabelSelector: Label + "=true", Limit: pageSize}
 	for {
-		page, err := s.in(metav1.NamespaceAll).List(ctx, opts)
+		page, err := s.in(namespace).List(ctx, opts)
 		if err != nil {
 			return fmt.Errorf("list inventories: %w", err)
 		}
@@ -139,12 +152,18 @@ func (s *Store) Save(ctx context.Context, r inventory.Record) error {
 		return fmt.Errorf("save inventory of %s: %w", r.App, err)
 	}
 	was := s.recall(r.App)
-	sum := sha256.Sum256(text)
-	if was.resourceVersion != "" && was.sum == sum {
+	next := sum(sha256.Sum256(text))
+	if was.resourceVersion != "" && was.sum == next && len(s.unanswered(r.App)) == 0 {
 		return nil
 	}
 	saved, err := s.write(ctx, r.App, text, was.resourceVersion)
+	if isRefusal(err) {
+		saved, err = s.writeAnew(ctx, r.App, text, err)
+	}
 	if err != nil {
+		if mayBeStored(err) {
+			s.sent(r.App, next)
+		}
 		return s.fault("save", r.App, err)
 	}
 	s.remember(r.App, s.versionOf(saved.GetResourceVersion(), text))
@@ -183,11 +202,16 @@ func (s *Store) Delete(ctx context.Context, key app.Key) error {
 
 // fault says what a refused write means. After it nothing is known of the record, so that only Load leads on.
 func (s *Store) fault(verb string, key app.Key, err error) error {
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+	if isRefusal(err) {
 		s.forget(key)
 		err = errors.Join(inventory.ErrChanged, err)
 	}
 	return fmt.Errorf("%s inventory of %s: %w", verb, key, err)
+}
+
+// isRefusal reports whether the server says that there is not what was known.
+func isRefusal(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }
 
 func (s *Store) in(namespace string) dynamic.ResourceInterface {

@@ -106,6 +106,13 @@ func (s *Store) merge(found map[app.Key]version, start uint64) {
 	}
 }
 
+// Relearn makes the next Load list all records: another truce has written some meanwhile.
+func (s *Store) Relearn() {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	s.all.listed = time.Time{}
+}
+
 func (s *Store) remember(key app.Key, v version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,6 +128,7 @@ func (s *Store) put(key app.Key, v version) {
 	v.at = s.writes
 	s.seen[key] = v
 	delete(s.all.doubts, key)
+	delete(s.unsure, key)
 }
 
 // forget makes the next Load ask.
@@ -136,6 +144,7 @@ func (s *Store) doubt(key app.Key) {
 		s.all.doubts = map[app.Key]bool{}
 	}
 	delete(s.seen, key)
+	delete(s.unsure, key)
 	s.all.doubts[key] = true
 }
 

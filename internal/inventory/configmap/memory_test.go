@@ -89,3 +89,26 @@ func TestALeaderFindsOutInTimeThatARecordWasDamaged(t *testing.T) {
 		t.Errorf("what nobody touched: %v", err)
 	}
 }
+
+func TestWhatAnotherHasWrittenMeanwhileIsReadAnew(t *testing.T) {
+	k := kubetest.Start(t)
+	ns := k.Namespace(t)
+	s, _ := leader(t, k)
+	ours := named(record(ns, 1), "ours")
+	loaded(t, s, ours.App)
+	saved(t, s, ours)
+	other := store(t, k)
+	loaded(t, other, ours.App)
+	theirs, further := inventory.Merge(ours, record(ns, 2).Entries), named(record(ns, 3), "further")
+	saved(t, other, theirs)
+	saved(t, other, further)
+	s.Relearn()
+	for _, want := range []inventory.Record{theirs, further} {
+		if diff := cmp.Diff(want, loaded(t, s, want.App), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", want.App, diff)
+		}
+	}
+	if err := s.Delete(t.Context(), theirs.App); err != nil {
+		t.Error(err)
+	}
+}

@@ -10,7 +10,6 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -195,23 +194,7 @@ func (j *Journal) Recall(id object.ID) ([]byte, error) {
 // Read hands over entries, those of the last moment included.
 func (j *Journal) Read(q journal.Query, seen func(journal.Entry) bool) error {
 	j.flush()
-	return j.db.View(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(entriesBucket).Cursor()
-		k, v := c.First()
-		if !q.Since.IsZero() {
-			k, v = c.Seek(keyOf(q.Since, 0))
-		}
-		for ; k != nil; k, v = c.Next() {
-			var e journal.Entry
-			if err := json.Unmarshal(v, &e); err != nil {
-				return fmt.Errorf("journal: entry %x: %w", k, err)
-			}
-			if q.Matches(e) && !seen(e) {
-				return nil
-			}
-		}
-		return nil
-	})
+	return read(j.db, q, seen)
 }
 
 // flush returns when all that was written before is safe, or the journal is closed.
@@ -237,6 +220,10 @@ func (j *Journal) Close() error {
 
 // keyOf orders entries by time, and those of one moment by their number.
 func keyOf(at time.Time, n uint64) []byte {
-	key := binary.BigEndian.AppendUint64(nil, uint64(max(0, at.UnixNano())))
+	nanos := int64(0)
+	if !at.IsZero() { // whose nanoseconds overflow
+		nanos = max(0, at.UnixNano())
+	}
+	key := binary.BigEndian.AppendUint64(nil, uint64(nanos))
 	return binary.BigEndian.AppendUint64(key, n)
 }

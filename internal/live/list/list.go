@@ -44,9 +44,12 @@ func (r Reader) Get(ctx context.Context, gvk object.GVK, id object.ID) (object.O
 		return nil, live.ErrNotFound
 	case apierrors.IsNotFound(err):
 		r.Cluster.Invalidate(gvk.APIVersion())
-		return nil, err
+		if _, gone := r.resource(gvk); errors.Is(gone, live.ErrUnknownKind) {
+			return nil, gone
+		}
+		return nil, live.Unanswered(err) // discovery is a moment behind
 	case err != nil:
-		return nil, err
+		return nil, marked(err)
 	}
 	return u.Object, nil
 }
@@ -59,30 +62,42 @@ func isAbsent(err error, name string) bool {
 		status.Status().Details != nil && status.Status().Details.Name == name
 }
 
-// List reads all objects of a kind. The pages are of one moment; where the server has forgotten that moment before the last
+// List reads all objects of an interest. The pages are of one moment; where the server has forgotten that moment before the last
 // page, the list is read again in one piece.
-func (r Reader) List(ctx context.Context, gvk object.GVK, namespace string) ([]object.Object, error) {
-	res, err := r.resource(gvk)
+func (r Reader) List(ctx context.Context, i live.Interest) ([]object.Object, error) {
+	res, err := r.resource(i.GVK)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", gvk, err)
+		return nil, fmt.Errorf("list %s: %w", i.GVK, err)
 	}
-	out, err := pages(ctx, r.in(res, namespace), pageSize)
+	opts := metav1.ListOptions{LabelSelector: i.Selector, Limit: pageSize}
+	if i.Name != "" {
+		opts.FieldSelector = "metadata.name=" + i.Name
+	}
+	out, err := pages(ctx, r.in(res, i.Namespace), opts)
 	if apierrors.IsResourceExpired(err) {
-		out, err = pages(ctx, r.in(res, namespace), 0)
+		opts.Limit = 0
+		out, err = pages(ctx, r.in(res, i.Namespace), opts)
 	}
 	if apierrors.IsNotFound(err) {
-		r.Cluster.Invalidate(gvk.APIVersion())
+		r.Cluster.Invalidate(i.GVK.APIVersion())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", gvk, err)
+		return nil, fmt.Errorf("list %s: %w", i.GVK, marked(err))
 	}
 	return out, nil
 }
 
-// pages reads a list, size objects a request; 0 reads it in one.
-func pages(ctx context.Context, from dynamic.ResourceInterface, size int64) ([]object.Object, error) {
+// marked tells an answer from its want.
+func marked(err error) error {
+	if cluster.IsUnanswered(err) {
+		return live.Unanswered(err)
+	}
+	return err
+}
+
+// pages reads a list, opts.Limit objects a request; 0 reads it in one.
+func pages(ctx context.Context, from dynamic.ResourceInterface, opts metav1.ListOptions) ([]object.Object, error) {
 	var out []object.Object
-	opts := metav1.ListOptions{Limit: size}
 	for {
 		page, err := from.List(ctx, opts)
 		if err != nil {

@@ -96,7 +96,7 @@ func TestAListOfManyPagesIsWhole(t *testing.T) {
 		fmt.Fprintf(&text, "{apiVersion: v1, kind: ConfigMap, metadata: {name: m-%04d, namespace: %s, labels: {many: 'yes'}}}\n---\n", i, ns)
 	}
 	k.Apply(t, text.String())
-	all, err := r.List(t.Context(), configMaps, ns)
+	all, err := r.List(t.Context(), live.Interest{GVK: configMaps, Namespace: ns})
 	if err != nil {
 		t.Fatal(err)
 	}

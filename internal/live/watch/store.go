@@ -7,6 +7,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -24,8 +25,8 @@ type store struct {
 }
 
 var (
-	_ live.Watch           = (*store)(nil)
-	_ cache.ReflectorStore = (*store)(nil)
+	_ live.Watch              = (*store)(nil)
+	_ cache.TransformingStore = (*store)(nil)
 )
 
 func newStore(i live.Interest, handle func(live.Event)) *store {
@@ -111,10 +112,31 @@ func (s *store) goneAll() {
 	}
 }
 
+// Transformer hands on each object of a streamed list (KEP-3157) as it arrives: the reflector would keep all of them until the last has.
+func (s *store) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) {
+		o, err := s.read(obj)
+		if err != nil {
+			s.abandon(err)
+			return nil, err
+		}
+		s.seen(o)
+		id := o.ID()
+		return &told{metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}, nil
+	}
+}
+
+// told stands in a streamed list for an object that was handed on.
+type told struct{ metav1.ObjectMeta }
+
 // Replace hands on a whole list: what is in it, and what no longer is.
 func (s *store) Replace(list []any, _ string) error {
 	missing := maps.Collect(s.known.all())
 	for _, obj := range list {
+		if t, ok := obj.(*told); ok {
+			delete(missing, s.known.id(place{t.Namespace, t.Name}))
+			continue
+		}
 		o, err := s.read(obj)
 		if err != nil {
 			return err

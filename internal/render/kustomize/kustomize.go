@@ -2,7 +2,8 @@
 //
 // In: a directory with a kustomization file, or one for which Flux would generate it; the edits of the custom resource.
 // Out: its objects in the order of the files, each with the file and line of the document that it was made of.
-// Promise: gives what `kustomize build` gives. No remote base, plug-in or Helm chart is run, and no path outside the tree is read.
+// Promise: gives what `kustomize build` gives. Nothing is fetched, no plug-in or Helm chart is run, and no path outside the tree is read.
+// A remote base is read where the tree holds it (upstream).
 // Not here: limits on time and memory, which take a process of its own (worker).
 package kustomize
 
@@ -64,6 +65,8 @@ type build struct {
 	// file is the kustomization file; it does not exist in the tree if it was generated.
 	file string
 	root *root
+	// manifests are the files whose objects are built.
+	manifests []string
 }
 
 // prepare finds or generates the kustomization and surveys it. plain says that Kustomize is not needed.
@@ -123,7 +126,7 @@ func (b *build) read() error {
 
 // survey checks the user's files, then lays the edited kustomization over them.
 func (k *Renderer) survey(b *build) error {
-	s := &survey{files: b.files, seen: map[string]bool{}}
+	s := &survey{files: b.files, seen: map[string]bool{}, moved: map[string]moved{}}
 	if !b.files.Exists(outside(b.file)) {
 		if err := b.lay(); err != nil {
 			return err
@@ -132,14 +135,21 @@ func (k *Renderer) survey(b *build) error {
 	if err := s.walk(b.request.Path, nil); err != nil {
 		return err
 	}
-	if err := s.components(b); err != nil {
+	if err := s.overlay(b); err != nil {
 		return err
 	}
+	b.manifests = s.manifests
 	if s.openapi {
 		k.spent.Store(true)
 	}
-	b.root.edit(b.request)
+	if err := b.root.edit(b.request); err != nil {
+		return err
+	}
+	b.root.lead(s.moved[b.request.Path])
 	b.root.track()
+	if err := s.layBases(b); err != nil {
+		return err
+	}
 	return b.lay()
 }
 

@@ -16,7 +16,7 @@ import (
 
 // objects converts Kustomize's result, reading and removing the origin annotations.
 func (b *build) objects(m resmap.ResMap) ([]render.Object, error) {
-	index := documents{files: b.files, known: map[string][]document{}}
+	index := documents{files: b.files, manifests: b.manifests, known: map[string][]document{}}
 	out := make([]render.Object, 0, m.Size())
 	for _, res := range m.Resources() {
 		o, err := b.object(res, &index)
@@ -50,13 +50,19 @@ func (b *build) object(res *resource.Resource, index *documents) (render.Object,
 	if origin != nil {
 		o.File, o.Line = index.place(b.request.Path, origin, o.Data)
 	}
+	if o.Line == 0 {
+		if file, line := index.written(o.Data); line > 0 {
+			o.File, o.Line = file, line
+		}
+	}
 	return o, nil
 }
 
 // documents finds the document of a file that became an object.
 type documents struct {
-	files files
-	known map[string][]document
+	files     files
+	manifests []string
+	known     map[string][]document
 }
 
 type document struct {
@@ -77,13 +83,31 @@ func (d *documents) place(dir string, origin *resource.Origin, o object.Object) 
 	return file, best(d.load(file), o.GVK().Kind, o.Name())
 }
 
+// written is the one document among all manifests that has the object's kind and name; line 0 for none, or several. A patch that sets all of
+// metadata.annotations takes the origin away: Kustomize then has the object made by the patch.
+func (d *documents) written(o object.Object) (file string, line int) {
+	for _, name := range d.manifests {
+		for _, one := range d.load(name) {
+			switch {
+			case one.kind != o.GVK().Kind || one.name != o.Name():
+			case line > 0:
+				return "", 0
+			default:
+				file, line = name, one.line
+			}
+		}
+	}
+	return file, line
+}
+
 // best picks the document of that kind whose name is, or else is the longest part of, the object's: prefixes, suffixes and
-// hashes only add to a name. A renamed object is found if it is the only one of its kind. 0 means that none fits.
+// hashes only add to a name. A renamed object is found if it is the only one of its kind, but for generated ones (kind ""). 0 means
+// that none fits.
 func best(docs []document, kind, name string) int {
 	part, alone := document{}, document{}
 	n := 0
 	for _, d := range docs {
-		if d.kind != kind {
+		if d.kind != kind || d.name == "" {
 			continue
 		}
 		if d.name == name {
@@ -95,7 +119,7 @@ func best(docs []document, kind, name string) int {
 		alone = d
 		n++
 	}
-	if part.line == 0 && n == 1 {
+	if part.line == 0 && n == 1 && kind != "" {
 		return alone.line
 	}
 	return part.line

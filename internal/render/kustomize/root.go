@@ -67,51 +67,12 @@ func below(dir, name string) string {
 	return "./" + strings.TrimPrefix(name, dir+"/")
 }
 
-// edit puts the request into the kustomization as Flux does (fluxcd/pkg/kustomize, Generator.WriteFile).
-func (k *root) edit(r render.Request) {
-	k.set("namespace", r.Namespace)
-	k.set("namePrefix", r.Edits.NamePrefix)
-	k.set("nameSuffix", r.Edits.NameSuffix)
-	for _, c := range r.Edits.Components {
-		k.add("components", c)
-	}
-	for _, p := range r.Edits.Patches {
-		k.add("patches", p)
-	}
-	for _, i := range r.Edits.Images {
-		k.image(i)
-	}
-}
-
-func (k *root) set(field, value string) {
-	if value != "" {
-		k.fields[field] = value
-	}
-}
-
-func (k *root) add(field string, entry any) {
-	list, _ := k.fields[field].([]any)
-	k.fields[field] = append(slices.Clone(list), entry)
-}
-
-// image replaces the entry for the same image, or adds one.
-func (k *root) image(entry map[string]any) {
-	list, _ := k.fields["images"].([]any)
-	for i, e := range list {
-		if m, ok := e.(map[string]any); ok && m["name"] == entry["name"] {
-			list[i] = entry
-			return
-		}
-	}
-	k.add("images", entry)
-}
-
 // track has Kustomize note the origin of every object.
 func (k *root) track() {
 	list, _ := k.fields["buildMetadata"].([]any)
 	k.keepOrigins = slices.Contains(list, any(types.OriginAnnotations))
 	if !k.keepOrigins {
-		k.add("buildMetadata", types.OriginAnnotations)
+		k.fields["buildMetadata"] = append(slices.Clone(list), types.OriginAnnotations)
 	}
 }
 

@@ -5,26 +5,30 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/upstream"
 )
 
 // maxChain bounds how deep kustomizations may build on each other; a link that leads to itself ends here.
 const maxChain = 64
 
 // survey walks the kustomization files of a build before Kustomize does, to refuse with a line what Kustomize would refuse
-// with a riddle, and what it must never try: remote bases, plug-ins, paths that leave the source, cycles.
+// with a riddle, and what it must never try: to fetch a remote base, plug-ins, paths that leave the source, cycles.
 type survey struct {
 	files files
 	// seen are directories already walked: bases are shared.
 	seen map[string]bool
+	// moved are the entries that name repositories, by the directory of their kustomization.
+	moved map[string]moved
 	// openapi is set when a kustomization brings a schema, which Kustomize keeps for the whole process.
 	openapi bool
+	// manifests are the files whose objects are built.
+	manifests []string
 }
 
 func (s *survey) fail(file string, n *yaml.Node, format string, args ...any) error {
@@ -135,11 +139,16 @@ func (s *survey) each(list *yaml.Node, check func(*yaml.Node) error) error {
 
 // resource checks an entry that may be a file or a directory with a kustomization of its own.
 func (s *survey) resource(v visit, n *yaml.Node, decode decoder) error {
-	name, info, err := s.find(v, n)
+	find := s.find
+	if n.Kind == yaml.ScalarNode && !inline(n.Value) && upstream.IsRemote(n.Value) {
+		find = s.remote
+	}
+	name, info, err := find(v, n)
 	if err != nil || info == nil {
 		return err
 	}
 	if !info.IsDir() {
+		s.manifests = append(s.manifests, name)
 		return s.decode(v, n, name, decode)
 	}
 	if i := slices.Index(v.chain, name); i >= 0 {
@@ -152,17 +161,6 @@ func (s *survey) resource(v visit, n *yaml.Node, decode decoder) error {
 		return s.fail(v.file, n, "%s: %w", n.Value, cause(err))
 	}
 	return s.walk(name, v.chain)
-}
-
-// components checks those that the request adds; they stand in no file.
-func (s *survey) components(b *build) error {
-	v := visit{b.file, b.request.Path, []string{b.request.Path}}
-	for _, c := range b.request.Edits.Components {
-		if err := s.resource(v, &yaml.Node{Kind: yaml.ScalarNode, Value: c}, manifests); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // decoder reads a file for its errors alone.
@@ -249,11 +247,11 @@ func (s *survey) find(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
 	if n == nil || n.Kind != yaml.ScalarNode || inline(n.Value) {
 		return "", nil, nil
 	}
-	if isRemote(n.Value) {
-		return "", nil, s.fail(v.file, n, "%s: remote files are refused; copy them into the source or make them a source of their own", n.Value)
+	if upstream.IsRemote(n.Value) {
+		return "", nil, s.refuse(v, n)
 	}
 	name := path.Join(v.dir, n.Value)
-	if path.IsAbs(n.Value) || name == ".." || strings.HasPrefix(name, "../") {
+	if path.IsAbs(n.Value) || name == ".." || strings.HasPrefix(name, "../") || upstream.Top(name) != upstream.Top(v.dir) {
 		return "", nil, s.fail(v.file, n, "%s: %w", n.Value, errOutside)
 	}
 	info, err := fs.Stat(s.files.tree, name)
@@ -267,11 +265,6 @@ func (s *survey) find(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
 func inline(entry string) bool {
 	return strings.ContainsAny(entry, "\n{") || strings.Contains(entry, ": ")
 }
-
-// remote matches what Kustomize takes for a repository or a URL (api/internal/git, NewRepoSpecFromURL), and more.
-var remote = regexp.MustCompile(`(?i)^(git::|gh:|(www\.)?github\.com[/:]|[a-z][a-z0-9+.-]*://|(https?|ssh|file):|[^/:@]+@[^/:@]+[:/])`)
-
-func isRemote(entry string) bool { return remote.MatchString(strings.TrimSpace(entry)) }
 
 // plainly takes the path out of an error that is told with its own.
 func plainly(err error) error {

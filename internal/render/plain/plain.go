@@ -22,7 +22,7 @@ import (
 // Renderer reads plain manifests. The zero value is ready.
 type Renderer struct{}
 
-// Render implements render.Renderer. Request.Namespace and Edits need Kustomize and are refused.
+// Render implements render.Renderer. Request.Namespace and Overlay need Kustomize and are refused.
 func (Renderer) Render(ctx context.Context, r render.Request) (render.Result, error) {
 	objects, err := manifests(ctx, r)
 	if err != nil {

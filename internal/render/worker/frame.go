@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/truce-gitops/truce/internal/overlay"
 	"github.com/truce-gitops/truce/internal/render"
 )
 
@@ -109,7 +110,7 @@ func (f frame) into(k kind, head any) error {
 
 type buildHead struct {
 	Path, Namespace string
-	Edits           render.Edits
+	Overlay         overlay.Overlay
 	Directory       *render.Directory
 	Limits          render.Limits
 }

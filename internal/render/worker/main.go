@@ -63,7 +63,7 @@ func (w *process) build(f frame) error {
 	debug.SetMemoryLimit(head.Limits.OrDefault().Memory * 8 / 10)
 	res, err := w.builder.Render(context.Background(), render.Request{
 		Files: newTree(w.ask), Path: head.Path, Namespace: head.Namespace,
-		Edits: head.Edits, Directory: head.Directory, Limits: head.Limits,
+		Overlay: head.Overlay, Directory: head.Directory, Limits: head.Limits,
 	})
 	done := doneHead{Spent: w.builder.Spent()}
 	if err != nil {

@@ -32,8 +32,13 @@ type Options struct {
 	Args []string
 	// Size is how many builds run at a time, each in its own process; 0 means GOMAXPROCS.
 	Size int
+	// Garbage is how far a worker's heap may grow before it is swept, in percent of what lives in it (GOGC): more is faster, and takes
+	// more memory; 0 means Go's default.
+	Garbage int
 	// After runs a function later, unless it is stopped before; nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
+	// Rested is called when the workers have been ended because nothing was built for a while; nil for nobody.
+	Rested func()
 }
 
 // pause is how long a worker is kept warm after the newest build: one takes some 60 MiB, and a tenth of a second to start.
@@ -154,6 +159,9 @@ func (p *Pool) cool(builds int) {
 	p.mu.Unlock()
 	for _, w := range all {
 		w.kill()
+	}
+	if p.options.Rested != nil {
+		p.options.Rested()
 	}
 }
 

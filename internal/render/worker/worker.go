@@ -36,6 +36,9 @@ func start(o Options) (*worker, error) {
 	cmd := exec.Command(o.Executable, o.Args...)
 	// Kustomize must find neither git nor a place to clone to, and no secret of ours in the environment.
 	cmd.Env = []string{"PATH=/nonexistent", "HOME=/nonexistent", "TMPDIR=/nonexistent", "GOTRACEBACK=single"}
+	if o.Garbage > 0 {
+		cmd.Env = append(cmd.Env, "GOGC="+strconv.Itoa(o.Garbage))
+	}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = attributes()
 	w := &worker{cmd: cmd, stderr: &tail{}, exited: make(chan struct{})}
@@ -150,7 +153,7 @@ type outcome struct {
 // converse sends the request and answers the worker's questions until it is done. Its error means a broken worker.
 func (w *worker) converse(r render.Request, limits render.Limits) (outcome, error) {
 	err := writeFrame(w.in, kindBuild, buildHead{
-		Path: r.Path, Namespace: r.Namespace, Edits: r.Edits, Directory: r.Directory, Limits: limits,
+		Path: r.Path, Namespace: r.Namespace, Overlay: r.Overlay, Directory: r.Directory, Limits: limits,
 	})
 	if err != nil {
 		return outcome{}, err

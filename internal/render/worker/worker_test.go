@@ -224,7 +224,8 @@ func TestAWorkerThatHasNothingToDoEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	var later []func() // what was to be done after a pause, whether it was stopped or not
-	p := NewPool(Options{Executable: exe, Args: []string{"render-worker"}, Size: 2, After: func(d time.Duration, f func()) func() bool {
+	rested := 0
+	p := NewPool(Options{Executable: exe, Args: []string{"render-worker"}, Size: 2, Rested: func() { rested++ }, After: func(d time.Duration, f func()) func() bool {
 		if d != pause {
 			t.Errorf("a pause of %s", d)
 		}
@@ -236,12 +237,12 @@ func TestAWorkerThatHasNothingToDoEnds(t *testing.T) {
 	mustRender(t, p, shop())
 	w := warm(p)
 	later[0]() // too late to be stopped: another build has begun since
-	if warm(p) != w || !w.alive() {
+	if warm(p) != w || !w.alive() || rested > 0 {
 		t.Fatal("the worker ended while it was needed")
 	}
 	later[1]()
-	if warm(p) != nil || w.alive() {
-		t.Error("the worker waits on")
+	if warm(p) != nil || w.alive() || rested != 1 {
+		t.Errorf("the worker waits on, or rest was told %d times", rested)
 	}
 	mustRender(t, p, shop())
 	if pid(p) == 0 {

@@ -1,7 +1,7 @@
 // Package disk answers: which files does this directory hold, as they lie there now?
 //
 // In: a directory of this machine: the top of a working tree.
-// Out: a source.Tree of it, without git's own files, and with what .sourceignore excludes left out of its listings.
+// Out: a source.Tree of it, without git's own files, and with what .sourceignore excludes left out of its listings; files written anew, whole.
 // Promise: nothing outside the directory can be read through it, by links either; only files and directories can, no pipes and devices.
 // Not here: revisions (git), which directory is the top (wire).
 package disk
@@ -78,27 +78,35 @@ func (t *Tree) ReadFile(name string) ([]byte, error) {
 
 // ReadDir implements fs.ReadDirFS. What is excluded is not listed; a kustomization that names it gets it all the same.
 func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
-	if _, err := t.check("open", name); err != nil {
-		return nil, err
-	}
-	all, err := fs.ReadDir(t.fs, name)
+	all, err := t.list(name)
 	if err != nil {
 		return nil, err
 	}
-	exclusions, err := t.exclusions(name)
+	return t.shown(name, all, func(file string) ([]byte, error) { return fs.ReadFile(t.fs, file) })
+}
+
+func (t *Tree) list(name string) ([]fs.DirEntry, error) {
+	if _, err := t.check("open", name); err != nil {
+		return nil, err
+	}
+	return fs.ReadDir(t.fs, name)
+}
+
+// shown leaves out what the .sourceignore files in the directory and above it exclude, and git's own.
+func (*Tree) shown(dir string, all []fs.DirEntry, read func(file string) ([]byte, error)) ([]fs.DirEntry, error) {
+	exclusions, err := exclusions(dir, read)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(e fs.DirEntry) bool {
-		return e.Name() == ".git" || !e.IsDir() && exclusions.File(path.Join(name, e.Name()))
+		return e.Name() == ".git" || !e.IsDir() && exclusions.File(path.Join(dir, e.Name()))
 	}), nil
 }
 
-// exclusions are the rules of the .sourceignore files in the directory and above it.
-func (t *Tree) exclusions(dir string) (source.Exclusions, error) {
+func exclusions(dir string, read func(file string) ([]byte, error)) (source.Exclusions, error) {
 	files := map[string]string{}
 	for {
-		text, err := fs.ReadFile(t.fs, path.Join(dir, source.IgnoreFile))
+		text, err := read(path.Join(dir, source.IgnoreFile))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return source.Exclusions{}, err
 		}

@@ -208,6 +208,7 @@ func TestSSHIdentities(t *testing.T) {
 	server := gittest.ServeSSH(t, r)
 	other, _ := gittest.NewIdentity(t, "")
 	s := newStore(t)
+	encrypted := server.Encrypt(canary) // made to be slow
 	scp := func(user string) string { return user + "127.0.0.1:" + strings.TrimPrefix(r.Dir, "/") }
 	for name, tc := range map[string]struct {
 		url      string
@@ -216,9 +217,9 @@ func TestSSHIdentities(t *testing.T) {
 		says     string
 	}{
 		"the right one":           {server.URL, server.Identity, "", ""},
-		"protected by a password": {server.URL, server.Encrypt(canary), canary, ""},
-		"a wrong password":        {server.URL, server.Encrypt(canary), canary + "x", "its password is wrong"},
-		"no password":             {server.URL, server.Encrypt(canary), "", "it needs a password"},
+		"protected by a password": {server.URL, encrypted, canary, ""},
+		"a wrong password":        {server.URL, encrypted, canary + "x", "its password is wrong"},
+		"no password":             {server.URL, encrypted, "", "it needs a password"},
 		"another one":             {server.URL, other, "", "unable to authenticate"},
 		"none":                    {server.URL, "", "", "no SSH identity is given"},
 		"no key":                  {server.URL, "-----BEGIN " + canary + "-----\n", "", "the identity is no private key"},

@@ -27,12 +27,16 @@ type clone struct {
 	runner  runner
 	repo    *repository
 	turn    chan struct{} // one git process at a time writes
+	deep    bool          // keeps history; see Store.History
 	removed bool          // whoever has the turn must begin with another clone
 }
 
 // clone is the one keeper of an address with credentials.
 func (s *Store) clone(a address, auth source.Auth) *clone {
-	name := cloneName(s.key, a, auth)
+	return s.cloneNamed(cloneName(s.key, a, auth), a, auth)
+}
+
+func (s *Store) cloneNamed(name string, a address, auth source.Auth) *clone {
 	dir := filepath.Join(s.options.Dir, "clones", name+".git")
 	repo := s.repository(dir)
 	s.mu.Lock()
@@ -209,6 +213,8 @@ type trip struct {
 // resolve fetches what is missing and returns the commit.
 func (t *trip) resolve(ctx context.Context, want ref) (revision, error) {
 	switch {
+	case t.deep:
+		return t.bringHistory(ctx, want)
 	case want.commit != "":
 		return t.bringCommit(ctx, want)
 	case want.allowed != nil:

@@ -52,12 +52,7 @@ func seed(ctx context.Context, dir string, files fs.FS) error {
 func seedGit(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
-	for _, v := range os.Environ() {
-		name, _, _ := strings.Cut(v, "=")
-		if !strings.HasPrefix(name, "GIT_DIR") && name != "GIT_WORK_TREE" && name != "GIT_INDEX_FILE" {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
+	cmd.Env = unpointed(os.Environ())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))

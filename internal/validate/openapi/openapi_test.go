@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/live/list"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/validate"
@@ -175,7 +176,7 @@ func TestNothingThatTheServerHoldsIsAProblem(t *testing.T) {
 				continue
 			}
 			gvk := decode(t, "{apiVersion: "+l.GroupVersion+", kind: "+r.Kind+"}").GVK()
-			all, err := list.Reader{Cluster: c}.List(t.Context(), gvk, "")
+			all, err := list.Reader{Cluster: c}.List(t.Context(), live.Interest{GVK: gvk})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,123 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/ignore"
+	"github.com/truce-gitops/truce/internal/survey"
+)
+
+func dependsOnMissing() rule {
+	return rule{Rule{
+		ID: "depends-on-missing", Severity: Warning,
+		Title: "a Kustomization depends on one that is not there",
+		Reason: "Flux does not begin before all that dependsOn names are ready, and looks again every 30 s, for ever: nothing of the " +
+			"Kustomization is applied, new commits neither, and drift is not corrected. dependsOn without a namespace means the Kustomization's " +
+			"own.",
+		Remedy: "Correct name and namespace of the entry, or remove it.",
+		Source: "kustomize-controller (DependencyNotReady; requeue-dependency 30s); Kustomization spec.dependsOn",
+	}, func(j *judgement) []Finding {
+		var out []Finding
+		for _, e := range j.dependencies() {
+			if len(e.to) > 0 {
+				continue
+			}
+			f := j.ruleFinding(e.from, e.at, fmt.Sprintf("%s depends on %s, and no Kustomization of its cluster is called so in this repository%s", e.from.Name(), e.key, j.nearly(e)), "correct the entry, or remove it")
+			out = append(out, f)
+		}
+		return out
+	}}
+}
+
+func dependsOnCycle() rule {
+	return rule{Rule{
+		ID: "depends-on-cycle", Severity: Error,
+		Title: "Kustomizations depend on each other in a circle",
+		Reason: "Each waits until the one before is ready at its present generation. On a new cluster none of them ever begins; on one where " +
+			"they were ready once, the first edit of any of them stops all.",
+		Remedy: "Remove one of the entries: the one whose objects can be applied without the other's. What both need belongs into a third.",
+		Source: "kustomize-controller (DependencyNotReady); Kustomization spec.dependsOn",
+	}, func(j *judgement) []Finding {
+		by := map[*survey.Unit][]dependency{}
+		for _, e := range j.dependencies() {
+			by[e.from] = append(by[e.from], e)
+		}
+		var out []Finding
+		for _, circle := range j.circles(by) {
+			e := circle[0]
+			names := []string{}
+			f := j.ruleFinding(e.from, e.at, "", "remove one of the entries")
+			for i, step := range circle {
+				names = append(names, step.from.Name())
+				if i > 0 {
+					f.Others = append(f.Others, j.files.said(step.from, step.at))
+				}
+			}
+			f.Message = strings.Join(append(names, e.from.Name()), " → ") + ": each waits for the next, and none of them ever begins"
+			out = append(out, f)
+		}
+		return out
+	}}
+}
+
+// dependency is an entry of a Kustomization's dependsOn.
+type dependency struct {
+	from *survey.Unit
+	at   string // spec.dependsOn[0]
+	key  app.Key
+	to   []*survey.Unit // those that are called so, and meet it
+}
+
+// dependencies are all, in the order of the survey.
+func (j *judgement) dependencies() []dependency {
+	byKey := map[app.Key][]*survey.Unit{}
+	for u := range j.kustomizations() {
+		byKey[u.App.Key] = append(byKey[u.App.Key], u)
+	}
+	var out []dependency
+	for u := range j.kustomizations() {
+		for n, ref := range items(u.Resource.At("spec", "dependsOn")) {
+			e := dependency{from: u, at: fmt.Sprintf("spec.dependsOn[%d]", n)}
+			e.key = app.Key{Kind: u.App.Key.Kind, Namespace: cmp.Or(text(ref, "namespace"), u.App.Key.Namespace), Name: text(ref, "name")}
+			e.to = slices.DeleteFunc(slices.Clone(byKey[e.key]), func(to *survey.Unit) bool { return j.reach().meet(u, to) == "" })
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// kustomizations yields Flux's apps.
+func (j *judgement) kustomizations() iter.Seq[*survey.Unit] {
+	return func(yield func(*survey.Unit) bool) {
+		for i := range j.survey.Units {
+			if u := &j.survey.Units[i]; u.Dialect == survey.Flux && !yield(u) {
+				return
+			}
+		}
+	}
+}
+
+// nearly is the question whether another one is meant.
+func (j *judgement) nearly(e dependency) string {
+	var names []string
+	for u := range j.kustomizations() {
+		if j.reach().meet(e.from, u) == "" {
+			continue
+		}
+		if u.App.Key.Name == e.key.Name {
+			return "; there is " + u.Name()
+		}
+		if u.App.Key.Namespace == e.key.Namespace && u != e.from {
+			names = append(names, u.App.Key.Name)
+		}
+	}
+	if near := ignore.Near(e.key.Name, names); len(near) > 0 {
+		return ": did you mean " + near[0] + "?"
+	}
+	return ""
+}

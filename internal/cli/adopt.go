@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+const longAdopt = `Take an app over from Flux or Argo CD, whose controller must have let go of it: suspended
+(spec.suspend of a Kustomization, the annotation argocd.argoproj.io/skip-reconcile: "true" of an
+Application), or not running in the cluster at all.
+
+What the other has applied becomes truce's, field by field, at the values that it has: no live value
+changes by that. A field that an autoscaler claims is handed over first. Then Git is applied. What the
+other has put there and Git no longer names is pruned, as the other would have done.
+
+First it is shown what differs: what the first apply would change, take away and prune. --dry-run ends
+there. The controller does the work, object by object, and completes it after a crash; what cannot be
+adopted is said on the app (truce app get), and the others are. The command waits until all objects have
+moved: until no other applies them any more. Where nothing moves and no controller gives a sign of life
+(its Lease, its status page), it says so after 10 seconds and ends; the app is adopted when one runs.
+
+Exit codes: 0 adopted, 1 the other has not let go (it is said how it does), an object is not adopted, or not
+in time.`
+
+const exampleAdopt = `  flux suspend kustomization web -n flux-system
+  truce adopt web -n flux-system --dry-run
+  truce adopt web -n flux-system`
+
+const longRelease = `Hand an app back to Flux or Argo CD: what is truce's becomes kustomize-controller's or argocd-controller's,
+field by field, and truce's label and record go. No live value changes. The inventory in the status is
+the other's own form already. truce only observes the app from then on.
+
+The controller does the work, and completes it after a crash. The command waits until nothing of truce's is
+left, as truce adopt does. Afterwards let the other go on (flux resume kustomization NAME; without the
+annotation argocd.argoproj.io/skip-reconcile).
+
+Exit codes: 0 released, 1 not in time.`
+
+type adoptFlags struct {
+	*appFlags
+	writeFlags
+	wait    bool
+	timeout timeoutValue
+}
+
+func (p *program) moves(cmd *cobra.Command) *adoptFlags {
+	f := &adoptFlags{appFlags: &appFlags{program: p, config: kubectlFlags()}, writeFlags: writeFlags{force: true}, timeout: timeoutValue(5 * time.Minute)}
+	f.config.AddFlags(cmd.Flags())
+	cmd.Flags().BoolVarP(&f.everyNS, "all-namespaces", "A", false, "apps of all namespaces")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and write nothing")
+	cmd.Flags().BoolVar(&f.wait, "wait", true, "wait until all objects have moved")
+	cmd.Flags().Var(&f.timeout, "timeout", "how long to wait; 0 for ever")
+	f.complete(cmd, "context", f.completeContexts)
+	f.complete(cmd, "namespace", f.completeNamespaces)
+	cmd.ValidArgsFunction = f.completeApps
+	return f
+}
+
+func (p *program) adopt() *cobra.Command {
+	cmd := &cobra.Command{Use: "adopt APP", Short: "Take an app over from Flux or Argo CD", Long: longAdopt, Example: exampleAdopt, Args: cobra.ExactArgs(1)}
+	f := p.moves(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return f.connected(cmd.Context(), func(c *Cluster) error { return f.adopt(cmd.Context(), c, args) })
+	}
+	return cmd
+}
+
+func (p *program) release() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "release APP", Short: "Hand an app back to Flux or Argo CD", Long: longRelease, Example: "  truce release web -n flux-system", Args: cobra.ExactArgs(1),
+	}
+	f := p.moves(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return f.connected(cmd.Context(), func(c *Cluster) error { return f.release(cmd.Context(), c, args) })
+	}
+	return cmd
+}
+
+func (f *adoptFlags) adopt(ctx context.Context, c *Cluster, args []string) error {
+	keys, err := f.targets(ctx, c, args)
+	if err != nil {
+		return err
+	}
+	a, err := c.Adoption(ctx, keys[0])
+	if err != nil {
+		return err
+	}
+	v := view{term: f.program.term}
+	if err := v.diff(f.program.env.Out, a.Detail); err != nil {
+		return err
+	}
+	for _, n := range a.Detail.Report.Notes {
+		fmt.Fprintln(f.program.env.Err, "note: "+redact.Text(n))
+	}
+	done := "adopted (" + string(a.Way) + ")"
+	if a.Already {
+		fmt.Fprintf(f.program.env.Out, "%s is adopted already (%s)\n", resourceName(keys[0]), a.Way)
+	} else if err := f.begin(ctx, c, keys[0], a.Way, done); err != nil {
+		return err
+	}
+	way := passage{app: keys[0], done: done}
+	for _, o := range a.Detail.Report.Objects {
+		if o.Problem == "" {
+			way.moves = append(way.moves, report.Listed{ID: o.ID, Version: o.Version})
+		} else {
+			way.stays = append(way.stays, o)
+		}
+	}
+	return f.end(ctx, c, way)
+}
+
+func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) error {
+	keys, err := f.targets(ctx, c, args)
+	if err != nil {
+		return err
+	}
+	told, err := c.Tell(ctx, keys[0])
+	if err != nil {
+		return err
+	}
+	if err := f.begin(ctx, c, keys[0], app.HandBack, "released"); err != nil {
+		return err
+	}
+	way := passage{app: keys[0], done: "released"}
+	for _, o := range told.Objects {
+		way.moves = append(way.moves, report.Listed{ID: o.ID, Version: o.Version})
+	}
+	return f.end(ctx, c, way)
+}
+
+// begin writes down what the controller is to do.
+func (f *adoptFlags) begin(ctx context.Context, c *Cluster, k app.Key, way app.Way, done string) error {
+	if !f.dryRun {
+		done = "to be " + done
+	}
+	return f.edit(ctx, c, Edit{App: k, How: Alter, Change: front.Change{Way: way}, Force: true, DryRun: f.dryRun}, done)
+}

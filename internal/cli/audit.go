@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/audit"
+	"github.com/truce-gitops/truce/internal/publish"
+	"github.com/truce-gitops/truce/internal/reader"
+	"github.com/truce-gitops/truce/internal/survey"
+)
+
+const longAudit = `Look for conflicts in a repository, before anybody is paged for them: counts that an autoscaler owns, ignore rules
+that match nothing, two apps that name one object. No cluster is asked, and nothing is written.
+
+PATH is a directory, by default this one; the whole working tree is read that it is in. REPO is the address of a Git
+repository, of which --ref names a branch, tag or commit. Every app is rendered that can be found: Flux Kustomizations and
+Argo CD Applications that are read from this repository, kustomizations and directories of manifests that none of them
+covers, and what ApplicationSets make of lists, of this repository's directories and files, and of matrices and merges of these. What Git
+ignores is left out. What is not looked into is said: Helm, other repositories, ApplicationSets whose generators ask a cluster or a
+service, or whose templates ask the clock or chance. In the files of a git generator * matches / too, as it does in Argo CD by default.
+
+What a kustomization names by its address is fetched with --remote-bases alone: directories of git repositories, each once at
+its ref, without credentials. What cannot be fetched is said of the apps that name it, and the rest is judged all the same. What is
+found in one is placed at the entry of the kustomization that names it, in every form, and the message says in which file it stands.
+
+--cluster looks at a cluster instead: it lists every workload that Flux, Argo CD or truce keeps as Git has it and that an
+autoscaler scales (an HPA, a ScaledObject, or what else truce claims tells), with the count, whether Git names it (by managedFields and
+what was last applied), and who wrote it last. Nothing is written, and each kind is listed once.
+
+A baseline is a file to keep in Git: what is found today is written to it, and does not fail tomorrow. It names no lines, so that
+findings stay known while lines move; what it names and nobody finds any more is said to be stale.
+
+Each rule has a page in docs/rules, which --explain prints.
+
+Exit codes: 0 nothing found at or above --fail-on, 1 something found, 2 usage, 3 cluster, 4 part of it does not render; the rest is
+judged all the same.`
+
+const exampleAudit = `  truce audit
+  truce audit clusters/production --fail-on warning
+  truce audit https://github.com/fluxcd/flux2-kustomize-helm-example --ref main
+  truce audit . -o sarif > audit.sarif
+  truce audit --remote-bases
+  truce audit --cluster -o wide
+  truce audit --cluster --dialect argocd -n shop
+  truce audit --write-baseline .truce-baseline.yaml
+  truce audit --baseline .truce-baseline.yaml
+  truce audit --base origin/main
+  truce audit --explain replicas-autoscaled`
+
+type auditFlags struct {
+	appFlags
+	query           survey.Question
+	dialect, failOn string
+	explain         string // a rule, or everyRule; empty for none
+	base            string // an earlier revision; empty for none
+	// baseline is read, writeBaseline is written; empty for none.
+	baseline, writeBaseline string
+	cluster                 bool
+	files                   []string // of claims
+}
+
+func (p *program) audit() *cobra.Command {
+	f := &auditFlags{appFlags: appFlags{program: p, config: kubectlFlags()}}
+	cmd := &cobra.Command{
+		Use: "audit [PATH | REPO | --cluster]", Short: "Find the conflicts that a repository or a cluster holds", Long: longAudit, Example: exampleAudit,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.explain != "" {
+				return f.explainRules(args)
+			}
+			if err := cmp.Or(f.clusterReady(cmd, args), f.ready(args)); err != nil {
+				return err
+			}
+			if f.cluster {
+				return f.live(cmd.Context())
+			}
+			return f.compared(cmd.Context(), func(judge func(survey.Survey) []audit.Finding) error {
+				return p.backend.Survey(cmd.Context(), f.query, func(s survey.Survey) error { return f.tell(s, judge(s)) })
+			})
+		},
+	}
+	cmd.Flags().StringVar(&f.query.Ref, "ref", "", "branch, tag or commit of REPO, by default its HEAD")
+	remoteBases(cmd, &f.query.RemoteBases)
+	cmd.Flags().StringVar(&f.dialect, "dialect", "", "only the apps of argocd or flux")
+	cmd.Flags().StringVar(&f.failOn, "fail-on", "error", "least severity that makes the exit code 1: error, warning, info, never")
+	cmd.Flags().StringVar(&f.baseline, "baseline", "", "file of findings that are known: they are shown, and do not count for --fail-on")
+	cmd.Flags().StringVar(&f.writeBaseline, "write-baseline", "", "write all that is found to this file, as known from now on")
+	cmd.Flags().StringVar(&f.base, "base", "", "revision to compare with, as git names it (origin/main, HEAD~1): what cannot be changed and is changed since")
+	cmd.Flags().StringVar(&f.explain, "explain", "", "print a rule whole, with an example, by its id; without one all rules")
+	cmd.Flags().Lookup("explain").NoOptDefVal = everyRule
+	f.clusterFlags(cmd)
+	f.outputs(cmd, "table", "wide", "json", "yaml", "sarif", "junit", "github", "markdown")
+	return cmd
+}
+
+func (f *auditFlags) ready(args []string) error {
+	q := &f.query
+	switch {
+	case len(args) > 1:
+		return usage("%d arguments: name one directory or repository", len(args))
+	case len(args) == 0:
+		q.Path = "."
+	case args[0] == "":
+		return usage("PATH is empty")
+	case strings.Contains(args[0], "://") || reader.IsSCP(args[0]):
+		q.Repo = args[0]
+	default:
+		q.Path = args[0]
+	}
+	if q.Ref != "" && q.Repo == "" {
+		return usage("--ref is about a REPO: a directory is read as it lies there")
+	}
+	if f.dialect != "" {
+		if err := oneOf("--dialect", f.dialect, []string{string(survey.ArgoCD), string(survey.Flux)}); err != nil {
+			return err
+		}
+	}
+	q.Only = survey.Dialect(f.dialect)
+	q.Progress = f.program.counter("rendered")
+	return oneOf("--fail-on", f.failOn, []string{"error", "warning", "info", "never"})
+}
+
+// counter tells on a terminal how many of how many are done; of 0 it takes that away again.
+func (p *program) counter(what string) func(done, total int) {
+	return func(done, total int) {
+		switch {
+		case !p.term.moving:
+		case total == 0:
+			fmt.Fprint(p.env.Err, "\r\x1b[K")
+		default:
+			fmt.Fprintf(p.env.Err, "\r\x1b[K%s %d of %d", what, done, total)
+		}
+	}
+}
+
+// severities are what --fail-on takes, and what each means.
+var severities = map[string]audit.Severity{"error": audit.Error, "warning": audit.Warning, "info": audit.Info, "never": ""}
+
+// forms are those of -o that other programs read, beside JSON and what is made of it.
+var forms = []publish.Form{publish.SARIF, publish.JUnit, publish.GitHub, publish.Markdown}
+
+// compared hands over what judges: with a base what has changed since then, too.
+func (f *auditFlags) compared(ctx context.Context, do func(func(survey.Survey) []audit.Finding) error) error {
+	if f.base == "" {
+		return do(func(s survey.Survey) []audit.Finding { return audit.Here(s, audit.Judge(s)) })
+	}
+	q := f.query
+	if q.Repo != "" {
+		q.Ref = f.base
+	} else {
+		q.Revision = f.base
+	}
+	return f.program.backend.Survey(ctx, q, func(base survey.Survey) error {
+		return do(func(s survey.Survey) []audit.Finding { return audit.Here(s, audit.Against(base, s)) })
+	})
+}
+
+// tell prints what was found.
+func (f *auditFlags) tell(s survey.Survey, found []audit.Finding) error {
+	f.query.Progress(0, 0)
+	sorted, err := f.sorted(s, found)
+	if err != nil {
+		return err
+	}
+	sheet := publish.Sheet{Version: f.program.env.Version, Survey: s, Rules: audit.Rules(), Findings: sorted, FailOn: severities[f.failOn]}
+	if err := f.print(sheet); err != nil {
+		return err
+	}
+	return auditVerdict(sheet)
+}
+
+func (f *auditFlags) print(s publish.Sheet) error {
+	out := f.program.env.Out
+	switch form := publish.Form(f.output); {
+	case f.output == "" || f.output == "table":
+		return auditView{f.program.term, s}.print(out)
+	case slices.Contains(forms, form):
+		return publish.Write(out, form, s)
+	}
+	return f.structured(s.Document())
+}
+
+// auditVerdict is the exit code: what could not be rendered may hide anything.
+func auditVerdict(s publish.Sheet) error {
+	switch {
+	case slices.ContainsFunc(s.Survey.Skipped, func(k survey.Skipped) bool { return k.Broken }):
+		return &ExitError{Code: ExitRender}
+	case slices.ContainsFunc(s.Findings.New, s.Fails):
+		return &ExitError{Code: ExitDiffers}
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/audit"
+)
+
+//go:generate go test . -run ^TestThePagesOfRulesAreInStep$ -update
+
+// everyRule is what --explain says without a rule.
+const everyRule = "*"
+
+// explainRules prints one rule, or all.
+func (f *auditFlags) explainRules(args []string) error {
+	if len(args) > 1 || len(args) == 1 && f.explain != everyRule {
+		return usage("--explain: name one rule")
+	}
+	if len(args) == 1 {
+		f.explain = args[0]
+	}
+	rules := audit.Rules()
+	if f.explain == everyRule {
+		return f.listRules(rules)
+	}
+	i := slices.IndexFunc(rules, func(r audit.Rule) bool { return r.ID == f.explain })
+	if i < 0 {
+		return usage("--explain %q: no such rule; `truce audit --explain` lists them", f.explain)
+	}
+	return f.explainRule(rules[i])
+}
+
+func (f *auditFlags) listRules(rules []audit.Rule) error {
+	out := f.program.env.Out
+	switch f.output {
+	case "json", "yaml":
+		items := make([]ruleJSON, 0, len(rules))
+		for _, r := range rules {
+			items = append(items, newRuleJSON(r))
+		}
+		return structured(out, f.output, listJSON{APIVersion: schemaVersion, Kind: "AuditRuleList", Items: items})
+	case "markdown":
+		return rulesIndex(out, rules)
+	case "", "table", "wide":
+		return ruleTable(rules).print(out, f.program.term)
+	}
+	return usage("--explain has no form %s: want table, json, yaml, markdown", f.output)
+}
+
+func (f *auditFlags) explainRule(r audit.Rule) error {
+	out := f.program.env.Out
+	switch f.output {
+	case "json", "yaml":
+		return structured(out, f.output, newRuleJSON(r))
+	case "markdown":
+		return rulePage(out, r)
+	case "", "table", "wide":
+		return ruleText(out, f.program.term, r)
+	}
+	return usage("--explain has no form %s: want table, json, yaml, markdown", f.output)
+}
+
+// ruleJSON is a rule in the structured forms.
+type ruleJSON struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	ID         string         `json:"id"`
+	Severity   audit.Severity `json:"severity"`
+	Title      string         `json:"title"`
+	Reason     string         `json:"reason"`
+	Remedy     string         `json:"remedy"`
+	Source     string         `json:"source"`
+	Mendable   bool           `json:"mendable"`
+}
+
+func newRuleJSON(r audit.Rule) ruleJSON {
+	return ruleJSON{schemaVersion, "AuditRule", r.ID, r.Severity, r.Title, r.Reason, r.Remedy, r.Source, r.Mendable}
+}
+
+func ruleTable(rules []audit.Rule) *table {
+	t := &table{}
+	t.add(cells("RULE", "SEVERITY", "FIX", "WHAT")...)
+	for _, r := range rules {
+		t.add(cell{text: r.ID}, cell{string(r.Severity), paintSeverity[r.Severity]}, cell{text: yesNo(r.Mendable)}, cell{text: r.Title})
+	}
+	return t
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// ruleText prints one rule for a person, with what it finds.
+func ruleText(w io.Writer, term terminal, r audit.Rule) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s: %s\n\n%s\n", term.in(paintSeverity[r.Severity], string(r.Severity)), term.in(bold, r.ID), r.Title, r.Reason)
+	fmt.Fprintf(&b, "\n%s %s\n", term.in(faint, "remedy:"), r.Remedy)
+	if r.Mendable {
+		fmt.Fprintf(&b, "%s truce fix --rule %s\n", term.in(faint, "fix:"), r.ID)
+	}
+	fmt.Fprintf(&b, "%s %s\n", term.in(faint, "known from:"), r.Source)
+	bad, _ := audit.Examples(r.ID)
+	fmt.Fprintf(&b, "\n%s %s\n", term.in(bold, "Example:"), bad.Title)
+	for _, f := range bad.Files {
+		fmt.Fprintf(&b, "\n  %s\n%s", term.in(faint, f.Name), inset(string(f.Data)))
+	}
+	fmt.Fprintf(&b, "\n  %s\n%s", term.in(faint, "truce says"), inset(bad.Says+"\n"))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func inset(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("    " + line)
+	}
+	return b.String()
+}
+
+const madeOfRules = "<!-- Made from the rules and stories of internal/audit by go generate ./internal/cli. Change it there. -->\n\n"
+
+// rulesIndex prints docs/rules/README.md.
+func rulesIndex(w io.Writer, rules []audit.Rule) error {
+	var b strings.Builder
+	b.WriteString(madeOfRules + "# What truce audit looks for\n\n")
+	b.WriteString("`truce audit` reads a repository, and each of these rules judges what it describes. `truce audit --explain RULE` prints a rule, and\n" +
+		"`truce fix --rule RULE` mends what can be mended. Each page has an example that the rule finds and one that it leaves alone; both are\n" +
+		"tests of the rule.\n\n| rule | severity | fix | what is wrong |\n|---|---|---|---|\n")
+	for _, r := range rules {
+		fmt.Fprintf(&b, "| [%s](%s.md) | %s | %s | %s |\n", r.ID, r.ID, r.Severity, yesNo(r.Mendable), strings.ReplaceAll(r.Title, "|", `\|`))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// rulePage prints docs/rules/RULE.md.
+func rulePage(w io.Writer, r audit.Rule) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s# %s\n\n**%s**: %s.\n\n%s\n\n", madeOfRules, r.ID, r.Severity, r.Title, broken(r.Reason))
+	fmt.Fprintf(&b, "## What to do\n\n%s\n\n", broken(r.Remedy))
+	if r.Mendable {
+		fmt.Fprintf(&b, "`truce fix --rule %s` does it, where that changes nothing else.\n\n", r.ID)
+	}
+	bad, good := audit.Examples(r.ID)
+	b.WriteString("## What is found\n\n")
+	exampleText(&b, bad)
+	b.WriteString("Truce says:\n\n```text\n" + bad.Says + "\n```\n\n## What is left alone\n\n")
+	exampleText(&b, good)
+	fmt.Fprintf(&b, "## Known from\n\n%s\n", broken(strings.TrimSuffix(r.Source, ".")+"."))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func exampleText(b *strings.Builder, e audit.Example) {
+	b.WriteString(broken(e.Title) + "\n\n")
+	for _, f := range e.Files {
+		fmt.Fprintf(b, "`%s`\n\n```yaml\n%s\n```\n\n", f.Name, strings.TrimRight(string(f.Data), "\n"))
+	}
+}
+
+// broken breaks lines of prose; what is set in stays as it is.
+func broken(text string) string {
+	const width = 140
+	var out []string
+	for _, line := range strings.Split(text, "\n") {
+		for len(line) > width && line[0] != ' ' {
+			at := strings.LastIndexByte(line[:width], ' ')
+			if at < 0 {
+				break
+			}
+			out, line = append(out, line[:at]), line[at+1:]
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/audit"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/rivals"
+	"github.com/truce-gitops/truce/internal/survey"
+)
+
+// ofRepositories are flags that mean nothing with --cluster, ofClusters those that mean nothing without it.
+var (
+	ofRepositories = []string{"ref", "baseline", "write-baseline", "remote-bases"}
+	ofClusters     = []string{"namespace", "context", "kubeconfig", "as", "as-group", "as-uid", "request-timeout", "claims-file"}
+)
+
+// clusterFlags adds --cluster and kubectl's flags.
+func (f *auditFlags) clusterFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.cluster, "cluster", false, "look at a cluster instead: the workloads under Git that are autoscaled; of all namespaces without -n")
+	flags.StringArrayVar(&f.files, "claims-file", nil, "with --cluster: a file of claims that add to the built-in ones; may be given more than once")
+	f.config.AddFlags(flags)
+}
+
+// clusterReady understands the command line of --cluster.
+func (f *auditFlags) clusterReady(cmd *cobra.Command, args []string) error {
+	if !f.cluster {
+		for _, name := range ofClusters {
+			if cmd.Flags().Changed(name) {
+				return usage("--%s is about a cluster: add --cluster", name)
+			}
+		}
+		if f.output == "wide" {
+			return usage("-o wide is a form of --cluster")
+		}
+		return nil
+	}
+	for _, name := range ofRepositories {
+		if cmd.Flags().Changed(name) {
+			return usage("--%s is about a repository, not for --cluster", name)
+		}
+	}
+	switch {
+	case len(args) > 0:
+		return usage("%q and --cluster exclude each other", args[0])
+	case !slices.Contains([]string{"", "table", "wide", "json", "yaml"}, f.output):
+		return usage("-o %s is a form of places in Git: --cluster has table, wide, json and yaml", f.output)
+	}
+	return nil
+}
+
+// live lists the workloads that Git and an autoscaler reach for.
+func (f *auditFlags) live(ctx context.Context) error {
+	catalogue, err := catalogue(f.files)
+	if err != nil {
+		return err
+	}
+	return f.connected(ctx, func(cl *Cluster) error {
+		rows, err := cl.Rivals(ctx, catalogue, *f.config.Namespace)
+		if err != nil {
+			return err
+		}
+		if f.dialect != "" {
+			rows = slices.DeleteFunc(rows, func(r rivals.Row) bool { return r.Dialect != survey.Dialect(f.dialect) })
+		}
+		if err := f.printRivals(rows, time.Now()); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(rows, func(r rivals.Row) bool { return f.fails(r.Severity) }) {
+			return &ExitError{Code: ExitDiffers}
+		}
+		return nil
+	})
+}
+
+// fails reports whether --fail-on is that grave or less.
+func (f *auditFlags) fails(s audit.Severity) bool {
+	order := []audit.Severity{audit.Error, audit.Warning, audit.Info}
+	least := slices.Index(order, severities[f.failOn])
+	return least >= 0 && slices.Index(order, s) <= least
+}
+
+func (f *auditFlags) printRivals(rows []rivals.Row, now time.Time) error {
+	out := f.program.env.Out
+	if f.output == "json" || f.output == "yaml" {
+		items := make([]rivalJSON, 0, len(rows))
+		for _, r := range rows {
+			items = append(items, newRivalJSON(r))
+		}
+		return f.structured(listJSON{APIVersion: schemaVersion, Kind: "RivalList", Items: items})
+	}
+	if len(rows) > 0 {
+		if err := rivalTable(rows, f.output == "wide", now).print(out, f.program.term); err != nil {
+			return err
+		}
+	}
+	return f.rivalSummary(out, rows)
+}
+
+// holds are what a person reads of Git's hold on the count.
+var holds = map[rivals.Hold]string{
+	rivals.Named: "names it", rivals.Agreed: "ignores it", rivals.Ceded: "ceded it", rivals.Free: "leaves it", rivals.Unclear: "unclear",
+}
+
+var paintHold = map[rivals.Hold]paint{rivals.Named: red, rivals.Unclear: yellow}
+
+func rivalTable(rows []rivals.Row, wide bool, now time.Time) *table {
+	t := &table{}
+	head := cells("WORKLOAD", "APP", "AUTOSCALER", "RANGE", "COUNT", "GIT", "LAST WRITTEN BY")
+	if wide {
+		head = append(head, cells("DIALECT", "WHY")...)
+	}
+	t.add(head...)
+	for _, r := range rows {
+		git := cell{holds[r.Hold], paintHold[r.Hold]}
+		if r.Hold == rivals.Named {
+			git.text += fmt.Sprintf(" (%v)", r.Wants)
+		}
+		row := cells(r.Object.Kind+" "+fullName(r.Object), cmp.Or(r.Parent.String(), "-"), r.Claim.Name(), rangeOf(r), short(r.Live))
+		row = append(append(row, git), cells(setBy(r.Writer, now))...)
+		if wide {
+			row = append(row, cells(dialectName(r.Dialect), joined(r.Message, r.Remedy))...)
+		}
+		t.add(row...)
+	}
+	return t
+}
+
+func rangeOf(r rivals.Row) string { return fmt.Sprintf("%d to %d", r.Claim.Min, r.Claim.Max) }
+
+func dialectName(d survey.Dialect) string {
+	if d == survey.Bare {
+		return "truce"
+	}
+	return string(d)
+}
+
+func (f *auditFlags) rivalSummary(w io.Writer, rows []rivals.Row) error {
+	by := map[rivals.Hold]int{}
+	for _, r := range rows {
+		by[r.Hold]++
+	}
+	text := fmt.Sprintf("%d workloads under Git are autoscaled", len(rows))
+	if len(rows) == 1 {
+		text = "1 workload under Git is autoscaled"
+	}
+	if by[rivals.Named] > 0 {
+		text += fmt.Sprintf("; of %d Git names the count", by[rivals.Named])
+	}
+	if by[rivals.Unclear] > 0 {
+		text += fmt.Sprintf("; of %d no record tells whether Git does: truce audit in the repository tells", by[rivals.Unclear])
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+// rivalJSON is one workload of `audit --cluster`.
+type rivalJSON struct {
+	Workload   idJSON      `json:"workload"`
+	App        *keyJSON    `json:"app,omitempty"`     // as its mark names it
+	Manager    string      `json:"manager,omitempty"` // the field manager of the tool that applies it
+	Dialect    string      `json:"dialect"`           // argocd, flux, truce
+	Autoscaler idJSON      `json:"autoscaler"`
+	Min        int64       `json:"min"`
+	Max        int64       `json:"max"`
+	Path       string      `json:"path"` // of the count
+	Live       any         `json:"live"`
+	Hold       string      `json:"hold"`            // what Git has of the count: named, agreed, ceded, free, unclear
+	Owner      string      `json:"owner,omitempty"` // by which field manager Git owns it now
+	Git        any         `json:"git,omitempty"`   // Git's count, where a record tells it
+	Writer     *writerJSON `json:"writer"`          // who wrote the count last
+	Severity   string      `json:"severity"`
+	Message    string      `json:"message"`
+	Remedy     string      `json:"remedy,omitempty"`
+}
+
+func newRivalJSON(r rivals.Row) rivalJSON {
+	out := rivalJSON{
+		Workload: idJSON(r.Object), Manager: r.Parent.By, Dialect: dialectName(r.Dialect), Autoscaler: idJSON(r.Claim.By), Min: r.Claim.Min, Max: r.Claim.Max,
+		Path: field.String(r.Claim.Path), Live: r.Live, Hold: string(r.Hold), Owner: r.Owner, Git: r.Wants, Writer: newWriterJSON(r.Writer),
+		Severity: string(r.Severity), Message: redact.Text(r.Message), Remedy: r.Remedy,
+	}
+	if r.Parent.Key.Name != "" {
+		key := keyJSON(r.Parent.Key)
+		out.App = &key
+	}
+	return out
+}

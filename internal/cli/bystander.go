@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+)
+
+var (
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+)
+
+// bystander sees the cluster with eyes of its own: a client and a watch that the engine has no part in.
+type bystander struct{ client dynamic.Interface }
+
+func newBystander(kubeconfig, within string) (*bystander, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: within}).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.UserAgent = "truce-tour"
+	client, err := dynamic.NewForConfig(config)
+	return &bystander{client}, err
+}
+
+// subjects are what the tour is about.
+type subjects struct {
+	free   object.Object // a Deployment that nothing scales
+	scaled object.Object // one that an autoscaler scales
+	scaler object.Object
+}
+
+// find looks for them among the Deployments that truce manages.
+func (w *bystander) find(ctx context.Context) (subjects, error) {
+	var s subjects
+	found, err := w.client.Resource(deployments).List(ctx, metav1.ListOptions{LabelSelector: desired.PartOf})
+	if err != nil {
+		return s, fmt.Errorf("list Deployments: %w", err)
+	}
+	scalers, err := w.client.Resource(autoscalers).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return s, fmt.Errorf("list autoscalers: %w", err)
+	}
+	for _, d := range found.Items {
+		if by := scalerOf(d.Object, scalers.Items); by != nil {
+			s.scaled, s.scaler = d.Object, by
+		} else if s.free == nil {
+			s.free = d.Object
+		}
+	}
+	return s, nil
+}
+
+func scalerOf(o object.Object, scalers []unstructured.Unstructured) object.Object {
+	known := claim.Builtin()
+	for _, s := range scalers {
+		var index claim.Index
+		index.Put(object.Object(s.Object).ID(), known.Read(s.Object))
+		if index.Targets(o.ID()) {
+			return s.Object
+		}
+	}
+	return nil
+}
+
+var errWatchEnded = errors.New("the watch has ended")
+
+// replicas sends spec.replicas of a Deployment now, and whenever it changes, until ctx ends.
+func (w *bystander) replicas(ctx context.Context, o object.Object) (<-chan sample, error) {
+	events, err := w.client.Resource(deployments).Namespace(o.Namespace()).Watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", o.Name()).String(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", o.ID(), err)
+	}
+	out := make(chan sample, 256)
+	go func() {
+		defer close(out)
+		defer events.Stop()
+		last := int64(-1)
+		for e := range events.ResultChan() {
+			u, ok := e.Object.(*unstructured.Unstructured)
+			if !ok {
+				return
+			}
+			n, _ := object.Object(u.Object).At("spec", "replicas").(int64)
+			if n == last {
+				continue
+			}
+			last = n
+			select {
+			case out <- sample{at: time.Now(), value: n, by: ownerOf(u.Object, claim.Replicas())}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out, nil
+}
+
+// ownerOf is the manager that the object's managedFields name for a field.
+func ownerOf(o object.Object, p field.Path) string {
+	owners, err := ownership.Entries(o)
+	if err != nil {
+		return err.Error()
+	}
+	for _, owner := range owners {
+		if owner.Fields.Has(p) && !owner.IsApply(ownership.Handover) {
+			return owner.String()
+		}
+	}
+	return ""
+}
+
+// claimOf is what an autoscaler claims; nothing for what is none.
+func claimOf(scaler object.Object) claim.Claimant {
+	found := claim.Builtin().Read(scaler)
+	if len(found) == 0 {
+		return claim.Claimant{}
+	}
+	return found[0]
+}
+
+// request is the CPU that one pod requests, in thousandths.
+func request(o object.Object) int64 {
+	containers, _ := o.At("spec", "template", "spec", "containers").([]any)
+	var sum int64
+	for _, c := range containers {
+		container, _ := c.(map[string]any)
+		text, _ := object.Object(container).At("resources", "requests", "cpu").(string)
+		if q, err := resource.ParseQuantity(text); err == nil { // a container without a request adds nothing
+			sum += q.MilliValue()
+		}
+	}
+	return sum
+}

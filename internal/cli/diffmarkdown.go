@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/publish"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// pairMarkdown prints `truce diff` for a comment of a pull request, with the exit code as ever.
+func pairMarkdown(w io.Writer, d Detail) error {
+	var sum strings.Builder
+	code := verdict([]Detail{d}, &sum)
+	var rows []publish.Difference
+	for _, o := range d.Report.Objects {
+		at := publish.Difference{Object: o.ID.Kind + " " + fullName(o.ID)}
+		if o.File != "" {
+			at.Place = fmt.Sprintf("%s:%d", o.File, o.Line)
+		}
+		if o.Problem != "" {
+			problem := at
+			problem.Verdict = o.Problem
+			rows = append(rows, problem)
+		}
+		for _, f := range o.Findings {
+			row := at
+			if row.Verdict = wouldBe(f); whole(f) {
+				row.Verdict = "would be created"
+				rows = append(rows, row)
+				continue
+			}
+			const most = 160
+			row.Field, row.Writer = path(f), f.Writer.String()
+			row.Git, row.Live = oneLine(report.Show(f.Desired), most), oneLine(report.Show(f.Live), most)
+			rows = append(rows, row)
+		}
+	}
+	if err := publish.Differences(w, strings.TrimSpace(sum.String()), rows); err != nil {
+		return err
+	}
+	return code
+}

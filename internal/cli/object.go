@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/explain"
+)
+
+// objectFlags are those of the commands about one object of the cluster, whoever keeps it.
+type objectFlags struct {
+	*appFlags
+	question explain.Question
+}
+
+func (p *program) object() *objectFlags {
+	return &objectFlags{appFlags: &appFlags{program: p, config: kubectlFlags()}}
+}
+
+func (f *objectFlags) add(cmd *cobra.Command, forms ...string) {
+	cmd.Flags().SortFlags = false
+	f.config.AddFlags(cmd.Flags())
+	f.outputs(cmd, forms...)
+	f.complete(cmd, "context", f.completeContexts)
+	f.complete(cmd, "namespace", f.completeNamespaces)
+	cmd.ValidArgsFunction = f.completeObject
+}
+
+// parse reads KIND/NAME or KIND NAME, and what comes after it.
+func (f *objectFlags) parse(args []string) (rest []string, err error) {
+	kind, name, ok := strings.Cut(args[0], "/")
+	rest = args[1:]
+	if !ok && len(rest) > 0 {
+		name, rest = rest[0], rest[1:]
+	}
+	if kind == "" || name == "" || strings.Contains(name, "/") {
+		return nil, usage("%s: name an object as KIND/NAME or KIND NAME, as for kubectl", strings.Join(args, " "))
+	}
+	f.question.Kind, f.question.Name = kind, name
+	f.question.Namespace, err = f.namespace()
+	return rest, err
+}
+
+// asked gathers what the question asks, and runs with it. Where the look at the app was stopped, the exit code says so in the end.
+func (f *objectFlags) asked(ctx context.Context, run func(explain.Subject) error) error {
+	return f.connected(ctx, func(c *Cluster) error {
+		s, err := c.Explain(ctx, f.question)
+		if err != nil {
+			return err
+		}
+		if err := run(s); err != nil {
+			return err
+		}
+		if code := stoppedAt(s.Stage, s.Reason); s.Stage != "" && code != ExitSame {
+			return &ExitError{Code: code} // the story has said why
+		}
+		return nil
+	})
+}
+
+// completeObject completes kinds, then names, then fields.
+func (f *objectFlags) completeObject(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	var out []string
+	f.ask(cmd.Context(), func(ctx context.Context, c *Cluster) (err error) {
+		namespace, err := f.namespace()
+		if err != nil {
+			return err
+		}
+		kind, _, slash := strings.Cut(begun, "/")
+		switch {
+		case len(args) == 0 && slash:
+			out, err = c.Objects(ctx, kind, namespace)
+			out = prefixed(kind+"/", out)
+		case len(args) == 0:
+			out, err = c.Objects(ctx, "", "")
+			for i := range out {
+				out[i] += "/"
+			}
+			directive |= cobra.ShellCompDirectiveNoSpace
+		case len(args) == 1 && !strings.Contains(args[0], "/"):
+			out, err = c.Objects(ctx, args[0], namespace)
+		case cmd.Name() == "why":
+			directive |= cobra.ShellCompDirectiveNoSpace
+			out, err = f.completePath(ctx, c, args, begun)
+		}
+		return err
+	})
+	return starting(out, begun), directive
+}
+
+func prefixed(prefix string, texts []string) []string {
+	out := slices.Clone(texts)
+	for i := range out {
+		out[i] = prefix + out[i]
+	}
+	return out
+}
+
+// completePath reads the object and offers the fields one level deeper than what is typed.
+func (f *objectFlags) completePath(ctx context.Context, c *Cluster, args []string, begun string) ([]string, error) {
+	rest, err := f.parse(args)
+	if err != nil || len(rest) > 0 {
+		return nil, err
+	}
+	f.question.Reach = explain.Glance
+	s, err := c.Explain(ctx, f.question)
+	if err != nil {
+		return nil, err
+	}
+	return s.Complete(begun), nil
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/explain"
+	"github.com/truce-gitops/truce/internal/field"
+)
+
+const longWhy = `Tell the story of an object, or of one of its fields: which app keeps it; what Git wants, and which file,
+line and commit say so; what is live; who wrote it, when, and how certain that is; what truce does about
+it and why; what happened to it lately; and what would end it for good.
+
+PATH is a field: .spec.replicas, spec.replicas, /spec/replicas, or through lists
+spec.template.spec.containers[name=web].image and containers[0].image.
+
+The look is made here, with your own rights: it works for both dialects, with and without a running
+truce, which only its journal is asked for. What cannot be known is said, with the reason. Values of
+Secrets are masked.
+
+Exit codes: 0 told, 2 usage or no such field, 3 cluster, 4 source or render.`
+
+const exampleWhy = `  truce why deploy/web .spec.replicas -n shop
+  truce why deployment web 'spec.template.spec.containers[name=web].image' -n shop
+  truce why configmap/settings -n shop --since 72h`
+
+func (p *program) why() *cobra.Command {
+	f := p.object()
+	cmd := &cobra.Command{
+		Use: "why KIND/NAME [PATH]", Short: "Tell the story of an object or a field", Long: longWhy, Example: exampleWhy, Args: cobra.RangeArgs(1, 3),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.why(cmd.Context(), args) },
+	}
+	cmd.Flags().DurationVar(&f.question.Since, "since", 24*time.Hour, "how far back the journal is asked")
+	cmd.Flags().StringVar(&f.question.From, "from", "", "`URL` of a controller's status page, or the journal file of one that does not run")
+	f.add(cmd, "json", "yaml")
+	return cmd
+}
+
+func (f *objectFlags) why(ctx context.Context, args []string) error {
+	rest, err := f.parse(args)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 1 {
+		return usage("%q: one path at a time", rest)
+	}
+	if len(rest) == 1 {
+		f.question.Path = rest[0]
+	}
+	f.question.Reach = explain.Told
+	return f.asked(ctx, func(s explain.Subject) error {
+		path, err := s.Locate(f.question.Path)
+		if err != nil {
+			return &ExitError{Code: ExitUsage, Err: err}
+		}
+		if f.output != "" {
+			return f.structured(newWhyJSON(s, path))
+		}
+		return tellWhy(f.program.env.Out, f.program.term, s, path)
+	})
+}
+
+// tellWhy prints a story: a title, and each part with its sentences in a column.
+func tellWhy(w io.Writer, term terminal, s explain.Subject, path field.Path) error {
+	title := term.in(bold, s.ID.String())
+	if len(path) > 0 {
+		title += "  " + term.in(bold, field.String(path))
+	}
+	if _, err := fmt.Fprintln(w, title); err != nil {
+		return err
+	}
+	t := &table{}
+	for _, part := range s.Tell(path) {
+		name := part.Title
+		for _, text := range part.Sentences {
+			t.add(cell{name, faint}, cell{text: text})
+			name = ""
+		}
+	}
+	return t.print(w, term)
+}

@@ -1,0 +1,72 @@
+package cluster
+
+import (
+	"context"
+
+	"github.com/truce-gitops/truce/internal/object"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// few is how many apiVersions are asked for one by one: the whole of what a server serves is two requests, and long.
+const few = 2
+
+// Learn finds out about many kinds at once, in two requests for the whole of what the server serves (aggregated discovery, KEP-3352),
+// so that Resource then answers for each of them without a request. What it learns, an error too, holds as Resource's own
+// answers do. It leaves to Resource a server that cannot tell, and an apiVersion of which the server has no fresh answer itself.
+func (c *Client) Learn(all []object.GVK) { c.kinds.learn(all) }
+
+func (k *kinds) learn(all []object.GVK) {
+	open := k.open(all)
+	if len(open) <= few {
+		return
+	}
+	lists, stale, err := k.askAll()
+	if err == nil && lists == nil {
+		return
+	}
+	// What has been invalidated meanwhile is another group by now, which nobody has been asked for.
+	for gv, g := range open {
+		if stale[gv] == nil {
+			g.told(k, gv, lists[gv], err)
+		}
+	}
+}
+
+// open returns what may be asked for of the kinds' apiVersions.
+func (k *kinds) open(all []object.GVK) map[schema.GroupVersion]*group {
+	out := map[schema.GroupVersion]*group{}
+	for _, gvk := range all {
+		gv := schema.GroupVersion{Group: gvk.Group, Version: gvk.Version}
+		if out[gv] != nil || !servable(gvk) {
+			continue
+		}
+		g := k.group(gvk.APIVersion())
+		g.mu.Lock()
+		if _, known := g.kinds[gvk.Kind]; !known && k.isOpen(g) {
+			out[gv] = g
+		}
+		g.mu.Unlock()
+	}
+	return out
+}
+
+// askAll returns nil and no error where the server cannot tell of all at once.
+func (k *kinds) askAll() (map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
+	defer cancel()
+	_, lists, stale, err := k.disco.GroupsAndMaybeResourcesWithContext(ctx)
+	return lists, stale, err
+}
+
+// told takes in what the whole server's answer says of one apiVersion: nothing, where it serves none of it.
+func (g *group) told(k *kinds, gv schema.GroupVersion, list *metav1.APIResourceList, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var served map[string]Resource
+	if list != nil {
+		served = byKind(gv, list)
+	}
+	g.learn(served, err)
+	g.asked = k.now()
+}

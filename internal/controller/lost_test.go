@@ -1,0 +1,170 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// forgetful is an API server that serves Kustomizations and stores one status. It may do a write and not say so.
+type forgetful struct {
+	mu     sync.Mutex
+	status string
+	silent bool // about the next write
+}
+
+func (f *forgetful) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	if q.Method == http.MethodGet {
+		_ = json.NewEncoder(w).Encode(map[string]any{ // the test sees what comes of it
+			"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": strings.TrimPrefix(q.URL.Path, "/apis/"),
+			"resources": []any{map[string]any{"name": "kustomizations", "kind": "Kustomization", "namespaced": true, "verbs": []string{"patch"}}},
+		})
+		return
+	}
+	var ops []struct{ Value object.Object }
+	if json.NewDecoder(q.Body).Decode(&ops) != nil || len(ops) != 1 {
+		http.Error(w, "no patch of a status", http.StatusBadRequest)
+		return
+	}
+	f.status, _ = ops[0].Value.At("said").(string)
+	if f.silent {
+		f.silent = false
+		panic(http.ErrAbortHandler)
+	}
+	_ = json.NewEncoder(w).Encode(resource()) // as above
+}
+
+// silence lets the answer to the next write be lost, or no longer.
+func (f *forgetful) silence(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.silent = on
+}
+
+func (f *forgetful) has() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.status
+}
+
+// speaker is a front with a status of its own choice, whatever it is asked.
+type speaker struct{ says string }
+
+func (s *speaker) status() map[string]any                                { return map[string]any{"said": s.says} }
+func (s *speaker) App(object.Object, app.Policy) app.App                 { return app.App{} }
+func (s *speaker) Status(object.Object, report.Report) map[string]any    { return s.status() }
+func (s *speaker) Answered(object.Object, report.Report) []field.Pointer { return nil }
+
+// before is a front of sources that says the same, and finds no file to fetch.
+type before struct{ *speaker }
+
+func (b before) Source(object.Object) front.Source {
+	return front.Source{Key: app.SourceKey{Kind: "Kustomization", Name: "web"}, Interval: time.Hour}
+}
+func (b before) Spec(object.Object, map[string][]byte) (source.Spec, error) {
+	return source.Spec{}, nil
+}
+func (b before) Status(object.Object, front.SourceState) map[string]any { return b.status() }
+
+type nothing struct{}
+
+func (nothing) Fetch(context.Context, source.Spec) (source.Artifact, error) {
+	return source.Artifact{}, nil
+}
+
+// speaking is a controller, what it says, and who hears it.
+func speaking(t *testing.T) (*Controller, *speaker, *forgetful) {
+	t.Helper()
+	f := &forgetful{}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	client, err := cluster.New(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Options{Cluster: client, Fetcher: nothing{}, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	c.engine = reconcile.New(reconcile.Parts{Now: time.Now})
+	return c, &speaker{}, f
+}
+
+// TestAStatusIsToldThoughNobodyAnsweredTheOneBefore has a status that the server took without an answer overtaken by the one before, while
+// the watch has brought neither.
+func TestAStatusIsToldThoughNobodyAnsweredTheOneBefore(t *testing.T) {
+	c, s, server := speaking(t)
+	cr := resource()
+	key := app.Key{Kind: "Kustomization", Name: "web"}
+	kept, err := c.keep(cr.GVK(), cr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.appSet[key] = &appEntry{front: s, gvk: cr.GVK(), kept: kept, app: app.App{Key: key}}
+	var got []string
+	for _, says := range []string{"ready", "not ready", "ready"} {
+		s.says = says
+		server.silence(says == "not ready")
+		if again := c.status(t.Context(), key); (again > 0) != (says == "not ready") {
+			t.Errorf("%s: written again after %s", says, again)
+		}
+		got = append(got, server.has())
+	}
+	if diff := cmp.Diff([]string{"ready", "not ready", "ready"}, got); diff != "" {
+		t.Errorf("the server has (-want +got):\n%s", diff)
+	}
+}
+
+func TestASourceIsToldSoonThoughNobodyAnswered(t *testing.T) {
+	c, s, server := speaking(t)
+	key := app.SourceKey{Kind: "Kustomization", Name: "web"}
+	c.sourceSet[key] = &sourceEntry{front: before{s}, cr: resource()}
+	s.says = "stored"
+	server.silence(true)
+	if again := c.source(t.Context(), key); again > retrySource {
+		t.Errorf("the status is written again after %s", again)
+	}
+	if again := c.source(t.Context(), key); again != time.Hour || server.has() != "stored" {
+		t.Errorf("%q is told, the next look is after %s", server.has(), again)
+	}
+}
+
+func TestAnAppWaitsForSourcesOnlyWhereTheyCanBeListed(t *testing.T) {
+	key := app.SourceKey{Kind: "GitRepository", Name: "repo"}
+	for why, waits := range map[error]bool{
+		nil:                   true,
+		errors.New("cut off"): true,
+		live.ErrUnknownKind:   false,
+		apierrors.NewForbidden(schema.GroupResource{Resource: "gitrepositories"}, "", nil): false,
+	} {
+		c := New(Options{})
+		c.sourceWatches = []live.Watch{&failing{why: why}}
+		if got := c.awaitSource(key) > 0; got != waits {
+			t.Errorf("%v: an app waits: %v, want %v", why, got, waits)
+		}
+		if _, err := c.Artifact(key); !waits && !errors.Is(err, why) {
+			t.Errorf("told: %v, want %v", err, why)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package controller
+
+import (
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front/flux"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// TestWhatWasReadyStaysSoUntilTheFirstRunAfterAStartHasEnded: a run that takes longer than a status waits for it is no news of the app.
+func TestWhatWasReadyStaysSoUntilTheFirstRunAfterAStartHasEnded(t *testing.T) {
+	cr := object.Object{
+		"metadata": map[string]any{"namespace": "shop", "name": "web", "generation": int64(3)},
+		"status": map[string]any{
+			"observedGeneration": int64(3), "lastAttemptedRevision": "main@sha1:aaa",
+			"conditions": []any{map[string]any{
+				"type": "Ready", "status": "True", "reason": "ReconciliationSucceeded", "message": "", "lastTransitionTime": "2026-11-20T10:00:00Z",
+			}},
+		},
+	}
+	for what, x := range map[string]struct {
+		generation int64
+		r          report.Report
+		want       string
+	}{
+		"at a start":               {3, report.Report{}, "True"},
+		"when the spec is another": {4, report.Report{}, "Unknown"},
+		"when a run has failed":    {3, report.Report{Stage: report.Render, Reason: report.RenderFailed, Generation: 3}, "False"},
+	} {
+		status := object.Object(flux.Kustomizations{}.Status(cr, ofFirstRun(app.App{Generation: x.generation}, x.r)))
+		got := ""
+		conditions, _ := status.At("conditions").([]any)
+		for _, e := range conditions {
+			if c, _ := e.(map[string]any); c["type"] == "Ready" {
+				got, _ = c["status"].(string)
+			}
+		}
+		if got != x.want {
+			t.Errorf("%s: Ready is %q, want %q", what, got, x.want)
+		}
+	}
+}

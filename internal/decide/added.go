@@ -1,0 +1,95 @@
+package decide
+
+import (
+	"time"
+
+	"github.com/truce-gitops/truce/internal/addition"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/field"
+)
+
+// addedAt returns the addition that a difference tells of, and whether it does.
+func addedAt(in Input, d compare.Difference) (addition.Addition, bool) {
+	if d.Kind != compare.Added {
+		return addition.Addition{}, false
+	}
+	for _, a := range in.Compared.Added {
+		if a.Path.Equals(d.Path) {
+			return a, true
+		}
+	}
+	return addition.Addition{}, false
+}
+
+// judgeAdded gives an addition its verdict. Whatever the policy is, it is shown; taken away is what nobody needs and what came after us.
+func judgeAdded(in Input, d compare.Difference, a addition.Addition) (Finding, time.Time) {
+	why := standstill(in.Policy.Mode)
+	if why == "" && leavesCount(in, d.Path) {
+		why = "set by " + d.Writer.String() + "; Git names no count, and without one the default would hold: it stays"
+	}
+	if why == "" {
+		why = spared(in.Policy.Additions, a, d.Writer.String())
+	}
+	if why != "" {
+		return Finding{Difference: d, Verdict: Hold, Reason: why}, time.Time{}
+	}
+	f, again := drift(in, d)
+	if f.Verdict == Correct {
+		f.Reason = "added by " + d.Writer.String() + ", and Git does not name it"
+	}
+	if len(a.Held) == 0 && f.Verdict == Correct {
+		f.Reason = "an addition that truce has begun to take away"
+	}
+	return f, again
+}
+
+// spared says why an addition is only reported; empty where it may go.
+func spared(policy app.ByHand, a addition.Addition, by string) string {
+	switch {
+	case len(a.Held) == 0:
+		return "" // it is ours already: the next apply takes it away in any case
+	case a.Kept != "":
+		return "added by " + by + ", and left: " + a.Kept
+	case policy == app.AdditionsCorrect:
+		return ""
+	case policy == app.AdditionsPeople && a.People:
+		return ""
+	case policy == app.AdditionsPeople:
+		return "added by " + by + ", which is no tool of people: reported only (truce.dev/additions: correct takes it away)"
+	}
+	return "added by " + by + ": additions are reported only (truce.dev/additions: correct takes them away)"
+}
+
+// removal is the step by which additions become ours, so that the apply that follows takes them away: two writes that the server
+// checks, instead of an edit that it does not know the meaning of.
+func removal(in Input, findings []Finding, taken []field.Path) []Step {
+	s := Step{Verb: Retake, Reason: "what was added becomes truce's, and is left out of the next apply"}
+	for _, f := range findings {
+		a, ok := addedAt(in, f.Difference)
+		if !ok || f.Verdict != Correct || len(a.Held) == 0 {
+			continue
+		}
+		for _, p := range a.Owned {
+			if !contains(taken, p) || !a.People {
+				s.Paths = union(s.Paths, []field.Path{p})
+			}
+		}
+		s.From = append(s.From, a.Held...)
+	}
+	if len(s.Paths) == 0 {
+		return nil
+	}
+	return []Step{s}
+}
+
+// Removed lists the findings of additions that a plan takes away.
+func (p Plan) Removed() []Finding {
+	var out []Finding
+	for _, f := range p.Findings {
+		if f.Kind == compare.Added && f.Verdict == Correct {
+			out = append(out, f)
+		}
+	}
+	return out
+}

@@ -1,0 +1,227 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/addition"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/fight"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/redact"
+)
+
+// additions gathers what somebody has put into the object that Git does not name. Until an object is ours they are looked for
+// whatever the policy is: what was there before us is never taken away.
+func (w *walk) additions(ctx context.Context, base compare.Baseline, in decide.Input) ([]addition.Addition, error) {
+	ours := w.ours()
+	if w.live == nil || ours && in.Policy.Additions == app.AdditionsAllow {
+		return nil, nil
+	}
+	settled, err := base.Fields(w.owners)
+	if err != nil {
+		return nil, err
+	}
+	about := addition.Input{
+		Desired: in.Desired, Live: in.Live, Owners: in.Owners, Catalogue: w.engine.Catalogue(), Claims: in.Claims, Settled: settled,
+	}
+	if in.Policy.Claims == app.ClaimsOff {
+		about.Claims = nil
+	}
+	found, err := w.try(ctx, slices.DeleteFunc(addition.Find(about), w.adopted))
+	for i := range found {
+		w.date(&found[i], ours)
+	}
+	return found, err
+}
+
+// ours reports whether we have applied the object. Its uid alone may be known from the list of the controller that it was adopted from.
+func (w *walk) ours() bool {
+	return w.live != nil && w.snap.made == w.live.UID() && w.bearsOurMark()
+}
+
+// adopted reports whether what looks like a removal that was cut short is what an adoption made ours: we have never applied the object.
+func (w *walk) adopted(a addition.Addition) bool { return len(a.Held) == 0 && !w.bearsOurMark() }
+
+// date says of an addition that was there before us, or of which nobody knows better, that it stays.
+func (w *walk) date(a *addition.Addition, ours bool) {
+	if len(a.Held) == 0 {
+		if by, ok := w.taken[field.String(a.Path)]; ok {
+			a.Writer = by
+		}
+		return
+	}
+	if a.Kept != "" || ours && !w.snap.found {
+		return
+	}
+	given := w.snap.memory.Given()
+	switch {
+	case !w.bearsOurMark(), slices.Contains(given, field.String(a.Path)):
+		a.Kept = "it was there before truce took the object over"
+	case len(given) == 0:
+		a.Kept = "nobody knows any more whether it was there before truce took the object over"
+	}
+}
+
+// trial is what the server said of an object's additions: which of them it would put there by itself, and which it would not let go.
+type trial struct {
+	of   uint64 // hash of the additions, their values and what Git wants
+	keep map[string]string
+}
+
+// maxAlone is how many additions are tried one by one where the server refuses to let all of them go.
+const maxAlone = 16
+
+// try asks the server what it would make of the object without the additions, once for each state of them. What it would put there by
+// itself is none: the defaults in the entry of somebody who has made the object or a container, and what its admission adds.
+func (w *walk) try(ctx context.Context, found []addition.Addition) ([]addition.Addition, error) {
+	if len(found) == 0 {
+		w.tried(nil)
+		return nil, nil
+	}
+	of := w.sum(found)
+	if t := w.snap.trial; t != nil && t.of == of {
+		return t.kept(found), nil
+	}
+	real, err := Try(ctx, w.engine.Writer, w.target(), w.live, found)
+	if err != nil {
+		return nil, err
+	}
+	t := &trial{of: of, keep: map[string]string{}}
+	for _, a := range real {
+		t.keep[field.String(a.Path)] = a.Kept
+	}
+	w.tried(t)
+	return real, nil
+}
+
+// kept applies what is known of earlier to additions that were found anew.
+func (t *trial) kept(found []addition.Addition) []addition.Addition {
+	var out []addition.Addition
+	for _, a := range found {
+		if why, ok := t.keep[field.String(a.Path)]; ok {
+			a.Kept = why
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (w *walk) tried(t *trial) {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	w.record.trial, w.snap.trial = t, t
+}
+
+func (w *walk) sum(found []addition.Addition) uint64 {
+	all := []any{w.live.UID(), string(w.snap.sum[:])}
+	for _, a := range found {
+		v, _ := field.Get(w.live, a.Path)
+		all = append(all, field.String(a.Path), a.Writer.Name, v)
+	}
+	return w.engine.Hasher.Value(all)
+}
+
+func (w *walk) target() act.Target {
+	return act.Target{GVK: w.snap.gvk, ID: w.record.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()}
+}
+
+// Try returns those of the additions that the server would not put there by itself, by dry runs. Of those that it would not let go it
+// says why.
+func Try(ctx context.Context, by act.Writer, t act.Target, live object.Object, found []addition.Addition) ([]addition.Addition, error) {
+	without, err := remove(ctx, by, t, live, found)
+	if err == nil {
+		return addition.Real(live, without, found), nil
+	}
+	if !errors.Is(err, act.ErrRefused) && !errors.Is(err, act.ErrForbidden) {
+		return nil, err
+	}
+	if len(found) == 1 || len(found) > maxAlone || errors.Is(err, act.ErrForbidden) {
+		return refused(found, err), nil
+	}
+	var out []addition.Addition
+	for i := range found {
+		alone, err := Try(ctx, by, t, live, found[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, alone...)
+	}
+	return out, nil
+}
+
+func refused(all []addition.Addition, err error) []addition.Addition {
+	out := slices.Clone(all)
+	for i := range out {
+		if out[i].Kept == "" {
+			out[i].Kept = "the API server does not let it go: " + redact.Text(err.Error())
+		}
+	}
+	return out
+}
+
+func remove(ctx context.Context, by act.Writer, t act.Target, live object.Object, all []addition.Addition) (object.Object, error) {
+	e := act.Edit{Target: t, DryRun: act.Simulate}
+	for _, p := range addition.Pointers(live, all) {
+		e.Operations = append(e.Operations, act.Operation{At: p})
+	}
+	return by.Edit(ctx, e)
+}
+
+// take remembers who had added what the plan makes ours: if it is judged anew before it is gone, nobody records that any more.
+func (w *walk) take() {
+	for _, f := range w.plan.Removed() {
+		if w.taken == nil {
+			w.taken = map[string]ownership.Writer{}
+		}
+		w.taken[field.String(f.Path)] = f.Writer
+	}
+}
+
+// removed notes each addition that was taken away, and whether the server has put the very same there again.
+func (w *walk) removed(m fight.Memory, answer object.Object) fight.Memory {
+	for _, f := range w.plan.Removed() {
+		path := field.String(f.Path)
+		m = m.Corrected(path, f.Opponent(), w.engine.Now())
+		if v, there := field.Get(answer, f.Path); there && field.Equal(v, f.Live) {
+			m = m.Stuck(path, w.engine.Hasher.Value(v))
+		}
+	}
+	return m
+}
+
+// adopt notes what was there when the object became ours. The record is locked by the caller.
+func (w *walk) adopt() {
+	r := w.record
+	var given []string
+	for _, a := range w.added {
+		if len(a.Held) > 0 {
+			given = append(given, field.String(a.Path))
+		}
+	}
+	unknown := w.live != nil && w.bearsOurMark() // an earlier process took it over
+	r.found = w.live != nil && (unknown || len(given) > 0)
+	if unknown {
+		given = nil
+	}
+	r.memory = r.memory.Found(given)
+}
+
+// forget drops what was there before us and no longer is: if it comes again, somebody has added it. The record is locked by the caller.
+func (w *walk) forget() {
+	given := w.record.memory.Given()
+	if len(given) == 0 || w.app.Policy.Additions == app.AdditionsAllow {
+		return
+	}
+	still := slices.DeleteFunc(slices.Clone(given), func(path string) bool {
+		return !slices.ContainsFunc(w.added, func(a addition.Addition) bool { return field.String(a.Path) == path })
+	})
+	w.record.memory = w.record.memory.Found(still)
+	w.record.found = len(still) > 0
+}

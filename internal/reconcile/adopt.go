@@ -1,0 +1,76 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// inherit takes what another controller has put there into the record of an app that is adopted, before anything is written: what Git
+// no longer names is pruned as the other would have done. Only what bears the other's mark for this app is taken, by its uid. A record
+// that is there already has been through this, or is about what truce itself has made.
+func (r *run) inherit(ctx context.Context) error {
+	a := r.app.Adoption
+	if !a.Takes() || r.app.Policy.Mode != app.Enforce || len(r.ledger.Entries) > 0 {
+		return nil
+	}
+	var found []inventory.Entry
+	for id, version := range a.Inventory {
+		o, err := r.engine.Live.Get(ctx, object.GVK{Group: id.Group, Version: version, Kind: id.Kind}, id)
+		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", id, err)
+		}
+		if mine, _ := a.Whose(o); mine {
+			found = append(found, inventory.Entry{ID: id, Version: version, UID: o.UID()})
+		}
+	}
+	r.ledger = inventory.Merge(r.ledger, found)
+	return nil
+}
+
+// handBack ends the release of an app when all objects that Git names have been handed back on their streets: those that Git no longer
+// names follow, and then the record, so that nothing of ours is left. It is begun anew until it is done.
+func (r *run) handBack(ctx context.Context) error {
+	for _, entry := range r.left() {
+		if err := r.handBackOne(ctx, entry); err != nil {
+			return &fault{report.ApplyFailed, fmt.Errorf("hand back %s: %w", entry.ID, err)}
+		}
+	}
+	r.state.ledger.close()
+	if err := r.engine.Inventory.Delete(ctx, r.app.Key); err != nil {
+		return &fault{report.RecordFailed, err}
+	}
+	return nil
+}
+
+func (r *run) handBackOne(ctx context.Context, entry inventory.Entry) error {
+	gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
+	o, err := r.engine.Live.Get(ctx, gvk, entry.ID)
+	switch {
+	case errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind):
+		return nil
+	case err != nil:
+		return err
+	case entry.UID != "" && o.UID() != entry.UID:
+		return nil // somebody else's
+	}
+	owners, err := ownership.Entries(o)
+	if err != nil {
+		return err
+	}
+	plan := decide.Object(decide.Input{Live: o, Owners: owners, Policy: r.app.Policy, Adoption: r.app.Adoption})
+	_, err = act.Carry(ctx, r.engine.Writer, act.Target{GVK: gvk, ID: entry.ID}, o, plan.Steps)
+	return err
+}

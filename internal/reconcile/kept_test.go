@@ -1,0 +1,96 @@
+package reconcile
+
+import (
+	"context"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/fight"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+)
+
+// TestAnObjectIsKeptForAnotherOnlyWhileAnotherTruceKeepsIt is about an app that was refused an object, and applies it when the other truce
+// has let go of it: from then on it is no more that other app's than anything else.
+func TestAnObjectIsKeptForAnotherOnlyWhileAnotherTruceKeepsIt(t *testing.T) {
+	ours, theirs := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "web"}
+	keeper := "Kustomization team/web"
+	e := New(Parts{Keeper: func(_ context.Context, mark string) (string, error) {
+		if mark != desired.Mark(theirs) {
+			t.Errorf("asked for the mark %q", mark)
+		}
+		return keeper, nil
+	}})
+	marked := func(key app.Key) object.Object {
+		return object.Object{"metadata": map[string]any{"name": "web", "labels": map[string]any{object.PartOf: desired.Mark(key)}}}
+	}
+	r := &record{owner: ours}
+	w := walk{engine: e, record: r, live: marked(theirs), snap: snapshot{desired: marked(ours)}}
+	fields := map[string]any{"f:metadata": map[string]any{"f:labels": map[string]any{"f:" + object.PartOf: map[string]any{}}}}
+	w.live.Metadata()["managedFields"] = []any{map[string]any{
+		"manager": ownership.Manager, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields,
+	}}
+	var err error
+	if w.owners, err = ownership.Entries(w.live); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.leaveToOthers(t.Context()); err == nil || !r.isKeptFor(theirs) {
+		t.Fatalf("while the other truce keeps it: %v, kept for its app: %t", err, r.isKeptFor(theirs))
+	}
+	keeper = "" // its app is gone
+	if err := w.leaveToOthers(t.Context()); err != nil || r.isKeptFor(theirs) {
+		t.Errorf("when it was let go of: %v, still kept for its app: %t", err, r.isKeptFor(theirs))
+	}
+}
+
+// shared is an object that two apps name.
+func shared() object.ID { return object.ID{Kind: "ConfigMap", Namespace: "team", Name: "shared"} }
+
+func TestAnObjectIsOfTheAppThatNamedItFirstFromThatMomentOn(t *testing.T) {
+	e := New(Parts{})
+	first, second := app.Key{Kind: "Kustomization", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
+	if _, _, err := e.claimRecord(shared(), first); err != nil {
+		t.Fatal(err)
+	}
+	// The first has not handed over yet what it wants of it.
+	if _, _, err := e.claimRecord(shared(), second); err == nil {
+		t.Error("another app has got the same object")
+	}
+	if e.due(shared()) {
+		t.Error("an object is to be judged of which nobody knows what it should be")
+	}
+}
+
+// TestWhatIsTakenBackIsWrittenByNobodyElse is about an app that was refused an object, and is just looking at it when the app that keeps it
+// comes back to this truce: the look may end only while the object is still refused, which it is until that app has registered.
+func TestWhatIsTakenBackIsWrittenByNobodyElse(t *testing.T) {
+	ours, theirs := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "web"}
+	for range 20 {
+		e := New(Parts{})
+		taken, order := make(chan bool, 1), make(chan string)
+		e.Rerun = func(key app.Key) { taken <- key == ours }
+		refused := newRecord(shared(), ours, fight.Memory{})
+		refused.keeper = desired.Mark(theirs)
+		e.records[shared()] = refused
+		back := &run{engine: e, state: e.state(theirs), app: app.App{Key: theirs}, set: desired.Set{Objects: []desired.Object{{ID: shared()}}}}
+		refused.street.Lock()
+		go func() {
+			if err := back.register(); err != nil {
+				t.Error(err)
+			}
+			order <- "registered"
+		}()
+		if !<-taken {
+			t.Error("the app that has lost the object is not run again")
+		}
+		go func() {
+			order <- "looked"
+			refused.street.Unlock()
+		}()
+		if first := <-order; first != "looked" {
+			t.Fatal("the app has registered while another one is on its way to the object")
+		}
+		<-order
+	}
+}

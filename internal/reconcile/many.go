@@ -1,0 +1,93 @@
+package reconcile
+
+import (
+	"context"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/live"
+)
+
+// leastMany is how many objects of a kind are worth a list: fewer are read one by one.
+const leastMany = 4
+
+// lookAt puts the wave's kinds under watch, and reads what the watches do not bring. The objects' first events wake nobody meanwhile:
+// the run is about to walk them.
+func (r *run) lookAt(ctx context.Context, wave []desired.Object) error {
+	r.reserve(wave, true)
+	err := r.watch(ctx, wave)
+	if err == nil {
+		r.readMany(ctx, wave)
+	}
+	r.reserve(wave, false)
+	for _, o := range wave {
+		if err != nil && r.engine.due(o.ID) {
+			r.engine.Wake(o.ID)
+		}
+	}
+	return err
+}
+
+// reserve has the objects of the wave of which nothing was judged yet wait for this run, or no longer.
+func (r *run) reserve(wave []desired.Object, on bool) {
+	for _, o := range wave {
+		if rec := r.engine.lookup(o.ID); rec != nil && r.state.wanted[o.ID] {
+			rec.mu.Lock()
+			rec.reserved = on && !rec.baseline.Known()
+			rec.mu.Unlock()
+		}
+	}
+}
+
+// readMany reads at once the objects of a wave of which only the metadata is known and all is needed: after a start that is all
+// there are of the kinds that are watched so. What is only observed does not bear the mark by which it would be listed. What cannot be listed is read one by one, and each object tells what is wrong.
+func (r *run) readMany(ctx context.Context, wave []desired.Object) {
+	if r.app.Policy.Mode == app.Observe {
+		return
+	}
+	need := map[live.Interest]int{}
+	for _, o := range wave {
+		if rec := r.engine.lookup(o.ID); rec != nil && r.state.wanted[o.ID] && rec.needsRead() {
+			need[r.sameKind(o)]++
+		}
+	}
+	for i, n := range need {
+		if n < leastMany {
+			continue
+		}
+		found, err := r.engine.Live.List(ctx, i)
+		if err != nil {
+			continue
+		}
+		for _, o := range found {
+			if rec := r.engine.lookup(o.ID()); rec != nil {
+				rec.read(live.Event{GVK: i.GVK, ID: rec.id, Object: o, Depth: live.Full})
+			}
+		}
+	}
+}
+
+// sameKind is where the app's objects of the same kind are.
+func (r *run) sameKind(o desired.Object) live.Interest {
+	return live.Interest{GVK: o.GVK, Namespace: o.ID.Namespace, Selector: desired.PartOf + "=" + desired.Mark(r.app.Key), Depth: live.Full}
+}
+
+// needsRead reports whether the object is there, and has to be read before it can be judged.
+func (r *record) needsRead() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.baseline.Known() && r.pending != nil && !r.pending.Gone && r.pending.Depth == live.Metadata
+}
+
+// read puts what was read in the place of an event that told less, and nothing newer.
+func (r *record) read(ev live.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.pending
+	if p == nil || p.Gone || p.Depth == live.Full || p.uid != ev.Object.UID() {
+		return
+	}
+	if s := unjudgedAs(ev); s.version != 0 && s.version >= p.version {
+		r.pending = s
+	}
+}

@@ -1,0 +1,75 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/health/kstatus"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+)
+
+// definition is a CRD as the server holds it at a version.
+func definition(version, established string) object.Object {
+	return object.Object{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "chairs.example.com", "uid": "u", "resourceVersion": version, "generation": int64(1)},
+		"status":   map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": established}}},
+	}
+}
+
+// TestWhatTheWatchHasToldIsNotForgottenForAnOlderSight is the race between the answer to a write, which is judged for a moment, and the
+// event of what another wrote right after it: no further event would come.
+func TestWhatTheWatchHasToldIsNotForgottenForAnOlderSight(t *testing.T) {
+	for what, end := range map[string]func(*walk){
+		"judged": func(w *walk) {
+			if _, err := w.settle(); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"failed": func(w *walk) { w.keepProblem(errUnsettled) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			e := New(Parts{Hasher: ownership.NewHasher(), Health: kstatus.Assessor{}, Now: time.Now})
+			answer, later := definition("7", "False"), definition("8", "True")
+			r := &record{id: answer.ID()}
+			e.records[r.id] = r
+			r.saw(answer, e)
+			e.Seen(live.Event{GVK: later.GVK(), ID: r.id, Object: later, Depth: live.Full})
+			end(&walk{engine: e, record: r, live: answer})
+			if r.health.Code != health.Healthy || r.version != 8 {
+				t.Errorf("after an older sight: %v at version %d, want Healthy at 8", r.health, r.version)
+			}
+		})
+	}
+}
+
+// TestWhatWasChangedBackIsJudgedAsItIs is a change that somebody takes back before it is judged, or while it is.
+func TestWhatWasChangedBackIsJudgedAsItIs(t *testing.T) {
+	labelled := func(version, label string) live.Event {
+		o := definition(version, "True")
+		o.Metadata()["labels"] = map[string]any{"team": label}
+		return live.Event{GVK: o.GVK(), ID: o.ID(), Object: o, Depth: live.Full}
+	}
+	e := New(Parts{Hasher: ownership.NewHasher(), Health: kstatus.Assessor{}, Now: time.Now})
+	first := labelled("7", "a")
+	r := &record{id: first.ID}
+	e.records[r.id] = r
+	r.saw(first.Object, e)
+
+	e.Seen(labelled("8", "b"))
+	e.Seen(labelled("9", "a"))
+	if ev, _, _ := r.take(&e.sights); ev == nil || ev.Object.ResourceVersion() != "9" {
+		t.Errorf("to be judged is %v, want version 9", ev)
+	}
+
+	e.Seen(labelled("10", "b"))
+	ev, _, _ := r.take(&e.sights)
+	e.Seen(labelled("11", "a"))
+	w := &walk{engine: e, record: r, live: ev.Object, fresh: true}
+	if done, err := w.end(); done || err != nil || w.fresh {
+		t.Errorf("a judgement of what is no more: done %v, error %v, to be read again %v", done, err, !w.fresh)
+	}
+}

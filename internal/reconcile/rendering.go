@@ -1,0 +1,54 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/render"
+)
+
+// rendering is what a run keeps of a render. The objects themselves are let go of as soon as the next stage has made its own of them:
+// a run may wait long, and after a start all runs wait at once.
+type rendering struct {
+	objects []render.Object     // until they are settled
+	count   int                 // of the objects
+	fresh   bool                // built, not taken from a cache
+	kinds   []object.GVK        // in their first object's order
+	defined map[object.GVK]bool // without versions: kinds whose CRDs it brings
+	images  []string
+}
+
+func renderingOf(r render.Result) rendering {
+	out := rendering{objects: r.Objects, count: len(r.Objects), fresh: r.Rendered, defined: map[object.GVK]bool{}}
+	for _, o := range r.Objects {
+		gvk := o.Data.GVK()
+		if !slices.Contains(out.kinds, gvk) {
+			out.kinds = append(out.kinds, gvk)
+		}
+		if gvk.Kind == "CustomResourceDefinition" {
+			group, _ := o.Data.At("spec", "group").(string)
+			kind, _ := o.Data.At("spec", "names", "kind").(string)
+			out.defined[object.GVK{Group: group, Kind: kind}] = true
+		}
+	}
+	return out
+}
+
+// defines reports whether the revision itself brings the kind's CRD.
+func (r rendering) defines(gvk object.GVK) bool {
+	gvk.Version = ""
+	return r.defined[gvk]
+}
+
+// settled lets go of the rendered objects: the set has copies.
+func (r *rendering) settled(set desired.Set) {
+	r.images, r.objects = set.Images(), nil
+}
+
+// handedOut lets go of what the objects of a set hold, when their records have it.
+func handedOut(set []desired.Object) {
+	for i := range set {
+		set[i].Data = nil
+	}
+}

@@ -1,0 +1,39 @@
+package reconcile
+
+import (
+	"time"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/ownership"
+)
+
+// since says when a difference was first seen: at an earlier look that left it for now; else when the event arrived that showed it; else,
+// where a full check has found it, when the server says that it was written, to the second. Zero if nobody knows.
+func (w *walk) since(f decide.Finding) time.Time {
+	if at, ok := w.snap.open[field.String(f.Path)]; ok {
+		return at
+	}
+	if !w.arrived.IsZero() {
+		return w.arrived
+	}
+	if f.Writer.Evidence == ownership.Recorded {
+		return f.Writer.Time
+	}
+	return time.Time{}
+}
+
+// leftOpen are the differences that are left for now, nil for none.
+func (w *walk) leftOpen() map[string]time.Time {
+	var out map[string]time.Time
+	for _, f := range w.plan.Findings {
+		if f.Verdict != decide.Hold && f.Verdict != decide.Contested {
+			continue
+		}
+		if out == nil {
+			out = map[string]time.Time{}
+		}
+		out[field.String(f.Path)] = w.since(f)
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/fight"
+	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/witness"
+)
+
+// Witnesses say who wrote, beside managedFields and claims. Each may be nil, and may be called concurrently.
+type Witnesses struct {
+	// Writes returns what admission saw of writes to an object, the newest first. It does not block.
+	Writes func(object.ID) []witness.Record
+	// Events lists what was told lately of one object. It is asked only for what is not explained otherwise, and at most once a
+	// minute for each managed object.
+	Events func(context.Context, object.ID) ([]witness.Event, error)
+	// Past reads the journal of an earlier or another process; once, when there is something to explain.
+	Past func(context.Context) ([]journal.Entry, error)
+	// Delay is how long after a change that is not put back its Events are read: they are written a moment later.
+	Delay time.Duration
+}
+
+// eventsEvery is how often the Events about one object are read at most.
+const eventsEvery = time.Minute
+
+// doubts are what an object's record keeps of differences that nobody has explained.
+type doubts struct {
+	since time.Time // zero for none
+	asked time.Time // when Events were read last
+}
+
+// hear judges once more by what the witnesses say. An object without a difference costs nothing.
+func (w *walk) hear(ctx context.Context, c compare.Input, d decide.Input) error {
+	if len(w.plan.Findings) == 0 {
+		return nil
+	}
+	said := w.statements(ctx)
+	if err := w.rejudge(c, d, said); err != nil {
+		return err
+	}
+	about, ask := w.doubtful(d.Claims)
+	if !ask {
+		return nil
+	}
+	events, err := w.engine.Witnesses.Events(ctx, about)
+	if err != nil {
+		said.Lacks = "events: " + redact.Text(err.Error())
+	}
+	said.Events = events
+	return w.rejudge(c, d, said)
+}
+
+func (w *walk) rejudge(c compare.Input, d decide.Input, said witness.Statements) error {
+	if said.Empty() {
+		return nil
+	}
+	d.Witness = said
+	again := w.plan.Again
+	var err error
+	w.plan, err = judge(c, d)
+	if w.plan.Again.IsZero() {
+		w.plan.Again = again
+	}
+	return err
+}
+
+// statements are what costs no request: what admission saw, and what was told of the object before.
+func (w *walk) statements(ctx context.Context) witness.Statements {
+	id := w.record.id
+	var said witness.Statements
+	if w.engine.Witnesses.Writes != nil {
+		said.Records = w.engine.Witnesses.Writes(id)
+	}
+	w.record.mu.Lock()
+	for _, f := range w.record.findings {
+		said.Told = append(said.Told, witness.Told{Path: field.String(f.Path), Live: f.Live, Writer: f.Writer})
+	}
+	w.record.mu.Unlock()
+	p, err := w.engine.past.of(ctx, w.engine)
+	if err != nil {
+		said.Lacks = "journal: " + redact.Text(err.Error())
+	}
+	said.Told = append(said.Told, p.told[id]...)
+	if w.engine.Memories == nil { // else what this process remembers itself is right
+		said.Often = p.often[id]
+	}
+	return said
+}
+
+// doubtful reports whether Events are to be read now, and about which object: a claimant, or the object itself. For what is left as it is
+// they are read a moment later, when they have been written.
+func (w *walk) doubtful(claims []claim.Claim) (object.ID, bool) {
+	if w.engine.Witnesses.Events == nil {
+		return object.ID{}, false
+	}
+	weak := slices.Clone(w.plan.Findings)
+	weak = slices.DeleteFunc(weak, func(f decide.Finding) bool {
+		return f.Writer.Evidence == ownership.Recorded || f.Verdict == decide.Reclaim || f.Kind == compare.Missing // nobody tells of what is not there
+	})
+	r, now := w.record, w.engine.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(weak) == 0 {
+		r.doubts.since = time.Time{}
+		return object.ID{}, false
+	}
+	if r.doubts.since.IsZero() {
+		if !slices.ContainsFunc(weak, func(f decide.Finding) bool { return !explained(r.findings, f) }) {
+			return object.ID{}, false
+		}
+		r.doubts.since = now
+	}
+	if at := w.askAt(weak); now.Before(at) {
+		if len(w.plan.Steps) == 0 && (w.plan.Again.IsZero() || at.Before(w.plan.Again)) {
+			w.plan.Again = at
+		}
+		return object.ID{}, false
+	}
+	r.doubts = doubts{asked: now}
+	return w.asks(weak, claims), true
+}
+
+// askAt is when Events may be read. The record's lock is held by the caller.
+func (w *walk) askAt(weak []decide.Finding) time.Time {
+	at := w.record.doubts.since
+	if !slices.ContainsFunc(weak, func(f decide.Finding) bool { return f.Verdict == decide.Correct }) {
+		at = at.Add(w.engine.Witnesses.Delay)
+	}
+	if next := w.record.doubts.asked.Add(eventsEvery); at.Before(next) {
+		return next
+	}
+	return at
+}
+
+// asks is about whom Events may tell: an autoscaler with a claim to one of the fields, else the object itself.
+func (w *walk) asks(weak []decide.Finding, claims []claim.Claim) object.ID {
+	for _, f := range weak {
+		for _, c := range claims {
+			if c.Counts() && c.By.Kind != "" && c.Path.Equals(f.Path) {
+				return c.By
+			}
+		}
+	}
+	return w.record.id
+}
+
+// explained reports whether the same difference was looked at before: as much as there is to know of it was asked for then.
+func explained(known []decide.Finding, f decide.Finding) bool {
+	return slices.ContainsFunc(known, func(k decide.Finding) bool { return k.Path.Equals(f.Path) && field.Equal(k.Live, f.Live) })
+}
+
+// past is what a journal tells of differences, by object.
+type past struct {
+	once  sync.Once
+	err   error
+	told  map[object.ID][]witness.Told // the newest first
+	often map[object.ID]map[string]int
+}
+
+func (p *past) of(ctx context.Context, e *Engine) (*past, error) {
+	if e.Witnesses.Past == nil {
+		return p, nil
+	}
+	p.once.Do(func() {
+		var entries []journal.Entry
+		if entries, p.err = e.Witnesses.Past(ctx); p.err == nil {
+			p.read(entries, e.Now())
+		}
+	})
+	return p, p.err
+}
+
+// read takes the entries, which come in the order of time.
+func (p *past) read(entries []journal.Entry, now time.Time) {
+	p.told, p.often = map[object.ID][]witness.Told{}, map[object.ID]map[string]int{}
+	seen := map[object.ID]map[string]bool{}
+	for _, e := range slices.Backward(entries) {
+		if e.Path == "" || e.Object == (object.ID{}) {
+			continue
+		}
+		if seen[e.Object] == nil {
+			seen[e.Object], p.often[e.Object] = map[string]bool{}, map[string]int{}
+		}
+		if now.Sub(e.At) <= fight.Window {
+			p.often[e.Object][e.Path]++
+		}
+		if !seen[e.Object][e.Path] {
+			seen[e.Object][e.Path] = true
+			p.told[e.Object] = append(p.told[e.Object], told(e))
+		}
+	}
+}
+
+// told is an entry as a witness's word.
+func told(e journal.Entry) witness.Told {
+	w := ownership.Writer{
+		Name: e.Writer, Manager: e.Manager, Person: e.Person, User: e.User, During: e.During, Time: e.Written, Before: e.Before,
+		Evidence: ownership.Evidence(e.Evidence), Because: append(slices.Clone(e.Because), fmt.Sprintf("journal: seen at %s", e.At.UTC().Format(time.RFC3339))),
+	}
+	return witness.Told{Path: e.Path, Live: e.Live, Writer: w}
+}

@@ -1,0 +1,97 @@
+package kustomize
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/upstream"
+)
+
+// moved are the entries of one kustomization that name a repository, and where its files are instead, from the kustomization's directory.
+type moved struct {
+	file    string
+	entries map[string]string
+}
+
+// remote resolves an entry that names a directory of a repository: to what the tree holds of it, if it holds any. Nothing is fetched here.
+func (s *survey) remote(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
+	shown := redact.Text(n.Value)
+	_, offered := fs.Stat(s.files.tree, upstream.Directory)
+	if errors.Is(offered, fs.ErrNotExist) {
+		return "", nil, s.refuse(v, n)
+	}
+	a, err := upstream.Parse(n.Value)
+	if err == nil {
+		err = offered
+	}
+	if err == nil && a.Local() && upstream.Top(v.dir) != "" {
+		err = errors.New("a repository from elsewhere names one of this machine")
+	}
+	if err != nil {
+		return "", nil, s.fail(v.file, n, "%s: %w", shown, err)
+	}
+	info, err := fs.Stat(s.files.tree, a.Name())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil, s.fail(v.file, n, "%s: %s has no directory %s", shown, a, a.Dir)
+	case err != nil:
+		return "", nil, s.fail(v.file, n, "%s: %w", shown, err)
+	case !info.IsDir():
+		return "", nil, s.fail(v.file, n, "%s: %s is a file there, want a directory with a kustomization", shown, a.Dir)
+	}
+	if s.moved[v.dir].entries == nil {
+		s.moved[v.dir] = moved{v.file, map[string]string{}}
+	}
+	s.moved[v.dir].entries[n.Value] = from(v.dir, a.Name())
+	return a.Name(), info, nil
+}
+
+func (s *survey) refuse(v visit, n *yaml.Node) error {
+	return s.fail(v.file, n, "%s: remote files are refused; copy them into the source or make them a source of their own", redact.Text(n.Value))
+}
+
+// from is the way from a directory to a path of the tree, in a form that Kustomize takes for no address.
+func from(dir, name string) string {
+	if dir == "." {
+		return "./" + name
+	}
+	return strings.Repeat("../", strings.Count(dir, "/")+1) + name
+}
+
+// layBases puts kustomizations over those in the tree that name repositories, with where their files are instead.
+func (s *survey) layBases(b *build) error {
+	for dir, m := range s.moved {
+		if dir == b.request.Path {
+			continue // it is laid with what the request edits in it
+		}
+		data, err := b.files.ReadFile(outside(m.file))
+		if err != nil {
+			return err
+		}
+		k, err := newRoot(m.file, data)
+		if err != nil {
+			return err
+		}
+		k.lead(m)
+		if b.files.over[m.file], err = k.bytes(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lead replaces entries that name repositories.
+func (k *root) lead(m moved) {
+	for _, key := range []string{"resources", "bases", "components", "generators", "transformers", "validators"} {
+		list, _ := k.fields[key].([]any)
+		for i, e := range list {
+			if text, ok := e.(string); ok && m.entries[text] != "" {
+				list[i] = m.entries[text]
+			}
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package remote
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/upstream"
+)
+
+// tree is one that holds remote bases beside its own files. They are not listed: who names one gets it.
+type tree struct {
+	under source.Tree
+	bases *Bases
+}
+
+// Over returns the tree with the bases in it.
+func (b *Bases) Over(under source.Tree) source.Tree { return &tree{under, b} }
+
+var errNone = errors.New("no repository is kept at such a path")
+
+// find is the tree that a path is in, and what the path is there.
+func (t *tree) find(op, name string) (source.Tree, string, error) {
+	if name != upstream.Directory && !strings.HasPrefix(name, upstream.Directory+"/") {
+		return t.under, name, nil
+	}
+	top := upstream.Top(name)
+	if top == "" {
+		return nil, "", &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	}
+	files, err := t.bases.at(top)
+	if err != nil {
+		return nil, "", err
+	}
+	if name == top {
+		return files, ".", nil
+	}
+	return files, strings.TrimPrefix(name, top+"/"), nil
+}
+
+// Open implements fs.FS.
+func (t *tree) Open(name string) (fs.File, error) {
+	in, at, err := t.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	return in.Open(at)
+}
+
+// Stat implements fs.StatFS. The directory of the bases is there; where nothing is fetched, it says so.
+func (t *tree) Stat(name string) (fs.FileInfo, error) {
+	if name == upstream.Directory {
+		if t.bases.options.Fetch == nil {
+			return nil, errors.New(t.bases.options.Why)
+		}
+		return directory{}, nil
+	}
+	in, at, err := t.find("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return fs.Stat(in, at)
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (t *tree) ReadFile(name string) ([]byte, error) {
+	in, at, err := t.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	return fs.ReadFile(in, at)
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	in, at, err := t.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	return fs.ReadDir(in, at)
+}
+
+// Sum implements source.Tree. The sum of the whole is that of the tree below: what is fetched stays the same.
+func (t *tree) Sum(name string) (string, error) {
+	in, at, err := t.find("sum", name)
+	if err != nil {
+		return "", err
+	}
+	return in.Sum(at)
+}
+
+// directory is that of the bases.
+type directory struct{}
+
+func (directory) Name() string       { return upstream.Directory }
+func (directory) Size() int64        { return 0 }
+func (directory) Mode() fs.FileMode  { return fs.ModeDir | 0o555 }
+func (directory) ModTime() time.Time { return time.Time{} }
+func (directory) IsDir() bool        { return true }
+func (directory) Sys() any           { return nil }

@@ -1,0 +1,20 @@
+package report
+
+import (
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// FieldName prints the field of an object that a finding is about, such as "Deployment shop/web .spec.replicas"; an empty path is the
+// object as a whole.
+func FieldName(id object.ID, f decide.Finding) string {
+	name := id.Kind + " " + id.Name
+	if id.Namespace != "" {
+		name = id.Kind + " " + id.Namespace + "/" + id.Name
+	}
+	if len(f.Path) == 0 {
+		return name
+	}
+	return name + " " + field.String(f.Path)
+}

@@ -1,0 +1,25 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// FuzzSaid reads what anybody who may write a status could have put there.
+func FuzzSaid(f *testing.F) {
+	f.Add(fought(int64(8), "2 times").Contested(3).Text)
+	f.Add("Deployment.apps shop/a .spec.replicas: 3 (Git) vs nothing (live, set by ): ; the next try is at 2026")
+	f.Add("Deployment.apps shop/a .spec.replicas: 3 (Git) vs [1,\"…")
+	f.Fuzz(func(t *testing.T, text string) {
+		o := fought(int64(8), "2 times").Objects[0]
+		for _, finding := range o.Findings {
+			if said := report.Said(text, o.ID, finding); !strings.Contains(text, said) {
+				t.Errorf("%q: it does not say %q", text, said)
+			}
+			finding.Path = nil
+			report.Said(text, o.ID, finding)
+		}
+	})
+}

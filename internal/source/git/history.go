@@ -1,0 +1,189 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// mostHistory is how many commits of a repository elsewhere are looked through.
+const mostHistory = "--depth=300"
+
+// Lines are lines of one file, 1-based, as of a commit.
+type Lines struct {
+	Commit string // full hash
+	File   string // its path in the tree
+	Lines  []int
+}
+
+// Change is the commit that last touched a line.
+type Change struct {
+	Commit  string    // full hash
+	Author  string    // "Name <address>"
+	Time    time.Time // the author's
+	Subject string
+	// Oldest says that history is known no further back: the line is as old as this commit, or older.
+	Oldest bool
+}
+
+// History says which commits last touched lines of a file, by git blame. A repository on this machine is asked in place. Of any other
+// the newest 300 commits are kept in a clone of their own, so that the one that polls stays shallow. A line that the file
+// has not is an error. Errors are *source.Error.
+func (s *Store) History(ctx context.Context, spec source.Spec, at Lines) (map[int]Change, error) {
+	a, err := parseAddress(spec.URL)
+	if err != nil {
+		return nil, &source.Error{Op: "history", Subject: a.String(), Reason: source.URLInvalid, Err: err}
+	}
+	changes, err := s.history(ctx, a, spec, at)
+	if err != nil {
+		err = typed(ctx, a.String(), err)
+	}
+	return changes, err
+}
+
+func (s *Store) history(ctx context.Context, a address, spec source.Spec, at Lines) (map[int]Change, error) {
+	if !hashForm.MatchString(at.Commit) {
+		return nil, fmt.Errorf("commit %q is not a full hash", at.Commit)
+	}
+	if a.local() {
+		dir, err := findGitDir(a.path)
+		if err != nil {
+			return nil, err
+		}
+		return s.runner.blame(ctx, dir, at)
+	}
+	want, err := parseRef(spec.Ref)
+	if err != nil {
+		return nil, err
+	}
+	a, auth, err := credentials(a, spec.Auth)
+	if err != nil {
+		return nil, err
+	}
+	c := s.cloneNamed(cloneName(s.key, a, auth)+"-history", a, auth)
+	if err := c.deepen(ctx, want, at.Commit, spec.Limits.OrDefault()); err != nil {
+		return nil, err
+	}
+	return s.runner.blame(ctx, c.dir, at)
+}
+
+// deepen brings a commit with what came before it.
+func (c *clone) deepen(ctx context.Context, want ref, commit string, limits source.Limits) error {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if c.removed {
+		return errRemoved
+	}
+	c.deep = true
+	if here, err := c.holds(commit); err == nil && here {
+		return nil // and its history, as no shallower fetch is ever made into this clone
+	}
+	if err := c.prepare(); err != nil {
+		return err
+	}
+	want.commit = commit
+	if _, err := c.bring(ctx, want, limits); err != nil {
+		return err
+	}
+	return c.pack(ctx)
+}
+
+// bringHistory asks for what is followed, or else for the commit itself: some servers give only what they advertise.
+func (t *trip) bringHistory(ctx context.Context, want ref) (revision, error) {
+	name := cmp.Or(want.name, want.commit)
+	if err := t.get(ctx, name, mostHistory); err != nil {
+		return revision{}, err
+	}
+	here, err := t.holds(want.commit)
+	if err == nil && !here {
+		err = fail(source.RefNotFound, "commit %s is not among the newest of %s", want.commit, cmp.Or(want.show, name))
+	}
+	return revision{commit: want.commit, show: want.show}, err
+}
+
+// blame asks git. No line of the file is kept, since it may be a Secret's; no program that a repository names is run.
+func (r runner) blame(ctx context.Context, dir string, at Lines) (map[int]Change, error) {
+	args := []string{"blame", "--porcelain", "--no-textconv", "--root"}
+	for _, n := range at.Lines {
+		args = append(args, fmt.Sprintf("-L%d,%d", n, n))
+	}
+	out, err := r.output(ctx, dir, offline, append(args, at.Commit, "--", at.File)...)
+	if err != nil {
+		return nil, err
+	}
+	shallow, err := shallowAt(dir)
+	if err != nil {
+		return nil, err
+	}
+	return parseBlame(out, shallow), nil
+}
+
+// shallowAt lists the commits behind which a repository holds nothing (gitrepository-layout(5), shallow).
+func shallowAt(dir string) (map[string]bool, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "shallow"))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	out := map[string]bool{}
+	for _, hash := range strings.Fields(string(text)) {
+		out[hash] = true
+	}
+	return out, err
+}
+
+// parseBlame reads git-blame(1)'s porcelain format: what is said of a commit stands where it is first named.
+func parseBlame(out []byte, shallow map[string]bool) map[int]Change {
+	commits, at := map[string]*Change{}, map[int]*Change{}
+	var now *Change
+	for line := range bytes.Lines(out) {
+		text := strings.ToValidUTF8(strings.TrimSuffix(string(line), "\n"), "?")
+		if strings.HasPrefix(text, "\t") {
+			continue // the line itself
+		}
+		key, value, _ := strings.Cut(text, " ")
+		if hashForm.MatchString(key) {
+			if commits[key] == nil {
+				commits[key] = &Change{Commit: key, Oldest: shallow[key]}
+			}
+			now = commits[key]
+			if f := strings.Fields(value); len(f) > 1 {
+				n, _ := strconv.Atoi(f[1]) // 0 is no line
+				at[n] = now
+			}
+			continue
+		}
+		if now != nil {
+			now.read(key, value)
+		}
+	}
+	changes := make(map[int]Change, len(at))
+	for n, c := range at {
+		changes[n] = *c
+	}
+	return changes
+}
+
+func (c *Change) read(key, value string) {
+	switch key {
+	case "author":
+		c.Author = value
+	case "author-mail":
+		c.Author += " " + value
+	case "author-time":
+		c.Time = commitTime(value)
+	case "summary":
+		c.Subject = value
+	}
+}

@@ -1,0 +1,231 @@
+package appset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"text/template"
+	"text/template/parse"
+)
+
+// filler puts parameters into texts: as {{name}}, or as Go's templates do where the set says so.
+type filler struct {
+	goTemplate bool
+	options    []string
+	fuel       *fuel
+	base       *template.Template
+	parsed     map[string]*template.Template // by text and options
+}
+
+func newFiller(spec map[string]any) *filler {
+	f := &filler{fuel: &fuel{left: maxFuel}, parsed: map[string]*template.Template{}}
+	if f.goTemplate, _ = spec["goTemplate"].(bool); f.goTemplate {
+		f.base = template.New("").Funcs(f.fuel.functions())
+	}
+	for _, o := range listOf(spec["goTemplateOptions"]) {
+		f.options = append(f.options, textOf(o))
+	}
+	return f
+}
+
+// all returns a copy of a value with every text in it filled, names of fields too.
+func (f *filler) all(v any, p parameters) (any, error) {
+	return walk(v, func(text string) (string, error) { return f.text(text, p) })
+}
+
+// generator fills the second generator of a matrix. A value that names what only that one gives stays as it is.
+func (f *filler) generator(g map[string]any, p parameters) (map[string]any, error) {
+	rest, values := overridden(nil, g), mapOf(g["values"])
+	delete(rest, "values")
+	filled, err := f.all(rest, p)
+	if err != nil || len(values) == 0 {
+		return mapOf(filled), err
+	}
+	strict := *f
+	strict.options = append(strict.options[:len(strict.options):len(strict.options)], "missingkey=error")
+	out := map[string]any{}
+	for k, v := range values {
+		text, err := strict.text(textOf(v), p)
+		switch {
+		case err == nil:
+			out[k] = text
+		case strings.Contains(err.Error(), "map has no entry for key") || strings.Contains(err.Error(), "can't evaluate field"):
+			out[k] = v
+		default:
+			return nil, err
+		}
+	}
+	mapOf(filled)["values"] = out
+	return mapOf(filled), nil
+}
+
+func walk(v any, put func(string) (string, error)) (any, error) {
+	switch v := v.(type) {
+	case string:
+		return put(v)
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, one := range v {
+			key, err := put(k)
+			if err != nil {
+				return nil, err
+			}
+			if out[key], err = walk(one, put); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, one := range v {
+			var err error
+			if out[i], err = walk(one, put); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+func (f *filler) text(text string, p parameters) (string, error) {
+	if !strings.Contains(text, "{{") {
+		return text, nil
+	}
+	put := p.put
+	if f.goTemplate {
+		put = func(text string) (string, error) { return f.execute(text, p) }
+	}
+	out, err := put(text)
+	if err != nil {
+		return "", fmt.Errorf("its template %q: %w", short(text), err)
+	}
+	return out, nil
+}
+
+func short(text string) string {
+	const shown = 120
+	if r := []rune(text); len(r) > shown {
+		return string(r[:shown]) + "…"
+	}
+	return text
+}
+
+var braces = regexp.MustCompile(`\{\{.*\}\}`)
+
+// put fills a text. What is no parameter, or none that is a text, stays as it is (fasttemplate).
+func (p parameters) put(text string) (string, error) {
+	if !braces.MatchString(text) {
+		return text, nil
+	}
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "{{")
+		b.WriteString(before)
+		if !found {
+			return b.String(), nil
+		}
+		name, after, closed := strings.Cut(rest, "}}")
+		if !closed {
+			return "", errors.New("{{ without }}")
+		}
+		if value, known := p[strings.TrimSpace(name)].(string); known {
+			b.WriteString(value)
+		} else {
+			b.WriteString("{{" + name + "}}")
+		}
+		text = after
+	}
+}
+
+// execute runs a text as a Go template, on a copy of the parameters.
+func (f *filler) execute(text string, p parameters) (string, error) {
+	t, err := f.parse(text)
+	if err != nil {
+		return "", err
+	}
+	b := &bounded{left: maxText}
+	if err := t.Execute(b, copied(p)); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+// nested finds templates in templates, which can call themselves without end.
+var nested = regexp.MustCompile(`\{\{(- )?\s*(template|block|define)\b`)
+
+func (f *filler) parse(text string) (*template.Template, error) {
+	key := strings.Join(f.options, " ") + "\n" + text
+	if t, there := f.parsed[key]; there {
+		return t, nil
+	}
+	if nested.MatchString(text) {
+		return nil, errors.New("define, template and block are not followed")
+	}
+	t, err := f.base.Clone()
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range f.options {
+		if o != "missingkey=error" && o != "missingkey=zero" && o != "missingkey=default" && o != "missingkey=invalid" {
+			return nil, fmt.Errorf("goTemplateOptions: %q is no option", o)
+		}
+		t = t.Option(o)
+	}
+	if t, err = t.Parse(text); err != nil {
+		return nil, err
+	}
+	step, err := f.base.Clone()
+	if err == nil {
+		step, err = step.Parse("{{" + stepName + "}}")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.Tree != nil {
+		counted(t.Root, step.Root.Nodes[0])
+	}
+	f.parsed[key] = t
+	return t, nil
+}
+
+// counted puts a step at the begin of each loop: range takes any number.
+func counted(n parse.Node, step parse.Node) {
+	branch := func(b *parse.BranchNode) {
+		counted(b.List, step)
+		if b.ElseList != nil {
+			counted(b.ElseList, step)
+		}
+	}
+	switch n := n.(type) {
+	case *parse.ListNode:
+		for _, one := range n.Nodes {
+			counted(one, step)
+		}
+	case *parse.IfNode:
+		branch(&n.BranchNode)
+	case *parse.WithNode:
+		branch(&n.BranchNode)
+	case *parse.RangeNode:
+		branch(&n.BranchNode)
+		n.List.Nodes = append([]parse.Node{step}, n.List.Nodes...)
+	}
+}
+
+// bounded is a text that does not grow without end.
+type bounded struct {
+	strings.Builder
+	left int
+}
+
+// Write adds to the text.
+func (b *bounded) Write(data []byte) (int, error) {
+	if b.left -= len(data); b.left < 0 {
+		return 0, errTooLong
+	}
+	return b.Builder.Write(data)
+}
+
+var _ io.Writer = (*bounded)(nil)

@@ -1,0 +1,191 @@
+// Package upstream answers: which repository does an entry of a kustomization name, and where do its files stand in a tree?
+//
+// In: an entry of resources, bases or components, as it is written.
+// Out: an Address: the repository, the reference and the directory in it; and the path at which a tree that was given remote bases holds it.
+// Promise: pure; addresses are read as Kustomize reads them; two repositories or references never share a path; no path holds a credential.
+// Not here: fetching (render/remote), what a kustomization may name (render/kustomize).
+package upstream
+
+import (
+	"cmp"
+	"errors"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Address is what an entry names.
+type Address struct {
+	URL string // of the repository, as git takes it; without credentials
+	Ref string // a branch, tag, commit or full reference name; empty for the server's HEAD
+	Dir string // the directory in the repository, "." for its top
+}
+
+// remote matches what Kustomize takes for a repository or a URL (api/internal/git, NewRepoSpecFromURL), and more.
+var remote = regexp.MustCompile(`(?i)^(git::|gh:|(www\.)?github\.com[/:]|[a-z][a-z0-9+.-]*://|(https?|ssh|file):|[^/:@]+@[^/:@]+[:/])`)
+
+// IsRemote reports whether an entry is an address and not a path.
+func IsRemote(entry string) bool { return remote.MatchString(strings.TrimSpace(entry)) }
+
+var (
+	errFile        = errors.New("it is a file, and only directories of git repositories are fetched: name the repository that it is in, or copy it")
+	errForm        = errors.New("it is no address of a git repository that Kustomize knows: https, ssh, http or file, or user@host:path")
+	errCredentials = errors.New("it holds a user, who may be a credential: take that out, since only what anybody may read is fetched")
+	errQuery       = errors.New("its query cannot be read")
+	errOutside     = errors.New("its path leads out of the repository")
+	errShape       = errors.New("it names no repository, or in a form that none has")
+)
+
+// Parse reads an address as Kustomize does: git:: is dropped; github.com/owner/repository is one at GitHub; the directory follows //,
+// .git, or else the first two parts of the path, or the one behind _git/; ref, or else version, says which revision. Kustomize's timeout
+// and submodules are let be. (sigs.k8s.io/kustomize/api/internal/git, NewRepoSpecFromURL.)
+func Parse(entry string) (Address, error) {
+	text, query, _ := strings.Cut(strings.TrimSpace(entry), "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return Address{}, errQuery
+	}
+	a := Address{Ref: cmp.Or(values.Get("ref"), values.Get("version"))}
+	if a.Ref == "HEAD" {
+		a.Ref = ""
+	}
+	h, rest, err := hostOf(text)
+	if err != nil {
+		return Address{}, err
+	}
+	repository, dir, err := h.split(rest)
+	if err != nil {
+		return Address{}, err
+	}
+	a.URL, a.Dir = h.text()+strings.TrimSuffix(repository, "/"), path.Clean(strings.TrimPrefix(dir, "/"))
+	if a.Dir == ".." || strings.HasPrefix(a.Dir, "../") {
+		return Address{}, errOutside
+	}
+	if back, ok := Of(a.Name()); !ok || back != a {
+		return Address{}, errShape
+	}
+	return a, nil
+}
+
+// Local reports whether the repository is one of the machine that reads the address.
+func (a Address) Local() bool { return strings.HasPrefix(a.URL, "file://") }
+
+// String is the address as a person reads it.
+func (a Address) String() string {
+	if a.Ref == "" {
+		return a.URL
+	}
+	return a.URL + "?ref=" + a.Ref
+}
+
+// host is an address up to its path.
+type host struct {
+	scheme, user, name string // "https://", "git@", "github.com"
+	scp                bool   // user@host:path
+}
+
+func (h host) text() string {
+	switch {
+	case h.scheme == "file://":
+		return h.scheme
+	case h.scp:
+		return h.user + h.name + ":"
+	}
+	return h.scheme + h.user + h.name + "/"
+}
+
+var userForm = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9-]*)@`)
+
+// hostOf parts an address before its path.
+func hostOf(text string) (h host, rest string, err error) {
+	rest, _ = cutFold(text, "git::")
+	for _, scheme := range []string{"ssh://", "https://", "http://", "file://"} {
+		if after, ok := cutFold(rest, scheme); ok {
+			h.scheme, rest = scheme, after
+			break
+		}
+	}
+	if h.scheme == "file://" {
+		return h, rest, nil
+	}
+	h.user = userForm.FindString(rest)
+	rest = rest[len(h.user):]
+	lower := strings.ToLower(rest)
+	github := strings.HasPrefix(lower, "github.com/") || strings.HasPrefix(lower, "github.com:")
+	bare := h.scheme == "" && (h.user != "" || github)
+	if h.scheme == "" && !bare {
+		return h, "", errForm
+	}
+	at := strings.Index(rest, "/")
+	if colon := strings.Index(rest, ":"); bare && colon > 0 && (at < 0 || colon < at) {
+		at, h.scp = colon, true
+	}
+	if at <= 0 {
+		return h, "", errForm
+	}
+	h.name, rest = rest[:at], rest[at+1:]
+	return h.settled(github, rest)
+}
+
+// settled has GitHub's addresses in one form, as Kustomize has them, and refuses what holds credentials.
+func (h host) settled(github bool, rest string) (host, string, error) {
+	switch {
+	case github && (h.scheme == "ssh://" || h.user != "" && h.scheme == ""):
+		h = host{user: h.user, name: "github.com", scp: true}
+		if h.user == "" {
+			h.user = "git@"
+		}
+	case strings.Contains(h.name, "@"), h.user != "" && strings.HasPrefix(h.scheme, "http"):
+		return h, "", errCredentials
+	case github:
+		h = host{scheme: "https://", name: "github.com"}
+	case h.scheme == "":
+		h.scp = true // of user@host/path, which Kustomize takes, git would not know what it is
+	}
+	return h, rest, nil
+}
+
+// split parts what follows the host into the repository and the directory in it.
+func (h host) split(rest string) (repository, dir string, err error) {
+	const ofGit = ".git"
+	switch before, after, marked := strings.Cut(rest, "_git/"); {
+	case marked:
+		name, dir, _ := strings.Cut(after, "/")
+		return before + "_git/" + name, dir, nil
+	case strings.Contains(rest, "//"):
+		repository, dir, _ = strings.Cut(rest, "//")
+		return repository, dir, nil
+	case strings.Contains(rest, ofGit):
+		at := strings.Index(rest, ofGit) + len(ofGit)
+		return rest[:at], rest[at:], nil
+	case h.scheme == "file://":
+		return rest, "", nil
+	case isFile(rest) && strings.HasPrefix(h.scheme, "http"):
+		return "", "", errFile
+	}
+	parts := strings.SplitN(rest, "/", 3)
+	if len(parts) < 2 {
+		return "", "", errShape
+	}
+	if len(parts) == 3 {
+		dir = parts[2]
+	}
+	return parts[0] + "/" + parts[1], dir, nil
+}
+
+// isFile reports whether the path is one that Kustomize loads as a file before it takes it for a repository's.
+func isFile(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+func cutFold(text, prefix string) (string, bool) {
+	if len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix) {
+		return text[len(prefix):], true
+	}
+	return text, false
+}

@@ -1,0 +1,153 @@
+package web
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// chart is a field's value over time, as a line of steps. Its measures are SVG's.
+type chart struct {
+	Width, Height int
+	Line          string // of an SVG path
+	Git           int    // height of Git's value
+	GitSpot       string // its marks along the line: where truce put it back
+	Levels        []level
+	From, To      string
+	About         string // for who does not see it
+}
+
+// level is one value, at its height.
+type level struct {
+	Y    int
+	Text string
+	Git  bool
+}
+
+// Measures of a chart.
+const (
+	chartWidth, chartHeight = 640, 96
+	chartPad                = 12
+	levelGap                = 13 // between the texts of two values
+	levelText               = 20 // characters of a value
+)
+
+// newChart draws a field that took more than one value, nil for any other.
+func newChart(f journal.Flap, from, to time.Time) *chart {
+	scale := newScale(f)
+	if len(scale.values) < 2 || !to.After(from) {
+		return nil
+	}
+	c := &chart{
+		Width: chartWidth, Height: chartHeight, Git: scale.y(f.Git), From: clock(from, to.Sub(from)), To: clock(to, to.Sub(from)), Levels: scale.levels(f.Git),
+		About: fmt.Sprintf("%s of %s: %d values, put back %d times, undone %d times", f.Path, f.Object, len(f.Values), f.Corrections, f.Reversals),
+	}
+	x := func(at time.Time) int {
+		return int(float64(chartWidth) * min(max(float64(at.Sub(from))/float64(to.Sub(from)), 0), 1))
+	}
+	var line, spots strings.Builder
+	fmt.Fprintf(&line, "M%d %d", x(f.Values[0].At), c.Git)
+	for _, v := range f.Values {
+		fmt.Fprintf(&line, " H%d V%d", x(v.At), scale.y(v.Value))
+		if v.By == "truce" {
+			fmt.Fprintf(&spots, "M%d %dv6", x(v.At), chartHeight-chartPad/2)
+		}
+	}
+	fmt.Fprintf(&line, " H%d", chartWidth)
+	c.Line, c.GitSpot = line.String(), spots.String()
+	return c
+}
+
+func clock(at time.Time, span time.Duration) string {
+	const day = 24 * time.Hour
+	if span > day {
+		return at.UTC().Format("2006-01-02 15:04")
+	}
+	return at.UTC().Format("15:04:05")
+}
+
+// scale gives each value of a field a height: in proportion where all are numbers, else one step each in the order in which they were seen.
+type scale struct {
+	values  []any
+	texts   []string
+	numbers bool
+	least   float64
+	most    float64
+}
+
+func newScale(f journal.Flap) *scale {
+	s := &scale{numbers: true}
+	s.take(f.Git)
+	for _, v := range f.Values {
+		s.take(v.Value)
+	}
+	return s
+}
+
+func (s *scale) take(v any) {
+	text := report.Show(v)
+	if slices.Contains(s.texts, text) {
+		return
+	}
+	n, ok := number(v)
+	s.numbers = s.numbers && ok
+	if len(s.values) == 0 {
+		s.least, s.most = n, n
+	}
+	s.least, s.most = min(s.least, n), max(s.most, n)
+	s.values, s.texts = append(s.values, v), append(s.texts, text)
+}
+
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+func (s *scale) y(v any) int {
+	part := 0.0
+	if n, ok := number(v); s.numbers && ok {
+		part = (n - s.least) / (s.most - s.least)
+	} else if at := slices.Index(s.texts, report.Show(v)); at > 0 {
+		part = float64(at) / float64(len(s.texts)-1)
+	}
+	return chartHeight - chartPad - int(part*(chartHeight-2*chartPad))
+}
+
+// levels are the values that there is room for: Git's, the least and the greatest (or the first and the last), then the others.
+func (s *scale) levels(git any) []level {
+	var out []level
+	add := func(i int) {
+		l := level{Y: s.y(s.values[i]), Text: cut(s.texts[i]), Git: s.texts[i] == report.Show(git)}
+		if !slices.ContainsFunc(out, func(o level) bool { return max(o.Y-l.Y, l.Y-o.Y) < levelGap }) {
+			out = append(out, l)
+		}
+	}
+	for _, y := range []int{s.y(git), chartPad, chartHeight - chartPad} {
+		for i, v := range s.values {
+			if s.y(v) == y {
+				add(i)
+			}
+		}
+	}
+	for i := range s.values {
+		add(i)
+	}
+	return out
+}
+
+func cut(s string) string {
+	text := []rune(s)
+	if len(text) <= levelText {
+		return s
+	}
+	return string(text[:levelText-1]) + "…"
+}

@@ -1,0 +1,24 @@
+package wire
+
+import (
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/metrics"
+	"github.com/truce-gitops/truce/internal/reconcile"
+)
+
+// counted makes what a controller tells of count in the metrics, beside whom it tells already.
+func (p *parts) counted(o controller.Options) controller.Options {
+	m := p.metrics
+	if m == nil {
+		return o
+	}
+	told := o.Notice
+	o.Notice = func(n reconcile.Notice) {
+		m.Tell(metrics.Told{App: n.App, Verdict: n.Finding.Verdict, Undone: n.Undone, Since: n.Since, At: n.At})
+		if told != nil {
+			told(n)
+		}
+	}
+	o.Ran, o.Fetched, o.Queues = m.Ran, m.Fetched, m.Queues()
+	return o
+}

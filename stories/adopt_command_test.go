@@ -1,0 +1,133 @@
+package stories
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// truce runs the program in the story's namespace.
+func (w *world) truce() func(args ...string) (code int, said string) {
+	w.t.Helper()
+	program, cache := buildTruce(w.t), w.t.TempDir()
+	return func(args ...string) (int, string) {
+		w.t.Helper()
+		cmd := exec.CommandContext(w.ctx, program, append(args, "-n", w.ns)...)
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig, "XDG_CACHE_HOME="+cache)
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			w.t.Fatal(err)
+		}
+		return cmd.ProcessState.ExitCode(), string(out)
+	}
+}
+
+// saysOf runs the program, and demands an exit code and parts of what it says.
+func (w *world) saysOf(run func(...string) (int, string), code int, args string, parts ...string) {
+	w.t.Helper()
+	got, said := run(strings.Fields(args)...)
+	if got != code {
+		w.t.Errorf("truce %s: exit code %d, want %d:\n%s", args, got, code, said)
+	}
+	for _, p := range parts {
+		if !strings.Contains(said, p) {
+			w.t.Errorf("truce %s does not say %q:\n%s", args, p, said)
+		}
+	}
+}
+
+// fluxRuns is a workload as Flux's install manifest has it.
+const fluxRuns = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: kustomize-controller, namespace: NS, labels: {app: kustomize-controller}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: kustomize-controller}}
+  template:
+    metadata: {labels: {app: kustomize-controller}}
+    spec: {containers: [{name: manager, image: "registry.example/kustomize-controller:v1"}]}
+`
+
+// TestTheCommandAdoptsWhatTheOtherHasLetGo goes through what a person meets on the way.
+func TestTheCommandAdoptsWhatTheOtherHasLetGo(t *testing.T) {
+	w := offArgoWorld(t, kept)
+	flux := besideFlux
+	flux.born = func(w *world, o *unstructured.Unstructured) {
+		besideFlux.born(w, o)
+		switch o.GetName() {
+		case "settings":
+			o.SetLabels(map[string]string{"kustomize.toolkit.fluxcd.io/name": "another", "kustomize.toolkit.fluxcd.io/namespace": w.ns})
+		case "web":
+			if o.GetKind() == "Deployment" {
+				o.SetAnnotations(map[string]string{"team": "shop", "leftover": "x"})
+			}
+		}
+	}
+	w.bornBy(flux, bySSA("kustomize-controller"))
+	w.Apply(t, replaceNS(fluxRuns, w.ns))
+	flux.app(w)
+	t.Cleanup(func() { w.freed(kustomizations, "web") })
+	w.kubectl(append([]string{"patch", flux.cr, "--type=merge", "-p", flux.list(w)}, flux.sub...)...)
+	w.repo.Remove("apps/web/old.yaml")
+	w.start(app.Policy{Mode: app.Observe})
+	truce := w.truce()
+	d := w.Watch(t, deployments, w.ns, "web")
+
+	w.saysOf(truce, 3, "adopt nobody", "nobody")
+	w.saysOf(truce, 1, "adopt web", "Flux still reconciles it", "flux suspend kustomization web -n "+w.ns)
+	w.kubectl(flux.stop...)
+	w.saysOf(truce, 0, "adopt web --dry-run", "leftover", "another app's", "old", "no longer in Git: to be pruned", "adopted (beside) (dry run)")
+	if got := w.wroteAnything(); len(got) > 0 {
+		t.Errorf("truce wrote before the adoption: %v", got)
+	}
+	w.saysOf(truce, 1, "adopt web", "ConfigMap "+w.ns+"/settings: it is another app's", "adopted (beside), 2 objects")
+	w.await(d, func(o *unstructured.Unstructured) bool {
+		return isOurs(o, "kustomize-controller") && o.GetAnnotations()["leftover"] == ""
+	})
+	w.until("the object of another app is refused, and said", func() bool {
+		for _, o := range w.running.Engine.Report(appKeyOf("Kustomization", w.ns, "web")).Objects {
+			if o.ID.Name == "settings" {
+				return strings.Contains(o.Problem, "another app's")
+			}
+		}
+		return false
+	})
+	if all := managersOf(w.get(configmaps, "settings")); strings.Join(all, " ") != "kustomize-controller" {
+		t.Errorf("the object of another app is written by %v", all)
+	}
+	w.saysOf(truce, 1, "adopt web", "adopted already", "another app's")
+	w.saysOf(truce, 2, "app resume web", "truce release")
+
+	w.saysOf(truce, 0, "release web", "released, 3 objects")
+	w.await(d, func(o *unstructured.Unstructured) bool { return isTheirs(o, "kustomize-controller") })
+	w.kubectl("patch", flux.cr, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+	w.kubectl("scale", "deployment/kustomize-controller", "--replicas=0")
+	w.await(w.Watch(t, deployments, w.ns, "kustomize-controller"), func(o *unstructured.Unstructured) bool {
+		n, _, _ := unstructured.NestedInt64(o.Object, "status", "replicas")
+		return replicas(o) == 0 && n == 0
+	})
+	w.saysOf(truce, 1, "adopt web", "adopted (alone), 2 objects")
+	w.await(d, func(o *unstructured.Unstructured) bool { return isOurs(o, "kustomize-controller") })
+}
+
+// TestTheCommandSaysThatNoControllerRuns does not wait for what nobody does.
+func TestTheCommandSaysThatNoControllerRuns(t *testing.T) {
+	w := offArgoWorld(t, kept)
+	w.bornBy(besideFlux, bySSA("kustomize-controller"))
+	besideFlux.app(w)
+	t.Cleanup(func() { w.freed(kustomizations, "web") })
+	w.kubectl(besideFlux.stop...)
+	truce := w.truce()
+	w.saysOf(truce, 1, "adopt web", "to be adopted (beside)", "no controller says that it works for namespace "+w.ns, "it is done as soon as one runs")
+	d := w.Watch(t, deployments, w.ns, "web")
+	w.start(app.Policy{})
+	w.await(d, func(o *unstructured.Unstructured) bool { return isOurs(o, "kustomize-controller") })
+	w.saysOf(truce, 0, "adopt web", "adopted already", "adopted (beside), 4 objects")
+}

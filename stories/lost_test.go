@@ -1,0 +1,78 @@
+package stories
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/journal"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestAnOrderIsCarriedOutThoughNobodyAnsweredThatItIsTakenUp(t *testing.T) {
+	w := offArgoWorld(t, document3)
+	w.tap = &tap{}
+	w.start(app.Policy{})
+	w.application("my-app", "apps/my-app", manually)
+	w.outOfSync("my-app")
+	lost := w.tap.lose("/applications/my-app", `"/operation"`)
+	if phase, message := w.order("my-app", `{"sync":{},"initiatedBy":{"username":"ann"}}`); phase != "Succeeded" || !lost() {
+		t.Errorf("sync: %s %s; an answer was lost: %v", phase, message, lost())
+	}
+	if !w.isThere(deployments, "my-app") {
+		t.Error("it was not made")
+	}
+}
+
+func TestThatTruceIsToldToEndIsNoFailureOfAnApp(t *testing.T) {
+	w := offWorld(t, document3)
+	w.tap = &tap{}
+	stop := w.start(app.Policy{})
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	writing := make(chan struct{})
+	written := sync.OnceFunc(func() { close(writing) })
+	w.tap.set(func(r *http.Request) *http.Response {
+		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/deployments/my-app") {
+			written()
+			<-r.Context().Done()
+		}
+		return nil
+	})
+	w.edit("apps/my-app/my-app.yaml", "nginx:1.21.0", "nginx:1.22.0")
+	<-writing
+	stop()
+	w.tap.set(nil)
+	w.start(app.Policy{})
+	t.Cleanup(w.removeApps) // before this truce ends
+	w.ready("my-app")
+	for _, e := range w.history("my-app") {
+		if e.What == journal.Failed {
+			t.Errorf("the journal tells of a failure: %s", e.Reason)
+		}
+	}
+}
+
+// A rollback of an app whose source is suspended cannot be made, which is said: nobody fetches what it asks for.
+func TestARollbackInASuspendedSourceIsNotWaitedForInSilence(t *testing.T) {
+	w := offWorld(t, document3)
+	stop := w.start(app.Policy{})
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	first := w.repo.Head()
+	w.edit("apps/my-app/my-app.yaml", "nginx:1.21.0", "nginx:1.22.0")
+	w.ready("my-app")
+	stop() // what it is told together, it may see in any order
+	w.patch(gitRepositories, "repo", map[string]any{"spec": map[string]any{"suspend": true}}, "person")
+	w.annotate(kustomizations, "my-app", "truce.dev/revision", first)
+	w.start(app.Policy{})
+	t.Cleanup(w.removeApps) // before this truce ends
+	w.condition("my-app", "Ready", func(c map[string]any, _ *unstructured.Unstructured) bool {
+		return c["status"] == "False" && contains(c["message"], "is suspended")
+	})
+	w.patch(gitRepositories, "repo", map[string]any{"spec": map[string]any{"suspend": false}}, "person")
+	d := w.Watch(t, deployments, w.ns, "my-app")
+	w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == "nginx:1.21.0" })
+}

@@ -1,0 +1,40 @@
+package stories
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/gittest"
+	"github.com/truce-gitops/truce/internal/inventory"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Whoever has edited it, the next revision need not wait for the next full check, which is an hour away: what is there is read, and added to.
+func TestARecordThatSomebodyHasEditedHoldsUpNoRevision(t *testing.T) {
+	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
+	w.app("app", "./app", defaultSpec)
+	w.ready("app")
+	const record = "truce-inventory-kustomization-app"
+	text := func() string {
+		s, _, _ := unstructured.NestedString(w.get(configmaps, record).Object, "data", "inventory.json")
+		return s
+	}
+	w.until("the uids in the record", func() bool { return len(text()) > 0 && hasUIDs(t, text()) })
+	w.patch(configmaps, record, map[string]any{"data": map[string]any{"inventory.json": text() + "\n"}}, "kubectl-edit")
+	w.repo.Commit(w.inNamespace(gittest.Files(configMaps("app", "a", "b"))), "more")
+	w.ready("app")
+	if !w.isThere(configmaps, "b") {
+		t.Error("b is not made")
+	}
+}
+
+// hasUIDs reports whether a record tells of objects, and of all of them which ones (inventory.Print).
+func hasUIDs(t *testing.T, text string) bool {
+	t.Helper()
+	r, err := inventory.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(r.Entries) > 0 && !slices.ContainsFunc(r.Entries, func(e inventory.Entry) bool { return e.UID == "" })
+}

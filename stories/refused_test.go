@@ -1,0 +1,82 @@
+package stories
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/app"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+)
+
+// locked is an admission policy that takes no write of truce to Deployments of the story while its namespace bears a label.
+const locked = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: NAMESPACE}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}]
+  validations:
+  - expression: "request.options.?fieldManager.orValue('') != 'truce' || !('lock' in namespaceObject.metadata.labels)"
+    message: nobody deploys on Fridays
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: NAMESPACE}
+spec: {policyName: NAMESPACE, validationActions: [Deny]}
+`
+
+// probe is a Deployment of nobody's.
+func probe(ns string, try int) *unstructured.Unstructured {
+	labels := map[string]any{"app": "probe"}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": "probe", "namespace": ns, "annotations": map[string]any{"try": strconv.Itoa(try)}},
+		"spec": map[string]any{
+			"replicas": int64(0), "selector": map[string]any{"matchLabels": labels},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": labels},
+				"spec":     map[string]any{"containers": []any{map[string]any{"name": "probe", "image": "probe"}}},
+			},
+		},
+	}}
+}
+
+// A correction is no part of a run of the app. That it cannot be made must be said on the app all the same, and that it was made later.
+func TestACorrectionThatIsRefusedIsSaidOnTheApp(t *testing.T) {
+	w := newWorld(t, app.Policy{}, document3)
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	seen := w.Watch(t, deployments, w.ns, "my-app")
+	d, err := dynamic.NewForConfig(w.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Apply(t, strings.ReplaceAll(locked, "NAMESPACE", w.ns))
+	w.remove("validatingadmissionpolicybindings", "validatingadmissionpolicies")
+	w.kubectl("label", "namespace/"+w.ns, "lock=yes")
+	tries := 0
+	w.until("the policy to be in force", func() bool {
+		tries++
+		_, err := d.Resource(deployments).Namespace(w.ns).Apply(w.ctx, "probe", probe(w.ns, tries), metav1.ApplyOptions{FieldManager: "truce", Force: true})
+		return err != nil && strings.Contains(err.Error(), "Fridays")
+	})
+
+	w.kubectl("scale", "deployment/my-app", "--replicas=5")
+	said := w.condition("my-app", "Ready", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "False" })
+	for _, part := range []string{"apps/my-app/my-app.yaml:1", "my-app", "nobody deploys on Fridays"} {
+		if !strings.Contains(said, part) {
+			t.Errorf("the app says %q, which has nothing of %q", said, part)
+		}
+	}
+
+	w.kubectl("label", "namespace/"+w.ns, "lock-")
+	w.kubectl("annotate", "kustomization/my-app", "reconcile.fluxcd.io/requestedAt=now")
+	w.await(seen, func(o *unstructured.Unstructured) bool { return replicas(o) == 3 })
+	w.ready("my-app")
+}
