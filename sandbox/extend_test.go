@@ -163,7 +163,7 @@ func configMaps() admissionregistrationv1.Rule {
 // webhook answers every review with the patch.
 func webhook(t *testing.T, patch string) (*httptest.Server, []byte) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return secure(t, func(w http.ResponseWriter, r *http.Request) {
 		var review admissionv1.AdmissionReview
 		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -174,7 +174,13 @@ func webhook(t *testing.T, patch string) (*httptest.Server, []byte) {
 		if err := json.NewEncoder(w).Encode(review); err != nil {
 			t.Error(err)
 		}
-	}))
+	})
+}
+
+// secure serves over TLS, and returns the certificate that is to be trusted.
+func secure(t *testing.T, answer http.HandlerFunc) (*httptest.Server, []byte) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(answer)
 	cert, ca := selfSigned(t)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
 	server.StartTLS()

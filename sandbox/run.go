@@ -23,9 +23,9 @@ import (
 const (
 	// startLimit is far more than a start takes on a loaded machine.
 	startLimit = 2 * time.Minute
-	// The end of a part is waited for this long; both together, and etcd's own
-	// end, are within the 5 s that a caller may count on.
-	stopLimit = 2 * time.Second
+	// The end of a part is waited for this long: both together, and the second
+	// that etcd is given, are within the 5 s that a caller may count on.
+	stopLimit = 1500 * time.Millisecond
 )
 
 // run starts the API server, then what works on it, calls ready, and waits for

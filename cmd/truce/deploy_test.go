@@ -68,7 +68,7 @@ func TestTheDeploymentIsWhatTheServerTakesAndTheProgramUnderstands(t *testing.T)
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			if err := interrupt(cmd, 5*time.Second); err != nil {
+			if err := interrupt(cmd); err != nil {
 				t.Error(err)
 			}
 		})

@@ -63,13 +63,12 @@ func TestOneLeadsAndTheNextFollows(t *testing.T) {
 	drift("hand 1")
 
 	second := contend(t, c, bin, ns, "second")
-	told := time.Now()
-	if err := interrupt(first, 5*time.Second); err != nil {
+	if err := interrupt(first); err != nil {
 		t.Fatalf("the first did not end well: %v", err)
 	}
 	awaitHolder(ctx, lease, 1)
-	if took := time.Since(told); took > 12*time.Second { // 2 s between two tries, on a loaded machine; the lease would have lasted 15 s
-		t.Errorf("taken over %s after the first was told to end: was the lease not given back?", took)
+	if !slices.ContainsFunc(lease.Values(), givenBack) {
+		t.Error("the first was told to end, and did not give the lease back")
 	}
 	drift("hand 2")
 
@@ -77,14 +76,10 @@ func TestOneLeadsAndTheNextFollows(t *testing.T) {
 	if err := second.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	killed := time.Now()
 	_ = second.Wait() // killed
 	awaitHolder(ctx, lease, 2)
-	if took := time.Since(killed); took > 25*time.Second {
-		t.Errorf("taken over %s after the second was killed, with a lease of 15 s", took)
-	}
 	drift("hand 3")
-	if err := interrupt(third, 5*time.Second); err != nil {
+	if err := interrupt(third); err != nil {
 		t.Errorf("the third did not end well: %v", err)
 	}
 
@@ -128,6 +123,12 @@ func awaitHolder(ctx context.Context, lease *kubetest.Recorder, transitions int6
 		n, _, _ := unstructured.NestedInt64(o.Object, "spec", "leaseTransitions")
 		return holder != "" && n >= transitions
 	})
+}
+
+// givenBack is a lease that nobody holds: the next need not wait until it runs out.
+func givenBack(v kubetest.Value) bool {
+	holder, _, _ := unstructured.NestedString(v.Object.Object, "spec", "holderIdentity")
+	return holder == ""
 }
 
 // contend starts a controller that the server knows as a user of its own.

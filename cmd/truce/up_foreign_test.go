@@ -44,7 +44,7 @@ func TestUpOnAForeignCluster(t *testing.T) {
 	if diff := cmp.Diff(made, brought); diff != "" {
 		t.Errorf("brought (-want +got):\n%s", diff)
 	}
-	if err := interrupt(u.cmd, 5*time.Second); err != nil {
+	if err := interrupt(u.cmd); err != nil {
 		t.Fatalf("end: %v\n%s", err, u.out)
 	}
 	for _, o := range made {
@@ -71,7 +71,7 @@ func TestUpOnAForeignCluster(t *testing.T) {
 	if got := settings(); got != "" {
 		t.Errorf("deleting the Kustomization has left %q", got)
 	}
-	if err := interrupt(again.cmd, 5*time.Second); err != nil {
+	if err := interrupt(again.cmd); err != nil {
 		t.Fatalf("end: %v\n%s", err, again.out)
 	}
 	if hint := "kubectl --context " + name + " -n flux-system delete kustomization repo"; !strings.Contains(again.out.String(), hint) {

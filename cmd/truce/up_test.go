@@ -115,7 +115,7 @@ func (u *up) kubectl(t *testing.T, args ...string) string {
 // end does what Ctrl-C does. Truce and its API server must be gone within the five seconds that are promised.
 func (u *up) end(t *testing.T) {
 	t.Helper()
-	if err := interrupt(u.cmd, 5*time.Second); err != nil {
+	if err := interrupt(u.cmd); err != nil {
 		t.Fatalf("end: %v\n%s", err, u.out)
 	}
 	if err := exec.CommandContext(t.Context(), u.Kubectl, "--kubeconfig", u.Kubeconfig, "get", "--raw", "/readyz").Run(); err == nil {

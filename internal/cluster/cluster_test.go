@@ -158,16 +158,20 @@ func TestAHangingGroupMakesNobodyElseWait(t *testing.T) {
 	k := kubetest.Start(t)
 	c := stalling(t, k.Config(), "/apis/batch/")
 	ended := make(chan error, 1)
-	began := time.Now()
 	go func() {
 		_, err := c.Resource(object.GVK{Group: "batch", Version: "v1", Kind: "Job"})
 		ended <- err
 	}()
-	if _, err := c.Resource(deployments); err != nil || time.Since(began) > 5*time.Second {
-		t.Errorf("after %s: %v", time.Since(began), err)
+	if _, err := c.Resource(deployments); err != nil {
+		t.Error(err)
 	}
-	if err := <-ended; err == nil || errors.Is(err, cluster.ErrUnknownKind) || time.Since(began) > 15*time.Second {
-		t.Errorf("the hanging group, after %s: %v", time.Since(began), err)
+	select {
+	case err := <-ended:
+		t.Errorf("the other was answered only after the hanging group: %v", err)
+	default:
+	}
+	if err := <-ended; err == nil || errors.Is(err, cluster.ErrUnknownKind) {
+		t.Errorf("the hanging group: %v", err)
 	}
 }
 

@@ -35,10 +35,9 @@ func TestARequestTimeoutEndsARequestToAServerThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	begin := time.Now()
-	_, err = c.Names(t.Context(), "")
-	if err == nil || !strings.Contains(err.Error(), "exceeded") || time.Since(begin) > 10*time.Second {
-		t.Errorf("got %v after %s", err, time.Since(begin))
+	_, err = c.Names(t.Context(), "") // without a limit it would wait for ever
+	if err == nil || !strings.Contains(err.Error(), "exceeded") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -173,12 +173,11 @@ func TestAHostileExpressionHurtsNobodyElse(t *testing.T) {
 		strings.Repeat(".a|", 1300) + ".a", strings.Repeat("..|", 1000) + "..",
 	} {
 		began := time.Now()
-		a, err := e.Select(t.Context(), []string{".spec.replicas", query}, git, git)
+		limit, cancel := context.WithTimeout(t.Context(), time.Minute) // one that hangs is named
+		a, err := e.Select(limit, []string{".spec.replicas", query}, git, git)
+		cancel()
 		if err != nil {
 			t.Fatalf("%.60s: %v", query, err)
-		}
-		if took := time.Since(began); took > 20*time.Second {
-			t.Errorf("%.60s took %s", query, took)
 		}
 		if got := told(a[".spec.replicas"]); got != "/spec/replicas" {
 			t.Errorf("beside %.60s .spec.replicas gives %s", query, got)

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -28,6 +29,10 @@ const (
 	// the process, not that of the machine. For tests.
 	SyncNone Sync = "none"
 )
+
+// closeLimit is for requests that nobody ends, such as the watches of an API
+// server that hangs: etcd itself waits 5 s for them.
+const closeLimit = time.Second
 
 // Config says how to run.
 type Config struct {
@@ -82,13 +87,28 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 // Err reports a failure of the running server.
 func (s *Server) Err() <-chan error { return s.etcd.Err() }
 
-// Close ends the server after its last write.
+// Close ends the server after its last write, and takes not much longer than
+// closeLimit. What is still open then ends with the process, as in a crash.
 func (s *Server) Close() {
-	if s.etcd != nil {
-		s.etcd.Close()
+	if s.etcd != nil && s.close() {
 		_ = mark(s.dir) // without it the next start reads the database through
 	}
 	s.sockets.remove()
+}
+
+// close reports whether the server has ended in time.
+func (s *Server) close() bool {
+	done := make(chan struct{})
+	go func() {
+		s.etcd.Close()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(closeLimit):
+		return false
+	}
 }
 
 // launch starts etcd, without waiting longer than the context for one that hangs.
