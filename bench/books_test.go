@@ -32,8 +32,8 @@ func (w work) keepBooks(x *box, ns string) time.Duration {
 		_, err := x.in(o).Create(x.ctx, bareCopy(o, ns), metav1.CreateOptions{})
 		return err
 	}, ns)
-	x.each(list.Items, func(o *unstructured.Unstructured) error { return x.patchPart(o, "metadata", "annotations") }, ns)
-	x.each(list.Items, func(o *unstructured.Unstructured) error { return x.patchPart(o, "status") }, ns)
+	x.each(list.Items, func(o *unstructured.Unstructured) error { return x.patchPart(o, nil, "metadata", "annotations") }, ns)
+	x.each(list.Items, func(o *unstructured.Unstructured) error { return x.patchPart(o, w.dialect.status, "status") }, ns)
 	return time.Since(begin)
 }
 
@@ -52,7 +52,7 @@ func (x *box) each(objects []unstructured.Unstructured, do func(*unstructured.Un
 
 // patchPart patches one part of the copy, as truce's own writes do; the status as truce has written it. An annotation costs the server what a finalizer
 // costs it, and does not keep the copy.
-func (x *box) patchPart(o *unstructured.Unstructured, path ...string) error {
+func (x *box) patchPart(o *unstructured.Unstructured, subresource []string, path ...string) error {
 	value, _, err := unstructured.NestedFieldNoCopy(o.Object, path...)
 	if err != nil {
 		return err
@@ -68,11 +68,7 @@ func (x *box) patchPart(o *unstructured.Unstructured, path ...string) error {
 	if err != nil {
 		return err
 	}
-	var subresources []string
-	if path[0] == "status" {
-		subresources = path[:1]
-	}
-	_, err = x.in(o).Patch(x.ctx, o.GetName(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: "bare"}, subresources...)
+	_, err = x.in(o).Patch(x.ctx, o.GetName(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: "bare"}, subresource...)
 	return err
 }
 

@@ -123,12 +123,13 @@ func large(namespace string, n int, texts ...string) (files map[string]string, a
 type dialect struct {
 	resources func(dir string, apps int) string
 	apps      schema.GroupVersionResource
+	status    []string                              // the subresource that takes the status, if it has one
 	done      func(*unstructured.Unstructured) bool // applied and healthy
 }
 
 var (
-	fluxs = dialect{customResources, kustomizations, ready}
-	argos = dialect{applicationResources, applications, func(o *unstructured.Unstructured) bool {
+	fluxs = dialect{customResources, kustomizations, []string{"status"}, ready}
+	argos = dialect{applicationResources, applications, nil, func(o *unstructured.Unstructured) bool {
 		sync, _, _ := unstructured.NestedString(o.Object, "status", "sync", "status")
 		health, _, _ := unstructured.NestedString(o.Object, "status", "health", "status")
 		return sync == "Synced" && health == "Healthy"

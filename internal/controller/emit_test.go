@@ -1,0 +1,34 @@
+package controller
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/truce-gitops/truce/internal/notify"
+)
+
+// TestEventsThatFindNoRoomAreToldOnce: a first sync of hundreds of Applications brings more events than wait for the server.
+func TestEventsThatFindNoRoomAreToldOnce(t *testing.T) {
+	var log bytes.Buffer
+	c := &Controller{events: make(chan *unstructured.Unstructured, 2)}
+	c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	for range 5 {
+		c.announce(notify.Message{}, "")
+	}
+	c.tellDropped()
+	if log.Len() > 0 {
+		t.Errorf("told while there are still many: %s", &log)
+	}
+	for range 2 {
+		<-c.events
+		c.tellDropped()
+	}
+	c.tellDropped()
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "too many at once") || !strings.Contains(got, "count=3") {
+		t.Errorf("told: %q", got)
+	}
+}
