@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -116,6 +117,7 @@ type Controller struct {
 	groups    *groups
 
 	events   chan *unstructured.Unstructured
+	dropped  atomic.Int64 // events that found no room, and of which nobody has been told
 	messages chan notify.Message
 	texts    object.Packer // of custom resources
 

@@ -62,7 +62,7 @@ func (c *Controller) announce(m notify.Message, version string) {
 	select {
 	case c.events <- &unstructured.Unstructured{Object: ev}:
 	default:
-		c.Log.Warn("event dropped: too many at once", "about", m.About.String(), "reason", m.Reason)
+		c.dropped.Add(1)
 	}
 	if c.Notify == nil {
 		return
@@ -105,6 +105,17 @@ func (c *Controller) writeEvents(ctx context.Context) error {
 			if err != nil && ctx.Err() == nil {
 				c.Log.Warn("event", "about", ev.GetGenerateName(), "error", err.Error())
 			}
+			c.tellDropped()
 		}
+	}
+}
+
+// tellDropped says once, when the crowd has passed, how many events found no room.
+func (c *Controller) tellDropped() {
+	if len(c.events) > 0 {
+		return
+	}
+	if n := c.dropped.Swap(0); n > 0 {
+		c.Log.Warn("events dropped: too many at once", "count", n)
 	}
 }
