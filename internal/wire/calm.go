@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"os"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
@@ -14,6 +15,17 @@ const (
 	// what lives was allocated in a burst.
 	calmWorth = 16 << 20
 )
+
+// heapGrowth is how far the heap may grow before it is swept, in percent of what lives in it. Half of Go's own: a first rollout of 1,000 apps
+// takes a tenth less memory at its peak and a tenth more CPU time (docs/benchmarks.md), and a burst leaves less in holes.
+const heapGrowth = 50
+
+// sweepOften sets heapGrowth, unless GOGC says otherwise.
+func sweepOften() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(heapGrowth)
+	}
+}
 
 // calm gives memory back to the machine when a burst of work has come to rest: a start, a rollout, and what the cluster makes of it.
 // The runtime does so by and by, while it works; at rest nothing would wake it. Each burst costs one sweep, and rest costs nothing.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -38,4 +39,19 @@ func TestMemoryIsGivenBackOnceForEachBurst(t *testing.T) {
 		c.stop()
 		pass(time.Hour, 2, "after the end")
 	})
+}
+
+func TestTheHeapIsSweptOftenUnlessGOGCSaysOtherwise(t *testing.T) {
+	was := debug.SetGCPercent(300)
+	defer debug.SetGCPercent(was)
+	t.Setenv("GOGC", "300")
+	sweepOften()
+	if got := debug.SetGCPercent(300); got != 300 {
+		t.Errorf("%d %% in spite of GOGC", got)
+	}
+	t.Setenv("GOGC", "")
+	sweepOften()
+	if got := debug.SetGCPercent(300); got != heapGrowth {
+		t.Errorf("%d %%", got)
+	}
 }
