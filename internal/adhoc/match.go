@@ -4,8 +4,10 @@ import (
 	"fmt"
 
 	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
 // Match finds the live object of each that Git describes, without a server: Git's may leave its namespace out. namespace is
@@ -31,10 +33,28 @@ func Match(git []render.Object, live object.Set, namespace string) ([]Subject, e
 	return out, nil
 }
 
-// Unique returns the objects by what they are called. One that is there twice is an error with both places.
+// Nameless returns what is reported of the objects with generateName, and the other ones: only those can be compared.
+func Nameless(git []render.Object) (reported []report.Object, named []render.Object) {
+	for _, r := range git {
+		if !r.Data.IsGenerated() {
+			named = append(named, r)
+			continue
+		}
+		reported = append(reported, report.Object{
+			ID: r.Data.ShownID(), Version: r.Data.GVK().Version, File: r.File, Line: r.Line,
+			Problem: r.Nameless().Error(), Health: health.Status{Code: health.Missing},
+		})
+	}
+	return reported, named
+}
+
+// Unique returns the objects by what they are called, without those that have generateName. One that is there twice is an error with both places.
 func Unique(list []render.Object) (object.Set, error) {
 	out, first := make(object.Set, len(list)), make(map[object.ID]render.Object, len(list))
 	for _, r := range list {
+		if r.Data.IsGenerated() {
+			continue
+		}
 		id := r.Data.ID()
 		if f, ok := first[id]; ok {
 			return nil, twice(id, f, r)

@@ -121,7 +121,7 @@ func (f *adhocFlags) printManifests(objects []object.Object) error {
 // printNames prints kind.group/name, as kubectl -o name does and kubectl get takes it.
 func printNames(w io.Writer, objects []object.Object) error {
 	for _, o := range objects {
-		id := o.ID()
+		id := o.ShownID()
 		kind := strings.ToLower(id.Kind)
 		if id.Group != "" {
 			kind += "." + id.Group

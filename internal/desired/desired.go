@@ -37,6 +37,8 @@ type Set struct {
 	Objects []Object
 	// Aside are described too, and left out: they bear one of app.Aside. Unheeded bear one of app.Unheeded.
 	Aside, Unheeded []object.ID
+	// Nameless are described too, and left out: they have generateName and no name.
+	Nameless []render.Object
 }
 
 // Scope says whether a kind lives in namespaces.
@@ -59,7 +61,11 @@ func Settle(rendered []render.Object, a app.App, scope func(object.GVK) Scope) (
 	var s Set
 	for _, r := range rendered {
 		if bearsAny(r.Data, a.Aside) {
-			s.Aside = append(s.Aside, r.Data.ID())
+			s.Aside = append(s.Aside, r.Data.ShownID())
+			continue
+		}
+		if r.Data.IsGenerated() {
+			s.Nameless = append(s.Nameless, r)
 			continue
 		}
 		if bearsAny(r.Data, a.Unheeded) {

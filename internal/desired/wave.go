@@ -36,15 +36,5 @@ func WaveOf(gvk object.GVK) int {
 	return workWave
 }
 
-// ownGroups are the API groups of Kubernetes itself. The suffix alone does not tell: gateway.networking.k8s.io is a CRD's.
-var ownGroups = map[string]bool{
-	"": true, "apps": true, "autoscaling": true, "batch": true, "extensions": true, "policy": true,
-	"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true, "authentication.k8s.io": true,
-	"authorization.k8s.io": true, "certificates.k8s.io": true, "coordination.k8s.io": true, "discovery.k8s.io": true,
-	"events.k8s.io": true, "flowcontrol.apiserver.k8s.io": true, "internal.apiserver.k8s.io": true, "networking.k8s.io": true,
-	"node.k8s.io": true, "rbac.authorization.k8s.io": true, "resource.k8s.io": true, "scheduling.k8s.io": true,
-	"storage.k8s.io": true, "storagemigration.k8s.io": true,
-}
-
 // builtIn reports whether the API group is Kubernetes' own, where a kind's name is enough to know it.
-func builtIn(group string) bool { return ownGroups[group] }
+func builtIn(group string) bool { return object.IsBuiltIn(group) }

@@ -142,6 +142,19 @@ func (id ID) String() string {
 	return kind + " " + id.Namespace + "/" + id.Name
 }
 
+// IsGenerated reports whether the server makes the object's name, another one at each creation (metadata.generateName). Such an object can be
+// created, and never be found again.
+func (o Object) IsGenerated() bool { return o.Name() == "" && o.str("metadata", "generateName") != "" }
+
+// ShownID is the object's name in messages: that of a generated one is the prefix and a star.
+func (o Object) ShownID() ID {
+	id := o.ID()
+	if o.IsGenerated() {
+		id.Name = o.str("metadata", "generateName") + "*"
+	}
+	return id
+}
+
 // Compare orders IDs by namespace, group, kind, name: the order of every list that truce shows.
 func (id ID) Compare(other ID) int {
 	return cmp.Or(
@@ -162,3 +175,16 @@ func (g GVK) APIVersion() string {
 
 // String prints the type as "apps/v1 Deployment".
 func (g GVK) String() string { return g.APIVersion() + " " + g.Kind }
+
+// ownGroups are the API groups of Kubernetes itself. The suffix alone does not tell: gateway.networking.k8s.io is a CRD's.
+var ownGroups = map[string]bool{
+	"": true, "apps": true, "autoscaling": true, "batch": true, "extensions": true, "policy": true,
+	"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true, "authentication.k8s.io": true,
+	"authorization.k8s.io": true, "certificates.k8s.io": true, "coordination.k8s.io": true, "discovery.k8s.io": true,
+	"events.k8s.io": true, "flowcontrol.apiserver.k8s.io": true, "internal.apiserver.k8s.io": true, "networking.k8s.io": true,
+	"node.k8s.io": true, "rbac.authorization.k8s.io": true, "resource.k8s.io": true, "scheduling.k8s.io": true,
+	"storage.k8s.io": true, "storagemigration.k8s.io": true,
+}
+
+// IsBuiltIn reports whether the API group is one of Kubernetes' own kinds.
+func IsBuiltIn(group string) bool { return ownGroups[group] }

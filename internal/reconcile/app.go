@@ -121,6 +121,9 @@ func (r *run) settle(ctx context.Context) error {
 	}
 	r.report.Notes = append(r.report.Notes, r.app.Ignore.Idle(r.set.Data())...)
 	r.report.Notes = append(r.report.Notes, asideNotes(r.set, r.app)...)
+	for _, o := range r.set.Nameless {
+		r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", o.File, o.Line, o.Data.ShownID(), o.Nameless()))
+	}
 	r.engine.declared(r.app.Key, r.set.Data())
 	r.rendered.settled(r.set)
 	return nil

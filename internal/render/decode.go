@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/yamltext"
 )
 
 // The bounds of one file. They are far above what the API server accepts of one object.
@@ -31,12 +32,29 @@ func Value(file string, document *yaml.Node) (any, error) {
 	return c.value(document, 0)
 }
 
-// Nodes parses every document of a YAML or JSON file and returns their top nodes; empty documents are left out.
+// Nodes parses every document of a YAML or JSON file and returns their top nodes; empty documents are left out. A file may hold several
+// JSON values one after the other, as kubectl reads them.
 func Nodes(file string, data []byte) ([]*yaml.Node, error) {
-	if strings.EqualFold(path.Ext(file), ".json") {
-		data = jsonAsYAML(data)
+	text, err := yamltext.Decode(data)
+	if err != nil {
+		return nil, &Error{File: file, Err: err}
 	}
-	d := yaml.NewDecoder(bytes.NewReader(data))
+	if strings.EqualFold(path.Ext(file), ".json") {
+		text = jsonAsYAML(text)
+	}
+	nodes, err := yamlNodes(file, text)
+	if err == nil {
+		return nodes, nil
+	}
+	if found, ok, jsonErr := jsonNodes(file, text); ok {
+		return found, jsonErr
+	}
+	return nil, err
+}
+
+// yamlNodes parses the documents of YAML.
+func yamlNodes(file string, text []byte) ([]*yaml.Node, error) {
+	d := yaml.NewDecoder(bytes.NewReader(text))
 	var nodes []*yaml.Node
 	for {
 		var doc yaml.Node

@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -13,8 +14,9 @@ import (
 // localConfig marks an object that is for tools and not for a cluster; Kustomize drops it from its output.
 const localConfig = "config.kubernetes.io/local-config"
 
-// Manifests decodes the objects of a file: lists are expanded (a kind that ends in List and has items), configuration for
-// Kustomize and objects marked local-config are left out. An object without apiVersion, kind or name is an error at its line.
+// Manifests decodes the objects of a file: lists are expanded (a kind that ends in List and has items, which may leave out what the kind of
+// the list says of theirs), configuration for Kustomize and objects marked local-config are left out. An object without apiVersion, kind
+// or name is an error at its line; generateName may stand for the name.
 func Manifests(file string, data []byte) ([]Object, error) {
 	nodes, err := Nodes(file, data)
 	if err != nil {
@@ -52,8 +54,9 @@ func appendObjects(all []Object, file string, n *yaml.Node, v any) ([]Object, er
 		return all, nil
 	}
 	o := object.Object(m)
-	if items, ok := m["items"]; ok && strings.HasSuffix(o.GVK().Kind, "List") {
-		return appendItems(all, file, n, items)
+	if _, ok := m["items"]; ok && strings.HasSuffix(o.GVK().Kind, "List") {
+		found, err := itemsOf(file, n, o)
+		return append(all, found...), err
 	}
 	if isKustomizeConfig(o) {
 		return all, nil
@@ -64,29 +67,46 @@ func appendObjects(all []Object, file string, n *yaml.Node, v any) ([]Object, er
 	if mark, ok := o.Annotation(localConfig); ok && mark != "false" {
 		return all, nil
 	}
+	if err := checkNumbers(o, file, n); err != nil {
+		return nil, err
+	}
 	return append(all, Object{Data: o, File: file, Line: n.Line}), nil
 }
 
-func appendItems(all []Object, file string, n *yaml.Node, items any) ([]Object, error) {
-	if items == nil {
-		return all, nil
+func itemsOf(file string, n *yaml.Node, of object.Object) ([]Object, error) {
+	if of["items"] == nil {
+		return nil, nil
 	}
-	list, ok := items.([]any)
+	list, ok := of["items"].([]any)
 	if !ok {
 		return nil, &Error{File: file, Line: n.Line, Err: errors.New("items is not a list")}
 	}
 	nodes := Field(n, "items")
+	var all []Object
 	var err error
 	for i, item := range list {
 		at := n
 		if nodes != nil && i < len(nodes.Content) {
-			at = nodes.Content[i]
+			at = Follow(nodes.Content[i])
 		}
-		if all, err = appendObjects(all, file, at, item); err != nil {
+		if all, err = appendObjects(all, file, at, typed(of, item)); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
+}
+
+// typed is an item of a list with the type that the list's says, if it names none: items of a DeploymentList are Deployments
+// (k8s.io/apimachinery, unstructuredJSONScheme.decodeToList).
+func typed(list object.Object, item any) any {
+	m, ok := item.(map[string]any)
+	kind := strings.TrimSuffix(list.GVK().Kind, "List")
+	if !ok || len(m) == 0 || kind == "" || m["kind"] != nil || m["apiVersion"] != nil {
+		return item
+	}
+	m = maps.Clone(m) // an alias may share it
+	m["apiVersion"], m["kind"] = list.APIVersion(), kind
+	return m
 }
 
 // Field returns the value of a map's key, nil if it has none. Aliases are followed.
@@ -123,7 +143,7 @@ func complete(o object.Object) error {
 	if o.GVK().Kind == "" {
 		missing = append(missing, "kind")
 	}
-	if o.Name() == "" {
+	if o.Name() == "" && !o.IsGenerated() {
 		missing = append(missing, "metadata.name")
 	}
 	if len(missing) > 0 {
@@ -131,3 +151,14 @@ func complete(o object.Object) error {
 	}
 	return nil
 }
+
+// Nameless is why an object with generateName is not kept in sync; nil for any other. Flux builds no such object, and Argo CD creates them as
+// hooks alone.
+func (o Object) Nameless() error {
+	if !o.Data.IsGenerated() {
+		return nil
+	}
+	return errNameless
+}
+
+var errNameless = errors.New("it has generateName and no name: it can be created, and never be compared with Git; give it a name, or in an Argo CD application make it a hook")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/yamltext"
 )
 
 // document is an object as it is written in a file, or as a unit describes it.
@@ -61,9 +62,11 @@ func (t *taking) page(name string) page {
 	if err != nil {
 		return page{broken: &Skipped{File: name, What: "file", Broken: !isJSON(name), Why: plainly(err).Error()}}
 	}
-	if bytes.IndexByte(data, 0) >= 0 {
-		return page{broken: &Skipped{File: name, What: "file", Broken: !isJSON(name), Why: "it is binary"}}
+	text, err := yamltext.Decode(data)
+	if err != nil {
+		return page{broken: &Skipped{File: name, What: "file", Broken: !isJSON(name), Why: err.Error()}}
 	}
+	data = text
 	p := page{objects: bytes.Contains(data, []byte("apiVersion")) && bytes.Contains(data, []byte("kind"))}
 	if !p.objects || !asks(data) {
 		return p

@@ -22,6 +22,9 @@ func settle(rendered []render.Object, a app.App) ([]desired.Object, error) {
 		if slices.ContainsFunc(a.Aside, func(key string) bool { _, there := r.Data.Annotation(key); return there }) {
 			continue
 		}
+		if r.Data.IsGenerated() {
+			continue // it is another object at each creation
+		}
 		o := settled(r, a, wide)
 		if f, there := first[o.ID]; there {
 			return nil, &render.Error{File: r.File, Line: r.Line, Err: fmt.Errorf("%s is already at %s:%d", o.ID, f.File, f.Line)}

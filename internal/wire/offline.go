@@ -138,18 +138,12 @@ func cause(err error) error {
 
 // assessAdHoc judges the health of objects in a file.
 func assessAdHoc(_ context.Context, q cli.AdHoc) ([]report.Object, error) {
-	from, err := fromFile(q.File, q.In)
-	if err == nil && len(from.objects) == 0 {
-		err = fmt.Errorf("read %s: no objects", from.file.name)
+	var out []report.Object
+	err := eachOf(q.File, q.In, func(o render.Object) { out = append(out, assess(o.Data, o)) })
+	if err == nil && len(out) == 0 {
+		err = fmt.Errorf("read %s: no objects", q.File)
 	}
-	if err != nil {
-		return nil, failed(cli.ExitUsage, err)
-	}
-	out := make([]report.Object, 0, len(from.objects))
-	for _, o := range from.objects {
-		out = append(out, assess(o.Data, o))
-	}
-	return out, nil
+	return out, failed(cli.ExitUsage, err)
 }
 
 func assess(live object.Object, at render.Object) report.Object {

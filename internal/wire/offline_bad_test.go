@@ -54,7 +54,7 @@ func TestBadInputHasItsCodeAndSaysWhereItIs(t *testing.T) {
 		{4, "neither a file nor a directory", []string{"render", at("empty")}},
 		{4, "bigdir: big.yaml: 104857600 bytes, more than 16777216: limit exceeded", []string{"render", at("bigdir")}},
 		{4, "more than 32 MiB: limit exceeded", []string{"render", "-f", at("bigdir/big.yaml")}},
-		{4, "a.yaml: control characters are not allowed", []string{"render", at("binary")}},
+		{4, "a.yaml: not text: it has NUL bytes", []string{"render", at("binary")}},
 		{4, "limit exceeded", []string{"render", at("bomb")}},
 		{4, "limit exceeded", []string{"render", "-f", at("bomb/a.yaml")}},
 		{4, "nothing.yaml: it is empty", []string{"render", "-f", at("nothing.yaml")}},

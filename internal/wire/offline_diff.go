@@ -27,7 +27,9 @@ func compareAdHoc(version string) func(context.Context, cli.AdHoc) (cli.Detail, 
 			return cli.Detail{}, failed(cli.ExitRender, err)
 		}
 		d := cli.Detail{Report: report.Report{Stage: report.Done, Reason: report.Succeeded}}
-		c := comparison{query: q, git: files.objects, notes: &d.Report.Notes}
+		c := comparison{query: q, notes: &d.Report.Notes}
+		var nameless []report.Object
+		nameless, c.git = adhoc.Nameless(files.objects)
 		var subjects []adhoc.Subject
 		var judge adhoc.Judge
 		if q.Live != "" {
@@ -44,6 +46,7 @@ func compareAdHoc(version string) func(context.Context, cli.AdHoc) (cli.Detail, 
 			d.Report.Objects = append(d.Report.Objects, o)
 		}
 		d.Origin = files.origins(subjects, d.Report.Objects)
+		d.Report.Objects = append(d.Report.Objects, nameless...)
 		return d, nil
 	}
 }
@@ -67,11 +70,12 @@ func (c comparison) judge(all []object.Object) adhoc.Judge {
 
 // withFile compares without a cluster.
 func (c comparison) withFile() ([]adhoc.Subject, adhoc.Judge, error) {
-	from, err := fromFile(c.query.Live, c.query.In)
+	var from []render.Object
+	err := eachOf(c.query.Live, c.query.In, func(o render.Object) { from = append(from, o) })
 	if err != nil {
 		return nil, adhoc.Judge{}, failed(cli.ExitUsage, err)
 	}
-	live, err := adhoc.Unique(from.objects)
+	live, err := adhoc.Unique(from)
 	if err != nil {
 		return nil, adhoc.Judge{}, failed(cli.ExitUsage, err)
 	}
@@ -83,7 +87,7 @@ func (c comparison) withFile() ([]adhoc.Subject, adhoc.Judge, error) {
 	for _, s := range subjects {
 		all = append(all, s.Desired.Data)
 	}
-	for _, o := range from.objects {
+	for _, o := range from {
 		all = append(all, o.Data)
 	}
 	c.doubts(subjects, len(live))

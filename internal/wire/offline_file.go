@@ -9,10 +9,59 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/plain"
 )
 
 // maxFile bounds a file of manifests: more than a cluster's objects of one kind, less than what takes the machine's memory.
 const maxFile = 32 << 20
+
+// eachOf reads the objects of a file of any length, or of the standard input for "-".
+func eachOf(name string, in io.Reader, use func(render.Object)) error {
+	shown := shownFile(name)
+	file, err := openFile(name, in)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", shown, cause(err))
+	}
+	defer file.Close()
+	size := &counter{in: file}
+	err = plain.Each(shown, size, func(o render.Object) error {
+		use(o)
+		return nil
+	})
+	if err == nil && size.text == 0 {
+		err = fmt.Errorf("read %s: it is empty", shown)
+	}
+	return err
+}
+
+// counter counts the bytes that are no white space.
+type counter struct {
+	in   io.Reader
+	text int64
+}
+
+// Read implements io.Reader.
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	c.text += int64(len(bytes.TrimSpace(p[:n])))
+	return n, err
+}
+
+// openFile opens a file, or the standard input for "-". Close it.
+func openFile(name string, in io.Reader) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(in), nil
+	}
+	return os.Open(name)
+}
+
+// shownFile is how a file is called in messages.
+func shownFile(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return name
+}
 
 // fromFile reads the objects of one file, or of the standard input for "-". A pipe is a file, too: diff -f <(helm template …).
 func fromFile(name string, in io.Reader) (described, error) {
@@ -28,19 +77,13 @@ func fromFile(name string, in io.Reader) (described, error) {
 }
 
 func readWhole(name string, in io.Reader) (oneFile, error) {
-	file := oneFile{name: name}
-	if name == "-" {
-		file.name = "standard input"
-	} else {
-		f, err := os.Open(name)
-		if err != nil {
-			return file, err
-		}
-		defer f.Close()
-		in = f
+	file := oneFile{name: shownFile(name)}
+	f, err := openFile(name, in)
+	if err != nil {
+		return file, err
 	}
-	var err error
-	file.data, err = io.ReadAll(io.LimitReader(in, maxFile+1))
+	defer f.Close()
+	file.data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
 	case err != nil:
 		return file, err

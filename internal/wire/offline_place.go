@@ -116,10 +116,10 @@ func kustomization(files fs.FS, dir string) *yaml.Node {
 	return nodes[0]
 }
 
-// named lists what a kustomization names as resources and components.
+// named lists what a kustomization names that may be a directory with a kustomization of its own, which kubectl kustomize reads from anywhere.
 func named(top *yaml.Node) []string {
 	var out []string
-	for _, key := range []string{"resources", "bases", "components"} {
+	for _, key := range []string{"resources", "bases", "components", "generators", "transformers", "validators"} {
 		list := render.Field(top, key)
 		if list == nil {
 			continue

@@ -126,7 +126,7 @@ func (b *build) read() error {
 
 // survey checks the user's files, then lays the edited kustomization over them.
 func (k *Renderer) survey(b *build) error {
-	s := &survey{files: b.files, seen: map[string]bool{}, moved: map[string]moved{}}
+	s := &survey{files: b.files, root: b.file, seen: map[string]bool{}, moved: map[string]moved{}}
 	if !b.files.Exists(outside(b.file)) {
 		if err := b.lay(); err != nil {
 			return err

@@ -55,7 +55,7 @@ func (b *build) object(res *resource.Resource, index *documents) (render.Object,
 			o.File, o.Line = file, line
 		}
 	}
-	return o, nil
+	return o, o.CheckNumbers()
 }
 
 // documents finds the document of a file that became an object.
@@ -150,7 +150,11 @@ func appendDocuments(docs []document, n *yaml.Node) []document {
 	kind := scalar(render.Field(n, "kind"))
 	if items := render.Field(n, "items"); items != nil && strings.HasSuffix(kind, "List") {
 		for _, item := range items.Content {
+			from := len(docs)
 			docs = appendDocuments(docs, render.Follow(item))
+			if from < len(docs) && docs[from].kind == "" {
+				docs[from].kind = strings.TrimSuffix(kind, "List") // as the items of a DeploymentList
+			}
 		}
 		return docs
 	}

@@ -1,6 +1,8 @@
 package kustomize
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/upstream"
+	"github.com/truce-gitops/truce/internal/yamltext"
 )
 
 // maxChain bounds how deep kustomizations may build on each other; a link that leads to itself ends here.
@@ -21,6 +24,7 @@ const maxChain = 64
 // with a riddle, and what it must never try: to fetch a remote base, plug-ins, paths that leave the source, cycles.
 type survey struct {
 	files files
+	root  string // the kustomization file that is built
 	// seen are directories already walked: bases are shared.
 	seen map[string]bool
 	// moved are the entries that name repositories, by the directory of their kustomization.
@@ -81,14 +85,17 @@ func (s *survey) open(dir string) (string, *yaml.Node, error) {
 	if _, err := render.Value(file, nodes[0]); err != nil {
 		return "", nil, err
 	}
+	if text, err := readable(file, data); err != nil {
+		return "", nil, err
+	} else if text != nil {
+		s.files.over[file] = text
+	}
 	return file, nodes[0], nil
 }
 
 func (s *survey) kustomizationFile(dir string) (string, error) {
-	for name := range s.files.over {
-		if path.Dir(name) == dir {
-			return name, nil
-		}
+	if path.Dir(s.root) == dir {
+		return s.root, nil // it may have been generated
 	}
 	file, err := render.KustomizationFile(s.files.tree, dir)
 	if err == nil && file == "" {
@@ -166,11 +173,18 @@ func (s *survey) resource(v visit, n *yaml.Node, decode decoder) error {
 // decoder reads a file for its errors alone.
 type decoder func(file string, data []byte) error
 
-// manifests wants complete objects.
+// manifests wants complete objects, with the names by which Kustomize tells them apart.
 func manifests(file string, data []byte) error {
-	_, err := render.Manifests(file, data)
+	all, err := render.Manifests(file, data)
+	for _, o := range all {
+		if err == nil && o.Data.IsGenerated() {
+			err = &render.Error{File: o.File, Line: o.Line, Err: errGenerated}
+		}
+	}
 	return err
 }
+
+var errGenerated = errors.New("generateName without a name: Kustomize, and so Flux and Argo CD, build no object without a name; give it one")
 
 // anyYAML wants documents without duplicate keys and bombs.
 func anyYAML(file string, data []byte) error {
@@ -186,7 +200,68 @@ func (s *survey) decode(v visit, n *yaml.Node, name string, decode decoder) erro
 	if err != nil {
 		return s.fail(v.file, n, "%s: %w", n.Value, plainly(err))
 	}
-	return decode(name, data)
+	if err := decode(name, data); err != nil {
+		return err
+	}
+	text, err := readable(name, data)
+	if err == nil && text != nil {
+		s.files.over[name] = text
+	}
+	return err
+}
+
+// readable is a file in the form that Kustomize reads, of one that it does not: UTF-16, %YAML, several JSON values, or lists whose items leave
+// their type to the list. Nil for any other.
+func readable(name string, data []byte) ([]byte, error) {
+	nodes, err := render.Nodes(name, data)
+	if err != nil || !isForeign(data, nodes) {
+		return nil, err
+	}
+	var texts [][]byte
+	for _, n := range nodes {
+		all, err := values(name, n)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range all {
+			text, err := json.Marshal(v)
+			if err != nil {
+				return nil, &render.Error{File: name, Line: n.Line, Err: err}
+			}
+			texts = append(texts, text)
+		}
+	}
+	return append(bytes.Join(texts, []byte("\n---\n")), '\n'), nil
+}
+
+// values are the objects of a list whose items leave their type to it, or else the document as it is.
+func values(name string, n *yaml.Node) ([]any, error) {
+	v, err := render.Value(name, n)
+	if err != nil || !isBare(n) {
+		return []any{v}, err
+	}
+	objects, err := render.Document(name, n)
+	out := make([]any, 0, len(objects))
+	for _, o := range objects {
+		out = append(out, o.Data)
+	}
+	return out, err
+}
+
+func isForeign(data []byte, nodes []*yaml.Node) bool {
+	text, err := yamltext.Decode(data)
+	foreign := err == nil && !bytes.Equal(text, data)
+	jsonValues := len(nodes) > 1 && bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) && !bytes.Contains(data, []byte("\n---"))
+	return foreign || jsonValues || slices.ContainsFunc(nodes, isBare)
+}
+
+// isBare reports whether a document is a list with an item that names no type.
+func isBare(n *yaml.Node) bool {
+	items := render.Field(n, "items")
+	if items == nil || !strings.HasSuffix(scalar(render.Field(n, "kind")), "List") {
+		return false
+	}
+	return slices.ContainsFunc(items.Content, func(item *yaml.Node) bool { return render.Field(item, "kind") == nil })
 }
 
 // yaml checks an entry that is a YAML file, or a document in place. Of the latter Kustomize tells the errors: only bombs

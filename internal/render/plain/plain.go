@@ -127,6 +127,9 @@ func descend(r render.Request, dir string) error {
 func unique(objects []render.Object) error {
 	first := make(map[object.ID]render.Object, len(objects))
 	for _, o := range objects {
+		if o.Data.IsGenerated() {
+			continue // each creation makes another name
+		}
 		id := o.Data.ID()
 		if f, ok := first[id]; ok {
 			return &render.Error{File: o.File, Line: o.Line, Err: fmt.Errorf("%s is already at %s:%d", id, f.File, f.Line)}

@@ -50,7 +50,7 @@ func places(r render.Result) []string {
 var sample = tree(
 	"apps/b.yml", "# text\n---\n"+object("b1")+"---\n# nothing\n---\n"+object("b2"),
 	"apps/a/z.yaml", object("z"),
-	"apps/a-b/y.yaml", "apiVersion: v1\nkind: List\nitems:\n- "+`{apiVersion: v1, kind: ConfigMap, metadata: {name: y1}, data: {a: yes, b: "010", c: ~}}`+"\n- {apiVersion: v1, kind: Secret, metadata: {name: y2}, n: 0x10, f: 1.50, e: 1e3, big: 12345678901234567890}\n",
+	"apps/a-b/y.yaml", "apiVersion: v1\nkind: List\nitems:\n- "+`{apiVersion: v1, kind: ConfigMap, metadata: {name: y1}, data: {a: yes, b: "010", c: ~}}`+"\n- {apiVersion: v1, kind: Secret, metadata: {name: y2}, n: 0x10, f: 1.50, e: 1e3, big: 1234567890123456789}\n",
 	"apps/a/local.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: local, annotations: {config.kubernetes.io/local-config: \"true\"}}\n",
 	"apps/a/anchor.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: anchor}\ndata: {a: &x {k: v}, b: *x, c: {<<: *x, d: e}}\n",
 	"apps/.hidden/h.yaml", object("hidden"),
