@@ -2,7 +2,7 @@
 //
 // In: entries and memories (journal.Journal, journal.Memories).
 // Out: the same, after a restart too.
-// Promise: one process at a time; writes are gathered and made safe within Delay; the oldest entries go when there are too many or they
+// Promise: one process at a time; writes are gathered and made safe within Delay; what could not be written is tried again; the oldest entries go when there are too many or they
 // are too old; a damaged file is put aside and said, never trusted.
 // Not here: what entries mean (journal).
 package bolt
@@ -40,7 +40,8 @@ func DefaultLimits() Limits { return Limits{Entries: 100_000, Age: 30 * 24 * tim
 // Delay is how long a write may take until it is safe.
 const Delay = 50 * time.Millisecond
 
-// pending is how many writes may wait. More are dropped, and counted: nobody who works waits for the journal.
+// pending is how many entries may wait. More are dropped, and counted: no caller waits for the journal. Memories are not dropped: there is
+// one for each object at most.
 const pending = 8192
 
 var (
@@ -54,23 +55,22 @@ type Journal struct {
 	limits Limits
 	log    *slog.Logger
 
-	writes chan write
-	sync   chan chan struct{}
-	done   chan struct{}
-	closed chan struct{}
-	once   sync.Once
+	entries chan *journal.Entry
+	dirty   chan struct{} // holds a token when a memory is not in the file yet
+	sync    chan chan struct{}
+	done    chan struct{}
+	closed  chan struct{}
+	once    sync.Once
 
 	mu      sync.Mutex
 	fresh   map[object.ID][]byte // memories that are not safe yet
 	dropped int
 
-	count int // entries in the file; of the writer alone
-}
-
-type write struct {
-	entry  *journal.Entry
-	id     object.ID
-	memory []byte
+	// Of the writer alone:
+	count     int              // entries in the file
+	unwritten []*journal.Entry // that could not be written
+	pause     time.Duration    // before the next try
+	again     <-chan time.Time // the next try; nil for none
 }
 
 var (
@@ -104,7 +104,7 @@ func Open(path string, l Limits, log *slog.Logger) (*Journal, error) {
 	}
 	j := &Journal{
 		db: db, limits: l, log: log, count: n, fresh: map[object.ID][]byte{},
-		writes: make(chan write, pending), sync: make(chan chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
+		entries: make(chan *journal.Entry, pending), dirty: make(chan struct{}, 1), sync: make(chan chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
 	}
 	go j.run()
 	return j, nil
@@ -153,25 +153,24 @@ func open(path string) (db *bbolt.DB, n int, err error) {
 // Append notes entries.
 func (j *Journal) Append(entries ...journal.Entry) {
 	for i := range entries {
-		j.put(write{entry: &entries[i]})
+		select {
+		case j.entries <- &entries[i]:
+		default:
+			j.mu.Lock()
+			j.dropped++
+			j.mu.Unlock()
+		}
 	}
 }
 
-// Remember keeps a memory.
+// Remember keeps a memory. It is never dropped: until it is in the file, each write tries again.
 func (j *Journal) Remember(id object.ID, memory []byte) {
 	j.mu.Lock()
 	j.fresh[id] = memory
 	j.mu.Unlock()
-	j.put(write{id: id, memory: memory})
-}
-
-func (j *Journal) put(w write) {
 	select {
-	case j.writes <- w:
-	default:
-		j.mu.Lock()
-		j.dropped++
-		j.mu.Unlock()
+	case j.dirty <- struct{}{}:
+	default: // the writer is about to look
 	}
 }
 

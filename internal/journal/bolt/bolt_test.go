@@ -57,6 +57,14 @@ func entry(n int) journal.Entry {
 	}
 }
 
+func manyIDs(n int) []object.ID {
+	out := make([]object.ID, n)
+	for i := range out {
+		out[i] = object.ID{Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprint("settings-", i)}
+	}
+	return out
+}
+
 func open(t *testing.T, path string, l bolt.Limits) *bolt.Journal {
 	t.Helper()
 	j, err := bolt.Open(path, l, slog.New(slog.NewTextHandler(t.Output(), nil)))

@@ -3,20 +3,26 @@ package bolt
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"go.etcd.io/bbolt"
 
+	"github.com/truce-gitops/truce/internal/journal"
 	"github.com/truce-gitops/truce/internal/object"
 )
 
-// run gathers what comes within Delay into one transaction.
+// run gathers what comes within Delay into one transaction. What could not be written is tried again.
 func (j *Journal) run() {
 	defer close(j.closed)
 	for {
 		select {
-		case w := <-j.writes:
-			j.commit(j.gather(w, time.After(Delay)))
+		case e := <-j.entries:
+			j.commit(j.gather([]*journal.Entry{e}, time.After(Delay)))
+		case <-j.dirty:
+			j.commit(j.gather(nil, time.After(Delay)))
+		case <-j.again:
+			j.commit(nil)
 		case ack := <-j.sync:
 			j.commit(j.waiting(nil))
 			close(ack)
@@ -27,12 +33,11 @@ func (j *Journal) run() {
 	}
 }
 
-func (j *Journal) gather(first write, until <-chan time.Time) []write {
-	batch := []write{first}
+func (j *Journal) gather(batch []*journal.Entry, until <-chan time.Time) []*journal.Entry {
 	for len(batch) < pending {
 		select {
-		case w := <-j.writes:
-			batch = append(batch, w)
+		case e := <-j.entries:
+			batch = append(batch, e)
 		case ack := <-j.sync:
 			j.commit(j.waiting(batch))
 			close(ack)
@@ -47,62 +52,94 @@ func (j *Journal) gather(first write, until <-chan time.Time) []write {
 }
 
 // waiting adds what has been handed in and not been taken.
-func (j *Journal) waiting(batch []write) []write {
+func (j *Journal) waiting(batch []*journal.Entry) []*journal.Entry {
 	for {
 		select {
-		case w := <-j.writes:
-			batch = append(batch, w)
+		case e := <-j.entries:
+			batch = append(batch, e)
 		default:
 			return batch
 		}
 	}
 }
 
-func (j *Journal) commit(batch []write) {
+// commit writes the entries, those that could not be written before, and every memory that is not in the file yet.
+func (j *Journal) commit(batch []*journal.Entry) {
 	j.complain()
-	if len(batch) == 0 {
+	batch = append(j.unwritten, batch...)
+	memories := j.memories()
+	if len(batch)+len(memories) == 0 {
 		return
 	}
-	count := j.count
-	err := j.db.Update(func(tx *bbolt.Tx) error {
-		for _, w := range batch {
-			if err := put(tx, w); err != nil {
+	count, err := j.write(batch, memories)
+	if err != nil {
+		j.postpone(batch, err)
+		return
+	}
+	j.count, j.unwritten, j.again, j.pause = count, nil, nil, 0
+	j.safe(memories)
+}
+
+// The pauses after which what could not be written is tried again: the first, doubled by each further failure, and the longest.
+const (
+	firstAgain = time.Second
+	mostAgain  = time.Minute
+)
+
+// postpone keeps entries that could not be written, as many as may wait, and has them tried again. Memories wait by themselves.
+func (j *Journal) postpone(batch []*journal.Entry, err error) {
+	lost := max(0, len(batch)-pending)
+	j.unwritten = batch[lost:]
+	j.pause = min(max(2*j.pause, firstAgain), mostAgain)
+	j.again = time.After(j.pause)
+	j.log.Warn("journal: not written, tried again", "after", j.pause.String(), "entries", len(j.unwritten), "lost", lost, "error", err.Error())
+}
+
+// write makes one transaction, and returns how many entries there are then.
+func (j *Journal) write(batch []*journal.Entry, memories map[object.ID][]byte) (count int, err error) {
+	count = j.count
+	err = j.db.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(memoriesBucket)
+		for id, memory := range memories {
+			if err := putMemory(b, []byte(id.String()), memory); err != nil {
 				return err
 			}
-			if w.entry != nil {
-				count++
+		}
+		for _, e := range batch {
+			if err := j.putEntry(tx.Bucket(entriesBucket), e); err != nil {
+				return err
 			}
+			count++
 		}
 		gone, err := j.trim(tx.Bucket(entriesBucket), count)
 		count -= gone
 		return err
 	})
-	if err != nil {
-		j.log.Warn("journal", "lost", len(batch), "error", err.Error())
-		return
-	}
-	j.count = count
-	j.safe(batch)
+	return count, err
 }
 
-func put(tx *bbolt.Tx, w write) error {
-	if w.entry == nil {
-		b, key := tx.Bucket(memoriesBucket), []byte(w.id.String())
-		if w.memory == nil {
-			return b.Delete(key)
+func putMemory(b *bbolt.Bucket, key, memory []byte) error {
+	if memory == nil {
+		return b.Delete(key)
+	}
+	return b.Put(key, memory)
+}
+
+func (j *Journal) putEntry(b *bbolt.Bucket, e *journal.Entry) error {
+	text, err := json.Marshal(e)
+	if err != nil { // another try fails as well: the entry is kept without its values
+		j.log.Warn("journal: entry without its values", "object", e.Object.String(), "field", e.Path, "error", err.Error())
+		bare := *e
+		bare.Git, bare.Live, bare.Before = nil, nil, nil
+		if text, err = json.Marshal(bare); err != nil {
+			return err
 		}
-		return b.Put(key, w.memory)
 	}
-	text, err := json.Marshal(w.entry)
-	if err != nil {
-		return err
-	}
-	b := tx.Bucket(entriesBucket)
 	n, err := b.NextSequence()
 	if err != nil {
 		return err
 	}
-	return b.Put(keyOf(w.entry.At, n), text)
+	return b.Put(keyOf(e.At, n), text)
 }
 
 // trim deletes the oldest entries where there are too many, and those that are too old, and returns how many.
@@ -119,13 +156,20 @@ func (j *Journal) trim(b *bbolt.Bucket, count int) (int, error) {
 	return gone, nil
 }
 
-// safe forgets what is in the file now; a memory that was renewed meanwhile stays.
-func (j *Journal) safe(batch []write) {
+// memories are those that are not in the file yet.
+func (j *Journal) memories() map[object.ID][]byte {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, w := range batch {
-		if w.id != (object.ID{}) && bytes.Equal(j.fresh[w.id], w.memory) {
-			delete(j.fresh, w.id)
+	return maps.Clone(j.fresh)
+}
+
+// safe forgets what is in the file now; a memory that was renewed meanwhile stays.
+func (j *Journal) safe(written map[object.ID][]byte) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for id, memory := range written {
+		if bytes.Equal(j.fresh[id], memory) {
+			delete(j.fresh, id)
 		}
 	}
 }
