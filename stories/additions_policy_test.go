@@ -18,11 +18,14 @@ func TestAnApplicationTellsWhatPeopleAddAndLeavesIt(t *testing.T) {
 	d := w.Watch(t, deployments, w.ns, "my-app")
 	w.kubectl("label", "deployment/my-app", "hand=x")
 	w.held(w.ofArgo(), ".metadata.labels.hand", "kubectl-label", "reported only (truce.dev/additions: correct takes them away)")
-	o := w.outOfSync("my-app")
-	if list := entries(o, "status", "resources"); len(list) != 1 || list[0]["status"] != "OutOfSync" {
-		t.Errorf("resources: %v, want the Deployment OutOfSync", list)
+	t.Log(w.argoCondition("my-app", "FieldsAdded", ".metadata.labels.hand (added by kubectl-label: "))
+	o := w.inSync("my-app")
+	if list := entries(o, "status", "resources"); len(list) != 1 || list[0]["status"] != "Synced" {
+		t.Errorf("resources: %v, want the Deployment Synced: Git does not name what was added", list)
 	}
-	t.Log(w.argoCondition("my-app", "FieldsDriftedWarning", ".metadata.labels.hand (added by kubectl-label: "))
+	if phase, message := w.order("my-app", `{"sync":{}}`); phase != "Succeeded" {
+		t.Errorf("a sync: %s: %s", phase, message)
+	}
 	w.heals(d, labelled("hand", "x"))
 	w.edit("apps/my-app/my-app.yaml", "nginx:1.21.0", "nginx:1.22.0")
 	w.await(d, func(o *unstructured.Unstructured) bool {
@@ -45,8 +48,14 @@ func TestWhatAnUnknownProgramAddsIsToldAndTakenAwayOnRequest(t *testing.T) {
 	w.held(w.ofFlux(), ".spec.template.spec.hostNetwork", "some-tool", why)
 	w.held(w.ofFlux(), ".spec.template.spec.containers[name=agent]", "some-tool", why)
 	t.Log(w.condition("my-app", "Ready", func(c map[string]any, _ *unstructured.Unstructured) bool {
-		return contains(c["message"], "hostNetwork") && contains(c["message"], "containers[name=agent]")
+		return contains(c["message"], "2 additions reported: ") && contains(c["message"], "hostNetwork") && contains(c["message"], "containers[name=agent]")
 	}))
+	w.intervals("my-app", 1)
+	for _, c := range w.conditions("my-app") {
+		if c["type"] == "Drifted" {
+			t.Errorf("a reported addition is no drift: %v", c)
+		}
+	}
 	w.heals(d, func(o *unstructured.Unstructured) bool {
 		host, _, _ := unstructured.NestedBool(o.Object, "spec", "template", "spec", "hostNetwork")
 		return host && container(o, "agent") != nil

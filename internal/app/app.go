@@ -67,6 +67,7 @@ type App struct {
 	Timeout   time.Duration // of one run, and of waiting for health
 	Suspended bool
 	Request   string // a token: a new value asks for a run now
+	Handled   string // the newest Request that was acted on, as its custom resource remembers it
 	Deleting  bool
 	Approved  string // the token of a held prune that somebody agreed to
 

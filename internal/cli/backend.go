@@ -146,6 +146,8 @@ type Summary struct {
 	Reason   report.Reason // of the newest run
 	Message  string
 	Handled  string // the newest request that was acted on
+	// Contested is the evidence of contested fields; empty for none.
+	Contested string
 	// Settled says that this is about the newest form of the custom resource, and that no run goes on.
 	Settled bool
 }

@@ -18,11 +18,21 @@ func standing(o report.Object) report.Sync {
 	return report.Synced
 }
 
-// drifts counts the fields that are neither as Git wants them nor ceded.
-func drifts(o report.Object) int {
+// drifts counts the fields that are not as Git wants them. Ceded ones and reported additions are none.
+func drifts(o report.Object) int { return countFindings(o, decide.Finding.Differs) }
+
+func cedes(o report.Object) int {
+	return countFindings(o, func(f decide.Finding) bool { return f.Verdict == decide.Cede })
+}
+
+func reports(o report.Object) int {
+	return countFindings(o, func(f decide.Finding) bool { return f.Reported })
+}
+
+func countFindings(o report.Object, is func(decide.Finding) bool) int {
 	n := 0
 	for _, f := range o.Findings {
-		if f.Verdict != decide.Cede {
+		if is(f) {
 			n++
 		}
 	}

@@ -23,7 +23,9 @@ running controller tries again, as its journal or the app's status says), Reclai
 -o wide makes a table of it.
 
 The comparison is made here, with your own rights; the controller need not run. Nothing is written.
-A ceded field is shown, and counts as no difference.
+A ceded field is shown, and counts as no difference. So is an addition (a label, an env var, a container
+that Git does not name) which the policy only reports: it does not make an app OutOfSync, and argocd app
+diff does not show it. truce.dev/additions: correct makes it a difference.
 
 Exit codes: 0 no differences, 1 differences, 2 usage, 3 cluster, 4 source or render.`
 
@@ -107,12 +109,13 @@ func (f *appFlags) printDiff(found []Detail) error {
 
 // verdict says in one line what was found, and gives the exit code.
 func verdict(found []Detail, w io.Writer) error {
-	drift, ceded, problems, leaving := 0, 0, 0, 0
+	drift, ceded, reported, problems, leaving := 0, 0, 0, 0, 0
 	for _, d := range found {
 		leaving += len(d.Leaving)
 		for _, o := range d.Report.Objects {
 			drift += drifts(o)
-			ceded += len(o.Findings) - drifts(o)
+			ceded += cedes(o)
+			reported += reports(o)
 			if o.Problem != "" {
 				problems++
 			}
@@ -130,6 +133,9 @@ func verdict(found []Detail, w io.Writer) error {
 	}
 	if ceded > 0 {
 		text += "; " + count(ceded, "ceded field", "ceded fields")
+	}
+	if reported > 0 {
+		text += "; " + count(reported, "reported addition", "reported additions")
 	}
 	fmt.Fprintln(w, text)
 	if drift+problems+leaving > 0 {

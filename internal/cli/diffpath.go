@@ -125,7 +125,7 @@ func newPairJSON(d Detail) pairJSON {
 	}
 	for _, o := range d.Report.Objects {
 		out.Differences += drifts(o)
-		out.Ceded += len(o.Findings) - drifts(o)
+		out.Ceded += cedes(o)
 		if differs(o) {
 			out.Objects = append(out.Objects, newObjectJSON(o, d))
 		}

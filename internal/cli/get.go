@@ -208,7 +208,7 @@ func counts(r report.Report) string {
 		}
 		out += fmt.Sprintf("%d %s", n, participle[v])
 	}
-	return out
+	return joined(out, count(r.Reported(), "addition reported", "additions reported"))
 }
 
 var participle = map[decide.Verdict]string{

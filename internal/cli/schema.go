@@ -142,7 +142,8 @@ type fieldJSON struct {
 	Verdict    string      `json:"verdict"`
 	Reason     string      `json:"reason"`
 	Claimant   string      `json:"claimant,omitempty"`
-	Source     *placeJSON  `json:"source,omitempty"` // what gives the field its value
+	Reported   bool        `json:"reported,omitempty"` // an addition that does not make the object OutOfSync
+	Source     *placeJSON  `json:"source,omitempty"`   // what gives the field its value
 }
 
 type writerJSON struct {
@@ -209,7 +210,7 @@ func newObjectJSON(o report.Object, d Detail) objectJSON {
 func newFieldJSON(id object.ID, f decide.Finding, d Detail) fieldJSON {
 	out := fieldJSON{
 		Path: field.String(f.Path), Difference: string(f.Kind), Git: f.Desired, Live: f.Live,
-		Verdict: string(f.Verdict), Reason: f.Reason, Claimant: f.Claimant,
+		Verdict: string(f.Verdict), Reason: f.Reason, Claimant: f.Claimant, Reported: f.Reported,
 	}
 	if whole(f) {
 		out.Git, out.Live = nil, nil

@@ -22,6 +22,9 @@ For a Kustomization it sets Flux's annotation reconcile.fluxcd.io/requestedAt, o
 --with-source=false; for an Application it sets its operation, as argocd does. Then it follows the
 status. --dry-run shows what would change, as truce app diff, and asks nobody for anything.
 
+A sync overrides the loop breaker and every pause for one correction of each field. Of an app with
+contested fields it waits up to 3 seconds more, and prints whether a field was changed back.
+
 Exit codes: 0 applied, 1 not as Git wants or not in time, 4 the source could not be fetched or did not
 render.`
 
@@ -110,6 +113,10 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run front.Ru
 	p := s.program.progress(k)
 	p.say("asking the controller to run it")
 	begin := time.Now()
+	before, err := c.Tell(ctx, k)
+	if err != nil {
+		return err
+	}
 	token, err := c.Ask(ctx, Request{App: k, Source: s.source, Run: run})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &ExitError{Code: ExitDiffers, Err: err}
@@ -127,6 +134,12 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run front.Ru
 	})
 	if err != nil {
 		return err
+	}
+	if before.Contested != "" && last.Reason == report.Succeeded {
+		if last, err = aftermath(ctx, c, k, last, before.Contested); err != nil {
+			return err
+		}
+		return p.retried(last, before.Contested, begin)
 	}
 	if err := s.printObjects(ctx, c, k); err != nil {
 		return err

@@ -237,6 +237,8 @@ func (c *Controller) event(n reconcile.Notice) {
 		news.Reason = "DriftCorrected"
 	case n.Finding.Verdict == decide.Cede:
 		news.Reason = "FieldCeded"
+	case n.Finding.Reported:
+		news.Reason = "AdditionReported"
 	case n.Finding.Verdict == decide.Hold:
 		news.Severity = notify.Error
 	case n.Finding.Verdict == decide.Contested:

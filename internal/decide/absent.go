@@ -28,11 +28,8 @@ func absent(in Input) Plan {
 		f.Verdict, f.Reason = Hold, standstill(in.Policy.Mode)+"; an apply would create it"+once(in.Lacks)
 	case !in.Changed && in.Policy.Remediation == app.ReportOnly:
 		f.Verdict, f.Reason = Hold, "remediation is off: the deletion is reported only"
-	case !in.Changed && !due(in, nil).IsZero():
-		again = due(in, nil)
-		f.Verdict, f.Reason = Hold, spaced(in, again)
 	case !in.Changed:
-		f, again = remade(in, f)
+		f, again = pause(in, f)
 	}
 	p := Plan{Findings: []Finding{f}, Again: again}
 	if f.Verdict == Correct {
@@ -58,8 +55,8 @@ func due(in Input, p field.Path) time.Time {
 	return last.Add(in.Policy.Spacing)
 }
 
-func spaced(in Input, at time.Time) string {
-	return fmt.Sprintf("corrected less than %s ago%s%s", in.Policy.Spacing, nextDue, at.UTC().Format(time.RFC3339))
+func spaced(spacing time.Duration, at time.Time) string {
+	return fmt.Sprintf("corrected less than %s ago%s%s", spacing, nextDue, at.UTC().Format(time.RFC3339))
 }
 
 // seeded is what a new object starts with: Git's, and for a claimed field that Git names or leaves to the claimant a value

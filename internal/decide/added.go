@@ -24,15 +24,18 @@ func addedAt(in Input, d compare.Difference) (addition.Addition, bool) {
 
 // judgeAdded gives an addition its verdict. Whatever the policy is, it is shown; taken away is what nobody needs and what came after us.
 func judgeAdded(in Input, d compare.Difference, a addition.Addition) (Finding, time.Time) {
-	why := standstill(in.Policy.Mode)
-	if why == "" && leavesCount(in, d.Path) {
-		why = "set by " + d.Writer.String() + "; Git names no count, and without one the default would hold: it stays"
+	left := ""
+	if leavesCount(in, d.Path) {
+		left = "set by " + d.Writer.String() + "; Git names no count, and without one the default would hold: it stays"
+	} else {
+		left = spared(in.Policy.Additions, a, d.Writer.String())
 	}
+	why := standstill(in.Policy.Mode)
 	if why == "" {
-		why = spared(in.Policy.Additions, a, d.Writer.String())
+		why = left
 	}
 	if why != "" {
-		return Finding{Difference: d, Verdict: Hold, Reason: why}, time.Time{}
+		return Finding{Difference: d, Verdict: Hold, Reason: why, Reported: left != ""}, time.Time{}
 	}
 	f, again := drift(in, d)
 	if f.Verdict == Correct {

@@ -39,7 +39,23 @@ type Finding struct {
 	Verdict  Verdict
 	Reason   string // one sentence
 	Claimant string // who holds the claim, where one does: "HPA shop/web", or the ignore rule's name
+	// Reported says that the policy only reports the finding: an addition that it leaves.
+	Reported bool
+	// Overrides is the verdict of the pause that a request overrides, on a finding that is Correct for that; else empty.
+	Overrides Verdict
 }
+
+// Differs reports whether the finding makes its object OutOfSync. What is ceded does not, and neither does a reported addition.
+func (f Finding) Differs() bool { return f.Verdict != Cede && !f.Reported }
+
+// Request says whether a person asks for the object to be corrected now.
+type Request string
+
+// The requests.
+const (
+	NoRequest Request = ""
+	TryOnce   Request = "try once" // whatever pause or breaker holds: a sync was requested, or a commit changes the app
+)
 
 // Verb says what a step does.
 type Verb string
@@ -90,6 +106,7 @@ type Input struct {
 	Ignored  []ignore.Covered
 	Witness  witness.Statements
 	Memory   fight.Memory
+	Request  Request
 	Policy   app.Policy
 	Adoption app.Adoption // from another controller, or back to it
 	Hasher   ownership.Hasher

@@ -15,11 +15,18 @@ import (
 func (f Finding) Opponent() fight.Opponent { return opponent(f.Difference) }
 
 func opponent(d compare.Difference) fight.Opponent {
-	return fight.Opponent{Name: d.Writer.Name, Person: d.Writer.Person}
+	o := fight.Opponent{Name: d.Writer.Name}
+	switch {
+	case d.Writer.Person:
+		o.Kind = fight.Person
+	case len(d.Path) == 0:
+		o.Kind = fight.Deleter
+	}
+	return o
 }
 
-// fought holds a difference that truce has put back again and again, and says when it tries anew; the zero time for one that may be put
-// back now. Without claims the breaker is disarmed: plain GitOps fights.
+// fought returns a difference as contested that truce has put back again and again, and says when it tries again; the zero time for one
+// that may be put back now. The edit of a person is only limited in rate. Without claims the breaker is disarmed: plain GitOps fights.
 func fought(in Input, d compare.Difference) (Finding, time.Time) {
 	if in.Policy.Claims == app.ClaimsOff {
 		return Finding{}, time.Time{}
@@ -29,27 +36,26 @@ func fought(in Input, d compare.Difference) (Finding, time.Time) {
 	if !b.Open() {
 		return Finding{}, time.Time{}
 	}
-	f := Finding{Difference: d, Verdict: Contested, Reason: again("put back", b) + "changed again by " + d.Writer.String() + next(b)}
-	if o.Person { // an edit that is repeated is answered later and later, never with silence
-		f.Verdict = Hold
+	if o.Kind == fight.Person {
+		return Finding{Difference: d, Verdict: Hold, Reason: spaced(fight.Limit, b.Next)}, b.Next
 	}
-	return f, b.Next
+	done, undone := "put back", "changed again by "+d.Writer.String()
+	if o.Kind == fight.Deleter {
+		done, undone = "made", "deleted again"
+	}
+	return Finding{Difference: d, Verdict: Contested, Reason: again(done, b) + undone + tried(b) + next(b)}, b.Next
 }
 
-// remade holds an object that truce has made again and again. Nobody records who deletes, and an app without the object is worse off than
-// with a wrong field: it comes back after pauses as short as a person gets.
-func remade(in Input, f Finding) (Finding, time.Time) {
-	if in.Policy.Claims == app.ClaimsOff {
-		return f, time.Time{}
+// tried says what came of the newest correction, where a person asked for it while the breaker was open.
+func tried(b fight.Bout) string {
+	if b.Requested.IsZero() {
+		return ""
 	}
-	b := in.Memory.Bout(field.String(nil), fight.Opponent{Person: true}, in.Now)
-	if !b.Open() {
-		return f, time.Time{}
-	}
-	f.Verdict = Contested
-	f.Reason = again("made", b) + "deleted again" + next(b)
-	return f, b.Next
+	return Requested + b.Requested.UTC().Format(time.RFC3339) + " and changed back"
 }
+
+// Requested comes before the time of a correction on request in the reason of a field that is contested again.
+const Requested = "; corrected on request at "
 
 func again(done string, b fight.Bout) string {
 	times := "once"

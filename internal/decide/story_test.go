@@ -34,7 +34,7 @@ import (
 //	settled.yaml  what the server answered to the last apply; live.yaml what it holds now; recorded from the history
 //	claimants     autoscalers, as YAML
 //	rules         a JSON pointer a line
-//	policy        mode, claims, remediation, additions, spacing, pause, withheld (at the last apply), corrected (how long ago, against whom), stuck, seen, revision
+//	policy        mode, claims, remediation, additions, spacing, pause, withheld (at the last apply), corrected (how long ago, against whom), stuck, seen, revision, request
 func TestStories(t *testing.T) {
 	golden.Run(t, "testdata/stories/*.txtar", func(t *testing.T, f golden.Files) string {
 		s := newStory(t, f)
@@ -167,6 +167,8 @@ func policy(t *testing.T, in *decide.Input, text string) (released []field.Path)
 			in.Policy.Additions = app.ByHand(value)
 		case "spacing":
 			in.Policy.Spacing = duration(t, value)
+		case "request":
+			in.Request = decide.Request(value)
 		case "revision": // a new one whose predecessor nobody remembers
 			in.Changed = true
 		case "withheld": // at the last apply, and no longer by a rule or claim
@@ -188,7 +190,10 @@ func remember(t *testing.T, in *decide.Input, word, value string) (m fight.Memor
 	switch word {
 	case "corrected":
 		ago, against, _ := strings.Cut(more, " ")
-		o := fight.Opponent{Name: against, Person: strings.HasPrefix(against, "kubectl")}
+		o := fight.Opponent{Name: against}
+		if strings.HasPrefix(against, "kubectl") {
+			o.Kind = fight.Person
+		}
 		return in.Memory.Corrected(field.String(p), o, now.Add(-duration(t, ago)))
 	case "stuck": // at what live holds
 		v, _ := field.Get(in.Live, p)
@@ -239,6 +244,9 @@ func account(in decide.Input, p decide.Plan) string {
 		want, have := redact.Mask{}.Value(id, f.Path, f.Desired), redact.Mask{}.Value(id, f.Path, f.Live)
 		fmt.Fprintf(&b, "%s %s %s\n  desired %s\n  live    %s\n  writer  %s\n  %s\n",
 			f.Verdict, field.String(f.Path), f.Kind, short(want), short(have), f.Writer, f.Reason)
+		if f.Reported {
+			b.WriteString("  in sync all the same\n")
+		}
 	}
 	if len(p.Findings) == 0 {
 		b.WriteString("no findings\n")

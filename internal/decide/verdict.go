@@ -38,7 +38,8 @@ func enforce(in Input, d compare.Difference) (Finding, time.Time) {
 		return Finding{Difference: d, Verdict: Hold, Reason: why}, time.Time{}
 	}
 	if changedInGit(in, d.Path) {
-		return Finding{Difference: d, Verdict: Correct, Reason: "Git has a new value"}, time.Time{}
+		paused, _ := fought(in, d)
+		return Finding{Difference: d, Verdict: Correct, Reason: "Git has a new value", Overrides: paused.Verdict}, time.Time{}
 	}
 	return drift(in, d)
 }
@@ -58,19 +59,35 @@ func standstill(m app.Mode) string {
 }
 
 func drift(in Input, d compare.Difference) (Finding, time.Time) {
+	if in.Policy.Remediation == app.ReportOnly && !isStuck(in, d) {
+		return Finding{Difference: d, Verdict: Hold, Reason: "remediation is off: drift is reported only"}, time.Time{}
+	}
+	return pause(in, Finding{Difference: d, Verdict: Correct, Reason: "drift: changed by " + d.Writer.String()})
+}
+
+// pause returns the correction, or the finding that holds it for now and the time at which it is due. A request overrides every pause.
+func pause(in Input, correct Finding) (Finding, time.Time) {
+	paused, at := paused(in, correct.Difference)
+	switch {
+	case paused.Verdict == "":
+		return correct, time.Time{}
+	case in.Request == TryOnce && in.Policy.Remediation != app.ReportOnly:
+		correct.Overrides = paused.Verdict
+		correct.Reason += "; corrected on request, before the pause ends"
+		return correct, time.Time{}
+	}
+	return paused, at
+}
+
+// paused returns what holds a correction that the policy asks for, without a verdict where nothing does.
+func paused(in Input, d compare.Difference) (Finding, time.Time) {
 	if isStuck(in, d) {
 		return Finding{Difference: d, Verdict: Hold, Reason: NotRestored}, time.Time{}
 	}
-	if in.Policy.Remediation == app.ReportOnly {
-		return Finding{Difference: d, Verdict: Hold, Reason: "remediation is off: drift is reported only"}, time.Time{}
-	}
 	if at := due(in, d.Path); !at.IsZero() {
-		return Finding{Difference: d, Verdict: Hold, Reason: spaced(in, at)}, at
+		return Finding{Difference: d, Verdict: Hold, Reason: spaced(in.Policy.Spacing, at)}, at
 	}
-	if f, at := fought(in, d); !at.IsZero() {
-		return f, at
-	}
-	return Finding{Difference: d, Verdict: Correct, Reason: "drift: changed by " + d.Writer.String()}, time.Time{}
+	return fought(in, d)
 }
 
 // NotRestored is the reason of a finding that is held because an apply has left the same live value in place.

@@ -2,7 +2,8 @@
 //
 // In: what truce remembers of an object's fields, and what happened now.
 // Out: the same memory, one step on; and whether the next correction may be made, or from when on.
-// Promise: pure; state in, state out; the time is a value; against one opponent at most Most corrections are made in any Window.
+// Promise: pure; state in, state out; the time is a value; against controllers at most Most corrections are made in any Window, unless a
+// person asks for more; the edit of a person is never left for longer than Limit.
 // Not here: what to do about it (decide), keeping it across restarts (journal).
 package fight
 
@@ -19,15 +20,17 @@ import (
 const (
 	// Window is the time in which reversals belong to one fight. What stays put back for longer has ended.
 	Window = time.Hour
-	// Most is how many corrections of one field are made within a Window, trials included.
+	// Most is how many corrections of one field are made against controllers within a Window, trials included.
 	Most = 3
+	// Limit is the least time between two corrections of one field against people.
+	Limit = time.Second
 
 	before   = 2 // corrections until a fight is one
 	pause    = 10 * time.Minute
 	mostWait = 6 * time.Hour
 
-	courtesy     = 10 * time.Second // to a person
-	mostCourtesy = 10 * time.Minute
+	remake     = 10 * time.Second // before an object that is deleted again and again is created again
+	mostRemake = 10 * time.Minute
 )
 
 // Memory is what truce remembers of the fields of one object, by the field's printed path. The zero Memory remembers nothing.
@@ -50,18 +53,34 @@ type state struct {
 type correction struct {
 	At      time.Time `json:"at"`
 	Against string    `json:"against,omitempty"`
+	Kind    Kind      `json:"kind,omitempty"`
+	Request bool      `json:"request,omitempty"` // a person asked for it although the breaker was open
 }
+
+// counts reports whether the correction counts for the breaker.
+func (c correction) counts() bool { return c.Kind != Person && !c.Request }
 
 // Opponent is who changed a field that truce had put back.
 type Opponent struct {
-	Name   string // empty for somebody unknown: they count as one
-	Person bool   // a tool that people type into
+	Name string // empty for unknown writers: they count as one
+	Kind Kind
 }
+
+// Kind says which pauses hold for an opponent.
+type Kind string
+
+// The kinds of opponents.
+const (
+	Controller Kind = ""        // a controller, or an unknown writer: the breaker holds
+	Person     Kind = "person"  // a tool that people type into: only Limit holds
+	Deleter    Kind = "deleter" // a controller or an unknown writer that deletes the object: the pauses are short, since the app lacks the object meanwhile
+)
 
 // Bout is how it stands with a field that differs now.
 type Bout struct {
-	Corrections int       // of the field within the Window, against whomever
+	Corrections int       // against controllers within the Window
 	Since       time.Time // the first of them
+	Requested   time.Time // of the newest correction, where a person asked for it while the breaker was open; else zero
 	Next        time.Time // when the next may be made; zero for now
 }
 
@@ -69,11 +88,11 @@ type Bout struct {
 func (b Bout) Open() bool { return !b.Next.IsZero() }
 
 // Bout says how it stands with a field that the opponent has changed. A controller that rewrites the field is left alone for 10 minutes,
-// then for twice as long after each trial, up to 6 hours; a person who repeats an edit is answered after growing pauses of seconds.
+// then for twice as long after each trial, up to 6 hours. The edit of a person is always corrected, at most once per Limit.
 func (m Memory) Bout(path string, o Opponent, now time.Time) Bout {
 	s := m.fields[path]
 	b, fought := s.bout(o, now)
-	if !fought {
+	if !fought && o.Kind != Person {
 		return b
 	}
 	if next := s.next(o); next.After(now) {
@@ -89,7 +108,7 @@ func (s state) bout(o Opponent, now time.Time) (b Bout, fought bool) {
 	}
 	against := 0
 	for _, c := range s.Corrections {
-		if s.seen(now).Sub(c.At) > Window {
+		if s.seen(now).Sub(c.At) > Window || !c.counts() {
 			continue
 		}
 		if b.Corrections++; b.Corrections == 1 {
@@ -99,18 +118,39 @@ func (s state) bout(o Opponent, now time.Time) (b Bout, fought bool) {
 			against++
 		}
 	}
-	return b, s.Trials > 0 || against >= before || !o.Person && b.Corrections >= Most
+	if last := s.Corrections[len(s.Corrections)-1]; last.Request {
+		b.Requested = last.At
+	}
+	switch o.Kind {
+	case Person:
+		return b, false
+	case Deleter:
+		return b, s.Trials > 0 || b.Corrections >= before
+	default:
+		return b, s.Trials > 0 || against >= before || b.Corrections >= Most
+	}
 }
 
-// next says when a field that is fought for may be corrected again.
+// next says when a field may be corrected again: after Limit for a person, else when the fight about it pauses no longer.
 func (s state) next(o Opponent) time.Time {
-	last := s.Corrections[len(s.Corrections)-1].At
-	if o.Person {
-		return last.Add(doubled(courtesy, s.Trials, mostCourtesy))
+	if o.Kind == Person {
+		if n := len(s.Corrections); n > 0 {
+			return s.Corrections[n-1].At.Add(Limit)
+		}
+		return time.Time{}
+	}
+	counted := slices.DeleteFunc(slices.Clone(s.Corrections), func(c correction) bool { return !c.counts() })
+	n := len(counted)
+	if n == 0 {
+		return time.Time{}
+	}
+	last := counted[n-1].At
+	if o.Kind == Deleter {
+		return last.Add(doubled(remake, s.Trials, mostRemake))
 	}
 	next := last.Add(doubled(pause, s.Trials, mostWait))
-	if n := len(s.Corrections); n >= Most {
-		if free := s.Corrections[n-Most].At.Add(Window); free.After(next) {
+	if n >= Most {
+		if free := counted[n-Most].At.Add(Window); free.After(next) {
 			return free
 		}
 	}
@@ -154,20 +194,46 @@ func (m Memory) Reversed(path string, at time.Time) Memory {
 
 // Corrected returns the memory after truce put Git's value back at the given time, against the one who had changed it.
 func (m Memory) Corrected(path string, against Opponent, at time.Time) Memory {
+	return m.corrected(path, correction{At: at, Against: against.Name, Kind: against.Kind})
+}
+
+// Requested is Corrected where the breaker was open, and a person asked for the correction: it does not make the pause longer.
+func (m Memory) Requested(path string, against Opponent, at time.Time) Memory {
+	return m.corrected(path, correction{At: at, Against: against.Name, Kind: against.Kind, Request: true})
+}
+
+func (m Memory) corrected(path string, c correction) Memory {
 	return m.with(path, func(s *state) {
-		switch _, fought := s.bout(against, at); {
-		case fought:
-			s.Trials++
-		case s.over(at):
+		switch _, fought := s.bout(Opponent{Name: c.Against, Kind: c.Kind}, c.At); {
+		case s.over(c.At):
 			s.Corrections, s.Trials = nil, 0
+		case fought && c.counts():
+			s.Trials++
 		}
-		s.Corrections = append(slices.Clone(s.Corrections[max(0, len(s.Corrections)-kept+1):]), correction{at, against.Name})
+		s.Corrections = kept(append(slices.Clone(s.Corrections), c))
 		s.Back = time.Time{}
 	})
 }
 
-// kept is how many corrections of a field are remembered: enough to count several opponents apart.
-const kept = 8
+// keptCorrections is how many corrections of a field are remembered that count for the breaker, and how many others: enough to count
+// several opponents apart.
+const keptCorrections = 8
+
+// kept drops the oldest corrections.
+func kept(all []correction) []correction {
+	left := map[bool]int{true: keptCorrections, false: keptCorrections}
+	from := len(all)
+	var out []correction
+	for from > 0 {
+		from--
+		c := all[from]
+		if left[c.counts()]--; left[c.counts()] >= 0 {
+			out = append(out, c)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
 
 // Stuck returns the memory after an apply of Git's value left another one in place: an admission webhook, most likely.
 func (m Memory) Stuck(path string, live uint64) Memory {
@@ -244,6 +310,16 @@ func (m Memory) Given() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// Fought reports whether any field was put back.
+func (m Memory) Fought() bool {
+	for _, s := range m.fields {
+		if len(s.Corrections) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // LastCorrection returns when truce last put the field back; the zero time for never.

@@ -66,10 +66,77 @@ func TestOpponentsThatTakeTurnsAreOneFight(t *testing.T) {
 	}
 }
 
-func TestAPersonIsAnsweredAfterGrowingPauses(t *testing.T) {
-	got := fmt.Sprint(bouts(fight.Opponent{Name: "kubectl-edit", Person: true}, time.Second, 10*time.Minute))
+func TestAPersonIsCorrectedEachTimeAtMostOnceASecond(t *testing.T) {
+	person := fight.Opponent{Name: "kubectl-edit", Kind: fight.Person}
+	for after, want := range map[time.Duration]string{
+		0:               "[0s 1s 2s 3s 4s 5s 6s 7s 8s 9s]",
+		3 * time.Second: "[0s 3s 6s 9s]",
+	} {
+		if got := fmt.Sprint(bouts(person, after, 10*time.Second)); got != want {
+			t.Errorf("an edit %s after each correction: corrected at %s, want %s", after, got, want)
+		}
+	}
+}
+
+func TestAPersonNeitherOpensNorWaitsForTheBreaker(t *testing.T) {
+	person, operator := fight.Opponent{Name: "kubectl-edit", Kind: fight.Person}, fight.Opponent{Name: "operator"}
+	var m fight.Memory
+	now := start
+	for range 20 {
+		m = m.Corrected(path, person, now).Reversed(path, now.Add(fight.Limit))
+		now = now.Add(fight.Limit)
+	}
+	if b := m.Bout(path, operator, now); b.Open() || b.Corrections != 0 {
+		t.Errorf("edits of people count against a controller: %+v", b)
+	}
+	m = m.Corrected(path, operator, now).Corrected(path, operator, now.Add(time.Second)).Reversed(path, now.Add(2*time.Second))
+	now = now.Add(5 * time.Second)
+	before := m.Bout(path, operator, now)
+	if !before.Open() {
+		t.Fatal("two reversals by a controller open no breaker")
+	}
+	if b := m.Bout(path, person, now); b.Open() {
+		t.Errorf("a person's edit waits for a controller's breaker: %+v", b)
+	}
+	for range 20 {
+		m = m.Corrected(path, person, now).Reversed(path, now.Add(fight.Limit))
+		now = now.Add(fight.Limit)
+	}
+	if after := m.Bout(path, operator, now); after != before {
+		t.Errorf("edits of people change the controller's pause: %+v, want %+v", after, before)
+	}
+}
+
+func TestARequestTriesOnceAndChangesNoPause(t *testing.T) {
+	operator := fight.Opponent{Name: "operator"}
+	m := fight.Memory{}.Corrected(path, operator, start).Corrected(path, operator, start.Add(time.Second)).Reversed(path, start.Add(2*time.Second))
+	now := start.Add(time.Minute)
+	before := m.Bout(path, operator, now)
+	tried := m.Requested(path, operator, now).Reversed(path, now.Add(time.Second))
+	after := tried.Bout(path, operator, now.Add(time.Second))
+	want := before
+	want.Requested = now
+	if after != want || !after.Open() {
+		t.Errorf("after a try on request: %+v, want %+v", after, want)
+	}
+	held := m.Requested(path, operator, now)
+	if b := held.Bout(path, operator, now.Add(2*fight.Window)); b != (fight.Bout{}) {
+		t.Errorf("what stayed for two hours after a try on request is still a fight: %+v", b)
+	}
+	text, err := tried.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := fight.Decode(text)
+	if got := back.Bout(path, operator, now.Add(time.Second)); err != nil || got != after {
+		t.Errorf("after a restart: %+v, %v, want %+v", got, err, after)
+	}
+}
+
+func TestAnObjectThatIsDeletedAgainAndAgainComesBackAfterShortPauses(t *testing.T) {
+	got := fmt.Sprint(bouts(fight.Opponent{Kind: fight.Deleter}, time.Second, 10*time.Minute))
 	if want := "[0s 1s 11s 31s 1m11s 2m31s 5m11s]"; got != want {
-		t.Errorf("corrected at %s, want %s", got, want)
+		t.Errorf("created at %s, want %s", got, want)
 	}
 }
 
@@ -139,7 +206,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		m.Bout(path, fight.Opponent{}, start)
-		m.Corrected(path, fight.Opponent{}, start).Bout(path, fight.Opponent{Person: true}, start)
+		m.Corrected(path, fight.Opponent{}, start).Bout(path, fight.Opponent{Kind: fight.Person}, start)
 	})
 }
 

@@ -33,7 +33,7 @@ func (m *Metrics) ofApps() *apps {
 	a.ready = desc("truce_app_ready", "1 for an app whose newest run went through and whose objects are all healthy, else 0.", named...)
 	a.run = desc("truce_app_last_run_timestamp_seconds", "When the newest run of an app began, as Unix time.", named...)
 	a.objects = desc("truce_app_objects", "Objects of an app by their health, as of now.", with(named, "health")...)
-	a.fields = desc("truce_app_fields", "Fields of an app that are not as Git wants them, as of now: ceded, held, contested.", with(named, "verdict")...)
+	a.fields = desc("truce_app_fields", "Fields of an app that are not as Git wants them, as of now: ceded, held, contested; reported for additions that do not make the app OutOfSync.", with(named, "verdict")...)
 	m.registry.MustRegister(a)
 	return a
 }
@@ -99,6 +99,9 @@ func (a *apps) look() {
 	}
 }
 
+// reported is the label of additions that an app's policy only reports: they do not make it OutOfSync.
+const reported = "reported"
+
 // states are the verdicts that last; the others are over with the write that carries them out.
 var states = []decide.Verdict{decide.Cede, decide.Hold, decide.Contested}
 
@@ -123,4 +126,5 @@ func (a *apps) collect(r report.Report, set func(d *prometheus.Desc, value float
 	for _, v := range states {
 		set(a.fields, float64(r.Count(v)), verdictLabels[v])
 	}
+	set(a.fields, float64(r.Reported()), reported)
 }

@@ -70,6 +70,7 @@ func TestAScrapeTellsHowAppsStandAndWhatHappened(t *testing.T) {
 truce_app_fields{kind="Kustomization",name="shop",namespace="flux-system",verdict="ceded"} 1
 truce_app_fields{kind="Kustomization",name="shop",namespace="flux-system",verdict="contested"} 1
 truce_app_fields{kind="Kustomization",name="shop",namespace="flux-system",verdict="held"} 0
+truce_app_fields{kind="Kustomization",name="shop",namespace="flux-system",verdict="reported"} 0
 truce_app_info{health="Healthy",kind="Kustomization",name="shop",namespace="flux-system",reason="Succeeded",stage="done",sync="OutOfSync"} 1
 truce_app_last_run_timestamp_seconds{kind="Kustomization",name="shop",namespace="flux-system"} 1.7e+09
 truce_app_objects{health="Healthy",kind="Kustomization",name="shop",namespace="flux-system"} 1

@@ -119,13 +119,14 @@ func OthersOf(owners []Entry, manager string, p field.Path) []Entry {
 }
 
 // IsPerson reports whether the manager is a tool that people type into, not a controller.
-// kubectl's verbs are upstream's names; the others are the user agents of known consoles.
+// kubectl's verbs are upstream's names; the others are the user agents of known command lines and consoles. The manager rancher is none:
+// Rancher's own controllers write in that name, and its console passes the browser's on.
 func IsPerson(manager string) bool {
 	if strings.HasPrefix(manager, "kubectl") {
 		return true
 	}
 	switch manager {
-	case "k9s", "Mozilla", "node-fetch", "OpenLens", "Lens", "headlamp", "before-first-apply":
+	case "k9s", "oc", "Mozilla", "node-fetch", "OpenLens", "Lens", "Freelens", "headlamp", "dashboard", "argocd-server", "before-first-apply":
 		return true
 	}
 	return false

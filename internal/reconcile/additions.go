@@ -188,7 +188,7 @@ func (w *walk) take() {
 func (w *walk) removed(m fight.Memory, answer object.Object) fight.Memory {
 	for _, f := range w.plan.Removed() {
 		path := field.String(f.Path)
-		m = m.Corrected(path, f.Opponent(), w.engine.Now())
+		m = w.corrected(m, f)
 		if v, there := field.Get(answer, f.Path); there && field.Equal(v, f.Live) {
 			m = m.Stuck(path, w.engine.Hasher.Value(v))
 		}

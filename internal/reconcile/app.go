@@ -30,6 +30,8 @@ type run struct {
 	asked    app.App // what was asked for; app is what of it holds in this run
 	app      app.App
 	rolling  bool // this run brings something out
+	insisted bool // a person asks for this run
+	renewed  bool // Git describes something else than the run before
 	artifact source.Artifact
 	request  render.Request
 	rendered rendering
@@ -62,6 +64,7 @@ func (e *Engine) begin(a app.App) *run {
 	s.ruled(e, a)
 	s.app = a.Resting()
 	r := &run{engine: e, state: s, asked: a, app: s.app, overtaken: s.overtaken}
+	r.insisted = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.Handled)
 	r.report = report.Report{
 		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.Reached), Revision: s.report.Revision,
 		Rollout: s.report.Rollout, Leaving: s.report.Leaving, Layout: s.report.Layout, Images: s.report.Images,

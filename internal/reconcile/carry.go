@@ -29,6 +29,7 @@ func (r *run) register() error {
 	for _, rec := range taken { // the other app is still refused it; when this run has ended, nobody asks
 		rec.clear()
 	}
+	r.tryOnce()
 	let := r.engine.letGo(r.app.Key, left)
 	r.ledger = inventory.Merge(r.ledger, newer(r.ledger, let))
 	if r.app.Policy.Mode == app.Observe { // no inventory holds them, and nobody will sweep them
@@ -59,12 +60,15 @@ func (r *run) handOut() (left []object.ID, taken []*record, err error) {
 			taken = append(taken, before)
 		}
 		wanted[rec.id] = true
-		if err := rec.want(o, r.app.Key, last[o.ID], &r.engine.texts); err != nil {
+		changed, err := rec.want(o, r.app.Key, last[o.ID], &r.engine.texts)
+		if err != nil {
 			return nil, nil, err
 		}
+		r.renewed = r.renewed || changed || len(r.state.wanted) > 0 && !r.state.wanted[rec.id]
 	}
 	handedOut(r.set.Objects)
 	left = missing(r.state.wanted, wanted)
+	r.renewed = r.renewed || len(left) > 0
 	r.state.wanted = wanted
 	return left, taken, nil
 }

@@ -36,12 +36,13 @@ type record struct {
 	file        string
 	digest      string // of text, comparable across processes
 	line        int
-	changed     bool // text was never applied
-	applied     bool // the server holds text
-	foreseen    bool // the baseline is what a dry run said of text, which was not applied
-	judged      bool // text was compared with what is there
-	asked       bool // to be judged whatever is known: a claim on it has changed
-	reserved    bool // a run is about to judge it: its events need wake nobody
+	changed     bool           // text was never applied
+	applied     bool           // the server holds text
+	foreseen    bool           // the baseline is what a dry run said of text, which was not applied
+	judged      bool           // text was compared with what is there
+	asked       bool           // to be judged whatever is known: a claim on it has changed
+	request     decide.Request // of a person, until the object was judged with it
+	reserved    bool           // a run is about to judge it: its events need wake nobody
 	baseline    compare.Baseline
 	withheld    []field.Path // at the last apply
 	memory      fight.Memory
@@ -86,21 +87,23 @@ func sumOf(text []byte) textSum {
 	return textSum(sum[:len(textSum{})])
 }
 
-// want takes note of what a new revision wants; last is what an earlier process wrote down of the object.
-func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry, texts *object.Packer) error {
+// want takes note of what a new revision wants; last is what an earlier process wrote down of the object. It reports whether that is known
+// to be something else than before.
+func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry, texts *object.Packer) (changed bool, err error) {
 	text, err := json.Marshal(o.Data)
 	if err != nil {
-		return err
+		return false, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.owner, r.gvk, r.file, r.line = owner, typed(r.id, o.GVK), o.File, o.Line
 	sum := sumOf(text)
 	if r.text.Known() && sum == r.sum {
-		return nil
+		return false, nil
 	}
-	if !r.text.Known() {
+	if changed = true; !r.text.Known() {
 		r.changed = last.Sent == "" || last.Sent != o.Digest
+		changed = r.changed && last.Sent != ""
 		r.uid, r.made, r.found = last.UID, last.UID, last.Found
 	} else {
 		if !r.previous.Known() && !r.changed {
@@ -110,7 +113,7 @@ func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry, tex
 	}
 	r.text, r.sum, r.digest, r.applied = texts.Pack(o.GVK, text), sum, o.Digest, false
 	r.foreseen, r.judged, r.unasked = false, false, ""
-	return nil
+	return changed, nil
 }
 
 func (r *record) ask() {
@@ -168,6 +171,7 @@ type snapshot struct {
 	made     string
 	found    bool
 	trial    *trial
+	request  decide.Request
 	hadHome  bool // an object of this ID was seen or made
 	unasked  string
 }
@@ -178,6 +182,7 @@ func (r *record) snapshot(texts *object.Packer) (snapshot, error) {
 	s := snapshot{
 		gvk: r.gvk, owner: r.owner, file: r.file, line: r.line, sum: r.sum, changed: r.changed, foreseen: r.foreseen, baseline: r.baseline, withheld: r.withheld,
 		memory: r.memory, open: r.open, uid: r.uid, made: r.made, found: r.found, trial: r.trial, hadHome: r.uid != "", unasked: r.unasked,
+		request: r.request,
 	}
 	var err error
 	if s.desired, err = decode(texts, r.text); err != nil {

@@ -49,6 +49,7 @@ func (w *walk) learn(answer object.Object, owners []ownership.Entry) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.memory = memory
+	r.tried(w.snap.request)
 	if applies(w.plan) && !w.ours() {
 		w.adopt()
 	}
@@ -120,7 +121,7 @@ func applies(p decide.Plan) bool {
 func (w *walk) remember(answer object.Object, owners []ownership.Entry) (fight.Memory, bool) {
 	m := w.snap.memory
 	if w.snap.changed {
-		return w.removed(m.Settled(), answer), false
+		return w.removed(w.overridden(m.Settled()), answer), false
 	}
 	left, err := compare.Object(compare.Input{
 		Desired: w.snap.desired, Live: answer, Owners: owners, Baseline: w.snap.baseline, Hasher: w.engine.Hasher,
@@ -132,7 +133,7 @@ func (w *walk) remember(answer object.Object, owners []ownership.Entry) (fight.M
 			continue
 		}
 		path := field.String(f.Path)
-		m = m.Corrected(path, f.Opponent(), w.engine.Now())
+		m = w.corrected(m, f)
 		if err == nil && len(f.Path) > 0 && differs(left.Differences, f.Path) {
 			v, _ := field.Get(answer, f.Path)
 			m, stuck = m.Stuck(path, w.engine.Hasher.Value(v)), true
@@ -177,6 +178,7 @@ func (w *walk) settle() (recovered bool, err error) {
 	}
 	recovered = r.problem != ""
 	r.open = w.leftOpen()
+	r.tried(w.snap.request)
 	for _, f := range w.plan.Findings {
 		switch f.Verdict {
 		case decide.Cede:
@@ -286,7 +288,7 @@ func (w *walk) announceReturned(known []decide.Finding) {
 // announceCarried tells of drift that was put back. What Git itself changed is no drift.
 func (w *walk) announceCarried() {
 	for _, f := range w.plan.Findings {
-		if f.Verdict == decide.Correct && (!w.snap.changed || f.Kind == compare.Added) {
+		if f.Verdict == decide.Correct && (!w.snap.changed || f.Kind == compare.Added || f.Overrides == decide.Contested) {
 			w.tell(f, true)
 		}
 	}

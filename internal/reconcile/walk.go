@@ -205,7 +205,7 @@ func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) 
 	in := decide.Input{
 		Desired: w.snap.desired, Previous: w.snap.previous, Live: w.live, Owners: w.owners, Changed: w.snap.changed,
 		Claims: claims, Count: count, Ignored: ignored, Lacks: w.lacks,
-		Memory: w.snap.memory, Policy: w.app.Policy, Adoption: w.app.Adoption, Hasher: w.engine.Hasher, Now: w.engine.Now(),
+		Memory: w.snap.memory, Request: w.snap.request, Policy: w.app.Policy, Adoption: w.app.Adoption, Hasher: w.engine.Hasher, Now: w.engine.Now(),
 	}
 	ceded := decide.Ceded(in)
 	base, err := w.baseline(ctx, ceded)

@@ -7,6 +7,7 @@
 package report
 
 import (
+	"slices"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -126,7 +127,8 @@ type Object struct {
 // Sync is whether live is as Git wants.
 type Sync string
 
-// The words for sync. A ceded field is in sync: Git's word on it is that it is somebody else's.
+// The words for sync. A ceded field is in sync: Git's word on it is that it is somebody else's. So is a reported addition: Git does not
+// name it.
 const (
 	Synced    Sync = "Synced"
 	OutOfSync Sync = "OutOfSync"
@@ -138,10 +140,8 @@ func (o Object) Sync() Sync {
 	if o.Problem != "" {
 		return OutOfSync
 	}
-	for _, f := range o.Findings {
-		if f.Verdict != decide.Cede {
-			return OutOfSync
-		}
+	if slices.ContainsFunc(o.Findings, decide.Finding.Differs) {
+		return OutOfSync
 	}
 	if !o.Applied && !o.Judged {
 		return Unknown
@@ -184,12 +184,21 @@ func (r Report) Health() health.Status {
 	return worst
 }
 
-// Count returns how many fields of the app have the verdict.
+// Count returns how many fields of the app have the verdict, without reported additions.
 func (r Report) Count(v decide.Verdict) int {
+	return r.count(func(f decide.Finding) bool { return f.Verdict == v && !f.Reported })
+}
+
+// Reported returns how many additions the app's policy only reports.
+func (r Report) Reported() int {
+	return r.count(func(f decide.Finding) bool { return f.Reported })
+}
+
+func (r Report) count(is func(decide.Finding) bool) int {
 	n := 0
 	for _, o := range r.Objects {
 		for _, f := range o.Findings {
-			if f.Verdict == v {
+			if is(f) {
 				n++
 			}
 		}

@@ -65,6 +65,12 @@ func inWords(r report.Report) string {
 			out += fmt.Sprintf("%d %s", n, w.word)
 		}
 	}
+	if n := r.Reported(); n > 0 {
+		if out != "" {
+			out += ", "
+		}
+		out += fmt.Sprintf("%d reported", n)
+	}
 	return out
 }
 

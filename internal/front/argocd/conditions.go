@@ -20,6 +20,7 @@ const (
 	sharedResource = "SharedResourceWarning"
 
 	fieldsCeded     = "FieldsCeded"
+	fieldsAdded     = "FieldsAdded" // and only reported
 	fieldsDrifted   = "FieldsDriftedWarning"
 	fieldsContested = "FieldsContestedWarning"
 	notice          = "Notice"
@@ -68,9 +69,10 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 	}
 	add(fieldsContested, r.Contested(named).Kept(before))
 	if commitOf(r.Applied) == commitOf(r.Revision) { // else it is Git that has changed, and waits for a sync
-		add(fieldsDrifted, fields(r, decide.Hold))
+		add(fieldsDrifted, fields(r, func(f decide.Finding) bool { return f.Verdict == decide.Hold && !f.Reported }))
+		add(fieldsAdded, fields(r, func(f decide.Finding) bool { return f.Reported }))
 	}
-	add(fieldsCeded, fields(r, decide.Cede))
+	add(fieldsCeded, fields(r, func(f decide.Finding) bool { return f.Verdict == decide.Cede }))
 	for _, n := range r.Notes {
 		add(notice, n)
 	}
@@ -92,13 +94,13 @@ func short(message string) string {
 // named is how many fields a condition names before it counts the rest.
 const named = 5
 
-// fields names the fields of a verdict, never their values: a condition stays the same while a value moves. Contested ones are told with
+// fields names the fields that are chosen, never their values: a condition stays the same while a value moves. Contested ones are told with
 // the evidence (report.Evidence).
-func fields(r report.Report, v decide.Verdict) string {
+func fields(r report.Report, choose func(decide.Finding) bool) string {
 	var all []string
 	for _, o := range r.Objects {
 		for _, f := range o.Findings {
-			if f.Verdict == v {
+			if choose(f) {
 				all = append(all, report.FieldName(o.ID, f)+whose(f))
 			}
 		}

@@ -44,6 +44,7 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 		Ignore:     r.rules(cr, spec),
 	}
 	a.Request, _ = cr.Annotation(requestedAt)
+	a.Handled, _ = cr.At("status", "lastHandledReconcileAt").(string)
 	a.Source.Revision = r.pin(cr)
 	a.Finalizers = []string{finalizer}
 	if a.Prune == app.PruneDelete {

@@ -18,11 +18,14 @@ func summary(r report.Report) string {
 	if r.Applied != r.Revision {
 		out[0] = "Checked revision: " + r.Revision + " (nothing was applied)"
 	}
-	if ceded := fields(r, cededField, decide.Cede); len(ceded) > 0 {
+	if ceded := fields(r, cededField, is(decide.Cede)); len(ceded) > 0 {
 		out = append(out, count(len(ceded), "field")+" ceded: "+list(ceded))
 	}
 	if text := drift(r); text != "" {
 		out = append(out, text)
+	}
+	if reported := fields(r, report.FieldName, isReported); len(reported) > 0 {
+		out = append(out, count(len(reported), "addition")+" reported: "+list(reported))
 	}
 	for _, s := range r.Shared {
 		out = append(out, s.String())
@@ -33,7 +36,7 @@ func summary(r report.Report) string {
 // drift says which fields are not as Git wants and stay so for now, or "" if none is.
 func drift(r report.Report) string {
 	var out []string
-	if held := fields(r, report.FieldName, decide.Hold); len(held) > 0 {
+	if held := fields(r, report.FieldName, is(decide.Hold)); len(held) > 0 {
 		out = append(out, count(len(held), "field")+" drifted and not corrected: "+list(held))
 	}
 	if text := fought(r); text != "" {
@@ -44,7 +47,7 @@ func drift(r report.Report) string {
 
 // fought says which fields go back and forth, and against whom, or "" if none does.
 func fought(r report.Report) string {
-	contested := fields(r, contestedField, decide.Contested)
+	contested := fields(r, contestedField, is(decide.Contested))
 	if len(contested) == 0 {
 		return ""
 	}
@@ -66,11 +69,18 @@ func problemsOf(r report.Report) string {
 	return strings.Join(out, "; ")
 }
 
-func fields(r report.Report, say func(object.ID, decide.Finding) string, v decide.Verdict) []string {
+// is chooses the findings of a verdict, without reported additions.
+func is(v decide.Verdict) func(decide.Finding) bool {
+	return func(f decide.Finding) bool { return f.Verdict == v && !f.Reported }
+}
+
+func isReported(f decide.Finding) bool { return f.Reported }
+
+func fields(r report.Report, say func(object.ID, decide.Finding) string, choose func(decide.Finding) bool) []string {
 	var out []string
 	for _, o := range r.Objects {
 		for _, f := range o.Findings {
-			if f.Verdict == v {
+			if choose(f) {
 				out = append(out, say(o.ID, f))
 			}
 		}

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+)
+
+// aftermathWait is how long a sync that overrides the breaker waits for the other controller to change a contested field back.
+const aftermathWait = 3 * time.Second
+
+// aftermath follows an app after a sync until a field is contested again that was contested before, or for aftermathWait. It returns what
+// came of the app by then.
+func aftermath(ctx context.Context, c *Cluster, k app.Key, last Summary, before string) (Summary, error) {
+	if before == "" || again(last, before) {
+		return last, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, aftermathWait, errQuiet)
+	defer cancel()
+	now, err := awaitApp(ctx, c, k, func(a Summary) bool { return again(a, before) })
+	if errors.Is(context.Cause(ctx), errQuiet) {
+		if now.Key == k {
+			last = now
+		}
+		return last, nil
+	}
+	return now, err
+}
+
+var errQuiet = errors.New("nothing has changed it back")
+
+// again reports whether a field is contested, as of a newer try than the one that was told of before.
+func again(a Summary, before string) bool { return a.Contested != "" && a.Contested != before }
+
+// retried is the outcome of a sync of an app with contested fields.
+func (p *progress) retried(a Summary, before string, begin time.Time) error {
+	switch {
+	case again(a, before):
+		p.fail("corrected, and changed back: still contested: " + a.Contested)
+		return &ExitError{Code: ExitDiffers}
+	case a.Contested != "":
+		p.fail("still contested: " + a.Contested)
+		return &ExitError{Code: ExitDiffers}
+	}
+	if err := p.outcome(a, begin); err != nil {
+		return err
+	}
+	p.done(fmt.Sprintf("the contested fields are corrected; no change back within %s", aftermathWait))
+	return nil
+}

@@ -1,0 +1,62 @@
+package reconcile
+
+import (
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/fight"
+)
+
+// tryOnce has the next judgement of the app's objects override every pause, where a person asks for it: by a request, by an order, or by a
+// commit that changes what the app describes.
+func (r *run) tryOnce() {
+	if r.app.Policy.Mode != app.Enforce || !r.insisted && !r.renewed && !r.ordered() {
+		return
+	}
+	for _, id := range r.state.objects() {
+		if rec := r.engine.lookup(id); rec != nil && r.app.Order.Means(id) {
+			rec.tryOnce()
+		}
+	}
+}
+
+// ordered reports whether the run is the first one that an order asks for. The tries that follow by themselves are no request.
+func (r *run) ordered() bool {
+	return r.rolling && r.asked.Order.Token != "" && r.report.Rollout.Tries == 0
+}
+
+// tryOnce takes note of a request, unless nothing about the object is paused: then the request would override a later pause.
+func (r *record) tryOnce() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.findings) > 0 || !r.judged && r.memory.Fought() {
+		r.request, r.asked = decide.TryOnce, true
+	}
+}
+
+// tried takes note that the object was judged with a request. The caller holds mu.
+func (r *record) tried(request decide.Request) {
+	if request != decide.NoRequest {
+		r.request = decide.NoRequest
+	}
+}
+
+// overridden is the memory after a new revision was applied, and contested fields with it.
+func (w *walk) overridden(m fight.Memory) fight.Memory {
+	for _, f := range w.plan.Findings {
+		if f.Verdict == decide.Correct && f.Overrides == decide.Contested && f.Kind != compare.Added {
+			m = w.corrected(m, f)
+		}
+	}
+	return m
+}
+
+// corrected is the memory after a finding was corrected. One that was contested, and was corrected on request, makes no pause longer.
+func (w *walk) corrected(m fight.Memory, f decide.Finding) fight.Memory {
+	path, now := field.String(f.Path), w.engine.Now()
+	if f.Overrides == decide.Contested {
+		return m.Requested(path, f.Opponent(), now)
+	}
+	return m.Corrected(path, f.Opponent(), now)
+}
