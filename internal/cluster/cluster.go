@@ -8,6 +8,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -60,7 +62,7 @@ func Connect(o Options) (*Client, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.Context})
 	config, err := loader.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("connect to the cluster: %w", err)
+		return nil, configError(o, rules, err)
 	}
 	namespace, _, err := loader.Namespace()
 	if err != nil {
@@ -92,6 +94,7 @@ func New(config *rest.Config) (*Client, error) {
 	if i := config.Impersonate; i.UserName == "" && (len(i.Groups) > 0 || i.UID != "" || len(i.Extra) > 0) {
 		return nil, fmt.Errorf("connect to %s: impersonate: groups without a user name", config.Host)
 	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reaching{next, config.Host} })
 	h, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
@@ -165,4 +168,17 @@ func (c *Client) Metadata() metadata.Interface { return c.metadata }
 // Schemas returns the client for the OpenAPI v3 documents that the server publishes for each group and version (KEP-2896).
 func (c *Client) Schemas() openapi.ClientWithContext {
 	return openapi.NewClientWithContext(c.discovery.RESTClient())
+}
+
+// Version returns the API server's own version, such as v1.34.2.
+func (c *Client) Version(ctx context.Context) (string, error) {
+	text, err := c.discovery.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return "", fmt.Errorf("read the API server's version: %w", err)
+	}
+	var v version.Info
+	if err := json.Unmarshal(text, &v); err != nil {
+		return "", fmt.Errorf("read the API server's version: %w", err)
+	}
+	return v.GitVersion, nil
 }
