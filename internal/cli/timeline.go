@@ -104,7 +104,7 @@ func (f *timelineFlags) printTimeline(entries []journal.Entry, q journal.Query, 
 	case f.output == "":
 		err = timelineTable(entries).print(out, f.program.term)
 	default:
-		err = f.structured(map[string]any{"apiVersion": "v1", "kind": "List", "items": entries})
+		err = f.structured(newEntryListJSON(entries))
 	}
 	return err
 }

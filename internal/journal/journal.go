@@ -77,7 +77,7 @@ func (q Query) Matches(e Entry) bool {
 	switch {
 	case !q.Since.IsZero() && e.At.Before(q.Since), !q.Until.IsZero() && e.At.After(q.Until):
 		return false
-	case q.App.Name != "" && (q.App.Name != e.App.Name || q.App.Namespace != e.App.Namespace):
+	case q.App.Name != "" && q.App.Name != e.App.Name, q.App.Namespace != "" && q.App.Namespace != e.App.Namespace:
 		return false
 	case q.App.Kind != "" && q.App.Kind != e.App.Kind:
 		return false

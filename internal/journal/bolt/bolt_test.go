@@ -145,7 +145,8 @@ func TestAQueryChooses(t *testing.T) {
 		want int
 	}{
 		"all": {journal.Query{}, 3}, "since": {journal.Query{Since: now}, 2}, "until": {journal.Query{Until: now.Add(-time.Minute)}, 1},
-		"app":    {journal.Query{App: app.Key{Namespace: "flux-system", Name: "api"}}, 1},
+		"app":  {journal.Query{App: app.Key{Namespace: "flux-system", Name: "api"}}, 1},
+		"name": {journal.Query{App: app.Key{Name: "api"}}, 1}, "namespace": {journal.Query{App: app.Key{Namespace: "elsewhere"}}, 0},
 		"kind":   {journal.Query{App: app.Key{Kind: "Application", Namespace: "flux-system", Name: "api"}}, 0},
 		"object": {journal.Query{Object: web}, 2},
 	} {
