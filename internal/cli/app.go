@@ -44,14 +44,6 @@ func (p *program) app() (*cobra.Command, *appFlags) {
 	return cmd, f
 }
 
-// groupOnly is run for a group of commands by itself, or with one that it has not.
-func groupOnly(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("%s has no command %q: see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
-	}
-	return cmd.Help()
-}
-
 // connected runs with the cluster that the flags name.
 func (f *appFlags) connected(ctx context.Context, run func(*Cluster) error) error {
 	t, err := f.target()

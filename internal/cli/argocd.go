@@ -88,16 +88,7 @@ func (p *program) login() []*cobra.Command {
 			},
 		}
 	}
-	version := &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(p.env.Out, "argocd: truce %s\n", p.env.Version)
-			return err
-		},
-	}
-	version.Flags().Var(&ignored{}, "client", "taken, and without effect")
-	version.Flags().Lookup("client").NoOptDefVal = "true"
-	return []*cobra.Command{needless("login [SERVER]", "Needless here"), needless("logout", "Needless here"), needless("relogin", "Needless here"), version}
+	return []*cobra.Command{needless("login [SERVER]", "Needless here"), needless("logout", "Needless here"), needless("relogin", "Needless here")}
 }
 
 // nothingToDo is a command without any option that it could act on. argocd ends with 1 then.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/truce-gitops/truce/internal/redact"
 )
@@ -93,10 +94,25 @@ func (p *program) exit(err error) Exit {
 	if errors.As(err, &f) {
 		code = f.Code
 	}
-	if text := err.Error(); text != "" {
+	if text := withAdvice(err); text != "" {
 		fmt.Fprintf(p.env.Err, "%s %s\n", p.term.red("truce:"), redact.Text(text))
 	}
 	return p.code(code)
+}
+
+// withAdvice is the text of an error, and what to do about it. Without a cluster, which of its answers was missed does not matter.
+func withAdvice(err error) string {
+	var advised interface {
+		error
+		Advice() string
+	}
+	switch {
+	case errors.As(err, &advised):
+		return advised.Error() + "\n" + advised.Advice()
+	case apierrors.IsUnauthorized(err):
+		return err.Error() + "\nthe credentials of the kubeconfig are not valid, or have expired: log in to the cluster again, as for kubectl"
+	}
+	return err.Error()
 }
 
 const longRoot = `truce keeps a Kubernetes cluster equal to Git, field by field, and never fights the
@@ -126,25 +142,29 @@ const exampleRoot = `  # a cluster, truce and a demo repository on this machine,
 
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:               "truce",
-		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: p.displayName()},
-		Short:             "Keep a cluster equal to Git, and at peace",
-		Long:              longRoot,
-		Example:           exampleRoot,
-		Version:           p.env.Version,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { p.began = true; return nil },
+		Use:           "truce",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: p.displayName()},
+		Short:         "Keep a cluster equal to Git, and at peace",
+		Long:          longRoot,
+		Example:       exampleRoot,
+		Version:       p.env.Version,
+		SilenceErrors: true,
+		// kubectl's form: the usage is that of the commands
+		DisableFlagsInUseLine: true,
+		SilenceUsage:          true,
+		PersistentPreRunE:     func(*cobra.Command, []string) error { p.began = true; return nil },
 	}
 	root.SetVersionTemplate("truce {{.Version}}\n")
+	guides(root)
 	apps, f := p.app()
 	root.AddCommand(apps)
 	if p.argocd() {
 		f.argocdFlags(root)
 		root.AddCommand(p.login()...)
+		root.AddCommand(p.version())
 		return root
 	}
-	root.AddCommand(p.render(), p.diff(), p.audit(), p.fix(), p.health(), p.claims(), p.timeline(), p.why(), p.blame(), p.adopt(), p.release(), p.schemas(), p.controller(), p.up())
+	root.AddCommand(p.render(), p.diff(), p.audit(), p.fix(), p.health(), p.claims(), p.timeline(), p.why(), p.blame(), p.adopt(), p.release(), p.schemas(), p.controller(), p.up(), p.version())
 	return root
 }
 

@@ -51,6 +51,9 @@ func (f *appFlags) remove() *cobra.Command {
 }
 
 func (d *deleteFlags) run(ctx context.Context, c *Cluster, args []string) error {
+	if d.propagation == "background" {
+		fmt.Fprintln(d.program.env.Err, "note: --propagation-policy background without effect: an app is deleted after its objects")
+	}
 	keys, err := d.targets(ctx, c, args)
 	if err != nil {
 		return err

@@ -77,6 +77,22 @@ func (f *appFlags) always(cmd *cobra.Command, flags ...string) {
 	}
 }
 
+// unheeded takes a flag of argocd that changes nothing here, and says so when it is given.
+func (f *appFlags) unheeded(cmd *cobra.Command, name, why string) {
+	cmd.Flags().Bool(name, false, "without effect: "+why)
+	cmd.Flags().Lookup(name).Hidden = true
+	checked := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed(name) {
+			fmt.Fprintf(f.program.env.Err, "note: --%s without effect: %s\n", name, why)
+		}
+		if checked == nil {
+			return nil
+		}
+		return checked(cmd, args)
+	}
+}
+
 func differs(o report.Object) bool { return len(o.Findings) > 0 || o.Problem != "" }
 
 func (f *appFlags) printDiff(found []Detail) error {

@@ -51,6 +51,9 @@ A symbolic link to truce with the name argocd takes what runbooks say, word for 
 | exit codes | 0 same, 1 differs, 2 usage, 3 cluster, 4 source or render | 0 same, 1 differs or nothing to set, 20 all other errors |
 | --core, --server, --auth-token, --grpc-web, … | unknown | taken, with a note: truce speaks to Kubernetes |
 | login, logout, relogin | unknown | nothing to do |
+| app sync --force | refused: truce never deletes an object to create it again | the same |
+| app sync --dry-run with --revision, --resource or --sync-option | refused: the dry run is that of the whole app | the same |
+| app get --show-operation, --show-params; app delete --propagation-policy background | taken, with a note that they have no effect | the same |
 
 No released argocd has --ignore-difference.
 `

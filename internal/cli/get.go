@@ -38,7 +38,9 @@ func (f *appFlags) get() *cobra.Command {
 			return f.inspected(cmd.Context(), args, func(found []Detail) error { return f.printDetails(found) })
 		},
 	}
-	f.always(cmd, "refresh", "hard-refresh", "show-operation", "show-params")
+	f.always(cmd, "refresh", "hard-refresh")
+	f.unheeded(cmd, "show-operation", "argocd app history shows the revisions that were applied")
+	f.unheeded(cmd, "show-params", "truce has no Helm parameters")
 	f.selects(cmd)
 	f.outputs(cmd, "json", "yaml", "wide", "name")
 	return cmd

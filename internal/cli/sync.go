@@ -54,7 +54,7 @@ func (f *appFlags) sync() *cobra.Command {
 	s.set.BoolVar(&s.async, "async", false, "the same as --wait=false")
 	s.set.BoolVar(&s.dryRun, "dry-run", false, "show what would change, and do nothing")
 	s.set.BoolVar(&s.prune, "prune", false, "delete objects that Git no longer names (an Application without automatic pruning)")
-	s.set.BoolVar(&s.force, "force", false, "taken, and without effect: truce replaces no object by deleting it")
+	s.set.BoolVar(&s.force, "force", false, "refused: truce never deletes an object to create it again")
 	s.set.StringVar(&s.revision, "revision", "", "a revision instead of the one that is followed (an Application)")
 	s.set.StringArrayVar(&s.resources, "resource", nil, "only GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME (an Application; repeatable)")
 	s.set.StringArrayVar(&s.options, "sync-option", nil, "a sync option for this run (an Application; repeatable)")
@@ -64,6 +64,9 @@ func (f *appFlags) sync() *cobra.Command {
 }
 
 func (s *syncFlags) start(ctx context.Context, args []string) error {
+	if err := s.refuse(); err != nil {
+		return err
+	}
 	if s.dryRun {
 		return s.inspected(ctx, args, func(found []Detail) error { return s.printDiff(found) })
 	}
@@ -71,10 +74,21 @@ func (s *syncFlags) start(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if s.force {
-		fmt.Fprintln(s.program.env.Err, "note: --force without effect: truce replaces no object by deleting it")
-	}
 	return s.connected(ctx, func(c *Cluster) error { return s.run(ctx, c, args, run) })
+}
+
+// refuse returns an error for flags that would otherwise be ignored.
+func (s *syncFlags) refuse() error {
+	if s.force {
+		return usage("--force is not supported: truce never deletes an object to create it again, as kubectl apply --force does; " +
+			"where an immutable field must change, delete the object, and truce creates it as Git has it")
+	}
+	for _, flag := range []string{"revision", "resource", "sync-option"} {
+		if s.dryRun && s.set.Changed(flag) {
+			return usage("--dry-run compares the whole app at the revision that it follows: leave out --%s", flag)
+		}
+	}
+	return nil
 }
 
 // request is what the flags ask for.

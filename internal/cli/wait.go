@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,21 +34,26 @@ const exampleWait = `  truce app wait web
 type waitFlags struct {
 	*appFlags
 	what    string
+	until   condition
 	timeout timeoutValue
-	// argocd's words for --for; sync and health together are healthy.
+	// argocd's flags, which may be combined.
 	sync, health, operation, suspended, degraded, gone bool
+}
+
+// condition is what a command waits for.
+type condition struct {
+	name string
+	is   func(Summary) bool // nil for the absence of the app
 }
 
 // conditions are what --for takes.
 var conditions = map[string]func(Summary) bool{
-	"synced":  func(s Summary) bool { return s.Settled && s.Sync == report.Synced },
-	"healthy": func(s Summary) bool { return s.Settled && s.Sync == report.Synced && s.Health.Code == health.Healthy },
-	// An app that argocd waits for by --health alone may differ from Git.
-	"well":      func(s Summary) bool { return s.Settled && s.Health.Code == health.Healthy },
+	"synced":    func(s Summary) bool { return s.Settled && s.Sync == report.Synced },
+	"healthy":   func(s Summary) bool { return s.Settled && s.Sync == report.Synced && s.Health.Code == health.Healthy },
 	"operation": func(s Summary) bool { return s.Settled },
 	"suspended": func(s Summary) bool { return s.Suspended || s.Health.Code == health.Suspended },
 	"degraded":  func(s Summary) bool { return s.Health.Code == health.Degraded },
-	"delete":    nil, // by its absence
+	"delete":    nil,
 }
 
 func (f *appFlags) wait() *cobra.Command {
@@ -55,10 +62,13 @@ func (f *appFlags) wait() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "wait NAME...", Short: "Wait until apps are synced or healthy", Long: longWait, Example: exampleWait,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("--for", w.what, forms); err != nil || cmd.Flags().Changed("for") {
+			if err := oneOf("--for", w.what, forms); err != nil {
 				return err
 			}
-			w.what = w.asked()
+			w.until = w.asked()
+			if cmd.Flags().Changed("for") {
+				w.until = condition{w.what, conditions[w.what]}
+			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,23 +87,38 @@ func (f *appFlags) wait() *cobra.Command {
 	return cmd
 }
 
-// asked translates argocd's flags. None of them is all of them, there as here.
-func (w *waitFlags) asked() string {
-	switch {
-	case w.gone:
-		return "delete"
-	case w.suspended:
-		return "suspended"
-	case w.degraded:
-		return "degraded"
-	case w.health && !w.sync:
-		return "well"
-	case w.sync && !w.health:
-		return "synced"
-	case w.operation && !w.health:
-		return "operation"
+// asked combines argocd's flags as argocd does (checkResourceStatus in cmd/argocd/commands/app.go): of --health, --suspended and
+// --degraded one must hold, and all of --sync and --operation. An app that is waited for by --health alone may differ from Git.
+func (w *waitFlags) asked() condition {
+	if w.gone {
+		return condition{name: "delete"}
 	}
-	return "healthy"
+	either := w.named(map[string]bool{"healthy": w.health, "suspended": w.suspended, "degraded": w.degraded})
+	all := w.named(map[string]bool{"synced": w.sync, "operation": w.operation})
+	if len(either)+len(all) == 0 {
+		return condition{"healthy", conditions["healthy"]}
+	}
+	name := strings.Join(either, " or ")
+	if name != "" && len(all) > 0 {
+		name += ", "
+	}
+	return condition{name + strings.Join(all, ", "), func(s Summary) bool {
+		return (len(either) == 0 || slices.ContainsFunc(either, func(c string) bool { return has(s, c) })) &&
+			!slices.ContainsFunc(all, func(c string) bool { return !conditions[c](s) })
+	}}
+}
+
+// named are those that are set, in order.
+func (w *waitFlags) named(flags map[string]bool) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(flags)), func(name string) bool { return !flags[name] })
+}
+
+// has reports whether an app has a health; unlike the condition of that name, "healthy" says nothing of Git.
+func has(s Summary, c string) bool {
+	if c == "healthy" {
+		return s.Settled && s.Health.Code == health.Healthy
+	}
+	return conditions[c](s)
 }
 
 func (w *waitFlags) run(ctx context.Context, c *Cluster, args []string) error {
@@ -112,12 +137,12 @@ func (w *waitFlags) run(ctx context.Context, c *Cluster, args []string) error {
 }
 
 func (w *waitFlags) one(ctx context.Context, c *Cluster, k app.Key) error {
-	if w.what == "delete" {
+	if w.until.is == nil {
 		return awaitGone(ctx, c, k)
 	}
 	p := w.program.progress(k)
 	_, err := awaitApp(ctx, c, k, func(a Summary) bool {
-		if conditions[w.what](a) {
+		if w.until.is(a) {
 			return true
 		}
 		p.say(state(a))
@@ -126,7 +151,7 @@ func (w *waitFlags) one(ctx context.Context, c *Cluster, k app.Key) error {
 	if err != nil {
 		return err
 	}
-	p.done(w.what)
+	p.done(w.until.name)
 	return nil
 }
 

@@ -107,6 +107,7 @@ func (s *service) run(ctx context.Context) error {
 	if err := s.listen(); err != nil {
 		return err
 	}
+	s.options.Log.Info("truce starts", s.settings()...)
 	sweepOften()
 	g, running := errgroup.WithContext(ctx)
 	if s.listening != nil {

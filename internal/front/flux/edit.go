@@ -92,8 +92,20 @@ func (e *edit) foreign(c front.Change) {
 	if c.Server != nil && *c.Server != "https://kubernetes.default.svc" {
 		e.Refuse("a Kustomization goes to the cluster that it is in; --dest-server can be https://kubernetes.default.svc only")
 	}
+	e.prunes(c)
 	if c.Run != nil && (c.Run.Revision != "" && c.Pin == nil || c.Run.DryRun || len(c.Run.Resources) > 0 || len(c.Run.Options) > 0) {
 		e.Refuse("a Kustomization is synced whole, at the newest revision: use `truce app diff` for a dry run, `truce app rollback` for a revision")
+	}
+}
+
+// prunes refuses a --prune that spec.prune contradicts. A rollback leaves the question to spec.prune unless it is asked.
+func (e *edit) prunes(c front.Change) {
+	if c.Run == nil || c.Run.Prune == nil {
+		return
+	}
+	wanted, does := *c.Run.Prune, e.CR.At("spec", "prune") == true
+	if wanted && !does || !wanted && does && c.Pin == nil {
+		e.Refuse("a Kustomization is pruned by its spec.prune, not by --prune: use `truce app set --auto-prune=%t`", wanted)
 	}
 }
 

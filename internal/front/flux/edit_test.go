@@ -85,6 +85,7 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 		"a repository":                       {change: front.Change{Repo: ptr("ssh://git.example/x")}, source: `{url: ssh://git.example/x}`},
 		"a pin":                              {change: front.Change{Pin: ptr("abc")}, meta: `{annotations: {truce.dev/revision: abc}}`},
 		"no pin":                             {change: front.Change{Pin: ptr("")}},
+		"a request to prune, which it does":  {change: front.Change{Run: &front.Run{Token: "now", Prune: ptr(true)}}, meta: `{annotations: {reconcile.fluxcd.io/requestedAt: now}}`},
 		"a request":                          {change: front.Change{Run: &front.Run{Token: "now"}}, meta: `{annotations: {reconcile.fluxcd.io/requestedAt: now}}`},
 		"an end that leaves":                 {change: front.Change{Leave: app.PruneKeep}, spec: `{deletionPolicy: Orphan}`},
 		"an end that takes all with it":      {change: front.Change{Leave: app.PruneDelete}},
@@ -160,6 +161,7 @@ func TestAnEditThatTheDialectHasNoFieldForIsRefused(t *testing.T) {
 		"has no rule 3":       {UnignoreAt: []int{3}},
 		"by --nonsense":       {Unset: []string{"nonsense"}},
 		"app rollback":        {Run: &front.Run{Revision: "x"}},
+		"--auto-prune=false":  {Run: &front.Run{Prune: ptr(false)}}, // it has spec.prune: true
 		"is no GitRepository": {Revision: ptr("main")},
 	} {
 		if _, err := (flux.Commands{}).Edit(front.Resources{App: parsed(t, editedKustomization)}, c); err == nil || !strings.Contains(err.Error(), want) {

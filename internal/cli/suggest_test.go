@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// TestATypingErrorIsAnsweredWithWhatWasMeant goes through commands, below groups too, and flags.
+func TestATypingErrorIsAnsweredWithWhatWasMeant(t *testing.T) {
+	for line, want := range map[string]string{
+		"truce app lst":                                     `truce app has no command "lst": did you mean truce app list?`,
+		"truce app lst -o json -n x":                        `truce app has no command "lst": did you mean truce app list?`,
+		"truce app snyc web":                                `truce app has no command "snyc": did you mean truce app sync?`,
+		"truce apps hist":                                   `truce app has no command "hist": did you mean truce app history?`,
+		"truce get apps -A":                                 `truce has no command "get": did you mean truce app get?`,
+		"truce reconcile web":                               `truce has no command "reconcile": did you mean truce app sync?`,
+		"truce app why":                                     `truce app has no command "why": did you mean truce why?`,
+		"truce versoin":                                     `truce has no command "versoin": did you mean truce version?`,
+		"truce app frobnicate":                              `truce app has no command "frobnicate": see truce app --help`,
+		"truce app list --al-namespaces":                    `unknown flag: --al-namespaces: did you mean --all-namespaces?`,
+		"truce controller --lisen :80":                      `unknown flag: --lisen: did you mean --listen?`,
+		"truce app list --frobnicate":                       `unknown flag: --frobnicate`,
+		"argocd app lst":                                    `argocd app has no command "lst": did you mean argocd app list?`,
+		"argocd proj list":                                  `argocd has no command "proj": see argocd --help`,
+		"kubectl-truce app lst":                             `kubectl truce app has no command "lst": did you mean kubectl truce app list?`,
+		"truce app sync web --force":                        `--force is not supported: truce never deletes an object to create it again`,
+		"argocd app sync web --force":                       `--force is not supported: truce never deletes an object to create it again`,
+		"truce app sync web --dry-run --revision v1":        `--dry-run compares the whole app at the revision that it follows: leave out --revision`,
+		"truce app sync web --dry-run --resource :Pod:a":    `--dry-run compares the whole app at the revision that it follows: leave out --resource`,
+		"truce app sync web --dry-run --sync-option Prune=": `--dry-run compares the whole app at the revision that it follows: leave out --sync-option`,
+	} {
+		words := strings.Fields(line)
+		var out, errs bytes.Buffer
+		code := Main(t.Context(), Env{Out: &out, Err: &errs, Program: words[0], Args: words[1:], Getenv: func(string) string { return "" }}, Backend{})
+		usage := int(ExitUsage)
+		if words[0] == "argocd" {
+			usage = argocdGenericError
+		}
+		if code != usage || !strings.HasPrefix(errs.String(), "truce: "+want) || out.Len() > 0 {
+			t.Errorf("%s: exit code %d, want %d: %s%s\nwant %s", line, code, usage, &out, &errs, want)
+		}
+	}
+}
