@@ -20,6 +20,7 @@ type appPage struct {
 	Notes                   []string
 	Objects                 []objectRow
 	Findings                []findingRow
+	Outcome                 string // class of the newest run's message
 	At                      string
 	Lately                  *lately // nil where no journal is kept
 }
@@ -38,7 +39,7 @@ func newAppPage(r report.Report) appPage {
 		Name: r.App.Name, Namespace: r.App.Namespace, Kind: r.App.Kind,
 		Sync: string(r.Sync()), Health: string(h.Code), HealthWhy: h.Message,
 		Revision: r.Revision, Applied: r.Applied, Stage: string(r.Stage), Reason: string(r.Reason), Message: r.Message,
-		Notes: r.Notes,
+		Notes: r.Notes, Outcome: outcome(r.Reason),
 	}
 	if !r.At.IsZero() {
 		p.At = r.At.UTC().Format("2006-01-02 15:04:05 UTC")
@@ -50,6 +51,15 @@ func newAppPage(r report.Report) appPage {
 		}
 	}
 	return p
+}
+
+// outcome is the class of what a run says: that of a failure for one that was refused or went wrong.
+func outcome(why report.Reason) string {
+	switch why {
+	case "", report.Succeeded, report.InProgress, report.Suspended:
+		return ""
+	}
+	return "Degraded"
 }
 
 func newObjectRow(o report.Object) objectRow {

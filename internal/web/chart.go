@@ -18,6 +18,7 @@ type chart struct {
 	GitSpot       string // its marks along the line: where truce put it back
 	Levels        []level
 	From, To      string
+	Span          string // how long it is from one to the other
 	About         string // for who does not see it
 }
 
@@ -43,7 +44,7 @@ func newChart(f journal.Flap, from, to time.Time) *chart {
 		return nil
 	}
 	c := &chart{
-		Width: chartWidth, Height: chartHeight, Git: scale.y(f.Git), From: clock(from, to.Sub(from)), To: clock(to, to.Sub(from)), Levels: scale.levels(f.Git),
+		Width: chartWidth, Height: chartHeight, Git: scale.y(f.Git), From: clock(from, to.Sub(from)), To: clock(to, to.Sub(from)), Span: duration(to.Sub(from)), Levels: scale.levels(f.Git),
 		About: fmt.Sprintf("%s of %s: %d values, put back %d times, undone %d times", f.Path, f.Object, len(f.Values), f.Corrections, f.Reversals),
 	}
 	x := func(at time.Time) int {
@@ -68,6 +69,25 @@ func clock(at time.Time, span time.Duration) string {
 		return at.UTC().Format("2006-01-02 15:04")
 	}
 	return at.UTC().Format("15:04:05")
+}
+
+// duration is a span in the two greatest of its units, such as 1 min 17 s.
+func duration(d time.Duration) string {
+	const day = 24 * time.Hour
+	for _, u := range []struct {
+		long, short time.Duration
+		of, part    string
+	}{{day, time.Hour, "d", "h"}, {time.Hour, time.Minute, "h", "min"}, {time.Minute, time.Second, "min", "s"}} {
+		if d < u.long {
+			continue
+		}
+		text := fmt.Sprintf("%d %s", d/u.long, u.of)
+		if rest := d % u.long / u.short; rest > 0 {
+			text += fmt.Sprintf(" %d %s", rest, u.part)
+		}
+		return text
+	}
+	return fmt.Sprintf("%d s", d/time.Second)
 }
 
 // scale gives each value of a field a height: in proportion where all are numbers, else one step each in the order in which they were seen.

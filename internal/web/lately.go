@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,14 +48,20 @@ const (
 	mostRows    = 100
 )
 
-// spanOf reads ?since=; what is none of the spans is a day.
-func spanOf(r *http.Request) (string, time.Duration) {
-	for _, s := range spans {
+// spanOf reads ?since=. Without it, it is the shortest span in which something happened, else the longest.
+func (p *pages) spanOf(key app.Key, r *http.Request) (string, time.Duration) {
+	chosen := spans[len(spans)-1]
+	for _, s := range slices.Backward(spans) {
 		if s.name == r.URL.Query().Get("since") {
 			return s.name, s.long
 		}
+		happened := false
+		err := p.state.Journal(journal.Query{App: key, Since: p.state.Now().Add(-s.long)}, func(journal.Entry) bool { happened = true; return false })
+		if err == nil && happened {
+			chosen = s
+		}
 	}
-	return spans[1].name, spans[1].long
+	return chosen.name, chosen.long
 }
 
 // recent reads the newest entries of a span, of one app or, for the zero key, of all.
@@ -80,7 +87,7 @@ func (p *pages) lately(key app.Key, r *http.Request) *lately {
 	if p.state.Journal == nil {
 		return nil
 	}
-	name, long := spanOf(r)
+	name, long := p.spanOf(key, r)
 	now := p.state.Now()
 	entries, n, err := p.recent(key, now.Add(-long))
 	out := newLately(entries, now.Add(-long), now)

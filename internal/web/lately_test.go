@@ -90,7 +90,7 @@ func TestAPageShowsABoundedPartOfTheJournal(t *testing.T) {
 		id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprint("c", i%50)}
 		entries = append(entries, journal.Entry{At: noon.Add(time.Duration(i-3*mostEntries) * time.Second), App: key, What: journal.Corrected, Object: id, Path: ".data.a", Git: int64(1), Live: int64(i)})
 	}
-	w := get(t, stateWith(entries), "/apps/Kustomization/flux-system/web")
+	w := get(t, stateWith(entries), "/apps/Kustomization/flux-system/web?since=24h")
 	if n := w.Body.Len(); n > 300_000 {
 		t.Errorf("a page of %d bytes", n)
 	}

@@ -22,7 +22,7 @@ type listRow struct {
 	Revision                    string
 	Objects                     int
 	Fields                      string // what differs, in a few words
-	Message                     string
+	Message, Outcome            string // Outcome is the class of the message
 }
 
 func newListPage(reports []report.Report) listPage {
@@ -42,7 +42,7 @@ func newListRow(r report.Report) listRow {
 	return listRow{
 		Link: link(r.App), Namespace: r.App.Namespace, Kind: r.App.Kind, Name: r.App.Name,
 		Sync: string(r.Sync()), Health: string(r.Health().Code), Revision: shortRevision(r.Revision),
-		Objects: len(r.Objects), Fields: inWords(r), Message: r.Message,
+		Objects: len(r.Objects), Fields: inWords(r), Message: r.Message, Outcome: outcome(r.Reason),
 	}
 }
 

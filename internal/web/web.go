@@ -50,7 +50,8 @@ func Handler(s State) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", p.list)
 	mux.HandleFunc("GET /apps/{kind}/{namespace}/{name}", p.app)
-	mux.HandleFunc("GET /style.css", style)
+	mux.HandleFunc("GET /style.css", file("style.css"))
+	mux.HandleFunc("GET /favicon.svg", file("favicon.svg"))
 	mux.HandleFunc("GET /journal", p.journal)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", p.ready)
@@ -64,7 +65,7 @@ func Handler(s State) http.Handler {
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
@@ -116,6 +117,7 @@ func text(w http.ResponseWriter, code int, s string) {
 	_, _ = w.Write([]byte(s + "\n")) // as above
 }
 
-func style(w http.ResponseWriter, r *http.Request) {
-	http.ServeFileFS(w, r, files, "templates/style.css")
+// file serves a part of the pages that is the same for all.
+func file(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "templates/"+name) }
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/golden"
 	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/journal"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/report"
@@ -69,9 +70,27 @@ func TestNoPageRunsWhatOthersHaveWritten(t *testing.T) {
 		if strings.Contains(w.Body.String(), "<script") && strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
 			t.Errorf("%s: not escaped:\n%s", path, w.Body)
 		}
-		if csp := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; style-src 'self'") {
+		if csp := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; style-src 'self'; img-src 'self'; ") {
 			t.Errorf("%s: Content-Security-Policy: %q", path, csp)
 		}
+	}
+}
+
+// TestWhatIsNotKnownHasNoLabel holds the pages to it that on a narrow screen, where each cell has its label, none is left of an empty cell,
+// and that there is an icon.
+func TestWhatIsNotKnownHasNoLabel(t *testing.T) {
+	s := stateWith([]journal.Entry{{At: noon.Add(-time.Minute), App: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "web"}, What: journal.Applied, Revision: "main@sha1:a"}})
+	for _, path := range []string{"/", "/apps/Kustomization/flux-system/web", "/apps/Kustomization/flux-system/cart"} {
+		body := get(t, s, path).Body.String()
+		if strings.Contains(body, "<code></code>") {
+			t.Errorf("%s has an empty value:\n%s", path, body)
+		}
+		if !strings.Contains(body, `<link rel="icon" type="image/svg+xml" href="/favicon.svg">`) {
+			t.Errorf("%s names no icon", path)
+		}
+	}
+	if w := get(t, s, "/favicon.svg"); w.Code != http.StatusOK || w.Header().Get("Content-Type") != "image/svg+xml" || !strings.HasPrefix(w.Body.String(), "<svg") {
+		t.Errorf("/favicon.svg: %d %s", w.Code, w.Header())
 	}
 }
 
