@@ -66,7 +66,7 @@ type Cluster struct {
 	// Alive says why it is in doubt that a controller works for a namespace; "" for a sign of life.
 	Alive func(ctx context.Context, namespace string) (doubt string, err error)
 	// Versions are those of the API server and of the controllers. With an error it returns what is known.
-	Versions func(context.Context) (Versions, error)
+	Versions func(context.Context) (server string, controllers []struct{ Namespace, Version, Mode string }, err error)
 	// Ask makes the controller run the app now, and returns the token that Summary.Handled will show when it has.
 	Ask func(context.Context, Request) (token string, err error)
 	// Edit writes another form of an app's custom resources, or a new app's, or takes them away.

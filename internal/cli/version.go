@@ -18,14 +18,8 @@ const exampleVersion = `  truce version
   truce version --client
   truce version -o json`
 
-// Versions are those of a cluster.
-type Versions struct {
-	Server      string // of the API server
-	Controllers []ControllerVersion
-}
-
-// ControllerVersion is what a controller has published of itself.
-type ControllerVersion struct {
+// controllerVersionJSON is what a controller has published of itself.
+type controllerVersionJSON struct {
 	Namespace string `json:"namespace"` // of its ConfigMap
 	Version   string `json:"version"`
 	Mode      string `json:"mode"`
@@ -33,11 +27,11 @@ type ControllerVersion struct {
 
 // versionJSON has kubectl's names for what kubectl has, too.
 type versionJSON struct {
-	APIVersion  string              `json:"apiVersion"`
-	Kind        string              `json:"kind"`
-	Client      clientVersionJSON   `json:"clientVersion"`
-	Controllers []ControllerVersion `json:"controllers,omitempty"`
-	Server      *gitVersionJSON     `json:"serverVersion,omitempty"`
+	APIVersion  string                  `json:"apiVersion"`
+	Kind        string                  `json:"kind"`
+	Client      clientVersionJSON       `json:"clientVersion"`
+	Controllers []controllerVersionJSON `json:"controllers,omitempty"`
+	Server      *gitVersionJSON         `json:"serverVersion,omitempty"`
 }
 
 type clientVersionJSON struct {
@@ -89,11 +83,13 @@ func (f *versionFlags) run(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, askWithin)
 		defer cancel()
 		failed = f.connected(ctx, func(c *Cluster) error {
-			found, err := c.Versions(ctx)
-			if found.Server != "" {
-				out.Server = &gitVersionJSON{found.Server}
+			server, controllers, err := c.Versions(ctx)
+			if server != "" {
+				out.Server = &gitVersionJSON{server}
 			}
-			out.Controllers = found.Controllers
+			for _, v := range controllers {
+				out.Controllers = append(out.Controllers, controllerVersionJSON(v))
+			}
 			return err
 		})
 	}
