@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/ignore"
+	"github.com/truce-gitops/truce/internal/optout"
 	"github.com/truce-gitops/truce/internal/overlay"
 )
 
@@ -95,6 +96,8 @@ type App struct {
 	// Aside are annotations by which an object says that it is made at some moment, and not kept in sync: it is left out. Unheeded are
 	// those that change what the dialect's own tool does, and nothing here. Both is said on the app.
 	Aside, Unheeded []string
+	// OptOuts are the annotations and labels by which a single object asks for another treatment.
+	OptOuts optout.Rules
 
 	// Problems are what the user asked for and truce cannot do: the app is refused while there are any.
 	Problems []Problem

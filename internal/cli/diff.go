@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/report"
@@ -224,6 +225,9 @@ func (v view) difference(f decide.Finding) []cell {
 	}
 	if whole(f) {
 		return append(cells("(the object)", "there", "missing", ""), verdict)
+	}
+	if f.Kind == compare.Unmanaged {
+		return append(cells("(the object)", "not compared", "there", ""), verdict)
 	}
 	return append(cells(path(f), short(f.Desired), short(f.Live), setBy(f.Writer, v.now)), verdict)
 }

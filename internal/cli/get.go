@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/front"
@@ -280,11 +281,18 @@ func (v view) sentences(id object.ID, f decide.Finding, d Detail) []string {
 	if whole(f) {
 		return []string{"not in the cluster" + deletedBy(f, v.now), "  " + verdict + ": " + f.Reason}
 	}
+	if f.Kind == compare.Unmanaged {
+		return []string{"the object: not compared", "  " + verdict + ": " + f.Reason}
+	}
 	out := []string{
 		fmt.Sprintf("%s: %s (Git) vs %s (live, set by %s)", path(f), report.Show(f.Desired), report.Show(f.Live), setBy(f.Writer, v.now)),
 		"  " + verdict + because(f),
 	}
-	return append(out, hint(id, f, d)...)
+	out = append(out, hint(id, f, d)...)
+	if f.Remedy != "" {
+		out = append(out, "  "+redact.Text(f.Remedy))
+	}
+	return out
 }
 
 func because(f decide.Finding) string {

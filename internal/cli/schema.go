@@ -141,6 +141,7 @@ type fieldJSON struct {
 	Writer     *writerJSON `json:"writer,omitempty"`
 	Verdict    string      `json:"verdict"`
 	Reason     string      `json:"reason"`
+	Remedy     string      `json:"remedy,omitempty"` // what the user can do
 	Claimant   string      `json:"claimant,omitempty"`
 	Reported   bool        `json:"reported,omitempty"` // an addition that does not make the object OutOfSync
 	Source     *placeJSON  `json:"source,omitempty"`   // what gives the field its value
@@ -210,9 +211,9 @@ func newObjectJSON(o report.Object, d Detail) objectJSON {
 func newFieldJSON(id object.ID, f decide.Finding, d Detail) fieldJSON {
 	out := fieldJSON{
 		Path: field.String(f.Path), Difference: string(f.Kind), Git: f.Desired, Live: f.Live,
-		Verdict: string(f.Verdict), Reason: f.Reason, Claimant: f.Claimant, Reported: f.Reported,
+		Verdict: string(f.Verdict), Reason: f.Reason, Remedy: f.Remedy, Claimant: f.Claimant, Reported: f.Reported,
 	}
-	if whole(f) {
+	if whole(f) || f.Kind == compare.Unmanaged {
 		out.Git, out.Live = nil, nil
 	} else {
 		out.Writer = newWriterJSON(f.Writer)

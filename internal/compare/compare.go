@@ -18,11 +18,13 @@ type Kind string
 
 // The kinds of difference.
 const (
-	Changed  Kind = "changed"  // live has another value
-	Missing  Kind = "missing"  // live has none; with an empty path, the object itself is not there
-	Extra    Kind = "extra"    // Git dropped the field, and it is still there, with another value than we gave it
-	Added    Kind = "added"    // Git names none, and somebody has put one there
-	Disowned Kind = "disowned" // the value is right, but it is no longer ours: a change in Git would not remove it
+	Changed Kind = "changed" // live has another value
+	Missing Kind = "missing" // live has none; with an empty path, the object itself is not there
+	Extra   Kind = "extra"   // Git dropped the field, and it is still there, with another value than we gave it
+	Added   Kind = "added"   // Git names none, and somebody has put one there
+	// Unmanaged is the object as a whole: it is there, and is not compared since Git asks not to apply it.
+	Unmanaged Kind = "unmanaged"
+	Disowned  Kind = "disowned" // the value is right, but it is no longer ours: a change in Git would not remove it
 )
 
 // Difference is one field where live is not as desired.

@@ -30,12 +30,12 @@ func judgeAdded(in Input, d compare.Difference, a addition.Addition) (Finding, t
 	} else {
 		left = spared(in.Policy.Additions, a, d.Writer.String())
 	}
-	why := standstill(in.Policy.Mode)
+	why := stands(in)
 	if why == "" {
 		why = left
 	}
 	if why != "" {
-		return Finding{Difference: d, Verdict: Hold, Reason: why, Reported: left != ""}, time.Time{}
+		return Finding{Difference: d, Verdict: Hold, Reason: why, Reported: left != "", PausedBy: pauser(in)}, time.Time{}
 	}
 	f, again := drift(in, d)
 	if f.Verdict == Correct {

@@ -15,7 +15,7 @@ func passage(in Input) (Plan, bool) {
 	switch {
 	case in.Live == nil:
 		return Plan{}, false
-	case in.Adoption.Takes() && in.Policy.Mode == app.Enforce:
+	case in.Adoption.Takes() && in.Policy.Mode == app.Enforce && !in.LeavesAlone():
 		return takeOver(in)
 	case in.Adoption.Way == app.HandBack && in.Policy.Mode == app.Observe:
 		return handBack(in)
@@ -24,7 +24,7 @@ func passage(in Input) (Plan, bool) {
 }
 
 // Moves reports whether ownership of a live object is still to be moved between another controller and us, or cannot be.
-func Moves(in Input) bool {
+func (in Input) Moves() bool {
 	_, left := passage(in)
 	return left
 }

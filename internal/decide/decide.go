@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/fight"
 	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/optout"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/witness"
 )
@@ -43,6 +44,8 @@ type Finding struct {
 	Reported bool
 	// Overrides is the verdict of the pause that a request overrides, on a finding that is Correct for that; else empty.
 	Overrides Verdict
+	PausedBy  string // who has paused the field or the object, where somebody has
+	Remedy    string // what the user can do to end it, as a clause; empty where the reason says it
 }
 
 // Differs reports whether the finding makes its object OutOfSync. What is ceded does not, and neither does a reported addition.
@@ -109,13 +112,18 @@ type Input struct {
 	Request  Request
 	Policy   app.Policy
 	Adoption app.Adoption // from another controller, or back to it
-	Hasher   ownership.Hasher
-	Now      time.Time
+	// Treatment is what the object itself asks for.
+	Treatment optout.Treatment
+	Hasher    ownership.Hasher
+	Now       time.Time
 }
 
 // Object judges one object.
 func Object(in Input) Plan {
 	if p, first := passage(in); first {
+		return p
+	}
+	if p, alone := leftAlone(in); alone {
 		return p
 	}
 	p := verdicts(in)
@@ -130,7 +138,11 @@ func verdicts(in Input) Plan {
 		return absent(in)
 	}
 	var p Plan
+	p.Findings = pausedObject(in)
 	for _, d := range slices.Concat(pauses(in), merges(in), in.Compared.Differences) {
+		if isPauseMark(in, d.Path) {
+			continue
+		}
 		if d.Kind == compare.Extra && leavesCount(in, d.Path) || d.Kind == compare.Added && in.Policy.Additions == app.AdditionsAllow {
 			continue
 		}

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/optout"
 	"github.com/truce-gitops/truce/internal/ownership"
 )
 
@@ -21,12 +23,31 @@ type Gone struct {
 
 // Sweep is what to do about all objects that left Git.
 type Sweep struct {
-	Delete []object.ID
-	Forget []object.ID          // not ours any more, or not there: only the record goes
-	Keep   map[object.ID]string // and why
-	Held   string               // why nothing is deleted until somebody agrees; empty for no
-	Token  string               // what agreeing to exactly this list looks like
+	Delete     []object.ID
+	Forget     []object.ID // not ours any more, or not there: only the record goes
+	Keep       map[object.ID]Kept
+	Extraneous map[object.ID]bool // of Keep: those that ask not to count as a difference
+	Held       string             // why nothing is deleted until somebody agrees; empty for no
+	Token      string             // what agreeing to exactly this list looks like
+
+	confirm string // the first object that asks for an agreement
 }
+
+// Kept is why an object stays that Git no longer names.
+type Kept struct {
+	Why    string
+	Own    bool // an annotation or label of the object itself asks for it
+	Counts Counts
+}
+
+// Counts says whether the object counts as a difference of its app. The zero value does not: it belongs to nobody's app any more.
+type Counts string
+
+// The other values of Counts.
+const (
+	Leaving    Counts = "leaving"    // it is still to be pruned
+	Extraneous Counts = "extraneous" // it is listed as such, and asks not to count
+)
 
 // SweepInput is what the judgement needs.
 type SweepInput struct {
@@ -51,13 +72,13 @@ var precious = map[string]bool{
 
 // SweepAll judges what left Git. An object is deleted only if it is in the inventory, is the very one that we made, and the policy says so.
 func SweepAll(in SweepInput) Sweep {
-	s := Sweep{Keep: map[object.ID]string{}}
+	s := Sweep{Keep: map[object.ID]Kept{}}
 	for _, g := range in.Gone {
 		s.sort(in, g)
 	}
 	slices.SortFunc(s.Delete, object.ID.Compare)
 	s.Token = token(s.Delete)
-	if why := tooMuch(in, s.Delete); why != "" && in.Approved != s.Token && !in.Whole {
+	if why := cmp.Or(s.confirm, tooMuch(in, s.Delete)); why != "" && in.Approved != s.Token && !in.Whole {
 		s.Held = fmt.Sprintf("%s; to agree, annotate the app with truce.dev/approve-prune=%s", why, s.Token)
 	}
 	return s
@@ -70,16 +91,28 @@ func (s *Sweep) sort(in SweepInput, g Gone) {
 	case !ours(g, in.Mark):
 		s.Forget = append(s.Forget, g.ID)
 	case in.Policy != app.PruneDelete:
-		s.Keep[g.ID] = "pruning is off"
+		s.Keep[g.ID] = Kept{Why: "pruning is off", Counts: counts(g.Live)}
 	case protected(g.Live) != "":
-		s.Keep[g.ID] = protected(g.Live)
+		s.Keep[g.ID] = Kept{Why: protected(g.Live), Own: true}
+	case asks(g.Live, syncOptions, "Prune=false") && !in.Whole: // Argo CD asks Delete=false when the app ends
+		s.Keep[g.ID] = Kept{Why: "annotation " + syncOptions + ": Prune=false", Own: true, Counts: counts(g.Live)}
 	case in.Whole && stays(g.Live):
 		s.Forget = append(s.Forget, g.ID)
 	case g.Live.At("metadata", "deletionTimestamp") != nil:
-		s.Keep[g.ID] = "it is being deleted already"
+		s.Keep[g.ID] = Kept{Why: "it is being deleted already"}
 	default:
 		s.Delete = append(s.Delete, g.ID)
+		if s.confirm == "" && asks(g.Live, syncOptions, "Prune=confirm") {
+			s.confirm = fmt.Sprintf("%s is not pruned without confirmation (%s: Prune=confirm)", g.ID, syncOptions)
+		}
 	}
+}
+
+func counts(live object.Object) Counts {
+	if asks(live, "argocd.argoproj.io/compare-options", "IgnoreExtraneous") {
+		return Extraneous
+	}
+	return Leaving
 }
 
 // ours reports whether the live object is one that we made, and still the app's. Where truce died between making and recording, for
@@ -102,28 +135,33 @@ func markedByUs(o object.Object) bool {
 	})
 }
 
-// protected says which annotation keeps the object; both dialects' and Helm's spellings count.
+// protected says which annotation or label of Flux's or Helm's keeps the object. It counts in both dialects.
 func protected(o object.Object) string {
 	for _, keep := range []struct{ key, value string }{
 		{"kustomize.toolkit.fluxcd.io/prune", "disabled"}, {"kustomize.toolkit.fluxcd.io/reconcile", "disabled"},
 		{"kustomize.toolkit.fluxcd.io/ssa", "ignore"}, {"helm.sh/resource-policy", "keep"},
 	} {
-		for _, get := range []func(string) (string, bool){o.Annotation, o.Label} {
-			if v, ok := get(keep.key); ok && strings.EqualFold(v, keep.value) {
-				return keep.key + ": " + v
-			}
+		if v, ok := o.Annotation(keep.key); ok && strings.EqualFold(v, keep.value) {
+			return "annotation " + keep.key + ": " + v
 		}
-	}
-	if v, _ := o.Annotation("argocd.argoproj.io/sync-options"); strings.Contains(v, "Prune=false") {
-		return "argocd.argoproj.io/sync-options: Prune=false"
+		if v, ok := o.Label(keep.key); ok && strings.EqualFold(v, keep.value) {
+			return "label " + keep.key + ": " + v
+		}
 	}
 	return ""
 }
 
-// stays reports whether the object is to outlive its app (sync option Delete=false of Argo CD).
+const syncOptions = "argocd.argoproj.io/sync-options"
+
+// stays reports whether the object is to outlive its app: Argo CD's sync options Delete=false, and Delete=confirm, which nothing confirms.
 func stays(o object.Object) bool {
-	v, _ := o.Annotation("argocd.argoproj.io/sync-options")
-	return strings.Contains(v, "Delete=false")
+	return asks(o, syncOptions, "Delete=false") || asks(o, syncOptions, "Delete=confirm")
+}
+
+// asks reports whether the list in an annotation has the item.
+func asks(o object.Object, key, item string) bool {
+	text, _ := o.Annotation(key)
+	return slices.Contains(optout.Items(text), item)
 }
 
 func tooMuch(in SweepInput, list []object.ID) string {

@@ -3,6 +3,7 @@ package decide
 import (
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/optout"
 	"github.com/truce-gitops/truce/internal/ownership"
 )
 
@@ -63,7 +64,7 @@ func held(in Input, o ownership.Entry, ours ownership.Shape) []field.Path {
 				out = append(out, p)
 			}
 		}
-	case in.Changed && ownership.IsPerson(o.Manager) && o.Subresource == "":
+	case in.Changed && in.Treatment.Effect != optout.MergeOnly && ownership.IsPerson(o.Manager) && o.Subresource == "":
 		for _, p := range o.Fields.Paths() {
 			if dropped(in, p, ours) {
 				out = append(out, p)

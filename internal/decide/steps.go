@@ -11,7 +11,7 @@ import (
 
 // mayWrite reports whether anything may be written to the object: with remediation off only what Git has changed is.
 func mayWrite(in Input) bool {
-	return standstill(in.Policy.Mode) == "" && (in.Changed || in.Policy.Remediation != app.ReportOnly)
+	return stands(in) == "" && (in.Changed || in.Policy.Remediation != app.ReportOnly)
 }
 
 // steps turns verdicts into writes. Handing over comes first: a field that we let go of without another owner is reset

@@ -23,6 +23,7 @@ import (
 	"github.com/truce-gitops/truce/internal/golden"
 	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/optout"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/redact"
 )
@@ -49,6 +50,14 @@ func TestStories(t *testing.T) {
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
+// optOuts are some of Flux's.
+var optOuts = optout.Rules{
+	{Key: "kustomize.toolkit.fluxcd.io/reconcile", Value: "disabled", Match: optout.Word, Effect: optout.NeverApply},
+	{Key: "kustomize.toolkit.fluxcd.io/ssa", Value: "Ignore", Match: optout.Word, Effect: optout.NeverApply},
+	{Key: "kustomize.toolkit.fluxcd.io/ssa", Value: "IfNotPresent", Match: optout.Word, Effect: optout.CreateOnly},
+	{Key: "kustomize.toolkit.fluxcd.io/ssa", Value: "Merge", Match: optout.Word, Effect: optout.MergeOnly},
+}
+
 type story struct {
 	compare compare.Input
 	decide  decide.Input
@@ -68,6 +77,7 @@ func newStory(t *testing.T, f golden.Files) story {
 	s := claim.Subject{Desired: git, Live: live, Owners: in.Owners}
 	in.Claims, in.Count = claimsOn(t, f["claimants"], s), s.Count()
 	in.Ignored = rules(t, f["rules"]).Covers(ignore.Sight{Desired: git, Live: live, Owners: in.Owners})
+	in.Treatment = optOuts.Of(git, live)
 	released := policy(t, &in, f["policy"])
 	c := compare.Input{Desired: git, Live: live, Owners: in.Owners, Hasher: hasher, Withheld: decide.Ceded(in), Released: released}
 	if settled != nil {

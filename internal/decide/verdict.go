@@ -34,14 +34,22 @@ func judge(in Input, d compare.Difference) (Finding, time.Time) {
 
 // enforce judges a field to which nobody but Git has a right that counts.
 func enforce(in Input, d compare.Difference) (Finding, time.Time) {
-	if why := standstill(in.Policy.Mode); why != "" {
-		return Finding{Difference: d, Verdict: Hold, Reason: why}, time.Time{}
+	if why := stands(in); why != "" {
+		return Finding{Difference: d, Verdict: Hold, Reason: why, PausedBy: pauser(in)}, time.Time{}
 	}
 	if changedInGit(in, d.Path) {
 		paused, _ := fought(in, d)
 		return Finding{Difference: d, Verdict: Correct, Reason: "Git has a new value", Overrides: paused.Verdict}, time.Time{}
 	}
 	return drift(in, d)
+}
+
+// stands says why nothing of the object is written at present; empty where it may be.
+func stands(in Input) string {
+	if in.Treatment.Paused != "" {
+		return pausedBy(in)
+	}
+	return standstill(in.Policy.Mode)
 }
 
 // standstill says why a mode holds every difference; empty for the one that does not, and for its preview.
@@ -100,7 +108,7 @@ func isStuck(in Input, d compare.Difference) bool {
 // stuck reports whether a finding is held because an apply does not restore it. Git's value is sent all the same when there is
 // something else to apply: it does no harm, it keeps the field ours, and admission may need to see it.
 func stuck(in Input, f Finding) bool {
-	return f.Verdict == Hold && standstill(in.Policy.Mode) == "" && isStuck(in, f.Difference)
+	return f.Verdict == Hold && stands(in) == "" && isStuck(in, f.Difference)
 }
 
 func ignored(in Input, d compare.Difference) (Finding, bool) {

@@ -23,6 +23,10 @@ func (s Subject) remedies(f Field) []string {
 	switch {
 	case x == nil:
 		return s.afterwards(f)
+	case x.Remedy != "":
+		return []string{strings.ToUpper(x.Remedy[:1]) + x.Remedy[1:] + "."}
+	case x.Claimant != "" && len(x.Path) == 0:
+		return []string{"Remove the " + x.Claimant + " from Git: then truce applies the object."}
 	case len(x.Path) == 0:
 		return s.forMissing(*x)
 	case x.Verdict == decide.Cede && strings.HasPrefix(x.Reason, "ignored by "):

@@ -127,6 +127,7 @@ func (r *run) settle(ctx context.Context) error {
 	for _, o := range r.set.Nameless {
 		r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", o.File, o.Line, o.Data.ShownID(), o.Nameless()))
 	}
+	r.report.Notes = append(r.report.Notes, optOutNotes(r.set, r.app.OptOuts)...)
 	r.engine.declared(r.app.Key, r.set.Data())
 	r.rendered.settled(r.set)
 	return nil

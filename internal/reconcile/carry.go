@@ -306,7 +306,7 @@ func (r *run) await(ctx context.Context, id object.ID) error {
 		if problem != "" {
 			return nil // its own error is reported with it
 		}
-		if status.Code == health.Healthy || status.Code == health.Unknown {
+		if status.Code == health.Healthy || status.Code == health.Unknown || status.Code == health.Suspended {
 			return nil
 		}
 		select {

@@ -25,6 +25,7 @@ type sweeping struct {
 	gone    []object.ID // what the inventory may forget, and what is remembered of it
 	passed  []object.ID // what the inventory may forget because another app has it now
 	deleted []inventory.Entry
+	kept    map[object.ID]decide.Kept
 }
 
 func (e *Engine) newSweep(a app.App, total int) *sweeping {
@@ -35,7 +36,7 @@ func (e *Engine) newSweep(a app.App, total int) *sweeping {
 }
 
 // stillThere returns those of the entries that are in the cluster, and ours. It writes nothing.
-func (e *Engine) stillThere(ctx context.Context, a app.App, left []inventory.Entry) ([]inventory.Entry, error) {
+func (e *Engine) stillThere(ctx context.Context, a app.App, left []inventory.Entry) ([]report.Listed, error) {
 	s := e.newSweep(a, len(left))
 	for _, entry := range left {
 		g, err := s.look(ctx, entry)
@@ -48,11 +49,12 @@ func (e *Engine) stillThere(ctx context.Context, a app.App, left []inventory.Ent
 		s.in.Gone = append(s.in.Gone, g)
 	}
 	kept := decide.SweepAll(s.in).Keep
-	return slices.DeleteFunc(slices.Clone(left), func(entry inventory.Entry) bool { return kept[entry.ID] == "" }), nil
+	there := slices.DeleteFunc(slices.Clone(left), func(entry inventory.Entry) bool { return kept[entry.ID].Why == "" })
+	return leaving(there, kept), nil
 }
 
-// sweepOut judges and deletes entries of an app's inventory, and returns those that it has deleted.
-func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Record, left []inventory.Entry) ([]inventory.Entry, error) {
+// sweepOut judges and deletes entries of an app's inventory, and returns what came of it.
+func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Record, left []inventory.Entry) (*sweeping, error) {
 	s := e.newSweep(a, len(ledger.Entries))
 	for _, entry := range left {
 		if e.passOn(entry.ID) {
@@ -64,22 +66,24 @@ func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Reco
 			continue // with its CRD, or out of reach with its API: not to be deleted, and remembered until somebody knows
 		}
 		if err != nil {
-			return nil, &fault{report.PruneFailed, err}
+			return s, &fault{report.PruneFailed, err}
 		}
 		s.in.Gone = append(s.in.Gone, g)
 	}
-	swept := s.carry(ctx, decide.SweepAll(s.in))
+	plan := decide.SweepAll(s.in)
+	s.kept = plan.Keep
+	swept := s.carry(ctx, plan)
 	for _, id := range s.gone {
 		e.forgetMemory(id)
 	}
 	*ledger = inventory.Without(*ledger, append(s.gone, s.passed...))
 	if a.Deleting && swept == nil {
-		return s.deleted, nil // the record goes as a whole
+		return s, nil // the record goes as a whole
 	}
 	if err := e.save(ctx, *ledger); err != nil {
-		return s.deleted, &fault{report.RecordFailed, errors.Join(err, swept)}
+		return s, &fault{report.RecordFailed, errors.Join(err, swept)}
 	}
-	return s.deleted, swept
+	return s, swept
 }
 
 // look reads what is there under an entry of the inventory.

@@ -192,7 +192,7 @@ func (w *walk) settle() (recovered bool, err error) {
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
 	r.judged = w.sent()
 	if w.live == nil {
-		r.health = w.engine.assess(nil)
+		r.health = w.healthOfAbsent()
 		r.fingerprint, r.applied = 0, false
 		return recovered, err
 	}
@@ -255,7 +255,7 @@ func (w *walk) announce() {
 	w.record.mu.Lock()
 	known := w.record.findings
 	w.record.mu.Unlock()
-	if w.app.Policy.Mode == app.Await && w.snap.changed {
+	if w.app.Policy.Mode == app.Await && w.treatment.Paused == "" && w.snap.changed {
 		return // it is Git that has changed
 	}
 	for _, f := range w.plan.Findings {

@@ -68,11 +68,14 @@ func (r *run) sweep(ctx context.Context) error {
 		return err
 	}
 	meant := slices.DeleteFunc(slices.Clone(left), func(e inventory.Entry) bool { return !r.app.Order.Means(e.ID) })
-	deleted, err := r.engine.sweepOut(ctx, r.app, &r.ledger, meant)
-	r.pruned = listed(deleted)
-	if len(meant) < len(left) {
-		r.report.Leaving = listed(stillIn(r.ledger, left))
+	swept, err := r.engine.sweepOut(ctx, r.app, &r.ledger, meant)
+	r.pruned = listed(swept.deleted)
+	still := stillIn(r.ledger, left)
+	r.report.Notes = append(r.report.Notes, keptNotes(still, swept.kept)...)
+	if len(meant) == len(left) { // else some were not asked about
+		still = slices.DeleteFunc(still, func(e inventory.Entry) bool { return swept.kept[e.ID].Counts == "" })
 	}
+	r.report.Leaving = leaving(still, swept.kept)
 	return err
 }
 
@@ -82,11 +85,11 @@ func (r *run) spare(ctx context.Context, left []inventory.Entry) error {
 	a.Prune = app.PruneReport
 	if a.Policy.Mode != app.Enforce {
 		there, err := r.engine.stillThere(ctx, a, left)
-		r.report.Leaving = listed(there)
+		r.report.Leaving = there
 		return err
 	}
-	_, err := r.engine.sweepOut(ctx, a, &r.ledger, left)
-	r.report.Leaving = listed(stillIn(r.ledger, left))
+	swept, err := r.engine.sweepOut(ctx, a, &r.ledger, left)
+	r.report.Leaving = leaving(stillIn(r.ledger, left), swept.kept)
 	return err
 }
 

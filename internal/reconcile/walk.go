@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/optout"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/redact"
 )
@@ -44,6 +45,8 @@ type walk struct {
 	lacks  string // what would have to be there before an absent object could be made
 	alone  bool   // no dry run can tell what an apply would leave
 
+	treatment optout.Treatment // what the object itself asks for
+
 	added []addition.Addition         // what somebody has put there that Git does not name
 	taken map[string]ownership.Writer // of additions that were made ours, in order to go
 }
@@ -54,6 +57,9 @@ func (w *walk) once(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if err := w.leaveToOthers(ctx); err != nil {
+		return false, err
+	}
+	if err := w.treat(); err != nil {
 		return false, err
 	}
 	compared, decided, err := w.gather(ctx)
@@ -157,7 +163,7 @@ func (w *walk) reread() { w.fresh, w.stale = false, true }
 // there after all (without our label), the unforced apply of Create meets its owners; another truce would be none, as it writes in
 // the same name. Where nothing is written, nobody is met.
 func (w *walk) surelyAbsent() bool {
-	return w.app.Policy.Mode == app.Enforce && !w.snap.hadHome && w.engine.alone() && w.engine.Watches != nil &&
+	return w.app.Policy.Mode == app.Enforce && w.mayBeMade() && !w.snap.hadHome && w.engine.alone() && w.engine.Watches != nil &&
 		w.engine.Watches.Synced(w.snap.gvk, w.record.id.Namespace) && !w.engine.targeted(w.record.id)
 }
 
@@ -206,10 +212,14 @@ func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) 
 		Desired: w.snap.desired, Previous: w.snap.previous, Live: w.live, Owners: w.owners, Changed: w.snap.changed,
 		Claims: claims, Count: count, Ignored: ignored, Lacks: w.lacks,
 		Memory: w.snap.memory, Request: w.snap.request, Policy: w.app.Policy, Adoption: w.app.Adoption, Hasher: w.engine.Hasher, Now: w.engine.Now(),
+		Treatment: w.treatment,
+	}
+	if in.LeavesAlone() {
+		return compare.Input{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Hasher: in.Hasher}, in, nil
 	}
 	ceded := decide.Ceded(in)
 	base, err := w.baseline(ctx, ceded)
-	if errors.Is(err, act.ErrForbidden) && w.app.Policy.Mode == app.Observe {
+	if errors.Is(err, act.ErrForbidden) && w.app.Policy.Mode == app.Observe || err != nil && w.refusedWhilePaused(err) {
 		err = w.unasked(err)
 	}
 	if err != nil {

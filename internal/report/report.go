@@ -76,6 +76,8 @@ const (
 type Listed struct {
 	ID      object.ID
 	Version string // of the API
+	// Extraneous says that the object asks not to count as a difference (Argo CD's compare option IgnoreExtraneous).
+	Extraneous bool
 }
 
 // Shared is an object that two apps name. It is applied by one of them only.
@@ -164,7 +166,7 @@ func (r Report) Sync() Sync {
 		default:
 		}
 	}
-	if r.Stage != Done && r.Stage != Observe || len(r.Leaving) > 0 {
+	if r.Stage != Done && r.Stage != Observe || slices.ContainsFunc(r.Leaving, func(l Listed) bool { return !l.Extraneous }) {
 		return OutOfSync
 	}
 	return out

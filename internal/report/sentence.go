@@ -18,6 +18,9 @@ func Sentence(id object.ID, f decide.Finding) string {
 	if len(f.Path) == 0 && f.Kind == compare.Missing {
 		return fmt.Sprintf("%s is missing%s: %s", id, deleter(f), f.Reason)
 	}
+	if f.Kind == compare.Unmanaged {
+		return fmt.Sprintf("%s: %s", id, f.Reason)
+	}
 	what := fmt.Sprintf("%s %s: %s (Git) vs %s (live, set by %s)", id, field.String(f.Path), Show(f.Desired), Show(f.Live), f.Writer)
 	return what + ": " + outcome(f)
 }
@@ -37,7 +40,7 @@ func outcome(f decide.Finding) string {
 	case decide.Cede:
 		return "ceded to " + f.Claimant
 	default:
-		return f.Reason
+		return withRemedy(f)
 	}
 }
 
@@ -60,4 +63,12 @@ func Show(v any) string {
 		return strings.ToValidUTF8(string(text[:maxShown]), "") + "…"
 	}
 	return string(text)
+}
+
+// withRemedy is the reason of a finding, and what the user can do.
+func withRemedy(f decide.Finding) string {
+	if f.Remedy == "" {
+		return f.Reason
+	}
+	return f.Reason + "; " + f.Remedy
 }

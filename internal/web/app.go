@@ -81,5 +81,11 @@ func newFindingRow(id object.ID, f decide.Finding) findingRow {
 	if len(f.Path) == 0 && f.Kind == compare.Missing {
 		row.Path, row.Git, row.Writer = "the whole object", "there", ""
 	}
+	if f.Kind == compare.Unmanaged {
+		row.Path, row.Git, row.Live, row.Writer = "the whole object", "not compared", "there", ""
+	}
+	if f.Remedy != "" {
+		row.Reason += "; " + f.Remedy
+	}
 	return row
 }

@@ -155,7 +155,7 @@ func (m *moving) isOver(o object.Object) bool {
 		return false
 	}
 	in := decide.Input{Live: o, Owners: owners, Adoption: m.adoption, Policy: app.Policy{Mode: m.mode}}
-	return !decide.Moves(in) && (m.adoption.Way == app.HandBack || !ownership.ApplyEntry(owners, ownership.Manager).Empty())
+	return !in.Moves() && (m.adoption.Way == app.HandBack || !ownership.ApplyEntry(owners, ownership.Manager).Empty())
 }
 
 func (m *moving) count() (moved, all int) {

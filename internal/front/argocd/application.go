@@ -42,6 +42,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 		Policy:     r.policy(cr, process),
 		Aside:      []string{theirs + "hook", "helm.sh/hook"},
 		Unheeded:   []string{theirs + "sync-wave"},
+		OptOuts:    optOuts,
 	}
 	skip, _ := cr.Annotation(skipKey)
 	a.Suspended = skip == "true"
@@ -54,6 +55,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 	r.history(spec)
 	r.project(spec.Project)
 	r.annotations(cr)
+	r.compareOptions(cr)
 	r.adoption(cr, &a)
 	finalizers(cr, &a)
 	if a.Deleting {

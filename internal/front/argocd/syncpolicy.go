@@ -100,7 +100,7 @@ var options = map[string]option{
 	createNamespace: {}, "CreateNamespace=false": {}, pruneNever: {}, "Prune=true": {}, deleteNever: {}, "Delete=true": {},
 	pruneConfirm:  {why: "objects are not pruned before a sync asks for it"},
 	deleteConfirm: {why: "objects stay when the Application is deleted"},
-	"PruneLast":   {}, "RespectIgnoreDifferences": {}, "ServerSideApply": {}, "ApplyOutOfSyncOnly": {}, "FailOnSharedResource": {},
+	"PruneLast":   {}, "RespectIgnoreDifferences": {}, "ServerSideApply": {}, "ServerSideApply=false": {why: "has no effect: objects are always applied server-side"}, "ApplyOutOfSyncOnly": {}, "FailOnSharedResource": {},
 	"SkipDryRunOnMissingResource": {}, "ClientSideApplyMigration": {}, "Validate=true": {}, "Replace=false": {}, "Force=false": {},
 	"Validate=false":         {why: "has no effect: the API server validates what is applied"},
 	"PrunePropagationPolicy": {why: "has no effect: dependents are deleted in the background"},

@@ -42,6 +42,7 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 		Validation: r.validation(spec.Validation),
 		Policy:     r.policy(cr, spec, process),
 		Ignore:     r.rules(cr, spec),
+		OptOuts:    optOuts,
 	}
 	a.Request, _ = cr.Annotation(requestedAt)
 	a.Handled, _ = cr.At("status", "lastHandledReconcileAt").(string)

@@ -24,7 +24,7 @@ func summary(r report.Report) string {
 	if text := drift(r); text != "" {
 		out = append(out, text)
 	}
-	if reported := fields(r, report.FieldName, isReported); len(reported) > 0 {
+	if reported := fields(r, heldField, isReported); len(reported) > 0 {
 		out = append(out, count(len(reported), "addition")+" reported: "+list(reported))
 	}
 	for _, s := range r.Shared {
@@ -36,7 +36,7 @@ func summary(r report.Report) string {
 // drift says which fields are not as Git wants and stay so for now, or "" if none is.
 func drift(r report.Report) string {
 	var out []string
-	if held := fields(r, report.FieldName, is(decide.Hold)); len(held) > 0 {
+	if held := fields(r, heldField, is(decide.Hold)); len(held) > 0 {
 		out = append(out, count(len(held), "field")+" drifted and not corrected: "+list(held))
 	}
 	if text := fought(r); text != "" {
@@ -52,6 +52,14 @@ func fought(r report.Report) string {
 		return ""
 	}
 	return count(len(contested), "field") + " contested: " + list(contested)
+}
+
+// heldField says of a pause by whom it is: truce waits for that person.
+func heldField(id object.ID, f decide.Finding) string {
+	if f.PausedBy != "" {
+		return report.FieldName(id, f) + " (paused by " + f.PausedBy + ")"
+	}
+	return report.FieldName(id, f)
 }
 
 func contestedField(id object.ID, f decide.Finding) string {

@@ -1,0 +1,95 @@
+package decide
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/optout"
+	"github.com/truce-gitops/truce/internal/ownership"
+)
+
+// LeavesAlone reports whether Git itself asks not to apply the object: then nothing of it is compared.
+func (in Input) LeavesAlone() bool {
+	t := in.Treatment
+	return t.Paused == "" && (t.Effect == optout.NeverApply || t.Effect == optout.CreateOnly && in.Live != nil)
+}
+
+// leftAlone is the plan for an object that Git asks not to apply. It is ceded as a whole, so that the app says so.
+func leftAlone(in Input) (Plan, bool) {
+	if !in.LeavesAlone() {
+		return Plan{}, false
+	}
+	f := Finding{
+		Difference: compare.Difference{Kind: compare.Unmanaged, Writer: ownership.Writer{Evidence: ownership.Unknown}},
+		Verdict:    Cede, Claimant: in.Treatment.Mark, Reason: in.Treatment.Mark + " in Git: the object is not applied, and not compared",
+	}
+	switch {
+	case in.Treatment.Effect == optout.CreateOnly:
+		f.Reason = in.Treatment.Mark + " in Git: the object is created once, and not compared afterwards"
+	case in.Live == nil:
+		f.Kind, f.Reason = compare.Missing, in.Treatment.Mark+" in Git: the object is not created"
+	}
+	return Plan{Findings: []Finding{f}}, true
+}
+
+// pausedObject is the finding of a pause that stands on the live object alone.
+func pausedObject(in Input) []Finding {
+	if in.Treatment.Paused == "" {
+		return nil
+	}
+	d := pauseMark(in)
+	flag := "annotate"
+	if _, labelled := in.Live.Label(in.Treatment.Paused); labelled {
+		flag = "label"
+	}
+	return []Finding{{
+		Difference: d, Verdict: Hold, Reported: true, PausedBy: pauser(in), Reason: pausedBy(in) + "; nothing of the object is corrected or pruned until it is removed",
+		Remedy: fmt.Sprintf("to resume: kubectl %s %s %s-", flag, inKubectl(in), in.Treatment.Paused),
+	}}
+}
+
+// pauseMark is the annotation or label that pauses the live object.
+func pauseMark(in Input) compare.Difference {
+	where := "annotations"
+	if _, labelled := in.Live.Label(in.Treatment.Paused); labelled {
+		where = "labels"
+	}
+	p := field.Name("metadata", where, in.Treatment.Paused)
+	live, _ := field.Get(in.Live, p)
+	d := compare.Difference{Path: p, Kind: compare.Added, Live: live, Writer: ownership.WriterOf(in.Owners, p)}
+	d.Writer = who(in, d, claim.Claim{})
+	return d
+}
+
+func isPauseMark(in Input, p field.Path) bool {
+	return in.Treatment.Paused != "" && len(p) == 3 && pauseMark(in).Path.Equals(p)
+}
+
+func pausedBy(in Input) string {
+	return "paused by " + pauser(in) + ": " + in.Treatment.Mark + " on the live object"
+}
+
+// pauser says who has paused the live object; empty where nothing says that it is paused.
+func pauser(in Input) string {
+	if in.Treatment.Paused == "" {
+		return ""
+	}
+	return pauseMark(in).Writer.String()
+}
+
+// inKubectl names the object as kubectl takes it.
+func inKubectl(in Input) string {
+	id := in.Desired.ID()
+	text := strings.ToLower(id.Kind)
+	if id.Group != "" {
+		text += "." + id.Group
+	}
+	text += "/" + id.Name
+	if id.Namespace != "" {
+		text += " -n " + id.Namespace
+	}
+	return text
+}

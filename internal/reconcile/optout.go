@@ -1,0 +1,102 @@
+package reconcile
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/optout"
+	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// treat reads what the object itself asks for, in Git and in the cluster, and refuses what cannot be done.
+func (w *walk) treat() error {
+	w.treatment = w.app.OptOuts.Of(w.snap.desired, w.live)
+	if w.treatment.Paused != "" && w.isOurs(w.treatment.Paused) { // Git asked for it once, and no longer does
+		w.treatment = w.app.OptOuts.Of(w.snap.desired, nil)
+	}
+	if len(w.treatment.Refused) > 0 {
+		return errors.New(strings.Join(w.treatment.Refused, "; "))
+	}
+	switch {
+	case w.treatment.Paused != "" && w.app.Policy.Mode == app.Enforce:
+		w.app.Policy.Mode = app.Await
+	case w.treatment.Effect == optout.MergeOnly:
+		w.app.Policy.Additions = app.AdditionsAllow
+	}
+	return nil
+}
+
+// isOurs reports whether our own apply has put an annotation or label on the live object.
+func (w *walk) isOurs(key string) bool {
+	ours := ownership.ApplyEntry(w.owners, ownership.Manager)
+	return ours.Has(field.Name("metadata", "annotations", key)) || ours.Has(field.Name("metadata", "labels", key))
+}
+
+// mayBeMade reports whether Git asks to apply the object without a look at whether it is there.
+func (w *walk) mayBeMade() bool {
+	effect := w.app.OptOuts.Of(w.snap.desired, nil).Effect
+	return effect != optout.NeverApply && effect != optout.CreateOnly
+}
+
+// refusedWhilePaused reports whether the server refused the dry run of an object that is not to be written: then what Git names is
+// compared by itself.
+func (w *walk) refusedWhilePaused(err error) bool {
+	return w.treatment.Paused != "" && (errors.Is(err, act.ErrForbidden) || errors.Is(err, act.ErrRefused))
+}
+
+// healthOfAbsent is the health of an object that is not in the cluster: one that Git asks not to create is not missing.
+func (w *walk) healthOfAbsent() health.Status {
+	if w.treatment.Effect == optout.NeverApply {
+		return health.Status{Code: health.Suspended, Message: "not created: " + w.treatment.Mark}
+	}
+	return w.engine.assess(nil)
+}
+
+// optOutNotes says which opt-outs of a revision's objects have no effect.
+func optOutNotes(s desired.Set, all optout.Rules) []string {
+	var remarks []string
+	on := map[string][]object.ID{}
+	for _, o := range s.Objects {
+		for _, remark := range all.Of(o.Data, nil).Remarks {
+			if on[remark] == nil {
+				remarks = append(remarks, remark)
+			}
+			on[remark] = append(on[remark], o.ID)
+		}
+	}
+	slices.Sort(remarks)
+	for i, remark := range remarks {
+		remarks[i] = andMore(on[remark][0], len(on[remark])) + ": " + remark
+	}
+	return remarks
+}
+
+// keptNotes says which objects Git no longer names and why they stay, where the object itself asks for it.
+func keptNotes(still []inventory.Entry, kept map[object.ID]decide.Kept) []string {
+	var out []string
+	for _, e := range still {
+		if k := kept[e.ID]; k.Own {
+			out = append(out, e.ID.String()+" is no longer in Git and is not pruned: "+k.Why)
+		}
+	}
+	return out
+}
+
+// leaving lists objects that Git no longer names.
+func leaving(entries []inventory.Entry, kept map[object.ID]decide.Kept) []report.Listed {
+	out := listed(entries)
+	for i, l := range out {
+		out[i].Extraneous = kept[l.ID].Counts == decide.Extraneous
+	}
+	return out
+}
