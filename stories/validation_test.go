@@ -5,6 +5,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/gittest"
+	"github.com/truce-gitops/truce/internal/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -52,6 +53,7 @@ func TestValidationRefusesAWholeRevision(t *testing.T) {
 			if c.refuses {
 				w.check("app")
 				w.wroteNothingSince(before)
+				w.oneNamespaceLookUpARun(mode)
 			} else {
 				w.await(a, func(o *unstructured.Unstructured) bool { return value(o, "k") == "after" })
 			}
@@ -59,5 +61,25 @@ func TestValidationRefusesAWholeRevision(t *testing.T) {
 			w.ready("app")
 			w.await(a, func(o *unstructured.Unstructured) bool { return value(o, "k") == "after" })
 		})
+	}
+}
+
+// oneNamespaceLookUpARun judges the validation by dry runs: of its three objects, each run asks for the namespace once.
+func (w *world) oneNamespaceLookUpARun(mode string) {
+	w.t.Helper()
+	const objects = 3
+	lookUps, dryRuns := 0, 0
+	w.Audit(w.t, func(e kubetest.Entry) bool {
+		switch {
+		case !w.byTruce(e):
+		case e.Resource.Resource == "namespaces" && e.Verb == "get":
+			lookUps++
+		case e.DryRun:
+			dryRuns++
+		}
+		return false
+	})
+	if mode == "server" && (lookUps == 0 || lookUps*objects > dryRuns) {
+		w.t.Errorf("%d look-ups of the namespace for %d dry runs, want one for each %d", lookUps, dryRuns, objects)
 	}
 }

@@ -41,16 +41,16 @@ type kinds struct {
 	disco discoverer
 	now   func() time.Time
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows; never held while the server is asked
 	groups map[string]*group
 }
 
-// group is what is known of one apiVersion. Its lock is held while the server is asked: who wants to know the same shares the answer.
+// group is what is known of one apiVersion; guarded by kinds.mu. A kind that is known needs no request, whatever is being asked.
 type group struct {
-	mu    sync.Mutex
-	kinds map[string]Resource
-	err   error     // of the newest question
-	asked time.Time // zero for never
+	kinds  map[string]Resource
+	err    error         // of the newest question
+	asked  time.Time     // zero for never
+	asking chan struct{} // closed when the question under way is answered, which its other callers share; nil for none
 }
 
 func newKinds(d discoverer, now func() time.Time) *kinds {
@@ -79,16 +79,39 @@ func (k *kinds) resource(gvk object.GVK) (Resource, error) {
 	if !servable(gvk) {
 		return Resource{}, fmt.Errorf("%s: %w", gvk, ErrUnknownKind)
 	}
-	g := k.group(gvk.APIVersion())
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if r, ok := g.kinds[gvk.Kind]; ok {
-		return r, nil
+	for {
+		k.mu.Lock()
+		g := k.group(gvk.APIVersion())
+		_, known := g.kinds[gvk.Kind]
+		if known || g.asking == nil && !k.isOpen(g) {
+			defer k.mu.Unlock()
+			return g.resource(gvk)
+		}
+		if g.asking == nil {
+			g.asking = make(chan struct{})
+			k.mu.Unlock()
+			return k.discover(g, gvk)
+		}
+		asking := g.asking
+		k.mu.Unlock()
+		<-asking
 	}
-	if k.isOpen(g) {
-		g.learn(k.ask(gvk))
-		g.asked = k.now()
-	}
+}
+
+// discover asks the server, and ends the group's question.
+func (k *kinds) discover(g *group, gvk object.GVK) (Resource, error) {
+	served, err := k.ask(gvk)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	g.learn(served, err)
+	g.asked = k.now()
+	close(g.asking)
+	g.asking = nil
+	return g.resource(gvk)
+}
+
+// resource is the answer from what is known. The caller holds the lock of all kinds.
+func (g *group) resource(gvk object.GVK) (Resource, error) {
 	if r, ok := g.kinds[gvk.Kind]; ok {
 		return r, nil
 	}
@@ -98,7 +121,7 @@ func (k *kinds) resource(gvk object.GVK) (Resource, error) {
 	return Resource{}, fmt.Errorf("%s: %w", gvk, ErrUnknownKind)
 }
 
-// isOpen reports whether an apiVersion's kinds that are not known may be asked for. The caller holds the group's lock.
+// isOpen reports whether an apiVersion's kinds that are not known may be asked for. The caller holds mu.
 func (k *kinds) isOpen(g *group) bool { return g.asked.IsZero() || k.now().Sub(g.asked) >= askAgain }
 
 // servable reports whether the names can be a part of a request's path at all: they come from Git.
@@ -107,9 +130,8 @@ func servable(gvk object.GVK) bool {
 		(gvk.Group == "" || len(validation.IsDNS1123Subdomain(gvk.Group)) == 0)
 }
 
+// group returns what is known of an apiVersion. The caller holds mu.
 func (k *kinds) group(apiVersion string) *group {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	g := k.groups[apiVersion]
 	if g == nil {
 		g = &group{}

@@ -36,17 +36,17 @@ func (k *kinds) learn(all []object.GVK) {
 // open returns what may be asked for of the kinds' apiVersions.
 func (k *kinds) open(all []object.GVK) map[schema.GroupVersion]*group {
 	out := map[schema.GroupVersion]*group{}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for _, gvk := range all {
 		gv := schema.GroupVersion{Group: gvk.Group, Version: gvk.Version}
 		if out[gv] != nil || !servable(gvk) {
 			continue
 		}
 		g := k.group(gvk.APIVersion())
-		g.mu.Lock()
 		if _, known := g.kinds[gvk.Kind]; !known && k.isOpen(g) {
 			out[gv] = g
 		}
-		g.mu.Unlock()
 	}
 	return out
 }
@@ -61,8 +61,8 @@ func (k *kinds) askAll() (map[schema.GroupVersion]*metav1.APIResourceList, map[s
 
 // told takes in what the whole server's answer says of one apiVersion: nothing, where it serves none of it.
 func (g *group) told(k *kinds, gv schema.GroupVersion, list *metav1.APIResourceList, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	var served map[string]Resource
 	if list != nil {
 		served = byKind(gv, list)

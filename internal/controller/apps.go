@@ -229,12 +229,12 @@ const retryPeer = 100 * time.Millisecond
 
 // newRevision reports whether the app's source has what the app has not seen.
 func (c *Controller) newRevision(a app.App) bool {
-	r := c.engine.Report(a.Key)
+	revision, stage := c.engine.Attempted(a.Key)
 	artifact, err := c.Artifact(a.Source)
 	if err != nil {
-		return r.Stage == report.Done
+		return stage == report.Done
 	}
-	return artifact.Revision != r.Revision || r.Stage == report.Fetch
+	return artifact.Revision != revision || stage == report.Fetch
 }
 
 // forget ends an app whose custom resource is gone. It had no finalizer if its objects are to stay.

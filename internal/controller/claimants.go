@@ -27,7 +27,9 @@ type claimants struct {
 	again      func(group string)     // has it asked once more whether the group's kinds are served
 	log        *slog.Logger
 
-	mu      sync.Mutex
+	turn chan struct{} // holds a token while kinds are asked for and come under watch
+
+	mu      sync.Mutex         // guards what follows; never held while the server is asked
 	places  cluster.Namespaces // none for the whole cluster
 	claims  *reconcile.Claims
 	kinds   []object.GVK
@@ -42,42 +44,59 @@ type claimants struct {
 // watched before goes on until end.
 func (w *claimants) begin(ctx context.Context, claims *reconcile.Claims, kinds []object.GVK) (end context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
+	w.turn <- struct{}{}
+	defer func() { <-w.turn }()
 	w.mu.Lock()
 	end = w.stop
 	w.claims, w.kinds, w.watches, w.ctx, w.stop = claims, kinds, map[post]watching{}, ctx, cancel
-	w.extend(kinds)
 	w.mu.Unlock()
+	w.extend(kinds)
 	return end
 }
 
 // revisit begins to watch the kinds of an API group that the server has come to serve.
 func (w *claimants) revisit(group string) {
+	w.turn <- struct{}{}
+	defer func() { <-w.turn }()
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.extend(slices.DeleteFunc(slices.Clone(w.kinds), func(gvk object.GVK) bool { return gvk.Group != group }))
+	kinds := slices.Clone(w.kinds)
+	w.mu.Unlock()
+	w.extend(slices.DeleteFunc(kinds, func(gvk object.GVK) bool { return gvk.Group != group }))
 }
 
 // extend begins to watch those of the kinds that are served and not watched yet, each at the first version that is. Where nobody can say
-// whether it is, it is watched as well: wait finds out. The caller holds mu.
+// whether it is, it is watched as well: wait finds out. The caller has the turn.
 func (w *claimants) extend(kinds []object.GVK) {
 	w.learn(kinds)
+	w.mu.Lock()
+	places := slices.Clone(w.places)
+	w.mu.Unlock()
 	for _, gvk := range kinds {
-		for _, p := range w.posts(gvk) {
-			if _, ok := w.watches[p]; !ok && !errors.Is(w.served(gvk), live.ErrUnknownKind) {
+		for _, p := range w.posts(gvk, places) {
+			if !w.watched(p) && !errors.Is(w.served(gvk), live.ErrUnknownKind) {
+				w.mu.Lock()
 				w.watches[p] = w.watch(live.Interest{GVK: gvk, Namespace: p.namespace, Depth: live.Full})
+				w.mu.Unlock()
 			}
 		}
 	}
 }
 
-// posts are the places where a kind is watched, whatever the version. The caller holds mu.
-func (w *claimants) posts(gvk object.GVK) []post {
+func (w *claimants) watched(p post) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, ok := w.watches[p]
+	return ok
+}
+
+// posts are those of the places where a kind is watched, whatever the version.
+func (w *claimants) posts(gvk object.GVK, places cluster.Namespaces) []post {
 	kind := object.GVK{Group: gvk.Group, Kind: gvk.Kind}
-	if !w.places.Limited() || w.everywhere(gvk) {
+	if !places.Limited() || w.everywhere(gvk) {
 		return []post{{kind, ""}}
 	}
-	out := make([]post, len(w.places))
-	for i, namespace := range w.places {
+	out := make([]post, len(places))
+	for i, namespace := range places {
 		out[i] = post{kind, namespace}
 	}
 	return out
@@ -99,13 +118,24 @@ func (w *claimants) watch(i live.Interest) watching {
 
 // cover makes the claimants of one more namespace known, and returns when they are.
 func (w *claimants) cover(ctx context.Context, namespace string) {
-	w.mu.Lock()
-	if !w.places.Cover(namespace) {
-		w.places = append(slices.Clip(w.places), namespace)
-		w.extend(w.kinds)
-	}
-	w.mu.Unlock()
+	w.coverAt(namespace)
 	w.wait(ctx)
+}
+
+// coverAt returns when the claimants of the namespace are under watch.
+func (w *claimants) coverAt(namespace string) {
+	w.turn <- struct{}{}
+	defer func() { <-w.turn }()
+	w.mu.Lock()
+	covered := w.places.Cover(namespace)
+	if !covered {
+		w.places = append(slices.Clip(w.places), namespace)
+	}
+	kinds := slices.Clone(w.kinds)
+	w.mu.Unlock()
+	if !covered {
+		w.extend(kinds)
+	}
 }
 
 // wait returns when every kind that is watched has been listed or is found not to be served, or ctx ends. Where only some namespaces are
@@ -118,9 +148,11 @@ func (w *claimants) wait(ctx context.Context) {
 	w.mu.Unlock()
 	for p, watch := range all {
 		slow := tellSlow(ctx, w.log, watch, "claimants are not known yet: nothing is corrected before they are", "kind", p.gvk.Kind, "namespace", p.namespace)
-		err := listed(ctx, watch, func(err error) bool { return limited && apierrors.IsForbidden(err) || isUnserved(err, watch, w.served) })
+		err := live.Listed(ctx, watch, func(err error) bool { return limited && apierrors.IsForbidden(err) || isUnserved(err, watch, w.served) })
 		slow.Stop()
 		switch {
+		case ctx.Err() != nil:
+			return
 		case errors.Is(err, live.ErrUnknownKind):
 			w.drop(p, watch)
 		case err != nil:
@@ -169,8 +201,9 @@ func (w *claimants) refuse(p post, why error) {
 // missing reports whether a kind of the group is known to claim and is not watched.
 func (w *claimants) missing(group string) bool {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.kinds, func(gvk object.GVK) bool { return gvk.Group == group && w.watches[w.posts(gvk)[0]].Watch == nil })
+	kinds, places := slices.Clone(w.kinds), slices.Clone(w.places)
+	w.mu.Unlock()
+	return slices.ContainsFunc(kinds, func(gvk object.GVK) bool { return gvk.Group == group && !w.watched(w.posts(gvk, places)[0]) })
 }
 
 // watchClaimants returns when the claimants of the cluster, or of our namespaces, are known: nothing may be corrected before.

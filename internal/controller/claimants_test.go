@@ -30,6 +30,7 @@ func (f *failing) Watch(ctx context.Context, _ live.Interest, _ func(live.Event)
 
 func (f *failing) Synced() <-chan struct{} { return nil }
 func (f *failing) Err() error              { return f.why }
+func (f *failing) Failed() <-chan struct{} { return nil }
 
 func TestNobodyWaitsForClaimantsThatCannotBeListed(t *testing.T) {
 	kind := object.GVK{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
@@ -51,6 +52,7 @@ func TestNobodyWaitsForClaimantsThatCannotBeListed(t *testing.T) {
 			}
 			var again []string
 			w := claimants{
+				turn:    make(chan struct{}, 1),
 				again:   func(group string) { again = append(again, group) },
 				watcher: f, learn: func([]object.GVK) {}, served: served, log: slog.New(slog.DiscardHandler),
 				everywhere: func(object.GVK) bool { return false }, places: cluster.Namespaces{"shop"},

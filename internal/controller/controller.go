@@ -167,6 +167,7 @@ func New(o Options) *Controller {
 	c.kinds.allowed = c.admitted
 	c.kinds.limited = o.Namespaces.Limited()
 	c.kinds.claimants = &c.claimants
+	c.claimants.turn = make(chan struct{}, 1)
 	c.claimants.watcher, c.claimants.served, c.claimants.log = o.Watcher, c.kinds.served, o.Log
 	c.claimants.places, c.claimants.learn = o.Namespaces, o.Cluster.Learn
 	c.claimants.everywhere, c.claimants.again = c.isClusterWide, c.claimWork.Add
@@ -206,6 +207,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.watchDefinitions(ctx)
 	c.watchKeepers(ctx)
 	c.watchCustomResources(ctx)
+	for _, w := range c.sourceWatches {
+		g.Go(func() error { c.enqueueListed(ctx, w); return nil })
+	}
 	g.Go(func() error { return c.writeEvents(ctx) })
 	g.Go(func() error { return c.sendMessages(ctx) })
 	lanes(ctx, g, c.sources, c.Workers.Sources, c.source)

@@ -150,14 +150,14 @@ func (c *Controller) watchKeepers(ctx context.Context) {
 		c.keeperWork.Add(ev.ID.Namespace)
 	})
 	unserved := func(err error) bool { return isUnserved(err, w, c.kinds.served) }
-	err := listed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || unserved(err) })
+	err := live.Listed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || unserved(err) })
 	if apierrors.IsForbidden(err) {
 		c.hindered("no app is looked at before it is known which namespaces other truces keep (Leases " + KeeperLease +
 			"): without the right to list and watch leases.coordination.k8s.io in the whole cluster, name namespaces by --namespace: " + err.Error())
-		err = listed(ctx, w, unserved)
+		err = live.Listed(ctx, w, unserved)
 		c.hindered("")
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		c.Log.Warn("no truce can keep a namespace: the server has no Leases", "error", err.Error())
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
@@ -75,11 +74,9 @@ func (k *kinds) Ensure(ctx context.Context, i live.Interest) error {
 		k.claimants.cover(ctx, p.namespace)
 	}
 	w := k.watch(p, i)
-	err := listed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || isUnserved(err, w, k.served) })
+	err := live.Listed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || isUnserved(err, w, k.served) })
 	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("%w: %w", ctx.Err(), w.Err())
-	case errors.Is(err, live.ErrUnknownKind):
+	case ctx.Err() != nil, errors.Is(err, live.ErrUnknownKind):
 		return err
 	case err != nil:
 		k.awaitRights(p, w)
@@ -112,34 +109,9 @@ func (k *kinds) awaitRights(p post, w watching) {
 	}()
 }
 
-// lookAgain is how often a watch that has not come to its first list is asked why.
-const lookAgain = 50 * time.Millisecond
-
 // isUnserved reports whether a watch fails since its kind is not served. What the watch says may be as old as its last try.
 func isUnserved(err error, w watching, served func(object.GVK) error) bool {
 	return errors.Is(err, live.ErrUnknownKind) && errors.Is(served(w.interest.GVK), live.ErrUnknownKind)
-}
-
-// listed returns when a watch has come to its first list, or ctx ends, or, with the error, when it fails for good.
-func listed(ctx context.Context, w watching, forGood func(error) bool) error {
-	look := time.NewTicker(lookAgain)
-	defer look.Stop()
-	for {
-		select {
-		case <-w.Synced():
-			return nil
-		default:
-		}
-		if err := w.Err(); forGood(err) {
-			return err
-		}
-		select {
-		case <-w.Synced():
-		case <-look.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }
 
 func (k *kinds) watch(p post, i live.Interest) watching {

@@ -115,9 +115,31 @@ func (c *Controller) awaitSource(key app.SourceKey) time.Duration {
 		return 0
 	}
 	if c.isListing() {
-		return statusDelay
+		return listingWait
 	}
 	return 0
+}
+
+// listingWait is the longest pause of an app whose source may be about to be listed: the end of the list enqueues the app.
+const listingWait = time.Minute
+
+// enqueueListed enqueues the apps and sources that may have waited for it, when a watch of sources has been listed or cannot be.
+func (c *Controller) enqueueListed(ctx context.Context, w live.Watch) {
+	if err := live.Listed(ctx, w, isHopeless); err != nil && ctx.Err() != nil {
+		return
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for key, e := range c.appSet {
+		if c.sourceSet[e.app.Source] == nil || c.sourceSet[e.app.Source].cr == nil {
+			c.apps.Add(key)
+		}
+	}
+	for key, e := range c.sourceSet {
+		if e.cr == nil {
+			c.sources.Add(key)
+		}
+	}
 }
 
 // isListing reports whether more sources are about to be known. The caller holds mu.
@@ -207,7 +229,7 @@ func (c *Controller) unseen(ctx context.Context, key app.SourceKey, why string) 
 	known, listing := e != nil && e.base != (app.SourceKey{}), c.isListing()
 	c.mu.RUnlock()
 	if listing {
-		return statusDelay
+		return listingWait
 	}
 	if known {
 		base := key

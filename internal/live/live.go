@@ -9,6 +9,7 @@ package live
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/truce-gitops/truce/internal/object"
 )
@@ -79,6 +80,34 @@ type Watch interface {
 	Synced() <-chan struct{}
 	// Err returns the newest error of listing or watching, nil while all is well.
 	Err() error
+	// Failed returns a channel that is closed when listing or watching fails for the next time; Err then says why.
+	Failed() <-chan struct{}
+}
+
+// Listed returns when a watch has handed over its first list. It returns the watch's error as soon as final says that no try will
+// succeed, and ctx's when ctx ends before.
+func Listed(ctx context.Context, w Watch, final func(error) bool) error {
+	for {
+		failed := w.Failed() // before Err is read: a failure after it is not missed
+		select {
+		case <-w.Synced():
+			return nil
+		default:
+		}
+		if err := w.Err(); err != nil && final(err) {
+			return err
+		}
+		select {
+		case <-w.Synced():
+			return nil
+		case <-failed:
+		case <-ctx.Done():
+			if err := w.Err(); err != nil {
+				return fmt.Errorf("%w: %w", ctx.Err(), err)
+			}
+			return ctx.Err()
+		}
+	}
 }
 
 // Reader reads. It may be called concurrently; what it returns is the caller's.

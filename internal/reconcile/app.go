@@ -170,8 +170,8 @@ func (r *run) validate(ctx context.Context) error {
 		return nil
 	}
 	var all []error
-	for _, o := range r.set.Objects {
-		if err := r.engine.Checkers[r.app.Validation].Check(ctx, o); err != nil {
+	for i, err := range r.engine.Checkers[r.app.Validation].Check(ctx, r.set.Objects) {
+		if o := r.set.Objects[i]; err != nil {
 			all = append(all, fmt.Errorf("%s:%d: %s: %w", o.File, o.Line, o.ID, err))
 		}
 	}

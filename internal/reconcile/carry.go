@@ -8,6 +8,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/fight"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/inventory"
 	"github.com/truce-gitops/truce/internal/live"
@@ -43,6 +44,10 @@ func (r *run) register() error {
 // handOut makes or renews the records of what the revision names, and returns what the one before named and this one does not, and the
 // records that were another app's.
 func (r *run) handOut() (left []object.ID, taken []*record, err error) {
+	memories, err := r.memories()
+	if err != nil {
+		return nil, nil, err
+	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	wanted := map[object.ID]bool{}
@@ -51,7 +56,7 @@ func (r *run) handOut() (left []object.ID, taken []*record, err error) {
 		last[entry.ID] = entry
 	}
 	for _, o := range r.set.Objects {
-		rec, before, err := r.engine.claimRecord(o.ID, r.app.Key)
+		rec, before, err := r.engine.claimRecord(o.ID, r.app.Key, memories[o.ID])
 		if err != nil {
 			r.problems = append(r.problems, err)
 			continue
@@ -73,6 +78,22 @@ func (r *run) handOut() (left []object.ID, taken []*record, err error) {
 	return left, taken, nil
 }
 
+// memories recalls what an earlier process remembered of the objects that this app has no record of yet.
+func (r *run) memories() (map[object.ID]fight.Memory, error) {
+	out := map[object.ID]fight.Memory{}
+	for _, o := range r.set.Objects {
+		if rec := r.engine.lookup(o.ID); rec != nil && rec.ownedBy() == r.app.Key {
+			continue
+		}
+		m, err := r.engine.recall(o.ID)
+		if err != nil {
+			return nil, err
+		}
+		out[o.ID] = m
+	}
+	return out, nil
+}
+
 // missing lists what was and no longer is.
 func missing(before, now map[object.ID]bool) []object.ID {
 	var out []object.ID
@@ -87,7 +108,7 @@ func missing(before, now map[object.ID]bool) []object.ID {
 // claimRecord returns the record of an object that this app may manage. One that was refused to another app, because this one keeps it,
 // is that app's no more: while another truce worked for this app, it could not ask. That app's record is returned too, as somebody may be
 // on the way down its street.
-func (e *Engine) claimRecord(id object.ID, key app.Key) (r, taken *record, err error) {
+func (e *Engine) claimRecord(id object.ID, key app.Key, memory fight.Memory) (r, taken *record, err error) {
 	e.mu.Lock()
 	r = e.records[id]
 	if r != nil && r.isKeptFor(key) {
@@ -98,10 +119,6 @@ func (e *Engine) claimRecord(id object.ID, key app.Key) (r, taken *record, err e
 	}
 	defer e.mu.Unlock()
 	if r == nil {
-		memory, err := e.recall(id)
-		if err != nil {
-			return nil, nil, err
-		}
 		r = newRecord(id, key, memory)
 		e.records[r.id] = r
 		return r, taken, nil

@@ -57,7 +57,7 @@ type state struct {
 	wanted map[object.ID]bool // the objects of the newest revision
 	// reached is what was brought out last, see run.where; empty for nothing in this process.
 	reached string
-	ledger  ledger
+	ledger  *ledger
 	// overtaken is closed when something newer is asked for than what the run that goes on is about.
 	overtaken chan struct{}
 }
@@ -93,7 +93,7 @@ func (e *Engine) state(key app.Key) *state {
 	defer e.mu.Unlock()
 	s := e.apps[key]
 	if s == nil {
-		s = &state{wanted: map[object.ID]bool{}, overtaken: make(chan struct{})}
+		s = &state{wanted: map[object.ID]bool{}, overtaken: make(chan struct{}), ledger: newLedger()}
 		e.apps[key] = s
 	}
 	return s

@@ -50,11 +50,11 @@ func shared() object.ID { return object.ID{Kind: "ConfigMap", Namespace: "team",
 func TestAnObjectIsOfTheAppThatNamedItFirstFromThatMomentOn(t *testing.T) {
 	e := New(Parts{})
 	first, second := app.Key{Kind: "Kustomization", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
-	if _, _, err := e.claimRecord(shared(), first); err != nil {
+	if _, _, err := e.claimRecord(shared(), first, fight.Memory{}); err != nil {
 		t.Fatal(err)
 	}
 	// The first has not handed over yet what it wants of it.
-	if _, _, err := e.claimRecord(shared(), second); err == nil {
+	if _, _, err := e.claimRecord(shared(), second, fight.Memory{}); err == nil {
 		t.Error("another app has got the same object")
 	}
 	if e.due(shared()) {

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -17,16 +18,56 @@ import (
 // it (uids, digests) may be written a little later, together with whatever is written next: until then our own entry
 // in managedFields proves what the uid would (ADR 6), and after a crash the first look at an object tells whether it is as Git wants.
 type ledger struct {
-	book  sync.Mutex        // held while the record is read or written
+	turn chan struct{} // holds a token while the record is read or written: one at a time
+
+	mu    sync.Mutex        // guards what follows; never held across a request
 	owed  *inventory.Record // as it should be written; nil if it is
 	since time.Time         // when it became owed
 }
 
+func newLedger() *ledger { return &ledger{turn: make(chan struct{}, 1)} }
+
+// take waits until no other goroutine reads or writes the record; give ends that.
+func (l *ledger) take(ctx context.Context) error {
+	select {
+	case l.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the inventory: %w", ctx.Err())
+	}
+}
+
+func (l *ledger) give() { <-l.turn }
+
+// pending is what is owed, nil for nothing, and since when.
+func (l *ledger) pending() (*inventory.Record, time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.owed, l.since
+}
+
+func (l *ledger) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owed = nil
+}
+
+// clearIf is clear unless something else is owed meanwhile.
+func (l *ledger) clearIf(written *inventory.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owed == written {
+		l.owed = nil
+	}
+}
+
 // record writes down what is about to be made. Losing an object that we made is worse than remembering one that we did not.
 func (r *run) record(ctx context.Context) error {
-	l := &r.state.ledger
-	l.book.Lock()
-	defer l.book.Unlock()
+	l := r.state.ledger
+	if err := l.take(ctx); err != nil {
+		return &fault{report.RecordFailed, err}
+	}
+	defer l.give()
 	if err := r.load(ctx); err != nil {
 		return &fault{report.RecordFailed, err}
 	}
@@ -49,7 +90,7 @@ func (r *run) record(ctx context.Context) error {
 }
 
 func (r *run) load(ctx context.Context) (err error) {
-	if owed := r.state.ledger.owed; owed != nil {
+	if owed, _ := r.state.ledger.pending(); owed != nil {
 		r.ledger = *owed
 		return nil
 	}
@@ -57,11 +98,11 @@ func (r *run) load(ctx context.Context) (err error) {
 	return err
 }
 
-// write makes a record the app's stored one. The caller holds book.
+// write makes a record the app's stored one. The caller has the turn.
 func (l *ledger) write(ctx context.Context, to inventory.Store, r inventory.Record) error {
 	err := to.Save(ctx, r)
 	if err == nil || errors.Is(err, inventory.ErrChanged) { // what is owed was built on another record
-		l.owed = nil
+		l.clear()
 	}
 	return err
 }
@@ -75,22 +116,22 @@ func (r *run) owe(ctx context.Context, next inventory.Record) error {
 		}
 		return nil
 	}
-	l := &r.state.ledger
-	l.book.Lock()
+	l := r.state.ledger
+	l.mu.Lock()
 	if l.owed == nil {
 		l.since = r.engine.Now()
 	}
 	l.owed = &next
-	l.book.Unlock()
+	l.mu.Unlock()
 	r.engine.Owed(r.app.Key)
 	return nil
 }
 
-// close drops what is owed: nobody may write the record of an app that ends but whoever ends it.
+// close drops what is owed, and returns when it is not being written any more: the record of an app that ends is deleted next.
 func (l *ledger) close() {
-	l.book.Lock()
-	defer l.book.Unlock()
-	l.owed = nil
+	l.turn <- struct{}{} // a write ends with its request
+	defer l.give()
+	l.clear()
 }
 
 // save makes a record the app's stored one, in place of what is owed.
@@ -99,8 +140,10 @@ func (e *Engine) save(ctx context.Context, r inventory.Record) error {
 	if s == nil { // its custom resource is being deleted
 		return e.Inventory.Save(ctx, r)
 	}
-	s.ledger.book.Lock()
-	defer s.ledger.book.Unlock()
+	if err := s.ledger.take(ctx); err != nil {
+		return err
+	}
+	defer s.ledger.give()
 	return s.ledger.write(ctx, e.Inventory, r)
 }
 
@@ -110,15 +153,23 @@ func (e *Engine) WriteRecord(ctx context.Context, key app.Key) error {
 	if s == nil {
 		return nil
 	}
-	s.ledger.book.Lock()
-	defer s.ledger.book.Unlock()
-	if s.ledger.owed == nil {
+	l := s.ledger
+	if err := l.take(ctx); err != nil {
+		return err
+	}
+	defer l.give()
+	owed, _ := l.pending()
+	if owed == nil {
 		return nil
 	}
-	err := s.ledger.write(ctx, e.Inventory, *s.ledger.owed)
-	if errors.Is(err, inventory.ErrChanged) {
+	err := e.Inventory.Save(ctx, *owed)
+	switch {
+	case errors.Is(err, inventory.ErrChanged): // what is owed was built on another record
+		l.clear()
 		e.Rerun(key) // reads what is there, and adds to it
 		return nil
+	case err == nil:
+		l.clearIf(owed)
 	}
 	return err
 }
@@ -129,19 +180,18 @@ func (e *Engine) OwedSince(key app.Key) time.Time {
 	if s == nil {
 		return time.Time{}
 	}
-	s.ledger.book.Lock()
-	defer s.ledger.book.Unlock()
-	if s.ledger.owed == nil {
+	owed, since := s.ledger.pending()
+	if owed == nil {
 		return time.Time{}
 	}
-	return s.ledger.since
+	return since
 }
 
 // Owing lists the apps whose records are left to be written.
 func (e *Engine) Owing() []app.Key {
 	e.mu.RLock()
 	keys := slices.Collect(maps.Keys(e.apps))
-	e.mu.RUnlock() // a run that holds a book may wait for it
+	e.mu.RUnlock()
 	return slices.DeleteFunc(keys, func(key app.Key) bool { return e.OwedSince(key).IsZero() })
 }
 

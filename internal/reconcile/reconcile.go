@@ -172,7 +172,8 @@ type Sources interface {
 
 // Checker checks a whole revision against the server's schema before any of it is applied. It may block; nil checks nothing.
 type Checker interface {
-	Check(ctx context.Context, o desired.Object) error
+	// Check returns what is wrong with each of the objects, in their order; nil for one that passes. It does not change them.
+	Check(ctx context.Context, all []desired.Object) []error
 }
 
 // Watches keeps the kinds in use under watch, where objects lie: in the interest's namespace, or in none. Ensure returns when the first

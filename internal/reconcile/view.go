@@ -32,6 +32,18 @@ func (e *Engine) Report(key app.Key) report.Report {
 	return r
 }
 
+// Attempted returns the revision that an app's newest run was about, and the stage at which that run stopped. It costs two fields, where
+// Report gathers every object.
+func (e *Engine) Attempted(key app.Key) (revision string, stage report.Stage) {
+	s := e.known(key)
+	if s == nil {
+		return "", ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.report.Revision, s.report.Stage
+}
+
 // unaskedNotes says of which objects no dry run can tell what an apply would leave (DESIGN §2.7).
 func (e *Engine) unaskedNotes(ids []object.ID) []string {
 	n, why := 0, ""

@@ -56,8 +56,16 @@ type Checker struct {
 // shown is how many problems of an object its error tells.
 const shown = 5
 
-// Check returns an error that names the first few problems of the object, nil if it has none.
-func (c Checker) Check(ctx context.Context, o desired.Object) error {
+// Check returns an error for each of the objects, in their order, that names its first few problems; nil for one that has none.
+func (c Checker) Check(ctx context.Context, all []desired.Object) []error {
+	out := make([]error, len(all))
+	for i, o := range all {
+		out[i] = c.check(ctx, o)
+	}
+	return out
+}
+
+func (c Checker) check(ctx context.Context, o desired.Object) error {
 	s, err := c.Schemas.Schema(ctx, o.GVK)
 	if errors.Is(err, ErrUnknownKind) {
 		return nil

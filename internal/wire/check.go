@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/app"
@@ -14,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/validate"
 	"github.com/truce-gitops/truce/internal/validate/openapi"
+	"golang.org/x/sync/errgroup"
 )
 
 // checkers are what spec.validation of a Kustomization names.
@@ -24,7 +26,7 @@ func checkers(c *cluster.Client, r live.Reader, w act.Writer) map[app.Validation
 	}
 }
 
-// rehearsal checks an object by a dry run: admission and the kind's own code are asked too.
+// rehearsal checks objects by dry runs: admission and the kind's own code are asked too.
 type rehearsal struct {
 	reader live.Reader
 	writer act.Writer
@@ -32,16 +34,45 @@ type rehearsal struct {
 
 // Check implements reconcile.Checker. An object whose kind or namespace is not there passes: they may come with the same
 // revision, and the apply tells if they do not.
-func (r rehearsal) Check(ctx context.Context, o desired.Object) error {
-	if o.ID.Namespace != "" {
-		_, err := r.reader.Get(ctx, object.GVK{Version: "v1", Kind: "Namespace"}, object.ID{Kind: "Namespace", Name: o.ID.Namespace})
-		if errors.Is(err, live.ErrNotFound) {
-			return nil
+func (r rehearsal) Check(ctx context.Context, all []desired.Object) []error {
+	absent := r.namespaces(ctx, all)
+	out := make([]error, len(all))
+	inParallel(len(all), func(i int) {
+		switch err := absent[all[i].ID.Namespace]; {
+		case errors.Is(err, live.ErrNotFound):
+		case err != nil:
+			out[i] = err
+		default:
+			out[i] = r.dryRun(ctx, all[i])
 		}
-		if err != nil {
-			return err
+	})
+	return out
+}
+
+// namespaces asks once for each namespace of the objects, and returns the error of each that could not be read.
+func (r rehearsal) namespaces(ctx context.Context, all []desired.Object) map[string]error {
+	var names []string
+	for _, o := range all {
+		if o.ID.Namespace != "" {
+			names = append(names, o.ID.Namespace)
 		}
 	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	failures := make([]error, len(names))
+	inParallel(len(names), func(i int) {
+		_, failures[i] = r.reader.Get(ctx, object.GVK{Version: "v1", Kind: "Namespace"}, object.ID{Kind: "Namespace", Name: names[i]})
+	})
+	out := map[string]error{}
+	for i, err := range failures {
+		if err != nil {
+			out[names[i]] = err
+		}
+	}
+	return out
+}
+
+func (r rehearsal) dryRun(ctx context.Context, o desired.Object) error {
 	_, err := r.writer.Apply(ctx, act.Apply{
 		Target: act.Target{GVK: o.GVK, ID: o.ID}, Body: o.Data, Manager: ownership.Manager, Force: act.Take, DryRun: act.Simulate,
 	})
@@ -49,4 +80,18 @@ func (r rehearsal) Check(ctx context.Context, o desired.Object) error {
 		return nil
 	}
 	return err
+}
+
+// inParallel calls do with each number below n, some of them at once, and returns when all calls have.
+func inParallel(n int, do func(i int)) {
+	const atOnce = 8
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	for i := range n {
+		g.Go(func() error {
+			do(i)
+			return nil
+		})
+	}
+	_ = g.Wait() // the functions return no error
 }

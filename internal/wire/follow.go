@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -78,20 +77,7 @@ func (c *client) serves(gvk object.GVK) (bool, error) {
 
 // synced waits for a watch's first list. That it may not be listed at all is the answer then, not a reason to wait.
 func synced(ctx context.Context, w live.Watch) error {
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
-	for {
-		select {
-		case <-w.Synced():
-			return nil
-		case <-look.C:
-			if err := w.Err(); apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-				return err
-			}
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), w.Err())
-		}
-	}
+	return live.Listed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) })
 }
 
 // followObjects puts the kinds of the apps' objects under watch.

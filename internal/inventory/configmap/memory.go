@@ -3,7 +3,7 @@ package configmap
 import (
 	"context"
 	"crypto/sha256"
-	"sync"
+	"fmt"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -15,11 +15,14 @@ import (
 
 // memory is what a list of all records has taught. What it says of a record holds until the record is written or the next list.
 type memory struct {
-	mu     sync.Mutex // held while all are listed
-	listed time.Time  // zero for never
-	texts  object.Packer
-	doubts map[app.Key]bool // records that must be read by themselves; guarded by Store.mu
-	broken map[place]bool   // ConfigMaps that hold no record that can be read; guarded by Store.mu
+	texts object.Packer
+
+	// Guarded by Store.mu:
+	listing chan struct{}    // closed when the list under way has ended; nil for none
+	listed  time.Time        // zero for never
+	renewed uint64           // how often Relearn was called
+	doubts  map[app.Key]bool // records that must be read by themselves
+	broken  map[place]bool   // ConfigMaps that hold no record that can be read
 }
 
 // place is where a ConfigMap is.
@@ -57,16 +60,35 @@ func (s *Store) fromMemory(ctx context.Context, key app.Key) (inventory.Record, 
 	return r, err == nil, err
 }
 
-// renew lists all records if that was never done, or is long ago.
+// renew lists all records if that was never done, or is long ago. Where a list is under way, it waits for that one.
 func (s *Store) renew(ctx context.Context) error {
-	s.all.mu.Lock()
-	defer s.all.mu.Unlock()
-	if !s.all.listed.IsZero() && s.now().Sub(s.all.listed) < fresh {
-		return nil
+	for {
+		s.mu.Lock()
+		if !s.all.listed.IsZero() && s.now().Sub(s.all.listed) < fresh {
+			s.mu.Unlock()
+			return nil
+		}
+		other := s.all.listing
+		if other == nil {
+			s.all.listing = make(chan struct{})
+			s.mu.Unlock()
+			return s.relist(ctx)
+		}
+		s.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return fmt.Errorf("list inventories: %w", ctx.Err())
+		}
 	}
+}
+
+// relist lists all records. The caller has set listing.
+func (s *Store) relist(ctx context.Context) error {
+	defer s.endList()
 	begin := s.now()
 	s.mu.Lock()
-	start := s.writes
+	start, renewed := s.writes, s.all.renewed
 	s.mu.Unlock()
 	found, broken := map[app.Key]version{}, map[place]bool{}
 	err := s.list(ctx, func(u *unstructured.Unstructured) error {
@@ -83,10 +105,18 @@ func (s *Store) renew(ctx context.Context) error {
 	}
 	s.merge(found, start)
 	s.mu.Lock()
-	s.all.broken = broken
-	s.mu.Unlock()
-	s.all.listed = begin
+	defer s.mu.Unlock()
+	if s.all.broken = broken; s.all.renewed == renewed {
+		s.all.listed = begin
+	}
 	return nil
+}
+
+func (s *Store) endList() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.all.listing)
+	s.all.listing = nil
 }
 
 // merge takes in a list that began when seen had been changed start times. What has been seen since then is newer. Where the
@@ -108,8 +138,9 @@ func (s *Store) merge(found map[app.Key]version, start uint64) {
 
 // Relearn makes the next Load list all records: another truce has written some meanwhile.
 func (s *Store) Relearn() {
-	s.all.mu.Lock()
-	defer s.all.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all.renewed++
 	s.all.listed = time.Time{}
 }
 

@@ -20,8 +20,9 @@ type store struct {
 	abandon  context.CancelCauseFunc
 	synced   chan struct{}
 
-	mu  sync.Mutex
-	err error
+	mu     sync.Mutex
+	err    error
+	failed chan struct{} // closed at the next failure; nil while nothing waits for it
 }
 
 var (
@@ -43,10 +44,25 @@ func (s *store) Err() error {
 	return s.err
 }
 
-func (s *store) failed(err error) {
+// Failed returns a channel that is closed at the next failure.
+func (s *store) Failed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed = make(chan struct{})
+	}
+	return s.failed
+}
+
+// ended keeps how a try to list or watch ended, nil for well.
+func (s *store) ended(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
+	if err != nil && s.failed != nil {
+		close(s.failed)
+		s.failed = nil
+	}
 }
 
 // guard runs one attempt, and ends it when an object cannot be read: the reflector would skip the object and go on.

@@ -80,7 +80,7 @@ func keepWatching(ctx context.Context, r *cache.Reflector, s *store) {
 			pause = firstPause
 		}
 		if err != nil {
-			s.failed(err)
+			s.ended(err)
 		}
 		select {
 		case <-time.After(pause/2 + rand.N(pause/2)):
@@ -155,7 +155,7 @@ func (l listing) explain(err error) error {
 		err = fmt.Errorf("%s: %w", l.interest.GVK, live.ErrUnknownKind)
 	}
 	if !errors.Is(err, context.Canceled) {
-		l.store.failed(err)
+		l.store.ended(err)
 	}
 	return err
 }

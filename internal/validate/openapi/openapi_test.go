@@ -201,11 +201,12 @@ func TestAKindWithoutASchemaPasses(t *testing.T) {
 	if _, err := s.Schema(t.Context(), o.GVK()); !errors.Is(err, validate.ErrUnknownKind) {
 		t.Errorf("error %v", err)
 	}
-	if err := (validate.Checker{Schemas: s}).Check(t.Context(), desired.Object{ID: o.ID(), GVK: o.GVK(), Data: o}); err != nil {
+	one := []desired.Object{{ID: o.ID(), GVK: o.GVK(), Data: o}}
+	if err := (validate.Checker{Schemas: s}).Check(t.Context(), one)[0]; err != nil {
 		t.Error(err)
 	}
 	o = decode(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dat: {}}")
-	err := validate.Checker{Schemas: s}.Check(t.Context(), desired.Object{ID: o.ID(), GVK: o.GVK(), Data: o})
+	err := validate.Checker{Schemas: s}.Check(t.Context(), []desired.Object{{ID: o.ID(), GVK: o.GVK(), Data: o}})[0]
 	if err == nil || err.Error() != "dat: is no field of this kind" {
 		t.Errorf("got %v", err)
 	}
