@@ -56,7 +56,18 @@ type Finding struct {
 	Others  []desired.Place
 	Message string // what is wrong here, with names and values
 	Remedy  string // what to do here
+	// Aside is why the finding is left out unless it is asked for; empty for one that is not.
+	Aside Aside
 }
+
+// Aside is why a finding about the form of a value harms nobody by itself. The zero value is that it does.
+type Aside string
+
+// The reasons.
+const (
+	Generated Aside = "generated" // a program has made the file
+	Form      Aside = "form"      // the server takes one form for the other
+)
 
 // rule is a Rule with what looks for it.
 type rule struct {
@@ -132,6 +143,7 @@ func rules() []rule {
 		hpaNoRequests(),
 		hpaTargetMissing(),
 		immutableChanged(),
+		invalidData(),
 		ignoreManagersReset(),
 		ignoreMatchesNothing(),
 		ignoreNotRespected(),
@@ -139,10 +151,13 @@ func rules() []rule {
 		pruneDisabled(),
 		replicasAutoscaled(),
 		replicasPutBack(),
+		secretPlainData(),
 		secretStringData(),
 		selectorWithoutLabels(),
 		uncanonicalQuantity(),
 		unknownField(),
+		unreadableManifest(),
+		wrongType(),
 	}
 }
 
@@ -165,6 +180,9 @@ func (j *judgement) findings() []Finding {
 	for _, r := range rules() {
 		for _, f := range r.find(j) {
 			f.Rule, f.Severity = r.ID, cmp.Or(f.Severity, r.Severity)
+			if slices.Contains(formRules, r.ID) && f.Place.File != "" && j.files.isGenerated(f.Place.File) {
+				f.Aside = Generated
+			}
 			if from, remote := upstream.Of(f.Place.File); remote && f.Remedy != "" {
 				f.Remedy += "; the file is one of " + upstream.Address{URL: from.URL, Ref: from.Ref}.String() + ", so do it there, or by a patch here"
 			}

@@ -88,7 +88,7 @@ func named(o desired.Object, b bundle) []bundle {
 func (j *judgement) bundle(o desired.Object, b bundle) (Finding, bool) {
 	by := j.injector(o, b)
 	switch {
-	case strings.Contains(b.text, "${"):
+	case filledIn.MatchString(b.text):
 		return Finding{}, false // a variable of the app's, whose value is not in these files
 	case !isBundle(b.text):
 		return Finding{Message: fmt.Sprintf("%s %s: caBundle holds no certificate%s", o.ID.Kind, o.ID.Name, by)}, true

@@ -24,7 +24,7 @@ func dependsOnMissing() rule {
 	}, func(j *judgement) []Finding {
 		var out []Finding
 		for _, e := range j.dependencies() {
-			if len(e.to) > 0 {
+			if len(e.to) > 0 || j.isLeftOut(e.key) || j.isDormant(e.from) {
 				continue
 			}
 			f := j.ruleFinding(e.from, e.at, fmt.Sprintf("%s depends on %s, and no Kustomization of its cluster is called so in this repository%s", e.from.Name(), e.key, j.nearly(e)), "correct the entry, or remove it")
@@ -89,6 +89,27 @@ func (j *judgement) dependencies() []dependency {
 		}
 	}
 	return out
+}
+
+// isLeftOut reports whether a Kustomization is in the repository and was not looked into, such as one that is read from elsewhere.
+func (j *judgement) isLeftOut(key app.Key) bool {
+	return slices.ContainsFunc(j.survey.Skipped, func(k survey.Skipped) bool { return k.What == key.String() })
+}
+
+// isDormant reports whether nothing applies a Kustomization, as far as the repository tells: others are described by apps, and it is not, nor
+// does it describe any itself.
+func (j *judgement) isDormant(u *survey.Unit) bool {
+	if len(u.By) > 0 {
+		return false
+	}
+	others := false
+	for o := range j.kustomizations() {
+		if slices.Contains(o.By, u.Name()) {
+			return false
+		}
+		others = others || len(o.By) > 0
+	}
+	return others
 }
 
 // kustomizations yields Flux's apps.

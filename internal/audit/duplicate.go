@@ -85,6 +85,8 @@ func keysOf(item any, keys []string) string {
 	for _, k := range keys {
 		if v, ok := m[k]; ok {
 			out = append(out, fmt.Sprintf("%s %v", k, v))
+		} else if k == "protocol" && len(out) > 0 {
+			out = append(out, "protocol TCP") // the default of the key, for ports of containers and Services
 		}
 	}
 	return strings.Join(out, ", ")

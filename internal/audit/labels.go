@@ -117,6 +117,8 @@ func (s selector) asking() []selector {
 
 // addedLabels are put on pods by their controllers, not by templates; a prefix ends in a slash.
 var addedLabels = []string{
+	// Vault, Patroni and its operators say which pod leads.
+	"vault-active", "vault-initialized", "vault-perf-standby", "vault-sealed", "spilo-role", "role", "cnpg.io/", "postgres-operator.crunchydata.com/",
 	"apps.kubernetes.io/", "batch.kubernetes.io/", "statefulset.kubernetes.io/", "controller-revision-hash", "controller-uid", "job-name",
 	"pod-template-generation", "pod-template-hash", "rollouts-pod-template-hash",
 }

@@ -172,7 +172,8 @@ func readNode(at written, visit func(written)) {
 	}
 }
 
-// has reports whether any object that the manifest has a part in holds a value at the path.
-func (m manifest) has(p field.Path) bool {
-	return slices.ContainsFunc(m.by, func(d described) bool { v, ok := field.Get(d.object.Data, p); return ok && v != nil })
+// sends reports whether any object that the manifest has a part in holds a null at the path, as an app sends it. Others have a value there, or the
+// rendering left it out.
+func (m manifest) sends(p field.Path) bool {
+	return slices.ContainsFunc(m.by, func(d described) bool { v, ok := field.Get(d.object.Data, p); return ok && v == nil })
 }

@@ -17,7 +17,8 @@ func nullValue() rule {
 		Title: "a manifest names a field and gives it no value",
 		Reason: "A null is no \"not mine\": a server-side apply owns the field with it. What somebody else sets there is a conflict, and is taken away by " +
 			"force; replicas: null puts the count back to 1 with each forced apply. In a map of texts, such as labels, it becomes an empty " +
-			"text. Truce leaves nulls out of what it applies; Flux and Argo CD send them.",
+			"text. Truce leaves nulls out of what it applies; Flux and Argo CD send them. Only nulls that are in the rendered object are found: kustomize " +
+			"leaves out many.",
 		Remedy: "Leave the field out; write \"\" where an empty text is meant. In a patch a null is right: it takes the field out.",
 		Source: "measured on kube-apiserver 1.37: nodeSelector: null takes away what another manager has set; labels: {a: null} is kept as a: \"\"; " +
 			"a null in place of a whole map such as labels harms nobody",
@@ -32,7 +33,7 @@ func (j *judgement) nullValue() []Finding {
 		}
 		j.read(m, func(at written) {
 			n := render.Follow(at.node)
-			if at.key == nil || n.Kind != yaml.ScalarNode || n.ShortTag() != "!!null" || m.has(at.path) {
+			if at.key == nil || n.Kind != yaml.ScalarNode || n.ShortTag() != "!!null" || isHarmless(at) || !m.sends(at.path) {
 				return
 			}
 			f := m.finding(at.path, at.key)
@@ -42,6 +43,13 @@ func (j *judgement) nullValue() []Finding {
 		})
 	}
 	return out
+}
+
+// isHarmless reports whether a null says nothing there: in place of a map of which each field has its own owner, where only the server writes,
+// and in creationTimestamp, which generators of manifests leave.
+func isHarmless(at written) bool {
+	merged := !at.kind.Atomic() && (at.kind.Form() == schema.Map || at.kind.Form() == schema.Record)
+	return merged || ofServer(at.path) || at.key.Value == "creationTimestamp"
 }
 
 var replicasPath = field.Name("spec", "replicas")
@@ -54,8 +62,10 @@ func ofNull(at written) (s Severity, message, remedy string) {
 		return Error, name + " is null: each forced apply puts the count to 1", "leave out replicas"
 	case at.in.Form() == schema.Map && at.kind.Form() == schema.Scalar:
 		return Warning, name + " is null: a server-side apply keeps it as an empty text", fmt.Sprintf(`leave out %s, or write ""`, at.key.Value)
-	case !at.kind.Atomic() && (at.kind.Form() == schema.Map || at.kind.Form() == schema.Record):
-		return Info, name + " is null, which says nothing", fmt.Sprintf("leave out %s, or write {}", at.key.Value)
 	}
-	return Warning, name + " is null: a server-side apply owns it so, and takes away by force what another sets there", "leave out " + at.key.Value
+	severity := Warning
+	if f := at.kind.Form(); f == schema.List || f == schema.Set || f == schema.Keyed {
+		severity = Info
+	}
+	return severity, name + " is null: a server-side apply owns it so, and takes away by force what another sets there", "leave out " + at.key.Value
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -20,16 +21,70 @@ func pruneDisabled() rule {
 		Source: "Flux Kustomization spec.prune; Argo CD spec.syncPolicy.automated.prune and the sync option Prune=false",
 	}, func(j *judgement) []Finding {
 		var out []Finding
-		for i := range j.survey.Units {
-			u := &j.survey.Units[i]
-			at, says := unpruned(u)
-			if at == "" {
-				continue
-			}
-			out = append(out, j.ruleFinding(u, at, u.Name()+" "+says+": what leaves Git stays in the cluster", "set "+onAgain(at)+", if that is not meant"))
+		for _, g := range j.unprunedByParent() {
+			out = append(out, j.unprunedFinding(g))
 		}
 		return out
 	}}
+}
+
+// keeping are apps of one parent that delete nothing, for the same reason.
+type keeping struct {
+	parent   string // the app or set that describes them; empty for none
+	at, says string // see unpruned
+	units    []*survey.Unit
+}
+
+// unprunedByParent gathers the apps that delete nothing. One that nothing describes is by itself.
+func (j *judgement) unprunedByParent() []*keeping {
+	var out []*keeping
+	for i := range j.survey.Units {
+		u := &j.survey.Units[i]
+		at, says := unpruned(u)
+		if at == "" {
+			continue
+		}
+		parent := parentOf(u)
+		same := slices.IndexFunc(out, func(k *keeping) bool { return parent != "" && k.parent == parent && k.at == at })
+		if same < 0 {
+			out = append(out, &keeping{parent: parent, at: at, says: says, units: []*survey.Unit{u}})
+			continue
+		}
+		out[same].units = append(out[same].units, u)
+	}
+	return out
+}
+
+// parentOf is what describes an app: the set that makes it, else the first app that holds its custom resource, itself apart.
+func parentOf(u *survey.Unit) string {
+	if u.Made != nil {
+		return placeOf(u.File, u.Line)
+	}
+	for _, by := range u.By {
+		if by != u.Name() {
+			return by
+		}
+	}
+	return ""
+}
+
+func (j *judgement) unprunedFinding(k *keeping) Finding {
+	first := k.units[0]
+	if len(k.units) == 1 {
+		return j.ruleFinding(first, k.at, first.Name()+" "+k.says+": what leaves Git stays in the cluster", "set "+onAgain(k.at)+", if that is not meant")
+	}
+	from := k.parent
+	if first.Made != nil {
+		from = "one set"
+	}
+	f := j.ruleFinding(first, k.at, fmt.Sprintf("apps of %s, %s among them, delete nothing: each %s, and what leaves Git stays in the cluster", from, first.Name(), k.says),
+		"set "+onAgain(k.at)+", if that is not meant")
+	for _, u := range k.units[1:] {
+		if at := j.files.said(u, k.at); at != f.Place && !slices.Contains(f.Others, at) {
+			f.Others = append(f.Others, at)
+		}
+	}
+	return f
 }
 
 // unpruned says by which field the app leaves what it no longer describes; empty if it does not. An app that is only synced when somebody

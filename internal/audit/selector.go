@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/survey"
 )
 
 func selectorWithoutLabels() rule {
@@ -110,6 +112,9 @@ func (p pods) judge(j *judgement, d described, s selector) (Finding, bool) {
 	if slices.ContainsFunc(seen, func(c pod) bool { return c.labels != nil && s.matches(c.labels) }) {
 		return Finding{}, false
 	}
+	if j.hasUnseenBeside(d.object.File) {
+		return Finding{}, false
+	}
 	title := d.object.ID.Kind + " " + d.object.ID.Name
 	if near := nearest(s, seen); near != nil {
 		return Finding{
@@ -127,6 +132,11 @@ func (p pods) judge(j *judgement, d described, s selector) (Finding, bool) {
 		Message:  fmt.Sprintf("%s: the selector %s matches no pods of the namespace that are in this repository", title, s),
 		Remedy:   "leave it out, unless its pods come from elsewhere",
 	}, true
+}
+
+// hasUnseenBeside reports whether a file in the same directory was not looked into: it may describe the pods.
+func (j *judgement) hasUnseenBeside(file string) bool {
+	return slices.ContainsFunc(j.survey.Skipped, func(k survey.Skipped) bool { return path.Dir(k.File) == path.Dir(file) && k.File != file })
 }
 
 // nearest are the pods that somebody may have meant, nil for none: more of the wanted labels are theirs than are not, or all are spelled alike.

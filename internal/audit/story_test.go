@@ -16,10 +16,13 @@ import (
 	"github.com/truce-gitops/truce/internal/audit"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/front/argocd"
+	"github.com/truce-gitops/truce/internal/front/flux"
 	"github.com/truce-gitops/truce/internal/golden"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
+	"github.com/truce-gitops/truce/internal/render/plain"
 	"github.com/truce-gitops/truce/internal/survey"
 )
 
@@ -71,8 +74,11 @@ func story(t *testing.T, path string) golden.Files {
 // tree is a repository in memory.
 type tree struct{ fstest.MapFS }
 
-// Sum is not asked for without a cache.
-func (tree) Sum(string) (string, error) { return "", fs.ErrInvalid }
+// Sum is the content itself.
+func (t tree) Sum(name string) (string, error) {
+	data, err := fs.ReadFile(t, name)
+	return string(data), err
+}
 
 func judged(t *testing.T, in golden.Files) []audit.Finding {
 	t.Helper()
@@ -105,14 +111,45 @@ func surveyed(ctx context.Context, t *testing.T, in golden.Files) survey.Survey 
 	}
 	r, err := (&kustomize.Renderer{}).Render(ctx, render.Request{Files: files, Path: "."})
 	if err != nil {
-		t.Fatal(err)
+		return surveyedWhole(ctx, t, files)
 	}
 	set, err := desired.Unmarked(r.Objects, "", func(g object.GVK) desired.Scope { return scopes[g.Kind] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := survey.Unit{Dialect: survey.Bare, App: app.App{Key: app.Key{Name: "."}, Path: "."}, File: ".", Objects: set.Objects, Reads: reads}
+	u := survey.Unit{Dialect: survey.Bare, App: app.App{Key: app.Key{Name: "."}, Path: "."}, File: ".", Objects: unmended(set.Objects, r.Objects), Reads: reads}
 	return survey.Survey{Files: files, Units: []survey.Unit{u}}
+}
+
+// surveyedWhole is the repository as truce audit looks at it: what cannot be read is left out.
+func surveyedWhole(ctx context.Context, t *testing.T, files tree) survey.Survey {
+	t.Helper()
+	s, err := survey.Take(ctx, files, survey.Options{
+		Kinds: []survey.Kind{
+			{Dialect: survey.Flux, Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Apps: flux.Kustomizations{}},
+			{Dialect: survey.ArgoCD, Group: "argoproj.io", Kind: "Application", Apps: argocd.Applications{}},
+		},
+		Render: &render.Cached{Renderer: &kustomize.Renderer{Plain: plain.Renderer{}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// unmended gives objects the data that was rendered, as a survey has it: what truce leaves out of what it applies is in it.
+func unmended(settled []desired.Object, rendered []render.Object) []desired.Object {
+	for i := range settled {
+		o := &settled[i]
+		at := slices.IndexFunc(rendered, func(r render.Object) bool {
+			return r.File == o.File && r.Line == o.Line && r.Data.GVK() == o.GVK && r.Data.Name() == o.ID.Name
+		})
+		if at >= 0 {
+			o.Data = rendered[at].Data
+			o.Data.Metadata()["namespace"] = o.ID.Namespace
+		}
+	}
+	return settled
 }
 
 var scopes = map[string]desired.Scope{

@@ -103,7 +103,7 @@ func rendered(t *testing.T, files tree, u *survey.Unit) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Objects = set.Objects
+	u.Objects = unmended(set.Objects, r.Objects)
 	answered(t, u)
 	for name := range read.names {
 		if f, there := files.MapFS[name]; there && f != nil {

@@ -41,6 +41,9 @@ func (j *judgement) unknownField() []Finding {
 	return out
 }
 
+// sopsField is where SOPS keeps how an object is encrypted. Who decrypts the object takes it out.
+const sopsField = "sops"
+
 // unknown lists the names in a record that its kind does not have.
 func unknown(at spot) []string {
 	m, ok := at.value.(map[string]any)
@@ -49,7 +52,7 @@ func unknown(at spot) []string {
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m)), func(name string) bool {
 		_, known := at.kind.Field(name)
-		return known || strings.HasPrefix(name, "$") // a directive of a patch that was left over is said by the server
+		return known || len(at.path) == 0 && name == sopsField || strings.HasPrefix(name, "$") // a directive of a patch that was left over is said by the server
 	})
 }
 

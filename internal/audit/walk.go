@@ -39,7 +39,7 @@ func walk(at spot, visit func(spot)) {
 			}
 		}
 	case []any:
-		if at.kind.Item().Form() == schema.Any {
+		if form := at.kind.Form(); form == schema.Map || form == schema.Record || at.kind.Item().Form() == schema.Any {
 			return
 		}
 		seen := map[string]bool{}

@@ -18,6 +18,8 @@ const maxFile = 16 << 20
 type files struct {
 	survey survey.Survey
 	parsed map[string][]*yaml.Node
+	// generated is what is known of each file: see isGenerated.
+	generated map[string]bool
 }
 
 // nodes are the documents of a file; none where it cannot be read as YAML, which the survey tells.

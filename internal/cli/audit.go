@@ -23,7 +23,9 @@ repository, of which --ref names a branch, tag or commit. Every app is rendered 
 Argo CD Applications that are read from this repository, kustomizations and directories of manifests that none of them
 covers, and what ApplicationSets make of lists, of this repository's directories and files, and of matrices and merges of these. What Git
 ignores is left out. What is not looked into is said: Helm, other repositories, ApplicationSets whose generators ask a cluster or a
-service, or whose templates ask the clock or chance. In the files of a git generator * matches / too, as it does in Argo CD by default.
+service, or whose templates ask the clock or chance; hidden directories, archives and test data; templates that another program
+fills in. The table says the reasons with examples, --skipped and JSON each thing. A Kustomization whose GitRepository is not in the repository is read
+by its path, if there is such a directory here; that is said as assumed. In the files of a git generator * matches / too, as it does in Argo CD by default.
 
 What a kustomization names by its address is fetched with --remote-bases alone: directories of git repositories, each once at
 its ref, without credentials. What cannot be fetched is said of the apps that name it, and the rest is judged all the same. What is
@@ -36,10 +38,13 @@ what was last applied), and who wrote it last. Nothing is written, and each kind
 A baseline is a file to keep in Git: what is found today is written to it, and does not fail tomorrow. It names no lines, so that
 findings stay known while lines move; what it names and nobody finds any more is said to be stale.
 
+What is only about the form of values is left out unless --form is given: quantities that the server writes otherwise (1000m for 1)
+where no other app describes the object, and quantities, nulls and bounds in files that a program has made (DO NOT EDIT, releases).
+
 Each rule has a page in docs/rules, which --explain prints.
 
-Exit codes: 0 nothing found at or above --fail-on, 1 something found, 2 usage, 3 cluster, 4 part of it does not render; the rest is
-judged all the same.`
+Exit codes: 0 nothing found at or above --fail-on, 1 something found, 2 usage, 3 cluster, 4 part of it does not render, or a manifest
+cannot be read that no baseline knows; the rest is judged all the same.`
 
 const exampleAudit = `  truce audit
   truce audit clusters/production --fail-on warning
@@ -61,6 +66,7 @@ type auditFlags struct {
 	base            string // an earlier revision; empty for none
 	// baseline is read, writeBaseline is written; empty for none.
 	baseline, writeBaseline string
+	form, allSkipped        bool // what is left out otherwise
 	cluster                 bool
 	files                   []string // of claims
 }
@@ -93,6 +99,8 @@ func (p *program) audit() *cobra.Command {
 	cmd.Flags().StringVar(&f.base, "base", "", "revision to compare with, as git names it (origin/main, HEAD~1): what cannot be changed and is changed since")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "print a rule whole, with an example, by its id; without one all rules")
 	cmd.Flags().Lookup("explain").NoOptDefVal = everyRule
+	cmd.Flags().BoolVar(&f.form, "form", false, "find how values are written, too: quantities that the server writes otherwise, nulls and bounds in generated files")
+	cmd.Flags().BoolVar(&f.allSkipped, "skipped", false, "list each thing that was not looked into, not reasons with examples")
 	f.clusterFlags(cmd)
 	f.outputs(cmd, "table", "wide", "json", "yaml", "sarif", "junit", "github", "markdown")
 	return cmd
@@ -168,6 +176,9 @@ func (f *auditFlags) tell(s survey.Survey, found []audit.Finding) error {
 		return err
 	}
 	sheet := publish.Sheet{Version: f.program.env.Version, Survey: s, Rules: audit.Rules(), Findings: sorted, FailOn: severities[f.failOn]}
+	if !f.form {
+		sheet.Findings.New, sheet.Aside = audit.Weighty(sorted.New)
+	}
 	if err := f.print(sheet); err != nil {
 		return err
 	}
@@ -178,7 +189,7 @@ func (f *auditFlags) print(s publish.Sheet) error {
 	out := f.program.env.Out
 	switch form := publish.Form(f.output); {
 	case f.output == "" || f.output == "table":
-		return auditView{f.program.term, s}.print(out)
+		return auditView{f.program.term, s, f.allSkipped}.print(out)
 	case slices.Contains(forms, form):
 		return publish.Write(out, form, s)
 	}
@@ -188,7 +199,7 @@ func (f *auditFlags) print(s publish.Sheet) error {
 // auditVerdict is the exit code: what could not be rendered may hide anything.
 func auditVerdict(s publish.Sheet) error {
 	switch {
-	case slices.ContainsFunc(s.Survey.Skipped, func(k survey.Skipped) bool { return k.Broken }):
+	case s.Blind():
 		return &ExitError{Code: ExitRender}
 	case slices.ContainsFunc(s.Findings.New, s.Fails):
 		return &ExitError{Code: ExitDiffers}

@@ -77,7 +77,7 @@ func TestAuditExplainsARuleWithWhatItFinds(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	for _, want := range []string{"warning secret-string-data: a Secret in Git has stringData", "remedy: Encrypt", "known from: measured", "    stringData:", "    secret.yaml:5:1 warning"} {
+	for _, want := range []string{"warning secret-string-data: a Secret in Git has plain values in stringData", "remedy: Encrypt", "known from: measured", "    stringData:", "    secret.yaml:5:1 warning"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("not in it: %s\n%s", want, out)
 		}

@@ -28,6 +28,9 @@ func (f *auditFlags) sorted(s survey.Survey, found []audit.Finding) (known.Sorte
 		}
 	}
 	if f.writeBaseline != "" {
+		if !f.form {
+			found, _ = audit.Weighty(found)
+		}
 		now := known.Of(found)
 		text, err := now.Text()
 		if err == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/audit"
@@ -18,6 +19,7 @@ import (
 type auditView struct {
 	term terminal
 	publish.Sheet
+	allSkipped bool // list each thing that was not looked into
 }
 
 var paintSeverity = map[audit.Severity]paint{audit.Error: red, audit.Warning: yellow, audit.Info: cyan}
@@ -25,7 +27,9 @@ var paintSeverity = map[audit.Severity]paint{audit.Error: red, audit.Warning: ye
 func (v auditView) print(w io.Writer) error {
 	var b strings.Builder
 	file := ""
-	for i, f := range v.Findings.New {
+	for i, n := 0, 0; i < len(v.Findings.New); i += n {
+		f := v.Findings.New[i]
+		n = alike(v.Findings.New[i:])
 		if at := f.Place.File; i == 0 || at != file {
 			file = at
 			if i > 0 {
@@ -34,6 +38,7 @@ func (v auditView) print(w io.Writer) error {
 			b.WriteString(v.term.in(bold, v.text(file)) + "\n")
 		}
 		v.one(&b, f)
+		v.again(&b, v.Findings.New[i+1:i+n])
 	}
 	v.known(&b)
 	v.skipped(&b)
@@ -58,44 +63,49 @@ func (v auditView) one(b *strings.Builder, f audit.Finding) {
 	}
 }
 
+// alike counts the findings at the beginning that are about one field of one object at one place: an overlay for each cluster shares a base.
+func alike(all []audit.Finding) int {
+	first, n := all[0], 1
+	for n < len(all) {
+		f := all[n]
+		if f.Place != first.Place || f.Rule != first.Rule || f.Severity != first.Severity || f.Object != first.Object || !f.Path.Equals(first.Path) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// again names the units that have the same finding.
+func (v auditView) again(b *strings.Builder, more []audit.Finding) {
+	const shown = 3
+	var names []string
+	for _, f := range more {
+		if f.Unit != "" && !slices.Contains(names, f.Unit) {
+			names = append(names, f.Unit)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	text := strings.Join(names[:min(shown, len(names))], ", ")
+	if n := len(names) - shown; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	fmt.Fprintf(b, "    %s %s\n", v.term.in(faint, "also in"), v.text(text))
+}
+
 // placeText is file:line:column, which editors and terminals follow, or the field of a custom resource.
 func placeText(p desired.Place) string {
 	switch {
 	case p.File == "" && p.Field == "":
 		return "-"
+	case p.Field == "" && p.Line == 0:
+		return p.File
 	case p.Field != "" || p.Column == 0:
 		return p.String()
 	}
 	return fmt.Sprintf("%s:%d", p.String(), p.Column)
-}
-
-func (v auditView) skipped(b *strings.Builder) {
-	for _, broken := range []bool{true, false} {
-		var lines []string
-		for _, k := range v.Survey.Skipped {
-			if k.Broken == broken {
-				lines = append(lines, fmt.Sprintf("  %s %s: %s\n", v.text(skippedAt(k)), v.text(k.What), v.text(k.Why)))
-			}
-		}
-		if len(lines) == 0 {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		head := "not looked into"
-		if broken {
-			head = "does not render"
-		}
-		b.WriteString(v.term.in(bold, head) + "\n" + strings.Join(lines, ""))
-	}
-}
-
-func skippedAt(k survey.Skipped) string {
-	if k.Line == 0 {
-		return k.File
-	}
-	return fmt.Sprintf("%s:%d", k.File, k.Line)
 }
 
 // summary is the last line, and what was assumed on the way.
@@ -126,7 +136,8 @@ func (v auditView) summary(b *strings.Builder) {
 		fmt.Fprintf(b, " %s %d,", s, n)
 	}
 	broken := 0
-	for _, k := range v.Survey.Skipped {
+	left := v.Left()
+	for _, k := range left {
 		if k.Broken {
 			broken++
 		}
@@ -134,5 +145,8 @@ func (v auditView) summary(b *strings.Builder) {
 	if n := len(v.Findings.Known); n > 0 {
 		fmt.Fprintf(b, " known %d,", n)
 	}
-	fmt.Fprintf(b, " broken %d, not looked into %d\n", broken, len(v.Survey.Skipped)-broken)
+	fmt.Fprintf(b, " broken %d, not looked into %d\n", broken, len(left)-broken)
+	if v.Aside > 0 {
+		fmt.Fprintf(b, "%s left out; --form shows them\n", number(v.Aside, "finding about the form of values is", "findings about the form of values are"))
+	}
 }

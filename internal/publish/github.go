@@ -9,6 +9,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/audit"
 	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/survey"
 )
 
 // commands are the workflow commands that annotate a file (docs.github.com, "Workflow commands for GitHub Actions").
@@ -28,12 +29,8 @@ func (s Sheet) github(w io.Writer) error {
 		}
 		b.WriteString(annotation(command, title, s.place(f), joined("\n", cmp.Or(said(f.Message), f.Rule), said(f.Remedy))))
 	}
-	for _, k := range s.Survey.Skipped {
-		command := "notice"
-		if k.Broken {
-			command = "warning"
-		}
-		b.WriteString(annotation(command, notLooked, desired.Place{File: k.File, Line: k.Line}, skipped(k)))
+	for _, g := range survey.Grouped(s.Left()) {
+		b.WriteString(leftOut(g))
 	}
 	for _, e := range s.Findings.Stale {
 		b.WriteString(annotation("notice", "stale entry of the baseline", desired.Place{}, stale(e)))
@@ -41,6 +38,24 @@ func (s Sheet) github(w io.Writer) error {
 	fmt.Fprintf(&b, "truce audit: %s\n", s.sum())
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// leftOut annotates each thing that should have been readable, and others once for each reason.
+func leftOut(g survey.Group) string {
+	out, rest := "", 0
+	for i, k := range g.All {
+		switch at := (desired.Place{File: k.File, Line: k.Line}); {
+		case k.Broken:
+			out += annotation("warning", notLooked, at, skipped(k))
+		case rest > 0:
+		case len(g.All)-i > 1:
+			rest = len(g.All) - i - 1
+			out += annotation("notice", notLooked, at, fmt.Sprintf("%s; so were %d more for the same reason", skipped(k), rest))
+		default:
+			out += annotation("notice", notLooked, at, skipped(k))
+		}
+	}
+	return out
 }
 
 // sum counts what was found, in one line.
@@ -51,7 +66,10 @@ func (s Sheet) sum() string {
 	if n := len(s.Findings.Known); n > 0 {
 		out += fmt.Sprintf("; %s known by the baseline", count(n, "finding", "findings"))
 	}
-	if n := len(s.Survey.Skipped); n > 0 {
+	if s.Aside > 0 {
+		out += fmt.Sprintf("; %s left out", count(s.Aside, "finding about the form of values is", "findings about the form of values are"))
+	}
+	if n := len(s.Left()); n > 0 {
 		out += fmt.Sprintf("; %s not looked into", count(n, "thing was", "things were"))
 	}
 	return out

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,6 +25,8 @@ type Document struct {
 	Warnings int `json:"warnings"`
 	Infos    int `json:"infos"`
 	Known    int `json:"known"`
+	// Aside is how many findings about the form of values are left out.
+	Aside int `json:"aside"`
 
 	Findings []FindingForm `json:"findings"` // the new ones, then the known ones; each in the order of places
 	Skipped  []SkippedForm `json:"skipped"`  // what was not looked into
@@ -44,6 +47,7 @@ type FindingForm struct {
 	Others      []PlaceForm `json:"others,omitempty"` // further places that have a part in it
 	Known       bool        `json:"known"`            // by the baseline
 	Fails       bool        `json:"fails"`            // it counts for the exit code
+	Aside       string      `json:"aside,omitempty"`  // it is about the form of a value: form, or generated where a program has made the file
 	Fingerprint string      `json:"fingerprint"`      // stays the same while lines move
 }
 
@@ -70,6 +74,7 @@ type SkippedForm struct {
 	What   string `json:"what,omitempty"`
 	Broken bool   `json:"broken"` // it should have been readable
 	Why    string `json:"why"`
+	Reason string `json:"reason"` // why, as it is the same for others that are alike
 }
 
 // StaleForm is an entry of the baseline.
@@ -95,7 +100,7 @@ func indented(w io.Writer, v any) error {
 // Document makes the JSON form.
 func (s Sheet) Document() Document {
 	d := Document{
-		APIVersion: "cli.truce.dev/v1", Kind: "Audit", Units: len(s.Survey.Units), Known: len(s.Findings.Known),
+		APIVersion: "cli.truce.dev/v1", Kind: "Audit", Units: len(s.Survey.Units), Known: len(s.Findings.Known), Aside: s.Aside,
 		Findings: []FindingForm{}, Skipped: []SkippedForm{}, Stale: []StaleForm{}, Assumed: append([]string{}, s.Survey.Assumed...),
 	}
 	for _, u := range s.Survey.Units {
@@ -131,7 +136,7 @@ func FindingOf(f audit.Finding) FindingForm { return newFinding(f, false, false)
 func newFinding(f audit.Finding, isKnown, fails bool) FindingForm {
 	out := FindingForm{
 		Rule: f.Rule, Severity: string(f.Severity), Unit: f.Unit, Path: fieldOf(f), Message: said(f.Message), Remedy: said(f.Remedy),
-		Known: isKnown, Fails: fails, Fingerprint: known.Fingerprint(f),
+		Known: isKnown, Fails: fails, Aside: string(f.Aside), Fingerprint: known.Fingerprint(f),
 	}
 	if f.Object.Name != "" {
 		object := ObjectForm(f.Object)
@@ -153,7 +158,7 @@ func newPlace(p desired.Place) PlaceForm {
 
 // SkippedOf is the form of something that was not looked into.
 func SkippedOf(k survey.Skipped) SkippedForm {
-	return SkippedForm{File: k.File, Line: k.Line, What: said(k.What), Broken: k.Broken, Why: said(k.Why)}
+	return SkippedForm{File: k.File, Line: k.Line, What: said(k.What), Broken: k.Broken, Why: said(k.Why), Reason: said(cmp.Or(k.Reason, k.Why))}
 }
 
 func newStale(e known.Entry) StaleForm {

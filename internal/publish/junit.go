@@ -59,7 +59,7 @@ func (s Sheet) junit(w io.Writer) error {
 		out.add(name, s.cases(name))
 	}
 	var left, gone []junitCase
-	for _, k := range s.Survey.Skipped {
+	for _, k := range s.Left() {
 		left = append(left, caseOf(k))
 	}
 	for _, e := range s.Findings.Stale {

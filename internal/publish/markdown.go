@@ -7,11 +7,13 @@ import (
 
 	"github.com/truce-gitops/truce/internal/audit"
 	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/survey"
 )
 
 const (
 	mostMarkdown = 65_536 // GitHub's limit of a comment, in characters; bytes are counted, of which there are never fewer
 	rest         = 300    // of these, for the sentence that says what was cut off
+	mostAlike    = 3      // rows of what was left out for one reason
 	longList     = 10     // rows, from which on a list is folded
 )
 
@@ -128,9 +130,15 @@ func (s Sheet) staleBlock() block {
 
 func (s Sheet) skippedBlock() block {
 	b := block{title: "Not looked into"}
-	for _, k := range s.Survey.Skipped {
-		at := safe(where(desired.Place{File: k.File, Line: k.Line}))
-		b.rows = append(b.rows, "- "+joined(": ", at, safe(skipped(k)))+"\n")
+	for _, g := range survey.Grouped(s.Left()) {
+		for i, k := range g.All {
+			if i == mostAlike && !k.Broken {
+				b.rows = append(b.rows, fmt.Sprintf("- and %d more for the same reason\n", len(g.All)-i))
+				break
+			}
+			at := safe(where(desired.Place{File: k.File, Line: k.Line}))
+			b.rows = append(b.rows, "- "+joined(": ", at, safe(skipped(k)))+"\n")
+		}
 	}
 	return b
 }

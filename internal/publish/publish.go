@@ -40,6 +40,8 @@ type Sheet struct {
 	Rules   []audit.Rule
 	// Findings are those that are new, with those that are known.
 	Findings known.Sorted
+	// Aside is how many findings about the form of values were left out.
+	Aside int
 	// FailOn is the least grave severity that counts as a failure; the zero value is none.
 	FailOn audit.Severity
 }
@@ -64,6 +66,25 @@ func Write(w io.Writer, f Form, s Sheet) error {
 // Fails reports whether the finding counts, by FailOn. What is known is not for this to say.
 func (s Sheet) Fails(f audit.Finding) bool {
 	return s.FailOn != "" && rank(f.Severity) <= rank(s.FailOn)
+}
+
+// Left is what was not looked into, but for manifests that a finding says cannot be read.
+func (s Sheet) Left() []survey.Skipped {
+	said := map[desired.Place]bool{}
+	for _, f := range slices.Concat(s.Findings.New, s.Findings.Known) {
+		if f.Rule == audit.Unreadable {
+			said[desired.Place{File: f.Place.File, Line: f.Place.Line}] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(s.Survey.Skipped), func(k survey.Skipped) bool {
+		return k.Unreadable() && said[desired.Place{File: k.File, Line: k.Line}]
+	})
+}
+
+// Blind reports whether something that should be readable was not judged, and no baseline knows of it: it may hide anything.
+func (s Sheet) Blind() bool {
+	return slices.ContainsFunc(s.Left(), func(k survey.Skipped) bool { return k.Broken }) ||
+		slices.ContainsFunc(s.Findings.New, func(f audit.Finding) bool { return f.Rule == audit.Unreadable })
 }
 
 // rank is 0 for the gravest.

@@ -158,7 +158,7 @@ func uri(file string) string { return (&url.URL{Path: file}).String() }
 // invocation says what was not looked into.
 func (s Sheet) invocation(cut int) sarifInvocation {
 	out := sarifInvocation{Successful: true, Notifications: []sarifNotification{}}
-	for _, k := range s.Survey.Skipped {
+	for _, k := range s.Left() {
 		out.Notifications = append(out.Notifications, notificationOf(k))
 		out.Successful = out.Successful && !k.Broken
 	}

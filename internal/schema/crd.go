@@ -48,8 +48,8 @@ func (k *Kinds) object(described map[string]any) *Type {
 	if top.Form() != Record {
 		return nil
 	}
-	top.fields["apiVersion"], top.fields["kind"] = &Type{form: Scalar}, &Type{form: Scalar}
-	top.fields["metadata"] = k.record("meta.v1.ObjectMeta")
+	top.fields["apiVersion"], top.fields["kind"] = &Type{form: Scalar, scalar: String}, &Type{form: Scalar, scalar: String}
+	top.fields["metadata"] = k.Metadata()
 	return top
 }
 
@@ -59,16 +59,20 @@ func (k *Kinds) of(s map[string]any, depth int) *Type {
 	if depth > maxDepth || is("x-kubernetes-embedded-resource") {
 		return nil
 	}
+	if is("x-kubernetes-int-or-string") {
+		return &Type{form: Scalar}
+	}
 	switch s["type"] {
 	case "array":
 		return k.list(s, depth)
 	case "object":
 		return k.mapping(s, depth)
-	case "string", "integer", "number", "boolean":
-		return &Type{form: Scalar}
-	}
-	if is("x-kubernetes-int-or-string") {
-		return &Type{form: Scalar}
+	case "string":
+		return &Type{form: Scalar, scalar: String}
+	case "integer", "number":
+		return &Type{form: Scalar, scalar: Number}
+	case "boolean":
+		return &Type{form: Scalar, scalar: Boolean}
 	}
 	return nil
 }

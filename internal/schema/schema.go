@@ -44,9 +44,20 @@ const (
 	Quantity Form = "quantity" // of a resource: 100m, 1Gi
 )
 
+// ScalarKind is what a Scalar holds. The zero value is unknown.
+type ScalarKind string
+
+// The kinds of scalars.
+const (
+	String  ScalarKind = "string"
+	Number  ScalarKind = "number"
+	Boolean ScalarKind = "boolean"
+)
+
 // Type says what may stand in a place. It does not change, and may be used concurrently.
 type Type struct {
 	form   Form
+	scalar ScalarKind
 	keys   []string
 	item   *Type
 	fields map[string]*Type
@@ -60,6 +71,14 @@ func (t *Type) Form() Form {
 		return Any
 	}
 	return t.form
+}
+
+// Scalar is what a Scalar holds, where that is known; empty for all else.
+func (t *Type) Scalar() ScalarKind {
+	if t == nil {
+		return ""
+	}
+	return t.scalar
 }
 
 // Item is the type of the items of a list or a map.
@@ -128,6 +147,9 @@ func Builtin() *Kinds {
 	return k
 }
 
+// Metadata is the type of the metadata that objects of every kind have.
+func (k *Kinds) Metadata() *Type { return k.record("meta.v1.ObjectMeta") }
+
 func gvk(apiVersion, kind string) object.GVK {
 	return object.Object{"apiVersion": apiVersion, "kind": kind}.GVK()
 }
@@ -150,7 +172,7 @@ func (k *Kinds) read(text string) *Type {
 	case text == "quantity":
 		return &Type{form: Quantity}
 	case text == "string", text == "number", text == "boolean":
-		return &Type{form: Scalar}
+		return &Type{form: Scalar, scalar: ScalarKind(text)}
 	case strings.HasPrefix(text, "!"):
 		t := *k.read(text[1:]) // of a record the fields, which may follow later, are the same map
 		t.atomic = true

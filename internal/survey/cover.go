@@ -37,6 +37,16 @@ func (c cover) file(name string) bool {
 	return c.reads[name] || slices.ContainsFunc(c.failed, func(dir string) bool { return dir == "." || strings.HasPrefix(name, dir+"/") })
 }
 
+// below reports whether a file in the directory is read.
+func (c cover) below(dir string) bool {
+	for name := range c.reads {
+		if strings.HasPrefix(name, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 // sweep marks what is there in the end. A custom resource that an overlay changes is not an app in the form in which it stands in its
 // file, nor is what was found through that form alone; and a root that an app covers is no bare one.
 func (t *taking) sweep() {

@@ -60,25 +60,25 @@ func (t *taking) read(ctx context.Context) error {
 func (t *taking) page(name string) page {
 	data, err := render.ReadFile(t.files, name, render.Limits{}.OrDefault().FileBytes)
 	if err != nil {
-		return page{broken: &Skipped{File: name, What: "file", Broken: !isJSON(name), Why: plainly(err).Error()}}
+		return page{broken: &Skipped{File: name, What: fileWhat, Broken: !isJSON(name), Why: plainly(err).Error()}}
 	}
 	text, err := yamltext.Decode(data)
 	if err != nil {
-		return page{broken: &Skipped{File: name, What: "file", Broken: !isJSON(name), Why: err.Error()}}
+		return page{broken: &Skipped{File: name, What: fileWhat, Broken: !isJSON(name), Why: err.Error()}}
 	}
 	data = text
-	p := page{objects: bytes.Contains(data, []byte("apiVersion")) && bytes.Contains(data, []byte("kind"))}
+	p := page{objects: ofObjects(data)}
 	if !p.objects || !asks(data) {
 		return p
 	}
 	nodes, err := render.Nodes(name, data)
 	if err != nil {
-		return page{objects: true, broken: broken(name, err)}
+		return page{objects: true, broken: unreadable(name, data, err)}
 	}
 	for _, n := range nodes {
 		all, err := t.document(name, n)
 		if err != nil {
-			p.broken = broken(name, err)
+			p.broken = unreadable(name, data, err)
 		}
 		p.documents = append(p.documents, all...)
 	}
@@ -129,9 +129,19 @@ func (t *taking) asked(gvk object.GVK) bool {
 
 func isJSON(name string) bool { return strings.EqualFold(path.Ext(name), ".json") }
 
+// unreadable says what is wrong with a file that no app names; nothing where another program fills it in first.
+func unreadable(file string, data []byte, err error) *Skipped {
+	s := broken(file, err)
+	if !errors.Is(err, render.ErrLimit) && isTemplate(data) {
+		s.Broken, s.Reason = false, "it is a template that another program fills in"
+		s.Why = s.Reason + ": " + s.Why
+	}
+	return s
+}
+
 // broken says what is wrong with a file, at its place.
 func broken(file string, err error) *Skipped {
-	s := &Skipped{File: file, What: "file", Broken: true, Why: err.Error()}
+	s := &Skipped{File: file, What: fileWhat, Broken: true, Why: err.Error()}
 	var at *render.Error
 	if !errors.As(err, &at) {
 		return s

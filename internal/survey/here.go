@@ -55,7 +55,7 @@ func (t *taking) locate() {
 	matched := false
 	for _, w := range t.wanted {
 		t.holds(w)
-		matched = matched || slices.ContainsFunc(t.addresses(w.unit.App), func(s string) bool { return t.here.proven[sameAddress(s)] })
+		matched = matched || slices.ContainsFunc(t.addresses(w.unit.App), t.isTaken)
 	}
 	if !matched && t.here.assumed == "" {
 		t.assume()
@@ -89,7 +89,7 @@ func (t *taking) assume() {
 			key := sameAddress(text)
 			shown[key] = text
 			all[key]++
-			if info, err := fs.Stat(t.files, w.unit.App.Path); err == nil && info.IsDir() && w.unit.App.Path != "." {
+			if w.unit.App.Path != "." && t.isDirectory(w.unit.App.Path) {
 				there[key]++
 			}
 		}
@@ -104,25 +104,83 @@ func (t *taking) assume() {
 		return
 	}
 	t.here.assumed = best
-	t.here.why = fmt.Sprintf("%s is taken for this repository: of %d apps that are read from it, %d name a directory that is here",
-		shown[best], all[best], there[best])
+	t.here.why = taken(shown[best], all[best], there[best])
 }
 
-// elsewhere tells why the app is not rendered; empty for nothing. partly says that it should have been readable.
-func (t *taking) elsewhere(w *wanted) (wrong bool, why string) {
+// elsewhere says why the app is not rendered; the zero Skipped where it is.
+func (t *taking) elsewhere(w *wanted) Skipped {
+	left := Skipped{File: w.unit.File, Line: w.unit.Line, What: w.unit.Name()}
 	if w.unit.Dialect == Bare {
-		return false, ""
+		return Skipped{}
 	}
-	if why := t.blocked(w); why != "" {
-		return !strings.Contains(why, unsupported), why
+	if left.Why = t.blocked(w); left.Why != "" {
+		left.Broken = !strings.Contains(left.Why, unsupported)
+		return left
 	}
 	all := t.addresses(w.unit.App)
-	for _, text := range all {
-		if key := sameAddress(text); t.here.proven[key] || key == t.here.assumed {
-			return false, ""
+	switch {
+	case slices.ContainsFunc(all, t.isTaken), t.byPath(w):
+		return Skipped{}
+	case t.isAbsent(w.unit.App):
+		left.Why = fmt.Sprintf("is read from %s, which is not in this repository", all[0])
+		if w.unit.App.Path != "." {
+			left.Why += fmt.Sprintf(", and neither is %s", w.unit.App.Path)
+		}
+		left.Reason = "is read from a GitRepository that is not in this repository"
+	default:
+		left.Why = "is read from " + strings.Join(all, ", ") + ", which is not this repository"
+		left.Reason = "is read from another repository"
+	}
+	return left
+}
+
+// isTaken reports whether an address is one of this repository's, by proof or by assumption.
+func (t *taking) isTaken(address string) bool {
+	key := sameAddress(address)
+	return t.here.proven[key] || key == t.here.assumed
+}
+
+// isAbsent reports whether no file of the tree, and nothing that an app describes, is the GitRepository that the app is read from.
+func (t *taking) isAbsent(a app.App) bool {
+	return a.Source.Kind == "GitRepository" && len(t.repositories[app.SourceKey{Namespace: a.Source.Namespace, Name: a.Source.Name}]) == 0
+}
+
+// byPath reports whether the app is taken for one of this repository because its GitRepository is absent and its path is here.
+func (t *taking) byPath(w *wanted) bool {
+	return w.unit.Dialect == Flux && w.unit.App.Path != "." && t.isAbsent(w.unit.App) && t.isDirectory(w.unit.App.Path)
+}
+
+func (t *taking) isDirectory(name string) bool {
+	info, err := fs.Stat(t.files, name)
+	return err == nil && info.IsDir()
+}
+
+// assumptions are sentences about the addresses that are taken for this repository without proof.
+func (t *taking) assumptions() []string {
+	all, there, why := map[string]int{}, map[string]int{}, []string{}
+	for _, w := range t.wanted {
+		if !w.kept || w.unit.Dialect == Bare || t.blocked(w) != "" || !t.isAbsent(w.unit.App) {
+			continue
+		}
+		name := w.unit.App.Source.String()
+		all[name]++
+		if t.byPath(w) {
+			there[name]++
 		}
 	}
-	return false, "is read from " + strings.Join(all, ", ") + ", which is not this repository"
+	if t.here.why != "" {
+		why = append(why, t.here.why)
+	}
+	for _, name := range slices.Sorted(maps.Keys(there)) {
+		if sameAddress(name) != t.here.assumed {
+			why = append(why, taken(name, all[name], there[name]))
+		}
+	}
+	return why
+}
+
+func taken(address string, all, there int) string {
+	return fmt.Sprintf("%s is taken for this repository: of %d apps that are read from it, %d name a directory that is here", address, all, there)
 }
 
 // unsupported begins the problem that a front has with what truce cannot do (reader.Lacks).

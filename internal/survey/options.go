@@ -21,6 +21,8 @@ type Options struct {
 	Only Dialect
 	// Addresses are those by which this repository is known, such as the remotes of its clone.
 	Addresses []string
+	// Asked is the directory that the survey is wanted for, which is looked into whatever its name is; empty for all.
+	Asked string
 	// Ignored tells which paths lie in the tree and are no part of the repository, as those that Git ignores; nil for none.
 	Ignored func(path string) bool
 	// Workers is how many units are rendered at once; 0 means one.

@@ -2,7 +2,6 @@ package survey
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -58,8 +57,8 @@ func (t *taking) survey() Survey {
 		if !w.kept || t.Only != "" && w.unit.Dialect != t.Only {
 			continue
 		}
-		if wrong, why := t.elsewhere(w); why != "" {
-			s.Skipped = append(s.Skipped, Skipped{File: w.unit.File, Line: w.unit.Line, What: w.unit.Name(), Broken: wrong, Why: why})
+		if left := t.elsewhere(w); left.Why != "" {
+			s.Skipped = append(s.Skipped, left)
 			continue
 		}
 		w.unit.By = append(w.unit.By, w.givers()...)
@@ -67,9 +66,7 @@ func (t *taking) survey() Survey {
 		s.Units = append(s.Units, w.unit)
 		s.Skipped = append(s.Skipped, t.partly(w.unit)...)
 	}
-	if t.here.why != "" {
-		s.Assumed = append(s.Assumed, t.here.why)
-	}
+	s.Assumed = append(s.Assumed, t.assumptions()...)
 	all := t.everything()
 	for _, u := range t.unread {
 		if u.described || !all.reads[u.File] {
@@ -97,6 +94,7 @@ func (t *taking) partly(u Unit) []Skipped {
 	if u.Err != nil {
 		one := broken(u.File, u.Err)
 		one.What, one.Why = u.Name(), strings.TrimPrefix(one.Why, "render "+u.App.Path+": ")
+		one.Reason = cause(one.Why)
 		if one.File == u.File && one.Line == 0 {
 			one.Line = u.Line
 		}
@@ -121,6 +119,11 @@ func (t *taking) leftOver(s Survey) []Skipped {
 	}
 	out = append(out, t.unreadable(s)...)
 	all := t.everything()
+	for _, dir := range t.scan.asides {
+		if !all.below(dir) {
+			out = append(out, Skipped{File: dir, What: "directory", Why: "apps are not looked for where the name says archive, test data or hidden"})
+		}
+	}
 	for _, r := range t.roots.all {
 		if r.component && !r.included && !all.file(r.file) {
 			out = append(out, Skipped{File: r.file, What: "Component", Why: "no kustomization includes it"})
@@ -146,6 +149,17 @@ func (t *taking) unreadable(s Survey) []Skipped {
 		}
 	}
 	return out
+}
+
+// cause is what an error says last: what it has in common with others of its kind.
+func cause(why string) string {
+	if strings.HasSuffix(why, noDirectory) {
+		return "it is read at a directory that does not exist"
+	}
+	if i := strings.LastIndex(why, ": "); i >= 0 {
+		return why[i+2:]
+	}
+	return why
 }
 
 func (t *taking) everything() cover { return t.cover(func(w *wanted) bool { return w.kept }) }
@@ -196,6 +210,9 @@ func (t *taking) directory(dir string, names []string) {
 	}
 }
 
+// otherDocument begins what render says of a document that is no object, such as the configuration of another program.
+const otherDocument = "not a Kubernetes object"
+
 // manifest decodes the objects of one file. A document that is no object is none of an app's: it is another program's, or has no name yet.
 func (t *taking) manifest(name string) []render.Object {
 	data, err := render.ReadFile(t.files, name, render.Limits{}.OrDefault().FileBytes)
@@ -204,17 +221,18 @@ func (t *taking) manifest(name string) []render.Object {
 		nodes, err = render.Nodes(name, data)
 	}
 	if err != nil {
-		one := *broken(name, err)
-		one.Broken = !isJSON(name)
-		t.say(one)
+		t.say(*unreadable(name, data, err))
 		return nil
 	}
 	var out []render.Object
 	for _, n := range nodes {
 		found, err := render.Document(name, n)
 		if err != nil {
-			one := *broken(name, err)
-			one.What, one.Broken = "document", errors.Is(err, render.ErrLimit)
+			one := *unreadable(name, data, err)
+			one.What = documentWhat
+			if strings.HasPrefix(one.Why, otherDocument) {
+				one.Broken, one.Reason = false, otherDocument
+			}
 			t.say(one)
 		}
 		out = append(out, found...)
@@ -230,6 +248,7 @@ func (t *taking) unique(all []render.Object) []render.Object {
 		if there {
 			t.say(Skipped{
 				File: r.File, Line: r.Line, What: r.Data.ID().String(), Why: fmt.Sprintf("is already at %s:%d, and looked at there", f.File, f.Line),
+				Reason: "another file describes the same object, and is looked at",
 			})
 			return true
 		}

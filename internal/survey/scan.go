@@ -21,9 +21,11 @@ var chartOnly = []string{"templates", "charts", "crds"}
 type scan struct {
 	files   fs.FS
 	ignored func(string) bool
+	asked   string // a directory that is looked into whatever its name is; empty for none
 
 	dirs    []*directory // in order of path
 	charts  []string
+	asides  []string // directories in which apps are not looked for
 	skipped []Skipped
 }
 
@@ -53,7 +55,9 @@ func (s *scan) walk(dir string) {
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		switch {
-		case s.ignored != nil && s.ignored(name), chart && slices.Contains(chartOnly, e.Name()):
+		case s.ignored != nil && s.ignored(name), e.Name() == ".git", chart && slices.Contains(chartOnly, e.Name()):
+		case e.IsDir() && s.isAside(name):
+			s.aside(name)
 		case e.IsDir():
 			below = append(below, name)
 		default:
@@ -76,7 +80,7 @@ func (s *scan) file(d *directory, name string, e fs.DirEntry) {
 	switch {
 	case !mayHold(name):
 	case !e.Type().IsRegular():
-		s.skip(name, "file", errors.New("neither a file nor a directory"))
+		s.skip(name, fileWhat, errors.New("neither a file nor a directory"))
 	case slices.Contains(kustomizationNames, e.Name()):
 		d.file = name
 	default:

@@ -79,4 +79,15 @@ type Skipped struct {
 	// Broken says that it should have been readable. What is only not supported yet is not broken.
 	Broken bool
 	Why    string
+	// Reason is Why without what is particular to this one thing, so that things can be grouped by it; empty where Why is all there is.
+	Reason string
 }
+
+// What is called so when it is a file, or a document in it, and no app or root.
+const (
+	fileWhat     = "file"
+	documentWhat = "document"
+)
+
+// Unreadable reports whether the thing is a manifest that nothing can read, rather than an app that does not render.
+func (k Skipped) Unreadable() bool { return k.Broken && (k.What == fileWhat || k.What == documentWhat) }

@@ -28,7 +28,7 @@ func Take(ctx context.Context, files source.Tree, o Options) (Survey, error) {
 		return Survey{}, err
 	}
 	t := &taking{
-		Options: o, files: files, scan: &scan{files: files, ignored: o.Ignored}, pages: map[string]page{},
+		Options: o, files: files, scan: &scan{files: files, ignored: o.Ignored, asked: o.Asked}, pages: map[string]page{},
 		known: map[string]*wanted{}, unread: map[string]unread{}, repositories: map[app.SourceKey][]document{},
 	}
 	t.scan.walk(".")
@@ -43,6 +43,9 @@ func Take(ctx context.Context, files source.Tree, o Options) (Survey, error) {
 	t.plain()
 	return t.survey(), nil
 }
+
+// noDirectory ends what is said of an app whose path is not in the tree.
+const noDirectory = ", and there is no such directory"
 
 // taking is one Take.
 type taking struct {
@@ -168,16 +171,24 @@ func (t *taking) app(d document, k Kind) app.App {
 	return k.Apps.App(d.object, app.Policy{}).At(strings.Repeat("0", digits), t.files)
 }
 
-// ready are the apps that can be rendered now.
+// ready are the apps that can be rendered now. Those whose GitRepository nothing has described yet come after all others, since one of these
+// may describe it.
 func (t *taking) ready() []*wanted {
 	t.locate()
-	var out []*wanted
+	var sure, guessed []*wanted
 	for _, w := range t.wanted {
-		if _, why := t.elsewhere(w); !w.done && why == "" {
-			out = append(out, w)
+		switch {
+		case w.done || t.elsewhere(w).Why != "":
+		case slices.ContainsFunc(t.addresses(w.unit.App), t.isTaken):
+			sure = append(sure, w)
+		default:
+			guessed = append(guessed, w)
 		}
 	}
-	return out
+	if len(sure) > 0 {
+		return sure
+	}
+	return guessed
 }
 
 // bare are the roots that nothing covers that is known by now. A custom resource that a kustomization names is most likely not an app in
@@ -226,7 +237,7 @@ func (t *taking) tell(total int) {
 
 func (t *taking) unit(ctx context.Context, u *Unit) error {
 	if info, err := fs.Stat(t.files, u.App.Path); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return fmt.Errorf("it is read at %s, and there is no such directory", u.App.Path)
+		return fmt.Errorf("it is read at %s%s", u.App.Path, noDirectory)
 	}
 	request, _, err := reconcile.RequestOf(t.files, u.App)
 	if err != nil {

@@ -166,7 +166,7 @@ func (a audited) take(ctx context.Context, q survey.Question) (s survey.Survey, 
 	}
 	s, err = survey.Take(ctx, bases.Over(a.tree), survey.Options{
 		Queries: queries, Kinds: asking(), Render: bases, Only: q.Only, Addresses: a.known, Ignored: a.ignored,
-		Workers: workers, Progress: q.Progress,
+		Asked: a.asked(), Workers: workers, Progress: q.Progress,
 	})
 	s.Assumed = append(s.Assumed, a.notes...)
 	s.Part = a.below != "." || q.Only != ""
@@ -174,6 +174,14 @@ func (a audited) take(ctx context.Context, q survey.Question) (s survey.Survey, 
 		s = narrowed(s, a.below)
 	}
 	return s, end, err
+}
+
+// asked is the directory that the audit is about; empty for the whole tree.
+func (a audited) asked() string {
+	if a.below == "." {
+		return ""
+	}
+	return a.below
 }
 
 // narrowed leaves of a survey what a directory of it is about.

@@ -99,7 +99,7 @@ func pick(s survey.Survey, all []audit.Finding, a mendable) ([]audit.Finding, er
 		return nil, failed(cli.ExitUsage, fmt.Errorf("%s: neither a directory nor an app of this repository", a.app))
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(f audit.Finding) bool {
-		if len(a.rules) > 0 && !slices.Contains(a.rules, f.Rule) || len(a.rules) == 0 && f.Severity == audit.Info {
+		if len(a.rules) > 0 && !slices.Contains(a.rules, f.Rule) || len(a.rules) == 0 && f.Severity == audit.Info || f.Aside == audit.Generated {
 			return true
 		}
 		return !units[f.Unit] && (a.app != "" || !a.holds(f.Place.File))
