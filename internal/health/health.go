@@ -1,12 +1,17 @@
-// Package health answers: does this object work?
+// Package health answers: does this object work, and if not, what do its pods say?
 //
-// In: a live object.
-// Out: a Status: one of six words, and a sentence.
-// Promise: pure; an object that cannot be judged is Unknown, never Healthy.
-// Not here: the rules themselves (children), waiting until something works (observe).
+// In: a live object; the pods of a workload.
+// Out: a Status: one of six words, and a sentence; a Cause.
+// Promise: pure; an object that cannot be judged is Unknown, never Healthy; of a pod only names, reasons, exit codes and what the
+// kubelet and the scheduler report are in a Cause, nothing that a container wrote.
+// Not here: the rules themselves (children), reading pods and waiting until something works (reconcile).
 package health
 
-import "github.com/truce-gitops/truce/internal/object"
+import (
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/object"
+)
 
 // Code is one of six words.
 type Code string
@@ -25,7 +30,44 @@ const (
 type Status struct {
 	Code    Code
 	Message string
+	// Counts is the code that the object's app counts instead of Code; empty for Code.
+	Counts Code
+	// Cause is what the pods report; Message begins with it. Empty where they report nothing, or nothing is wrong.
+	Cause string
 }
+
+// ForApp returns the code that the object's app counts.
+func (s Status) ForApp() Code {
+	if s.Counts != "" {
+		return s.Counts
+	}
+	return s.Code
+}
+
+// IsFailing reports whether the object does not work and its pods may know why.
+func (s Status) IsFailing() bool { return s.Code == Degraded || s.Code == Progressing }
+
+// With returns the status with a cause in front of its message.
+func (s Status) With(cause string) Status {
+	if cause == "" {
+		return s
+	}
+	if s.Cause = cause; s.Message == "" {
+		s.Message = cause
+	} else if !strings.Contains(s.Message, cause) {
+		s.Message = cause + "; " + s.Message
+	}
+	return s
+}
+
+// Rules say what an object must show to be Healthy.
+type Rules string
+
+// The rules.
+const (
+	Reconciled Rules = "kstatus" // its controller has brought it in line with its spec: kstatus, as in Flux
+	Serving    Rules = "argocd"  // it also does what it is for, such as a load balancer that has an address: Argo CD
+)
 
 // Assessor judges one live object. It is pure, does not keep the object, and may be called concurrently.
 type Assessor interface {

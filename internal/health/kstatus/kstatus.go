@@ -31,7 +31,7 @@ func (Assessor) Assess(o object.Object) health.Status {
 	}
 	s := byKstatus(o)
 	if s.Code != health.Degraded && suspended(o) {
-		return health.Status{Code: health.Suspended, Message: "stands still on purpose"}
+		return health.Status{Code: health.Suspended, Message: "suspended by its spec"}
 	}
 	return s
 }

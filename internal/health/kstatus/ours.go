@@ -1,8 +1,8 @@
 package kstatus
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
@@ -23,46 +23,35 @@ func ours(o object.Object) (s health.Status, ok bool) {
 // pod: kstatus calls a failed Pod done, sees a crash loop only in a Pod whose init containers are through, and asks the clock
 // before it calls one unschedulable.
 func pod(o object.Object) (health.Status, bool) {
-	if o.At("status", "phase") == "Failed" {
-		return health.Status{Code: health.Degraded, Message: "failed" + because(o)}, true
-	}
-	if names := crashing(o); len(names) > 0 && condition(o, "Ready")["status"] != "True" {
-		return health.Status{Code: health.Degraded, Message: "in a crash loop: " + strings.Join(names, ", ")}, true
-	}
-	if c := condition(o, "PodScheduled"); o.At("status", "phase") == "Pending" && c["reason"] == "Unschedulable" {
-		return health.Status{Code: health.Progressing, Message: fmt.Sprintf("cannot be scheduled: %v", c["message"])}, true
+	cause := health.Cause([]object.Object{o})
+	switch {
+	case o.At("status", "phase") == "Failed":
+		return health.Status{Code: health.Degraded, Message: cmp.Or(cause, "failed"), Cause: cause}, true
+	case crashes(o) && health.Condition(o, "Ready")["status"] != "True":
+		return health.Status{Code: health.Degraded, Message: cmp.Or(cause, "in a crash loop"), Cause: cause}, true
+	case o.At("status", "phase") == "Pending" && health.Condition(o, "PodScheduled")["reason"] == "Unschedulable":
+		return health.Status{Code: health.Progressing, Message: cmp.Or(cause, "cannot be scheduled"), Cause: cause}, true
 	}
 	return health.Status{}, false
 }
 
-func because(o object.Object) string {
-	if why, ok := o.At("status", "message").(string); ok {
-		return ": " + why
-	}
-	if why, ok := o.At("status", "reason").(string); ok {
-		return ": " + why
-	}
-	return ""
-}
-
-// crashing names the containers that the kubelet starts ever more slowly because they end.
-func crashing(o object.Object) []string {
-	var names []string
+// crashes reports whether the kubelet restarts a container ever more slowly because it ends.
+func crashes(o object.Object) bool {
 	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
 		list, _ := o.At("status", field).([]any)
 		for _, item := range list {
 			c, _ := item.(map[string]any)
-			if name, ok := c["name"].(string); ok && object.Object(c).At("state", "waiting", "reason") == "CrashLoopBackOff" {
-				names = append(names, name)
+			if object.Object(c).At("state", "waiting", "reason") == "CrashLoopBackOff" {
+				return true
 			}
 		}
 	}
-	return names
+	return false
 }
 
 // apiService: kstatus knows no condition called Available. While it is not, the API that its users need is not there.
 func apiService(o object.Object) (health.Status, bool) {
-	c := condition(o, "Available")
+	c := health.Condition(o, "Available")
 	if c["status"] == "True" {
 		return health.Status{Code: health.Healthy}, true
 	}
@@ -70,15 +59,4 @@ func apiService(o object.Object) (health.Status, bool) {
 		return health.Status{Code: health.Progressing, Message: "not yet looked at"}, true
 	}
 	return health.Status{Code: health.Progressing, Message: fmt.Sprintf("not available: %v", c["message"])}, true
-}
-
-// condition returns the status condition of that type, nil if there is none.
-func condition(o object.Object, kind string) map[string]any {
-	list, _ := o.At("status", "conditions").([]any)
-	for _, item := range list {
-		if c, _ := item.(map[string]any); c["type"] == kind {
-			return c
-		}
-	}
-	return nil
 }
