@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/optout"
 	"github.com/truce-gitops/truce/internal/overlay"
@@ -88,6 +89,7 @@ type App struct {
 	Leave      Prune
 	AllowEmpty bool // a source that describes no object at all may take away all there is
 	Wait       Wait
+	Health     health.Rules
 	Validation Validation
 	Policy     Policy
 	Ignore     ignore.Rules

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/redact"
 )
 
@@ -21,9 +23,13 @@ type AdHoc struct {
 	Namespace string // of objects that name none; empty for the context's
 	Claims    app.Claims
 	Mask      redact.Mask
+	Health    health.Rules // see Rules
 	// RemoteBases says that what kustomizations name by its address is fetched.
 	RemoteBases bool
 }
+
+// Rules are the rules of health that hold: an Application's, where nothing else is asked for.
+func (q AdHoc) Rules() health.Rules { return cmp.Or(q.Health, health.Serving) }
 
 // maskKey names the variable whose text makes the marks of Secrets' values comparable from one run to another.
 const maskKey = "TRUCE_MASK_KEY"

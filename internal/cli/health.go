@@ -13,18 +13,26 @@ import (
 const longHealth = `Say of each object of a file whether it works, by its status: Healthy, Progressing, Degraded, Suspended, Missing or
 Unknown. No cluster is asked. The file is what kubectl get -o yaml (or json) writes; lists are taken apart.
 
+--rules=argocd (the default) judges built-in kinds as an Application's are judged: a load balancer and an Ingress need an address, a
+Job has to complete, an autoscaler has to read its metrics. --rules=kstatus judges as a Kustomization's are: a controller has brought the
+object in line with its spec. If the file holds the pods of a workload that does not work, its message begins with what they report.
+
 Exit codes: 0 all are Healthy, 1 not all, 2 usage or an unreadable file.`
 
 const exampleHealth = `  kubectl get deploy,sts,job -A -o yaml | truce health -f -
-  truce health -f live.yaml -o json`
+  truce health -f live.yaml -o json
+  kubectl get deploy,pod -n shop -o yaml | truce health -f - --rules=kstatus`
 
 func (p *program) health() *cobra.Command {
-	f := p.adhoc()
+	f, by := p.adhoc(), ""
 	cmd := &cobra.Command{
 		Use: "health -f FILE", Short: "Judge the health of objects in a file", Long: longHealth, Example: exampleHealth, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.query.File == "" {
 				return usage("name a file with -f; - is the standard input")
+			}
+			if f.query.Health = health.Rules(by); f.query.Health != health.Serving && f.query.Health != health.Reconciled {
+				return usage("--rules=%s: want %s or %s", by, health.Serving, health.Reconciled)
 			}
 			found, err := p.backend.Assess(cmd.Context(), f.query)
 			if err != nil {
@@ -34,6 +42,7 @@ func (p *program) health() *cobra.Command {
 		},
 	}
 	f.file(cmd, "file of live objects")
+	cmd.Flags().StringVar(&by, "rules", string(health.Serving), "whose rules: argocd (an Application's) or kstatus (a Kustomization's)")
 	f.outputs(cmd, "json", "yaml", "wide")
 	return cmd
 }

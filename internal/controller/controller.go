@@ -29,6 +29,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 )
@@ -111,6 +112,8 @@ type Controller struct {
 	sources  *queue[app.SourceKey]
 	statuses *queue[app.Key]
 	records  *queue[app.Key]
+	pods     *queue[object.ID] // of workloads that do not work
+	podPace  *rate.Limiter
 
 	redefined *queue[string] // API groups of which a CRD has changed
 	deep      *queue[post]   // to be verified
@@ -146,7 +149,7 @@ func New(o Options) *Controller {
 		appSet:  map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{}, whole: map[object.GVK]bool{},
 		apps: newQueue[app.Key]("apps", o.Queues), objects: newQueue[object.ID]("objects", o.Queues),
 		sources: newQueue[app.SourceKey]("sources", o.Queues), statuses: newQueue[app.Key]("statuses", o.Queues),
-		records: newQueue[app.Key]("records", o.Queues), redefined: newQueue[string]("redefined", o.Queues),
+		records: newQueue[app.Key]("records", o.Queues), pods: newQueue[object.ID]("pods", o.Queues), podPace: rate.NewLimiter(podReads, podReads), redefined: newQueue[string]("redefined", o.Queues),
 		deep: newQueue[post]("deep", o.Queues), claimWork: newQueue[string]("claimants", o.Queues),
 		keepers: newKeepers(), keeperWork: newQueue[string]("keepers", o.Queues),
 		groups: newGroups(o.Pace.Resettle), lacking: map[string]string{}, remarked: map[app.Key]string{},
@@ -193,6 +196,7 @@ func (c *Controller) Use(e *reconcile.Engine) {
 	e.Changed = c.changed
 	e.Rerun = c.rerun
 	e.Owed = func(key app.Key) { c.records.AddAfter(key, recordPause) }
+	e.Failing = func(id object.ID, at time.Time) { c.pods.AddAfter(id, c.until(at)) }
 	c.kinds.handle, c.kinds.began = e.Seen, c.verifyFirst
 }
 
@@ -219,6 +223,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	work(ctx, g, c.keeperWork, 1, c.keeper)
 	work(ctx, g, c.statuses, c.Workers.Statuses, c.status)
 	work(ctx, g, c.records, recordWorkers, c.record)
+	work(ctx, g, c.pods, 1, c.readPods)
 	work(ctx, g, c.redefined, 1, c.redefine)
 	work(ctx, g, c.deep, 1, c.verify)
 	defer c.lastRecords(ctx)

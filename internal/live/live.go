@@ -50,6 +50,8 @@ type Interest struct {
 	// Namespace and Name narrow it to one namespace, to objects of one name; empty for all.
 	Namespace, Name string
 	Depth           Depth
+	// Most bounds how many objects List returns; 0 for all.
+	Most int
 }
 
 // Event is one change. Object is the newest state, or the last one known of an object that is gone from the watch:
@@ -114,7 +116,7 @@ func Listed(ctx context.Context, w Watch, final func(error) bool) error {
 type Reader interface {
 	// Get returns one object; ErrNotFound if it is not there, ErrUnknownKind if its kind is not served, ErrUnanswered if nobody knows.
 	Get(ctx context.Context, gvk object.GVK, id object.ID) (object.Object, error)
-	// List returns all objects of an interest, whatever its depth: whole objects, and all of them, or an error.
+	// List returns the objects of an interest, whatever its depth: whole objects, and all of them up to Most, or an error.
 	List(ctx context.Context, i Interest) ([]object.Object, error)
 	// Heads tells of every object of an interest, whatever its depth, as the server's store holds it now: of each once or more often,
 	// or an error.

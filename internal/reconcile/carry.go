@@ -65,6 +65,7 @@ func (r *run) handOut() (left []object.ID, taken []*record, err error) {
 			taken = append(taken, before)
 		}
 		wanted[rec.id] = true
+		rec.assessBy(r.app.Health)
 		changed, err := rec.want(o, r.app.Key, last[o.ID], &r.engine.texts)
 		if err != nil {
 			return nil, nil, err
@@ -343,12 +344,5 @@ func (e *Engine) healthOf(id object.ID) (health.Status, string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.health, r.problem
-}
-
-func (e *Engine) assess(o object.Object) health.Status {
-	if o == nil {
-		return health.Status{Code: health.Missing, Message: "not in the cluster"}
-	}
-	return e.Health.Assess(o)
+	return r.currentHealth(), r.problem
 }

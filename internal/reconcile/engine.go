@@ -30,12 +30,14 @@ type Engine struct {
 	listeners map[chan struct{}]bool
 
 	// Wake is called with an object that should be judged soon, Later with one that should be at a time, Changed with an app whose report has changed, Rerun with one that
-	// should run soon, Owed with one whose record is left to be written (WriteRecord). None may block.
+	// should run soon, Owed with one whose record is left to be written (WriteRecord), Failing with an object that does not work and whose pods
+	// should be read at a time (ReadPods). None may block.
 	Wake    func(object.ID)
 	Later   func(object.ID, time.Time)
 	Changed func(app.Key)
 	Rerun   func(app.Key)
 	Owed    func(app.Key)
+	Failing func(object.ID, time.Time)
 }
 
 // New returns an Engine that knows nothing yet.
@@ -44,6 +46,7 @@ func New(p Parts) *Engine {
 		Parts: p, records: map[object.ID]*record{}, apps: map[app.Key]*state{},
 		waiting: map[object.ID]app.Key{},
 		Wake:    func(object.ID) {}, Later: func(object.ID, time.Time) {}, Changed: func(app.Key) {}, Rerun: func(app.Key) {}, Owed: func(app.Key) {},
+		Failing: func(object.ID, time.Time) {},
 	}
 	e.UseClaims(NewClaims(claim.Builtin()))
 	return e

@@ -59,7 +59,7 @@ func (w *walk) healthOfAbsent() health.Status {
 	if w.treatment.Effect == optout.NeverApply {
 		return health.Status{Code: health.Suspended, Message: "not created: " + w.treatment.Mark}
 	}
-	return w.engine.assess(nil)
+	return health.Status{Code: health.Missing, Message: "not in the cluster"}
 }
 
 // optOutNotes says which opt-outs of a revision's objects have no effect.

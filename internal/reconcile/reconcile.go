@@ -141,7 +141,7 @@ type Parts struct {
 	Watches   Watches
 	Writer    act.Writer
 	Inventory inventory.Store
-	Health    health.Assessor
+	Health    map[health.Rules]health.Assessor
 	Queries   Queries // nil refuses rules with jq expressions
 	Hasher    ownership.Hasher
 	Mask      redact.Mask

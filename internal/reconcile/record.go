@@ -55,8 +55,10 @@ type record struct {
 	pending     *unjudged
 	arrived     time.Time            // of the first event that is pending
 	open        map[string]time.Time // by path: since when a difference is known that is left for now
-	health      health.Status
-	ignored     ignore.Tally // what came of the rules at the last judgement
+	health      health.Status        // without what pods report
+	assessed    health.Rules         // by which rules
+	pods        *podReport           // nil for an object that works
+	ignored     ignore.Tally         // what came of the rules at the last judgement
 	findings    []decide.Finding
 	doubts      doubts
 	trial       *trial // what the server said of additions; nil where there are none
@@ -112,7 +114,7 @@ func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry, tex
 		r.changed = true
 	}
 	r.text, r.sum, r.digest, r.applied = texts.Pack(o.GVK, text), sum, o.Digest, false
-	r.foreseen, r.judged, r.unasked = false, false, ""
+	r.foreseen, r.judged, r.unasked, r.pods = false, false, "", nil
 	return changed, nil
 }
 

@@ -192,12 +192,12 @@ func (w *walk) settle() (recovered bool, err error) {
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
 	r.judged = w.sent()
 	if w.live == nil {
-		r.health = w.healthOfAbsent()
+		r.health, r.pods = w.healthOfAbsent(), nil
 		r.fingerprint, r.applied = 0, false
 		return recovered, err
 	}
 	if r.saw(w.live, w.engine) {
-		r.health = w.engine.assess(w.live)
+		r.keepHealth(w.engine, w.live)
 	}
 	if w.bearsOurMark() { // also where an earlier process died before it could write the uid down
 		r.found = r.found || r.made != r.uid
@@ -231,7 +231,7 @@ func (w *walk) keepProblem(err error) {
 	r.problem = redact.Text(err.Error())
 	r.findings = w.masked(w.plan.Findings)
 	if w.live != nil && !r.knowsNewer(w.live) {
-		r.health = w.engine.assess(w.live)
+		r.keepHealth(w.engine, w.live)
 	}
 }
 

@@ -66,7 +66,7 @@ func (r *record) view() report.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return report.Object{
-		ID: r.id, Version: r.gvk.Version, UID: r.uid, Health: r.health, Findings: r.findings, Problem: r.problem,
+		ID: r.id, Version: r.gvk.Version, UID: r.uid, Health: r.currentHealth(), Findings: r.findings, Problem: r.problem,
 		File: r.file, Line: r.line, Applied: r.applied, Judged: r.judged,
 	}
 }
@@ -107,9 +107,7 @@ func (r *record) seen(ev live.Event, e *Engine) (wake, news bool) {
 	if r.pending == nil && r.fingerprint == live.Fingerprint(e.Hasher, ev.Object) && ev.Object.UID() == r.uid {
 		r.version = version
 		if ev.Depth == live.Full {
-			status := e.assess(ev.Object)
-			news = status != r.health
-			r.health = status
+			news = r.keepHealth(e, ev.Object)
 		}
 		return false, news
 	}

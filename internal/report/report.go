@@ -8,6 +8,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -179,8 +180,8 @@ func (r Report) Health() health.Status {
 	}
 	worst := health.Status{Code: health.Healthy}
 	for _, o := range r.Objects {
-		if health.Worst(worst.Code, o.Health.Code) != worst.Code {
-			worst = health.Status{Code: o.Health.Code, Message: o.ID.String() + ": " + o.Health.Message}
+		if code := o.Health.ForApp(); health.Worst(worst.Code, code) != worst.Code {
+			worst = health.Status{Code: code, Message: strings.TrimSuffix(o.ID.String()+": "+o.Health.Message, ": "), Cause: o.Health.Cause}
 		}
 	}
 	return worst

@@ -29,8 +29,8 @@ func (c *client) follow(ctx context.Context, namespace string, seen func([]cli.S
 		return err
 	}
 	b := &board{
-		namespace: namespace, published: published, assessor: c.parts.engine.Health, news: make(chan struct{}, 1),
-		apps: map[app.Key]object.Object{}, health: map[string]map[object.ID]health.Status{}, watches: map[object.GVK]live.Watch{},
+		namespace: namespace, published: published, assessors: c.parts.engine.Health, news: make(chan struct{}, 1),
+		apps: map[app.Key]object.Object{}, health: map[string]map[object.ID]assessed{}, watches: map[object.GVK]live.Watch{},
 	}
 	dialects := 0
 	for gvk := range kinds().Apps {
@@ -106,15 +106,15 @@ func (c *client) followObjects(ctx context.Context, b *board) error {
 // board is what is known of the apps.
 type board struct {
 	namespace string
-	assessor  health.Assessor
+	assessors map[health.Rules]health.Assessor
 	news      chan struct{}
 	watches   map[object.GVK]live.Watch // of objects
 	published []object.Object           // what controllers have written down of themselves
 
 	mu     sync.Mutex
 	apps   map[app.Key]object.Object
-	health map[string]map[object.ID]health.Status // by mark
-	closed map[object.GVK]bool                    // kinds that we may not list
+	health map[string]map[object.ID]assessed // by mark
+	closed map[object.GVK]bool               // kinds that we may not list
 }
 
 // refuse notes that nothing will be seen of a kind.
@@ -151,15 +151,33 @@ func (b *board) seenObject(ev live.Event) {
 		b.tell()
 		return
 	}
-	status := health.Status{Code: health.Healthy} // a kind without any health of its own works if it is there
-	if ev.Depth == live.Full {
-		status = b.assessor.Assess(ev.Object)
-	}
 	if b.health[mark] == nil {
-		b.health[mark] = map[object.ID]health.Status{}
+		b.health[mark] = map[object.ID]assessed{}
 	}
-	b.health[mark][ev.ID] = status
+	b.health[mark][ev.ID] = b.assess(ev)
 	b.tell()
+}
+
+// assessed is an object's health by each of the rules that an app may ask for.
+type assessed map[health.Rules]health.Status
+
+func (b *board) assess(ev live.Event) assessed {
+	if ev.Depth != live.Full {
+		return nil // a kind without any health of its own works if it is there
+	}
+	out := assessed{}
+	for by, rules := range b.assessors {
+		out[by] = health.Explained(ev.Object, rules.Assess(ev.Object))
+	}
+	return out
+}
+
+// by returns the health by one of the rules.
+func (a assessed) by(rules health.Rules) health.Status {
+	if s, ok := a[rules]; ok {
+		return s
+	}
+	return health.Status{Code: health.Healthy}
 }
 
 func (b *board) tell() {

@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/witness/events"
@@ -99,7 +100,7 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 	if err != nil {
 		return cli.Detail{}, err
 	}
-	d := cli.Detail{App: a, Told: commands.Tell(cr), Report: engine.App(ctx, asked), Origin: p.origins(ctx, f.artifact, asked)}
+	d := cli.Detail{App: a, Told: commands.Tell(cr), Report: p.look(ctx, engine, asked), Origin: p.origins(ctx, f.artifact, asked)}
 	d.Report.Notes = append(d.Report.Notes, how.notes...)
 	if err := c.waits(ctx, &d, n); err != nil {
 		return d, err
@@ -108,6 +109,17 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 		return d, err
 	}
 	return d, p.fought(ctx, &d, engine.Catalogue(), claimants)
+}
+
+// look runs the stages, and reads the pods of what does not work. Why they cannot be read is a note.
+func (p *parts) look(ctx context.Context, engine *reconcile.Engine, a app.App) report.Report {
+	engine.App(ctx, a)
+	err := engine.ReadAllPods(ctx, a.Key)
+	r := engine.Report(a.Key)
+	if err != nil {
+		r.Notes = append(r.Notes, redact.Text(err.Error()))
+	}
+	return r
 }
 
 // leaving lists what a run would prune. Without a whole render nobody knows.

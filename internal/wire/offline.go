@@ -11,7 +11,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/adhoc"
 	"github.com/truce-gitops/truce/internal/cli"
-	"github.com/truce-gitops/truce/internal/health/kstatus"
+	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/render"
@@ -136,19 +136,38 @@ func cause(err error) error {
 	return err
 }
 
-// assessAdHoc judges the health of objects in a file.
+// assessAdHoc judges the health of objects in a file. Why a workload does not work, its pods in the same file tell.
 func assessAdHoc(_ context.Context, q cli.AdHoc) ([]report.Object, error) {
-	var out []report.Object
-	err := eachOf(q.File, q.In, func(o render.Object) { out = append(out, assess(o.Data, o)) })
-	if err == nil && len(out) == 0 {
+	f := failing{rules: assessors()[q.Rules()], workloads: map[int]object.Object{}}
+	err := eachOf(q.File, q.In, f.assess)
+	if err == nil && len(f.all) == 0 {
 		err = fmt.Errorf("read %s: no objects", q.File)
 	}
-	return out, failed(cli.ExitUsage, err)
+	for i, workload := range f.workloads {
+		o := &f.all[i]
+		o.Health = o.Health.With(redact.Message(o.ID, health.Cause(health.PodsOf(workload, f.pods))))
+	}
+	return f.all, failed(cli.ExitUsage, err)
 }
 
-func assess(live object.Object, at render.Object) report.Object {
+// failing is what is known of the objects of a file; of those that work, no more than that.
+type failing struct {
+	rules     health.Assessor
+	all       []report.Object
+	workloads map[int]object.Object // by their place in all: those whose pods may say why
+	pods      []object.Object       // that report a cause
+}
+
+func (f *failing) assess(at render.Object) {
+	live := at.Data
 	o := report.Object{ID: live.ID(), Version: live.GVK().Version, UID: live.UID(), File: at.File, Line: at.Line}
-	o.Health = kstatus.Assessor{}.Assess(live)
+	o.Health = health.Explained(live, f.rules.Assess(live))
 	o.Health.Message = redact.Message(o.ID, o.Health.Message)
-	return o
+	switch {
+	case o.Health.Cause != "" && o.ID.Kind == "Pod":
+		f.pods = append(f.pods, live)
+	case o.Health.IsFailing() && o.Health.Cause == "":
+		f.workloads[len(f.all)] = live
+	}
+	f.all = append(f.all, o)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/health/kstatus"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/render"
@@ -64,7 +63,7 @@ func (c comparison) note(format string, args ...any) {
 
 func (c comparison) judge(all []object.Object) adhoc.Judge {
 	return adhoc.Judge{
-		Claims: adhoc.Claims(all), Cession: c.query.Claims, Health: kstatus.Assessor{}, Mask: c.query.Mask, Hasher: ownership.NewHasher(),
+		Claims: adhoc.Claims(all), Cession: c.query.Claims, Health: assessors()[c.query.Rules()], Mask: c.query.Mask, Hasher: ownership.NewHasher(),
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/front/argocd"
 	"github.com/truce-gitops/truce/internal/front/flux"
+	"github.com/truce-gitops/truce/internal/health"
+	healthargocd "github.com/truce-gitops/truce/internal/health/argocd"
 	"github.com/truce-gitops/truce/internal/health/kstatus"
 	"github.com/truce-gitops/truce/internal/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/journal/bolt"
@@ -107,12 +109,20 @@ func newParts(client *cluster.Client, self, work string) (*parts, error) {
 	p.engine = reconcile.Parts{
 		Render: p.rendered, Fresh: p.pool, Scope: scope(client), Scale: scale(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
 		Writer: ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
-		Health: kstatus.Assessor{}, Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
+		Health: assessors(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
 		Checkers: checkers(client, list.Reader{Cluster: client}, ssa.Writer{Cluster: client}),
 		Queries:  p.queries.Evaluator,
 		Tell:     func(reconcile.Notice) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
 	}
 	return p, nil
+}
+
+// assessors are the rules of health by what an app asks for.
+func assessors() map[health.Rules]health.Assessor {
+	return map[health.Rules]health.Assessor{
+		health.Reconciled: kstatus.Assessor{},
+		health.Serving:    healthargocd.Assessor{BuiltIn: desired.Native, Custom: kstatus.Assessor{}},
+	}
 }
 
 // remember makes the parts keep a journal under the directory.

@@ -40,18 +40,19 @@ func (b *board) worst(key app.Key, cr object.Object) health.Status {
 	if len(list) == 0 {
 		return health.Status{Code: health.Unknown, Message: "no object applied yet"}
 	}
-	found := b.health[desired.Mark(key)]
+	found, rules := b.health[desired.Mark(key)], kinds().Apps[cr.GVK()].App(cr, app.Policy{}).Health
 	worst := health.Status{Code: health.Healthy}
 	for _, e := range list {
-		status, ok := found[e.ID]
+		at, ok := found[e.ID]
+		status := at.by(rules)
 		if !ok && b.closed[object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}] {
 			status, ok = health.Status{Code: health.Unknown, Message: "you may not list " + e.ID.Kind + " in the whole cluster"}, true
 		}
 		if !ok {
 			status = health.Status{Code: health.Missing, Message: "not in the cluster, or without truce's label"}
 		}
-		if health.Worst(worst.Code, status.Code) != worst.Code {
-			worst = health.Status{Code: status.Code, Message: e.ID.String() + ": " + status.Message}
+		if code := status.ForApp(); health.Worst(worst.Code, code) != worst.Code {
+			worst = health.Status{Code: code, Message: e.ID.String() + ": " + status.Message}
 		}
 	}
 	return worst

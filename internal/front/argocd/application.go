@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reader"
 )
@@ -38,6 +39,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 		Timeout:    timeout,
 		Deleting:   cr.At("metadata", "deletionTimestamp") != nil,
 		Wait:       app.WaitApplied,
+		Health:     health.Serving,
 		Validation: app.ValidateNone,
 		Policy:     r.policy(cr, process),
 		Aside:      []string{theirs + "hook", "helm.sh/hook"},

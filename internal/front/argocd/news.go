@@ -28,8 +28,8 @@ func (Applications) News(before, now object.Object) []notify.News {
 	if had.Sync.Status != is.Sync.Status {
 		tell(notify.News{Severity: notify.Info, Reason: resourceUpdated, Text: "Updated sync status: " + turn(had.Sync.Status, is.Sync.Status)})
 	}
-	if had.Health.Status != is.Health.Status {
-		tell(notify.News{Severity: gravity(is.Health.Status), Reason: resourceUpdated, Text: "Updated health status: " + turn(had.Health.Status, is.Health.Status)})
+	if text := healthNews(had.Health, is.Health); text != "" {
+		tell(notify.News{Severity: gravity(is.Health.Status), Reason: resourceUpdated, Text: text})
 	}
 	if o := is.OperationState; ended(o) && (!ended(had.OperationState) || had.OperationState.FinishedAt != o.FinishedAt) {
 		n := notify.News{Severity: notify.Info, Reason: operationCompleted, Text: "Sync operation" + to(o) + " succeeded"}
@@ -41,10 +41,26 @@ func (Applications) News(before, now object.Object) []notify.News {
 	return out
 }
 
+// healthNews is another health with the object that is the reason, and of one that stays Degraded another reason: its pods are read a
+// moment later. Empty for nothing new.
+func healthNews(had, is healthStatus) string {
+	switch {
+	case had.Status != is.Status && is.Status == degraded && is.Message != "":
+		return "Updated health status: " + turn(had.Status, is.Status) + ": " + is.Message
+	case had.Status != is.Status:
+		return "Updated health status: " + turn(had.Status, is.Status)
+	case is.Status == degraded && had.Message != is.Message:
+		return "Health status is still Degraded: " + is.Message
+	}
+	return ""
+}
+
+const degraded = "Degraded"
+
 func turn(from, to string) string { return cmp.Or(from, "Unknown") + " -> " + cmp.Or(to, "Unknown") }
 
 func gravity(health string) notify.Severity {
-	if health == "Degraded" {
+	if health == degraded {
 		return notify.Error
 	}
 	return notify.Info

@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -125,7 +126,7 @@ func healthOf(r report.Report, had healthStatus) healthStatus {
 		worst.Code = health.Unknown
 	}
 	for _, o := range r.Objects {
-		if code := codeOf(o); slices.Index(order, code) > slices.Index(order, worst.Code) {
+		if code := counted(o); slices.Index(order, code) > slices.Index(order, worst.Code) {
 			worst = health.Status{Code: code, Message: strings.TrimSuffix(o.ID.String()+": "+o.Health.Message, ": ")}
 		}
 	}
@@ -137,12 +138,10 @@ func healthOf(r report.Report, had healthStatus) healthStatus {
 }
 
 // codeOf is the health of one object; one that was not looked at yet is on its way.
-func codeOf(o report.Object) health.Code {
-	if o.Health.Code == "" {
-		return health.Progressing
-	}
-	return o.Health.Code
-}
+func codeOf(o report.Object) health.Code { return cmp.Or(o.Health.Code, health.Progressing) }
+
+// counted is the health of one object as its Application counts it.
+func counted(o report.Object) health.Code { return cmp.Or(o.Health.Counts, codeOf(o)) }
 
 func resources(r report.Report) []resourceStatus {
 	out := make([]resourceStatus, 0, len(r.Objects)+len(r.Leaving))

@@ -10,6 +10,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reader"
 )
@@ -39,6 +40,7 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 		Deleting:   cr.At("metadata", "deletionTimestamp") != nil,
 		Prune:      prune(spec.Prune),
 		Wait:       wait(spec.Wait),
+		Health:     health.Reconciled,
 		Validation: r.validation(spec.Validation),
 		Policy:     r.policy(cr, spec, process),
 		Ignore:     r.rules(cr, spec),

@@ -73,11 +73,7 @@ func (r Reader) List(ctx context.Context, i live.Interest) ([]object.Object, err
 	if i.Name != "" {
 		opts.FieldSelector = "metadata.name=" + i.Name
 	}
-	out, err := pages(ctx, r.in(res, i.Namespace), opts)
-	if apierrors.IsResourceExpired(err) {
-		opts.Limit = 0
-		out, err = pages(ctx, r.in(res, i.Namespace), opts)
-	}
+	out, err := r.read(ctx, r.in(res, i.Namespace), opts, i.Most)
 	if apierrors.IsNotFound(err) {
 		r.Cluster.Invalidate(i.GVK.APIVersion())
 	}
@@ -85,6 +81,21 @@ func (r Reader) List(ctx context.Context, i live.Interest) ([]object.Object, err
 		return nil, fmt.Errorf("list %s: %w", i.GVK, marked(err))
 	}
 	return out, nil
+}
+
+// read reads the whole list, or its first objects.
+func (r Reader) read(ctx context.Context, from dynamic.ResourceInterface, opts metav1.ListOptions, most int) ([]object.Object, error) {
+	if most > 0 {
+		opts.Limit = int64(most)
+		out, _, err := page(ctx, from, opts)
+		return out, err
+	}
+	out, err := pages(ctx, from, opts)
+	if apierrors.IsResourceExpired(err) {
+		opts.Limit = 0
+		out, err = pages(ctx, from, opts)
+	}
+	return out, err
 }
 
 // marked tells an answer from its want.
@@ -99,17 +110,28 @@ func marked(err error) error {
 func pages(ctx context.Context, from dynamic.ResourceInterface, opts metav1.ListOptions) ([]object.Object, error) {
 	var out []object.Object
 	for {
-		page, err := from.List(ctx, opts)
+		some, next, err := page(ctx, from, opts)
 		if err != nil {
 			return nil, err
 		}
-		for i := range page.Items {
-			out = append(out, page.Items[i].Object)
-		}
-		if opts.Continue = page.GetContinue(); opts.Continue == "" {
+		out = append(out, some...)
+		if opts.Continue = next; next == "" {
 			return out, nil
 		}
 	}
+}
+
+// page reads one page, and returns where the next one begins.
+func page(ctx context.Context, from dynamic.ResourceInterface, opts metav1.ListOptions) ([]object.Object, string, error) {
+	list, err := from.List(ctx, opts)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]object.Object, len(list.Items))
+	for i := range list.Items {
+		out[i] = list.Items[i].Object
+	}
+	return out, list.GetContinue(), nil
 }
 
 func (r Reader) resource(gvk object.GVK) (cluster.Resource, error) {

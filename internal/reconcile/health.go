@@ -1,0 +1,162 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/redact"
+)
+
+// Pods are not watched. They are read when a workload has been unhealthy for a while, a few times more while it stays so, and when its
+// health changes again; a workload that rolls out in time and one that works cost no request.
+const (
+	podsOfDegraded    = time.Second
+	podsOfProgressing = 10 * time.Second
+	mostPods          = 200 // of one workload that are read
+)
+
+// podPauses are between the reads of one workload's pods while its health does not change. After the last one they are not read again.
+var podPauses = []time.Duration{20 * time.Second, time.Minute, 3 * time.Minute, 10 * time.Minute}
+
+// podReport is what the pods of a workload that does not work reported.
+type podReport struct {
+	cause string // redacted
+	reads int    // since the workload's health changed last
+}
+
+func (r *record) assessBy(h health.Rules) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.assessed = h
+}
+
+// keepHealth assesses a newer state of the object, and reports whether its health has changed. The caller holds mu.
+func (r *record) keepHealth(e *Engine, o object.Object) bool {
+	before := r.health
+	r.health = e.assess(r.assessed, o)
+	changed := r.health != before
+	switch {
+	case !r.health.IsFailing() || r.health.Cause != "":
+		r.pods = nil
+	case r.pods == nil:
+		r.pods = &podReport{}
+		e.Failing(r.id, e.Now().Add(podDelay(r.health.Code)))
+	case changed:
+		r.pods.reads = 0
+		e.Failing(r.id, e.Now().Add(podDelay(r.health.Code)))
+	}
+	return changed
+}
+
+func podDelay(c health.Code) time.Duration {
+	if c == health.Degraded {
+		return podsOfDegraded
+	}
+	return podsOfProgressing
+}
+
+// currentHealth is the object's health with what its pods reported. The caller holds mu.
+func (r *record) currentHealth() health.Status {
+	if r.pods == nil {
+		return r.health
+	}
+	return r.health.With(r.pods.cause)
+}
+
+// assess judges an object by the rules that its app asks for.
+func (e *Engine) assess(by health.Rules, o object.Object) health.Status {
+	rules, ok := e.Health[cmp.Or(by, health.Reconciled)]
+	if !ok {
+		return health.Status{Code: health.Unknown, Message: fmt.Sprintf("no rules for health %q", by)}
+	}
+	s := health.Explained(o, rules.Assess(o))
+	if s.Message != "" {
+		s.Message, s.Cause = redact.Message(o.ID(), s.Message), redact.Message(o.ID(), s.Cause)
+	}
+	return s
+}
+
+// ReadPods finds out from its pods why a workload does not work, by one list. It returns when to read them again; zero for not before the
+// workload's health changes.
+func (e *Engine) ReadPods(ctx context.Context, id object.ID) (time.Time, error) {
+	r := e.lookup(id)
+	if r == nil {
+		return time.Time{}, nil
+	}
+	selector, uid, err := r.workload(e)
+	if selector == "" || err != nil {
+		return time.Time{}, err
+	}
+	pods, err := e.Live.List(ctx, live.Interest{
+		GVK: object.GVK{Version: "v1", Kind: "Pod"}, Namespace: id.Namespace, Selector: selector, Depth: live.Full, Most: mostPods,
+	})
+	if err != nil {
+		return r.nextRead(e.Now()), err
+	}
+	if r.keepCause(redact.Text(health.Cause(health.Owned(uid, pods)))) {
+		e.Changed(r.ownedBy())
+		e.spread()
+	}
+	return r.nextRead(e.Now()), nil
+}
+
+// workload returns how to find the pods of an object that does not work; an empty selector for one that works or has none.
+func (r *record) workload(e *Engine) (selector, uid string, err error) {
+	r.mu.Lock()
+	text, uid, failing := r.text, r.uid, r.pods != nil
+	r.mu.Unlock()
+	if !failing || uid == "" {
+		return "", "", nil
+	}
+	o, err := decode(&e.texts, text)
+	if o == nil || err != nil {
+		return "", "", err
+	}
+	return health.PodSelector(o), uid, nil
+}
+
+// keepCause takes in what the pods reported, and reports whether that is news.
+func (r *record) keepCause(cause string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pods == nil || r.pods.cause == cause { // it works by now, or nothing has changed
+		return false
+	}
+	r.pods.cause = cause
+	return true
+}
+
+// nextRead counts a read of the pods, and returns when the next one is due; zero for none.
+func (r *record) nextRead(now time.Time) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pods == nil || r.pods.reads >= len(podPauses) {
+		return time.Time{}
+	}
+	r.pods.reads++
+	return now.Add(podPauses[r.pods.reads-1])
+}
+
+// mostWorkloads bounds how many workloads of an app ReadAllPods asks about.
+const mostWorkloads = 20
+
+// ReadAllPods reads the pods of an app's workloads that do not work, for one who asks now.
+func (e *Engine) ReadAllPods(ctx context.Context, key app.Key) error {
+	asked := 0
+	for _, o := range e.Report(key).Objects {
+		if !o.Health.IsFailing() || o.Health.Cause != "" || asked == mostWorkloads {
+			continue
+		}
+		asked++
+		if _, err := e.ReadPods(ctx, o.ID); err != nil {
+			return fmt.Errorf("read the pods of %s: %w", o.ID, err)
+		}
+	}
+	return nil
+}
