@@ -55,9 +55,10 @@ func TestTheDeploymentIsWhatTheServerTakesAndTheProgramUnderstands(t *testing.T)
 	if diff := cmp.Diff("/healthz http /readyz http", container.LivenessProbe.HTTPGet.Path+" "+container.LivenessProbe.HTTPGet.Port+" "+container.ReadinessProbe.HTTPGet.Path+" "+container.ReadinessProbe.HTTPGet.Port); diff != "" {
 		t.Errorf("probes (-want +got):\n%s", diff)
 	}
-	port, args := freePort(t), container.Args
+	port, page, args := freePort(t), freePort(t), container.Args
 	for i, a := range args {
 		a = strings.Replace(a, fmt.Sprintf("0.0.0.0:%d", container.Ports[0].ContainerPort), "127.0.0.1:"+port, 1)
+		a = strings.Replace(a, "--listen=127.0.0.1:8081", "--listen=127.0.0.1:"+page, 1) // the page is within the pod
 		args[i] = strings.Replace(a, "/data/", t.TempDir()+"/", 1)
 	}
 	run := func(more ...string) *exec.Cmd {
@@ -79,10 +80,20 @@ func TestTheDeploymentIsWhatTheServerTakesAndTheProgramUnderstands(t *testing.T)
 	awaitOK(t, "http://127.0.0.1:"+port+container.ReadinessProbe.HTTPGet.Path)
 
 	awaitOK(t, "http://127.0.0.1:"+port+"/metrics")
+	awaitOK(t, "http://127.0.0.1:"+page+"/")
+	for _, path := range []string{"/", "/journal"} {
+		response, err := http.Get("http://127.0.0.1:" + port + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusNotFound {
+			t.Errorf("%s is open to all who reach the pod: %s %v", path, response.Status, err)
+		}
+	}
 
 	// the other one stands by, and is ready to
 	second := freePort(t)
-	run("--listen=127.0.0.1:"+second, "--cache-dir="+t.TempDir())
+	run("--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:"+second, "--cache-dir="+t.TempDir())
 	awaitOK(t, "http://127.0.0.1:"+second+container.ReadinessProbe.HTTPGet.Path)
 	if holder := c.Kubectl(t, "-n", "default", "get", "lease", "truce-controller", "-o", "jsonpath={.spec.leaseTransitions}"); holder != "0" && holder != "" {
 		t.Errorf("the second has taken the lease: %s transitions", holder)

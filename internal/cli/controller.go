@@ -30,7 +30,7 @@ claimants count for all, whoever works for them. The first namespace is the cont
 Lease, and the ConfigMaps truce-controller and truce-claims, lie there.`
 
 const exampleController = `  # in a cluster, one of two replicas at work
-  truce controller --leader-elect --listen 0.0.0.0:8080
+  truce controller --leader-elect --listen 127.0.0.1:8081 --metrics-listen 0.0.0.0:8080
 
   # for one team's apps only
   truce controller --namespace team-a --namespace team-a-tools
@@ -101,8 +101,8 @@ func (p *program) controller() *cobra.Command {
 	flags.StringSliceVar(&f.namespaces, "namespace", nil, "work for the custom resources of these namespaces alone; may be given more than once, or with commas; without it for all")
 	f.add(flags)
 	flags.StringArrayVar(&f.claimFiles, "claims-file", nil, "a file of entries for the catalogue of claims (truce claims); may be given more than once; the ConfigMap truce-claims goes over it")
-	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:8080", "address of the status page, /healthz, /readyz and /metrics; empty for none")
-	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /metrics alone; without it they are at --listen")
+	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:8080", "address of the status page, /healthz, /readyz and /metrics; empty for none. Beyond this machine, the page needs a bearer token whose user may get the URL /truce")
+	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /healthz, /readyz and /metrics, without the page; without it all are at --listen")
 	flags.StringVar(&f.options.EventsAddress, "events-addr", "", "http(s) address that gets what Events tell, with the evidence: Flux's notification-controller (for its Providers and Alerts), or anything that takes the form of its generic Provider")
 	flags.StringVar(&f.options.CacheDir, "cache-dir", defaultCache(), "directory for clones; one controller at a time")
 	flags.BoolVar(&f.options.LocalSources, "local-sources", false, "let GitRepositories name repositories on this machine (paths, file://): whoever may write one then reads what truce can read")

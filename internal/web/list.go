@@ -13,6 +13,7 @@ import (
 type listPage struct {
 	Apps     []listRow
 	Total    string
+	Note     string
 	Flapping []flapRow // within the last hour
 }
 

@@ -1,9 +1,9 @@
 // Package web answers: how does it stand, for somebody with a browser?
 //
-// In: the reports of all apps, what the journal holds of the last days, and whether the controller has begun.
+// In: the reports of all apps, what the journal holds of the last days, whether the controller has begun, and who may look.
 // Out: a list of apps, a page for each with its objects, findings and what happened lately, /healthz, /readyz and /metrics.
 // Promise: pages work without scripts and load nothing from elsewhere; every value is escaped; nothing can be changed here.
-// Not here: who may look (the address is the machine's own), doing anything (cli).
+// Not here: who may look from another machine (the API server decides, wire asks it), doing anything (cli).
 package web
 
 import (
@@ -26,6 +26,8 @@ type State struct {
 	Journal func(journal.Query, func(journal.Entry) bool) error
 	// Now is the time as of which pages look back; nil for the clock.
 	Now func() time.Time
+	// Note is a sentence above the list, empty for none; nil for none ever.
+	Note func() string
 	// Ready returns why the controller has not begun, nil if it has.
 	Ready func() error
 	// Metrics answers scrapes; nil for a page without.
@@ -41,7 +43,7 @@ type pages struct {
 	templates *template.Template
 }
 
-// Handler serves the status pages.
+// Handler serves the status pages to all who reach it: behind Local or Restricted.
 func Handler(s State) http.Handler {
 	if s.Now == nil {
 		s.Now = time.Now
@@ -53,12 +55,17 @@ func Handler(s State) http.Handler {
 	mux.HandleFunc("GET /style.css", file("style.css"))
 	mux.HandleFunc("GET /favicon.svg", file("favicon.svg"))
 	mux.HandleFunc("GET /journal", p.journal)
+	p.probes(mux)
+	return guarded(mux)
+}
+
+// probes adds what Kubernetes and Prometheus ask for.
+func (p *pages) probes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", p.ready)
-	if s.Metrics != nil {
-		mux.Handle("GET /metrics", s.Metrics)
+	if p.state.Metrics != nil {
+		mux.Handle("GET /metrics", p.state.Metrics)
 	}
-	return guarded(mux)
 }
 
 // guarded sets what a browser must not do with a page, whatever is in it.
@@ -76,6 +83,9 @@ func guarded(next http.Handler) http.Handler {
 func (p *pages) list(w http.ResponseWriter, _ *http.Request) {
 	page := newListPage(p.state.Reports())
 	page.Flapping = p.flapping()
+	if p.state.Note != nil {
+		page.Note = p.state.Note()
+	}
 	p.show(w, "list.html", page)
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/truce-gitops/truce/internal/object"
 )
@@ -59,27 +59,22 @@ func (c *client) leads(ctx context.Context, namespace string) bool {
 
 // answers asks the status page that a controller has written down for its health.
 func (c *client) answers(ctx context.Context, published object.Object) error {
-	page, pod := text(published, "data", keyPage), text(published, "data", keyPod)
-	if page == "" && pod == "" {
-		return fmt.Errorf("it has no status page, and holds no Lease %s", lease)
-	}
-	ask, client := page+"/healthz", http.DefaultClient
-	if pod != "" {
-		namespace, name, _ := strings.Cut(pod, "/")
-		config := c.parts.cluster.Config()
-		through, err := rest.HTTPClientFor(config)
-		if err != nil {
-			return err
-		}
-		ask, client = fmt.Sprintf("%s/api/v1/namespaces/%s/pods/%s/proxy/healthz", strings.TrimSuffix(config.Host, "/"), namespace, name), through
-	}
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
+	page, stop, err := c.page(ctx, published)
+	if errors.Is(err, errNoPage) {
+		return fmt.Errorf("it has no status page, and holds no Lease %s", lease)
+	}
+	if err != nil {
+		return err
+	}
+	defer stop()
+	ask := page + "/healthz"
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, ask, nil)
 	if err != nil {
 		return err
 	}
-	answer, err := client.Do(r)
+	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/journal"
 	"github.com/truce-gitops/truce/internal/journal/bolt"
-	"k8s.io/client-go/rest"
 )
 
 // readJournal reads entries from a URL or a file.
@@ -28,12 +27,12 @@ func readJournal(ctx context.Context, from string, q journal.Query) ([]journal.E
 	return journalFile(from, q)
 }
 
-// places is where commands find the status page.
+// places is where commands find the status page: on this machine, or within the pod.
 func (s *service) places() map[string]any {
-	if s.listening == nil {
+	if s.local == nil {
 		return map[string]any{}
 	}
-	host, port, err := net.SplitHostPort(s.listening.Addr().String())
+	host, port, err := net.SplitHostPort(s.local.Addr().String())
 	if err != nil {
 		return map[string]any{}
 	}
@@ -44,34 +43,24 @@ func (s *service) places() map[string]any {
 	return map[string]any{keyPage: "http://" + net.JoinHostPort(host, port)}
 }
 
-// errNoPage says that there is nobody to ask for a journal.
-var errNoPage = errors.New("no controller says where its status page is")
-
-// journal asks the cluster's controller: a pod through the API server, one on this machine itself.
+// journal asks the cluster's controller: one in a pod through the API server, one on this machine itself.
 func (c *client) journal(ctx context.Context, q journal.Query) ([]journal.Entry, error) {
 	found, err := c.published(ctx, q.App.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range found {
-		if pod := text(o, "data", keyPod); pod != "" {
-			return c.journalThrough(ctx, pod, q)
+		page, stop, err := c.page(ctx, o)
+		if errors.Is(err, errNoPage) {
+			continue
 		}
-		if page := text(o, "data", keyPage); page != "" {
-			return journalAt(ctx, http.DefaultClient, page+"/journal", q)
+		if err != nil {
+			return nil, fmt.Errorf("journal: %w", err)
 		}
+		defer stop()
+		return journalAt(ctx, http.DefaultClient, page+"/journal", q)
 	}
 	return nil, fmt.Errorf("journal: %w (ConfigMap %s): name it by --from", errNoPage, processConfig)
-}
-
-func (c *client) journalThrough(ctx context.Context, pod string, q journal.Query) ([]journal.Entry, error) {
-	namespace, name, _ := strings.Cut(pod, "/")
-	config := c.parts.cluster.Config()
-	transport, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
-	}
-	return journalAt(ctx, transport, fmt.Sprintf("%s/api/v1/namespaces/%s/pods/%s/proxy/journal", strings.TrimSuffix(config.Host, "/"), namespace, name), q)
 }
 
 func journalFile(path string, q journal.Query) ([]journal.Entry, error) {

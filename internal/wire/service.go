@@ -65,7 +65,8 @@ type service struct {
 	watches    *roll
 	hindrances *hindrances
 	listening  net.Listener // nil until run, or for no page
-	measuring  net.Listener // as well, for /metrics at an address of their own
+	local      net.Listener // the same where that is this machine's own, else one beside it: for commands, without a token
+	measuring  net.Listener // nil as well, for probes and /metrics at an address of their own
 	leads      atomic.Bool
 }
 
@@ -91,7 +92,7 @@ func local(allowed bool) controller.LocalSources {
 func (s *service) listen() error {
 	var err error
 	if s.options.Listen != "" && s.listening == nil {
-		if s.listening, err = net.Listen("tcp", s.options.Listen); err != nil {
+		if err = s.listenForPage(); err != nil {
 			return fmt.Errorf("listen for the status page: %w", err)
 		}
 	}
@@ -103,6 +104,33 @@ func (s *service) listen() error {
 	return nil
 }
 
+// listenForPage opens an address on this machine, too, where that of the page is reached from others.
+func (s *service) listenForPage() (err error) {
+	if s.listening, err = net.Listen("tcp", s.options.Listen); err != nil {
+		return err
+	}
+	if s.local = s.listening; isLoopback(s.listening.Addr()) {
+		return nil
+	}
+	s.local, err = net.Listen("tcp", "127.0.0.1:0")
+	return err
+}
+
+// servePage answers this machine without a login, and others only with a token.
+func (s *service) servePage(ctx context.Context, g *errgroup.Group) error {
+	page := web.Handler(s.state())
+	g.Go(func() error { return serve(ctx, s.local, web.Local(page)) })
+	if s.listening == s.local {
+		return nil
+	}
+	judge, err := review(s.parts.cluster)
+	if err != nil {
+		return err
+	}
+	g.Go(func() error { return serve(ctx, s.listening, web.Restricted(page, judge)) })
+	return nil
+}
+
 func (s *service) run(ctx context.Context) error {
 	if err := s.listen(); err != nil {
 		return err
@@ -111,12 +139,10 @@ func (s *service) run(ctx context.Context) error {
 	sweepOften()
 	g, running := errgroup.WithContext(ctx)
 	if s.listening != nil {
-		g.Go(func() error {
-			return serve(running, s.listening, web.Handler(s.state()))
-		})
+		g.Go(func() error { return s.servePage(running, g) })
 	}
 	if s.measuring != nil {
-		g.Go(func() error { return serve(running, s.measuring, s.measures()) })
+		g.Go(func() error { return serve(running, s.measuring, web.Probes(s.measured())) })
 	}
 	g.Go(func() error { return lead(running, s.parts.cluster, s.options, s.work) })
 	err := g.Wait()
@@ -145,7 +171,7 @@ func (s *service) work(ctx context.Context) error {
 
 // state is what the pages show.
 func (s *service) state() web.State {
-	out := web.State{Reports: s.controller.Reports, Ready: s.ready}
+	out := web.State{Reports: s.controller.Reports, Ready: s.ready, Note: s.standsBy}
 	if s.parts.journal != nil {
 		out.Journal = s.parts.journal.Read
 	}
@@ -155,11 +181,17 @@ func (s *service) state() web.State {
 	return out
 }
 
-// measures answers scrapes at an address of their own.
-func (s *service) measures() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.parts.metrics.Handler())
-	return mux
+// standsBy is what the page of a controller that does not lead says of its empty list.
+func (s *service) standsBy() string {
+	if s.options.Election == (cli.Election{}) || s.leads.Load() {
+		return ""
+	}
+	return "This controller stands by and knows no apps. The leader is the holder of the " + election(s.options, s.parts.cluster.Namespace()) + "."
+}
+
+// measured is what probes and scrapes see.
+func (s *service) measured() web.State {
+	return web.State{Ready: s.ready, Metrics: s.parts.metrics.Handler()}
 }
 
 // How often clones are looked through, and how long one is kept that no source needs any more.

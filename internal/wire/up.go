@@ -202,8 +202,8 @@ func (s *starting) controller(ctx context.Context) error {
 	if err := service.listen(); err != nil {
 		return err
 	}
-	if service.listening != nil {
-		s.world.URL = "http://" + service.listening.Addr().String()
+	if service.local != nil {
+		s.world.URL = "http://" + service.local.Addr().String()
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var g errgroup.Group

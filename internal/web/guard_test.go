@@ -1,0 +1,97 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// everything is what State serves.
+var everything = []string{"/", "/apps/Kustomization/flux-system/web", "/journal", "/style.css", "/favicon.svg"}
+
+func ask(t *testing.T, h http.Handler, path, host, authorization string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	r.Host = host
+	if authorization != "" {
+		r.Header.Set("Authorization", authorization)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// withMetrics is a State that is scraped, too.
+func withMetrics() State {
+	s := stateWith(nil)
+	s.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "truce_up 1") })
+	return s
+}
+
+func TestANoteStandsAboveTheList(t *testing.T) {
+	s := withMetrics()
+	s.Note = func() string { return "it stands by <for the leader>" }
+	if body := get(t, s, "/").Body.String(); !strings.Contains(body, `<p class="Hold">it stands by &lt;for the leader&gt;</p>`) {
+		t.Errorf("no note:\n%s", body)
+	}
+}
+
+func TestProbesServeNoPage(t *testing.T) {
+	h := Probes(withMetrics())
+	for _, path := range open {
+		if w := ask(t, h, path, "10.0.0.1:8080", ""); w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	for _, path := range everything {
+		if w := ask(t, h, path, "10.0.0.1:8080", ""); w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+func TestALocalPageAnswersToLocalNamesOnly(t *testing.T) {
+	h := Local(Handler(withMetrics()))
+	for host, want := range map[string]int{
+		"localhost:8080": http.StatusOK, "127.0.0.1:8080": http.StatusOK, "[::1]:8080": http.StatusOK, "localhost": http.StatusOK,
+		"evil.example:8080": http.StatusForbidden, "127.0.0.1.evil.example": http.StatusForbidden, "10.0.0.1:8080": http.StatusForbidden, "": http.StatusForbidden,
+	} {
+		for _, path := range everything {
+			if w := ask(t, h, path, host, ""); w.Code != want {
+				t.Errorf("%s%s: %d, want %d: %s", host, path, w.Code, want, w.Body)
+			}
+		}
+	}
+}
+
+func TestAPageForOtherMachinesWantsATokenThatIsAllowed(t *testing.T) {
+	h := Restricted(Handler(withMetrics()), func(_ context.Context, token string) (bool, error) {
+		if token == "broken" {
+			return true, errors.New("no answer")
+		}
+		return token == "good", nil
+	})
+	for authorization, want := range map[string]int{
+		"": http.StatusUnauthorized, "Bearer ": http.StatusUnauthorized, "Basic good": http.StatusUnauthorized, "good": http.StatusUnauthorized,
+		"Bearer bad": http.StatusForbidden, "Bearer broken": http.StatusServiceUnavailable, "Bearer good": http.StatusOK,
+	} {
+		for _, path := range append([]string{"//", "/nope", "/healthz/../journal"}, everything...) {
+			w := ask(t, h, path, "truce.example", authorization)
+			shown := strings.Contains(w.Body.String(), "flux-system")
+			if want != http.StatusOK && (w.Code != want || shown) || want == http.StatusOK && w.Code >= http.StatusInternalServerError {
+				t.Errorf("%q %s: %d, want %d: %s", authorization, path, w.Code, want, w.Body)
+			}
+		}
+	}
+	if w := ask(t, h, "/", "truce.example", "Bearer good"); w.Code != http.StatusOK {
+		t.Errorf("a good token: %d %s", w.Code, w.Body)
+	}
+	for _, path := range open {
+		if w := ask(t, h, path, "truce.example", ""); w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
