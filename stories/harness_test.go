@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/kubetest"
 	"github.com/truce-gitops/truce/internal/metrics"
+	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/wire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -69,10 +70,11 @@ type world struct {
 	agent   string             // as which truce speaks to the server
 	account string             // in whose name; empty for an administrator's
 
-	cache    string        // of every truce of this story, one after the other
-	requests int           // full checks that were asked for
-	running  *wire.Running // the newest truce
-	tap      *tap          // on its way to the server; nil for none
+	cache    string                  // of every truce of this story, one after the other
+	requests int                     // full checks that were asked for
+	running  *wire.Running           // the newest truce
+	alter    func(*reconcile.Engine) // a part of each truce before it runs; nil for none
+	tap      *tap                    // on its way to the server; nil for none
 }
 
 // newWorld starts truce for the story's namespace, over a repository with the files, under the policy. The story runs in parallel.
@@ -199,6 +201,9 @@ func (w *world) run(o wire.RunOptions) (stop func()) {
 		w.t.Fatal(err)
 	}
 	w.running = running
+	if w.alter != nil {
+		w.alter(running.Engine)
+	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	done := make(chan error, 1)
 	go func() { done <- running.Controller.Run(ctx) }()

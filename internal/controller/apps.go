@@ -176,26 +176,29 @@ func (c *Controller) underWay(key app.Key, since time.Time) {
 // schedule sets the next full check, unless somebody has asked for one during the run. A source that is not ready wakes its
 // apps itself.
 func (c *Controller) schedule(key app.Key, a app.App, r report.Report) time.Duration {
+	wait, read, now := c.plan(key, a, r)
+	if now != read {
+		c.detach(read)
+	}
+	return wait
+}
+
+// plan sets when the app is due, and returns how long that is, and from which source the app was read and is read from now on.
+func (c *Controller) plan(key app.Key, a app.App, r report.Report) (wait time.Duration, read, now app.SourceKey) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	e := c.appSet[key]
 	if e == nil {
-		c.mu.Unlock()
-		return 0
+		return 0, read, read
 	}
-	wait := e.pause(a, r)
-	read := e.app.Source
+	wait, read = e.pause(a, r), e.app.Source
 	if next := c.finish(e, r, wait); wait == 0 || next < wait {
 		wait = next
 	}
 	if wait > 0 && !e.due.IsZero() {
 		e.due = c.Now().Add(wait)
 	}
-	now := e.app.Source
-	c.mu.Unlock()
-	if now != read {
-		c.detach(read)
-	}
-	return wait
+	return wait, read, e.app.Source
 }
 
 // pause is how long the app can wait for its next run; 0 for ever.

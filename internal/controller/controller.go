@@ -25,6 +25,7 @@ import (
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/notify"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/panics"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
@@ -63,6 +64,8 @@ type Options struct {
 	Fetched func(app.SourceKey, time.Duration, error)
 	Queues  workqueue.MetricsProvider // of the work queues; nil for none
 	Notify  notify.Sender             // gets what Events tell, too; nil for nobody
+	// Panicked is called with the kind of work of each panic that was recovered; nil for no call.
+	Panicked func(work string)
 }
 
 // LocalSources says whether repositories on this machine are sources.
@@ -124,6 +127,8 @@ type Controller struct {
 	messages chan notify.Message
 	texts    object.Packer // of custom resources
 
+	backoff workqueue.TypedRateLimiter[string] // of work that has panicked
+
 	keepers    *keepers
 	keeperWork *queue[string] // by namespace
 
@@ -145,8 +150,8 @@ type Controller struct {
 func New(o Options) *Controller {
 	o.Pace = o.Pace.OrDefault()
 	c := &Controller{
-		Options: o,
-		appSet:  map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{}, whole: map[object.GVK]bool{},
+		Options: o, backoff: newBackoff(),
+		appSet: map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{}, whole: map[object.GVK]bool{},
 		apps: newQueue[app.Key]("apps", o.Queues), objects: newQueue[object.ID]("objects", o.Queues),
 		sources: newQueue[app.SourceKey]("sources", o.Queues), statuses: newQueue[app.Key]("statuses", o.Queues),
 		records: newQueue[app.Key]("records", o.Queues), pods: newQueue[object.ID]("pods", o.Queues), podPace: rate.NewLimiter(podReads, podReads), redefined: newQueue[string]("redefined", o.Queues),
@@ -159,7 +164,8 @@ func New(o Options) *Controller {
 		c.Catalogue = claim.Builtin()
 	}
 	c.claims = c.Catalogue
-	c.kinds = newKinds(o.Watcher, func(gvk object.GVK) error {
+	c.Watcher = guardedWatcher{o.Watcher, c}
+	c.kinds = newKinds(c.Watcher, func(gvk object.GVK) error {
 		_, err := o.Cluster.Resource(gvk)
 		if errors.Is(err, cluster.ErrUnknownKind) {
 			return fmt.Errorf("%s: %w", gvk, live.ErrUnknownKind)
@@ -171,7 +177,7 @@ func New(o Options) *Controller {
 	c.kinds.limited = o.Namespaces.Limited()
 	c.kinds.claimants = &c.claimants
 	c.claimants.turn = make(chan struct{}, 1)
-	c.claimants.watcher, c.claimants.served, c.claimants.log = o.Watcher, c.kinds.served, o.Log
+	c.claimants.watcher, c.claimants.served, c.claimants.log = c.Watcher, c.kinds.served, o.Log
 	c.claimants.places, c.claimants.learn = o.Namespaces, o.Cluster.Learn
 	c.claimants.everywhere, c.claimants.again = c.isClusterWide, c.claimWork.Add
 	return c
@@ -191,6 +197,7 @@ func (c *Controller) Use(e *reconcile.Engine) {
 	c.engine = e
 	e.Sources, e.Watches = c, c.kinds
 	e.Tell = c.notice
+	e.Panicked = c.panicked
 	e.Wake = c.objects.Add
 	e.Later = func(id object.ID, at time.Time) { c.objects.AddAfter(id, c.until(at)) }
 	e.Changed = c.changed
@@ -216,16 +223,16 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	g.Go(func() error { return c.writeEvents(ctx) })
 	g.Go(func() error { return c.sendMessages(ctx) })
-	lanes(ctx, g, c.sources, c.Workers.Sources, c.source)
-	lanes(ctx, g, c.apps, c.Workers.Apps, c.app)
-	work(ctx, g, c.objects, c.Workers.Objects, c.object)
-	work(ctx, g, c.claimWork, 1, c.claim)
-	work(ctx, g, c.keeperWork, 1, c.keeper)
-	work(ctx, g, c.statuses, c.Workers.Statuses, c.status)
-	work(ctx, g, c.records, recordWorkers, c.record)
-	work(ctx, g, c.pods, 1, c.readPods)
-	work(ctx, g, c.redefined, 1, c.redefine)
-	work(ctx, g, c.deep, 1, c.verify)
+	lanes(ctx, g, c.sources, c.Workers.Sources, guarded(c, "source", c.source))
+	lanes(ctx, g, c.apps, c.Workers.Apps, guarded(c, "app", c.app))
+	work(ctx, g, c.objects, c.Workers.Objects, guarded(c, "object", c.object))
+	work(ctx, g, c.claimWork, 1, guarded(c, "claimants", c.claim))
+	work(ctx, g, c.keeperWork, 1, guarded(c, "delegation", c.keeper))
+	work(ctx, g, c.statuses, c.Workers.Statuses, guarded(c, "status", c.status))
+	work(ctx, g, c.records, recordWorkers, guarded(c, "inventory", c.record))
+	work(ctx, g, c.pods, 1, guarded(c, "pods", c.readPods))
+	work(ctx, g, c.redefined, 1, guarded(c, "definition", c.redefine))
+	work(ctx, g, c.deep, 1, guarded(c, "full check", c.verify))
 	defer c.lastRecords(ctx)
 	return g.Wait()
 }
@@ -246,8 +253,13 @@ func (c *Controller) object(ctx context.Context, id object.ID) time.Duration {
 	again, err := c.engine.Object(ctx, id)
 	if err != nil {
 		c.Log.Warn("object", "id", id.String(), "error", err.Error())
+		var p *panics.Error
+		if errors.As(err, &p) {
+			return max(retryObject, c.backoff.When(id.String()))
+		}
 		return retryObject
 	}
+	c.backoff.Forget(id.String())
 	if again.IsZero() {
 		return 0
 	}

@@ -141,9 +141,11 @@ func (c *Controller) reserve(group string) {
 
 // admitted runs the apps whose objects may be watched now.
 func (c *Controller) admitted(p post) {
-	for _, key := range c.engine.Namers(live.Interest{GVK: p.gvk, Namespace: p.namespace}) {
-		c.rerun(key)
-	}
+	c.safely("watch", p.gvk.String(), func() {
+		for _, key := range c.engine.Namers(live.Interest{GVK: p.gvk, Namespace: p.namespace}) {
+			c.rerun(key)
+		}
+	})
 }
 
 // settleDefinition acts on what has become of one CRD.

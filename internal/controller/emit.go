@@ -81,10 +81,14 @@ func (c *Controller) sendMessages(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case m := <-c.messages:
-			if err := c.Notify.Send(ctx, m); err != nil && ctx.Err() == nil {
-				c.Log.Warn("message", "about", m.About.String(), "reason", m.Reason, "error", err.Error())
-			}
+			c.safely("message", m.About.String(), func() { c.sendMessage(ctx, m) })
 		}
+	}
+}
+
+func (c *Controller) sendMessage(ctx context.Context, m notify.Message) {
+	if err := c.Notify.Send(ctx, m); err != nil && ctx.Err() == nil {
+		c.Log.Warn("message", "about", m.About.String(), "reason", m.Reason, "error", err.Error())
 	}
 }
 
@@ -98,15 +102,19 @@ func (c *Controller) writeEvents(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case ev := <-c.events:
-			r, err := c.resource(object.GVK{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, ev.GetNamespace())
-			if err == nil {
-				_, err = r.Create(ctx, ev, metav1.CreateOptions{FieldManager: statusManager})
-			}
-			if err != nil && ctx.Err() == nil {
-				c.Log.Warn("event", "about", ev.GetGenerateName(), "error", err.Error())
-			}
+			c.safely("event of ours", ev.GetGenerateName(), func() { c.writeEvent(ctx, ev) })
 			c.tellDropped()
 		}
+	}
+}
+
+func (c *Controller) writeEvent(ctx context.Context, ev *unstructured.Unstructured) {
+	r, err := c.resource(object.GVK{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, ev.GetNamespace())
+	if err == nil {
+		_, err = r.Create(ctx, ev, metav1.CreateOptions{FieldManager: statusManager})
+	}
+	if err != nil && ctx.Err() == nil {
+		c.Log.Warn("event", "about", ev.GetGenerateName(), "error", err.Error())
 	}
 }
 

@@ -43,9 +43,11 @@ func (c *Controller) lastRecords(ctx context.Context) {
 	g.SetLimit(c.Workers.Statuses)
 	for _, key := range c.engine.Owing() {
 		g.Go(func() error {
-			if err := c.engine.WriteRecord(ctx, key); err != nil {
-				c.Log.Warn("record", "app", key.String(), "error", err.Error())
-			}
+			c.safely("inventory", key.String(), func() {
+				if err := c.engine.WriteRecord(ctx, key); err != nil {
+					c.Log.Warn("record", "app", key.String(), "error", err.Error())
+				}
+			})
 			return nil
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/panics"
 	"github.com/truce-gitops/truce/internal/source"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -265,6 +266,10 @@ func (c *Controller) fetch(ctx context.Context, f front.Sources, cr object.Objec
 	}
 	c.watchLocal(ctx, s.Key, spec.URL)
 	state.Artifact, state.Err = c.Fetcher.Fetch(ctx, spec)
+	var p *panics.Error
+	if errors.As(state.Err, &p) {
+		c.panicked("source", s.Key.String(), p)
+	}
 	return state
 }
 
@@ -334,7 +339,8 @@ func (c *Controller) watchLocal(ctx context.Context, key app.SourceKey, url stri
 	watchCtx, cancel := context.WithCancel(ctx)
 	e.local, e.url = cancel, url
 	go func() {
-		err := c.Local.Watch(watchCtx, url, func() { c.sources.Add(key) })
+		var err error
+		c.safely("local repository", key.String(), func() { err = c.Local.Watch(watchCtx, url, func() { c.sources.Add(key) }) })
 		if err != nil && !errors.Is(err, source.ErrNotLocal) && watchCtx.Err() == nil {
 			c.Log.Warn("watch repository", "source", key.String(), "error", err.Error())
 			c.forgetWatch(key) // the next look, at the interval, tries again

@@ -35,6 +35,7 @@ type Metrics struct {
 	fetchTime *prometheus.HistogramVec
 	requests  *prometheus.CounterVec
 	apiTime   *prometheus.HistogramVec
+	panics    *prometheus.CounterVec
 	queues    *queues
 	apps      *apps
 }
@@ -73,6 +74,7 @@ func New(version string) *Metrics {
 	m.fetchTime = m.histogram("truce_source_fetch_duration_seconds", "Time that looks at sources took, by how they ended.", runTimes, "kind", "result")
 	m.requests = m.counter("truce_api_requests_total", "Requests to the API server by verb (dry runs of apply are dry-run) and by the status code of the answer; error for none.", "verb", "code")
 	m.apiTime = m.histogram("truce_api_request_duration_seconds", "Time until the API server's answer began, without watches.", requestTimes, "verb")
+	m.panics = m.counter("truce_panics_total", "Panics that were recovered, by the kind of work: the work is tried again after a growing pause, and everything else goes on. Alert on the first.", "work")
 	m.queues = m.ofQueues()
 	m.gauge("truce_build_info", "1, with the version of truce and of Go.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -124,6 +126,9 @@ func (m *Metrics) Handler() http.Handler {
 		scrape.ServeHTTP(w, r)
 	})
 }
+
+// Panicked counts a panic that was recovered.
+func (m *Metrics) Panicked(work string) { m.panics.WithLabelValues(work).Inc() }
 
 // Told is one finding as it was told: when it appeared, or when it was carried out.
 type Told struct {

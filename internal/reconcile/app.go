@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/inventory"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/panics"
 	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
@@ -31,6 +32,7 @@ type run struct {
 	app      app.App
 	rolling  bool // this run brings something out
 	insisted bool // a person asks for this run
+	at       report.Stage
 	renewed  bool // Git describes something else than the run before
 	artifact source.Artifact
 	request  render.Request
@@ -191,7 +193,8 @@ func (r *run) stopped(at report.Stage, err error) report.Report {
 	case report.ClusterFailed, report.RecordFailed:
 		r.report.Passing = true
 	default:
-		r.report.Passing = errors.Is(err, live.ErrUnanswered)
+		var p *panics.Error
+		r.report.Passing = errors.Is(err, live.ErrUnanswered) || errors.As(err, &p)
 	}
 	if errors.Is(err, inventory.ErrChanged) { // whoever that was: a run from now on reads what is there, and adds to it
 		r.engine.Rerun(r.app.Key)

@@ -60,6 +60,7 @@ type state struct {
 	wanted map[object.ID]bool // the objects of the newest revision
 	// reached is what was brought out last, see run.where; empty for nothing in this process.
 	reached string
+	order   string // the token of the newest order that a run was about; empty for none in this process
 	ledger  *ledger
 	// overtaken is closed when something newer is asked for than what the run that goes on is about.
 	overtaken chan struct{}

@@ -23,6 +23,7 @@ import (
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/panics"
 	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
@@ -31,8 +32,14 @@ import (
 
 // App runs every stage for one app: a new revision, a full check that is due, or a request. The Report is complete up to the
 // stage that stopped it. Two runs of one app must not overlap; runs of different apps may.
-func (e *Engine) App(ctx context.Context, a app.App) report.Report {
+func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 	r := e.begin(a)
+	defer func() {
+		if p := panics.Caught(recover()); p != nil {
+			e.panicked("app", a.Key.String(), p)
+			out = r.stopped(r.at, p)
+		}
+	}()
 	for _, s := range []stage{
 		{report.Admit, r.admit},       // can truce do what the app asks?
 		{report.Fetch, r.fetch},       // which files, at which revision?
@@ -43,6 +50,7 @@ func (e *Engine) App(ctx context.Context, a app.App) report.Report {
 		{report.Carry, r.carry},       // each object down its own street, wave by wave
 		{report.Sweep, r.sweep},       // what left Git leaves the cluster
 	} {
+		r.at = s.name
 		if err := s.run(ctx); err != nil {
 			r.cut = errors.Is(ctx.Err(), context.Canceled)
 			return r.stopped(s.name, err)
@@ -63,7 +71,7 @@ func (e *Engine) Object(ctx context.Context, id object.ID) (time.Time, error) {
 	return again, err
 }
 
-func (e *Engine) object(ctx context.Context, id object.ID) (time.Time, error) {
+func (e *Engine) object(ctx context.Context, id object.ID) (again time.Time, err error) {
 	r := e.lookup(id)
 	if r == nil {
 		return time.Time{}, nil
@@ -77,7 +85,11 @@ func (e *Engine) object(ctx context.Context, id object.ID) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	w := walk{engine: e, record: r}
-	var err error
+	defer func() {
+		if p := panics.Caught(recover()); p != nil {
+			again, err = time.Time{}, w.panicked(p)
+		}
+	}()
 	if w.seen, w.arrived, err = r.take(&e.sights); err != nil {
 		return time.Time{}, w.failed(err)
 	}
@@ -155,7 +167,9 @@ type Parts struct {
 	// Alone reports that there is nobody for Keeper to name at present; nil where that is never known.
 	Alone     func() bool
 	Witnesses Witnesses
-	Defaults  Limits
+	// Panicked is called with each panic that was recovered, and what the work was about; nil for no call.
+	Panicked func(work, about string, p *panics.Error)
+	Defaults Limits
 }
 
 // Limits bound how much runs at once.

@@ -11,7 +11,8 @@ import (
 // tryOnce has the next judgement of the app's objects override every pause, where a person asks for it: by a request, by an order, or by a
 // commit that changes what the app describes.
 func (r *run) tryOnce() {
-	if r.app.Policy.Mode != app.Enforce || !r.insisted && !r.renewed && !r.ordered() {
+	ordered := r.ordered()
+	if r.app.Policy.Mode != app.Enforce || !r.insisted && !r.renewed && !ordered {
 		return
 	}
 	for _, id := range r.state.objects() {
@@ -21,9 +22,17 @@ func (r *run) tryOnce() {
 	}
 }
 
-// ordered reports whether the run is the first one that an order asks for. The tries that follow by themselves are no request.
+// ordered reports whether the run is the first one of an order. The runs that follow by themselves, since it waited or failed, are no request.
 func (r *run) ordered() bool {
-	return r.rolling && r.asked.Order.Token != "" && r.report.Rollout.Tries == 0
+	token := r.asked.Order.Token
+	if !r.rolling || token == "" {
+		return false
+	}
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	first := r.state.order != token
+	r.state.order = token
+	return first
 }
 
 // tryOnce takes note of a request, unless nothing about the object is paused: then the request would override a later pause.

@@ -19,6 +19,6 @@ func (p *parts) counted(o controller.Options) controller.Options {
 			told(n)
 		}
 	}
-	o.Ran, o.Fetched, o.Queues = m.Ran, m.Fetched, m.Queues()
+	o.Ran, o.Fetched, o.Queues, o.Panicked = m.Ran, m.Fetched, m.Queues(), m.Panicked
 	return o
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/notify"
 	"github.com/truce-gitops/truce/internal/notify/webhook"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/panics"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/web"
 	"golang.org/x/sync/errgroup"
@@ -119,7 +120,7 @@ func (s *service) listenForPage() (err error) {
 // servePage answers this machine without a login, and others only with a token.
 func (s *service) servePage(ctx context.Context, g *errgroup.Group) error {
 	page := web.Handler(s.state())
-	g.Go(func() error { return serve(ctx, s.local, web.Local(page)) })
+	g.Go(func() error { return serve(ctx, s.local, s.guarded(web.Local(page))) })
 	if s.listening == s.local {
 		return nil
 	}
@@ -127,7 +128,7 @@ func (s *service) servePage(ctx context.Context, g *errgroup.Group) error {
 	if err != nil {
 		return err
 	}
-	g.Go(func() error { return serve(ctx, s.listening, web.Restricted(page, judge)) })
+	g.Go(func() error { return serve(ctx, s.listening, s.guarded(web.Restricted(page, judge))) })
 	return nil
 }
 
@@ -142,7 +143,7 @@ func (s *service) run(ctx context.Context) error {
 		g.Go(func() error { return s.servePage(running, g) })
 	}
 	if s.measuring != nil {
-		g.Go(func() error { return serve(running, s.measuring, web.Probes(s.measured())) })
+		g.Go(func() error { return serve(running, s.measuring, s.guarded(web.Probes(s.measured()))) })
 	}
 	g.Go(func() error { return lead(running, s.parts.cluster, s.options, s.work) })
 	err := g.Wait()
@@ -150,6 +151,28 @@ func (s *service) run(ctx context.Context) error {
 		return nil // told to end before it had begun
 	}
 	return err
+}
+
+// guarded answers 500 to a request whose handler panics, and logs and counts the panic.
+func (s *service) guarded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			v := recover()
+			if v == http.ErrAbortHandler { //nolint:errorlint // it is the value itself that aborts, as net/http compares it
+				panic(v)
+			}
+			p := panics.Caught(v)
+			if p == nil {
+				return
+			}
+			s.options.Log.Error("panic", "work", "page", "about", r.URL.Path, "error", p.Value, "stack", p.Stack)
+			if m := s.parts.metrics; m != nil {
+				m.Panicked("page")
+			}
+			http.Error(w, p.Error(), http.StatusInternalServerError)
+		}()
+		h.ServeHTTP(w, r)
+	})
 }
 
 // work is what a controller does that leads.

@@ -3,6 +3,8 @@ package git
 import (
 	"context"
 	"sync"
+
+	"github.com/truce-gitops/truce/internal/panics"
 )
 
 // flights lets callers that want the same share one run of it. A run that had begun before a caller came may have missed
@@ -63,10 +65,16 @@ func (f *flights) join(ctx context.Context, key string, fn func(context.Context)
 // fly runs one flight after the other until nobody waits.
 func (f *flights) fly(key string, fl *flight) {
 	for ; fl != nil; fl = f.land(key) {
-		fl.at, fl.err = fl.run(fl.ctx)
+		fl.at, fl.err = fl.safely()
 		fl.cancel()
 		close(fl.done)
 	}
+}
+
+// safely runs the flight; a panic is its error, for all who wait.
+func (fl *flight) safely() (at revision, err error) {
+	defer panics.Recover(&err)
+	return fl.run(fl.ctx)
 }
 
 // land makes the next flight the present one, or ends the lane.

@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/panics"
 	"github.com/truce-gitops/truce/internal/witness"
 )
 
@@ -140,10 +141,23 @@ func (r *receiver) drain(ctx context.Context) {
 	for {
 		select {
 		case <-r.wake:
-			r.ring.Drain()
+			r.drainOnce()
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// drainOnce reads what has arrived. A review that cannot be read without a panic is lost, as one that cannot be read at all.
+func (r *receiver) drainOnce() {
+	var err error
+	func() {
+		defer panics.Recover(&err)
+		r.ring.Drain()
+	}()
+	var p *panics.Error
+	if errors.As(err, &p) {
+		slog.Error("panic", "work", "review", "error", p.Value, "stack", p.Stack)
 	}
 }
 

@@ -1,0 +1,95 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/notify"
+	"github.com/truce-gitops/truce/internal/panics"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// The pauses of work that has panicked: the first, doubled by each further panic of the same key, and the longest.
+const (
+	firstPanicPause = 5 * time.Second
+	mostPanicPause  = 10 * time.Minute
+)
+
+func newBackoff() workqueue.TypedRateLimiter[string] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstPanicPause, mostPanicPause)
+}
+
+// guarded is do with its panics recovered: each is logged with its stack, counted, and reported on the app that it is about; the key is
+// tried again after a growing pause, and all other keys go on.
+func guarded[K comparable](c *Controller, work string, do func(context.Context, K) time.Duration) func(context.Context, K) time.Duration {
+	return func(ctx context.Context, key K) (again time.Duration) {
+		about := fmt.Sprint(key)
+		defer func() {
+			p := panics.Caught(recover())
+			if p == nil {
+				return
+			}
+			again = c.backoff.When(work + " " + about)
+			c.panicked(work, about, p)
+			if a, ok := any(key).(app.Key); ok {
+				c.emit(a, notify.News{Severity: notify.Error, Reason: "InternalError", Text: fmt.Sprintf("%s: %s; tried again in %s", work, p, again)}, nil)
+			}
+		}()
+		again = do(ctx, key)
+		c.backoff.Forget(work + " " + about)
+		return again
+	}
+}
+
+// safely is one piece of work with its panic recovered.
+func (c *Controller) safely(work, about string, do func()) {
+	defer func() {
+		if p := panics.Caught(recover()); p != nil {
+			c.panicked(work, about, p)
+		}
+	}()
+	do()
+}
+
+func (c *Controller) panicked(work, about string, p *panics.Error) {
+	c.Log.Error("panic", "work", work, "about", about, "error", p.Value, "stack", p.Stack)
+	if c.Panicked != nil {
+		c.Panicked(work)
+	}
+}
+
+// lost deals with an event whose handler has panicked: a managed object is judged anew, which reports why on its app; a custom resource gets
+// an Event.
+func (c *Controller) lost(ev live.Event) {
+	c.engine.Ask(ev.ID)
+	if c.Kinds.Apps[ev.GVK] == nil && c.Kinds.Sources[ev.GVK] == nil {
+		return
+	}
+	c.announce(notify.Message{
+		News:  notify.News{Severity: notify.Error, Reason: "InternalError", Text: "panic while truce read this (a fault of truce: the controller's log has the stack)"},
+		About: ev.ID, APIVersion: ev.GVK.APIVersion(), UID: ev.Object.UID(), At: c.Now(),
+	}, ev.Object.ResourceVersion())
+}
+
+// guardedWatcher recovers the panics of handlers: the event is lost, and the watch goes on.
+type guardedWatcher struct {
+	live.Watcher
+	controller *Controller
+}
+
+// Watch implements live.Watcher. What is lost is dealt with by lost.
+func (g guardedWatcher) Watch(ctx context.Context, i live.Interest, handle func(live.Event)) live.Watch {
+	return g.Watcher.Watch(ctx, i, func(ev live.Event) {
+		done := false
+		g.controller.safely("event", ev.ID.String(), func() {
+			handle(ev)
+			done = true
+		})
+		if !done {
+			g.controller.lost(ev)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reconcile"
+)
+
+// broken is a controller that does nothing but count and log its panics.
+func broken(t *testing.T, o Options) (c *Controller, log *strings.Builder, panicked map[string]int) {
+	t.Helper()
+	log, panicked = &strings.Builder{}, map[string]int{}
+	o.Log = slog.New(slog.NewTextHandler(log, nil))
+	o.Panicked = func(work string) { panicked[work]++ }
+	o.Now = time.Now
+	c = New(o)
+	c.Use(reconcile.New(reconcile.Parts{}))
+	return c, log, panicked
+}
+
+func TestOnlyTheKeyThatPanicsIsTriedLater(t *testing.T) {
+	c, log, panicked := broken(t, Options{})
+	sound := false
+	do := guarded(c, "object", func(_ context.Context, key string) time.Duration {
+		if key == "bad" && !sound {
+			panic("boom")
+		}
+		return 0
+	})
+	var pauses []time.Duration
+	for range 3 {
+		pauses = append(pauses, do(t.Context(), "bad"))
+		if again := do(t.Context(), "good"); again != 0 {
+			t.Errorf("another key is tried again after %s", again)
+		}
+	}
+	sound = true
+	pauses = append(pauses, do(t.Context(), "bad"))
+	sound = false
+	pauses = append(pauses, do(t.Context(), "bad"))
+	if diff := cmp.Diff([]time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 0, 5 * time.Second}, pauses); diff != "" {
+		t.Errorf("pauses (-want +got):\n%s", diff)
+	}
+	if panicked["object"] != 4 || !strings.Contains(log.String(), "boom") || !strings.Contains(log.String(), "guard_test.go") {
+		t.Errorf("counted %v, logged %s", panicked, log)
+	}
+}
+
+func TestAWorkerGoesOnAfterAPanic(t *testing.T) {
+	c, _, _ := broken(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var g errgroup.Group
+	q := newQueue[string]("test", nil)
+	done := make(chan string)
+	work(ctx, &g, q, 1, guarded(c, "test", func(_ context.Context, key string) time.Duration {
+		if key == "bad" {
+			panic("boom")
+		}
+		done <- key
+		return 0
+	}))
+	q.Add("bad")
+	q.Add("good")
+	if got := <-done; got != "good" {
+		t.Errorf("worked on %q", got)
+	}
+	cancel()
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// teller is a watcher that hands over one event at once.
+type teller struct{ event live.Event }
+
+func (w teller) Watch(_ context.Context, _ live.Interest, handle func(live.Event)) live.Watch {
+	handle(w.event)
+	handle(live.Event{})
+	return nil
+}
+
+func TestAWatchGoesOnAfterAPanic(t *testing.T) {
+	bad := object.ID{Kind: "ConfigMap", Name: "bad"}
+	c, log, panicked := broken(t, Options{Watcher: teller{live.Event{ID: bad}}})
+	seen := 0
+	c.Watcher.Watch(t.Context(), live.Interest{}, func(ev live.Event) {
+		if ev.ID == bad {
+			panic("boom")
+		}
+		seen++
+	})
+	if seen != 1 || panicked["event"] != 1 || !strings.Contains(log.String(), "boom") {
+		t.Errorf("%d events after the panic, counted %v, logged %s", seen, panicked, log)
+	}
+}
