@@ -3,6 +3,7 @@ package stories
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -93,14 +94,27 @@ func TestAKustomizationThatWaitsSaysWhatItsPodsReport(t *testing.T) {
 	w.ready("app")
 }
 
-// TestAWorkloadWhosePodsAreRefusedSaysSo: by its own condition, without reading pods.
+// TestAWorkloadWhosePodsAreRefusedSaysSo: a Deployment by its own condition, a StatefulSet by its Events.
 func TestAWorkloadWhosePodsAreRefusedSaysSo(t *testing.T) {
 	w := newWorld(t, app.Policy{}, late("web", "", "")+`
 -- app/quota.yaml --
 {apiVersion: v1, kind: ResourceQuota, metadata: {name: none, namespace: NAMESPACE}, spec: {hard: {pods: "0"}}}
+-- app/db.yaml --
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, namespace: NAMESPACE}
+spec:
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: c, image: "registry.example/c:1"}]}}
 `)
 	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h")
 	t.Log(w.fails("app", "Deployment.apps "+w.ns+"/web: FailedCreate: exceeded quota: none"))
+	get := w.truce()
+	w.until("the StatefulSet says why", func() bool {
+		_, said := get("app", "get", "app")
+		return regexp.MustCompile(`StatefulSet +\S*/?db .*Progressing +FailedCreate: exceeded quota: none`).MatchString(said)
+	})
 }
 
 // event waits for an Event about a custom resource whose message has all parts.

@@ -197,11 +197,18 @@ func Refused(o object.Object) string {
 	if c["status"] != "True" {
 		return ""
 	}
-	message := text(c, "message")
+	return Refusal(cmp.Or(text(c, "reason"), "ReplicaFailure"), text(c, "message"))
+}
+
+// CannotCreate is the reason of Events by which the controllers of workloads report that they may not make a pod.
+const CannotCreate = "FailedCreate"
+
+// Refusal is a cause made of a reason and of the API server's message about a pod that it did not take, without the name of that pod.
+func Refusal(reason, message string) string {
 	if _, after, ok := strings.Cut(message, " is forbidden: "); ok {
 		message = after
 	}
-	return joined(cmp.Or(text(c, "reason"), "ReplicaFailure"), message)
+	return joined(reason, message)
 }
 
 // Explained adds to the status of an object that does not work what the object itself reports of its pods.

@@ -11,18 +11,20 @@ import (
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/witness"
 )
 
 // Pods are not watched. They are read when a workload has been unhealthy for a while, a few times more while it stays so, and when its
 // health changes again; a workload that rolls out in time and one that works cost no request.
 const (
 	podsOfDegraded    = time.Second
-	podsOfProgressing = 10 * time.Second
-	mostPods          = 200 // of one workload that are read
+	podsOfProgressing = 30 * time.Second
+	mostPods          = 200              // of one workload that are read
+	refusalHolds      = 20 * time.Minute // the controllers try again after 15 minutes at the latest
 )
 
 // podPauses are between the reads of one workload's pods while its health does not change. After the last one they are not read again.
-var podPauses = []time.Duration{20 * time.Second, time.Minute, 3 * time.Minute, 10 * time.Minute}
+var podPauses = []time.Duration{30 * time.Second, time.Minute, 3 * time.Minute, 10 * time.Minute}
 
 // podReport is what the pods of a workload that does not work reported.
 type podReport struct {
@@ -99,11 +101,37 @@ func (e *Engine) ReadPods(ctx context.Context, id object.ID) (time.Time, error) 
 	if err != nil {
 		return r.nextRead(e.Now()), err
 	}
-	if r.keepCause(redact.Text(health.Cause(health.Owned(uid, pods)))) {
+	cause := health.Cause(health.Owned(uid, pods))
+	if cause == "" {
+		cause = e.refusal(ctx, id)
+	}
+	if r.keepCause(redact.Text(cause)) {
 		e.Changed(r.ownedBy())
 		e.spread()
 	}
 	return r.nextRead(e.Now()), nil
+}
+
+// refusal returns why the controller of a workload whose pods report nothing makes no more of them, as its Events have it: only Deployments
+// and ReplicaSets have a condition for that. Events that cannot be read say nothing.
+func (e *Engine) refusal(ctx context.Context, id object.ID) string {
+	if e.Witnesses.Events == nil {
+		return ""
+	}
+	events, err := e.Witnesses.Events(ctx, id)
+	if err != nil {
+		return ""
+	}
+	newest := witness.Event{}
+	for _, ev := range events {
+		if ev.Reason == health.CannotCreate && ev.At.After(newest.At) {
+			newest = ev
+		}
+	}
+	if newest.Reason == "" || e.Now().Sub(newest.At) > refusalHolds {
+		return ""
+	}
+	return health.Refusal(newest.Reason, newest.Message)
 }
 
 // workload returns how to find the pods of an object that does not work; an empty selector for one that works or has none.
