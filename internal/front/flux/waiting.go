@@ -25,7 +25,7 @@ func awaited(cr object.Object, r report.Report, had kustomizev1.KustomizationSta
 	case overdue(cr, r) || failedBefore(r, had):
 		r.Reason, r.Message = report.HealthFailed, "timeout waiting for "+list(moving(r))+": "+h.Message
 	default:
-		r.Reason, r.Message = report.InProgress, "waiting for "+list(moving(r))+causeOf(r)
+		r.Reason, r.Message = report.InProgress, "waiting for "+list(moving(r))+cause(r)
 	}
 	return r
 }
@@ -46,11 +46,15 @@ func overdue(cr object.Object, r report.Report) bool {
 	return !r.Seen.IsZero() && r.Seen.Sub(r.At) >= read.app(cr, app.Policy{}).Timeout
 }
 
-// causeOf is what the pods of the first object that is not there yet report, as the end of a sentence.
-func causeOf(r report.Report) string {
+// cause is what the pods of the first object that is not there yet report, as the end of a sentence.
+func cause(r report.Report) string {
 	for _, o := range r.Objects {
-		if o.Health.IsFailing() && o.Health.Cause != "" {
-			return ": " + o.ID.String() + ": " + o.Health.Cause
+		switch {
+		case !o.Health.IsFailing() || o.Health.Cause == "":
+		case len(moving(r)) == 1:
+			return ": " + o.Health.Cause
+		default:
+			return "; " + o.ID.String() + ": " + o.Health.Cause
 		}
 	}
 	return ""
