@@ -88,6 +88,8 @@ type judgement struct {
 	scales    *scaling               // see scaling
 	ranges    map[string][]described // see limitRanges
 	counted   map[how][]Finding      // see contested
+	walks     *walked                // see walked
+	applied   map[string]bool        // Kustomizations that others describe, or that describe others: see isDormant
 }
 
 // objects yields what each unit describes.

@@ -99,17 +99,15 @@ func (j *judgement) isLeftOut(key app.Key) bool {
 // isDormant reports whether nothing applies a Kustomization, as far as the repository tells: others are described by apps, and it is not, nor
 // does it describe any itself.
 func (j *judgement) isDormant(u *survey.Unit) bool {
-	if len(u.By) > 0 {
-		return false
-	}
-	others := false
-	for o := range j.kustomizations() {
-		if slices.Contains(o.By, u.Name()) {
-			return false
+	if j.applied == nil {
+		j.applied = map[string]bool{}
+		for o := range j.kustomizations() {
+			for _, by := range o.By {
+				j.applied[by], j.applied[o.Name()] = true, true
+			}
 		}
-		others = others || len(o.By) > 0
 	}
-	return others
+	return u.Dialect == survey.Flux && len(j.applied) > 0 && !j.applied[u.Name()]
 }
 
 // kustomizations yields Flux's apps.

@@ -25,12 +25,14 @@ func duplicateKey() rule {
 }
 
 func (j *judgement) duplicateKey() []Finding {
+	return j.walked().twice
+}
+
+func (j *judgement) twinsAt(u survey.Unit, o desired.Object, at spot) []Finding {
 	var out []Finding
-	j.walkAll(func(u survey.Unit, o desired.Object, at spot) {
-		for _, t := range twins(at) {
-			out = append(out, j.twice(u, o, at, t))
-		}
-	})
+	for _, t := range twins(at) {
+		out = append(out, j.twice(u, o, at, t))
+	}
 	return out
 }
 

@@ -22,8 +22,8 @@ func objectNamedTwice() rule {
 		Source: "kubernetes server-side apply with force (kustomize-controller); Argo CD's condition SharedResourceWarning",
 	}, func(j *judgement) []Finding {
 		var out []Finding
-		for _, s := range j.shared() {
-			out = append(out, j.sharedFinding(s))
+		for _, alike := range j.sharedAlike() {
+			out = append(out, j.sharedFinding(alike))
 		}
 		return out
 	}}
@@ -33,6 +33,7 @@ func objectNamedTwice() rule {
 type sharing struct {
 	first, second []described
 	meeting       meeting
+	compared      *int // see unlike
 }
 
 // shared finds what pairs of apps both describe, in the order of the survey. Of two roots that nobody applies nothing is known.
@@ -41,7 +42,7 @@ func (j *judgement) shared() []*sharing {
 	pairs := map[[2]*survey.Unit]*sharing{}
 	var out []*sharing
 	for d := range j.described() {
-		if d.unit.Dialect == survey.Bare || d.leftAlone() {
+		if d.unit.Dialect == survey.Bare || d.leftAlone() || j.isDormant(d.unit) {
 			continue
 		}
 		id := identity(d)
@@ -57,6 +58,25 @@ func (j *judgement) shared() []*sharing {
 			pairs[pair].first, pairs[pair].second = append(pairs[pair].first, before), append(pairs[pair].second, d)
 		}
 		byID[id] = append(byID[id], d)
+	}
+	return out
+}
+
+// sharedAlike gathers what several apps share with one in the same way, such as a source that each of them brings along.
+func (j *judgement) sharedAlike() [][]*sharing {
+	var out [][]*sharing
+	at := map[string]int{}
+	for _, s := range j.shared() {
+		key := fmt.Sprintf("%p %v %s", s.first[0].unit, s.differs(), s.severity())
+		for _, d := range s.second {
+			key += "\n" + identity(d).String()
+		}
+		if i, known := at[key]; known {
+			out[i] = append(out[i], s)
+			continue
+		}
+		at[key] = len(out)
+		out = append(out, []*sharing{s})
 	}
 	return out
 }
@@ -82,31 +102,59 @@ func identity(d described) object.ID {
 	return d.id()
 }
 
-func (j *judgement) sharedFinding(s *sharing) Finding {
-	a, b := s.first[0].unit, s.second[0].unit
-	unlike := slices.IndexFunc(s.second, func(d described) bool { return !alike(s.first[slices.Index(s.second, d)], d) })
-	at := max(unlike, 0)
-	f := Finding{Unit: b.Name(), Object: identity(s.second[at]), Place: j.whole(s.second[at]), Severity: s.severity(unlike >= 0)}
-	if p := j.whole(s.first[at]); p != f.Place {
-		f.Others = append(f.Others, p)
-	}
+// sharedFinding is about what several apps share with one in the same way; mostly it is one other.
+func (j *judgement) sharedFinding(alike []*sharing) Finding {
+	s := alike[0]
+	a, b, at := s.first[0].unit, s.second[0].unit, max(s.unlike(), 0)
+	f := Finding{Unit: b.Name(), Object: identity(s.second[at]), Place: j.whole(s.second[at]), Severity: s.severity()}
 	names := []string{f.Object.String()}
 	for i, d := range s.second {
 		if i != at {
 			names = append(names, identity(d).String())
 		}
 	}
-	f.Message = fmt.Sprintf("%s and %s both describe %s: %s%s", b.Name(), a.Name(), some(names), s.outcome(unlike >= 0), s.meeting.unless(a, b))
+	var units []string
+	places := []desired.Place{j.whole(s.first[at])}
+	for _, other := range alike {
+		units = append(units, other.second[0].unit.Name())
+		places = append(places, j.whole(other.second[at]))
+	}
+	for _, p := range places {
+		if p != f.Place && !slices.Contains(f.Others, p) {
+			f.Others = append(f.Others, p)
+		}
+	}
+	f.Message = fmt.Sprintf("%s and %s both describe %s: %s%s", b.Name(), a.Name(), some(names), s.outcome(), s.meeting.unless(a, b))
+	if len(alike) > 1 {
+		f.Message = fmt.Sprintf("%d apps (%s) describe %s, as %s does: %s%s", len(alike), some(units), some(names), a.Name(), s.outcome(), s.meeting.unless(a, b))
+	}
 	f.Remedy = "leave " + some(names) + " to one of them"
 	return f
 }
 
-func (s *sharing) outcome(differ bool) string {
+// unlike is the position of the first object that the two do not describe alike, -1 for none.
+func (s *sharing) unlike() int {
+	if s.compared == nil {
+		at := -1
+		for i, d := range s.second {
+			if !alike(s.first[i], d) {
+				at = i
+				break
+			}
+		}
+		s.compared = &at
+	}
+	return *s.compared
+}
+
+func (s *sharing) differs() bool { return s.unlike() >= 0 }
+
+func (s *sharing) outcome() string {
 	a, b := s.first[0].unit.App, s.second[0].unit.App
 	switch {
 	case a.Suspended || b.Suspended:
 		return "one of them is suspended; when it is not any more, both apply it"
-	case differ:
+	case s.differs():
 		return "they differ, and each undoes the other"
 	case a.Prune == app.PruneDelete || b.Prune == app.PruneDelete:
 		return "they are alike; as soon as it leaves one of them, that one deletes it from under the other"
@@ -114,12 +162,12 @@ func (s *sharing) outcome(differ bool) string {
 	return "they are alike; as soon as one changes, each undoes the other"
 }
 
-func (s *sharing) severity(differ bool) Severity {
+func (s *sharing) severity() Severity {
 	a, b := s.first[0].unit.App, s.second[0].unit.App
 	switch {
 	case a.Suspended || b.Suspended:
 		return Info
-	case !differ || s.meeting == perhaps:
+	case !s.differs() || s.meeting == perhaps:
 		return Warning
 	}
 	return Error

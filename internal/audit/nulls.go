@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -39,6 +40,9 @@ func (j *judgement) nullValue() []Finding {
 			f := m.finding(at.path, at.key)
 			f.Severity, f.Message, f.Remedy = ofNull(at)
 			f.Message = m.title() + ": " + f.Message
+			if isQuiet(at) {
+				f.Severity, f.Aside = Info, Form
+			}
 			out = append(out, f)
 		})
 	}
@@ -52,6 +56,15 @@ func isHarmless(at written) bool {
 	return merged || ofServer(at.path) || at.key.Value == "creationTimestamp"
 }
 
+// isQuiet reports whether the null matters only where another manager sets the field, which is rare: of a list or a single value. The count of a
+// workload has such a manager; in a map of texts the null becomes a text.
+func isQuiet(at written) bool {
+	if at.path.Equals(replicasPath) || at.in.Form() == schema.Map {
+		return false
+	}
+	return !slices.Contains([]schema.Form{schema.Map, schema.Record}, at.kind.Form())
+}
+
 var replicasPath = field.Name("spec", "replicas")
 
 // ofNull says what becomes of a null.
@@ -63,9 +76,5 @@ func ofNull(at written) (s Severity, message, remedy string) {
 	case at.in.Form() == schema.Map && at.kind.Form() == schema.Scalar:
 		return Warning, name + " is null: a server-side apply keeps it as an empty text", fmt.Sprintf(`leave out %s, or write ""`, at.key.Value)
 	}
-	severity := Warning
-	if f := at.kind.Form(); f == schema.List || f == schema.Set || f == schema.Keyed {
-		severity = Info
-	}
-	return severity, name + " is null: a server-side apply owns it so, and takes away by force what another sets there", "leave out " + at.key.Value
+	return Warning, name + " is null: a server-side apply owns it so, and takes away by force what another sets there", "leave out " + at.key.Value
 }

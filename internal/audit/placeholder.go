@@ -43,13 +43,19 @@ func isTemplated(o desired.Object) bool { return strings.Contains(o.ID.Name+o.ID
 // publicWords end the names of keys whose values tell nothing that has to be kept: DB_HOST, server, s3-region.
 var publicWords = []string{
 	"host", "hostname", "port", "user", "username", "email", "name", "dbname", "database", "db", "type", "region", "bucket", "project", "insecure", "enabled",
-	"namespace", "zone", "version", "issuer", "domain", "scope", "scopes", "mode", "level", "provider", "driver", "schema", "timezone", "tz",
+	"namespace", "path", "file", "dir", "role", "zone", "version", "issuer", "domain", "scope", "scopes", "mode", "level", "provider", "driver", "schema", "timezone", "tz",
 }
 
 // addressWords end the names of keys that hold addresses, which are to be kept only if they hold a password.
 var addressWords = []string{"url", "uri", "endpoint", "server", "address", "registry", "issuerurl"}
 
+// fileWords end the names of keys that hold whole files, which are to be kept only if they speak of something that is.
+var fileWords = []string{"config", "conf", "cfg", "ini", "json", "properties", "sql", "toml", "xml", "yaml", "yml"}
+
 var secretWord = regexp.MustCompile(`(?i)pass|token|secret|credential|private|api_?key|access_?key|keydata`)
+
+// assigned is a parameter of an address that is to be kept.
+var assigned = regexp.MustCompile(`(?i)(?:pass(?:word)?|token|secret|key)=[^&;\s]`)
 
 var wordEnds = regexp.MustCompile(`[-_.]+|([a-z0-9])([A-Z])`)
 
@@ -66,10 +72,10 @@ func isPublic(key, text string) bool {
 	case strings.HasPrefix(text, "-----BEGIN CERTIFICATE"), strings.HasPrefix(text, "-----BEGIN PUBLIC KEY"), strings.HasPrefix(text, "ssh-"),
 		strings.HasPrefix(text, "ecdsa-"), text == "true", text == "false":
 		return true
-	case last == "config":
+	case slices.Contains(fileWords, last):
 		return !secretWord.MatchString(text)
 	case slices.Contains(addressWords, last):
-		return !hasPassword(text)
+		return !hasPassword(text) && !assigned.MatchString(text)
 	}
 	return slices.Contains(publicWords, last) && !hasPassword(text)
 }
@@ -83,5 +89,5 @@ func hasPassword(text string) bool {
 			}
 		}
 	}
-	return secretWord.MatchString(text)
+	return false
 }

@@ -35,7 +35,7 @@ type keeping struct {
 	units    []*survey.Unit
 }
 
-// unprunedByParent gathers the apps that delete nothing. One that nothing describes is by itself.
+// unprunedByParent gathers the apps that delete nothing. Those that nothing describes are together, too.
 func (j *judgement) unprunedByParent() []*keeping {
 	var out []*keeping
 	for i := range j.survey.Units {
@@ -45,7 +45,7 @@ func (j *judgement) unprunedByParent() []*keeping {
 			continue
 		}
 		parent := parentOf(u)
-		same := slices.IndexFunc(out, func(k *keeping) bool { return parent != "" && k.parent == parent && k.at == at })
+		same := slices.IndexFunc(out, func(k *keeping) bool { return k.parent == parent && k.at == at && k.says == says })
 		if same < 0 {
 			out = append(out, &keeping{parent: parent, at: at, says: says, units: []*survey.Unit{u}})
 			continue
@@ -73,11 +73,14 @@ func (j *judgement) unprunedFinding(k *keeping) Finding {
 	if len(k.units) == 1 {
 		return j.ruleFinding(first, k.at, first.Name()+" "+k.says+": what leaves Git stays in the cluster", "set "+onAgain(k.at)+", if that is not meant")
 	}
-	from := k.parent
-	if first.Made != nil {
-		from = "one set"
+	from := "apps of " + k.parent
+	switch {
+	case first.Made != nil:
+		from = "apps of one set"
+	case k.parent == "":
+		from = "apps that nothing here describes"
 	}
-	f := j.ruleFinding(first, k.at, fmt.Sprintf("apps of %s, %s among them, delete nothing: each %s, and what leaves Git stays in the cluster", from, first.Name(), k.says),
+	f := j.ruleFinding(first, k.at, fmt.Sprintf("%s, %s among them, delete nothing: each %s, and what leaves Git stays in the cluster", from, first.Name(), k.says),
 		"set "+onAgain(k.at)+", if that is not meant")
 	for _, u := range k.units[1:] {
 		if at := j.files.said(u, k.at); at != f.Place && !slices.Contains(f.Others, at) {

@@ -27,17 +27,19 @@ func unknownField() rule {
 }
 
 func (j *judgement) unknownField() []Finding {
+	return j.walked().unknown
+}
+
+func (j *judgement) unknownAt(u survey.Unit, o desired.Object, at spot) []Finding {
 	var out []Finding
-	j.walkAll(func(u survey.Unit, o desired.Object, at spot) {
-		for _, name := range unknown(at) {
-			p := append(slices.Clip(at.path), *element(name))
-			out = append(out, Finding{
-				Unit: u.Name(), Object: o.ID, Path: p, Place: j.files.place(u, o, p),
-				Message: fmt.Sprintf("%s %s: %s has no field %s%s", o.ID.Kind, o.ID.Name, inWords(o, at.path), name, meant(at, name)),
-				Remedy:  remedyOf(at, name),
-			})
-		}
-	})
+	for _, name := range unknown(at) {
+		p := append(slices.Clip(at.path), *element(name))
+		out = append(out, Finding{
+			Unit: u.Name(), Object: o.ID, Path: p, Place: j.files.place(u, o, p),
+			Message: fmt.Sprintf("%s %s: %s has no field %s%s", o.ID.Kind, o.ID.Name, inWords(o, at.path), name, meant(at, name)),
+			Remedy:  remedyOf(at, name),
+		})
+	}
 	return out
 }
 

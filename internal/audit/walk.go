@@ -27,6 +27,21 @@ func (j *judgement) walkAll(visit func(survey.Unit, desired.Object, spot)) {
 	}
 }
 
+// walked are the findings of the rules that look at every value, which is looked at once for all of them.
+type walked struct{ twice, unknown, mistyped []Finding }
+
+func (j *judgement) walked() *walked {
+	if j.walks == nil {
+		j.walks = &walked{}
+		j.walkAll(func(u survey.Unit, o desired.Object, at spot) {
+			j.walks.twice = append(j.walks.twice, j.twinsAt(u, o, at)...)
+			j.walks.unknown = append(j.walks.unknown, j.unknownAt(u, o, at)...)
+			j.walks.mistyped = append(j.walks.mistyped, j.mistypedAt(u, o, at)...)
+		})
+	}
+	return j.walks
+}
+
 // walk visits the value and all in it that the type knows, in the order of names. Items of a list are named by their keys; a second
 // one of the same keys by its position.
 func walk(at spot, visit func(spot)) {
