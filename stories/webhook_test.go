@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -58,7 +59,7 @@ func (w *world) remove(resources ...string) {
 	w.t.Cleanup(func() {
 		for _, r := range resources {
 			kind := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: r}
-			if err := d.Resource(kind).Delete(context.WithoutCancel(w.t.Context()), w.ns, metav1.DeleteOptions{}); err != nil {
+			if err := d.Resource(kind).Delete(context.WithoutCancel(w.t.Context()), w.ns, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 				w.t.Error(err)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/mutation"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/redact"
@@ -30,6 +31,7 @@ type Subject struct {
 	Expected object.Object       // the answer to a dry run; nil where none was made
 	Asked    []addition.Addition // what a dry run has told of additions; counts where there is Expected
 	Unasked  string              // why none could be made; redacted
+	Mutators mutation.Mutators   // looked up where the dry run shows that admission changes what Git names (Mutated)
 	Problem  string              // why it cannot be compared, or not as well as it could; redacted
 }
 
@@ -77,10 +79,7 @@ func (j Judge) findings(s Subject) ([]decide.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	pair := compare.Pair{
-		Desired: s.Desired.Data, Live: s.Live, Owners: owners, Expected: s.Expected, Schema: schema,
-		Native: desired.Native(s.Desired.GVK.Group), Applied: applied(owners),
-	}
+	pair := s.pair(owners, schema)
 	if pair.Added, err = j.added(s); err != nil {
 		return nil, err
 	}
@@ -88,13 +87,34 @@ func (j Judge) findings(s Subject) ([]decide.Finding, error) {
 		pair.Live = canonical(s.Live)
 	}
 	p := decide.Object(decide.Input{
-		Desired: pair.Desired, Live: pair.Live, Owners: owners, Compared: compare.Unsettled(pair), Hasher: j.Hasher,
+		Desired: pair.Desired, Live: pair.Live, Owners: owners, Compared: compare.Unsettled(pair), Hasher: j.Hasher, Mutators: s.Mutators, Catalogue: claim.Builtin(),
 		Claims: j.Claims(s), Policy: app.Policy{Mode: app.Preview, Claims: j.cession(), Remediation: app.Remediate, Additions: app.AdditionsReport},
 	})
 	for i := range p.Findings {
 		p.Findings[i].Reason = reason(p.Findings[i])
 	}
 	return p.Findings, nil
+}
+
+func (s Subject) pair(owners, schema []ownership.Entry) compare.Pair {
+	return compare.Pair{
+		Desired: s.Desired.Data, Live: s.Live, Owners: owners, Expected: s.Expected, Schema: schema,
+		Native: desired.Native(s.Desired.GVK.Group), Applied: applied(owners),
+	}
+}
+
+// Mutated reports whether the dry run shows that admission changes a field that Git names.
+func Mutated(s Subject) (bool, error) {
+	owners, err := ownership.Entries(s.Live)
+	if err != nil || s.Expected == nil {
+		return false, err
+	}
+	schema, err := ownership.Entries(s.Expected)
+	if err != nil {
+		return false, err
+	}
+	differences := compare.Unsettled(s.pair(owners, schema)).Differences
+	return slices.ContainsFunc(differences, func(d compare.Difference) bool { return d.Kind == compare.Mutated }), nil
 }
 
 func (j Judge) cession() app.Claims {

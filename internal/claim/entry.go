@@ -49,7 +49,7 @@ const (
 )
 
 // Evidence is one way to recognise a writer. Each of its forms is one key: object, owner, annotation, label, manager, field,
-// placeholder, grown, always. The other keys narrow it.
+// placeholder, grown, always, webhook. The other keys narrow it.
 type Evidence struct {
 	Object    Kind        `yaml:"object" json:"object,omitzero"`            // an object of this kind …
 	Versions  []string    `yaml:"versions" json:"versions,omitempty"`       // … read at the first of these that is served …
@@ -73,6 +73,7 @@ type Evidence struct {
 	Stand     bool        `yaml:"placeholder" json:"placeholder,omitempty"` // Git names the field with a placeholder
 	Grown     bool        `yaml:"grown" json:"grown,omitempty"`             // live holds a greater quantity than Git
 	Always    bool        `yaml:"always" json:"always,omitempty"`           // the kind alone says it
+	Webhook   string      `yaml:"webhook" json:"webhook,omitempty"`         // a mutating webhook, its configuration or a mutating policy of this name matches the object, with * for any text
 }
 
 // Condition is about one field of a claimant. An absent field reads as the empty text.
@@ -186,6 +187,8 @@ func (e Evidence) String() string {
 		b.WriteString("Git names the field with a placeholder")
 	case e.Grown:
 		b.WriteString("live holds more than Git")
+	case e.Webhook != "":
+		b.WriteString("mutating webhook or policy " + e.Webhook)
 	default:
 		b.WriteString("the kind alone")
 	}

@@ -241,6 +241,7 @@ func (e Evidence) forms() (out []string) {
 	}{
 		{"object", e.Object.given()}, {"owner", e.Owner.given()}, {"annotation", e.Mark != ""}, {"label", e.Label != ""},
 		{"manager", e.Manager != ""}, {"field", e.Field.given()}, {"placeholder", e.Stand}, {"grown", e.Grown}, {"always", e.Always},
+		{"webhook", e.Webhook != ""},
 	} {
 		if f.used {
 			out = append(out, f.name)
@@ -251,7 +252,7 @@ func (e Evidence) forms() (out []string) {
 
 func (e Evidence) check(of Entry) error {
 	if f := e.forms(); len(f) != 1 {
-		return fmt.Errorf("has %d forms %q; want one of object, owner, annotation, label, manager, field, placeholder, grown, always", len(f), f)
+		return fmt.Errorf("has %d forms %q; want one of object, owner, annotation, label, manager, field, placeholder, grown, always, webhook", len(f), f)
 	}
 	if e.Stand && len(of.Stand) == 0 {
 		return errors.New("placeholder: the entry names no placeholders")

@@ -83,6 +83,7 @@ brackets ` + "`*`" + ` stands for any text. A kind is ` + "`Kind.group`, `Kind`"
 | ` + "`field`, `in`" + ` | a field of the object is there, with one of these values |
 | ` + "`placeholder: true`" + ` | Git names the field with one of ` + "`placeholders`" + ` |
 | ` + "`grown: true`" + ` | live holds a greater quantity than Git |
+| ` + "`webhook`" + ` | a mutating webhook or policy of that name matches the object, and the answer to truce's own apply holds another value than was sent |
 | ` + "`always: true`" + ` | the kind alone; not for ` + "`cede`" + ` |
 
 An annotation or a manager's name can be put there by whoever may write to the object: such a claim takes fields out of Git's hands, and is shown

@@ -14,8 +14,10 @@ import (
 type Baseline struct {
 	fields unique.Handle[string]
 	values []uint64
-	known  bool
-	doubt  bool
+	// mutated are the fields that admission gave another value than was sent. Most objects have none.
+	mutated []field.Path
+	known   bool
+	doubt   bool
 }
 
 // Settle takes the baseline from the server's answer to an apply, or from a live object that is known to be right.

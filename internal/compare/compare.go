@@ -7,6 +7,8 @@
 package compare
 
 import (
+	"slices"
+
 	"github.com/truce-gitops/truce/internal/addition"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
@@ -24,6 +26,7 @@ const (
 	Added   Kind = "added"   // Git names none, and somebody has put one there
 	// Unmanaged is the object as a whole: it is there, and is not compared since Git asks not to apply it.
 	Unmanaged Kind = "unmanaged"
+	Mutated   Kind = "mutated"  // admission gave the field another value than truce sent
 	Disowned  Kind = "disowned" // the value is right, but it is no longer ours: a change in Git would not remove it
 )
 
@@ -45,7 +48,7 @@ type Input struct {
 	Released []field.Path        // withheld at the last apply, and no longer: by value too, and then to be owned again
 	Added    []addition.Addition // what somebody has put there that Git does not name
 	Hasher   ownership.Hasher
-	// Unasked says that nobody could be asked for a baseline: what Git names is compared by itself. Native is as in Pair.
+	// Unasked says that no dry run gave a baseline: what Git names is compared by itself. Native is as in Pair.
 	Unasked, Native bool
 }
 
@@ -74,6 +77,7 @@ func Object(in Input) (Result, error) {
 	}
 	ours := ownership.ApplyEntry(in.Owners, ownership.Manager)
 	r := Result{Differences: fromBaseline(in, shape, ours)}
+	r.mutated(in)
 	for _, p := range in.Withheld {
 		r.byValue(in, p)
 	}
@@ -111,7 +115,7 @@ func fromBaseline(in Input, shape, ours ownership.Shape) []Difference {
 		if d.Kind == Missing || len(p) > 0 && p[len(p)-1].Key != nil { // told as a whole
 			gone = p
 		}
-		if ok && !onlyWithheld(in, d) && !additive(d, ours) && !agreed(in, d) {
+		if ok && !onlyWithheld(in, d) && !additive(d, ours) && !agreed(in, d) && !restored(in, d) {
 			out = append(out, d)
 		}
 	})
@@ -143,6 +147,15 @@ func onlyWithheld(in Input, d Difference) bool {
 	}
 	sent, _ := field.Get(Overlay(in.Desired, in.Live, parts), d.Path)
 	return field.Holds(d.Live, sent)
+}
+
+// restored reports whether a field that admission had changed holds Git's value now.
+func restored(in Input, d Difference) bool {
+	return contains(in.Baseline.mutated, d.Path) && holdsGit(in, d)
+}
+
+func contains(paths []field.Path, p field.Path) bool {
+	return slices.ContainsFunc(paths, p.Equals)
 }
 
 // agreed reports whether Git has dropped a field that is somebody else's anyway.

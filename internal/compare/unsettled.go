@@ -38,6 +38,7 @@ func Unsettled(in Pair) Result {
 	}
 	w.fields(nil, in.Desired, want, in.Live)
 	w.dropped()
+	w.mutated()
 	slices.SortFunc(w.found, func(a, b Difference) int { return a.Path.Compare(b.Path) })
 	r := Result{Differences: w.found}
 	r.add(in.Live, in.Added)

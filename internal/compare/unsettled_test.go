@@ -69,7 +69,7 @@ func TestWithADryRunItsAnswerIsWhatCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := compare.Unsettled(compare.Pair{Desired: git, Live: live, Expected: expected, Applied: applied, Native: true}).Differences
-	if diff := cmp.Diff([]string{"changed .data.b", "extra .data.d"}, paths(got)); diff != "" {
+	if diff := cmp.Diff([]string{"mutated .data.a", "changed .data.b", "extra .data.d"}, paths(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -42,6 +42,8 @@ type Options struct {
 	Fetcher source.Fetcher
 	Local   source.Watcher // tells at once of changes in repositories on this machine
 	Kinds   Kinds
+	// Configured knows the webhooks and policies of mutating admission; nil for not looking.
+	Configured Configured
 	// Namespaces are those whose custom resources are worked for; none means all.
 	Namespaces cluster.Namespaces
 	Process    app.Policy // what holds where a custom resource says nothing
@@ -120,7 +122,10 @@ type Controller struct {
 
 	redefined *queue[string] // API groups of which a CRD has changed
 	deep      *queue[post]   // to be verified
-	groups    *groups
+
+	admission     admission
+	admissionWork *queue[string]
+	groups        *groups
 
 	events   chan *unstructured.Unstructured
 	dropped  atomic.Int64 // events that found no room, and of which nobody has been told
@@ -157,7 +162,8 @@ func New(o Options) *Controller {
 		records: newQueue[app.Key]("records", o.Queues), pods: newQueue[object.ID]("pods", o.Queues), podPace: rate.NewLimiter(podReads, podReads), redefined: newQueue[string]("redefined", o.Queues),
 		deep: newQueue[post]("deep", o.Queues), claimWork: newQueue[string]("claimants", o.Queues),
 		keepers: newKeepers(), keeperWork: newQueue[string]("keepers", o.Queues),
-		groups: newGroups(o.Pace.Resettle), lacking: map[string]string{}, remarked: map[app.Key]string{},
+		admissionWork: newQueue[string]("admission", o.Queues),
+		groups:        newGroups(o.Pace.Resettle), lacking: map[string]string{}, remarked: map[app.Key]string{},
 		events: make(chan *unstructured.Unstructured, pendingEvents), messages: make(chan notify.Message, pendingEvents),
 	}
 	if c.Catalogue == nil {
@@ -196,6 +202,9 @@ func (c *Controller) isClusterWide(gvk object.GVK) bool {
 func (c *Controller) Use(e *reconcile.Engine) {
 	c.engine = e
 	e.Sources, e.Watches = c, c.kinds
+	if c.Configured != nil {
+		e.Admission = c
+	}
 	e.Tell = c.notice
 	e.Panicked = c.panicked
 	e.Wake = c.objects.Add
@@ -233,6 +242,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	work(ctx, g, c.pods, 1, guarded(c, "pods", c.readPods))
 	work(ctx, g, c.redefined, 1, guarded(c, "definition", c.redefine))
 	work(ctx, g, c.deep, 1, guarded(c, "full check", c.verify))
+	work(ctx, g, c.admissionWork, 1, guarded(c, "admission", c.compareMutated))
 	defer c.lastRecords(ctx)
 	return g.Wait()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/fight"
 	"github.com/truce-gitops/truce/internal/ignore"
+	"github.com/truce-gitops/truce/internal/mutation"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/optout"
 	"github.com/truce-gitops/truce/internal/ownership"
@@ -108,10 +109,13 @@ type Input struct {
 	Count    field.Path // where the kind keeps the count that can be scaled; nil: it has none, or nobody knows
 	Ignored  []ignore.Covered
 	Witness  witness.Statements
-	Memory   fight.Memory
-	Request  Request
-	Policy   app.Policy
-	Adoption app.Adoption // from another controller, or back to it
+	Mutators mutation.Mutators // looked up where the baseline is mutated
+	// Catalogue knows which mutators have a claim to the fields that they change; nil for none.
+	Catalogue *claim.Catalogue
+	Memory    fight.Memory
+	Request   Request
+	Policy    app.Policy
+	Adoption  app.Adoption // from another controller, or back to it
 	// Treatment is what the object itself asks for.
 	Treatment optout.Treatment
 	Hasher    ownership.Hasher

@@ -22,6 +22,7 @@ import (
 	"github.com/truce-gitops/truce/internal/fight"
 	"github.com/truce-gitops/truce/internal/golden"
 	"github.com/truce-gitops/truce/internal/ignore"
+	"github.com/truce-gitops/truce/internal/mutation"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/optout"
 	"github.com/truce-gitops/truce/internal/ownership"
@@ -34,6 +35,7 @@ import (
 //	history       what happened on the server (see history_test.go)
 //	settled.yaml  what the server answered to the last apply; live.yaml what it holds now; recorded from the history
 //	claimants     autoscalers, as YAML
+//	admission.yaml  mutating webhook configurations and policies
 //	rules         a JSON pointer a line
 //	policy        mode, claims, remediation, additions, spacing, pause, withheld (at the last apply), corrected (how long ago, against whom), stuck, seen, revision, request
 func TestStories(t *testing.T) {
@@ -79,12 +81,39 @@ func newStory(t *testing.T, f golden.Files) story {
 	in.Ignored = rules(t, f["rules"]).Covers(ignore.Sight{Desired: git, Live: live, Owners: in.Owners})
 	in.Treatment = optOuts.Of(git, live)
 	released := policy(t, &in, f["policy"])
-	c := compare.Input{Desired: git, Live: live, Owners: in.Owners, Hasher: hasher, Withheld: decide.Ceded(in), Released: released}
+	in.Mutators, in.Catalogue = mutators(t, f["admission.yaml"], in), claim.Builtin()
+	c := compare.Input{Desired: git, Live: live, Owners: in.Owners, Hasher: hasher, Native: true, Withheld: decide.Ceded(in), Released: released}
 	if settled != nil {
-		c.Baseline = compare.Settle(settled, ownersOf(t, settled), hasher)
+		c.Baseline = answer(in, settled, ownersOf(t, settled), released).Baseline(hasher)
 	}
 	c.Added = added(t, c, in)
 	return story{compare: c, decide: in}
+}
+
+// answer is what the server made of the last apply, from which what was withheld was left out.
+func answer(in decide.Input, settled object.Object, owners []ownership.Entry, withheld []field.Path) compare.Answer {
+	sent := in.Desired.Clone()
+	if in.Previous != nil {
+		sent = in.Previous.Clone()
+	}
+	for _, p := range append(decide.Ceded(in), withheld...) {
+		field.Drop(sent, p)
+	}
+	return compare.Answer{Sent: sent, Result: settled, Owners: owners, Native: desired.Native(sent.GVK().Group)}
+}
+
+// mutators are those of the story's admission configurations that match the object.
+func mutators(t *testing.T, text string, in decide.Input) mutation.Mutators {
+	t.Helper()
+	var all []object.Object
+	for doc := range strings.SplitSeq(text, "\n---\n") {
+		if o := load(t, doc); o != nil {
+			all = append(all, o)
+		}
+	}
+	gvk := in.Desired.GVK()
+	s := mutation.Subject{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind) + "s", Object: in.Desired, Namespaced: true}
+	return mutation.Mutators{All: mutation.Of(all, s)}
 }
 
 // added are the additions that plainly are none of the server's defaults: nobody is asked here.

@@ -24,6 +24,9 @@ func judge(in Input, d compare.Difference) (Finding, time.Time) {
 	if claimed && in.Policy.Claims == app.ClaimsCede && !ends(in, c, d) && !lost(c, d) {
 		return cede(d, c), time.Time{}
 	}
+	if d.Kind == compare.Mutated && !sendsNew(in, d.Path) {
+		return mutated(in, d), time.Time{}
+	}
 	f, again := enforce(in, d)
 	if claimed {
 		f.Claimant = c.Name()

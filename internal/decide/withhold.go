@@ -32,7 +32,7 @@ func withheld(in Input, findings []Finding) []field.Path {
 		}
 	}
 	for _, f := range findings {
-		if f.Verdict == Hold && !stuck(in, f) || f.Verdict == Contested {
+		if f.Verdict == Hold && !stuck(in, f) && !mutates(f) || f.Verdict == Contested {
 			all = append(all, f.Path)
 		}
 	}

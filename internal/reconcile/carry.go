@@ -208,6 +208,9 @@ func (r *run) wave(ctx context.Context, wave []desired.Object) error {
 	g.SetLimit(max(1, r.engine.Defaults.Objects))
 	failures := make([]error, len(wave))
 	for i, o := range wave {
+		if rec := r.engine.lookup(o.ID); rec != nil {
+			rec.doubtMutated()
+		}
 		if !r.state.wanted[o.ID] || !r.engine.due(o.ID) {
 			continue
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/inventory"
 	"github.com/truce-gitops/truce/internal/journal"
 	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/mutation"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/panics"
@@ -167,6 +168,7 @@ type Parts struct {
 	// Alone reports that there is nobody for Keeper to name at present; nil where that is never known.
 	Alone     func() bool
 	Witnesses Witnesses
+	Admission Admission // nil: which webhooks and policies match an object is not looked up
 	// Panicked is called with each panic that was recovered, and what the work was about; nil for no call.
 	Panicked func(work, about string, p *panics.Error)
 	Defaults Limits
@@ -182,6 +184,13 @@ type Limits struct {
 type Sources interface {
 	Artifact(key app.SourceKey) (source.Artifact, error)
 	Readers(key app.SourceKey) []app.Key
+}
+
+// Admission knows the cluster's mutating admission. It is asked only about objects of which admission changed a field, and may be called
+// concurrently.
+type Admission interface {
+	// Mutators returns the webhooks and policies whose configuration matches an object.
+	Mutators(ctx context.Context, gvk object.GVK, o object.Object) ([]mutation.Mutator, error)
 }
 
 // Checker checks a whole revision against the server's schema before any of it is applied. It may block; nil checks nothing.

@@ -33,8 +33,9 @@ func (w *walk) act(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	remembered := w.learn(answer, owners)
-	w.announceCarried()
+	base := w.answered(w.sentBody(), answer, owners)
+	remembered := w.learn(base, answer, owners)
+	w.announceCarried(base)
 	if w.live == nil && w.snap.hadHome {
 		w.engine.Rerun(w.snap.owner) // the inventory has the uid of the one that is gone
 	}
@@ -43,9 +44,9 @@ func (w *walk) act(ctx context.Context) error {
 }
 
 // learn keeps what the server's answer teaches: the new baseline, or that an apply does not restore a field.
-func (w *walk) learn(answer object.Object, owners []ownership.Entry) error {
+func (w *walk) learn(base compare.Baseline, answer object.Object, owners []ownership.Entry) error {
 	e, r := w.engine, w.record
-	memory, stuck := w.remember(answer, owners)
+	memory, stuck := w.remember(base, answer, owners)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.memory = memory
@@ -64,7 +65,7 @@ func (w *walk) learn(answer object.Object, owners []ownership.Entry) error {
 	}
 	r.made, r.withheld = answer.UID(), w.plan.Withheld
 	if !stuck {
-		r.baseline = compare.Settle(answer, owners, e.Hasher)
+		r.baseline = base
 	}
 	if w.sent() {
 		r.changed, r.applied, r.previous = false, true, object.Packed{}
@@ -118,7 +119,7 @@ func applies(p decide.Plan) bool {
 
 // remember notes each correction. Where Git has not changed and the answer still differs from the baseline, the apply
 // does not restore the field, and repeating it would be a fight with the API server itself.
-func (w *walk) remember(answer object.Object, owners []ownership.Entry) (fight.Memory, bool) {
+func (w *walk) remember(base compare.Baseline, answer object.Object, owners []ownership.Entry) (fight.Memory, bool) {
 	m := w.snap.memory
 	if w.snap.changed {
 		return w.removed(w.overridden(m.Settled()), answer), false
@@ -129,7 +130,7 @@ func (w *walk) remember(answer object.Object, owners []ownership.Entry) (fight.M
 	stuck := false
 	m = w.removed(m, answer)
 	for _, f := range w.plan.Findings {
-		if f.Verdict != decide.Correct || f.Kind == compare.Added {
+		if f.Verdict != decide.Correct || f.Kind == compare.Added || base.MutatedAt(f.Path) {
 			continue
 		}
 		path := field.String(f.Path)
@@ -184,7 +185,9 @@ func (w *walk) settle() (recovered bool, err error) {
 		case decide.Cede:
 			r.memory = r.memory.Seen(field.String(f.Path), w.engine.mask(r.id, f).Live, w.engine.Now())
 		case decide.Hold, decide.Contested:
-			r.memory = r.memory.Reversed(field.String(f.Path), w.engine.Now())
+			if f.Kind != compare.Mutated {
+				r.memory = r.memory.Reversed(field.String(f.Path), w.engine.Now())
+			}
 		default:
 		}
 	}
@@ -285,10 +288,11 @@ func (w *walk) announceReturned(known []decide.Finding) {
 	}
 }
 
-// announceCarried tells of drift that was put back. What Git itself changed is no drift.
-func (w *walk) announceCarried() {
+// announceCarried reports drift that was corrected. What Git itself changed is no drift, and what admission changed in the answer is not
+// corrected.
+func (w *walk) announceCarried(base compare.Baseline) {
 	for _, f := range w.plan.Findings {
-		if f.Verdict == decide.Correct && (!w.snap.changed || f.Kind == compare.Added || f.Overrides == decide.Contested) {
+		if f.Verdict == decide.Correct && !base.MutatedAt(f.Path) && (!w.snap.changed || f.Kind == compare.Added || f.Overrides == decide.Contested) {
 			w.tell(f, true)
 		}
 	}

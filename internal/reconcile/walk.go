@@ -226,6 +226,9 @@ func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) 
 		return compare.Input{}, in, err
 	}
 	in.Changed = w.snap.changed
+	if base.Mutated() {
+		in.Mutators, in.Catalogue = w.mutators(ctx), w.engine.Catalogue()
+	}
 	if w.added, err = w.additions(ctx, base, in); err != nil {
 		return compare.Input{}, in, err
 	}
@@ -307,7 +310,7 @@ func (w *walk) predict(ctx context.Context, body object.Object) (compare.Baselin
 	if err != nil {
 		return compare.Baseline{}, err
 	}
-	b := compare.Settle(predicted, owners, w.engine.Hasher)
+	b := w.answered(body, predicted, owners)
 	w.keep(b)
 	return b, nil
 }

@@ -95,7 +95,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	records := &configmap.Store{Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All}
 	c := controller.New(p.counted(controller.Options{
 		Kept: func() { poke(used) }, Turned: records.Relearn, Hindered: o.Hindered,
-		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Local: p.git, Kinds: kinds(), Namespaces: o.Namespaces,
+		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Local: p.git, Kinds: kinds(), Configured: p.configured, Namespaces: o.Namespaces,
 		LocalSources: o.LocalSources, Process: o.Process, Catalogue: o.Catalogue, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: p.stirred(o.Report), Notify: o.Notify,
 	}))
 	if p.metrics != nil {

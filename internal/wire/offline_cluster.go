@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/live/list"
+	"github.com/truce-gitops/truce/internal/mutation/configured"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/reconcile"
@@ -34,6 +35,8 @@ type glance struct {
 	cluster *cluster.Client
 	reader  live.Reader
 	writer  act.Writer
+
+	configured *configured.Reader
 }
 
 // withCluster compares with what the cluster holds, and with what a dry run says that an apply would leave.
@@ -43,6 +46,7 @@ func (c comparison) withCluster(ctx context.Context, version string) ([]adhoc.Su
 		return nil, adhoc.Judge{}, err
 	}
 	g := glance{cluster: client, reader: list.Reader{Cluster: client}, writer: looker{ssa.Writer{Cluster: client}}}
+	g.configured = &configured.Reader{Cluster: client, Live: g.reader}
 	set, err := g.settle(ctx, c)
 	if err != nil {
 		return nil, adhoc.Judge{}, err
@@ -135,6 +139,9 @@ func (g glance) subject(ctx context.Context, o desired.Object) (adhoc.Subject, e
 		if s.Expected, err = g.expect(ctx, o, s.Live); err == nil {
 			err = g.additions(ctx, &s)
 		}
+		if err == nil {
+			err = g.mutators(ctx, &s)
+		}
 		switch {
 		case err == nil:
 			return s, nil
@@ -161,6 +168,19 @@ func (g glance) additions(ctx context.Context, s *adhoc.Subject) error {
 	t := act.Target{GVK: s.Desired.GVK, ID: s.Desired.ID, UID: s.Live.UID(), ResourceVersion: s.Live.ResourceVersion()}
 	s.Asked, err = reconcile.Try(ctx, g.writer, t, s.Live, found)
 	return err
+}
+
+// mutators looks up which webhooks and policies may have changed what the dry run shows as changed.
+func (g glance) mutators(ctx context.Context, s *adhoc.Subject) error {
+	mutated, err := adhoc.Mutated(*s)
+	if err != nil || !mutated {
+		return err
+	}
+	s.Mutators.All, err = g.configured.Mutators(ctx, s.Desired.GVK, s.Desired.Data)
+	if err != nil {
+		s.Mutators.Unread = err.Error()
+	}
+	return nil
 }
 
 func (g glance) expect(ctx context.Context, o desired.Object, now object.Object) (object.Object, error) {

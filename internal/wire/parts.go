@@ -25,6 +25,7 @@ import (
 	"github.com/truce-gitops/truce/internal/journal/bolt"
 	"github.com/truce-gitops/truce/internal/live/list"
 	"github.com/truce-gitops/truce/internal/metrics"
+	"github.com/truce-gitops/truce/internal/mutation/configured"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/reconcile"
@@ -55,16 +56,17 @@ const cacheBytes = 64 << 20
 
 // parts are what every way of running the stages has in common.
 type parts struct {
-	cluster  *cluster.Client
-	git      *git.Store
-	pool     *worker.Pool
-	queries  jqPool
-	rendered *render.Cached
-	calm     *calm
-	engine   reconcile.Parts  // without Sources, Watches, Tell
-	journal  *bolt.Journal    // nil for a process that keeps none
-	version  string           // of truce
-	metrics  *metrics.Metrics // nil for a process that nobody scrapes
+	cluster    *cluster.Client
+	git        *git.Store
+	pool       *worker.Pool
+	queries    jqPool
+	rendered   *render.Cached
+	calm       *calm
+	engine     reconcile.Parts // without Sources, Watches, Tell
+	configured *configured.Reader
+	journal    *bolt.Journal    // nil for a process that keeps none
+	version    string           // of truce
+	metrics    *metrics.Metrics // nil for a process that nobody scrapes
 }
 
 // assemble connects to the cluster and chooses the parts. Work is the directory for clones; it must be this process's alone.
@@ -105,14 +107,15 @@ func newParts(client *cluster.Client, self, work string) (*parts, error) {
 	})
 	p := &parts{cluster: client, git: store, pool: pool, calm: quiet}
 	p.queries = newQueries(self)
+	p.configured = &configured.Reader{Cluster: client, Live: list.Reader{Cluster: client}}
 	p.rendered = &render.Cached{Renderer: p.pool, Bytes: cacheBytes}
 	p.engine = reconcile.Parts{
 		Render: p.rendered, Fresh: p.pool, Scope: scope(client), Scale: scale(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
 		Writer: ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
 		Health: assessors(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
 		Checkers: checkers(client, list.Reader{Cluster: client}, ssa.Writer{Cluster: client}),
-		Queries:  p.queries.Evaluator,
-		Tell:     func(reconcile.Notice) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
+		Queries:  p.queries.Evaluator, Admission: p.configured,
+		Tell: func(reconcile.Notice) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
 	}
 	return p, nil
 }

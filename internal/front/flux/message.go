@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
@@ -36,13 +37,24 @@ func summary(r report.Report) string {
 // drift says which fields are not as Git wants and stay so for now, or "" if none is.
 func drift(r report.Report) string {
 	var out []string
-	if held := fields(r, heldField, is(decide.Hold)); len(held) > 0 {
+	if held := fields(r, heldField, isDrift); len(held) > 0 {
 		out = append(out, count(len(held), "field")+" drifted and not corrected: "+list(held))
+	}
+	if mutated := fields(r, mutatedField, isMutated); len(mutated) > 0 {
+		out = append(out, count(len(mutated), "field")+" changed by admission: "+list(mutated))
 	}
 	if text := fought(r); text != "" {
 		out = append(out, text)
 	}
 	return strings.Join(out, "; ")
+}
+
+// isDrift chooses the fields that are held, isMutated those of them that admission changes.
+func isDrift(f decide.Finding) bool   { return is(decide.Hold)(f) && f.Kind != compare.Mutated }
+func isMutated(f decide.Finding) bool { return is(decide.Hold)(f) && f.Kind == compare.Mutated }
+
+func mutatedField(id object.ID, f decide.Finding) string {
+	return report.FieldName(id, f) + " by " + f.Writer.String()
 }
 
 // fought says which fields go back and forth, and against whom, or "" if none does.

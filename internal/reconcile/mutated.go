@@ -1,0 +1,69 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/mutation"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/redact"
+)
+
+// answered returns the baseline that the server's answer to an apply of the body gives.
+func (w *walk) answered(body, answer object.Object, owners []ownership.Entry) compare.Baseline {
+	return compare.Answer{Sent: body, Result: answer, Owners: owners, Native: desired.Native(w.snap.gvk.Group)}.Baseline(w.engine.Hasher)
+}
+
+// sentBody is what the plan's last apply sent.
+func (w *walk) sentBody() object.Object {
+	for _, s := range slices.Backward(w.plan.Steps) {
+		if s.Verb == decide.Apply || s.Verb == decide.Create {
+			return s.Body
+		}
+	}
+	return nil
+}
+
+// mutators looks up which webhooks and policies may have changed the object.
+func (w *walk) mutators(ctx context.Context) mutation.Mutators {
+	m := mutation.Mutators{Unread: "truce does not read them here"}
+	if w.engine.Admission == nil {
+		return m
+	}
+	var err error
+	m.All, err = w.engine.Admission.Mutators(ctx, w.snap.gvk, w.snap.desired)
+	m.Unread = ""
+	if err != nil {
+		m.Unread = redact.Text(err.Error())
+	}
+	return m
+}
+
+// AdmissionChanged takes note that the configuration of mutating admission has changed, or may have: what admission changed in the last
+// apply of an object may be left alone by now. It returns the objects that Object should be called for; how fast is the caller's choice.
+func (e *Engine) AdmissionChanged() []object.ID {
+	var out []object.ID
+	for _, r := range e.recordsOf(func(*record) bool { return true }) {
+		if r.doubtMutated() {
+			out = append(out, r.id)
+		}
+	}
+	slices.SortFunc(out, object.ID.Compare)
+	return out
+}
+
+// doubtMutated makes the next look at the object ask the server again what it makes of a field that admission changed. It reports whether
+// there is such a field.
+func (r *record) doubtMutated() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.baseline.Mutated() {
+		return false
+	}
+	r.baseline, r.asked = r.baseline.Doubt(), true
+	return true
+}

@@ -1,0 +1,96 @@
+package stories
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const teamOfGit = `
+-- app/web.yaml --
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: NAMESPACE, labels: {team: a}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {terminationGracePeriodSeconds: 1, containers: [{name: web, image: "web:1"}]}
+`
+
+// TestAdmissionThatChangesWhatGitNames is a difference as long as the policy is there, and Git's values come back when it goes.
+func TestAdmissionThatChangesWhatGitNames(t *testing.T) {
+	w := offWorld(t, teamOfGit)
+	w.teamPolicy()
+	w.start(app.Policy{})
+	w.app("app", "./app", defaultSpec)
+	web := w.Watch(t, deployments, w.ns, "web")
+	w.ready("app")
+	w.await(web, func(o *unstructured.Unstructured) bool { return o.GetLabels()["team"] == "policy" && grace(o) == 77 })
+	w.fieldTells("app", "admission changes this: MutatingAdmissionPolicy "+w.ns+" (inferred)")
+	w.readyTells("app", "2 fields changed by admission: Deployment "+w.ns+"/web .metadata.labels.team by MutatingAdmissionPolicy "+w.ns, true)
+
+	before := len(w.objectWrites())
+	w.check("app") // no loop: each full check asks once, and writes nothing
+	w.check("app")
+	w.wroteNothingSince(before)
+
+	w.kubectl("annotate", "deployment/web", "by=hand") // a write of others goes through the same policy
+	w.await(web, func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["by"] == "hand" })
+	w.kubectl("delete", "mutatingadmissionpolicybinding/"+w.ns)
+	w.await(web, func(o *unstructured.Unstructured) bool { return o.GetLabels()["team"] == "a" && grace(o) == 1 })
+	w.readyTells("app", "changed by admission", false)
+}
+
+// TestAdmissionThatBeginsLater is met by the first correction, which reports that it restored nothing.
+func TestAdmissionThatBeginsLater(t *testing.T) {
+	w := newWorld(t, app.Policy{}, teamOfGit)
+	w.app("app", "./app", defaultSpec)
+	w.ready("app")
+	web := w.Watch(t, deployments, w.ns, "web")
+	w.teamPolicy()
+	w.kubectl("label", "deployment/web", "team=b", "--overwrite")
+	w.await(web, func(o *unstructured.Unstructured) bool { return o.GetLabels()["team"] == "policy" })
+	w.readyTells("app", "2 fields changed by admission", true)
+	before := len(w.objectWrites())
+	w.check("app")
+	w.wroteNothingSince(before)
+}
+
+func grace(o *unstructured.Unstructured) int64 {
+	n, _, _ := unstructured.NestedInt64(o.Object, "spec", "template", "spec", "terminationGracePeriodSeconds")
+	return n
+}
+
+// teamPolicy sets a label and a number that Git names in Deployments of the story's namespace.
+func (w *world) teamPolicy() {
+	w.t.Helper()
+	w.Apply(w.t, strings.ReplaceAll(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: NAMESPACE}
+spec:
+  reinvocationPolicy: Never
+  failurePolicy: Fail
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}]
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: >
+        Object{
+          metadata: Object.metadata{labels: {"team": "policy"}},
+          spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{terminationGracePeriodSeconds: 77}}}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: NAMESPACE}
+spec: {policyName: NAMESPACE}
+`, "NAMESPACE", w.ns))
+	w.remove("mutatingadmissionpolicybindings", "mutatingadmissionpolicies")
+	w.inForce("team")
+}
