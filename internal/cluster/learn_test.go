@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/kubetest"
@@ -146,4 +147,41 @@ func TestAStaleGroupIsAskedForByItself(t *testing.T) {
 			t.Fatal("a broken group is taken for one that is not served")
 		}
 	}
+}
+
+func TestAKnownKindWaitsForNoQuestion(t *testing.T) {
+	t.Parallel()
+	release, asked := make(chan struct{}), make(chan struct{}, 1)
+	var known atomic.Bool
+	c, _ := tapped(t, func(r *http.Request) error {
+		if known.Load() && strings.HasSuffix(r.URL.Path, "/apis/apps/v1") {
+			asked <- struct{}{}
+			<-release
+		}
+		return nil
+	})
+	if _, err := c.Resource(deployments); err != nil {
+		t.Fatal(err)
+	}
+	known.Store(true)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(20 * time.Millisecond) // a kind that is not served is asked for again after a second
+		defer tick.Stop()
+		for {
+			select {
+			case <-release:
+				return
+			case <-tick.C:
+				_, _ = c.Resource(object.GVK{Group: "apps", Version: "v1", Kind: "Unknown"}) // what it answers is not what this is about
+			}
+		}
+	}()
+	<-asked
+	if r, err := c.Resource(deployments); err != nil || !r.Namespaced { // returns, though the server has not answered
+		t.Errorf("%+v, %v", r, err)
+	}
+	close(release)
+	<-ended
 }
