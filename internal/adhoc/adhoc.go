@@ -52,7 +52,7 @@ func (j Judge) Object(s Subject) report.Object {
 		Health: health.Status{Code: health.Missing, Message: "not in the cluster"}, UID: s.Live.UID(),
 	}
 	if s.Live != nil {
-		out.Health = j.Health.Assess(s.Live)
+		out.Health = health.Explained(s.Live, j.Health.Assess(s.Live))
 		out.Health.Message = redact.Message(id, out.Health.Message)
 	}
 	found, err := j.findings(s)
