@@ -148,11 +148,7 @@ func (c container) ended(reason string) trouble {
 		}
 	}
 	if text(last, "reason") == "OOMKilled" {
-		limit := text(c.spec, "resources", "limits", "memory")
-		if limit == "" {
-			return trouble{outOfMemory, "OOMKilled", c.String() + " runs out of memory"}
-		}
-		return trouble{outOfMemory, "OOMKilled", c.String() + " exceeds its memory limit of " + limit}
+		return trouble{outOfMemory, "OOMKilled", c.String() + " runs out of " + c.memory()}
 	}
 	if code := last.At("exitCode"); code != nil {
 		return trouble{crashing, reason, fmt.Sprintf("%s ends with exit code %v", c, code)}
@@ -161,18 +157,31 @@ func (c container) ended(reason string) trouble {
 }
 
 // unready is the trouble of a container that runs. The kubelet writes only that it is not ready: which probe has not succeeded
-// follows from what the container declares. OOMKilled is said of one that was started again after that.
+// follows from what the container declares. How it ended before is said, not taken for the cause: that may be long ago.
 func (c container) unready() (trouble, bool) {
-	if text(c.status, "lastState", "terminated", "reason") == "OOMKilled" {
-		return c.ended("OOMKilled"), true
-	}
+	last, _ := c.status.At("lastState", "terminated").(map[string]any)
+	t := trouble{unready, "NotReady", c.String() + " runs and is not ready"}
 	switch {
 	case c.status.At("started") == false && c.spec.At("startupProbe") != nil:
-		return trouble{unready, "NotStarted", c.String() + " runs, its startup probe does not succeed"}, true
+		t.reason, t.text = "NotStarted", c.String()+" runs, its startup probe does not succeed"
 	case c.spec.At("readinessProbe") != nil:
-		return trouble{unready, "NotReady", c.String() + " runs, its readiness probe does not succeed"}, true
+		t.text = c.String() + " runs, its readiness probe does not succeed"
 	}
-	return trouble{unready, "NotReady", c.String() + " runs and is not ready"}, true
+	switch code := last["exitCode"]; {
+	case text(last, "reason") == "OOMKilled":
+		t.severity, t.reason, t.text = outOfMemory, "OOMKilled", t.text+" since it ran out of "+c.memory()
+	case code != nil && fmt.Sprint(code) != "0":
+		t.text += fmt.Sprintf(" since it ended with exit code %v", code)
+	}
+	return t, true
+}
+
+// memory is what a container may use of it.
+func (c container) memory() string {
+	if limit := text(c.spec, "resources", "limits", "memory"); limit != "" {
+		return "memory, which is limited to " + limit
+	}
+	return "memory"
 }
 
 func (c container) image() string { return cmp.Or(text(c.spec, "image"), text(c.status, "image")) }
