@@ -52,7 +52,7 @@ func TestAPauseLastsWhileTheServerHasTrouble(t *testing.T) {
 		key := s.paused("report")
 		d := s.deployment()
 		s.kubectl("scale", "deployment/my-app", "--replicas=0")
-		paused := func(f decide.Finding) bool { return strings.HasPrefix(f.Reason, "paused: ") && f.Live == int64(0) }
+		paused := func(f decide.Finding) bool { return strings.HasPrefix(f.Reason, "paused by ") && f.Live == int64(0) }
 		s.finds(key, ".spec.replicas", paused)
 		s.trouble()
 		s.commit("nginx:1.21.0", "nginx:1.22.0", "replicas: 3", "replicas: 4")

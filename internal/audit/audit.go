@@ -135,6 +135,7 @@ func rules() []rule {
 		aggregatedRoleRules(),
 		atomicSelector(),
 		autoscaledTwice(),
+		autoscalerRemoved(),
 		caBundlePlaceholder(),
 		dependsOnCycle(),
 		dependsOnMissing(),

@@ -21,7 +21,8 @@ func replicasAutoscaled() rule {
 		Reason: "Two writers hold one field. Each time Git is applied the count falls back to Git's, and the autoscaler moves it again 15 s " +
 			"later: pods start and stop for ever, under load with errors. Flux forces Git's count at every reconciliation, Argo CD at every sync " +
 			"and within seconds with selfHeal; neither knows of autoscalers. Applying without force does not help: where nobody owned the " +
-			"field, Git's count was taken without a conflict, 5 to 3.",
+			"field, Git's count was taken without a conflict, 5 to 3. And when the autoscaler is removed while the manifest still names a " +
+			"count, the workload drops to that count at once.",
 		Remedy: "Remove replicas from the base, and from every overlay, patch, component and replicas: entry. " + handOver +
 			"\n\nWhere it has to stay in Git, take the field out of what is applied. Flux 2.9 and later, and truce:\n\n" +
 			"    spec:\n      ignore:\n      - paths: [/spec/replicas]\n        target: {kind: Deployment, name: web}\n\n" +

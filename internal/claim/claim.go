@@ -45,6 +45,7 @@ type Claim struct {
 	App       string // the app that has the claimant in Git; empty for none of truce's
 	Do        Action
 	Certainty Certainty
+	Idle      string   // why the claimant does nothing at present, and since when; empty while it works
 	Notes     []string // what is odd about it: two claimants, one that stands still
 	Scale     bool     // the path is where the object's kind keeps the count that its scale subresource writes
 
@@ -61,6 +62,9 @@ func (c Claim) Name() string {
 }
 
 func nameOf(id object.ID) string { return kindName(id.Kind) + " " + id.Namespace + "/" + id.Name }
+
+// Unbounded reports whether nothing says how great the number may become.
+func (c Claim) Unbounded() bool { return c.Max == unbounded }
 
 // Counts reports whether the claim is to a number that the claimant moves.
 func (c Claim) Counts() bool { return c.Max > 0 }

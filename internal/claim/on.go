@@ -72,6 +72,7 @@ func (s Subject) paths(e *Entry) []field.Path {
 func (c Claimant) claim(p field.Path) Claim {
 	out := c.entry.claim(p)
 	out.By, out.App, out.Min, out.Max, out.Evidence, out.Certainty = c.ID, c.App, c.Min, c.Max, c.Evidence, Declared
+	out.Idle = c.Idle
 	if c.Idle != "" {
 		out.Notes = []string{fmt.Sprintf("%s stands still: %s; the value stays as it is", nameOf(c.ID), c.Idle)}
 	}
@@ -265,6 +266,7 @@ func (c *Catalogue) join(to *Claim, other Claim) {
 		to.zero = Own
 	}
 	to.Notes = append(to.Notes, other.Notes...)
+	to.Idle = cmp.Or(to.Idle, other.Idle)
 	if to.By.Kind != "" && other.By.Kind != "" && to.By != other.By && c.first(*to, other) == 0 {
 		to.Notes = append(to.Notes, fmt.Sprintf("%s and %s both claim %s: each undoes what the other does; leave one of them", nameOf(to.By), nameOf(other.By), field.String(to.Path)))
 	}

@@ -134,17 +134,24 @@ func (c Claimant) sentence(at string) string {
 	return fmt.Sprintf("%s %s (%s)", nameOf(c.ID), what, at)
 }
 
-// idle says why the claimant does nothing at present: the reason of the first False condition that matters.
+// idle says why the claimant does nothing at present, and since when: the reason of the first False condition that matters.
 func (e Evidence) idle(o object.Object) string {
 	list, _ := o.At("status", "conditions").([]any)
 	for _, v := range list {
 		m, _ := v.(map[string]any)
 		reason := text(m["reason"])
 		if text(m["status"]) == "False" && slices.Contains(e.Acts, text(m["type"])) && !slices.Contains(e.Resting, reason) {
-			return text(m["type"]) + " is False" + inBrackets(reason)
+			return text(m["type"]) + " is False" + inBrackets(reason) + sinceWhen(text(m["lastTransitionTime"]))
 		}
 	}
 	return ""
+}
+
+func sinceWhen(at string) string {
+	if at == "" {
+		return ""
+	}
+	return " since " + at
 }
 
 func inBrackets(s string) string {

@@ -148,6 +148,8 @@ type Summary struct {
 	Reason   report.Reason // of the newest run
 	Message  string
 	Handled  string // the newest request that was acted on
+	// Ceded tells the ceded fields, where a count of Git's is among them that is not applied; empty for none.
+	Ceded string
 	// Contested is the evidence of contested fields; empty for none.
 	Contested string
 	// Settled says that this is about the newest form of the custom resource, and that no run goes on.

@@ -41,7 +41,7 @@ claim ends when the claimant is gone from Git and from the cluster.
 | none | no right at all: the writer is known, so that messages can name it |
 
 A number that is moved has a least and a greatest value. A new object starts with the last value that is remembered, else Git's, else the
-least, within the two. At 0, where the least is more, somebody has switched the claimant off: that is a pause, reported and not corrected
+least, within the two. At 0, where the least is more, somebody has switched the claimant off: that is a pause, held and not corrected
 (` + "`truce.dev/pause: correct`" + ` ends it). Claimants that write 0 themselves are never paused by it.
 
 A placeholder in Git (` + "`caBundle: Cg==`" + `) stands for no value: it is not sent.

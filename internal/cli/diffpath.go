@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -204,7 +203,7 @@ func (v pairView) row(id object.ID, f decide.Finding) []cell {
 func wouldBe(f decide.Finding) string {
 	switch {
 	case f.Verdict == decide.Cede:
-		return "ceded to " + f.Claimant + pausedToo(f)
+		return "ceded to " + f.Claimant
 	case f.Verdict == decide.Correct && f.Desired == nil:
 		return "would be removed"
 	case f.Verdict == decide.Correct && f.Claimant != "":
@@ -213,11 +212,4 @@ func wouldBe(f decide.Finding) string {
 		return "would be corrected"
 	}
 	return string(f.Verdict) + ": " + f.Reason
-}
-
-func pausedToo(f decide.Finding) string {
-	if strings.HasPrefix(f.Reason, "paused") {
-		return " (paused)"
-	}
-	return ""
 }

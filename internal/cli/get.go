@@ -297,7 +297,11 @@ func (v view) sentences(id object.ID, f decide.Finding, d Detail) []string {
 
 func because(f decide.Finding) string {
 	if f.Verdict == decide.Cede && f.Claimant != "" {
-		return " to " + f.Claimant + ": " + f.Reason
+		short, _, _ := strings.Cut(f.NotApplied, ", ") // the reason says the rest
+		if short != "" {
+			short = ", " + short
+		}
+		return " to " + f.Claimant + short + ": " + f.Reason
 	}
 	return ": " + f.Reason
 }

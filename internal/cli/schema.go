@@ -141,7 +141,9 @@ type fieldJSON struct {
 	Writer     *writerJSON `json:"writer,omitempty"`
 	Verdict    string      `json:"verdict"`
 	Reason     string      `json:"reason"`
-	Remedy     string      `json:"remedy,omitempty"` // what the user can do
+	Remedy     string      `json:"remedy,omitempty"`     // what the user can do
+	NotApplied string      `json:"notApplied,omitempty"` // of a count of Git's that a claimant decides
+	PausedBy   string      `json:"pausedBy,omitempty"`
 	Claimant   string      `json:"claimant,omitempty"`
 	Reported   bool        `json:"reported,omitempty"` // an addition that does not make the object OutOfSync
 	Source     *placeJSON  `json:"source,omitempty"`   // what gives the field its value
@@ -211,7 +213,7 @@ func newObjectJSON(o report.Object, d Detail) objectJSON {
 func newFieldJSON(id object.ID, f decide.Finding, d Detail) fieldJSON {
 	out := fieldJSON{
 		Path: field.String(f.Path), Difference: string(f.Kind), Git: f.Desired, Live: f.Live,
-		Verdict: string(f.Verdict), Reason: f.Reason, Remedy: f.Remedy, Claimant: f.Claimant, Reported: f.Reported,
+		Verdict: string(f.Verdict), Reason: f.Reason, Remedy: f.Remedy, NotApplied: f.NotApplied, PausedBy: f.PausedBy, Claimant: f.Claimant, Reported: f.Reported,
 	}
 	if whole(f) || f.Kind == compare.Unmanaged {
 		out.Git, out.Live = nil, nil

@@ -211,8 +211,20 @@ func (p *progress) outcome(a Summary, begin time.Time) error {
 		p.fail(text + ": " + a.Message)
 		return &ExitError{Code: ExitDiffers}
 	}
-	p.done(text)
+	p.done(text + notApplied(a))
 	return nil
+}
+
+// notApplied says which counts of Git's a sync did not apply, and where one is stuck what to do.
+func notApplied(a Summary) string {
+	if a.Ceded == "" {
+		return ""
+	}
+	text := ", but not all of Git is applied: " + a.Ceded
+	if strings.Contains(a.Ceded, "does not scale") {
+		text += "; truce app get " + a.Key.Name + " -n " + a.Key.Namespace + " says what to do"
+	}
+	return text
 }
 
 // awaitApp follows one app until it is as asked. An app that vanishes, and the end of ctx, are errors.

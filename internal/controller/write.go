@@ -233,6 +233,8 @@ func (c *Controller) resource(gvk object.GVK, namespace string) (dynamic.Resourc
 func (c *Controller) event(n reconcile.Notice) {
 	news := notify.News{Severity: notify.Info, Reason: "DriftDetected", Text: report.Sentence(n.ID, n.Finding)}
 	switch {
+	case n.Without != "":
+		news = notify.News{Severity: notify.Error, Reason: "ClaimEnds", Text: report.Drop(n.ID, n.Finding, n.Without)}
 	case n.Carried:
 		news.Reason = "DriftCorrected"
 	case n.Finding.Verdict == decide.Cede:

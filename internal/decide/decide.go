@@ -45,8 +45,10 @@ type Finding struct {
 	Reported bool
 	// Overrides is the verdict of the pause that a request overrides, on a finding that is Correct for that; else empty.
 	Overrides Verdict
-	PausedBy  string // who has paused the field or the object, where somebody has
-	Remedy    string // what the user can do to end it, as a clause; empty where the reason says it
+	// NotApplied says that a count of Git's is not applied, and what decides it instead; empty for any other finding.
+	NotApplied string
+	PausedBy   string // who has paused the field or the object, where somebody has
+	Remedy     string // what the user can do to end it, as a clause; empty where the reason says it
 }
 
 // Differs reports whether the finding makes its object OutOfSync. What is ceded does not, and neither does a reported addition.
@@ -142,7 +144,7 @@ func verdicts(in Input) Plan {
 		return absent(in)
 	}
 	var p Plan
-	p.Findings = pausedObject(in)
+	p.Findings = append(pausedObject(in), unnamedCount(in)...)
 	for _, d := range slices.Concat(pauses(in), merges(in), in.Compared.Differences) {
 		if isPauseMark(in, d.Path) {
 			continue

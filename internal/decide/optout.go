@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/optout"
 	"github.com/truce-gitops/truce/internal/ownership"
 )
@@ -83,13 +84,16 @@ func pauser(in Input) string {
 // inKubectl names the object as kubectl takes it.
 func inKubectl(in Input) string {
 	id := in.Desired.ID()
-	text := strings.ToLower(id.Kind)
-	if id.Group != "" {
-		text += "." + id.Group
-	}
-	text += "/" + id.Name
+	text := kubectlKind(id) + "/" + id.Name
 	if id.Namespace != "" {
 		text += " -n " + id.Namespace
 	}
 	return text
+}
+
+func kubectlKind(id object.ID) string {
+	if id.Group == "" {
+		return strings.ToLower(id.Kind)
+	}
+	return strings.ToLower(id.Kind) + "." + id.Group
 }

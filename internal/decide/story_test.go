@@ -283,6 +283,11 @@ func account(in decide.Input, p decide.Plan) string {
 		want, have := redact.Mask{}.Value(id, f.Path, f.Desired), redact.Mask{}.Value(id, f.Path, f.Live)
 		fmt.Fprintf(&b, "%s %s %s\n  desired %s\n  live    %s\n  writer  %s\n  %s\n",
 			f.Verdict, field.String(f.Path), f.Kind, short(want), short(have), f.Writer, f.Reason)
+		for _, more := range []struct{ what, text string }{{"paused by", f.PausedBy}, {"not applied", f.NotApplied}, {"remedy", f.Remedy}} {
+			if more.text != "" {
+				fmt.Fprintf(&b, "  %s: %s\n", more.what, more.text)
+			}
+		}
 		if f.Reported {
 			b.WriteString("  in sync all the same\n")
 		}

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -22,6 +23,9 @@ func judge(in Input, d compare.Difference) (Finding, time.Time) {
 		return judgeAdded(in, d, a)
 	}
 	if claimed && in.Policy.Claims == app.ClaimsCede && !ends(in, c, d) && !lost(c, d) {
+		if c.Paused(d.Live) {
+			return pausedCount(in, d, c), time.Time{}
+		}
 		return cede(d, c), time.Time{}
 	}
 	if d.Kind == compare.Mutated && !sendsNew(in, d.Path) {
@@ -117,7 +121,11 @@ func stuck(in Input, f Finding) bool {
 func ignored(in Input, d compare.Difference) (Finding, bool) {
 	for _, c := range in.Ignored {
 		if field.HasPrefix(d.Path, c.Path) {
-			return Finding{Difference: d, Verdict: Cede, Reason: "ignored by " + c.Rule, Claimant: c.Rule}, true
+			f := Finding{Difference: d, Verdict: Cede, Reason: "ignored by " + c.Rule, Claimant: c.Rule}
+			if git, _, both := bothCounts(d); both {
+				f.NotApplied = fmt.Sprintf("%d from Git not applied", git)
+			}
+			return f, true
 		}
 	}
 	return Finding{}, false
@@ -128,12 +136,10 @@ func cede(d compare.Difference, c claim.Claim) Finding {
 	for _, n := range c.Notes {
 		f.Reason += "; " + n
 	}
-	switch {
-	case c.Scale && d.Kind == compare.Missing:
+	if c.Scale && d.Kind == compare.Missing {
 		f.Reason += "; there is no count yet that could be scaled: name one in Git"
-	case c.Paused(d.Live):
-		f.Reason = "paused: " + d.Writer.String() + " set replicas to 0, and an autoscaler does not scale from 0"
 	}
+	f.NotApplied, f.Remedy = notApplied(d, c), changeCount(d, c)
 	return f
 }
 

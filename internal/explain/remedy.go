@@ -23,7 +23,7 @@ func (s Subject) remedies(f Field) []string {
 	switch {
 	case x == nil:
 		return s.afterwards(f)
-	case x.Remedy != "":
+	case x.Remedy != "" && x.Verdict != decide.Cede:
 		return []string{strings.ToUpper(x.Remedy[:1]) + x.Remedy[1:] + "."}
 	case x.Claimant != "" && len(x.Path) == 0:
 		return []string{"Remove the " + x.Claimant + " from Git: then truce applies the object."}
@@ -71,6 +71,11 @@ func (s Subject) forIgnored(f Field, x decide.Finding) []string {
 }
 
 func (s Subject) forCeded(f Field, x decide.Finding) []string {
+	if x.Remedy != "" {
+		text := strings.ToUpper(x.Remedy[:1]) + x.Remedy[1:] + "."
+		x.Remedy = ""
+		return append(s.forCeded(f, x), text)
+	}
 	p, ok := f.exact()
 	switch {
 	case ok && s.App.Policy.Mode != app.Observe:

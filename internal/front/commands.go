@@ -119,6 +119,7 @@ type Told struct {
 	Lines      []Line
 	Target     string // the revision that is followed, as the user wrote it
 	Conditions []Condition
+	Ceded      string // the ceded fields, where a count of Git's is among them that is not applied; empty for none
 	Contested  string // the evidence of contested fields, as report.Evidence words it; empty for none
 }
 

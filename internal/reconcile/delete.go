@@ -72,6 +72,9 @@ func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Reco
 	}
 	plan := decide.SweepAll(s.in)
 	s.kept = plan.Keep
+	if plan.Held == "" {
+		e.announceEnds(plan.Delete)
+	}
 	swept := s.carry(ctx, plan)
 	for _, id := range s.gone {
 		e.forgetMemory(id)

@@ -216,4 +216,6 @@ type Notice struct {
 	Undone  bool      // truce had put the field back lately, and this is the first sight of it differing again
 	Since   time.Time // when the difference was first seen; zero if nobody knows
 	At      time.Time
+	// Without is the claimant whose claim ends, where the notice comes before the count drops to Git's; nothing was found then.
+	Without string
 }

@@ -21,6 +21,7 @@ import (
 func (w *walk) act(ctx context.Context) error {
 	t := act.Target{GVK: w.snap.gvk, ID: w.record.id}
 	w.take()
+	w.announceDrops()
 	answer, err := act.Carry(ctx, w.engine.Writer, t, w.live, w.plan.Steps)
 	if errors.Is(err, act.ErrStale) || errors.Is(err, act.ErrGone) {
 		w.reread()
@@ -309,7 +310,7 @@ func (w *walk) tell(f decide.Finding, carried bool) {
 
 func isKnown(list []decide.Finding, f decide.Finding) bool {
 	for _, k := range list {
-		if k.Path.Equals(f.Path) && k.Verdict == f.Verdict && k.Claimant == f.Claimant && field.Equal(k.Live, f.Live) {
+		if k.Path.Equals(f.Path) && k.Verdict == f.Verdict && k.Claimant == f.Claimant && k.NotApplied == f.NotApplied && field.Equal(k.Live, f.Live) {
 			return true
 		}
 	}

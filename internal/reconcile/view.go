@@ -23,6 +23,7 @@ func (e *Engine) Report(key app.Key) report.Report {
 	r.App, r.Shared = key, e.shared(key)
 	r.Notes = append(slices.Clip(r.Notes), e.ruleNotes(rules, ids)...)
 	r.Notes = append(r.Notes, e.unaskedNotes(ids)...)
+	r.Notes = append(r.Notes, e.dropNotes(r.Leaving)...)
 	r.Objects = make([]report.Object, 0, len(ids))
 	for _, id := range ids {
 		if rec := e.lookup(id); rec != nil {

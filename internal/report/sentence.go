@@ -38,6 +38,10 @@ func outcome(f decide.Finding) string {
 	case decide.Correct:
 		return "put back"
 	case decide.Cede:
+		if f.NotApplied != "" {
+			f.Reason = "ceded to " + f.Claimant + ": " + f.NotApplied
+			return withRemedy(f)
+		}
 		return "ceded to " + f.Claimant
 	default:
 		return withRemedy(f)
@@ -72,3 +76,14 @@ func withRemedy(f decide.Finding) string {
 	}
 	return f.Reason + "; " + f.Remedy
 }
+
+// NotApplied says in brackets that a ceded count of Git's is not applied; empty for any other finding.
+func NotApplied(f decide.Finding) string {
+	if f.NotApplied == "" {
+		return ""
+	}
+	return " (" + f.NotApplied + ")"
+}
+
+// HasNotApplied reports whether a text that tells ceded fields has one with NotApplied.
+func HasNotApplied(text string) bool { return strings.Contains(text, " from Git not applied") }

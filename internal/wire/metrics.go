@@ -14,7 +14,9 @@ func (p *parts) counted(o controller.Options) controller.Options {
 	}
 	told := o.Notice
 	o.Notice = func(n reconcile.Notice) {
-		m.Tell(metrics.Told{App: n.App, Verdict: n.Finding.Verdict, Undone: n.Undone, Since: n.Since, At: n.At})
+		if n.Without == "" {
+			m.Tell(metrics.Told{App: n.App, Verdict: n.Finding.Verdict, Undone: n.Undone, Since: n.Since, At: n.At})
+		}
 		if told != nil {
 			told(n)
 		}

@@ -72,7 +72,7 @@ func summarise(key app.Key, cr object.Object, process app.Policy) cli.Summary {
 	a, told := kinds().Apps[cr.GVK()].App(cr, process), desks()[cr.GVK()].Tell(cr)
 	s := cli.Summary{
 		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, Suspended: a.Suspended, Sync: told.Sync, Revision: told.Revision,
-		Message: told.Message, Reason: told.Reason, Handled: told.Handled, Settled: told.Settled, Contested: told.Contested,
+		Message: told.Message, Reason: told.Reason, Handled: told.Handled, Settled: told.Settled, Contested: told.Contested, Ceded: told.Ceded,
 		Observed: a.Policy.Mode == app.Observe, By: told.By,
 	}
 	s.Created, _ = time.Parse(time.RFC3339, text(cr, "metadata", "creationTimestamp")) // the zero time is unknown

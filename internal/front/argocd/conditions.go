@@ -98,12 +98,8 @@ const named = 5
 // the evidence (report.Evidence).
 func fields(r report.Report, choose func(decide.Finding) bool) string {
 	var all []string
-	for _, o := range r.Objects {
-		for _, f := range o.Findings {
-			if choose(f) {
-				all = append(all, report.FieldName(o.ID, f)+whose(f))
-			}
-		}
+	for _, x := range r.Chosen(choose) {
+		all = append(all, report.FieldName(x.ID, x.Finding)+whose(x.Finding))
 	}
 	if len(all) > named {
 		return fmt.Sprintf("%s, and %d more", strings.Join(all[:named], ", "), len(all)-named)
@@ -117,8 +113,8 @@ func whose(f decide.Finding) string {
 		return " (" + f.Reason + ")"
 	case f.Claimant == "":
 		return ""
-	case strings.HasPrefix(f.Claimant, "spec.") || strings.HasPrefix(f.Claimant, "annotation "):
-		return " by " + f.Claimant
+	case strings.HasPrefix(f.Claimant, "spec.") || strings.HasPrefix(f.Claimant, "annotation ") || strings.HasPrefix(f.Claimant, "label "):
+		return " by " + f.Claimant + report.NotApplied(f)
 	}
-	return " to " + f.Claimant
+	return " to " + f.Claimant + report.NotApplied(f)
 }

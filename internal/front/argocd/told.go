@@ -37,8 +37,11 @@ func (Commands) Tell(cr object.Object) front.Told {
 		t.Objects = append(t.Objects, o)
 	}
 	for _, c := range s.Conditions {
-		if c.Type == fieldsContested {
+		switch {
+		case c.Type == fieldsContested:
 			t.Contested = c.Message
+		case c.Type == fieldsCeded && report.HasNotApplied(c.Message):
+			t.Ceded = c.Message
 		}
 		t.Conditions = append(t.Conditions, front.Condition{Type: c.Type, Message: c.Message, Since: moment(c.LastTransitionTime)})
 	}

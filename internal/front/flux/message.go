@@ -98,12 +98,8 @@ func isReported(f decide.Finding) bool { return f.Reported }
 
 func fields(r report.Report, say func(object.ID, decide.Finding) string, choose func(decide.Finding) bool) []string {
 	var out []string
-	for _, o := range r.Objects {
-		for _, f := range o.Findings {
-			if choose(f) {
-				out = append(out, say(o.ID, f))
-			}
-		}
+	for _, x := range r.Chosen(choose) {
+		out = append(out, say(x.ID, x.Finding))
 	}
 	return out
 }
@@ -113,10 +109,10 @@ func cededField(id object.ID, f decide.Finding) string {
 	switch {
 	case f.Claimant == "":
 		return report.FieldName(id, f)
-	case strings.HasPrefix(f.Claimant, "spec.") || strings.HasPrefix(f.Claimant, "annotation "):
-		return report.FieldName(id, f) + " by " + f.Claimant
+	case strings.HasPrefix(f.Claimant, "spec.") || strings.HasPrefix(f.Claimant, "annotation ") || strings.HasPrefix(f.Claimant, "label "):
+		return report.FieldName(id, f) + " by " + f.Claimant + report.NotApplied(f)
 	}
-	return report.FieldName(id, f) + " to " + f.Claimant
+	return report.FieldName(id, f) + " to " + f.Claimant + report.NotApplied(f)
 }
 
 func list(items []string) string {

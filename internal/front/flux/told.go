@@ -30,6 +30,9 @@ func (Commands) Tell(cr object.Object) front.Told {
 		Sync: syncOf(ready, conditionOf(s.Conditions, drifted), stale), Reason: reasonOf(ready), Message: ready.Message,
 		Revision: s.LastAppliedRevision, Handled: s.LastHandledReconcileAt, Objects: entries(s.Inventory), History: past(s.History),
 	}
+	if _, text, found := strings.Cut(ready.Message, " ceded: "); found && report.HasNotApplied(text) {
+		t.Ceded, _, _ = strings.Cut(text, "; ")
+	}
 	t.Settled = !stale && (a.Suspended || !running && ready.Status != "" && ready.Status != metav1.ConditionUnknown && t.Handled == a.Request)
 	for _, c := range s.Conditions {
 		if c.Type == contested && c.Status == metav1.ConditionTrue {

@@ -1,0 +1,86 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// drop is a count that falls to Git's when its claim ends.
+type drop struct {
+	app     app.Key
+	id      object.ID
+	finding decide.Finding
+}
+
+// falls reports whether Git's count is less than the live one.
+func falls(f decide.Finding) bool {
+	git, named := f.Desired.(int64)
+	live, there := f.Live.(int64)
+	return named && there && git < live
+}
+
+// announceDrops announces, before the write, that counts fall because the claim on them has ended.
+func (w *walk) announceDrops() {
+	w.record.mu.Lock()
+	known := w.record.findings
+	w.record.mu.Unlock()
+	for _, f := range w.plan.Findings {
+		i := slices.IndexFunc(known, func(k decide.Finding) bool {
+			return k.Path.Equals(f.Path) && k.Verdict == decide.Cede && k.NotApplied != "" && k.Remedy != ""
+		})
+		if i >= 0 && f.Verdict == decide.Correct && falls(f) {
+			w.engine.announceDrop(drop{w.snap.owner, w.record.id, w.engine.mask(w.record.id, f)}, known[i].Claimant)
+		}
+	}
+}
+
+// announceEnds announces, before claimants are pruned, which counts fall with that.
+func (e *Engine) announceEnds(pruned []object.ID) {
+	for _, id := range pruned {
+		for _, d := range e.dropsWithout(id) {
+			e.announceDrop(d, claim.Claim{By: id}.Name())
+		}
+	}
+}
+
+func (e *Engine) announceDrop(d drop, claimant string) {
+	e.Tell(Notice{App: d.app, ID: d.id, Finding: d.finding, Without: claimant, At: e.Now()})
+}
+
+// dropsWithout lists the managed counts that fall to Git's when an object is gone.
+func (e *Engine) dropsWithout(id object.ID) []drop {
+	if !slices.ContainsFunc(e.Catalogue().Kinds(), func(g object.GVK) bool { return g.Group == id.Group && g.Kind == id.Kind }) {
+		return nil
+	}
+	name := claim.Claim{By: id}.Name()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	var out []drop
+	for _, r := range e.records {
+		r.mu.Lock()
+		for _, f := range r.findings {
+			if f.Verdict == decide.Cede && f.Claimant == name && falls(f) {
+				out = append(out, drop{r.owner, r.id, f})
+			}
+		}
+		r.mu.Unlock()
+	}
+	slices.SortFunc(out, func(a, b drop) int { return a.id.Compare(b.id) })
+	return out
+}
+
+// dropNotes says which counts fall when claimants that Git no longer names are pruned.
+func (e *Engine) dropNotes(leaving []report.Listed) []string {
+	var out []string
+	for _, l := range leaving {
+		for _, d := range e.dropsWithout(l.ID) {
+			out = append(out, report.Drop(d.id, d.finding, claim.Claim{By: l.ID}.Name()))
+		}
+	}
+	return out
+}
