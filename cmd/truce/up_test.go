@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -9,10 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestUpBringsEverythingAndEndsIt runs `truce up` with a sandbox of its own, twice on one directory.
@@ -31,13 +36,93 @@ func TestUpBringsEverythingAndEndsIt(t *testing.T) {
 	}
 	uid := first.kubectl(t, "-n", "cart", "get", "deployment", "cart", "-o", "jsonpath={.metadata.uid}")
 	first.end(t)
+	next := tried(first.out.String())
 
 	second := startUp(t, bin, dir)
 	if now := second.kubectl(t, "-n", "cart", "get", "deployment", "cart", "-o", "jsonpath={.metadata.uid}"); now != uid {
 		t.Errorf("the second start made another Deployment: %s, want %s", now, uid)
 	}
+	for _, what := range []string{"the apps", "their custom resources", "change by hand", "change Git"} {
+		printed(t, next["first"], next[what])
+	}
+	second.kubectl(t, "-n", "shop", "wait", "configmap/web", "--for=jsonpath={.data.GREETING}=goodbye", "--timeout=60s")
 	second.end(t)
 }
+
+// tried is what truce up prints under "Try next", by its label.
+func tried(out string) map[string]string {
+	_, block, _ := strings.Cut(out, "Try next")
+	all := map[string]string{}
+	for line := range strings.Lines(block) {
+		if label, command, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
+			all[label] = strings.TrimSpace(command)
+		}
+	}
+	return all
+}
+
+// printed runs a command in a shell that has just been opened somewhere else, after the one that prepares it.
+func printed(t *testing.T, first, command string) {
+	t.Helper()
+	if first == "" || command == "" {
+		t.Fatalf("printed: %q, %q", first, command)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", first+"\n"+command)
+	cmd.Dir = t.TempDir()
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + os.Getenv("HOME")}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", command, err, out)
+	}
+}
+
+// TestLongTheTourTellsTheSameStoryTwice runs `truce up --tour` twice on one directory. What differs from run to run are times and hashes.
+func TestLongTheTourTellsTheSameStoryTwice(t *testing.T) {
+	bin, dir := program(t), t.TempDir()
+	first, second := tour(t, bin, dir), tour(t, bin, dir)
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("(-first +second):\n%s", diff)
+	}
+	for _, want := range []string{"shop/web GREETING hello → goodbye  by truce", "shop/web GREETING goodbye → hello  by truce", "cart replicas 5 → 3", "web replicas 5 → 8"} {
+		if !slices.ContainsFunc(first, func(line string) bool { return strings.Contains(line, want) }) {
+			t.Errorf("no %q in\n%s", want, strings.Join(first, "\n"))
+		}
+	}
+}
+
+// tour returns the commands and changes that a tour prints.
+func tour(t *testing.T, bin, dir string) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "truce"), "up", "--tour", "--dir", dir)
+	cmd.Env = append(os.Environ(), "TRUCE_SANDBOX="+filepath.Join(kubectlDir(), "truce-sandbox"))
+	cmd.Stderr = t.Output()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended long ago, unless the test failed
+	var story []string
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if strings.HasPrefix(line, "Ctrl-C") {
+			break
+		}
+		if strings.HasPrefix(line, "$ ") {
+			story = append(story, line)
+		} else if change := changes.FindString(line); change != "" {
+			story = append(story, change)
+		}
+	}
+	if err := errors.Join(lines.Err(), interrupt(cmd)); err != nil {
+		t.Fatalf("%v\n%s", err, strings.Join(story, "\n"))
+	}
+	return story
+}
+
+var changes = regexp.MustCompile(`\S+ \S+ \S+ → \S+ .*by \w+`)
 
 func TestTwoUpsDoNotShareADirectory(t *testing.T) {
 	bin, dir := program(t), t.TempDir()

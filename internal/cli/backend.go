@@ -205,11 +205,13 @@ type Election struct {
 // UpOptions are the flags of `truce up`.
 type UpOptions struct {
 	Target
-	Dir           string
-	Repo          string // a URL or a path; empty for a copy of the demo
-	Path          string
-	Branch        string
-	Listen        string
+	Dir    string
+	Repo   string // a URL or a path; empty for a copy of the demo
+	Path   string
+	Branch string
+	Listen string
+	// Reset removes the cluster of an earlier run, but not its repository.
+	Reset         bool
 	MetricsListen string // as for the controller
 	ReadyFile     string
 	Process       app.Policy
@@ -222,6 +224,7 @@ type World struct {
 	Repo       string `json:"repo"` // a URL or a path
 	URL        string `json:"url"`  // of the status page
 	Kubectl    string `json:"kubectl,omitempty"`
+	Truce      string `json:"-"` // the program itself
 	// Context is the one of the kubeconfig, where it is not its current one.
 	Context string `json:"context,omitempty"`
 	// Brought are the objects that were put into a cluster that is not ours, and stay there: kind/name or kind/namespace/name.

@@ -83,31 +83,35 @@ func scalerOf(o object.Object, scalers []unstructured.Unstructured) object.Objec
 
 var errWatchEnded = errors.New("the watch has ended")
 
-// replicas sends spec.replicas of a Deployment now, and whenever it changes, until ctx ends.
+// replicas follows spec.replicas of a Deployment.
 func (w *bystander) replicas(ctx context.Context, o object.Object) (<-chan sample, error) {
-	events, err := w.client.Resource(deployments).Namespace(o.Namespace()).Watch(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", o.Name()).String(),
-	})
+	return follow[int64](ctx, w.client.Resource(deployments), o.ID(), claim.Replicas())
+}
+
+// follow sends a field of an object now, and whenever it changes, until ctx ends.
+func follow[T comparable](ctx context.Context, r dynamic.NamespaceableResourceInterface, id object.ID, path field.Path) (<-chan sampleOf[T], error) {
+	events, err := r.Namespace(id.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", id.Name).String()})
 	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", o.ID(), err)
+		return nil, fmt.Errorf("watch %s: %w", id, err)
 	}
-	out := make(chan sample, 256)
+	out := make(chan sampleOf[T], 256)
 	go func() {
 		defer close(out)
 		defer events.Stop()
-		last := int64(-1)
+		var last *T
 		for e := range events.ResultChan() {
 			u, ok := e.Object.(*unstructured.Unstructured)
 			if !ok {
 				return
 			}
-			n, _ := object.Object(u.Object).At("spec", "replicas").(int64)
-			if n == last {
+			found, _ := field.Get(u.Object, path)
+			value, _ := found.(T)
+			if last != nil && value == *last {
 				continue
 			}
-			last = n
+			last = &value
 			select {
-			case out <- sample{at: time.Now(), value: n, by: ownerOf(u.Object, claim.Replicas())}:
+			case out <- sampleOf[T]{at: time.Now(), value: value, by: ownerOf(u.Object, path)}:
 			case <-ctx.Done():
 				return
 			}

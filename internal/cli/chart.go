@@ -7,11 +7,13 @@ import (
 )
 
 // sample is the value of a field from a moment on.
-type sample struct {
+type sampleOf[T any] struct {
 	at    time.Time
-	value int64
+	value T
 	by    string // who set it, by the object's managedFields
 }
+
+type sample = sampleOf[int64]
 
 // chartWidth is the number of columns of a chart.
 const chartWidth = 60

@@ -29,7 +29,7 @@ func (t *tour) fight(ctx context.Context, s subjects) error {
 	}
 	seen := []sample{{begin, first.value, first.by}}
 	for {
-		v, err := nextValue(watching, values)
+		v, err := next(watching, values)
 		if errors.Is(err, errShown) {
 			break
 		}

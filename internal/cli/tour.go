@@ -24,17 +24,19 @@ type tour struct {
 	teller    *teller
 	world     *World
 	claims    app.Claims
-	context   string // of the kubeconfig
 	bystander *bystander
 }
 
 func (t *tour) run(ctx context.Context) error {
 	var err error
-	if t.bystander, err = newBystander(t.world.Kubeconfig, t.context); err != nil {
+	if t.bystander, err = newBystander(t.world.Kubeconfig, t.world.Context); err != nil {
 		return err
 	}
 	s, err := t.bystander.find(ctx)
 	if err != nil {
+		return err
+	}
+	if err := t.commit(ctx); err != nil {
 		return err
 	}
 	if s.free != nil {
@@ -54,8 +56,11 @@ func (t *tour) run(ctx context.Context) error {
 
 // kubectl runs it as a person would, and shows the line.
 func (t *tour) kubectl(ctx context.Context, args ...string) error {
-	t.teller.block("  $ kubectl " + strings.Join(args, " "))
+	t.teller.block("  $ " + t.world.kubectl() + " " + strings.Join(args, " "))
 	program := cmp.Or(t.world.Kubectl, "kubectl")
+	if t.world.Context != "" {
+		args = append([]string{"--context", t.world.Context}, args...)
+	}
 	if t.world.Kubeconfig != "" {
 		args = append([]string{"--kubeconfig", t.world.Kubeconfig}, args...)
 	}
@@ -81,7 +86,7 @@ func (t *tour) byHand(ctx context.Context, o object.Object) error {
 	if err != nil {
 		return err
 	}
-	first, err := nextValue(ctx, values)
+	first, err := next(ctx, values)
 	if err != nil {
 		return err
 	}
@@ -93,7 +98,7 @@ func (t *tour) byHand(ctx context.Context, o object.Object) error {
 	last := first
 	var changed, back time.Time
 	for back.IsZero() {
-		v, err := nextValue(ctx, values)
+		v, err := next(ctx, values)
 		if err != nil {
 			return err
 		}
@@ -118,15 +123,15 @@ func (t *tour) change(o object.Object, was, is sample) {
 	t.teller.at(is.at, fmt.Sprintf("%s replicas %d → %-3d %-12s%s", o.Name(), was.value, is.value, bar(is.value), by))
 }
 
-func nextValue(ctx context.Context, values <-chan sample) (sample, error) {
+func next[T any](ctx context.Context, values <-chan sampleOf[T]) (sampleOf[T], error) {
 	select {
 	case v, ok := <-values:
 		if !ok {
-			return sample{}, cmp.Or(context.Cause(ctx), errWatchEnded)
+			return v, cmp.Or(context.Cause(ctx), errWatchEnded)
 		}
 		return v, nil
 	case <-ctx.Done():
-		return sample{}, context.Cause(ctx)
+		return sampleOf[T]{}, context.Cause(ctx)
 	}
 }
 
@@ -151,7 +156,7 @@ func (t *tour) open(ctx context.Context, s subjects) (<-chan sample, sample, err
 	if err != nil {
 		return nil, sample{}, err
 	}
-	first, err := nextValue(ctx, values)
+	first, err := next(ctx, values)
 	return values, first, err
 }
 
@@ -225,7 +230,7 @@ func (t *tour) during(ctx context.Context, s subjects, values <-chan sample, see
 	waiting, cancel := context.WithTimeoutCause(ctx, calm, errShown)
 	defer cancel()
 	for {
-		v, err := nextValue(waiting, values)
+		v, err := next(waiting, values)
 		if errors.Is(err, errShown) {
 			return seen, nil
 		}
@@ -255,7 +260,7 @@ func (t *tour) until(ctx context.Context, s subjects, values <-chan sample, seen
 	ctx, cancel := context.WithTimeoutCause(ctx, loadSpan, fmt.Errorf("the autoscaler did not come to %d replicas in time", want))
 	defer cancel()
 	for seen[len(seen)-1].value != want {
-		v, err := nextValue(ctx, values)
+		v, err := next(ctx, values)
 		if err != nil {
 			return seen, err
 		}
@@ -310,7 +315,7 @@ func (t *tour) cure(ctx context.Context, id object.ID) error {
 	v := view{term: t.teller.term}
 	for _, d := range all {
 		for _, f := range findings(d, id) {
-			t.teller.block("", "  truce app get "+d.Report.App.Name+" says:", "")
+			t.teller.block("", fmt.Sprintf("  $ %s app get %s -n %s%s   # cut", t.world.truce(), d.Report.App.Name, d.Report.App.Namespace, t.world.inContext()), "")
 			t.teller.block(indented(v.sentences(id, f, d))...)
 		}
 	}

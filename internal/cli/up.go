@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -27,7 +25,8 @@ listed: the CustomResourceDefinitions (where others have installed theirs, those
 the namespace flux-system with a GitRepository and a Kustomization. All of it stays when truce up ends,
 and a second truce up goes on with it. To take it away, delete the Kustomization while truce runs (it
 deletes what it has made), then the rest.
-A second truce up on the same --dir goes on where the first ended.`
+A second truce up on the same --dir goes on where the first ended. With --tour it starts with a new
+cluster, and the repository stays as it is.`
 
 // upNamespace is that of the custom resources that truce up makes for --repo.
 const upNamespace = "flux-system"
@@ -56,6 +55,7 @@ func (p *program) up() *cobra.Command {
 			if f.options.Witness, err = f.witness.complete(); err != nil {
 				return err
 			}
+			f.options.Reset = f.tour
 			return p.runUp(cmd.Context(), f)
 		},
 	}
@@ -68,7 +68,7 @@ func (p *program) up() *cobra.Command {
 	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:0", "address of the status page, /healthz, /readyz and /metrics; empty for none. Beyond this machine, the page needs a bearer token, as for the controller")
 	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /healthz, /readyz and /metrics, without the page; without it all are at --listen")
 	flags.StringVar(&f.options.ReadyFile, "ready-file", "", "write kubeconfig, repository and page as JSON here when all apps are ready")
-	flags.BoolVar(&f.tour, "tour", false, "then show what truce does: a change by hand, and an autoscaler at work")
+	flags.BoolVar(&f.tour, "tour", false, "start with a new cluster, and show what truce does: a commit, a change by hand, and an autoscaler at work")
 	f.add(flags)
 	f.witness.add(flags)
 	flags.StringVar(&f.options.Kubeconfig, "kubeconfig", "", "use this kubeconfig's cluster, not a sandbox")
@@ -115,7 +115,7 @@ func (p *program) live(ctx context.Context, f *upFlags, world *World, teller *te
 	}
 	if len(stuck) > 0 {
 		teller.step("not ready: " + strings.Join(stuck, ", ") + "; truce goes on trying")
-		next(p.env.Out, p.term, world, f.options.Dir)
+		p.next(world, f.options.Dir)
 		if err := allReady(ctx, world, teller); err != nil {
 			return err
 		}
@@ -125,12 +125,13 @@ func (p *program) live(ctx context.Context, f *upFlags, world *World, teller *te
 		return err
 	}
 	if f.tour {
-		if err := (&tour{teller: teller, world: world, claims: f.options.Process.Claims, context: f.options.Context}).run(ctx); err != nil {
+		teller.block("", p.term.in(bold, "The commands below work in another terminal, after:"), "  "+world.export(p.env.Getenv))
+		if err := (&tour{teller: teller, world: world, claims: f.options.Process.Claims}).run(ctx); err != nil {
 			return fmt.Errorf("tour: %w", err)
 		}
 	}
 	if f.tour || len(stuck) == 0 {
-		next(p.env.Out, p.term, world, f.options.Dir)
+		p.next(world, f.options.Dir)
 	}
 	<-ctx.Done()
 	return nil
@@ -211,44 +212,4 @@ func readyFile(path string, world *World) error {
 		return fmt.Errorf("write the ready file: %w", err)
 	}
 	return os.Rename(half, path)
-}
-
-// flags say to kubectl, and to truce, which cluster it is.
-func (w *World) flags() string {
-	out := ""
-	if w.Kubeconfig != "" {
-		out += " --kubeconfig " + w.Kubeconfig
-	}
-	if w.Context != "" {
-		out += " --context " + w.Context
-	}
-	return out
-}
-
-// next says what a user may try.
-func next(w io.Writer, term terminal, world *World, dir string) {
-	kubectl := "kubectl"
-	if world.Kubectl != "" {
-		kubectl = world.Kubectl
-	}
-	kubectl += world.flags()
-	fmt.Fprintf(w, "\n%s\n", term.in(bold, "Try next, in another terminal:"))
-	t := &table{indent: "  "}
-	if world.URL != "" {
-		t.add(cells("the status page", world.URL)...)
-	}
-	t.add(cells("the apps", "truce app list -A"+world.flags())...)
-	t.add(cells("their custom resources", kubectl+" get kustomizations -A")...)
-	if world.Demo {
-		t.add(cells("change by hand", kubectl+" -n cart scale deployment cart --replicas=5")...)
-		t.add(cells("change Git", fmt.Sprintf("cd %s && sed -i s/hello/goodbye/ apps/web/base/configmap.yaml && git commit -am goodbye", world.Repo))...)
-	}
-	for _, o := range world.Brought {
-		if name, ok := strings.CutPrefix(o, "Kustomization/"+upNamespace+"/"); ok {
-			t.add(cells("take all away", kubectl+" -n "+upNamespace+" delete kustomization "+name+" (while truce runs; then the rest of what was brought)")...)
-		}
-	}
-	t.add(cells("the controller's log", filepath.Join(dir, "truce.log"))...)
-	_ = t.print(w, term) // as Fprintf above: a terminal that is gone is told by the signal
-	fmt.Fprintf(w, "\n%s\n", term.in(faint, "Ctrl-C ends everything."))
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -84,6 +85,11 @@ func (s *starting) over(err error) {
 }
 
 func (s *starting) directory(context.Context) error {
+	self, err := called()
+	if err != nil {
+		return err
+	}
+	s.world.Truce = self
 	dir, err := filepath.Abs(s.options.Dir)
 	if err != nil {
 		return err
@@ -111,6 +117,11 @@ func (s *starting) server(ctx context.Context) error {
 		s.say("cluster: as the kubeconfig says; no sandbox is started, and what is brought there stays")
 		return nil
 	}
+	if s.options.Reset {
+		if err := s.reset(); err != nil {
+			return err
+		}
+	}
 	s.say("starting a sandbox: a real Kubernetes API server and its controllers, on this machine only")
 	begin := time.Now()
 	box, err := startSandbox(ctx, filepath.Join(s.options.Dir, "sandbox"))
@@ -131,6 +142,24 @@ func (s *starting) server(ctx context.Context) error {
 	}
 	s.say(fmt.Sprintf("Kubernetes is ready (%s)", took(begin)))
 	return os.WriteFile(s.options.Kubeconfig, text, 0o600)
+}
+
+// called is the path that this program was called by, which may be a link: os.Executable resolves it.
+func called() (string, error) {
+	path, err := exec.LookPath(os.Args[0])
+	if err != nil {
+		return os.Executable()
+	}
+	return filepath.Abs(path)
+}
+
+// reset removes what an earlier run has left of its cluster, and the journal about it.
+func (s *starting) reset() error {
+	old := filepath.Join(s.options.Dir, "sandbox")
+	if _, err := os.Stat(old); err == nil {
+		s.say("removing the cluster of an earlier run; its repository stays")
+	}
+	return errors.Join(os.RemoveAll(old), os.RemoveAll(filepath.Join(s.options.Dir, "state")))
 }
 
 // kubectl lies beside the sandbox, where `make build` puts it; else it may be on PATH.
