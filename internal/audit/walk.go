@@ -54,7 +54,7 @@ func walk(at spot, visit func(spot)) {
 			}
 		}
 	case []any:
-		if form := at.kind.Form(); form == schema.Map || form == schema.Record || at.kind.Item().Form() == schema.Any {
+		if !at.isTypedList() {
 			return
 		}
 		seen := map[string]bool{}
@@ -67,6 +67,12 @@ func walk(at spot, visit func(spot)) {
 			walk(at.down(e, at.kind.Item(), item), visit)
 		}
 	}
+}
+
+// isTypedList reports whether the kind has a list there, and something is known of its items.
+func (s spot) isTypedList() bool {
+	form := s.kind.Form()
+	return form != schema.Map && form != schema.Record && s.kind.Item().Form() != schema.Any
 }
 
 func (s spot) down(e field.Element, kind *schema.Type, v any) spot {

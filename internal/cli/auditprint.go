@@ -135,13 +135,8 @@ func (v auditView) summary(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, " %s %d,", s, n)
 	}
-	broken := 0
 	left := v.Left()
-	for _, k := range left {
-		if k.Broken {
-			broken++
-		}
-	}
+	broken := len(slices.DeleteFunc(slices.Clone(left), func(k survey.Skipped) bool { return !k.Broken }))
 	if n := len(v.Findings.Known); n > 0 {
 		fmt.Fprintf(b, " known %d,", n)
 	}
