@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"syscall"
@@ -37,6 +38,15 @@ func TestASourceOfANamespaceThatIsLeftIsFetchedByItsKeeperAlone(t *testing.T) {
 	t.Cleanup(o.removeApps)
 	o.ready("reader")
 	w.repo.Commit(map[string]string{"more/new.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: new}}\n"}, "for the reader")
+	o.ready("reader")
+	// It prunes, too: the apps of the namespace that is left are not waited for.
+	news := o.Watch(t, configmaps, elsewhere, "new")
+	o.await(news, func(*unstructured.Unstructured) bool { return true })
+	w.repo.Remove("more/new.yaml")
+	w.annotate(gitRepositories, "repo", "reconcile.fluxcd.io/requestedAt", "fourth")
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	news.AwaitDeleted(ctx)
 	o.ready("reader")
 	w.ready("first")
 	for _, written := range w.writesSince(begin) {

@@ -25,6 +25,7 @@ type appEntry struct {
 	wants   app.Order     // of kept, and not taken up yet
 	order   app.Order     // that was taken up and has not ended
 	failed  int           // runs in a row
+	blocked bool          // it cannot be run: its custom resource may not be written
 	version uint64        // resourceVersion of kept
 	wrote   digest        // of the status that was written last
 	due     time.Time     // of the next full check: an older timer is not answered; zero for at once
@@ -116,11 +117,27 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 		return retryConflict // the watch is about to bring the newer form
 	case err != nil:
 		c.Log.Warn("finalizer", "app", key.String(), "error", err.Error())
+		c.block(key, true)
 		return retryObject
 	}
+	c.block(key, false)
 	r := c.run(ctx, c.remark(e))
 	c.keepers.ran(key, r)
 	return c.schedule(key, e.app, r)
+}
+
+// block notes whether an app cannot be run, since its custom resource may not be written: no other app waits for it meanwhile.
+func (c *Controller) block(key app.Key, blocked bool) {
+	c.mu.Lock()
+	e := c.appSet[key]
+	changed := e != nil && e.blocked != blocked
+	if changed {
+		e.blocked = blocked
+	}
+	c.mu.Unlock()
+	if changed && blocked {
+		c.engine.PeerChanged(key)
+	}
 }
 
 // begin returns the app as it is asked for now. What is asked from here on makes due zero again, and is not lost at the end of
@@ -206,8 +223,8 @@ func (e *appEntry) pause(a app.App, r report.Report) time.Duration {
 	switch {
 	case r.Reason == report.Suspended || r.Reason == report.SpecRefused:
 		return 0
-	case r.Reason == report.InProgress:
-		return retryPeer
+	case r.Reason == report.InProgress: // an event ends it: the last app sees the revision, or a newer request comes
+		return a.Interval
 	case r.Stage == report.Done:
 		e.failed = 0
 		return a.Interval
@@ -226,9 +243,6 @@ func (e *appEntry) pause(a app.App, r report.Report) time.Duration {
 // retryPassing is the pause after the first run that failed for want of an answer, doubled by each further one: Git is not at fault, and
 // the next full check may be an hour away.
 const retryPassing = 5 * time.Second
-
-// retryPeer is the pause before a run that waits for another app's run is begun anew.
-const retryPeer = 100 * time.Millisecond
 
 // newRevision reports whether the app's source has what the app has not seen.
 func (c *Controller) newRevision(a app.App) bool {

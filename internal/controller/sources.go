@@ -174,13 +174,14 @@ func (c *Controller) unlisted() error {
 	return nil
 }
 
-// Readers returns the apps that read a source.
+// Readers returns the apps that read a source and can be run: not those of a namespace that another truce works for, nor those whose custom
+// resource may not be written.
 func (c *Controller) Readers(key app.SourceKey) []app.Key {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	var out []app.Key
 	for k, a := range c.appSet {
-		if a.app.Source == key && !a.app.Suspended && !a.app.Deleting {
+		if a.app.Source == key && !a.app.Suspended && !a.app.Deleting && !a.blocked && !c.isApart(k.Namespace) {
 			out = append(out, k)
 		}
 	}

@@ -223,6 +223,7 @@ func (r *run) publish() report.Report {
 		e.noteRun(before, r.report)
 	}
 	e.Changed(r.app.Key)
+	e.PeerChanged(r.app.Key)
 	return e.Report(r.app.Key)
 }
 

@@ -23,6 +23,7 @@ type Engine struct {
 	sights  object.Packer // of what waits to be judged
 	shapes  compare.Memo
 	past    past
+	peers   peers
 	scales  scales
 
 	waiting   map[object.ID]app.Key // by object that another app still holds: who asked for it, and was refused

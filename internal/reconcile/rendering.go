@@ -12,7 +12,7 @@ import (
 // a run may wait long, and after a start all runs wait at once.
 type rendering struct {
 	objects []render.Object     // until they are settled
-	count   int                 // of the objects
+	named   map[object.ID]bool  // the objects of the revision, once they are settled
 	fresh   bool                // built, not taken from a cache
 	kinds   []object.GVK        // in their first object's order
 	defined map[object.GVK]bool // without versions: kinds whose CRDs it brings
@@ -20,7 +20,7 @@ type rendering struct {
 }
 
 func renderingOf(r render.Result) rendering {
-	out := rendering{objects: r.Objects, count: len(r.Objects), fresh: r.Rendered, defined: map[object.GVK]bool{}}
+	out := rendering{objects: r.Objects, fresh: r.Rendered, defined: map[object.GVK]bool{}}
 	for _, o := range r.Objects {
 		gvk := o.Data.GVK()
 		if !slices.Contains(out.kinds, gvk) {
@@ -43,7 +43,15 @@ func (r rendering) defines(gvk object.GVK) bool {
 
 // settled lets go of the rendered objects: the set has copies.
 func (r *rendering) settled(set desired.Set) {
-	r.images, r.objects = set.Images(), nil
+	r.images, r.objects, r.named = set.Images(), nil, namesOf(set)
+}
+
+func namesOf(set desired.Set) map[object.ID]bool {
+	out := make(map[object.ID]bool, len(set.Objects))
+	for _, o := range set.Objects {
+		out[o.ID] = true
+	}
+	return out
 }
 
 // handedOut lets go of what the objects of a set hold, when their records have it.

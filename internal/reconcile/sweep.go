@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -61,7 +62,7 @@ func (r *run) sweep(ctx context.Context) error {
 	if r.app.Policy.Mode == app.Await || r.app.Prune == app.PruneReport {
 		return r.spare(ctx, left)
 	}
-	if other, ok := r.behind(); ok {
+	if other, ok := r.awaitPeers(); ok {
 		return &fault{report.InProgress, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other)}
 	}
 	if err := r.certain(ctx); err != nil {
@@ -106,24 +107,9 @@ func (r *run) left() []inventory.Entry {
 	return out
 }
 
-// behind names an app of the same source that has not seen the revision yet. An object that moves from one app to another
-// must not be deleted in between.
-func (r *run) behind() (app.Key, bool) {
-	for _, key := range r.engine.Sources.Readers(r.app.Source) {
-		s := r.engine.state(key)
-		s.mu.Lock()
-		refused, seen := s.report.Stage == report.Admit, s.report.Revision == r.artifact.Revision
-		s.mu.Unlock()
-		if key != r.app.Key && !refused && !seen {
-			return key, true
-		}
-	}
-	return app.Key{}, false
-}
-
 // certain makes sure that the render which misses the objects is no cached one, and that the source did not just become empty.
 func (r *run) certain(ctx context.Context) error {
-	if r.rendered.count == 0 && !r.app.AllowEmpty {
+	if len(r.rendered.named) == 0 && !r.app.AllowEmpty {
 		return &fault{report.PruneHeld, errors.New("the source describes no object at all: nothing is pruned from that")}
 	}
 	if r.rendered.fresh {
@@ -133,7 +119,6 @@ func (r *run) certain(ctx context.Context) error {
 	if err != nil {
 		return &fault{report.RenderFailed, err}
 	}
-	named := map[object.ID]bool{}
 	scopes, err := r.scopes(ctx)
 	if err != nil {
 		return &fault{report.ClusterFailed, err}
@@ -142,13 +127,21 @@ func (r *run) certain(ctx context.Context) error {
 	if err != nil {
 		return &fault{report.RenderFailed, err}
 	}
-	for _, o := range set.Objects {
-		named[o.ID] = true
-	}
-	if len(named) != len(r.state.wanted) {
-		return &fault{report.PruneHeld, errors.New("a fresh render names other objects than the cached one: nothing is pruned")}
+	if fresh := namesOf(set); !maps.Equal(fresh, r.rendered.named) {
+		return &fault{report.PruneHeld, fmt.Errorf("nothing is pruned: %s", unlike(r.rendered.named, fresh))}
 	}
 	return nil
+}
+
+// unlike says how a fresh render differs from the cached one, by one object.
+func unlike(cached, fresh map[object.ID]bool) string {
+	for _, id := range missing(fresh, cached) {
+		return "a fresh render names " + id.String() + ", and the cached one does not"
+	}
+	for _, id := range missing(cached, fresh) {
+		return "the cached render names " + id.String() + ", and a fresh one does not"
+	}
+	return "a fresh render and the cached one are alike"
 }
 
 // passOn lets go of an object for the app that asked for it, and reports whether there is one.
@@ -291,5 +284,6 @@ func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	before := e.shared(key)
 	e.waitsNoMore(key)
 	e.tellRivals(before, nil)
+	defer e.PeerChanged(key)
 	return e.letGo(key, ids)
 }

@@ -1,0 +1,94 @@
+package reconcile
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// peers holds the apps that wait to prune: until every app of a source has seen a revision, an object that left one of them may be on its
+// way into another. Waiting costs nothing: the last app to see the revision enqueues those that wait.
+type peers struct {
+	mu      sync.Mutex
+	waiting map[revisionOf]*gate
+}
+
+// revisionOf is one revision of one source.
+type revisionOf struct {
+	source   app.SourceKey
+	revision string
+}
+
+// gate is closed until every app of a source has seen a revision.
+type gate struct {
+	behind  app.Key // one app that has not
+	waiters []app.Key
+}
+
+// awaitPeers reports an app of the same source that has not seen the revision yet, and enqueues this one when all have.
+func (r *run) awaitPeers() (app.Key, bool) {
+	e, at := r.engine, revisionOf{r.app.Source, r.artifact.Revision}
+	e.peers.mu.Lock()
+	defer e.peers.mu.Unlock()
+	other, found := e.behind(at, r.app.Key)
+	if !found {
+		return app.Key{}, false
+	}
+	g := e.peers.waiting[at]
+	if g == nil {
+		g = &gate{behind: other}
+		if e.peers.waiting == nil {
+			e.peers.waiting = map[revisionOf]*gate{}
+		}
+		e.peers.waiting[at] = g
+	}
+	if !slices.Contains(g.waiters, r.app.Key) {
+		g.waiters = append(g.waiters, r.app.Key)
+	}
+	return other, true
+}
+
+// PeerChanged takes note that an app has ended a run, is gone, or cannot run: the apps that wait for it to see a revision may go on.
+func (e *Engine) PeerChanged(key app.Key) {
+	for _, waiter := range e.peers.opened(e, key) {
+		e.Rerun(waiter)
+	}
+}
+
+// opened returns the apps that need not wait any longer, since this one was the last that they waited for.
+func (p *peers) opened(e *Engine, key app.Key) []app.Key {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []app.Key
+	for at, g := range p.waiting {
+		if g.behind != key {
+			continue
+		}
+		if other, found := e.behind(at, app.Key{}); found {
+			g.behind = other
+			continue
+		}
+		out = append(out, g.waiters...)
+		delete(p.waiting, at)
+	}
+	return out
+}
+
+// behind returns an app of the source, other than this one, that has not seen the revision yet. An app that was refused sees none.
+func (e *Engine) behind(at revisionOf, except app.Key) (app.Key, bool) {
+	for _, key := range e.Sources.Readers(at.source) {
+		if key == except {
+			continue
+		}
+		s := e.state(key)
+		s.mu.Lock()
+		refused, seen := s.report.Stage == report.Admit, s.report.Revision == at.revision
+		s.mu.Unlock()
+		if !refused && !seen {
+			return key, true
+		}
+	}
+	return app.Key{}, false
+}

@@ -1,0 +1,127 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// readers are the apps of one source.
+type readers []app.Key
+
+func (r *readers) Artifact(app.SourceKey) (source.Artifact, error) { return source.Artifact{}, nil }
+func (r *readers) Readers(app.SourceKey) []app.Key                 { return *r }
+
+func appNamed(i int) app.Key {
+	return app.Key{Kind: "Kustomization", Namespace: "shop", Name: fmt.Sprintf("app-%03d", i)}
+}
+
+// prunes is the run of an app that has something to prune, at revision 2.
+func prunes(e *Engine, key app.Key) *run {
+	return &run{engine: e, app: app.App{Key: key}, artifact: source.Artifact{Revision: "2"}}
+}
+
+func sees(e *Engine, key app.Key, revision string) {
+	s := e.state(key)
+	s.mu.Lock()
+	s.report.Revision = revision
+	s.mu.Unlock()
+	e.PeerChanged(key)
+}
+
+// TestEachAppOfManyThatPruneRunsTwice: a commit that prunes in all apps of a source must not make them run again and again.
+func TestEachAppOfManyThatPruneRunsTwice(t *testing.T) {
+	var all readers
+	e := New(Parts{Sources: &all})
+	again := map[app.Key]int{}
+	e.Rerun = func(key app.Key) { again[key]++ }
+	for i := range 300 {
+		all = append(all, appNamed(i))
+		sees(e, appNamed(i), "1")
+	}
+	waited := 0
+	for _, key := range all {
+		if _, ok := prunes(e, key).awaitPeers(); ok {
+			waited++
+		}
+		sees(e, key, "2")
+	}
+	if waited != len(all)-1 {
+		t.Errorf("%d of %d apps waited; all but the last have another before them", waited, len(all))
+	}
+	for _, key := range all[:len(all)-1] {
+		if again[key] != 1 {
+			t.Fatalf("%s was enqueued %d times, want once", key, again[key])
+		}
+	}
+	if len(e.peers.waiting) > 0 {
+		t.Errorf("%d gates are left", len(e.peers.waiting))
+	}
+}
+
+// TestWhoEndsTheWait lists what an app that prunes does not wait for any longer.
+func TestWhoEndsTheWait(t *testing.T) {
+	for name, ends := range map[string]func(*Engine, *readers, app.Key){
+		"it sees the revision": func(e *Engine, _ *readers, key app.Key) { sees(e, key, "2") },
+		"it sees a newer one, and is refused": func(e *Engine, _ *readers, key app.Key) {
+			s := e.state(key)
+			s.mu.Lock()
+			s.report.Stage = report.Admit
+			s.mu.Unlock()
+			e.PeerChanged(key)
+		},
+		"it is gone, suspended, delegated, or cannot run": func(e *Engine, all *readers, key app.Key) {
+			*all = slices.DeleteFunc(*all, func(k app.Key) bool { return k == key })
+			e.PeerChanged(key)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := readers{appNamed(0), appNamed(1), appNamed(2)}
+			e := New(Parts{Sources: &all})
+			var again []app.Key
+			e.Rerun = func(key app.Key) { again = append(again, key) }
+			if other, ok := prunes(e, appNamed(0)).awaitPeers(); !ok || other != appNamed(1) {
+				t.Fatalf("it waits for %v (%t), want the first that has not seen the revision", other, ok)
+			}
+			sees(e, appNamed(0), "2")
+			sees(e, appNamed(2), "2")
+			if len(again) > 0 {
+				t.Fatalf("%v is enqueued while another app is behind", again)
+			}
+			ends(e, &all, appNamed(1))
+			if diff := cmp.Diff([]app.Key{appNamed(0)}, again); diff != "" {
+				t.Errorf("enqueued (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAFreshRenderIsComparedByItsNames, not by their number.
+func TestAFreshRenderIsComparedByItsNames(t *testing.T) {
+	set := func(names ...string) map[object.ID]bool {
+		var s desired.Set
+		for _, n := range names {
+			s.Objects = append(s.Objects, desired.Object{ID: object.ID{Kind: "ConfigMap", Name: n}})
+		}
+		return namesOf(s)
+	}
+	for _, c := range []struct {
+		cached, fresh map[object.ID]bool
+		want          string
+	}{
+		{set("a", "b"), set("a", "c"), "a fresh render names ConfigMap c, and the cached one does not"},
+		{set("a", "b"), set("a"), "the cached render names ConfigMap b, and a fresh one does not"},
+	} {
+		if got := unlike(c.cached, c.fresh); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
