@@ -72,7 +72,7 @@ func (e *Engine) Object(ctx context.Context, id object.ID) (time.Time, error) {
 	return again, err
 }
 
-func (e *Engine) object(ctx context.Context, id object.ID) (again time.Time, err error) {
+func (e *Engine) object(ctx context.Context, id object.ID) (time.Time, error) {
 	r := e.lookup(id)
 	if r == nil {
 		return time.Time{}, nil
@@ -86,12 +86,17 @@ func (e *Engine) object(ctx context.Context, id object.ID) (again time.Time, err
 		return time.Time{}, nil
 	}
 	w := walk{engine: e, record: r}
+	return w.reconcile(ctx)
+}
+
+// reconcile judges and writes until nothing is left to do. The caller holds the object's lock. A panic becomes the object's problem.
+func (w *walk) reconcile(ctx context.Context) (again time.Time, err error) {
 	defer func() {
 		if p := panics.Caught(recover()); p != nil {
 			again, err = time.Time{}, w.panicked(p)
 		}
 	}()
-	if w.seen, w.arrived, err = r.take(&e.sights); err != nil {
+	if w.seen, w.arrived, err = w.record.take(&w.engine.sights); err != nil {
 		return time.Time{}, w.failed(err)
 	}
 	for stale, steps := 0, 0; stale < maxTries && steps < maxTries; {
