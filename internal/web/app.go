@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/compare"
@@ -55,8 +56,7 @@ func newAppPage(r report.Report) appPage {
 
 // outcome is the class of what a run says: that of a failure for one that was refused or went wrong.
 func outcome(why report.Reason) string {
-	switch why {
-	case "", report.Succeeded, report.InProgress, report.Suspended:
+	if slices.Contains([]report.Reason{"", report.Succeeded, report.InProgress, report.Suspended}, why) {
 		return ""
 	}
 	return "Degraded"

@@ -9,10 +9,10 @@ import (
 	"net/url"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/truce-gitops/truce/internal/object"
 )
@@ -42,7 +42,7 @@ func forward(ctx context.Context, config *rest.Config, to string) (address strin
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	f, err := portforward.NewOnAddressesWithContext(ctx, dialer, []string{"127.0.0.1"}, []string{"0:" + port}, ready, io.Discard, io.Discard)
+	f, err := portforward.NewOnAddressesForStreamingWithContext(ctx, dialer, []string{"127.0.0.1"}, []string{"0:" + port}, ready, io.Discard, io.Discard)
 	if err != nil {
 		cancel()
 		return "", nil, fmt.Errorf("forward a port to pod %s/%s: %w", namespace, pod, err)
@@ -54,7 +54,7 @@ func forward(ctx context.Context, config *rest.Config, to string) (address strin
 		cancel()
 		return "", nil, fmt.Errorf("forward a port to pod %s/%s: %w", namespace, pod, err)
 	}
-	stop = func() { cancel(); <-ended }
+	stop = func() { cancel(); _ = <-ended } // its error is that it was told to end
 	ports, err := f.GetPorts()
 	if err != nil {
 		stop()
@@ -74,12 +74,12 @@ func forwarding(config *rest.Config, path string) (httpstream.Dialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	old := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, address)
-	dialer, err := portforward.NewSPDYOverWebsocketDialer(address, config)
+	old := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, address)
+	dialer, err := portforward.NewSPDYOverWebsocketDialerForStreaming(address, config)
 	if err != nil {
 		return nil, err
 	}
-	return portforward.NewFallbackDialer(dialer, old, func(err error) bool {
+	return portforward.NewFallbackDialerForStreaming(dialer, old, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil
 }
