@@ -187,7 +187,7 @@ func (j *judgement) findings() []Finding {
 				f.Aside = Generated
 			}
 			if from, remote := upstream.Of(f.Place.File); remote && f.Remedy != "" {
-				f.Remedy += "; the file is one of " + upstream.Address{URL: from.URL, Ref: from.Ref}.String() + ", so do it there, or by a patch here"
+				f.Remedy += "; the file is one of " + upstream.Address{URL: from.URL, Ref: from.Ref, File: from.File}.String() + ", so do it there, or by a patch here"
 			}
 			out = append(out, f)
 		}

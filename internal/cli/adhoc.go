@@ -88,5 +88,5 @@ func (f *adhocFlags) path(args []string) error {
 
 // remoteBases is the flag of all commands that build kustomizations. It is called as Kustomize and Flux call what it is about.
 func remoteBases(cmd *cobra.Command, asked *bool) {
-	cmd.Flags().BoolVar(asked, "remote-bases", false, "fetch the git repositories that kustomizations name by their addresses")
+	cmd.Flags().BoolVar(asked, "remote-bases", false, "fetch the git repositories and single files that kustomizations name by their addresses")
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/rivals"
 	"github.com/truce-gitops/truce/internal/survey"
+	"github.com/truce-gitops/truce/internal/upstream"
 	"github.com/truce-gitops/truce/internal/witness"
 )
 
@@ -188,6 +189,7 @@ type ControllerOptions struct {
 	Election      Election
 	// LocalSources lets sources be repositories on this machine.
 	LocalSources bool
+	Remotes      upstream.Hosts   // what kustomizations may name by addresses
 	Catalogue    *claim.Catalogue // what claimants are recognised by
 	Witness      witness.Place    // where admission tells who wrote; the zero Place for nowhere
 	Apps         int              // that are worked on at once

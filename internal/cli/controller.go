@@ -13,6 +13,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/upstream"
 )
 
 const longController = `Run truce's controller until it is told to end (SIGTERM, Ctrl-C). In a pod it uses the pod's service account.
@@ -27,7 +28,12 @@ work side by side: none touches what bears the mark of an app of another. A cont
 whole cluster leaves these namespaces to them, by the Lease truce-keeper in each, unless they only
 observe; a namespace is taken back 10 minutes after the last renewal. Autoscalers and other
 claimants count for all, whoever works for them. The first namespace is the controller's home: its
-Lease, and the ConfigMaps truce-controller and truce-claims, lie there.`
+Lease, and the ConfigMaps truce-controller and truce-claims, lie there.
+
+What a kustomization names by its address, a directory of a git repository or a single file, is fetched as Flux and Argo CD do: over
+https, without credentials, from servers with public addresses only. What is not pinned to a commit or a digest is fetched again at the
+app's interval, and its app says so. --remote-hosts lists the only hosts that may be named, whatever their addresses;
+--no-remote-bases fetches nothing.`
 
 const exampleController = `  # in a cluster, one of two replicas at work
   truce controller --leader-elect --listen 127.0.0.1:8081 --metrics-listen 0.0.0.0:8080
@@ -79,6 +85,8 @@ type controllerFlags struct {
 	claimFiles     []string
 	namespaces     []string
 	elect          bool
+	noRemotes      bool
+	remotes        []string
 	level, logForm string
 }
 
@@ -106,6 +114,8 @@ func (p *program) controller() *cobra.Command {
 	flags.StringVar(&f.options.EventsAddress, "events-addr", "", "http(s) address that gets what Events tell, with the evidence: Flux's notification-controller (for its Providers and Alerts), or anything that takes the form of its generic Provider")
 	flags.StringVar(&f.options.CacheDir, "cache-dir", defaultCache(), "directory for clones; one controller at a time")
 	flags.BoolVar(&f.options.LocalSources, "local-sources", false, "let GitRepositories name repositories on this machine (paths, file://): whoever may write one then reads what truce can read")
+	flags.BoolVar(&f.noRemotes, "no-remote-bases", false, "fetch nothing that kustomizations name by addresses")
+	flags.StringSliceVar(&f.remotes, "remote-hosts", nil, "the only hosts that kustomizations may name: HOST, HOST:PORT or *.DOMAIN, with http:// before one that has no https; may be given more than once, or with commas; without it all, by https and at public addresses")
 	flags.BoolVar(&f.elect, "leader-elect", false, "work only while holding a Lease, so that several can stand by")
 	flags.StringVar(&f.options.Election.Name, "leader-elect-name", "truce-controller", "name of the Lease")
 	flags.StringVar(&f.options.Election.Namespace, "leader-elect-namespace", "", "namespace of the Lease; without it the first --namespace, else the context's or the pod's")
@@ -130,6 +140,9 @@ func (f *controllerFlags) complete(log io.Writer) (ControllerOptions, error) {
 	if o.Namespaces, err = namespaces(f.namespaces); err != nil {
 		return o, err
 	}
+	if o.Remotes, err = f.hosts(); err != nil {
+		return o, err
+	}
 	if o.Witness, err = f.witness.complete(); err != nil {
 		return o, err
 	}
@@ -138,6 +151,21 @@ func (f *controllerFlags) complete(log io.Writer) (ControllerOptions, error) {
 	}
 	o.Log, err = newLog(log, f.level, f.logForm)
 	return o, err
+}
+
+// hosts are those that kustomizations may name.
+func (f *controllerFlags) hosts() (upstream.Hosts, error) {
+	switch {
+	case f.noRemotes && len(f.remotes) > 0:
+		return upstream.Hosts{}, usage("--no-remote-bases and --remote-hosts exclude each other")
+	case f.noRemotes:
+		return upstream.Hosts{Reach: upstream.ReachNone}, nil
+	}
+	listed, err := upstream.ParseHosts(f.remotes)
+	if err != nil {
+		return upstream.Hosts{}, usage("--remote-hosts: %v", err)
+	}
+	return upstream.Hosts{Listed: listed}, nil
 }
 
 // namespaces are the values of --namespace, each once.

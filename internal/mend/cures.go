@@ -120,7 +120,7 @@ func (m *mender) removeHere(ctx context.Context, f finding) (Cure, error) {
 	c := m.removed(f, r.files)
 	why := "others build on the same base without an autoscaler"
 	if from, remote := upstream.Of(o.File); remote {
-		why = "it comes from " + upstream.Address{URL: from.URL, Ref: from.Ref}.String() + "; the durable cure is upstream"
+		why = "it comes from " + upstream.Address{URL: from.URL, Ref: from.Ref, File: from.File}.String() + "; the durable cure is upstream"
 	}
 	c.What = fmt.Sprintf("unset %s of %s in %s, since %s", name(f.Path), f.Object, file, why)
 	return c, nil

@@ -104,12 +104,19 @@ func (r *run) fetch(context.Context) error {
 
 func (r *run) render(ctx context.Context) error {
 	var err error
-	if r.request, r.report.Layout, err = RequestOf(r.artifact.Files, r.app); err != nil {
+	files := r.artifact.Files
+	if r.engine.Bases != nil {
+		files = r.engine.Bases.Over(r.app, files)
+	}
+	if r.request, r.report.Layout, err = RequestOf(files, r.app); err != nil {
 		return &fault{report.RenderFailed, err}
 	}
 	res, err := r.engine.Render.Render(ctx, r.request)
 	if err != nil {
 		return &fault{report.RenderFailed, err}
+	}
+	if r.engine.Bases != nil {
+		r.report.Notes = append(r.report.Notes, r.engine.Bases.Notes(r.app.Key)...)
 	}
 	r.rendered = renderingOf(res)
 	return nil

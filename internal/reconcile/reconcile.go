@@ -152,6 +152,7 @@ type Parts struct {
 	Sources   Sources
 	Render    render.Renderer
 	Fresh     render.Renderer // without a cache: a cached render is never the only evidence for a prune
+	Bases     Bases           // what kustomizations name by addresses; nil adds nothing
 	Scope     func(context.Context, object.GVK) (desired.Scope, error)
 	Scale     Scale // nil: every kind keeps it in .spec.replicas
 	Checkers  map[app.Validation]Checker
@@ -196,6 +197,14 @@ type Sources interface {
 type Admission interface {
 	// Mutators returns the webhooks and policies whose configuration matches an object.
 	Mutators(ctx context.Context, gvk object.GVK, o object.Object) ([]mutation.Mutator, error)
+}
+
+// Bases adds to an app's files what its kustomizations name by addresses, so that Render and Fresh build from both. Over does not block: they
+// fetch what a build asks for. Each run gets a tree of its own that does not change. Notes says what is not pinned in the newest.
+type Bases interface {
+	Over(a app.App, files source.Tree) source.Tree
+	Notes(key app.Key) []string
+	Forget(key app.Key)
 }
 
 // Checker checks a whole revision against the server's schema before any of it is applied. It may block; nil checks nothing.

@@ -251,6 +251,9 @@ func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 	if err := e.WriteRecord(ctx, key); err != nil {
 		return err
 	}
+	if e.Bases != nil {
+		e.Bases.Forget(key)
+	}
 	a, err := e.appOf(key)
 	e.passOnAll(e.dropApp(key))
 	if err != nil || cmp.Or(a.Leave, a.Prune) != app.PruneKeep || a.Policy.Mode == app.Observe {

@@ -30,6 +30,9 @@ type Spec struct {
 	Timeout time.Duration
 	// Limits bound the tree; zero fields mean their defaults.
 	Limits Limits
+	// Addresses are the IP addresses at which alone an http(s) server is reached, with commas between; empty for those that its name has. A
+	// proxy of the environment finds the server itself.
+	Addresses string
 }
 
 // DefaultTimeout is Flux's default of spec.timeout.

@@ -17,6 +17,9 @@ const longest = 200
 // Name is where a tree holds the files: .remote-bases/https/github.com/owner/repository@v1/directory. It is no valid path where the
 // address cannot be written as one.
 func (a Address) Name() string {
+	if a.File {
+		return Directory + "/" + a.fileName()
+	}
 	scheme, rest, ok := strings.Cut(a.URL, "://")
 	if !ok {
 		scheme, rest = "scp", strings.Replace(a.URL, ":", "/", 1)
@@ -44,7 +47,7 @@ func (a Address) Name() string {
 
 var (
 	inSegment  = strings.NewReplacer("%", "%25", "@", "%40")
-	outSegment = strings.NewReplacer("%25", "%", "%40", "@")
+	outSegment = strings.NewReplacer("%25", "%", "%40", "@", "%2F", "/")
 	inRef      = strings.NewReplacer("%", "%25", "/", "%2F")
 	outRef     = strings.NewReplacer("%25", "%", "%2F", "/")
 )
@@ -83,6 +86,8 @@ func Shown(name string, line, column int) string {
 	switch {
 	case !remote:
 		return out
+	case a.File:
+		return a.String() + strings.TrimPrefix(out, a.Dir)
 	case out == "":
 		return a.String()
 	}
@@ -109,6 +114,9 @@ func Of(name string) (Address, bool) {
 		a.Dir = strings.TrimPrefix(name, top+"/")
 	}
 	scheme, rest := parts[0], parts[1:]
+	if web, ok := strings.CutSuffix(scheme, fileScheme); ok {
+		scheme, a.File = web, true
+	}
 	from := min(1, len(rest))
 	if scheme == "file" {
 		from = 0
@@ -123,6 +131,9 @@ func Of(name string) (Address, bool) {
 		a.URL = rest[0] + ":" + strings.Join(rest[1:], "/")
 	default:
 		a.URL = scheme + "://" + strings.Join(rest, "/")
+	}
+	if a.File && name == top {
+		a.Dir = lastName(a.URL)
 	}
 	return a, last != "" && ref != ""
 }

@@ -1,7 +1,8 @@
-// Package upstream answers: which repository does an entry of a kustomization name, and where do its files stand in a tree?
+// Package upstream answers: which repository or file does an entry of a kustomization name, and where does it stand in a tree?
 //
 // In: an entry of resources, bases or components, as it is written.
-// Out: an Address: the repository, the reference and the directory in it; and the path at which a tree that was given remote bases holds it.
+// Out: an Address: the repository, the reference and the directory in it, or a single file; and the path at which a tree that was given
+// remote resources holds it.
 // Promise: pure; addresses are read as Kustomize reads them; two repositories or references never share a path; no path holds a credential.
 // Not here: fetching (render/remote), what a kustomization may name (render/kustomize).
 package upstream
@@ -12,14 +13,16 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // Address is what an entry names.
 type Address struct {
-	URL string // of the repository, as git takes it; without credentials
-	Ref string // a branch, tag, commit or full reference name; empty for the server's HEAD
-	Dir string // the directory in the repository, "." for its top
+	URL  string // of the repository, as git takes it, or of the file; without credentials
+	Ref  string // a branch, tag, commit or full reference name; empty for the server's HEAD. Of a file the content that it is pinned to
+	Dir  string // the directory in the repository, "." for its top; of a file its last name
+	File bool   // a single file that is got by HTTP
 }
 
 // remote matches what Kustomize takes for a repository or a URL (api/internal/git, NewRepoSpecFromURL), and more.
@@ -29,7 +32,7 @@ var remote = regexp.MustCompile(`(?i)^(git::|gh:|(www\.)?github\.com[/:]|[a-z][a
 func IsRemote(entry string) bool { return remote.MatchString(strings.TrimSpace(entry)) }
 
 var (
-	errFile        = errors.New("it is a file, and only directories of git repositories are fetched: name the repository that it is in, or copy it")
+	errFile        = errors.New("it is a file")
 	errForm        = errors.New("it is no address of a git repository that Kustomize knows: https, ssh, http or file, or user@host:path")
 	errCredentials = errors.New("it holds a user, who may be a credential: take that out, since only what anybody may read is fetched")
 	errQuery       = errors.New("its query cannot be read")
@@ -39,9 +42,20 @@ var (
 
 // Parse reads an address as Kustomize does: git:: is dropped; github.com/owner/repository is one at GitHub; the directory follows //,
 // .git, or else the first two parts of the path, or the one behind _git/; ref, or else version, says which revision. Kustomize's timeout
-// and submodules are let be. (sigs.k8s.io/kustomize/api/internal/git, NewRepoSpecFromURL.)
+// and submodules are let be. (sigs.k8s.io/kustomize/api/internal/git, NewRepoSpecFromURL.) Kustomize asks any http address for a file first;
+// here one is a file by its extension, by a host that has nothing but files, or where it can be no repository.
 func Parse(entry string) (Address, error) {
+	a, err := parseRepository(entry)
+	if errors.Is(err, errFile) {
+		return parseFile(entry)
+	}
+	return a, err
+}
+
+func parseRepository(entry string) (Address, error) {
 	text, query, _ := strings.Cut(strings.TrimSpace(entry), "?")
+	query, _, _ = strings.Cut(query, "#")
+	text, _, _ = strings.Cut(text, "#sha256=")
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return Address{}, errQuery
@@ -73,8 +87,11 @@ func (a Address) Local() bool { return strings.HasPrefix(a.URL, "file://") }
 
 // String is the address as a person reads it.
 func (a Address) String() string {
-	if a.Ref == "" {
+	switch {
+	case a.Ref == "":
 		return a.URL
+	case a.File:
+		return a.URL + "#sha256=" + a.Sum()
 	}
 	return a.URL + "?ref=" + a.Ref
 }
@@ -161,11 +178,14 @@ func (h host) split(rest string) (repository, dir string, err error) {
 		return rest[:at], rest[at:], nil
 	case h.scheme == "file://":
 		return rest, "", nil
-	case isFile(rest) && strings.HasPrefix(h.scheme, "http"):
+	case strings.HasPrefix(h.scheme, "http") && (isFile(rest) || slices.Contains(fileHosts, strings.ToLower(h.name))):
 		return "", "", errFile
 	}
 	parts := strings.SplitN(rest, "/", 3)
-	if len(parts) < 2 {
+	switch {
+	case len(parts) < 2 && strings.HasPrefix(h.scheme, "http"):
+		return "", "", errFile
+	case len(parts) < 2:
 		return "", "", errShape
 	}
 	if len(parts) == 3 {
@@ -173,6 +193,9 @@ func (h host) split(rest string) (repository, dir string, err error) {
 	}
 	return parts[0] + "/" + parts[1], dir, nil
 }
+
+// fileHosts have files and no repositories.
+var fileHosts = []string{"raw.githubusercontent.com", "gist.githubusercontent.com"}
 
 // isFile reports whether the path is one that Kustomize loads as a file before it takes it for a repository's.
 func isFile(name string) bool {

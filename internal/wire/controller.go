@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/metrics"
 	"github.com/truce-gitops/truce/internal/notify"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/upstream"
 	"github.com/truce-gitops/truce/internal/witness"
 )
 
@@ -32,6 +33,7 @@ type RunOptions struct {
 	Catalogue  *claim.Catalogue // nil for the built-in one
 	// LocalSources says whether sources may be repositories on this machine.
 	LocalSources controller.LocalSources
+	Remotes      upstream.Hosts     // what kustomizations may name by addresses
 	Workers      controller.Workers // zero fields take the defaults
 	Pace         controller.Pace    // as well
 	Log          *slog.Logger       // nil for none
@@ -91,6 +93,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	if o.Hindered == nil {
 		o.Hindered = newHindrances(o.Log).all
 	}
+	p.fetchFrom(o.Remotes)
 	used := make(chan struct{}, 1)
 	records := &configmap.Store{Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All}
 	c := controller.New(p.counted(controller.Options{

@@ -243,7 +243,7 @@ func (p *parts) described(ctx context.Context, a app.App, cr object.Object) (des
 
 func (p *parts) settled(ctx context.Context, artifact source.Artifact, a app.App) (desired.Set, error) {
 	a = a.At(artifact.Commit, artifact.Files)
-	request, _, err := reconcile.RequestOf(artifact.Files, a)
+	request, _, err := reconcile.RequestOf(p.over(a, artifact.Files), a)
 	if err != nil {
 		return desired.Set{}, err
 	}
@@ -270,6 +270,7 @@ func (p *parts) origins(ctx context.Context, artifact source.Artifact, a app.App
 	if err != nil {
 		return nowhere // the run has met the same error, and its report tells it
 	}
+	files := p.over(a, artifact.Files)
 	byID := map[object.ID]desired.Object{}
 	for _, o := range set.Objects {
 		byID[o.ID] = o
@@ -279,6 +280,6 @@ func (p *parts) origins(ctx context.Context, artifact source.Artifact, a app.App
 		if !ok {
 			return desired.Place{}
 		}
-		return desired.Origin(artifact.Files, a.At(artifact.Commit, artifact.Files), o, path)
+		return desired.Origin(files, a.At(artifact.Commit, artifact.Files), o, path)
 	}
 }

@@ -31,8 +31,10 @@ import (
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/remote"
 	"github.com/truce-gitops/truce/internal/render/worker"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/upstream"
 )
 
 // The custom resources that truce reads.
@@ -58,9 +60,11 @@ const cacheBytes = 64 << 20
 type parts struct {
 	cluster    *cluster.Client
 	git        *git.Store
+	work       string // where the store keeps its clones
 	pool       *worker.Pool
 	queries    jqPool
-	rendered   *render.Cached
+	rendered   render.Renderer
+	remotes    *remote.Apps
 	calm       *calm
 	engine     reconcile.Parts // without Sources, Watches, Tell
 	configured *configured.Reader
@@ -105,18 +109,19 @@ func newParts(client *cluster.Client, self, work string) (*parts, error) {
 		Executable: self, Args: []string{renderWorker},
 		Rested: quiet.rested, // what the last lists and builds took is not needed before the next commit
 	})
-	p := &parts{cluster: client, git: store, pool: pool, calm: quiet}
+	p := &parts{cluster: client, git: store, pool: pool, calm: quiet, work: work}
 	p.queries = newQueries(self)
 	p.configured = &configured.Reader{Cluster: client, Live: list.Reader{Cluster: client}}
-	p.rendered = &render.Cached{Renderer: p.pool, Bytes: cacheBytes}
+	p.rendered = remote.Renderer{Builder: &render.Cached{Renderer: p.pool, Bytes: cacheBytes}}
 	p.engine = reconcile.Parts{
-		Render: p.rendered, Fresh: p.pool, Scope: scope(client), Scale: scale(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
+		Render: p.rendered, Fresh: remote.Renderer{Builder: p.pool}, Scope: scope(client), Scale: scale(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
 		Writer: ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
 		Health: assessors(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
 		Checkers: checkers(client, list.Reader{Cluster: client}, ssa.Writer{Cluster: client}),
 		Queries:  p.queries.Evaluator, Admission: p.configured,
 		Tell: func(reconcile.Notice) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
 	}
+	p.fetchFrom(upstream.Hosts{})
 	return p, nil
 }
 

@@ -80,7 +80,8 @@ func publish(ctx context.Context, c *cluster.Client, version string, o cli.Contr
 	home := o.Namespaces.Home(c.Namespace())
 	data := map[string]any{
 		keyNamespaces: strings.Join(o.Namespaces, ","), keyVersion: version, keyCatalogue: text,
-		keyClaims: string(o.Process.Claims), keyMode: string(o.Process.Mode), keyPause: string(o.Process.Pause), keyAdditions: string(o.Process.Additions),
+		keyRemotes: remotesText(o.Remotes),
+		keyClaims:  string(o.Process.Claims), keyMode: string(o.Process.Mode), keyPause: string(o.Process.Pause), keyAdditions: string(o.Process.Additions),
 	}
 	maps.Copy(data, places)
 	_, err = configMapsIn(c, home).Apply(ctx, processConfig, &unstructured.Unstructured{Object: map[string]any{
@@ -152,6 +153,7 @@ func (c *client) process(ctx context.Context, key app.Key) (process, error) {
 		out.notes = append(out.notes, fmt.Sprintf("the controller does not work: %s (%s)", why, where(found[0])))
 	}
 	out.take(found[0])
+	c.parts.fetchFrom(remotesOf(text(found[0], "data", keyRemotes)))
 	claims, err := configMapsIn(c.parts.cluster, found[0].Namespace()).Get(ctx, claimsConfig, metav1.GetOptions{})
 	switch {
 	case err == nil:

@@ -75,7 +75,7 @@ func newService(p *parts, o cli.ControllerOptions, notice func(reconcile.Notice)
 	logClient(o.Log)
 	s := &service{options: o, parts: p, watches: &roll{Watcher: watch.Watcher{Cluster: p.cluster}}, hindrances: newHindrances(o.Log)}
 	r := p.controller(RunOptions{
-		Witness: o.Witness, LocalSources: local(o.LocalSources), Namespaces: o.Namespaces, Watcher: s.watches, Process: o.Process, Catalogue: o.Catalogue, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice, Notify: to,
+		Witness: o.Witness, LocalSources: local(o.LocalSources), Remotes: o.Remotes, Namespaces: o.Namespaces, Watcher: s.watches, Process: o.Process, Catalogue: o.Catalogue, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice, Notify: to,
 		Hindered: s.hindrances.all,
 	})
 	s.controller, s.witness = r.Controller, r.Witness
@@ -233,7 +233,8 @@ func (s *service) tidy(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if err := s.parts.git.Retain(s.controller.Artifacts(), tidyIdle); err != nil {
+		bases, err := s.parts.remotes.Tidy(tidyIdle)
+		if err = errors.Join(err, s.parts.git.Retain(append(s.controller.Artifacts(), bases...), tidyIdle)); err != nil {
 			s.options.Log.Warn("remove clones that no source needs", "error", err.Error())
 		}
 	}

@@ -1,6 +1,7 @@
 package kustomize
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"strings"
@@ -17,7 +18,8 @@ type moved struct {
 	entries map[string]string
 }
 
-// remote resolves an entry that names a directory of a repository: to what the tree holds of it, if it holds any. Nothing is fetched here.
+// remote resolves an entry that names a directory of a repository or a single file: to what the tree holds of it, if it holds any. Nothing is
+// fetched here.
 func (s *survey) remote(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
 	shown := redact.Text(n.Value)
 	_, offered := fs.Stat(s.files.tree, upstream.Directory)
@@ -36,10 +38,11 @@ func (s *survey) remote(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
 	}
 	info, err := fs.Stat(s.files.tree, a.Name())
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) && !a.File:
 		return "", nil, s.fail(v.file, n, "%s: %s has no directory %s", shown, a, a.Dir)
 	case err != nil:
 		return "", nil, s.fail(v.file, n, "%s: %w", shown, err)
+	case a.File:
 	case !info.IsDir():
 		return "", nil, s.fail(v.file, n, "%s: %s is a file there, want a directory with a kustomization", shown, a.Dir)
 	}
@@ -48,6 +51,15 @@ func (s *survey) remote(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
 	}
 	s.moved[v.dir].entries[n.Value] = from(v.dir, a.Name())
 	return a.Name(), info, nil
+}
+
+// remoteFile resolves an entry that must be a file, as Kustomize gets it where it reads any: patches, configurations, replacements.
+func (s *survey) remoteFile(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
+	a, err := upstream.Parse(n.Value)
+	if err != nil || !a.File {
+		return "", nil, s.refuse(v, n)
+	}
+	return s.remote(v, n)
 }
 
 func (s *survey) refuse(v visit, n *yaml.Node) error {
@@ -84,14 +96,30 @@ func (s *survey) layBases(b *build) error {
 	return nil
 }
 
-// lead replaces entries that name repositories.
+// lead replaces entries that name what is elsewhere: in lists, and in lists of what has a path.
 func (k *root) lead(m moved) {
-	for _, key := range []string{"resources", "bases", "components", "generators", "transformers", "validators"} {
+	for _, key := range []string{
+		"resources", "bases", "components", "generators", "transformers", "validators", "crds", "configurations", "patchesStrategicMerge",
+		"patches", "patchesJson6902", "replacements",
+	} {
 		list, _ := k.fields[key].([]any)
 		for i, e := range list {
-			if text, ok := e.(string); ok && m.entries[text] != "" {
-				list[i] = m.entries[text]
-			}
+			list[i] = m.replace(e)
 		}
 	}
 }
+
+// replace is an entry of such a list with where it leads.
+func (m moved) replace(entry any) any {
+	switch e := entry.(type) {
+	case string:
+		return m.lead(e)
+	case map[string]any:
+		if name, ok := e["path"].(string); ok {
+			e["path"] = m.lead(name)
+		}
+	}
+	return entry
+}
+
+func (m moved) lead(entry string) string { return cmp.Or(m.entries[entry], entry) }

@@ -273,7 +273,11 @@ func (s *survey) yaml(v visit, n *yaml.Node) error {
 		}
 		return nil
 	}
-	name, info, err := s.find(v, n)
+	find := s.find
+	if n != nil && upstream.IsRemote(n.Value) {
+		find = s.remoteFile
+	}
+	name, info, err := find(v, n)
 	if err != nil || info == nil {
 		return err
 	}

@@ -1,20 +1,23 @@
-// Package remote answers: what do kustomizations build that name repositories by their addresses?
+// Package remote answers: what do kustomizations build that name repositories and files by their addresses?
 //
-// In: what renders, and a Fetcher, where fetching was asked for.
-// Out: a Renderer, and trees that hold each repository which was named, at upstream.Directory.
-// Promise: nothing is fetched that no build asks for, nor while one runs; a repository is fetched once at a reference, so that all builds see one
-// revision; no credentials are sent; what cannot be fetched is the error of those builds alone that name it.
+// In: what renders, a Fetcher of repositories, and the hosts that may be fetched from.
+// Out: a Renderer, and trees that hold each repository and file which was named, at upstream.Directory.
+// Promise: nothing is fetched that no build asks for, nor while one runs; what is fetched stays the same for as long as the Bases exist; no
+// credentials are sent; what cannot be fetched is the error of those builds alone that name it; unless it is listed, no server is asked
+// whose address is not public.
 // Not here: how addresses are read (upstream), git (source/git).
 package remote
 
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
@@ -25,53 +28,82 @@ import (
 type Options struct {
 	// Render builds from trees of Over, and keeps no failed build.
 	Render render.Renderer
-	// Fetch fetches; nil for nothing, which builds are told in the words of Why.
+	// Fetch fetches repositories; nil for nothing at all, which builds are told in the words of Why.
 	Fetch source.Fetcher
 	Why   string
+	// Hosts are those that may be fetched from.
+	Hosts upstream.Hosts
+	// Dir keeps single files, by their content.
+	Dir string
+	// Roots are the authorities that servers of single files are trusted by; nil for the machine's.
+	Roots *x509.CertPool
 	// Local lets kustomizations name repositories of this machine (file://).
 	Local bool
-	// Most bounds the repositories, each at one reference, that are fetched in all; 0 means 64.
+	// Most bounds the repositories and files, each at one reference, that are fetched in all; 0 means 64.
 	Most int
 	// Limits bound each of them; zero fields mean a quarter of what a source of its own may hold.
 	Limits source.Limits
 }
 
-// Bases fetches what builds ask for. Its methods may be called concurrently; what it has fetched stays the same.
-type Bases struct {
-	options Options
-
-	mu    sync.Mutex
-	known map[string]*repository // by its top in the tree
-	count int                    // of those that were brought
-}
-
-// repository is one at a reference.
-type repository struct {
-	address upstream.Address
-	once    sync.Once
-	done    bool // under the lock of Bases, as the rest
-	files   source.Tree
-	err     error
-}
-
-// New returns Bases that have nothing yet.
-func New(o Options) *Bases {
+func (o Options) orDefault() Options {
 	o.Most = cmp.Or(max(o.Most, 0), 64)
 	d := source.Limits{}.OrDefault()
 	o.Limits.Bytes = cmp.Or(max(o.Limits.Bytes, 0), d.Bytes/4)
 	o.Limits.Files = cmp.Or(max(o.Limits.Files, 0), d.Files/4)
-	return &Bases{options: o, known: map[string]*repository{}}
+	return o
 }
 
-// Render implements render.Renderer. A build that asks for a repository which is not here yet fails; it is fetched then, and built again.
+// Bases fetches what builds ask for. Its methods may be called concurrently; what it has fetched stays the same.
+type Bases struct {
+	options Options
+	bring   func(context.Context, upstream.Address) (brought, error)
+	moving  bool // other Bases of the same app may hold something else
+
+	mu    sync.Mutex
+	known map[string]*resource // by its top in the tree
+	asked map[string]bool      // those of them that a build has asked for
+	count int                  // of those that were brought
+}
+
+// resource is a repository or file at one reference.
+type resource struct {
+	address upstream.Address
+	once    sync.Once
+	done    bool // under the lock of Bases, as the rest
+	brought brought
+	err     error
+}
+
+// brought is what a fetch has brought.
+type brought struct {
+	files    source.Tree
+	artifact source.Artifact // of a repository
+	page     page            // of a file
+	at       time.Time       // when the fetch began
+}
+
+// New returns Bases that have nothing yet.
+func New(o Options) *Bases {
+	o = o.orDefault()
+	f := fetcher{options: o, web: newWeb(o)}
+	return &Bases{options: o, known: map[string]*resource{}, asked: map[string]bool{}, bring: func(ctx context.Context, a upstream.Address) (brought, error) {
+		return f.fetch(ctx, a, page{})
+	}}
+}
+
+// Render implements render.Renderer. A build that asks for something which is not here yet fails; it is fetched then, and built again.
 func (b *Bases) Render(ctx context.Context, r render.Request) (render.Result, error) {
+	return b.render(ctx, b.options.Render, r)
+}
+
+func (b *Bases) render(ctx context.Context, builder render.Renderer, r render.Request) (render.Result, error) {
 	for {
 		before := b.brought()
-		result, err := b.options.Render.Render(ctx, r)
+		result, err := builder.Render(ctx, r)
 		if err == nil || ctx.Err() != nil {
 			return result, err
 		}
-		b.bring(ctx)
+		b.fetch(ctx)
 		if b.brought() == before {
 			return result, err
 		}
@@ -84,30 +116,50 @@ func (b *Bases) brought() int {
 	return b.count
 }
 
-// bring fetches what was asked for, or waits for who fetches it.
-func (b *Bases) bring(ctx context.Context) {
+// fetch fetches what was asked for, or waits for who fetches it.
+func (b *Bases) fetch(ctx context.Context) {
 	b.mu.Lock()
-	var asked []*repository
+	var asked []*resource
 	for _, r := range b.known {
 		if !r.done {
 			asked = append(asked, r)
 		}
 	}
 	b.mu.Unlock()
-	slices.SortFunc(asked, func(x, y *repository) int { return strings.Compare(x.address.String(), y.address.String()) })
+	slices.SortFunc(asked, func(x, y *resource) int { return strings.Compare(x.address.String(), y.address.String()) })
 	for _, r := range asked {
-		r.once.Do(func() { b.fetch(ctx, r) })
+		r.once.Do(func() {
+			found, err := b.bring(ctx, r.address)
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			r.brought, r.err, r.done = found, err, true
+			b.count++
+		})
 	}
 }
 
-func (b *Bases) fetch(ctx context.Context, r *repository) {
-	artifact, err := b.options.Fetch.Fetch(ctx, source.Spec{
-		URL: r.address.URL, Ref: refOf(r.address.Ref), Limits: b.options.Limits, Ignore: everything,
+// fetcher fetches one resource.
+type fetcher struct {
+	options Options
+	web     *web
+}
+
+func (f fetcher) fetch(ctx context.Context, a upstream.Address, before page) (brought, error) {
+	if a.File {
+		got, err := f.web.get(ctx, a, before)
+		if err != nil {
+			return brought{}, errors.New(err.Error()) // what is absent elsewhere is no absent file here
+		}
+		return brought{files: fileTree{f.web.shelf, a.Dir, got.sum}, page: got}, nil
+	}
+	addresses, err := admit(ctx, f.options.Hosts, a)
+	if err != nil {
+		return brought{}, errors.New(err.Error())
+	}
+	artifact, err := f.options.Fetch.Fetch(ctx, source.Spec{
+		URL: a.URL, Ref: refOf(a.Ref), Limits: f.options.Limits, Ignore: everything, Addresses: addresses,
 	})
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	r.files, r.err, r.done = artifact.Files, explained(err), true
-	b.count++
+	return brought{files: artifact.Files, artifact: artifact}, explained(err)
 }
 
 // everything takes back the exclusions of .sourceignore files, and of Flux's default list, which Kustomize does not know.
@@ -150,19 +202,22 @@ func (b *Bases) at(top string) (source.Tree, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.known[top]
+	if r != nil {
+		b.asked[top] = true
+	}
 	switch {
 	case r != nil && r.done:
-		return r.files, r.err
+		return r.brought.files, r.err
 	case r != nil:
 		return nil, errAsked
 	case b.options.Fetch == nil:
 		return nil, errors.New(b.options.Why)
 	case address.Local() && !b.options.Local:
 		return nil, errors.New("it is a repository of this machine, which nothing from elsewhere may name")
-	case len(b.known) >= b.options.Most:
-		return nil, fmt.Errorf("%d repositories are fetched already: %w", b.options.Most, render.ErrLimit)
+	case len(b.asked) >= b.options.Most:
+		return nil, fmt.Errorf("%d resources are fetched already: %w", b.options.Most, render.ErrLimit)
 	}
-	b.known[top] = &repository{address: address}
+	b.known[top], b.asked[top] = &resource{address: address}, true
 	return nil, errAsked
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/disk"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/upstream"
 )
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {by: %s}\n"
@@ -64,6 +65,7 @@ func (y *yard) bases(o remote.Options) (*remote.Bases, source.Tree) {
 	if o.Why == "" {
 		o.Fetch = y.store
 	}
+	o.Hosts, o.Dir = upstream.Hosts{Reach: upstream.ReachAny}, y.t.TempDir()
 	b := remote.New(o)
 	return b, b.Over(tree.Still())
 }
@@ -198,7 +200,7 @@ func TestWhatCannotBeFetchedIsToldWhereItIsNamed(t *testing.T) {
 		"file":     {server.URL + "//other/web.yaml?ref=main", "other/web.yaml is a file there"},
 		"asks":     {asks.URL + "//other", "only what anybody may read is fetched"},
 		"away":     {away.URL + "//other", "the server redirects to http://localhost:1/elsewhere.git"},
-		"yaml":     {"https://raw.example/a/b/install.yaml", "it is a file, and only directories of git repositories are fetched"},
+		"yaml":     {"https://127.0.0.1:1/a/b/install.yaml", "get https://127.0.0.1:1/a/b/install.yaml: dial tcp 127.0.0.1:1: connect: connection refused"},
 		"ssh":      {"git@127.0.0.1:org/repo.git//x", "no SSH identity is given"},
 		"password": {"https://me:hush@git.example/org/repo", "it holds a user"},
 	}
@@ -247,7 +249,7 @@ func TestRepositoriesMayNameEachOther(t *testing.T) {
 		t.Error(got)
 	}
 	b, files = y.bases(remote.Options{Most: 1})
-	if got := rendered(t, b, files, "chain"); !strings.Contains(got, "1 repositories are fetched already: limit exceeded") {
+	if got := rendered(t, b, files, "chain"); !strings.Contains(got, "1 resources are fetched already: limit exceeded") {
 		t.Error(got)
 	}
 	b, files = y.bases(remote.Options{Limits: source.Limits{Files: 1}})

@@ -16,8 +16,15 @@ type tree struct {
 	bases *Bases
 }
 
-// Over returns the tree with the bases in it.
-func (b *Bases) Over(under source.Tree) source.Tree { return &tree{under, b} }
+// Over returns the tree with the bases in it, instead of those that it may have.
+func (b *Bases) Over(under source.Tree) source.Tree {
+	if t, ok := under.(*tree); ok {
+		under = t.under
+	}
+	return &tree{under, b}
+}
+
+var errMoves = errors.New("it holds what is fetched again from time to time")
 
 var errNone = errors.New("no repository is kept at such a path")
 
@@ -82,8 +89,12 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return fs.ReadDir(in, at)
 }
 
-// Sum implements source.Tree. The sum of the whole is that of the tree below: what is fetched stays the same.
+// Sum implements source.Tree. The sum of the whole is that of the tree below: what is fetched stays the same. Where it may not, the whole has
+// none, and what was read has to be asked for one by one.
 func (t *tree) Sum(name string) (string, error) {
+	if name == "." && t.bases.moves() {
+		return "", errMoves
+	}
 	in, at, err := t.find("sum", name)
 	if err != nil {
 		return "", err

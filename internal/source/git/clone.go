@@ -53,7 +53,7 @@ func (s *Store) cloneNamed(name string, a address, auth source.Auth) *clone {
 }
 
 // fetch brings what want names and returns its commit.
-func (c *clone) fetch(ctx context.Context, want ref, limits source.Limits) (revision, error) {
+func (c *clone) fetch(ctx context.Context, want ref, to reach) (revision, error) {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
@@ -66,7 +66,7 @@ func (c *clone) fetch(ctx context.Context, want ref, limits source.Limits) (revi
 	if err := c.prepare(); err != nil {
 		return revision{}, err
 	}
-	at, err := c.bring(ctx, want, limits)
+	at, err := c.bring(ctx, want, to)
 	if err != nil {
 		return revision{}, err
 	}
@@ -74,14 +74,14 @@ func (c *clone) fetch(ctx context.Context, want ref, limits source.Limits) (revi
 }
 
 // visit makes one trip to the server. The secrets that it needs as files exist no longer than it does.
-func (c *clone) visit(ctx context.Context, want ref, limits source.Limits) (at revision, err error) {
+func (c *clone) visit(ctx context.Context, want ref, to reach) (at revision, err error) {
 	private, err := os.MkdirTemp(c.private, "fetch-")
 	if err != nil {
 		return revision{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(private)) }()
-	t := &trip{clone: c, private: private, limits: limits, to: cmp.Or(c.moved, c.address)}
-	if t.network, err = lend(private, t.to, c.auth); err != nil {
+	t := &trip{clone: c, private: private, reach: to, to: cmp.Or(c.moved, c.address)}
+	if t.network, err = t.lend(); err != nil {
 		return revision{}, err
 	}
 	at, err = t.resolve(ctx, want)
@@ -102,8 +102,8 @@ const (
 const wrongHash = "mismatched algorithms: client sha1; server sha256"
 
 // bring brings what want names, into a clone of the right hash.
-func (c *clone) bring(ctx context.Context, want ref, limits source.Limits) (revision, error) {
-	at, err := c.visit(ctx, want, limits)
+func (c *clone) bring(ctx context.Context, want ref, to reach) (revision, error) {
+	at, err := c.visit(ctx, want, to)
 	if err == nil || !strings.Contains(err.Error(), wrongHash) {
 		return at, err
 	}
@@ -114,7 +114,7 @@ func (c *clone) bring(ctx context.Context, want ref, limits source.Limits) (revi
 	if err := c.lay(configSHA256); err != nil {
 		return revision{}, err
 	}
-	return c.visit(ctx, want, limits)
+	return c.visit(ctx, want, to)
 }
 
 // prepare makes the clone, or removes what a process that was killed left in it. Its configuration is written anew each time.
@@ -207,7 +207,13 @@ type trip struct {
 	private string // its own directory
 	to      address
 	network network
-	limits  source.Limits
+	reach
+}
+
+// reach bounds a trip.
+type reach struct {
+	limits    source.Limits
+	addresses string // of the server; see source.Spec
 }
 
 // resolve fetches what is missing and returns the commit.

@@ -178,7 +178,7 @@ func (s *Store) resolve(ctx context.Context, a address, spec source.Spec, want r
 	for {
 		c := s.clone(a, auth)
 		at, err := s.flights.do(ctx, c.name+" "+want.key(), func(ctx context.Context) (revision, error) {
-			return c.fetch(ctx, want, spec.Limits.OrDefault())
+			return c.fetch(ctx, want, reach{spec.Limits.OrDefault(), spec.Addresses})
 		})
 		if !errors.Is(err, errRemoved) {
 			return c.repo, at, err

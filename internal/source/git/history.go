@@ -94,7 +94,7 @@ func (c *clone) deepen(ctx context.Context, want ref, commit string, limits sour
 		return err
 	}
 	want.commit = commit
-	if _, err := c.bring(ctx, want, limits); err != nil {
+	if _, err := c.bring(ctx, want, reach{limits: limits}); err != nil {
 		return err
 	}
 	return c.pack(ctx)

@@ -1,11 +1,13 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -67,7 +69,7 @@ func (t *trip) follow(ctx context.Context, cause error) error {
 		return fail(source.GitOperationFailed, "the server redirects to %s; credentials stay with their server, so name that address if you trust it", to)
 	}
 	t.to = to
-	t.network, err = lend(t.private, to, t.auth)
+	t.network, err = t.lend()
 	return err
 }
 
@@ -80,7 +82,7 @@ func (t *trip) location(ctx context.Context) (string, error) {
 	if h := authorization(t.auth); h != "" {
 		req.Header.Set("Authorization", h)
 	}
-	client, err := plainClient(t.auth)
+	client, err := plainClient(t.auth, t.addresses)
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +100,7 @@ func (t *trip) location(ctx context.Context) (string, error) {
 }
 
 // plainClient follows nothing and trusts what git was told to trust.
-func plainClient(auth source.Auth) (*http.Client, error) {
+func plainClient(auth source.Auth, addresses string) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if auth.CABundle != "" {
 		config.RootCAs = x509.NewCertPool()
@@ -112,7 +114,7 @@ func plainClient(auth source.Auth) (*http.Client, error) {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return &http.Client{
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config},
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DialContext: dialOf(addresses)},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
 }
@@ -124,4 +126,32 @@ func hideURL(err error) error {
 		return fmt.Errorf("follow a redirect: %w", u.Err)
 	}
 	return err
+}
+
+// lend prepares what git needs to reach where the trip goes, at its addresses alone where it has some (curl's --resolve).
+func (t *trip) lend() (network, error) {
+	n, err := lend(t.private, t.to, t.auth)
+	if err != nil || t.addresses == "" {
+		return n, err
+	}
+	u := url.URL{Scheme: t.to.scheme, Host: t.to.host}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[t.to.scheme])
+	n.settings = append(n.settings, setting{"http.curloptResolve", u.Hostname() + ":" + port + ":" + t.addresses})
+	return n, nil
+}
+
+// dialOf connects to the first of the addresses, whatever the server is called; nil where there are none, or a proxy finds the server.
+func dialOf(addresses string) func(ctx context.Context, network, address string) (net.Conn, error) {
+	first, _, _ := strings.Cut(addresses, ",")
+	if first == "" {
+		return nil
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		var d net.Dialer
+		return d.DialContext(ctx, network, net.JoinHostPort(first, port))
+	}
 }

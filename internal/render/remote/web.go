@@ -1,0 +1,162 @@
+package remote
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/upstream"
+)
+
+// The bounds of one file.
+const (
+	fileTime      = 30 * time.Second
+	mostRedirects = 5
+)
+
+// web gets single files. It sends neither credentials nor cookies.
+type web struct {
+	hosts  upstream.Hosts
+	shelf  shelf
+	client *http.Client
+	most   int64
+}
+
+func newWeb(o Options) *web {
+	w := &web{hosts: o.Hosts, shelf: shelf{o.Dir}, most: render.Limits{}.OrDefault().FileBytes}
+	dialer := &net.Dialer{Timeout: 10 * time.Second, ControlContext: w.control}
+	w.client = &http.Client{
+		Timeout: fileTime,
+		Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second, DisableKeepAlives: true,
+			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots}, MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: w.redirect,
+	}
+	return w
+}
+
+// anyAddress is the context's mark of a request to a host that is listed, or to a proxy.
+type anyAddress struct{}
+
+// control refuses a connection to an address that is not public. It sees what the name has led to, whatever that was a moment before.
+func (w *web) control(ctx context.Context, _, address string, _ syscall.RawConn) error {
+	if ctx.Value(anyAddress{}) != nil {
+		return nil
+	}
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || !isPublic(at.Addr()) {
+		return errPrivate
+	}
+	return nil
+}
+
+// redirect is asked before each further request.
+func (w *web) redirect(next *http.Request, before []*http.Request) error {
+	next.Header.Del("Referer")
+	if len(before) > mostRedirects {
+		return fmt.Errorf("more than %d redirects: %w", mostRedirects, render.ErrLimit)
+	}
+	if next.URL.User != nil {
+		return errors.New("the server redirects to an address with credentials")
+	}
+	listed, err := w.hosts.Check(next.URL.Scheme, next.URL.Host)
+	if err != nil {
+		return fmt.Errorf("redirected to %s: %w", next.URL.Host, err)
+	}
+	*next = *next.WithContext(withAddresses(before[0].Context(), listed || isProxied(next.URL)))
+	return nil
+}
+
+func withAddresses(ctx context.Context, anyOf bool) context.Context {
+	if anyOf {
+		return context.WithValue(ctx, anyAddress{}, true)
+	}
+	return context.WithValue(ctx, anyAddress{}, nil)
+}
+
+// page is a file as it was got.
+type page struct {
+	sum  string // SHA-256 in hexadecimal digits
+	etag string
+}
+
+// get brings a file. before is what was got before, which the server may say is still so.
+func (w *web) get(ctx context.Context, a upstream.Address, before page) (page, error) {
+	if pin := a.Sum(); pin != "" && w.shelf.has(pin) {
+		return page{sum: pin}, nil
+	}
+	answer, err := w.ask(ctx, a, before)
+	if err != nil {
+		return page{}, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusNotModified && w.shelf.has(before.sum) {
+		return before, nil
+	}
+	if answer.StatusCode != http.StatusOK {
+		return page{}, fmt.Errorf("get %s: the server answers %s", a.URL, answer.Status)
+	}
+	data, err := io.ReadAll(io.LimitReader(answer.Body, w.most+1))
+	if err != nil {
+		return page{}, fmt.Errorf("get %s: %w", a.URL, plain(err))
+	}
+	if int64(len(data)) > w.most {
+		return page{}, fmt.Errorf("get %s: more than %d MiB: %w", a.URL, w.most>>20, render.ErrLimit)
+	}
+	got := page{sum: sumOf(data), etag: answer.Header.Get("ETag")}
+	if pin := a.Sum(); pin != "" && pin != got.sum {
+		return page{}, fmt.Errorf("get %s: its content has the SHA-256 %s, and the entry names %s", a.URL, got.sum, pin)
+	}
+	return got, w.shelf.put(got.sum, data)
+}
+
+func (w *web) ask(ctx context.Context, a upstream.Address, before page) (*http.Response, error) {
+	r, err := http.NewRequest(http.MethodGet, a.URL, nil)
+	if err != nil {
+		return nil, errors.New("its address is malformed")
+	}
+	listed, err := w.hosts.Check(r.URL.Scheme, r.URL.Host)
+	if err != nil {
+		return nil, err
+	}
+	r = r.WithContext(withAddresses(ctx, listed || isProxied(r.URL)))
+	r.Header.Set("User-Agent", "truce")
+	if before.etag != "" && w.shelf.has(before.sum) {
+		r.Header.Set("If-None-Match", before.etag)
+	}
+	answer, err := w.client.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", a.URL, plain(err))
+	}
+	return answer, nil
+}
+
+// plain is an error of net/http without the address, which is told beside it: a Location in it could hold anything.
+func plain(err error) error {
+	var at *url.Error
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && errors.Is(op.Err, errPrivate) {
+		return errPrivate
+	}
+	return err
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
