@@ -66,9 +66,7 @@ func (c *Cached) Render(ctx context.Context, r Request) (Result, error) {
 		return Result{}, fmt.Errorf("render %s: %w", r.Path, err)
 	}
 	defer done()
-	if e, err := c.find(key, r.Files); err != nil {
-		return Result{}, fmt.Errorf("render %s: %w", r.Path, err)
-	} else if e != nil {
+	if e := c.find(key, r.Files); e != nil {
 		return c.result(e)
 	}
 	return c.build(ctx, key, r)
@@ -136,24 +134,22 @@ func requestKey(r Request) (string, error) {
 	return string(b), err
 }
 
-func (c *Cached) find(key string, t source.Tree) (*entry, error) {
+// find returns what is kept of the request if the tree still has all that was read. Of what cannot be read any more the build says why, and where.
+func (c *Cached) find(key string, t source.Tree) *entry {
 	c.mu.Lock()
 	candidates := slices.Clone(c.byKey[key])
 	c.mu.Unlock()
 	for _, el := range slices.Backward(candidates) {
 		e := el.Value.(*entry)
-		same, err := e.holds(t)
-		if err != nil {
-			return nil, err
+		if same, err := e.holds(t); err != nil || !same {
+			continue
 		}
-		if same {
-			c.mu.Lock()
-			c.recent.MoveToFront(el)
-			c.mu.Unlock()
-			return e, nil
-		}
+		c.mu.Lock()
+		c.recent.MoveToFront(el)
+		c.mu.Unlock()
+		return e
 	}
-	return nil, nil
+	return nil
 }
 
 // holds asks first for the whole tree, which is one comparison when the revision is the same.

@@ -249,7 +249,7 @@ func TestWhatIsNotPinnedIsFetchedAgainAtTheInterval(t *testing.T) {
 
 	f.down.Store(true)
 	c.clock.now = c.clock.now.Add(2 * time.Minute)
-	expect("while the server fails", map[string]string{"a": "the server answers 502", "b": "the server answers 502", "branch": "one by third", "fixed": "web by first"})
+	expect("while the server fails", map[string]string{"a": "a/kustomization.yaml:2: " + f.URL + "/web.yaml: get " + f.URL + "/web.yaml: the server answers 502", "b": "the server answers 502", "branch": "one by third", "fixed": "web by first"})
 	f.down.Store(false)
 	c.clock.now = c.clock.now.Add(time.Minute)
 	expect("when it answers again", map[string]string{"a": "web by second", "b": "web by second"})
