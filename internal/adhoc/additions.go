@@ -32,7 +32,9 @@ func (j Judge) added(s Subject) ([]addition.Addition, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = certain(s.Live, found)
+		all = slices.DeleteFunc(certain(s.Live, found), func(a addition.Addition) bool {
+			return isFilled(j.Kinds, s.Live, a.Path) || len(a.Held) > 0 && !slices.ContainsFunc(a.Held, func(o ownership.Entry) bool { return !isUpdater(o) })
+		})
 	}
 	if j.cession() == app.ClaimsOff || len(all) == 0 {
 		return all, nil

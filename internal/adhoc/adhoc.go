@@ -22,6 +22,7 @@ import (
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/schema"
 )
 
 // Subject is one object that Git describes, and what is known of it.
@@ -42,6 +43,8 @@ type Judge struct {
 	Health  health.Assessor
 	Mask    redact.Mask
 	Hasher  ownership.Hasher
+	// Kinds know what a server fills in, for where none can be asked; nil for nothing.
+	Kinds *schema.Kinds
 }
 
 // Object judges one subject.
@@ -86,8 +89,13 @@ func (j Judge) findings(s Subject) ([]decide.Finding, error) {
 	if s.Live != nil && s.Expected == nil {
 		pair.Live = canonical(s.Live)
 	}
+	compared := compare.Unsettled(pair)
+	if s.Live != nil && s.Expected == nil && s.Unasked == "" {
+		compared.Differences = append(compared.Differences, j.dropped(s, owners, compared.Differences)...)
+		slices.SortFunc(compared.Differences, func(a, b compare.Difference) int { return a.Path.Compare(b.Path) })
+	}
 	p := decide.Object(decide.Input{
-		Desired: pair.Desired, Live: pair.Live, Owners: owners, Compared: compare.Unsettled(pair), Hasher: j.Hasher, Mutators: s.Mutators, Catalogue: claim.Builtin(),
+		Desired: pair.Desired, Live: pair.Live, Owners: owners, Compared: compared, Hasher: j.Hasher, Mutators: s.Mutators, Catalogue: claim.Builtin(),
 		Claims: j.Claims(s), Policy: app.Policy{Mode: app.Preview, Claims: j.cession(), Remediation: app.Remediate, Additions: app.AdditionsReport},
 	})
 	for i := range p.Findings {
@@ -133,11 +141,16 @@ func canonical(live object.Object) object.Object {
 
 // reason says of a field that whoever applies Git wrote last that Git has changed: then it has not drifted.
 func reason(f decide.Finding) string {
-	if f.Verdict != decide.Correct || len(f.Path) == 0 || !slices.Contains(appliers, f.Writer.Name) {
+	applied := slices.Contains(appliers, f.Writer.Name) || slices.Contains(updaters, f.Writer.Name)
+	switch {
+	case f.Verdict != decide.Correct || len(f.Path) == 0:
 		return f.Reason
-	}
-	if f.Kind == compare.Extra {
+	case f.Kind == compare.Extra && applied:
 		return "Git names it no more; " + f.Writer.Name + " applied it"
+	case f.Kind == compare.Extra:
+		return "Git names it no more; " + f.Reason
+	case slices.Contains(appliers, f.Writer.Name):
+		return "Git has another value than the one that " + f.Writer.Name + " applied"
 	}
-	return "Git has another value than the one that " + f.Writer.Name + " applied"
+	return f.Reason
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/schema"
 )
 
 // TestStories compares files. A story has
@@ -44,7 +45,7 @@ func TestStories(t *testing.T) {
 			all = append(all, o.Data)
 		}
 		j := adhoc.Judge{
-			Claims: adhoc.Claims(all), Cession: app.Claims(strings.TrimSpace(f["claims"])), Health: kstatus.Assessor{}, Hasher: ownership.NewHasher(),
+			Claims: adhoc.Claims(all), Cession: app.Claims(strings.TrimSpace(f["claims"])), Health: kstatus.Assessor{}, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
 		}
 		return account(t, j, subjects)
 	})

@@ -16,6 +16,7 @@ import (
 )
 
 //go:generate go run ./gen
+//go:generate go run -C ../../sandbox ./internal/defaults ../internal/schema/defaults.txt
 
 // kinds are the kinds of Kubernetes 1.37, a line for each kind, type and field:
 //
@@ -61,7 +62,8 @@ type Type struct {
 	keys   []string
 	item   *Type
 	fields map[string]*Type
-	open   bool // further fields are kept
+	filled map[string][]any // what the server fills in where a field is not named; nil for a record of such fields
+	open   bool             // further fields are kept
 	atomic bool
 }
 
@@ -144,6 +146,7 @@ func Builtin() *Kinds {
 			k.kinds[gvk(words[1], words[2])] = k.record(words[3])
 		}
 	}
+	k.fill()
 	return k
 }
 
@@ -158,7 +161,7 @@ func gvk(apiVersion, kind string) object.GVK {
 func (k *Kinds) record(name string) *Type {
 	t, ok := k.named[name]
 	if !ok {
-		t = &Type{form: Record, fields: map[string]*Type{}}
+		t = &Type{form: Record, fields: map[string]*Type{}, filled: map[string][]any{}}
 		k.named[name] = t
 	}
 	return t

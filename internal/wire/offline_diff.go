@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/schema"
 )
 
 // compareAdHoc compares what a command names with a file of live objects, or with the cluster.
@@ -63,7 +64,7 @@ func (c comparison) note(format string, args ...any) {
 
 func (c comparison) judge(all []object.Object) adhoc.Judge {
 	return adhoc.Judge{
-		Claims: adhoc.Claims(all), Cession: c.query.Claims, Health: assessors()[c.query.Rules()], Mask: c.query.Mask, Hasher: ownership.NewHasher(),
+		Claims: adhoc.Claims(all), Cession: c.query.Claims, Health: assessors()[c.query.Rules()], Mask: c.query.Mask, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
 	}
 }
 
