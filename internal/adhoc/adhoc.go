@@ -63,6 +63,7 @@ func (j Judge) Object(s Subject) report.Object {
 		out.Problem = redact.Message(id, err.Error())
 		return out
 	}
+	out.Judged = true
 	for _, f := range found {
 		f.Desired, f.Live = j.Mask.Value(id, f.Path, f.Desired), j.Mask.Value(id, f.Path, f.Live)
 		out.Findings = append(out.Findings, f)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/report"
@@ -25,7 +26,7 @@ func synced(t *testing.T, contested string, seen ...Summary) (stderr string, cod
 			Follow: func(ctx context.Context, _ string, is func([]Summary) bool) error {
 				for len(seen) > 0 {
 					next := seen[0]
-					next.Key, next.Handled, next.Settled, next.Health.Code = key, "now", true, health.Healthy
+					next.Key, next.Handled, next.Settled, next.State.Health.Code = key, "now", true, health.Healthy
 					seen = seen[1:]
 					if is([]Summary{next}) {
 						return nil
@@ -45,9 +46,9 @@ func synced(t *testing.T, contested string, seen ...Summary) (stderr string, cod
 
 func TestASyncSaysWhatCameOfAContestedField(t *testing.T) {
 	const before, after = "image: put back 2 times", "image: put back 2 times; corrected on request at noon and changed back"
-	done := Summary{Sync: report.Synced, Reason: report.Succeeded}
+	done := Summary{State: appstate.State{Sync: report.Synced, Reason: report.Succeeded}}
 	contested := func(text string) Summary {
-		return Summary{Sync: report.OutOfSync, Reason: report.Succeeded, Contested: text}
+		return Summary{State: appstate.State{Sync: report.OutOfSync, Reason: report.Succeeded}, Contested: text}
 	}
 	for name, c := range map[string]struct {
 		seen []Summary
@@ -58,7 +59,7 @@ func TestASyncSaysWhatCameOfAContestedField(t *testing.T) {
 		"changed back later":    {[]Summary{done, done, contested(after)}, "corrected, and changed back: still contested: " + after, ExitDiffers},
 		"it stays":              {[]Summary{done}, "the contested fields are corrected; no change back within 3s", ExitSame},
 		"it was not corrected":  {[]Summary{contested(before)}, ": still contested: " + before, ExitDiffers},
-		"the run did not begin": {[]Summary{{Reason: report.RenderFailed, Message: "no such file"}}, "no such file", ExitRender},
+		"the run did not begin": {[]Summary{{State: appstate.State{Reason: report.RenderFailed}, Message: "no such file"}}, "no such file", ExitRender},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

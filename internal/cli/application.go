@@ -6,22 +6,22 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 // applicationHead is the head of `app get` as argocd prints it (printAppSummaryTable of argo-cd): labels in 20 columns.
 func (v view) applicationHead(d Detail) *table {
 	const labels = 20 - gap
-	r, sync := d.Report, syncOf(d)
+	r, state := d.Report, stateOf(d)
 	t := &table{least: []int{labels}}
 	add := func(label, text string, p paint) { t.add(cell{label, faint}, cell{text, p}) }
 	add("Name:", nameOf(r.App), bold)
 	for _, line := range d.Told.Lines {
 		add(line.Label, line.Text, "")
 	}
-	add("Sync Status:", statusLine(sync, d), paintSync[sync])
-	h := r.Health()
-	add("Health Status:", string(h.Code)+inBrackets(h.Message), paintHealth[h.Code])
+	add("Sync Status:", statusLine(state, d), paintSync[state.Sync])
+	add("Health Status:", string(state.Health.Code)+inBrackets(state.Health.Message), paintHealth[state.Health.Code])
 	if n := counts(r); n != "" {
 		add("Fields:", n, "")
 	}
@@ -30,7 +30,7 @@ func (v view) applicationHead(d Detail) *table {
 	}
 	if d.App.Policy.Mode == app.Observe {
 		add("Mode:", observing, "")
-		add("Status:", said(d.Told), paintSync[d.Told.Sync])
+		add("Status:", said(d.Told), paintSync[d.Told.State.Sync])
 	}
 	if r.Message != "" {
 		add("Stopped:", fmt.Sprintf("at %s: %s", r.Stage, r.Message), red)
@@ -42,9 +42,9 @@ func (v view) applicationHead(d Detail) *table {
 }
 
 // statusLine says like argocd what the app is in sync with: "OutOfSync from main (abc1234)".
-func statusLine(sync report.Sync, d Detail) string {
-	text := string(sync)
-	switch sync {
+func statusLine(state appstate.State, d Detail) string {
+	text := state.SyncText()
+	switch state.Sync {
 	case report.Synced:
 		text += " to " + d.Told.Target
 	case report.OutOfSync:
@@ -64,12 +64,12 @@ func (v view) resources(d Detail) *table {
 	t := &table{}
 	t.add(cells("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE")...)
 	for _, o := range d.Report.Objects {
-		sync := standing(o)
-		message := o.Health.Message
+		sync, h := o.Sync(), o.HealthStatus()
+		message := h.Message
 		if o.Problem != "" {
 			message = o.Problem
 		}
-		row := append(cells(o.ID.Group, o.ID.Kind, o.ID.Namespace, o.ID.Name), cell{string(sync), paintSync[sync]}, cell{string(o.Health.Code), paintHealth[o.Health.Code]})
+		row := append(cells(o.ID.Group, o.ID.Kind, o.ID.Namespace, o.ID.Name), cell{string(sync), paintSync[sync]}, cell{string(h.Code), paintHealth[h.Code]})
 		t.add(append(row, cells("", oneLine(message, 100))...)...)
 	}
 	for _, id := range d.Leaving {

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/explain"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/journal"
 	"github.com/truce-gitops/truce/internal/mend"
 	"github.com/truce-gitops/truce/internal/object"
@@ -134,20 +134,17 @@ type Request struct {
 
 // Summary is how an app stands, by its custom resource and by the objects that bear its mark.
 type Summary struct {
-	Key       app.Key
-	Labels    map[string]string
-	Source    app.SourceKey
-	Path      string
-	Created   time.Time
-	Suspended bool
+	Key     app.Key
+	Labels  map[string]string
+	Source  app.SourceKey
+	Path    string
+	Created time.Time
+	State   appstate.State
 	// Observed says that truce only watches the app: what is told here is By's, who has written the status last; nobody where empty.
 	Observed bool
 	By       string
 	Revision string // the newest that was applied whole
-	Sync     report.Sync
-	Health   health.Status
-	Reason   report.Reason // of the newest run
-	Message  string
+	Message  string // the dialect's own, of the newest run
 	Handled  string // the newest request that was acted on
 	// Ceded tells the ceded fields, where a count of Git's is among them that is not applied; empty for none.
 	Ceded string

@@ -3,20 +3,12 @@ package cli
 import (
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
-
-// standing is whether an object is as Git wants, as a run without writes sees it: what it has compared and found equal is
-// in sync, whether the controller has applied it or not.
-func standing(o report.Object) report.Sync {
-	if o.Problem != "" || drifts(o) > 0 {
-		return report.OutOfSync
-	}
-	return report.Synced
-}
 
 // drifts counts the fields that are not as Git wants them. Ceded ones and reported additions are none.
 func drifts(o report.Object) int { return countFindings(o, decide.Finding.Differs) }
@@ -39,20 +31,17 @@ func countFindings(o report.Object, is func(decide.Finding) bool) int {
 	return n
 }
 
-// syncOf is whether an app is as Git wants.
-func syncOf(d Detail) report.Sync {
-	if stoppedAt(d.Report.Stage, d.Report.Reason) != ExitSame {
-		return report.Unknown
+// stateOf is the app's state as the run without writes found it.
+func stateOf(d Detail) appstate.State {
+	r := d.Report
+	for _, id := range d.Leaving {
+		r.Leaving = append(r.Leaving, report.Listed{ID: id})
 	}
-	if len(d.Leaving) > 0 {
-		return report.OutOfSync
+	s := appstate.Of(r)
+	if d.App.Suspended {
+		return s.Suspend()
 	}
-	for _, o := range d.Report.Objects {
-		if standing(o) == report.OutOfSync {
-			return report.OutOfSync
-		}
-	}
-	return report.Synced
+	return s
 }
 
 // path prints a field as people write it: spec.replicas.

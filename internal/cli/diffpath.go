@@ -119,7 +119,7 @@ func (f *adhocFlags) printPair(d Detail) error {
 
 func newPairJSON(d Detail) pairJSON {
 	out := pairJSON{
-		APIVersion: schemaVersion, Kind: "Diff", Sync: string(syncOf(d)), Compared: len(d.Report.Objects), Notes: d.Report.Notes,
+		APIVersion: schemaVersion, Kind: "Diff", Sync: string(stateOf(d).Sync), Compared: len(d.Report.Objects), Notes: d.Report.Notes,
 		Objects: []objectJSON{},
 	}
 	for _, o := range d.Report.Objects {

@@ -152,21 +152,20 @@ func (v view) detail(w io.Writer, d Detail) error {
 }
 
 func (v view) head(d Detail) *table {
-	r, sync := d.Report, syncOf(d)
+	r, state := d.Report, stateOf(d)
 	t := &table{}
 	add := func(label, text string, p paint) { t.add(cell{label + ":", faint}, cell{text, p}) }
 	add("Name", nameOf(r.App)+" ("+r.App.Kind+")", bold)
 	add("Source", d.App.Source.String()+", path "+d.App.Path, "")
 	add("Revision", orNone(r.Revision), "")
-	add("Sync", string(sync)+inBrackets(counts(r)), paintSync[sync])
-	h := r.Health()
-	add("Health", string(h.Code)+inBrackets(h.Message), paintHealth[h.Code])
+	add("Sync", state.SyncText()+inBrackets(counts(r)), paintSync[state.Sync])
+	add("Health", string(state.Health.Code)+inBrackets(state.Health.Message), paintHealth[state.Health.Code])
 	if d.App.Suspended {
 		add("Suspended", "yes: drift is seen, nothing is written", yellow)
 	}
 	if d.App.Policy.Mode == app.Observe {
 		add("Mode", observing, "")
-		add("Status", said(d.Told), paintSync[d.Told.Sync])
+		add("Status", said(d.Told), paintSync[d.Told.State.Sync])
 	}
 	if r.Message != "" {
 		add("Stopped", fmt.Sprintf("at %s: %s", r.Stage, r.Message), red)
@@ -181,10 +180,7 @@ const observing = "observe: truce writes nothing; all but Status is what truce s
 
 // said is what a status tells that is not truce's to write.
 func said(t front.Told) string {
-	text := whose(t.By) + ": " + string(t.Sync)
-	if t.Health.Code != "" {
-		text += ", " + string(t.Health.Code)
-	}
+	text := whose(t.By) + ": " + t.State.SyncText() + ", " + string(t.State.Health.Code)
 	if t.Revision != "" {
 		text += ", " + shortRevision(t.Revision)
 	}
@@ -226,12 +222,12 @@ func (v view) objects(d Detail) *table {
 	}
 	t.add(head...)
 	for _, o := range d.Report.Objects {
-		sync := standing(o)
-		row := append(cells(o.ID.Kind, fullName(o.ID)), cell{string(sync), paintSync[sync]}, cell{string(o.Health.Code), paintHealth[o.Health.Code]})
+		sync, h := o.Sync(), o.HealthStatus()
+		row := append(cells(o.ID.Kind, fullName(o.ID)), cell{string(sync), paintSync[sync]}, cell{string(h.Code), paintHealth[h.Code]})
 		if v.wide {
 			row = append(row, cell{text: fmt.Sprintf("%s:%d", o.File, o.Line)})
 		}
-		message := o.Health.Message
+		message := h.Message
 		if o.Problem != "" {
 			message = o.Problem
 		}

@@ -34,7 +34,8 @@ func (f *appFlags) list() *cobra.Command {
 		Long: `List apps and how they stand.
 
 SYNC is Synced, OutOfSync or Unknown: whether the cluster is as Git wants. A field that is ceded
-counts as in sync. HEALTH is the worst health among the app's objects.
+counts as in sync. HEALTH is the worst health among the app's objects. MESSAGE is why an app is not both
+Synced and Healthy; with -o wide it is the message of the app's status.
 
 An app that truce only observes shows what its status says, and whose word that is: Synced (Flux's).
 HEALTH is that word, too; Flux gives none without health checks. What truce itself sees of such an app:
@@ -120,19 +121,20 @@ func (l *listFlags) printItems(items []summaryJSON) error {
 func (l *listFlags) table(found []Summary, now time.Time) *table {
 	t := &table{least: l.widths}
 	if !l.form.bare {
-		t.add(l.row("NAMESPACE", cells("NAME", "SYNC", "HEALTH", "REVISION", "AGE"), cells("SOURCE", "PATH", "MESSAGE"))...)
+		t.add(l.row("NAMESPACE", cells("NAME", "SYNC", "HEALTH", "REVISION", "AGE"), cells("SOURCE", "PATH"), "MESSAGE")...)
 	}
 	for _, s := range found {
-		sync := string(s.Sync)
-		if s.Suspended {
-			sync += " (suspended)"
-		}
+		sync := s.State.SyncText()
 		if s.Observed {
 			sync += " (" + whose(s.By) + ")"
 		}
-		narrow := append(cells(s.Key.Name), cell{sync, paintSync[s.Sync]}, cell{string(s.Health.Code), paintHealth[s.Health.Code]})
+		narrow := append(cells(s.Key.Name), cell{sync, paintSync[s.State.Sync]}, cell{string(s.State.Health.Code), paintHealth[s.State.Health.Code]})
 		narrow = append(narrow, cells(orNone(shortRevision(s.Revision)), age(s.Created, now))...)
-		t.add(l.row(s.Key.Namespace, narrow, cells(s.Source.Kind+"/"+s.Source.Name, s.Path, oneLine(s.Message, 120)))...)
+		message := s.State.Why()
+		if l.output == "wide" {
+			message = s.Message
+		}
+		t.add(l.row(s.Key.Namespace, narrow, cells(s.Source.Kind+"/"+s.Source.Name, s.Path), oneLine(message, 120))...)
 	}
 	return t
 }
@@ -149,7 +151,7 @@ func whose(by string) string {
 }
 
 // row puts the columns together that the flags ask for.
-func (l *listFlags) row(namespace string, narrow, wide []cell) []cell {
+func (l *listFlags) row(namespace string, narrow, wide []cell, message string) []cell {
 	var out []cell
 	if l.everyNS {
 		out = cells(namespace)
@@ -158,7 +160,7 @@ func (l *listFlags) row(namespace string, narrow, wide []cell) []cell {
 	if l.output == "wide" {
 		out = append(out, wide...)
 	}
-	return out
+	return append(out, cell{text: message})
 }
 
 // follow prints all apps, then each that changes, until ctx ends.
@@ -186,7 +188,7 @@ func (l *listFlags) follow(ctx context.Context, c *Cluster, ns string) error {
 func (l *listFlags) printChanged(all []Summary, last map[string]string) error {
 	var changed []Summary
 	for _, s := range all {
-		now := fmt.Sprint(s.Sync, s.Health, s.Revision, s.Suspended, s.Observed, s.By, s.Message)
+		now := fmt.Sprint(s.State, s.Revision, s.Observed, s.By, s.Message)
 		if last[s.Key.String()] != now {
 			last[s.Key.String()] = now
 			changed = append(changed, s)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
@@ -93,10 +94,11 @@ func summaries() []Summary {
 	}
 	source := app.SourceKey{Kind: "GitRepository", Namespace: "flux-system", Name: "demo"}
 	return []Summary{
-		{Key: key("cart"), Source: source, Path: "apps/cart", Created: epoch.Add(-90 * time.Second), Sync: report.Synced,
-			Health: health.Status{Code: health.Healthy}, Revision: "main@sha1:0123456789abcdef0123456789abcdef01234567", Message: "Applied revision"},
-		{Key: key("web"), Source: source, Path: "apps/web", Created: epoch.Add(-50 * time.Hour), Sync: report.OutOfSync, Suspended: true,
-			Health: health.Status{Code: health.Degraded}, Message: "one\ntwo"},
+		{Key: key("cart"), Source: source, Path: "apps/cart", Created: epoch.Add(-90 * time.Second), State: appstate.State{Sync: report.Synced, Health: health.Status{Code: health.Healthy}, Ready: appstate.Ready, Reason: report.Succeeded},
+			Revision: "main@sha1:0123456789abcdef0123456789abcdef01234567", Message: "Applied revision"},
+		{Key: key("web"), Source: source, Path: "apps/web", Created: epoch.Add(-50 * time.Hour), State: appstate.State{
+			Sync: report.OutOfSync, Suspended: true, Reason: report.Suspended, Health: health.Status{Code: health.Degraded, Message: "Deployment.apps shop/web: in a crash loop: web"},
+		}, Message: "one\ntwo"},
 	}
 }
 

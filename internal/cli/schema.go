@@ -70,9 +70,9 @@ type summaryJSON struct {
 
 func newSummaryJSON(s Summary) summaryJSON {
 	out := summaryJSON{
-		App: keyJSON(s.Key), Sync: string(s.Sync), Health: string(s.Health.Code), HealthMessage: s.Health.Message,
-		Revision: s.Revision, Source: sourceJSON(s.Source), Path: s.Path, Suspended: s.Suspended, Observed: s.Observed, StatusBy: s.By, Settled: s.Settled,
-		Reason: string(s.Reason), Message: s.Message, Metadata: newMetadataJSON(s.Key),
+		App: keyJSON(s.Key), Sync: string(s.State.Sync), Health: string(s.State.Health.Code), HealthMessage: s.State.Health.Message,
+		Revision: s.Revision, Source: sourceJSON(s.Source), Path: s.Path, Suspended: s.State.Suspended, Observed: s.Observed, StatusBy: s.By, Settled: s.Settled,
+		Reason: string(s.State.Reason), Message: s.Message, Metadata: newMetadataJSON(s.Key),
 	}
 	out.Metadata.Labels = s.Labels
 	if !s.Created.IsZero() {
@@ -174,16 +174,16 @@ type placeJSON struct {
 
 // newDetailJSON keeps the objects for which keep is true.
 func newDetailJSON(kind string, d Detail, keep func(report.Object) bool) detailJSON {
-	r := d.Report
+	r, state := d.Report, stateOf(d)
 	out := detailJSON{
-		APIVersion: schemaVersion, Kind: kind, Metadata: newMetadataJSON(r.App), App: keyJSON(r.App), Sync: string(syncOf(d)), Health: string(r.Health().Code),
-		HealthMessage: r.Health().Message, Revision: r.Revision, Source: sourceJSON(d.App.Source), Path: d.App.Path,
+		APIVersion: schemaVersion, Kind: kind, Metadata: newMetadataJSON(r.App), App: keyJSON(r.App), Sync: string(state.Sync), Health: string(state.Health.Code),
+		HealthMessage: state.Health.Message, Revision: r.Revision, Source: sourceJSON(d.App.Source), Path: d.App.Path,
 		Suspended: d.App.Suspended, Stage: string(r.Stage), Reason: string(r.Reason), Message: r.Message, Notes: r.Notes,
 		Objects: []objectJSON{},
 	}
 	if d.App.Policy.Mode == app.Observe {
 		s := d.Told
-		out.Status = &statusJSON{By: s.By, Sync: string(s.Sync), Health: string(s.Health.Code), Revision: s.Revision, Message: s.Message}
+		out.Status = &statusJSON{By: s.By, Sync: string(s.State.Sync), Health: string(s.State.Health.Code), Revision: s.Revision, Message: s.Message}
 	}
 	for _, o := range r.Objects {
 		if keep(o) {
@@ -197,9 +197,10 @@ func newDetailJSON(kind string, d Detail, keep func(report.Object) bool) detailJ
 }
 
 func newObjectJSON(o report.Object, d Detail) objectJSON {
+	h := o.HealthStatus()
 	out := objectJSON{
 		Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
-		Sync: string(standing(o)), Health: string(o.Health.Code), HealthMessage: o.Health.Message, Problem: o.Problem, Fields: []fieldJSON{},
+		Sync: string(o.Sync()), Health: string(h.Code), HealthMessage: h.Message, Problem: o.Problem, Fields: []fieldJSON{},
 	}
 	if o.File != "" {
 		out.Source = &placeJSON{File: o.File, Line: o.Line}

@@ -144,12 +144,12 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run front.Ru
 	}
 	last, err := awaitApp(ctx, c, k, func(a Summary) bool {
 		p.say(a.Message)
-		return a.Handled == token && (a.Settled || a.Suspended)
+		return a.Handled == token && (a.Settled || a.State.Suspended)
 	})
 	if err != nil {
 		return err
 	}
-	if before.Contested != "" && last.Reason == report.Succeeded {
+	if before.Contested != "" && last.State.Reason == report.Succeeded {
 		if last, err = aftermath(ctx, c, k, last, before.Contested); err != nil {
 			return err
 		}
@@ -187,27 +187,27 @@ func (s *syncFlags) printObjects(ctx context.Context, c *Cluster, k app.Key) err
 
 // part is the outcome of a run that leaves differences by its nature: another revision than the one that is followed, or some objects.
 func (p *progress) part(a Summary, begin time.Time) error {
-	if a.Reason != report.Succeeded {
+	if a.State.Reason != report.Succeeded {
 		return p.outcome(a, begin)
 	}
-	p.done(fmt.Sprintf("%s, %s (%s): %s", a.Health.Code, orNone(shortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond), a.Message))
+	p.done(fmt.Sprintf("%s, %s (%s): %s", a.State.Health.Code, orNone(shortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond), a.Message))
 	return nil
 }
 
 // outcome says how a run ended, and gives its exit code.
 func (p *progress) outcome(a Summary, begin time.Time) error {
-	text := fmt.Sprintf("%s, %s, %s (%s)", a.Sync, a.Health.Code, orNone(shortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond))
+	text := fmt.Sprintf("%s, %s, %s (%s)", a.State.SyncText(), a.State.Health.Code, orNone(shortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond))
 	switch {
-	case a.Suspended:
+	case a.State.Suspended:
 		p.fail("it is suspended: nothing was done")
 		return &ExitError{Code: ExitDiffers}
-	case a.Reason == report.SourceNotReady || a.Reason == report.RenderFailed:
+	case a.State.Reason == report.SourceNotReady || a.State.Reason == report.RenderFailed:
 		p.fail(a.Message)
 		return &ExitError{Code: ExitRender}
-	case a.Reason != report.Succeeded:
+	case a.State.Reason != report.Succeeded:
 		p.fail(a.Message)
 		return &ExitError{Code: ExitDiffers}
-	case a.Sync != report.Synced:
+	case a.State.Sync != report.Synced:
 		p.fail(text + ": " + a.Message)
 		return &ExitError{Code: ExitDiffers}
 	}
@@ -243,7 +243,7 @@ func awaitApp(ctx context.Context, c *Cluster, k app.Key, is func(Summary) bool)
 		return true
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return last, &ExitError{Code: ExitDiffers, Err: fmt.Errorf("%s: not in time: %s, %s: %s", k, last.Sync, last.Health.Code, last.Message)}
+		return last, &ExitError{Code: ExitDiffers, Err: fmt.Errorf("%s: not in time: %s", k, state(last.State))}
 	}
 	if err == nil && failed != nil {
 		err = &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s: %w", k, failed)}

@@ -137,7 +137,7 @@ func timelineRow(e journal.Entry) []string {
 	switch e.What {
 	case journal.Applied:
 		return []string{at, name, string(e.What), e.Revision}
-	case journal.Failed:
+	case journal.Failed, journal.Suspended:
 		return []string{at, name, string(e.What), oneLine(e.Reason, maxReason)}
 	default:
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -169,7 +169,7 @@ func allReady(ctx context.Context, world *World, t *teller) error {
 }
 
 // done reports whether nothing more is to be waited for. Of what truce only observes, the status is another controller's.
-func done(a Summary) bool { return a.Suspended || a.Observed || conditions["healthy"](a) }
+func done(a Summary) bool { return a.State.Suspended || a.Observed || conditions["healthy"](a) }
 
 // news tells how an app stands, once.
 func (t *teller) news(a Summary, said map[string]string) {
@@ -180,7 +180,7 @@ func (t *teller) news(a Summary, said map[string]string) {
 }
 
 func failed(a Summary) bool {
-	return a.Reason != report.Succeeded && a.Reason != report.InProgress && a.Settled
+	return a.State.Ready == appstate.NotReady && !a.State.Suspended && a.Settled
 }
 
 func rollout(a Summary) string {
@@ -189,14 +189,14 @@ func rollout(a Summary) string {
 		return "applied and healthy, " + shortRevision(a.Revision)
 	case failed(a):
 		return "failed: " + oneLine(a.Message, 200)
-	case a.Suspended:
+	case a.State.Suspended:
 		return "suspended"
 	case a.Observed:
 		return "only observed"
-	case a.Health.Code == health.Unknown || a.Sync == report.Unknown:
+	case a.State.Ready == appstate.ReadyUnknown && a.State.Sync == report.Unknown:
 		return "waiting for its first run"
 	}
-	return "applied, " + oneLine(string(a.Health.Code)+" "+a.Health.Message, 90)
+	return oneLine(state(a.State), 90)
 }
 
 func readyFile(path string, world *World) error {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -48,11 +48,13 @@ type condition struct {
 
 // conditions are what --for takes.
 var conditions = map[string]func(Summary) bool{
-	"synced":    func(s Summary) bool { return s.Settled && s.Sync == report.Synced },
-	"healthy":   func(s Summary) bool { return s.Settled && s.Sync == report.Synced && s.Health.Code == health.Healthy },
+	"synced": func(s Summary) bool { return s.Settled && s.State.Sync == report.Synced },
+	"healthy": func(s Summary) bool {
+		return s.Settled && s.State.Sync == report.Synced && s.State.Health.Code == health.Healthy
+	},
 	"operation": func(s Summary) bool { return s.Settled },
-	"suspended": func(s Summary) bool { return s.Suspended || s.Health.Code == health.Suspended },
-	"degraded":  func(s Summary) bool { return s.Health.Code == health.Degraded },
+	"suspended": func(s Summary) bool { return s.State.Suspended || s.State.Health.Code == health.Suspended },
+	"degraded":  func(s Summary) bool { return s.State.Health.Code == health.Degraded },
 	"delete":    nil,
 }
 
@@ -116,7 +118,7 @@ func (w *waitFlags) named(flags map[string]bool) []string {
 // has reports whether an app has a health; unlike the condition of that name, "healthy" says nothing of Git.
 func has(s Summary, c string) bool {
 	if c == "healthy" {
-		return s.Settled && s.Health.Code == health.Healthy
+		return s.Settled && s.State.Health.Code == health.Healthy
 	}
 	return conditions[c](s)
 }
@@ -145,7 +147,7 @@ func (w *waitFlags) one(ctx context.Context, c *Cluster, k app.Key) error {
 		if w.until.is(a) {
 			return true
 		}
-		p.say(state(a))
+		p.say(state(a.State))
 		return false
 	})
 	if err != nil {
@@ -155,11 +157,11 @@ func (w *waitFlags) one(ctx context.Context, c *Cluster, k app.Key) error {
 	return nil
 }
 
-// state says in a line what an app still lacks.
-func state(a Summary) string {
-	text := fmt.Sprintf("%s, %s", a.Sync, a.Health.Code)
-	if a.Health.Message != "" {
-		return text + ": " + a.Health.Message
+// state returns the state of an app in a line, with what keeps it from being Synced and Healthy.
+func state(s appstate.State) string {
+	text := s.SyncText() + ", " + string(s.Health.Code)
+	if why := s.Why(); why != "" {
+		return text + ": " + why
 	}
-	return text + inBrackets(a.Message)
+	return text
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"testing"
 
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -10,7 +11,7 @@ import (
 // TestFlagsOfArgocdsWaitAreCombinedAsArgocdDoes holds wait to the rules of checkResourceStatus of argo-cd.
 func TestFlagsOfArgocdsWaitAreCombinedAsArgocdDoes(t *testing.T) {
 	state := func(sync report.Sync, h health.Code, settled bool) Summary {
-		return Summary{Sync: sync, Health: health.Status{Code: h}, Settled: settled}
+		return Summary{State: appstate.State{Sync: sync, Health: health.Status{Code: h}}, Settled: settled}
 	}
 	good, drifted := state(report.Synced, health.Healthy, true), state(report.OutOfSync, health.Healthy, true)
 	broken, asleep := state(report.Synced, health.Degraded, true), state(report.Synced, health.Suspended, true)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -22,9 +23,30 @@ func (c *Controller) Reports() []report.Report {
 	slices.SortFunc(keys, func(a, b app.Key) int { return strings.Compare(order(a), order(b)) })
 	out := make([]report.Report, 0, len(keys))
 	for _, k := range keys {
-		r := c.engine.Report(k)
-		r.Seen = c.Now()
-		out = append(out, r)
+		out = append(out, c.report(k))
 	}
 	return out
+}
+
+// reviewer is a dialect whose status knows more of an app than the report: when it was healthy, how it was before a restart.
+type reviewer interface {
+	Review(cr object.Object, r report.Report) report.Report
+}
+
+// report returns the app's newest report as its status tells it. A status is read only where it can matter.
+func (c *Controller) report(key app.Key) report.Report {
+	r := c.engine.Report(key)
+	r.Seen = c.Now()
+	c.mu.RLock()
+	known := c.appSet[key]
+	matters := known != nil && (known.app.Wait == app.WaitHealthy || r.Reason == report.Suspended && len(r.Objects) == 0)
+	c.mu.RUnlock()
+	if !matters {
+		return r
+	}
+	e, ok := c.entry(key)
+	if front, knows := e.front.(reviewer); ok && knows {
+		return front.Review(e.cr, r)
+	}
+	return r
 }

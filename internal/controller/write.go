@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/health"
@@ -116,7 +117,7 @@ const progressPause = 3 * time.Second
 func premature(e appEntry, r report.Report) time.Duration {
 	since := e.begun
 	if since.IsZero() {
-		h := r.Health().Code
+		h := appstate.Of(r).Health.Code
 		if e.app.Wait != app.WaitHealthy || r.Stage != report.Done || h == health.Healthy || h == health.Degraded || h == health.Suspended {
 			return 0
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/overlay"
@@ -103,11 +104,13 @@ type Run struct {
 // Told is what a custom resource tells of its app.
 type Told struct {
 	// By is who has written the status last: Flux, Argo CD, truce, or a field manager; empty where the server has kept no word of it.
-	By       string
-	Sync     report.Sync
-	Health   health.Status // as the status says; the objects know better
-	Reason   report.Reason // of the newest run
-	Message  string
+	By string
+	// State is as the status says. Of a Kustomization the objects know the health better.
+	State appstate.State
+	End   report.End // how the newest run ended, as far as commands tell one end from another
+	// Recorded is a health that the status holds in truce's words, for an object that is not well; its zero value is none.
+	Recorded health.Status
+	Message  string // the dialect's own, of the newest run
 	Revision string // the newest that was applied whole
 	Handled  string // the newest request that was acted on
 	// Settled says that this is about the newest form of the custom resource, and that no run goes on.

@@ -27,6 +27,7 @@ const (
 	Returned  What = "returned"  // a field that truce only observes is as Git wants again: somebody else has put it back
 	Applied   What = "applied"   // a revision was applied whole
 	Failed    What = "failed"    // a run stopped
+	Suspended What = "suspended" // an app was suspended
 )
 
 // Entry is one thing that happened.

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/report"
@@ -30,7 +31,7 @@ func (m *Metrics) ofApps() *apps {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	a.info = desc("truce_app_info", "1, with how an app stands: sync (Synced, OutOfSync, Unknown), health, the stage where its newest run stopped, and why.", with(named, "sync", "health", "stage", "reason")...)
-	a.ready = desc("truce_app_ready", "1 for an app whose newest run went through and whose objects are all healthy, else 0.", named...)
+	a.ready = desc("truce_app_ready", "1 for an app whose newest run went through and whose objects are all healthy, else 0. A suspended app keeps what its newest run before gave it.", named...)
 	a.run = desc("truce_app_last_run_timestamp_seconds", "When the newest run of an app began, as Unix time.", named...)
 	a.objects = desc("truce_app_objects", "Objects of an app by their health, as of now.", with(named, "health")...)
 	a.fields = desc("truce_app_fields", "Fields of an app that are not as Git wants them, as of now: ceded, held, contested; reported for additions that do not make the app OutOfSync.", with(named, "verdict")...)
@@ -106,10 +107,10 @@ const reported = "reported"
 var states = []decide.Verdict{decide.Cede, decide.Hold, decide.Contested}
 
 func (a *apps) collect(r report.Report, set func(d *prometheus.Desc, value float64, labels ...string)) {
-	h := r.Health().Code
-	set(a.info, 1, string(r.Sync()), string(h), string(r.Stage), string(r.Reason))
+	s := appstate.Of(r)
+	set(a.info, 1, string(s.Sync), string(s.Health.Code), string(r.Stage), string(s.Reason))
 	ready := 0.0
-	if r.Stage == report.Done && h == health.Healthy {
+	if s.Ready == appstate.Ready && s.Health.Code == health.Healthy {
 		ready = 1
 	}
 	set(a.ready, ready)
@@ -118,7 +119,7 @@ func (a *apps) collect(r report.Report, set func(d *prometheus.Desc, value float
 	}
 	objects := map[health.Code]int{}
 	for _, o := range r.Objects {
-		objects[o.Health.Code]++
+		objects[o.HealthStatus().Code]++
 	}
 	for code, n := range objects {
 		set(a.objects, float64(n), string(code))

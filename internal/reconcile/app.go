@@ -70,15 +70,23 @@ func (e *Engine) begin(a app.App) *run {
 	r.report = report.Report{
 		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.Reached), Revision: s.report.Revision,
 		Rollout: s.report.Rollout, Leaving: s.report.Leaving, Layout: s.report.Layout, Images: s.report.Images,
-		Notes: a.Notes, At: e.Now(), Running: true,
+		Notes: a.Notes, At: e.Now(), Running: true, Before: before(s.report),
 	}
 	return r
 }
 
+// before is how the newest run ended that the app was not suspended in.
+func before(last report.Report) report.End {
+	if last.Reason == report.Suspended {
+		return last.Before
+	}
+	return report.End{Reason: last.Reason, Message: last.Message}
+}
+
 // admit refuses what cannot be done as asked: doing a part of it would be worse than doing nothing.
 func (r *run) admit(ctx context.Context) error {
-	if r.app.Policy.Mode == app.Suspend {
-		return &fault{report.Suspended, errors.New("suspended: drift is seen, nothing is written")}
+	if r.app.Policy.Mode == app.Suspend && !r.forgotten(ctx) {
+		return errSuspended
 	}
 	problems := append(r.readable(ctx), r.app.Problems...)
 	if len(problems) == 0 {
@@ -190,6 +198,26 @@ func (r *run) validate(ctx context.Context) error {
 	return nil
 }
 
+// errSuspended stops the run of a suspended app, which is no failure.
+var errSuspended = &fault{report.Suspended, errors.New("suspended: drift is seen, nothing is written")}
+
+// forgotten reports whether the app was applied by an earlier process and this one does not know its objects. A suspended app is compared
+// once then, without a write: drift and health are not seen otherwise. Without an answer its state stays what its status says.
+func (r *run) forgotten(ctx context.Context) bool {
+	if len(r.state.objects()) > 0 {
+		return false
+	}
+	made, err := r.engine.Inventory.Load(ctx, r.app.Key)
+	return err == nil && len(made.Entries) > 0
+}
+
+// suspended ends the run of a suspended app: what the comparison found is how it was before.
+func (r *run) suspended() report.Report {
+	r.report.Before = report.End{Reason: r.report.Reason, Message: r.report.Message}
+	r.report.Stage, r.report.Reason, r.report.Message, r.report.Passing = report.Admit, report.Suspended, errSuspended.Error(), false
+	return r.publish()
+}
+
 func (r *run) stopped(at report.Stage, err error) report.Report {
 	r.report.Stage, r.report.Reason, r.report.Message = at, report.ApplyFailed, redact.Text(err.Error())
 	var f *fault
@@ -206,11 +234,17 @@ func (r *run) stopped(at report.Stage, err error) report.Report {
 	if errors.Is(err, inventory.ErrChanged) { // whoever that was: a run from now on reads what is there, and adds to it
 		r.engine.Rerun(r.app.Key)
 	}
+	if r.app.Policy.Mode == app.Suspend && r.report.Reason != report.Suspended {
+		return r.suspended()
+	}
 	return r.publish()
 }
 
 func (r *run) done() report.Report {
 	r.report.Stage, r.report.Reason = report.Done, report.Succeeded
+	if r.app.Policy.Mode == app.Suspend {
+		return r.suspended()
+	}
 	if r.whole() {
 		r.report.Applied = r.report.Revision
 	}

@@ -77,12 +77,17 @@ func (e *Engine) revisionOf(key app.Key) string {
 	return s.report.Revision
 }
 
-// noteRun writes down a revision that was applied whole for the first time, and a run that stopped for another reason than the one before.
+// noteRun writes down a revision that was applied whole for the first time, an app that was suspended, and a run that stopped for another
+// reason than the one before.
 func (e *Engine) noteRun(before, now report.Report) {
 	if e.Journal == nil {
 		return
 	}
 	switch {
+	case now.Reason == report.Suspended:
+		if before.Reason != report.Suspended && before.Stage != "" {
+			e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: now.App, What: journal.Suspended, Revision: now.Revision, Reason: now.Message})
+		}
 	case now.Stage == report.Done && (before.Applied != now.Applied || before.Stage != report.Done):
 		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: now.App, What: journal.Applied, Revision: now.Revision})
 	case now.Stage != report.Done && (before.Reason != now.Reason || before.Message != now.Message || before.Revision != now.Revision):

@@ -7,6 +7,7 @@ type Reason string
 const (
 	Succeeded        Reason = "Succeeded"
 	InProgress       Reason = "InProgress"
+	AwaitingHealth   Reason = "AwaitingHealth" // applied, and waits for its objects to become healthy
 	Suspended        Reason = "Suspended"
 	SpecRefused      Reason = "SpecRefused"      // the app asks for what truce cannot do, or contradicts itself
 	SourceNotReady   Reason = "SourceNotReady"   // no artifact

@@ -8,7 +8,6 @@ package report
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -29,6 +28,7 @@ type Report struct {
 	Stage   Stage  // where the newest run stopped; Done for one that went through
 	Reason  Reason // why, as one word
 	Message string // why, as a sentence; redacted
+	Before  End    // how the newest run before the suspension ended, of a suspended app; zero for none
 	Running bool   // a run is going on
 	Passing bool   // what stopped the newest run may pass by itself: the API server did not answer
 
@@ -41,6 +41,12 @@ type Report struct {
 	Notes   []string   // worth saying, stopped nothing
 	At      time.Time  // when the newest run began
 	Seen    time.Time  // when this was put together: what is overdue is judged by it
+}
+
+// End is how a run ended.
+type End struct {
+	Reason  Reason
+	Message string // redacted
 }
 
 // Rollout is a run that was to bring something out: a new revision, or what somebody ordered. A look at what is there, and the
@@ -152,39 +158,15 @@ func (o Object) Sync() Sync {
 	return Synced
 }
 
-// Sync returns whether the whole app is as Git wants. An app whose newest run did not go through is not.
-func (r Report) Sync() Sync {
-	if r.Stage == "" || r.Stage == Admit || r.Stage == Fetch {
-		return Unknown
+// HealthStatus returns the health of the object, also where it was not assessed.
+func (o Object) HealthStatus() health.Status {
+	switch {
+	case o.Health.Code != "":
+		return o.Health
+	case o.Problem != "":
+		return health.Status{Code: health.Unknown, Message: o.Problem}
 	}
-	out := Synced
-	for _, o := range r.Objects {
-		switch o.Sync() {
-		case OutOfSync:
-			return OutOfSync
-		case Unknown:
-			out = Unknown
-		default:
-		}
-	}
-	if r.Stage != Done && r.Stage != Observe || slices.ContainsFunc(r.Leaving, func(l Listed) bool { return !l.Extraneous }) {
-		return OutOfSync
-	}
-	return out
-}
-
-// Health returns the worst health among the app's objects; Unknown for an app without a finished run.
-func (r Report) Health() health.Status {
-	if r.Stage == "" {
-		return health.Status{Code: health.Unknown, Message: "not looked at yet"}
-	}
-	worst := health.Status{Code: health.Healthy}
-	for _, o := range r.Objects {
-		if code := o.Health.ForApp(); health.Worst(worst.Code, code) != worst.Code {
-			worst = health.Status{Code: code, Message: strings.TrimSuffix(o.ID.String()+": "+o.Health.Message, ": "), Cause: o.Health.Cause}
-		}
-	}
-	return worst
+	return health.Status{Code: health.Progressing, Message: "not assessed yet"}
 }
 
 // Count returns how many fields of the app have the verdict, without reported additions.

@@ -2,9 +2,9 @@ package web
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/field"
@@ -14,16 +14,17 @@ import (
 
 // appPage is one app.
 type appPage struct {
-	Name, Namespace, Kind   string
-	Sync, Health, HealthWhy string
-	Revision, Applied       string
-	Stage, Reason, Message  string
-	Notes                   []string
-	Objects                 []objectRow
-	Findings                []findingRow
-	Outcome                 string // class of the newest run's message
-	At                      string
-	Lately                  *lately // nil where no journal is kept
+	Name, Namespace, Kind  string
+	Sync, SyncText         string // Sync is the class, SyncText what people read
+	Health, HealthWhy      string // HealthWhy is empty where Message says it
+	Revision, Applied      string
+	Stage, Reason, Message string
+	Notes                  []string
+	Objects                []objectRow
+	Findings               []findingRow
+	Outcome                string // class of the newest run's message
+	At                     string
+	Lately                 *lately // nil where no journal is kept
 }
 
 type objectRow struct {
@@ -35,12 +36,15 @@ type findingRow struct {
 }
 
 func newAppPage(r report.Report) appPage {
-	h := r.Health()
+	s := appstate.Of(r)
 	p := appPage{
 		Name: r.App.Name, Namespace: r.App.Namespace, Kind: r.App.Kind,
-		Sync: string(r.Sync()), Health: string(h.Code), HealthWhy: h.Message,
+		Sync: string(s.Sync), SyncText: s.SyncText(), Health: string(s.Health.Code), HealthWhy: s.Health.Message,
 		Revision: r.Revision, Applied: r.Applied, Stage: string(r.Stage), Reason: string(r.Reason), Message: r.Message,
-		Notes: r.Notes, Outcome: outcome(r.Reason),
+		Notes: r.Notes, Outcome: outcome(s),
+	}
+	if p.HealthWhy == r.Message {
+		p.HealthWhy = ""
 	}
 	if !r.At.IsZero() {
 		p.At = r.At.UTC().Format("2006-01-02 15:04:05 UTC")
@@ -55,15 +59,16 @@ func newAppPage(r report.Report) appPage {
 }
 
 // outcome is the class of what a run says: that of a failure for one that was refused or went wrong.
-func outcome(why report.Reason) string {
-	if slices.Contains([]report.Reason{"", report.Succeeded, report.InProgress, report.Suspended}, why) {
-		return ""
+func outcome(s appstate.State) string {
+	if s.Ready == appstate.NotReady {
+		return "Degraded"
 	}
-	return "Degraded"
+	return ""
 }
 
 func newObjectRow(o report.Object) objectRow {
-	row := objectRow{ID: o.ID.String(), Sync: string(o.Sync()), Health: string(o.Health.Code), Message: o.Health.Message}
+	h := o.HealthStatus()
+	row := objectRow{ID: o.ID.String(), Sync: string(o.Sync()), Health: string(h.Code), Message: h.Message}
 	if o.Problem != "" {
 		row.Message = o.Problem
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -19,7 +20,7 @@ type listPage struct {
 
 type listRow struct {
 	Link, Namespace, Kind, Name string
-	Sync, Health                string
+	Sync, SyncText, Health      string // Sync is the class, SyncText what people read
 	Revision                    string
 	Objects                     int
 	Fields                      string // what differs, in a few words
@@ -30,20 +31,21 @@ func newListPage(reports []report.Report) listPage {
 	p := listPage{}
 	synced := 0
 	for _, r := range reports {
-		if r.Sync() == report.Synced {
+		s := appstate.Of(r)
+		if s.Sync == report.Synced {
 			synced++
 		}
-		p.Apps = append(p.Apps, newListRow(r))
+		p.Apps = append(p.Apps, newListRow(r, s))
 	}
 	p.Total = fmt.Sprintf("%d of %d apps as Git wants them", synced, len(reports))
 	return p
 }
 
-func newListRow(r report.Report) listRow {
+func newListRow(r report.Report, s appstate.State) listRow {
 	return listRow{
 		Link: link(r.App), Namespace: r.App.Namespace, Kind: r.App.Kind, Name: r.App.Name,
-		Sync: string(r.Sync()), Health: string(r.Health().Code), Revision: shortRevision(r.Revision),
-		Objects: len(r.Objects), Fields: inWords(r), Message: r.Message, Outcome: outcome(r.Reason),
+		Sync: string(s.Sync), SyncText: s.SyncText(), Health: string(s.Health.Code), Revision: shortRevision(r.Revision),
+		Objects: len(r.Objects), Fields: inWords(r), Message: s.Why(), Outcome: outcome(s),
 	}
 }
 

@@ -156,7 +156,7 @@ func (c *client) askLook(ctx context.Context, key app.Key) error {
 	}
 	err := c.follow(ctx, key.Namespace, func(all []cli.Summary) bool {
 		i := slices.IndexFunc(all, func(s cli.Summary) bool { return s.Key == key })
-		return i < 0 || all[i].Settled || all[i].Suspended
+		return i < 0 || all[i].Settled || all[i].State.Suspended
 	})
 	if err != nil {
 		return fmt.Errorf("wait for the source of %s to be looked at: %w (does the controller run?)", key, err)

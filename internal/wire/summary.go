@@ -6,10 +6,13 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
 // summaries are in the order of namespace, kind and name.
@@ -19,13 +22,8 @@ func (b *board) summaries() []cli.Summary {
 	out := make([]cli.Summary, 0, len(b.apps))
 	for key, cr := range b.apps {
 		s := summarise(key, cr, policyOf(b.published, key.Namespace))
-		if s.Observed { // its objects do not bear our mark
-			s.Health = desks()[cr.GVK()].Tell(cr).Health
-		} else {
-			s.Health = b.worst(key, cr)
-		}
-		if s.Health.Code == "" {
-			s.Health = health.Status{Code: health.Unknown, Message: "the status does not say"}
+		if cr.GVK() == kustomizations && !s.Observed { // else its objects do not bear our mark
+			s.State.Health = b.healthOf(key, cr, desks()[cr.GVK()].Tell(cr))
 		}
 		out = append(out, s)
 	}
@@ -34,15 +32,12 @@ func (b *board) summaries() []cli.Summary {
 	return out
 }
 
-// worst is the health of the app: that of its worst object. An app that never listed one is Unknown.
-func (b *board) worst(key app.Key, cr object.Object) health.Status {
-	list := desks()[cr.GVK()].Tell(cr).Objects
-	if len(list) == 0 {
-		return health.Status{Code: health.Unknown, Message: "no object applied yet"}
-	}
+// healthOf is the health of a Kustomization, whose status holds no word for it: that of its worst object, or a worse one that the status
+// holds, about objects that it does not list.
+func (b *board) healthOf(key app.Key, cr object.Object, told front.Told) health.Status {
 	found, rules := b.health[desired.Mark(key)], kinds().Apps[cr.GVK()].App(cr, app.Policy{}).Health
-	worst := health.Status{Code: health.Healthy}
-	for _, e := range list {
+	var objects []report.Object
+	for _, e := range told.Objects {
 		at, ok := found[e.ID]
 		status := at.by(rules)
 		if !ok && b.closed[object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}] {
@@ -51,11 +46,9 @@ func (b *board) worst(key app.Key, cr object.Object) health.Status {
 		if !ok {
 			status = health.Status{Code: health.Missing, Message: "not in the cluster, or without truce's label"}
 		}
-		if code := status.ForApp(); health.Worst(worst.Code, code) != worst.Code {
-			worst = health.Status{Code: code, Message: e.ID.String() + ": " + status.Message}
-		}
+		objects = append(objects, report.Object{ID: e.ID, Health: status})
 	}
-	return worst
+	return appstate.Worse(appstate.HealthAfter(told.End, appstate.Worst(objects)), told.Recorded)
 }
 
 // policyOf is how the first of the controllers runs that work for a namespace.
@@ -71,8 +64,8 @@ func policyOf(published []object.Object, namespace string) app.Policy {
 func summarise(key app.Key, cr object.Object, process app.Policy) cli.Summary {
 	a, told := kinds().Apps[cr.GVK()].App(cr, process), desks()[cr.GVK()].Tell(cr)
 	s := cli.Summary{
-		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, Suspended: a.Suspended, Sync: told.Sync, Revision: told.Revision,
-		Message: told.Message, Reason: told.Reason, Handled: told.Handled, Settled: told.Settled, Contested: told.Contested, Ceded: told.Ceded,
+		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, State: told.State, Revision: told.Revision,
+		Message: told.Message, Handled: told.Handled, Settled: told.Settled, Contested: told.Contested, Ceded: told.Ceded,
 		Observed: a.Policy.Mode == app.Observe, By: told.By,
 	}
 	s.Created, _ = time.Parse(time.RFC3339, text(cr, "metadata", "creationTimestamp")) // the zero time is unknown

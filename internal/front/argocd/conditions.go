@@ -31,7 +31,7 @@ var errorTypes = map[report.Reason]string{
 	report.SpecRefused:      invalidSpec,
 	report.SourceNotReady:   comparison,
 	report.RenderFailed:     comparison,
-	report.ValidationFailed: comparison,
+	report.ValidationFailed: syncError,
 	report.ClusterFailed:    comparison,
 	report.ApplyFailed:      syncError,
 	report.PruneFailed:      syncError,

@@ -10,10 +10,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/front/argocd"
+	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/overlay"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
 const edited = `
@@ -216,7 +219,8 @@ func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	got := argocd.Commands{}.Tell(decoded(t, told))
 	want := front.Told{
-		Sync: "OutOfSync", Reason: "Succeeded", Message: "done", Revision: "aaaa", Handled: "token", Settled: true, Target: "main",
+		State: appstate.State{Sync: "OutOfSync", Health: health.Status{Code: "Degraded"}, Ready: "True", Reason: "Succeeded"},
+		End:   report.End{Reason: "Succeeded", Message: "done"}, Message: "done", Revision: "aaaa", Handled: "token", Settled: true, Target: "main",
 		Objects:    []front.Listed{{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "grokdevops", Name: "web"}, Version: "v1", Sync: "OutOfSync", Health: "Missing", Message: "configured"}},
 		History:    []front.Past{{Revision: "aaaa", At: at, By: "jane", Source: "https://git.example/demo"}},
 		Conditions: []front.Condition{{Type: "SharedResourceWarning", Message: "shared", Since: at}},
@@ -226,7 +230,6 @@ func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 			{Label: "Sync Policy:", Text: "Automated (Prune)"},
 		},
 	}
-	want.Health.Code = "Degraded"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,14 +1,13 @@
 package argocd
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/report"
@@ -18,8 +17,8 @@ import (
 func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 	var had applicationStatus
 	reader.Status(cr, &had)
-	if r.Reason == report.Suspended { // as in Argo CD, what is skipped is not told of
-		return plain(cr, had)
+	if r.Reason == report.Suspended {
+		return plain(cr, suspended(r, had))
 	}
 	read := &reading{}
 	var spec applicationSpec
@@ -27,7 +26,7 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 	s := had
 	if !r.Running || had.Sync.Status == "" {
 		s.Sync = synced(cr, r, had.Sync)
-		s.Health = healthOf(r, had.Health)
+		s.Health = healthOf(appstate.Of(r), r, had.Health)
 		s.Conditions = conditions(cr, r, had.Conditions)
 	}
 	if known(r) {
@@ -38,6 +37,17 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 	s.OperationState = operated(cr, r, spec, had.OperationState)
 	s.History = history(cr, r, spec, had.History)
 	return stamped(cr, s, had, r)
+}
+
+// suspended leaves the status as it is, as Argo CD does with its annotation skip-reconcile, except for what the objects say that this process
+// watches: drift and health.
+func suspended(r report.Report, had applicationStatus) applicationStatus {
+	if len(r.Objects) == 0 || had.Sync.Status == "" {
+		return had
+	}
+	s := appstate.Of(r)
+	had.Sync.Status, had.Health = string(s.Sync), healthOf(s, r, had.Health)
+	return had
 }
 
 // Answered names the operation that was taken up, and the wish to be looked at that a run has met.
@@ -96,10 +106,7 @@ func blind(r report.Report) bool {
 }
 
 func synced(cr object.Object, r report.Report, had syncStatus) syncStatus {
-	s := syncStatus{Status: string(r.Sync()), Revision: commitOf(r.Revision)}
-	if blind(r) {
-		s.Status = string(report.Unknown)
-	}
+	s := syncStatus{Status: string(appstate.Of(r).Sync), Revision: commitOf(r.Revision)}
 	if s.Revision == "" {
 		s.Revision = had.Revision
 	}
@@ -116,39 +123,22 @@ func synced(cr object.Object, r report.Report, had syncStatus) syncStatus {
 // commitOf is the commit of a revision such as main@sha1:0123.
 func commitOf(revision string) string { return revision[strings.LastIndexByte(revision, ':')+1:] }
 
-// order is Argo CD's, from best to worst (gitops-engine/pkg/health).
-var order = []health.Code{health.Healthy, health.Suspended, health.Progressing, health.Missing, health.Degraded, health.Unknown}
-
-// healthOf is the health of the worst object.
-func healthOf(r report.Report, had healthStatus) healthStatus {
-	worst := health.Status{Code: health.Healthy}
-	if blind(r) && len(r.Objects) == 0 {
-		worst.Code = health.Unknown
-	}
-	for _, o := range r.Objects {
-		if code := counted(o); slices.Index(order, code) > slices.Index(order, worst.Code) {
-			worst = health.Status{Code: code, Message: strings.TrimSuffix(o.ID.String()+": "+o.Health.Message, ": ")}
-		}
-	}
-	s := healthStatus{Status: string(worst.Code), Message: worst.Message, LastTransitionTime: stamp(seen(r))}
+func healthOf(state appstate.State, r report.Report, had healthStatus) healthStatus {
+	h := state.Health
+	s := healthStatus{Status: string(h.Code), Message: h.Message, LastTransitionTime: stamp(seen(r))}
 	if had.Status == s.Status && had.LastTransitionTime != "" {
 		s.LastTransitionTime = had.LastTransitionTime
 	}
 	return s
 }
 
-// codeOf is the health of one object; one that was not looked at yet is on its way.
-func codeOf(o report.Object) health.Code { return cmp.Or(o.Health.Code, health.Progressing) }
-
-// counted is the health of one object as its Application counts it.
-func counted(o report.Object) health.Code { return cmp.Or(o.Health.Counts, codeOf(o)) }
-
 func resources(r report.Report) []resourceStatus {
 	out := make([]resourceStatus, 0, len(r.Objects)+len(r.Leaving))
 	for _, o := range r.Objects {
+		h := o.HealthStatus()
 		out = append(out, resourceStatus{
 			Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
-			Status: string(o.Sync()), Health: &healthStatus{Status: string(codeOf(o)), Message: o.Health.Message},
+			Status: string(o.Sync()), Health: &healthStatus{Status: string(h.Code), Message: h.Message},
 		})
 	}
 	for _, o := range r.Leaving {

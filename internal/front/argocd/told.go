@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/editor"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/health"
@@ -17,16 +18,14 @@ import (
 func (Commands) Tell(cr object.Object) front.Told {
 	var s applicationStatus
 	reader.Status(cr, &s)
+	end := outcome(s)
 	t := front.Told{
-		By: reader.StatusBy(cr), Sync: report.Unknown, Health: health.Status{Code: health.Code(s.Health.Status), Message: s.Health.Message},
+		By: reader.StatusBy(cr), State: stateOf(s, end), End: end, Message: end.Message,
 		Revision: newest(s), Handled: handled(s), Settled: settled(cr, s), History: past(s.History),
 	}
-	switch sync := report.Sync(s.Sync.Status); sync {
-	case report.Synced, report.OutOfSync:
-		t.Sync = sync
-	default:
+	if a := (Applications{}).App(cr, app.Policy{}); a.Suspended {
+		t.State = t.State.Suspend()
 	}
-	t.Reason, t.Message = outcome(s)
 	results := resultsOf(s)
 	for _, r := range s.Resources {
 		o := front.Listed{ID: object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Version: r.Version, Sync: report.Sync(r.Status)}
@@ -47,6 +46,36 @@ func (Commands) Tell(cr object.Object) front.Told {
 	}
 	t.Lines, t.Target = head(cr)
 	return t
+}
+
+// stateOf reads the state back. The status holds its words; the rest follows from how the newest run ended.
+func stateOf(s applicationStatus, end report.End) appstate.State {
+	if s.Sync.Status == "" {
+		return appstate.Judge(report.End{}, report.Unknown, health.Status{})
+	}
+	is := appstate.Judge(end, report.Synced, health.Status{})
+	is.Sync, is.Health = report.Unknown, health.Status{Code: health.Code(s.Health.Status), Message: s.Health.Message}
+	if sync := report.Sync(s.Sync.Status); sync == report.Synced || sync == report.OutOfSync {
+		is.Sync = sync
+	}
+	if is.Health.Code == "" {
+		is.Health = health.Status{Code: health.Unknown, Message: "the status does not say"}
+	}
+	if is.Message == "" && is.Sync == report.OutOfSync {
+		is.Message = drifted(s)
+	}
+	return is
+}
+
+// drifted is what the conditions say of fields that differ from Git.
+func drifted(s applicationStatus) string {
+	var out []string
+	for _, c := range s.Conditions {
+		if c.Type == fieldsDrifted || c.Type == fieldsContested {
+			out = append(out, c.Message)
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // resultsOf is what the newest sync made of each object.
@@ -122,27 +151,39 @@ func settled(cr object.Object, s applicationStatus) bool {
 }
 
 // outcome is how the newest run ended, as far as commands tell one end from another.
-func outcome(s applicationStatus) (report.Reason, string) {
+func outcome(s applicationStatus) report.End {
 	for _, c := range s.Conditions {
 		switch c.Type {
-		case "InvalidSpecError":
-			return report.SpecRefused, c.Message
-		case "ComparisonError":
-			return report.RenderFailed, c.Message
+		case invalidSpec:
+			return report.End{Reason: report.SpecRefused, Message: c.Message}
+		case comparison:
+			return report.End{Reason: report.RenderFailed, Message: c.Message}
 		}
 	}
 	o := s.OperationState
 	switch {
 	case o != nil && o.FinishedAt == "":
-		return report.InProgress, o.Message
+		return report.End{Reason: report.InProgress, Message: o.Message}
 	case o != nil && o.Phase != phaseSucceeded:
-		return report.ApplyFailed, o.Message
+		return report.End{Reason: report.ApplyFailed, Message: o.Message}
+	case failedSync(s) != "":
+		return report.End{Reason: report.ApplyFailed, Message: failedSync(s)}
 	case s.Sync.Status == "":
-		return report.InProgress, ""
+		return report.End{Reason: report.InProgress}
 	case o != nil:
-		return report.Succeeded, o.Message
+		return report.End{Reason: report.Succeeded, Message: o.Message}
 	}
-	return report.Succeeded, ""
+	return report.End{Reason: report.Succeeded}
+}
+
+// failedSync is why a run failed that was no operation.
+func failedSync(s applicationStatus) string {
+	for _, c := range s.Conditions {
+		if c.Type == syncError || c.Type == deletionError {
+			return c.Message
+		}
+	}
+	return ""
 }
 
 func past(list []historyEntry) []front.Past {

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
+	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/report"
@@ -28,6 +30,9 @@ var reasons = map[report.Reason]string{
 	report.ClusterFailed:    meta.ReconciliationFailedReason,
 	report.OwnedByOther:     meta.ReconciliationFailedReason,
 }
+
+// inProgress is the message of a run that has not ended.
+const inProgress = "Reconciliation in progress"
 
 // Status returns the status of a Kustomization after a run, or during one.
 func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
@@ -50,7 +55,7 @@ func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 	if r.Revision != "" && !r.Running {
 		s.LastAttemptedRevision = r.Revision
 	}
-	if r.Applied != "" && r.Reason != report.InProgress && r.Reason != report.HealthFailed {
+	if r.Applied != "" && r.Reason != report.InProgress && r.Reason != report.AwaitingHealth && r.Reason != report.HealthFailed {
 		s.LastAppliedRevision = r.Applied
 		s.History = history(s.History, r.Applied, r.At)
 	}
@@ -64,14 +69,14 @@ func kustomizationConditions(cr object.Object, r report.Report, had []metav1.Con
 	c := conditionsFor(r, had)
 	reason, known := reasons[r.Reason]
 	switch {
-	case r.Running && !fresh && r.Reason != report.InProgress:
+	case r.Running && !fresh && r.Reason != report.InProgress && r.Reason != report.AwaitingHealth:
 		c.keep(meta.ReadyCondition)
 		c.keep(meta.HealthyCondition)
 		c.keep(drifted)
 		c.keep(contested)
-		c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, "Reconciliation in progress")
+		c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, inProgress)
 		return c.sorted()
-	case r.Running || r.Reason == report.InProgress || r.Reason == "":
+	case r.Running || r.Reason == report.InProgress || r.Reason == report.AwaitingHealth || r.Reason == "":
 		c.unfinished(r)
 	case r.Reason == report.Succeeded:
 		c.set(meta.ReadyCondition, metav1.ConditionTrue, reason, summary(r))
@@ -85,15 +90,24 @@ func kustomizationConditions(cr object.Object, r report.Report, had []metav1.Con
 	return c.sorted()
 }
 
-// suspendedConditions leaves ready what was ready, as Flux does; but nobody is at work on it, and drift is still seen.
+// suspendedConditions leaves Ready as it was, as Flux does. Nothing reconciles the app, so Reconciling is removed; drift is still reported,
+// as it was last known where this process has not compared the objects.
 func suspendedConditions(r report.Report, had []metav1.Condition) []metav1.Condition {
 	c := conditionsFor(r, had)
+	compared := len(r.Objects) > 0
 	for _, old := range had {
-		if old.Type != meta.ReconcilingCondition && old.Type != drifted && old.Type != contested {
+		ours := old.Type == drifted || old.Type == contested || old.Type == meta.HealthyCondition && recorded(had).Code != ""
+		if old.Type != meta.ReconcilingCondition && (!compared || !ours) {
 			c.now = append(c.now, old)
 		}
 	}
+	if !compared {
+		return c.sorted()
+	}
 	c.drifted(r)
+	if find(c.now, meta.HealthyCondition) == nil {
+		c.unwell(appstate.Of(r).Health)
+	}
 	return c.sorted()
 }
 
@@ -105,10 +119,13 @@ func conditionsFor(r report.Report, had []metav1.Condition) *conditions {
 	return &conditions{had: had, at: metav1.NewTime(seen.UTC()), generation: r.Generation}
 }
 
-// drifted sets the conditions of truce's own: that fields are not as Git wants, and that some go back and forth.
+// drifted sets truce's own conditions: Drifted for fields that differ from Git, Contested for those that go back and forth. Drifted is
+// Unknown where the API server did not answer, which Flux's reasons do not tell from an apply that it refused.
 func (c *conditions) drifted(r report.Report) {
-	if text := drift(r); text != "" {
+	if text := r.Drift(); text != "" {
 		c.set(drifted, metav1.ConditionTrue, driftDetected, text)
+	} else if r.Reason == report.ClusterFailed {
+		c.set(drifted, metav1.ConditionUnknown, notCompared, "not compared: "+r.Message)
 	}
 	if e := r.Contested(named); e.Text != "" {
 		before := ""
@@ -121,8 +138,8 @@ func (c *conditions) drifted(r report.Report) {
 
 // unfinished is a run that goes on, or that waits for objects to become healthy.
 func (c *conditions) unfinished(r report.Report) {
-	message := "Reconciliation in progress"
-	if r.Reason == report.InProgress && r.Message != "" {
+	message := inProgress
+	if (r.Reason == report.InProgress || r.Reason == report.AwaitingHealth) && r.Message != "" {
 		message = r.Message
 	}
 	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
@@ -148,19 +165,37 @@ func (c *conditions) stalled(cr object.Object, r report.Report) {
 	c.set(meta.StalledCondition, metav1.ConditionTrue, reason, message)
 }
 
-// healthy is Flux's condition of Kustomizations that wait for their objects.
+// healthy sets Flux's condition Healthy. With spec.wait it says how the health check ended. Without, the condition is there only
+// while an object is not well, with truce's word as its reason: an app that is Ready without a health check does not look healthy then.
 func (c *conditions) healthy(cr object.Object, r report.Report) {
+	h := appstate.Of(r).Health
 	switch {
-	case cr.At("spec", "wait") != true:
+	case cr.At("spec", "wait") != true && len(r.Objects) > 0 && r.Reason != report.SpecRefused:
+		c.unwell(h)
 	case r.Reason == report.Succeeded && !r.Running:
 		c.set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "Health check passed")
 	case r.Reason == report.HealthFailed:
 		c.set(meta.HealthyCondition, metav1.ConditionFalse, meta.HealthCheckFailedReason, r.Message)
-	case r.Reason == report.InProgress:
+	case r.Reason == report.AwaitingHealth:
 		c.set(meta.HealthyCondition, metav1.ConditionUnknown, meta.ProgressingReason, "Running health checks")
 	default:
 		c.keep(meta.HealthyCondition)
 	}
+}
+
+// unwell sets Healthy for an app whose health nothing waits for.
+func (c *conditions) unwell(h health.Status) {
+	switch {
+	case h.Code == health.Unknown:
+		c.set(meta.HealthyCondition, metav1.ConditionUnknown, string(h.Code), h.Message)
+	case unwell(h):
+		c.set(meta.HealthyCondition, metav1.ConditionFalse, string(h.Code), h.Message)
+	}
+}
+
+// unwell reports whether the health is worse than that of an app on its way.
+func unwell(h health.Status) bool {
+	return h.Code == health.Degraded || h.Code == health.Missing || h.Code == health.Unknown
 }
 
 // inventory projects the objects that are in the cluster because of us: applied now, or listed before and still in Git, for whether one

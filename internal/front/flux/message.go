@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
@@ -19,63 +19,22 @@ func summary(r report.Report) string {
 	if r.Applied != r.Revision {
 		out[0] = "Checked revision: " + r.Revision + " (nothing was applied)"
 	}
-	if ceded := fields(r, cededField, is(decide.Cede)); len(ceded) > 0 {
+	if ceded := fields(r, cededField, func(f decide.Finding) bool { return f.Verdict == decide.Cede }); len(ceded) > 0 {
 		out = append(out, count(len(ceded), "field")+" ceded: "+list(ceded))
 	}
-	if text := drift(r); text != "" {
+	if text := r.Drift(); text != "" {
 		out = append(out, text)
 	}
-	if reported := fields(r, heldField, isReported); len(reported) > 0 {
+	if reported := fields(r, reportedField, func(f decide.Finding) bool { return f.Reported }); len(reported) > 0 {
 		out = append(out, count(len(reported), "addition")+" reported: "+list(reported))
+	}
+	if h := appstate.Of(r).Health; unwell(h) {
+		out = append(out, string(h.Code)+": "+h.Message)
 	}
 	for _, s := range r.Shared {
 		out = append(out, s.String())
 	}
 	return strings.Join(append(out, r.Notes...), "; ")
-}
-
-// drift says which fields are not as Git wants and stay so for now, or "" if none is.
-func drift(r report.Report) string {
-	var out []string
-	if held := fields(r, heldField, isDrift); len(held) > 0 {
-		out = append(out, count(len(held), "field")+" drifted and not corrected: "+list(held))
-	}
-	if mutated := fields(r, mutatedField, isMutated); len(mutated) > 0 {
-		out = append(out, count(len(mutated), "field")+" changed by admission: "+list(mutated))
-	}
-	if text := fought(r); text != "" {
-		out = append(out, text)
-	}
-	return strings.Join(out, "; ")
-}
-
-// isDrift chooses the fields that are held, isMutated those of them that admission changes.
-func isDrift(f decide.Finding) bool   { return is(decide.Hold)(f) && f.Kind != compare.Mutated }
-func isMutated(f decide.Finding) bool { return is(decide.Hold)(f) && f.Kind == compare.Mutated }
-
-func mutatedField(id object.ID, f decide.Finding) string {
-	return report.FieldName(id, f) + " by " + f.Writer.String()
-}
-
-// fought says which fields go back and forth, and against whom, or "" if none does.
-func fought(r report.Report) string {
-	contested := fields(r, contestedField, is(decide.Contested))
-	if len(contested) == 0 {
-		return ""
-	}
-	return count(len(contested), "field") + " contested: " + list(contested)
-}
-
-// heldField says of a pause by whom it is: truce waits for that person.
-func heldField(id object.ID, f decide.Finding) string {
-	if f.PausedBy != "" {
-		return report.FieldName(id, f) + " (paused by " + f.PausedBy + ")"
-	}
-	return report.FieldName(id, f)
-}
-
-func contestedField(id object.ID, f decide.Finding) string {
-	return report.FieldName(id, f) + " with " + f.Writer.String()
 }
 
 // problemsOf lists what is wrong with single objects.
@@ -89,19 +48,20 @@ func problemsOf(r report.Report) string {
 	return strings.Join(out, "; ")
 }
 
-// is chooses the findings of a verdict, without reported additions.
-func is(v decide.Verdict) func(decide.Finding) bool {
-	return func(f decide.Finding) bool { return f.Verdict == v && !f.Reported }
-}
-
-func isReported(f decide.Finding) bool { return f.Reported }
-
 func fields(r report.Report, say func(object.ID, decide.Finding) string, choose func(decide.Finding) bool) []string {
 	var out []string
 	for _, x := range r.Chosen(choose) {
 		out = append(out, say(x.ID, x.Finding))
 	}
 	return out
+}
+
+// reportedField says of a pause by whom it is: truce waits for that person.
+func reportedField(id object.ID, f decide.Finding) string {
+	if f.PausedBy != "" {
+		return report.FieldName(id, f) + " (paused by " + f.PausedBy + ")"
+	}
+	return report.FieldName(id, f)
 }
 
 // cededField tells a claimant, which is an object, from a rule, which is a field of the Kustomization.

@@ -18,6 +18,7 @@ const (
 	pruneHeld        = "PruneHeld"        // somebody must agree to what would be deleted
 	driftDetected    = "DriftDetected"    // the word of Flux's HelmRelease
 	drifted          = "Drifted"
+	notCompared      = "NotCompared"
 	contested        = "Contested" // a condition and its reason: a field goes back and forth
 	fieldContested   = "FieldContested"
 )

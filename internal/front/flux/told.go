@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
@@ -25,10 +26,13 @@ func (Commands) Tell(cr object.Object) front.Told {
 	ready, reconciling := conditionOf(s.Conditions, meta.ReadyCondition), conditionOf(s.Conditions, meta.ReconcilingCondition)
 	stale := s.ObservedGeneration != cr.Generation()
 	running := reconciling.Status == metav1.ConditionTrue && reconciling.Reason != meta.ProgressingWithRetryReason
+	end := endOf(s.Conditions, stale)
 	t := front.Told{
-		By: reader.StatusBy(cr), Health: healthOf(s.Conditions),
-		Sync: syncOf(ready, conditionOf(s.Conditions, drifted), stale), Reason: reasonOf(ready), Message: ready.Message,
+		By: reader.StatusBy(cr), State: stateOf(s.Conditions, end), End: end, Recorded: recorded(s.Conditions), Message: ready.Message,
 		Revision: s.LastAppliedRevision, Handled: s.LastHandledReconcileAt, Objects: entries(s.Inventory), History: past(s.History),
+	}
+	if a.Suspended {
+		t.State = t.State.Suspend()
 	}
 	if _, text, found := strings.Cut(ready.Message, " ceded: "); found && report.HasNotApplied(text) {
 		t.Ceded, _, _ = strings.Cut(text, "; ")
@@ -50,37 +54,75 @@ func conditionOf(list []metav1.Condition, kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// healthOf translates the condition that Flux sets where a Kustomization has health checks; without, nothing is said.
+// endOf reads how the newest run ended. A stale status is about another form of the Kustomization.
+func endOf(list []metav1.Condition, stale bool) report.End {
+	end := report.End{Reason: reasonOf(list), Message: conditionOf(list, meta.ReadyCondition).Message}
+	if stale && end.Reason != "" {
+		end.Reason = report.InProgress
+	}
+	return end
+}
+
+// stateOf reads the state back from the conditions.
+func stateOf(list []metav1.Condition, end report.End) appstate.State {
+	drift, objects := conditionOf(list, drifted), report.Synced
+	if drift.Status == metav1.ConditionTrue {
+		objects = report.OutOfSync
+	}
+	s := appstate.Judge(end, objects, healthOf(list))
+	if s.Message == "" && s.Sync == report.OutOfSync {
+		s.Message = drift.Message
+	}
+	return s
+}
+
+// healthOf translates the condition Healthy, which Flux sets where a Kustomization has health checks, and truce where an object is not
+// well.
 func healthOf(list []metav1.Condition) health.Status {
 	c := conditionOf(list, meta.HealthyCondition)
+	if c.Status == "" {
+		return health.Status{Code: health.Unknown, Message: "the status does not say"}
+	}
+	if s := recorded(list); s.Code != "" {
+		return s
+	}
 	code := map[metav1.ConditionStatus]health.Code{
 		metav1.ConditionTrue: health.Healthy, metav1.ConditionFalse: health.Degraded, metav1.ConditionUnknown: health.Progressing,
 	}[c.Status]
 	return health.Status{Code: code, Message: c.Message}
 }
 
-// syncOf translates Flux's words. An app that is applied and healthy too late is applied.
-func syncOf(ready, drift metav1.Condition, stale bool) report.Sync {
-	switch {
-	case drift.Status == metav1.ConditionTrue:
-		return report.OutOfSync
-	case ready.Status == "" || ready.Status == metav1.ConditionUnknown || stale || ready.Reason == meta.ArtifactFailedReason:
-		return report.Unknown
-	case ready.Status == metav1.ConditionTrue || ready.Reason == meta.HealthCheckFailedReason:
-		return report.Synced
+// recorded is the health that the condition Healthy holds in truce's words.
+func recorded(list []metav1.Condition) health.Status {
+	c := conditionOf(list, meta.HealthyCondition)
+	if s := (health.Status{Code: health.Code(c.Reason), Message: c.Message}); unwell(s) {
+		return s
 	}
-	return report.OutOfSync
+	return health.Status{}
 }
 
 // reasonOf translates Flux's reasons of the condition Ready as far as commands tell them apart.
-func reasonOf(ready metav1.Condition) report.Reason {
-	switch {
-	case ready.Status == metav1.ConditionTrue:
+func reasonOf(list []metav1.Condition) report.Reason {
+	ready := conditionOf(list, meta.ReadyCondition)
+	switch ready.Status {
+	case "":
+		return ""
+	case metav1.ConditionTrue:
 		return report.Succeeded
-	case ready.Status != metav1.ConditionFalse:
-		return report.InProgress
+	case metav1.ConditionFalse:
+		return failureOf(ready.Reason, conditionOf(list, drifted))
 	}
-	switch ready.Reason {
+	c := conditionOf(list, meta.HealthyCondition)
+	if c.Status == metav1.ConditionUnknown && c.Reason == meta.ProgressingReason && ready.Message != inProgress {
+		return report.AwaitingHealth
+	}
+	return report.InProgress
+}
+
+func failureOf(reason string, drift metav1.Condition) report.Reason {
+	switch reason {
+	case unsupportedField, invalidSpec:
+		return report.SpecRefused
 	case meta.ArtifactFailedReason:
 		return report.SourceNotReady
 	case meta.BuildFailedReason:
@@ -91,6 +133,9 @@ func reasonOf(ready metav1.Condition) report.Reason {
 		return report.PruneFailed
 	case pruneHeld:
 		return report.PruneHeld
+	}
+	if drift.Status == metav1.ConditionUnknown {
+		return report.ClusterFailed
 	}
 	return report.ApplyFailed
 }

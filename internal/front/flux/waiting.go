@@ -6,28 +6,52 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/reader"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// awaited is the report of a run that went through, as a Kustomization with wait: true tells it: InProgress until all objects are
+// Review returns the report with what only the status knows: whether the health check of spec.wait has passed before, and how the newest
+// run ended of an app that was suspended before this process began.
+func (Kustomizations) Review(cr object.Object, r report.Report) report.Report {
+	var had kustomizev1.KustomizationStatus
+	reader.Status(cr, &had)
+	if r.Reason == report.Suspended {
+		r.Before = endOf(had.Conditions, false)
+		return r
+	}
+	return awaited(cr, r, had)
+}
+
+// awaited is the report of a run that went through, as a Kustomization with wait: true tells it: AwaitingHealth until all objects are
 // healthy, HealthFailed when one has failed for good or the timeout is over. Once a revision was healthy it stays so while its objects
 // merely move (an autoscaler adds pods), as in Flux, which looks only once; an object that fails later is told.
 func awaited(cr object.Object, r report.Report, had kustomizev1.KustomizationStatus) report.Report {
 	if r.Reason != report.Succeeded || r.Running || r.Applied == "" || cr.At("spec", "wait") != true {
 		return r
 	}
-	switch h := r.Health(); {
-	case h.Code == health.Degraded:
-		r.Reason, r.Message = report.HealthFailed, h.Message
+	switch h := appstate.Of(r).Health; {
+	case failedObject(r) != "":
+		r.Reason, r.Message = report.HealthFailed, failedObject(r)
 	case h.Code == health.Healthy || h.Code == health.Suspended || wasHealthy(r, had):
 	case overdue(cr, r) || failedBefore(r, had):
 		r.Reason, r.Message = report.HealthFailed, "timeout waiting for "+list(moving(r))+": "+h.Message
 	default:
-		r.Reason, r.Message = report.InProgress, "waiting for "+list(moving(r))+cause(r)
+		r.Reason, r.Message = report.AwaitingHealth, "waiting for "+list(moving(r))+cause(r)
 	}
 	return r
+}
+
+// failedObject names the first object that has failed for good, and why; "" for none.
+func failedObject(r report.Report) string {
+	for _, o := range r.Objects {
+		if o.Health.Code == health.Degraded {
+			return appstate.Worst([]report.Object{o}).Message
+		}
+	}
+	return ""
 }
 
 func wasHealthy(r report.Report, had kustomizev1.KustomizationStatus) bool {
@@ -64,7 +88,7 @@ func cause(r report.Report) string {
 func moving(r report.Report) []string {
 	var out []string
 	for _, o := range r.Objects {
-		if health.Worst(o.Health.Code, health.Suspended) != health.Suspended {
+		if code := o.HealthStatus().Code; code != health.Healthy && code != health.Suspended {
 			out = append(out, o.ID.String())
 		}
 	}

@@ -1,0 +1,92 @@
+package stories
+
+import (
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/web"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// page returns what the status page's list says of an app: sync, health and message.
+func (w *world) page(name string) string {
+	w.t.Helper()
+	running := w.running
+	reports := func() []report.Report { return running.Controller.Reports() }
+	answer := httptest.NewRecorder()
+	web.Handler(web.State{Reports: reports, Ready: func() error { return nil }}).ServeHTTP(answer, httptest.NewRequestWithContext(w.ctx, "GET", "/", nil))
+	for row := range strings.SplitSeq(answer.Body.String(), "<tr>") {
+		if !strings.Contains(row, ">"+name+"</a>") {
+			continue
+		}
+		var out []string
+		for _, m := range regexp.MustCompile(`data-of="(?:Sync|Health|Message)"[^>]*>([^<]*)<`).FindAllStringSubmatch(row, -1) {
+			out = append(out, m[1])
+		}
+		return strings.Join(out, ", ")
+	}
+	return ""
+}
+
+// A refused app and a suspended one are called the same by kubectl, the list and the page, and a suspension is no failure. After a restart
+// the drift of a suspended app is still seen, and nothing is written.
+func TestARefusedAndASuspendedAppAreCalledTheSameEverywhere(t *testing.T) {
+	w := offArgoWorld(t, document3)
+	stop := w.start(app.Policy{})
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	w.Apply(t, w.manifest("refused", "./apps/my-app", defaultSpec+"\ndecryption: {provider: sops}"))
+	w.application("refused-too", "apps/my-app", automated+"\nsources: [{repoURL: x, chart: y, targetRevision: z}, {repoURL: x, chart: y, targetRevision: z}]")
+	w.condition("refused", "Stalled", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
+	w.becomes("refused-too", func(o *unstructured.Unstructured) bool {
+		return text(o, "status", "sync", "status") == "Unknown" && text(o, "status", "health", "status") == "Unknown"
+	})
+
+	w.kubectl("patch", "kustomization/my-app", "--type=merge", `-p={"spec":{"suspend":true}}`)
+	w.until("the suspension to be seen", func() bool { return strings.HasPrefix(w.page("my-app"), "Synced (suspended), ") })
+	w.kubectl("scale", "deployment/my-app", "--replicas=5")
+	const drift = "OutOfSync (suspended)"
+	w.condition("my-app", "Drifted", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
+	w.until("the drift to be on the page", func() bool { return strings.HasPrefix(w.page("my-app"), drift) })
+	for _, e := range w.history("my-app") {
+		if e.What == journal.Failed {
+			t.Errorf("the journal tells of a failure: %s", e.Reason)
+		}
+	}
+
+	stop()
+	w.start(app.Policy{})
+	t.Cleanup(w.removeApps)
+	w.until("the drift to be on the page after a restart", func() bool { return strings.HasPrefix(w.page("my-app"), drift) })
+	w.until("the refused app to be on the page", func() bool { return strings.HasPrefix(w.page("refused"), "Unknown, Unknown, spec.decryption") })
+	w.until("the refused Application to be on the page", func() bool { return strings.HasPrefix(w.page("refused-too"), "Unknown, Unknown, spec.source") })
+	w.condition("my-app", "Drifted", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
+	if n := len(w.writes("my-app")); n != 1 {
+		t.Errorf("%d writes, want only the creation before the suspension", n)
+	}
+
+	run := w.truce()
+	_, list := run("app", "list")
+	for name, want := range map[string]string{
+		"my-app": `OutOfSync \(suspended\)`, "refused": `Unknown +Unknown .*spec\.decryption`, "refused-too": `Unknown +Unknown .*spec\.source`,
+	} {
+		if !regexp.MustCompile(`(?m)^` + name + ` +` + want).MatchString(list) {
+			t.Errorf("truce app list does not say %s of %s:\n%s", want, name, list)
+		}
+	}
+	_, get := run("app", "get", "my-app")
+	if !strings.Contains(get, drift) {
+		t.Errorf("truce app get:\n%s", get)
+	}
+	if columns := w.kubectl("get", "applications.argoproj.io"); !regexp.MustCompile(`refused-too +Unknown +Unknown +spec\.source`).MatchString(columns) {
+		t.Errorf("kubectl get applications:\n%s", columns)
+	}
+	if columns := w.kubectl("get", "kustomizations"); !regexp.MustCompile(`refused +\S+ +False +spec\.decryption`).MatchString(columns) {
+		t.Errorf("kubectl get kustomizations:\n%s", columns)
+	}
+}
