@@ -109,6 +109,7 @@ func TestArgoOptionsOfObjectsAreHonoured(t *testing.T) {
 	w.repo.Remove("app/quiet.yaml")
 	w.inSync("my-app")
 	t.Log(w.argoCondition("my-app", "Notice", "quiet is no longer in Git and is not pruned: annotation argocd.argoproj.io/sync-options: Prune=false"))
+	w.saysOf(w.truce(), 0, "app get my-app", "Sync Status:        Synced")
 	w.repo.Remove("app/kept.yaml")
 	w.outOfSync("my-app")
 	w.repo.Remove("app/asks.yaml")

@@ -53,6 +53,29 @@ func (e *Engine) stillThere(ctx context.Context, a app.App, left []inventory.Ent
 	return leaving(there, kept), nil
 }
 
+// Leaving returns which entries of an app's inventory are to be pruned, or count as a difference although they stay, and which counts drop
+// with them. It writes nothing. One that cannot be read is among them.
+func (e *Engine) Leaving(ctx context.Context, a app.App, left []inventory.Entry) ([]object.ID, []string) {
+	s := e.newSweep(a, len(left))
+	unread := map[object.ID]bool{}
+	for _, entry := range left {
+		g, err := s.look(ctx, entry)
+		unread[entry.ID] = err != nil
+		if err == nil {
+			s.in.Gone = append(s.in.Gone, g)
+		}
+	}
+	plan := decide.SweepAll(s.in)
+	var ids []object.ID
+	var listed []report.Listed
+	for _, entry := range left {
+		if unread[entry.ID] || slices.Contains(plan.Delete, entry.ID) || plan.Keep[entry.ID].Counts == decide.Leaving {
+			ids, listed = append(ids, entry.ID), append(listed, report.Listed{ID: entry.ID})
+		}
+	}
+	return ids, e.dropNotes(listed)
+}
+
 // sweepOut judges and deletes entries of an app's inventory, and returns what came of it.
 func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Record, left []inventory.Entry) (*sweeping, error) {
 	s := e.newSweep(a, len(ledger.Entries))

@@ -105,9 +105,13 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 	if err := c.waits(ctx, &d, n); err != nil {
 		return d, err
 	}
-	if d.Leaving, err = p.leaving(ctx, a, d.Report); err != nil {
+	left, err := p.left(ctx, a, d.Report)
+	if err != nil {
 		return d, err
 	}
+	var drops []string
+	d.Leaving, drops = engine.Leaving(ctx, a, left)
+	d.Report.Notes = append(d.Report.Notes, drops...)
 	return d, p.fought(ctx, &d, engine.Catalogue(), claimants)
 }
 
@@ -122,8 +126,8 @@ func (p *parts) look(ctx context.Context, engine *reconcile.Engine, a app.App) r
 	return r
 }
 
-// leaving lists what a run would prune. Without a whole render nobody knows.
-func (p *parts) leaving(ctx context.Context, a app.App, r report.Report) ([]object.ID, error) {
+// left lists what truce has made for the app and Git no longer names. Without a whole render that is not known.
+func (p *parts) left(ctx context.Context, a app.App, r report.Report) ([]inventory.Entry, error) {
 	if a.Prune == app.PruneKeep || r.Stage != report.Done && r.Stage != report.Carry {
 		return nil, nil
 	}
@@ -135,10 +139,10 @@ func (p *parts) leaving(ctx context.Context, a app.App, r report.Report) ([]obje
 	for _, o := range r.Objects {
 		wanted[o.ID] = true
 	}
-	var out []object.ID
+	var out []inventory.Entry
 	for _, e := range ledger.Entries {
 		if !wanted[e.ID] {
-			out = append(out, e.ID)
+			out = append(out, e)
 		}
 	}
 	return out, nil
