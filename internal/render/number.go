@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -76,13 +77,11 @@ func tooLarge(v any, at []string) []string {
 			}
 		}
 	case map[string]any:
-		var first []string
-		for k, e := range v {
-			if found := tooLarge(e, append(at[:len(at):len(at)], k)); found != nil && (first == nil || slices.Compare(found, first) < 0) {
-				first = found
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if found := tooLarge(v[k], append(at[:len(at):len(at)], k)); found != nil {
+				return found
 			}
 		}
-		return first
 	}
 	return nil
 }

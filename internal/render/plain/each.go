@@ -178,42 +178,53 @@ func (e each) jsonValue(d *json.Decoder, lines *lineCounter) error {
 	} else if t != json.Delim('{') {
 		return &render.Error{File: e.name, Line: lines.before(d.InputOffset()) + 1, Err: errors.New("not a Kubernetes object: no map")}
 	}
-	l := listing{each: e, head: object.Object{}}
-	first, rest, isList := lines.before(d.InputOffset()), map[string]json.RawMessage{}, false
+	v := jsonObject{list: listing{each: e, head: object.Object{}}, rest: map[string]json.RawMessage{}}
+	first := lines.before(d.InputOffset())
 	for d.More() {
-		key, err := d.Token()
-		if err != nil {
+		if err := v.field(d, lines); err != nil {
 			return err
-		}
-		name, _ := key.(string)
-		if name == "items" {
-			isList = true
-			if err := l.jsonItems(d, lines); err != nil {
-				return err
-			}
-			continue
-		}
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return err
-		}
-		rest[name] = raw
-		var text string
-		if (name == "kind" || name == "apiVersion") && json.Unmarshal(raw, &text) == nil {
-			l.head[name] = text
 		}
 	}
 	if _, err := d.Token(); err != nil {
 		return err
 	}
-	if isList {
-		return l.end()
+	if v.isList {
+		return v.list.end()
 	}
-	text, err := json.Marshal(rest)
+	text, err := json.Marshal(v.rest)
 	if err != nil {
 		return err
 	}
 	return e.piece(text, first, nil)
+}
+
+// jsonObject is a JSON object that is being read: a list, or what else it has.
+type jsonObject struct {
+	list   listing
+	rest   map[string]json.RawMessage
+	isList bool
+}
+
+func (v *jsonObject) field(d *json.Decoder, lines *lineCounter) error {
+	key, err := d.Token()
+	if err != nil {
+		return err
+	}
+	name, _ := key.(string)
+	if name == "items" {
+		v.isList = true
+		return v.list.jsonItems(d, lines)
+	}
+	var raw json.RawMessage
+	if err := d.Decode(&raw); err != nil {
+		return err
+	}
+	v.rest[name] = raw
+	var text string
+	if (name == "kind" || name == "apiVersion") && json.Unmarshal(raw, &text) == nil {
+		v.list.head[name] = text
+	}
+	return nil
 }
 
 func (l *listing) jsonItems(d *json.Decoder, lines *lineCounter) error {
