@@ -66,12 +66,15 @@ metadata: {name: NAME, namespace: NAMESPACE, labels: {app.kubernetes.io/name: NA
 data: {colour: blue, greeting: "hello, world", settings.yaml: "level: info\nport: 9898\nrandom: false\n"}
 `
 
-// others are what stands beside the Deployment in Flux's own benchmark.
-const others = `
+// serviceAccount is the object that BenchmarkPrune takes out.
+const serviceAccount = `
 ---
 apiVersion: v1
 kind: ServiceAccount
-metadata: {name: NAME, namespace: NAMESPACE}
+metadata: {name: NAME, namespace: NAMESPACE}`
+
+// others are what stands beside the Deployment in Flux's own benchmark.
+const others = serviceAccount + `
 ---
 apiVersion: v1
 kind: Service

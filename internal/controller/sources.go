@@ -305,13 +305,35 @@ func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next f
 		}
 	}
 	c.mu.Unlock()
-	for _, k := range apps {
-		if news {
-			c.engine.Overtake(k)
-		}
-		c.apps.Add(k)
+	if news {
+		c.enqueueTouched(apps, next.Artifact)
+	} else {
+		c.enqueueApps(apps)
 	}
 	return c.writeSourceStatus(ctx, key)
+}
+
+// enqueueTouched enqueues the apps of a new revision, those first that it may change: behind hundreds of others they would wait for as many
+// status writes.
+func (c *Controller) enqueueTouched(apps []app.Key, a source.Artifact) {
+	for _, k := range apps {
+		c.engine.Overtake(k)
+	}
+	var others []app.Key
+	for _, k := range apps {
+		if c.engine.Touched(k, a) {
+			c.apps.Add(k)
+		} else {
+			others = append(others, k)
+		}
+	}
+	c.enqueueApps(others)
+}
+
+func (c *Controller) enqueueApps(apps []app.Key) {
+	for _, k := range apps {
+		c.apps.Add(k)
+	}
 }
 
 // lookInterval is the shortest of the source's own interval and those that apps ask for (syncInterval of the documents).

@@ -72,6 +72,15 @@ func (c *Cached) Render(ctx context.Context, r Request) (Result, error) {
 	return c.build(ctx, key, r)
 }
 
+// Holds reports whether a render of the request would be answered from memory.
+func (c *Cached) Holds(r Request) bool {
+	key, err := requestKey(r)
+	if err != nil {
+		return false
+	}
+	return c.find(key, r.Files) != nil
+}
+
 // flightKey keeps requests for different trees apart, where those can be told apart at once.
 func flightKey(key string, t source.Tree) string {
 	top, err := t.Sum(".")
