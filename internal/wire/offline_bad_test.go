@@ -81,7 +81,7 @@ func TestBadInputHasItsCodeAndSaysWhereItIs(t *testing.T) {
 		{2, "twice.yaml:5: ConfigMap shop/a is already at", []string{"diff", "-f", ok, "--live", at("twice.yaml")}},
 		{2, "limit exceeded", []string{"diff", "-f", ok, "--live", at("bomb/a.yaml")}},
 		{1, "", []string{"diff", "-f", ok, "--live", at("badmanaged.yaml")}},
-		{3, "does not exist", []string{"diff", at("ok"), "--context", "nowhere"}},
+		{3, "the kubeconfig has no context", []string{"diff", at("ok"), "--context", "nowhere"}},
 		{3, "nope", []string{"diff", at("ok"), "--kubeconfig", "nope"}},
 		{2, "name a file with -f", []string{"health"}},
 		{2, "read nope: no such file or directory", []string{"health", "-f", "nope"}},
