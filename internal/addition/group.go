@@ -38,7 +38,7 @@ func (a *Addition) take(p part) {
 	a.People = a.People && person
 	if a.Writer.Name == "" || p.by.Time.After(a.Writer.Time) {
 		a.Writer = ownership.Writer{
-			Name: p.by.String(), Manager: p.by.Manager, Operation: p.by.Operation, Person: person, Time: p.by.Time, Evidence: ownership.Recorded,
+			Name: p.by.String(), Manager: p.by.Manager, Operation: p.by.Operation, Person: person, Time: p.by.Time, AtLatest: !p.by.Time.IsZero(), Evidence: ownership.Recorded,
 		}
 	}
 	if nameless[p.by.Manager] {

@@ -9,6 +9,7 @@ package claim
 
 import (
 	"slices"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
@@ -22,6 +23,7 @@ type Claimant struct {
 	Min    int64      // the least value that it will write
 	Max    int64      // the greatest
 
+	Scaled   Scaling   // what its status says of its own last write
 	Entry    string    // the id in the catalogue
 	App      string    // the app that has it in Git, by its label; empty for none of truce's
 	Owner    object.ID // the object that made it and answers for it
@@ -32,6 +34,19 @@ type Claimant struct {
 	anyGroup bool
 	except   string
 }
+
+// Scaling is what an autoscaler's status says of its last write: status.desiredReplicas and status.lastScaleTime of an HPA. The zero Scaling
+// says nothing.
+type Scaling struct {
+	To int64
+	At int64 // in seconds
+}
+
+// Known reports whether the status says anything.
+func (s Scaling) Known() bool { return s.At != 0 }
+
+// Time is when it scaled, to the second.
+func (s Scaling) Time() time.Time { return time.Unix(s.At, 0) }
 
 // Claim is a claimant's right to one field of one object.
 type Claim struct {
@@ -47,6 +62,7 @@ type Claim struct {
 	Certainty Certainty
 	Idle      string   // why the claimant does nothing at present, and since when; empty while it works
 	Notes     []string // what is odd about it: two claimants, one that stands still
+	Scaled    Scaling  // what the claimant's status says of its own last write
 	Scale     bool     // the path is where the object's kind keeps the count that its scale subresource writes
 
 	zero         Zero

@@ -73,6 +73,7 @@ func (c Claimant) claim(p field.Path) Claim {
 	out := c.entry.claim(p)
 	out.By, out.App, out.Min, out.Max, out.Evidence, out.Certainty = c.ID, c.App, c.Min, c.Max, c.Evidence, Declared
 	out.Idle = c.Idle
+	out.Scaled = c.Scaled
 	if c.Idle != "" {
 		out.Notes = []string{fmt.Sprintf("%s stands still: %s; the value stays as it is", nameOf(c.ID), c.Idle)}
 	}
@@ -210,14 +211,28 @@ func (s Subject) writer(e *Evidence, p field.Path) int {
 	return slices.IndexFunc(s.Owners, func(o ownership.Entry) bool { return e.isManager(o) && o.Owns(p, s.Owners) })
 }
 
-// withoutChildren leaves out claimants that another one among them has made: the HPA of a ScaledObject.
+// withoutChildren leaves out claimants that another one among them has made: the HPA of a ScaledObject. What the status of such a one says of
+// its writes counts for its maker.
 func withoutChildren(all []Claim, owners []object.ID) []Claim {
+	scaled := map[object.ID]Scaling{}
+	child := func(i int) bool {
+		o := owners[i]
+		return o.Kind != "" && slices.ContainsFunc(all, func(other Claim) bool { return other.By == o && other.Path.Equals(all[i].Path) })
+	}
+	for i, c := range all {
+		if child(i) {
+			scaled[owners[i]] = c.Scaled
+		}
+	}
 	var out []Claim
 	for i, c := range all {
-		o := owners[i]
-		if o.Kind == "" || !slices.ContainsFunc(all, func(other Claim) bool { return other.By == o && other.Path.Equals(c.Path) }) {
-			out = append(out, c)
+		if child(i) {
+			continue
 		}
+		if !c.Scaled.Known() {
+			c.Scaled = scaled[c.By]
+		}
+		out = append(out, c)
 	}
 	return out
 }

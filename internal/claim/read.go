@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
@@ -110,12 +111,22 @@ func (e Evidence) referred(o object.Object) []reference {
 func (r rule) claimant(o object.Object, to reference) Claimant {
 	c := Claimant{
 		ID: o.ID(), Target: to.id, At: to.gvk, anyGroup: to.any, Entry: r.entry.ID, entry: r.entry,
-		Idle: r.evidence.idle(o), Owner: controllerOf(o), except: r.evidence.except(o),
+		Idle: r.evidence.idle(o), Scaled: scaled(o), Owner: controllerOf(o), except: r.evidence.except(o),
 	}
 	c.App, _ = o.Label(object.PartOf)
 	c.Min, c.Max = r.entry.Count.bounds(o)
 	c.Evidence = c.sentence(to.at)
 	return c
+}
+
+// scaled reads what the object's status says of its own last write, as HPAs have it.
+func scaled(o object.Object) Scaling {
+	to, ok := field.Whole(o.At("status", "desiredReplicas"))
+	at, err := time.Parse(time.RFC3339, text(o.At("status", "lastScaleTime")))
+	if !ok || err != nil {
+		return Scaling{}
+	}
+	return Scaling{To: to, At: at.Unix()}
 }
 
 func (c Claimant) sentence(at string) string {

@@ -16,7 +16,8 @@ const longBlame = `Print the live object line by line, each with who wrote it, a
 Where the field is as Git wants it, the left column is Git's: file and line, by which means (manifest, patch,
 images, …), the commit that touched the line last, and how old that is. Of several lines of Git the one that
 wins is shown; "over" names the next. Any other field shows its manager, as the server has recorded it
-(managedFields), with operation and age; and what Git wants instead.
+(managedFields), with operation and age; and what Git wants instead. An age with a + is the least: the manager
+wrote some field then, and this one then or before.
 
 SURE is recorded, inferred or unknown: a guess is never shown as a fact. Without --all, fields are left out
 that neither Git names nor any manager owns: defaults, and what the server keeps of its own.
@@ -127,6 +128,9 @@ func blameRow(s explain.Subject, l explain.Line) []cell {
 	row[0], row[1], row[3] = from, cell{cut(how, howWidth), faint}, cell{string(l.Evidence), faint}
 	if !l.Time.IsZero() {
 		row[2] = cell{age(l.Time, s.Now), faint}
+		if l.Commit == "" && l.Field.Writer.AtLatest {
+			row[2].text += "+"
+		}
 	}
 	return row
 }

@@ -158,6 +158,7 @@ type writerJSON struct {
 	During      string     `json:"during,omitempty"` // whose write it was that a webhook changed
 	Person      bool       `json:"person"`
 	Time        *time.Time `json:"time,omitempty"`
+	AtLatest    bool       `json:"atLatest,omitempty"`   // the field was written then or before
 	Before      any        `json:"before,omitempty"`     // what the field held before, where that was seen
 	Often       int        `json:"withinHour,omitempty"` // changes of the field within the last hour, this one included
 	Evidence    string     `json:"evidence"`
@@ -237,7 +238,7 @@ func newWriterJSON(w ownership.Writer) *writerJSON {
 		Person: w.Person, Before: w.Before, Often: w.Often, Evidence: string(w.Evidence), Because: w.Because,
 	}
 	if !w.Time.IsZero() {
-		out.Time = &w.Time
+		out.Time, out.AtLatest = &w.Time, w.AtLatest
 	}
 	return out
 }

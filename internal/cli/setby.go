@@ -9,12 +9,17 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// setBy says who set a field, and what else is known of that: "kubectl (scale) as alice, 12s ago, from 8, 3 times within the hour". Without
+// setBy says who set a field, and what else is known of that: "kubectl (scale) as alice, 12s ago, from 8, 3 times within the hour"; of an entry of
+// managedFields it is only known that the field was written "at the latest 12s ago". Without
 // a time of now it does not say how long ago.
 func setBy(w ownership.Writer, now time.Time) string {
 	out := w.String()
 	if !w.Time.IsZero() && !now.IsZero() {
-		out += ", " + age(w.Time, now) + " ago"
+		out += ", "
+		if w.AtLatest {
+			out += "at the latest "
+		}
+		out += age(w.Time, now) + " ago"
 	}
 	if w.Before != nil {
 		out += ", from " + report.Show(w.Before)
@@ -31,6 +36,6 @@ func deletedBy(f decide.Finding, now time.Time) string {
 		return ""
 	}
 	return ": deleted by " + setBy(ownership.Writer{
-		Name: f.Writer.Name, Manager: f.Writer.Manager, User: f.Writer.User, Time: f.Writer.Time, Evidence: f.Writer.Evidence,
+		Name: f.Writer.Name, Manager: f.Writer.Manager, User: f.Writer.User, Time: f.Writer.Time, AtLatest: f.Writer.AtLatest, Evidence: f.Writer.Evidence,
 	}, now)
 }

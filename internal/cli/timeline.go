@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -142,8 +143,8 @@ func timelineRow(e journal.Entry) []string {
 	default:
 	}
 	by := e.By()
-	if e.Claimant != "" && e.User == "" {
-		by = e.Claimant
+	if by == "" {
+		by = string(ownership.Unknown)
 	}
 	return []string{at, name, string(e.What), e.Object.Kind + " " + fullName(e.Object), e.Path, report.Show(e.Git), report.Show(e.Live), by}
 }

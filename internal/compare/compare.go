@@ -8,6 +8,7 @@ package compare
 
 import (
 	"slices"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/addition"
 	"github.com/truce-gitops/truce/internal/field"
@@ -50,6 +51,39 @@ type Input struct {
 	Hasher   ownership.Hasher
 	// Unasked says that no dry run gave a baseline: what Git names is compared by itself. Native is as in Pair.
 	Unasked, Native bool
+	Past            Past
+}
+
+// Past is what was seen of a live object when it was compared with the same object of Git's before. The zero Past is nothing.
+type Past struct {
+	At     time.Time         // when that was; zero for never
+	Seen   ownership.History // of the live object then
+	Single time.Time         // when the one write since arrived; zero where there may have been several
+	// Known are the differences that there were then, by printed path.
+	Known map[string]Known
+}
+
+// Known is a difference as it was seen before.
+type Known struct {
+	Live   uint64    // the hash of the live value
+	Before time.Time // when the field was last seen to hold another value; zero where it was not
+}
+
+// Before is when the field was last seen to hold another value than the one with the hash; zero where it was not.
+func (past Past) Before(path string, live uint64) time.Time {
+	if k, known := past.Known[path]; known && k.Live == live {
+		return k.Before
+	}
+	return past.At
+}
+
+// History is what managedFields say of the field at p, where live holds the value now. Where it was seen to hold that value before, what was
+// seen then does not tell who set it.
+func (past Past) History(owners []ownership.Entry, h ownership.Hasher, p field.Path, live any) ownership.History {
+	if k, known := past.Known[field.String(p)]; known && k.Live == h.Value(live) {
+		return ownership.History{}.Now(owners, time.Time{})
+	}
+	return past.Seen.Now(owners, past.Single)
 }
 
 // Result is everything that is not as it should be.
@@ -126,7 +160,10 @@ func fromBaseline(in Input, shape, ours ownership.Shape) []Difference {
 func difference(in Input, p field.Path) (Difference, bool) {
 	desired, named := field.Get(in.Desired, p)
 	live, there := field.Get(in.Live, p)
-	d := Difference{Path: p, Kind: Changed, Desired: desired, Live: live, Writer: ownership.WriterOf(in.Owners, p)}
+	d := Difference{Path: p, Kind: Changed, Desired: desired, Live: live, Writer: in.Past.History(in.Owners, in.Hasher, p, live).WriterOf(p)}
+	if w := d.Writer; !in.Past.Seen.Known() && w.AppliesGit() && ownership.ApplyEntry(in.Owners, ownership.Manager).Empty() {
+		d.Writer = appliedOnce(w)
+	}
 	if all, ok := field.Twice(in.Live, p); ok {
 		d.Live = all
 	}

@@ -176,18 +176,29 @@ func (w *walker) dropped() {
 	}
 }
 
-// author is who set a field; truce itself where nobody else owns it.
+// author is who set a field to another value than Git's; truce itself where nobody else owns it. Who applies Git owns fields that it applied
+// at another revision, and fields that admission has changed in its requests: that it wrote this value is inferred.
 func author(owners []ownership.Entry, p field.Path) ownership.Writer {
 	writer := ownership.WriterOf(owners, p)
-	if writer.Evidence == ownership.Recorded {
-		return writer
-	}
-	for _, o := range owners {
-		if o.IsApply(ownership.Manager) && o.Owns(p, owners) {
-			return ownership.Writer{Name: o.String(), Manager: o.Manager, Operation: o.Operation, Time: o.Time, Evidence: ownership.Recorded}
+	if writer.Evidence != ownership.Recorded {
+		for _, o := range owners {
+			if o.IsApply(ownership.Manager) && o.Owns(p, owners) {
+				writer = ownership.Writer{Name: o.String(), Manager: o.Manager, Operation: o.Operation, Time: o.Time, AtLatest: true}
+				return appliedOnce(writer)
+			}
 		}
 	}
+	if writer.AppliesGit() {
+		return appliedOnce(writer)
+	}
 	return writer
+}
+
+// appliedOnce says of who applies Git that it may have applied this value.
+func appliedOnce(w ownership.Writer) ownership.Writer {
+	w.Evidence = ownership.Inferred
+	w.Because = []string{"managedFields: " + w.Manager + ", Apply; it applies Git: this is of another revision, or admission has changed it"}
+	return w
 }
 
 // holds reports whether live has all that Git names, as far as that can be told without a server.

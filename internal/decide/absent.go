@@ -18,9 +18,7 @@ func absent(in Input) Plan {
 	if len(in.Compared.Differences) > 0 {
 		d.Writer = in.Compared.Differences[0].Writer
 	}
-	if !in.Changed {
-		d.Writer = who(in, d, claim.Claim{})
-	}
+	d.Writer = who(in, d, claim.Claim{})
 	f := Finding{Difference: d, Verdict: Correct, Reason: "not in the cluster"}
 	var again time.Time
 	switch {

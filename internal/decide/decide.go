@@ -111,6 +111,7 @@ type Input struct {
 	Count    field.Path // where the kind keeps the count that can be scaled; nil: it has none, or nobody knows
 	Ignored  []ignore.Covered
 	Witness  witness.Statements
+	Past     compare.Past
 	Mutators mutation.Mutators // looked up where the baseline is mutated
 	// Catalogue knows which mutators have a claim to the fields that they change; nil for none.
 	Catalogue *claim.Catalogue

@@ -165,7 +165,7 @@ func pauses(in Input) []compare.Difference {
 		switch {
 		case named:
 		case c.Paused(live):
-			return []compare.Difference{{Path: c.Path, Kind: compare.Changed, Live: live, Writer: ownership.WriterOf(in.Owners, c.Path)}}
+			return []compare.Difference{{Path: c.Path, Kind: compare.Changed, Live: live, Writer: in.Past.History(in.Owners, in.Hasher, c.Path, live).WriterOf(c.Path)}}
 		case c.Scale && !there:
 			return []compare.Difference{{Path: c.Path, Kind: compare.Missing, Writer: ownership.Writer{Evidence: ownership.Unknown}}}
 		}

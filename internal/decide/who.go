@@ -1,6 +1,9 @@
 package decide
 
 import (
+	"slices"
+	"time"
+
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/field"
@@ -12,20 +15,75 @@ import (
 // who joins what is known of the one who made a difference.
 func who(in Input, d compare.Difference, c claim.Claim) ownership.Writer {
 	path := field.String(d.Path)
-	w := witness.Attribute(witness.Case{
-		Path: d.Path, Live: d.Live, Keeps: keeps(in, d), UID: in.Live.UID(), Put: in.Memory.LastCorrection(path), Now: in.Now,
-		Claim: c, Writer: d.Writer, Hasher: in.Hasher,
-	}, in.Witness)
-	return lately(in, d, w)
+	h := in.Past.History(in.Owners, in.Hasher, d.Path, d.Live)
+	k := witness.Case{
+		Path: d.Path, Live: d.Live, UID: in.Live.UID(), Put: in.Memory.LastCorrection(path), Before: in.Past.Before(path, in.Hasher.Value(d.Live)), Now: in.Now,
+		Claim: c, Writer: d.Writer, Sender: h.Sender(), Hasher: in.Hasher,
+	}
+	switch w, ours := appliedByUs(in, d); {
+	case ours:
+		k.Hold, k.Writer = witness.Ours, w
+	case untouched(in, d, h):
+		k.Hold = witness.Untouched
+	}
+	return lately(in, d, witness.Attribute(k, in.Witness))
 }
 
-// keeps reports whether our own entry owns a field as a single value that is another one now: a map that we named without content
-// says nothing, since others may fill it.
-func keeps(in Input, d compare.Difference) bool {
-	if _, isMap := d.Desired.(map[string]any); isMap || d.Kind != compare.Changed || in.Changed {
+// untouched reports whether a field has changed that no request has named. Our own entry, which a request that names a field of ours takes
+// it from, shows that of a single value: a map that we named without content says nothing, since others may fill it.
+func untouched(in Input, d compare.Difference, h ownership.History) bool {
+	if d.Kind != compare.Changed {
 		return false
 	}
-	return ownership.ApplyEntry(in.Owners, ownership.Manager).Leaf(d.Path)
+	if h.Untouched(d.Path) {
+		return true
+	}
+	_, isMap := d.Desired.(map[string]any)
+	return !isMap && !in.Changed && ownership.ApplyEntry(in.Owners, ownership.Manager).Leaf(d.Path) && !h.Wrote(ownership.Manager)
+}
+
+// appliedByUs returns truce as the writer of a value that it has applied: Git's earlier one, or one that an object was made with. What our
+// handover holds was live before it, and who wrote that is not recorded.
+func appliedByUs(in Input, d compare.Difference) (ownership.Writer, bool) {
+	by := func(manager string) int {
+		return slices.IndexFunc(in.Owners, func(e ownership.Entry) bool { return e.IsApply(manager) && e.Owns(d.Path, in.Owners) })
+	}
+	if i := by(ownership.Manager); i >= 0 && in.Changed && d.Kind != compare.Missing {
+		before, had := field.Get(in.Previous, d.Path)
+		if had && field.Equal(before, d.Live) {
+			return ourselves(in.Owners[i]), true
+		}
+	}
+	if len(ownership.OthersOf(in.Owners, ownership.Handover, d.Path)) > 0 {
+		return ownership.Writer{}, false
+	}
+	i := by(ownership.Handover)
+	if i < 0 {
+		return ownership.Writer{}, false
+	}
+	if madeByUs(in, in.Owners[i]) {
+		return ourselves(in.Owners[i]), true
+	}
+	return ownership.Writer{Evidence: ownership.Unknown, Because: []string{"managedFields: " + ownership.Handover + " holds the value that was live when truce ceded the field"}}, true
+}
+
+// madeByUs reports whether the object was made by truce, and the handover followed at once: it holds what the object was made with.
+func madeByUs(in Input, handover ownership.Entry) bool {
+	text, _ := in.Live.At("metadata", "creationTimestamp").(string)
+	made, err := time.Parse(time.RFC3339, text)
+	if err != nil || handover.Time.Sub(made) > 2*time.Second {
+		return false
+	}
+	return !slices.ContainsFunc(in.Owners, func(e ownership.Entry) bool {
+		return e.Subresource == "" && !e.IsApply(ownership.Manager) && !e.IsApply(ownership.Handover)
+	})
+}
+
+func ourselves(e ownership.Entry) ownership.Writer {
+	return ownership.Writer{
+		Name: ownership.Manager, Manager: e.Manager, Operation: e.Operation, Time: e.Time, AtLatest: true, Evidence: ownership.Recorded,
+		Because: []string{"managedFields: " + e.Manager + ", " + e.Operation},
+	}
 }
 
 // lately says what the field held before, and how often it was changed within the last hour: as fights count corrections, and as

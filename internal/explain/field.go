@@ -57,7 +57,7 @@ func (s Subject) Field(p field.Path) Field {
 	return f
 }
 
-// writer is who wrote the live value: as the finding about it says, else the newest recorded owner.
+// writer is who wrote the live value: as the finding about it says, else its recorded owner.
 func (f Field) writer() ownership.Writer {
 	for _, x := range f.Findings {
 		if field.HasPrefix(f.Path, x.Path) {
@@ -67,27 +67,7 @@ func (f Field) writer() ownership.Writer {
 	if !f.There {
 		return ownership.Writer{Evidence: ownership.Unknown}
 	}
-	var out *ownership.Entry
-	for i, o := range f.Owners {
-		if out == nil || out.IsApply(ownership.Handover) || !o.IsApply(ownership.Handover) && newer(o, *out) {
-			out = &f.Owners[i]
-		}
-	}
-	if out == nil {
-		return ownership.Writer{Evidence: ownership.Unknown}
-	}
-	return ownership.Writer{
-		Name: out.String(), Manager: out.Manager, Operation: out.Operation, Subresource: out.Subresource,
-		Person: ownership.IsPerson(out.Manager), Time: out.Time, Evidence: ownership.Recorded,
-	}
-}
-
-// newer prefers a scale write, which bears no time, and else the later one.
-func newer(a, b ownership.Entry) bool {
-	if (a.Subresource == "scale") != (b.Subresource == "scale") {
-		return a.Subresource == "scale"
-	}
-	return a.Time.After(b.Time)
+	return ownership.History{}.Now(f.Owners, time.Time{}).Author(f.Path)
 }
 
 // at is the finding about the field itself, or what is above it; nil if it is as it should be.
@@ -140,6 +120,14 @@ func (s Subject) owner(o ownership.Entry) string {
 // when tells a time with its age.
 func (s Subject) when(t time.Time) string {
 	return fmt.Sprintf("%s, %s ago", t.UTC().Format("2006-01-02 15:04:05 UTC"), span(s.Now.Sub(t)))
+}
+
+// timed tells when a field was written, as far as that is known.
+func (s Subject) timed(w ownership.Writer) string {
+	if w.AtLatest {
+		return "at the latest " + s.when(w.Time)
+	}
+	return s.when(w.Time)
 }
 
 // span is a time span as kubectl writes ages.

@@ -68,7 +68,11 @@ func (s Subject) tellWhole(entries []journal.Entry) []string {
 			}
 		}
 		if n > 0 {
-			out = append(out, fmt.Sprintf("The whole object was %s %s, last %s (%s).", done[what], times(n), s.when(last.At), last.Reason))
+			text := fmt.Sprintf("The whole object was %s %s, last %s (%s).", done[what], times(n), s.when(last.At), last.Reason)
+			if last.Writer != "" {
+				text += fmt.Sprintf(" Deleted by %s (%s).", by(last), certain(last))
+			}
+			out = append(out, text)
 		}
 	}
 	return out
@@ -104,10 +108,11 @@ func (s Subject) tellEntries(entries []journal.Entry, flap journal.Flap) []strin
 	}
 	if all := kinds[journal.Held]; len(all) > 0 {
 		last := all[len(all)-1]
-		out = append(out, fmt.Sprintf("Seen at %s and left, %s, last %s (%s).", values(all), times(len(all)), s.when(last.At), last.Reason))
+		out = append(out, fmt.Sprintf("Seen at %s and left, %s, last %s (%s); written by %s (%s).", values(all), times(len(all)), s.when(last.At), last.Reason, by(last), certain(last)))
 	}
 	if all := kinds[journal.Returned]; len(all) > 0 {
-		out = append(out, fmt.Sprintf("Put back by somebody else %s, last %s.", times(len(all)), s.when(all[len(all)-1].At)))
+		last := all[len(all)-1]
+		out = append(out, fmt.Sprintf("Put back by others %s, last %s by %s (%s).", times(len(all)), s.when(last.At), by(last), certain(last)))
 	}
 	if all := kinds[journal.Contested]; len(all) > 0 {
 		last := all[len(all)-1]
@@ -122,11 +127,10 @@ func (s Subject) tellEntries(entries []journal.Entry, flap journal.Flap) []strin
 
 // by names who wrote the live value of an entry.
 func by(e journal.Entry) string {
-	w := ownership.Writer{Name: e.Writer, Manager: e.Writer, User: e.User, During: e.During}
-	if w.Name == "" {
+	if e.Writer == "" {
 		return "somebody"
 	}
-	return w.String()
+	return ownership.Writer{Name: e.Writer, Manager: e.Manager, User: e.User, During: e.During}.String()
 }
 
 // certain says how sure it is who wrote the live value of an entry.

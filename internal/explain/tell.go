@@ -178,17 +178,17 @@ func (s Subject) tellWrite(f Field) []string {
 		return []string{"Unknown: managedFields name nobody. It is a default of the API server, admission has set it, or it was scaled while nobody owned it."}
 	}
 	if w.Name == "" {
-		return []string{"Unknown: nobody recorded it."}
+		return append([]string{"Unknown: nobody recorded it."}, w.Because...)
 	}
 	when := "; no time is kept of it"
 	if !w.Time.IsZero() {
-		when = ", " + s.when(w.Time)
+		when = ", " + s.timed(w)
 	}
 	certain := w
 	certain.Evidence = ownership.Recorded // String would say it too
 	out := []string{fmt.Sprintf("%s: %s%s.", evidence(w.Evidence), certain, when)}
 	if f.alone() {
-		out[0] = fmt.Sprintf("%s: %s.", evidence(w.Evidence), s.owner(f.Owners[0]))
+		out[0] = fmt.Sprintf("%s: %s (%s%s).", evidence(w.Evidence), f.Owners[0].Manager, how(f.Owners[0]), strings.Replace(when, "; no time is kept of it", ", no time recorded", 1))
 	}
 	for _, b := range w.Because {
 		if w.Evidence == ownership.Inferred || !strings.HasPrefix(b, "managedFields: ") { // which are told in full

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
 )
 
@@ -93,4 +94,45 @@ func (f *Flap) add(e Entry) {
 		f.Corrections++
 		f.Values = append(f.Values, Value{At: e.At, Value: e.Git, By: "truce"})
 	}
+}
+
+// Change says how often one field was set to another value.
+type Change struct {
+	Object object.ID
+	Path   string
+	Times  int
+}
+
+// Changes counts, by field, how often another value was set since a time, by the entries, which come in the order of time. What is noted again
+// of the same value is no change, and neither is truce's own correction, nor that a field is as Git wants again.
+func Changes(entries []Entry, since time.Time) []Change {
+	type key struct {
+		object object.ID
+		path   string
+	}
+	live := map[key]any{}
+	at := map[key]int{}
+	var out []Change
+	for _, e := range entries {
+		if e.Path == "" || e.Object == (object.ID{}) {
+			continue
+		}
+		k := key{e.Object, e.Path}
+		last, known := live[k]
+		changed := e.What != Returned && (!known || !field.Equal(last, e.Live))
+		if live[k] = e.Live; e.What == Corrected {
+			live[k] = e.Git
+		}
+		if !changed || e.At.Before(since) {
+			continue
+		}
+		i, ok := at[k]
+		if !ok {
+			i = len(out)
+			at[k] = i
+			out = append(out, Change{Object: e.Object, Path: e.Path})
+		}
+		out[i].Times++
+	}
+	return out
 }

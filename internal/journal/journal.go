@@ -39,15 +39,16 @@ type Entry struct {
 	Path     string    `json:"path,omitempty"` // printed; empty for the object as a whole
 	Git      any       `json:"git,omitempty"`
 	Live     any       `json:"live,omitempty"`
-	Writer   string    `json:"writer,omitempty"`  // who set Live
-	Manager  string    `json:"manager,omitempty"` // the field manager, where one is recorded
-	Person   bool      `json:"person,omitempty"`  // whether a person sits behind it
-	User     string    `json:"user,omitempty"`    // who sent that write, where the admission witness saw it
-	During   string    `json:"during,omitempty"`  // whose write it was, where Writer is a mutating webhook
-	Written  time.Time `json:"written,omitzero"`  // when, where that is recorded
-	Before   any       `json:"before,omitempty"`  // what the field held before Live, where that was seen
-	Often    int       `json:"often,omitempty"`   // changes of the field within an hour, this one included
-	Because  []string  `json:"because,omitempty"` // what each witness says
+	Writer   string    `json:"writer,omitempty"`   // who set Live
+	Manager  string    `json:"manager,omitempty"`  // the field manager, where one is recorded
+	Person   bool      `json:"person,omitempty"`   // whether a person sits behind it
+	User     string    `json:"user,omitempty"`     // who sent that write, where the admission witness saw it
+	During   string    `json:"during,omitempty"`   // whose write it was, where Writer is a mutating webhook
+	Written  time.Time `json:"written,omitzero"`   // when, where that is recorded
+	AtLatest bool      `json:"atLatest,omitempty"` // Written is only a bound: it was then or before
+	Before   any       `json:"before,omitempty"`   // what the field held before Live, where that was seen
+	Often    int       `json:"often,omitempty"`    // how often another value was set within an hour, this time included
+	Because  []string  `json:"because,omitempty"`  // what each witness says
 	Evidence string    `json:"evidence,omitempty"`
 	Claimant string    `json:"claimant,omitempty"`
 	Revision string    `json:"revision,omitempty"`

@@ -18,6 +18,11 @@ var lastApplied = field.Name("metadata", "annotations", "kubectl.kubernetes.io/l
 // isApplier reports whether the entry is what somebody has applied of Git.
 func (o Entry) isApplier() bool { return o.Subresource == "" && slices.Contains(appliers, o.Manager) }
 
+// AppliesGit reports whether the field was applied under a name under which Git is applied.
+func (w Writer) AppliesGit() bool {
+	return w.Operation == "Apply" && slices.Contains(appliers, w.Manager)
+}
+
 // Applied returns the fields of an entry of somebody who applies Git, of which Adopt makes ours all but keep; none for another entry.
 func (o Entry) Applied(keep []field.Path) []field.Path {
 	if !o.isApplier() {

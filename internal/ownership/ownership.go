@@ -29,7 +29,7 @@ type Entry struct {
 	Subresource string    // scale, status, or empty
 	APIVersion  string    // the version that the fields are named in
 	Time        time.Time // of the entry's last change; zero where the server recorded none (scale writes)
-	Fields      Shape     // empty for the subresource status, which nobody asks about
+	Fields      Shape     // of the subresource status, those of the metadata: Git names nothing of the status itself
 }
 
 // String names the writer as truce shows it: "kubectl (scale)".
@@ -73,10 +73,10 @@ func newOwner(m map[string]any, ours Shape) (Entry, error) {
 		Manager: str("manager"), Operation: str("operation"), Subresource: str("subresource"),
 		APIVersion: str("apiVersion"), Time: instant(str("time")),
 	}
-	if e.Subresource == "status" { // nothing that Git may name is written there
-		return e, nil
-	}
 	fields, _ := m["fieldsV1"].(map[string]any)
+	if e.Subresource == "status" {
+		fields = only(fields, "f:metadata")
+	}
 	if e.IsApply(Manager) && isOf(ours.root, false, fields) {
 		e.Fields = ours
 		return e, nil
@@ -86,6 +86,14 @@ func newOwner(m map[string]any, ours Shape) (Entry, error) {
 		return Entry{}, err
 	}
 	return e, nil
+}
+
+// only is the part of fieldsV1 at a key.
+func only(fields map[string]any, key string) map[string]any {
+	if part, there := fields[key]; there {
+		return map[string]any{key: part}
+	}
+	return nil
 }
 
 // instant reads an entry's time; zero for none, since scale writes carry none.

@@ -32,7 +32,7 @@ func (e *Engine) noteFinding(n Notice, in inGit) {
 	}
 	e.Journal.Append(journal.Entry{
 		At: n.At.UTC(), App: n.App, What: what, Object: n.ID, Path: field.String(f.Path), Git: f.Desired, Live: f.Live,
-		Writer: f.Writer.Name, Manager: f.Writer.Manager, Person: f.Writer.Person, User: f.Writer.User, During: f.Writer.During, Written: f.Writer.Time.UTC(), Before: f.Writer.Before,
+		Writer: f.Writer.Name, Manager: f.Writer.Manager, Person: f.Writer.Person, User: f.Writer.User, During: f.Writer.During, Written: f.Writer.Time.UTC(), AtLatest: f.Writer.AtLatest, Before: f.Writer.Before,
 		Often: f.Writer.Often, Because: f.Writer.Because, Evidence: string(f.Writer.Evidence), Claimant: f.Claimant, Revision: in.revision, Place: in.place, Begins: in.begins, Reason: f.Reason,
 	})
 }

@@ -61,12 +61,13 @@ func TestWhatWasChangedBackIsJudgedAsItIs(t *testing.T) {
 
 	e.Seen(labelled("8", "b"))
 	e.Seen(labelled("9", "a"))
-	if ev, _, _ := r.take(&e.sights); ev == nil || ev.Object.ResourceVersion() != "9" {
-		t.Errorf("to be judged is %v, want version 9", ev)
+	if came, _ := r.take(&e.sights); came.event == nil || came.event.Object.ResourceVersion() != "9" {
+		t.Errorf("to be judged is %v, want version 9", came.event)
 	}
 
 	e.Seen(labelled("10", "b"))
-	ev, _, _ := r.take(&e.sights)
+	came, _ := r.take(&e.sights)
+	ev := came.event
 	e.Seen(labelled("11", "a"))
 	w := &walk{engine: e, record: r, live: ev.Object, fresh: true}
 	if done, err := w.end(); done || err != nil || w.fresh {

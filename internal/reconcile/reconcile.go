@@ -96,9 +96,11 @@ func (w *walk) reconcile(ctx context.Context) (again time.Time, err error) {
 			again, err = time.Time{}, w.panicked(p)
 		}
 	}()
-	if w.seen, w.arrived, err = w.record.take(&w.engine.sights); err != nil {
+	came, err := w.record.take(&w.engine.sights)
+	if err != nil {
 		return time.Time{}, w.failed(err)
 	}
+	w.seen, w.arrived, w.version = came.event, came.at, came.single
 	for stale, steps := 0, 0; stale < maxTries && steps < maxTries; {
 		done, err := w.once(ctx)
 		if err != nil {

@@ -54,6 +54,9 @@ type record struct {
 	fingerprint uint64 // of that one, see live.Fingerprint
 	pending     *unjudged
 	arrived     time.Time            // of the first event that is pending
+	arrivals    int                  // how many are
+	past        compare.Past         // what was seen at the last judgement
+	untold      map[string]time.Time // by path: until when a finding waits to be told
 	open        map[string]time.Time // by path: since when a difference is known that is left for now
 	health      health.Status        // without what pods report
 	assessed    health.Rules         // by which rules
@@ -137,13 +140,24 @@ func (r *record) clear() {
 }
 
 // take returns the newest event that nobody has judged, and when the first of those arrived, and clears both.
-func (r *record) take(texts *object.Packer) (*live.Event, time.Time, error) {
+func (r *record) take(texts *object.Packer) (arrival, error) {
 	r.mu.Lock()
-	s, at := r.pending, r.arrived
-	r.pending, r.arrived, r.asked = nil, time.Time{}, false
+	s, out := r.pending, arrival{at: r.arrived}
+	if r.arrivals == 1 && s != nil && !s.Gone {
+		out.single = s.version
+	}
+	r.pending, r.arrived, r.arrivals, r.asked = nil, time.Time{}, 0, false
 	r.mu.Unlock()
-	ev, err := s.unpacked(texts)
-	return ev, at, err
+	var err error
+	out.event, err = s.unpacked(texts)
+	return out, err
+}
+
+// arrival is what has come of an object since it was judged.
+type arrival struct {
+	event  *live.Event // the newest; nil for none
+	at     time.Time   // when the first came
+	single uint64      // the version of the only one; 0 where there were several
 }
 
 // expect makes an event pending. The caller holds mu.
@@ -151,6 +165,7 @@ func (r *record) expect(ev live.Event, now time.Time) {
 	if r.pending == nil {
 		r.arrived = now
 	}
+	r.arrivals++
 	r.pending = unjudgedAs(ev)
 }
 
@@ -176,6 +191,9 @@ type snapshot struct {
 	request  decide.Request
 	hadHome  bool // an object of this ID was seen or made
 	unasked  string
+	judged   bool
+	past     compare.Past
+	untold   map[string]time.Time // not to be changed
 }
 
 func (r *record) snapshot(texts *object.Packer) (snapshot, error) {
@@ -185,6 +203,7 @@ func (r *record) snapshot(texts *object.Packer) (snapshot, error) {
 		gvk: r.gvk, owner: r.owner, file: r.file, line: r.line, sum: r.sum, changed: r.changed, foreseen: r.foreseen, baseline: r.baseline, withheld: r.withheld,
 		memory: r.memory, open: r.open, uid: r.uid, made: r.made, found: r.found, trial: r.trial, hadHome: r.uid != "", unasked: r.unasked,
 		request: r.request,
+		judged:  r.judged, past: r.past, untold: r.untold,
 	}
 	var err error
 	if s.desired, err = decode(texts, r.text); err != nil {

@@ -41,6 +41,7 @@ func (w *walk) act(ctx context.Context) error {
 		w.engine.Rerun(w.snap.owner) // the inventory has the uid of the one that is gone
 	}
 	w.live, w.owners = answer, owners
+	w.applied()
 	return remembered
 }
 
@@ -194,7 +195,7 @@ func (w *walk) settle() (recovered bool, err error) {
 	}
 	err = w.engine.keepMemory(r)
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
-	r.judged = w.sent()
+	r.judged, r.past, r.untold = w.sent(), w.remembered(), w.untold
 	if w.live == nil {
 		r.health, r.pods = w.healthOfAbsent(), nil
 		r.fingerprint, r.applied = 0, false
@@ -262,8 +263,12 @@ func (w *walk) announce() {
 	if w.app.Policy.Mode == app.Await && w.treatment.Paused == "" && w.snap.changed {
 		return // it is Git that has changed
 	}
+	for _, f := range w.unsaid(known) {
+		w.tell(f, false)
+	}
 	for _, f := range w.plan.Findings {
-		if f.Verdict != decide.Correct && !isKnown(known, w.engine.mask(w.record.id, f)) {
+		_, untold := w.snap.untold[field.String(f.Path)]
+		if f.Verdict != decide.Correct && !w.postpones(f) && (untold || !isKnown(known, w.engine.mask(w.record.id, f))) {
 			w.tell(f, false)
 		}
 	}
@@ -284,7 +289,7 @@ func (w *walk) announceReturned(known []decide.Finding) {
 			continue
 		}
 		f.Live, _ = field.Get(w.live, f.Path)
-		f.Writer = ownership.WriterOf(w.owners, f.Path)
+		f.Writer = w.writerNow(f.Path, f.Live, w.record.id)
 		w.engine.noteReturned(w.snap.owner, w.record.id, w.engine.mask(w.record.id, f))
 	}
 }

@@ -28,14 +28,15 @@ func TestWhatWaitsForItsRunWaitsPacked(t *testing.T) {
 	if r.pending.uid != o.UID() || r.pending.version != 7 {
 		t.Errorf("it is known as %q at %d, want %q at 7", r.pending.uid, r.pending.version, o.UID())
 	}
-	got, _, err := r.take(&e.sights)
+	came, err := r.take(&e.sights)
+	got := came.event
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&want, got); diff != "" {
 		t.Error(diff)
 	}
-	if again, _, err := r.take(&e.sights); again != nil || err != nil {
+	if again, err := r.take(&e.sights); again.event != nil || err != nil {
 		t.Errorf("taken twice: %v, %v", again, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/addition"
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/desired"
@@ -33,22 +34,27 @@ type walk struct {
 	record  *record
 	seen    *live.Event // what woke us; nil when nothing is known
 	arrived time.Time   // of the first event that was seen
+	version uint64      // of the one event that was seen; 0 where there were several
 
-	snap   snapshot
-	app    app.App
-	live   object.Object
-	owners []ownership.Entry
-	plan   decide.Plan
-	fresh  bool   // live is the server's newest answer, not to be read again
-	stale  bool   // what we knew was wrong: only a GET counts
-	asked  bool   // claimants were listed anew
-	lacks  string // what would have to be there before an absent object could be made
-	alone  bool   // no dry run can tell what an apply would leave
+	snap    snapshot
+	app     app.App
+	live    object.Object
+	owners  []ownership.Entry
+	plan    decide.Plan
+	fresh   bool   // live is the server's newest answer, not to be read again
+	stale   bool   // what we knew was wrong: only a GET counts
+	asked   bool   // claimants were listed anew
+	lacks   string // what would have to be there before an absent object could be made
+	alone   bool   // no dry run can tell what an apply would leave
+	rebased bool   // the baseline is another one than at the last judgement
 
 	treatment optout.Treatment // what the object itself asks for
 
 	added []addition.Addition         // what somebody has put there that Git does not name
 	taken map[string]ownership.Writer // of additions that were made ours, in order to go
+
+	counts []claim.Claim        // on the object
+	untold map[string]time.Time // by path: until when a finding waits to be told
 }
 
 // once looks, judges, and makes the plan's writes. It reports whether nothing was left to do.
@@ -229,13 +235,14 @@ func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) 
 	if base.Mutated() {
 		in.Mutators, in.Catalogue = w.mutators(ctx), w.engine.Catalogue()
 	}
+	in.Changed, in.Past, w.counts = w.snap.changed, w.past(), claims
 	if w.added, err = w.additions(ctx, base, in); err != nil {
 		return compare.Input{}, in, err
 	}
 	return compare.Input{
 		Desired: in.Desired, Live: in.Live, Owners: in.Owners, Baseline: base, Hasher: in.Hasher, Added: w.added,
 		Withheld: ceded, Released: without(w.snap.withheld, ceded),
-		Unasked: w.alone, Native: desired.Native(w.snap.gvk.Group),
+		Past: in.Past, Unasked: w.alone, Native: desired.Native(w.snap.gvk.Group),
 	}, in, nil
 }
 
@@ -318,6 +325,7 @@ func (w *walk) predict(ctx context.Context, body object.Object) (compare.Baselin
 func (w *walk) keep(b compare.Baseline) {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
+	w.rebased = w.rebased || w.snap.baseline.Known()
 	w.record.baseline, w.record.foreseen = b, w.snap.changed && w.record.sum == w.snap.sum
 }
 

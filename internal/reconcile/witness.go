@@ -83,11 +83,7 @@ func (w *walk) statements(ctx context.Context) witness.Statements {
 	if w.engine.Witnesses.Writes != nil {
 		said.Records = w.engine.Witnesses.Writes(id)
 	}
-	w.record.mu.Lock()
-	for _, f := range w.record.findings {
-		said.Told = append(said.Told, witness.Told{Path: field.String(f.Path), Live: f.Live, Writer: f.Writer})
-	}
-	w.record.mu.Unlock()
+	said.Told = w.said()
 	p, err := w.engine.past.of(ctx, w.engine)
 	if err != nil {
 		said.Lacks = "journal: " + redact.Text(err.Error())
@@ -193,20 +189,22 @@ func (p *past) read(entries []journal.Entry, now time.Time) {
 		if seen[e.Object] == nil {
 			seen[e.Object], p.often[e.Object] = map[string]bool{}, map[string]int{}
 		}
-		if now.Sub(e.At) <= fight.Window {
-			p.often[e.Object][e.Path]++
-		}
 		if !seen[e.Object][e.Path] {
 			seen[e.Object][e.Path] = true
-			p.told[e.Object] = append(p.told[e.Object], told(e))
+			if e.What != journal.Corrected && e.What != journal.Returned { // these ended what they tell of
+				p.told[e.Object] = append(p.told[e.Object], told(e))
+			}
 		}
+	}
+	for _, c := range journal.Changes(entries, now.Add(-fight.Window)) {
+		p.often[c.Object][c.Path] = c.Times
 	}
 }
 
 // told is an entry as a witness's word.
 func told(e journal.Entry) witness.Told {
 	w := ownership.Writer{
-		Name: e.Writer, Manager: e.Manager, Person: e.Person, User: e.User, During: e.During, Time: e.Written, Before: e.Before,
+		Name: e.Writer, Manager: e.Manager, Person: e.Person, User: e.User, During: e.During, Time: e.Written, AtLatest: e.AtLatest, Before: e.Before,
 		Evidence: ownership.Evidence(e.Evidence), Because: append(slices.Clone(e.Because), fmt.Sprintf("journal: seen at %s", e.At.UTC().Format(time.RFC3339))),
 	}
 	return witness.Told{Path: e.Path, Live: e.Live, Writer: w}

@@ -59,8 +59,6 @@ type Evidence struct {
 	Claims []claim.Claim
 	// Agreed says that the Application ignores the count, and respects that in a sync.
 	Agreed bool
-	// Scaled is when its autoscaler says that it has scaled last; zero for unknown.
-	Scaled time.Time
 	Hasher ownership.Hasher
 	Now    time.Time
 }
@@ -82,9 +80,6 @@ func Of(e Evidence) (Row, bool, error) {
 		Path: r.Claim.Path, Live: r.Live, UID: e.Object.UID(), Now: e.Now, Claim: r.Claim, Hasher: e.Hasher,
 		Writer: writerOf(owners, r.Claim.Path),
 	}, witness.Statements{})
-	if r.Writer.Time.IsZero() && r.Writer.Name == r.Claim.Name() {
-		r.Writer.Time = e.Scaled
-	}
 	r.judge()
 	return r, true, nil
 }

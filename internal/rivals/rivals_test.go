@@ -23,6 +23,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // hpa is the claim of an autoscaler.
 var hpa = claim.Claim{
 	Path: field.Name("spec", "replicas"), By: object.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: "shop", Name: "web"}, Min: 2, Max: 10,
+	Scaled: claim.Scaling{To: 5, At: now.Add(-time.Minute).Unix()},
 }
 
 // owns is an entry of managedFields that holds the count, or, if not, another field.
@@ -86,7 +87,7 @@ func TestTheHoldIsWhatARecordShows(t *testing.T) {
 	} {
 		e := rivals.Evidence{
 			Object: workload(t, test.annotations, test.managers), Parent: test.parent, Claims: []claim.Claim{hpa}, Agreed: test.agreed,
-			Scaled: now.Add(-time.Minute), Hasher: ownership.NewHasher(), Now: now,
+			Hasher: ownership.NewHasher(), Now: now,
 		}
 		got, ok, err := rivals.Of(e)
 		if err != nil || !ok {
@@ -96,8 +97,8 @@ func TestTheHoldIsWhatARecordShows(t *testing.T) {
 		if got.Hold != test.hold || got.Severity != test.severity || got.Wants != test.wants || got.Writer.Name != test.writer || got.Message == "" {
 			t.Errorf("%s: got %s %s wants %v by %s: %s", name, got.Hold, got.Severity, got.Wants, got.Writer.Name, got.Message)
 		}
-		if got.Writer.Name == "HPA shop/web" && !got.Writer.Time.Equal(e.Scaled) {
-			t.Errorf("%s: written at %v, and the autoscaler says %v", name, got.Writer.Time, e.Scaled)
+		if got.Writer.Name == "HPA shop/web" && !got.Writer.Time.Equal(hpa.Scaled.Time()) {
+			t.Errorf("%s: written at %v, and the autoscaler says %v", name, got.Writer.Time, hpa.Scaled.Time())
 		}
 	}
 }

@@ -28,11 +28,10 @@ func (c *client) rivals(ctx context.Context, catalogue *claim.Catalogue, namespa
 	if err != nil {
 		return nil, err
 	}
-	look := &rivalry{client: c, catalogue: catalogue, scaled: map[object.ID]time.Time{}, kinds: map[object.GVK]bool{}}
+	look := &rivalry{client: c, catalogue: catalogue, kinds: map[object.GVK]bool{}}
 	for _, o := range found {
 		claims := catalogue.Read(o)
 		look.index.Put(o.ID(), claims)
-		look.scaled[o.ID()] = scaledAt(o)
 		for _, x := range claims {
 			look.target(x)
 		}
@@ -71,18 +70,11 @@ func reads(e claim.Entry, gvk object.GVK) bool {
 	return slices.ContainsFunc(e.Evidence, func(ev claim.Evidence) bool { return len(ev.Versions) > 0 && ev.Object.Matches(id) })
 }
 
-func scaledAt(o object.Object) time.Time {
-	text, _ := o.At("status", "lastScaleTime").(string)
-	at, _ := time.Parse(time.RFC3339, text) // zero for what is no time
-	return at
-}
-
 // rivalry is one look at a cluster.
 type rivalry struct {
 	client    *client
 	catalogue *claim.Catalogue
 	index     claim.Index
-	scaled    map[object.ID]time.Time
 	kinds     map[object.GVK]bool // that claimants name
 	apps      map[string][]application
 }
@@ -152,11 +144,6 @@ func (l *rivalry) row(o object.Object) (rivals.Row, bool, error) {
 	e.Parent = front.ParentOf(o, func(k app.Key) bool { return k.Kind == "Application" && len(l.apps[k.Name]) > 0 })
 	if e.Parent.Key.Kind == "Application" {
 		e.Parent.Key, e.Agreed = l.agreed(e.Parent.Key, o, e.Claims)
-	}
-	for _, c := range e.Claims {
-		if at := l.scaled[c.By]; at.After(e.Scaled) {
-			e.Scaled = at
-		}
 	}
 	return rivals.Of(e)
 }

@@ -31,21 +31,21 @@ const lately = 2 * time.Minute
 // byEvents goes by what controllers say of their own writes: a claimant that tells the very number is recorded; somebody else who
 // tells anything of the object just then is inferred where nobody else is known.
 func (c Case) byEvents(events []Event, w ownership.Writer) ownership.Writer {
-	if w.Evidence == ownership.Recorded {
+	if w.Evidence == ownership.Recorded && !shared(w.Name) || c.Hold != "" {
 		return w
 	}
 	events = newestFirst(events)
 	if i := slices.IndexFunc(events, c.scales); i >= 0 {
 		e := events[i] // only the newest says what it left
-		if n, _ := e.count(); !field.Equal(n, c.Live) || e.At.Before(c.Put) {
+		if n, _ := e.count(); !field.Equal(n, c.Live) || e.At.Before(c.Put) || e.At.Before(c.Before.Truncate(time.Second)) {
 			return w
 		}
 		return ownership.Writer{
-			Name: c.Claim.Name(), Subresource: "scale", Time: e.At, Evidence: ownership.Recorded,
+			Name: c.Claim.Name(), Manager: w.Manager, Operation: w.Operation, Subresource: "scale", Time: e.At, Evidence: ownership.Recorded,
 			Because: append(slices.Clone(w.Because), e.testimony()),
 		}
 	}
-	if w.Evidence == ownership.Inferred || c.Claim.Counts() {
+	if w.Evidence != ownership.Unknown || c.Claim.Counts() {
 		return w
 	}
 	for _, e := range events {

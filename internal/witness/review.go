@@ -53,7 +53,7 @@ func Read(body []byte, h ownership.Hasher, kinds func(group, resource string) st
 		return Record{}, fmt.Errorf("read an admission review: %w", err)
 	}
 	q := in.Request
-	if q.DryRun || q.SubResource != "" && q.SubResource != "scale" {
+	if q.DryRun || q.SubResource != "" && q.SubResource != "scale" && q.SubResource != "status" {
 		return Record{}, ErrNoWrite
 	}
 	now, err := decode(q.Object)
@@ -77,7 +77,7 @@ func Read(body []byte, h ownership.Hasher, kinds func(group, resource string) st
 	if r.Object.Name == "" { // a deletion of a whole collection
 		r.Object.Name = either.Name()
 	}
-	if r.Subresource != "" {
+	if r.Subresource == "scale" {
 		r.Object.Group, r.Object.Kind = q.Resource.Group, kinds(q.Resource.Group, q.Resource.Resource)
 	}
 	if r.Operation != updated {
@@ -102,7 +102,7 @@ func decode(text []byte) (object.Object, error) {
 
 // changes lists what an update changed of what Git may name.
 func changes(r Record, before, now object.Object, h ownership.Hasher) ([]Change, error) {
-	if r.Subresource != "" {
+	if r.Subresource == "scale" {
 		return scaled(before, now, h), nil
 	}
 	owners, err := ownership.Entries(now)
@@ -177,17 +177,23 @@ func visible(o object.Object) object.Object {
 	return out
 }
 
-// writers are the entries that a write made or changed: what it changed and they do not own, its sender did not change. The server
-// computes them before it asks mutating webhooks (kube-apiserver, handlers/update.go and patch.go).
+// writers are the entries that a write made, or by which it gained a field, and the sender's own: what it changed and they do not own, its sender
+// did not change. An entry that only lost fields is the loser's. The server computes them before it asks mutating webhooks (kube-apiserver,
+// handlers/update.go and patch.go).
 func writers(before, now []ownership.Entry) []ownership.Entry {
 	var out []ownership.Entry
 	for _, e := range now {
-		same := func(o ownership.Entry) bool {
-			return o.String() == e.String() && o.Operation == e.Operation && o.APIVersion == e.APIVersion && o.Time.Equal(e.Time) && o.Fields.Equal(e.Fields)
-		}
-		if e.Subresource != "status" && !slices.ContainsFunc(before, same) {
+		i := slices.IndexFunc(before, func(o ownership.Entry) bool {
+			return o.String() == e.String() && o.Operation == e.Operation && o.APIVersion == e.APIVersion
+		})
+		if i < 0 || !before[i].Time.Equal(e.Time) || gains(e.Fields, before[i].Fields) {
 			out = append(out, e)
 		}
 	}
 	return out
+}
+
+// gains reports whether there is a field that the first shape owns and the other one does not.
+func gains(now, before ownership.Shape) bool {
+	return slices.ContainsFunc(now.Paths(), func(p field.Path) bool { return !before.Has(p) })
 }

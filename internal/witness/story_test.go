@@ -21,7 +21,7 @@ import (
 // TestStories tells who changed a field. A story has
 //
 //	live.yaml   the object as it is
-//	case        field (a JSON pointer), keeps, put: words with their values
+//	case        field (a JSON pointer), gone, untouched (whose annotation was written), ours, before, put: words with their values
 //	reviews     what admission saw: YAML documents with at and request; reads: what the ring makes of it is told, too
 //	claimants   autoscalers, as YAML
 //	events      YAML documents
@@ -103,8 +103,16 @@ func read(t *testing.T, c *witness.Case, text string, owners []ownership.Entry, 
 			c.Writer = ownership.WriterOf(owners, path)
 		case "gone":
 			c.Writer = ownership.Writer{Evidence: ownership.Unknown}
-		case "keeps":
-			c.Keeps = true
+		case "untouched":
+			c.Hold = witness.Untouched
+			c.Sender = ownership.WriterOf(owners, field.Name("metadata", "annotations", value))
+			if c.Sender.Name != "" {
+				c.Sender.Evidence = ownership.Inferred
+			}
+		case "ours":
+			c.Hold = witness.Ours
+		case "before":
+			c.Before = clock(t, value)
 		case "put":
 			c.Put = clock(t, value)
 		default:
@@ -154,10 +162,11 @@ func statements(t *testing.T, f golden.Files, h ownership.Hasher, b *strings.Bui
 		o := load[object.Object](t, doc)
 		in := load[struct {
 			Path, At string
+			Here     bool
 			Writer   ownership.Writer
 		}](t, doc)
 		in.Writer.Time = clock(t, in.At)
-		s.Told = append(s.Told, witness.Told{Path: in.Path, Live: o["live"], Writer: in.Writer})
+		s.Told = append(s.Told, witness.Told{Path: in.Path, Live: o["live"], Writer: in.Writer, Here: in.Here})
 	}
 	return s
 }
@@ -183,7 +192,10 @@ func changed(r witness.Record) string {
 func account(w ownership.Writer) string {
 	at := "never"
 	if !w.Time.IsZero() {
-		at = w.Time.Format("15:04:05")
+		at = w.Time.UTC().Format("15:04:05")
+		if w.AtLatest {
+			at = "the latest " + at
+		}
 	}
 	out := fmt.Sprintf("%s\n  %s, at %s, manager %q, user %q, person %t\n", w, w.Evidence, at, w.Manager, w.User, w.Person)
 	for _, b := range w.Because {

@@ -26,7 +26,7 @@ type Record struct {
 	Groups      []string
 	Manager     string // the request's fieldManager; empty where the server takes it from the user agent, which admission is not told
 	Operation   string // CREATE, UPDATE, DELETE
-	Subresource string // scale, or empty
+	Subresource string // scale, status, or empty
 	Changes     []Change
 }
 
@@ -53,6 +53,7 @@ type Told struct {
 	Path   string
 	Live   any
 	Writer ownership.Writer
+	Here   bool // this process said it when it saw the value first, and has seen the field ever since
 }
 
 // Statements are what the witnesses say of one object.

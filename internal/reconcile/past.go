@@ -1,0 +1,132 @@
+package reconcile
+
+import (
+	"time"
+
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/witness"
+)
+
+// past is what the last comparison of the same two objects has seen. Where Git's object or the baseline is another one now, a field may differ
+// that nobody has written.
+func (w *walk) past() compare.Past {
+	if !w.snap.judged || w.rebased {
+		return compare.Past{Known: w.snap.past.Known}
+	}
+	out := w.snap.past
+	if w.version != 0 && w.version == versionOf(w.live) {
+		out.Single = w.arrived
+	}
+	return out
+}
+
+// remembered is what the next comparison is to know of this one.
+func (w *walk) remembered() compare.Past {
+	out := compare.Past{At: w.engine.Now(), Seen: w.engine.Hasher.See(w.owners, w.engine.Now())}
+	before := w.past()
+	for _, f := range w.plan.Findings {
+		if out.Known == nil {
+			out.Known = map[string]compare.Known{}
+		}
+		path, k := field.String(f.Path), compare.Known{Live: w.engine.Hasher.Value(f.Live)}
+		k.Before = before.Before(path, k.Live)
+		out.Known[path] = k
+	}
+	return out
+}
+
+// applied takes note of our own write: what is still different now is as that write has left it.
+func (w *walk) applied() {
+	w.snap.past.At, w.snap.past.Seen = w.engine.Now(), w.engine.Hasher.See(w.owners, w.engine.Now())
+	w.version = 0
+}
+
+// said lists what this process has said of the fields that hold the same value still.
+func (w *walk) said() []witness.Told {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	var out []witness.Told
+	for _, f := range w.record.findings {
+		path := field.String(f.Path)
+		for _, now := range w.plan.Findings {
+			known, ok := w.snap.past.Known[path]
+			if ok && now.Path.Equals(f.Path) && known.Live == w.engine.Hasher.Value(now.Live) {
+				out = append(out, witness.Told{Path: path, Live: now.Live, Writer: f.Writer, Here: true})
+			}
+		}
+	}
+	return out
+}
+
+// statusWithin is how long the status of an autoscaler that may have scaled is waited for: its controller writes it right after the scale.
+const statusWithin = 2 * time.Second
+
+// postpones reports whether a ceded count is to be told of a moment later: the autoscaler's own status is about to say whether it has set it.
+// What is told then is as of now.
+func (w *walk) postpones(f decide.Finding) bool {
+	if f.Verdict != decide.Cede || f.Writer.Name != "" && !witness.ByHPA(f.Writer) || !w.scales(f) {
+		return false
+	}
+	until, ok := w.snap.untold[field.String(f.Path)]
+	if !ok {
+		until = w.engine.Now().Add(statusWithin)
+	}
+	if !w.engine.Now().Before(until) {
+		return false
+	}
+	if w.untold == nil {
+		w.untold = map[string]time.Time{}
+	}
+	w.untold[field.String(f.Path)] = until
+	if w.plan.Again.IsZero() || until.Before(w.plan.Again) {
+		w.plan.Again = until
+	}
+	return true
+}
+
+// scales reports whether an autoscaler with a status of its own claims the field.
+func (w *walk) scales(f decide.Finding) bool {
+	for _, c := range w.counts {
+		if c.Counts() && c.Path.Equals(f.Path) && (c.By.Kind == "HorizontalPodAutoscaler" || c.Scaled.Known()) {
+			return true
+		}
+	}
+	return false
+}
+
+// unsaid are findings that were postponed, and whose value is gone by now: they are told as they were.
+func (w *walk) unsaid(known []decide.Finding) []decide.Finding {
+	var out []decide.Finding
+	for _, f := range known {
+		if _, ok := w.snap.untold[field.String(f.Path)]; !ok {
+			continue
+		}
+		stands := false
+		for _, now := range w.plan.Findings {
+			stands = stands || now.Path.Equals(f.Path) && field.Equal(now.Live, f.Live)
+		}
+		if !stands {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// writerNow is who has set a field that is as Git wants again.
+func (w *walk) writerNow(p field.Path, live any, id object.ID) ownership.Writer {
+	c := witness.Case{Path: p, Live: live, UID: w.live.UID(), Now: w.engine.Now(), Hasher: w.engine.Hasher}
+	h := w.past().History(w.owners, w.engine.Hasher, p, live)
+	c.Writer, c.Sender = h.WriterOf(p), h.Sender()
+	if h.Untouched(p) {
+		c.Hold = witness.Untouched
+	}
+	var said witness.Statements
+	if w.engine.Witnesses.Writes != nil {
+		said.Records = w.engine.Witnesses.Writes(id)
+	}
+	return witness.Attribute(c, said)
+}
