@@ -52,7 +52,7 @@ var (
 	hashes  = regexp.MustCompile(`sha1:[0-9a-f]{7,40}`)
 	moments = regexp.MustCompile(`\d{4}-\d\d-\d\d([ T])\d\d:\d\d:\d\d`)
 	often   = regexp.MustCompile(`\d+ times within the hour`) // an autoscaler takes two steps or three
-	agos    = regexp.MustCompile(`, \d+s ago`)
+	agos    = regexp.MustCompile(`, (at the latest )?\d+s ago`)
 	gaps    = regexp.MustCompile(` {2,}`)
 )
 

@@ -130,7 +130,11 @@ func by(e journal.Entry) string {
 	if e.Writer == "" {
 		return "somebody"
 	}
-	return ownership.Writer{Name: e.Writer, Manager: e.Manager, User: e.User, During: e.During}.String()
+	w := ownership.Writer{Name: e.Writer, Manager: e.Manager, User: e.User, During: e.During}
+	if w.Manager == "" && !strings.HasPrefix(e.Writer, e.User) {
+		w.Manager = e.Writer
+	}
+	return w.String()
 }
 
 // certain says how sure it is who wrote the live value of an entry.

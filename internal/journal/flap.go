@@ -101,6 +101,7 @@ type Change struct {
 	Object object.ID
 	Path   string
 	Times  int
+	Live   any // what it holds after the last entry
 }
 
 // Changes counts, by field, how often another value was set since a time, by the entries, which come in the order of time. What is noted again
@@ -110,29 +111,25 @@ func Changes(entries []Entry, since time.Time) []Change {
 		object object.ID
 		path   string
 	}
-	live := map[key]any{}
-	at := map[key]int{}
 	var out []Change
+	at := map[key]int{}
 	for _, e := range entries {
 		if e.Path == "" || e.Object == (object.ID{}) {
 			continue
 		}
-		k := key{e.Object, e.Path}
-		last, known := live[k]
-		changed := e.What != Returned && (!known || !field.Equal(last, e.Live))
-		if live[k] = e.Live; e.What == Corrected {
-			live[k] = e.Git
-		}
-		if !changed || e.At.Before(since) {
-			continue
-		}
-		i, ok := at[k]
-		if !ok {
+		i, known := at[key{e.Object, e.Path}]
+		if !known {
 			i = len(out)
-			at[k] = i
+			at[key{e.Object, e.Path}] = i
 			out = append(out, Change{Object: e.Object, Path: e.Path})
 		}
-		out[i].Times++
+		c := &out[i]
+		if e.What != Returned && !e.At.Before(since) && (!known || !field.Equal(c.Live, e.Live)) {
+			c.Times++
+		}
+		if c.Live = e.Live; e.What == Corrected {
+			c.Live = e.Git
+		}
 	}
 	return out
 }

@@ -73,3 +73,26 @@ func TestAnEntryNamesThePersonBehindTheManager(t *testing.T) {
 		t.Errorf("%q: a guess is shown as a fact", got)
 	}
 }
+
+func TestChangesCountValuesAndNotEntries(t *testing.T) {
+	id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	entry := func(minute int, what journal.What, live any) journal.Entry {
+		return journal.Entry{At: at.Add(time.Duration(minute) * time.Minute), What: what, Object: id, Path: ".data.a", Git: "1", Live: live}
+	}
+	for name, c := range map[string]struct {
+		entries []journal.Entry
+		want    int
+	}{
+		"put back each time":               {[]journal.Entry{entry(0, journal.Corrected, "2"), entry(1, journal.Corrected, "2"), entry(2, journal.Contested, "2")}, 3},
+		"noted again":                      {[]journal.Entry{entry(0, journal.Held, "2"), entry(1, journal.Held, "2"), entry(2, journal.Contested, "2")}, 1},
+		"put back by others":               {[]journal.Entry{entry(0, journal.Held, "2"), entry(1, journal.Returned, "1"), entry(2, journal.Held, "2")}, 2},
+		"ceded at one value after another": {[]journal.Entry{entry(0, journal.Ceded, int64(7)), entry(1, journal.Ceded, float64(7)), entry(2, journal.Ceded, int64(8))}, 2},
+		"before the hour":                  {[]journal.Entry{entry(-70, journal.Corrected, "2"), entry(0, journal.Corrected, "2")}, 1},
+	} {
+		got := journal.Changes(c.entries, at.Add(-time.Hour))
+		if len(got) != 1 || got[0].Times != c.want {
+			t.Errorf("%s: %+v, want %d", name, got, c.want)
+		}
+	}
+}

@@ -110,7 +110,9 @@ func (h History) WriterOf(p field.Path) Writer {
 	case len(moved) == 0:
 		return Writer{Evidence: Unknown, Because: []string{"managedFields: " + names(owners) + " owns the field, and has not written since it held another value"}}
 	case alone:
-		return e.writer()
+		w := e.writer()
+		w.AtLatest = w.AtLatest && !slices.ContainsFunc(h.senders(), func(s Entry) bool { return s.String() == e.String() })
+		return w
 	default:
 		return together(moved)
 	}

@@ -66,7 +66,9 @@ func (e *Engine) noteReturned(key app.Key, id object.ID, f decide.Finding) {
 	}
 	e.Journal.Append(journal.Entry{
 		At: e.Now().UTC(), App: key, What: journal.Returned, Object: id, Path: field.String(f.Path), Git: f.Desired, Live: f.Live,
-		Writer: f.Writer.Name, Evidence: string(f.Writer.Evidence), Revision: e.revisionOf(key), Reason: "as Git wants again",
+		Writer: f.Writer.Name, Manager: f.Writer.Manager, Person: f.Writer.Person, User: f.Writer.User, During: f.Writer.During,
+		Written: f.Writer.Time.UTC(), AtLatest: f.Writer.AtLatest, Because: f.Writer.Because,
+		Evidence: string(f.Writer.Evidence), Revision: e.revisionOf(key), Reason: "as Git wants again",
 	})
 }
 

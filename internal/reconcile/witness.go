@@ -90,9 +90,22 @@ func (w *walk) statements(ctx context.Context) witness.Statements {
 	}
 	said.Told = append(said.Told, p.told[id]...)
 	if w.engine.Memories == nil { // else what this process remembers itself is right
-		said.Often = p.often[id]
+		said.Often = w.often(p.often[id])
 	}
 	return said
+}
+
+// often counts, by field, how often another value was set within the hour, by what a journal tells and what is live now.
+func (w *walk) often(noted map[string]journal.Change) map[string]int {
+	out := map[string]int{}
+	for _, f := range w.plan.Findings {
+		path := field.String(f.Path)
+		c, known := noted[path]
+		if out[path] = c.Times; known && !field.Equal(c.Live, w.engine.mask(w.record.id, f).Live) {
+			out[path]++
+		}
+	}
+	return out
 }
 
 // doubtful reports whether Events are to be read now, and about which object: a claimant, or the object itself. For what is left as it is
@@ -162,7 +175,7 @@ type past struct {
 	once  sync.Once
 	err   error
 	told  map[object.ID][]witness.Told // the newest first
-	often map[object.ID]map[string]int
+	often map[object.ID]map[string]journal.Change
 }
 
 func (p *past) of(ctx context.Context, e *Engine) (*past, error) {
@@ -180,14 +193,14 @@ func (p *past) of(ctx context.Context, e *Engine) (*past, error) {
 
 // read takes the entries, which come in the order of time.
 func (p *past) read(entries []journal.Entry, now time.Time) {
-	p.told, p.often = map[object.ID][]witness.Told{}, map[object.ID]map[string]int{}
+	p.told, p.often = map[object.ID][]witness.Told{}, map[object.ID]map[string]journal.Change{}
 	seen := map[object.ID]map[string]bool{}
 	for _, e := range slices.Backward(entries) {
 		if e.Path == "" || e.Object == (object.ID{}) {
 			continue
 		}
 		if seen[e.Object] == nil {
-			seen[e.Object], p.often[e.Object] = map[string]bool{}, map[string]int{}
+			seen[e.Object], p.often[e.Object] = map[string]bool{}, map[string]journal.Change{}
 		}
 		if !seen[e.Object][e.Path] {
 			seen[e.Object][e.Path] = true
@@ -197,7 +210,7 @@ func (p *past) read(entries []journal.Entry, now time.Time) {
 		}
 	}
 	for _, c := range journal.Changes(entries, now.Add(-fight.Window)) {
-		p.often[c.Object][c.Path] = c.Times
+		p.often[c.Object][c.Path] = c
 	}
 }
 

@@ -46,11 +46,13 @@ func (s Setup) Configuration() object.Object {
 	hooks := []any{s.probe()}
 	if len(s.Kinds) > 0 {
 		writes := s.hook("writes.witness.truce.dev", "", rules(s.Kinds, "", created, updated, deleted), s.conditions())
+		status := s.hook("status.witness.truce.dev", "", rules(s.Kinds, "/status", updated), append(s.conditions(), metadataChanged))
 		if s.Mark != "" {
-			writes["objectSelector"] = map[string]any{"matchExpressions": []any{map[string]any{"key": s.Mark, "operator": "Exists"}}}
+			selector := map[string]any{"matchExpressions": []any{map[string]any{"key": s.Mark, "operator": "Exists"}}}
+			writes["objectSelector"], status["objectSelector"] = selector, selector
 		}
 		scale := s.hook("scale.witness.truce.dev", "", rules(s.Kinds, "/scale", updated), s.conditions()) // a Scale bears no labels
-		for _, hook := range []map[string]any{writes, scale} {
+		for _, hook := range []map[string]any{writes, scale, status} {
 			if len(s.Namespaces) > 0 {
 				hook["namespaceSelector"] = inNamespaces(s.Namespaces)
 			}
@@ -112,6 +114,10 @@ func (s Setup) conditions() []any {
 	}
 	return out
 }
+
+// metadataChanged leaves out all writes of a status but the few that change what Git may name of the metadata.
+var metadataChanged = map[string]any{"name": "metadata", "expression": `["labels", "annotations"].exists(k, ` +
+	`(k in object.metadata) != (k in oldObject.metadata) || k in object.metadata && object.metadata[k] != oldObject.metadata[k])`}
 
 // celString quotes text as CEL does: all that is special is written by its number.
 func celString(text string) string {

@@ -114,7 +114,7 @@ func changes(r Record, before, now object.Object, h ownership.Hasher) ([]Change,
 		return nil, err
 	}
 	secret := redact.IsSecret(r.Object)
-	wrote := writers(earlier, owners)
+	wrote := writers(r, earlier, owners)
 	var out []Change
 	seen := map[string]bool{}
 	all := slices.Concat(owners, earlier)
@@ -180,15 +180,25 @@ func visible(o object.Object) object.Object {
 // writers are the entries that a write made, or by which it gained a field, and the sender's own: what it changed and they do not own, its sender
 // did not change. An entry that only lost fields is the loser's. The server computes them before it asks mutating webhooks (kube-apiserver,
 // handlers/update.go and patch.go).
-func writers(before, now []ownership.Entry) []ownership.Entry {
-	var out []ownership.Entry
+func writers(r Record, before, now []ownership.Entry) []ownership.Entry {
+	var out, newest []ownership.Entry
 	for _, e := range now {
 		i := slices.IndexFunc(before, func(o ownership.Entry) bool {
 			return o.String() == e.String() && o.Operation == e.Operation && o.APIVersion == e.APIVersion
 		})
-		if i < 0 || !before[i].Time.Equal(e.Time) || gains(e.Fields, before[i].Fields) {
+		own := r.Manager != "" && e.Manager == r.Manager && e.Subresource == r.Subresource
+		if i < 0 || own || !before[i].Time.Equal(e.Time) || gains(e.Fields, before[i].Fields) {
 			out = append(out, e)
 		}
+		if len(newest) > 0 && e.Time.After(newest[0].Time) {
+			newest = nil
+		}
+		if len(newest) == 0 || e.Time.Equal(newest[0].Time) {
+			newest = append(newest, e)
+		}
+	}
+	if len(out) == 0 && r.Manager == "" { // a second write within one second leaves an entry as it was, and one that names no manager does not tell which
+		return newest
 	}
 	return out
 }
