@@ -2,9 +2,11 @@ package decide
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/mutation"
@@ -17,7 +19,7 @@ import (
 // takes effect as soon as admission lets it.
 func mutated(in Input, d compare.Difference) Finding {
 	suspects := mutation.Naming(in.Mutators.All, d.Path)
-	d.Writer = mutator(suspects)
+	d.Writer = witnessed(who(in, d, claim.Claim{}), mutator(suspects))
 	f := Finding{Difference: d, Verdict: Hold, Reason: mutatedBy + named(in.Mutators, suspects)}
 	if in.Policy.Claims == app.ClaimsOff || in.Catalogue == nil {
 		return f
@@ -51,6 +53,15 @@ func mutator(suspects []mutation.Mutator) ownership.Writer {
 		w.Name = suspects[0].String()
 	}
 	return w
+}
+
+// witnessed is the mutator, with the request in which the witness saw the field change, if it did.
+func witnessed(seen, mutator ownership.Writer) ownership.Writer {
+	if seen.Name != witness.Admission || seen.Evidence != ownership.Recorded {
+		return mutator
+	}
+	seen.Because = append(slices.Clone(seen.Because), mutator.Because...)
+	return seen
 }
 
 // named says which webhook or policy it is, as far as that can be known.
