@@ -48,7 +48,7 @@ func appliedByUs(in Input, d compare.Difference) (ownership.Writer, bool) {
 	by := func(manager string) int {
 		return slices.IndexFunc(in.Owners, func(e ownership.Entry) bool { return e.IsApply(manager) && e.Owns(d.Path, in.Owners) })
 	}
-	if i := by(ownership.Manager); i >= 0 && in.Changed && d.Kind != compare.Missing {
+	if i := by(ownership.Manager); i >= 0 && in.Changed && d.Kind != compare.Missing && d.Writer.Evidence != ownership.Recorded {
 		before, had := field.Get(in.Previous, d.Path)
 		if had && field.Equal(before, d.Live) {
 			return ourselves(in.Owners[i]), true
