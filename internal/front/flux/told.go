@@ -111,6 +111,7 @@ func reasonOf(list []metav1.Condition) report.Reason {
 		return report.Succeeded
 	case metav1.ConditionFalse:
 		return failureOf(ready.Reason, conditionOf(list, drifted))
+	case metav1.ConditionUnknown:
 	}
 	c := conditionOf(list, meta.HealthyCondition)
 	if c.Status == metav1.ConditionUnknown && c.Reason == meta.ProgressingReason && ready.Message != inProgress {
