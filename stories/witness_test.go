@@ -242,8 +242,11 @@ func TestWhatAWebhookChangesInSomebodysRequestIsNotTheirs(t *testing.T) {
 	mutatingWebhook(w)
 	w.alice("annotate", "deployment/web", "note=hello")
 	f := w.told(notices, ".spec.template.spec.containers[name=web].image", anything)
-	if by := f.Writer; by.Name != witness.Admission || by.During != "kubectl-annotate as alice" || by.Evidence != ownership.Recorded {
+	if by := f.Writer; by.Name != "MutatingWebhookConfiguration "+w.ns || by.During != "kubectl-annotate as alice" || by.Evidence != ownership.Recorded {
 		t.Errorf("%+v", by)
+	}
+	if f.Verdict != decide.Cede || !strings.Contains(f.Reason, "(recorded)") {
+		t.Errorf("%s: %s; the witness knows the webhook", f.Verdict, f.Reason)
 	}
 }
 

@@ -2,7 +2,6 @@ package decide
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -15,36 +14,53 @@ import (
 )
 
 // mutated judges a field to which admission gave another value than truce sent. An apply would be changed in the same way, so it is not
-// repeated: the field is ceded where the catalogue knows the mutator, and held otherwise. Git's value stays in what is sent, so that it
-// takes effect as soon as admission lets it.
+// repeated: the field is ceded where the catalogue or the witness knows the mutator, and held otherwise. Git's value stays in what is sent,
+// so that it takes effect as soon as admission lets it.
 func mutated(in Input, d compare.Difference) Finding {
 	suspects := mutation.Naming(in.Mutators.All, d.Path)
-	d.Writer = witnessed(who(in, d, claim.Claim{}), mutator(suspects))
-	f := Finding{Difference: d, Verdict: Hold, Reason: mutatedBy + named(in.Mutators, suspects)}
-	if in.Policy.Claims == app.ClaimsOff || in.Catalogue == nil {
+	d.Writer = mutator(who(in, d, claim.Claim{}), suspects)
+	f := Finding{Difference: d, Verdict: Hold, Reason: mutatedBy + named(in.Mutators, suspects, d.Writer.Evidence)}
+	if in.Policy.Claims == app.ClaimsOff {
 		return f
 	}
-	e, known := in.Catalogue.Admitted(in.Desired.ID(), d.Path, mutation.Names(suspects))
-	if !known {
+	by, why := knownMutator(in, d, suspects)
+	if by == "" {
 		return f
 	}
-	f.Claimant = e.Who
+	f.Claimant, f.Reason = by, f.Reason+why
 	if in.Policy.Claims == app.ClaimsCede {
 		f.Verdict = Cede
 	}
-	f.Reason += "; known as " + e.Who + " (claim " + e.ID + ")"
 	return f
+}
+
+// knownMutator names the mutator that has a claim to the field: the catalogue knows it by its name, or the witness saw admission change the
+// field in another request while a single webhook or policy matches the object. It is empty for none.
+func knownMutator(in Input, d compare.Difference, suspects []mutation.Mutator) (by, why string) {
+	if in.Catalogue != nil {
+		if e, known := in.Catalogue.Admitted(in.Desired.ID(), d.Path, mutation.Names(suspects)); known {
+			return e.Who, "; known as " + e.Who + " (claim " + e.ID + ")"
+		}
+	}
+	if len(suspects) == 1 && d.Writer.Evidence == ownership.Recorded {
+		return suspects[0].String(), "; the witness saw it change the field in a request " + d.Writer.During
+	}
+	return "", ""
 }
 
 // mutatedBy begins the reason of each finding about a field that admission changes.
 const mutatedBy = "admission changes this: "
 
-// mutator is the writer of a field that admission changed. That it was admission is certain, since the answer to truce's own apply shows it;
-// which webhook or policy it was is inferred from their rules.
-func mutator(suspects []mutation.Mutator) ownership.Writer {
+// mutator is the writer of a field that admission changed. That it was admission is certain, since the answer to truce's own apply shows it.
+// Which webhook or policy it was is inferred from their rules, and recorded where the witness saw admission change the field and one matches.
+func mutator(seen ownership.Writer, suspects []mutation.Mutator) ownership.Writer {
 	w := ownership.Writer{
-		Name: witness.Admission, Evidence: ownership.Inferred,
+		Name: witness.Admission, Evidence: ownership.Inferred, Often: seen.Often, Before: seen.Before,
 		Because: []string{"the API server answered truce's own apply with this value"},
+	}
+	if seen.Name == witness.Admission && seen.Evidence == ownership.Recorded {
+		w.Evidence, w.During, w.Operation, w.Time = seen.Evidence, seen.During, seen.Operation, seen.Time
+		w.Because = append(w.Because, seen.Because...)
 	}
 	for _, s := range suspects {
 		w.Because = append(w.Because, s.String()+" matches the object")
@@ -55,17 +71,8 @@ func mutator(suspects []mutation.Mutator) ownership.Writer {
 	return w
 }
 
-// witnessed is the mutator, with the request in which the witness saw the field change, if it did.
-func witnessed(seen, mutator ownership.Writer) ownership.Writer {
-	if seen.Name != witness.Admission || seen.Evidence != ownership.Recorded {
-		return mutator
-	}
-	seen.Because = append(slices.Clone(seen.Because), mutator.Because...)
-	return seen
-}
-
 // named says which webhook or policy it is, as far as that can be known.
-func named(m mutation.Mutators, suspects []mutation.Mutator) string {
+func named(m mutation.Mutators, suspects []mutation.Mutator, how ownership.Evidence) string {
 	const shown = 3
 	switch n := len(suspects); {
 	case m.Unread != "":
@@ -73,7 +80,7 @@ func named(m mutation.Mutators, suspects []mutation.Mutator) string {
 	case n == 0:
 		return "no webhook or policy in the cluster matches the object, so it is a part of the API server itself"
 	case n == 1:
-		return suspects[0].String() + " (inferred)"
+		return suspects[0].String() + " (" + string(how) + ")"
 	default:
 		var names []string
 		for _, s := range suspects[:min(n, shown)] {

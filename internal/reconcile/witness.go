@@ -116,7 +116,7 @@ func (w *walk) doubtful(claims []claim.Claim) (object.ID, bool) {
 	}
 	weak := slices.Clone(w.plan.Findings)
 	weak = slices.DeleteFunc(weak, func(f decide.Finding) bool {
-		return f.Writer.Evidence == ownership.Recorded || f.Verdict == decide.Reclaim || f.Kind == compare.Missing // nobody tells of what is not there
+		return f.Writer.Evidence == ownership.Recorded || f.Verdict == decide.Reclaim || f.Kind == compare.Missing || f.Kind == compare.Mutated // no Event is about what is not there, or what admission did
 	})
 	r, now := w.record, w.engine.Now()
 	r.mu.Lock()
