@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// page returns what the status page's list says of an app: sync, health and message.
+// page returns what the status page's list says of an app: Sync Unknown, Health Unknown, Message why.
 func (w *world) page(name string) string {
 	w.t.Helper()
 	running := w.running
@@ -25,8 +25,8 @@ func (w *world) page(name string) string {
 			continue
 		}
 		var out []string
-		for _, m := range regexp.MustCompile(`data-of="(?:Sync|Health|Message)"[^>]*>([^<]*)<`).FindAllStringSubmatch(row, -1) {
-			out = append(out, m[1])
+		for _, m := range regexp.MustCompile(`data-of="(Sync|Health|Message)"[^>]*>([^<]*)<`).FindAllStringSubmatch(row, -1) {
+			out = append(out, m[1]+" "+m[2])
 		}
 		return strings.Join(out, ", ")
 	}
@@ -48,11 +48,11 @@ func TestARefusedAndASuspendedAppAreCalledTheSameEverywhere(t *testing.T) {
 	})
 
 	w.kubectl("patch", "kustomization/my-app", "--type=merge", `-p={"spec":{"suspend":true}}`)
-	w.until("the suspension to be seen", func() bool { return strings.HasPrefix(w.page("my-app"), "Synced (suspended), ") })
+	w.until("the suspension to be seen", func() bool { return strings.HasPrefix(w.page("my-app"), "Sync Synced (suspended), ") })
 	w.kubectl("scale", "deployment/my-app", "--replicas=5")
 	const drift = "OutOfSync (suspended)"
 	w.condition("my-app", "Drifted", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
-	w.until("the drift to be on the page", func() bool { return strings.HasPrefix(w.page("my-app"), drift) })
+	w.until("the drift to be on the page", func() bool { return strings.HasPrefix(w.page("my-app"), "Sync "+drift) })
 	for _, e := range w.history("my-app") {
 		if e.What == journal.Failed {
 			t.Errorf("the journal tells of a failure: %s", e.Reason)
@@ -62,9 +62,13 @@ func TestARefusedAndASuspendedAppAreCalledTheSameEverywhere(t *testing.T) {
 	stop()
 	w.start(app.Policy{})
 	t.Cleanup(w.removeApps)
-	w.until("the drift to be on the page after a restart", func() bool { return strings.HasPrefix(w.page("my-app"), drift) })
-	w.until("the refused app to be on the page", func() bool { return strings.HasPrefix(w.page("refused"), "Unknown, Unknown, spec.decryption") })
-	w.until("the refused Application to be on the page", func() bool { return strings.HasPrefix(w.page("refused-too"), "Unknown, Unknown, spec.source") })
+	w.until("the drift to be on the page after a restart", func() bool { return strings.HasPrefix(w.page("my-app"), "Sync "+drift) })
+	w.until("the refused app to be on the page", func() bool {
+		return strings.HasPrefix(w.page("refused"), "Sync Unknown, Health Unknown, Message spec.decryption")
+	})
+	w.until("the refused Application to be on the page", func() bool {
+		return strings.HasPrefix(w.page("refused-too"), "Sync Unknown, Health Unknown, Message spec.source")
+	})
 	w.condition("my-app", "Drifted", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
 	if n := len(w.writes("my-app")); n != 1 {
 		t.Errorf("%d writes, want only the creation before the suspension", n)
