@@ -280,6 +280,16 @@ metadata: {name: NAMESPACE}
 spec: {policyName: NAMESPACE}
 `, "NAMESPACE", d.ns))
 	d.remove("mutatingadmissionpolicybindings", "mutatingadmissionpolicies")
+	d.Apply(d.t, strings.ReplaceAll(manifestOf(played{name: "probe", kind: deployments}, "probe"), "NAMESPACE", d.ns))
+	for asked := []byte(`{"metadata":{"annotations":{"who.example/mutate":"mutated:1"}}}`); ; { // the server takes the policy up after a moment
+		o, err := d.dynamic().Resource(deployments).Namespace(d.ns).Patch(d.ctx, "probe", types.MergePatchType, asked, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		if text, err := o.MarshalJSON(); err == nil && strings.Contains(string(text), `"image":"mutated:1"`) {
+			return
+		}
+	}
 }
 
 // as is a connection in the name of a user, by whose client the object's played is played.

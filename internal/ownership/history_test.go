@@ -36,6 +36,7 @@ func TestOnlyAnEntryThatWasWrittenSinceIsTheWriter(t *testing.T) {
 		{"an owner that has not written", []any{of("flux", "Apply", long, p)}, []any{of("flux", "Apply", long, p), of("kubectl-annotate", "Update", now, q)}, true, "somebody (unknown)", true},
 		{"an owner that only lost a field", []any{of("flux", "Apply", long, p, q)}, []any{of("flux", "Apply", long, p), of("kubectl-annotate", "Update", now, q)}, true, "somebody (unknown)", true},
 		{"a scale without a time that changed nothing", []any{scale}, []any{scale, of("kubectl-annotate", "Update", now, q)}, true, "somebody (unknown)", true},
+		{"an owner that may have written again within the second", []any{of("flux", "Apply", now, p)}, []any{of("flux", "Apply", now, p)}, false, "somebody (unknown)", false},
 		{"another scale by the same", []any{scale}, []any{scale}, true, "kube-controller-manager (scale)", false},
 		{"an apply of the same value does not take it from an update", []any{of("truce", "Apply", long, p)}, []any{of("ci", "Update", now, p), of("flux", "Apply", now, p)}, false, "ci", false},
 		{"two that applied the same value", []any{of("truce", "Apply", long, p)}, []any{of("a", "Apply", now, p), of("b", "Apply", now, p)}, false, "somebody (unknown)", false},

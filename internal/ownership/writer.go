@@ -106,9 +106,10 @@ func (h History) WriterOf(p field.Path) Writer {
 		return h.Sender()
 	}
 	moved := slices.DeleteFunc(slices.Clone(owners), h.stood)
+	moved = slices.DeleteFunc(moved, h.mayStand)
 	switch e, alone := latest(moved); {
 	case len(moved) == 0:
-		return Writer{Evidence: Unknown, Because: []string{"managedFields: " + names(owners) + " owns the field, and has not written since it held another value"}}
+		return Writer{Evidence: Unknown, Because: []string{"managedFields: " + names(owners) + " owns the field, and nothing shows that it has written since it held another value"}}
 	case alone:
 		w := e.writer()
 		w.AtLatest = w.AtLatest && !slices.ContainsFunc(h.senders(), func(s Entry) bool { return s.String() == e.String() })
@@ -130,6 +131,17 @@ func (h History) stood(e Entry) bool {
 		return false
 	}
 	return h.seen.settled(e) || len(h.senders()) > 0
+}
+
+// mayStand reports whether nothing shows that the entry was written since: its time is the same, to the second; or it keeps none, and others
+// have written.
+func (h History) mayStand(e Entry) bool {
+	if !h.seen.known() || h.seen.wrote(h.hasher, e) {
+		return false
+	}
+	return !e.Time.IsZero() || slices.ContainsFunc(h.owners, func(o Entry) bool {
+		return o.Subresource != "status" && !o.IsApply(Manager) && !o.IsApply(Handover) && h.seen.wrote(h.hasher, o)
+	})
 }
 
 // senders are the entries that the single write since has left: at most one, unless the clocks say nothing. Status writes are
