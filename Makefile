@@ -9,6 +9,7 @@ RACE := (internal/(act|controller|journal|kubetest|live|notify|reconcile|render/
 RACY  = $(shell go list ./... | grep -E '$(RACE)')
 CALM  = $(shell go list ./... | grep -vE '$(RACE)')
 COUNT ?= 3
+LONG  ?= ^TestLong
 
 .PHONY: build run demo-fight test test-calm test-racy test-sandbox test-long check golden bench fuzz gen
 build: # bin/truce, bin/truce-sandbox, bin/kubectl; the last two are built once (about 5 min on 2 cores) and then left alone
@@ -29,9 +30,9 @@ test-calm test-racy: # at most two of their packages have a sandbox at once: the
 test-sandbox: ; go -C sandbox test -short -skip '^TestLong' -timeout 40m ./...
 
 test-long: build # the stories that count and wait, in full, and all others under the race detector
-	go test -p 2 -parallel 8 -timeout 60m -run '^TestLong' ./...
+	go test -p 2 -parallel 8 -timeout 60m -run '$(LONG)' ./...
 	go test -parallel 6 -short -skip '^TestLong' -timeout 40m -race ./stories
-	go -C sandbox test -p 2 -timeout 60m -run '^TestLong' ./...
+	go -C sandbox test -p 2 -timeout 60m -run '$(LONG)' ./...
 
 check: # format, vet, linters, the plan of the house, generated files, scripts, tidiness
 	.ci/check

@@ -33,6 +33,9 @@ type Entry struct {
 	Version string // the API version that it was last named in
 	UID     string // empty until the server has answered
 	Sent    string // desired.Object.Digest of what was last applied; empty for unknown
+	// Judged is the resourceVersion at which the object was found to be as Git wants, after Sent was applied; empty for unknown. An object
+	// that a list shows at that version has not changed since.
+	Judged string
 	// Found says that it was there before we took it over, and that somebody had added fields to it, or nobody knows.
 	Found bool
 }
@@ -59,7 +62,8 @@ func Ahead(r Record, entries []Entry) Record {
 	})
 }
 
-// Merge returns the record with what is now known of its entries. An empty uid or digest teaches nothing.
+// Merge returns the record with what is now known of its entries. An empty uid or digest teaches nothing; an empty Judged takes back what was
+// judged before.
 func Merge(r Record, entries []Entry) Record {
 	return edit(r, func(all map[object.ID]Entry) {
 		for _, e := range entries {

@@ -62,10 +62,14 @@ func TestPrintAndParseAreInverse(t *testing.T) {
 		}
 		var entries []inventory.Entry
 		for range rapid.IntRange(0, 9).Draw(t, "entries") {
-			entries = append(entries, inventory.Entry{
+			e := inventory.Entry{
 				ID:      object.ID{Group: maybe.Draw(t, "g"), Kind: word.Draw(t, "k"), Namespace: maybe.Draw(t, "ns"), Name: word.Draw(t, "n")},
 				Version: word.Draw(t, "v"), UID: maybe.Draw(t, "u"), Sent: maybe.Draw(t, "s"),
-			})
+			}
+			if e.Sent != "" {
+				e.Judged = rapid.StringMatching(`[0-9]{0,9}`).Draw(t, "judged")
+			}
+			entries = append(entries, e)
 		}
 		r = inventory.Merge(r, entries)
 		text, err := inventory.Print(r)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/object"
@@ -22,7 +23,7 @@ type document struct {
 	Space    string     `json:"namespace"`
 	UID      string     `json:"uid,omitempty"`
 	Revision string     `json:"revision,omitempty"`
-	Entries  [][]string `json:"entries"` // group, version, kind, namespace, name, uid, digest, and for one that was found so: found
+	Entries  [][]string `json:"entries"` // group, version, kind, namespace, name, uid, digest (and @resourceVersion), and for one that was found so: found
 }
 
 const (
@@ -37,7 +38,7 @@ func Print(r Record) ([]byte, error) {
 		Entries: make([][]string, 0, len(r.Entries)),
 	}
 	for _, e := range slices.SortedFunc(slices.Values(r.Entries), inOrder) {
-		parts := []string{e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, e.Sent}
+		parts := []string{e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, sent(e)}
 		if e.Found {
 			parts = append(parts, found)
 		}
@@ -98,11 +99,26 @@ func entry(f []string) (Entry, error) {
 	if len(f) != entryFields && !wasFound {
 		return Entry{}, fmt.Errorf("%d parts, want %d", len(f), entryFields)
 	}
-	e := Entry{ID: object.ID{Group: f[0], Kind: f[2], Namespace: f[3], Name: f[4]}, Version: f[1], UID: f[5], Sent: f[6], Found: wasFound}
+	e := Entry{ID: object.ID{Group: f[0], Kind: f[2], Namespace: f[3], Name: f[4]}, Version: f[1], UID: f[5], Found: wasFound}
+	var judged bool
+	if e.Sent, e.Judged, judged = strings.Cut(f[6], judgedAt); judged && (e.Sent == "" || e.Judged == "") {
+		return Entry{}, errors.New("a resourceVersion without a digest, or none after the mark for one")
+	}
 	if e.ID.Kind == "" || e.ID.Name == "" || e.Version == "" {
 		return Entry{}, errors.New("an object without a name, kind or version")
 	}
 	return e, nil
+}
+
+// judgedAt stands between the digest and the resourceVersion at which the object was judged. A truce that does not know the mark reads another
+// digest than its own, and judges the object again.
+const judgedAt = "@"
+
+func sent(e Entry) string {
+	if e.Judged == "" || e.Sent == "" {
+		return e.Sent
+	}
+	return e.Sent + judgedAt + e.Judged
 }
 
 func inOrder(a, b Entry) int { return a.ID.Compare(b.ID) }

@@ -51,6 +51,7 @@ func (r *run) handOut() (left []object.ID, taken []*record, err error) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	wanted := map[object.ID]bool{}
+	early := r.engine.early.take(desired.Mark(r.app.Key))
 	last := map[object.ID]inventory.Entry{}
 	for _, entry := range r.ledger.Entries {
 		last[entry.ID] = entry
@@ -67,6 +68,9 @@ func (r *run) handOut() (left []object.ID, taken []*record, err error) {
 		wanted[rec.id] = true
 		rec.assessBy(r.app.Health)
 		changed, err := rec.want(o, r.app.Key, last[o.ID], &r.engine.texts)
+		if err == nil {
+			err = rec.arrive(early[o.ID], r.engine)
+		}
 		if err != nil {
 			return nil, nil, err
 		}

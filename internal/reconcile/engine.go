@@ -24,6 +24,7 @@ type Engine struct {
 	shapes  compare.Memo
 	past    past
 	peers   peers
+	early   early
 	scales  scales
 
 	waiting   map[object.ID]app.Key // by object that another app still holds: who asked for it, and was refused

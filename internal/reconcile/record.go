@@ -51,6 +51,7 @@ type record struct {
 	made        string // uid of the object that we applied to; somebody may have put another one in its place
 	found       bool   // that object was there before us, and somebody had added fields to it, or nobody knows
 	version     uint64 // resourceVersion of the newest answer or event that was judged
+	trusted     uint64 // resourceVersion at which an earlier process found the object to be as text wants; 0 for unknown
 	fingerprint uint64 // of that one, see live.Fingerprint
 	pending     *unjudged
 	arrived     time.Time            // of the first event that is pending
@@ -110,6 +111,9 @@ func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry, tex
 		r.changed = last.Sent == "" || last.Sent != o.Digest
 		changed = r.changed && last.Sent != ""
 		r.uid, r.made, r.found = last.UID, last.UID, last.Found
+		if !r.changed {
+			r.trusted = parseVersion(last.Judged)
+		}
 	} else {
 		if !r.previous.Known() && !r.changed {
 			r.previous = r.text
@@ -224,8 +228,10 @@ func decode(texts *object.Packer, packed object.Packed) (object.Object, error) {
 }
 
 // versionOf reads a resourceVersion as the number that it is (KEP-5504); 0 where it is none.
-func versionOf(o object.Object) uint64 {
-	n, err := strconv.ParseUint(o.ResourceVersion(), 10, 64)
+func versionOf(o object.Object) uint64 { return parseVersion(o.ResourceVersion()) }
+
+func parseVersion(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return 0
 	}

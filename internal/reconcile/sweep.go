@@ -41,7 +41,7 @@ func (e *Engine) entries(s *state) []inventory.Entry {
 		r.mu.Lock()
 		entry := inventory.Entry{ID: id, Version: r.gvk.Version, UID: r.made, Found: r.found}
 		if r.applied {
-			entry.Sent = r.digest
+			entry.Sent, entry.Judged = r.digest, r.judgedAt()
 		}
 		r.mu.Unlock()
 		out = append(out, entry)

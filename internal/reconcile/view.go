@@ -73,10 +73,11 @@ func (r *record) view() report.Object {
 }
 
 // Seen takes in a watch event. An event that changes nothing of ours costs a hash; its health is all that is kept of it.
-// Events of objects that no app names are nobody's.
+// Events of objects that no app names are held until the app has run whose mark they bear.
 func (e *Engine) Seen(ev live.Event) {
 	r := e.lookup(ev.ID)
 	if r == nil {
+		e.early.hold(ev, &e.sights)
 		return
 	}
 	if wake, news := r.seen(ev, e); wake {
@@ -111,6 +112,10 @@ func (r *record) seen(ev live.Event, e *Engine) (wake, news bool) {
 			news = r.keepHealth(e, ev.Object)
 		}
 		return false, news
+	}
+	if r.trusts(unjudgedAs(ev)) {
+		r.trust(ev, e)
+		return false, true
 	}
 	r.expect(ev, e.Now())
 	if !r.text.Known() || r.reserved {

@@ -1,0 +1,88 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// early holds what watches report of objects whose app has not run yet. After a start a kind's first list comes with the first app that
+// names an object of it; without this, each object of every later app would be read. Objects are found by their app's mark.
+type early struct {
+	mu    sync.Mutex
+	apps  map[string]map[object.ID]*unjudged // by mark
+	taken map[string]bool                    // marks of apps that have run: their objects have records
+	held  int
+}
+
+// mostEarly bounds the events that are held, of about a kilobyte each: those beyond are dropped, and their objects are read.
+const mostEarly = 50_000
+
+// hold keeps the newest event of an object that no record is for.
+func (h *early) hold(ev live.Event, texts *object.Packer) {
+	mark, marked := ev.Object.Label(object.PartOf)
+	if !marked {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.taken[mark] {
+		return
+	}
+	if _, known := h.apps[mark][ev.ID]; known {
+		delete(h.apps[mark], ev.ID)
+		h.held--
+	}
+	if ev.Gone || h.held >= mostEarly {
+		return
+	}
+	u := unjudgedAs(ev)
+	text, err := json.Marshal(ev.Object)
+	if err != nil { // it came as JSON
+		return
+	}
+	u.packed, u.Object = texts.Pack(ev.GVK, text), nil
+	if h.apps == nil {
+		h.apps, h.taken = map[string]map[object.ID]*unjudged{}, map[string]bool{}
+	}
+	if h.apps[mark] == nil {
+		h.apps[mark] = map[object.ID]*unjudged{}
+	}
+	h.apps[mark][ev.ID] = u
+	h.held++
+}
+
+// take returns what is held for an app, and holds nothing for it from now on.
+func (h *early) take(mark string) map[object.ID]*unjudged {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.taken == nil {
+		h.apps, h.taken = map[string]map[object.ID]*unjudged{}, map[string]bool{}
+	}
+	out := h.apps[mark]
+	h.held -= len(out)
+	delete(h.apps, mark)
+	h.taken[mark] = true
+	return out
+}
+
+// arrive takes in an event that came before the record.
+func (r *record) arrive(u *unjudged, e *Engine) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if u == nil || r.pending != nil || r.version != 0 {
+		return nil // something newer is known
+	}
+	if r.trusts(u) {
+		ev, err := u.unpacked(&e.sights)
+		if err != nil {
+			return err
+		}
+		r.trust(*ev, e)
+		return nil
+	}
+	r.pending, r.arrived = u, e.Now()
+	return nil
+}

@@ -1,0 +1,31 @@
+package reconcile
+
+import (
+	"strconv"
+
+	"github.com/truce-gitops/truce/internal/live"
+)
+
+// judgedAt is the resourceVersion at which the object is as Git wants, for the inventory; empty where the next process has to look at it
+// itself: a field differs or is not Git's, whoever may write it, or the object's health is not known from its metadata. The caller holds mu.
+func (r *record) judgedAt() string {
+	quiet := r.judged && r.pending == nil && r.problem == "" && len(r.findings) == 0 && len(r.withheld) == 0 && !r.baseline.Mutated()
+	if !quiet || r.digest == "" || r.version == 0 || r.uid != r.made || r.uid == "" || live.DepthOf(r.gvk) != live.Metadata {
+		return ""
+	}
+	return strconv.FormatUint(r.version, 10)
+}
+
+// trusts reports whether an event shows the object exactly as an earlier process judged it: any write since then would have changed its
+// resourceVersion. The caller holds mu.
+func (r *record) trusts(u *unjudged) bool {
+	return r.trusted != 0 && !r.judged && !r.changed && !r.asked && !u.Gone && u.Depth == live.Metadata && u.uid == r.made && u.version == r.trusted
+}
+
+// trust takes over what the earlier process found. The baseline stays unknown: the next change of the object is compared with a dry run.
+// The caller holds mu.
+func (r *record) trust(ev live.Event, e *Engine) {
+	r.uid, r.version, r.fingerprint = r.made, versionOf(ev.Object), live.Fingerprint(e.Hasher, ev.Object)
+	r.applied, r.judged, r.pending = true, true, nil
+	r.keepHealth(e, ev.Object)
+}
