@@ -100,7 +100,7 @@ func TestTheServerKeepsWhatAnApplicationSays(t *testing.T) {
 	}
 	c.Kubectl(t, "-n", ns, "patch", "applications.argoproj.io", "grokdevops", "--type=merge", "-p", `{"status":{"sync":{"status":"Synced"},"health":{"status":"Healthy"}}}`)
 	got := strings.Join(strings.Fields(c.Kubectl(t, "-n", ns, "get", "apps")), " ")
-	if want := "NAME SYNC STATUS HEALTH STATUS grokdevops Synced Healthy"; got != want {
+	if want := "NAME SYNC STATUS HEALTH STATUS MESSAGE grokdevops Synced Healthy"; got != want {
 		t.Errorf("kubectl get apps: %s, want %s", got, want)
 	}
 	c.Kubectl(t, "-n", ns, "patch", "applications.argoproj.io", "grokdevops", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)

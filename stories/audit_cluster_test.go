@@ -112,7 +112,7 @@ func TestAnAuditOfAClusterFindsWhatGitAndAnAutoscalerReachFor(t *testing.T) {
 	if got := w.rivals(run, 1, "--dialect", "argocd"); len(got) != 2 || got["argo-names"].Hold == "" || got["argo-agrees"].Hold == "" {
 		t.Errorf("--dialect argocd: %v", got)
 	}
-	w.saysOf(run, 1, "audit --cluster -o wide", "WORKLOAD", "names it (3)", "ignores it", "2 to 10", "HPA "+w.ns+"/argo-names, ", "each apply sets it to 3",
+	w.saysOf(run, 1, "audit --cluster -o wide", "WORKLOAD", "names it (3)", "ignores it", "2 to 10", "HPA "+w.ns+"/argo-names", "each apply sets it to 3",
 		"5 workloads under Git are autoscaled; of 2 Git names the count; of 1 no record tells whether Git does")
 	_, wide := run("audit", "--cluster", "-o", "wide")
 	t.Log("\n" + wide)

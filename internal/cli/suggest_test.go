@@ -16,7 +16,7 @@ func TestATypingErrorIsAnsweredWithWhatWasMeant(t *testing.T) {
 		"truce get apps -A":                                 `truce has no command "get": did you mean truce app get?`,
 		"truce reconcile web":                               `truce has no command "reconcile": did you mean truce app sync?`,
 		"truce app why":                                     `truce app has no command "why": did you mean truce why?`,
-		"truce verison":                                     `truce has no command "verison": did you mean truce version?`,
+		"truce verzion":                                     `truce has no command "verzion": did you mean truce version?`,
 		"truce app frobnicate":                              `truce app has no command "frobnicate": see truce app --help`,
 		"truce app list --al-namespaces":                    `unknown flag: --al-namespaces: did you mean --all-namespaces?`,
 		"truce controller --lisen :80":                      `unknown flag: --lisen: did you mean --listen?`,

@@ -38,6 +38,9 @@ func untouched(in Input, d compare.Difference, h ownership.History) bool {
 	if h.Untouched(d.Path) {
 		return true
 	}
+	if d.Writer.Manager == ownership.Manager { // compared without a baseline: truce may have applied it at another revision
+		return false
+	}
 	_, isMap := d.Desired.(map[string]any)
 	return !isMap && !in.Changed && ownership.ApplyEntry(in.Owners, ownership.Manager).Leaf(d.Path) && !h.Wrote(ownership.Manager)
 }
