@@ -1,7 +1,6 @@
 package stories
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -68,16 +67,7 @@ func grace(o *unstructured.Unstructured) int64 {
 // teamPolicy sets a label and a number that Git names in Deployments of the story's namespace.
 func (w *world) teamPolicy() {
 	w.t.Helper()
-	w.Apply(w.t, strings.ReplaceAll(`
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {name: NAMESPACE}
-spec:
-  reinvocationPolicy: Never
-  failurePolicy: Fail
-  matchConstraints:
-    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}
-    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}]
+	w.admit("CREATE, UPDATE", `
   mutations:
   - patchType: ApplyConfiguration
     applyConfiguration:
@@ -85,12 +75,6 @@ spec:
         Object{
           metadata: Object.metadata{labels: {"team": "policy"}},
           spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{terminationGracePeriodSeconds: 77}}}}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: NAMESPACE}
-spec: {policyName: NAMESPACE}
-`, "NAMESPACE", w.ns))
-	w.remove("mutatingadmissionpolicybindings", "mutatingadmissionpolicies")
+`)
 	w.inForce("team")
 }

@@ -238,16 +238,7 @@ func (w *world) wroteNothingSince(before int) {
 // mutatingPolicy makes the server itself rewrite images.
 func mutatingPolicy(w *world) {
 	w.t.Helper()
-	w.Apply(w.t, strings.ReplaceAll(`
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {name: NAMESPACE}
-spec:
-  reinvocationPolicy: Never
-  failurePolicy: Fail
-  matchConstraints:
-    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}
-    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}]
+	w.admit("CREATE, UPDATE", `
   mutations:
   - patchType: JSONPatch
     jsonPatch:
@@ -258,14 +249,31 @@ spec:
   - patchType: ApplyConfiguration
     applyConfiguration:
       expression: 'Object{metadata: Object.metadata{labels: {"policy.example/seen": "yes"}}}'
+`)
+	w.inForce("policy.example/seen")
+}
+
+// admit makes the server change Deployments of the story's namespace in these operations, by the rest of a MutatingAdmissionPolicy's spec.
+func (w *world) admit(operations, spec string) {
+	w.t.Helper()
+	w.Apply(w.t, strings.NewReplacer("NAMESPACE", w.ns, "OPERATIONS", operations, "SPEC", strings.TrimSpace(spec)).Replace(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: NAMESPACE}
+spec:
+  reinvocationPolicy: Never
+  failurePolicy: Fail
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [OPERATIONS], resources: [deployments]}]
+  SPEC
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding
 metadata: {name: NAMESPACE}
 spec: {policyName: NAMESPACE}
-`, "NAMESPACE", w.ns))
+`))
 	w.remove("mutatingadmissionpolicybindings", "mutatingadmissionpolicies")
-	w.inForce("policy.example/seen")
 }
 
 // inForce waits until new Deployments bear a label: the server takes up admission configuration after a moment.

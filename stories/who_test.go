@@ -253,16 +253,7 @@ spec:
 
 // policy changes the image of a Deployment in the request that asks for it by an annotation, and in no other.
 func (d *day) policy() {
-	d.Apply(d.t, strings.ReplaceAll(`
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {name: NAMESPACE}
-spec:
-  reinvocationPolicy: Never
-  failurePolicy: Fail
-  matchConstraints:
-    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}
-    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}]
+	d.admit("UPDATE", `
   matchConditions:
   - name: asked
     expression: >
@@ -273,13 +264,7 @@ spec:
     jsonPatch:
       expression: >
         [JSONPatch{op: "replace", path: "/spec/template/spec/containers/0/image", value: object.metadata.annotations["who.example/mutate"]}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: NAMESPACE}
-spec: {policyName: NAMESPACE}
-`, "NAMESPACE", d.ns))
-	d.remove("mutatingadmissionpolicybindings", "mutatingadmissionpolicies")
+`)
 	d.Apply(d.t, strings.ReplaceAll(manifestOf(played{name: "probe", kind: deployments}, "probe"), "NAMESPACE", d.ns))
 	for asked := []byte(`{"metadata":{"annotations":{"who.example/mutate":"mutated:1"}}}`); ; { // the server takes the policy up after a moment
 		o, err := d.dynamic().Resource(deployments).Namespace(d.ns).Patch(d.ctx, "probe", types.MergePatchType, asked, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})

@@ -26,6 +26,7 @@ type Resource struct {
 
 const (
 	askAgain  = time.Second      // an answer of "not served", or an error, holds so long
+	askSeldom = 5 * time.Minute  // an answer of "not served" holds so long at most, where a watch of CRDs invalidates it
 	askWithin = 10 * time.Second // the server's own limit for an aggregated API is longer, and nobody should wait for a dead one
 )
 
@@ -41,8 +42,9 @@ type kinds struct {
 	disco discoverer
 	now   func() time.Time
 
-	mu     sync.Mutex // guards what follows; never held while the server is asked
-	groups map[string]*group
+	mu      sync.Mutex // guards what follows; never held while the server is asked
+	groups  map[string]*group
+	watched bool // InvalidateGroup is called when a CRD changes
 }
 
 // group is what is known of one apiVersion; guarded by kinds.mu. A kind that is known needs no request, whatever is being asked.
@@ -50,6 +52,7 @@ type group struct {
 	kinds  map[string]Resource
 	err    error         // of the newest question
 	asked  time.Time     // zero for never
+	holds  time.Duration // how long the newest answer holds for kinds that are not known
 	asking chan struct{} // closed when the question under way is answered, which its other callers share; nil for none
 }
 
@@ -66,6 +69,14 @@ func (c *Client) Invalidate(apiVersion string) {
 	c.kinds.mu.Lock()
 	defer c.kinds.mu.Unlock()
 	delete(c.kinds.groups, apiVersion)
+}
+
+// InvalidatedByWatch says that InvalidateGroup is called from now on when a CRD changes: an answer of "not served" holds twice as long each
+// time it is given again, up to five minutes. Kinds of an aggregated API, which no CRD announces, are found that much later.
+func (c *Client) InvalidatedByWatch() {
+	c.kinds.mu.Lock()
+	defer c.kinds.mu.Unlock()
+	c.kinds.watched = true
 }
 
 // InvalidateGroup forgets what is known of every version of an API group, after one of its CRDs changed.
@@ -104,7 +115,7 @@ func (k *kinds) discover(g *group, gvk object.GVK) (Resource, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	g.learn(served, err)
-	g.asked = k.now()
+	k.hold(g)
 	close(g.asking)
 	g.asking = nil
 	return g.resource(gvk)
@@ -122,7 +133,17 @@ func (g *group) resource(gvk object.GVK) (Resource, error) {
 }
 
 // isOpen reports whether an apiVersion's kinds that are not known may be asked for. The caller holds mu.
-func (k *kinds) isOpen(g *group) bool { return g.asked.IsZero() || k.now().Sub(g.asked) >= askAgain }
+func (k *kinds) isOpen(g *group) bool { return g.asked.IsZero() || k.now().Sub(g.asked) >= g.holds }
+
+// hold sets how long an answer that has just come holds. The caller holds mu.
+func (k *kinds) hold(g *group) {
+	g.asked = k.now()
+	if !k.watched || g.err != nil || g.holds == 0 {
+		g.holds = askAgain
+		return
+	}
+	g.holds = min(2*g.holds, askSeldom)
+}
 
 // servable reports whether the names can be a part of a request's path at all: they come from Git.
 func servable(gvk object.GVK) bool {

@@ -68,5 +68,5 @@ func (g *group) told(k *kinds, gv schema.GroupVersion, list *metav1.APIResourceL
 		served = byKind(gv, list)
 	}
 	g.learn(served, err)
-	g.asked = k.now()
+	k.hold(g)
 }

@@ -53,6 +53,7 @@ func groupOf(crd string) string {
 // watchDefinitions watches every CRD's metadata: its generation moves with its spec. One that appears may be a claimant's.
 func (c *Controller) watchDefinitions(ctx context.Context) {
 	c.Watcher.Watch(ctx, live.Interest{GVK: definitions, Depth: live.Metadata}, func(ev live.Event) {
+		c.Cluster.InvalidatedByWatch() // without the right to watch them, no event comes
 		d := definition{uid: ev.Object.UID(), generation: ev.Object.Generation()}
 		if ev.Gone {
 			d = definition{}
