@@ -52,6 +52,7 @@ var (
 	hashes  = regexp.MustCompile(`sha1:[0-9a-f]{7,40}`)
 	moments = regexp.MustCompile(`\d{4}-\d\d-\d\d([ T])\d\d:\d\d:\d\d`)
 	often   = regexp.MustCompile(`\d+ times within the hour`) // an autoscaler takes two steps or three
+	froms   = regexp.MustCompile(`, from \d+`)                // whether truce sees the steps in between depends on how busy the machine is
 	agos    = regexp.MustCompile(`, (at the latest )?\d+s ago`)
 	gaps    = regexp.MustCompile(` {2,}`)
 )
@@ -69,6 +70,7 @@ func plain(text, namespace, work string) string {
 	})
 	text = moments.ReplaceAllString(text, "2026-11-21${1}10:00:00")
 	text = agos.ReplaceAllString(text, "")
+	text = froms.ReplaceAllString(text, "")
 	text = often.ReplaceAllString(text, "2 times within the hour")
 	if wide {
 		return aligned(text)
