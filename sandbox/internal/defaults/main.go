@@ -106,7 +106,7 @@ func imaged(name string) func(runtime.Object) {
 }
 
 func setImages(v reflect.Value, name string) {
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // of all others there is nothing to go into
 	case reflect.Pointer:
 		if !v.IsNil() {
 			setImages(v.Elem(), name)
@@ -129,11 +129,11 @@ func setImages(v reflect.Value, name string) {
 }
 
 // fill makes what the extent wants, but for types inside of themselves.
-func fill(v reflect.Value, e extent, within []reflect.Type) {
+func fill(v reflect.Value, e extent, within []reflect.Type) { //nolint:gocognit // one walk over a type, read from top to bottom
 	if slices.Contains(within, v.Type()) {
 		return
 	}
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // of all others there is nothing to go into
 	case reflect.Pointer:
 		if e >= optional && v.CanSet() && v.Type().Elem().Kind() == reflect.Struct && !isScalar(v.Type().Elem()) {
 			v.Set(reflect.New(v.Type().Elem()))
@@ -185,7 +185,7 @@ func (t table) compare(before, after reflect.Value) error {
 	return nil
 }
 
-func (t table) field(in reflect.Type, name string, before, after reflect.Value) error {
+func (t table) field(in reflect.Type, name string, before, after reflect.Value) error { //nolint:gocognit // one walk over a type, read from top to bottom
 	if reflect.DeepEqual(before.Interface(), after.Interface()) || isEmpty(after) {
 		return nil
 	}
@@ -215,7 +215,7 @@ func (t table) field(in reflect.Type, name string, before, after reflect.Value) 
 
 // isEmpty reports whether nothing was there before.
 func isEmpty(v reflect.Value) bool {
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // of all others there is nothing to go into
 	case reflect.Slice, reflect.Map:
 		return v.Len() == 0
 	}
