@@ -144,18 +144,16 @@ func sourceOf(cr object.Object) any {
 // kept is how many entries the history has where nobody says otherwise.
 const kept = 10
 
-// history adds a rollout that went through as a whole.
-func history(cr object.Object, r report.Report, spec applicationSpec, had []historyEntry) []historyEntry {
+// history adds a rollout that went through as a whole, once. Times are in seconds, and an operation may follow another one on the same
+// revision within one: what was under way before this status and has now ended is never the entry that is there.
+func history(cr object.Object, r report.Report, before applicationStatus, now *operationState) []historyEntry {
 	o := r.Rollout
-	limit := kept
-	if spec.RevisionHistoryLimit != nil && *spec.RevisionHistoryLimit >= 0 {
-		limit = int(min(*spec.RevisionHistoryLimit, 1000))
-	}
 	done := !o.Ended.IsZero() && o.Reason == report.Succeeded && whole(o.Order)
-	begun := stamp(o.Begun)
-	told := slices.ContainsFunc(had, func(h historyEntry) bool { return h.DeployStartedAt == begun && h.Revision == commitOf(o.Revision) })
+	had, begun := before.History, stamp(o.Begun)
+	same := len(had) > 0 && had[len(had)-1].DeployStartedAt == begun && had[len(had)-1].Revision == commitOf(o.Revision)
+	finishes := before.OperationState != nil && !ended(before.OperationState) && ended(now)
 	out := slices.Clone(had)
-	if done && !told {
+	if done && (finishes || !same) {
 		entry := historyEntry{Revision: commitOf(o.Revision), Source: sourceOf(cr), DeployStartedAt: begun, DeployedAt: stamp(o.Ended)}
 		entry.InitiatedBy = &initiator{Username: o.Order.By, Automated: o.Order.Token == ""}
 		if len(had) > 0 {
@@ -163,10 +161,16 @@ func history(cr object.Object, r report.Report, spec applicationSpec, had []hist
 		}
 		out = append(out, entry)
 	}
-	if extra := len(out) - limit; extra > 0 {
-		out = out[extra:]
-	}
 	return out
+}
+
+// limited keeps the newest entries, as many as the spec wants.
+func limited(all []historyEntry, spec applicationSpec) []historyEntry {
+	limit := kept
+	if spec.RevisionHistoryLimit != nil && *spec.RevisionHistoryLimit >= 0 {
+		limit = int(min(*spec.RevisionHistoryLimit, 1000))
+	}
+	return all[max(0, len(all)-limit):]
 }
 
 // reached is the revision of the newest operation that went through, as long as files come from the same place.

@@ -35,7 +35,7 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 		s.SourceType = sourceType(r, had.SourceType)
 	}
 	s.OperationState = operated(cr, r, spec, had.OperationState)
-	s.History = history(cr, r, spec, had.History)
+	s.History = limited(history(cr, r, had, s.OperationState), spec)
 	return stamped(cr, s, had, r)
 }
 

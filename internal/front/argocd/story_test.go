@@ -284,3 +284,29 @@ func TestHistoryIsOfRolloutsThatWentThroughWhole(t *testing.T) {
 		t.Errorf("history %v: %+v", ids, s.History)
 	}
 }
+
+// TestOperationsWithinOneSecondAreTheirOwnEntries: each is told as under way, as ended, and once more when something else has changed.
+func TestOperationsWithinOneSecondAreTheirOwnEntries(t *testing.T) {
+	cr := parse(t, "spec: {source: {repoURL: /r, path: p}}")
+	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	var revisions []string
+	for _, o := range []struct{ asked, revision string }{{"main", "1"}, {"next", "2"}, {"1", "1"}, {"1", "1"}} {
+		operation := map[string]any{"sync": map[string]any{"revision": o.asked}}
+		r := report.Report{Running: true, Rollout: report.Rollout{Order: app.Order{Token: tokenOf(operation)}, Revision: "main@sha1:" + o.revision, Begun: at}}
+		cr["operation"] = operation
+		cr["status"] = Applications{}.Status(cr, r)
+		delete(cr, "operation")
+		at = at.Add(50 * time.Millisecond)
+		r.Running, r.Stage, r.Reason, r.Rollout.Reason, r.Rollout.Ended = false, report.Done, report.Succeeded, report.Succeeded, at
+		cr["status"] = Applications{}.Status(cr, r)
+		cr["status"] = Applications{}.Status(cr, r)
+	}
+	var s applicationStatus
+	reader.Status(cr, &s)
+	for _, h := range s.History {
+		revisions = append(revisions, fmt.Sprint(h.ID, " ", h.Revision))
+	}
+	if diff := cmp.Diff([]string{"0 1", "1 2", "2 1", "3 1"}, revisions); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+}
