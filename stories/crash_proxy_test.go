@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"context"
 	"encoding/pem"
 	"io"
 	"log"
@@ -27,9 +28,10 @@ type toll struct {
 	roads []*road
 
 	mu   sync.Mutex
-	seen []string // "PATCH /apis/…", since the last count from 1
-	open int      // requests that are not answered yet
-	at   int      // kill at this one; 0 for never
+	life int                    // of truce; each connection belongs to the one that it was accepted in
+	seen []string               // "PATCH /apis/…", since the last count from 1
+	open map[*http.Request]bool // those of this life that are not answered yet
+	at   int                    // kill at this one; 0 for never
 	way  death
 }
 
@@ -50,7 +52,7 @@ const (
 // newToll stands before the API server and the repository until the test ends.
 func newToll(t *testing.T, config *rest.Config, repo *gittest.Repo) *toll {
 	t.Helper()
-	x := &toll{}
+	x := &toll{open: map[*http.Request]bool{}}
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +84,7 @@ func (x *toll) serve(t *testing.T, to string, transport http.RoundTripper) *http
 	proxy.Transport, proxy.FlushInterval, proxy.ErrorLog = transport, -1, quiet
 	server := httptest.NewUnstartedServer(x.gate(proxy))
 	r := &road{Listener: server.Listener, conns: map[net.Conn]bool{}}
-	server.Listener, server.Config.ErrorLog = r, quiet
+	server.Listener, server.Config.ErrorLog, server.Config.ConnContext = r, quiet, x.accept
 	x.roads = append(x.roads, r)
 	t.Cleanup(func() {
 		r.cut()
@@ -98,7 +100,7 @@ func (x *toll) gate(to http.Handler) http.Handler {
 			return
 		}
 		way, fatal := x.count(r)
-		defer x.answered()
+		defer x.answered(r)
 		if !fatal {
 			to.ServeHTTP(w, r)
 			return
@@ -115,19 +117,40 @@ func watches(r *http.Request) bool {
 	return slices.Contains([]string{"1", "true"}, r.URL.Query().Get("watch"))
 }
 
-// count counts the request and reports whether it is the one to kill at.
+// count counts the request and reports whether it is the one to kill at. What a dead truce has asked for may come late: it counts no more.
 func (x *toll) count(r *http.Request) (death, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.seen = append(x.seen, r.Method+" "+r.URL.Path)
-	x.open++
+	if r.Context().Value(lifeKey{}) != x.life {
+		return death{}, false
+	}
+	x.seen = append(x.seen, stepOf(r))
+	x.open[r] = true
 	return x.way, x.at == len(x.seen)
 }
 
-func (x *toll) answered() {
+func stepOf(r *http.Request) string { return r.Method + " " + r.URL.Path }
+
+func (x *toll) answered(r *http.Request) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.open--
+	delete(x.open, r)
+}
+
+// next begins the life of another truce: nothing is waited for that a dead one has asked for.
+func (x *toll) next() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.life++
+	x.open = map[*http.Request]bool{}
+}
+
+type lifeKey struct{}
+
+func (x *toll) accept(ctx context.Context, _ net.Conn) context.Context {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return context.WithValue(ctx, lifeKey{}, x.life)
 }
 
 // traffic is how many requests were made since arm, and how many of all are not answered yet.
@@ -136,7 +159,18 @@ type traffic struct{ seen, open int }
 func (x *toll) traffic() traffic {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return traffic{len(x.seen), x.open}
+	return traffic{len(x.seen), len(x.open)}
+}
+
+// unanswered are the requests that truce waits for.
+func (x *toll) unanswered() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var out []string
+	for r := range x.open {
+		out = append(out, stepOf(r))
+	}
+	return out
 }
 
 // arm counts from 1 again and kills at the n-th request; 0 only counts.

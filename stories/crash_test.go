@@ -201,6 +201,7 @@ func (s *stage) crashed() {
 		s.kill()
 	}
 	s.childless()
+	s.toll.next()
 }
 
 // check holds what must be true at the end of any run.

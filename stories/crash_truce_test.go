@@ -83,8 +83,8 @@ func (s *stage) leave() {
 
 // confess shows what truce has done and, by Go's own means, what each part of it is waiting for: that ends it.
 func (s *stage) confess() {
-	s.t.Logf("truce asked for, since the last count:\n%s", strings.Join(s.toll.requests(), "\n"))
 	p := s.truce.Load()
+	s.t.Logf("truce asked for, since the last count:\n%s\nit waits for %q, and computes: %v", strings.Join(s.toll.requests(), "\n"), s.toll.unanswered(), p.busy())
 	if p.running() {
 		if err := p.signal(syscall.SIGQUIT); err != nil {
 			s.t.Error(err)
@@ -119,6 +119,7 @@ func (s *stage) look() {
 // begin starts truce.
 func (s *stage) begin() {
 	s.t.Helper()
+	s.toll.next()
 	log := filepath.Join(s.cache, "log")
 	p, err := startProcess(log, s.binary, "controller", "--kubeconfig", s.kubeconfig, "--cache-dir", s.cache, "--listen", "", "--namespace", s.ns)
 	if err != nil {
@@ -196,12 +197,12 @@ func (s *stage) quiet() {
 const glance = 20 * time.Millisecond
 
 // rests returns what is to be asked every glance: whether truce has asked for nothing for a while, waits for no answer, and has nothing to
-// compute. It is glances that count, and not the time: on a busy machine the toll may not have come to hear of a request for long.
+// compute. A dead one does neither. It is glances that count, and not the time: on a busy machine the toll may not have come to hear of a request for long.
 func (s *stage) rests(silence time.Duration) func(traffic) bool {
 	var last traffic
 	still := 0
 	return func(now traffic) bool {
-		if still++; now != last || now.open > 0 {
+		if still++; now != last || now.open > 0 && s.truce.Load().running() {
 			last, still = now, 0
 		}
 		enough := time.Duration(still)*glance >= silence

@@ -1,0 +1,69 @@
+package stories
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// hanging is a server that answers when it is told to, whether the client still waits or not.
+type hanging chan chan struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := make(chan struct{})
+	h <- answer
+	<-answer
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("done")), Request: r}, nil
+}
+
+// TestWhatADeadTruceHasAskedForIsNotWaitedFor is about the toll alone: the first of two clients is the one that dies.
+func TestWhatADeadTruceHasAskedForIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	x, server := &toll{open: map[*http.Request]bool{}}, make(hanging)
+	proxy := x.serve(t, "http://server.example", server)
+	proxy.Start()
+	ask := func(c *http.Client, path string) (answer func()) {
+		ended := make(chan error)
+		go func() {
+			r, err := c.Get(proxy.URL + path)
+			if err == nil {
+				_, err = io.Copy(io.Discard, r.Body)
+				_ = r.Body.Close() // it has been read
+			}
+			ended <- err
+		}()
+		waiting := <-server
+		return func() {
+			close(waiting)
+			if err := <-ended; err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	}
+	counts := func(when string, want traffic) {
+		t.Helper()
+		if got := x.traffic(); got != want {
+			t.Errorf("%s: %+v, want %+v; unanswered: %q", when, got, want, x.unanswered())
+		}
+	}
+	dying, next := &http.Client{Transport: &http.Transport{}}, &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(dying.CloseIdleConnections)
+	t.Cleanup(next.CloseIdleConnections)
+
+	ask(dying, "/a")()
+	counts("after an answer", traffic{seen: 1})
+	first := ask(dying, "/b")
+	counts("before an answer", traffic{seen: 2, open: 1})
+	x.next()
+	counts("after the death", traffic{seen: 2})
+	second := ask(next, "/c")
+	counts("in the next life", traffic{seen: 3, open: 1})
+	first()
+	counts("after the answer to the dead", traffic{seen: 3, open: 1})
+	ask(dying, "/late")()
+	counts("after what comes late by an old connection", traffic{seen: 3, open: 1})
+	second()
+	counts("at rest", traffic{seen: 3})
+}
