@@ -56,14 +56,7 @@ func (w *world) heals(d *kubetest.Recorder, meanwhile func(*unstructured.Unstruc
 	w.t.Helper()
 	w.await(d, meanwhile)
 	before := len(d.Values())
-	w.kubectl("scale", "deployment/my-app", "--replicas=7")
-	w.await(d, func(o *unstructured.Unstructured) bool {
-		drifted := false
-		for _, v := range d.Values()[before:] {
-			drifted = drifted || replicas(v.Object) == 7
-		}
-		return drifted && replicas(o) == 3
-	})
+	w.scaledBack(d, 7, 3)
 	w.always(d, before, meanwhile)
 }
 

@@ -81,11 +81,7 @@ func TestWithRemediationOffAnAdditionIsOnlyTold(t *testing.T) {
 // TestASuspendedAppKeepsAdditionsUntilItIsResumed is about one of a person, and about a look that is asked for meanwhile.
 func TestASuspendedAppKeepsAdditionsUntilItIsResumed(t *testing.T) {
 	w, d := myApp(t, "")
-	w.kubectl("patch", "kustomization/my-app", "--type=merge", `-p={"spec":{"suspend":true}}`)
-	w.condition("my-app", "Ready", func(_ map[string]any, o *unstructured.Unstructured) bool {
-		suspend, _, _ := unstructured.NestedBool(o.Object, "spec", "suspend")
-		return suspend
-	})
+	w.suspend("my-app")
 	w.kubectl("label", "deployment/my-app", "hand=x")
 	w.held(w.ofFlux(), ".metadata.labels.hand", "kubectl-label", "the app is suspended")
 	if n := len(w.writes("my-app")); n != 1 {

@@ -155,18 +155,10 @@ func TestWhatPeopleAddByHandIsTakenAway(t *testing.T) {
 func (w *world) returns(t *testing.T, r *kubetest.Recorder, do func()) {
 	t.Helper()
 	w.await(r, exists)
-	before := content(r.Values()[len(r.Values())-1].Object)
-	seen := len(r.Values())
-	do()
-	changed := false
-	w.await(r, func(*unstructured.Unstructured) bool {
-		all := r.Values()
-		for _, v := range all[min(seen, len(all)):] {
-			changed = changed || !cmp.Equal(before, content(v.Object))
-		}
-		return changed && cmp.Equal(before, content(all[len(all)-1].Object))
-	})
-	for _, owner := range r.Values()[len(r.Values())-1].Object.GetManagedFields() {
+	before := content(last(r))
+	back := func(o *unstructured.Unstructured) bool { return cmp.Equal(before, content(o)) }
+	w.undone(r, do, func(o *unstructured.Unstructured) bool { return !back(o) }, back)
+	for _, owner := range last(r).GetManagedFields() {
 		if strings.HasPrefix(owner.Manager, "kubectl") && owner.Subresource == "" {
 			t.Logf("%s still has %s", owner.Manager, owner.FieldsV1)
 		}

@@ -1,11 +1,9 @@
 package stories
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -24,11 +22,7 @@ func TestAnApplicationIsKeptInSync(t *testing.T) {
 	if len(history) != 2 || history[1]["revision"] != w.repo.Head() || history[1]["id"] != int64(1) {
 		t.Errorf("history = %v, want the two revisions", history)
 	}
-	w.kubectl("scale", "deployment/my-app", "--replicas=9")
-	w.await(d, func(o *unstructured.Unstructured) bool {
-		seen := slices.ContainsFunc(d.Values(), func(v kubetest.Value) bool { return replicas(v.Object) == 9 })
-		return seen && replicas(o) == 4
-	})
+	w.scaledBack(d, 9, 4)
 	w.inSync("my-app")
 	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "health", "status") == "Healthy" })
 

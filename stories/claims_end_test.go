@@ -52,8 +52,7 @@ func TestAnAutoscalerThatTargetsNothingClaimsNothing(t *testing.T) {
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
-	w.kubectl("scale", "deployment/my-app", "--replicas=5")
-	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 3 && len(d.Values()) > 1 })
+	w.scaledBack(d, 5, 3)
 	w.readyTells("my-app", "ceded", false)
 
 	// Its target comes: from its first moment on it is claimed.
@@ -82,7 +81,7 @@ func TestAnAutoscalerThatTurnsToAnotherTargetLeavesTheFirstToGit(t *testing.T) {
 	w.kubectl("scale", "deployment/my-app", "--replicas=5")
 	w.readyTells("my-app", "Deployment "+w.ns+"/my-app .spec.replicas to HPA "+w.ns+"/scaler", true)
 	w.Apply(t, strings.ReplaceAll(scalerOf("scaler", "Deployment", "other"), "NAMESPACE", w.ns))
-	w.await(first, func(o *unstructured.Unstructured) bool { return replicas(o) == 3 })
+	w.inTurn(first, 0, ofCount(5), ofCount(3))
 	w.kubectl("scale", "deployment/other", "--replicas=6")
 	w.readyTells("my-app", "Deployment "+w.ns+"/other .spec.replicas to HPA "+w.ns+"/scaler", true)
 	w.check("my-app")
@@ -103,7 +102,7 @@ func TestAnAutoscalerOfAnotherAppClaimsAndItsEndIsTheClaimsEnd(t *testing.T) {
 	w.check("scalers")
 	stays(t, d, 3, 5)
 	w.kubectl("delete", "kustomization", "scalers")
-	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 3 })
+	w.inTurn(d, 0, ofCount(5), ofCount(3))
 	w.readyTells("my-app", "ceded", false)
 	stays(t, d, 3, 5, 3)
 }

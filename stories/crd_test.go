@@ -183,11 +183,7 @@ func TestAChangedCRDIsNoDrift(t *testing.T) {
 			w.wroteNothingSince(wrote)
 			// What really drifts under the new schema is put back.
 			a := w.Watch(t, w.gadgets(), w.ns, "a")
-			w.kubectl("patch", "gadgets."+w.ns+".example.com/a", "--type=merge", `-p={"spec":{"size":7}}`)
-			w.await(a, func(o *unstructured.Unstructured) bool {
-				size, _, _ := unstructured.NestedInt64(o.Object, "spec", "size")
-				return size == 1 && len(a.Values()) > 2
-			})
+			w.sizedBack(a)
 		})
 	}
 }

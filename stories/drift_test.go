@@ -1,13 +1,12 @@
 package stories
 
 import (
-	"fmt"
-	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -55,22 +54,10 @@ func TestWhatPeopleChangeByHandIsPutBack(t *testing.T) {
 	want := wantedParts(d.Values()[0].Object)
 	for what, args := range edits {
 		t.Run(what, func(t *testing.T) {
-			seen := len(d.Values())
-			w.kubectl(args...)
-			w.await(d, func(o *unstructured.Unstructured) bool {
-				return changedSince(d, seen, want) && cmp.Equal(want, wantedParts(o))
-			})
+			back := func(o *unstructured.Unstructured) bool { return cmp.Equal(want, wantedParts(o)) }
+			w.undone(d, func() { w.kubectl(args...) }, func(o *unstructured.Unstructured) bool { return !back(o) }, back)
 		})
 	}
-}
-
-func changedSince(d *kubetest.Recorder, seen int, want map[string]any) bool {
-	for _, v := range d.Values()[seen:] {
-		if !cmp.Equal(want, wantedParts(v.Object)) {
-			return true
-		}
-	}
-	return false
 }
 
 // wantedParts are the parts of a Deployment that Git names: all but what controllers write.
@@ -130,11 +117,7 @@ func TestASuspendedAppStandsStillUntilResumed(t *testing.T) {
 	w := newWorld(t, app.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
-	w.kubectl("patch", "kustomization/my-app", "--type=merge", `-p={"spec":{"suspend":true}}`)
-	w.condition("my-app", "Ready", func(_ map[string]any, o *unstructured.Unstructured) bool {
-		suspend, _, _ := unstructured.NestedBool(o.Object, "spec", "suspend")
-		return suspend
-	})
+	w.suspend("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
 	w.kubectl("scale", "deployment/my-app", "--replicas=5")
 	w.edit("apps/my-app/my-app.yaml", "nginx:1.21.0", "nginx:1.22.0")
@@ -147,30 +130,25 @@ func TestASuspendedAppStandsStillUntilResumed(t *testing.T) {
 	}
 }
 
+// suspend suspends an app, and returns when truce has seen it: it may see later what happens to the app's objects first.
+func (w *world) suspend(name string) {
+	w.t.Helper()
+	w.patch(kustomizations, name, map[string]any{"spec": map[string]any{"suspend": true}}, "kubectl-patch")
+	w.until("the suspension to be seen", func() bool {
+		return w.running.Engine.Report(appKeyOf("Kustomization", w.ns, name)).Reason == report.Suspended
+	})
+}
+
 func TestRemediationIntervalSpacesCorrections(t *testing.T) {
 	w := newWorld(t, app.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec+"\nremediation: {remediate: true, remediationInterval: 3s}")
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
 	for _, n := range []int64{5, 6} {
-		seen := len(d.Values())
-		w.kubectl("scale", "deployment/my-app", fmt.Sprintf("--replicas=%d", n))
-		w.await(d, func(o *unstructured.Unstructured) bool {
-			there := func(v kubetest.Value) bool { return replicas(v.Object) == n }
-			return slices.ContainsFunc(d.Values()[seen:], there) && replicas(o) == 3
-		})
+		w.scaledBack(d, n, 3)
 	}
-	var back []int64
-	var gap int64
-	for i, v := range d.Values() {
-		if i > 0 && replicas(v.Object) == 3 && replicas(d.Values()[i-1].Object) != 3 {
-			back = append(back, v.At.UnixMilli())
-		}
-	}
-	if len(back) == 2 {
-		gap = back[1] - back[0]
-	}
-	if len(back) != 2 || gap < 2900 {
-		t.Errorf("%d corrections, %d ms apart, want 2 that are at least 3 s apart", len(back), gap)
+	writes := w.writes("my-app")[1:] // the first has made it
+	if len(writes) != 2 || writes[1].Received.Sub(writes[0].Received) < 3*time.Second {
+		t.Errorf("want 2 corrections that are at least 3 s apart: %v", writes)
 	}
 }

@@ -79,11 +79,8 @@ func corrections(d *kubetest.Recorder) int {
 // changed by hand is corrected with the same look.
 func (w *world) corrected(d *kubetest.Recorder) int {
 	w.t.Helper()
-	seen := len(d.Values())
-	w.kubectl("scale", "deployment/my-app", "--replicas=5")
-	w.await(d, func(o *unstructured.Unstructured) bool {
-		edited := slices.ContainsFunc(d.Values()[seen:], func(v kubetest.Value) bool { return replicas(v.Object) == 5 })
-		return edited && image(o) == theirImage && replicas(o) == 3
+	w.undone(d, func() { w.kubectl("scale", "deployment/my-app", "--replicas=5") }, ofCount(5), func(o *unstructured.Unstructured) bool {
+		return image(o) == theirImage && replicas(o) == 3
 	})
 	return corrections(d)
 }
@@ -103,12 +100,11 @@ func TestAControllerThatRewritesAFieldIsContested(t *testing.T) {
 					t.Errorf("the condition does not say %s: %s", evidence, message)
 				}
 			}
-			w.kubectl("scale", "deployment/my-app", "--replicas=5")
-			w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == theirImage && replicas(o) == 3 })
+			w.corrected(d)
 			w.edit("apps/my-app/my-app.yaml", "replicas: 3", "replicas: 4")
 			w.ready("my-app")
-			w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 4 })
-			w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == theirImage })
+			w.await(d, ofCount(4))
+			w.await(d, ofImage(theirImage))
 			if n := corrections(d); n > fight.Most+1 {
 				t.Errorf("truce put the image back %d times, want at most %d, and one more for the commit", n, fight.Most)
 			}
@@ -144,15 +140,7 @@ func TestAPersonWhoRepeatsAnEditIsCorrectedEachTime(t *testing.T) {
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
 	for range edits {
-		seen := len(d.Values())
-		w.kubectl("scale", "deployment/my-app", "--replicas=5")
-		w.await(d, func(o *unstructured.Unstructured) bool {
-			was5 := false
-			for _, v := range d.Values()[seen:] {
-				was5 = was5 || replicas(v.Object) == 5
-			}
-			return was5 && replicas(o) == 3
-		})
+		w.scaledBack(d, 5, 3)
 	}
 	for _, c := range w.conditions("my-app") {
 		if c["type"] == "Contested" {
@@ -196,9 +184,9 @@ data: {colour: blue}
 	if before > fight.Most {
 		t.Errorf("the breaker opens after %d corrections, want at most %d", before, fight.Most)
 	}
-	tried := func(n int, of string) {
+	tried := func(n int, of string, asked func()) {
 		t.Helper()
-		w.await(d, func(o *unstructured.Unstructured) bool { return corrections(d) >= before+n && image(o) == theirImage })
+		w.undone(d, asked, ofImage("nginx:1.21.0"), ofImage(theirImage))
 		if now := w.corrected(d); now != before+n {
 			t.Errorf("after %s the image was put back %d times, want %d", of, now-before, n)
 		}
@@ -207,14 +195,14 @@ data: {colour: blue}
 			return contested(c, o) && strings.Contains(text, "; corrected on request at 20") && strings.Contains(text, " and changed back; the next try is at 20")
 		})
 	}
-	w.intervals("my-app", 1)
-	tried(1, "a request")
-	w.edit("apps/my-app/settings.yaml", "blue", "green")
-	w.ready("my-app")
-	tried(2, "a commit about another object")
+	tried(1, "a request", func() { w.intervals("my-app", 1) })
+	tried(2, "a commit about another object", func() {
+		w.edit("apps/my-app/settings.yaml", "blue", "green")
+		w.ready("my-app")
+	})
 	stop()
 	w.intervals("my-app", 1)
-	w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == "nginx:1.21.0" })
+	w.await(d, ofImage("nginx:1.21.0"))
 	w.await(w.Watch(t, kustomizations, w.ns, "my-app"), func(o *unstructured.Unstructured) bool {
 		return !slices.ContainsFunc(entries(o, "status", "conditions"), func(c map[string]any) bool { return c["type"] == "Contested" || c["type"] == "Drifted" })
 	})

@@ -74,8 +74,7 @@ func TestBadInputIsTheProblemOfItsOwnApp(t *testing.T) {
 	good := w.Watch(t, configmaps, w.ns, "good")
 	w.edit("good/a.yaml", "k: v0", "k: v1")
 	w.ready("good")
-	w.kubectl("patch", "configmap/good", "--type=merge", `-p={"data":{"k":"changed"}}`)
-	w.putBack(good, "k", "changed", "v1")
+	w.putBack(good, "good", "changed", "v1")
 	for _, name := range []string{"fine", "bad"} { // one file that cannot be read refuses its directory
 		if w.isThere(configmaps, name) {
 			t.Errorf("%s was applied", name)

@@ -90,12 +90,8 @@ func TestMetricsTellOfDriftCessionsAndFights(t *testing.T) {
 
 	// Drift: put back, once, and quickly.
 	d := w.Watch(t, deployments, w.ns, "my-app")
-	w.kubectl("scale", "deployment/my-app", "--replicas=5")
-	was5, begin := false, time.Now().Truncate(time.Second) // of managedFields
-	w.await(d, func(o *unstructured.Unstructured) bool {
-		was5 = was5 || replicas(o) == 5
-		return was5 && replicas(o) == 3
-	})
+	begin := time.Now().Truncate(time.Second) // of managedFields
+	w.scaledBack(d, 5, 3)
 	w.scraped(page.URL, exactly(1), "truce_field_verdicts_total", `name="my-app"`, `verdict="corrected"`)
 	w.scraped(page.URL, exactly(1), "truce_drift_correction_duration_seconds_count")
 	if took := w.scraped(page.URL, atLeast(0), "truce_drift_correction_duration_seconds_sum"); took == 0 || took > time.Since(begin).Seconds() {

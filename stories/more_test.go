@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/kubetest"
@@ -161,17 +160,44 @@ func configMaps(dir string, names ...string) string {
 	return b.String()
 }
 
-// putBack waits until a ConfigMap's value was seen changed, and is back.
-func (w *world) putBack(r *kubetest.Recorder, key, changed, back string) {
+// putBack changes the value k of a ConfigMap, and waits until the change was seen, and the value is back.
+func (w *world) putBack(r *kubetest.Recorder, name, changed, back string) {
 	w.t.Helper()
-	w.undone(r, func(o *unstructured.Unstructured) bool { return value(o, key) == changed },
-		func(o *unstructured.Unstructured) bool { return value(o, key) == back })
+	is := func(k string) func(*unstructured.Unstructured) bool {
+		return func(o *unstructured.Unstructured) bool { return value(o, "k") == k }
+	}
+	w.undone(r, func() {
+		w.patch(configmaps, name, map[string]any{"data": map[string]any{"k": changed}}, "kubectl-patch")
+	}, is(changed), is(back))
 }
 
-// undone waits until an object was seen changed, and is back. That it was changed may be over before kubectl has ended.
-func (w *world) undone(r *kubetest.Recorder, changed, back func(*unstructured.Unstructured) bool) {
+// scaledBack scales my-app by hand, and waits until the change was seen, and the count is back.
+func (w *world) scaledBack(r *kubetest.Recorder, to, back int64) {
 	w.t.Helper()
-	w.await(r, func(o *unstructured.Unstructured) bool {
-		return back(o) && slices.ContainsFunc(r.Values(), func(v kubetest.Value) bool { return changed(v.Object) })
-	})
+	w.undone(r, func() { w.kubectl("scale", "deployment/my-app", fmt.Sprintf("--replicas=%d", to)) }, ofCount(to), ofCount(back))
+}
+
+func ofCount(n int64) func(*unstructured.Unstructured) bool {
+	return func(o *unstructured.Unstructured) bool { return replicas(o) == n }
+}
+
+func ofImage(name string) func(*unstructured.Unstructured) bool {
+	return func(o *unstructured.Unstructured) bool { return image(o) == name }
+}
+
+// undone does something to an object, and waits until the watch has shown it changed and after that as it is to be again. That it was
+// changed may be over before the edit returns, and what was so before the edit is no answer to it.
+func (w *world) undone(r *kubetest.Recorder, edit func(), changed, back func(*unstructured.Unstructured) bool) {
+	w.t.Helper()
+	since := len(r.Values())
+	edit()
+	w.inTurn(r, since, changed, back)
+}
+
+// inTurn waits until an object has been as wanted in turn since it had that many values.
+func (w *world) inTurn(r *kubetest.Recorder, since int, is ...func(*unstructured.Unstructured) bool) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	r.AwaitInTurn(ctx, since, is...)
 }

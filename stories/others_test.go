@@ -162,8 +162,7 @@ func TestReplicasThatLeaveGitWhileWeAreTheirSoleOwnerStay(t *testing.T) {
 		s.commit("spec:\n  selector", "spec:\n  replicas: 4\n  selector") // and Git may have them back
 		s.synced()
 		s.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 4 })
-		s.kubectl("scale", "deployment/my-app", "--replicas=5")
-		s.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 4 && len(d.Values()) > 3 })
+		s.scaledBack(d, 5, 4)
 	})
 }
 

@@ -199,9 +199,8 @@ func TestAFailedSyncDoesNotSwitchHealingOff(t *testing.T) {
 }
 
 // healed changes the image by hand, and waits until it is Git's again.
-func (s dialect) healed(d *kubetest.Recorder) {
-	s.t.Helper()
-	n := len(d.Values())
-	s.kubectl("set", "image", "deployment/my-app", "main=nginx:evil", "--field-manager=somebody")
-	s.await(d, func(o *unstructured.Unstructured) bool { return len(d.Values()) > n+1 && image(o) == "nginx:1.21.0" })
+func (w *world) healed(d *kubetest.Recorder) {
+	w.t.Helper()
+	w.undone(d, func() { w.kubectl("set", "image", "deployment/my-app", "main=nginx:evil", "--field-manager=somebody") },
+		ofImage("nginx:evil"), ofImage("nginx:1.21.0"))
 }

@@ -56,9 +56,8 @@ patches:
 	r := w.Watch(t, deployments, w.ns, "my-web")
 	w.kubectl("patch", "kustomization.kustomize.toolkit.fluxcd.io/web", "--type=merge", "-p", `{"spec":{"images":[{"name":"registry.example/web","newTag":"3"}]}}`)
 	w.await(r, func(o *unstructured.Unstructured) bool { return image(o) == "registry.example/web:3" })
-	w.kubectl("set", "image", "deployment/my-web", "web=registry.example/web:9")
-	w.undone(r, func(o *unstructured.Unstructured) bool { return image(o) == "registry.example/web:9" },
-		func(o *unstructured.Unstructured) bool { return image(o) == "registry.example/web:3" })
+	w.undone(r, func() { w.kubectl("set", "image", "deployment/my-web", "web=registry.example/web:9") },
+		ofImage("registry.example/web:9"), ofImage("registry.example/web:3"))
 	// What cannot be built is said with its field, and changes nothing.
 	w.kubectl("patch", "kustomization.kustomize.toolkit.fluxcd.io/web", "--type=merge", "-p", `{"spec":{"components":["../gone"]}}`)
 	w.fails("web", "spec.components[0]: ../gone: no such file")

@@ -71,7 +71,7 @@ func TestAnObjectThatSomebodyPutInPlaceOfOursIsNotDeleted(t *testing.T) {
 	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
-	w.kubectl("patch", "kustomization/app", "--type=merge", `-p={"spec":{"suspend":true}}`)
+	w.suspend("app")
 	labels := w.get(configmaps, "b").GetLabels()
 	w.kubectl("delete", "configmap/b")
 	w.kubectl("create", "configmap", "b")
@@ -199,8 +199,7 @@ func TestASourceThatCannotBeReadPrunesNothing(t *testing.T) {
 	w.check("app")
 	// The old state stays enforced.
 	a := w.Watch(t, configmaps, w.ns, "a")
-	w.kubectl("patch", "configmap/a", "--type=merge", `-p={"data":{"k":"changed"}}`)
-	w.putBack(a, "k", "changed", "a")
+	w.putBack(a, "a", "changed", "a")
 	if diff := cmp.Diff([]string{"configmaps b"}, w.deletes()); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}

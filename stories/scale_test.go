@@ -95,23 +95,14 @@ func TestACountThatIsGoneFromACustomResourceIsPutBack(t *testing.T) {
 	name := "crews." + w.ns + ".example.com/web"
 	w.kubectl("scale", name, "--replicas=7")
 	w.readyTells("app", "ceded: Crew "+w.ns+"/web .spec.workers.count to HPA "+w.ns+"/web", true)
-	w.kubectl("patch", name, "--type=json", `-p=[{"op":"remove","path":"/spec/workers/count"}]`)
-	w.await(d, func(o *unstructured.Unstructured) bool { return crew(o) == 7 && missed(d) })
+	w.undone(d, func() { w.kubectl("patch", name, "--type=json", `-p=[{"op":"remove","path":"/spec/workers/count"}]`) },
+		func(o *unstructured.Unstructured) bool { return crew(o) < 0 }, func(o *unstructured.Unstructured) bool { return crew(o) == 7 })
 	w.edit("app/crew.yaml", "count: 3, ", "")
 	w.ready("app")
 	w.check("app")
 	if n := crew(d.Values()[len(d.Values())-1].Object); n != 7 {
 		t.Errorf("the count is %d, want the 7 that it was put back to", n)
 	}
-}
-
-func missed(d *kubetest.Recorder) bool {
-	for _, v := range d.Values() {
-		if crew(v.Object) < 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // brokenConversion is a webhook that nobody answers.

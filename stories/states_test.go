@@ -47,7 +47,7 @@ func TestARefusedAndASuspendedAppAreCalledTheSameEverywhere(t *testing.T) {
 		return text(o, "status", "sync", "status") == "Unknown" && text(o, "status", "health", "status") == "Unknown"
 	})
 
-	w.kubectl("patch", "kustomization/my-app", "--type=merge", `-p={"spec":{"suspend":true}}`)
+	w.suspend("my-app")
 	w.until("the suspension to be seen", func() bool { return strings.HasPrefix(w.page("my-app"), "Sync Synced (suspended), ") })
 	w.kubectl("scale", "deployment/my-app", "--replicas=5")
 	const drift = "OutOfSync (suspended)"

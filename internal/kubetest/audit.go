@@ -21,7 +21,9 @@ import (
 
 // Entry is one request that the API server has answered, in the server's own words.
 type Entry struct {
-	At time.Time
+	At time.Time // of the answer
+	// Received is when the request came.
+	Received time.Time
 	// Verb is get, list, watch, create, update, patch, delete or deletecollection.
 	Verb string
 	// User is the one in whose name the request was carried out; an impersonated one if there is one.
@@ -96,6 +98,7 @@ type auditEvent struct {
 	ObjectRef                          struct{ APIGroup, Resource, Subresource, Namespace, Name string }
 	ResponseStatus                     struct{ Code int }
 	RequestObject, ResponseObject      json.RawMessage
+	RequestReceivedTimestamp           time.Time
 	StageTimestamp                     time.Time
 }
 
@@ -162,7 +165,7 @@ func (l *auditLog) read() error {
 
 func (e auditEvent) entry() Entry {
 	entry := Entry{
-		At: e.StageTimestamp, Verb: e.Verb, User: e.User.Username, Agent: e.UserAgent,
+		At: e.StageTimestamp, Received: e.RequestReceivedTimestamp, Verb: e.Verb, User: e.User.Username, Agent: e.UserAgent,
 		Resource:    schema.GroupResource{Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource},
 		Subresource: e.ObjectRef.Subresource, Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
 		Code: e.ResponseStatus.Code, Request: e.RequestObject, Response: e.ResponseObject,

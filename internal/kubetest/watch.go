@@ -34,6 +34,7 @@ type Value struct {
 type Recorder struct {
 	t       *testing.T
 	subject string
+	now     func() (*unstructured.UnstructuredList, error) // the server's
 
 	mu      sync.Mutex
 	values  []Value
@@ -47,7 +48,10 @@ func (c *Cluster) Watch(t *testing.T, kind schema.GroupVersionResource, namespac
 	r := &Recorder{t: t, subject: fmt.Sprintf("%s %s/%s", kind.Resource, namespace, name), changed: make(chan struct{})}
 	client := c.dynamic.Resource(kind).Namespace(namespace)
 	only := fields.OneTermEqualSelector("metadata.name", name).String()
-	now, err := client.List(t.Context(), metav1.ListOptions{FieldSelector: only})
+	r.now = func() (*unstructured.UnstructuredList, error) {
+		return client.List(t.Context(), metav1.ListOptions{FieldSelector: only})
+	}
+	now, err := r.now()
 	if err != nil {
 		t.Fatalf("watch %s: %v", r.subject, err)
 	}
@@ -92,12 +96,12 @@ var errEnded = errors.New("the watch has ended")
 // resume watches from now on. A value of now that is not the last one that was recorded may have had others before it, which fails the
 // test.
 func (r *Recorder) resume(ctx context.Context, client dynamic.ResourceInterface, o metav1.ListOptions) (watch.Interface, error) {
-	now, err := client.List(ctx, metav1.ListOptions{FieldSelector: o.FieldSelector})
+	now, err := r.now()
 	if err != nil {
 		return nil, err
 	}
 	last := ""
-	if v := r.Values(); len(v) > 0 && v[len(v)-1].Event != watch.Deleted {
+	if v := r.recorded(); len(v) > 0 && v[len(v)-1].Event != watch.Deleted {
 		last = v[len(v)-1].Object.GetResourceVersion()
 	}
 	newest := ""
@@ -135,8 +139,42 @@ func (r *Recorder) add(event watch.EventType, o *unstructured.Unstructured) {
 	r.changed = make(chan struct{})
 }
 
-// Values returns every value so far, oldest first. The slice is the caller's.
+// Values returns every value so far, oldest first: up to the one that the server has at the time of the call, which a watch shows later on
+// a busy machine. The slice is the caller's.
 func (r *Recorder) Values() []Value {
+	now, err := r.now()
+	if err != nil { // its kind is not served, or the test has ended: what was recorded is all
+		return r.recorded()
+	}
+	late := time.After(time.Minute)
+	for {
+		r.mu.Lock()
+		values, changed := r.values, r.changed
+		r.mu.Unlock()
+		if has(values, now.Items) {
+			return slices.Clone(values)
+		}
+		select {
+		case <-changed:
+		case <-late:
+			r.t.Errorf("watch %s: the server has another value than those of the watch:\n%s", r.subject, history(values))
+			return slices.Clone(values)
+		}
+	}
+}
+
+// has reports whether the values include the object as it is, or its end where it is not there.
+func has(values []Value, now []unstructured.Unstructured) bool {
+	if len(now) == 0 {
+		return len(values) == 0 || slices.ContainsFunc(values, func(v Value) bool { return v.Event == watch.Deleted })
+	}
+	return slices.ContainsFunc(values, func(v Value) bool {
+		return v.Event != watch.Deleted && v.Object.GetResourceVersion() == now[0].GetResourceVersion()
+	})
+}
+
+// recorded returns what the watch has shown.
+func (r *Recorder) recorded() []Value {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.values)
@@ -146,28 +184,36 @@ func (r *Recorder) Values() []Value {
 // shows what the object was.
 func (r *Recorder) Await(ctx context.Context, is func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	r.t.Helper()
-	return r.await(ctx, func(v Value) bool { return v.Event != watch.Deleted && is(v.Object) })
+	return r.await(ctx, max(0, len(r.Values())-1), func(v Value) bool { return v.Event != watch.Deleted && is(v.Object) })
+}
+
+// AwaitInTurn returns when the object has been as asked in turn since it had that many values: for each question there is a value of its
+// own, later than the one for the question before. When ctx ends first the test fails.
+func (r *Recorder) AwaitInTurn(ctx context.Context, since int, is ...func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+	r.t.Helper()
+	answered := 0
+	return r.await(ctx, since, func(v Value) bool {
+		if v.Event != watch.Deleted && is[answered](v.Object) {
+			answered++
+		}
+		return answered == len(is)
+	})
 }
 
 // AwaitDeleted returns when the object, which has existed, has been deleted, though it may be there again by then. When ctx ends first the
 // test fails.
 func (r *Recorder) AwaitDeleted(ctx context.Context) {
 	r.t.Helper()
-	r.await(ctx, func(Value) bool {
-		return slices.ContainsFunc(r.Values(), func(v Value) bool { return v.Event == watch.Deleted })
-	})
+	r.await(ctx, 0, func(v Value) bool { return v.Event == watch.Deleted })
 }
 
-// await looks at the last value so far and then at each one that follows, so that none is missed between two looks.
-func (r *Recorder) await(ctx context.Context, is func(Value) bool) *unstructured.Unstructured {
+// await looks at each value from the next one on, once, those that are still to come too.
+func (r *Recorder) await(ctx context.Context, next int, is func(Value) bool) *unstructured.Unstructured {
 	r.t.Helper()
-	for next := -1; ; {
+	for {
 		r.mu.Lock()
 		values, changed := r.values, r.changed
 		r.mu.Unlock()
-		if next < 0 {
-			next = max(0, len(values)-1)
-		}
 		for ; next < len(values); next++ {
 			if is(values[next]) {
 				return values[next].Object
