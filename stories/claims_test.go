@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/kubetest"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,6 +72,11 @@ func TestAClaimantWhoseCRDComesLaterIsCededTo(t *testing.T) {
 	kind := schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
 	w.until("KEDA's kind to be served", func() bool { return w.canList(kind) })
 	w.Apply(t, "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: scaler, namespace: "+w.ns+"}\nspec: {scaleTargetRef: {name: my-app}}")
+	w.until("truce to watch the kind", func() bool {
+		return len(w.Audit(t, func(e kubetest.Entry) bool {
+			return w.byTruce(e) && e.Verb == "watch" && e.Resource.Resource == kind.Resource
+		})) > 0
+	})
 	d := w.Watch(t, deployments, w.ns, "my-app")
 	w.kubectl("scale", "deployment/my-app", "--replicas=0")
 	w.readyTells("my-app", "ceded: Deployment "+w.ns+"/my-app .spec.replicas to ScaledObject "+w.ns+"/scaler", true)
@@ -111,7 +117,9 @@ func TestAConfigMapAddsClaimsAtRunTime(t *testing.T) {
 	d := w.Watch(t, deployments, w.ns, "my-app")
 	ours := strings.ReplaceAll(ownScaler, "NAMESPACE", w.ns)
 	w.later(configmaps, w.ns, "truce-claims")
+	before := w.running.Engine.Catalogue()
 	w.Apply(t, ours)
+	w.until("the claims to hold", func() bool { return w.running.Engine.Catalogue() != before })
 	w.kubectl("scale", "deployment/my-app", "--replicas=5")
 	w.readyTells("my-app", ".spec.replicas to the story's scaler", true)
 

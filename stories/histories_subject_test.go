@@ -174,6 +174,7 @@ func (x *subject) guarded(is bool) {
 	open := n > 0 && x.guards[n-1].to.IsZero()
 	switch {
 	case is && !open:
+		x.watch.Values() // what truce wrote before is recorded before
 		x.guards = append(x.guards, guard{from: time.Now()})
 	case !is && open:
 		x.guards[n-1].to = time.Now()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/journal/bolt"
 	"github.com/truce-gitops/truce/internal/object"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -55,7 +56,7 @@ ignoreDifferences:
 	w.ready("my-app")
 	w.ready("kept")
 	w.load(8)
-	w.await(w.Watch(t, deployments, w.ns, "web"), func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
+	w.finds(appKeyOf("Kustomization", w.ns, "web"), ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(8) })
 	w.kubectl("patch", "secret/token", "--type=merge", "-p", `{"data":{"password":"`+theirSecret+`"}}`)
 	stopKeeper := w.keeper(0)
 	w.condition("my-app", "Contested", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })

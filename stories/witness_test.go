@@ -45,14 +45,20 @@ var loopback = witness.Place{Listen: "127.0.0.1:0"}
 // watched starts truce with a witness, and returns what it finds.
 func watched(w *world, process app.Policy) (notices <-chan reconcile.Notice, stop func()) {
 	w.t.Helper()
+	return noticed(w, wire.RunOptions{Process: process, Witness: loopback})
+}
+
+// noticed starts truce, and returns what it finds.
+func noticed(w *world, o wire.RunOptions) (notices <-chan reconcile.Notice, stop func()) {
+	w.t.Helper()
 	out := make(chan reconcile.Notice, 256)
-	stop = w.run(wire.RunOptions{Process: process, Witness: loopback, Notice: func(n reconcile.Notice) {
+	o.Notice = func(n reconcile.Notice) {
 		select {
 		case out <- n:
 		default:
 		}
-	}})
-	return out, stop
+	}
+	return out, w.run(o)
 }
 
 // told waits for what truce says of a field of web.
@@ -183,30 +189,14 @@ func TestTheAutoscalersOwnEventSaysThatItWasIt(t *testing.T) {
 	w.ApplyAs(t, "somebody", strings.ReplaceAll(section(document1, "apps/web/base/hpa.yaml"), "name: web\nspec", "name: web\n  namespace: "+w.ns+"\nspec"))
 	w.load(8)
 	w.await(w.Watch(t, deployments, w.ns, "web"), func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
-	w.start(app.Policy{Mode: app.Observe})
+	notices, _ := noticed(w, wire.RunOptions{Process: app.Policy{Mode: app.Observe}})
 	w.app("web", "./apps/web/production", defaultSpec)
-	key := app.Key{Kind: "Kustomization", Namespace: w.ns, Name: "web"}
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	var by ownership.Writer
-	inferred := false
-	for by.Evidence != ownership.Recorded {
-		select {
-		case <-tick.C:
-		case <-w.ctx.Done():
-			t.Fatalf("it stays %s: %+v", by.Evidence, by)
-		}
-		for _, o := range w.running.Engine.Report(key).Objects {
-			for _, f := range o.Findings {
-				if field.String(f.Path) == ".spec.replicas" && f.Live == int64(8) {
-					by = f.Writer
-					inferred = inferred || by.Evidence == ownership.Inferred
-				}
-			}
-		}
-	}
-	if by.Name != "HPA "+w.ns+"/web" || !inferred || !slices.ContainsFunc(by.Because, func(s string) bool { return strings.HasPrefix(s, "events: SuccessfulRescale") }) {
-		t.Errorf("inferred first: %t; %+v", inferred, by)
+	first := w.told(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(8) }).Writer
+	by := w.finds(appKeyOf("Kustomization", w.ns, "web"), ".spec.replicas", func(f decide.Finding) bool {
+		return f.Live == int64(8) && f.Writer.Evidence == ownership.Recorded
+	}).Writer
+	if by.Name != "HPA "+w.ns+"/web" || first.Evidence != ownership.Inferred || !slices.ContainsFunc(by.Because, func(s string) bool { return strings.HasPrefix(s, "events: SuccessfulRescale") }) {
+		t.Errorf("inferred first: %+v; then %+v", first, by)
 	}
 	lists := w.Audit(t, func(e kubetest.Entry) bool {
 		return e.Verb == "list" && e.Resource.Resource == "events" && e.Namespace == w.ns && strings.HasPrefix(e.Agent, "truce")
@@ -256,7 +246,7 @@ func TestTheWitnessGoesWithItsFlag(t *testing.T) {
 	w.app("web", "./", defaultSpec)
 	w.ready("web")
 	w.seen()
-	left := w.configuration()
+	left := w.offered()
 	stop()
 	if w.configuration() != nil {
 		t.Error("the configuration stays after a clean end")
@@ -284,6 +274,17 @@ func (w *world) configuration() *unstructured.Unstructured {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return o
+}
+
+// offered waits for the witness's configuration: a truce that is slow to answer itself takes it away for a while.
+func (w *world) offered() *unstructured.Unstructured {
+	w.t.Helper()
+	var o *unstructured.Unstructured
+	w.until("the witness's configuration", func() bool {
+		o = w.configuration()
+		return o != nil
+	})
 	return o
 }
 
@@ -321,7 +322,7 @@ func TestAWitnessThatIsDeadRefusesNothing(t *testing.T) {
 	}
 	w.seen()
 	with := w.scaleWrites(100)
-	left := w.configuration()
+	left := w.offered()
 	stop()
 	without := w.scaleWrites(100)
 	w.restore(left, func(*unstructured.Unstructured) {}) // its address refuses connections
