@@ -135,7 +135,7 @@ func (p *process) terminate(t *testing.T, sig syscall.Signal) {
 		if err != nil {
 			t.Fatalf("ended with %v: %s", err, &p.stderr)
 		}
-	case <-time.After(20 * time.Second): // far above the 5 s that are promised, far below what an unanswered request lasts
+	case <-time.After(45 * time.Second): // far above the 5 s that are promised, far below what an unanswered request lasts
 		p.kill()
 		t.Fatal("it hangs")
 	}

@@ -119,7 +119,7 @@ func awaitOK(t *testing.T, url string) {
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
 	last := ""
-	for deadline := time.After(time.Minute); ; {
+	for deadline := time.After(3 * time.Minute); ; {
 		response, err := http.Get(url)
 		if err == nil {
 			body, readErr := io.ReadAll(response.Body)

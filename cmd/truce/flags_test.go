@@ -126,7 +126,7 @@ func awaitPublished(t *testing.T, c *kubetest.Cluster, off bool) {
 	t.Helper()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
-	for deadline := time.After(time.Minute); ; {
+	for deadline := time.After(3 * time.Minute); ; {
 		got := c.Kubectl(t, "get", "configmap", "-n", "default", "truce-controller", "--ignore-not-found", "-o", "jsonpath={.metadata.name}={.data.claims}")
 		if got == "truce-controller=" && !off || got == "truce-controller=off" && off {
 			return

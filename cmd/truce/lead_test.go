@@ -47,7 +47,7 @@ func TestOneLeadsAndTheNextFollows(t *testing.T) {
 	repo := gittest.New(t, map[string]string{"led.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: led, namespace: " + ns + "}, data: {by: git}}"})
 	c.Apply(t, strings.NewReplacer("NS", ns, "DIR", repo.Dir).Replace(ledApp))
 	lease, led := c.Watch(t, leases, ns, "truce-controller"), c.Watch(t, configMaps, ns, "led")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 
 	first := contend(t, c, bin, ns, "first")

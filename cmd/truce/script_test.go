@@ -230,7 +230,7 @@ func installCRDs(t *testing.T, c *kubetest.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Kubectl(t, "wait", "--for=condition=Established", "crd/kustomizations.kustomize.toolkit.fluxcd.io", "crd/gitrepositories.source.toolkit.fluxcd.io", "crd/applications.argoproj.io", "--timeout=60s")
+	c.Kubectl(t, "wait", "--for=condition=Established", "crd/kustomizations.kustomize.toolkit.fluxcd.io", "crd/gitrepositories.source.toolkit.fluxcd.io", "crd/applications.argoproj.io", "--timeout=180s")
 }
 
 // startController returns what ends it.
@@ -259,7 +259,7 @@ func interrupt(cmd *exec.Cmd) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(time.Minute): // it hangs
-		return errors.Join(errors.New("still there after a minute"), cmd.Process.Kill(), <-ended)
+	case <-time.After(3 * time.Minute): // it hangs
+		return errors.Join(errors.New("still there after three minutes"), cmd.Process.Kill(), <-ended)
 	}
 }

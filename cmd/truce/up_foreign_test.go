@@ -67,7 +67,7 @@ func TestUpOnAForeignCluster(t *testing.T) {
 		t.Errorf("ready: context %q, kubeconfig %q", again.Context, again.Kubeconfig)
 	}
 	await(t, func() bool { return settings() == "second" })
-	c.Kubectl(t, "-n", "flux-system", "delete", "kustomization", "repo", "--timeout=60s")
+	c.Kubectl(t, "-n", "flux-system", "delete", "kustomization", "repo", "--timeout=180s")
 	if got := settings(); got != "" {
 		t.Errorf("deleting the Kustomization has left %q", got)
 	}
@@ -77,18 +77,18 @@ func TestUpOnAForeignCluster(t *testing.T) {
 	if hint := "kubectl --context " + name + " -n flux-system delete kustomization repo"; !strings.Contains(again.out.String(), hint) {
 		t.Errorf("no hint %q in\n%s", hint, again.out)
 	}
-	c.Kubectl(t, "delete", "namespace", "flux-system", "--timeout=60s")
+	c.Kubectl(t, "delete", "namespace", "flux-system", "--timeout=180s")
 }
 
 func await(t *testing.T, is func() bool) {
 	t.Helper()
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
-	for deadline := time.After(time.Minute); !is(); {
+	for deadline := time.After(3 * time.Minute); !is(); {
 		select {
 		case <-look.C:
 		case <-deadline:
-			t.Fatal("not so within a minute")
+			t.Fatal("not so within three minutes")
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestUpBringsEverythingAndEndsIt(t *testing.T) {
 	for _, what := range []string{"the apps", "their custom resources", "change by hand", "change Git"} {
 		printed(t, next["first"], next[what])
 	}
-	second.kubectl(t, "-n", "shop", "wait", "configmap/web", "--for=jsonpath={.data.GREETING}=goodbye", "--timeout=60s")
+	second.kubectl(t, "-n", "shop", "wait", "configmap/web", "--for=jsonpath={.data.GREETING}=goodbye", "--timeout=180s")
 	second.end(t)
 }
 
@@ -149,7 +149,7 @@ type up struct {
 	Brought                        []string
 }
 
-const upWithin = 3 * time.Minute
+const upWithin = 6 * time.Minute
 
 func startUp(t *testing.T, bin, dir string) *up {
 	t.Helper()

@@ -72,8 +72,8 @@ func (t *tour) kubectl(ctx context.Context, args ...string) error {
 }
 
 const (
-	patience  = 20 * time.Second // for one change to be answered
-	loadSpan  = 45 * time.Second // for the autoscaler to have scaled up
+	patience  = time.Minute     // for one change to be answered, on a busy machine too
+	loadSpan  = 2 * time.Minute // for the autoscaler to have scaled up
 	fightSpan = 30 * time.Second
 	calm      = 8 * time.Second // without any change, to show that there is none
 )

@@ -44,7 +44,7 @@ func (c *Cluster) Namespace(t *testing.T) string {
 		}
 	})
 	// A pod is refused, and tried again late, until a controller has made the account that it runs as.
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	c.Watch(t, serviceAccounts, made.GetName(), "default").Await(ctx, exists)
 	return made.GetName()

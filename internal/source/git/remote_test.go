@@ -202,7 +202,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	for !ok() {
 		select {
 		case <-tick.C:

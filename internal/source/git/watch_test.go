@@ -35,7 +35,7 @@ func called(t *testing.T, calls <-chan struct{}, after string) {
 	t.Helper()
 	select {
 	case <-calls:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("not called after %s", after)
 	}
 }
