@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -151,7 +152,7 @@ func (r *Recorder) Values() []Value {
 		r.mu.Lock()
 		values, changed := r.values, r.changed
 		r.mu.Unlock()
-		if has(values, now.Items) {
+		if has(values, now) {
 			return slices.Clone(values)
 		}
 		select {
@@ -163,14 +164,24 @@ func (r *Recorder) Values() []Value {
 	}
 }
 
-// has reports whether the values include the object as it is, or its end where it is not there.
-func has(values []Value, now []unstructured.Unstructured) bool {
-	if len(now) == 0 {
-		return len(values) == 0 || slices.ContainsFunc(values, func(v Value) bool { return v.Event == watch.Deleted })
+// has reports whether the values go as far as what the server has had, or further: the watch may outrun the list.
+func has(values []Value, then *unstructured.UnstructuredList) bool {
+	if len(values) == 0 {
+		return len(then.Items) == 0
 	}
-	return slices.ContainsFunc(values, func(v Value) bool {
-		return v.Event != watch.Deleted && v.Object.GetResourceVersion() == now[0].GetResourceVersion()
-	})
+	last := values[len(values)-1]
+	if len(then.Items) == 0 {
+		return last.Event == watch.Deleted || version(last.Object) > version(then)
+	}
+	return version(last.Object) >= version(&then.Items[0])
+}
+
+func version(o interface{ GetResourceVersion() string }) uint64 {
+	n, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // recorded returns what the watch has shown.

@@ -1,6 +1,7 @@
 package kubetest
 
 import (
+	"strconv"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,5 +33,38 @@ func TestAnOldValueIsNoAnswerToALaterEdit(t *testing.T) {
 	go had(watch.Modified, 3)
 	if got := r.AwaitInTurn(t.Context(), 7, is(4), is(3)); got != r.recorded()[8].Object {
 		t.Errorf("not the value that comes meanwhile: %v", got.Object)
+	}
+}
+
+// TestAWatchHasCaughtUpOrIsFurther is about an object at a version, 0 for none, in a list of a version.
+func TestAWatchHasCaughtUpOrIsFurther(t *testing.T) {
+	at := func(version int) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		o.SetResourceVersion(strconv.Itoa(version))
+		return o
+	}
+	for _, c := range []struct {
+		what   string
+		values []Value
+		object int
+		want   bool
+	}{
+		{"nothing yet, and nothing there", nil, 0, true},
+		{"nothing yet, and it is there", nil, 5, false},
+		{"the very value", []Value{{Event: watch.Added, Object: at(5)}}, 5, true},
+		{"an older value", []Value{{Event: watch.Added, Object: at(5)}}, 7, false},
+		{"a newer value", []Value{{Event: watch.Added, Object: at(5)}, {Event: watch.Modified, Object: at(12)}}, 7, true},
+		{"created since the list", []Value{{Event: watch.Added, Object: at(12)}}, 0, true},
+		{"deleted before the list, which is not seen yet", []Value{{Event: watch.Added, Object: at(5)}}, 0, false},
+		{"deleted, which is seen", []Value{{Event: watch.Added, Object: at(5)}, {Event: watch.Deleted, Object: at(7)}}, 0, true},
+	} {
+		list := &unstructured.UnstructuredList{}
+		list.SetResourceVersion("10")
+		if c.object > 0 {
+			list.Items = append(list.Items, *at(c.object))
+		}
+		if got := has(c.values, list); got != c.want {
+			t.Errorf("%s: %t", c.what, got)
+		}
 	}
 }
