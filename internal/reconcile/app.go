@@ -241,7 +241,7 @@ func (r *run) stopped(at report.Stage, err error) report.Report {
 }
 
 func (r *run) done() report.Report {
-	r.report.Stage, r.report.Reason = report.Done, report.Succeeded
+	r.report.Stage, r.report.Reason, r.report.Unchanged = report.Done, report.Succeeded, !r.renewed
 	if r.app.Policy.Mode == app.Suspend {
 		return r.suspended()
 	}

@@ -153,6 +153,7 @@ func judge(c compare.Input, d decide.Input) (decide.Plan, error) {
 type Parts struct {
 	Sources   Sources
 	Render    render.Renderer
+	Cache     Cache           // of Render
 	Fresh     render.Renderer // without a cache: a cached render is never the only evidence for a prune
 	Bases     Bases           // what kustomizations name by addresses; nil adds nothing
 	Scope     func(context.Context, object.GVK) (desired.Scope, error)
@@ -180,6 +181,11 @@ type Parts struct {
 	// Panicked is called with each panic that was recovered, and what the work was about; nil for no call.
 	Panicked func(work, about string, p *panics.Error)
 	Defaults Limits
+}
+
+// Cache knows what a Renderer answers from memory. It does not block.
+type Cache interface {
+	Holds(q render.Request) bool
 }
 
 // Limits bound how much runs at once.

@@ -2,16 +2,14 @@ package reconcile
 
 import (
 	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
 // Touched reports whether a revision may change what an app describes: whether its render is not known. It builds nothing, and may be
 // called concurrently. An app that never ran is touched.
 func (e *Engine) Touched(key app.Key, a source.Artifact) bool {
-	cache, ok := e.Render.(interface{ Holds(r render.Request) bool })
 	known := e.known(key)
-	if !ok || known == nil {
+	if known == nil {
 		return true
 	}
 	known.mu.Lock()
@@ -21,5 +19,5 @@ func (e *Engine) Touched(key app.Key, a source.Artifact) bool {
 		return true
 	}
 	q, _, err := RequestOf(a.Files, now.At(a.Commit, a.Files))
-	return err != nil || !cache.Holds(q)
+	return err != nil || !e.Cache.Holds(q)
 }

@@ -112,9 +112,10 @@ func newParts(client *cluster.Client, self, work string) (*parts, error) {
 	p := &parts{cluster: client, git: store, pool: pool, calm: quiet, work: work}
 	p.queries = newQueries(self)
 	p.configured = &configured.Reader{Cluster: client, Live: list.Reader{Cluster: client}}
-	p.rendered = remote.Renderer{Builder: &render.Cached{Renderer: p.pool, Bytes: cacheBytes}}
+	cache := &render.Cached{Renderer: p.pool, Bytes: cacheBytes}
+	p.rendered = remote.Renderer{Builder: cache}
 	p.engine = reconcile.Parts{
-		Render: p.rendered, Fresh: remote.Renderer{Builder: p.pool}, Scope: scope(client), Scale: scale(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
+		Render: p.rendered, Cache: cache, Fresh: remote.Renderer{Builder: p.pool}, Scope: scope(client), Scale: scale(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
 		Writer: ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
 		Health: assessors(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
 		Checkers: checkers(client, list.Reader{Cluster: client}, ssa.Writer{Cluster: client}),
