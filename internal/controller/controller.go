@@ -120,6 +120,8 @@ type Controller struct {
 	pods     *queue[object.ID] // of workloads that do not work
 	podPace  *rate.Limiter
 
+	backgroundPace *rate.Limiter
+
 	redefined *queue[string] // API groups of which a CRD has changed
 	deep      *queue[post]   // to be verified
 
@@ -162,8 +164,9 @@ func New(o Options) *Controller {
 		records: newQueue[app.Key]("records", o.Queues), pods: newQueue[object.ID]("pods", o.Queues), podPace: rate.NewLimiter(podReads, podReads), redefined: newQueue[string]("redefined", o.Queues),
 		deep: newQueue[post]("deep", o.Queues), claimWork: newQueue[string]("claimants", o.Queues),
 		keepers: newKeepers(), keeperWork: newQueue[string]("keepers", o.Queues),
-		admissionWork: newQueue[string]("admission", o.Queues),
-		groups:        newGroups(o.Pace.Resettle), lacking: map[string]string{}, remarked: map[app.Key]string{},
+		admissionWork:  newQueue[string]("admission", o.Queues),
+		backgroundPace: rate.NewLimiter(backgroundRate, backgroundBurst),
+		groups:         newGroups(o.Pace.Resettle), lacking: map[string]string{}, remarked: map[app.Key]string{},
 		events: make(chan *unstructured.Unstructured, pendingEvents), messages: make(chan notify.Message, pendingEvents),
 	}
 	if c.Catalogue == nil {

@@ -36,6 +36,9 @@ func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 	if wait := premature(e, r); wait > 0 {
 		return wait
 	}
+	if wait := c.background(e, r); wait > 0 {
+		return wait
+	}
 	next := object.Object(e.front.Status(e.cr, r))
 	switch err := c.answer(ctx, e, next, e.front.Answered(e.cr, r)); {
 	case apierrors.IsConflict(err):
@@ -44,7 +47,7 @@ func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 		c.Log.Warn("status", "app", key.String(), "error", err.Error())
 		return time.Second
 	}
-	c.told(key, r.Seen)
+	c.told(key, r)
 	c.tellNews(e, next)
 	return untilVerdict(e.app, r)
 }
@@ -58,11 +61,11 @@ func ofFirstRun(a app.App, r report.Report) report.Report {
 	return r
 }
 
-func (c *Controller) told(key app.Key, at time.Time) {
+func (c *Controller) told(key app.Key, r report.Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := c.appSet[key]; now != nil {
-		now.told = at
+		now.told, now.said, now.slot = r.Seen, movedBy(r), time.Time{}
 	}
 }
 

@@ -31,6 +31,8 @@ type Report struct {
 	Before  End    // how the newest run before the suspension ended, of a suspended app; zero for none
 	Running bool   // a run is going on
 	Passing bool   // what stopped the newest run may pass by itself: the API server did not answer
+	// Unchanged says that the revision of the newest run describes the same objects as the revision of the run before.
+	Unchanged bool
 
 	Objects []Object // in ID order
 	Leaving []Listed // that the app has made and Git no longer names, where somebody is to ask for their removal

@@ -1,0 +1,51 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// A commit to a repository that many apps read changes few of them. The statuses of the others, which name the new revision and say nothing
+// else, are written at this rate, in statuses a second; the first of them at once.
+const (
+	backgroundRate  = 100
+	backgroundBurst = 50
+)
+
+// moved is what a new revision that changes nothing else changes in a report.
+type moved struct {
+	revision, applied string
+	rollout           report.Rollout
+}
+
+func movedBy(r report.Report) moved { return moved{r.Revision, r.Applied, r.Rollout} }
+
+// background is how long a status waits for its turn because it says nothing but that the revision has moved. A status that answers a
+// request, or says anything else that is new, does not wait.
+func (c *Controller) background(e appEntry, r report.Report) time.Duration {
+	only := e.hasOnlyMoved(r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.appSet[e.app.Key]
+	if now == nil || !only {
+		return 0
+	}
+	if now.slot.IsZero() {
+		now.slot = r.Seen.Add(c.backgroundPace.ReserveN(r.Seen, 1).DelayFrom(r.Seen))
+	}
+	return now.slot.Sub(r.Seen)
+}
+
+// hasOnlyMoved reports whether the status that was written last would be the right one, had the revision not moved.
+func (e *appEntry) hasOnlyMoved(r report.Report) bool {
+	if !r.Unchanged || e.said.revision == "" || e.said.revision == r.Revision {
+		return false
+	}
+	r.Revision, r.Applied = e.said.revision, e.said.applied
+	if r.Rollout.Order.Token == e.said.rollout.Order.Token {
+		r.Rollout = e.said.rollout
+	}
+	return e.wrote == digestOf(object.Object(e.front.Status(e.cr, r)))
+}

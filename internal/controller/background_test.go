@@ -1,0 +1,73 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/front/argocd"
+	"github.com/truce-gitops/truce/internal/front/flux"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+	"golang.org/x/time/rate"
+)
+
+// TestOnlyAStatusThatSaysNothingElseWaitsBehindARevision gives 1,000 apps of one repository a new revision.
+func TestOnlyAStatusThatSaysNothingElseWaitsBehindARevision(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for dialect, f := range map[string]front.Apps{"Kustomization": flux.Kustomizations{}, "Application": argocd.Applications{}} {
+		first := report.Report{
+			Generation: 3, Revision: "main@sha1:1111111111111111111111111111111111111111", Applied: "main@sha1:1111111111111111111111111111111111111111",
+			Stage: report.Done, Reason: report.Succeeded, At: at, Seen: at,
+			Objects: []report.Object{{
+				ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Version: "v1", UID: "u", Applied: true, Judged: true,
+				Health: health.Status{Code: health.Healthy},
+			}},
+		}
+		rolled := func(r report.Report) report.Rollout {
+			return report.Rollout{Revision: r.Revision, Begun: r.At, Ended: r.At.Add(time.Second), Reason: report.Succeeded}
+		}
+		first.Rollout = rolled(first)
+		next := first
+		next.Revision, next.Applied, next.Unchanged = "main@sha1:2222222222222222222222222222222222222222", "main@sha1:2222222222222222222222222222222222222222", true
+		next.At, next.Seen = at.Add(time.Hour), at.Add(time.Hour)
+		next.Rollout = rolled(next)
+		asked, changed, broken := next, next, next
+		asked.Request = "now"
+		changed.Unchanged = false
+		broken.Objects = []report.Object{first.Objects[0]}
+		broken.Objects[0].Health = health.Status{Code: health.Degraded, Message: "CrashLoopBackOff"}
+		for name, c := range map[string]struct {
+			report report.Report
+			waits  bool
+		}{
+			"a revision":                 {next, true},
+			"an answer":                  {asked, false},
+			"a change of its objects":    {changed, false},
+			"a Deployment that degrades": {broken, false},
+			"no revision":                {first, false},
+		} {
+			if dialect == "Application" && name == "an answer" {
+				continue // its answer takes an annotation off, and is no status
+			}
+			key := app.Key{Kind: dialect, Name: "web"}
+			e := &appEntry{front: f, cr: resource(), app: app.App{Key: key}}
+			e.cr["status"] = f.Status(e.cr, first) // the watch has brought what was written
+			e.wrote, e.said = digestOf(f.Status(e.cr, first)), movedBy(first)
+			ctl := &Controller{appSet: map[app.Key]*appEntry{key: e}, backgroundPace: rate.NewLimiter(backgroundRate, 1)}
+			ctl.backgroundPace.AllowN(c.report.Seen, 1)
+			if wait := ctl.background(*e, c.report); (wait > 0) != c.waits {
+				t.Errorf("%s: %s waits %s", dialect, name, wait)
+			}
+			if !c.waits {
+				continue
+			}
+			c.report.Seen = e.slot
+			if wait := ctl.background(*e, c.report); wait > 0 {
+				t.Errorf("%s: %s waits another %s after its turn has come", dialect, name, wait)
+			}
+		}
+	}
+}
