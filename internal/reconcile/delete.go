@@ -159,7 +159,7 @@ func (s *sweeping) delete(ctx context.Context, id object.ID) error {
 		if !errors.Is(err, act.ErrStale) {
 			return err
 		}
-		if err := breathe(ctx, stale); err != nil {
+		if err := breathe(ctx, stale+1); err != nil {
 			return err
 		}
 		g, err := s.look(ctx, s.entries[id])

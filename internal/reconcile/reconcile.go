@@ -121,18 +121,14 @@ func (w *walk) reconcile(ctx context.Context) (again time.Time, err error) {
 	return time.Time{}, w.failed(errUnsettled)
 }
 
-// breathe lets others finish what they write: while a workload rolls out, its controllers write every few milliseconds, and for longer on a
-// busy server. The first stale look is repeated at once; the pauses before the others grow from 5 ms to 1.1 s, together 1.3 s.
+// pauses are those before a stale look is repeated: the deployment controller writes a status a few milliseconds after each change of a
+// Deployment, and several while its pods come; on a busy server that takes longer.
+var pauses = [...]time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 180 * time.Millisecond, 1080 * time.Millisecond}
+
+// breathe lets others finish what they write, before the look after so many stale ones.
 func breathe(ctx context.Context, stale int) error {
-	if stale < 2 {
-		return nil
-	}
-	pause := 5 * time.Millisecond
-	for range stale - 2 {
-		pause *= 6
-	}
 	select {
-	case <-time.After(pause):
+	case <-time.After(pauses[min(stale, len(pauses))-1]):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -157,6 +157,23 @@ func (r *record) take(texts *object.Packer) (arrival, error) {
 	return out, err
 }
 
+// takeNewer is take for an event that shows the whole object as it was after the one that was judged; nil where there is none.
+func (r *record) takeNewer(judged object.Object, texts *object.Packer) *live.Event {
+	r.mu.Lock()
+	p := r.pending
+	if p == nil || p.Gone || p.Depth != live.Full || p.uid != judged.UID() || p.version <= versionOf(judged) {
+		r.mu.Unlock()
+		return nil
+	}
+	r.pending, r.arrived, r.arrivals, r.asked = nil, time.Time{}, 0, false
+	r.mu.Unlock()
+	ev, err := p.unpacked(texts)
+	if err != nil {
+		return nil // a GET tells as much
+	}
+	return ev
+}
+
 // arrival is what has come of an object since it was judged.
 type arrival struct {
 	event  *live.Event // the newest; nil for none

@@ -122,6 +122,9 @@ func (w *walk) look(ctx context.Context) error {
 	if w.fresh {
 		return nil
 	}
+	if w.stale {
+		w.seen = w.newer()
+	}
 	w.live = nil
 	switch {
 	case w.seen != nil && !w.seen.Gone && w.seen.Depth == live.Full:
@@ -143,6 +146,15 @@ func (w *walk) look(ctx context.Context) error {
 	return err
 }
 
+// newer is what the watch has brought since the last look; nil for nothing.
+func (w *walk) newer() *live.Event {
+	ev := w.record.takeNewer(w.live, &w.engine.sights)
+	if ev != nil {
+		w.version = 0 // it is not the only one
+	}
+	return ev
+}
+
 // homeless says what would have to be there before an absent object that is only observed could be made: its kind, or its namespace.
 // Where nobody may know, nothing is said.
 func (w *walk) homeless(ctx context.Context, absent error) string {
@@ -162,7 +174,7 @@ func (w *walk) homeless(ctx context.Context, absent error) string {
 	return ""
 }
 
-// reread makes the next look a GET.
+// reread makes the next look a newer event than the one that was judged, where the watch has brought it by then; else a GET.
 func (w *walk) reread() { w.fresh, w.stale = false, true }
 
 // surelyAbsent saves a GET before the creation of an object: its kind is under watch, and it was never seen there. If it is
