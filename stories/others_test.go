@@ -251,7 +251,7 @@ func TestAFailedListOfClaimantsLeadsToNoCorrection(t *testing.T) {
 			}
 			return nil
 		})
-		s.kubectl("scale", "deployment/my-app", "--replicas=5")
+		s.patch(deployments, "my-app", map[string]any{"spec": map[string]any{"replicas": 5}}, "some-scaler") // for a person's edit nobody is asked
 		s.tells("etcdserver: request timed out")
 		stays(t, d, 3, 5)
 		s.tap.set(nil)

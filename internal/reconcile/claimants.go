@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // declared picks those of an app's objects that may claim something.
@@ -59,11 +60,12 @@ func (w *walk) claims(ctx context.Context) ([]claim.Claim, field.Path, error) {
 	return w.engine.Catalogue().On(s, by), s.Count(), nil
 }
 
-// claimable lists the kinds that may claim what the plan corrects.
+// claimable lists the kinds that may claim what the plan corrects. What a person has written is no decision of a claimant that the watches
+// have not shown yet: for that nobody has to be asked (ADR 12).
 func (w *walk) claimable() []object.GVK {
 	var out []object.GVK
 	for _, f := range w.plan.Findings {
-		if f.Verdict != decide.Correct || len(f.Path) == 0 {
+		if f.Verdict != decide.Correct || len(f.Path) == 0 || f.Writer.Person && f.Writer.Evidence == ownership.Recorded {
 			continue
 		}
 		for _, gvk := range w.engine.Catalogue().ClaimantsOf(w.record.id, f.Path) {
