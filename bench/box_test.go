@@ -31,12 +31,13 @@ var (
 	crds            = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	kustomizations  = schema.GroupVersionResource{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations"}
 	applications    = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
+	events          = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 	repositories    = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "gitrepositories"}
 )
 
 var resources = map[string]schema.GroupVersionResource{
 	"Namespace": namespaces, "ConfigMap": configMaps, "Service": services, "ServiceAccount": serviceAccounts, "Deployment": deployments,
-	"Ingress": ingresses, "CustomResourceDefinition": crds, "Kustomization": kustomizations, "GitRepository": repositories, "Application": applications,
+	"Ingress": ingresses, "CustomResourceDefinition": crds, "Kustomization": kustomizations, "GitRepository": repositories, "Application": applications, "Event": events,
 }
 
 // patience ends a benchmark whose world does not become as it should. It is a limit, not a measure: the cluster's own controllers need a

@@ -74,6 +74,7 @@ func restart(x *box, truce string, apps int) {
 	x.b.ReportMetric(100*(c.cpu()-cpu).Seconds()/window.Seconds(), "cpu-%")
 	self, helpers := c.memory("VmRSS")
 	x.b.ReportMetric(self+helpers, "rss-MiB")
+	x.b.ReportMetric(c.tree(), "tree-MiB")
 	c.stop()
 }
 

@@ -50,7 +50,7 @@ type rollout struct {
 	books                    time.Duration // for the bare client, of the apps' records, finalizers and statuses
 	cpu                      time.Duration // of truce and its helpers
 	server, bareServer       time.Duration // CPU of the server, until all are healthy
-	self, helpers            float64       // MiB
+	self, helpers, tree      float64       // peaks, MiB
 }
 
 // podsPerNode leaves room on the nodes for the three rollouts of one measurement.
@@ -70,6 +70,7 @@ func (w work) rollOut(b *testing.B, truce string, n int) rollout {
 	x.await(w.dialect.apps, "bench", n, w.dialect.done)
 	r.truce, r.server = time.Since(begin), x.cpu()
 	r.self, r.helpers = c.memory("VmHWM")
+	r.tree = float64(c.peak.Load()) / (1 << 20)
 	r.cpu = c.stop()
 	if got := x.count(deployments, "shop") + x.count(services, "shop") + x.count(ingresses, "shop") + x.count(serviceAccounts, "shop"); got < 4*n {
 		b.Fatalf("all apps are ready, but there are %d of %d objects", got, 4*n)
@@ -112,4 +113,5 @@ func (r rollout) report(b *testing.B) {
 	b.ReportMetric(r.cpu.Seconds(), "cpu-s")
 	b.ReportMetric(r.self, "peak-MiB")
 	b.ReportMetric(r.helpers, "helpers-MiB")
+	b.ReportMetric(r.tree, "tree-MiB")
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -59,22 +60,61 @@ type child struct {
 	b       *testing.B
 	cmd     *exec.Cmd
 	stopped bool
+	peak    atomic.Uint64 // of its tree, in bytes, as sampled
+	ended   chan struct{}
 }
 
 func (x *box) child(program string, flags ...string) *child {
 	x.b.Helper()
 	args := []string{"controller", "--kubeconfig", x.kubeconfig, "--local-sources", "--listen", "", "--cache-dir", x.b.TempDir(), "--log-level", "warn"}
-	c := &child{b: x.b, cmd: exec.Command(program, append(args, flags...)...)}
+	c := &child{b: x.b, cmd: exec.Command(program, append(args, flags...)...), ended: make(chan struct{})}
 	c.cmd.Stderr = os.Stderr
 	must(x.b, c.cmd.Start())
 	x.b.Cleanup(func() { c.stop() })
+	go c.sample()
 	return c
+}
+
+// sampling is how often the memory of the tree is looked at.
+const sampling = 200 * time.Millisecond
+
+// sample keeps the largest proportional set size of the tree: what several processes have in common counts once.
+func (c *child) sample() {
+	tick := time.NewTicker(sampling)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.ended:
+			return
+		case <-tick.C:
+			c.peak.Store(max(c.peak.Load(), uint64(c.tree()*(1<<20))))
+		}
+	}
+}
+
+// tree is the proportional set size of truce and its helpers now, in MiB.
+func (c *child) tree() float64 {
+	pid := c.cmd.Process.Pid
+	sum := proportional(pid)
+	for _, p := range helpersOf(pid, 0) {
+		sum += proportional(p)
+	}
+	return sum
+}
+
+func proportional(pid int) float64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid)) // a helper may have just ended
+	_, rest, _ := strings.Cut(string(text), "\nPss:")
+	kib, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	n, _ := strconv.ParseFloat(kib, 64)
+	return n / 1024
 }
 
 // stop ends the process and returns the CPU time that it and its own helpers took.
 func (c *child) stop() time.Duration {
 	if !c.stopped {
 		c.stopped = true
+		close(c.ended)
 		must(c.b, c.cmd.Process.Signal(syscall.SIGTERM))
 		_ = c.cmd.Wait() // after SIGTERM any exit code will do
 	}
