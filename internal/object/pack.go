@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 )
@@ -16,9 +17,15 @@ import (
 type Packer struct {
 	mu      sync.Mutex
 	samples map[GVK]*string
-	writers sync.Pool // of *writer: each takes most of a megabyte, and goes when nobody packs
-	readers sync.Pool // of flate's
 }
+
+// Writers and readers are shared by all Packers. A writer takes most of a megabyte: no more of them are in use than there are processors, and
+// they go when nothing is packed.
+var (
+	writers sync.Pool // of *writer
+	readers sync.Pool // of flate's
+	packing = make(chan struct{}, runtime.GOMAXPROCS(0))
+)
 
 // writer is a compressor and what comes out of it.
 type writer struct {
@@ -39,7 +46,9 @@ const (
 
 // Pack makes a text small. The text is not kept.
 func (p *Packer) Pack(kind GVK, text []byte) Packed {
-	w, ok := p.writers.Get().(*writer)
+	packing <- struct{}{}
+	defer func() { <-packing }()
+	w, ok := writers.Get().(*writer)
 	if !ok {
 		w = &writer{}
 		w.deflate, _ = flate.NewWriter(nil, level) // the level is a good one
@@ -50,7 +59,7 @@ func (p *Packer) Pack(kind GVK, text []byte) Packed {
 		packed = w.press(p.sample(kind, text, len(*sample)), text) // the first of its kind was a poor example
 	}
 	if w.out.Cap() <= largestBuffer {
-		p.writers.Put(w)
+		writers.Put(w)
 	}
 	return packed
 }
@@ -96,7 +105,7 @@ func (p *Packer) Text(t Packed) ([]byte, error) {
 	if !t.Known() {
 		return nil, nil
 	}
-	r, ok := p.readers.Get().(io.Reader)
+	r, ok := readers.Get().(io.Reader)
 	if !ok {
 		r = flate.NewReader(nil)
 	}
@@ -112,7 +121,7 @@ func (p *Packer) Text(t Packed) ([]byte, error) {
 	if _, err := io.ReadFull(r, text); err != nil {
 		return nil, fmt.Errorf("unpack an object: %w", err)
 	}
-	p.readers.Put(r)
+	readers.Put(r)
 	return text, nil
 }
 

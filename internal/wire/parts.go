@@ -53,6 +53,9 @@ func kinds() controller.Kinds {
 	}
 }
 
+// workerPatience keeps a truce whose builds take milliseconds, as most do, from a second render worker.
+const workerPatience = 50 * time.Millisecond
+
 // cacheBytes bounds the rendered objects that are kept in memory.
 const cacheBytes = 64 << 20
 
@@ -106,7 +109,7 @@ func newParts(client *cluster.Client, self, work string) (*parts, error) {
 	}
 	quiet := newCalm()
 	pool := worker.NewPool(worker.Options{
-		Executable: self, Args: []string{renderWorker},
+		Executable: self, Args: []string{renderWorker}, Patience: workerPatience,
 		Rested: quiet.rested, // what the last lists and builds took is not needed before the next commit
 	})
 	p := &parts{cluster: client, git: store, pool: pool, calm: quiet, work: work}

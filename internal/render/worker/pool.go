@@ -35,6 +35,9 @@ type Options struct {
 	// Garbage is how far a worker's heap may grow before it is swept, in percent of what lives in it (GOGC): more is faster, and takes
 	// more memory; 0 means Go's default.
 	Garbage int
+	// Patience is how long a build waits for a worker that another build holds, before one more is started: most builds take less than the
+	// start of a process. 0 does not wait.
+	Patience time.Duration
 	// After runs a function later, unless it is stopped before; nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 	// Rested is called when the workers have been ended because nothing was built for a while; nil for nobody.
@@ -48,6 +51,7 @@ const pause = 30 * time.Second
 type Pool struct {
 	options Options
 	slots   chan struct{} // as many as builds may run
+	freed   chan struct{} // a worker may have been given back
 
 	mu     sync.Mutex
 	closed bool
@@ -67,7 +71,7 @@ func NewPool(o Options) *Pool {
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
-	return &Pool{options: o, slots: make(chan struct{}, o.Size), stop: func() bool { return true }}
+	return &Pool{options: o, slots: make(chan struct{}, o.Size), freed: make(chan struct{}, 1), stop: func() bool { return true }}
 }
 
 // Render implements render.Renderer: it waits for a free worker, then for the build. The end of ctx kills the build.
@@ -92,7 +96,7 @@ func (p *Pool) take(ctx context.Context) (*worker, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	w, err := p.ready()
+	w, err := p.ready(ctx)
 	if err != nil {
 		<-p.slots
 		return nil, err
@@ -100,22 +104,30 @@ func (p *Pool) take(ctx context.Context) (*worker, error) {
 	return w, nil
 }
 
-func (p *Pool) ready() (*worker, error) {
+func (p *Pool) ready(ctx context.Context) (*worker, error) {
+	patience, cancel := context.WithTimeout(ctx, p.options.Patience)
+	defer cancel()
 	for {
 		w, closed := p.pop()
 		switch {
 		case closed:
 			return nil, ErrClosed
-		case w == nil:
+		case w != nil && w.alive():
+			return w, nil
+		case w != nil:
+			w.kill() // it has died by itself; this frees what belongs to it
+		case patience.Err() == nil && len(p.slots) > 1:
+			select {
+			case <-p.freed:
+			case <-patience.Done():
+			}
+		default:
 			w, err := start(p.options)
 			if err != nil {
 				return nil, fmt.Errorf("start worker: %w", err)
 			}
 			return w, nil
-		case w.alive():
-			return w, nil
 		}
-		w.kill() // it has died by itself; this frees what belongs to it
 	}
 }
 
@@ -136,6 +148,10 @@ func (p *Pool) give(w *worker) {
 	if w != nil && !p.closed {
 		p.warm = append(p.warm, w)
 		w = nil
+		select {
+		case p.freed <- struct{}{}:
+		default:
+		}
 	}
 	builds := p.builds
 	p.stop()

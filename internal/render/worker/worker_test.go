@@ -92,11 +92,16 @@ func shop() memTree {
 
 func newPool(t testing.TB, size int) *Pool {
 	t.Helper()
+	return newPatientPool(t, size, 0)
+}
+
+func newPatientPool(t testing.TB, size int, patience time.Duration) *Pool {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewPool(Options{Executable: exe, Args: []string{"render-worker"}, Size: size})
+	p := NewPool(Options{Executable: exe, Args: []string{"render-worker"}, Size: size, Patience: patience})
 	t.Cleanup(p.Close)
 	return p
 }
@@ -285,7 +290,7 @@ func TestCancellationKillsTheBuild(t *testing.T) {
 }
 
 func TestOneSlowBuildDelaysNoOther(t *testing.T) {
-	p := newPool(t, 2)
+	p := newPatientPool(t, 2, time.Millisecond)
 	ctx, cancel := context.WithCancel(t.Context())
 	var slow sync.WaitGroup
 	slow.Go(func() {
@@ -301,7 +306,18 @@ func TestOneSlowBuildDelaysNoOther(t *testing.T) {
 }
 
 func TestManyBuildsAtOnceAgree(t *testing.T) {
-	p := newPool(t, 2)
+	t.Run("in workers of their own", func(t *testing.T) { agree(t, newPool(t, 2)) })
+	t.Run("in one worker, for which they wait", func(t *testing.T) {
+		p := newPatientPool(t, 4, time.Hour)
+		agree(t, p)
+		if len(p.warm) != 1 {
+			t.Errorf("there are %d workers", len(p.warm))
+		}
+	})
+}
+
+func agree(t *testing.T, p *Pool) {
+	t.Helper()
 	want := mustRender(t, p, shop())
 	var all sync.WaitGroup
 	for range 20 {
