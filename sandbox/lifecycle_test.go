@@ -15,14 +15,21 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
 
 func TestARestartOnTheSameDirectoryFindsItsObjectsAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a long name, with a space and ünicode "+strings.Repeat("x", 80))
-	first := start(t, "--dir", dir)
+	first := start(t, "--dir", dir, "--nodes", "2")
 	clients := kubernetes.NewForConfigOrDie(first.config(t))
+	lost := template(nil).Spec
+	lost.NodeName = "node-2"
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "lost"}, Spec: lost}
+	if _, err := clients.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	_, err := clients.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +52,10 @@ func TestARestartOnTheSameDirectoryFindsItsObjectsAgain(t *testing.T) {
 	// The client has the certificate and the authority of the first run.
 	if _, err := clients.CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
 		t.Error(err)
+	}
+	// There is one node now; the pod of the other went with it.
+	if _, err := clients.CoreV1().Pods("default").Get(t.Context(), "lost", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a pod of a node that is no more: %v", err)
 	}
 	second.terminate(t, syscall.SIGINT)
 	leftIsRefusedWhenDamaged(t, dir)

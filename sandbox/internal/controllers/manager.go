@@ -1,7 +1,7 @@
 // Package controllers answers: who acts on the cluster's objects?
 //
 // In: kubeconfigs, key files, the few settings that tests need.
-// Out: a running kube-controller-manager and kube-scheduler.
+// Out: the running controllers of kube-controller-manager, and kube-scheduler.
 // Promise: upstream's controllers with upstream's names in managedFields and upstream's defaults, but for what manager.go names.
 // Not here: the nodes (node), the metrics that the HPA reads (metrics).
 package controllers
@@ -10,17 +10,28 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
-	"github.com/spf13/pflag"
-	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
-	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
+	"k8s.io/klog/v2"
+	kubemanager "k8s.io/kube-controller-manager/config/v1alpha1"
+	settings "k8s.io/kubernetes/pkg/controller/apis/config"
+	"k8s.io/kubernetes/pkg/controller/apis/config/scheme"
 )
 
 // ManagerUser is the name that RBAC's bootstrap policy knows.
 const ManagerUser = "system:kube-controller-manager"
 
-// Manager says how kube-controller-manager is to run.
+// The default of 20 requests a second would be what a test of a thousand Deployments measures.
+const (
+	requestsPerSecond = 2000
+	requestsAtOnce    = 4000
+)
+
+// stopLimit is how long the end of the controllers is waited for.
+const stopLimit = time.Second
+
+// Manager says how the controllers are to run.
 type Manager struct {
 	// Kubeconfig is of ManagerUser.
 	Kubeconfig string
@@ -40,64 +51,74 @@ type Manager struct {
 // name. Call it only while no client is being built in another goroutine.
 func ActAs(component string) { os.Args[0] = component }
 
+// loop is a controller at work, until the context ends.
+type loop func(context.Context)
+
 // Run works until the context ends, and then until its controllers are done,
-// for at most a second.
+// for at most a second. It is what upstream's cmd/kube-controller-manager/app
+// does with one leader and no port; that package is not used because it
+// compiles a kubelet, for the one controller that collects lost pods.
 func (m Manager) Run(ctx context.Context) error {
-	known, disabled, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
-	opts, err := options.NewKubeControllerManagerOptions()
-	if err != nil {
-		return fmt.Errorf("kube-controller-manager: %w", err)
-	}
-	flags := pflag.NewFlagSet("kube-controller-manager", pflag.ContinueOnError)
-	sets := opts.Flags(known, disabled, aliases)
-	for _, set := range sets.FlagSets {
-		flags.AddFlagSet(set)
-	}
-	if err := flags.Parse(m.flags()); err != nil {
-		return fmt.Errorf("kube-controller-manager: %w", err)
-	}
-	config, err := opts.Config(ctx, known, disabled, aliases)
-	if err != nil {
-		return fmt.Errorf("kube-controller-manager: %w", err)
-	}
-	if err := app.Run(ctx, config.Complete()); err != nil && ctx.Err() == nil {
+	if err := m.run(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("kube-controller-manager: %w", err)
 	}
 	return nil
 }
 
-func (m Manager) flags() []string {
-	flags := map[string]string{
-		"kubeconfig":                       m.Kubeconfig,
-		"service-account-private-key-file": m.TokenKeyFile,
-		"root-ca-file":                     m.ClusterCAFile,
-		"cluster-signing-cert-file":        m.ClusterCAFile,
-		"cluster-signing-key-file":         m.ClusterKeyFile,
-		// Each controller is its own service account, as clusters run it: audit
-		// log and webhooks then tell the autoscaler from the others.
-		"use-service-account-credentials": "true",
-
-		// One process, one leader, no port of its own.
-		"leader-elect":                "false",
-		"secure-port":                 "0",
-		"controller-shutdown-timeout": "1s",
-		// The default of 20 requests a second would be what a test of a
-		// thousand Deployments measures.
-		"kube-api-qps":                "2000",
-		"kube-api-burst":              "4000",
-		"concurrent-deployment-syncs": "10",
-		"concurrent-replicaset-syncs": "10",
-
-		"horizontal-pod-autoscaler-sync-period":             m.HPASyncPeriod.String(),
-		"horizontal-pod-autoscaler-downscale-stabilization": m.HPADownscaleStabilization.String(),
-		// Upstream waits 5 min and 30 s for the load of a start to pass. A
-		// simulated pod has none.
-		"horizontal-pod-autoscaler-cpu-initialization-period": "1s",
-		"horizontal-pod-autoscaler-initial-readiness-delay":   "0s",
+func (m Manager) run(ctx context.Context) error {
+	values, err := m.settings()
+	if err != nil {
+		return err
 	}
-	args := make([]string, 0, len(flags))
-	for name, value := range flags {
-		args = append(args, "--"+name+"="+value)
+	b, err := newBuilder(ctx, m, values)
+	if err != nil {
+		return err
 	}
-	return args
+	loops, err := b.build(ctx)
+	if err != nil {
+		return err
+	}
+	b.start(ctx)
+	work(ctx, loops)
+	return nil
+}
+
+// work runs the loops until the context ends.
+func work(ctx context.Context, loops []loop) {
+	var running sync.WaitGroup
+	for _, l := range loops {
+		running.Go(func() { l(ctx) })
+	}
+	<-ctx.Done()
+	ended := make(chan struct{})
+	go func() {
+		running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(stopLimit):
+		klog.InfoS("Controllers still work, not waited for", "took", stopLimit)
+	}
+}
+
+// settings are upstream's defaults, and each choice that differs from them.
+func (m Manager) settings() (*settings.KubeControllerManagerConfiguration, error) {
+	var defaults kubemanager.KubeControllerManagerConfiguration
+	scheme.Scheme.Default(&defaults)
+	values := new(settings.KubeControllerManagerConfiguration)
+	if err := scheme.Scheme.Convert(&defaults, values, nil); err != nil {
+		return nil, fmt.Errorf("defaults: %w", err)
+	}
+	values.DeploymentController.ConcurrentDeploymentSyncs = 10
+	values.ReplicaSetController.ConcurrentRSSyncs = 10
+
+	hpa := &values.HPAController
+	hpa.HorizontalPodAutoscalerSyncPeriod.Duration = m.HPASyncPeriod
+	hpa.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration = m.HPADownscaleStabilization
+	// Upstream waits 5 min and 30 s for the load of a start to pass. A
+	// simulated pod has none.
+	hpa.HorizontalPodAutoscalerCPUInitializationPeriod.Duration = time.Second
+	hpa.HorizontalPodAutoscalerInitialReadinessDelay.Duration = 0
+	return values, nil
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app/config"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler"
 )
 
@@ -16,42 +20,62 @@ const SchedulerUser = "system:kube-scheduler"
 
 // Scheduler is a kube-scheduler whose clients are built and which does not run yet.
 type Scheduler struct {
-	config    *config.CompletedConfig
 	scheduler *scheduler.Scheduler
+	shared    informers.SharedInformerFactory
+	dynamic   dynamicinformer.DynamicSharedInformerFactory
+	events    events.EventBroadcasterAdapter
 }
 
-// NewScheduler builds a scheduler that lives until the context ends. The
-// kubeconfig is of SchedulerUser.
+// NewScheduler builds a scheduler with upstream's defaults that lives until the
+// context ends. The kubeconfig is of SchedulerUser.
 func NewScheduler(ctx context.Context, kubeconfig string) (*Scheduler, error) {
-	opts := options.NewOptions()
-	var err error
-	if opts.InformerName, err = cache.NewInformerName("kube-scheduler"); err != nil {
-		return nil, fmt.Errorf("kube-scheduler: %w", err)
-	}
-	// One process, one leader, no port of its own.
-	for _, flag := range [][3]string{
-		{"deprecated", "kubeconfig", kubeconfig},
-		{"deprecated", "kube-api-qps", "2000"},
-		{"deprecated", "kube-api-burst", "4000"},
-		{"leader election", "leader-elect", "false"},
-		{"secure serving", "secure-port", "0"},
-	} {
-		if err := opts.Flags.FlagSet(flag[0]).Set(flag[1], flag[2]); err != nil {
-			return nil, fmt.Errorf("kube-scheduler: flag %s: %w", flag[1], err)
-		}
-	}
-	config, sched, err := app.Setup(ctx, opts)
+	config, err := clientConfig(kubeconfig, runtime.ContentTypeProtobuf)
 	if err != nil {
 		return nil, fmt.Errorf("kube-scheduler: %w", err)
 	}
-	return &Scheduler{config: config, scheduler: sched}, nil
+	s := new(Scheduler)
+	if err := s.build(ctx, config); err != nil {
+		return nil, fmt.Errorf("kube-scheduler: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Scheduler) build(ctx context.Context, config *rest.Config) error {
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), "scheduler"))
+	if err != nil {
+		return err
+	}
+	recording, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	untyped, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	name, err := cache.NewInformerName("kube-scheduler")
+	if err != nil {
+		return err
+	}
+	s.events = events.NewEventBroadcasterAdapterWithContext(ctx, recording)
+	s.shared = scheduler.NewInformerFactory(client, 0, name)
+	s.dynamic = dynamicinformer.NewDynamicSharedInformerFactory(untyped, 0)
+	recorder := func(name string) events.EventRecorderLogger { return s.events.NewRecorder(name) }
+	s.scheduler, err = scheduler.New(ctx, client, s.shared, s.dynamic, recorder, scheduler.WithKubeConfig(config))
+	return err
 }
 
 // Run schedules until the context that it was made with ends.
 func (s *Scheduler) Run(ctx context.Context) error {
-	// app.Run has no good end: it returns an error even when it was told to stop.
-	if err := app.Run(ctx, s.config, s.scheduler); ctx.Err() == nil {
+	s.events.StartRecordingToSink(ctx.Done())
+	defer s.events.Shutdown()
+	s.shared.Start(ctx.Done())
+	s.dynamic.Start(ctx.Done())
+	s.shared.WaitForCacheSync(ctx.Done())
+	s.dynamic.WaitForCacheSync(ctx.Done())
+	if err := s.scheduler.WaitForHandlersSync(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("kube-scheduler: %w", err)
 	}
+	s.scheduler.Run(ctx)
 	return nil
 }

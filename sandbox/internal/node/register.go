@@ -34,7 +34,26 @@ func (p *Pool) removeSurplus(ctx context.Context) error {
 		if slices.Contains(p.cfg.names(), node.Name) {
 			continue
 		}
+		if err := p.removePods(ctx, node.Name); err != nil {
+			return err
+		}
 		err := p.client.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// removePods ends the pods of a node that is no more, which upstream's collector
+// of lost pods would do (package controllers says why it does not run).
+func (p *Pool) removePods(ctx context.Context, node string) error {
+	pods, err := p.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods.Items {
+		err := p.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, *metav1.NewDeleteOptions(0))
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
