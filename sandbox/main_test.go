@@ -19,8 +19,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// The tests run the binaries that build.sh makes, as users do. Most share one
-// cluster, each in a namespace of its own.
+// The tests run the binaries that build.sh makes, as users do: those of `make
+// build`, which need not be linked again. Most share one cluster, each in a
+// namespace of its own.
 var (
 	binaries string
 	shared   *process
@@ -35,7 +36,10 @@ func runAll(m *testing.M) int {
 		return fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	binaries, auditLog = filepath.Join(dir, "bin"), filepath.Join(dir, "audit.log")
+	auditLog = filepath.Join(dir, "audit.log")
+	if binaries, err = filepath.Abs("../bin"); err != nil {
+		return fatal(err)
+	}
 	if out, err := exec.Command("./build.sh", binaries).CombinedOutput(); err != nil {
 		return fatal(fmt.Errorf("build.sh: %w\n%s", err, out))
 	}
