@@ -12,9 +12,9 @@ COUNT ?= 3
 LONG  ?= ^TestLong
 
 .PHONY: build run demo-fight test test-calm test-racy test-sandbox test-long check golden bench fuzz gen
-build: # bin/truce, bin/truce-sandbox, bin/kubectl; the last two are built once (about 5 min on 2 cores) and then left alone
+build: # bin/truce, bin/truce-sandbox, bin/kubectl; the last two are built once (sandbox/README.md says how long it takes) and then left alone
 	sandbox/build.sh bin
-	go build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/truce ./cmd/truce
+	GOGC=400 GOMEMLIMIT=3GiB go build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/truce ./cmd/truce
 
 run: build # a cluster, the demo repository, and truce between them; Ctrl-C ends everything
 	bin/truce up --tour

@@ -1,6 +1,7 @@
 #!/bin/sh
-# figures.sh [--cold]: print the figures of README.md, as measured on this machine.
-# --cold first builds with an empty build cache, which takes minutes and 4 GB.
+# figures.sh [--packages | --cold]: print the figures of README.md, as measured on this machine.
+# --packages prints only how many packages a first `make build` compiles.
+# --cold first builds what `make build` does with an empty build cache, which takes minutes and 4 GB. The modules are downloaded before.
 set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)
@@ -28,10 +29,32 @@ stop() {
 	stopped=$(since "$began")
 }
 
+# CPU seconds of what has ended so far; times tells of this shell alone, so it must not run in another.
+cpu() { times >"$work/times"; awk -F'[ms ]+' 'NR == 2 { print $1 * 60 + $2 + $3 * 60 + $4 }' "$work/times"; }
+
+# packages MODULE PROGRAM: what a program is compiled from, each package with the version of its module.
+packages() { go -C "$1" list -deps -f '{{.ImportPath}} {{with .Module}}{{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}{{end}}' "$2"; }
+
+export GOFLAGS="-trimpath -buildvcs=false -tags=kustomize_disable_go_plugin_support"
+for of in ". ./cmd/truce-sandbox" ". ./cmd/kubectl" ".. ./cmd/truce"; do
+	packages $of | sort >"$work/packages"
+	printf '%-20s %d packages\n' "${of##*/}:" "$(wc -l <"$work/packages")"
+	cat "$work/packages" >>"$work/all"
+done
+echo "all three:           $(sort -u "$work/all" | wc -l) packages"
+[ "${1:-}" != --packages ] || exit 0
 if [ "${1:-}" = --cold ]; then
-	began=$(now)
-	GOCACHE="$work/cache" ./build.sh "$work/bin"
-	echo "build, empty cache:  $(since "$began")"
+	go mod download && go -C .. mod download
+	export GOCACHE="$work/cache"
+	cpu >"$work/before" && began=$(now)
+	./build.sh "$work/bin"
+	cpu >"$work/after"
+	echo "build, empty cache:  $(since "$began"), $(paste "$work/before" "$work/after" | awk '{ print int($2 - $1) }') s of CPU: truce-sandbox, kubectl"
+	cpu >"$work/before" && began=$(now)
+	GOGC=400 GOMEMLIMIT=3GiB go -C .. build -ldflags '-s -w' -o "$work/bin/truce" ./cmd/truce
+	cpu >"$work/after"
+	echo "    and then:        $(since "$began"), $(paste "$work/before" "$work/after" | awk '{ print int($2 - $1) }') s of CPU: truce"
+	unset GOCACHE
 	chmod -R u+w "$work/cache" && rm -rf "$work/cache"
 fi
 ./build.sh "$work/bin"
