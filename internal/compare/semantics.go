@@ -1,8 +1,10 @@
 package compare
 
 import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -24,14 +26,26 @@ func (s semantics) same(p field.Path, sent, got any, there bool) bool {
 // literals are maps of which every value is a text of the user's: no rule of the API rewrites it.
 var literals = map[string]bool{
 	"labels": true, "annotations": true, "matchLabels": true, "nodeSelector": true, "selector": true,
-	"data": true, "binaryData": true, "parameters": true,
+	"data": true, "parameters": true, "volumeAttributes": true, "options": true,
 }
 
 // complete are maps that hold what was sent and nothing else: the server adds no default to them.
-var complete = map[string]bool{"labels": true, "annotations": true, "matchLabels": true, "nodeSelector": true, "selector": true}
+var complete = map[string]bool{
+	"labels": true, "annotations": true, "matchLabels": true, "nodeSelector": true, "selector": true,
+	"podSelector": true, "namespaceSelector": true, "objectSelector": true,
+}
+
+// granular are those of the complete maps whose keys have owners of their own: an empty one only says that the map is there.
+var granular = map[string]bool{"labels": true, "annotations": true}
 
 // allocated are numbers that the server chooses where 0 is sent.
 var allocated = map[string]bool{"nodePort": true, "healthCheckNodePort": true, "hostPort": true}
+
+// ofZero are the defaults that the server takes where 0 is sent.
+var ofZero = map[string]int64{
+	"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3, // of a probe
+	"matchingPrecedence": 1000, "queues": 64, "handSize": 8, "queueLengthLimit": 50, "count": 1,
+}
 
 // place is where a value stands: the name of the nearest field, and whether the value is a text of the user's.
 type place struct {
@@ -78,17 +92,23 @@ func (s semantics) omits(at place, sent any) bool {
 // fields compares what was sent of a map. An empty map only says that the map is there.
 func (s semantics) fields(name string, sent map[string]any, got any) bool {
 	have, ok := got.(map[string]any)
-	if !ok || complete[name] && len(have) != len(sent) && len(sent) > 0 {
+	if !ok || complete[name] && len(have) != len(sent) && (len(sent) > 0 || !granular[name]) {
 		return false
 	}
-	_, named := sent["name"] // as an environment variable is, of which the value is a text
 	for k, v := range sent {
 		h, there := have[k]
-		if !s.value(place{k, literals[name] || named && k == "value"}, v, h, there) {
+		if !s.value(place{k, literals[name] || k == "value" && hasText(sent)}, v, h, there) {
 			return false
 		}
 	}
 	return true
+}
+
+// hasText reports whether the value in an item is a text: of an environment variable, which has a name, and of a toleration, which has a key.
+func hasText(item map[string]any) bool {
+	_, named := item["name"]
+	_, keyed := item["key"]
+	return named || keyed
 }
 
 // items compares two lists that count as a whole. Endpoints are put into another order by the server.
@@ -109,7 +129,7 @@ func (s semantics) items(name string, sent []any, got any) bool {
 var anyOrder = map[string]bool{"subsets": true, "addresses": true, "notReadyAddresses": true}
 
 func sameScalar(name string, sent, got any) bool {
-	if n, whole := field.Whole(sent); whole && n == 0 && allocated[name] {
+	if n, whole := field.Whole(sent); whole && n == 0 && (allocated[name] || field.Equal(got, ofZero[name])) {
 		return true
 	}
 	if q, ok := quantity(sent); ok {
@@ -122,11 +142,18 @@ func sameScalar(name string, sent, got any) bool {
 	if !isText || !both {
 		return false
 	}
-	return a == "" || unbroken.Replace(a) == b || sameTime(a, b)
+	return a == "" && !telling[name] || sameBytes(a, b) || sameTime(a, b)
 }
 
-// unbroken takes out the line breaks that base64 may have in a manifest and never in an answer.
-var unbroken = strings.NewReplacer("\r", "", "\n", "")
+// sameBytes reports whether two texts are the same bytes in base64, which may have line breaks in a manifest and never in an answer.
+func sameBytes(a, b string) bool {
+	sent, err := base64.StdEncoding.DecodeString(a)
+	if err != nil {
+		return false
+	}
+	got, err := base64.StdEncoding.DecodeString(b)
+	return err == nil && bytes.Equal(sent, got)
+}
 
 func sameTime(a, b string) bool {
 	t, err := time.Parse(time.RFC3339Nano, a)
@@ -138,13 +165,12 @@ func sameTime(a, b string) bool {
 }
 
 func quantity(v any) (resource.Quantity, bool) {
-	text, ok := v.(string)
-	if !ok {
-		n, whole := field.Whole(v)
-		return *resource.NewQuantity(n, resource.DecimalSI), whole
+	switch v.(type) {
+	case string, int64, int, float64:
+		q, err := resource.ParseQuantity(fmt.Sprint(v))
+		return q, err == nil
 	}
-	q, err := resource.ParseQuantity(text)
-	return q, err == nil
+	return resource.Quantity{}, false
 }
 
 // nameAt returns the name of the field that is the nth from the end of a path; empty for a list item.

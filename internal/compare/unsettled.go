@@ -150,6 +150,9 @@ func (w *walker) item(list field.Path, e field.Element, s step) {
 }
 
 func (w *walker) differs(p field.Path, s step) {
+	if w.spares(p, s) {
+		return
+	}
 	d := Difference{Path: p, Kind: Changed, Desired: s.git, Live: s.live, Writer: author(w.pair.Owners, p)}
 	switch {
 	case !s.there:
@@ -158,6 +161,13 @@ func (w *walker) differs(p field.Path, s step) {
 		d.Kind = Extra // the server would not keep it
 	}
 	w.found = append(w.found, d)
+}
+
+// spares reports whether live holds Git's value where a dry run would not: admission began after the last apply, and another apply would
+// only take the value away.
+func (w *walker) spares(p field.Path, s step) bool {
+	api := semantics{w.pair.Native}
+	return w.pair.Expected != nil && s.there && api.same(p, s.git, s.live, true) && !api.same(p, s.git, s.want, s.expected)
 }
 
 // dropped tells the fields that Git no longer names, and that an apply would take away or reset.
