@@ -244,6 +244,40 @@ func TestWhatAdmissionChanged(t *testing.T) {
 			"apiVersion: coordination.k8s.io/v1\nkind: Lease\nspec: {renewTime: '2026-01-01T00:00:01.000000Z', acquireTime: '2026-01-01T00:00:00Z'}",
 			[]string{".spec.acquireTime: 2026-01-01T00:00:00Z", ".spec.renewTime: 2026-01-01T00:00:01.000000Z"},
 		},
+		"tolerations that each pod gets": {
+			"the server adds two where Git names none for their taints",
+			"apiVersion: v1\nkind: Pod\nspec: {tolerations: [{key: a}]}",
+			"apiVersion: v1\nkind: Pod\nspec: {tolerations: [{key: a}, {key: node.kubernetes.io/not-ready, effect: NoExecute, tolerationSeconds: 300}, {key: node.kubernetes.io/unreachable, effect: NoExecute, tolerationSeconds: 300}]}",
+			nil,
+		},
+		"a toleration that Git names": {
+			"it is Git's then, with its seconds",
+			"apiVersion: v1\nkind: Pod\nspec: {tolerations: [{key: node.kubernetes.io/not-ready, effect: NoExecute, tolerationSeconds: 3}]}",
+			"apiVersion: v1\nkind: Pod\nspec: {tolerations: [{key: node.kubernetes.io/not-ready, effect: NoExecute, tolerationSeconds: 300}]}",
+			[]string{".spec.tolerations: [map[effect:NoExecute key:node.kubernetes.io/not-ready tolerationSeconds:300]]"},
+		},
+		"another toleration more": {
+			"only two are the server's",
+			"apiVersion: v1\nkind: Pod\nspec: {tolerations: [{key: a}]}",
+			"apiVersion: v1\nkind: Pod\nspec: {tolerations: [{key: a}, {key: node.kubernetes.io/not-ready, effect: NoSchedule}]}",
+			[]string{".spec.tolerations: [map[key:a] map[effect:NoSchedule key:node.kubernetes.io/not-ready]]"},
+		},
+		"empty lists": {
+			"they are left out of Kubernetes' own kinds, CRDs and claims for devices among them",
+			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {names: {shortNames: [], categories: [all]}}",
+			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {names: {}}",
+			[]string{".spec.names.categories: <nil>"},
+		},
+		"an empty list of a custom resource": {
+			"it is stored",
+			"apiVersion: example.com/v1\nkind: Widget\nspec: {names: []}", "apiVersion: example.com/v1\nkind: Widget\nspec: {}",
+			[]string{".spec.names: <nil>"},
+		},
+		"a volume of no class": {
+			"the server leaves the empty text out",
+			"apiVersion: v1\nkind: PersistentVolume\nspec: {storageClassName: ''}", "apiVersion: v1\nkind: PersistentVolume\nspec: {}",
+			nil,
+		},
 		"values that are gone": {
 			"the server leaves out the empty text, false and 0, and no other value",
 			workload + "spec: {minReadySeconds: 5, paused: true, template: {spec: {schedulerName: mine, hostname: ''}}}",

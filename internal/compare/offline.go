@@ -34,7 +34,7 @@ var telling = map[string]bool{
 
 // omitted reports whether the server may have left the value out of the live object although it was applied.
 func (w *walker) omitted(name string, v any) bool {
-	if !w.pair.Native || telling[name] {
+	if !w.pair.Native || telling[name] && (name != "storageClassName" || w.pair.Desired.GVK().Kind != "PersistentVolume") {
 		return false
 	}
 	switch v := v.(type) {

@@ -76,17 +76,17 @@ func (s semantics) omits(at place, sent any) bool {
 		return false
 	case at.literal:
 		return sent == "" && at.name == "value" // of an environment variable
-	case telling[at.name]:
-		return false
 	}
 	switch v := sent.(type) {
+	case []any:
+		return len(v) == 0
 	case string:
-		return v == ""
+		return v == "" // also of a volume's class, where it says none
 	case bool:
-		return !v
+		return !v && !telling[at.name]
 	}
 	n, whole := field.Whole(sent)
-	return whole && n == 0
+	return whole && n == 0 && !telling[at.name]
 }
 
 // fields compares what was sent of a map. An empty map only says that the map is there.
@@ -114,6 +114,9 @@ func hasText(item map[string]any) bool {
 // items compares two lists that count as a whole. Endpoints are put into another order by the server.
 func (s semantics) items(name string, sent []any, got any) bool {
 	have, ok := got.([]any)
+	if s.native && name == "tolerations" {
+		have = slices.DeleteFunc(slices.Clone(have), func(t any) bool { return ofEachPod(t) && !slices.ContainsFunc(sent, ofEachPod) })
+	}
 	if !ok || len(have) != len(sent) {
 		return false
 	}
@@ -123,6 +126,12 @@ func (s semantics) items(name string, sent []any, got any) bool {
 		})
 	}
 	return slices.EqualFunc(sent, have, func(v, h any) bool { return s.value(place{name, true}, v, h, true) })
+}
+
+// ofEachPod reports whether the API server adds the toleration to each pod that has none for the taint.
+func ofEachPod(toleration any) bool {
+	t, _ := toleration.(map[string]any)
+	return t["effect"] == "NoExecute" && (t["key"] == "node.kubernetes.io/not-ready" || t["key"] == "node.kubernetes.io/unreachable")
 }
 
 // anyOrder are the lists of Endpoints, which the server sorts and regroups.

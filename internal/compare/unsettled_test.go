@@ -60,6 +60,19 @@ spec: {hostNetwork: false, hostPID: false, automountServiceAccountToken: false, 
 	}
 }
 
+// The class of a volume is left out where it is the empty text; of a claim, where it says no class, it is kept.
+func TestAVolumeOfNoClassIsLikeOneWithoutAClass(t *testing.T) {
+	git := parse(t, "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nspec: {storageClassName: ''}")
+	live := parse(t, "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nspec: {}")
+	if got := diff(t, git, live); len(got) > 0 {
+		t.Errorf("got %v", paths(got))
+	}
+	git["kind"], live["kind"] = "PersistentVolumeClaim", "PersistentVolumeClaim"
+	if got := diff(t, git, live); len(got) != 1 {
+		t.Errorf("a claim: got %v", paths(got))
+	}
+}
+
 func TestWithADryRunItsAnswerIsWhatCounts(t *testing.T) {
 	git := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: plain, b: new}")
 	expected := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: mutated, b: new, c: shared}")

@@ -52,23 +52,32 @@ func knownMutator(in Input, d compare.Difference, suspects []mutation.Mutator) (
 const mutatedBy = "admission changes this: "
 
 // mutator is the writer of a field that admission changed. That it was admission is certain, since the answer to truce's own apply shows it.
-// Which webhook or policy it was is inferred from their rules, and recorded where the witness saw admission change the field and one matches.
+// Which webhook or policy it was is inferred from their rules, and recorded where the witness saw admission change the field and one matches,
+// without conditions of its own.
 func mutator(seen ownership.Writer, suspects []mutation.Mutator) ownership.Writer {
 	w := ownership.Writer{
 		Name: witness.Admission, Evidence: ownership.Inferred, Often: seen.Often, Before: seen.Before,
 		Because: []string{"the API server answered truce's own apply with this value"},
 	}
-	if seen.Name == witness.Admission && seen.Evidence == ownership.Recorded {
+	perhaps := len(suspects) == 1 && suspects[0].Conditional
+	if seen.Name == witness.Admission && seen.Evidence == ownership.Recorded && !perhaps {
 		w.Evidence, w.During, w.Operation, w.Time = seen.Evidence, seen.During, seen.Operation, seen.Time
 		w.Because = append(w.Because, seen.Because...)
 	}
 	for _, s := range suspects {
-		w.Because = append(w.Because, s.String()+" matches the object")
+		w.Because = append(w.Because, s.String()+matches(s))
 	}
 	if len(suspects) == 1 {
 		w.Name = suspects[0].String()
 	}
 	return w
+}
+
+func matches(m mutation.Mutator) string {
+	if m.Conditional {
+		return " may match the object: its matchConditions are not evaluated"
+	}
+	return " matches the object"
 }
 
 // named says which webhook or policy it is, as far as that can be known.

@@ -42,7 +42,9 @@ type Mutator struct {
 	Kind    string // of its configuration
 	Name    string // of its configuration
 	Webhook string // of a webhook: its own name
-	text    string // of a policy: its expressions
+	// Conditional says that it has matchConditions, expressions that are not evaluated here: it may leave out an object that it matches.
+	Conditional bool
+	text        string // of a policy: its expressions
 }
 
 // Mutators is what is known of the mutating admission that may change an object.
@@ -72,7 +74,7 @@ func Of(configurations []object.Object, s Subject) []Mutator {
 			out = append(out, s.webhooks(c)...)
 		case Policy:
 			if s.matches(mapAt(c, "spec", "matchConstraints"), "resourceRules") && s.bound(configurations, c.Name()) {
-				out = append(out, Mutator{Kind: Policy, Name: c.Name(), text: expressions(c)})
+				out = append(out, Mutator{Kind: Policy, Name: c.Name(), Conditional: conditional(c.At("spec", "matchConditions")), text: expressions(c)})
 			}
 		}
 	}
@@ -86,10 +88,16 @@ func (s Subject) webhooks(c object.Object) []Mutator {
 		hook, _ := h.(map[string]any)
 		if s.matches(hook, "rules") {
 			name, _ := hook["name"].(string)
-			out = append(out, Mutator{Kind: WebhookConfiguration, Name: c.Name(), Webhook: name})
+			out = append(out, Mutator{Kind: WebhookConfiguration, Name: c.Name(), Webhook: name, Conditional: conditional(hook["matchConditions"])})
 		}
 	}
 	return out
+}
+
+// conditional reports whether there are matchConditions.
+func conditional(matchConditions any) bool {
+	list, _ := matchConditions.([]any)
+	return len(list) > 0
 }
 
 // Naming returns those of the mutators that may be the ones that change a field: of the policies those whose expressions name it, where
@@ -127,7 +135,8 @@ func (s Subject) bound(configurations []object.Object, policy string) bool {
 			return false
 		}
 		narrowed := mapAt(c, "spec", "matchResources")
-		return narrowed == nil || s.selected(narrowed) && (narrowed["resourceRules"] == nil || s.ruled(narrowed, "resourceRules"))
+		return narrowed == nil || s.selected(narrowed) && (narrowed["resourceRules"] == nil || s.ruled(narrowed, "resourceRules")) &&
+			!s.ruled(narrowed, "excludeResourceRules")
 	})
 }
 
@@ -195,6 +204,22 @@ func required(r map[string]any, of map[string]string) bool {
 		return !there
 	}
 	return true
+}
+
+// Written returns what admission is asked to admit when Git's object is applied to the live one, as far as selectors read it: with the labels
+// of others.
+func Written(git, live object.Object) object.Object {
+	labels := map[string]any{}
+	for _, o := range []object.Object{live, git} {
+		for k, v := range Labels(o) {
+			labels[k] = v
+		}
+	}
+	out := git.Clone()
+	if len(labels) > 0 {
+		field.Put(out, field.Name("metadata", "labels"), labels)
+	}
+	return out
 }
 
 // Labels returns the labels of an object.

@@ -1,6 +1,7 @@
 package mutation_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +34,22 @@ func TestWhatMatches(t *testing.T) {
 		"a bound policy":         {"a binding puts it in force", []string{policy + "}}}", binding + "}}"}, []string{"MutatingAdmissionPolicy p"}},
 		"a policy bound there":   {"a binding may narrow it", []string{policy + "}}}", binding + ", matchResources: {objectSelector: {matchLabels: {app: other}}}}}"}, nil},
 		"a policy that excludes": {"an excluded resource", []string{policy + ", excludeResourceRules: [{apiGroups: [apps], operations: ['*'], resources: [deployments]}]}}}", binding + "}}"}, nil},
+		"another group":          {"the group counts", []string{hook + ", rules: [{apiGroups: [batch], operations: ['*'], resources: ['*']}]}]}"}, nil},
+		"another name":           {"a rule may name objects", []string{hook + ", rules: [{apiGroups: [apps], operations: ['*'], resources: ['*'], resourceNames: [api]}]}]}"}, nil},
+		"this name":              {"a rule may name objects", []string{hook + ", rules: [{apiGroups: [apps], operations: ['*'], resources: ['*'], resourceNames: [api, web]}]}]}"}, []string{"MutatingWebhookConfiguration c"}},
+		"namespaced":             {"the scope lets it through", []string{hook + ", rules: [{apiGroups: [apps], operations: ['*'], resources: ['*'], scope: Namespaced}]}]}"}, []string{"MutatingWebhookConfiguration c"}},
+		"in":                     {"a value of the list", []string{hook + rules + ", objectSelector: {matchExpressions: [{key: app, operator: In, values: [api]}]}}]}"}, nil},
+		"not among":              {"no value of the list, or no label", []string{hook + rules + ", objectSelector: {matchExpressions: [{key: app, operator: NotIn, values: [api]}, {key: tier, operator: NotIn, values: [a]}]}}]}"}, []string{"MutatingWebhookConfiguration c"}},
+		"no such label":          {"the label must be there", []string{hook + rules + ", objectSelector: {matchExpressions: [{key: tier, operator: Exists}]}}]}"}, nil},
+		"a label of no text":     {"an absent label is not an empty one", []string{hook + rules + ", objectSelector: {matchLabels: {tier: ''}}}]}"}, nil},
+		"an expression":          {"conditions are not evaluated: it may match", []string{hook + rules + ", matchConditions: [{name: never, expression: 'false'}]}]}"}, []string{"MutatingWebhookConfiguration c?"}},
+		"a policy's expression":  {"conditions are not evaluated: it may match", []string{policy + "}, matchConditions: [{name: never, expression: 'false'}]}}", binding + "}}"}, []string{"MutatingAdmissionPolicy p?"}},
+		"no expression":          {"an empty list is no condition", []string{hook + rules + ", matchConditions: []}]}"}, []string{"MutatingWebhookConfiguration c"}},
+		"another policy's":       {"a binding is of one policy", []string{policy + "}}}", strings.Replace(binding, "policyName: p", "policyName: q", 1) + "}}"}, nil},
+		"bound to others":        {"a binding may narrow the resources", []string{policy + "}}}", binding + ", matchResources: {resourceRules: [{apiGroups: [''], operations: ['*'], resources: ['*']}]}}}"}, nil},
+		"bound to it":            {"a binding may narrow the resources", []string{policy + "}}}", binding + ", matchResources: {resourceRules: [{apiGroups: [apps], operations: ['*'], resources: ['*']}], objectSelector: {matchLabels: {app: web}}}}}"}, []string{"MutatingAdmissionPolicy p"}},
+		"bound but for it":       {"a binding may exclude resources", []string{policy + "}}}", binding + ", matchResources: {excludeResourceRules: [{apiGroups: [apps], operations: ['*'], resources: [deployments]}]}}}"}, nil},
+		"no binding":             {"what only looks like a binding binds nothing", []string{policy + "}}}", strings.Replace(binding, "PolicyBinding", "Other", 1) + "}}"}, nil},
 		"nonsense":               {"what has another shape matches nothing", []string{"{apiVersion: v1, kind: MutatingWebhookConfiguration, webhooks: 7}", "{apiVersion: v1, kind: MutatingAdmissionPolicy, spec: []}"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,12 +63,73 @@ func TestWhatMatches(t *testing.T) {
 			}
 			var got []string
 			for _, m := range mutation.Of(all, s) {
-				got = append(got, m.String())
+				name := m.String()
+				if m.Conditional {
+					name += "?"
+				}
+				got = append(got, name)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})
+	}
+}
+
+// TestANamespaceIsItsOwnNamespace is what webhooks choose namespaces by: their own labels. Labels that are not known may match.
+func TestANamespaceIsItsOwnNamespace(t *testing.T) {
+	all := []object.Object{parse(t, "{apiVersion: v1, kind: MutatingWebhookConfiguration, metadata: {name: c}, webhooks: [{name: w, namespaceSelector: {matchLabels: {env: prod}}, rules: [{apiGroups: ['*'], operations: ['*'], resources: ['*']}]}]}")}
+	prod := parse(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {env: prod}}}")
+	dev := map[string]string{"env": "dev"}
+	for name, c := range map[string]struct {
+		s    mutation.Subject
+		want int
+	}{
+		"a namespace":              {mutation.Subject{Resource: "namespaces", Object: prod, Namespace: dev}, 1},
+		"a namespace without":      {mutation.Subject{Resource: "namespaces", Object: object.Object{}}, 0},
+		"something else":           {mutation.Subject{Resource: "pods", Object: prod, Namespace: dev, Namespaced: true}, 0},
+		"another group":            {mutation.Subject{Group: "x.y", Resource: "namespaces", Object: prod, Namespace: dev}, 0},
+		"a namespace of no labels": {mutation.Subject{Resource: "pods", Object: prod, Namespace: map[string]string{}, Namespaced: true}, 0},
+		"an unknown namespace":     {mutation.Subject{Resource: "pods", Object: object.Object{}, Namespaced: true}, 1},
+	} {
+		if got := mutation.Of(all, c.s); len(got) != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestLabelsOfOthersAreSeenBySelectors(t *testing.T) {
+	git := parse(t, "{kind: ConfigMap, metadata: {labels: {app: web}}}")
+	live := parse(t, "{kind: ConfigMap, metadata: {labels: {app: changed, inject: 'yes'}}}")
+	if diff := cmp.Diff(map[string]string{"app": "web", "inject": "yes"}, mutation.Labels(mutation.Written(git, live))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"app": "web"}, mutation.Labels(git)); diff != "" {
+		t.Errorf("Git's object was changed (-want +got):\n%s", diff)
+	}
+	if got := mutation.Written(parse(t, "{kind: ConfigMap}"), nil); got["metadata"] != nil {
+		t.Errorf("nothing was added: %v", got)
+	}
+}
+
+func TestAWebhookIsKnownByBothItsNames(t *testing.T) {
+	all := []mutation.Mutator{{Kind: mutation.WebhookConfiguration, Name: "istio", Webhook: "inject.istio.io"}, {Kind: mutation.Policy, Name: "team"}}
+	if diff := cmp.Diff([]string{"istio", "inject.istio.io", "team"}, mutation.Names(all)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEachKindOfConfigurationIsRead(t *testing.T) {
+	var got []string
+	for _, k := range mutation.Kinds() {
+		got = append(got, k.Kind+" "+k.Version)
+	}
+	want := []string{
+		"MutatingWebhookConfiguration v1", "MutatingAdmissionPolicy v1", "MutatingAdmissionPolicyBinding v1",
+		"MutatingAdmissionPolicy v1beta1", "MutatingAdmissionPolicyBinding v1beta1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -66,6 +144,10 @@ func TestThePolicyThatNamesAField(t *testing.T) {
 		mutation.Subject{Resource: "configmaps", Object: object.Object{}, Namespaced: true})
 	if got := mutation.Naming(all, field.Name("metadata", "labels", "team")); len(got) != 1 || got[0].Name != "b" {
 		t.Errorf("the policy whose expression names the field is suspected, not %v", got)
+	}
+	hook := append([]mutation.Mutator{{Kind: mutation.WebhookConfiguration, Name: "w"}}, all...)
+	if got := mutation.Naming(hook, field.Name("metadata", "labels", "team")); len(got) != 2 || got[0].Name != "w" {
+		t.Errorf("nothing says what a webhook changes, so that it stays suspected: %v", got)
 	}
 	if got := mutation.Naming(all, field.Name("data", "other")); len(got) != 2 {
 		t.Errorf("where no expression names the field each policy is suspected, not %v", got)

@@ -35,7 +35,7 @@ func (w *walk) mutators(ctx context.Context) mutation.Mutators {
 		return m
 	}
 	var err error
-	m.All, err = w.engine.Admission.Mutators(ctx, w.snap.gvk, w.snap.desired)
+	m.All, err = w.engine.Admission.Mutators(ctx, w.snap.gvk, mutation.Written(w.snap.desired, w.live))
 	m.Unread = ""
 	if err != nil {
 		m.Unread = redact.Text(err.Error())

@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/live/list"
+	"github.com/truce-gitops/truce/internal/mutation"
 	"github.com/truce-gitops/truce/internal/mutation/configured"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
@@ -176,7 +177,7 @@ func (g glance) mutators(ctx context.Context, s *adhoc.Subject) error {
 	if err != nil || !mutated {
 		return err
 	}
-	s.Mutators.All, err = g.configured.Mutators(ctx, s.Desired.GVK, s.Desired.Data)
+	s.Mutators.All, err = g.configured.Mutators(ctx, s.Desired.GVK, mutation.Written(s.Desired.Data, s.Live))
 	if err != nil {
 		s.Mutators.Unread = err.Error()
 	}
