@@ -82,9 +82,9 @@ func TestWhatAdmissionChanged(t *testing.T) {
 		},
 		"a pointer that is gone": {
 			"false and 0 of a pointer are values",
-			workload + "spec: {template: {spec: {automountServiceAccountToken: false}}}",
+			workload + "spec: {template: {spec: {automountServiceAccountToken: false, securityContext: {runAsUser: 0}}}}",
 			workload + "spec: {template: {spec: {}}}",
-			[]string{".spec.template.spec.automountServiceAccountToken: <nil>"},
+			[]string{".spec.template.spec.automountServiceAccountToken: <nil>", ".spec.template.spec.securityContext.runAsUser: <nil>"},
 		},
 		"allocated numbers": {
 			"0 asks the server for a port",
@@ -255,6 +255,30 @@ func TestWhatAdmissionChanged(t *testing.T) {
 			"apiVersion: v1\nkind: Pod\nspec: {tolerations: [{key: node.kubernetes.io/not-ready, effect: NoExecute, tolerationSeconds: 3}]}",
 			"apiVersion: v1\nkind: Pod\nspec: {tolerations: [{key: node.kubernetes.io/not-ready, effect: NoExecute, tolerationSeconds: 300}]}",
 			[]string{".spec.tolerations: [map[effect:NoExecute key:node.kubernetes.io/not-ready tolerationSeconds:300]]"},
+		},
+		"one of two tolerations that each pod gets": {
+			"the server adds the other one",
+			"apiVersion: v1\nkind: Pod\nspec: {tolerations: [{key: node.kubernetes.io/not-ready, effect: NoExecute, tolerationSeconds: 3}]}",
+			"apiVersion: v1\nkind: Pod\nspec: {tolerations: [{key: node.kubernetes.io/not-ready, effect: NoExecute, tolerationSeconds: 3}, {key: node.kubernetes.io/unreachable, effect: NoExecute}]}",
+			nil,
+		},
+		"tolerations of a custom resource": {
+			"no admission of the server's adds to them",
+			"apiVersion: example.com/v1\nkind: Widget\nspec: {tolerations: [{key: a}]}",
+			"apiVersion: example.com/v1\nkind: Widget\nspec: {tolerations: [{key: a}, {key: node.kubernetes.io/not-ready, effect: NoExecute}]}",
+			[]string{".spec.tolerations: [map[key:a] map[effect:NoExecute key:node.kubernetes.io/not-ready]]"},
+		},
+		"another list": {
+			"what looks like such a toleration is one in a list of them alone",
+			workload + "spec: {volumeClaimTemplates: [{key: a}]}",
+			workload + "spec: {volumeClaimTemplates: [{key: a}, {key: node.kubernetes.io/not-ready, effect: NoExecute}]}",
+			[]string{".spec.volumeClaimTemplates: [map[key:a] map[effect:NoExecute key:node.kubernetes.io/not-ready]]"},
+		},
+		"a toleration of another taint": {
+			"only two are the server's",
+			"apiVersion: v1\nkind: Pod\nspec: {tolerations: [{key: a}]}",
+			"apiVersion: v1\nkind: Pod\nspec: {tolerations: [{key: a}, {key: b, effect: NoExecute}]}",
+			[]string{".spec.tolerations: [map[key:a] map[effect:NoExecute key:b]]"},
 		},
 		"another toleration more": {
 			"only two are the server's",

@@ -115,7 +115,7 @@ func hasText(item map[string]any) bool {
 func (s semantics) items(name string, sent []any, got any) bool {
 	have, ok := got.([]any)
 	if s.native && name == "tolerations" {
-		have = slices.DeleteFunc(slices.Clone(have), func(t any) bool { return ofEachPod(t) && !slices.ContainsFunc(sent, ofEachPod) })
+		have = slices.DeleteFunc(slices.Clone(have), func(t any) bool { return ofEachPod(t) && !tolerated(sent, t) })
 	}
 	if !ok || len(have) != len(sent) {
 		return false
@@ -132,6 +132,16 @@ func (s semantics) items(name string, sent []any, got any) bool {
 func ofEachPod(toleration any) bool {
 	t, _ := toleration.(map[string]any)
 	return t["effect"] == "NoExecute" && (t["key"] == "node.kubernetes.io/not-ready" || t["key"] == "node.kubernetes.io/unreachable")
+}
+
+// tolerated reports whether one of the tolerations is for the taint of another.
+func tolerated(all []any, toleration any) bool {
+	return slices.ContainsFunc(all, func(t any) bool { return ofEachPod(t) && field.Equal(keyOf(t), keyOf(toleration)) })
+}
+
+func keyOf(item any) any {
+	m, _ := item.(map[string]any)
+	return m["key"]
 }
 
 // anyOrder are the lists of Endpoints, which the server sorts and regroups.
