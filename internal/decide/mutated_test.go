@@ -1,8 +1,10 @@
 package decide_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/mutation"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/witness"
 )
 
 // TestAFieldThatAdmissionChanges is held or ceded, never corrected, and stays in what is sent when there is something else to apply.
@@ -81,6 +84,62 @@ func TestAFieldThatAdmissionChanges(t *testing.T) {
 			}
 			if len(p.Withheld) > 0 {
 				t.Errorf("withheld: %v; Git's value stays in what is sent", p.Withheld)
+			}
+		})
+	}
+}
+
+// TestWhatTheWitnessSawOfAdmission makes the one webhook or policy that matches its recorded writer, unless conditions may have left the
+// object out.
+func TestWhatTheWitnessSawOfAdmission(t *testing.T) {
+	policy, other := mutation.Mutator{Kind: mutation.Policy, Name: "team"}, mutation.Mutator{Kind: mutation.Policy, Name: "b"}
+	conditional := mutation.Mutator{Kind: mutation.Policy, Name: "team", Conditional: true}
+	for name, c := range map[string]struct {
+		mutators []mutation.Mutator
+		mutated  bool // and not written by the sender
+		want     string
+		writer   string
+		because  string
+	}{
+		"one policy": {
+			[]mutation.Mutator{policy}, true,
+			"Cede: admission changes this: MutatingAdmissionPolicy team (recorded); the witness saw it change the field in a request kubectl-edit as alice",
+			"MutatingAdmissionPolicy team (while kubectl-edit as alice wrote)", "MutatingAdmissionPolicy team matches the object",
+		},
+		"one with conditions": {
+			[]mutation.Mutator{conditional}, true, "Hold: admission changes this: MutatingAdmissionPolicy team (inferred)",
+			"MutatingAdmissionPolicy team (inferred)", "MutatingAdmissionPolicy team may match the object: its matchConditions are not evaluated",
+		},
+		"two policies": {
+			[]mutation.Mutator{policy, other}, true, "Hold: admission changes this: one of MutatingAdmissionPolicy team, MutatingAdmissionPolicy b (inferred)",
+			"a mutating webhook or policy (while kubectl-edit as alice wrote)", "MutatingAdmissionPolicy b matches the object",
+		},
+		"a sender that wrote the value": {
+			[]mutation.Mutator{policy}, false, "Hold: admission changes this: MutatingAdmissionPolicy team (inferred)",
+			"MutatingAdmissionPolicy team (inferred)", "MutatingAdmissionPolicy team matches the object",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := mutatedInput()
+			in.Mutators.All = c.mutators
+			field.Put(in.Live, field.Name("metadata", "uid"), "1")
+			in.Witness.Records = []witness.Record{{
+				At: now.Add(-time.Second), Object: in.Desired.ID(), UID: "1", User: "alice", Manager: "kubectl-edit", Operation: "UPDATE",
+				Changes: []witness.Change{{Path: ".metadata.labels.team", To: in.Hasher.Value("policy"), Mutated: c.mutated}},
+			}}
+			p := decide.Object(in)
+			if len(p.Findings) != 1 {
+				t.Fatalf("findings: %+v", p.Findings)
+			}
+			f := p.Findings[0]
+			if got := string(f.Verdict) + ": " + f.Reason; got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if f.Writer.String() != c.writer {
+				t.Errorf("writer %s, want %s", f.Writer, c.writer)
+			}
+			if !slices.Contains(f.Writer.Because, c.because) {
+				t.Errorf("because %q, want %q among them", f.Writer.Because, c.because)
 			}
 		})
 	}
