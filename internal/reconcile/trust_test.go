@@ -2,11 +2,16 @@ package reconcile
 
 import (
 	"testing"
+	"time"
 
+	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/health/kstatus"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 func configMapEvent(uid, version string) live.Event {
@@ -22,6 +27,8 @@ func configMapEvent(uid, version string) live.Event {
 // another uid.
 func TestOnlyWhatIsExactlyAsItWasIsTrusted(t *testing.T) {
 	good := func() *record { return &record{made: "1", trusted: 7} }
+	gone, full := configMapEvent("1", "7"), configMapEvent("1", "7")
+	gone.Gone, full.Depth = true, live.Full
 	for name, c := range map[string]struct {
 		r    *record
 		ev   live.Event
@@ -31,6 +38,8 @@ func TestOnlyWhatIsExactlyAsItWasIsTrusted(t *testing.T) {
 		"changed":              {good(), configMapEvent("1", "8"), false},
 		"an older copy":        {good(), configMapEvent("1", "6"), false},
 		"made again":           {good(), configMapEvent("2", "7"), false},
+		"it is gone":           {good(), gone, false},
+		"seen as a whole":      {good(), full, false},
 		"nothing is known":     {&record{made: "1"}, configMapEvent("1", "7"), false},
 		"no version":           {&record{made: "1"}, configMapEvent("1", ""), false},
 		"Git has changed":      {&record{made: "1", trusted: 7, changed: true}, configMapEvent("1", "7"), false},
@@ -58,6 +67,9 @@ func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 		"a field differs":         func(r *record) { r.findings = []decide.Finding{{}} },
 		"a field is withheld":     func(r *record) { r.withheld = []field.Path{field.Name("data")} },
 		"a Secret, not digested":  func(r *record) { r.digest = "" },
+		"admission changed it":    func(r *record) { r.baseline = mutatedBaseline(t) },
+		"no version":              func(r *record) { r.version = 0 },
+		"no uid":                  func(r *record) { r.uid, r.made = "", "" },
 		"another object":          func(r *record) { r.uid = "2" },
 		"health is in its status": func(r *record) { r.gvk = object.GVK{Group: "apps", Version: "v1", Kind: "Deployment"} },
 	} {
@@ -78,6 +90,8 @@ func TestAnEventThatComesBeforeItsAppIsHeld(t *testing.T) {
 	held := e.early.take("app")
 	if u := held[configMapEvent("", "").ID]; len(held) != 1 || u.version != 6 {
 		t.Fatalf("held %v, want the newest event", held)
+	} else if u.Object != nil || !u.packed.Known() {
+		t.Errorf("held %+v, want it packed", u)
 	}
 	e.Seen(configMapEvent("1", "7"))
 	if held = e.early.take("app"); len(held) != 0 || e.early.held != 0 {
@@ -91,4 +105,99 @@ func TestAnEventThatComesBeforeItsAppIsHeld(t *testing.T) {
 	if held = e.early.take("app"); len(held) != 0 || e.early.held != 0 {
 		t.Errorf("held %v (%d) of an object that is gone", held, e.early.held)
 	}
+}
+
+// TestNoMoreEventsAreHeldThanFit: those beyond are dropped, and their objects are read.
+func TestNoMoreEventsAreHeldThanFit(t *testing.T) {
+	e := New(Parts{})
+	e.early.held = mostEarly
+	e.Seen(configMapEvent("1", "5"))
+	if e.early.held--; e.early.held != mostEarly-1 || len(e.early.apps) > 0 {
+		t.Errorf("held %d: %v", e.early.held, e.early.apps)
+	}
+	e.Seen(configMapEvent("1", "5"))
+	if e.early.held != mostEarly {
+		t.Errorf("held %d, want %d", e.early.held, mostEarly)
+	}
+}
+
+// TestAnEventThatCameBeforeTheRecordIsTakenIn: as the earlier process judged it, it is trusted; else it is to be judged; and what is newer stays.
+func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	e := New(Parts{Now: func() time.Time { return now }, Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}})
+	held := func(version string) *unjudged {
+		h := early{}
+		h.hold(configMapEvent("1", version), &e.sights)
+		return h.take("app")[configMapEvent("", "").ID]
+	}
+	fresh := func() *record { return &record{made: "1", trusted: 7, assessed: health.Reconciled} }
+
+	r := fresh()
+	if err := r.arrive(held("7"), e); err != nil {
+		t.Fatal(err)
+	}
+	if !r.judged || !r.applied || r.pending != nil || r.uid != "1" || r.version != 7 || r.fingerprint == 0 || r.health.Code != health.Healthy {
+		t.Errorf("what is as it was is taken over as judged, not %+v", r)
+	}
+	r = fresh()
+	if err := r.arrive(held("8"), e); err != nil {
+		t.Fatal(err)
+	}
+	if r.judged || r.applied || r.pending == nil || !r.arrived.Equal(now) || r.version != 0 {
+		t.Errorf("what has changed is to be judged, not %+v", r)
+	}
+	waits := unjudgedAs(configMapEvent("1", "9"))
+	for name, c := range map[string]struct {
+		r *record
+		u *unjudged
+	}{
+		"no event":          {fresh(), nil},
+		"a newer event":     {&record{made: "1", trusted: 7, pending: waits}, held("7")},
+		"a judged object":   {&record{made: "1", trusted: 7, version: 9}, held("7")},
+		"a judged one, old": {&record{made: "1", version: 9}, held("8")},
+	} {
+		pending, version := c.r.pending, c.r.version
+		if err := c.r.arrive(c.u, e); err != nil {
+			t.Fatal(err)
+		}
+		if c.r.pending != pending || c.r.version != version || c.r.judged {
+			t.Errorf("%s: what is newer stays, not %+v", name, c.r)
+		}
+	}
+}
+
+// TestAnAdmissionThatHasChangedIsAskedAgain about the objects of which it changed a field, and no others.
+func TestAnAdmissionThatHasChangedIsAskedAgain(t *testing.T) {
+	e := New(Parts{})
+	mutated := func(name string) *record {
+		return &record{id: object.ID{Kind: "ConfigMap", Name: name}, baseline: mutatedBaseline(t)}
+	}
+	b, a, plain := mutated("b"), mutated("a"), &record{id: object.ID{Kind: "ConfigMap", Name: "c"}}
+	for _, r := range []*record{b, a, plain} {
+		e.records[r.id] = r
+	}
+	if got := e.AdmissionChanged(); len(got) != 2 || got[0] != a.id || got[1] != b.id {
+		t.Errorf("to be asked: %v", got)
+	}
+	if !a.asked || !a.baseline.Doubted() || plain.asked || plain.baseline.Doubted() {
+		t.Errorf("asked %t, doubted %t; the other %t, %t", a.asked, a.baseline.Doubted(), plain.asked, plain.baseline.Doubted())
+	}
+}
+
+// mutatedBaseline is that of an object of which admission changed a label.
+func mutatedBaseline(t *testing.T) compare.Baseline {
+	t.Helper()
+	labelled := func(team string) object.Object {
+		return object.Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"labels": map[string]any{"team": team}}}
+	}
+	shape, err := ownership.ParseShape([]byte(`{"f:metadata":{"f:labels":{"f:team":{}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	owners := []ownership.Entry{{Manager: ownership.Manager, Operation: "Apply", APIVersion: "v1", Fields: shape}}
+	b := compare.Answer{Sent: labelled("a"), Result: labelled("b"), Owners: owners, Native: true}.Baseline(ownership.NewHasher())
+	if !b.Mutated() {
+		t.Fatal("admission changed the label")
+	}
+	return b
 }
