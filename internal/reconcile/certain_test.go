@@ -1,0 +1,126 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// rendered answers each request with ConfigMaps of these names, or with an error.
+type rendered struct {
+	names []string
+	err   error
+}
+
+func (r rendered) Render(context.Context, render.Request) (render.Result, error) {
+	var out render.Result
+	for _, name := range r.names {
+		meta := map[string]any{"name": name, "namespace": "shop"}
+		out.Objects = append(out.Objects, render.Object{Data: object.Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}})
+	}
+	return out, r.err
+}
+
+// TestNothingIsPrunedByACachedRenderAlone: a fresh one has to name the same objects, whatever their number.
+func TestNothingIsPrunedByACachedRenderAlone(t *testing.T) {
+	unserved := errors.New("the server does not answer")
+	for name, c := range map[string]struct {
+		cached     []string
+		fresh      rendered
+		built      bool // the first render was no cached one
+		allowEmpty bool
+		scope      error
+		reason     report.Reason
+		want       string
+	}{
+		"the same objects":        {cached: []string{"a", "b"}, fresh: rendered{names: []string{"b", "a"}}},
+		"as many, and others":     {cached: []string{"a", "b"}, fresh: rendered{names: []string{"a", "c"}}, reason: report.PruneHeld, want: "a fresh render names ConfigMap shop/c"},
+		"fewer":                   {cached: []string{"a", "b"}, fresh: rendered{names: []string{"a"}}, reason: report.PruneHeld, want: "the cached render names ConfigMap shop/b"},
+		"a render that was built": {cached: []string{"a"}, fresh: rendered{names: []string{"b"}}, built: true},
+		"no object at all":        {built: true, reason: report.PruneHeld, want: "describes no object at all"},
+		"an app that may be empty": {
+			built: true, allowEmpty: true,
+		},
+		"a fresh render that fails": {cached: []string{"a"}, fresh: rendered{err: unserved}, reason: report.RenderFailed, want: unserved.Error()},
+		"an object twice":           {cached: []string{"a"}, fresh: rendered{names: []string{"a", "a"}}, reason: report.RenderFailed, want: "described twice"},
+		"a kind that is not known":  {cached: []string{"a"}, fresh: rendered{names: []string{"a"}}, scope: unserved, reason: report.ClusterFailed, want: unserved.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &run{app: app.App{AllowEmpty: c.allowEmpty}}
+			r.engine = New(Parts{Fresh: c.fresh, Scope: func(context.Context, object.GVK) (desired.Scope, error) { return desired.Namespaced, c.scope }})
+			before, err := rendered{names: c.cached}.Render(t.Context(), render.Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before.Rendered = c.built
+			r.rendered = renderingOf(before)
+			set, err := desired.Settle(before.Objects, r.app, func(object.GVK) desired.Scope { return desired.Namespaced })
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.rendered.settled(set)
+
+			err = r.certain(t.Context())
+			var f *fault
+			switch {
+			case c.reason == "" && err != nil:
+				t.Errorf("got %v, want a prune", err)
+			case c.reason != "" && (!errors.As(err, &f) || f.reason != c.reason || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("got %v, want %s: %s", err, c.reason, c.want)
+			}
+		})
+	}
+}
+
+// holding is a cache of renders.
+type holding struct {
+	rendered
+	holds bool
+}
+
+func (h holding) Holds(render.Request) bool { return h.holds }
+
+type tree struct{ fs.FS }
+
+func (tree) Sum(string) (string, error) { return "", nil }
+
+// TestAnAppIsTouchedUnlessItsRenderIsKnown: what is not known is taken for touched.
+func TestAnAppIsTouchedUnlessItsRenderIsKnown(t *testing.T) {
+	key := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}
+	files := tree{fstest.MapFS{"app/a.yaml": &fstest.MapFile{Data: []byte("kind: ConfigMap")}}}
+	for name, c := range map[string]struct {
+		renders render.Renderer
+		runs    bool // the app has run
+		path    string
+		want    bool
+	}{
+		"a known render":          {holding{holds: true}, true, "app", false},
+		"an unknown render":       {holding{}, true, "app", true},
+		"an app that never ran":   {holding{holds: true}, false, "app", true},
+		"no cache":                {rendered{}, true, "app", true},
+		"a directory that is not": {holding{holds: true}, true, "other", true},
+	} {
+		e := New(Parts{Render: c.renders})
+		if c.runs {
+			e.state(key).app = app.App{Key: key, Path: c.path, Layout: app.PlainLayout}
+		}
+		if got := e.Touched(key, source.Artifact{Files: files}); got != c.want {
+			t.Errorf("%s: touched %t", name, got)
+		}
+	}
+	e := New(Parts{Render: holding{holds: true}})
+	e.state(key)
+	if !e.Touched(key, source.Artifact{Files: files}) {
+		t.Error("an app of which only the name is known is touched")
+	}
+}
