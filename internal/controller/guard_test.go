@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
@@ -101,5 +103,40 @@ func TestAWatchGoesOnAfterAPanic(t *testing.T) {
 	})
 	if seen != 1 || panicked["event"] != 1 || !strings.Contains(log.String(), "boom") {
 		t.Errorf("%d events after the panic, counted %v, logged %s", seen, panicked, log)
+	}
+}
+
+// TestALostEventOfACustomResourceIsAnnounced, of an app as of a source, and none that was handled.
+func TestALostEventOfACustomResourceIsAnnounced(t *testing.T) {
+	appKind, sourceKind := object.GVK{Group: "x", Version: "v1", Kind: "App"}, object.GVK{Group: "x", Version: "v1", Kind: "Source"}
+	for name, c := range map[string]struct {
+		kind   object.GVK
+		panics bool
+		want   int
+	}{
+		"an app":               {appKind, true, 1},
+		"a source":             {sourceKind, true, 1},
+		"an object":            {object.GVK{Version: "v1", Kind: "ConfigMap"}, true, 0},
+		"an event that is met": {appKind, false, 0},
+	} {
+		ev := live.Event{GVK: c.kind, ID: object.ID{Group: c.kind.Group, Kind: c.kind.Kind, Namespace: "shop", Name: "web"}}
+		k, _, _ := broken(t, Options{Watcher: teller{ev}})
+		k.events = make(chan *unstructured.Unstructured, 4)
+		k.Kinds.Apps, k.Kinds.Sources = map[object.GVK]front.Apps{appKind: struct{ front.Apps }{}}, map[object.GVK]front.Sources{sourceKind: struct{ front.Sources }{}}
+		k.Watcher.Watch(t.Context(), live.Interest{}, func(got live.Event) {
+			if c.panics && got.ID == ev.ID {
+				panic("boom")
+			}
+		})
+		if len(k.events) != c.want {
+			t.Errorf("%s: %d announced, want %d", name, len(k.events), c.want)
+			continue
+		}
+		if c.want == 0 {
+			continue
+		}
+		if o := <-k.events; o.Object["reason"] != "InternalError" || o.Object["type"] != "Warning" {
+			t.Errorf("%s: announced %v", name, o.Object)
+		}
 	}
 }
