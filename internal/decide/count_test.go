@@ -1,0 +1,55 @@
+package decide
+
+import (
+	"math"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// TestWhatBecomesOfACount: a count of Git's that a claimant decides is not applied, and the remedy says how Git gets it and what happens at the
+// end of the claim. Of anything else there is nothing to say.
+func TestWhatBecomesOfACount(t *testing.T) {
+	hpa := claim.Claim{By: object.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: "shop", Name: "web"}, Min: 2, Max: 10}
+	idle, open, scaled, nobody, no := hpa, hpa, hpa, hpa, hpa
+	idle.Idle = "no metrics since noon"
+	open.Max = math.MaxInt32
+	scaled.By = object.ID{Group: "keda.sh", Kind: "ScaledObject", Namespace: "shop", Name: "web"}
+	nobody.By, nobody.Who = object.ID{}, "a program"
+	no.Max = 0
+	changed := func(git, live any) compare.Difference {
+		return compare.Difference{Kind: compare.Changed, Desired: git, Live: live}
+	}
+	missing, added := changed(int64(6), int64(3)), changed(int64(6), int64(3))
+	missing.Kind, added.Kind = compare.Missing, compare.Added
+	const drops = "; without HPA shop/web the count drops to 3 at once: remove the count from Git first"
+	for name, c := range map[string]struct {
+		d               compare.Difference
+		c               claim.Claim
+		applied, remedy string
+	}{
+		"more than live": {changed(int64(6), int64(3)), hpa, "6 from Git not applied, it scales between 2 and 10", "to run 6, set minReplicas of HPA shop/web to 6 in Git"},
+		"less than live": {changed(int64(3), int64(6)), hpa, "3 from Git not applied, it scales between 2 and 10", "to run 3, set maxReplicas of HPA shop/web to 3 in Git" + drops},
+		"one that stands still": {
+			changed(int64(6), int64(3)), idle, "6 from Git not applied, it holds 3 and does not scale: no metrics since noon",
+			"to run 6, set minReplicas of HPA shop/web to 6 in Git; to see why it does not scale: kubectl describe horizontalpodautoscaler.autoscaling web -n shop",
+		},
+		"no upper bound":       {changed(int64(6), int64(3)), open, "6 from Git not applied, it scales from 2 up", "to run 6, set minReplicas of HPA shop/web to 6 in Git"},
+		"another autoscaler":   {changed(int64(6), int64(3)), scaled, "6 from Git not applied, it scales between 2 and 10", "to run 6, set lower bound of " + scaled.Name() + " to 6 in Git"},
+		"no object to look at": {changed(int64(6), int64(3)), nobody, "6 from Git not applied, it scales between 2 and 10", ""},
+		"no count":             {changed(int64(6), int64(3)), no, "", ""},
+		"a text":               {changed("6", int64(3)), hpa, "", ""},
+		"no live count":        {changed(int64(6), nil), hpa, "", ""},
+		"a missing field":      {missing, hpa, "", ""},
+		"an addition":          {added, hpa, "", ""},
+	} {
+		if got := notApplied(c.d, c.c); got != c.applied {
+			t.Errorf("%s: %q, want %q", name, got, c.applied)
+		}
+		if got := changeCount(c.d, c.c); got != c.remedy {
+			t.Errorf("%s: remedy %q, want %q", name, got, c.remedy)
+		}
+	}
+}
