@@ -108,10 +108,36 @@ func TestADamagedRecordIsNeverAShorterOne(t *testing.T) {
 		`{"format":1,"kind":"K","name":"a","entries":[["apps","v1"]]}`,
 		`{"format":1,"kind":"K","name":"a","entries":[["apps","v1","Deployment","shop","","",""]]}`,
 		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","",""],["","v1","A","","a","",""]]}`,
+		`{"format":1,"kind":"","name":"a","entries":[]}`,
+		`{"format":1,"kind":"K","name":"","entries":[]}`,
+		`{"format":1,"kind":"K","name":"a","entries":[["","v1","","","a","",""]]}`,
+		`{"format":1,"kind":"K","name":"a","entries":[["","","A","","a","",""]]}`,
+		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","","","lost"]]}`,
+		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","","","found","found"]]}`,
+		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","","@7"]]}`,
+		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","","sha256:1@"]]}`,
 	} {
 		if r, err := inventory.Parse([]byte(text)); err == nil {
 			t.Errorf("%s passes for %v", text, r)
 		}
+	}
+}
+
+// TestAVersionStandsWithADigestAlone: without one, nothing says what was applied when the object was found to be as Git wants.
+func TestAVersionStandsWithADigestAlone(t *testing.T) {
+	text, err := inventory.Print(inventory.Record{
+		App:     app.Key{Kind: "K", Name: "a"},
+		Entries: []inventory.Entry{{ID: object.ID{Kind: "A", Name: "a"}, Version: "v1", Judged: "7"}, {ID: object.ID{Kind: "A", Name: "b"}, Version: "v1", Sent: "sha256:1", Judged: "7"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := inventory.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Entries[0].Judged != "" || r.Entries[1].Judged != "7" || r.Entries[1].Sent != "sha256:1" {
+		t.Errorf("read %+v", r.Entries)
 	}
 }
 
