@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/panics"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
@@ -82,13 +83,10 @@ func TestNothingIsPrunedByACachedRenderAlone(t *testing.T) {
 	}
 }
 
-// holding is a cache of renders.
-type holding struct {
-	rendered
-	holds bool
-}
+// cached is a cache that holds every render, or none.
+type cached bool
 
-func (h holding) Holds(render.Request) bool { return h.holds }
+func (c cached) Holds(render.Request) bool { return bool(c) }
 
 type tree struct{ fs.FS }
 
@@ -99,18 +97,17 @@ func TestAnAppIsTouchedUnlessItsRenderIsKnown(t *testing.T) {
 	key := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}
 	files := tree{fstest.MapFS{"app/a.yaml": &fstest.MapFile{Data: []byte("kind: ConfigMap")}}}
 	for name, c := range map[string]struct {
-		renders render.Renderer
-		runs    bool // the app has run
-		path    string
-		want    bool
+		cache cached
+		runs  bool // the app has run
+		path  string
+		want  bool
 	}{
-		"a known render":          {holding{holds: true}, true, "app", false},
-		"an unknown render":       {holding{}, true, "app", true},
-		"an app that never ran":   {holding{holds: true}, false, "app", true},
-		"no cache":                {rendered{}, true, "app", true},
-		"a directory that is not": {holding{holds: true}, true, "other", true},
+		"a known render":          {true, true, "app", false},
+		"an unknown render":       {false, true, "app", true},
+		"an app that never ran":   {true, false, "app", true},
+		"a directory that is not": {true, true, "other", true},
 	} {
-		e := New(Parts{Render: c.renders})
+		e := New(Parts{Cache: c.cache})
 		if c.runs {
 			e.state(key).app = app.App{Key: key, Path: c.path, Layout: app.PlainLayout}
 		}
@@ -118,9 +115,27 @@ func TestAnAppIsTouchedUnlessItsRenderIsKnown(t *testing.T) {
 			t.Errorf("%s: touched %t", name, got)
 		}
 	}
-	e := New(Parts{Render: holding{holds: true}})
+	e := New(Parts{Cache: cached(true)})
 	e.state(key)
 	if !e.Touched(key, source.Artifact{Files: files}) {
 		t.Error("an app of which only the name is known is touched")
+	}
+}
+
+// TestAPanicStaysOnItsObject until the object is judged anew: its app reports it, whatever has panicked.
+func TestAPanicStaysOnItsObject(t *testing.T) {
+	owner := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}
+	var changed []app.Key
+	counted := ""
+	e := New(Parts{Panicked: func(work, about string, p *panics.Error) { counted = work + " " + about + " " + p.Value }})
+	e.Changed = func(key app.Key) { changed = append(changed, key) }
+	r := &record{id: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "bomb"}, owner: owner}
+	w := &walk{engine: e, record: r}
+	p := panics.Caught("boom")
+	if err := w.panicked(p); !errors.Is(err, p) {
+		t.Errorf("returned %v", err)
+	}
+	if r.problem != p.Error() || len(changed) != 1 || changed[0] != owner || counted != "object ConfigMap shop/bomb boom" {
+		t.Errorf("problem %q, changed %v, counted %q", r.problem, changed, counted)
 	}
 }
