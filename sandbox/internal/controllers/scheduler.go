@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -23,7 +24,7 @@ type Scheduler struct {
 	scheduler *scheduler.Scheduler
 	shared    informers.SharedInformerFactory
 	dynamic   dynamicinformer.DynamicSharedInformerFactory
-	events    events.EventBroadcasterAdapter
+	events    events.EventBroadcaster
 }
 
 // NewScheduler builds a scheduler with upstream's defaults that lives until the
@@ -57,17 +58,19 @@ func (s *Scheduler) build(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	s.events = events.NewEventBroadcasterAdapterWithContext(ctx, recording)
+	s.events = events.NewBroadcaster(&events.EventSinkImpl{Interface: recording.EventsV1()})
 	s.shared = scheduler.NewInformerFactory(client, 0, name)
 	s.dynamic = dynamicinformer.NewDynamicSharedInformerFactory(untyped, 0)
-	recorder := func(name string) events.EventRecorderLogger { return s.events.NewRecorder(name) }
+	recorder := func(name string) events.EventRecorderLogger { return s.events.NewRecorder(scheme.Scheme, name) }
 	s.scheduler, err = scheduler.New(ctx, client, s.shared, s.dynamic, recorder, scheduler.WithKubeConfig(config))
 	return err
 }
 
 // Run schedules until the context that it was made with ends.
 func (s *Scheduler) Run(ctx context.Context) error {
-	s.events.StartRecordingToSink(ctx.Done())
+	if err := s.events.StartRecordingToSinkWithContext(ctx); err != nil {
+		return fmt.Errorf("kube-scheduler: record events: %w", err)
+	}
 	defer s.events.Shutdown()
 	s.shared.Start(ctx.Done())
 	s.dynamic.Start(ctx.Done())
