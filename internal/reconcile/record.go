@@ -28,7 +28,7 @@ type record struct {
 
 	mu          sync.Mutex // guards what follows; never held across a request
 	id          object.ID
-	gvk         object.GVK
+	served      string // the version of the API that Git names; the rest of the type is in id
 	owner       app.Key
 	text        object.Packed // what Git wants
 	sum         textSum       // of text
@@ -41,22 +41,22 @@ type record struct {
 	foreseen    bool           // the baseline is what a dry run said of text, which was not applied
 	judged      bool           // text was compared with what is there
 	asked       bool           // to be judged whatever is known: a claim on it has changed
-	request     decide.Request // of a person, until the object was judged with it
 	reserved    bool           // a run is about to judge it: its events need wake nobody
+	found       bool           // the object that we applied to was there before us, and somebody had added fields to it, or nobody knows
+	request     decide.Request // of a person, until the object was judged with it
 	baseline    compare.Baseline
 	withheld    []field.Path // at the last apply
 	memory      fight.Memory
 	kept        []byte // of memory, in the journal
 	uid         string // of the newest answer or event that was judged
 	made        string // uid of the object that we applied to; somebody may have put another one in its place
-	found       bool   // that object was there before us, and somebody had added fields to it, or nobody knows
 	version     uint64 // resourceVersion of the newest answer or event that was judged
 	trusted     uint64 // resourceVersion at which an earlier process found the object to be as text wants; 0 for unknown
 	fingerprint uint64 // of that one, see live.Fingerprint
 	pending     *unjudged
 	arrived     time.Time            // of the first event that is pending
 	arrivals    int                  // how many are
-	past        compare.Past         // what was seen at the last judgement
+	past        *compare.Past        // what was seen at the last judgement; nil for nothing
 	untold      map[string]time.Time // by path: until when a finding waits to be told
 	open        map[string]time.Time // by path: since when a difference is known that is left for now
 	health      health.Status        // without what pods report
@@ -64,8 +64,8 @@ type record struct {
 	pods        *podReport           // nil for an object that works
 	ignored     ignore.Tally         // what came of the rules at the last judgement
 	findings    []decide.Finding
-	doubts      doubts
-	trial       *trial // what the server said of additions; nil where there are none
+	doubts      *doubts // nil for none
+	trial       *trial  // what the server said of additions; nil where there are none
 	problem     string
 	keeper      string // the mark of the app for which another truce keeps the object, which was refused therefore; empty for none
 	unasked     string // why no dry run can tell what an apply of text would leave; empty where one can
@@ -80,9 +80,9 @@ func newRecord(id object.ID, owner app.Key, memory fight.Memory) *record {
 // one returns the same text, of which no second copy is kept.
 func one(s string) string { return unique.Make(s).Value() }
 
-// typed is a type whose texts are those of the ID.
-func typed(id object.ID, gvk object.GVK) object.GVK {
-	return object.GVK{Group: id.Group, Version: one(gvk.Version), Kind: id.Kind}
+// gvk is the type that Git names.
+func (r *record) gvk() object.GVK {
+	return object.GVK{Group: r.id.Group, Version: r.served, Kind: r.id.Kind}
 }
 
 // textSum tells texts apart: half of a SHA-256.
@@ -102,7 +102,7 @@ func (r *record) want(o desired.Object, owner app.Key, last inventory.Entry, tex
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.owner, r.gvk, r.file, r.line = owner, typed(r.id, o.GVK), o.File, o.Line
+	r.owner, r.served, r.file, r.line = owner, one(o.GVK.Version), o.File, o.Line
 	sum := sumOf(text)
 	if r.text.Known() && sum == r.sum {
 		return false, nil
@@ -221,10 +221,10 @@ func (r *record) snapshot(texts *object.Packer) (snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := snapshot{
-		gvk: r.gvk, owner: r.owner, file: r.file, line: r.line, sum: r.sum, changed: r.changed, foreseen: r.foreseen, baseline: r.baseline, withheld: r.withheld,
+		gvk: r.gvk(), owner: r.owner, file: r.file, line: r.line, sum: r.sum, changed: r.changed, foreseen: r.foreseen, baseline: r.baseline, withheld: r.withheld,
 		memory: r.memory, open: r.open, uid: r.uid, made: r.made, found: r.found, trial: r.trial, hadHome: r.uid != "", unasked: r.unasked,
 		request: r.request,
-		judged:  r.judged, past: r.past, untold: r.untold,
+		judged:  r.judged, past: r.before(), untold: r.untold,
 	}
 	var err error
 	if s.desired, err = decode(texts, r.text); err != nil {
@@ -232,6 +232,14 @@ func (r *record) snapshot(texts *object.Packer) (snapshot, error) {
 	}
 	s.previous, err = decode(texts, r.previous)
 	return s, err
+}
+
+// before is what was seen at the last judgement. The caller holds mu.
+func (r *record) before() compare.Past {
+	if r.past == nil {
+		return compare.Past{}
+	}
+	return *r.past
 }
 
 func decode(texts *object.Packer, packed object.Packed) (object.Object, error) {

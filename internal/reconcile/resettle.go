@@ -45,7 +45,7 @@ func (e *Engine) Versions(group string) []object.GVK {
 	found := map[object.GVK]bool{}
 	for _, r := range e.recordsOf(func(r *record) bool { return r.id.Group == group }) {
 		r.mu.Lock()
-		found[r.gvk] = true
+		found[r.gvk()] = true
 		r.mu.Unlock()
 	}
 	return slices.Collect(maps.Keys(found))
@@ -55,16 +55,16 @@ func (e *Engine) Versions(group string) []object.GVK {
 // each of them, and says so. It returns those apps.
 func (e *Engine) Unserved(gvk object.GVK) []app.Key {
 	return e.owners(func(r *record) bool {
-		if r.gvk == gvk && r.pending == nil {
+		if r.gvk() == gvk && r.pending == nil {
 			r.pending = unjudgedAs(live.Event{GVK: gvk, ID: r.id, Gone: true, Depth: live.Metadata})
 		}
-		return r.gvk == gvk
+		return r.gvk() == gvk
 	})
 }
 
 // Troubled returns the apps that could not bring an object of a type in line.
 func (e *Engine) Troubled(gvk object.GVK) []app.Key {
-	return e.owners(func(r *record) bool { return r.gvk == gvk && r.problem != "" })
+	return e.owners(func(r *record) bool { return r.gvk() == gvk && r.problem != "" })
 }
 
 // isTroubled reports whether the object could not be brought in line when it was judged last.

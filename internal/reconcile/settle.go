@@ -195,7 +195,8 @@ func (w *walk) settle() (recovered bool, err error) {
 	}
 	err = w.engine.keepMemory(r)
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
-	r.judged, r.past, r.untold = w.sent(), w.remembered(), w.untold
+	past := w.remembered()
+	r.judged, r.past, r.untold = w.sent(), &past, w.untold
 	if w.live == nil {
 		r.health, r.pods = w.healthOfAbsent(), nil
 		r.fingerprint, r.applied = 0, false

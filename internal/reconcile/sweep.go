@@ -39,7 +39,7 @@ func (e *Engine) entries(s *state) []inventory.Entry {
 			continue
 		}
 		r.mu.Lock()
-		entry := inventory.Entry{ID: id, Version: r.gvk.Version, UID: r.made, Found: r.found}
+		entry := inventory.Entry{ID: id, Version: r.gvk().Version, UID: r.made, Found: r.found}
 		if r.applied {
 			entry.Sent, entry.Judged = r.digest, r.judgedAt()
 		}

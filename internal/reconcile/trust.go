@@ -10,7 +10,7 @@ import (
 // itself: a field differs or is not Git's, whoever may write it, or the object's health is not known from its metadata. The caller holds mu.
 func (r *record) judgedAt() string {
 	quiet := r.judged && r.pending == nil && r.problem == "" && len(r.findings) == 0 && len(r.withheld) == 0 && !r.baseline.Mutated()
-	if !quiet || r.digest == "" || r.version == 0 || r.uid != r.made || r.uid == "" || live.DepthOf(r.gvk) != live.Metadata {
+	if !quiet || r.digest == "" || r.version == 0 || r.uid != r.made || r.uid == "" || live.DepthOf(r.gvk()) != live.Metadata {
 		return ""
 	}
 	return strconv.FormatUint(r.version, 10)

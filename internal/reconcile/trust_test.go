@@ -55,7 +55,7 @@ func TestOnlyWhatIsExactlyAsItWasIsTrusted(t *testing.T) {
 // TestWhatIsWrittenDownAsJudged: the next process has to look at whatever is not plainly as Git wants.
 func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 	fresh := func() *record {
-		return &record{gvk: object.GVK{Version: "v1", Kind: "ConfigMap"}, judged: true, digest: "sha256:1", version: 7, uid: "1", made: "1"}
+		return &record{id: object.ID{Kind: "ConfigMap"}, served: "v1", judged: true, digest: "sha256:1", version: 7, uid: "1", made: "1"}
 	}
 	if got := fresh().judgedAt(); got != "7" {
 		t.Fatalf("judged at %q, want 7", got)
@@ -71,7 +71,7 @@ func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 		"no version":              func(r *record) { r.version = 0 },
 		"no uid":                  func(r *record) { r.uid, r.made = "", "" },
 		"another object":          func(r *record) { r.uid = "2" },
-		"health is in its status": func(r *record) { r.gvk = object.GVK{Group: "apps", Version: "v1", Kind: "Deployment"} },
+		"health is in its status": func(r *record) { r.id, r.served = object.ID{Group: "apps", Kind: "Deployment", Name: "web"}, "v1" },
 	} {
 		r := fresh()
 		spoil(r)

@@ -35,7 +35,7 @@ func (e *Engine) expected(i live.Interest) map[object.ID]*record {
 	modes := map[app.Key]app.Mode{}
 	for _, r := range e.recordsIn(i) {
 		r.mu.Lock()
-		owner, named := r.owner, r.gvk == i.GVK && r.text.Known()
+		owner, named := r.owner, r.gvk() == i.GVK && r.text.Known()
 		r.mu.Unlock()
 		if _, ok := modes[owner]; !ok {
 			a, err := e.appOf(owner)
@@ -62,13 +62,13 @@ func (e *Engine) Names(i live.Interest) bool {
 	return slices.ContainsFunc(e.recordsIn(i), func(r *record) bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return r.gvk == i.GVK
+		return r.gvk() == i.GVK
 	})
 }
 
 // Namers returns the apps that name an object of a kind, at its version, in the interest's namespace.
 func (e *Engine) Namers(i live.Interest) []app.Key {
-	return e.owners(func(r *record) bool { return r.gvk == i.GVK && (i.Namespace == "" || r.id.Namespace == i.Namespace) })
+	return e.owners(func(r *record) bool { return r.gvk() == i.GVK && (i.Namespace == "" || r.id.Namespace == i.Namespace) })
 }
 
 // headEvent is the event that must have been lost if the state is not known.

@@ -67,7 +67,7 @@ func (r *record) view() report.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return report.Object{
-		ID: r.id, Version: r.gvk.Version, UID: r.uid, Health: r.currentHealth(), Findings: r.findings, Problem: r.problem,
+		ID: r.id, Version: r.gvk().Version, UID: r.uid, Health: r.currentHealth(), Findings: r.findings, Problem: r.problem,
 		File: r.file, Line: r.line, Applied: r.applied, Judged: r.judged,
 	}
 }

@@ -122,8 +122,13 @@ func (w *walk) doubtful(claims []claim.Claim) (object.ID, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(weak) == 0 {
-		r.doubts.since = time.Time{}
+		if r.doubts != nil {
+			r.doubts.since = time.Time{}
+		}
 		return object.ID{}, false
+	}
+	if r.doubts == nil {
+		r.doubts = &doubts{}
 	}
 	if r.doubts.since.IsZero() {
 		if !slices.ContainsFunc(weak, func(f decide.Finding) bool { return !explained(r.findings, f) }) {
@@ -137,7 +142,7 @@ func (w *walk) doubtful(claims []claim.Claim) (object.ID, bool) {
 		}
 		return object.ID{}, false
 	}
-	r.doubts = doubts{asked: now}
+	r.doubts = &doubts{asked: now}
 	return w.asks(weak, claims), true
 }
 
