@@ -32,7 +32,7 @@ type appEntry struct {
 	begun   time.Time     // of the run that is under way; zero for none
 	told    time.Time     // of the last status write
 	news    string        // that were told last
-	said    moved         // what the status that was written last says of the revision
+	said    *moved        // what the status that was written last says of the revision; nil for none
 	slot    time.Time     // when a status may be written that says no more than that the revision has moved; zero for none
 }
 

@@ -20,7 +20,7 @@ type moved struct {
 	rollout           report.Rollout
 }
 
-func movedBy(r report.Report) moved { return moved{r.Revision, r.Applied, r.Rollout} }
+func movedBy(r report.Report) *moved { return &moved{r.Revision, r.Applied, r.Rollout} }
 
 // background is how long a status waits for its turn because it says nothing but that the revision has moved. A status that answers a
 // request, or says anything else that is new, does not wait.
@@ -40,7 +40,7 @@ func (c *Controller) background(e appEntry, r report.Report) time.Duration {
 
 // hasOnlyMoved reports whether the status that was written last would be the right one, had the revision not moved.
 func (e *appEntry) hasOnlyMoved(r report.Report) bool {
-	if !r.Unchanged || e.said.revision == "" || e.said.revision == r.Revision {
+	if !r.Unchanged || e.said == nil || e.said.revision == r.Revision {
 		return false
 	}
 	r.Revision, r.Applied = e.said.revision, e.said.applied

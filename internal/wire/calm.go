@@ -16,9 +16,9 @@ const (
 	calmWorth = 16 << 20
 )
 
-// heapGrowth is how far the heap may grow before it is swept, in percent of what lives in it. Half of Go's own: a first rollout of 1,000 apps
+// heapGrowth is how far the heap may grow before it is swept, in percent of what lives in it. Less than half of Go's own: a first rollout of 1,000 apps
 // takes a tenth less memory at its peak and a tenth more CPU time (docs/benchmarks.md), and a burst leaves less in holes.
-const heapGrowth = 50
+const heapGrowth = 40
 
 // sweepOften sets heapGrowth, unless GOGC says otherwise.
 func sweepOften() {

@@ -53,8 +53,8 @@ func kinds() controller.Kinds {
 	}
 }
 
-// workerPatience keeps a truce whose builds take milliseconds, as most do, from a second render worker.
-const workerPatience = 50 * time.Millisecond
+// workerPatience keeps a truce whose builds take milliseconds, as most do, from a second render worker: it is longer than the start of the first.
+const workerPatience = 250 * time.Millisecond
 
 // cacheBytes bounds the rendered objects that are kept in memory.
 const cacheBytes = 64 << 20
