@@ -122,6 +122,9 @@ func open(path string) (db *bbolt.DB, n int, err error) {
 			db, err = nil, fmt.Errorf("%w: %v", errDamaged, r)
 		}
 	}()
+	if err := whole(path); err != nil {
+		return nil, 0, err
+	}
 	db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):

@@ -204,6 +204,39 @@ func TestADamagedFileIsPutAside(t *testing.T) {
 	}
 }
 
+// TestAShortFileIsPutAside cuts a journal off at many lengths, as a full disk does. A look behind the end would end the process (SIGBUS).
+func TestAShortFileIsPutAside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	j := open(t, path, bolt.Limits{})
+	for n := range 200 {
+		j.Append(entry(n))
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lengths := []int{1, 15, 79, 80, 4095, 4096, 4097, 8191, 8192, 8193, 12288, 16383, 16384}
+	for n := 20480; n < len(whole); n += len(whole) / 16 {
+		lengths = append(lengths, n)
+	}
+	for _, n := range lengths {
+		path := filepath.Join(t.TempDir(), "journal.db")
+		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j := open(t, path, bolt.Limits{})
+		j.Append(entry(1))
+		got := len(read(t, j, journal.Query{}))
+		aside, _ := filepath.Glob(path + ".damaged-*")
+		if kept := got == 201 && len(aside) == 0; !kept && (got != 1 || len(aside) != 1) { // behind what is in use a file may end anywhere
+			t.Errorf("%d of %d bytes: %d entries, put aside: %v", n, len(whole), got, aside)
+		}
+	}
+}
+
 func TestManyWriteAtOnce(t *testing.T) {
 	j := open(t, filepath.Join(t.TempDir(), "journal.db"), bolt.Limits{})
 	var g sync.WaitGroup
