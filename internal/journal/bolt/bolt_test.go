@@ -1,12 +1,14 @@
 package bolt_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -164,10 +166,12 @@ func TestOneProcessAtATime(t *testing.T) {
 	}
 }
 
-func TestADamagedFileIsPutAside(t *testing.T) {
+// fileOf is the file of a journal with so many entries.
+func fileOf(t *testing.T, entries int) []byte {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.db")
 	j := open(t, path, bolt.Limits{})
-	for n := range 500 {
+	for n := range entries {
 		j.Append(entry(n))
 	}
 	if err := j.Close(); err != nil {
@@ -177,6 +181,11 @@ func TestADamagedFileIsPutAside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return whole
+}
+
+func TestADamagedFileIsPutAside(t *testing.T) {
+	whole := fileOf(t, 500)
 	for name, damage := range map[string]func([]byte) []byte{
 		"no database": func([]byte) []byte { return []byte(strings.Repeat("not a database ", 1000)) },
 		"cut off":     func(b []byte) []byte { return b[:len(b)/2] },
@@ -206,18 +215,7 @@ func TestADamagedFileIsPutAside(t *testing.T) {
 
 // TestAShortFileIsPutAside cuts a journal off at many lengths, as a full disk does. A look behind the end would end the process (SIGBUS).
 func TestAShortFileIsPutAside(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "journal.db")
-	j := open(t, path, bolt.Limits{})
-	for n := range 200 {
-		j.Append(entry(n))
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := fileOf(t, 200)
 	lengths := []int{1, 15, 79, 80, 4095, 4096, 4097, 8191, 8192, 8193, 12288, 16383, 16384}
 	for n := 20480; n < len(whole); n += len(whole) / 16 {
 		lengths = append(lengths, n)
@@ -233,6 +231,34 @@ func TestAShortFileIsPutAside(t *testing.T) {
 		aside, _ := filepath.Glob(path + ".damaged-*")
 		if kept := got == 201 && len(aside) == 0; !kept && (got != 1 || len(aside) != 1) { // behind what is in use a file may end anywhere
 			t.Errorf("%d of %d bytes: %d entries, put aside: %v", n, len(whole), got, aside)
+		}
+	}
+}
+
+// TestAJournalOutlivesAMetaPageThatWasWrittenInPart: there are two, and a crash in the middle of one leaves the other.
+func TestAJournalOutlivesAMetaPageThatWasWrittenInPart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	if err := os.WriteFile(path, fileOf(t, 200), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j := open(t, path, bolt.Limits{}) // opening it writes, so that the page before the newest has the entries, too
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int{0, os.Getpagesize()} {
+		path := filepath.Join(t.TempDir(), "journal.db")
+		torn := slices.Clone(whole)
+		binary.NativeEndian.PutUint64(torn[at+56:], 1<<20) // how many pages are in use
+		if err := os.WriteFile(path, torn, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := len(read(t, open(t, path, bolt.Limits{}), journal.Query{}))
+		if aside, _ := filepath.Glob(path + ".damaged-*"); got != 200 || len(aside) != 0 {
+			t.Errorf("the page at %d: %d entries, put aside: %v", at, got, aside)
 		}
 	}
 }

@@ -4,19 +4,20 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
+	"hash/fnv"
 	"io/fs"
 	"os"
 	"syscall"
 )
 
-// A file of bbolt begins with two meta pages: a header of 16 bytes, then these fields in the byte order of the machine.
+// A file of bbolt begins with two meta pages: a header of 16 bytes, then these fields in the byte order of the machine. The newer of the two
+// holds; one that was written in part has another sum, and then it is the other one.
 const (
-	metaMagic    = 16      // uint32
-	metaPageSize = 16 + 8  // uint32
-	metaPages    = 16 + 40 // uint64: how many pages the file has in use
-	metaEnd      = 16 + 64
-	magic        = 0xED0CDAED
+	metaStart    = 16
+	metaPageSize = metaStart + 8  // uint32
+	metaPages    = metaStart + 40 // uint64: how many pages the file has in use
+	metaSum      = metaStart + 56 // uint64: FNV-1a of what stands between metaStart and here
+	metaEnd      = metaStart + 64
 )
 
 // whole returns errDamaged for a file that ends before the pages that it says it has, as a full disk leaves it. bbolt maps the file, and a look
@@ -37,28 +38,33 @@ func whole(path string) error {
 	if err != nil || info.Size() == 0 { // bbolt begins an empty file
 		return err
 	}
-	var first [metaEnd]byte
-	if _, err := f.ReadAt(first[:], 0); err != nil && !errors.Is(err, io.EOF) {
-		return err
+	pageSize := int64(os.Getpagesize())
+	want := 2 * pageSize
+	if first, ok := readMeta(f, 0); ok {
+		pageSize, want = first.pageSize, first.bytes()
 	}
-	pageSize := int64(binary.NativeEndian.Uint32(first[metaPageSize:]))
-	if binary.NativeEndian.Uint32(first[metaMagic:]) != magic || pageSize < 512 || pageSize > 1<<20 {
-		return tooShort(info.Size(), 2*int64(os.Getpagesize()))
+	if second, ok := readMeta(f, pageSize); ok {
+		want = max(want, second.bytes()) // the newer one is the larger: a file never shrinks
 	}
-	pages := binary.NativeEndian.Uint64(first[metaPages:])
-	var second [metaEnd]byte
-	if _, err := f.ReadAt(second[:], pageSize); err == nil && binary.NativeEndian.Uint32(second[metaMagic:]) == magic {
-		pages = max(pages, binary.NativeEndian.Uint64(second[metaPages:])) // the newer of the two counts; a file never shrinks
-	}
-	if pages > uint64(info.Size()) { // whatever the size of a page
-		return tooShort(info.Size(), pageSize)
-	}
-	return tooShort(info.Size(), pageSize*int64(pages))
-}
-
-func tooShort(size, want int64) error {
-	if size < want {
-		return fmt.Errorf("%w: it has %d bytes of at least %d", errDamaged, size, want)
+	if info.Size() < want {
+		return fmt.Errorf("%w: it has %d bytes of at least %d", errDamaged, info.Size(), want)
 	}
 	return nil
+}
+
+// meta is what a meta page says of the file.
+type meta struct{ pageSize, pages int64 }
+
+func (m meta) bytes() int64 { return m.pageSize * m.pages }
+
+// readMeta reads the meta page at an offset; false for one that is not there or not whole.
+func readMeta(f *os.File, at int64) (meta, bool) {
+	var page [metaEnd]byte
+	if _, err := f.ReadAt(page[:], at); err != nil {
+		return meta{}, false
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(page[metaStart:metaSum]) // a hash takes all
+	m := meta{int64(binary.NativeEndian.Uint32(page[metaPageSize:])), int64(binary.NativeEndian.Uint64(page[metaPages:]))}
+	return m, sum.Sum64() == binary.NativeEndian.Uint64(page[metaSum:])
 }
