@@ -51,7 +51,7 @@ const pause = 30 * time.Second
 type Pool struct {
 	options Options
 	slots   chan struct{} // as many as builds may run
-	freed   chan struct{} // a worker may have been given back
+	freed   chan struct{} // a build has ended since
 
 	mu     sync.Mutex
 	closed bool
@@ -71,7 +71,7 @@ func NewPool(o Options) *Pool {
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
-	return &Pool{options: o, slots: make(chan struct{}, o.Size), freed: make(chan struct{}, 1), stop: func() bool { return true }}
+	return &Pool{options: o, slots: make(chan struct{}, o.Size), freed: make(chan struct{}, o.Size), stop: func() bool { return true }}
 }
 
 // Render implements render.Renderer: it waits for a free worker, then for the build. The end of ctx kills the build.
@@ -148,10 +148,6 @@ func (p *Pool) give(w *worker) {
 	if w != nil && !p.closed {
 		p.warm = append(p.warm, w)
 		w = nil
-		select {
-		case p.freed <- struct{}{}:
-		default:
-		}
 	}
 	builds := p.builds
 	p.stop()
@@ -161,6 +157,10 @@ func (p *Pool) give(w *worker) {
 		w.kill()
 	}
 	<-p.slots
+	select {
+	case p.freed <- struct{}{}:
+	default: // as many builds as may run will look already
+	}
 }
 
 // cool ends the warm workers, unless another build has begun since there were so many.
