@@ -11,7 +11,7 @@ import (
 )
 
 // keepBooks sends what truce has written of its apps besides their objects, over again and as fast as the server takes it: for each app
-// the record of what it has made, the finalizer, the status, and the event. The copies stand in a namespace of their own; nobody works on them.
+// the record of what it has made, the finalizer, the status, and the event. The copies stand in a namespace of their own; no controller works on them.
 // It returns how long that took, the making of the copies themselves left out.
 func (w work) keepBooks(x *box, ns string) time.Duration {
 	x.b.Helper()
@@ -23,7 +23,7 @@ func (w work) keepBooks(x *box, ns string) time.Duration {
 	if len(records.Items) != len(list.Items) {
 		x.b.Fatalf("there are %d records of %d apps", len(records.Items), len(list.Items))
 	}
-	told, err := x.dynamic.Resource(events).Namespace("bench").List(x.ctx, metav1.ListOptions{})
+	posted, err := x.dynamic.Resource(events).Namespace("bench").List(x.ctx, metav1.ListOptions{})
 	must(x.b, err)
 	create := func(o *unstructured.Unstructured) error {
 		_, err := x.in(o).Create(x.ctx, bareCopy(o, ns), metav1.CreateOptions{})
@@ -32,7 +32,7 @@ func (w work) keepBooks(x *box, ns string) time.Duration {
 	x.each(list.Items, create, ns)
 	begin := time.Now()
 	x.each(records.Items, create, ns)
-	x.each(told.Items, func(o *unstructured.Unstructured) error {
+	x.each(posted.Items, func(o *unstructured.Unstructured) error {
 		if err := unstructured.SetNestedField(o.Object, ns, "regarding", "namespace"); err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func read(t *testing.T, text string) object.Object {
 	return o
 }
 
-// TestWhatTheServerFillsIn is a default, what it allocates, and what it copies from another field; another value is somebody's.
+// TestWhatTheServerFillsIn is a default, what it allocates, and what it copies from another field; another value is another writer's.
 func TestWhatTheServerFillsIn(t *testing.T) {
 	deployment := read(t, `
 apiVersion: apps/v1

@@ -412,7 +412,7 @@ func TestAFieldOfAnotherThatAdmissionChanges(t *testing.T) {
 	}
 }
 
-// TestAdmissionThatADryRunMeets is told field by field, and only where live does not hold Git's value.
+// TestAdmissionThatADryRunMeets is reported field by field, and only where live does not hold Git's value.
 func TestAdmissionThatADryRunMeets(t *testing.T) {
 	const head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\n"
 	for name, c := range map[string]struct {

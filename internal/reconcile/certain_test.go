@@ -122,7 +122,7 @@ func TestAnAppIsTouchedUnlessItsRenderIsKnown(t *testing.T) {
 	}
 }
 
-// TestAPanicStaysOnItsObject until the object is judged anew: its app reports it, whatever has panicked.
+// TestAPanicStaysOnItsObject until the object is judged again: its app reports it, whatever has panicked.
 func TestAPanicStaysOnItsObject(t *testing.T) {
 	owner := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}
 	var changed []app.Key

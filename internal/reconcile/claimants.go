@@ -61,7 +61,7 @@ func (w *walk) claims(ctx context.Context) ([]claim.Claim, field.Path, error) {
 }
 
 // claimable lists the kinds that may claim what the plan corrects. What a person has written is no decision of a claimant that the watches
-// have not shown yet: for that nobody has to be asked (ADR 12).
+// have not shown yet, so that no list is needed for it (ADR 12).
 func (w *walk) claimable() []object.GVK {
 	var out []object.GVK
 	for _, f := range w.plan.Findings {

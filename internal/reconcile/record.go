@@ -42,7 +42,7 @@ type record struct {
 	judged      bool           // text was compared with what is there
 	asked       bool           // to be judged whatever is known: a claim on it has changed
 	reserved    bool           // a run is about to judge it: its events need wake nobody
-	found       bool           // the object that we applied to was there before us, and somebody had added fields to it, or nobody knows
+	found       bool           // the object that we applied to was there before us, and others had added fields to it, or that is unknown
 	request     decide.Request // of a person, until the object was judged with it
 	baseline    compare.Baseline
 	withheld    []field.Path // at the last apply
@@ -169,7 +169,7 @@ func (r *record) takeNewer(judged object.Object, texts *object.Packer) *live.Eve
 	r.mu.Unlock()
 	ev, err := p.unpacked(texts)
 	if err != nil {
-		return nil // a GET tells as much
+		return nil // a GET shows as much
 	}
 	return ev
 }

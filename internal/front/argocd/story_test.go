@@ -285,7 +285,7 @@ func TestHistoryIsOfRolloutsThatWentThroughWhole(t *testing.T) {
 	}
 }
 
-// TestOperationsWithinOneSecondAreTheirOwnEntries: each is told as under way, as ended, and once more when something else has changed.
+// TestOperationsWithinOneSecondAreTheirOwnEntries: each is reported as under way, as ended, and once more when something else has changed.
 func TestOperationsWithinOneSecondAreTheirOwnEntries(t *testing.T) {
 	cr := parse(t, "spec: {source: {repoURL: /r, path: p}}")
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
