@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,6 +86,9 @@ func (s *stage) leave() {
 func (s *stage) confess() {
 	p := s.truce.Load()
 	s.t.Logf("truce asked for, since the last count:\n%s\nit waits for %q, and computes: %v", strings.Join(s.toll.requests(), "\n"), s.toll.unanswered(), p.busy())
+	var parts strings.Builder
+	_ = pprof.Lookup("goroutine").WriteTo(&parts, 1) // a Builder takes all
+	s.t.Logf("this process:\n%s", parts.String())
 	if p.running() {
 		if err := p.signal(syscall.SIGQUIT); err != nil {
 			s.t.Error(err)
