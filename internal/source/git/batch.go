@@ -140,11 +140,15 @@ func (o *objects) stop() {
 	o.cmd, o.in, o.out = nil, nil, nil
 }
 
-// reset makes the next read begin anew, when the repository is another.
-func (o *objects) reset() {
+// reset ends the process; the next read starts another, of the repository as it is then.
+func (o *objects) reset() { _ = o.pause(func() error { return nil }) }
+
+// pause runs f while no process reads the repository, and nothing is read.
+func (o *objects) pause(f func() error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stop()
+	return f()
 }
 
 func (o *objects) close() {

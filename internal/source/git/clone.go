@@ -28,6 +28,7 @@ type clone struct {
 	repo    *repository
 	turn    chan struct{} // one git process at a time writes
 	deep    bool          // keeps history; see Store.History
+	checked string        // the last failure after which the clone was checked, and was not damaged
 	removed bool          // whoever has the turn must begin with another clone
 }
 
@@ -63,14 +64,7 @@ func (c *clone) fetch(ctx context.Context, want ref, to reach) (revision, error)
 	if c.removed {
 		return revision{}, errRemoved
 	}
-	if err := c.prepare(); err != nil {
-		return revision{}, err
-	}
-	at, err := c.bring(ctx, want, to)
-	if err != nil {
-		return revision{}, err
-	}
-	return at, c.pack(ctx)
+	return c.heal(ctx, want, to)
 }
 
 // visit makes one trip to the server. The secrets that it needs as files exist no longer than it does.
@@ -98,8 +92,11 @@ const (
 	configSHA256 = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256\n"
 )
 
-// wrongHash is what git says when the server's repository is of the other hash than ours.
-const wrongHash = "mismatched algorithms: client sha1; server sha256"
+// What git prints when the server's repository is of the other hash than the clone.
+const (
+	wrongHash    = "mismatched algorithms: client "
+	serverSHA256 = "; server sha256"
+)
 
 // bring brings what want names, into a clone of the right hash.
 func (c *clone) bring(ctx context.Context, want ref, to reach) (revision, error) {
@@ -111,7 +108,11 @@ func (c *clone) bring(ctx context.Context, want ref, to reach) (revision, error)
 	if err := os.RemoveAll(c.dir); err != nil {
 		return revision{}, err
 	}
-	if err := c.lay(configSHA256); err != nil {
+	config := configSHA1
+	if strings.Contains(err.Error(), serverSHA256) {
+		config = configSHA256
+	}
+	if err := c.lay(config); err != nil {
 		return revision{}, err
 	}
 	return c.visit(ctx, want, to)
@@ -151,10 +152,16 @@ func (c *clone) lay(config string) error {
 	return nil
 }
 
-// sweep removes lock files and half packs. The turn is ours, so nobody holds them.
+// leftovers are the lock files, half packs and directories of a git process that was killed.
+var leftovers = []string{
+	"*.lock", "gc.pid", "refs/truce/*.lock", "refs/truce/*/*.lock", "objects/*.lock", "objects/info/*.lock",
+	"objects/pack/tmp_*", "objects/pack/*.lock", "objects/pack/*.keep", "objects/incoming-*", "objects/tmp_objdir-*",
+}
+
+// sweep removes the leftovers. The turn is ours, so no process uses them.
 func (c *clone) sweep() error {
-	var stale []string
-	for _, pattern := range []string{"*.lock", "refs/truce/*.lock", "refs/truce/*/*.lock", "objects/pack/tmp_*"} {
+	stale := []string{c.dir + besideNew, c.dir + besideDamaged}
+	for _, pattern := range leftovers {
 		found, err := filepath.Glob(filepath.Join(c.dir, pattern))
 		if err != nil {
 			return err
@@ -162,7 +169,7 @@ func (c *clone) sweep() error {
 		stale = append(stale, found...)
 	}
 	for _, file := range stale {
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.RemoveAll(file); err != nil {
 			return err
 		}
 	}
@@ -188,7 +195,7 @@ func keptRef(name string) string {
 
 // kept returns the hash at a kept reference, of a tag object if it is one, or "".
 func (c *clone) kept(name string) (string, error) {
-	got, err := c.repo.objects.read(keptRef(name))
+	got, err := c.repo.read(keptRef(name))
 	if err != nil || got.kind == "" {
 		return "", err
 	}
@@ -197,7 +204,7 @@ func (c *clone) kept(name string) (string, error) {
 
 // holds says whether a commit is here already.
 func (c *clone) holds(commit string) (bool, error) {
-	got, err := c.repo.objects.read(commit)
+	got, err := c.repo.read(commit)
 	return got.kind == "commit", err
 }
 

@@ -153,11 +153,21 @@ func (s *Store) fetch(ctx context.Context, a address, spec source.Spec) (source.
 	if err != nil {
 		return source.Artifact{}, err
 	}
+	artifact, repo, err := s.artifact(ctx, a, spec, want)
+	if err != nil && !a.local() && repo != nil && repo.suspected.Load() {
+		artifact, _, err = s.artifact(ctx, a, spec, want) // from another clone, if this one is damaged
+	}
+	return artifact, err
+}
+
+// artifact resolves a reference and reads what is there. It returns the repository if it came as far as reading.
+func (s *Store) artifact(ctx context.Context, a address, spec source.Spec, want ref) (source.Artifact, *repository, error) {
 	repo, at, err := s.resolve(ctx, a, spec, want)
 	if err != nil {
-		return source.Artifact{}, err
+		return source.Artifact{}, nil, err
 	}
-	return repo.artifact(ctx, at, spec)
+	artifact, err := repo.artifact(ctx, at, spec)
+	return artifact, repo, err
 }
 
 // resolve finds the commit: in place, or by a fetch that concurrent callers share.

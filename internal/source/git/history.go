@@ -72,7 +72,11 @@ func (s *Store) history(ctx context.Context, a address, spec source.Spec, at Lin
 	if err := c.deepen(ctx, want, at.Commit, spec.Limits.OrDefault()); err != nil {
 		return nil, err
 	}
-	return s.runner.blame(ctx, c.dir, at)
+	changes, err := s.runner.blame(ctx, c.dir, at)
+	if err != nil && mayBeDamage(err) && ctx.Err() == nil {
+		c.repo.suspected.Store(true)
+	}
+	return changes, err
 }
 
 // deepen brings a commit with what came before it.
@@ -87,17 +91,12 @@ func (c *clone) deepen(ctx context.Context, want ref, commit string, limits sour
 		return errRemoved
 	}
 	c.deep = true
-	if here, err := c.holds(commit); err == nil && here {
+	if here, err := c.holds(commit); err == nil && here && !c.repo.suspected.Load() {
 		return nil // and its history, as no shallower fetch is ever made into this clone
 	}
-	if err := c.prepare(); err != nil {
-		return err
-	}
 	want.commit = commit
-	if _, err := c.bring(ctx, want, reach{limits: limits}); err != nil {
-		return err
-	}
-	return c.pack(ctx)
+	_, err := c.heal(ctx, want, reach{limits: limits})
+	return err
 }
 
 // bringHistory asks for what is followed, or else for the commit itself: some servers give only what they advertise.

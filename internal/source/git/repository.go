@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/source"
@@ -26,6 +27,9 @@ type repository struct {
 
 	mu    sync.Mutex
 	trees recent // what was read lately, so that many apps of one repository share it
+
+	// suspected says that something could not be read as it should; the next fetch into a clone checks that.
+	suspected atomic.Bool
 }
 
 func newRepository(dir string, r runner, blobs *blobCache) *repository {
@@ -77,6 +81,15 @@ func followGitFile(file string) (string, error) {
 	return isGitDir(dir)
 }
 
+// read returns what a name leads to; see objects.read.
+func (r *repository) read(name string) (object, error) {
+	got, err := r.objects.read(name)
+	if err != nil && !errors.Is(err, errClosed) {
+		r.suspected.Store(true)
+	}
+	return got, err
+}
+
 // refs lists references below some names, and the objects that they stand at.
 func (r *repository) refs(ctx context.Context, below ...string) (map[string]string, []string, error) {
 	args := []string{"for-each-ref", "--format=%(objectname) %(refname)", "--"}
@@ -115,7 +128,7 @@ func (r *repository) find(ctx context.Context, want ref) (revision, error) {
 }
 
 func (r *repository) findCommit(want ref) (revision, error) {
-	got, err := r.objects.read(want.commit)
+	got, err := r.read(want.commit)
 	if err != nil {
 		return revision{}, err
 	}
@@ -146,7 +159,7 @@ func (r *repository) findVersion(ctx context.Context, want ref) (revision, error
 
 // peel follows tag objects to the commit.
 func (r *repository) peel(name, show string) (revision, error) {
-	got, err := r.objects.read(name + "^{commit}")
+	got, err := r.read(name + "^{commit}")
 	if err != nil {
 		return revision{}, err
 	}
@@ -185,7 +198,7 @@ func shorten(names []string, prefix string) []string {
 
 // artifact reads what a commit holds.
 func (r *repository) artifact(ctx context.Context, at revision, spec source.Spec) (source.Artifact, error) {
-	got, err := r.objects.read(at.commit)
+	got, err := r.read(at.commit)
 	if err != nil {
 		return source.Artifact{}, err
 	}
@@ -222,6 +235,9 @@ func (r *repository) tree(ctx context.Context, key treeKey) (*tree, error) {
 		return err
 	}, "ls-tree", "-r", "-z", "--long", "--full-tree", "--end-of-options", key.commit)
 	if err != nil {
+		if ctx.Err() == nil && mayBeDamage(err) {
+			r.suspected.Store(true)
+		}
 		return nil, err
 	}
 	t, err := newTree(r, list, key, r.trees.like(key.ignore))
@@ -237,11 +253,12 @@ func (r *repository) blob(hash string) ([]byte, error) {
 	if data, ok := r.blobs.get(r.dir, hash); ok {
 		return data, nil
 	}
-	got, err := r.objects.read(hash)
+	got, err := r.read(hash)
 	if err != nil {
 		return nil, err
 	}
 	if got.kind != "blob" {
+		r.suspected.Store(true)
 		return nil, fmt.Errorf("object %s is gone from the repository", hash)
 	}
 	r.blobs.put(r.dir, hash, got.data)
