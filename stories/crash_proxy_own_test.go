@@ -67,3 +67,52 @@ func TestWhatADeadTruceHasAskedForIsNotWaitedFor(t *testing.T) {
 	second()
 	counts("at rest", traffic{seen: 3})
 }
+
+// hasty refuses a request before it has read its body, and begins to read it afterwards, as an API server's HTTP/2 connection does.
+type hasty struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (hasty) RoundTrip(r *http.Request) (*http.Response, error) {
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(io.Discard, r.Body) // what comes of it is not the question
+	}()
+	return &http.Response{StatusCode: http.StatusNotFound, Body: refusal{strings.NewReader("no such subresource"), read}, Request: r}, nil
+}
+
+// refusal is the body of an answer that cannot be closed while the request is being read.
+type refusal struct {
+	io.Reader
+	read chan struct{}
+}
+
+// Close implements io.Closer.
+func (r refusal) Close() error {
+	<-r.read
+	return nil
+}
+
+// TestARequestThatIsRefusedEarlyIsAnswered is about the toll alone, and a client that stops sending when it reads an error: the server may only
+// answer when it has all of the request.
+func TestARequestThatIsRefusedEarlyIsAnswered(t *testing.T) {
+	t.Parallel()
+	x := &toll{open: map[*http.Request]bool{}}
+	proxy := x.serve(t, "http://server.example", hasty{})
+	proxy.EnableHTTP2 = true
+	proxy.StartTLS()
+	client := proxy.Client()
+	for range 100 {
+		r, err := client.Post(proxy.URL+"/status", "text/plain", io.MultiReader(strings.NewReader("a"), strings.NewReader("b")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Body.Close() // it has been read
+	}
+	if got := x.traffic(); got.open > 0 {
+		t.Errorf("unanswered: %q", x.unanswered())
+	}
+}

@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"bytes"
 	"context"
 	"encoding/pem"
 	"io"
@@ -101,6 +102,9 @@ func (x *toll) gate(to http.Handler) http.Handler {
 		}
 		way, fatal := x.count(r)
 		defer x.answered(r)
+		if err := takeIn(r); err != nil {
+			panic(http.ErrAbortHandler) // the client has gone
+		}
 		if !fatal {
 			to.ServeHTTP(w, r)
 			return
@@ -111,6 +115,14 @@ func (x *toll) gate(to http.Handler) http.Handler {
 		way.kill()
 		panic(http.ErrAbortHandler)
 	})
+}
+
+// takeIn takes in all of a request's body before the request goes on. Over HTTP/2 a client sends no more of it once it reads an error, and
+// httputil.ReverseProxy, which has passed the error on, waits for the rest without end: both stand still.
+func takeIn(r *http.Request) error {
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return err
 }
 
 func watches(r *http.Request) bool {
