@@ -125,7 +125,7 @@ func (s *stage) begin() {
 	s.t.Helper()
 	s.toll.next()
 	log := filepath.Join(s.cache, "log")
-	p, err := startProcess(log, s.binary, "controller", "--kubeconfig", s.kubeconfig, "--cache-dir", s.cache, "--listen", "", "--namespace", s.ns)
+	p, err := startProcess(log, s.binary, "controller", "--kubeconfig", s.kubeconfig, "--cache-dir", s.cache, "--listen", "", "--allow-source-hosts", "127.0.0.0/8", "--namespace", s.ns)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -189,6 +189,7 @@ func (w *world) run(o wire.RunOptions) (stop func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	o.Sources.Allowed = []string{"127.0.0.0/8"}
 	o.Cluster, o.CacheDir, o.Executable, o.LocalSources = w.asTruce(o.Metrics), w.cache, exe, controller.AllowLocal
 	if !o.Namespaces.Limited() {
 		o.Namespaces = w.works

@@ -236,7 +236,7 @@ func installCRDs(t *testing.T, c *kubetest.Cluster) {
 // startController returns what ends it.
 func startController(t *testing.T, c *kubetest.Cluster, bin string, flags ...string) (end func()) {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(bin, "truce"), append([]string{"controller", "--local-sources", "--listen=127.0.0.1:0", "--cache-dir", t.TempDir()}, flags...)...)
+	cmd := exec.Command(filepath.Join(bin, "truce"), append([]string{"controller", "--local-sources", "--allow-source-hosts=127.0.0.0/8", "--listen=127.0.0.1:0", "--cache-dir", t.TempDir()}, flags...)...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
 	cmd.Stderr = t.Output()
 	if err := cmd.Start(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/explain"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
@@ -186,6 +187,7 @@ type ControllerOptions struct {
 	Election      Election
 	// LocalSources lets sources be repositories on this machine.
 	LocalSources bool
+	Sources      egress.Policy    // the servers that sources may be at
 	Remotes      upstream.Hosts   // what kustomizations may name by addresses
 	Catalogue    *claim.Catalogue // what claimants are recognised by
 	Witness      witness.Place    // where admission tells who wrote; the zero Place for nowhere

@@ -13,6 +13,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/upstream"
 )
 
@@ -29,6 +30,11 @@ whole cluster leaves these namespaces to them, by the Lease truce-keeper in each
 observe; a namespace is taken back 10 minutes after the last renewal. Autoscalers and other
 claimants count for all, whoever works for them. The first namespace is the controller's home: its
 Lease, and the ConfigMaps truce-controller and truce-claims, lie there.
+
+A source may be at any public or private address, so that servers in the cluster work, but not at a loopback or link-local address or a
+cloud's metadata service: who writes a source would have truce ask them. --allow-source-hosts lists exceptions; --no-private-sources
+refuses private addresses too. Git is bound to the addresses that were judged, and follows no redirect to another server. Where the
+environment names a proxy, the proxy resolves names and decides.
 
 What a kustomization names by its address, a directory of a git repository or a single file, is fetched as Flux and Argo CD do: over
 https, without credentials, from servers with public addresses only. What is not pinned to a commit or a digest is fetched again at the
@@ -80,14 +86,14 @@ func (f *processFlags) policy() (app.Policy, error) {
 
 type controllerFlags struct {
 	processFlags
-	witness        witnessFlags
-	options        ControllerOptions
-	claimFiles     []string
-	namespaces     []string
-	elect          bool
-	noRemotes      bool
-	remotes        []string
-	level, logForm string
+	witness              witnessFlags
+	options              ControllerOptions
+	claimFiles           []string
+	namespaces           []string
+	elect                bool
+	noPrivate, noRemotes bool
+	remotes              []string
+	level, logForm       string
 }
 
 func (p *program) controller() *cobra.Command {
@@ -114,6 +120,8 @@ func (p *program) controller() *cobra.Command {
 	flags.StringVar(&f.options.EventsAddress, "events-addr", "", "http(s) address that gets what Events tell, with the evidence: Flux's notification-controller (for its Providers and Alerts), or anything that takes the form of its generic Provider")
 	flags.StringVar(&f.options.CacheDir, "cache-dir", defaultCache(), "directory for clones; one controller at a time")
 	flags.BoolVar(&f.options.LocalSources, "local-sources", false, "let GitRepositories name repositories on this machine (paths, file://): whoever may write one then reads what truce can read")
+	flags.StringSliceVar(&f.options.Sources.Allowed, "allow-source-hosts", nil, "servers that sources may be at although their addresses are loopback, link-local or a cloud's metadata service: HOST, HOST:PORT, *.DOMAIN, an IP address, or a network such as 127.0.0.0/8; may be given more than once, or with commas")
+	flags.BoolVar(&f.noPrivate, "no-private-sources", false, "refuse sources at private addresses too, for a cluster that tenants share; --allow-source-hosts lists the exceptions")
 	flags.BoolVar(&f.noRemotes, "no-remote-bases", false, "fetch nothing that kustomizations name by addresses")
 	flags.StringSliceVar(&f.remotes, "remote-hosts", nil, "the only hosts that kustomizations may name: HOST, HOST:PORT or *.DOMAIN, with http:// before one that has no https; may be given more than once, or with commas; without it all, by https and at public addresses")
 	flags.BoolVar(&f.elect, "leader-elect", false, "work only while holding a Lease, so that several can stand by")
@@ -140,6 +148,9 @@ func (f *controllerFlags) complete(log io.Writer) (ControllerOptions, error) {
 	if o.Namespaces, err = namespaces(f.namespaces); err != nil {
 		return o, err
 	}
+	if o.Sources, err = f.sources(); err != nil {
+		return o, err
+	}
 	if o.Remotes, err = f.hosts(); err != nil {
 		return o, err
 	}
@@ -151,6 +162,18 @@ func (f *controllerFlags) complete(log io.Writer) (ControllerOptions, error) {
 	}
 	o.Log, err = newLog(log, f.level, f.logForm)
 	return o, err
+}
+
+// sources says which servers sources may be at.
+func (f *controllerFlags) sources() (egress.Policy, error) {
+	p := f.options.Sources
+	if f.noPrivate {
+		p.Reach = egress.ReachPublic
+	}
+	if _, err := egress.ParseAllowed(p.Allowed); err != nil {
+		return p, usage("--allow-source-hosts: %v", err)
+	}
+	return p, nil
 }
 
 // hosts are those that kustomizations may name.

@@ -30,10 +30,13 @@ type Spec struct {
 	Timeout time.Duration
 	// Limits bound the tree; zero fields mean their defaults.
 	Limits Limits
-	// Addresses are the IP addresses at which alone an http(s) server is reached, with commas between; empty for those that its name has. A
-	// proxy of the environment finds the server itself.
+	// Addresses are the IP addresses at which alone the server is reached, with commas between, where the caller has judged them. Empty means
+	// those of its name that the Fetcher allows, AnyAddress all of them. A proxy of the environment finds the server itself.
 	Addresses string
 }
+
+// AnyAddress in Spec.Addresses allows every address.
+const AnyAddress = "*"
 
 // DefaultTimeout is Flux's default of spec.timeout.
 const DefaultTimeout = 60 * time.Second

@@ -3,8 +3,9 @@ package upstream
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
+
+	"github.com/truce-gitops/truce/internal/egress"
 )
 
 // Reach is which hosts may be fetched from. The zero value is ReachPublic.
@@ -30,8 +31,7 @@ var errScheme = errors.New("only https is fetched from: list the host as http://
 // ParseHosts reads the values of --remote-hosts.
 func ParseHosts(given []string) ([]string, error) {
 	for _, text := range given {
-		u, err := url.Parse("x://" + strings.TrimPrefix(strings.TrimPrefix(text, "http://"), "https://"))
-		if err != nil || u.Host == "" || u.Path != "" || u.User != nil || u.RawQuery != "" || strings.ContainsAny(u.Host, " /\\") {
+		if !egress.IsHost(strings.TrimPrefix(strings.TrimPrefix(text, "http://"), "https://")) {
 			return nil, fmt.Errorf("%q is no host: want HOST, HOST:PORT, *.DOMAIN, or http:// before one of them", text)
 		}
 	}
@@ -45,7 +45,7 @@ func (h Hosts) Check(scheme, host string) (listed bool, err error) {
 	}
 	for _, text := range h.Listed {
 		name, plain := strings.CutPrefix(text, "http://")
-		if matches(strings.TrimPrefix(name, "https://"), host) && (scheme == "https" || plain) {
+		if egress.Matches(strings.TrimPrefix(name, "https://"), host) && (scheme == "https" || plain) {
 			return true, nil
 		}
 	}
@@ -56,21 +56,4 @@ func (h Hosts) Check(scheme, host string) (listed bool, err error) {
 		return false, errScheme
 	}
 	return false, nil
-}
-
-// matches reports whether a host with its port, if any, is the listed one. Listed without a port it may have any.
-func matches(listed, host string) bool {
-	u, err := url.Parse("x://" + host)
-	if err != nil {
-		return false
-	}
-	name := strings.ToLower(u.Hostname())
-	want, err := url.Parse("x://" + strings.ToLower(listed))
-	if err != nil || want.Port() != "" && want.Port() != u.Port() {
-		return false
-	}
-	if below, ok := strings.CutPrefix(want.Hostname(), "*"); ok {
-		return strings.HasSuffix(name, below) && len(name) > len(below)
-	}
-	return name == want.Hostname()
 }

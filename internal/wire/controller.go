@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/live/watch"
@@ -33,6 +34,7 @@ type RunOptions struct {
 	Catalogue  *claim.Catalogue // nil for the built-in one
 	// LocalSources says whether sources may be repositories on this machine.
 	LocalSources controller.LocalSources
+	Sources      egress.Policy      // the servers that sources may be at
 	Remotes      upstream.Hosts     // what kustomizations may name by addresses
 	Workers      controller.Workers // zero fields take the defaults
 	Pace         controller.Pace    // as well
@@ -63,7 +65,7 @@ func Controller(o RunOptions) (*Running, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p, err := newParts(o.Cluster, o.Executable, filepath.Join(o.CacheDir, "git"))
+	p, err := newParts(o.Cluster, o.Executable, cloning{dir: filepath.Join(o.CacheDir, "git"), servers: o.Sources})
 	if err != nil {
 		return nil, err
 	}

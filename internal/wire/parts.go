@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/front/argocd"
 	"github.com/truce-gitops/truce/internal/front/flux"
@@ -76,9 +77,14 @@ type parts struct {
 	metrics    *metrics.Metrics // nil for a process that nobody scrapes
 }
 
-// assemble connects to the cluster and chooses the parts. Work is the directory for clones; it must be this process's alone.
-// The metrics count the requests; nil counts none.
-func assemble(t cli.Target, version, work string, m *metrics.Metrics) (*parts, error) {
+// cloning says where clones are, in a directory that is this process's alone, and from which servers they may come.
+type cloning struct {
+	dir     string
+	servers egress.Policy
+}
+
+// assemble connects to the cluster and chooses the parts. The metrics count the requests; nil counts none.
+func assemble(t cli.Target, version string, from cloning, m *metrics.Metrics) (*parts, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find truce itself: %w", err)
@@ -87,10 +93,10 @@ func assemble(t cli.Target, version, work string, m *metrics.Metrics) (*parts, e
 	if err != nil {
 		return nil, err
 	}
-	if work, err = filepath.Abs(work); err != nil {
+	if from.dir, err = filepath.Abs(from.dir); err != nil {
 		return nil, err
 	}
-	p, err := newParts(client, self, work)
+	p, err := newParts(client, self, from)
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +104,8 @@ func assemble(t cli.Target, version, work string, m *metrics.Metrics) (*parts, e
 	return p, nil
 }
 
-func newParts(client *cluster.Client, self, work string) (*parts, error) {
-	store, err := git.New(git.Options{Dir: work, Executable: self})
+func newParts(client *cluster.Client, self string, from cloning) (*parts, error) {
+	store, err := git.New(git.Options{Dir: from.dir, Executable: self, Servers: from.servers})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +118,7 @@ func newParts(client *cluster.Client, self, work string) (*parts, error) {
 		Executable: self, Args: []string{renderWorker}, Patience: workerPatience,
 		Rested: quiet.rested, // what the last lists and builds took is not needed before the next commit
 	})
-	p := &parts{cluster: client, git: store, pool: pool, calm: quiet, work: work}
+	p := &parts{cluster: client, git: store, pool: pool, calm: quiet, work: from.dir}
 	p.queries = newQueries(self)
 	p.configured = &configured.Reader{Cluster: client, Live: list.Reader{Cluster: client}}
 	cache := &render.Cached{Renderer: p.pool, Bytes: cacheBytes}

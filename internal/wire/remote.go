@@ -8,12 +8,16 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/remote"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/git"
 	"github.com/truce-gitops/truce/internal/upstream"
 )
+
+// anyServer is for commands: a person at a terminal may reach what the machine reaches.
+var anyServer = egress.Policy{Reach: egress.ReachAny}
 
 // openStore opens a store that is this command's alone. The function ends it, and what was fetched with it.
 func openStore() (*git.Store, func(), error) {
@@ -25,7 +29,7 @@ func openStore() (*git.Store, func(), error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(work))
 	}
-	store, err := git.New(git.Options{Dir: work, Executable: self})
+	store, err := git.New(git.Options{Dir: work, Executable: self, Servers: anyServer})
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(work))
 	}

@@ -33,7 +33,7 @@ func runController(version string) func(context.Context, cli.ControllerOptions) 
 		if err != nil {
 			return err
 		}
-		p, err := assemble(o.Target, version, filepath.Join(o.CacheDir, "git"), metrics.New(version))
+		p, err := assemble(o.Target, version, cloning{filepath.Join(o.CacheDir, "git"), o.Sources}, metrics.New(version))
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/upstream"
 )
@@ -56,7 +57,7 @@ func (w *web) control(ctx context.Context, _, address string, _ syscall.RawConn)
 		return nil
 	}
 	at, err := netip.ParseAddrPort(address)
-	if err != nil || !isPublic(at.Addr()) {
+	if err != nil || egress.NetworkOf(at.Addr()) != egress.Public {
 		return errPrivate
 	}
 	return nil

@@ -3,6 +3,7 @@ package git
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"path"
 	"regexp"
@@ -21,7 +22,9 @@ type address struct {
 var (
 	// Hosts may not begin with "-": they become arguments.
 	hostForm = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)(:[0-9]{1,5})?$`)
-	userForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+@-]*$`)
+	// A host whose last label is a number is an IPv4 address to curl and C libraries, in forms that Go does not read: 127.1, 0x7f000001.
+	numberForm = regexp.MustCompile(`(?i)(^|\.)(0x[0-9a-f]*|[0-9]+)$`)
+	userForm   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+@-]*$`)
 	// helper::address makes git run git-remote-helper, see gitremote-helpers(7).
 	helperForm = regexp.MustCompile(`^[A-Za-z0-9+.-]*::`)
 	// The scp form has no "//", and a first part that is no drive letter.
@@ -85,7 +88,7 @@ func (a address) check() error {
 	default:
 		return fmt.Errorf("the scheme %q is not allowed: use https, ssh, http or file", a.scheme)
 	}
-	if !hostForm.MatchString(a.host) {
+	if !hostForm.MatchString(a.host) || numberForm.MatchString(a.hostname()) && net.ParseIP(a.hostname()) == nil {
 		return fmt.Errorf("the host %q is malformed", a.host)
 	}
 	if a.scheme == "ssh" && a.user != "" && !userForm.MatchString(a.user) {

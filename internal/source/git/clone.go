@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -24,6 +25,7 @@ type clone struct {
 	address address
 	moved   address // where the server sent the last trip, within its origin
 	auth    source.Auth
+	servers egress.Policy
 	runner  runner
 	repo    *repository
 	turn    chan struct{} // one git process at a time writes
@@ -46,7 +48,7 @@ func (s *Store) cloneNamed(name string, a address, auth source.Auth) *clone {
 	if !ok {
 		c = &clone{
 			name: name, dir: dir, private: filepath.Join(s.options.Dir, "run"), address: a, auth: auth,
-			runner: s.runner, repo: repo, turn: make(chan struct{}, 1),
+			servers: s.options.Servers, runner: s.runner, repo: repo, turn: make(chan struct{}, 1),
 		}
 		s.clones[name] = c
 	}
@@ -75,6 +77,9 @@ func (c *clone) visit(ctx context.Context, want ref, to reach) (at revision, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(private)) }()
 	t := &trip{clone: c, private: private, reach: to, to: cmp.Or(c.moved, c.address)}
+	if t.route, err = findRoute(ctx, c.servers, t.to, to.addresses); err != nil {
+		return revision{}, err
+	}
 	if t.network, err = t.lend(); err != nil {
 		return revision{}, err
 	}
@@ -213,6 +218,7 @@ type trip struct {
 	*clone
 	private string // its own directory
 	to      address
+	route   route // the same for all of an origin
 	network network
 	reach
 }

@@ -3,7 +3,8 @@
 // In: a source.Spec.
 // Out: a source.Artifact whose Tree reads straight from the object store; nothing is ever checked out.
 // Promise: no text of a user or a server becomes an option, a command or a path; credentials are on no command line, in no
-// error, and reach only the origin they are for; every process ends with its context.
+// error, and reach only the origin they are for; git connects to the addresses alone that were judged (Options.Servers); every process ends
+// with its context.
 // Not here: when to look again, submodules, LFS, commit signatures.
 //
 // A repository on this machine is read in place. Any other has one bare, shallow clone under Options.Dir, keyed by address and
@@ -19,6 +20,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -28,6 +30,8 @@ type Options struct {
 	Dir string
 	// Executable is the program that runs SSHMain when called with the argument "git-ssh": truce itself.
 	Executable string
+	// Servers are those that may be connected to; the zero value allows public and private addresses.
+	Servers egress.Policy
 	// CacheBytes bounds the file contents kept in memory; zero means 64 MiB.
 	CacheBytes int64
 }

@@ -8,9 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/git"
 )
+
+// loopback allows the servers of tests.
+var loopback = egress.Policy{Allowed: []string{"127.0.0.0/8", "::1"}}
 
 // newStore opens a store in a directory of the test, whose helper program is the test itself.
 func newStore(t testing.TB) *git.Store {
@@ -20,11 +24,16 @@ func newStore(t testing.TB) *git.Store {
 
 func storeIn(t testing.TB, dir string) *git.Store {
 	t.Helper()
+	return storeFor(t, dir, loopback)
+}
+
+func storeFor(t testing.TB, dir string, servers egress.Policy) *git.Store {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := git.New(git.Options{Dir: dir, Executable: self})
+	s, err := git.New(git.Options{Dir: dir, Executable: self, Servers: servers})
 	if err != nil {
 		t.Fatal(err)
 	}

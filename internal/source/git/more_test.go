@@ -73,7 +73,7 @@ func TestManyPacksAreFoldedIntoOne(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "0"})
 	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
 	dir := filepath.Join(t.TempDir(), "store")
-	s, err := git.New(git.Options{Dir: dir})
+	s, err := git.New(git.Options{Dir: dir, Servers: loopback})
 	if err != nil {
 		t.Fatal(err)
 	}

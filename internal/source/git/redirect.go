@@ -82,7 +82,7 @@ func (t *trip) location(ctx context.Context) (string, error) {
 	if h := authorization(t.auth); h != "" {
 		req.Header.Set("Authorization", h)
 	}
-	client, err := plainClient(t.auth, t.addresses)
+	client, err := plainClient(t.auth, t.route)
 	if err != nil {
 		return "", err
 	}
@@ -100,7 +100,7 @@ func (t *trip) location(ctx context.Context) (string, error) {
 }
 
 // plainClient follows nothing and trusts what git was told to trust.
-func plainClient(auth source.Auth, addresses string) (*http.Client, error) {
+func plainClient(auth source.Auth, way route) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if auth.CABundle != "" {
 		config.RootCAs = x509.NewCertPool()
@@ -114,7 +114,9 @@ func plainClient(auth source.Auth, addresses string) (*http.Client, error) {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return &http.Client{
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DialContext: dialOf(addresses)},
+		Transport: &http.Transport{
+			Proxy: http.ProxyURL(way.proxy), TLSClientConfig: config, DialContext: way.dial, MaxResponseHeaderBytes: 64 << 10,
+		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
 }
@@ -128,30 +130,30 @@ func hideURL(err error) error {
 	return err
 }
 
-// lend prepares what git needs to reach where the trip goes, at its addresses alone where it has some (curl's --resolve).
+// lend prepares what git needs to reach where the trip goes.
 func (t *trip) lend() (network, error) {
 	n, err := lend(t.private, t.to, t.auth)
-	if err != nil || t.addresses == "" {
+	if err != nil {
 		return n, err
 	}
-	u := url.URL{Scheme: t.to.scheme, Host: t.to.host}
-	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[t.to.scheme])
-	n.settings = append(n.settings, setting{"http.curloptResolve", u.Hostname() + ":" + port + ":" + t.addresses})
+	if t.to.scheme == "ssh" {
+		n.env = append(n.env, sshAddressesVariable+"="+cmp.Or(t.route.addresses, source.AnyAddress))
+		return n, nil
+	}
+	n.settings = append(n.settings, t.route.settings(t.to)...)
 	return n, nil
 }
 
-// dialOf connects to the first of the addresses, whatever the server is called; nil where there are none, or a proxy finds the server.
-func dialOf(addresses string) func(ctx context.Context, network, address string) (net.Conn, error) {
-	first, _, _ := strings.Cut(addresses, ",")
+// dial connects to the first of the route's addresses, whatever the server is called; by its name where there are none.
+func (r route) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var d net.Dialer
+	first, _, _ := strings.Cut(r.addresses, ",")
 	if first == "" {
-		return nil
+		return d.DialContext(ctx, network, address)
 	}
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		_, port, err := net.SplitHostPort(address)
-		if err != nil {
-			return nil, err
-		}
-		var d net.Dialer
-		return d.DialContext(ctx, network, net.JoinHostPort(first, port))
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
 	}
+	return d.DialContext(ctx, network, net.JoinHostPort(first, port))
 }

@@ -78,13 +78,13 @@ func TestAGitThatIsMissingOrTooOldIsRefused(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	refuse("git is not on PATH: install git 2.36 or newer")
+	refuse("git is not on PATH: install git 2.37 or newer")
 	program := filepath.Join(bin, "git")
 	for said, want := range map[string]string{
-		"git version 2.35.8":            program + " is git 2.35.8: want 2.36 or newer",
-		"git version 1.99.0":            program + " is git 1.99.0: want 2.36 or newer",
-		"hello":                         program + ` says "hello": want git 2.36 or newer`,
-		"git version 2.36.0":            "",
+		"git version 2.36.6":            program + " is git 2.36.6: want 2.37 or newer",
+		"git version 1.99.0":            program + " is git 1.99.0: want 2.37 or newer",
+		"hello":                         program + ` says "hello": want git 2.37 or newer`,
+		"git version 2.37.0":            "",
 		"git version 2.39.5 (Apple 15)": "",
 		"git version 3.0":               "",
 		"git version 2.50-rc1":          "",

@@ -17,7 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 )
 
-// runner starts git, with an environment of its own making: nothing of ours is inherited but PATH and the proxies.
+// runner starts git, with an environment of its own making: nothing of ours is inherited but PATH and where certificates are.
 type runner struct {
 	program string
 	home    string // empty and private: no configuration of a user
@@ -86,7 +86,7 @@ func (r runner) environment(n network) []string {
 		"GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_PROTOCOL_FROM_USER=0",
 		"GIT_SSH_VARIANT=ssh", "GIT_SSH_COMMAND=" + r.ssh, "GIT_ALLOW_PROTOCOL=" + n.protocols,
 	}
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
+	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}

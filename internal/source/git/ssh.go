@@ -16,11 +16,16 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // The variable and files by which a fetch hands its SSH secrets to SSHMain.
 const (
 	sshDirVariable = "TRUCE_SSH_DIR"
+	// The IP addresses at which alone the host is reached, with commas between, or source.AnyAddress.
+	sshAddressesVariable = "TRUCE_SSH_ADDRESSES"
+
 	identityFile   = "identity"
 	passwordFile   = "password"
 	knownHostsFile = "known_hosts"
@@ -176,9 +181,12 @@ func (c sshCall) dial(ctx context.Context) (*ssh.Client, error) {
 		User: c.user, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
 		HostKeyCallback: keys.check, HostKeyAlgorithms: keys.algorithms, Timeout: handshakeTime,
 	}
-	conn, err := (&net.Dialer{Timeout: handshakeTime}).DialContext(ctx, "tcp", addr)
+	conn, err := c.connect(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if err := conn.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
+		return nil, errors.Join(err, ignoreClosed(conn.Close()))
 	}
 	inner, channels, requests, err := ssh.NewClientConn(conn, addr, config)
 	if keys.refusal != nil {
@@ -189,7 +197,25 @@ func (c sshCall) dial(ctx context.Context) (*ssh.Client, error) {
 	if err != nil {
 		return nil, errors.Join(err, ignoreClosed(conn.Close()))
 	}
-	return ssh.NewClient(inner, channels, requests), nil
+	return ssh.NewClient(inner, channels, requests), conn.SetDeadline(time.Time{})
+}
+
+// connect connects to the host at the addresses that the fetch has judged, one after the other.
+func (c sshCall) connect(ctx context.Context) (conn net.Conn, err error) {
+	addresses := os.Getenv(sshAddressesVariable)
+	if addresses == source.AnyAddress {
+		addresses = c.host
+	}
+	err = errors.New("to be run by git only")
+	for address := range strings.SplitSeq(addresses, ",") {
+		if address == "" {
+			break
+		}
+		if conn, err = (&net.Dialer{Timeout: handshakeTime}).DialContext(ctx, "tcp", net.JoinHostPort(address, c.port)); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
 }
 
 func ignoreClosed(err error) error {

@@ -11,11 +11,11 @@ import (
 )
 
 // least is the oldest git that does all that we ask of it: settings in the environment are 2.31's, and without them nothing would be
-// hardened, silently; 2.36 is the first line that has had no release with the holes closed in 2022 (CVE-2022-24765, CVE-2022-29187 and
-// CVE-2022-39253 are fixed in its patch releases).
+// hardened, silently; http.curloptResolve, which binds git to the addresses that were judged, is 2.37's. CVE-2022-24765, CVE-2022-29187 and
+// CVE-2022-39253 are fixed in its patch releases.
 const (
 	leastMajor = 2
-	leastMinor = 36
+	leastMinor = 37
 )
 
 // findGit returns the path of the git program, checked once.

@@ -1,0 +1,85 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+
+	"github.com/truce-gitops/truce/internal/egress"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// route is how a trip reaches its server. git and truce's own SSH are bound to it, so that a name cannot lead elsewhere a moment later.
+type route struct {
+	addresses string   // the only IP addresses, with commas between; empty for those that the name has
+	proxy     *url.URL // of HTTP; nil for none
+}
+
+// findRoute resolves the host and returns those of its addresses that the policy allows; given are addresses that the caller has judged.
+// Behind a proxy, which resolves names itself, only a host that is an IP address is judged.
+func findRoute(ctx context.Context, policy egress.Policy, to address, given string) (route, error) {
+	r := route{proxy: to.proxy()}
+	ip, err := netip.ParseAddr(to.hostname())
+	literal := err == nil
+	switch {
+	case given == source.AnyAddress, policy.Reach == egress.ReachAny, r.proxy != nil && !literal:
+		return r, nil
+	case given != "":
+		r.addresses = given
+		return r, nil
+	}
+	found := []netip.Addr{ip}
+	if !literal {
+		found, err = net.DefaultResolver.LookupNetIP(ctx, "ip", to.hostname())
+		if err != nil {
+			return r, fmt.Errorf("find the address of %s: %w", to.hostname(), err)
+		}
+	}
+	allowed, err := policy.Choose(to.host, found)
+	if egress.IsRefused(err) {
+		return r, &failure{source.HostNotAllowed, err}
+	}
+	if r.proxy == nil {
+		r.addresses = egress.Join(allowed)
+	}
+	return r, err
+}
+
+// proxy is the one that the environment names for the address; nil for none.
+func (a address) proxy() *url.URL {
+	if a.scheme != "http" && a.scheme != "https" {
+		return nil
+	}
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: a.scheme, Host: a.host}})
+	if err != nil {
+		return nil
+	}
+	return proxy
+}
+
+func (a address) hostname() string {
+	u := url.URL{Host: a.host}
+	return u.Hostname()
+}
+
+func (a address) port() string {
+	u := url.URL{Host: a.host}
+	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443", "ssh": "22"}[a.scheme])
+}
+
+// settings bind git to the route: curl's --resolve, and a proxy that no variable of the environment overrides.
+func (r route) settings(to address) []setting {
+	proxy := ""
+	if r.proxy != nil {
+		proxy = r.proxy.String()
+	}
+	out := []setting{{"http.proxy", proxy}}
+	if r.addresses != "" {
+		out = append(out, setting{"http.curloptResolve", to.hostname() + ":" + to.port() + ":" + r.addresses})
+	}
+	return out
+}
