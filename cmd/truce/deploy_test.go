@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,7 +81,14 @@ func TestTheDeploymentIsWhatTheServerTakesAndTheProgramUnderstands(t *testing.T)
 	awaitOK(t, "http://127.0.0.1:"+port+container.ReadinessProbe.HTTPGet.Path)
 
 	awaitOK(t, "http://127.0.0.1:"+port+"/metrics")
-	awaitOK(t, "http://127.0.0.1:"+page+"/")
+	opensOnce(t, func() string { return dashboard(t, bin, c.Kubeconfig) })
+	response, err := http.Get("http://127.0.0.1:" + page + "/journal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the page is open to all in the pod: %s %v", response.Status, err)
+	}
 	for _, path := range []string{"/", "/journal"} {
 		response, err := http.Get("http://127.0.0.1:" + port + path)
 		if err != nil {
@@ -97,6 +105,47 @@ func TestTheDeploymentIsWhatTheServerTakesAndTheProgramUnderstands(t *testing.T)
 	awaitOK(t, "http://127.0.0.1:"+second+container.ReadinessProbe.HTTPGet.Path)
 	if holder := c.Kubectl(t, "-n", "default", "get", "lease", "truce-controller", "-o", "jsonpath={.spec.leaseTransitions}"); holder != "0" && holder != "" {
 		t.Errorf("the second has taken the lease: %s transitions", holder)
+	}
+}
+
+// dashboard is the link that `truce dashboard` prints. The controller writes down where its page is once it works.
+func dashboard(t *testing.T, bin, kubeconfig string) string {
+	t.Helper()
+	look := time.NewTicker(200 * time.Millisecond)
+	defer look.Stop()
+	for deadline := time.After(3 * time.Minute); ; {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "truce"), "dashboard", "--kubeconfig", kubeconfig)
+		link, err := cmd.Output()
+		if err == nil {
+			return strings.TrimSpace(string(link))
+		}
+		select {
+		case <-look.C:
+		case <-deadline:
+			t.Fatalf("truce dashboard: %v", err)
+		}
+	}
+}
+
+// opensOnce checks that a link opens the page, in one browser only.
+func opensOnce(t *testing.T, link func() string) {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, path := &http.Client{Jar: jar}, link()
+	for _, x := range []struct {
+		browser *http.Client
+		code    int
+	}{{mine, http.StatusOK}, {&http.Client{}, http.StatusForbidden}, {mine, http.StatusOK}} {
+		response, err := x.browser.Get(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil || response.StatusCode != x.code {
+			t.Errorf("the link to the page: %s %v, want %d", response.Status, err, x.code)
+		}
 	}
 }
 

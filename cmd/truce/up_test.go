@@ -34,6 +34,10 @@ func TestUpBringsEverythingAndEndsIt(t *testing.T) {
 	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
 		t.Errorf("/readyz: %s %v", response.Status, err)
 	}
+	if !strings.Contains(first.out.String(), first.Page) {
+		t.Errorf("the link to the page is not printed: %s", first.Page)
+	}
+	opensOnce(t, func() string { return first.Page })
 	uid := first.kubectl(t, "-n", "cart", "get", "deployment", "cart", "-o", "jsonpath={.metadata.uid}")
 	first.end(t)
 	next := tried(first.out.String())
@@ -145,7 +149,7 @@ type up struct {
 	cmd                            *exec.Cmd
 	out                            *bytes.Buffer
 	Kubeconfig, Repo, URL, Kubectl string
-	Context                        string
+	Context, Page                  string
 	Brought                        []string
 }
 

@@ -77,6 +77,9 @@ type Cluster struct {
 	Tell func(context.Context, app.Key) (front.Told, error)
 	// Journal returns entries of the cluster's controller, oldest first.
 	Journal func(ctx context.Context, q journal.Query) ([]journal.Entry, error)
+	// Dashboard opens the status page of the controller that works for a namespace, "" for any, and returns a link that logs in the first browser
+	// that opens it. For a controller in a pod a local port is forwarded to it, which pod names as namespace/pod:port, until the context ends.
+	Dashboard func(ctx context.Context, namespace string) (link, pod string, err error)
 	// Claimants lists the objects of a namespace, of all for "", that claim something, by what the catalogue knows.
 	Claimants func(ctx context.Context, c *claim.Catalogue, namespace string) ([]claim.Claimant, error)
 	// Rivals lists the workloads of a namespace, of all for "", that are under Git and autoscaled, in order.
@@ -223,7 +226,8 @@ type UpOptions struct {
 type World struct {
 	Kubeconfig string `json:"kubeconfig"`
 	Repo       string `json:"repo"` // a URL or a path
-	URL        string `json:"url"`  // of the status page
+	URL        string `json:"url"`  // of the status page, /healthz and /metrics
+	Page       string `json:"page"` // a link that logs in the first browser that opens it
 	Kubectl    string `json:"kubectl,omitempty"`
 	Truce      string `json:"-"` // the program itself
 	// Context is the one of the kubeconfig, where it is not its current one.

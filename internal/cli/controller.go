@@ -115,7 +115,7 @@ func (p *program) controller() *cobra.Command {
 	flags.StringSliceVar(&f.namespaces, "namespace", nil, "work for the custom resources of these namespaces alone; may be given more than once, or with commas; without it for all")
 	f.add(flags)
 	flags.StringArrayVar(&f.claimFiles, "claims-file", nil, "a file of entries for the catalogue of claims (truce claims); may be given more than once; the ConfigMap truce-claims goes over it")
-	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:8080", "address of the status page, /healthz, /readyz and /metrics; empty for none. Beyond this machine, the page needs a bearer token whose user may get the URL /truce")
+	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:8080", "address of the status page, /healthz, /readyz and /metrics; empty for none. The page needs a login: truce dashboard, or a bearer token whose user may get the URL /truce")
 	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /healthz, /readyz and /metrics, without the page; without it all are at --listen")
 	flags.StringVar(&f.options.EventsAddress, "events-addr", "", "http(s) address that gets what Events tell, with the evidence: Flux's notification-controller (for its Providers and Alerts), or anything that takes the form of its generic Provider")
 	flags.StringVar(&f.options.CacheDir, "cache-dir", defaultCache(), "directory for clones; one controller at a time")

@@ -65,7 +65,7 @@ func (p *program) up() *cobra.Command {
 	flags.StringVar(&f.options.Repo, "repo", "", "URL or path of a repository; without it a copy of the demo")
 	flags.StringVar(&f.options.Path, "path", "./", "directory in --repo that is kept in sync")
 	flags.StringVar(&f.options.Branch, "branch", "", "branch of --repo; without it the one that is checked out or the server's default")
-	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:0", "address of the status page, /healthz, /readyz and /metrics; empty for none. Beyond this machine, the page needs a bearer token, as for the controller")
+	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:0", "address of the status page, /healthz, /readyz and /metrics; empty for none. The page needs a login: the link that is printed, or truce dashboard")
 	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /healthz, /readyz and /metrics, without the page; without it all are at --listen")
 	flags.StringVar(&f.options.ReadyFile, "ready-file", "", "write kubeconfig, repository and page as JSON here when all apps are ready")
 	flags.BoolVar(&f.tour, "tour", false, "start with a new cluster, and show what truce does: a commit, a change by hand, and an autoscaler at work")

@@ -95,7 +95,7 @@ func (p *program) next(world *World, dir string) {
 		t.add(cells("first", first)...)
 	}
 	if world.URL != "" {
-		t.add(cells("the status page", world.URL)...)
+		t.add(cells("the status page", world.Page)...)
 	}
 	t.add(cells("the apps", world.truce()+" app list -A"+world.inContext())...)
 	t.add(cells("their custom resources", world.kubectl()+" get kustomizations -A")...)

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -63,35 +61,6 @@ func TestALocalPageAnswersToLocalNamesOnly(t *testing.T) {
 			if w := ask(t, h, path, host, ""); w.Code != want {
 				t.Errorf("%s%s: %d, want %d: %s", host, path, w.Code, want, w.Body)
 			}
-		}
-	}
-}
-
-func TestAPageForOtherMachinesWantsATokenThatIsAllowed(t *testing.T) {
-	h := Restricted(Handler(withMetrics()), func(_ context.Context, token string) (bool, error) {
-		if token == "broken" {
-			return true, errors.New("no answer")
-		}
-		return token == "good", nil
-	})
-	for authorization, want := range map[string]int{
-		"": http.StatusUnauthorized, "Bearer ": http.StatusUnauthorized, "Basic good": http.StatusUnauthorized, "good": http.StatusUnauthorized,
-		"Bearer bad": http.StatusForbidden, "Bearer broken": http.StatusServiceUnavailable, "Bearer good": http.StatusOK,
-	} {
-		for _, path := range append([]string{"//", "/nope", "/healthz/../journal"}, everything...) {
-			w := ask(t, h, path, "truce.example", authorization)
-			shown := strings.Contains(w.Body.String(), "flux-system")
-			if want != http.StatusOK && (w.Code != want || shown) || want == http.StatusOK && w.Code >= http.StatusInternalServerError {
-				t.Errorf("%q %s: %d, want %d: %s", authorization, path, w.Code, want, w.Body)
-			}
-		}
-	}
-	if w := ask(t, h, "/", "truce.example", "Bearer good"); w.Code != http.StatusOK {
-		t.Errorf("a good token: %d %s", w.Code, w.Body)
-	}
-	for _, path := range open {
-		if w := ask(t, h, path, "truce.example", ""); w.Code != http.StatusOK {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
 }

@@ -3,7 +3,7 @@
 // In: the reports of all apps, what the journal holds of the last days, whether the controller has begun, and who may look.
 // Out: a list of apps, a page for each with its objects, findings and what happened lately, /healthz, /readyz and /metrics.
 // Promise: pages work without scripts and load nothing from elsewhere; every value is escaped; nothing can be changed here.
-// Not here: who may look from another machine (the API server decides, wire asks it), doing anything (cli).
+// Not here: whether a token of the cluster is valid (the API server decides, wire asks it), doing anything (cli).
 package web
 
 import (
@@ -43,7 +43,7 @@ type pages struct {
 	templates *template.Template
 }
 
-// Handler serves the status pages to all who reach it: behind Local or Restricted.
+// Handler serves the status pages to all who reach it: put it behind an Access.
 func Handler(s State) http.Handler {
 	if s.Now == nil {
 		s.Now = time.Now

@@ -46,7 +46,7 @@ func connect(version string) func(context.Context, cli.Target) (*cli.Cluster, er
 		return &cli.Cluster{
 			Names: c.names, Namespaces: c.namespaces, Follow: c.follow, Inspect: c.inspect,
 			Adoption: c.adoption, Passage: c.passage, Alive: c.alive, Versions: c.versions, Rivals: c.rivals,
-			Ask: c.ask, Edit: c.edit, Tell: c.tell, Claimants: c.claimants, Journal: c.journal, Explain: c.explain, Objects: c.objects, Close: c.close,
+			Ask: c.ask, Edit: c.edit, Tell: c.tell, Claimants: c.claimants, Journal: c.journal, Dashboard: c.dashboard, Explain: c.explain, Objects: c.objects, Close: c.close,
 		}, nil
 	}
 }

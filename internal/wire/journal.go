@@ -22,10 +22,13 @@ import (
 // readJournal reads entries from a URL or a file.
 func readJournal(ctx context.Context, from string, q journal.Query) ([]journal.Entry, error) {
 	if strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://") {
-		return journalAt(ctx, http.DefaultClient, strings.TrimSuffix(from, "/")+"/journal", q)
+		return journalAt(ctx, strings.TrimSuffix(from, "/")+"/journal", os.Getenv(tokenVariable), q)
 	}
 	return journalFile(from, q)
 }
+
+// tokenVariable is the environment variable with the bearer token for a page that is named by its URL. A flag would show it to all of the machine.
+const tokenVariable = "TRUCE_PAGE_TOKEN"
 
 // places is where commands find the status page: on this machine, or within the pod.
 func (s *service) places() map[string]any {
@@ -58,7 +61,11 @@ func (c *client) journal(ctx context.Context, q journal.Query) ([]journal.Entry,
 			return nil, fmt.Errorf("journal: %w", err)
 		}
 		defer stop()
-		return journalAt(ctx, http.DefaultClient, page+"/journal", q)
+		token, err := c.pageToken(ctx, o)
+		if err != nil {
+			return nil, fmt.Errorf("journal: %w", err)
+		}
+		return journalAt(ctx, page+"/journal", token, q)
 	}
 	return nil, fmt.Errorf("journal: %w (ConfigMap %s): name it by --from", errNoPage, processConfig)
 }
@@ -75,7 +82,7 @@ func journalFile(path string, q journal.Query) ([]journal.Entry, error) {
 	return out, err
 }
 
-func journalAt(ctx context.Context, client *http.Client, address string, q journal.Query) ([]journal.Entry, error) {
+func journalAt(ctx context.Context, address, token string, q journal.Query) ([]journal.Entry, error) {
 	v := url.Values{}
 	for name, t := range map[string]time.Time{"since": q.Since, "until": q.Until} {
 		if !t.IsZero() {
@@ -91,7 +98,10 @@ func journalAt(ctx context.Context, client *http.Client, address string, q journ
 	if err != nil {
 		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("journal: %w", err)}
 	}
-	answer, err := client.Do(r)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}

@@ -69,19 +69,20 @@ func TestThePageOfAPodIsReachedThroughTheAPIServer(t *testing.T) {
 	ns := k.Namespace(t)
 	entry := journal.Entry{At: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), What: journal.Applied, Revision: "main@sha1:aaa"}
 	entry.App.Name = "web"
-	page := httptest.NewServer(web.Local(web.Handler(web.State{
+	connection, err := cluster.New(k.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	access := web.NewAccess("secret", review(connection))
+	page := httptest.NewServer(web.Local(access.Guard(web.Handler(web.State{
 		Ready: func() error { return nil }, Journal: func(_ journal.Query, seen func(journal.Entry) bool) error { seen(entry); return nil },
-	})))
+	}))))
 	defer page.Close()
 	at := strings.TrimPrefix(page.URL, "http://")
 	kubelet := httptest.NewTLSServer(node{at})
 	defer kubelet.Close()
 	name := runsOn(t, k, ns, kubelet.URL)
 
-	connection, err := cluster.New(k.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := &client{parts: &parts{cluster: connection}}
 	_, port, err := net.SplitHostPort(at)
 	if err != nil {
@@ -92,7 +93,10 @@ func TestThePageOfAPodIsReachedThroughTheAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	got, err := journalAt(t.Context(), http.DefaultClient, address+"/journal", journal.Query{})
+	if _, err := journalAt(t.Context(), address+"/journal", "", journal.Query{}); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("without a token: %v", err)
+	}
+	got, err := journalAt(t.Context(), address+"/journal", "secret", journal.Query{})
 	if err != nil || len(got) != 1 || got[0].Revision != entry.Revision {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -130,10 +134,7 @@ func TestTheAPIServerJudgesTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judge, err := review(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	judge := review(client)
 	k.Kubectl(t, "-n", ns, "create", "serviceaccount", "viewer")
 	token := strings.TrimSpace(k.Kubectl(t, "-n", ns, "create", "token", "viewer"))
 	judged := func(token string) bool {

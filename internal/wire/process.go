@@ -57,10 +57,13 @@ func (s *service) publish(ctx context.Context) {
 		data := s.places()
 		maps.Copy(data, s.hindrances.data())
 		var again <-chan time.Time
-		if err := publish(ctx, s.parts.cluster, s.parts.version, s.options, data); err == nil {
+		err := publish(ctx, s.parts.cluster, s.parts.version, s.options, data)
+		if err == nil {
 			meet()
-		} else if ctx.Err() == nil {
-			s.options.Log.Warn("commands cannot know this controller's flags", "error", err.Error())
+			err = s.publishToken(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.options.Log.Warn("commands cannot know this controller's flags and log in at its page", "error", err.Error())
 			again = time.After(publishAgain)
 		}
 		select {

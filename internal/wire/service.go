@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -66,14 +67,17 @@ type service struct {
 	watches    *roll
 	hindrances *hindrances
 	listening  net.Listener // nil until run, or for no page
-	local      net.Listener // the same where that is this machine's own, else one beside it: for commands, without a token
+	local      net.Listener // the same where that is this machine's own, else one beside it: for commands
 	measuring  net.Listener // nil as well, for probes and /metrics at an address of their own
 	leads      atomic.Bool
+	token      string // of the page, for commands: see publishToken
+	access     *web.Access
 }
 
 func newService(p *parts, o cli.ControllerOptions, notice func(reconcile.Notice), to notify.Sender) *service {
 	logClient(o.Log)
-	s := &service{options: o, parts: p, watches: &roll{Watcher: watch.Watcher{Cluster: p.cluster}}, hindrances: newHindrances(o.Log)}
+	s := &service{options: o, parts: p, watches: &roll{Watcher: watch.Watcher{Cluster: p.cluster}}, hindrances: newHindrances(o.Log), token: rand.Text()}
+	s.access = web.NewAccess(s.token, review(p.cluster))
 	r := p.controller(RunOptions{
 		Witness: o.Witness, LocalSources: local(o.LocalSources), Remotes: o.Remotes, Namespaces: o.Namespaces, Watcher: s.watches, Process: o.Process, Catalogue: o.Catalogue, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice, Notify: to,
 		Hindered: s.hindrances.all,
@@ -117,19 +121,13 @@ func (s *service) listenForPage() (err error) {
 	return err
 }
 
-// servePage answers this machine without a login, and others only with a token.
-func (s *service) servePage(ctx context.Context, g *errgroup.Group) error {
-	page := web.Handler(s.state())
-	g.Go(func() error { return serve(ctx, s.local, s.guarded(web.Local(page))) })
-	if s.listening == s.local {
-		return nil
+// servePage answers whoever is logged in; an address of this machine alone answers to no other name.
+func (s *service) servePage(ctx context.Context, g *errgroup.Group) {
+	page := s.guarded(s.access.Guard(web.Handler(s.state())))
+	g.Go(func() error { return serve(ctx, s.local, web.Local(page)) })
+	if s.listening != s.local {
+		g.Go(func() error { return serve(ctx, s.listening, page) })
 	}
-	judge, err := review(s.parts.cluster)
-	if err != nil {
-		return err
-	}
-	g.Go(func() error { return serve(ctx, s.listening, s.guarded(web.Restricted(page, judge))) })
-	return nil
 }
 
 func (s *service) run(ctx context.Context) error {
@@ -140,7 +138,7 @@ func (s *service) run(ctx context.Context) error {
 	sweepOften()
 	g, running := errgroup.WithContext(ctx)
 	if s.listening != nil {
-		g.Go(func() error { return s.servePage(running, g) })
+		s.servePage(running, g)
 	}
 	if s.measuring != nil {
 		g.Go(func() error { return serve(running, s.measuring, s.guarded(web.Probes(s.measured()))) })

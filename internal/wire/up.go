@@ -233,6 +233,7 @@ func (s *starting) controller(ctx context.Context) error {
 	}
 	if service.local != nil {
 		s.world.URL = "http://" + service.local.Addr().String()
+		s.world.Page = s.world.URL + service.access.Login()
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var g errgroup.Group
