@@ -125,7 +125,7 @@ func step(ctx context.Context, w Writer, t Target, live object.Object, s decide.
 		}
 		return w.Edit(ctx, rewrite(t, moved))
 	case decide.Adopt:
-		moved, err := ownership.Managed{Fields: entriesOf(live), APIVersion: live.APIVersion()}.Adopt(s.Paths)
+		moved, err := ownership.Managed{Fields: entriesOf(live), APIVersion: live.APIVersion()}.Adopt(s.From, s.Paths)
 		if err != nil {
 			return nil, err
 		}

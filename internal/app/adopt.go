@@ -3,6 +3,7 @@ package app
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/object"
@@ -11,6 +12,12 @@ import (
 // Adoption is the passage of an app's objects between another controller and truce. Its zero value is none.
 type Adoption struct {
 	Way Way
+	// At is when the adoption was asked for; zero where the custom resource does not say. An entry of the other's that is younger was made
+	// after it.
+	At time.Time
+	// Lost says why truce does not write to an adopted app any more: the other controller writes again. Empty for an app that is not lost;
+	// Way is empty where it is set.
+	Lost string
 	// Manager is the field manager that the other applies as: what is handed back becomes its.
 	Manager string
 	// Labels are those by which the other marks what it keeps, and Annotation another such mark, which begins with one of Prefixes where
@@ -38,6 +45,17 @@ const (
 
 // Takes reports whether objects become ours.
 func (a Adoption) Takes() bool { return a.Way == TakeBeside || a.Way == TakeAlone }
+
+// Passage tells one adoption of an app from a later one; empty for none.
+func (a Adoption) Passage() string {
+	switch {
+	case !a.Takes():
+		return ""
+	case a.At.IsZero():
+		return string(a.Way)
+	}
+	return string(a.Way) + " " + a.At.UTC().Format(time.RFC3339)
+}
 
 // Whose tells by the other's marks whose a live object is: this app's (mine), another one's, as the mark says it, or neither.
 func (a Adoption) Whose(live object.Object) (mine bool, another string) {

@@ -103,7 +103,7 @@ func (f *adoptFlags) adopt(ctx context.Context, c *Cluster, args []string) error
 	done := "adopted (" + string(a.Way) + ")"
 	if a.Already {
 		fmt.Fprintf(f.program.env.Out, "%s is adopted already (%s)\n", resourceName(keys[0]), a.Way)
-	} else if err := f.begin(ctx, c, keys[0], a.Way, done); err != nil {
+	} else if err := f.begin(ctx, c, keys[0], front.Change{Way: a.Way, At: a.At}, done); err != nil {
 		return err
 	}
 	way := passage{app: keys[0], done: done}
@@ -126,7 +126,7 @@ func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) err
 	if err != nil {
 		return err
 	}
-	if err := f.begin(ctx, c, keys[0], app.HandBack, "released"); err != nil {
+	if err := f.begin(ctx, c, keys[0], front.Change{Way: app.HandBack}, "released"); err != nil {
 		return err
 	}
 	way := passage{app: keys[0], done: "released"}
@@ -137,9 +137,9 @@ func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) err
 }
 
 // begin writes down what the controller is to do.
-func (f *adoptFlags) begin(ctx context.Context, c *Cluster, k app.Key, way app.Way, done string) error {
+func (f *adoptFlags) begin(ctx context.Context, c *Cluster, k app.Key, change front.Change, done string) error {
 	if !f.dryRun {
 		done = "to be " + done
 	}
-	return f.edit(ctx, c, Edit{App: k, How: Alter, Change: front.Change{Way: way}, Force: true, DryRun: f.dryRun}, done)
+	return f.edit(ctx, c, Edit{App: k, How: Alter, Change: change, Force: true, DryRun: f.dryRun}, done)
 }

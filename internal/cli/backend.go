@@ -147,6 +147,8 @@ type Summary struct {
 	// Observed says that truce only watches the app: what is told here is By's, who has written the status last; nobody where empty.
 	Observed bool
 	By       string
+	// Lost says that the app was adopted and its former controller works on it again; empty for any other app.
+	Lost     string
 	Revision string // the newest that was applied whole
 	Message  string // the dialect's own, of the newest run
 	Handled  string // the newest request that was acted on
@@ -173,6 +175,7 @@ type Detail struct {
 // Adoption is how an app would be adopted, or is.
 type Adoption struct {
 	Way     app.Way
+	At      time.Time // when it is asked for: not before any entry of the other's
 	Already bool
 	Detail  Detail // what would be changed, taken away and pruned
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -130,7 +131,7 @@ func (l *listFlags) table(found []Summary, now time.Time) *table {
 		}
 		narrow := append(cells(s.Key.Name), cell{sync, paintSync[s.State.Sync]}, cell{string(s.State.Health.Code), paintHealth[s.State.Health.Code]})
 		narrow = append(narrow, cells(orNone(shortRevision(s.Revision)), age(s.Created, now))...)
-		message := s.State.Why()
+		message := cmp.Or(s.Lost, s.State.Why())
 		if l.output == "wide" {
 			message = s.Message
 		}
@@ -188,7 +189,7 @@ func (l *listFlags) follow(ctx context.Context, c *Cluster, ns string) error {
 func (l *listFlags) printChanged(all []Summary, last map[string]string) error {
 	var changed []Summary
 	for _, s := range all {
-		now := fmt.Sprint(s.State, s.Revision, s.Observed, s.By, s.Message)
+		now := fmt.Sprint(s.State, s.Revision, s.Observed, s.By, s.Lost, s.Message)
 		if last[s.Key.String()] != now {
 			last[s.Key.String()] = now
 			changed = append(changed, s)

@@ -62,6 +62,7 @@ type summaryJSON struct {
 	Suspended     bool         `json:"suspended"`
 	Observed      bool         `json:"observed,omitempty"` // truce only watches: the rest is what statusBy says
 	StatusBy      string       `json:"statusBy,omitempty"`
+	AdoptionLost  string       `json:"adoptionLost,omitempty"` // the app was adopted, and its former controller works on it again
 	Settled       bool         `json:"settled"`
 	Reason        string       `json:"reason,omitempty"`
 	Message       string       `json:"message,omitempty"`
@@ -71,7 +72,7 @@ type summaryJSON struct {
 func newSummaryJSON(s Summary) summaryJSON {
 	out := summaryJSON{
 		App: keyJSON(s.Key), Sync: string(s.State.Sync), Health: string(s.State.Health.Code), HealthMessage: s.State.Health.Message,
-		Revision: s.Revision, Source: sourceJSON(s.Source), Path: s.Path, Suspended: s.State.Suspended, Observed: s.Observed, StatusBy: s.By, Settled: s.Settled,
+		Revision: s.Revision, Source: sourceJSON(s.Source), Path: s.Path, Suspended: s.State.Suspended, Observed: s.Observed, StatusBy: s.By, AdoptionLost: s.Lost, Settled: s.Settled,
 		Reason: string(s.State.Reason), Message: s.Message, Metadata: newMetadataJSON(s.Key),
 	}
 	out.Metadata.Labels = s.Labels

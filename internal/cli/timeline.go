@@ -138,7 +138,7 @@ func timelineRow(e journal.Entry) []string {
 	switch e.What {
 	case journal.Applied:
 		return []string{at, name, string(e.What), e.Revision}
-	case journal.Failed, journal.Suspended:
+	case journal.Failed, journal.Suspended, journal.Lost:
 		return []string{at, name, string(e.What), oneLine(e.Reason, maxReason)}
 	default:
 	}

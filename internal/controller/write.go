@@ -28,10 +28,16 @@ const statusManager = "truce-controller"
 // status writes an app's status if it is not the one that is there.
 func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 	e, ok := c.entry(key)
-	if !ok || e.app.Policy.Mode == app.Observe || c.isApart(key.Namespace) { // the status is that of the controller which truce only watches
+	if !ok || c.isApart(key.Namespace) {
 		return 0
 	}
+	if e.app.Policy.Mode == app.Observe { // the status is that of the controller which truce only watches
+		return c.observe(ctx, e)
+	}
 	r := ofFirstRun(e.app, c.engine.Report(key))
+	if r.Lost != "" && r.Passage == e.app.Adoption.Passage() {
+		return c.writeLost(ctx, e, r.Lost)
+	}
 	r.Seen = c.Now()
 	if wait := premature(e, r); wait > 0 {
 		return wait

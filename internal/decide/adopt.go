@@ -2,9 +2,11 @@ package decide
 
 import (
 	"slices"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 )
 
@@ -17,6 +19,9 @@ func passage(in Input) (Plan, bool) {
 		return Plan{}, false
 	case in.Adoption.Takes() && in.Policy.Mode == app.Enforce && !in.LeavesAlone():
 		return takeOver(in)
+	case in.Adoption.Takes() && in.Policy.Mode == app.Await:
+		text := returned(in)
+		return Plan{Lost: text}, text != ""
 	case in.Adoption.Way == app.HandBack && in.Policy.Mode == app.Observe:
 		return handBack(in)
 	}
@@ -29,16 +34,69 @@ func (in Input) Moves() bool {
 	return left
 }
 
-// takeOver makes ours what the other has applied. An object that it keeps for another app is not ours to take.
+// takeOver makes ours what others have applied before the adoption. An object that the other controller keeps for another app is not taken.
+// What the other controller writes after the adoption is not taken either: it works again, and the app is lost to it.
 func takeOver(in Input) (Plan, bool) {
 	if _, another := in.Adoption.Whose(in.Live); another != "" {
 		return Plan{Refused: "it is another app's (" + another + "): not adopted"}, true
 	}
-	_, applied := in.Live.Annotation(lastApplied)
-	if !slices.ContainsFunc(in.Owners, hasApplied) && !applied {
+	if text := returned(in); text != "" {
+		return Plan{Lost: text}, true
+	}
+	from := in.Taken()
+	if !slices.ContainsFunc(from, hasApplied) && !appliedBefore(in) {
 		return Plan{}, false
 	}
-	return Plan{Steps: []Step{{Verb: Adopt, Paths: in.Adoption.Keep, Reason: "what another controller has applied becomes ours, at the values that it has"}}}, true
+	return Plan{Steps: []Step{{
+		Verb: Adopt, From: from, Paths: in.Adoption.Keep, Reason: "what another controller has applied becomes ours, at the values that it has",
+	}}}, true
+}
+
+// Taken lists the entries that an adoption makes ours: of those that apply Git, as far as they were there before the adoption.
+func (in Input) Taken() []ownership.Entry {
+	var out []ownership.Entry
+	for _, o := range in.Owners {
+		if o.IsApplier() && precedes(in, o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// precedes reports whether an entry was there before the object was adopted. Without our mark the object has not been; with it the entry's
+// time decides, where the object was not seen without such an entry since.
+func precedes(in Input, o ownership.Entry) bool {
+	if !marked(in) {
+		return true
+	}
+	return !in.Passed && (in.Adoption.At.IsZero() || !o.Time.After(in.Adoption.At))
+}
+
+// marked reports whether our own apply has put our label on the object. A label that was copied proves nothing.
+func marked(in Input) bool {
+	return ownership.ApplyEntry(in.Owners, ownership.Manager).Has(field.Name("metadata", "labels", object.PartOf))
+}
+
+// returned names the write by which the other controller shows that it works again; empty for none.
+func returned(in Input) string {
+	for _, o := range in.Owners {
+		if !o.Writes(in.Adoption.Manager) || precedes(in, o) {
+			continue
+		}
+		text := o.Manager + " wrote " + in.Live.ID().String()
+		if !o.Time.IsZero() {
+			text += " at " + o.Time.UTC().Format(time.RFC3339)
+		}
+		return text
+	}
+	return ""
+}
+
+// appliedBefore reports whether the object has the annotation of a client-side apply that was made before the adoption.
+func appliedBefore(in Input) bool {
+	_, applied := in.Live.Annotation(lastApplied)
+	late := func(o ownership.Entry) bool { return o.IsApplier() && !precedes(in, o) }
+	return applied && (!marked(in) || !in.Passed) && !slices.ContainsFunc(in.Owners, late)
 }
 
 // handBack makes the other's what is ours, and takes our mark off.
@@ -56,7 +114,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // somebody else owns, too, stays.
 func Adopted(in Input) []field.Path {
 	var out []field.Path
-	for _, o := range in.Owners {
+	for _, o := range in.Taken() {
 		for _, p := range o.Applied(in.Adoption.Keep) {
 			if goes(in, p) && !covers(out, p) {
 				out = append(out, p)

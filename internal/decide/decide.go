@@ -82,7 +82,7 @@ type Step struct {
 	Verb  Verb
 	Body  object.Object // what Create, Apply and Handover send; not to be changed, since it may be Git's object itself
 	Paths []field.Path  // what Handover and Retake are about; what Adopt leaves to nobody
-	// From are the entries that give up the paths of Retake, beside people's and our handover.
+	// From are the entries that give up the paths of Retake, beside people's and our handover; and those that Adopt makes ours.
 	From []ownership.Entry
 	// Manager gets what Release gives.
 	Manager string
@@ -96,6 +96,9 @@ type Plan struct {
 	Withheld []field.Path // left out of Body
 	Again    time.Time    // when a held correction is due; zero for never
 	Refused  string       // why nothing may be done about the object; empty for nothing
+	// Lost is the write by which the controller that the app was adopted from shows that it works again: nothing of the app may be
+	// written any more. Empty for none.
+	Lost string
 }
 
 // Input is what one judgement needs. Nothing in it is changed.
@@ -119,6 +122,8 @@ type Input struct {
 	Request   Request
 	Policy    app.Policy
 	Adoption  app.Adoption // from another controller, or back to it
+	// Passed says that the object was seen to be adopted, with nothing of the other controller's left on it, in this very adoption.
+	Passed bool
 	// Treatment is what the object itself asks for.
 	Treatment optout.Treatment
 	Hasher    ownership.Hasher

@@ -1,12 +1,18 @@
 package editor
 
 import (
+	"time"
+
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/reader"
 )
 
-// Pass moves an app's objects to truce, or back; an empty way changes nothing.
-func (e *Editor) Pass(way app.Way) {
+// Pass moves an app's objects to truce, as was asked for at a time, or back; an empty way changes nothing.
+func (e *Editor) Pass(way app.Way, at time.Time) {
+	if way != "" {
+		e.Drop("metadata", "annotations", reader.AdoptedAtKey)
+		e.Drop("metadata", "annotations", reader.LostKey)
+	}
 	switch way {
 	case "":
 	case app.HandBack:
@@ -15,5 +21,8 @@ func (e *Editor) Pass(way app.Way) {
 	default:
 		e.Put(string(app.Enforce), "metadata", "annotations", reader.ModeKey)
 		e.Put(string(way), "metadata", "annotations", reader.AdoptedKey)
+		if !at.IsZero() {
+			e.Put(at.UTC().Format(time.RFC3339), "metadata", "annotations", reader.AdoptedAtKey)
+		}
 	}
 }

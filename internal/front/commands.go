@@ -53,6 +53,8 @@ type Change struct {
 	Suspend *bool
 	// Way moves the app's objects between another controller and truce: TakeBeside, TakeAlone or HandBack.
 	Way app.Way
+	// At is when an adoption is asked for.
+	At time.Time
 	// Look asks for a look at the source, where the app names it itself.
 	Look bool
 	Run  *Run
@@ -123,7 +125,9 @@ type Told struct {
 	Target     string // the revision that is followed, as the user wrote it
 	Conditions []Condition
 	Ceded      string // the ceded fields, where a count of Git's is among them that is not applied; empty for none
-	Contested  string // the evidence of contested fields, as report.Evidence words it; empty for none
+	// Lost says that the app was adopted and its former controller works on it again; empty for any other app.
+	Lost      string
+	Contested string // the evidence of contested fields, as report.Evidence words it; empty for none
 }
 
 // Listed is an object that the status names as the app's.

@@ -28,6 +28,7 @@ const (
 	Applied   What = "applied"   // a revision was applied whole
 	Failed    What = "failed"    // a run stopped
 	Suspended What = "suspended" // an app was suspended
+	Lost      What = "lost"      // the controller that an app was adopted from writes again: truce only observes the app
 )
 
 // Entry is one thing that happened.

@@ -15,8 +15,11 @@ var appliers = []string{"kustomize-controller", "helm-controller", "argocd-contr
 // lastApplied is the annotation of client-side apply. Whoever takes over applies on the server's side.
 var lastApplied = field.Name("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 
-// isApplier reports whether the entry is what somebody has applied of Git.
-func (o Entry) isApplier() bool { return o.Subresource == "" && slices.Contains(appliers, o.Manager) }
+// IsApplier reports whether the entry is that of a manager that applies Git, or of kubectl's client-side apply.
+func (o Entry) IsApplier() bool { return o.Subresource == "" && slices.Contains(appliers, o.Manager) }
+
+// Writes reports whether the entry is that of a manager on the main resource, by an apply or by an update.
+func (o Entry) Writes(manager string) bool { return o.Manager == manager && o.Subresource == "" }
 
 // AppliesGit reports whether the field was applied under a name under which Git is applied.
 func (w Writer) AppliesGit() bool {
@@ -25,7 +28,7 @@ func (w Writer) AppliesGit() bool {
 
 // Applied returns the fields of an entry of somebody who applies Git, of which Adopt makes ours all but keep; none for another entry.
 func (o Entry) Applied(keep []field.Path) []field.Path {
-	if !o.isApplier() {
+	if !o.IsApplier() {
 		return nil
 	}
 	return slices.DeleteFunc(o.Fields.Paths(), func(p field.Path) bool { return stays(p, keep) })
@@ -43,14 +46,14 @@ type Managed struct {
 	APIVersion string
 }
 
-// Adopt returns managedFields as they are when all that others have applied of Git is ours: their entries are gone, and our apply
-// entry has their fields beside its own, but for keep, which become nobody's. The server would keep only one of two entries with
-// one name, so the sets are united here. An entry in another API version than the object is read in is an error: paths mean something
-// else there.
-func (f Managed) Adopt(keep []field.Path) ([]any, error) {
+// Adopt returns managedFields without the given entries: our apply entry has their fields beside its own, except for keep, which no manager
+// owns any more. The API server would keep only one of two entries with one name, so the sets are united here. An entry in another API
+// version than the object is read in is an error: paths mean something else there.
+func (f Managed) Adopt(from []Entry, keep []field.Path) ([]any, error) {
 	gives := func(m map[string]any) bool {
-		name, _ := m["manager"].(string)
-		return m["subresource"] == nil && slices.Contains(appliers, name)
+		return m["subresource"] == nil && slices.ContainsFunc(from, func(o Entry) bool {
+			return m["manager"] == o.Manager && m["operation"] == o.Operation && m["apiVersion"] == o.APIVersion && o.Subresource == ""
+		})
 	}
 	return unite(f.Fields, entryName{Manager, f.APIVersion}, gives, func(p field.Path) bool { return stays(p, keep) })
 }

@@ -2,11 +2,13 @@ package ownership
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/object"
 )
 
 // entries reads managedFields from JSON.
@@ -45,9 +47,19 @@ func summed(t *testing.T, list []any) map[string]string {
 	return out
 }
 
+// adopted takes all entries of managers that apply Git.
+func adopted(t *testing.T, m Managed, keep []field.Path) ([]any, error) {
+	t.Helper()
+	all, err := Entries(object.Object{"metadata": map[string]any{"managedFields": m.Fields}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Adopt(slices.DeleteFunc(all, func(o Entry) bool { return !o.IsApplier() }), keep)
+}
+
 func TestAdoptedSetsAreUnited(t *testing.T) {
 	keep := []field.Path{field.Name("metadata", "annotations", "argocd.argoproj.io/tracking-id")}
-	got, err := Managed{entries(t, applied), "apps/v1"}.Adopt(keep)
+	got, err := adopted(t, Managed{entries(t, applied), "apps/v1"}, keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +89,15 @@ func TestWhatIsReleasedIsTheOthers(t *testing.T) {
 }
 
 func TestFieldsOfAnotherVersionAreNotUnited(t *testing.T) {
-	if _, err := (Managed{entries(t, applied), "apps/v1beta2"}).Adopt(nil); err == nil || !strings.Contains(err.Error(), "apps/v1beta2") {
+	if _, err := adopted(t, Managed{entries(t, applied), "apps/v1beta2"}, nil); err == nil || !strings.Contains(err.Error(), "apps/v1beta2") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestMalformedFieldsAreNotAdopted(t *testing.T) {
+	helm := []Entry{{Manager: "helm", Operation: "Update", APIVersion: "v1"}}
 	for _, text := range []string{`[1]`, `[{"manager":"helm","operation":"Update","apiVersion":"v1","fieldsV1":"x"}]`, `[{"manager":"helm","operation":"Update","apiVersion":"v1","fieldsV1":{"x":{}}}]`} {
-		if _, err := (Managed{entries(t, text), "v1"}).Adopt(nil); err == nil {
+		if _, err := (Managed{entries(t, text), "v1"}).Adopt(helm, nil); err == nil {
 			t.Errorf("%s is adopted", text)
 		}
 	}

@@ -11,7 +11,9 @@ import (
 const (
 	Ours         = "truce.dev/" // what they all begin with
 	ModeKey      = Ours + "mode"
-	AdoptedKey   = Ours + "adopted" // how the objects of another controller became truce's
+	AdoptedKey   = Ours + "adopted"       // how the objects of another controller became truce's
+	AdoptedAtKey = Ours + "adopted-at"    // when that was asked for
+	LostKey      = Ours + "adoption-lost" // the write by which the other controller shows that it works again
 	ClaimsKey    = Ours + "claims"
 	PauseKey     = Ours + "pause"
 	AdditionsKey = Ours + "additions"

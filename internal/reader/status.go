@@ -1,12 +1,8 @@
 package reader
 
-import (
-	"cmp"
+import "github.com/truce-gitops/truce/internal/object"
 
-	"github.com/truce-gitops/truce/internal/object"
-)
-
-// writers are the field managers of statuses, by the names that people know them by.
+// writers are the field managers of objects and statuses, by the names that people know them by.
 var writers = map[string]string{
 	"kustomize-controller": "Flux", "argocd-application-controller": "Argo CD", "argocd-controller": "Argo CD", "truce-controller": "truce",
 }
@@ -27,5 +23,24 @@ func StatusBy(cr object.Object) string {
 			by, _ = m["manager"].(string)
 		}
 	}
-	return cmp.Or(writers[by], by)
+	return ControllerOf(by)
+}
+
+// WithCondition returns the conditions of a custom resource with the one given in place of that of the same type, and without that where it
+// is nil; false where they are so already. All others stay as they are, whoever wrote them.
+func WithCondition(cr object.Object, kind string, c map[string]any) ([]any, bool) {
+	had, _ := cr.At("status", "conditions").([]any)
+	out := []any{}
+	for _, v := range had {
+		m, _ := v.(map[string]any)
+		if m["type"] != kind {
+			out = append(out, v)
+		} else if c != nil && m["message"] == c["message"] {
+			return had, false
+		}
+	}
+	if c != nil {
+		out = append(out, c)
+	}
+	return out, len(out) != len(had) || c != nil
 }

@@ -40,6 +40,44 @@ func (r *run) inherit(ctx context.Context) error {
 	return nil
 }
 
+// lost is an adopted app to which truce does not write any more, because the controller that it was adopted from writes again.
+type lost struct {
+	passage string // the adoption that has ended
+	why     string // the other controller's write
+}
+
+// lose ends the writes to an adopted app, because the controller that it was adopted from writes again. It is reported by the app's next run.
+func (e *Engine) lose(a app.App, why string) {
+	s := e.state(a.Key)
+	s.mu.Lock()
+	first := s.lost.passage != a.Adoption.Passage()
+	if first {
+		s.lost = lost{a.Adoption.Passage(), why}
+	}
+	if s.app.Adoption.Passage() == s.lost.passage {
+		s.app.Policy.Mode = app.Observe
+	}
+	s.mu.Unlock()
+	if first {
+		e.noteLost(a.Key, why)
+		e.Changed(a.Key)
+		e.Rerun(a.Key)
+	}
+}
+
+// givenUp returns the app as it is treated while another controller has it: it is only observed. A new adoption ends that. The caller holds
+// mu.
+func (s *state) givenUp(a app.App) app.App {
+	switch {
+	case s.lost == (lost{}) || a.Adoption.Lost != "":
+	case a.Adoption.Passage() == s.lost.passage:
+		a.Policy.Mode = app.Observe
+	default:
+		s.lost = lost{}
+	}
+	return a
+}
+
 // handBack ends the release of an app when all objects that Git names have been handed back on their streets: those that Git no longer
 // names follow, and then the record, so that nothing of ours is left. It is begun anew until it is done.
 func (r *run) handBack(ctx context.Context) error {

@@ -64,6 +64,7 @@ func (e *Engine) begin(a app.App) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ruled(e, a)
+	a = s.givenUp(a)
 	s.app = a.Resting()
 	r := &run{engine: e, state: s, asked: a, app: s.app, overtaken: s.overtaken}
 	r.insisted = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.Handled)

@@ -64,6 +64,7 @@ type state struct {
 	reached string
 	order   string // the token of the newest order that a run was about; empty for none in this process
 	ledger  *ledger
+	lost    lost // zero for an app that is not lost
 	// overtaken is closed when something newer is asked for than what the run that goes on is about.
 	overtaken chan struct{}
 }

@@ -72,6 +72,13 @@ func (e *Engine) noteReturned(key app.Key, id object.ID, f decide.Finding) {
 	})
 }
 
+// noteLost writes down that an adopted app is lost to the controller that it was adopted from.
+func (e *Engine) noteLost(key app.Key, why string) {
+	if e.Journal != nil {
+		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: key, What: journal.Lost, Revision: e.revisionOf(key), Reason: why})
+	}
+}
+
 func (e *Engine) revisionOf(key app.Key) string {
 	s := e.state(key)
 	s.mu.Lock()

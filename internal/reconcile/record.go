@@ -67,6 +67,7 @@ type record struct {
 	doubts      *doubts // nil for none
 	trial       *trial  // what the server said of additions; nil where there are none
 	problem     string
+	passed      string // the adoption in which the object was seen with nothing of the other controller's on it; empty for none
 	keeper      string // the mark of the app for which another truce keeps the object, which was refused therefore; empty for none
 	unasked     string // why no dry run can tell what an apply of text would leave; empty where one can
 }
@@ -215,6 +216,7 @@ type snapshot struct {
 	judged   bool
 	past     compare.Past
 	untold   map[string]time.Time // not to be changed
+	passed   string
 }
 
 func (r *record) snapshot(texts *object.Packer) (snapshot, error) {
@@ -223,8 +225,8 @@ func (r *record) snapshot(texts *object.Packer) (snapshot, error) {
 	s := snapshot{
 		gvk: r.gvk(), owner: r.owner, file: r.file, line: r.line, sum: r.sum, changed: r.changed, foreseen: r.foreseen, baseline: r.baseline, withheld: r.withheld,
 		memory: r.memory, open: r.open, uid: r.uid, made: r.made, found: r.found, trial: r.trial, hadHome: r.uid != "", unasked: r.unasked,
-		request: r.request,
-		judged:  r.judged, past: r.before(), untold: r.untold,
+		request: r.request, passed: r.passed,
+		judged: r.judged, past: r.before(), untold: r.untold,
 	}
 	var err error
 	if s.desired, err = decode(texts, r.text); err != nil {

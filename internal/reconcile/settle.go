@@ -205,6 +205,9 @@ func (w *walk) settle() (recovered bool, err error) {
 	if r.saw(w.live, w.engine) {
 		r.keepHealth(w.engine, w.live)
 	}
+	if w.bearsOurMark() && w.app.Policy.Mode == app.Enforce {
+		r.passed = w.app.Adoption.Passage()
+	}
 	if w.bearsOurMark() { // also where an earlier process died before it could write the uid down
 		r.found = r.found || r.made != r.uid
 		r.made = r.uid

@@ -18,6 +18,7 @@ func (e *Engine) Report(key app.Key) report.Report {
 	}
 	s.mu.Lock()
 	r, rules := s.report, s.app.Ignore
+	r.Lost, r.Passage = s.lost.why, s.lost.passage
 	s.mu.Unlock()
 	ids := s.objects()
 	r.App, r.Shared = key, e.shared(key)

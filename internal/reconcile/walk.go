@@ -82,6 +82,10 @@ func (w *walk) once(ctx context.Context) (bool, error) {
 	if w.plan.Refused != "" {
 		return false, errors.New(w.plan.Refused)
 	}
+	if w.plan.Lost != "" {
+		w.engine.lose(w.app, w.plan.Lost)
+		return false, nil // it is judged again, as an object of an app that is only observed
+	}
 	if again, err := w.askClaimants(ctx); again || err != nil {
 		return false, err
 	}
@@ -230,7 +234,7 @@ func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) 
 		Desired: w.snap.desired, Previous: w.snap.previous, Live: w.live, Owners: w.owners, Changed: w.snap.changed,
 		Claims: claims, Count: count, Ignored: ignored, Lacks: w.lacks,
 		Memory: w.snap.memory, Request: w.snap.request, Policy: w.app.Policy, Adoption: w.app.Adoption, Hasher: w.engine.Hasher, Now: w.engine.Now(),
-		Treatment: w.treatment,
+		Treatment: w.treatment, Passed: w.snap.passed != "" && w.snap.passed == w.app.Adoption.Passage(),
 	}
 	if in.LeavesAlone() {
 		return compare.Input{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Hasher: in.Hasher}, in, nil

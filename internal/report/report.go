@@ -34,6 +34,8 @@ type Report struct {
 	// Unchanged says that the revision of the newest run describes the same objects as the revision of the run before.
 	Unchanged bool
 
+	Lost    string   // the write by which the controller that the app was adopted from shows that it works again; empty for none
+	Passage string   // the adoption that Lost has ended (app.Adoption.Passage)
 	Objects []Object // in ID order
 	Leaving []Listed // that the app has made and Git no longer names, where somebody is to ask for their removal
 	Shared  []Shared

@@ -177,7 +177,7 @@ func classOf(f journal.Flap) string {
 }
 
 var entryClasses = map[journal.What]string{
-	journal.Corrected: "Correct", journal.Ceded: "Cede", journal.Held: "Hold", journal.Contested: "Contested", journal.Failed: "Degraded", journal.Suspended: "Unknown", journal.Applied: "Synced",
+	journal.Corrected: "Correct", journal.Ceded: "Cede", journal.Held: "Hold", journal.Contested: "Contested", journal.Failed: "Degraded", journal.Suspended: "Unknown", journal.Lost: "Degraded", journal.Applied: "Synced",
 }
 
 func newLatelyRow(e journal.Entry) latelyRow {
@@ -187,7 +187,7 @@ func newLatelyRow(e journal.Entry) latelyRow {
 	switch e.What {
 	case journal.Applied:
 		row.Object = shortRevision(e.Revision)
-	case journal.Failed, journal.Suspended:
+	case journal.Failed, journal.Suspended, journal.Lost:
 		row.Object = shortRevision(e.Revision)
 	default:
 		row.Object, row.Path = e.Object.String(), strings.TrimPrefix(e.Path, ".")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cli"
@@ -48,18 +49,27 @@ func (c *client) adoption(ctx context.Context, key app.Key) (cli.Adoption, error
 	if err != nil {
 		return out, err
 	}
-	after, err := commands.Edit(there, front.Change{Way: out.Way})
+	out.At = time.Now()
+	change := front.Change{Way: out.Way, At: out.At}
+	if out.Already {
+		change = front.Change{}
+	}
+	after, err := commands.Edit(there, change)
 	if err != nil {
 		return out, err
 	}
-	out.Detail, err = p.foresee(ctx, after.App, translate.App(after.App, how.policy), how)
+	var newest time.Time
+	out.Detail, newest, err = p.foresee(ctx, after.App, translate.App(after.App, how.policy), how)
+	if newest.After(out.At) { // the clock of the API server is ahead of ours
+		out.At = newest
+	}
 	return out, err
 }
 
 // unmoved is a custom resource without what an earlier passage has left on it: a released app's own switch would not be seen.
 func unmoved(cr object.Object) object.Object {
 	out := cr.Clone()
-	for _, key := range []string{annotation.ModeKey, annotation.AdoptedKey} {
+	for _, key := range []string{annotation.ModeKey, annotation.AdoptedKey, annotation.AdoptedAtKey, annotation.LostKey} {
 		if notes, ok := out.At("metadata", "annotations").(map[string]any); ok {
 			delete(notes, key)
 		}
@@ -97,66 +107,94 @@ func busy(cr object.Object) bool {
 }
 
 // foresee is what the controller would do about an app that is adopted: what differs would be changed, what others have applied and Git
-// does not name would go, and what the other has put there and Git does not name would be pruned.
-func (p *parts) foresee(ctx context.Context, cr object.Object, a app.App, how process) (cli.Detail, error) {
+// does not name would be removed, and what the other has put there and Git does not name would be pruned. It returns the time of the newest
+// write of the other's, too.
+func (p *parts) foresee(ctx context.Context, cr object.Object, a app.App, how process) (d cli.Detail, newest time.Time, err error) {
 	a.Policy.Mode = app.Preview
 	f := fetched{}
 	f.artifact, f.err = p.fetch(ctx, a, cr)
 	engine, _, err := p.onlyLooking(ctx, f, how)
 	if err != nil {
-		return cli.Detail{}, err
+		return d, newest, err
 	}
-	d := cli.Detail{App: a, Report: engine.App(ctx, a), Origin: p.origins(ctx, f.artifact, a)}
+	d = cli.Detail{App: a, Report: engine.App(ctx, a), Origin: p.origins(ctx, f.artifact, a)}
 	d.Report.Notes = append(d.Report.Notes, how.notes...)
 	if d.Report.Stage != report.Done && d.Report.Stage != report.Carry {
-		return d, &cli.ExitError{Code: cli.ExitRender, Err: fmt.Errorf("%s is not adopted: %s: %s", a.Key, d.Report.Stage, d.Report.Message)}
+		return d, newest, &cli.ExitError{Code: cli.ExitRender, Err: fmt.Errorf("%s is not adopted: %s: %s", a.Key, d.Report.Stage, d.Report.Message)}
 	}
 	set, err := p.settled(ctx, f.artifact, a)
 	if err != nil {
-		return d, &cli.ExitError{Code: cli.ExitRender, Err: err}
+		return d, newest, &cli.ExitError{Code: cli.ExitRender, Err: err}
 	}
 	wanted := map[object.ID]object.Object{}
 	for _, o := range set.Objects {
 		wanted[o.ID] = o.Data
 	}
 	for i := range d.Report.Objects {
-		if err := p.foreseeOne(ctx, a, &d.Report.Objects[i], wanted[d.Report.Objects[i].ID]); err != nil {
-			return d, err
+		o := &d.Report.Objects[i]
+		in, err := p.adoptable(ctx, a, *o, wanted[o.ID])
+		if err != nil {
+			return d, newest, err
 		}
+		if at := lastWritten(in); at.After(newest) {
+			newest = at
+		}
+		p.foreseeOne(o, in)
 	}
 	d.Leaving, err = p.inherited(ctx, a, wanted)
-	return d, err
+	return d, newest, err
 }
 
-// foreseeOne adds what the takeover of one object's fields brings about.
-func (p *parts) foreseeOne(ctx context.Context, a app.App, o *report.Object, want object.Object) error {
-	mark := field.Name("metadata", "labels", desired.PartOf)
-	o.Findings = slices.DeleteFunc(o.Findings, func(f decide.Finding) bool { return f.Path.Equals(mark) })
+// adoptable is one object as its adoption is judged. Nothing is live where it is not there.
+func (p *parts) adoptable(ctx context.Context, a app.App, o report.Object, want object.Object) (decide.Input, error) {
+	in := decide.Input{Desired: want, Adoption: a.Adoption}
 	there, err := p.engine.Live.Get(ctx, object.GVK{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}, o.ID)
 	if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
-		return nil
+		return in, nil
 	}
 	owners, entriesErr := ownership.Entries(there)
 	if err = errors.Join(err, entriesErr); err != nil {
-		return fmt.Errorf("read %s: %w", o.ID, err)
+		return in, fmt.Errorf("read %s: %w", o.ID, err)
 	}
-	if _, another := a.Adoption.Whose(there); another != "" {
+	in.Live, in.Owners = there, owners
+	return in, nil
+}
+
+// lastWritten is when the other controller wrote an object last; zero where no entry of it has a time.
+func lastWritten(in decide.Input) (newest time.Time) {
+	for _, o := range in.Owners {
+		if o.Writes(in.Adoption.Manager) && o.Time.After(newest) {
+			newest = o.Time
+		}
+	}
+	return newest
+}
+
+// foreseeOne changes what an object's report says to what the adoption of its fields brings about. Whose they are is not worth saying: they
+// become truce's. Neither is truce's own label.
+func (p *parts) foreseeOne(o *report.Object, in decide.Input) {
+	mark := field.Name("metadata", "labels", desired.PartOf)
+	o.Findings = slices.DeleteFunc(o.Findings, func(f decide.Finding) bool { return f.Path.Equals(mark) || f.Verdict == decide.Reclaim })
+	if in.Live == nil {
+		return
+	}
+	if _, another := in.Adoption.Whose(in.Live); another != "" {
 		o.Problem = "it is another app's (" + another + "): not adopted"
-		return nil
+		return
 	}
-	entries, _ := there.At("metadata", "managedFields").([]any)
-	if _, err := (ownership.Managed{Fields: entries, APIVersion: there.APIVersion()}).Adopt(nil); err != nil {
+	entries, _ := in.Live.At("metadata", "managedFields").([]any)
+	if _, err := (ownership.Managed{Fields: entries, APIVersion: in.Live.APIVersion()}).Adopt(in.Taken(), nil); err != nil {
 		o.Problem = err.Error()
-		return nil
+		return
 	}
-	for _, path := range decide.Adopted(decide.Input{Desired: want, Live: there, Owners: owners, Adoption: a.Adoption}) {
-		value, _ := field.Get(there, path)
+	for _, path := range decide.Adopted(in) {
+		value, _ := field.Get(in.Live, path)
+		o.Findings = slices.DeleteFunc(o.Findings, func(f decide.Finding) bool { return field.HasPrefix(f.Path, path) && len(f.Path) > 0 })
 		o.Findings = append(o.Findings, decide.Finding{
-			Difference: compare.Difference{Path: path, Kind: compare.Extra, Live: p.engine.Mask.Value(o.ID, path, value), Writer: ownership.WriterOf(owners, path)},
+			Difference: compare.Difference{Path: path, Kind: compare.Extra, Live: p.engine.Mask.Value(o.ID, path, value), Writer: ownership.WriterOf(in.Owners, path)},
 			Verdict:    decide.Correct, Reason: "Git does not name it: the first apply takes it away",
 		})
 	}
-	return nil
 }
 
 // inherited lists what the other controller has put there for the app, and Git no longer names.

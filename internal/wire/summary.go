@@ -66,7 +66,7 @@ func summarise(key app.Key, cr object.Object, process app.Policy) cli.Summary {
 	s := cli.Summary{
 		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, State: told.State, Revision: told.Revision,
 		Message: told.Message, Handled: told.Handled, Settled: told.Settled, Contested: told.Contested, Ceded: told.Ceded,
-		Observed: a.Policy.Mode == app.Observe, By: told.By,
+		Observed: a.Policy.Mode == app.Observe, By: told.By, Lost: told.Lost,
 	}
 	s.Created, _ = time.Parse(time.RFC3339, text(cr, "metadata", "creationTimestamp")) // the zero time is unknown
 	return s

@@ -1,6 +1,8 @@
 package argocd
 
 import (
+	"time"
+
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/front"
@@ -16,12 +18,12 @@ const (
 // adoption reads how the Application's objects pass between Argo CD and truce. With truce.dev/adopted: beside, the annotation
 // argocd.argoproj.io/skip-reconcile is Argo CD's. What Argo CD tracks its objects by stays on them: after a release it is needed.
 func (r *reading) adoption(cr object.Object, a *app.App) {
-	how, _ := cr.Annotation(reader.AdoptedKey)
-	problem, note := front.Adopt(a, how, app.Adoption{
+	how, passage := r.Adopted(cr, app.Adoption{
 		Manager: "argocd-controller", Annotation: trackingID, Prefixes: []string{cr.Name() + ":", cr.Namespace() + "_" + cr.Name() + ":"},
 		Hints: map[string]string{instanceLabel: cr.Name()}, Inventory: list(cr),
 		Keep: []field.Path{field.Name("metadata", "annotations", trackingID), field.Name("metadata", "annotations", theirs+"installation-id"), field.Name("metadata", "labels", instanceLabel)},
 	})
+	problem, note := front.Adopt(a, how, passage)
 	if problem != "" {
 		r.Problem("annotation "+reader.AdoptedKey, "%s, not %q", problem, how)
 	}
@@ -42,4 +44,16 @@ func list(cr object.Object) map[object.ID]string {
 		}
 	}
 	return out
+}
+
+// adoptionLost is the condition of an adopted Application that Argo CD has again.
+const adoptionLost = "AdoptionLostWarning"
+
+// Observed returns the conditions of an Application whose status is Argo CD's: as they are, but for the one that says that Argo CD has an
+// adopted one again. It is false where nothing is to be written.
+func (Applications) Observed(cr object.Object, a app.App, now time.Time) ([]any, bool) {
+	if a.Adoption.Lost == "" {
+		return reader.WithCondition(cr, adoptionLost, nil)
+	}
+	return reader.WithCondition(cr, adoptionLost, map[string]any{"type": adoptionLost, "message": a.Adoption.Lost, "lastTransitionTime": stamp(now)})
 }

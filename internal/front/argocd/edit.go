@@ -34,7 +34,7 @@ func (Commands) Edit(r front.Resources, c front.Change) (front.Resources, error)
 	e.options("syncOptions", c.Options)
 	e.differences(c)
 	e.standing(c)
-	e.Pass(c.Way)
+	e.Pass(c.Way, c.At)
 	if c.Look {
 		e.Put("normal", "metadata", "annotations", refreshKey)
 	}

@@ -23,8 +23,12 @@ func (Commands) Tell(cr object.Object) front.Told {
 		By: reader.StatusBy(cr), State: stateOf(s, end), End: end, Message: end.Message,
 		Revision: newest(s), Handled: handled(s), Settled: settled(cr, s), History: past(s.History),
 	}
-	if a := (Applications{}).App(cr, app.Policy{}); a.Suspended {
+	a := (Applications{}).App(cr, app.Policy{})
+	if a.Suspended {
 		t.State = t.State.Suspend()
+	}
+	if t.Lost = a.Adoption.Lost; t.Lost != "" {
+		t.By = reader.ControllerOf(a.Adoption.Manager)
 	}
 	results := resultsOf(s)
 	for _, r := range s.Resources {

@@ -1,6 +1,10 @@
 package flux
 
 import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/object"
@@ -10,10 +14,10 @@ import (
 // adoption reads how the Kustomization's objects pass between kustomize-controller and truce. With truce.dev/adopted: beside,
 // spec.suspend is Flux's.
 func (r *reading) adoption(cr object.Object, a *app.App) {
-	how, _ := cr.Annotation(reader.AdoptedKey)
-	problem, note := front.Adopt(a, how, app.Adoption{
+	how, passage := r.Adopted(cr, app.Adoption{
 		Manager: "kustomize-controller", Labels: map[string]string{nameLabel: cr.Name(), nsLabel: cr.Namespace()}, Inventory: written(cr),
 	})
+	problem, note := front.Adopt(a, how, passage)
 	if problem != "" {
 		r.Problem("annotation "+reader.AdoptedKey, "%s, not %q", problem, how)
 	}
@@ -35,4 +39,22 @@ func written(cr object.Object) map[object.ID]string {
 		}
 	}
 	return out
+}
+
+// adoptedCondition says with status False that kustomize-controller has an adopted Kustomization again.
+const (
+	adoptedCondition = "Adopted"
+	otherWorks       = "OtherControllerWorks"
+)
+
+// Observed returns the conditions of a Kustomization whose status is Flux's: as they are, but for the one that says that Flux has an adopted
+// one again. It is false where nothing is to be written.
+func (Kustomizations) Observed(cr object.Object, a app.App, now time.Time) ([]any, bool) {
+	if a.Adoption.Lost == "" {
+		return reader.WithCondition(cr, adoptedCondition, nil)
+	}
+	return reader.WithCondition(cr, adoptedCondition, map[string]any{
+		"type": adoptedCondition, "status": string(metav1.ConditionFalse), "reason": otherWorks, "message": a.Adoption.Lost,
+		"observedGeneration": cr.Generation(), "lastTransitionTime": now.UTC().Format(time.RFC3339),
+	})
 }

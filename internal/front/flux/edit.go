@@ -32,7 +32,7 @@ func (cs Commands) Edit(r front.Resources, c front.Change) (front.Resources, err
 	e.unset(c.Unset)
 	e.plan(c)
 	e.overlay(c.Overlay)
-	e.Pass(c.Way)
+	e.Pass(c.Way, c.At)
 	e.remediation(c.SelfHeal)
 	e.differences(c)
 	e.Text(c.Pin, "metadata", "annotations", revisionKey)

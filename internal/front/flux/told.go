@@ -34,6 +34,9 @@ func (Commands) Tell(cr object.Object) front.Told {
 	if a.Suspended {
 		t.State = t.State.Suspend()
 	}
+	if t.Lost = a.Adoption.Lost; t.Lost != "" {
+		t.By = reader.ControllerOf(a.Adoption.Manager)
+	}
 	if _, text, found := strings.Cut(ready.Message, " ceded: "); found && report.HasNotApplied(text) {
 		t.Ceded, _, _ = strings.Cut(text, "; ")
 	}

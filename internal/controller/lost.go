@@ -1,0 +1,77 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/notify"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// lostKey is the annotation that ends an adoption because the other controller works again (reader). It outlives this process.
+const lostKey = "truce.dev/adoption-lost"
+
+// observer is a dialect that says one thing in a status that another controller writes: that it works on an adopted app again.
+type observer interface {
+	// Observed returns the conditions as they are to be, and false where they are so already.
+	Observed(cr object.Object, a app.App, now time.Time) (conditions []any, changed bool)
+}
+
+// writeLost writes down on the app's custom resource that its adoption has ended.
+func (c *Controller) writeLost(ctx context.Context, e appEntry, why string) time.Duration {
+	err := gone(c.patch(ctx, e.gvk, e.cr, "", []operation{
+		{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()},
+		{"add", pointerText(field.Pointer{"metadata", "annotations", lostKey}), why},
+	}))
+	return c.retryNote(e, err)
+}
+
+// observe keeps the one condition of truce's in the status of an app that another controller writes, and reports it once.
+func (c *Controller) observe(ctx context.Context, e appEntry) time.Duration {
+	dialect, ok := e.front.(observer)
+	if !ok {
+		return 0
+	}
+	list, changed := dialect.Observed(e.cr, e.app, c.Now())
+	if !changed {
+		return 0
+	}
+	err := gone(c.patchConditions(ctx, e, list))
+	if err == nil && e.app.Adoption.Lost != "" {
+		news := []notify.News{{Severity: notify.Error, Reason: "AdoptionLost", Text: e.app.Adoption.Lost}}
+		if c.isNew(e.app.Key, gist(news)) {
+			c.emit(e.app.Key, news[0], nil)
+		}
+	}
+	return c.retryNote(e, err)
+}
+
+// patchConditions writes the conditions of a status and nothing else, if nothing was written meanwhile.
+func (c *Controller) patchConditions(ctx context.Context, e appEntry, list []any) error {
+	ops := []operation{{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()}, {"add", "/status/conditions", list}}
+	if _, there := e.cr["status"].(map[string]any); !there {
+		ops[1] = operation{"add", "/status", map[string]any{"conditions": list}}
+	}
+	if !c.isWhole(e.gvk) {
+		if err := c.patch(ctx, e.gvk, e.cr, "status", ops); !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return c.patch(ctx, e.gvk, e.cr, "", ops)
+}
+
+// retryNote is the pause after which a write to a custom resource is tried again; 0 where it went through.
+func (c *Controller) retryNote(e appEntry, err error) time.Duration {
+	switch {
+	case err == nil:
+		return 0
+	case apierrors.IsConflict(err):
+		return retryConflict // the watch is about to bring the newer form
+	}
+	c.Log.Warn("status", "app", e.app.Key.String(), "error", err.Error())
+	return retryObject
+}

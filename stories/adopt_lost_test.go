@@ -1,0 +1,168 @@
+package stories
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/kubetest"
+)
+
+// adoptedAlone is an app that was adopted by the command while the other controller did not run.
+func (w *world) adoptedAlone(other neighbour, how birth) (truce func(...string) (int, string), d, s *kubetest.Recorder) {
+	w.t.Helper()
+	w.repo.Remove("apps/web/old.yaml")
+	docs := w.documentsOf(other, "web", "hpa", "settings")
+	how(w, docs)
+	other.app(w)
+	w.t.Cleanup(func() { w.freed(other.kind, "web") })
+	d, s = w.Watch(w.t, deployments, w.ns, "web"), w.Watch(w.t, configmaps, w.ns, "settings")
+	w.start(app.Policy{Mode: app.Observe})
+	truce = w.truce()
+	w.saysOf(truce, 0, "adopt web", "adopted (alone), 3 objects")
+	ours := func(o *unstructured.Unstructured) bool { return isOurs(o, other.manager) }
+	w.await(d, ours)
+	w.await(s, ours)
+	return truce, d, s
+}
+
+// documentsOf are objects as the other controller applies them.
+func (w *world) documentsOf(other neighbour, names ...string) string {
+	w.t.Helper()
+	var docs []string
+	for _, name := range names {
+		o := w.inGit("apps/web/" + name + ".yaml")
+		other.born(w, o)
+		text, err := json.Marshal(o)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		docs = append(docs, string(text))
+	}
+	return strings.Join(docs, "\n---\n")
+}
+
+// lostBecause is why the app's custom resource says that its adoption has ended.
+func (w *world) lostBecause(other neighbour) string {
+	w.t.Helper()
+	return text(w.get(other.kind, "web"), "metadata", "annotations", "truce.dev/adoption-lost")
+}
+
+// conditionsOf are the conditions of the app's custom resource by their types.
+func (w *world) conditionsOf(other neighbour) map[string]string {
+	w.t.Helper()
+	out := map[string]string{}
+	for _, c := range entries(w.get(other.kind, "web"), "status", "conditions") {
+		out[c["type"].(string)] = c["message"].(string)
+	}
+	return out
+}
+
+// TestAnAdoptedAppIsLeftToTheOtherThatComesBack plays a controller that is started again after an app was adopted in its absence.
+func TestAnAdoptedAppIsLeftToTheOtherThatComesBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		other     neighbour
+		birth     birth
+		again     birth
+		condition string
+		by        string
+	}{
+		"Flux":    {besideFlux, bySSA("kustomize-controller"), bySSA("kustomize-controller"), "Adopted", "Flux"},
+		"Argo CD": {besideArgo, byCSA("argocd-controller"), byCSA("argocd-controller"), "AdoptionLostWarning", "Argo CD"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := offArgoWorld(t, kept)
+			truce, d, s := w.adoptedAlone(c.other, c.birth)
+			key := appKeyOf(w.get(c.other.kind, "web").GetKind(), w.ns, "web")
+			w.load(8)
+			w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
+
+			manifest := w.documentsOf(c.other, "web", "settings")
+			c.again(w, manifest)
+			w.until("the app is left to the other", func() bool {
+				return strings.Contains(w.conditionsOf(c.other)[c.condition], c.by+" works on the app again after the adoption")
+			})
+			if text := w.lostBecause(c.other); !strings.HasPrefix(text, c.other.manager+" wrote ") {
+				t.Errorf("the custom resource remembers %q", text)
+			}
+			w.events("AdoptionLost", c.by+" works on the app again")
+			lost := slices.ContainsFunc(w.history("web"), func(e journal.Entry) bool { return e.What == journal.Lost })
+			if !lost {
+				t.Errorf("the history does not tell: %v", w.history("web"))
+			}
+			w.saysOf(truce, 0, "app list", c.by+"'s)", c.by+" works on the app again")
+
+			since := len(w.writesTo("web")) + len(w.writesTo("settings"))
+			for _, value := range []string{"other", "3", "1"} { // the other goes on, with drift of its own in between
+				w.kubectl("patch", "configmap/settings", "--type=merge", "-p", `{"data":{"a":"`+value+`"}}`)
+				c.again(w, manifest)
+			}
+			w.edit("apps/web/settings.yaml", `a: "1"`, `a: "5"`)
+			w.until("truce has compared the newest commit", func() bool {
+				return strings.HasSuffix(w.running.Engine.Report(key).Revision, w.repo.Head())
+			})
+			if got := append(w.writesTo("web"), w.writesTo("settings")...); len(got) > since {
+				t.Errorf("truce wrote after it had left the app: %v", got[since:])
+			}
+
+			w.Apply(t, replaceNS(strings.ReplaceAll(fluxRuns, "kustomize-controller", runner(c.other)), w.ns))
+			w.saysOf(truce, 1, "adopt web", c.by+" still reconciles it")
+			w.kubectl("delete", "deployment/"+runner(c.other), "--cascade=foreground")
+			w.saysOf(truce, 0, "adopt web", "adopted (alone), 3 objects")
+			w.await(d, func(o *unstructured.Unstructured) bool { return isOurs(o, c.other.manager) })
+			w.await(s, func(o *unstructured.Unstructured) bool {
+				return isOurs(o, c.other.manager) && text(o, "data", "a") == "5"
+			})
+			w.until("the condition is gone", func() bool { _, there := w.conditionsOf(c.other)[c.condition]; return !there })
+			if text := w.lostBecause(c.other); text != "" {
+				t.Errorf("still %q", text)
+			}
+		})
+	}
+}
+
+// runner is the workload that the other controller runs as.
+func runner(other neighbour) string {
+	if other.manager == "argocd-controller" {
+		return "argocd-application-controller"
+	}
+	return other.manager
+}
+
+// writesTo are truce's writes to an object.
+func (w *world) writesTo(name string) []string {
+	w.t.Helper()
+	var out []string
+	for _, e := range w.Audit(w.t, func(e kubetest.Entry) bool {
+		return w.byTruce(e) && e.Writes() && e.Namespace == w.ns && e.Name == name && (e.Resource.Resource == "deployments" || e.Resource.Resource == "configmaps")
+	}) {
+		out = append(out, e.Verb+" "+e.Resource.Resource+"/"+e.Name+" "+e.Subresource+" "+e.Manager)
+	}
+	return out
+}
+
+// TestAKubectlApplyOnAnAdoptedAppIsDrift checks that what a person applies after the adoption is corrected and in the history, and not taken for
+// the work of the other controller.
+func TestAKubectlApplyOnAnAdoptedAppIsDrift(t *testing.T) {
+	w := offArgoWorld(t, kept)
+	_, _, s := w.adoptedAlone(besideFlux, byCSA("kubectl-client-side-apply"))
+	is := func(value string) func(*unstructured.Unstructured) bool {
+		return func(o *unstructured.Unstructured) bool { return text(o, "data", "a") == value }
+	}
+	w.undone(s, func() {
+		byCSA("kubectl-client-side-apply")(w, replaceNS(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: NS}, data: {a: "mine", b: "2"}}`, w.ns))
+	}, is("mine"), is("1"))
+	w.until("the history tells who did it", func() bool {
+		return slices.ContainsFunc(w.history("web"), func(e journal.Entry) bool {
+			return e.What == journal.Corrected && e.Path == ".data.a" && e.Manager == "kubectl-client-side-apply" && e.Person
+		})
+	})
+	if text := w.lostBecause(besideFlux); text != "" {
+		t.Errorf("a person's apply has ended the adoption: %s", text)
+	}
+}
