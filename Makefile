@@ -11,7 +11,7 @@ CALM  = $(shell go list ./... | grep -vE '$(RACE)')
 COUNT ?= 3
 LONG  ?= ^TestLong
 
-.PHONY: build run demo-fight test test-calm test-racy test-sandbox test-long check golden bench fuzz gen
+.PHONY: build run demo-fight test test-calm test-racy test-sandbox test-release test-long check golden bench fuzz gen image
 build: # bin/truce, bin/truce-sandbox, bin/kubectl; the last two are built once (sandbox/README.md says how long it takes) and then left alone
 	sandbox/build.sh bin
 	GOGC=400 GOMEMLIMIT=3GiB go build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/truce ./cmd/truce
@@ -19,23 +19,24 @@ build: # bin/truce, bin/truce-sandbox, bin/kubectl; the last two are built once 
 run: build # a cluster, the demo repository, and truce between them; Ctrl-C ends everything
 	bin/truce up --tour
 
-demo-fight: build # the same without the truce: the fault that we cure
-	bin/truce up --tour --claims=off
+demo-fight: build ; bin/truce up --tour --claims=off # the same without the truce: the fault that we cure
 
 test: build # every story in its short form; the longest first, and the others beside it: what is under the race detector, then the sandbox's
-	$(MAKE) --no-print-directory -j2 test-calm test-racy test-sandbox
+	$(MAKE) --no-print-directory -j2 test-calm test-racy test-sandbox test-release
 
 test-calm test-racy: # at most two of their packages have a sandbox at once: the others wait for theirs (internal/kubetest)
 	go test -p 2 $(if $(filter %-calm,$@),-parallel 6 ./stories $(CALM),-race $(RACY)) -short -skip '^TestLong' -timeout 40m
 test-sandbox: ; go -C sandbox test -short -skip '^TestLong' -timeout 40m ./...
+test-release: ; go -C deploy/release test -short -skip '^TestLong' -timeout 40m ./...
 
 test-long: build # the stories that count and wait, in full, and all others under the race detector
 	go test -p 2 -parallel 8 -timeout 60m -run '$(LONG)' ./...
 	go test -parallel 6 -short -skip '^TestLong' -timeout 40m -race ./stories
+	TRUCE_STORIES_ACCOUNT=installed go test -parallel 6 -short -skip '^TestLong' -timeout 40m ./stories
 	go -C sandbox test -p 2 -timeout 60m -run '$(LONG)' ./...
+	go -C deploy/release test -timeout 60m -run '$(LONG)' ./...
 
-check: # format, vet, linters, the plan of the house, generated files, scripts, tidiness
-	.ci/check
+check: ; .ci/check # format, vet, linters, the plan of the house, generated files, scripts, tidiness
 
 golden: # write anew what the stages say; read the difference before you commit it
 	go test $$(grep -rl --include='*_test.go' 'truce/internal/golden"' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,') -update
@@ -44,8 +45,6 @@ bench: # against bench/baseline.txt; about 10 min on a quiet machine of 2 cores
 	go -C bench test -run '^$$' -bench . -count $(COUNT) -timeout 60m ./... | tee bench/new.out
 	go tool -modfile=tools/go.mod benchstat bench/baseline.txt bench/new.out
 
-fuzz: # 30 s for each target
-	.ci/fuzz 30s
-
-gen: # CRDs and generated pages
-	go generate ./...
+fuzz: ; .ci/fuzz 30s # for each target
+gen: ; go generate ./... # CRDs, roles, install.yaml, the chart and generated pages
+image: ; deploy/release/image.sh bin/image $(VERSION) # an OCI layout in bin/image/layout; prints its digest

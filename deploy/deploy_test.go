@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	authorization "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -35,9 +38,49 @@ func installed(t *testing.T) *kubetest.Cluster {
 func TestTheBaseRunsUnderTheRestrictedStandard(t *testing.T) {
 	c := installed(t)
 	c.Kubectl(t, "-n", "truce-system", "rollout", "status", "deployment/truce", "--timeout=60s")
-	if got := c.Kubectl(t, "auth", "can-i", "create", "secrets", "-A", "--as=system:serviceaccount:truce-system:truce"); strings.TrimSpace(got) != "yes" {
-		t.Errorf("truce may not write objects: %s", got)
+	for _, may := range []struct {
+		verb, group, resource string
+		want                  bool
+	}{
+		{"create", "", "secrets", true}, {"patch", "apps", "deployments", true}, {"create", "story.example", "gadgets", true},
+		{"escalate", "rbac.authorization.k8s.io", "clusterroles", false}, {"bind", "rbac.authorization.k8s.io", "clusterroles", false},
+		{"impersonate", "", "users", false}, {"impersonate", "", "serviceaccounts", false}, {"deletecollection", "", "secrets", false},
+	} {
+		if got := allowed(t, c, may.verb, may.group, may.resource); got != may.want {
+			t.Errorf("truce may %s %s.%s: %v, want %v", may.verb, may.resource, may.group, got, may.want)
+		}
 	}
+}
+
+// allowed asks the API server what truce's account may do.
+func allowed(t *testing.T, c *kubetest.Cluster, verb, group, resource string) bool {
+	t.Helper()
+	client, err := authorizationclient.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.SubjectAccessReviews().Create(t.Context(), &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
+		User: "system:serviceaccount:truce-system:truce", Groups: []string{"system:serviceaccounts", "system:authenticated"},
+		ResourceAttributes: &authorization.ResourceAttributes{Group: group, Resource: resource, Verb: verb},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.Status.Allowed
+}
+
+// TestTheServerTakesEveryOverlay applies each as a dry run: the fields are known, and the pods fit the namespace's standard.
+func TestTheServerTakesEveryOverlay(t *testing.T) {
+	c := installed(t)
+	c.Apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}")
+	overlays, err := os.ReadDir("overlays")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range overlays {
+		c.Kubectl(t, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--field-manager=test", "--force-conflicts", "-k", "overlays/"+o.Name())
+	}
+	c.Kubectl(t, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--field-manager=test", "--force-conflicts", "-f", "install.yaml")
 }
 
 func TestTheServerKeepsTheFieldsOfTheDocuments(t *testing.T) {

@@ -10,9 +10,10 @@ package deploy
 import "embed"
 
 //go:generate go run ./gen
+//go:generate go run -C release ./manifests -deploy ..
 
 // CRDs holds the CustomResourceDefinitions as crds/*.yaml, one a file. They are for clusters that have no Flux and no Argo CD: where
 // those tools' own are served, truce works with them (see Drops of the Flux front).
 //
-//go:embed crds/*.yaml
+//go:embed crds/applications.yaml crds/gitrepositories.yaml crds/kustomizations.yaml
 var CRDs embed.FS

@@ -89,7 +89,7 @@ func (w *world) noneOf(other *world, but ...string) {
 
 func TestRightsInOneNamespaceAreEnoughForATruceOfOne(t *testing.T) {
 	w := offWorld(t, document3)
-	text, err := os.ReadFile("../deploy/rbac/one-namespace.yaml")
+	text, err := os.ReadFile("../deploy/rbac/one-namespace/role.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/kubetest"
 )
 
-// deployment is what the test reads of deploy/deployment.yaml.
+// deployment is what the test reads of deploy/base/deployment.yaml.
 type deployment struct {
 	Spec struct {
 		Template struct {
@@ -44,7 +44,7 @@ func TestTheDeploymentIsWhatTheServerTakesAndTheProgramUnderstands(t *testing.T)
 	c.Kubectl(t, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--field-manager=test", "--force-conflicts", "-k", "../../deploy")
 	installCRDs(t, c)
 
-	text, err := os.ReadFile("../../deploy/deployment.yaml")
+	text, err := os.ReadFile("../../deploy/base/deployment.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ nothing, the flags hold; annotations on it (truce.dev/claims, truce.dev/mode, tr
 go over them.
 
 With --namespace it works for the custom resources of those namespaces alone, and rights in them
-are enough (deploy/rbac/one-namespace.yaml). Several controllers, each with namespaces of its own,
+are enough (deploy/rbac/one-namespace). Several controllers, each with namespaces of its own,
 work side by side: none touches what bears the mark of an app of another. A controller for the
 whole cluster leaves these namespaces to them, by the Lease truce-keeper in each, unless they only
 observe; a namespace is taken back 10 minutes after the last renewal. Autoscalers and other

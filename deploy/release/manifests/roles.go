@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/access"
+)
+
+const (
+	ownHead = `# What a controller that applies needs for itself, whatever it applies.`
+	obsHead = `# What a controller with --mode observe needs: to read everything, and to write records of its own. It cannot write an object of Git's, nor the
+# status of a custom resource. As "*" has no exception, it may read Secrets: with the hashes of their values truce compares them.`
+	objHead = `# What a controller needs for the objects in Git. It covers every kind, and neither grants permissions that it has not itself (verbs escalate and
+# bind) nor acts as another user. So a Role or ClusterRole in Git with other verbs than these is refused by the API server, and its app says so:
+# if your repositories hold such roles, take rbac/cluster-admin in place of rbac/objects. If you know the kinds in your repositories, name them here instead of "*".`
+	homeHead  = `# What every controller needs in its own namespace alone.`
+	adminHead = `# In place of rbac/objects: truce may do everything, as the controllers of Flux. A repository can then hold roles with any permission.`
+	oneHead   = `# In place of rbac/objects, for a controller that works for one namespace (truce controller --namespace team-a): it may do everything there that
+# truce does, and nothing elsewhere. Write your namespace, and where truce's account is, over team-a and truce-system. ClusterRole
+# truce-controller and truce-objects must be there; they grant nothing by themselves.
+#
+# Without more, objects that lie in no namespace or in another one are refused, and reported on their app. What truce reads of the whole cluster
+# where it may: CustomResourceDefinitions (without, a changed schema is noticed late) and claimants that lie in no namespace (without, a
+# field that they could claim is not corrected, and the app says so).`
+)
+
+// roles returns the files of deploy/rbac.
+func roles() map[string][]byte {
+
+	return map[string][]byte{
+		"base/home.yaml": doc(homeHead, strings.Replace(role("truce-home", access.Home()), "kind: ClusterRole", "kind: Role", 1),
+			strings.NewReplacer("kind: ClusterRole\n", "kind: Role\n", "  namespace: team-a\n", "").Replace(binding("RoleBinding", "truce-home", "truce-home"))),
+		"rbac/controller/role.yaml":    doc(ownHead, role("truce-controller", access.Own(), access.Manage()), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
+		"rbac/objects/role.yaml":       doc(objHead, role("truce-objects", access.Apply()), binding("ClusterRoleBinding", "truce-objects", "truce-objects")),
+		"rbac/cluster-admin/role.yaml": doc(adminHead, binding("ClusterRoleBinding", "truce-objects", "cluster-admin")),
+		"rbac/observe/role.yaml":       doc(obsHead, role("truce-observe", access.Own(), access.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
+		"rbac/one-namespace/role.yaml": doc(oneHead,
+			role("truce-controller", access.Own(), access.Manage()), role("truce-objects", access.Apply()),
+			binding("RoleBinding", "truce-controller", "truce-controller"), binding("RoleBinding", "truce-objects", "truce-objects")),
+	}
+}
+
+const generated = "\n# Generated from internal/access by `make gen`.\n"
+
+func doc(head string, objects ...string) []byte {
+	return []byte(head + generated + strings.Join(objects, "---\n"))
+}
+
+const meta = `apiVersion: rbac.authorization.k8s.io/v1
+kind: %s
+metadata:
+  name: %s
+%s  labels:
+    app.kubernetes.io/name: truce
+    app.kubernetes.io/instance: truce
+    app.kubernetes.io/part-of: truce
+    app.kubernetes.io/component: rbac
+`
+
+func role(name string, rules ...[]access.Rule) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, meta, "ClusterRole", name, "")
+	b.WriteString("rules:\n")
+	for _, r := range slices.Concat(rules...) {
+		fmt.Fprintf(&b, "# %s\n- apiGroups: [%q]\n  resources: [%s]\n  verbs: [%s]\n", r.For, r.Group, list(r.Resources), list(r.Verbs))
+		if len(r.Names) > 0 {
+			fmt.Fprintf(&b, "  resourceNames: [%s]\n", list(r.Names))
+		}
+	}
+	return b.String()
+}
+
+func list(words []string) string {
+	quoted := slices.Clone(words)
+	for i, w := range quoted {
+		if w == "*" {
+			quoted[i] = `"*"`
+		}
+	}
+	return strings.Join(quoted, ", ")
+}
+
+func binding(kind, name, role string) string {
+	where := ""
+	if kind == "RoleBinding" {
+		where = "  namespace: team-a\n"
+	}
+	return fmt.Sprintf(meta, kind, name, where) + `roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: ` + role + `
+subjects:
+- kind: ServiceAccount
+  name: truce
+  namespace: truce-system
+`
+}
