@@ -23,7 +23,7 @@ func (w *world) named() *process {
 	w.t.Helper()
 	dir := w.t.TempDir()
 	w.later(leases, w.ns, "truce-keeper") // else what is left of a story that failed stays
-	p, err := startProcess(filepath.Join(dir, "log"), buildTruce(w.t), "controller", "--kubeconfig", w.Kubeconfig, "--cache-dir", dir,
+	p, err := startProcess(filepath.Join(dir, "log"), buildTruce(w.t), "controller", "--kubeconfig", truceKubeconfig(w.t, w.Cluster), "--cache-dir", dir,
 		"--listen", "", "--local-sources", "--namespace", w.ns)
 	if err != nil {
 		w.t.Fatal(err)

@@ -53,7 +53,7 @@ func newStage(t *testing.T, c *kubetest.Cluster, binary, files string) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{world: w, client: client, toll: newToll(t, c.Config(), w.repo), binary: binary, cache: t.TempDir()}
+	s := &stage{world: w, client: client, toll: newToll(t, truceConfig(t, c), w.repo), binary: binary, cache: t.TempDir()}
 	s.kubeconfig = filepath.Join(s.cache, "kubeconfig")
 	config := clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{"toll": {Server: s.toll.api, CertificateAuthorityData: s.toll.ca}},

@@ -158,11 +158,12 @@ func (w *world) byTruce(e kubetest.Entry) bool { return e.Agent == w.agent }
 // asTruce is a connection to the cluster as the story's truce, counted by the metrics if there are any.
 func (w *world) asTruce(m *metrics.Metrics) *cluster.Client {
 	w.t.Helper()
-	config := w.Config()
-	config.UserAgent = w.agent
+	config := truceConfig(w.t, w.Cluster)
 	if w.account != "" {
+		config = w.Config()
 		config.Impersonate = rest.ImpersonationConfig{UserName: w.account, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 	}
+	config.UserAgent = w.agent
 	if m != nil {
 		config.Wrap(m.Transport)
 	}

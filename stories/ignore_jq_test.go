@@ -64,7 +64,7 @@ func newStreetOver(t *testing.T, files string, over func(*rest.Config)) *street 
 	c := kubetest.Start(t)
 	s := &street{Cluster: c, t: t, ns: c.Namespace(t), dir: t.TempDir()}
 	s.commit(files)
-	config := c.Config()
+	config := truceConfig(t, c)
 	config.UserAgent = "truce/story"
 	over(config)
 	client, err := cluster.New(config)

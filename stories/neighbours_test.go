@@ -13,7 +13,7 @@ func TestTwoTrucesThatWorkForOneNamespaceAreTold(t *testing.T) {
 	program, other := buildTruce(t), w.Namespace(t)
 	begin := func(namespaces string) *process {
 		dir := t.TempDir()
-		p, err := startProcess(filepath.Join(dir, "log"), program, "controller", "--kubeconfig", w.Kubeconfig, "--cache-dir", dir,
+		p, err := startProcess(filepath.Join(dir, "log"), program, "controller", "--kubeconfig", truceKubeconfig(w.t, w.Cluster), "--cache-dir", dir,
 			"--listen", "127.0.0.1:0", "--local-sources", "--namespace", namespaces)
 		if err != nil {
 			t.Fatal(err)
