@@ -1,7 +1,9 @@
 package stories
 
 import (
+	"encoding/base64"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -51,16 +53,41 @@ func TestARepositoryElsewhereIsFollowed(t *testing.T) {
 }
 
 func TestWrongCredentialsAreSaidWithoutThem(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
-	s := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{Username: "me", Password: "another"})
+	w := offWorld(t, configMaps("app", "a"))
+	log := w.logged(app.Policy{})
+	s := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{Username: "me", Password: "another", Hook: echo})
 	w.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: credentials, namespace: %s}\nstringData: {username: me, password: %s}", w.ns, password))
 	w.source("repo", "url: "+s.URL+"\ninterval: 1s\nref: {branch: main}\nsecretRef: {name: credentials}")
 	w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h")
-	t.Log(w.fails("app", "GitRepository "+w.ns+"/repo: fetch "+s.URL))
-	w.tellsNoSecret(password)
+	t.Log(w.fails("app", "GitRepository "+w.ns+"/repo: fetch "+s.URL+": git rejected the credentials of Secret "+w.ns+"/credentials (HTTP 401)", "you sent Basic ***"))
+	for _, form := range []string{password, base64.StdEncoding.EncodeToString([]byte("me:" + password))} {
+		w.tellsNoSecret(form)
+		if strings.Contains(log(), form) {
+			t.Error("a credential is in the log")
+		}
+	}
 	// The right password makes the next look go through, without a change of the GitRepository.
 	w.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: credentials, namespace: %s}\nstringData: {username: me, password: another}", w.ns))
 	w.ready("app")
+}
+
+// echo says what was sent, to whom it does not let in.
+func echo(_ int, w http.ResponseWriter, r *http.Request) bool {
+	user, password, _ := r.BasicAuth()
+	if password == "another" {
+		return false
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(http.StatusUnauthorized)
+	fmt.Fprintf(w, "you sent %s\nwhich is %s and %s\n", r.Header.Get("Authorization"), user, password)
+	return true
+}
+
+func TestASourceAtAMetadataServiceIsRefused(t *testing.T) {
+	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
+	w.source("repo", "url: http://169.254.169.254/repo.git\ninterval: 1h\nref: {branch: main}")
+	w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h")
+	t.Log(w.fails("app", "169.254.169.254 is at a loopback, link-local or metadata address", "--allow-source-hosts"))
 }
 
 // tellsNoSecret looks for a credential in everything that the story's custom resources and events say.

@@ -14,23 +14,23 @@ import (
 )
 
 // Credentials reads the data of the Secret that a source names or chooses: nil where it does neither, or where there is none.
-func Credentials(ctx context.Context, c *cluster.Client, s front.Source) (map[string][]byte, error) {
+func Credentials(ctx context.Context, c *cluster.Client, s front.Source) (data map[string][]byte, name string, err error) {
 	if s.Secret == "" && s.Labelled.Choose == nil {
-		return nil, nil
+		return nil, "", nil
 	}
 	secrets, err := secretsIn(c, s.Key.Namespace)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if s.Secret == "" {
 		return labelled(ctx, secrets, s)
 	}
 	u, err := secrets.Get(ctx, s.Secret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil // the front says which Secret is not there
+		return nil, "", nil // the front says which Secret is not there
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read Secret %s/%s: %w", s.Key.Namespace, s.Secret, err)
+		return nil, "", fmt.Errorf("read Secret %s/%s: %w", s.Key.Namespace, s.Secret, err)
 	}
 	return secretData(u.Object)
 }
@@ -43,10 +43,10 @@ func secretsIn(c *cluster.Client, namespace string) (dynamic.ResourceInterface, 
 	return c.Dynamic().Resource(res.GVR).Namespace(namespace), nil
 }
 
-func labelled(ctx context.Context, secrets dynamic.ResourceInterface, s front.Source) (map[string][]byte, error) {
+func labelled(ctx context.Context, secrets dynamic.ResourceInterface, s front.Source) (map[string][]byte, string, error) {
 	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: s.Labelled.Selector})
 	if err != nil {
-		return nil, fmt.Errorf("list Secrets of %s in %s: %w", s.Labelled.Selector, s.Key.Namespace, err)
+		return nil, "", fmt.Errorf("list Secrets of %s in %s: %w", s.Labelled.Selector, s.Key.Namespace, err)
 	}
 	all := make([]object.Object, 0, len(list.Items))
 	for _, u := range list.Items {
@@ -54,21 +54,21 @@ func labelled(ctx context.Context, secrets dynamic.ResourceInterface, s front.So
 	}
 	chosen := s.Labelled.Choose(all)
 	if chosen == nil {
-		return nil, nil
+		return nil, "", nil
 	}
 	return secretData(chosen)
 }
 
-func secretData(o object.Object) (map[string][]byte, error) {
+func secretData(o object.Object) (map[string][]byte, string, error) {
 	data, _ := o["data"].(map[string]any)
 	out := make(map[string][]byte, len(data))
 	for k, v := range data {
 		s, _ := v.(string)
 		b, err := base64.StdEncoding.DecodeString(s)
 		if err != nil {
-			return nil, fmt.Errorf("key %s of Secret %s is not base64", k, o.Name())
+			return nil, "", fmt.Errorf("key %s of Secret %s is not base64", k, o.Name())
 		}
 		out[k] = b
 	}
-	return out, nil
+	return out, o.Namespace() + "/" + o.Name(), nil
 }

@@ -250,7 +250,7 @@ func (c *Controller) fetch(ctx context.Context, f front.Sources, cr object.Objec
 		state.Err = &source.Error{Op: "read", Subject: s.Key.String(), Reason: source.URLInvalid, Err: errors.New(s.Problems[0].Field + ": " + s.Problems[0].Reason)}
 		return state
 	}
-	secret, err := Credentials(ctx, c.Cluster, s)
+	secret, name, err := Credentials(ctx, c.Cluster, s)
 	if err != nil {
 		state.Err = err
 		return state
@@ -261,6 +261,7 @@ func (c *Controller) fetch(ctx context.Context, f front.Sources, cr object.Objec
 		return state
 	}
 	spec = pinned(spec, s.Key)
+	spec.Auth.Secret = name
 	if isLocal(spec.URL) && c.LocalSources != AllowLocal {
 		state.Err = &source.Error{Op: "fetch", Subject: spec.URL, Reason: source.NotSupported, Err: errLocal}
 		return state

@@ -63,6 +63,7 @@ type Auth struct {
 	Identity           string // PEM or OpenSSH private key
 	IdentityPassword   string // decrypts Identity
 	KnownHosts         string // lines of an OpenSSH known_hosts file; SSH is refused without
+	Secret             string // namespace/name of the Secret that they are of, for messages; no credential itself
 }
 
 // String hides every field.

@@ -228,11 +228,13 @@ func (p *parts) spec(ctx context.Context, f front.Sources, cr object.Object) (so
 	if len(s.Problems) > 0 {
 		return source.Spec{}, fmt.Errorf("%s: %s", s.Problems[0].Field, s.Problems[0].Reason)
 	}
-	data, err := controller.Credentials(ctx, p.cluster, s)
+	data, name, err := controller.Credentials(ctx, p.cluster, s)
 	if err != nil {
 		return source.Spec{}, err
 	}
-	return f.Spec(cr, data)
+	spec, err := f.Spec(cr, data)
+	spec.Auth.Secret = name
+	return spec, err
 }
 
 // described is what an app's source describes: the files, and the objects exactly as Git wants them.

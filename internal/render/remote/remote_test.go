@@ -199,7 +199,7 @@ func TestWhatCannotBeFetchedIsToldWhereItIsNamed(t *testing.T) {
 		"plain":    {server.URL + "//plain?ref=main", "no kustomization file"},
 		"file":     {server.URL + "//other/web.yaml?ref=main", "other/web.yaml is a file there"},
 		"asks":     {asks.URL + "//other", "only what anybody may read is fetched"},
-		"away":     {away.URL + "//other", "the server redirects to http://localhost:1/elsewhere.git"},
+		"away":     {away.URL + "//other", "the server redirects to http://localhost:1;"},
 		"yaml":     {"https://127.0.0.1:1/a/b/install.yaml", "get https://127.0.0.1:1/a/b/install.yaml: dial tcp 127.0.0.1:1: connect: connection refused"},
 		"ssh":      {"git@127.0.0.1:org/repo.git//x", "no SSH identity is given"},
 		"password": {"https://me:hush@git.example/org/repo", "it holds a user"},

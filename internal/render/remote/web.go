@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/egress"
+	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/upstream"
 )
@@ -24,6 +25,8 @@ import (
 const (
 	fileTime      = 30 * time.Second
 	mostRedirects = 5
+	// longestMessage is how much of an error is kept, in bytes.
+	longestMessage = 300
 )
 
 // web gets single files. It sends neither credentials nor cookies.
@@ -107,7 +110,7 @@ func (w *web) get(ctx context.Context, a upstream.Address, before page) (page, e
 		return before, nil
 	}
 	if answer.StatusCode != http.StatusOK {
-		return page{}, fmt.Errorf("get %s: the server answers %s", a.URL, answer.Status)
+		return page{}, fmt.Errorf("get %s: the server answers %d %s", a.URL, answer.StatusCode, http.StatusText(answer.StatusCode))
 	}
 	data, err := io.ReadAll(io.LimitReader(answer.Body, w.most+1))
 	if err != nil {
@@ -153,6 +156,10 @@ func plain(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && errors.Is(op.Err, errPrivate) {
 		return errPrivate
+	}
+	var none redact.Known
+	if text := none.Line(err.Error(), longestMessage); text != err.Error() {
+		return errors.New(text) // net/http quotes what a server says
 	}
 	return err
 }

@@ -220,10 +220,10 @@ func TestSSHIdentities(t *testing.T) {
 		"protected by a password": {server.URL, encrypted, canary, ""},
 		"a wrong password":        {server.URL, encrypted, canary + "x", "its password is wrong"},
 		"no password":             {server.URL, encrypted, "", "it needs a password"},
-		"another one":             {server.URL, other, "", "unable to authenticate"},
+		"another one":             {server.URL, other, "", `rejected the credentials (SSH, user "git")`},
 		"none":                    {server.URL, "", "", "no SSH identity is given"},
 		"no key":                  {server.URL, "-----BEGIN " + canary + "-----\n", "", "the identity is no private key"},
-		"another user":            {strings.Replace(server.URL, "git@", "root@", 1), server.Identity, "", "unable to authenticate"},
+		"another user":            {strings.Replace(server.URL, "git@", "root@", 1), server.Identity, "", `rejected the credentials (SSH, user "root")`},
 		"a user with options":     {scp("-oProxyCommand=x@"), server.Identity, "", "begins with"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -76,8 +76,8 @@ func asUser(ctx context.Context, dir, in string, args ...string) (string, error)
 	var stderr tail
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		if text := essence(stderr.String()); text != "" {
-			return "", fmt.Errorf("git %s: %s", args[0], text)
+		if own := complaintOf(stderr.String()).own; len(own) > 0 {
+			return "", fmt.Errorf("git %s: %s", args[0], strings.Join(own, "; "))
 		}
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
 	}

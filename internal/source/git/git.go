@@ -128,7 +128,7 @@ func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 	defer cancel()
 	artifact, err := s.fetchAny(bounded, a, spec)
 	if err != nil {
-		return source.Artifact{}, typed(bounded, a.String(), err)
+		return source.Artifact{}, typed(bounded, a, spec.Auth, err)
 	}
 	return artifact, nil
 }
@@ -210,31 +210,6 @@ func (s *Store) repository(dir string) *repository {
 		s.repos[dir] = r
 	}
 	return r
-}
-
-// typed gives err the shape of a source.Error.
-func typed(ctx context.Context, subject string, err error) error {
-	if ctx.Err() != nil {
-		return &source.Error{Op: "fetch", Subject: subject, Reason: reasonOf(context.Cause(ctx)), Err: context.Cause(ctx)}
-	}
-	var f *failure
-	if errors.As(err, &f) {
-		return &source.Error{Op: "fetch", Subject: subject, Reason: f.reason, Err: f.err}
-	}
-	return &source.Error{Op: "fetch", Subject: subject, Reason: source.GitOperationFailed, Err: err}
-}
-
-// failure is an error of which this package knows the reason.
-type failure struct {
-	reason source.Reason
-	err    error
-}
-
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
-func fail(reason source.Reason, format string, args ...any) error {
-	return &failure{reason, fmt.Errorf(format, args...)}
 }
 
 func reasonOf(cause error) source.Reason {

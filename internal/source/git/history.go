@@ -44,7 +44,7 @@ func (s *Store) History(ctx context.Context, spec source.Spec, at Lines) (map[in
 	}
 	changes, err := s.history(ctx, a, spec, at)
 	if err != nil {
-		err = typed(ctx, a.String(), err)
+		err = typed(ctx, a, spec.Auth, err)
 	}
 	return changes, err
 }

@@ -47,7 +47,9 @@ func (t *trip) shorten(err error) error {
 	}
 	text := strings.ReplaceAll(f.err.Error(), t.private+"/", "")
 	text = strings.ReplaceAll(text, "unable to access '"+t.to.String()+"/': ", "")
-	return &failure{f.reason, errors.New(text)}
+	short := *f
+	short.err = errors.New(text)
+	return &short
 }
 
 // follow points the trip at where the server sends it, and lends it the credentials for there.
@@ -66,7 +68,7 @@ func (t *trip) follow(ctx context.Context, cause error) error {
 	case err != nil:
 		return fail(source.GitOperationFailed, "the server redirects to an address that is not allowed: %w", err)
 	case to.origin() != t.to.origin():
-		return fail(source.GitOperationFailed, "the server redirects to %s; credentials stay with their server, so name that address if you trust it", to)
+		return fail(source.GitOperationFailed, "the server redirects to %s; credentials stay with their server, so use its address there if you trust it", to.origin())
 	}
 	t.to = to
 	t.network, err = t.lend()

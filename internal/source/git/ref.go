@@ -133,13 +133,24 @@ func (r ref) newest(tags []string) (string, error) {
 	return name, nil
 }
 
-// among lists up to five names to choose from.
+// ordinary names are shown; any other may be a sentence of the server's, or what it was sent.
+var ordinary = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]{0,59}$`)
+
+// among lists up to five ordinary names to choose from.
 func among(kind string, names []string) string {
-	switch {
+	var shown []string
+	for _, name := range names {
+		if len(shown) < 5 && ordinary.MatchString(name) {
+			shown = append(shown, name)
+		}
+	}
+	switch more := len(names) - len(shown); {
 	case len(names) == 0:
 		return "; there are no " + kind
-	case len(names) > 5:
-		return fmt.Sprintf("; there are %s and %d more %s", strings.Join(names[:5], ", "), len(names)-5, kind)
+	case len(shown) == 0:
+		return fmt.Sprintf("; there are %d %s", more, kind)
+	case more > 0:
+		return fmt.Sprintf("; there are %s and %d more %s", strings.Join(shown, ", "), more, kind)
 	}
-	return "; there are the " + kind + " " + strings.Join(names, ", ")
+	return "; there are the " + kind + " " + strings.Join(shown, ", ")
 }

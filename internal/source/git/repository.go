@@ -277,7 +277,7 @@ func parseCommitObject(data []byte) (author, message string, when time.Time) {
 			when = commitTime(who[strings.LastIndex(who, ">")+1:])
 		}
 	}
-	return strings.ToValidUTF8(author, "?"), strings.ToValidUTF8(string(body[:min(len(body), 4096)]), "?"), when
+	return strings.ToValidUTF8(author[:min(len(author), 256)], "?"), strings.ToValidUTF8(string(body[:min(len(body), 4096)]), "?"), when
 }
 
 func commitTime(s string) time.Time {

@@ -41,7 +41,7 @@ func findRoute(ctx context.Context, policy egress.Policy, to address, given stri
 	}
 	allowed, err := policy.Choose(to.host, found)
 	if egress.IsRefused(err) {
-		return r, &failure{source.HostNotAllowed, err}
+		return r, fail(source.HostNotAllowed, "%w", err)
 	}
 	if r.proxy == nil {
 		r.addresses = egress.Join(allowed)

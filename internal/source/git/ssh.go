@@ -33,6 +33,7 @@ const (
 	// What SSHMain prints first, by which the fetch knows the reason.
 	sshAuthentication = "truce: ssh authentication: "
 	sshHostKey        = "truce: ssh host key: "
+	sshRefused        = "ssh: handshake failed: ssh: unable to authenticate" // golang.org/x/crypto/ssh
 )
 
 // handshakeTime bounds the time to connect and to agree on keys.
@@ -143,7 +144,7 @@ func runSSH(ctx context.Context, args []string, with streams) (int, error) {
 
 // talk does not wait for stdin: git keeps it open until the server has ended.
 func talk(session *ssh.Session, command string, with streams) (int, error) {
-	session.Stdout, session.Stderr = with.out, with.err
+	session.Stdout, session.Stderr = with.out, &labelled{to: with.err}
 	in, err := session.StdinPipe()
 	if err != nil {
 		return 0, err
@@ -161,6 +162,27 @@ func talk(session *ssh.Session, command string, with streams) (int, error) {
 		return exit.ExitStatus(), nil
 	}
 	return 0, err
+}
+
+// labelled writes "remote: " before each line, so that what a server prints is not taken for git's or truce's own.
+type labelled struct {
+	to     io.Writer
+	inLine bool
+}
+
+func (l *labelled) Write(p []byte) (int, error) {
+	var out []byte
+	for _, b := range p {
+		if !l.inLine {
+			out = append(out, "remote: "...)
+		}
+		l.inLine = b != '\n'
+		out = append(out, b)
+	}
+	if _, err := l.to.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func (c sshCall) dial(ctx context.Context) (*ssh.Client, error) {

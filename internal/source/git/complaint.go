@@ -1,0 +1,181 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// failure is an error of which this package knows the reason.
+type failure struct {
+	reason source.Reason
+	err    error
+	refuse refusal
+	says   string // what the server says of it, as it came
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+func fail(reason source.Reason, format string, args ...any) error {
+	return &failure{reason: reason, err: fmt.Errorf(format, args...)}
+}
+
+// refusal is how a server refuses credentials; empty if it does not.
+type refusal string
+
+// The refusals.
+const (
+	refusal401 refusal = "HTTP 401"
+	refusal403 refusal = "HTTP 403"
+	refusalSSH refusal = "SSH"
+)
+
+// symptoms tells, by what git prints in the C locale, why it stopped. The first that is found decides.
+var symptoms = []struct {
+	text   string
+	reason source.Reason
+	refuse refusal
+}{
+	{sshAuthentication + sshRefused, source.AuthenticationFailed, refusalSSH},
+	{sshAuthentication, source.AuthenticationFailed, ""},
+	{sshHostKey, source.AuthenticationFailed, ""},
+	{"Authentication failed for", source.AuthenticationFailed, refusal401},
+	{"could not read Username", source.AuthenticationFailed, refusal401},
+	{"could not read Password", source.AuthenticationFailed, refusal401},
+	{"returned error: 401", source.AuthenticationFailed, refusal401},
+	{"returned error: 403", source.AuthenticationFailed, refusal403},
+	{"couldn't find remote ref", source.RefNotFound, ""},
+	{"Server does not allow request for unadvertised object", source.RefNotFound, ""},
+	{"not our ref", source.RefNotFound, ""},
+}
+
+// explain turns git's exit and what it printed into an error.
+func (r runner) explain(ctx context.Context, op string, err error, stderr string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	c := complaintOf(stderr)
+	f := &failure{reason: source.GitOperationFailed, err: fmt.Errorf("git %s: %w", op, err), says: c.server}
+	switch text := strings.Join(c.own, "; "); {
+	case text != "":
+		f.err = fmt.Errorf("git %s: %s", op, text)
+	case c.server != "":
+		f.err = fmt.Errorf("git %s failed", op)
+	}
+	for _, s := range symptoms {
+		if strings.Contains(c.judged, s.text) {
+			f.reason, f.refuse = s.reason, s.refuse
+			break
+		}
+	}
+	return f
+}
+
+// complaint is what git printed when it failed.
+type complaint struct {
+	own    []string // git's lines that say what is wrong
+	server string   // the first line that the server says
+	judged string   // git's lines, with what it quotes of the server's protocol
+}
+
+// complaintOf parts what git printed. What a server says stands behind "remote: ", or "remote error: " in a line of git's.
+func complaintOf(stderr string) complaint {
+	var c complaint
+	for line := range strings.Lines(stderr) {
+		line = strings.TrimSpace(line)
+		if said, ok := strings.CutPrefix(line, "remote: "); ok {
+			c.hear(said)
+			continue
+		}
+		for _, prefix := range []string{"fatal: ", "error: ", "truce: "} {
+			if rest, ok := strings.CutPrefix(line, prefix); ok {
+				c.judged += line + "\n"
+				c.take(prefix, strings.TrimSuffix(rest, "."))
+			}
+		}
+	}
+	return c
+}
+
+func (c *complaint) hear(said string) {
+	if c.server == "" {
+		c.server = said
+	}
+}
+
+// take adds a line of git's; a generic one adds nothing to another.
+func (c *complaint) take(prefix, line string) {
+	if said, ok := strings.CutPrefix(line, "remote error: "); ok {
+		c.hear(said)
+		return
+	}
+	if line != "" && (prefix != "fatal: " || !generic(line) || len(c.own) == 0) {
+		c.own = append(c.own, line)
+	}
+}
+
+func generic(line string) bool {
+	return strings.HasPrefix(line, "Could not read from remote repository") || strings.HasPrefix(line, "the remote end hung up")
+}
+
+// The bounds of a message, in bytes: of all, and of what the server says in it.
+const (
+	longestMessage = 400
+	longestSaying  = 160
+)
+
+// typed gives the error of a fetch the shape of a source.Error, for a status to show: one bounded line, without the credentials of the
+// source in any form, in which the server's words are few and marked as such.
+func typed(ctx context.Context, a address, auth source.Auth, err error) error {
+	if ctx.Err() != nil {
+		return &source.Error{Op: "fetch", Subject: a.String(), Reason: reasonOf(context.Cause(ctx)), Err: context.Cause(ctx)}
+	}
+	known := secretsOf(a, auth)
+	f := &failure{reason: source.GitOperationFailed, err: err}
+	_ = errors.As(err, &f) // else that
+	text := f.err.Error()
+	if f.refuse != "" {
+		text = f.refuse.words(a, auth)
+	}
+	if text = known.Line(text, longestMessage); f.says != "" {
+		text += fmt.Sprintf("; the server says %q", known.Foreign(f.says, longestSaying))
+	}
+	if cause := f.err; cause.Error() == text {
+		return &source.Error{Op: "fetch", Subject: a.String(), Reason: f.reason, Err: cause}
+	}
+	return &source.Error{Op: "fetch", Subject: a.String(), Reason: f.reason, Err: errors.New(text)}
+}
+
+// words says whose credentials are refused.
+func (r refusal) words(a address, auth source.Auth) string {
+	if r == refusalSSH {
+		r = refusal(fmt.Sprintf("SSH, user %q", cmp.Or(a.user, auth.Username, "git")))
+	}
+	switch {
+	case auth.Secret != "" && auth != (source.Auth{Secret: auth.Secret}):
+		return fmt.Sprintf("git rejected the credentials of Secret %s (%s)", auth.Secret, r)
+	case a.user != "" && a.scheme != "ssh":
+		return fmt.Sprintf("git rejected the credentials in the URL (%s)", r)
+	case auth != (source.Auth{}):
+		return fmt.Sprintf("git rejected the credentials (%s)", r)
+	}
+	return fmt.Sprintf("git wants credentials, and none are given (%s)", r)
+}
+
+// secretsOf are the credentials of a source. The user of an HTTP URL may be a token.
+func secretsOf(a address, auth source.Auth) redact.Known {
+	values := []string{a.password, auth.Password, auth.BearerToken, auth.ClientKey, auth.Identity, auth.IdentityPassword, authorization(auth)}
+	if a.scheme != "ssh" && a.password == "" {
+		values = append(values, a.user)
+	}
+	if a.scheme != "ssh" && auth.Password == "" {
+		values = append(values, auth.Username)
+	}
+	return redact.KnownOf(values...)
+}
