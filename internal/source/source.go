@@ -82,6 +82,8 @@ func (a Auth) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 type Artifact struct {
 	// Revision is in Flux's form: main@sha1:<commit>, v1.2.3@sha1:<commit>, or sha1:<commit> when only a commit was asked for.
 	Revision string
+	// Repository is the address without scheme and credentials: one for all ways to the same repository.
+	Repository string
 	// Digest identifies the files after the ignore rules: equal digests mean equal paths, modes and contents.
 	Digest string
 	Commit string // full hash

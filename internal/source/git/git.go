@@ -130,6 +130,7 @@ func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 	if err != nil {
 		return source.Artifact{}, typed(bounded, a, spec.Auth, err)
 	}
+	artifact.Repository = source.RepositoryOf(spec.URL)
 	return artifact, nil
 }
 

@@ -1,0 +1,45 @@
+package git_test
+
+import (
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/gittest"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// TestAnUnrelatedHistoryIsRecognised: a force-push is related where it shares an ancestor, in every transport.
+func TestAnUnrelatedHistoryIsRecognised(t *testing.T) {
+	r := gittest.New(t, map[string]string{"a": "1\n"})
+	for form, way := range everyTransport(t, r) {
+		spec := way.spec(source.Ref{Branch: "main"})
+		ask := func(was, is, what string, want bool) {
+			t.Helper()
+			if got, err := way.store.Related(t.Context(), spec, was, is); err != nil || got != want {
+				t.Errorf("%s: %s: related is %t (%v), want %t", form, what, got, err, want)
+			}
+		}
+		first := fetch(t, way.store, spec).Commit
+		r.Commit(map[string]string{"a": form}, "more")
+		second := fetch(t, way.store, spec).Commit
+		ask(first, second, "a commit later", true)
+		ask(second, second, "the same commit", true)
+		r.ForcePush(map[string]string{"a": form + " new"}, "unrelated")
+		third := fetch(t, way.store, spec).Commit
+		ask(second, third, "a force-push of an unrelated history", false)
+	}
+}
+
+// TestAHistoryThatIsNotKnownToItsRootIsNotCalledUnrelated: the commit may lie before what is read.
+func TestAHistoryThatIsNotKnownToItsRootIsNotCalledUnrelated(t *testing.T) {
+	r := gittest.New(t, map[string]string{"a": "0\n"})
+	first := r.Head()
+	for range 310 {
+		r.Commit(map[string]string{"b": r.Head()}, "more")
+	}
+	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
+	s, spec := newStore(t), source.Spec{URL: server.URL, Ref: source.Ref{Branch: "main"}}
+	a := fetch(t, s, spec)
+	if got, err := s.Related(t.Context(), spec, first, a.Commit); err != nil || !got {
+		t.Errorf("related is %t (%v), want true", got, err)
+	}
+}
