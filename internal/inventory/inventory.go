@@ -25,6 +25,24 @@ type Record struct {
 	AppUID   string
 	Revision string // the newest that was applied whole
 	Entries  []Entry
+	Guard    Guard
+	// Doubt is why the stored record is not known to be truce's own, empty where it is: nothing is deleted on its word. See Doubted.
+	Doubt string
+}
+
+// Doubted returns a record that is not known to be truce's own, for want of a right signature, with what of it may be believed: the names, and
+// what was sent, but no uid, so that an object is the app's only if our own apply has put this app's mark on it. Without a doubt, and without
+// entries, it is the record itself.
+func Doubted(r Record, doubt string) Record {
+	if doubt == "" || len(r.Entries) == 0 {
+		return r
+	}
+	r.Doubt, r.Guard = doubt, Guard{}
+	r.Entries = slices.Clone(r.Entries)
+	for i := range r.Entries {
+		r.Entries[i].UID, r.Entries[i].Judged = "", ""
+	}
+	return r
 }
 
 // Entry is one object that we made, or are about to.

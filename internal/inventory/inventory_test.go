@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -72,6 +73,13 @@ func TestPrintAndParseAreInverse(t *testing.T) {
 			entries = append(entries, e)
 		}
 		r = inventory.Merge(r, entries)
+		r.Guard = inventory.Guard{
+			Size:   rapid.IntRange(0, 9).Draw(t, "size"),
+			Origin: inventory.Origin{Repository: maybe.Draw(t, "repository"), Path: maybe.Draw(t, "path"), Namespace: maybe.Draw(t, "space"), Commit: maybe.Draw(t, "commit")},
+		}
+		for n := range rapid.IntRange(0, 3).Draw(t, "prunes") {
+			r.Guard.Pruned = append(r.Guard.Pruned, inventory.Prune{At: time.Unix(int64(n), 0).UTC(), Count: n, Moved: n == 1})
+		}
 		text, err := inventory.Print(r)
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +109,8 @@ func TestADamagedRecordIsNeverAShorterOne(t *testing.T) {
 	}
 	for _, text := range []string{
 		"null", "{}", "[]", good + good,
-		`{"format":2,"kind":"K","name":"a","entries":[]}`,
+		`{"format":3,"kind":"K","name":"a","entries":[]}`,
+		`{"format":1,"kind":"K","name":"a","guard":{"size":1},"entries":[]}`,
 		`{"format":1,"kind":"K","name":"a"}`,
 		`{"format":1,"kind":"K","name":"a","entries":null}`,
 		`{"format":1,"kind":"K","name":"a","entries":[],"more":1}`,

@@ -13,8 +13,11 @@ import (
 	"github.com/truce-gitops/truce/internal/object"
 )
 
-// format is the version of the text form. A newer one is refused: an older truce would forget what it cannot read.
-const format = 1
+// format is the version of the text form. A newer one is refused: an older truce would forget what it cannot read. The first one has no guard.
+const (
+	format      = 2
+	firstFormat = 1
+)
 
 type document struct {
 	Format   int        `json:"format"`
@@ -23,6 +26,7 @@ type document struct {
 	Space    string     `json:"namespace"`
 	UID      string     `json:"uid,omitempty"`
 	Revision string     `json:"revision,omitempty"`
+	Guard    *Guard     `json:"guard,omitempty"`
 	Entries  [][]string `json:"entries"` // group, version, kind, namespace, name, uid, digest (and @resourceVersion), and for one that was found so: found
 }
 
@@ -36,6 +40,9 @@ func Print(r Record) ([]byte, error) {
 	d := document{
 		Format: format, Kind: r.App.Kind, Name: r.App.Name, Space: r.App.Namespace, UID: r.AppUID, Revision: r.Revision,
 		Entries: make([][]string, 0, len(r.Entries)),
+	}
+	if r.Guard.Size != 0 || r.Guard.Origin != (Origin{}) || len(r.Guard.Pruned) > 0 {
+		d.Guard = &r.Guard
 	}
 	for _, e := range slices.SortedFunc(slices.Values(r.Entries), inOrder) {
 		parts := []string{e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, sent(e)}
@@ -62,6 +69,9 @@ func parse(text []byte) (Record, error) {
 		return Record{}, err
 	}
 	r := Record{App: app.Key{Kind: d.Kind, Namespace: d.Space, Name: d.Name}, AppUID: d.UID, Revision: d.Revision}
+	if d.Guard != nil {
+		r.Guard = *d.Guard
+	}
 	for i, f := range d.Entries {
 		e, err := entry(f)
 		if err == nil && i > 0 && inOrder(r.Entries[i-1], e) >= 0 {
@@ -86,8 +96,10 @@ func decode(text []byte) (document, error) {
 		return d, errors.New("something follows its end")
 	}
 	switch {
-	case d.Format != format:
+	case d.Format != format && d.Format != firstFormat:
 		return d, fmt.Errorf("format %d, this truce reads %d", d.Format, format)
+	case d.Format == firstFormat && d.Guard != nil:
+		return d, fmt.Errorf("a guard in format %d", firstFormat)
 	case d.Kind == "" || d.Name == "" || d.Entries == nil:
 		return d, errors.New("a part is missing")
 	}

@@ -44,6 +44,8 @@ type Store struct {
 	Cluster *cluster.Client
 	// Namespaces are those of the apps; none means all.
 	Namespaces cluster.Namespaces
+	// Key authenticates the records; nil for reading them unchecked and writing none.
+	Key *Key
 	// Reading says how records are read.
 	Reading Reading
 	// Now is the clock; nil is the machine's.
@@ -72,6 +74,7 @@ type version struct {
 	sum             sum
 	text            object.Packed // of the record; kept only where all are read at once
 	at              uint64        // Store.writes
+	doubt           string        // why it is not known to be truce's own; empty for no doubt
 }
 
 var _ inventory.Store = (*Store)(nil)
@@ -98,8 +101,21 @@ func (s *Store) Load(ctx context.Context, key app.Key) (inventory.Record, error)
 	if err != nil {
 		return inventory.Record{}, fmt.Errorf("load inventory of %s from ConfigMap %s: %w", key, name(key), err)
 	}
-	s.remember(key, s.versionOf(u.GetResourceVersion(), text))
-	return r, nil
+	v, err := s.verified(ctx, u, text)
+	if err != nil {
+		return inventory.Record{}, err
+	}
+	s.remember(key, v)
+	return inventory.Doubted(r, v.doubt), nil
+}
+
+// verified is a record as it stands in the cluster, and whether its signature is right.
+func (s *Store) verified(ctx context.Context, u *unstructured.Unstructured, text []byte) (version, error) {
+	v := s.versionOf(u.GetResourceVersion(), text)
+	mac, _, _ := unstructured.NestedString(u.Object, "data", macKey)
+	var err error
+	v.doubt, err = s.Key.doubt(ctx, text, mac)
+	return v, err
 }
 
 // All reads the records of all apps, also of those that are gone. One that cannot be read is an error.
@@ -153,12 +169,16 @@ func (s *Store) Save(ctx context.Context, r inventory.Record) error {
 	}
 	was := s.recall(r.App)
 	next := sum(sha256.Sum256(text))
-	if was.resourceVersion != "" && was.sum == next && len(s.unanswered(r.App)) == 0 {
+	mac, err := s.Key.mac(ctx, text)
+	if err != nil {
+		return fmt.Errorf("save inventory of %s: %w", r.App, err)
+	}
+	if was.resourceVersion != "" && was.sum == next && (was.doubt == "" || mac == "") && len(s.unanswered(r.App)) == 0 {
 		return nil
 	}
-	saved, err := s.write(ctx, r.App, text, was.resourceVersion)
+	saved, err := s.write(ctx, r.App, signed{text, mac}, was.resourceVersion)
 	if isRefusal(err) {
-		saved, err = s.writeAnew(ctx, r.App, text, err)
+		saved, err = s.writeAnew(ctx, r.App, signed{text, mac}, err)
 	}
 	if err != nil {
 		if mayBeStored(err) {
@@ -166,13 +186,17 @@ func (s *Store) Save(ctx context.Context, r inventory.Record) error {
 		}
 		return s.fault("save", r.App, err)
 	}
-	s.remember(r.App, s.versionOf(saved.GetResourceVersion(), text))
+	v, err := s.verified(ctx, saved, text)
+	if err != nil {
+		return s.fault("save", r.App, err)
+	}
+	s.remember(r.App, v)
 	return nil
 }
 
 // write creates the ConfigMap, or merges the text into the version of it that is known.
-func (s *Store) write(ctx context.Context, key app.Key, text []byte, resourceVersion string) (*unstructured.Unstructured, error) {
-	o, err := configMap(key, text, resourceVersion)
+func (s *Store) write(ctx context.Context, key app.Key, r signed, resourceVersion string) (*unstructured.Unstructured, error) {
+	o, err := configMap(key, r, resourceVersion)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (s *Store) unanswered(key app.Key) []sum {
 
 // writeAnew writes once more after the server has refused the version that was known: where it holds nothing but what we have written
 // ourselves, the answer to that was lost, or somebody has changed the ConfigMap's metadata. Else the refusal stands.
-func (s *Store) writeAnew(ctx context.Context, key app.Key, text []byte, refusal error) (*unstructured.Unstructured, error) {
+func (s *Store) writeAnew(ctx context.Context, key app.Key, r signed, refusal error) (*unstructured.Unstructured, error) {
 	ours := s.unanswered(key)
 	if was := s.recall(key); was.resourceVersion != "" {
 		ours = append(ours, was.sum)
@@ -75,5 +75,5 @@ func (s *Store) writeAnew(ctx context.Context, key app.Key, text []byte, refusal
 	if err != nil || !slices.Contains(ours, sha256.Sum256(have)) {
 		return nil, refusal
 	}
-	return s.write(ctx, key, text, u.GetResourceVersion())
+	return s.write(ctx, key, r, u.GetResourceVersion())
 }

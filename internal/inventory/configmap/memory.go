@@ -57,7 +57,7 @@ func (s *Store) fromMemory(ctx context.Context, key app.Key) (inventory.Record, 
 		return inventory.Record{}, false, err
 	}
 	r, err := inventory.Parse(text)
-	return r, err == nil, err
+	return inventory.Doubted(r, v.doubt), err == nil, err
 }
 
 // renew lists all records if that was never done, or is long ago. Where a list is under way, it waits for that one.
@@ -97,8 +97,8 @@ func (s *Store) relist(ctx context.Context) error {
 			broken[at] = true // Load of that very record says what is wrong with it
 			return nil
 		}
-		found[r.App] = s.versionOf(u.GetResourceVersion(), text)
-		return nil
+		found[r.App], err = s.verified(ctx, u, text)
+		return err
 	})
 	if err != nil {
 		return err

@@ -37,9 +37,16 @@ func name(key app.Key) string {
 	return strings.TrimRight(s[:maxName-17], "-.") + "-" + hex.EncodeToString(sum[:8])
 }
 
+// signed is a record's text and its signature, which is empty without a key.
+type signed struct {
+	text []byte
+	mac  string
+}
+
 // configMap is the object to create, or, with the version that it is meant for, to merge into the one that is there.
-func configMap(key app.Key, text []byte, resourceVersion string) (map[string]any, error) {
+func configMap(key app.Key, r signed, resourceVersion string) (map[string]any, error) {
 	meta := map[string]any{"name": name(key), "namespace": key.Namespace, "labels": map[string]any{Label: "true"}}
+	text := r.text
 	plain, zipped := map[string]any{plainKey: string(text)}, map[string]any{}
 	if len(text) > zipAt {
 		packed, err := pack(text)
@@ -55,6 +62,10 @@ func configMap(key app.Key, text []byte, resourceVersion string) (map[string]any
 		} else {
 			zipped[zippedKey] = nil
 		}
+		plain[macKey] = nil
+	}
+	if r.mac != "" {
+		plain[macKey] = r.mac
 	}
 	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": plain, "binaryData": zipped}, nil
 }
