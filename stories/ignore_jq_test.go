@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
@@ -52,6 +53,8 @@ func (f folder) Artifact(app.SourceKey) (source.Artifact, error) {
 }
 
 func (folder) Readers(app.SourceKey) []app.Key { return nil }
+
+func (folder) Behind(app.SourceKey, time.Time) ([]app.SourceKey, []app.Key) { return nil, nil }
 
 func newStreet(t *testing.T, files string) *street {
 	return newStreetOver(t, files, func(*rest.Config) {})

@@ -71,7 +71,7 @@ type App struct {
 	Request   string // a token: a new value asks for a run now
 	Handled   string // the newest Request that was acted on, as its custom resource remembers it
 	Deleting  bool
-	Approved  string // the token of a held prune that somebody agreed to
+	Approved  string // the token of a held prune that a user has approved
 
 	Rollout Rollout
 	Order   Order
@@ -85,6 +85,9 @@ type App struct {
 	Guard string
 
 	Prune Prune
+	// PruneMost is the number of objects that may be pruned within ten minutes without approval: nil for the default limits, math.MaxInt for any
+	// number. Kinds that hold data wait in any case.
+	PruneMost *int
 	// Leave says what becomes of the objects when the app itself is deleted; empty for the same as Prune.
 	Leave      Prune
 	AllowEmpty bool // a source that describes no object at all may take away all there is

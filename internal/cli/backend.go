@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/appstate"
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/explain"
@@ -166,6 +167,8 @@ type Detail struct {
 	Report report.Report
 	// Leaving are objects that truce has made for the app and that Git no longer names: a run would prune them.
 	Leaving []object.ID
+	// Prune is what a run would do about what left Git.
+	Prune decide.Sweep
 	// Origin tells where Git writes a field of one of the app's objects; the zero Place if that is not known.
 	Origin func(object.ID, field.Path) desired.Place
 	// Told is what the custom resource tells of the controller's own runs.

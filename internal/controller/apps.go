@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -226,7 +227,7 @@ func (e *appEntry) pause(a app.App, r report.Report) time.Duration {
 	case r.Reason == report.Suspended || r.Reason == report.SpecRefused:
 		return 0
 	case r.Reason == report.InProgress: // an event ends it: the last app sees the revision, or a newer request comes
-		return a.Interval
+		return cmp.Or(r.Again, a.Interval)
 	case r.Stage == report.Done:
 		e.failed = 0
 		return a.Interval

@@ -40,8 +40,12 @@ type Options struct {
 	Cluster *cluster.Client
 	Watcher live.Watcher
 	Fetcher source.Fetcher
-	Local   source.Watcher // tells at once of changes in repositories on this machine
-	Kinds   Kinds
+	// Ancestry compares commits of a source; nil for not comparing.
+	Ancestry interface {
+		Related(ctx context.Context, s source.Spec, was, is string) (bool, error)
+	}
+	Local source.Watcher // tells at once of changes in repositories on this machine
+	Kinds Kinds
 	// Configured knows the webhooks and policies of mutating admission; nil for not looking.
 	Configured Configured
 	// Namespaces are those whose custom resources are worked for; none means all.
@@ -204,7 +208,7 @@ func (c *Controller) isClusterWide(gvk object.GVK) bool {
 // Use makes the controller drive the engine, and hands it what it needs in return.
 func (c *Controller) Use(e *reconcile.Engine) {
 	c.engine = e
-	e.Sources, e.Watches = c, c.kinds
+	e.Sources, e.Histories, e.Watches = c, c, c.kinds
 	if c.Configured != nil {
 		e.Admission = c
 	}

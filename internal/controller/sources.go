@@ -181,7 +181,7 @@ func (c *Controller) Readers(key app.SourceKey) []app.Key {
 	defer c.mu.RUnlock()
 	var out []app.Key
 	for k, a := range c.appSet {
-		if a.app.Source == key && !a.app.Suspended && !a.app.Deleting && !a.blocked && !c.isApart(k.Namespace) {
+		if a.app.Source == key && c.isRunnable(k, a) {
 			out = append(out, k)
 		}
 	}
@@ -246,22 +246,11 @@ const retrySource = 15 * time.Second
 
 func (c *Controller) fetch(ctx context.Context, f front.Sources, cr object.Object, s front.Source) front.SourceState {
 	state := front.SourceState{Generation: s.Generation, Request: s.Request, At: c.Now()}
-	if len(s.Problems) > 0 {
-		state.Err = &source.Error{Op: "read", Subject: s.Key.String(), Reason: source.URLInvalid, Err: errors.New(s.Problems[0].Field + ": " + s.Problems[0].Reason)}
-		return state
-	}
-	secret, name, err := Credentials(ctx, c.Cluster, s)
+	spec, err := c.specOf(ctx, f, cr, s)
 	if err != nil {
 		state.Err = err
 		return state
 	}
-	spec, err := f.Spec(cr, secret)
-	if err != nil {
-		state.Err = err
-		return state
-	}
-	spec = pinned(spec, s.Key)
-	spec.Auth.Secret = name
 	if isLocal(spec.URL) && c.LocalSources != AllowLocal {
 		state.Err = &source.Error{Op: "fetch", Subject: spec.URL, Reason: source.NotSupported, Err: errLocal}
 		return state
@@ -273,6 +262,37 @@ func (c *Controller) fetch(ctx context.Context, f front.Sources, cr object.Objec
 		c.panicked("source", s.Key.String(), p)
 	}
 	return state
+}
+
+// specOf says what to fetch for a source.
+func (c *Controller) specOf(ctx context.Context, f front.Sources, cr object.Object, s front.Source) (source.Spec, error) {
+	if len(s.Problems) > 0 {
+		why := errors.New(s.Problems[0].Field + ": " + s.Problems[0].Reason)
+		return source.Spec{}, &source.Error{Op: "read", Subject: s.Key.String(), Reason: source.URLInvalid, Err: why}
+	}
+	secret, name, err := Credentials(ctx, c.Cluster, s)
+	if err != nil {
+		return source.Spec{}, err
+	}
+	spec, err := f.Spec(cr, secret)
+	spec = pinned(spec, s.Key)
+	spec.Auth.Secret = name
+	return spec, err
+}
+
+// Related implements reconcile.Histories.
+func (c *Controller) Related(ctx context.Context, key app.SourceKey, was, is string) (bool, error) {
+	f, cr := c.sourceResource(key)
+	if cr == nil || c.Ancestry == nil {
+		return true, nil
+	}
+	s := f.Source(cr)
+	s.Key = key
+	spec, err := c.specOf(ctx, f, cr, s)
+	if err != nil {
+		return true, err
+	}
+	return c.Ancestry.Related(ctx, spec, was, is)
 }
 
 var errLocal = errors.New("a repository on the controller's own machine is read only where --local-sources allows it")
@@ -311,6 +331,7 @@ func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next f
 	} else {
 		c.enqueueApps(apps)
 	}
+	c.engine.SourceLooked(key)
 	return c.writeSourceStatus(ctx, key)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/object"
@@ -17,8 +18,10 @@ import (
 // Gone is an object of our inventory that Git no longer names.
 type Gone struct {
 	ID   object.ID
-	UID  string        // that we recorded; empty if truce died before it could
+	UID  string        // that we recorded; empty if truce died before it could, or if the record is not known to be ours
 	Live object.Object // nil: not in the cluster
+	// Inherited says that it bears the mark of the controller that the app was adopted from, for this very app.
+	Inherited bool
 }
 
 // Sweep is what to do about all objects that left Git.
@@ -27,8 +30,9 @@ type Sweep struct {
 	Forget     []object.ID // not ours any more, or not there: only the record goes
 	Keep       map[object.ID]Kept
 	Extraneous map[object.ID]bool // of Keep: those that ask not to count as a difference
-	Held       string             // why nothing is deleted until somebody agrees; empty for no
-	Token      string             // what agreeing to exactly this list looks like
+	Held       string             // why nothing is deleted before an approval; empty for no
+	Token      string             // the approval of exactly this list
+	Approved   bool               // the list would be held, and is approved
 
 	confirm string // the first object that asks for an agreement
 }
@@ -52,18 +56,27 @@ const (
 // SweepInput is what the judgement needs.
 type SweepInput struct {
 	Gone     []Gone
-	Total    int    // objects in the inventory
+	Total    int    // objects of the app before the first of pruneWindow was pruned
+	Lately   int    // objects that were pruned within pruneWindow without an approval
+	Moved    string // what of the app's identity has changed within pruneWindow; empty for nothing
 	Mark     string // the label value that our objects bear
 	Policy   app.Prune
-	Approved string // the token that somebody agreed to
+	Most     *int   // see app.App.PruneMost
+	Approved string // the token that a user has approved
 	Whole    bool   // the app itself was deleted: its user has asked for it
 }
 
-// The limits of a prune that nobody has to agree to (DESIGN §8.2): more than pruneCount and pruneShare together are held.
+// The limits of a prune without approval (DESIGN §8.2), counted over pruneWindow. A prune is held that takes more than pruneCount objects and
+// more than pruneShare of the app's, more than pruneMost and more than half, or, where the app's identity has changed, more than half.
 const (
-	pruneCount = 10
-	pruneShare = 0.2
+	pruneWindow = 10 * time.Minute
+	pruneCount  = 10
+	pruneShare  = 0.2
+	pruneMost   = 5
 )
+
+// Window is the time over which prunes are counted together.
+func (SweepInput) Window() time.Duration { return pruneWindow }
 
 // precious kinds take data or other objects with them.
 var precious = map[string]bool{
@@ -77,18 +90,40 @@ func SweepAll(in SweepInput) Sweep {
 		s.sort(in, g)
 	}
 	slices.SortFunc(s.Delete, object.ID.Compare)
-	s.Token = token(s.Delete)
-	if why := cmp.Or(s.confirm, tooMuch(in, s.Delete)); why != "" && in.Approved != s.Token && !in.Whole {
-		s.Held = fmt.Sprintf("%s; to agree, annotate the app with truce.dev/approve-prune=%s", why, s.Token)
+	s.Token = token(s.Delete, in.Gone)
+	why := cmp.Or(s.confirm, tooMuch(in, s.Delete))
+	switch {
+	case why == "" || in.Whole:
+	case in.Approved == s.Token:
+		s.Approved = true
+	default:
+		s.Held = fmt.Sprintf("%s%s; to approve, run truce app approve-prune, or annotate the app with truce.dev/approve-prune=%s",
+			why, first(s.Delete), s.Token)
 	}
 	return s
+}
+
+// first names the first objects of a list, of one object nothing, as the reason names it.
+func first(list []object.ID) string {
+	const shown = 3
+	if len(list) == 1 {
+		return ""
+	}
+	names := make([]string, 0, shown+1)
+	for _, id := range list[:min(shown, len(list))] {
+		names = append(names, id.String())
+	}
+	if more := len(list) - shown; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return ": " + strings.Join(names, ", ")
 }
 
 func (s *Sweep) sort(in SweepInput, g Gone) {
 	switch {
 	case g.Live == nil:
 		s.Forget = append(s.Forget, g.ID)
-	case !ours(g, in.Mark):
+	case !g.Ours(in.Mark):
 		s.Forget = append(s.Forget, g.ID)
 	case in.Policy != app.PruneDelete:
 		s.Keep[g.ID] = Kept{Why: "pruning is off", Counts: counts(g.Live)}
@@ -115,15 +150,17 @@ func counts(live object.Object) Counts {
 	return Leaving
 }
 
-// ours reports whether the live object is one that we made, and still the app's. Where truce died between making and recording, for
-// the first time or anew after somebody's delete, the uid is unknown or an older one's: then our mark proves it, if our own apply
-// has put it there. A mark that was copied proves nothing.
-func ours(g Gone, mark string) bool {
+// Ours reports whether the live object is one that we made, and still the app's: it bears the mark of this very app, and it is the one that we
+// recorded. Where truce died between making and recording, for the first time or anew after somebody's delete, the uid is unknown or an
+// older one's: then our mark proves it, if our own apply has put it there. A mark that was copied proves nothing. What an app was adopted with
+// and Git never named bears the other controller's mark alone, and counts by its uid.
+func (g Gone) Ours(mark string) bool {
 	label, marked := g.Live.Label(object.PartOf)
-	if marked && label != mark { // another app has taken it over
-		return false
+	same := g.UID != "" && g.Live.UID() == g.UID
+	if !marked {
+		return same && g.Inherited
 	}
-	return g.UID != "" && g.Live.UID() == g.UID || marked && markedByUs(g.Live)
+	return label == mark && (same || markedByUs(g.Live))
 }
 
 func markedByUs(o object.Object) bool {
@@ -170,16 +207,38 @@ func tooMuch(in SweepInput, list []object.ID) string {
 			return fmt.Sprintf("%s would be deleted, and what it holds with it", id)
 		}
 	}
-	if len(list) > pruneCount && float64(len(list)) > pruneShare*float64(in.Total) {
-		return fmt.Sprintf("%d of %d objects would be deleted", len(list), in.Total)
+	if len(list) == 0 || !exceeds(in, len(list)+in.Lately) {
+		return ""
 	}
-	return ""
+	why := fmt.Sprintf("%d of %d objects would be deleted", len(list), max(in.Total, len(list)))
+	if in.Lately > 0 {
+		n := len(list) + in.Lately
+		why = fmt.Sprintf("%d of %d objects would be deleted within %d minutes, of which %d are already", n, max(in.Total, n), int(pruneWindow.Minutes()), in.Lately)
+	}
+	if in.Moved != "" {
+		why += ", and " + in.Moved
+	}
+	return why
 }
 
-func token(list []object.ID) string {
+// exceeds reports whether so many objects are more than may be pruned without approval.
+func exceeds(in SweepInput, n int) bool {
+	if in.Most != nil {
+		return n > *in.Most
+	}
+	half := 2*n > in.Total
+	return n > pruneCount && float64(n) > pruneShare*float64(in.Total) || half && (n > pruneMost || in.Moved != "")
+}
+
+// token names a list of objects by their IDs and uids: an object that takes the place of one that was approved is not approved.
+func token(list []object.ID, gone []Gone) string {
+	uids := make(map[object.ID]string, len(gone))
+	for _, g := range gone {
+		uids[g.ID] = g.Live.UID()
+	}
 	h := sha256.New()
 	for _, id := range list {
-		fmt.Fprintln(h, id)
+		fmt.Fprintln(h, id, uids[id])
 	}
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }

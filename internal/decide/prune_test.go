@@ -2,6 +2,8 @@ package decide_test
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -11,12 +13,15 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/ownership"
 )
 
 // swept judges one object that left Git, with the annotations and labels that it has in the cluster.
 func swept(in decide.SweepInput, labels, annotations map[string]any) string {
 	id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}
-	live := object.Object{"metadata": map[string]any{"uid": "1", "labels": labels, "annotations": annotations}}
+	all := map[string]any{object.PartOf: "flux-system.web"}
+	maps.Copy(all, labels)
+	live := object.Object{"metadata": map[string]any{"uid": "1", "labels": all, "annotations": annotations}}
 	in.Gone, in.Total, in.Mark = []decide.Gone{{ID: id, UID: "1", Live: live}}, 1, "flux-system.web"
 	s := decide.SweepAll(in)
 	switch k, kept := s.Keep[id]; {
@@ -51,7 +56,7 @@ func TestAnObjectSaysItselfWhetherItIsPruned(t *testing.T) {
 		{nil, m{argo + "compare-options": "IgnoreExtraneous"}, "deleted", "kept: pruning is off extraneous", "deleted"},
 		{
 			nil, m{argo + "sync-options": "Prune=confirm"},
-			"held: ConfigMap shop/web is not pruned without confirmation (" + argo + "sync-options: Prune=confirm); to agree, annotate the app with truce.dev/approve-prune=TOKEN",
+			"held: ConfigMap shop/web is not pruned without confirmation (" + argo + "sync-options: Prune=confirm); to approve, run truce app approve-prune, or annotate the app with truce.dev/approve-prune=TOKEN",
 			"kept: pruning is off leaving", "deleted",
 		},
 		{nil, m{argo + "sync-options": "Delete=false"}, "deleted", "kept: pruning is off leaving", "forgotten"},
@@ -64,6 +69,118 @@ func TestAnObjectSaysItselfWhetherItIsPruned(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{c.pruned, c.off, c.withApp}, got); diff != "" {
 			t.Errorf("labels %v, annotations %v (-want +got):\n%s", c.labels, c.annotations, diff)
+		}
+	}
+}
+
+// leaving are so many objects that left Git.
+func leaving(n int) []decide.Gone {
+	var out []decide.Gone
+	for i := range n {
+		id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprintf("c%03d", i)}
+		labels := map[string]any{object.PartOf: "flux-system.web"}
+		out = append(out, decide.Gone{ID: id, UID: id.Name, Live: object.Object{"metadata": map[string]any{"uid": id.Name, "labels": labels}}})
+	}
+	return out
+}
+
+func ptr(n int) *int { return &n }
+
+// TestHowMuchIsPrunedWithoutApproval lists the limits: each pair lies on both sides of one.
+func TestHowMuchIsPrunedWithoutApproval(t *testing.T) {
+	const moved = "the path has changed from ./old"
+	for _, c := range []struct {
+		leaves, total, lately int
+		moved                 string
+		most                  *int
+		held                  bool
+	}{
+		{leaves: 1, total: 1},
+		{leaves: 3, total: 4},
+		{leaves: 5, total: 5},
+		{leaves: 6, total: 12},
+		{leaves: 6, total: 11, held: true},
+		{leaves: 9, total: 10, held: true},
+		{leaves: 10, total: 30},
+		{leaves: 11, total: 56},
+		{leaves: 11, total: 54, held: true},
+		{leaves: 1, total: 30, lately: 5},
+		{leaves: 1, total: 30, lately: 10, held: true},
+		{leaves: 1, total: 8, lately: 5, held: true},
+		{leaves: 1, total: 2, moved: moved},
+		{leaves: 1, total: 1, moved: moved, held: true},
+		{leaves: 2, total: 3, moved: moved, held: true},
+		{leaves: 1, total: 4, lately: 2, moved: moved, held: true},
+		{leaves: 29, total: 30, most: ptr(math.MaxInt)},
+		{leaves: 29, total: 30, most: ptr(29)},
+		{leaves: 29, total: 300, most: ptr(28), held: true},
+		{leaves: 1, total: 300, most: ptr(0), held: true},
+	} {
+		in := decide.SweepInput{
+			Gone: leaving(c.leaves), Total: c.total, Lately: c.lately, Moved: c.moved, Most: c.most, Mark: "flux-system.web", Policy: app.PruneDelete,
+		}
+		s := decide.SweepAll(in)
+		if held := s.Held != ""; held != c.held {
+			t.Errorf("%+v: held is %t: %s", c, held, s.Held)
+		}
+		in.Approved = s.Token
+		if again := decide.SweepAll(in); again.Held != "" || again.Approved != c.held {
+			t.Errorf("%+v: approved, it is held: %q (approved %t)", c, again.Held, again.Approved)
+		}
+		in.Gone[0].Live.Metadata()["uid"] = "another"
+		in.Gone[0].UID = "another"
+		if c.held && decide.SweepAll(in).Held == "" {
+			t.Errorf("%+v: the approval holds for another object of the same name", c)
+		}
+	}
+}
+
+func TestAHeldPruneSaysWhatItIsAndHowToApproveIt(t *testing.T) {
+	s := decide.SweepAll(decide.SweepInput{
+		Gone: leaving(8), Total: 8, Lately: 1, Moved: "the path has changed from ./old", Mark: "flux-system.web", Policy: app.PruneDelete,
+	})
+	want := "9 of 9 objects would be deleted within 10 minutes, of which 1 are already, and the path has changed from ./old: ConfigMap shop/c000, " +
+		"ConfigMap shop/c001, ConfigMap shop/c002, and 5 more; to approve, run truce app approve-prune, or annotate the app with " +
+		"truce.dev/approve-prune=" + s.Token
+	if diff := cmp.Diff(want, s.Held); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestOnlyWhatBearsTheMarkOfThisAppAndIsRecordedIsDeleted: the mark, and the uid or our own apply of the mark.
+func TestOnlyWhatBearsTheMarkOfThisAppAndIsRecordedIsDeleted(t *testing.T) {
+	applied := []any{map[string]any{"manager": ownership.Manager, "operation": "Apply", "fieldsV1": map[string]any{
+		"f:metadata": map[string]any{"f:labels": map[string]any{"f:" + object.PartOf: map[string]any{}}},
+	}}}
+	for what, c := range map[string]struct {
+		mark, uid string
+		owners    []any
+		inherited bool
+		want      bool
+	}{
+		"mark and uid":                       {mark: "flux-system.web", uid: "1", want: true},
+		"mark, another uid":                  {mark: "flux-system.web", uid: "2"},
+		"mark, no uid":                       {mark: "flux-system.web"},
+		"mark that we applied, another uid":  {mark: "flux-system.web", uid: "2", owners: applied, want: true},
+		"mark that we applied, no uid":       {mark: "flux-system.web", owners: applied, want: true},
+		"another app's mark, uid":            {mark: "flux-system.api", uid: "1"},
+		"another app's mark that we applied": {mark: "flux-system.api", uid: "1", owners: applied},
+		"no mark, uid":                       {uid: "1"},
+		"no mark, uid, adopted with the app": {uid: "1", inherited: true, want: true},
+		"no mark, no uid, adopted":           {inherited: true},
+		"another app's mark, uid, adopted":   {mark: "flux-system.api", uid: "1", inherited: true},
+	} {
+		labels := map[string]any{}
+		if c.mark != "" {
+			labels[object.PartOf] = c.mark
+		}
+		g := decide.Gone{
+			ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}, UID: c.uid, Inherited: c.inherited,
+			Live: object.Object{"metadata": map[string]any{"uid": "1", "labels": labels, "managedFields": c.owners}},
+		}
+		s := decide.SweepAll(decide.SweepInput{Gone: []decide.Gone{g}, Total: 9, Mark: "flux-system.web", Policy: app.PruneDelete})
+		if got := len(s.Delete) == 1; got != c.want || got == (len(s.Forget) == 1) {
+			t.Errorf("%s: deleted %v, forgotten %v", what, s.Delete, s.Forget)
 		}
 	}
 }

@@ -62,6 +62,8 @@ type Change struct {
 	Pin *string
 	// Leave says what becomes of the objects when the app is deleted.
 	Leave app.Prune
+	// ApprovePrune approves the prune of this token; empty for none.
+	ApprovePrune string
 }
 
 // SyncPolicy says whether an app is synced without being asked.

@@ -2,6 +2,8 @@ package reader
 
 import (
 	"cmp"
+	"math"
+	"strconv"
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/object"
@@ -18,6 +20,7 @@ const (
 	PauseKey     = Ours + "pause"
 	AdditionsKey = Ours + "additions"
 	ApproveKey   = Ours + "approve-prune"
+	GuardKey     = Ours + "prune-guard"
 )
 
 // Policy lays what the annotations say over the process's policy, and that over the defaults. What becomes of additions by default,
@@ -39,4 +42,21 @@ func (r *Reader) Agree(cr object.Object) {
 	if why := (app.Policy{Claims: app.Claims(claims), Pause: app.ByHand(pause)}).Contradiction(); why != "" {
 		r.Problem("annotation "+PauseKey, "%s", why)
 	}
+}
+
+// PruneMost reads how many objects of the app may be pruned without approval; see app.App.PruneMost.
+func (r *Reader) PruneMost(cr object.Object) *int {
+	text, there := cr.Annotation(GuardKey)
+	if !there {
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	switch {
+	case text == "off":
+		n = math.MaxInt
+	case err != nil || n < 0:
+		r.Problem("annotation "+GuardKey, "want off, or the number of objects that may be pruned within ten minutes without approval, not %q", text)
+		return nil
+	}
+	return &n
 }

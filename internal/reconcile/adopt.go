@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/desired"
 	"github.com/truce-gitops/truce/internal/inventory"
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
@@ -81,6 +82,9 @@ func (s *state) givenUp(a app.App) app.App {
 // handBack ends the release of an app when all objects that Git names have been handed back on their streets: those that Git no longer
 // names follow, and then the record, so that nothing of ours is left. It is begun anew until it is done.
 func (r *run) handBack(ctx context.Context) error {
+	if r.ledger.Doubt != "" {
+		return &fault{report.RecordFailed, errors.Join(doubted(r.ledger.Doubt), r.engine.Inventory.Save(ctx, r.ledger))}
+	}
 	for _, entry := range r.left() {
 		if err := r.handBackOne(ctx, entry); err != nil {
 			return &fault{report.ApplyFailed, fmt.Errorf("hand back %s: %w", entry.ID, err)}
@@ -101,7 +105,7 @@ func (r *run) handBackOne(ctx context.Context, entry inventory.Entry) error {
 		return nil
 	case err != nil:
 		return err
-	case entry.UID != "" && o.UID() != entry.UID:
+	case !decide.Gone{UID: entry.UID, Live: o}.Ours(desired.Mark(r.app.Key)):
 		return nil // somebody else's
 	}
 	owners, err := ownership.Entries(o)

@@ -19,7 +19,9 @@ import (
 // sweeping is one judgement of what left Git, and what came of it.
 type sweeping struct {
 	engine  *Engine
+	from    app.Adoption
 	in      decide.SweepInput
+	plan    decide.Sweep
 	entries map[object.ID]inventory.Entry
 	targets map[object.ID]act.Target
 	gone    []object.ID // what the inventory may forget, and what is remembered of it
@@ -30,8 +32,10 @@ type sweeping struct {
 
 func (e *Engine) newSweep(a app.App, total int) *sweeping {
 	return &sweeping{
-		engine: e, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]act.Target{},
-		in: decide.SweepInput{Total: total, Mark: desired.Mark(a.Key), Policy: a.Prune, Approved: a.Approved, Whole: a.Deleting},
+		engine: e, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]act.Target{},
+		in: decide.SweepInput{
+			Total: total, Mark: desired.Mark(a.Key), Policy: a.Prune, Most: a.PruneMost, Approved: a.Approved, Whole: a.Deleting,
+		},
 	}
 }
 
@@ -53,9 +57,9 @@ func (e *Engine) stillThere(ctx context.Context, a app.App, left []inventory.Ent
 	return leaving(there, kept), nil
 }
 
-// Leaving returns which entries of an app's inventory are to be pruned, or count as a difference although they stay, and which counts drop
-// with them. It writes nothing. One that cannot be read is among them.
-func (e *Engine) Leaving(ctx context.Context, a app.App, left []inventory.Entry) ([]object.ID, []string) {
+// Leaving returns which entries of an app's inventory are to be pruned, or count as a difference although they stay, which counts drop with
+// them, and what a run would do about them. It writes nothing. One that cannot be read is among the entries.
+func (e *Engine) Leaving(ctx context.Context, a app.App, left []inventory.Entry) ([]object.ID, []string, decide.Sweep) {
 	s := e.newSweep(a, len(left))
 	unread := map[object.ID]bool{}
 	for _, entry := range left {
@@ -73,12 +77,12 @@ func (e *Engine) Leaving(ctx context.Context, a app.App, left []inventory.Entry)
 			ids, listed = append(ids, entry.ID), append(listed, report.Listed{ID: entry.ID})
 		}
 	}
-	return ids, e.dropNotes(listed)
+	return ids, e.dropNotes(listed), plan
 }
 
-// sweepOut judges and deletes entries of an app's inventory, and returns what came of it.
-func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Record, left []inventory.Entry) (*sweeping, error) {
-	s := e.newSweep(a, len(ledger.Entries))
+// out judges and deletes entries of an app's inventory, and takes out of it what is gone. What came of it stands in s.
+func (s *sweeping) out(ctx context.Context, ledger *inventory.Record, left []inventory.Entry) error {
+	e := s.engine
 	for _, entry := range left {
 		if e.passOn(entry.ID) {
 			s.passed = append(s.passed, entry.ID)
@@ -89,27 +93,35 @@ func (e *Engine) sweepOut(ctx context.Context, a app.App, ledger *inventory.Reco
 			continue // with its CRD, or out of reach with its API: not to be deleted, and remembered until somebody knows
 		}
 		if err != nil {
-			return s, &fault{report.PruneFailed, err}
+			return &fault{report.PruneFailed, err}
 		}
 		s.in.Gone = append(s.in.Gone, g)
 	}
-	plan := decide.SweepAll(s.in)
-	s.kept = plan.Keep
-	if plan.Held == "" {
-		e.announceEnds(plan.Delete)
+	s.plan = decide.SweepAll(s.in)
+	s.kept = s.plan.Keep
+	if s.plan.Held == "" {
+		e.announceEnds(s.plan.Delete)
 	}
-	swept := s.carry(ctx, plan)
+	swept := s.carry(ctx, s.plan)
 	for _, id := range s.gone {
 		e.forgetMemory(id)
 	}
 	*ledger = inventory.Without(*ledger, append(s.gone, s.passed...))
-	if a.Deleting && swept == nil {
-		return s, nil // the record goes as a whole
+	ledger.Guard = s.counted(ledger.Guard, e.Now())
+	return swept
+}
+
+// holds reports whether the object waits for approval.
+func (s *sweeping) holds(id object.ID) bool {
+	return s.plan.Held != "" && slices.Contains(s.plan.Delete, id)
+}
+
+// saveSwept writes what is left in a record after a prune, which may have failed.
+func (e *Engine) saveSwept(ctx context.Context, ledger inventory.Record, swept error) error {
+	if err := e.save(ctx, ledger); err != nil {
+		return &fault{report.RecordFailed, errors.Join(err, swept)}
 	}
-	if err := e.save(ctx, *ledger); err != nil {
-		return s, &fault{report.RecordFailed, errors.Join(err, swept)}
-	}
-	return s, swept
+	return swept
 }
 
 // look reads what is there under an entry of the inventory.
@@ -124,7 +136,11 @@ func (s *sweeping) look(ctx context.Context, entry inventory.Entry) (decide.Gone
 	}
 	s.entries[entry.ID] = entry
 	s.targets[entry.ID] = act.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion()}
-	return decide.Gone{ID: entry.ID, UID: entry.UID, Live: o}, nil
+	g := decide.Gone{ID: entry.ID, UID: entry.UID, Live: o}
+	if s.from.Takes() {
+		g.Inherited, _ = s.from.Whose(o)
+	}
+	return g, nil
 }
 
 func (s *sweeping) carry(ctx context.Context, plan decide.Sweep) error {
@@ -150,6 +166,10 @@ func (s *sweeping) carry(ctx context.Context, plan decide.Sweep) error {
 // that it may go as far as the number of objects is concerned has been decided.
 func (s *sweeping) delete(ctx context.Context, id object.ID) error {
 	for stale := range maxTries {
+		if s.engine.passOn(id) {
+			s.passed = append(s.passed, id)
+			return nil
+		}
 		err := s.engine.Writer.Delete(ctx, s.targets[id])
 		if err == nil || errors.Is(err, act.ErrGone) {
 			s.gone = append(s.gone, id)

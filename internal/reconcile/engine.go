@@ -60,11 +60,15 @@ type state struct {
 	app    app.App
 	report report.Report
 	wanted map[object.ID]bool // the objects of the newest revision
+	commit string             // of the newest revision that left nothing to prune; empty for none in this process
 	// reached is what was brought out last, see run.where; empty for nothing in this process.
 	reached string
-	order   string // the token of the newest order that a run was about; empty for none in this process
-	ledger  *ledger
-	lost    lost // zero for an app that is not lost
+	// leaves is the state of Git (run.where) that left something to prune, since leavesSince; empty for none in this process.
+	leaves      string
+	leavesSince time.Time
+	order       string // the token of the newest order that a run was about; empty for none in this process
+	ledger      *ledger
+	lost        lost // zero for an app that is not lost
 	// overtaken is closed when something newer is asked for than what the run that goes on is about.
 	overtaken chan struct{}
 }
@@ -108,3 +112,22 @@ func (e *Engine) state(key app.Key) *state {
 
 // Manages reports whether an app has the object.
 func (e *Engine) Manages(id object.ID) bool { return e.lookup(id) != nil }
+
+// Described lists the objects of a kind that Git describes and that are in the cluster as it does.
+func (e *Engine) Described(group, kind string) []object.ID {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	var out []object.ID
+	for id, r := range e.records {
+		if id.Kind == kind && id.Group == group && r.isApplied() {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func (r *record) isApplied() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.applied
+}

@@ -71,6 +71,12 @@ func (r *run) record(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return &fault{report.RecordFailed, err}
 	}
+	if len(r.ledger.Entries) == 0 {
+		r.ledger.Guard.Origin = r.origin()
+	}
+	if r.ledger.Doubt != "" {
+		r.report.Notes = append(r.report.Notes, doubted(r.ledger.Doubt).Error())
+	}
 	if err := r.inherit(ctx); err != nil {
 		return &fault{report.ClusterFailed, err}
 	}
@@ -90,12 +96,23 @@ func (r *run) record(ctx context.Context) error {
 }
 
 func (r *run) load(ctx context.Context) (err error) {
-	if owed, _ := r.state.ledger.pending(); owed != nil {
+	owed, _ := r.state.ledger.pending()
+	if owed != nil && owed.Doubt == "" {
 		r.ledger = *owed
 		return nil
 	}
 	r.ledger, err = r.engine.Inventory.Load(ctx, r.app.Key)
+	if err == nil && owed != nil { // a run has signed the record meanwhile
+		doubt := r.ledger.Doubt
+		r.ledger = *owed
+		r.ledger.Doubt = doubt
+	}
 	return err
+}
+
+// doubted is what is said of an app whose record is not known to be truce's own.
+func doubted(why string) error {
+	return fmt.Errorf("nothing is pruned in this run: the record of what truce has made (ConfigMap truce-inventory-…) is not known to be truce's own: %s", why)
 }
 
 // write makes a record the app's stored one. The caller has the turn.

@@ -11,8 +11,9 @@ import (
 // peers holds the apps that wait to prune: until every app of a source has seen a revision, an object that left one of them may be on its
 // way into another. Waiting costs nothing: the last app to see the revision enqueues those that wait.
 type peers struct {
-	mu      sync.Mutex
-	waiting map[revisionOf]*gate
+	mu       sync.Mutex
+	waiting  map[revisionOf]*gate
+	handover map[app.Key]*handover // by app that waits to prune
 }
 
 // revisionOf is one revision of one source.
@@ -55,6 +56,7 @@ func (e *Engine) PeerChanged(key app.Key) {
 	for _, waiter := range e.peers.opened(e, key) {
 		e.Rerun(waiter)
 	}
+	e.handoverChanged(blocker{app: key})
 }
 
 // opened returns the apps that need not wait any longer, since this one was the last that they waited for.

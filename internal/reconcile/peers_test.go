@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,6 +20,9 @@ type readers []app.Key
 
 func (r *readers) Artifact(app.SourceKey) (source.Artifact, error) { return source.Artifact{}, nil }
 func (r *readers) Readers(app.SourceKey) []app.Key                 { return *r }
+
+// Behind returns none: one source is enough here.
+func (r *readers) Behind(app.SourceKey, time.Time) ([]app.SourceKey, []app.Key) { return nil, nil }
 
 func appNamed(i int) app.Key {
 	return app.Key{Kind: "Kustomization", Namespace: "shop", Name: fmt.Sprintf("app-%03d", i)}

@@ -147,7 +147,12 @@ func judge(c compare.Input, d decide.Input) (decide.Plan, error) {
 
 // Parts are what carries the stages, chosen by wire.
 type Parts struct {
-	Sources   Sources
+	Sources Sources
+	// Histories compares the commits of a source; nil for not comparing.
+	Histories interface {
+		// Related reports whether two commits may have a common ancestor. It may block.
+		Related(ctx context.Context, key app.SourceKey, was, is string) (bool, error)
+	}
 	Render    render.Renderer
 	Cache     Cache           // of Render
 	Fresh     render.Renderer // without a cache: a cached render is never the only evidence for a prune
@@ -194,6 +199,9 @@ type Limits struct {
 type Sources interface {
 	Artifact(key app.SourceKey) (source.Artifact, error)
 	Readers(key app.SourceKey) []app.Key
+	// Behind lists the sources, besides one's own, that were not looked at since a time, and the apps that have not seen the newest revision
+	// of their source (HasSeen). Those sources are looked at then; SourceLooked is called when they were.
+	Behind(own app.SourceKey, since time.Time) ([]app.SourceKey, []app.Key)
 }
 
 // Admission knows the cluster's mutating admission. It is asked only about objects of which admission changed a field, and may be called

@@ -21,7 +21,10 @@ func (r *run) settleLedger(ctx context.Context) error {
 		return nil
 	}
 	next := inventory.Merge(r.ledger, r.engine.entries(r.state))
-	if slices.Equal(next.Entries, r.ledger.Entries) { // most commits touch few of the apps of a repository
+	if len(r.left()) == 0 && len(r.problems) == 0 {
+		next.Guard = r.guarded(r.ledger.Guard)
+	}
+	if slices.Equal(next.Entries, r.ledger.Entries) && next.Guard.Same(r.ledger.Guard) { // most commits touch few of the apps of a repository
 		return nil
 	}
 	next.Revision = r.artifact.Revision
@@ -62,19 +65,32 @@ func (r *run) sweep(ctx context.Context) error {
 	if r.app.Policy.Mode == app.Await || r.app.Prune == app.PruneReport {
 		return r.spare(ctx, left)
 	}
+	if r.ledger.Doubt != "" {
+		r.report.Leaving = listed(left)
+		return &fault{report.PruneHeld, doubted(r.ledger.Doubt)}
+	}
 	if other, ok := r.awaitPeers(); ok {
 		return &fault{report.InProgress, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other)}
+	}
+	if err := r.awaitHandover(); err != nil {
+		return err
 	}
 	if err := r.certain(ctx); err != nil {
 		return err
 	}
 	meant := slices.DeleteFunc(slices.Clone(left), func(e inventory.Entry) bool { return !r.app.Order.Means(e.ID) })
-	swept, err := r.engine.sweepOut(ctx, r.app, &r.ledger, meant)
+	swept := r.engine.newSweep(r.app, len(r.ledger.Entries))
+	r.guards(ctx, swept, len(meant))
+	err := swept.out(ctx, &r.ledger, meant)
+	if err == nil && len(meant) == len(left) {
+		r.ledger.Guard = r.guarded(r.ledger.Guard)
+	}
+	err = r.engine.saveSwept(ctx, r.ledger, err)
 	r.pruned = listed(swept.deleted)
 	still := stillIn(r.ledger, left)
 	r.report.Notes = append(r.report.Notes, keptNotes(still, swept.kept)...)
 	if len(meant) == len(left) { // else some were not asked about
-		still = slices.DeleteFunc(still, func(e inventory.Entry) bool { return swept.kept[e.ID].Counts == "" })
+		still = slices.DeleteFunc(still, func(e inventory.Entry) bool { return swept.kept[e.ID].Counts == "" && !swept.holds(e.ID) })
 	}
 	r.report.Leaving = leaving(still, swept.kept)
 	return err
@@ -89,7 +105,8 @@ func (r *run) spare(ctx context.Context, left []inventory.Entry) error {
 		r.report.Leaving = there
 		return err
 	}
-	swept, err := r.engine.sweepOut(ctx, a, &r.ledger, left)
+	swept := r.engine.newSweep(a, len(r.ledger.Entries))
+	err := r.engine.saveSwept(ctx, r.ledger, swept.out(ctx, &r.ledger, left))
 	r.report.Leaving = leaving(stillIn(r.ledger, left), swept.kept)
 	return err
 }
@@ -231,9 +248,12 @@ func (e *Engine) Remove(ctx context.Context, a app.App) error {
 		e.passOnAll(made)
 		return e.Inventory.Delete(ctx, a.Key)
 	}
+	if ledger.Doubt != "" {
+		return errors.Join(doubted(ledger.Doubt), e.Inventory.Save(ctx, ledger)) // the next try reads it signed
+	}
 	ledger = inventory.Merge(ledger, newer(ledger, made))
-	if _, err := e.sweepOut(ctx, a, &ledger, ledger.Entries); err != nil {
-		return err
+	if err := e.newSweep(a, len(ledger.Entries)).out(ctx, &ledger, ledger.Entries); err != nil {
+		return e.saveSwept(ctx, ledger, err)
 	}
 	return e.Inventory.Delete(ctx, a.Key)
 }

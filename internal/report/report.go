@@ -37,6 +37,8 @@ type Report struct {
 	Lost    string   // the write by which the controller that the app was adopted from shows that it works again; empty for none
 	Passage string   // the adoption that Lost has ended (app.Adoption.Passage)
 	Objects []Object // in ID order
+	// Again is how long a run that waits (InProgress) may go on waiting; 0 for the app's interval.
+	Again   time.Duration
 	Leaving []Listed // that the app has made and Git no longer names, where somebody is to ask for their removal
 	Shared  []Shared
 	Rollout Rollout    // the newest one

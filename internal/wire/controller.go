@@ -97,10 +97,13 @@ func (p *parts) controller(o RunOptions) *Running {
 	}
 	p.fetchFrom(o.Remotes)
 	used := make(chan struct{}, 1)
-	records := &configmap.Store{Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All}
+	home := o.Namespaces.Home(p.cluster.Namespace())
+	records := &configmap.Store{
+		Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All, Key: &configmap.Key{Cluster: p.cluster, Namespace: home},
+	}
 	c := controller.New(p.counted(controller.Options{
 		Kept: func() { poke(used) }, Turned: records.Relearn, Hindered: o.Hindered,
-		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Local: p.git, Kinds: kinds(), Configured: p.configured, Namespaces: o.Namespaces,
+		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Ancestry: p.git, Local: p.git, Kinds: kinds(), Configured: p.configured, Namespaces: o.Namespaces,
 		LocalSources: o.LocalSources, Process: o.Process, Catalogue: o.Catalogue, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: p.stirred(o.Report), Notify: o.Notify,
 	}))
 	if p.metrics != nil {
@@ -113,7 +116,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	if !o.Namespaces.Limited() {
 		chosen.Alone = func() bool { return len(c.Apart()) == 0 }
 	}
-	s := sight{parts: p, controller: c, used: used, home: o.Namespaces.Home(p.cluster.Namespace()), log: o.Log}
+	s := sight{parts: p, controller: c, used: used, home: home, log: o.Log}
 	chosen.Witnesses = s.witnesses(o.Witness)
 	engine := reconcile.New(chosen)
 	c.Use(engine)

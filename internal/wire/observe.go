@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/act"
 	"github.com/truce-gitops/truce/internal/app"
@@ -64,6 +65,9 @@ func (f fetched) Artifact(app.SourceKey) (source.Artifact, error) { return f.art
 // Readers returns none: one app is looked at by itself, and nothing is pruned.
 func (fetched) Readers(app.SourceKey) []app.Key { return nil }
 
+// Behind returns none, as Readers.
+func (fetched) Behind(app.SourceKey, time.Time) ([]app.SourceKey, []app.Key) { return nil, nil }
+
 // inspect walks one app through all stages without writing, as the controller would now.
 func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 	p, err := c.assembled()
@@ -110,7 +114,7 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 		return d, err
 	}
 	var drops []string
-	d.Leaving, drops = engine.Leaving(ctx, a, left)
+	d.Leaving, drops, d.Prune = engine.Leaving(ctx, a, left)
 	d.Report.Notes = append(d.Report.Notes, drops...)
 	return d, p.fought(ctx, &d, engine.Catalogue(), claimants)
 }

@@ -50,6 +50,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 	a.Suspended = skip == "true"
 	a.Request, _ = cr.Annotation(refreshKey)
 	a.Approved, _ = cr.Annotation(reader.ApproveKey)
+	a.PruneMost = r.PruneMost(cr)
 	r.source(&a, spec)
 	r.syncPolicy(&a, spec)
 	a.Ignore = r.rules(spec.IgnoreDifferences)

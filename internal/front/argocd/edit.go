@@ -40,6 +40,7 @@ func (Commands) Edit(r front.Resources, c front.Change) (front.Resources, error)
 	}
 	e.operation(c.Run)
 	e.end(c.Leave)
+	e.Approve(c.ApprovePrune)
 	return front.Resources{App: e.CR}, e.Err
 }
 

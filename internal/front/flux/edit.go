@@ -38,6 +38,7 @@ func (cs Commands) Edit(r front.Resources, c front.Change) (front.Resources, err
 	e.Text(c.Pin, "metadata", "annotations", revisionKey)
 	e.run(c.Run)
 	e.deletion(c.Leave)
+	e.Approve(c.ApprovePrune)
 	out := front.Resources{App: e.CR, Source: r.Source}
 	if e.Err == nil && (c.Repo != nil || c.Revision != nil) {
 		out.Source, e.Err = editSource(r.Source, c)

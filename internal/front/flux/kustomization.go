@@ -54,6 +54,7 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 		a.Guard = finalizer
 	}
 	a.Approved, _ = cr.Annotation(reader.ApproveKey)
+	a.PruneMost = r.PruneMost(cr)
 	r.required(fields, "prune", "true deletes objects that leave Git, false keeps them")
 	r.periods(&a, spec, fields)
 	r.deletion(spec.DeletionPolicy)

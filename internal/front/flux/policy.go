@@ -70,7 +70,7 @@ func same(a, b Remediation) bool {
 }
 
 // known are the annotations of truce that a front reads.
-var known = []string{reader.ModeKey, reader.AdoptedKey, reader.AdoptedAtKey, reader.LostKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, ignoreKey, remediateKey, reader.ApproveKey, revisionKey}
+var known = []string{reader.ModeKey, reader.AdoptedKey, reader.AdoptedAtKey, reader.LostKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, ignoreKey, remediateKey, reader.ApproveKey, reader.GuardKey, revisionKey}
 
 // annotations refuses those that contradict each other, and tells of what may be a slip of the pen.
 func (r *reading) annotations(cr object.Object) {

@@ -150,6 +150,9 @@ func appText(a app.App) string {
 	line("approved", a.Approved)
 	line("deleting", a.Deleting)
 	line("prune", a.Prune)
+	if a.PruneMost != nil {
+		line("most pruned", *a.PruneMost)
+	}
 	line("wait", a.Wait)
 	line("validation", a.Validation)
 	line("policy", fmt.Sprintf("%s, claims %s, drift %s, spacing %s, pause %s, additions %s",

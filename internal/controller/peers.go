@@ -1,0 +1,77 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// Behind implements reconcile.Sources. An app or a source that another app has put into the cluster, and that the watch has not shown yet, is
+// among them.
+func (c *Controller) Behind(own app.SourceKey, since time.Time) (sources []app.SourceKey, apps []app.Key) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	read := map[app.SourceKey]bool{}
+	for key, e := range c.appSet {
+		s := c.sourceSet[e.app.Source]
+		if s == nil || !c.isRunnable(key, e) || !c.isLookable(s) {
+			continue // nothing new can come of it
+		}
+		read[e.app.Source] = true
+		if revision := s.state.Artifact.Revision; revision != "" && !c.engine.HasSeen(key, revision) {
+			apps = append(apps, key)
+		}
+	}
+	for key := range read {
+		if key != own && !fixed(key) && c.sourceSet[key].state.At.Before(since) {
+			sources = append(sources, key)
+			c.sources.AddAfter(key, max(0, since.Sub(c.Now())))
+		}
+	}
+	moreSources, moreApps := c.described()
+	return append(sources, moreSources...), append(apps, moreApps...)
+}
+
+// described lists the sources and apps that an app has put into the cluster and that are not known yet. The caller holds mu.
+func (c *Controller) described() (sources []app.SourceKey, apps []app.Key) {
+	for gvk := range c.Kinds.Apps {
+		for _, id := range c.engine.Described(gvk.Group, gvk.Kind) {
+			if c.appSet[appKey(id)] == nil && c.covers(id.Namespace) {
+				apps = append(apps, appKey(id))
+			}
+		}
+	}
+	for gvk := range c.Kinds.Sources {
+		for _, id := range c.engine.Described(gvk.Group, gvk.Kind) {
+			key := app.SourceKey{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+			if c.sourceSet[key] == nil && c.covers(id.Namespace) {
+				sources = append(sources, key)
+			}
+		}
+	}
+	return sources, apps
+}
+
+func appKey(id object.ID) app.Key {
+	return app.Key{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+}
+
+// covers reports whether this truce works for the custom resources of a namespace. The caller holds mu.
+func (c *Controller) covers(namespace string) bool {
+	return c.Namespaces.Cover(namespace) && !c.isApart(namespace)
+}
+
+// isRunnable reports whether an app sees the revisions of its source. The caller holds mu.
+func (c *Controller) isRunnable(key app.Key, e *appEntry) bool {
+	return !e.app.Suspended && !e.app.Deleting && !e.blocked && !c.isApart(key.Namespace)
+}
+
+// isLookable reports whether a source is looked at. The caller holds mu.
+func (c *Controller) isLookable(e *sourceEntry) bool {
+	if e.cr == nil {
+		return e.attached
+	}
+	s := e.front.Source(e.cr)
+	return !s.Suspended && !s.Deleting
+}

@@ -1,0 +1,92 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/inventory"
+)
+
+// origin is the identity of the app as this run reads it.
+func (r *run) origin() inventory.Origin {
+	namespace := r.app.Namespace
+	if namespace == "" {
+		namespace = r.app.Home.Name
+	}
+	return inventory.Origin{Repository: r.artifact.Repository, Path: r.app.Path, Namespace: namespace, Commit: r.artifact.Commit}
+}
+
+// guarded is the guard of a record once nothing of the app is left to prune.
+func (r *run) guarded(g inventory.Guard) inventory.Guard {
+	r.state.mu.Lock()
+	r.state.commit = r.artifact.Commit
+	r.state.mu.Unlock()
+	return inventory.Guard{Size: len(r.state.objects()), Origin: r.origin(), Pruned: g.Since(r.windowBegin())}
+}
+
+// windowBegin is from when on prunes count.
+func (r *run) windowBegin() time.Time { return r.engine.Now().Add(-decide.SweepInput{}.Window()) }
+
+// guards adds to a judgement what the prune guard counts besides the objects that leave now.
+func (r *run) guards(ctx context.Context, s *sweeping, leaving int) {
+	g := r.ledger.Guard
+	for _, p := range g.Since(r.windowBegin()) {
+		s.in.Lately += p.Count
+		if p.Moved {
+			s.in.Moved = "where the app is read from or written to has changed lately"
+		}
+	}
+	if g.Size == 0 {
+		g.Size = len(r.ledger.Entries)
+	}
+	s.in.Total = g.Size + s.in.Lately
+	if moved := r.moved(ctx, 2*(leaving+s.in.Lately) > s.in.Total); moved != "" {
+		s.in.Moved = moved
+	}
+}
+
+// moved says what of the app's identity is not what it was when nothing was left to prune; empty for nothing. The commits are compared only
+// on demand, as that may ask the server.
+func (r *run) moved(ctx context.Context, histories bool) string {
+	was, is := r.ledger.Guard.Origin, r.origin()
+	r.state.mu.Lock()
+	if r.state.commit != "" {
+		was.Commit = r.state.commit
+	}
+	r.state.mu.Unlock()
+	switch {
+	case was.Repository == "":
+		return "the record does not show where they came from"
+	case was.Repository != is.Repository:
+		return fmt.Sprintf("the repository has changed from %s", was.Repository)
+	case was.Path != is.Path:
+		return fmt.Sprintf("the path has changed from %s", was.Path)
+	case was.Namespace != is.Namespace:
+		return fmt.Sprintf("the target namespace has changed from %q", was.Namespace)
+	case !histories || r.engine.Histories == nil || was.Commit == "" || was.Commit == is.Commit:
+		return ""
+	}
+	related, err := r.engine.Histories.Related(ctx, r.app.Source, was.Commit, is.Commit)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the history could not be compared with that of commit %.12s: %v", was.Commit, err)
+	case !related:
+		return fmt.Sprintf("the history has no common ancestor with commit %.12s", was.Commit)
+	}
+	return ""
+}
+
+// counted is the guard of a record after a prune.
+func (s *sweeping) counted(g inventory.Guard, now time.Time) inventory.Guard {
+	g.Pruned = g.Since(now.Add(-s.in.Window()))
+	switch {
+	case s.plan.Approved:
+		g.Pruned = nil
+	case len(s.deleted) > 0:
+		moved := s.in.Moved != "" && g.Origin.Repository != "" // else the record was lost, and nothing has moved
+		g.Pruned = append(g.Pruned, inventory.Prune{At: now.UTC(), Count: len(s.deleted), Moved: moved})
+	}
+	return g
+}

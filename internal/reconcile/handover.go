@@ -1,0 +1,116 @@
+package reconcile
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// An object that leaves one app may be on its way into another one, which reads another source or has just been described itself. A prune waits
+// until each source was looked at once, handoverGrace after the object left, and until each app has seen what is newest then: it asks for the
+// object if it has it (claimRecord), and gets it without a delete. Whoever is slower than handoverPatience is not waited for.
+const (
+	handoverGrace    = 3 * time.Second
+	handoverPatience = 2 * time.Minute
+)
+
+// handover is a prune that waits.
+type handover struct {
+	source app.SourceKey // of the app that prunes
+	looked time.Time     // from when on sources are to be looked at
+	on     blocker
+}
+
+// blocker is what a prune waits for: an app, or a source.
+type blocker struct {
+	app    app.Key
+	source app.SourceKey
+}
+
+func (b blocker) String() string {
+	if b.app != (app.Key{}) {
+		return b.app.String() + " has seen the newest revision of its source"
+	}
+	return b.source.String() + " was looked at"
+}
+
+// awaitHandover stops a run that would prune, while another app may be about to ask for what leaves this one. An event enqueues the app.
+func (r *run) awaitHandover() error {
+	e, now := r.engine, r.engine.Now()
+	since := r.leavingSince(now)
+	left := since.Add(handoverPatience).Sub(now)
+	if left <= 0 {
+		return nil
+	}
+	h := &handover{source: r.app.Source, looked: since.Add(handoverGrace)}
+	e.peers.mu.Lock()
+	defer e.peers.mu.Unlock()
+	delete(e.peers.handover, r.app.Key)
+	if !e.blocked(r.app.Key, h) {
+		return nil
+	}
+	if e.peers.handover == nil {
+		e.peers.handover = map[app.Key]*handover{}
+	}
+	e.peers.handover[r.app.Key] = h
+	r.report.Again = left
+	return &fault{report.InProgress, fmt.Errorf("prune waits until %s: it may take over what left this app", h.on)}
+}
+
+// leavingSince is when the first run of this process has found that this revision leaves objects to prune.
+func (r *run) leavingSince(now time.Time) time.Time {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	if at := r.where(); r.state.leaves != at {
+		r.state.leaves, r.state.leavesSince = at, now
+	}
+	return r.state.leavesSince
+}
+
+// blocked finds what a prune has to wait for, and reports whether there is anything. The caller holds peers.mu.
+func (e *Engine) blocked(key app.Key, h *handover) bool {
+	sources, apps := e.Sources.Behind(h.source, h.looked)
+	if len(sources) > 0 {
+		h.on = blocker{source: sources[0]}
+		return true
+	}
+	for _, other := range apps {
+		if other != key {
+			h.on = blocker{app: other}
+			return true
+		}
+	}
+	return false
+}
+
+// HasSeen reports whether an app has ended a run at the revision, or is refused.
+func (e *Engine) HasSeen(key app.Key, revision string) bool {
+	s := e.known(key)
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.report.Stage == report.Admit || s.report.Revision == revision && revision != ""
+}
+
+// SourceLooked takes note that a look at a source has ended, with or without news.
+func (e *Engine) SourceLooked(key app.SourceKey) { e.handoverChanged(blocker{source: key}) }
+
+// handoverChanged enqueues the apps that need not wait any longer, since this was the last that they waited for.
+func (e *Engine) handoverChanged(on blocker) {
+	var free []app.Key
+	e.peers.mu.Lock()
+	for key, h := range e.peers.handover {
+		if h.on == on && !e.blocked(key, h) {
+			delete(e.peers.handover, key)
+			free = append(free, key)
+		}
+	}
+	e.peers.mu.Unlock()
+	for _, key := range free {
+		e.Rerun(key)
+	}
+}
