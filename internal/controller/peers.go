@@ -7,6 +7,9 @@ import (
 	"github.com/truce-gitops/truce/internal/object"
 )
 
+// mostLooks is with how many sources a prune has them all looked at: with more, each prune of a tenant's would visit too many servers.
+const mostLooks = 64
+
 // Behind implements reconcile.Sources. An app or a source that another app has put into the cluster, and that the watch has not shown yet, is
 // among them.
 func (c *Controller) Behind(own app.SourceKey, since time.Time) (sources []app.SourceKey, apps []app.Key) {
@@ -24,7 +27,7 @@ func (c *Controller) Behind(own app.SourceKey, since time.Time) (sources []app.S
 		}
 	}
 	for key := range read {
-		if key != own && !fixed(key) && c.sourceSet[key].state.At.Before(since) {
+		if len(read) <= mostLooks && key != own && !fixed(key) && c.sourceSet[key].state.At.Before(since) {
 			sources = append(sources, key)
 			c.sources.AddAfter(key, max(0, since.Sub(c.Now())))
 		}

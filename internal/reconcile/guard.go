@@ -57,7 +57,7 @@ func (r *run) moved(ctx context.Context, histories bool) string {
 	}
 	r.state.mu.Unlock()
 	switch {
-	case was.Repository == "":
+	case was.Repository == "" && is.Repository != "":
 		return "the record does not show where they came from"
 	case was.Repository != is.Repository:
 		return fmt.Sprintf("the repository has changed from %s", was.Repository)
