@@ -41,14 +41,11 @@ func (r *run) awaitHandover() error {
 	e, now := r.engine, r.engine.Now()
 	since := r.leavingSince(now)
 	left := since.Add(handoverPatience).Sub(now)
-	if left <= 0 {
-		return nil
-	}
 	h := &handover{source: r.app.Source, looked: since.Add(handoverGrace)}
 	e.peers.mu.Lock()
 	defer e.peers.mu.Unlock()
 	delete(e.peers.handover, r.app.Key)
-	if !e.blocked(r.app.Key, h) {
+	if left <= 0 || !e.blocked(r.app.Key, h) {
 		return nil
 	}
 	if e.peers.handover == nil {

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -68,7 +67,7 @@ func TestAPruneWaitsForOtherSourcesAndTheirApps(t *testing.T) {
 	waits(appNamed(1).String() + " has seen the newest revision of its source")
 	now = now.Add(time.Second)
 	waits("")
-	if !slices.Contains(n.apps, appNamed(1)) || len(e.peers.handover) > 1 {
+	if len(e.peers.handover) > 0 {
 		t.Errorf("%d prunes wait", len(e.peers.handover))
 	}
 }
