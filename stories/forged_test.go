@@ -85,7 +85,7 @@ func TestARecordThatAnotherHasWrittenDeletesNothing(t *testing.T) {
 			w.repo.Remove("app/b.yaml")
 			w.start(app.Policy{})
 			t.Cleanup(w.removeApps) // while truce still runs
-			t.Log(w.fails("app", "nothing is pruned in this run", "not known to be truce's own", "signature"))
+			t.Log(w.fails("app", "nothing is pruned in this run", "the app's inventory is not verified", "signature"))
 			if got := w.deletes(); len(got) > 0 {
 				t.Fatalf("deleted %v", got)
 			}

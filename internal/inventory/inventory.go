@@ -26,18 +26,19 @@ type Record struct {
 	Revision string // the newest that was applied whole
 	Entries  []Entry
 	Guard    Guard
-	// Doubt is why the stored record is not known to be truce's own, empty where it is: nothing is deleted on its word. See Doubted.
-	Doubt string
+	// Unverified is why the signature of the stored record was not verified, empty where it was: nothing is deleted because of such a record.
+	// See Unverified.
+	Unverified string
 }
 
-// Doubted returns a record that is not known to be truce's own, for want of a right signature, with what of it may be believed: the names, and
-// what was sent, but no uid, so that an object is the app's only if our own apply has put this app's mark on it. Without a doubt, and without
+// Unverified returns a record whose signature was not verified, with what is used of it all the same: the names, and the digests of what was
+// applied. Without uids an object is the app's only if truce's own apply has put this app's mark on it. Without a reason why, and without
 // entries, it is the record itself.
-func Doubted(r Record, doubt string) Record {
-	if doubt == "" || len(r.Entries) == 0 {
+func Unverified(r Record, why string) Record {
+	if why == "" || len(r.Entries) == 0 {
 		return r
 	}
-	r.Doubt, r.Guard = doubt, Guard{}
+	r.Unverified, r.Guard = why, Guard{}
 	r.Entries = slices.Clone(r.Entries)
 	for i := range r.Entries {
 		r.Entries[i].UID, r.Entries[i].Judged = "", ""

@@ -82,8 +82,8 @@ func (s *state) givenUp(a app.App) app.App {
 // handBack ends the release of an app when all objects that Git names have been handed back on their streets: those that Git no longer
 // names follow, and then the record, so that nothing of ours is left. It is begun anew until it is done.
 func (r *run) handBack(ctx context.Context) error {
-	if r.ledger.Doubt != "" {
-		return &fault{report.RecordFailed, errors.Join(doubted(r.ledger.Doubt), r.engine.Inventory.Save(ctx, r.ledger))}
+	if r.ledger.Unverified != "" {
+		return &fault{report.RecordFailed, errors.Join(unverified(r.ledger.Unverified), r.engine.Inventory.Save(ctx, r.ledger))}
 	}
 	for _, entry := range r.left() {
 		if err := r.handBackOne(ctx, entry); err != nil {

@@ -74,8 +74,8 @@ func (r *run) record(ctx context.Context) error {
 	if len(r.ledger.Entries) == 0 {
 		r.ledger.Guard.Origin = r.origin()
 	}
-	if r.ledger.Doubt != "" {
-		r.report.Notes = append(r.report.Notes, doubted(r.ledger.Doubt).Error())
+	if r.ledger.Unverified != "" {
+		r.report.Notes = append(r.report.Notes, unverified(r.ledger.Unverified).Error())
 	}
 	if err := r.inherit(ctx); err != nil {
 		return &fault{report.ClusterFailed, err}
@@ -97,22 +97,22 @@ func (r *run) record(ctx context.Context) error {
 
 func (r *run) load(ctx context.Context) (err error) {
 	owed, _ := r.state.ledger.pending()
-	if owed != nil && owed.Doubt == "" {
+	if owed != nil && owed.Unverified == "" {
 		r.ledger = *owed
 		return nil
 	}
 	r.ledger, err = r.engine.Inventory.Load(ctx, r.app.Key)
 	if err == nil && owed != nil { // a run has signed the record meanwhile
-		doubt := r.ledger.Doubt
+		why := r.ledger.Unverified
 		r.ledger = *owed
-		r.ledger.Doubt = doubt
+		r.ledger.Unverified = why
 	}
 	return err
 }
 
-// doubted is what is said of an app whose record is not known to be truce's own.
-func doubted(why string) error {
-	return fmt.Errorf("nothing is pruned in this run: the record of what truce has made (ConfigMap truce-inventory-…) is not known to be truce's own: %s", why)
+// unverified is what is reported of an app whose inventory is not verified.
+func unverified(why string) error {
+	return fmt.Errorf("nothing is pruned in this run: the app's inventory is not verified: %s", why)
 }
 
 // write makes a record the app's stored one. The caller has the turn.

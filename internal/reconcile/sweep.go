@@ -65,9 +65,9 @@ func (r *run) sweep(ctx context.Context) error {
 	if r.app.Policy.Mode == app.Await || r.app.Prune == app.PruneReport {
 		return r.spare(ctx, left)
 	}
-	if r.ledger.Doubt != "" {
+	if r.ledger.Unverified != "" {
 		r.report.Leaving = listed(left)
-		return &fault{report.PruneHeld, doubted(r.ledger.Doubt)}
+		return &fault{report.PruneHeld, unverified(r.ledger.Unverified)}
 	}
 	if other, ok := r.awaitPeers(); ok {
 		return &fault{report.InProgress, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other)}
@@ -248,8 +248,8 @@ func (e *Engine) Remove(ctx context.Context, a app.App) error {
 		e.passOnAll(made)
 		return e.Inventory.Delete(ctx, a.Key)
 	}
-	if ledger.Doubt != "" {
-		return errors.Join(doubted(ledger.Doubt), e.Inventory.Save(ctx, ledger)) // the next try reads it signed
+	if ledger.Unverified != "" {
+		return errors.Join(unverified(ledger.Unverified), e.Inventory.Save(ctx, ledger)) // the next try reads it signed
 	}
 	ledger = inventory.Merge(ledger, newer(ledger, made))
 	if err := e.newSweep(a, len(ledger.Entries)).out(ctx, &ledger, ledger.Entries); err != nil {

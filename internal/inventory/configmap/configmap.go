@@ -74,7 +74,7 @@ type version struct {
 	sum             sum
 	text            object.Packed // of the record; kept only where all are read at once
 	at              uint64        // Store.writes
-	doubt           string        // why it is not known to be truce's own; empty for no doubt
+	unverified      string        // why its signature was not verified; empty where it was
 }
 
 var _ inventory.Store = (*Store)(nil)
@@ -106,7 +106,7 @@ func (s *Store) Load(ctx context.Context, key app.Key) (inventory.Record, error)
 		return inventory.Record{}, err
 	}
 	s.remember(key, v)
-	return inventory.Doubted(r, v.doubt), nil
+	return inventory.Unverified(r, v.unverified), nil
 }
 
 // verified is a record as it stands in the cluster, and whether its signature is right.
@@ -114,7 +114,7 @@ func (s *Store) verified(ctx context.Context, u *unstructured.Unstructured, text
 	v := s.versionOf(u.GetResourceVersion(), text)
 	mac, _, _ := unstructured.NestedString(u.Object, "data", macKey)
 	var err error
-	v.doubt, err = s.Key.doubt(ctx, text, mac)
+	v.unverified, err = s.Key.verify(ctx, text, mac)
 	return v, err
 }
 
@@ -173,7 +173,7 @@ func (s *Store) Save(ctx context.Context, r inventory.Record) error {
 	if err != nil {
 		return fmt.Errorf("save inventory of %s: %w", r.App, err)
 	}
-	if was.resourceVersion != "" && was.sum == next && (was.doubt == "" || mac == "") && len(s.unanswered(r.App)) == 0 {
+	if was.resourceVersion != "" && was.sum == next && (was.unverified == "" || mac == "") && len(s.unanswered(r.App)) == 0 {
 		return nil
 	}
 	saved, err := s.write(ctx, r.App, signed{text, mac}, was.resourceVersion)

@@ -50,8 +50,8 @@ func (k *Key) mac(ctx context.Context, text []byte) (string, error) {
 	return sign(key, text), nil
 }
 
-// doubt says why a record is not known to be truce's own; empty where it is, and without a Key.
-func (k *Key) doubt(ctx context.Context, text []byte, mac string) (string, error) {
+// verify says why a record's signature is not verified; empty where it is, and without a Key.
+func (k *Key) verify(ctx context.Context, text []byte, mac string) (string, error) {
 	if k == nil {
 		return "", nil
 	}

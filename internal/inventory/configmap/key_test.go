@@ -18,9 +18,9 @@ func keyed(t *testing.T, k *kubetest.Cluster, ns string) *configmap.Store {
 	return s
 }
 
-// TestARecordIsBelievedOnlyWithItsSignature: what another has written, or moved from another app, keeps its names and loses its uids until it is
+// TestARecordNeedsItsSignature: what another has written, or moved from another app, keeps its names and loses its uids until it is
 // saved again.
-func TestARecordIsBelievedOnlyWithItsSignature(t *testing.T) {
+func TestARecordNeedsItsSignature(t *testing.T) {
 	k := kubetest.Start(t)
 	ns := k.Namespace(t)
 	patch := func(patch string) {
@@ -45,15 +45,15 @@ func TestARecordIsBelievedOnlyWithItsSignature(t *testing.T) {
 		meddle()
 		s := keyed(t, k, ns)
 		got := loaded(t, s, want.App)
-		if !strings.Contains(got.Doubt, what) || (got.Doubt == "") != (what == "") {
-			t.Errorf("%q: the doubt is %q", what, got.Doubt)
+		if !strings.Contains(got.Unverified, what) || (got.Unverified == "") != (what == "") {
+			t.Errorf("%q: it is unverified: %q", what, got.Unverified)
 		}
 		if believed := got.Entries[0].UID != "" && got.Guard.Size == 2; believed != (what == "") || len(got.Entries) != 2 {
 			t.Errorf("%q: read %+v", what, got)
 		}
 		saved(t, s, got)
-		if again := loaded(t, keyed(t, k, ns), want.App); again.Doubt != "" || len(again.Entries) != 2 {
-			t.Errorf("%q: after it was saved again, the doubt is %q of %d entries", what, again.Doubt, len(again.Entries))
+		if again := loaded(t, keyed(t, k, ns), want.App); again.Unverified != "" || len(again.Entries) != 2 {
+			t.Errorf("%q: after it was saved again, it is unverified: %q of %d entries", what, again.Unverified, len(again.Entries))
 		}
 	}
 }
@@ -68,8 +68,8 @@ func TestTheKeyIsMadeOnce(t *testing.T) {
 	ns := k.Namespace(t)
 	one, two := keyed(t, k, ns), keyed(t, k, ns)
 	saved(t, one, record(ns, 1))
-	if got := loaded(t, two, record(ns, 0).App); got.Doubt != "" {
-		t.Errorf("another process says: %s", got.Doubt)
+	if got := loaded(t, two, record(ns, 0).App); got.Unverified != "" {
+		t.Errorf("another process says: %s", got.Unverified)
 	}
 	text := k.Kubectl(t, "-n", ns, "get", "secret", "truce-inventory-key", "-o", "jsonpath={.data.key}")
 	if key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text)); err != nil || len(key) != 32 {

@@ -57,7 +57,7 @@ func (s *Store) fromMemory(ctx context.Context, key app.Key) (inventory.Record, 
 		return inventory.Record{}, false, err
 	}
 	r, err := inventory.Parse(text)
-	return inventory.Doubted(r, v.doubt), err == nil, err
+	return inventory.Unverified(r, v.unverified), err == nil, err
 }
 
 // renew lists all records if that was never done, or is long ago. Where a list is under way, it waits for that one.
