@@ -182,20 +182,25 @@ func (s *sweeping) delete(ctx context.Context, id object.ID) error {
 		if err := breathe(ctx, stale+1); err != nil {
 			return err
 		}
-		g, err := s.look(ctx, s.entries[id])
-		if errors.Is(err, live.ErrUnknownKind) {
-			return nil // since a moment ago; as in sweepOut
-		}
-		if err != nil {
+		if again, err := s.again(ctx, id); err != nil || !again {
 			return err
-		}
-		again := s.in
-		again.Gone, again.Whole = []decide.Gone{g}, true
-		plan := decide.SweepAll(again)
-		s.gone = append(s.gone, plan.Forget...)
-		if len(plan.Delete) == 0 {
-			return nil
 		}
 	}
 	return act.ErrStale
+}
+
+// again reads and judges an object once more, and reports whether it is still to be deleted.
+func (s *sweeping) again(ctx context.Context, id object.ID) (bool, error) {
+	g, err := s.look(ctx, s.entries[id])
+	if errors.Is(err, live.ErrUnknownKind) {
+		return false, nil // since a moment ago; as in out
+	}
+	if err != nil {
+		return false, err
+	}
+	in := s.in
+	in.Gone, in.Whole = []decide.Gone{g}, true
+	plan := decide.SweepAll(in)
+	s.gone = append(s.gone, plan.Forget...)
+	return len(plan.Delete) > 0, nil
 }
