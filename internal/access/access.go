@@ -69,7 +69,11 @@ func Own() []Rule {
 // Home returns what a controller needs in its own namespace alone.
 func Home() []Rule {
 	return []Rule{
-		{Resources: []string{"secrets"}, Verbs: []string{"create"}, For: "keep the token of the status page", Without: "commands cannot read the status page"},
+		{
+			Resources: []string{"secrets"}, Verbs: []string{"create"}, For: "keep the token of the status page, and the key that signs inventories",
+			Without: "commands cannot read the status page, and nothing is pruned",
+		},
+		{Resources: []string{"secrets"}, Names: []string{"truce-inventory-key"}, Verbs: []string{"get"}, For: "sign inventories", Without: "nothing is pruned"},
 		{Resources: []string{"secrets"}, Names: []string{"truce-page"}, Verbs: []string{"get", "patch"}, For: "keep the token of the status page", Without: "commands cannot read the status page"},
 	}
 }

@@ -264,37 +264,6 @@ func (c *Controller) fetch(ctx context.Context, f front.Sources, cr object.Objec
 	return state
 }
 
-// specOf says what to fetch for a source.
-func (c *Controller) specOf(ctx context.Context, f front.Sources, cr object.Object, s front.Source) (source.Spec, error) {
-	if len(s.Problems) > 0 {
-		why := errors.New(s.Problems[0].Field + ": " + s.Problems[0].Reason)
-		return source.Spec{}, &source.Error{Op: "read", Subject: s.Key.String(), Reason: source.URLInvalid, Err: why}
-	}
-	secret, name, err := Credentials(ctx, c.Cluster, s)
-	if err != nil {
-		return source.Spec{}, err
-	}
-	spec, err := f.Spec(cr, secret)
-	spec = pinned(spec, s.Key)
-	spec.Auth.Secret = name
-	return spec, err
-}
-
-// Related implements reconcile.Histories.
-func (c *Controller) Related(ctx context.Context, key app.SourceKey, was, is string) (bool, error) {
-	f, cr := c.sourceResource(key)
-	if cr == nil || c.Ancestry == nil {
-		return true, nil
-	}
-	s := f.Source(cr)
-	s.Key = key
-	spec, err := c.specOf(ctx, f, cr, s)
-	if err != nil {
-		return true, err
-	}
-	return c.Ancestry.Related(ctx, spec, was, is)
-}
-
 var errLocal = errors.New("a repository on the controller's own machine is read only where --local-sources allows it")
 
 func isLocal(url string) bool {

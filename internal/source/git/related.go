@@ -19,7 +19,7 @@ func (s *Store) Related(ctx context.Context, spec source.Spec, was, is string) (
 	}
 	related, err := s.related(ctx, a, spec, [2]string{was, is})
 	if err != nil {
-		err = typed(ctx, a.String(), err)
+		err = typed(ctx, a, spec.Auth, err)
 	}
 	return related, err
 }
