@@ -59,7 +59,7 @@ func TestWrongCredentialsAreSaidWithoutThem(t *testing.T) {
 	w.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: credentials, namespace: %s}\nstringData: {username: me, password: %s}", w.ns, password))
 	w.source("repo", "url: "+s.URL+"\ninterval: 1s\nref: {branch: main}\nsecretRef: {name: credentials}")
 	w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h")
-	t.Log(w.fails("app", "GitRepository "+w.ns+"/repo: fetch "+s.URL+": git rejected the credentials of Secret "+w.ns+"/credentials (HTTP 401)", "you sent Basic ***"))
+	t.Log(w.fails("app", "GitRepository "+w.ns+"/repo: fetch "+s.URL+": git rejected the credentials of Secret "+w.ns+"/credentials (HTTP 403)", "the server says \"you sent Basic ***\""))
 	for _, form := range []string{password, base64.StdEncoding.EncodeToString([]byte("me:" + password))} {
 		w.tellsNoSecret(form)
 		if strings.Contains(log(), form) {
@@ -78,7 +78,7 @@ func echo(_ int, w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(http.StatusUnauthorized)
+	w.WriteHeader(http.StatusForbidden)
 	fmt.Fprintf(w, "you sent %s\nwhich is %s and %s\n", r.Header.Get("Authorization"), user, password)
 	return true
 }
