@@ -156,7 +156,7 @@ func (a audited) take(ctx context.Context, q survey.Question) (s survey.Survey, 
 	}
 	// One more than can run at once: while one waits for an answer, another one builds.
 	workers := runtime.GOMAXPROCS(0) + 1
-	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}, Size: workers, Garbage: 400})
+	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}, Size: workers, Memory: machineShares().build, Garbage: 400})
 	defer pool.Close()
 	queries := newQueries(self)
 	defer queries.close()

@@ -39,7 +39,7 @@ func mendRepository(ctx context.Context, o mend.Question, use func(cli.Mending) 
 		return fmt.Errorf("find truce itself: %w", err)
 	}
 	workers := runtime.GOMAXPROCS(0) + 1
-	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}, Size: workers, Garbage: 400})
+	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}, Size: workers, Memory: machineShares().build, Garbage: 400})
 	defer pool.Close()
 	cached := &render.Cached{Renderer: pool, Bytes: cacheBytes}
 	bases, end, err := fetching{asked: o.RemoteBases}.over(cached)

@@ -23,7 +23,7 @@ type jqPool struct {
 }
 
 func newQueries(self string) jqPool {
-	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{jqWorker}, Size: jqWorkers})
+	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{jqWorker}, Size: jqWorkers, Memory: machineShares().query})
 	call := func(ctx context.Context, input []byte, l jq.Limits) ([]byte, error) {
 		return pool.Call(ctx, input, render.Limits{Time: l.Time, Memory: l.Memory})
 	}

@@ -94,7 +94,7 @@ func renderDirectory(ctx context.Context, dir string, remoteBases bool) (describ
 	if err != nil {
 		return g, fmt.Errorf("find truce itself: %w", err)
 	}
-	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}, Size: 1})
+	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}, Size: 1, Memory: machineShares().build})
 	defer pool.Close()
 	bases, end, err := fetching{asked: remoteBases}.over(pool)
 	if err != nil {

@@ -105,7 +105,8 @@ func assemble(t cli.Target, version string, from cloning, m *metrics.Metrics) (*
 }
 
 func newParts(client *cluster.Client, self string, from cloning) (*parts, error) {
-	store, err := git.New(git.Options{Dir: from.dir, Executable: self, Servers: from.servers})
+	part := machineShares()
+	store, err := git.New(git.Options{Dir: from.dir, Executable: self, Servers: from.servers, Memory: part.git})
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +116,7 @@ func newParts(client *cluster.Client, self string, from cloning) (*parts, error)
 	}
 	quiet := newCalm()
 	pool := worker.NewPool(worker.Options{
-		Executable: self, Args: []string{renderWorker}, Patience: workerPatience,
+		Executable: self, Args: []string{renderWorker}, Size: part.workers, Memory: part.build, Patience: workerPatience,
 		Rested: quiet.rested, // what the last lists and builds took is not needed before the next commit
 	})
 	p := &parts{cluster: client, git: store, pool: pool, calm: quiet, work: from.dir}

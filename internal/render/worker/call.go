@@ -58,8 +58,8 @@ func (p *Pool) Call(ctx context.Context, input []byte, limits render.Limits) ([]
 	if err != nil {
 		return nil, err
 	}
-	output, reusable, err := w.call(ctx, input, limits.OrDefault())
-	if !reusable || resident(w.cmd.Process.Pid) > fat {
+	output, reusable, err := w.call(ctx, input, p.within(limits))
+	if !reusable || p.isFat(w) {
 		w.kill()
 		w = nil
 	}

@@ -21,8 +21,26 @@ import (
 // maxFrame bounds one message. A file is bounded by Limits.FileBytes, a result by Limits.Memory before this.
 const maxFrame = 1 << 30
 
-// fat is the memory, in bytes, with which a worker is not kept: it would count against the next build.
+// fat is the memory, in bytes, with which a worker is not kept at most: it would count against the next build.
 const fat = 384 << 20
+
+// isFat reports whether a worker uses so much that it is not kept.
+func (p *Pool) isFat(w *worker) bool {
+	most := int64(fat)
+	if p.options.Memory > 0 {
+		most = min(most, p.options.Memory/2)
+	}
+	return resident(w.cmd.Process.Pid) > most
+}
+
+// within are the limits, with no more memory than the pool gives.
+func (p *Pool) within(l render.Limits) render.Limits {
+	l = l.OrDefault()
+	if p.options.Memory > 0 {
+		l.Memory = min(l.Memory, p.options.Memory)
+	}
+	return l
+}
 
 // Options say how workers are started.
 type Options struct {
@@ -32,6 +50,8 @@ type Options struct {
 	Args []string
 	// Size is how many builds run at a time, each in its own process; 0 means GOMAXPROCS.
 	Size int
+	// Memory is how much one worker may use, in bytes, where a build's limits allow more; 0 means what they allow.
+	Memory int64
 	// Garbage is how far a worker's heap may grow before it is swept, in percent of what lives in it (GOGC): more is faster, and takes
 	// more memory; 0 means Go's default.
 	Garbage int
@@ -80,8 +100,9 @@ func (p *Pool) Render(ctx context.Context, r render.Request) (render.Result, err
 	if err != nil {
 		return render.Result{}, fmt.Errorf("render %s: %w", r.Path, err)
 	}
+	r.Limits = p.within(r.Limits)
 	res, reusable, err := w.build(ctx, r)
-	if !reusable || resident(w.cmd.Process.Pid) > fat {
+	if !reusable || p.isFat(w) {
 		w.kill()
 		w = nil
 	}

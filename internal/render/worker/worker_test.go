@@ -165,6 +165,25 @@ func TestABadBuildTakesOnlyItsWorkerAlong(t *testing.T) {
 	}
 }
 
+// TestABuildMayUseNoMoreThanThePoolGives, whatever its own limits allow.
+func TestABuildMayUseNoMoreThanThePoolGives(t *testing.T) {
+	p := newPool(t, 1)
+	p.options.Memory = 100 << 20
+	for _, limits := range []render.Limits{{}, {Memory: 1 << 30}} {
+		_, err := p.Render(t.Context(), render.Request{Files: files(), Path: "eat", Limits: limits})
+		if !errors.Is(err, render.ErrLimit) || err.Error() != "render eat: used more than 100 MiB of memory: limit exceeded" {
+			t.Error(err)
+		}
+	}
+	_, err := p.Render(t.Context(), render.Request{Files: files(), Path: "eat", Limits: render.Limits{Memory: 90 << 20}})
+	if err == nil || err.Error() != "render eat: used more than 90 MiB of memory: limit exceeded" {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"ConfigMap my-a a.yaml:1"}, names(mustRender(t, p, shop()))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestErrorsKeepTheirPlaceThroughThePipe(t *testing.T) {
 	p := newPool(t, 1)
 	_, err := p.Render(t.Context(), render.Request{Files: files("k/kustomization.yaml", "resources:\n- a.yaml\n"), Path: "k"})

@@ -13,11 +13,19 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 const (
 	readTimeout = time.Minute      // one object
 	idleTimeout = 30 * time.Second // then the process ends, and the blobs that were read are let go; the next read starts anew
+)
+
+// The sizes of what is read into memory: of files, and of commits and tags.
+const (
+	mostObject = 512 << 20
+	mostHead   = 1 << 20
 )
 
 var errClosed = errors.New("the git store is closed")
@@ -88,6 +96,9 @@ func (o *objects) ask(name string) (object, error) {
 	size, err := strconv.Atoi(fields[2])
 	if err != nil {
 		return object{}, err
+	}
+	if size > mostObject || size > mostHead && fields[1] != "blob" {
+		return object{}, fail(source.LimitExceeded, "the %s has %d bytes", fields[1], size)
 	}
 	data := make([]byte, size+1)
 	if _, err := io.ReadFull(o.out, data); err != nil {

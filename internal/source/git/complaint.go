@@ -50,6 +50,8 @@ var symptoms = []struct {
 	{"could not read Password", source.AuthenticationFailed, refusal401},
 	{"returned error: 401", source.AuthenticationFailed, refusal401},
 	{"returned error: 403", source.AuthenticationFailed, refusal403},
+	{"ut of memory", source.LimitExceeded, ""},
+	{"annot allocate memory", source.LimitExceeded, ""},
 	{"couldn't find remote ref", source.RefNotFound, ""},
 	{"Server does not allow request for unadvertised object", source.RefNotFound, ""},
 	{"not our ref", source.RefNotFound, ""},

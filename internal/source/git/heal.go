@@ -55,10 +55,12 @@ var shortages = []string{"ut of memory", "annot allocate memory", "No space left
 
 // isDamaged has git check every object and every reference of the clone. A check that could not be made finds nothing.
 func (c *clone) isDamaged(ctx context.Context) bool {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	cmd := c.runner.command(ctx, c.dir, offline, "fsck", "--no-dangling", "--no-progress")
 	var stderr tail
 	cmd.Stderr = &stderr
-	err := cmd.Run()
+	err := c.runner.run(ctx, cmd, cancel)
 	var exit *exec.ExitError
 	if ctx.Err() != nil || !errors.As(err, &exit) || !exit.Exited() {
 		return false

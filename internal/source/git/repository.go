@@ -84,7 +84,7 @@ func followGitFile(file string) (string, error) {
 // read returns what a name leads to; see objects.read.
 func (r *repository) read(name string) (object, error) {
 	got, err := r.objects.read(name)
-	if err != nil && !errors.Is(err, errClosed) {
+	if err != nil && mayBeDamage(err) && !errors.Is(err, errClosed) {
 		r.suspected.Store(true)
 	}
 	return got, err

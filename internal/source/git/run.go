@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -22,6 +23,7 @@ type runner struct {
 	program string
 	home    string // empty and private: no configuration of a user
 	ssh     string // GIT_SSH_COMMAND
+	meter   *meter
 }
 
 func newRunner(o Options) (runner, error) {
@@ -36,7 +38,7 @@ func newRunner(o Options) (runner, error) {
 	if err := errors.Join(makePrivate(o.Dir), makePrivate(home)); err != nil {
 		return runner{}, err
 	}
-	return runner{program: program, home: home, ssh: shellQuote(o.Executable) + " git-ssh"}, nil
+	return runner{program: program, home: home, ssh: shellQuote(o.Executable) + " git-ssh", meter: newMeter(o.Memory)}, nil
 }
 
 // setting is one line of git configuration. It travels in the environment, which no other user can read.
@@ -62,6 +64,14 @@ var hardened = []setting{
 	{"submodule.recurse", "false"},
 	{"gc.auto", "0"}, // the clone is packed when we say so
 	{"maintenance.auto", "false"},
+	// What git keeps in memory, of objects and of packs.
+	{"core.bigFileThreshold", "16m"}, // larger files are streamed
+	{"core.packedGitWindowSize", "32m"},
+	{"core.packedGitLimit", "256m"},
+	{"core.deltaBaseCacheLimit", "32m"},
+	{"pack.threads", "1"},
+	{"pack.windowMemory", "32m"},
+	{"pack.deltaCacheSize", "16m"},
 	{"http.followRedirects", "false"}, // no credential reaches another origin
 	{"http.proactiveAuth", ""},
 	{"http.emptyAuth", "false"},
@@ -112,35 +122,69 @@ func (r runner) command(ctx context.Context, dir string, n network, args ...stri
 
 // output runs git and returns what it printed.
 func (r runner) output(ctx context.Context, dir string, n network, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	cmd := r.command(ctx, dir, n, args...)
 	stdout := capped{most: mostOutput}
 	var stderr tail
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	err := r.run(ctx, cmd, cancel)
+	switch {
+	case stdout.refused != nil:
+		return nil, stdout.refused
+	case err != nil:
 		return nil, r.explain(ctx, args[0], err, stderr.String())
 	}
 	return stdout.Bytes(), nil
 }
 
-const mostOutput = 64 << 20
+// start starts a command within the limits on memory; wait waits for its end.
+func (r runner) start(ctx context.Context, cmd *exec.Cmd, cancel context.CancelCauseFunc) (wait func() error, err error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	measured, end := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { r.meter.watch(measured, cmd, cancel) })
+	return func() error {
+		err := cmd.Wait()
+		end()
+		watch.Wait()
+		return err
+	}, nil
+}
+
+// run is start, and the end.
+func (r runner) run(ctx context.Context, cmd *exec.Cmd, cancel context.CancelCauseFunc) error {
+	wait, err := r.start(ctx, cmd, cancel)
+	if err != nil {
+		return err
+	}
+	return wait()
+}
+
+// mostOutput is for the references of a server: 16 MiB are some 200 000.
+const mostOutput = 16 << 20
 
 // capped refuses more than a number of bytes.
 type capped struct {
 	bytes.Buffer
-	most int
+	most    int
+	refused error
 }
 
 func (c *capped) Write(p []byte) (int, error) {
 	if c.Len()+len(p) > c.most {
-		return 0, fail(source.LimitExceeded, "git printed more than %d bytes", c.most)
+		c.refused = fail(source.LimitExceeded, "git printed more than %d bytes", c.most)
+		return 0, c.refused
 	}
 	return c.Buffer.Write(p)
 }
 
 // stream runs git and hands its output to read while it runs; an error of read ends it.
 func (r runner) stream(ctx context.Context, dir string, read func(io.Reader) error, args ...string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	cmd := r.command(ctx, dir, offline, args...)
 	var stderr tail
 	cmd.Stderr = &stderr
@@ -148,15 +192,16 @@ func (r runner) stream(ctx context.Context, dir string, read func(io.Reader) err
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	wait, err := r.start(ctx, cmd, cancel)
+	if err != nil {
 		return err
 	}
 	if err := read(out); err != nil {
-		cancel()
-		_ = cmd.Wait() // killed by us: its answer says nothing
-		return err
+		cancel(err)
+		_ = wait()                // killed by us: its answer says nothing
+		return context.Cause(ctx) // or what ended it before
 	}
-	if err := cmd.Wait(); err != nil {
+	if err := wait(); err != nil {
 		return r.explain(ctx, args[0], err, stderr.String())
 	}
 	return nil
