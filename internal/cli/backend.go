@@ -210,6 +210,8 @@ type ControllerOptions struct {
 // Election names the Lease by which one of several controllers becomes the one that works. The zero value is no election.
 type Election struct {
 	Namespace, Name string
+	// Duration is how long the Lease holds after its last renewal.
+	Duration time.Duration
 }
 
 // UpOptions are the flags of `truce up`.

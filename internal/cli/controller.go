@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -127,6 +128,7 @@ func (p *program) controller() *cobra.Command {
 	flags.BoolVar(&f.elect, "leader-elect", false, "work only while holding a Lease, so that several can stand by")
 	flags.StringVar(&f.options.Election.Name, "leader-elect-name", "truce-controller", "name of the Lease")
 	flags.StringVar(&f.options.Election.Namespace, "leader-elect-namespace", "", "namespace of the Lease; without it the first --namespace, else the context's or the pod's")
+	flags.DurationVar(&f.options.Election.Duration, "leader-elect-lease-duration", 15*time.Second, "how long the Lease holds after its last renewal, in whole seconds: another controller takes over after that. A write may take as long as three quarters of it, less the age of the renewal, webhooks included")
 	f.witness.add(flags)
 	f.witness.addService(flags)
 	flags.IntVar(&f.options.Apps, "concurrent-apps", 0, "apps that are run at once; 0 for the default")
@@ -157,6 +159,9 @@ func (f *controllerFlags) complete(log io.Writer) (ControllerOptions, error) {
 	if o.Witness, err = f.witness.complete(); err != nil {
 		return o, err
 	}
+	if d := o.Election.Duration; d < leastLease || d%time.Second != 0 {
+		return o, usage("--leader-elect-lease-duration %s: want whole seconds, %s or more", d, leastLease)
+	}
 	if !f.elect {
 		o.Election = Election{}
 	}
@@ -175,6 +180,9 @@ func (f *controllerFlags) sources() (egress.Policy, error) {
 	}
 	return p, nil
 }
+
+// leastLease is the shortest lease duration: a renewal has to have an answer within two thirds of it, on a busy server too.
+const leastLease = 5 * time.Second
 
 // hosts are those that kustomizations may name.
 func (f *controllerFlags) hosts() (upstream.Hosts, error) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/lease"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
@@ -41,10 +42,13 @@ type Options struct {
 	Timeout time.Duration
 	// Wrap sees every request that is made, as the server does; nil for nobody.
 	Wrap func(http.RoundTripper) http.RoundTripper
+	// Term is when the client may write; nil for always. A client that is made of its Config is not held to it.
+	Term *lease.Term
 }
 
 // Client is a connection to one API server as one identity. It may be used concurrently. A server that hangs is noticed
-// by an HTTP/2 ping (client-go's default: after 30 s of silence, with 15 s for the answer); a request ends with its context.
+// by an HTTP/2 ping (client-go's default: after 30 s of silence, with 15 s for the answer); a request ends with its context, and where the
+// server gives no answer for longer than it may take by its own limits.
 type Client struct {
 	config    *rest.Config
 	http      *http.Client
@@ -78,7 +82,7 @@ func Connect(o Options) (*Client, error) {
 	if o.Wrap != nil {
 		config.Wrap(o.Wrap)
 	}
-	c, err := New(config)
+	c, err := newClient(config, o.Term)
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +92,16 @@ func Connect(o Options) (*Client, error) {
 
 // New returns a Client over a configuration, of which it keeps a copy. The client throttles nothing: the server's
 // fairness (API priority and fairness, KEP-1040) does.
-func New(config *rest.Config) (*Client, error) {
+func New(config *rest.Config) (*Client, error) { return newClient(config, nil) }
+
+func newClient(config *rest.Config, term *lease.Term) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	if i := config.Impersonate; i.UserName == "" && (len(i.Groups) > 0 || i.UID != "" || len(i.Extra) > 0) {
 		return nil, fmt.Errorf("connect to %s: impersonate: groups without a user name", config.Host)
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reaching{next, config.Host} })
-	h, err := rest.HTTPClientFor(config)
+	h, err := httpClient(config, term)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
@@ -105,6 +111,24 @@ func New(config *rest.Config) (*Client, error) {
 	}
 	c.kinds = newKinds(c.discovery, time.Now)
 	return c, nil
+}
+
+// httpClient is the one HTTP client. Under a term, writes have connections of their own.
+func httpClient(config *rest.Config, term *lease.Term) (*http.Client, error) {
+	all, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	if term != nil {
+		writing := rest.CopyConfig(config)
+		writing.Dial = term.Dial(config.Dial)
+		writes, err := rest.TransportFor(writing)
+		if err != nil {
+			return nil, err
+		}
+		all = term.Transport(all, writes)
+	}
+	return &http.Client{Transport: patient{next: all, read: readLimit, write: writeLimit}, Timeout: config.Timeout}, nil
 }
 
 // makeClients makes the typed views of the one HTTP client.

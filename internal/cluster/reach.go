@@ -30,10 +30,10 @@ func (e *ConfigError) Advice() string { return e.advice }
 // Unwrap returns client-go's error.
 func (e *ConfigError) Unwrap() error { return e.err }
 
-// UnreachableError says that no connection to the API server came about.
+// UnreachableError says that no connection to the API server came about: nothing answers, or something else does.
 type UnreachableError struct {
 	Server string // its address
-	Err    error  // of the dial or the TLS handshake
+	Err    error  // of the dial or the TLS handshake; or that the answer is a web page
 }
 
 // Error returns what is wrong.
@@ -47,6 +47,8 @@ func (e *UnreachableError) Advice() string {
 	switch {
 	case errors.As(e.Err, &dns):
 		return "check the server's address in the kubeconfig, or choose another context with --context or --kubeconfig"
+	case errors.Is(e.Err, errWebPage):
+		return "check server of the cluster in the kubeconfig, and the proxies and load balancers in between"
 	case !isDial(e.Err):
 		return "check server and certificate-authority of the cluster in the kubeconfig"
 	}
@@ -75,7 +77,11 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// reaching gives connections that did not come about their own error. Every other one passes as it is: client-go compares some.
+// errWebPage says that the answer is HTML. An API server sends none, and client-go would read a 404 of it as the absence of the object.
+var errWebPage = errors.New("the answer is a web page")
+
+// reaching gives connections that did not come about their own error, and the pages of proxies. Every other error passes as it is: client-go
+// compares some.
 type reaching struct {
 	next   http.RoundTripper
 	server string
@@ -84,8 +90,12 @@ type reaching struct {
 // RoundTrip implements http.RoundTripper.
 func (r reaching) RoundTrip(q *http.Request) (*http.Response, error) {
 	answer, err := r.next.RoundTrip(q)
-	if err != nil && (isDial(err) || isHandshake(err)) {
+	switch {
+	case err != nil && (isDial(err) || isHandshake(err)):
 		err = &UnreachableError{Server: r.server, Err: err}
+	case err == nil && strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html"):
+		_ = answer.Body.Close() // it is of no use
+		return nil, &UnreachableError{Server: r.server, Err: fmt.Errorf("%w (HTTP %d)", errWebPage, answer.StatusCode)}
 	}
 	return answer, err
 }

@@ -81,7 +81,7 @@ var doors = []door{
 	{prefix: "github.com/prometheus/", rooms: []string{"metrics"}},
 	{prefix: "github.com/spf13/", rooms: []string{"cli"}},
 	{prefix: "k8s.io/cli-runtime/", rooms: []string{"cli"}},
-	{prefix: "k8s.io/client-go/", rooms: []string{"cluster", "controller", "cli", "web", "metrics", "wire"}, children: true},
+	{prefix: "k8s.io/client-go/", rooms: []string{"lease", "cluster", "controller", "cli", "web", "metrics", "wire"}, children: true},
 }
 
 // oneDoor keeps each heavy dependency behind one package, so that it can be replaced, and read, in one place.

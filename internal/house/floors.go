@@ -90,7 +90,7 @@ func onlyWireImportsChildren(h house, say say) {
 var outside = []string{"net", "net/http", "os/exec", module + "internal/cluster"}
 
 // atTheDoor are the parents that may.
-var atTheDoor = append([]string{"cluster", "controller", "cli", "web", "metrics", "wire"}, testRooms...)
+var atTheDoor = append([]string{"lease", "cluster", "controller", "cli", "web", "metrics", "wire"}, testRooms...)
 
 // parentsStayInside keeps the algorithms testable without a world around them.
 func parentsStayInside(h house, say say) {

@@ -14,8 +14,8 @@ import (
 	"github.com/truce-gitops/truce/internal/object"
 )
 
-// lease is the name of the Lease by which one of several controllers leads, where no flag names another.
-const lease = "truce-controller"
+// leaseName is the name of the Lease by which one of several controllers leads, where no flag names another.
+const leaseName = "truce-controller"
 
 // answersWithin is how long a status page is waited for.
 const answersWithin = 3 * time.Second
@@ -53,7 +53,7 @@ func (c *client) sign(ctx context.Context, published object.Object) error {
 
 // leads reports whether somebody holds the Lease of a namespace's controllers. Who may not read it does not know.
 func (c *client) leads(ctx context.Context, namespace string) bool {
-	u, err := c.parts.cluster.Dynamic().Resource(leases).Namespace(namespace).Get(ctx, lease, metav1.GetOptions{})
+	u, err := c.parts.cluster.Dynamic().Resource(leases).Namespace(namespace).Get(ctx, leaseName, metav1.GetOptions{})
 	return err == nil && renewed(object.Object(u.Object), time.Now())
 }
 
@@ -63,7 +63,7 @@ func (c *client) answers(ctx context.Context, published object.Object) error {
 	defer cancel()
 	page, stop, err := c.page(ctx, published)
 	if errors.Is(err, errNoPage) {
-		return fmt.Errorf("it has no status page, and holds no Lease %s", lease)
+		return fmt.Errorf("it has no status page, and holds no Lease %s", leaseName)
 	}
 	if err != nil {
 		return err

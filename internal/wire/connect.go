@@ -63,7 +63,7 @@ func (c *client) assembled() (*parts, error) {
 func (c *client) assemble() (*parts, error) {
 	cache, err := os.UserCacheDir()
 	if err == nil {
-		p, err := assemble(c.target, c.version, cloning{filepath.Join(cache, "truce", "cli"), anyServer}, nil)
+		p, err := assemble(c.target, c.version, cloning{filepath.Join(cache, "truce", "cli"), anyServer}, supervision{})
 		if !errors.Is(err, git.ErrBusy) && !errors.Is(err, fs.ErrPermission) {
 			return p, err
 		}
@@ -71,7 +71,7 @@ func (c *client) assemble() (*parts, error) {
 	if c.work, err = os.MkdirTemp("", "truce-"); err != nil {
 		return nil, err
 	}
-	return assemble(c.target, c.version, cloning{c.work, anyServer}, nil)
+	return assemble(c.target, c.version, cloning{c.work, anyServer}, supervision{})
 }
 
 func (c *client) close() {

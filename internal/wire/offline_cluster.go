@@ -42,7 +42,7 @@ type glance struct {
 
 // withCluster compares with what the cluster holds, and with what a dry run says that an apply would leave.
 func (c comparison) withCluster(ctx context.Context, version string) ([]adhoc.Subject, adhoc.Judge, error) {
-	client, err := dial(c.query.Target, version, nil)
+	client, err := dial(c.query.Target, version, supervision{})
 	if err != nil {
 		return nil, adhoc.Judge{}, err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/truce-gitops/truce/internal/health/kstatus"
 	"github.com/truce-gitops/truce/internal/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/journal/bolt"
+	"github.com/truce-gitops/truce/internal/lease"
 	"github.com/truce-gitops/truce/internal/live/list"
 	"github.com/truce-gitops/truce/internal/metrics"
 	"github.com/truce-gitops/truce/internal/mutation/configured"
@@ -75,6 +76,7 @@ type parts struct {
 	journal    *bolt.Journal    // nil for a process that keeps none
 	version    string           // of truce
 	metrics    *metrics.Metrics // nil for a process that nobody scrapes
+	term       *lease.Term      // when the process may write; nil for always
 }
 
 // cloning says where clones are, in a directory that is this process's alone, and from which servers they may come.
@@ -83,13 +85,13 @@ type cloning struct {
 	servers egress.Policy
 }
 
-// assemble connects to the cluster and chooses the parts. The metrics count the requests; nil counts none.
-func assemble(t cli.Target, version string, from cloning, m *metrics.Metrics) (*parts, error) {
+// assemble connects to the cluster and chooses the parts.
+func assemble(t cli.Target, version string, from cloning, by supervision) (*parts, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find truce itself: %w", err)
 	}
-	client, err := dial(t, version, m)
+	client, err := dial(t, version, by)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +102,7 @@ func assemble(t cli.Target, version string, from cloning, m *metrics.Metrics) (*
 	if err != nil {
 		return nil, err
 	}
-	p.version, p.metrics = version, m
+	p.version, p.metrics, p.term = version, by.metrics, by.term
 	return p, nil
 }
 

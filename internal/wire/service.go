@@ -34,7 +34,8 @@ func runController(version string) func(context.Context, cli.ControllerOptions) 
 		if err != nil {
 			return err
 		}
-		p, err := assemble(o.Target, version, cloning{filepath.Join(o.CacheDir, "git"), o.Sources}, metrics.New(version))
+		by := supervision{metrics: metrics.New(version), term: termOf(o.Election)}
+		p, err := assemble(o.Target, version, cloning{filepath.Join(o.CacheDir, "git"), o.Sources}, by)
 		if err != nil {
 			return err
 		}
@@ -143,7 +144,7 @@ func (s *service) run(ctx context.Context) error {
 	if s.measuring != nil {
 		g.Go(func() error { return serve(running, s.measuring, s.guarded(web.Probes(s.measured()))) })
 	}
-	g.Go(func() error { return lead(running, s.parts.cluster, s.options, s.work) })
+	g.Go(func() error { return s.lead(running) })
 	err := g.Wait()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil // told to end before it had begun

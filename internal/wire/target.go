@@ -3,16 +3,23 @@ package wire
 import (
 	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/lease"
 	"github.com/truce-gitops/truce/internal/metrics"
 )
 
+// supervision is what watches over the requests to the cluster. Its zero value is none.
+type supervision struct {
+	metrics *metrics.Metrics // count them
+	term    *lease.Term      // bounds those that write
+}
+
 // dial connects to the cluster that a command's flags name.
-func dial(t cli.Target, version string, m *metrics.Metrics) (*cluster.Client, error) {
+func dial(t cli.Target, version string, by supervision) (*cluster.Client, error) {
 	o := cluster.Options{
 		Kubeconfig: t.Kubeconfig, Context: t.Context, UserAgent: "truce/" + version,
-		As: t.As, AsUID: t.AsUID, AsGroups: t.AsGroups, Timeout: t.Timeout,
+		As: t.As, AsUID: t.AsUID, AsGroups: t.AsGroups, Timeout: t.Timeout, Term: by.term,
 	}
-	if m != nil {
+	if m := by.metrics; m != nil {
 		o.Wrap = m.Transport
 	}
 	return cluster.Connect(o)
