@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,6 +156,23 @@ func IsUnanswered(err error) bool {
 	}
 	code := status.Status().Code
 	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
+}
+
+// IsDoubtful reports whether the server refused in a way that may be a fault of the moment: 401, 403, 404 or 410.
+func IsDoubtful(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && slices.Contains(doubtful, status.Status().Code)
+}
+
+// doubtful are the codes that also come from a server or a proxy which starts, or whose authorizer or discovery is a moment behind.
+var doubtful = []int32{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone}
+
+// IsAbsent reports whether the server says that there is no object of that name. A path that it does not serve, and a proxy, answer 404 too:
+// client-go fills the name into an error without the server's own Status.
+func IsAbsent(err error, name string) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) && errors.As(err, &status) &&
+		status.Status().Details != nil && status.Status().Details.Name == name
 }
 
 // As returns a Client that acts as somebody else over the same connections. What the server serves is asked once for all

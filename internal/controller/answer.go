@@ -3,7 +3,9 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/field"
 	"github.com/truce-gitops/truce/internal/live"
@@ -99,10 +101,16 @@ func (c *Controller) answered(e appEntry, now object.Object) {
 	c.take(known, seen)
 }
 
-// gone makes an error of a custom resource that was deleted meanwhile none: nobody is left to be told.
+// errGone says that the server does not find a custom resource. If it was deleted the watch is about to tell; else the answer was wrong, and
+// the write has to be repeated.
+var errGone = errors.New("the custom resource is not found")
+
+// retryGone is the pause before a write of a custom resource that was not found is repeated.
+const retryGone = time.Second
+
 func gone(err error) error {
 	if apierrors.IsNotFound(err) {
-		return nil
+		return errGone
 	}
 	return err
 }

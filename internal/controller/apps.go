@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -26,6 +27,8 @@ type appEntry struct {
 	wants   app.Order     // of kept, and not taken up yet
 	order   app.Order     // that was taken up and has not ended
 	failed  int           // runs in a row
+	answer  string        // of the newest of them
+	alike   int           // of the newest of them, that ended with answer
 	blocked bool          // it cannot be run: its custom resource may not be written
 	version uint64        // resourceVersion of kept
 	wrote   digest        // of the status that was written last
@@ -118,6 +121,8 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 	switch err := c.ensureFinalizer(ctx, e); {
 	case apierrors.IsConflict(err):
 		return retryConflict // the watch is about to bring the newer form
+	case errors.Is(err, errGone):
+		return retryGone
 	case err != nil:
 		c.Log.Warn("finalizer", "app", key.String(), "error", err.Error())
 		c.block(key, true)
@@ -229,21 +234,33 @@ func (e *appEntry) pause(a app.App, r report.Report) time.Duration {
 	case r.Reason == report.InProgress: // an event ends it: the last app sees the revision, or a newer request comes
 		return cmp.Or(r.Again, a.Interval)
 	case r.Stage == report.Done:
-		e.failed = 0
+		e.failed, e.alike = 0, 0
 		return a.Interval
 	}
 	e.failed++
+	if r.Message != e.answer {
+		e.answer, e.alike = r.Message, 0
+	}
+	e.alike++
 	pause := a.Interval
 	if next, again := a.Backoff.Pause(a.Retry, e.failed); again && a.Retry > 0 {
 		pause = next
 	}
-	if soon := retryPassing << min(e.failed-1, 16); r.Passing && (pause == 0 || soon < pause) {
+	if soon := retryPassing << min(e.failed-1, 16); e.mayPass(r) && (pause == 0 || soon < pause) {
 		return soon
 	}
 	return pause
 }
 
-// retryPassing is the pause after the first run that failed for want of an answer, doubled by each further one: Git is not at fault, and
+// believed is how often in a row the same refusal is met before it is taken for lasting.
+const believed = 3
+
+// mayPass reports whether a failure may end by itself.
+func (e *appEntry) mayPass(r report.Report) bool {
+	return r.Outlook == report.Passing || r.Outlook == report.Doubtful && e.alike < believed
+}
+
+// retryPassing is the pause after the first run that failed for want of an answer or by a doubtful one, doubled by each further one: Git is not at fault, and
 // the next full check may be an hour away.
 const retryPassing = 5 * time.Second
 
@@ -286,10 +303,12 @@ func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
 		return retryObject
 	}
 	err := c.patchFinalizers(ctx, e, slices.DeleteFunc(finalizers(e.cr), e.app.Keeps))
-	if apierrors.IsConflict(err) {
+	switch {
+	case apierrors.IsConflict(err):
 		return retryConflict // the watch is about to bring the newer form
-	}
-	if err != nil {
+	case errors.Is(err, errGone):
+		return retryGone
+	case err != nil:
 		c.Log.Warn("finalizer", "app", e.app.Key.String(), "error", err.Error())
 		return retryObject
 	}
@@ -302,7 +321,7 @@ func (c *Controller) tellStuck(ctx context.Context, e appEntry, why error) {
 	r := report.Report{
 		App: e.app.Key, Generation: e.app.Generation, Stage: report.Admit, Reason: report.PruneFailed, Message: redact.Text(why.Error()), At: now, Seen: now,
 	}
-	if err := c.answer(ctx, e, e.front.Status(e.cr, r), nil); err != nil && !apierrors.IsConflict(err) {
+	if err := c.answer(ctx, e, e.front.Status(e.cr, r), nil); err != nil && !apierrors.IsConflict(err) && !errors.Is(err, errGone) {
 		c.Log.Warn("status", "app", e.app.Key.String(), "error", err.Error())
 	}
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +50,8 @@ func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 	switch err := c.answer(ctx, e, next, e.front.Answered(e.cr, r)); {
 	case apierrors.IsConflict(err):
 		return retryConflict // the watch is about to bring the newer form
+	case errors.Is(err, errGone):
+		return retryGone
 	case err != nil:
 		c.Log.Warn("status", "app", key.String(), "error", err.Error())
 		return time.Second
@@ -164,7 +167,7 @@ func (c *Controller) writeSourceStatus(ctx context.Context, key app.SourceKey) e
 	c.mu.RUnlock()
 	next := object.Object(e.front.Status(e.cr, e.state))
 	err := gone(c.patchStatus(ctx, e.cr.GVK(), e.cr, e.wrote, next))
-	if err != nil {
+	if err != nil && !errors.Is(err, errGone) {
 		c.Log.Warn("status", "source", key.String(), "error", err.Error())
 	}
 	c.mu.Lock()

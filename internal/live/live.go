@@ -26,13 +26,23 @@ var ErrRefused = errors.New("may not be watched")
 // ErrUnanswered says that the server has neither done nor refused what it was asked for: it is out of reach, busy or broken, which may pass.
 var ErrUnanswered = errors.New("the API server did not answer")
 
+// ErrDoubtful says that the server refused in a way that may be a fault of the moment, of its own or of a proxy: 401, 403, 404 or 410. Such an
+// answer is believed when it is repeated.
+var ErrDoubtful = errors.New("the API server refused, which may pass")
+
 // Unanswered marks an error as ErrUnanswered, and leaves its words alone.
-func Unanswered(err error) error { return unanswered{err} }
+func Unanswered(err error) error { return marked{err, ErrUnanswered} }
 
-type unanswered struct{ error }
+// Doubtful marks an error as ErrDoubtful, and leaves its words alone.
+func Doubtful(err error) error { return marked{err, ErrDoubtful} }
 
-func (unanswered) Is(target error) bool { return target == ErrUnanswered }
-func (u unanswered) Unwrap() error      { return u.error }
+type marked struct {
+	error
+	as error
+}
+
+func (m marked) Is(target error) bool { return target == m.as }
+func (m marked) Unwrap() error        { return m.error }
 
 // Depth says how much of an object arrives.
 type Depth string

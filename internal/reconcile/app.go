@@ -215,7 +215,7 @@ func (r *run) forgotten(ctx context.Context) bool {
 // suspended ends the run of a suspended app: what the comparison found is how it was before.
 func (r *run) suspended() report.Report {
 	r.report.Before = report.End{Reason: r.report.Reason, Message: r.report.Message}
-	r.report.Stage, r.report.Reason, r.report.Message, r.report.Passing = report.Admit, report.Suspended, errSuspended.Error(), false
+	r.report.Stage, r.report.Reason, r.report.Message, r.report.Outlook = report.Admit, report.Suspended, errSuspended.Error(), report.Lasting
 	return r.publish()
 }
 
@@ -225,13 +225,7 @@ func (r *run) stopped(at report.Stage, err error) report.Report {
 	if errors.As(err, &f) {
 		r.report.Reason = f.reason
 	}
-	switch r.report.Reason {
-	case report.ClusterFailed, report.RecordFailed:
-		r.report.Passing = true
-	default:
-		var p *panics.Error
-		r.report.Passing = errors.Is(err, live.ErrUnanswered) || errors.As(err, &p)
-	}
+	r.report.Outlook = outlook(r.report.Reason, err)
 	if errors.Is(err, inventory.ErrChanged) { // whoever that was: a run from now on reads what is there, and adds to it
 		r.engine.Rerun(r.app.Key)
 	}
@@ -239,6 +233,17 @@ func (r *run) stopped(at report.Stage, err error) report.Report {
 		return r.suspended()
 	}
 	return r.publish()
+}
+
+func outlook(reason report.Reason, err error) report.Outlook {
+	var p *panics.Error
+	switch {
+	case reason == report.ClusterFailed, reason == report.RecordFailed, errors.Is(err, live.ErrUnanswered), errors.As(err, &p):
+		return report.Passing
+	case errors.Is(err, live.ErrDoubtful):
+		return report.Doubtful
+	}
+	return report.Lasting
 }
 
 func (r *run) done() report.Report {

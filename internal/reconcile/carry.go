@@ -185,14 +185,20 @@ func (r *run) carry(ctx context.Context) error {
 	return nil
 }
 
-// several tells the first few of many errors in full.
-func several(all []error) error {
+// several is many errors, of which the text tells the first few in full.
+type several []error
+
+// Error implements error.
+func (s several) Error() string {
 	const shown = 3
-	if len(all) == 1 {
-		return all[0]
+	if len(s) == 1 {
+		return s[0].Error()
 	}
-	return fmt.Errorf("%d of the app's objects could not be applied: %w", len(all), errors.Join(all[:min(shown, len(all))]...))
+	return fmt.Sprintf("%d of the app's objects could not be applied: %s", len(s), errors.Join(s[:min(shown, len(s))]...))
 }
+
+// Unwrap returns all of them: one that may pass need not be among the first.
+func (s several) Unwrap() []error { return s }
 
 func (r *run) nextWave() []desired.Object {
 	n := 0

@@ -152,15 +152,22 @@ func (w Writer) resource(t act.Target) (dynamic.ResourceInterface, error) {
 
 // translate tells the caller's cases apart. The server's words may quote the object that was sent, so they are redacted.
 func translate(err error, id object.ID) error {
-	if cluster.IsUnanswered(err) {
+	switch {
+	case cluster.IsUnanswered(err):
 		return live.Unanswered(inWords(err, id))
+	case cluster.IsAbsent(err, id.Name):
+		return act.ErrGone
+	case cluster.IsDoubtful(err):
+		return live.Doubtful(refusal(err, id))
 	}
+	return refusal(err, id)
+}
+
+// refusal is an error that the server means.
+func refusal(err error, id object.ID) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return err
-	}
-	if apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Name == id.Name {
-		return act.ErrGone
 	}
 	conflicts := 0
 	if d := status.Status().Details; d != nil {

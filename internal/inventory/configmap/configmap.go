@@ -87,7 +87,7 @@ func (s *Store) Load(ctx context.Context, key app.Key) (inventory.Record, error)
 		}
 	}
 	u, err := s.in(key.Namespace).Get(ctx, name(key), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if cluster.IsAbsent(err, name(key)) {
 		s.remember(key, version{})
 		return inventory.Record{App: key}, nil
 	}
@@ -217,7 +217,7 @@ func (s *Store) Delete(ctx context.Context, key app.Key) error {
 		opts.Preconditions = &metav1.Preconditions{ResourceVersion: &was.resourceVersion}
 	}
 	err := s.in(key.Namespace).Delete(ctx, name(key), opts)
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !cluster.IsAbsent(err, name(key)) {
 		return s.fault("delete", key, err)
 	}
 	s.remember(key, version{})

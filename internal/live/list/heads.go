@@ -31,7 +31,7 @@ func (r Reader) Heads(ctx context.Context, i live.Interest, each func(live.Head)
 		r.Cluster.Invalidate(i.GVK.APIVersion())
 	}
 	if err != nil {
-		return fmt.Errorf("list %s: %w", i.GVK, err)
+		return fmt.Errorf("list %s: %w", i.GVK, marked(err))
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (r Reader) Get(ctx context.Context, gvk object.GVK, id object.ID) (object.O
 	}
 	u, err := r.in(res, id.Namespace).Get(ctx, id.Name, metav1.GetOptions{})
 	switch {
-	case isAbsent(err, id.Name):
+	case cluster.IsAbsent(err, id.Name):
 		return nil, live.ErrNotFound
 	case apierrors.IsNotFound(err):
 		r.Cluster.Invalidate(gvk.APIVersion())
@@ -52,14 +52,6 @@ func (r Reader) Get(ctx context.Context, gvk object.GVK, id object.ID) (object.O
 		return nil, marked(err)
 	}
 	return u.Object, nil
-}
-
-// isAbsent reports whether the server said that the object is not there: then it names it. It says "not found" of a path that
-// it does not serve too, since the CRD is gone or not ready: that tells nothing of the object.
-func isAbsent(err error, name string) bool {
-	var status apierrors.APIStatus
-	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
-		status.Status().Details != nil && status.Status().Details.Name == name
 }
 
 // List reads all objects of an interest. The pages are of one moment; where the server has forgotten that moment before the last
@@ -98,10 +90,13 @@ func (r Reader) read(ctx context.Context, from dynamic.ResourceInterface, opts m
 	return out, err
 }
 
-// marked tells an answer from its want.
+// marked tells an answer from its want, and from one that may pass.
 func marked(err error) error {
-	if cluster.IsUnanswered(err) {
+	switch {
+	case cluster.IsUnanswered(err):
 		return live.Unanswered(err)
+	case cluster.IsDoubtful(err):
+		return live.Doubtful(err)
 	}
 	return err
 }

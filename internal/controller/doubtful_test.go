@@ -1,0 +1,36 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// TestARefusalIsBelievedWhenItIsRepeated is about the pauses after runs, in the order in which they end.
+func TestARefusalIsBelievedWhenItIsRepeated(t *testing.T) {
+	ended := func(o report.Outlook, message string) report.Report {
+		return report.Report{Stage: report.Carry, Reason: report.ApplyFailed, Outlook: o, Message: message}
+	}
+	done := report.Report{Stage: report.Done, Reason: report.Succeeded}
+	const hour = time.Hour
+	for _, c := range []struct {
+		name string
+		runs []report.Report
+		want []time.Duration
+	}{
+		{"no answer", []report.Report{ended(report.Passing, "a"), ended(report.Passing, "a"), ended(report.Passing, "a"), ended(report.Passing, "a")}, []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second}},
+		{"the same refusal", []report.Report{ended(report.Doubtful, "a"), ended(report.Doubtful, "a"), ended(report.Doubtful, "a"), ended(report.Doubtful, "a")}, []time.Duration{5 * time.Second, 10 * time.Second, hour, hour}},
+		{"another refusal", []report.Report{ended(report.Doubtful, "a"), ended(report.Doubtful, "a"), ended(report.Doubtful, "b"), ended(report.Doubtful, "b"), ended(report.Doubtful, "b")}, []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, hour}},
+		{"a success between", []report.Report{ended(report.Doubtful, "a"), ended(report.Doubtful, "a"), done, ended(report.Doubtful, "a")}, []time.Duration{5 * time.Second, 10 * time.Second, hour, 5 * time.Second}},
+		{"what Git is at fault for", []report.Report{ended(report.Lasting, "a"), ended(report.Doubtful, "a")}, []time.Duration{hour, 10 * time.Second}},
+	} {
+		e := &appEntry{}
+		for i, r := range c.runs {
+			if got := e.pause(app.App{Interval: hour}, r); got != c.want[i] {
+				t.Errorf("%s: after run %d a pause of %s, want %s", c.name, i+1, got, c.want[i])
+			}
+		}
+	}
+}
