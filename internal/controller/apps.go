@@ -257,7 +257,7 @@ const believed = 3
 
 // mayPass reports whether a failure may end by itself.
 func (e *appEntry) mayPass(r report.Report) bool {
-	return r.Outlook == report.Passing || r.Outlook == report.Doubtful && e.alike < believed
+	return r.Outlook == live.Passing || r.Outlook == live.Doubtful && e.alike < believed
 }
 
 // retryPassing is the pause after the first run that failed for want of an answer or by a doubtful one, doubled by each further one: Git is not at fault, and

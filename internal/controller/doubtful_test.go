@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 // TestARefusalIsBelievedWhenItIsRepeated is about the pauses after runs, in the order in which they end.
 func TestARefusalIsBelievedWhenItIsRepeated(t *testing.T) {
-	ended := func(o report.Outlook, message string) report.Report {
+	ended := func(o live.Outlook, message string) report.Report {
 		return report.Report{Stage: report.Carry, Reason: report.ApplyFailed, Outlook: o, Message: message}
 	}
 	done := report.Report{Stage: report.Done, Reason: report.Succeeded}
@@ -20,11 +21,11 @@ func TestARefusalIsBelievedWhenItIsRepeated(t *testing.T) {
 		runs []report.Report
 		want []time.Duration
 	}{
-		{"no answer", []report.Report{ended(report.Passing, "a"), ended(report.Passing, "a"), ended(report.Passing, "a"), ended(report.Passing, "a")}, []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second}},
-		{"the same refusal", []report.Report{ended(report.Doubtful, "a"), ended(report.Doubtful, "a"), ended(report.Doubtful, "a"), ended(report.Doubtful, "a")}, []time.Duration{5 * time.Second, 10 * time.Second, hour, hour}},
-		{"another refusal", []report.Report{ended(report.Doubtful, "a"), ended(report.Doubtful, "a"), ended(report.Doubtful, "b"), ended(report.Doubtful, "b"), ended(report.Doubtful, "b")}, []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, hour}},
-		{"a success between", []report.Report{ended(report.Doubtful, "a"), ended(report.Doubtful, "a"), done, ended(report.Doubtful, "a")}, []time.Duration{5 * time.Second, 10 * time.Second, hour, 5 * time.Second}},
-		{"what Git is at fault for", []report.Report{ended(report.Lasting, "a"), ended(report.Doubtful, "a")}, []time.Duration{hour, 10 * time.Second}},
+		{"no answer", []report.Report{ended(live.Passing, "a"), ended(live.Passing, "a"), ended(live.Passing, "a"), ended(live.Passing, "a")}, []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second}},
+		{"the same refusal", []report.Report{ended(live.Doubtful, "a"), ended(live.Doubtful, "a"), ended(live.Doubtful, "a"), ended(live.Doubtful, "a")}, []time.Duration{5 * time.Second, 10 * time.Second, hour, hour}},
+		{"another refusal", []report.Report{ended(live.Doubtful, "a"), ended(live.Doubtful, "a"), ended(live.Doubtful, "b"), ended(live.Doubtful, "b"), ended(live.Doubtful, "b")}, []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, hour}},
+		{"a success between", []report.Report{ended(live.Doubtful, "a"), ended(live.Doubtful, "a"), done, ended(live.Doubtful, "a")}, []time.Duration{5 * time.Second, 10 * time.Second, hour, 5 * time.Second}},
+		{"what Git is at fault for", []report.Report{ended(live.Lasting, "a"), ended(live.Doubtful, "a")}, []time.Duration{hour, 10 * time.Second}},
 	} {
 		e := &appEntry{}
 		for i, r := range c.runs {

@@ -30,11 +30,21 @@ var ErrUnanswered = errors.New("the API server did not answer")
 // answer is believed when it is repeated.
 var ErrDoubtful = errors.New("the API server refused, which may pass")
 
+// Outlook says what is to be expected of another try, where one has failed.
+type Outlook string
+
+// The outlooks.
+const (
+	Lasting  Outlook = ""         // the same, until Git, the app or the cluster is changed
+	Passing  Outlook = "passing"  // the API server did not answer, which passes by itself
+	Doubtful Outlook = "doubtful" // the API server refused, as it also does by a fault of the moment: the same answer three times is believed
+)
+
 // Unanswered marks an error as ErrUnanswered, and leaves its words alone.
 func Unanswered(err error) error { return marked{err, ErrUnanswered} }
 
-// Doubtful marks an error as ErrDoubtful, and leaves its words alone.
-func Doubtful(err error) error { return marked{err, ErrDoubtful} }
+// Doubted marks an error as ErrDoubtful, and leaves its words alone.
+func Doubted(err error) error { return marked{err, ErrDoubtful} }
 
 type marked struct {
 	error

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 )
 
@@ -25,12 +26,12 @@ type Report struct {
 	Revision string // that the newest run was about
 	Applied  string // the newest revision that was applied whole
 
-	Stage   Stage   // where the newest run stopped; Done for one that went through
-	Reason  Reason  // why, as one word
-	Message string  // why, as a sentence; redacted
-	Before  End     // how the newest run before the suspension ended, of a suspended app; zero for none
-	Running bool    // a run is going on
-	Outlook Outlook // of a run that was stopped
+	Stage   Stage        // where the newest run stopped; Done for one that went through
+	Reason  Reason       // why, as one word
+	Message string       // why, as a sentence; redacted
+	Before  End          // how the newest run before the suspension ended, of a suspended app; zero for none
+	Running bool         // a run is going on
+	Outlook live.Outlook // of a run that was stopped
 	// Unchanged says that the revision of the newest run describes the same objects as the revision of the run before.
 	Unchanged bool
 
@@ -48,16 +49,6 @@ type Report struct {
 	At      time.Time  // when the newest run began
 	Seen    time.Time  // when this was put together: what is overdue is judged by it
 }
-
-// Outlook says what is to be expected of a further run, where one was stopped.
-type Outlook string
-
-// The outlooks.
-const (
-	Lasting  Outlook = ""         // the same, until Git, the app or the cluster is changed
-	Passing  Outlook = "passing"  // the API server did not answer, which passes by itself
-	Doubtful Outlook = "doubtful" // the API server refused, as it also does by a fault of the moment: the same answer three times is believed
-)
 
 // End is how a run ended.
 type End struct {

@@ -158,7 +158,7 @@ func translate(err error, id object.ID) error {
 	case cluster.IsAbsent(err, id.Name):
 		return act.ErrGone
 	case cluster.IsDoubtful(err):
-		return live.Doubtful(refusal(err, id))
+		return live.Doubted(refusal(err, id))
 	}
 	return refusal(err, id)
 }

@@ -96,7 +96,7 @@ func marked(err error) error {
 	case cluster.IsUnanswered(err):
 		return live.Unanswered(err)
 	case cluster.IsDoubtful(err):
-		return live.Doubtful(err)
+		return live.Doubted(err)
 	}
 	return err
 }
