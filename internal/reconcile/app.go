@@ -215,7 +215,7 @@ func (r *run) forgotten(ctx context.Context) bool {
 // suspended ends the run of a suspended app: what the comparison found is how it was before.
 func (r *run) suspended() report.Report {
 	r.report.Before = report.End{Reason: r.report.Reason, Message: r.report.Message}
-	r.report.Stage, r.report.Reason, r.report.Message, r.live.Outlook = report.Admit, report.Suspended, errSuspended.Error(), live.Lasting
+	r.report.Stage, r.report.Reason, r.report.Message, r.report.Outlook = report.Admit, report.Suspended, errSuspended.Error(), live.Lasting
 	return r.publish()
 }
 
@@ -225,7 +225,7 @@ func (r *run) stopped(at report.Stage, err error) report.Report {
 	if errors.As(err, &f) {
 		r.report.Reason = f.reason
 	}
-	r.live.Outlook = outlook(r.report.Reason, err)
+	r.report.Outlook = outlook(r.report.Reason, err)
 	if errors.Is(err, inventory.ErrChanged) { // whoever that was: a run from now on reads what is there, and adds to it
 		r.engine.Rerun(r.app.Key)
 	}
