@@ -114,8 +114,8 @@ func (e *Engine) recall(id object.ID) (fight.Memory, error) {
 		return fight.Memory{}, fmt.Errorf("%s: %w", id, err)
 	}
 	m, err := fight.Decode(text)
-	if err != nil {
-		return fight.Memory{}, fmt.Errorf("%s: %w", id, err)
+	if err != nil { // it is history: an object without it is judged all the same, and the next memory takes its place
+		return fight.Memory{}, nil
 	}
 	return m, nil
 }

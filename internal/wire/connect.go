@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,7 +63,7 @@ func (c *client) assemble() (*parts, error) {
 	cache, err := os.UserCacheDir()
 	if err == nil {
 		p, err := assemble(c.target, c.version, cloning{filepath.Join(cache, "truce", "cli"), anyServer}, supervision{})
-		if !errors.Is(err, git.ErrBusy) && !errors.Is(err, fs.ErrPermission) {
+		if !errors.Is(err, git.ErrBusy) && !unwritable(err) {
 			return p, err
 		}
 	}

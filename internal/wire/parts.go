@@ -5,9 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/act/ssa"
@@ -66,6 +69,7 @@ type parts struct {
 	cluster    *cluster.Client
 	git        *git.Store
 	work       string // where the store keeps its clones
+	temporary  string // is removed at the end; empty for nothing
 	pool       *worker.Pool
 	queries    jqPool
 	rendered   render.Renderer
@@ -146,11 +150,38 @@ func assessors() map[health.Rules]health.Assessor {
 	}
 }
 
-// remember makes the parts keep a journal under the directory.
+// assembleFor is assemble for a controller. Where nothing can be written below its cache directory, the clones lie in a temporary one.
+func assembleFor(o cli.ControllerOptions, version string, by supervision) (*parts, error) {
+	p, err := assemble(o.Target, version, cloning{filepath.Join(o.CacheDir, "git"), o.Sources}, by)
+	if !unwritable(err) {
+		return p, err
+	}
+	dir, failed := os.MkdirTemp("", "truce-")
+	if failed != nil {
+		return nil, fmt.Errorf("%w; nor in a temporary directory: %w: name a directory with free space by --cache-dir", err, failed)
+	}
+	o.Log.Warn("nothing can be written to the cache directory: clones are kept until this process ends", "cacheDir", o.CacheDir, "error", err.Error(), "instead", dir)
+	if p, err = assemble(o.Target, version, cloning{dir, o.Sources}, by); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	p.temporary = dir
+	return p, nil
+}
+
+// unwritable reports whether nothing can be written to a directory: it is read-only, of another user, or full.
+func unwritable(err error) bool {
+	return slices.ContainsFunc([]error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT}, func(e error) bool { return errors.Is(err, e) })
+}
+
+// remember makes the parts keep a journal under the directory. It is history: a controller works without, where none can be kept.
 func (p *parts) remember(dir string, log *slog.Logger) error {
 	j, err := bolt.Open(filepath.Join(dir, "journal.db"), bolt.Limits{}, log)
-	if err != nil {
+	switch {
+	case errors.Is(err, bolt.ErrInUse):
 		return err
+	case err != nil:
+		log.Warn("no journal is kept: history, and what is known of fights, lasts until this process ends", "error", err.Error())
+		return nil
 	}
 	p.journal, p.engine.Journal, p.engine.Memories = j, j, j
 	return nil
@@ -164,6 +195,9 @@ func (p *parts) close() error {
 	err := p.git.Close()
 	if p.journal != nil {
 		err = errors.Join(err, p.journal.Close())
+	}
+	if p.temporary != "" {
+		err = errors.Join(err, os.RemoveAll(p.temporary))
 	}
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,8 +33,7 @@ func runController(version string) func(context.Context, cli.ControllerOptions) 
 		if err != nil {
 			return err
 		}
-		by := supervision{metrics: metrics.New(version), term: termOf(o.Election)}
-		p, err := assemble(o.Target, version, cloning{filepath.Join(o.CacheDir, "git"), o.Sources}, by)
+		p, err := assembleFor(o, version, supervision{metrics: metrics.New(version), term: termOf(o.Election)})
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,7 @@
 // In: entries and memories (journal.Journal, journal.Memories).
 // Out: the same, after a restart too.
 // Promise: one process at a time; writes are gathered and made safe within Delay; what could not be written is tried again; the oldest entries go when there are too many or they
-// are too old; a damaged file is put aside and said, never trusted.
+// are too old; a damaged file, or one of another version, is put aside and said, never trusted.
 // Not here: what entries mean (journal).
 package bolt
 
@@ -12,6 +12,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -47,7 +48,12 @@ const pending = 8192
 var (
 	entriesBucket  = []byte("entries")
 	memoriesBucket = []byte("memories")
+	formBucket     = []byte("truce")
+	formKey        = []byte("form")
 )
+
+// form is how entries and memories are written. A file without one is of the first form.
+const form = "1"
 
 // Journal is a file. It is closed by Close.
 type Journal struct {
@@ -78,7 +84,8 @@ var (
 	_ journal.Memories = (*Journal)(nil)
 )
 
-// Open opens the file, or makes it. ErrInUse where another process has it. A damaged file is renamed, and a new one is begun.
+// Open opens the file, or makes it. ErrInUse where another process has it. A file that is damaged or of another form is renamed, and a new one
+// is begun. Where none can be made, as on a full disk, nothing is left of it.
 func Open(path string, l Limits, log *slog.Logger) (*Journal, error) {
 	d := DefaultLimits()
 	if l.Entries == 0 {
@@ -91,9 +98,9 @@ func Open(path string, l Limits, log *slog.Logger) (*Journal, error) {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	db, n, err := open(path)
-	if errors.Is(err, errDamaged) {
+	if errors.Is(err, errDamaged) || errors.Is(err, errForm) {
 		aside := fmt.Sprintf("%s.damaged-%d", path, time.Now().Unix())
-		log.Warn("the journal is damaged: put aside, a new one is begun", "file", path, "aside", aside, "error", err.Error())
+		log.Warn("the journal cannot be used: put aside, a new one is begun", "file", path, "aside", aside, "error", err.Error())
 		if err := os.Rename(path, aside); err != nil {
 			return nil, fmt.Errorf("journal %s: put the damaged file aside: %w", path, err)
 		}
@@ -110,10 +117,20 @@ func Open(path string, l Limits, log *slog.Logger) (*Journal, error) {
 	return j, nil
 }
 
-var errDamaged = errors.New("damaged")
+var (
+	errDamaged = errors.New("damaged")
+	errForm    = errors.New("written by another version of truce")
+)
 
-// open opens the file and reads all of it once: damage shows here and not in the middle of work. bbolt panics at some of it.
+// open opens the file and reads all of it once: damage shows here and not in the middle of work. bbolt panics at some of it. A file that it has
+// begun and cannot finish is removed.
 func open(path string) (db *bbolt.DB, n int, err error) {
+	_, absent := os.Stat(path)
+	defer func() {
+		if err != nil && errors.Is(absent, fs.ErrNotExist) && !errors.Is(err, ErrInUse) {
+			err = errors.Join(err, os.RemoveAll(path))
+		}
+	}()
 	defer func() {
 		if r := recover(); r != nil {
 			if db != nil {
@@ -138,6 +155,9 @@ func open(path string) (db *bbolt.DB, n int, err error) {
 		for damage := range tx.Check() {
 			return fmt.Errorf("%w: %w", errDamaged, damage)
 		}
+		if err := formed(tx); err != nil {
+			return err
+		}
 		if _, err := tx.CreateBucketIfNotExists(memoriesBucket); err != nil {
 			return err
 		}
@@ -151,6 +171,18 @@ func open(path string) (db *bbolt.DB, n int, err error) {
 		return nil, 0, errors.Join(err, db.Close())
 	}
 	return db, n, nil
+}
+
+// formed returns errForm for a file of another form, and notes ours in one that has none.
+func formed(tx *bbolt.Tx) error {
+	b, err := tx.CreateBucketIfNotExists(formBucket)
+	if err != nil {
+		return err
+	}
+	if was := b.Get(formKey); was != nil && string(was) != form {
+		return fmt.Errorf("%w: it has the form %q, and this one reads %q", errForm, was, form)
+	}
+	return b.Put(formKey, []byte(form))
 }
 
 // Append notes entries.

@@ -20,6 +20,9 @@ func ReadFile(path string, q journal.Query, seen func(journal.Entry) bool) (err 
 			err = fmt.Errorf("journal %s: %w: %v", path, errDamaged, r)
 		}
 	}()
+	if err := whole(path); err != nil {
+		return fmt.Errorf("journal %s: %w", path, err)
+	}
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		err = ErrInUse
@@ -64,10 +67,9 @@ func pageOf(db *bbolt.DB, from []byte) (entries []journal.Entry, next []byte, er
 				return nil
 			}
 			var e journal.Entry
-			if err := json.Unmarshal(v, &e); err != nil {
-				return fmt.Errorf("journal: entry %x: %w", k, err)
+			if json.Unmarshal(v, &e) == nil { // what cannot be read hides nothing else
+				entries = append(entries, e)
 			}
-			entries = append(entries, e)
 		}
 		return nil
 	})
