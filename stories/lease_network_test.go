@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestALeaderWhoseNetworkIsCutWritesNoMore has the bytes of the leader vanish in the middle of its corrections, without an end of its
+// TestALeaderThatWasCutOffWritesNoMore has the bytes of the leader vanish in the middle of its corrections, without an end of its
 // connections, and the network back while the next one leads.
-func TestALeaderWhoseNetworkIsCutWritesNoMore(t *testing.T) {
+func TestALeaderThatWasCutOffWritesNoMore(t *testing.T) {
 	e := newElection(t)
 	n := newNetwork(t, e.Config().Host)
 	first := e.candidate("first", "https://"+n.Addr().String())
