@@ -8,6 +8,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -129,7 +130,7 @@ func (t *Term) mayLeave() error {
 func (t *Term) begin(ctx context.Context) (context.Context, *write, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.check(); err != nil {
+	if err := cmp.Or(context.Cause(ctx), t.check()); err != nil {
 		return nil, nil, err
 	}
 	w := &write{leaveBy: now().add(t.transit()), left: t.until.left() - 2*t.transit()}

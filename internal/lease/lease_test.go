@@ -121,6 +121,9 @@ func TestAWriteIsWaitedForNoLongerThanTheTerm(t *testing.T) {
 		if err := ask(ctx, t, term.Transport(server, server), http.MethodPost); err != nil {
 			t.Errorf("a caller that has given up: %v", err)
 		}
+		if err := ask(ctx, t, term.Transport(server, server), http.MethodPost); !errors.Is(err, context.Canceled) || len(server.asked) != 1 {
+			t.Errorf("a caller that had given up before: %v, and the server was asked %q", err, server.asked)
+		}
 		server.after = time.Hour
 		begin := time.Now()
 		err := ask(t.Context(), t, term.Transport(server, server), http.MethodPost)
