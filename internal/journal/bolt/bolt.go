@@ -122,15 +122,18 @@ var (
 	errForm    = errors.New("written by another version of truce")
 )
 
-// open opens the file and reads all of it once: damage shows here and not in the middle of work. bbolt panics at some of it. A file that it has
-// begun and cannot finish is removed.
-func open(path string) (db *bbolt.DB, n int, err error) {
+// open opens the file, or makes it. A file that is begun and cannot be finished is removed.
+func open(path string) (*bbolt.DB, int, error) {
 	_, absent := os.Stat(path)
-	defer func() {
-		if err != nil && errors.Is(absent, fs.ErrNotExist) && !errors.Is(err, ErrInUse) {
-			err = errors.Join(err, os.RemoveAll(path))
-		}
-	}()
+	db, n, err := openWhole(path)
+	if err != nil && errors.Is(absent, fs.ErrNotExist) && !errors.Is(err, ErrInUse) {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	return db, n, err
+}
+
+// openWhole opens the file and reads all of it once: damage shows here and not in the middle of work. bbolt panics at some of it.
+func openWhole(path string) (db *bbolt.DB, n int, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			if db != nil {

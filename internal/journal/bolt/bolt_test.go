@@ -27,8 +27,11 @@ var (
 	now = time.Now().UTC().Truncate(time.Second)
 )
 
-// TestMain is also the process that the test of SIGKILL kills.
+// TestMain is also the process that the test of SIGKILL kills, and one that starts on a full disk.
 func TestMain(m *testing.M) {
+	if size := os.Getenv("TRUCE_TEST_DISK"); size != "" {
+		os.Exit(startOn(size, os.Getenv("TRUCE_TEST_JOURNAL")))
+	}
 	if path := os.Getenv("TRUCE_TEST_JOURNAL"); path != "" {
 		scribble(path)
 	}
