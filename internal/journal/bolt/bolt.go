@@ -155,25 +155,32 @@ func openWhole(path string) (db *bbolt.DB, n int, err error) {
 		return nil, 0, err
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		for damage := range tx.Check() {
-			return fmt.Errorf("%w: %w", errDamaged, damage)
-		}
-		if err := formed(tx); err != nil {
-			return err
-		}
-		if _, err := tx.CreateBucketIfNotExists(memoriesBucket); err != nil {
-			return err
-		}
-		b, err := tx.CreateBucketIfNotExists(entriesBucket)
-		if err != nil {
-			return err
-		}
-		return b.ForEach(func(_, _ []byte) error { n++; return nil })
+		n, err = prepare(tx)
+		return err
 	})
 	if err != nil {
 		return nil, 0, errors.Join(err, db.Close())
 	}
 	return db, n, nil
+}
+
+// prepare checks a file, makes what it lacks, and returns how many entries it has.
+func prepare(tx *bbolt.Tx) (n int, err error) {
+	for damage := range tx.Check() {
+		return 0, fmt.Errorf("%w: %w", errDamaged, damage)
+	}
+	if err := formed(tx); err != nil {
+		return 0, err
+	}
+	if _, err := tx.CreateBucketIfNotExists(memoriesBucket); err != nil {
+		return 0, err
+	}
+	b, err := tx.CreateBucketIfNotExists(entriesBucket)
+	if err != nil {
+		return 0, err
+	}
+	err = b.ForEach(func(_, _ []byte) error { n++; return nil })
+	return n, err
 }
 
 // formed returns errForm for a file of another form, and notes ours in one that has none.
