@@ -119,7 +119,7 @@ func (p *program) controller() *cobra.Command {
 	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:8080", "address of the status page, /healthz, /readyz and /metrics; empty for none. The page needs a login: truce dashboard, or a bearer token whose user may get the URL /truce")
 	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /healthz, /readyz and /metrics, without the page; without it all are at --listen")
 	flags.StringVar(&f.options.EventsAddress, "events-addr", "", "http(s) address that gets what Events tell, with the evidence: Flux's notification-controller (for its Providers and Alerts), or anything that takes the form of its generic Provider")
-	flags.StringVar(&f.options.CacheDir, "cache-dir", defaultCache(), "directory for clones; one controller at a time")
+	flags.StringVar(&f.options.CacheDir, "cache-dir", defaultCache(), "directory for clones and the journal; one controller at a time. Where nothing can be written to it, clones go to a temporary one, and there is no journal")
 	flags.BoolVar(&f.options.LocalSources, "local-sources", false, "let GitRepositories name repositories on this machine (paths, file://): whoever may write one then reads what truce can read")
 	flags.StringSliceVar(&f.options.Sources.Allowed, "allow-source-hosts", nil, "servers that sources may be at although their addresses are loopback, link-local or a cloud's metadata service: HOST, HOST:PORT, *.DOMAIN, an IP address, or a network such as 127.0.0.0/8; may be given more than once, or with commas")
 	flags.BoolVar(&f.noPrivate, "no-private-sources", false, "refuse sources at private addresses too, for a cluster that tenants share; --allow-source-hosts lists the exceptions")

@@ -240,7 +240,7 @@ func outlook(reason report.Reason, err error) live.Outlook {
 	switch {
 	case reason == report.ClusterFailed, reason == report.RecordFailed, errors.Is(err, live.ErrUnanswered), errors.As(err, &p):
 		return live.Passing
-	case errors.Is(err, live.ErrDoubtful):
+	case errors.Is(err, live.ErrDoubtful), errors.Is(err, live.ErrUnknownKind): // a kind is unknown by one 404, too
 		return live.Doubtful
 	}
 	return live.Lasting

@@ -1,0 +1,35 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/act"
+	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// TestTheOutlookOfAFailure is that of its best part: many objects fail, and one of the last of them by a fault of the moment.
+func TestTheOutlookOfAFailure(t *testing.T) {
+	lasting := fmt.Errorf("web: %w", act.ErrRefused)
+	many := func(last error) error {
+		return &fault{report.ApplyFailed, several{lasting, lasting, lasting, lasting, fmt.Errorf("api: %w", last)}}
+	}
+	for want, all := range map[live.Outlook][]error{
+		live.Lasting:  {lasting, many(lasting), &fault{report.RenderFailed, errors.New("no such file")}},
+		live.Doubtful: {many(live.Doubted(act.ErrForbidden)), many(live.ErrUnknownKind)},
+		live.Passing:  {many(live.Unanswered(errors.New("connection refused"))), &fault{report.RecordFailed, lasting}},
+	} {
+		for _, err := range all {
+			var f *fault
+			reason := report.ApplyFailed
+			if errors.As(err, &f) {
+				reason = f.reason
+			}
+			if got := outlook(reason, err); got != want {
+				t.Errorf("%v: %q, want %q", err, got, want)
+			}
+		}
+	}
+}
