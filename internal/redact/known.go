@@ -136,7 +136,7 @@ func isBase64(r rune) bool {
 var opaque = regexp.MustCompile(`[A-Za-z0-9+/_=%-]{24,}`)
 
 // Foreign returns the first line of what a server says, without the credentials and their parts, without markup and words that cannot be read,
-// and at most most bytes of it.
+// and no more bytes of it than most.
 func (k Known) Foreign(s string, most int) string {
 	s = k.Text(strings.TrimSpace(s))
 	s, _, _ = strings.Cut(s, "\n")
@@ -149,7 +149,7 @@ func (k Known) Foreign(s string, most int) string {
 
 var markup = regexp.MustCompile(`<[^<>]*(>|$)`)
 
-// Line returns a text on one line, without the credentials, and at most most bytes of it.
+// Line returns a text on one line, without the credentials, and no more bytes of it than most.
 func (k Known) Line(s string, most int) string { return shorten(k.Text(s), most) }
 
 func shorten(s string, most int) string {

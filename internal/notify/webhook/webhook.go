@@ -8,7 +8,6 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +21,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/truce-gitops/truce/internal/notify"
+	"github.com/truce-gitops/truce/internal/redact"
 )
 
 // Flux's recorder tries four times more, and waits at most so long (fluxcd/pkg/runtime/events).
@@ -31,6 +31,8 @@ const (
 	longest     = 5 * time.Second
 	oneAttempt  = 15 * time.Second
 	longestText = 39000 // of a message, as Flux's API has it
+
+	longestSaying = 160 // of what a receiver says in an error, in bytes
 )
 
 // reporter is who sends the messages.
@@ -41,6 +43,7 @@ type Sender struct {
 	address string
 	name    string // of the address, without its path: that of a chat's webhook is a secret
 	client  *retryablehttp.Client
+	secrets redact.Known // what the address holds of them
 }
 
 var _ notify.Sender = (*Sender)(nil)
@@ -56,7 +59,11 @@ func New(address string) (*Sender, error) {
 	c.RetryMax, c.RetryWaitMin, c.RetryWaitMax = retries, firstPause, longest
 	c.HTTPClient.Timeout = oneAttempt
 	c.CheckRetry, c.ErrorHandler = patient, retryablehttp.PassthroughErrorHandler
-	return &Sender{address: address, name: u.Scheme + "://" + u.Host, client: c}, nil
+	secrets := append(strings.Split(u.EscapedPath(), "/"), u.Path, u.RawQuery)
+	if password, ok := u.User.Password(); ok {
+		secrets = append(secrets, password)
+	}
+	return &Sender{address: address, name: u.Scheme + "://" + u.Host, client: c, secrets: redact.KnownOf(secrets...)}, nil
 }
 
 // patient asks again where the receiver is in trouble, and not where it has said that it has had enough: Flux's does for what it knows.
@@ -105,7 +112,11 @@ func (s *Sender) Send(ctx context.Context, m notify.Message) error {
 	defer func() { _ = r.Body.Close() }() // it was read
 	said, _ := io.ReadAll(io.LimitReader(r.Body, 256))
 	if r.StatusCode >= http.StatusMultipleChoices && r.StatusCode != http.StatusTooManyRequests {
-		return fmt.Errorf("notify %s: %s: %s", s.name, r.Status, bytes.TrimSpace(said))
+		text := fmt.Sprintf("notify %s: %d %s", s.name, r.StatusCode, http.StatusText(r.StatusCode))
+		if line := s.secrets.Foreign(string(said), longestSaying); line != "" {
+			text += fmt.Sprintf("; the server says %q", line)
+		}
+		return errors.New(text)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,7 @@ func receiver(t *testing.T, codes ...int) (*Sender, func() (requests int, last s
 		}
 		body.Store(string(text))
 		code := codes[min(int(n.Add(1)), len(codes))-1]
-		http.Error(w, "so it is", code)
+		http.Error(w, "so it is "+path.Base(r.URL.Path), code)
 	}))
 	t.Cleanup(s.Close)
 	sender, err := New(s.URL + "/hook/t0ken")
@@ -76,9 +77,9 @@ func TestAReceiverInTroubleIsAskedAgainAndOneThatHasEnoughIsNot(t *testing.T) {
 		err      string
 	}{
 		"comes back":       {[]int{503, 502, 202}, 3, ""},
-		"stays away":       {[]int{503}, retries + 1, "503 Service Unavailable: so it is"},
+		"stays away":       {[]int{503}, retries + 1, `503 Service Unavailable; the server says "so it is ***"`},
 		"has had enough":   {[]int{429}, 1, ""},
-		"does not like it": {[]int{404}, 1, "404 Not Found: so it is"},
+		"does not like it": {[]int{404}, 1, `404 Not Found; the server says "so it is ***"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, got := receiver(t, c.codes...)
