@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -243,6 +244,48 @@ func setStatus(t *testing.T, c *kubetest.Cluster, o object.Object, status map[st
 	}
 	kind := strings.ToLower(o.GVK().Kind) + "." + o.GVK().Group
 	c.Kubectl(t, "-n", o.Namespace(), "patch", kind, o.Name(), "--subresource=status", "--type=merge", "-p", string(patch))
+}
+
+// TestACheckBeforeAndAfterAnInstallation runs the command without a controller, with one, and with one that lacks a role.
+func TestACheckBeforeAndAfterAnInstallation(t *testing.T) {
+	c, bin := installed(t), truceProgram(t)
+	check := func() (int, map[string]string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), bin, "check", "-o", "json")
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
+		out, err := cmd.Output()
+		var answer struct {
+			Findings []struct{ Check, Severity, Subject, Message string }
+		}
+		if decodeErr := json.Unmarshal(out, &answer); decodeErr != nil {
+			t.Fatalf("%v, %v: %s", err, decodeErr, out)
+		}
+		worst := map[string]string{}
+		for _, f := range answer.Findings {
+			t.Logf("%+v", f)
+			if f.Severity != "ok" {
+				worst[f.Check] = f.Severity + " " + f.Message
+			}
+		}
+		return cmd.ProcessState.ExitCode(), worst
+	}
+	c.Kubectl(t, "-n", "truce-system", "rollout", "status", "deployment/truce", "--timeout=60s")
+	if code, worst := check(); code != 0 || len(worst) > 0 {
+		t.Errorf("installed: exit code %d, %q", code, worst)
+	}
+	c.Kubectl(t, "delete", "clusterrolebinding", "truce-controller", "truce-objects")
+	if code, worst := check(); code != 1 || !strings.Contains(worst["permissions"], "may not") {
+		t.Errorf("without a role: exit code %d, %q", code, worst)
+	}
+	c.Kubectl(t, "-n", "truce-system", "delete", "deployment", "truce")
+	if code, worst := check(); code != 0 || len(worst) != 1 || !strings.Contains(worst["controller"], "truce is not installed") {
+		t.Errorf("not installed: exit code %d, %q", code, worst)
+	}
+	cmd := exec.CommandContext(t.Context(), bin, "check", "--as", "jane")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "you, to install truce: may not create deployments.apps") {
+		t.Errorf("a user without permissions: exit code %d\n%s", cmd.ProcessState.ExitCode(), out)
+	}
 }
 
 // TestTheWitnessIsAComponent builds the base with the component beside it, as an overlay of a user's does.

@@ -46,6 +46,8 @@ type Backend struct {
 	Controller func(context.Context, ControllerOptions) error
 	// Up starts what `truce up` starts, and tells of each step as it is done. The World is closed by the caller.
 	Up func(ctx context.Context, o UpOptions, say func(step string)) (*World, error)
+	// Maintenance is what commands about an installation do.
+	Maintenance maintenance
 	// CRDs are the definitions that truce installs, as *.yaml.
 	CRDs fs.FS
 }

@@ -164,7 +164,7 @@ func (p *program) root() *cobra.Command {
 		root.AddCommand(p.version())
 		return root
 	}
-	root.AddCommand(p.render(), p.diff(), p.audit(), p.fix(), p.health(), p.claims(), p.timeline(), p.why(), p.blame(), p.adopt(), p.release(), p.schemas(), p.dashboard(), p.controller(), p.up(), p.version())
+	root.AddCommand(p.render(), p.diff(), p.audit(), p.fix(), p.health(), p.claims(), p.timeline(), p.why(), p.blame(), p.adopt(), p.release(), p.schemas(), p.dashboard(), p.controller(), p.up(), p.check(), p.uninstall(), p.version())
 	return root
 }
 

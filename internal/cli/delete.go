@@ -107,10 +107,15 @@ func (d *deleteFlags) confirm(keys []app.Key) error {
 	if !d.cascade {
 		what = "and leave its objects"
 	}
-	fmt.Fprintf(p.env.Err, "Delete %s %s? [y/n] ", list(keys), what)
+	return p.ask(fmt.Sprintf("Delete %s %s?", list(keys), what), "nothing was deleted")
+}
+
+// ask asks the person at the terminal; any answer but yes is an error with that text.
+func (p *program) ask(question, refused string) error {
+	fmt.Fprintf(p.env.Err, "%s [y/n] ", question)
 	answer, err := bufio.NewReader(p.env.In).ReadString('\n')
 	if a := strings.ToLower(strings.TrimSpace(answer)); err != nil || a != "y" && a != "yes" {
-		return &ExitError{Code: ExitDiffers, Err: errors.New("nothing was deleted")}
+		return &ExitError{Code: ExitDiffers, Err: errors.New(refused)}
 	}
 	return nil
 }

@@ -28,6 +28,6 @@ func Main(args []string, version string) int {
 	env := cli.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Program: program, Args: args, Getenv: os.Getenv, Version: version}
 	return cli.Main(ctx, env, cli.Backend{
 		Connect: connect(version), Controller: runController(version), Up: up(version),
-		Render: renderAdHoc, Compare: compareAdHoc(version), Assess: assessAdHoc, Survey: takeSurvey, Mend: mendRepository, Journal: readJournal, CRDs: deploy.CRDs,
+		Maintenance: maintenance{version}, Render: renderAdHoc, Compare: compareAdHoc(version), Assess: assessAdHoc, Survey: takeSurvey, Mend: mendRepository, Journal: readJournal, CRDs: deploy.CRDs,
 	})
 }

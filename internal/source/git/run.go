@@ -27,7 +27,7 @@ type runner struct {
 }
 
 func newRunner(o Options) (runner, error) {
-	program, err := findGit()
+	program, err := Program()
 	if err != nil {
 		return runner{}, err
 	}

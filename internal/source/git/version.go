@@ -18,8 +18,8 @@ const (
 	leastMinor = 37
 )
 
-// findGit returns the path of the git program, checked once.
-func findGit() (string, error) {
+// Program returns the path of the git program on PATH, or why truce cannot work with it.
+func Program() (string, error) {
 	program, err := exec.LookPath("git")
 	if errors.Is(err, exec.ErrNotFound) {
 		return "", fmt.Errorf("git is not on PATH: install git %d.%d or newer", leastMajor, leastMinor)

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/uninstall"
+)
+
+const longUninstall = `Remove what truce has written for itself: its inventories, Leases and ConfigMaps, the configuration of the admission witness, and
+the finalizers that it has added to Kustomizations. Objects that it has applied stay as they are, and so do the custom resources, their
+status, and the CustomResourceDefinitions.
+
+End the controller before: kubectl -n truce-system scale deployment truce --replicas=0. While one works, nothing is removed. What has
+installed truce removes its Deployment and roles: kubectl delete -k, or helm uninstall.
+
+A finalizer that Flux or Argo CD has added as well stays. A Kustomization that is being deleted is gone with its finalizer, and its objects
+stay. With --marks the label truce.dev/part-of is removed from applied objects, too. With --namespace it is about one
+namespace: what a controller of that namespace has written. Each step can be repeated.`
+
+const exampleUninstall = `  truce uninstall --dry-run
+  truce uninstall --yes`
+
+type uninstallFlags struct {
+	*appFlags
+	dryRun, yes, marks bool
+}
+
+// uninstallJSON is the JSON form of what is, or would be, removed.
+type uninstallJSON struct {
+	APIVersion string     `json:"apiVersion"`
+	Kind       string     `json:"kind"`
+	DryRun     bool       `json:"dryRun"`
+	Running    []string   `json:"running,omitempty"`
+	Steps      []stepJSON `json:"steps"`
+}
+
+type stepJSON struct {
+	Action string `json:"action"`
+	Object string `json:"object"`
+	What   string `json:"what"`
+}
+
+func (p *program) uninstall() *cobra.Command {
+	f := &uninstallFlags{appFlags: &appFlags{program: p, config: kubectlFlags()}}
+	cmd := &cobra.Command{
+		Use: "uninstall", Short: "Remove what truce has written for itself from a cluster", Long: longUninstall, Example: exampleUninstall, Args: cobra.NoArgs,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context()) }
+	flags := cmd.Flags()
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	flags.BoolVar(&f.marks, "marks", false, "remove the label truce.dev/part-of from applied objects, too")
+	f.outputs(cmd, "json", "yaml")
+	f.config.AddFlags(flags)
+	f.complete(cmd, "context", f.completeContexts)
+	return cmd
+}
+
+func (f *uninstallFlags) run(ctx context.Context) error {
+	t, err := f.target()
+	if err != nil {
+		return err
+	}
+	in := uninstall.Scope{Namespace: *f.config.Namespace}
+	if f.marks {
+		in.Marks = uninstall.RemoveMarks
+	}
+	left, err := f.program.backend.Maintenance.Leftovers(ctx, t, in)
+	if err != nil {
+		return err
+	}
+	if err := f.print(left); err != nil {
+		return err
+	}
+	switch {
+	case f.dryRun || len(left.Steps) == 0:
+		return nil
+	case len(left.Running) > 0:
+		return &ExitError{Code: ExitDiffers, Err: fmt.Errorf("nothing was removed: %s: end the controller first, kubectl -n truce-system scale deployment truce --replicas=0", strings.Join(left.Running, "; "))}
+	}
+	if err := f.confirm(len(left.Steps)); err != nil {
+		return err
+	}
+	for _, s := range left.Steps {
+		if err := f.program.backend.Maintenance.Remove(ctx, t, s); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(f.program.env.Err, "%d steps done; what has installed truce removes its Deployment and roles\n", len(left.Steps))
+	return nil
+}
+
+func (f *uninstallFlags) print(left uninstall.Leftovers) error {
+	if f.output != "" {
+		out := uninstallJSON{APIVersion: schemaVersion, Kind: "Uninstall", DryRun: f.dryRun, Running: left.Running, Steps: []stepJSON{}}
+		for _, s := range left.Steps {
+			out.Steps = append(out.Steps, stepJSON{string(s.Action), s.Object.String(), s.What})
+		}
+		return f.structured(out)
+	}
+	if len(left.Steps) == 0 {
+		_, err := fmt.Fprintln(f.program.env.Out, "truce has left nothing here")
+		return err
+	}
+	var t table
+	for _, s := range left.Steps {
+		t.add(cells(string(s.Action), s.Object.String(), s.What)...)
+	}
+	return t.print(f.program.env.Out, f.program.term)
+}
+
+// confirm asks the person at the terminal.
+func (f *uninstallFlags) confirm(steps int) error {
+	p := f.program
+	if f.yes {
+		return nil
+	}
+	if !isTerminal(p.env.In) {
+		return usage("uninstall: add --yes: without a terminal there is no question")
+	}
+	return p.ask(fmt.Sprintf("Carry out these %d steps?", steps), "nothing was removed")
+}
