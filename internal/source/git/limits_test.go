@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -106,6 +107,31 @@ func TestAFileThatUnpacksToMuchIsRefused(t *testing.T) {
 	spec := mainOf(server.URL)
 	spec.Limits.Bytes = 32 << 20
 	t.Log(refused(t, frugal(t), spec, source.LimitExceeded))
+}
+
+// Trees that hold one another many times have more files than bytes.
+func TestATreeThatUnfoldsWithoutEndIsRefused(t *testing.T) {
+	r := gittest.New(t, map[string]string{"a": "1"})
+	blob := r.Git("rev-parse", "main:a")
+	for name, long := range map[string]int{"long names": 200, "short names": 1} {
+		kind, hash := "blob", blob
+		for range 8 {
+			var entries strings.Builder
+			for i := range 20 {
+				mode := map[string]string{"blob": "100644", "tree": "040000"}[kind]
+				fmt.Fprintf(&entries, "%s %s %s\t%s%02d\n", mode, kind, hash, strings.Repeat("x", long), i)
+			}
+			cmd := exec.Command("git", "--git-dir", r.Dir, "mktree")
+			cmd.Stdin = strings.NewReader(entries.String())
+			out, err := cmd.Output()
+			must(t, err)
+			kind, hash = "tree", strings.TrimSpace(string(out))
+		}
+		commit := r.Git("-c", "user.name=x", "-c", "user.email=x@example.com", "commit-tree", "-m", "bomb", hash)
+		r.Git("update-ref", "refs/heads/main", commit)
+		server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
+		t.Log(name, refused(t, frugal(t), mainOf(server.URL), source.LimitExceeded))
+	}
 }
 
 func TestASlowServerTakesItsTimeAndNoMore(t *testing.T) {

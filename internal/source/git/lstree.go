@@ -30,9 +30,13 @@ const (
 // listFactor bounds what is listed before the ignore rules, as a multiple of Limits.Files.
 const listFactor = 10
 
+// mostPaths bounds the paths of a list together, in bytes: trees that hold one another many times list more than any server has to send.
+const mostPaths = 64 << 20
+
 // readList reads the output of `git ls-tree -r -z --long`. It stops at most entries, before it holds more.
 func readList(r io.Reader, most int) ([]entry, error) {
 	var list []entry
+	var paths int
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		line, err := readRecord(in)
@@ -48,6 +52,9 @@ func readList(r io.Reader, most int) ([]entry, error) {
 		}
 		if len(list) == most {
 			return nil, fail(source.LimitExceeded, "the tree has more than %d entries before its ignore rules", most)
+		}
+		if paths += len(e.path); paths > mostPaths {
+			return nil, fail(source.LimitExceeded, "the paths of the tree have more than %d bytes", mostPaths)
 		}
 		list = append(list, e)
 	}
@@ -81,7 +88,7 @@ func parseEntry(line []byte) (entry, error) {
 	if !ok || len(fields) != 4 || !hashForm.MatchString(fields[2]) {
 		return entry{}, fmt.Errorf("git ls-tree: unexpected line %q", line)
 	}
-	e := entry{mode: fields[0], hash: fields[2], path: string(path)}
+	e := entry{mode: modeOf(fields[0]), hash: strings.Clone(fields[2]), path: string(path)}
 	if err := checkPath(e.path); err != nil {
 		return entry{}, err
 	}
@@ -94,6 +101,16 @@ func parseEntry(line []byte) (entry, error) {
 	}
 	e.size = size
 	return e, nil
+}
+
+// modeOf is one string for all entries of a mode.
+func modeOf(text string) string {
+	for _, mode := range []string{modeRegular, modeExec, modeLink, modeSubmodule} {
+		if text == mode {
+			return mode
+		}
+	}
+	return strings.Clone(text)
 }
 
 // checkPath refuses what no honest tree holds: git would not check it out either.
