@@ -17,6 +17,7 @@ type failure struct {
 	err    error
 	refuse refusal
 	says   string // what the server says of it, as it came
+	remote bool   // the server, or the way to it, is known to be at fault
 }
 
 func (f *failure) Error() string { return f.err.Error() }
@@ -24,6 +25,17 @@ func (f *failure) Unwrap() error { return f.err }
 
 func fail(reason source.Reason, format string, args ...any) error {
 	return &failure{reason: reason, err: fmt.Errorf(format, args...)}
+}
+
+// failRemote is fail where the server, or the way to it, is at fault.
+func failRemote(format string, args ...any) error {
+	return &failure{reason: source.GitOperationFailed, err: fmt.Errorf(format, args...), remote: true}
+}
+
+// remoteSigns are what git prints when it has got no answer, or none that it understands.
+var remoteSigns = []string{
+	"unable to access '", "RPC failed", "truce: ssh", "Could not read from remote repository", "the remote end hung up", "remote error: ", "early EOF",
+	"protocol error", "is this a git repository?", "' not found", "unexpected disconnect", "invalid server response", "expected flush",
 }
 
 // refusal is how a server refuses credentials; empty if it does not.
@@ -75,6 +87,9 @@ func (r runner) explain(ctx context.Context, op string, err error, stderr string
 			f.reason, f.refuse = s.reason, s.refuse
 			break
 		}
+	}
+	for _, sign := range remoteSigns {
+		f.remote = f.remote || strings.Contains(c.judged, sign)
 	}
 	return f
 }

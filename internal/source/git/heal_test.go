@@ -119,6 +119,17 @@ func TestAHealthyCloneStaysWhenItsServerFails(t *testing.T) {
 	}
 }
 
+// The same failure has the same text, or each look would write a status.
+func TestAServerThatIsAwayIsSaidInTheSameWords(t *testing.T) {
+	s := newStore(t)
+	first := refused(t, s, mainOf("http://127.0.0.1:1/repo.git"), source.GitOperationFailed)
+	for range 5 {
+		if text := refused(t, s, mainOf("http://127.0.0.1:1/repo.git"), source.GitOperationFailed); text != first || strings.Contains(text, " ms") {
+			t.Fatalf("%s, and before: %s", text, first)
+		}
+	}
+}
+
 func TestADamagedCloneServesWhatItCanWhileItsServerIsAway(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "1"})
 	var broken bool

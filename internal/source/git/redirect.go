@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,6 +18,9 @@ import (
 // Git itself follows no redirect: it would ask for credentials for wherever it was sent. Within one origin we do, as servers
 // send clients from /group/name to /group/name.git.
 var redirected = regexp.MustCompile(`returned error: 30[12378]\b`)
+
+// waited is how long curl has tried.
+var waited = regexp.MustCompile(` after \d+ ms`)
 
 const (
 	mostRedirects = 3
@@ -47,6 +49,7 @@ func (t *trip) shorten(err error) error {
 	}
 	text := strings.ReplaceAll(f.err.Error(), t.private+"/", "")
 	text = strings.ReplaceAll(text, "unable to access '"+t.to.String()+"/': ", "")
+	text = waited.ReplaceAllString(text, "") // another each time, and a status would be written for it
 	short := *f
 	short.err = errors.New(text)
 	return &short
@@ -66,9 +69,9 @@ func (t *trip) follow(ctx context.Context, cause error) error {
 	to.user, to.password = "", ""
 	switch {
 	case err != nil:
-		return fail(source.GitOperationFailed, "the server redirects to an address that is not allowed: %w", err)
+		return failRemote("the server redirects to an address that is not allowed: %w", err)
 	case to.origin() != t.to.origin():
-		return fail(source.GitOperationFailed, "the server redirects to %s; credentials stay with their server, so use its address there if you trust it", to.origin())
+		return failRemote("the server redirects to %s; credentials stay with their server, so use its address there if you trust it", to.origin())
 	}
 	t.to = to
 	t.network, err = t.lend()
@@ -127,7 +130,7 @@ func plainClient(auth source.Auth, way route) (*http.Client, error) {
 func hideURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
-		return fmt.Errorf("follow a redirect: %w", u.Err)
+		return failRemote("follow a redirect: %w", u.Err)
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package git
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -36,7 +35,7 @@ func findRoute(ctx context.Context, policy egress.Policy, to address, given stri
 	if !literal {
 		found, err = net.DefaultResolver.LookupNetIP(ctx, "ip", to.hostname())
 		if err != nil {
-			return r, fmt.Errorf("find the address of %s: %w", to.hostname(), err)
+			return r, failRemote("find the address of %s: %w", to.hostname(), err)
 		}
 	}
 	allowed, err := policy.Choose(to.host, found)
