@@ -187,7 +187,8 @@ func (r refusal) words(a address, auth source.Auth) string {
 
 // secretsOf are the credentials of a source. The user of an HTTP URL may be a token.
 func secretsOf(a address, auth source.Auth) redact.Known {
-	values := []string{a.password, auth.Password, auth.BearerToken, auth.ClientKey, auth.Identity, auth.IdentityPassword, authorization(auth)}
+	_, sent, _ := strings.Cut(authorization(auth), " ")
+	values := []string{a.password, auth.Password, auth.BearerToken, auth.ClientKey, auth.Identity, auth.IdentityPassword, sent}
 	if a.scheme != "ssh" && a.password == "" {
 		values = append(values, a.user)
 	}
