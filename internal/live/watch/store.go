@@ -20,9 +20,14 @@ type store struct {
 	abandon  context.CancelCauseFunc
 	synced   chan struct{}
 
-	mu     sync.Mutex
-	err    error
-	failed chan struct{} // closed at the next failure; nil while nothing waits for it
+	mu       sync.Mutex
+	err      error
+	failed   chan struct{} // closed at the next failure; nil while nothing waits for it
+	relisted chan struct{} // closed after the next complete list; nil while nothing waits for it
+	era      *live.Era
+	returned bool   // era is not the first one
+	position uint64 // the newest resourceVersion of the era that was asked for or listed; 0 for none
+	fresh    state  // of position
 }
 
 var (
@@ -54,6 +59,16 @@ func (s *store) Failed() <-chan struct{} {
 	return s.failed
 }
 
+// Relisted returns a channel that is closed after the next complete list.
+func (s *store) Relisted() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.relisted == nil {
+		s.relisted = make(chan struct{})
+	}
+	return s.relisted
+}
+
 // ended keeps how a try to list or watch ended, nil for well.
 func (s *store) ended(err error) {
 	s.mu.Lock()
@@ -67,6 +82,8 @@ func (s *store) ended(err error) {
 
 // guard runs one attempt, and ends it when an object cannot be read: the reflector would skip the object and go on.
 func (s *store) guard(ctx context.Context, attempt func(context.Context) error) error {
+	ctx, done := s.era.Within(ctx)
+	defer done()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.abandon = cancel
@@ -165,6 +182,12 @@ func (s *store) Replace(list []any, _ string) error {
 	}
 	if s.lists++; s.lists == 1 {
 		close(s.synced)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.relisted != nil {
+		close(s.relisted)
+		s.relisted = nil
 	}
 	return nil
 }

@@ -2,7 +2,8 @@
 //
 // In: an interest, and a handler.
 // Out: one Event for each change, also for those that happened while the connection was away.
-// Promise: objects are reduced on arrival and not kept: only their names and uids are, to tell which are gone after a new list.
+// Promise: objects are reduced on arrival and not kept: only their names and uids are, to tell which are gone after a new list; a watch
+// never waits at a resourceVersion that the server has not reached.
 // Not here: reading on request (list), what a change means (reconcile).
 package watch
 
@@ -43,20 +44,32 @@ var (
 // Watcher watches through one cluster connection.
 type Watcher struct {
 	Cluster *cluster.Client
+	// History is shared by all that watch and read the same server; nil for one of each watch's own.
+	History *live.History
 }
 
 var _ live.Watcher = Watcher{}
 
 // Watch starts a watch that goes on until ctx ends.
 func (w Watcher) Watch(ctx context.Context, i live.Interest, handle func(live.Event)) live.Watch {
+	if w.History == nil {
+		w.History = &live.History{}
+	}
 	s := newStore(i, handle)
-	l := listing{cluster: w.Cluster, interest: i, store: s}
-	var quiet klog.Logger // discards: errors are told by Err, once
-	r := cache.NewReflectorWithOptions(l.listWatch(), nil, s, cache.ReflectorOptions{
-		Name: "truce", TypeDescription: i.GVK.String(), Logger: &quiet, Backoff: retries(),
-	})
-	go keepWatching(klog.NewContext(ctx, quiet), r, s)
+	l := listing{cluster: w.Cluster, interest: i, store: s, history: w.History}
+	go l.keepWatching(klog.NewContext(ctx, quiet()))
 	return s
+}
+
+// quiet discards: errors are returned by Err, once.
+func quiet() klog.Logger { return klog.Logger{} }
+
+// reflector returns a client-go reflector that knows no resourceVersion yet: its first list is complete.
+func (l listing) reflector() *cache.Reflector {
+	log := quiet()
+	return cache.NewReflectorWithOptions(l.listWatch(), nil, l.store, cache.ReflectorOptions{
+		Name: "truce", TypeDescription: l.interest.GVK.String(), Logger: &log, Backoff: retries(),
+	})
 }
 
 // retries begin soon, since a kind that was just defined is served in a moment, and end at half a minute between two.
@@ -64,11 +77,16 @@ func retries() *wait.Backoff {
 	return &wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 30 * time.Second}
 }
 
-// keepWatching lists and watches, and begins anew whenever that ends.
-func keepWatching(ctx context.Context, r *cache.Reflector, s *store) {
-	pause := firstPause
+// keepWatching lists and watches, and begins again whenever that ends: where it was, or with a complete list when the server's data has gone
+// back.
+func (l listing) keepWatching(ctx context.Context) {
+	s, pause := l.store, firstPause
+	var r *cache.Reflector
 	for ctx.Err() == nil {
 		lists := s.lists
+		if s.enter(l.history.Era()) {
+			r, pause = l.reflector(), firstPause
+		}
 		err := s.guard(ctx, r.ListAndWatchWithContext)
 		switch {
 		case ctx.Err() != nil:
@@ -95,6 +113,7 @@ type listing struct {
 	cluster  *cluster.Client
 	interest live.Interest
 	store    *store
+	history  *live.History
 }
 
 func (l listing) listWatch() *cache.ListWatch {
@@ -118,16 +137,31 @@ func (l listing) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	if err != nil {
 		return nil, err
 	}
-	o = l.narrowed(o)
-	if l.interest.Depth == live.Metadata {
-		return l.cluster.Metadata().Resource(res.GVR).Namespace(l.interest.Namespace).List(ctx, o)
+	o = l.store.consistent(l.narrowed(o))
+	if err := l.store.reach(o.ResourceVersion); err != nil {
+		return nil, err
 	}
-	return l.cluster.Dynamic().Resource(res.GVR).Namespace(l.interest.Namespace).List(ctx, o)
+	var list runtime.Object
+	if l.interest.Depth == live.Metadata {
+		list, err = l.cluster.Metadata().Resource(res.GVR).Namespace(l.interest.Namespace).List(ctx, o)
+	} else {
+		list, err = l.cluster.Dynamic().Resource(res.GVR).Namespace(l.interest.Namespace).List(ctx, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list, l.judge(list, justListed)
 }
 
 func (l listing) watch(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 	res, err := l.cluster.Resource(l.interest.GVK)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.store.reach(o.ResourceVersion); err != nil {
+		return nil, err
+	}
+	if err := l.confirm(ctx, res); err != nil {
 		return nil, err
 	}
 	o = l.narrowed(o)

@@ -1,0 +1,98 @@
+package watch
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/live"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// state says what is known of a watch's position.
+type state string
+
+const (
+	unconfirmed state = ""            // the server may not hold it any more
+	justListed  state = "just listed" // the next watch may begin there
+)
+
+// enter makes an era the store's, and reports whether it is another one than before.
+func (s *store) enter(era *live.Era) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.era == era {
+		return false
+	}
+	s.returned = s.era != nil
+	s.era, s.position, s.fresh = era, 0, unconfirmed
+	return true
+}
+
+// reach takes note of the resourceVersion that the next request starts from. It fails when the era has ended.
+func (s *store) reach(resourceVersion string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.position = max(s.position, number(resourceVersion))
+	return s.era.Err()
+}
+
+// consistent makes the first list of a later era one that no cache answers which is behind.
+func (s *store) consistent(o metav1.ListOptions) metav1.ListOptions {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.returned && o.ResourceVersion == "0" {
+		o.ResourceVersion = ""
+	}
+	return o
+}
+
+// confirm makes sure, before a watch goes on where another one has ended, that the server has come as far. A server whose data went back
+// would send nothing until its resourceVersion has grown past that of the watch, and no error either. One that is only behind another server of
+// the same cluster is not taken for that: a list without a resourceVersion is answered by the newest data of etcd.
+func (l listing) confirm(ctx context.Context, res cluster.Resource) error {
+	s := l.store
+	s.mu.Lock()
+	known := s.position == 0 || s.fresh == justListed
+	s.fresh = unconfirmed
+	s.mu.Unlock()
+	if known {
+		return nil
+	}
+	one := l.narrowed(metav1.ListOptions{Limit: 1})
+	list, err := l.cluster.Metadata().Resource(res.GVR).Namespace(l.interest.Namespace).List(ctx, one)
+	if err != nil {
+		return err
+	}
+	return l.judge(list, unconfirmed)
+}
+
+// judge ends the era when a list is older than the watch's position. Such a list answers either a request for data that is at least as new,
+// or one for the newest data there is.
+func (l listing) judge(list runtime.Object, fresh state) error {
+	m, err := meta.ListAccessor(list)
+	if err != nil {
+		return err
+	}
+	s, now := l.store, number(m.GetResourceVersion())
+	s.mu.Lock()
+	era, back := s.era, now != 0 && now < s.position
+	s.fresh = fresh
+	s.mu.Unlock()
+	if !back {
+		return nil
+	}
+	l.history.WentBack(era)
+	return era.Err()
+}
+
+// number reads a resourceVersion as the number that it is (KEP-5504); 0 where it is none, and where any will do.
+func number(resourceVersion string) uint64 {
+	n, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
