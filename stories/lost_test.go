@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/fight"
 	"github.com/truce-gitops/truce/internal/journal"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestAnOrderIsCarriedOutThoughNobodyAnsweredThatItIsTakenUp(t *testing.T) {
@@ -75,4 +77,59 @@ func TestARollbackInASuspendedSourceIsNotWaitedForInSilence(t *testing.T) {
 	w.patch(gitRepositories, "repo", map[string]any{"spec": map[string]any{"suspend": false}}, "person")
 	d := w.Watch(t, deployments, w.ns, "my-app")
 	w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == "nginx:1.21.0" })
+}
+
+// TestAnObjectThatWasDeletedWhileItsWatchWasAwayIsCreatedAgain is about an object of which the watch has never heard: it is created and deleted
+// between two of its lists.
+func TestAnObjectThatWasDeletedWhileItsWatchWasAwayIsCreatedAgain(t *testing.T) {
+	w := offWorld(t, serviceAccount("first"))
+	w.tap = &tap{}
+	w.start(app.Policy{})
+	w.app("app", "./app", defaultSpec)
+	w.ready("app")
+	back := w.tap.leave("/serviceaccounts")
+	w.repo.Commit(map[string]string{"app/late.yaml": strings.ReplaceAll(strings.SplitN(serviceAccount("late"), "--\n", 2)[1], "NAMESPACE", w.ns)}, "add late")
+	late := w.Watch(t, serviceAccounts, w.ns, "late")
+	first := w.await(late, func(*unstructured.Unstructured) bool { return true }).GetUID()
+	w.ready("app")
+	w.kubectl("delete", "serviceaccount/late")
+	back()
+	w.await(late, func(o *unstructured.Unstructured) bool { return o.GetUID() != first })
+	w.ready("app")
+}
+
+var serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+
+// serviceAccount is a file with a ServiceAccount: a kind that truce lists for nothing but its objects.
+func serviceAccount(name string) string {
+	return "-- app/" + name + ".yaml --\n{apiVersion: v1, kind: ServiceAccount, metadata: {name: " + name + ", namespace: NAMESPACE}}\n"
+}
+
+// TestARequestCreatesAnObjectThatIsDeletedAgainAndAgain has somebody delete an object until truce pauses. The app is not ready then, and a
+// request ends the pause.
+func TestARequestCreatesAnObjectThatIsDeletedAgainAndAgain(t *testing.T) {
+	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+	w.app("app", "./app", defaultSpec)
+	w.ready("app")
+	for n := range fight.Most + 1 {
+		was := w.get(configmaps, "a").GetUID()
+		w.kubectl("delete", "configmap/a")
+		pauses := false
+		w.until("the object, or a pause", func() bool {
+			pauses = readiness(w.get(kustomizations, "app")) == "False"
+			o := w.get(configmaps, "a")
+			return pauses || o != nil && o.GetUID() != was
+		})
+		if pauses {
+			break
+		}
+		if n == fight.Most {
+			t.Fatalf("created %d times without a pause", n+1)
+		}
+	}
+	w.fails("app", "ConfigMap "+w.ns+"/a is missing: ", "deleted again", "the next try is at ")
+	a := w.Watch(t, configmaps, w.ns, "a")
+	w.annotate(kustomizations, "app", "reconcile.fluxcd.io/requestedAt", w.token())
+	w.await(a, func(*unstructured.Unstructured) bool { return true })
+	w.ready("app")
 }

@@ -16,6 +16,43 @@ type tap struct {
 	see  func(*http.Request) *http.Response // nil to let it pass; called for one request at a time
 	seen []string                           // "PATCH /apis/…", since see was set
 	cut  func(*http.Request) bool           // nil for nothing
+	away string                             // the end of the path of what truce can neither list nor watch; empty for nothing
+	open map[io.Closer]string               // what the server still sends to watches, by path
+}
+
+// leave ends the watches of a path that ends so, and fails each list and watch of it until the returned function is called.
+func (x *tap) leave(path string) (back func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.away = path
+	for body, at := range x.open {
+		if strings.HasSuffix(at, path) {
+			_ = body.Close() // a connection that is cut is what this is for
+			delete(x.open, body)
+		}
+	}
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.away = ""
+	}
+}
+
+// isAway reports whether a request gets no answer.
+func (x *tap) isAway(r *http.Request) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.away != "" && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, x.away)
+}
+
+// keep remembers what the server sends to a watch.
+func (x *tap) keep(r *http.Request, body io.Closer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.open == nil {
+		x.open = map[io.Closer]string{}
+	}
+	x.open[body] = r.URL.Path
 }
 
 // lose has truce never learn what the server says to the next write whose path ends so and whose body has the part: it is done all the
@@ -85,8 +122,14 @@ func (t tapped) RoundTrip(r *http.Request) (*http.Response, error) {
 	if answer := t.tap.look(r); answer != nil {
 		return answer, nil
 	}
+	if t.tap.isAway(r) {
+		return nil, errCut
+	}
 	lost := t.tap.loses(r)
 	answer, err := t.next.RoundTrip(r)
+	if err == nil && watches(r) {
+		t.tap.keep(r, answer.Body)
+	}
 	if lost && err == nil {
 		return nil, errors.Join(errCut, answer.Body.Close())
 	}

@@ -48,11 +48,26 @@ func Of(r report.Report) State {
 		end = r.Before
 	}
 	s := Judge(end, differs(r), Worst(r.Objects))
+	if end.Reason == report.Succeeded {
+		s = s.without(r)
+	}
 	if s.Message == "" && s.Sync == report.OutOfSync {
 		s.Message = r.Drift()
 	}
 	if r.Reason == report.Suspended {
 		s = s.Suspend()
+	}
+	return s
+}
+
+// without is the state of an app of which an object is or may be missing: it is not ready, and not known to be synced.
+func (s State) without(r report.Report) State {
+	why, suspected := r.Missing()
+	switch {
+	case suspected:
+		s.Ready, s.Sync, s.Message = ReadyUnknown, report.Unknown, why
+	case why != "":
+		s.Ready, s.Message = NotReady, why
 	}
 	return s
 }
@@ -70,6 +85,9 @@ func Judge(end report.End, objects report.Sync, worst health.Status) State {
 		s.Ready = ReadyUnknown
 	case report.Succeeded:
 		s.Ready, s.Message = Ready, ""
+		if worst.Code == health.Missing {
+			s.Ready = NotReady
+		}
 	case report.HealthFailed:
 	default:
 		s.Sync = report.OutOfSync
@@ -82,6 +100,8 @@ func HealthAfter(end report.End, worst health.Status) health.Status {
 	switch {
 	case end.Reason == report.SpecRefused: // what is in the cluster may be of another spec
 		return health.Status{Code: health.Unknown, Message: end.Message}
+	case end.Reason == report.HealthFailed && worst.Code == health.Missing:
+		return worst
 	case end.Reason == report.HealthFailed:
 		return Worse(worst, health.Status{Code: health.Degraded, Message: end.Message})
 	case worst.Code != "":

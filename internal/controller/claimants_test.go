@@ -28,10 +28,9 @@ func (f *failing) Watch(ctx context.Context, _ live.Interest, _ func(live.Event)
 	return f
 }
 
-func (f *failing) Synced() <-chan struct{}   { return nil }
-func (f *failing) Err() error                { return f.why }
-func (f *failing) Failed() <-chan struct{}   { return nil }
-func (f *failing) Relisted() <-chan struct{} { return nil }
+func (f *failing) Synced() <-chan struct{} { return nil }
+func (f *failing) Err() error              { return f.why }
+func (f *failing) Failed() <-chan struct{} { return nil }
 
 func TestNobodyWaitsForClaimantsThatCannotBeListed(t *testing.T) {
 	kind := object.GVK{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}

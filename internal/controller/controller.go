@@ -209,6 +209,7 @@ func (c *Controller) isClusterWide(gvk object.GVK) bool {
 func (c *Controller) Use(e *reconcile.Engine) {
 	c.engine = e
 	e.Sources, e.Histories, e.Watches = c, c, c.kinds
+	e.History.OnWentBack(c.startOver)
 	if c.Configured != nil {
 		e.Admission = c
 	}
@@ -220,7 +221,7 @@ func (c *Controller) Use(e *reconcile.Engine) {
 	e.Rerun = c.rerun
 	e.Owed = func(key app.Key) { c.records.AddAfter(key, recordPause) }
 	e.Failing = func(id object.ID, at time.Time) { c.pods.AddAfter(id, c.until(at)) }
-	c.kinds.handle, c.kinds.began = e.Seen, c.verifyFirst
+	c.kinds.objects, c.kinds.began = guardedObjects{e, c}, c.verifyFirst
 }
 
 // Run works until ctx ends, then returns nil; or it returns why it cannot begin.

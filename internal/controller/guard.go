@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/notify"
 	"github.com/truce-gitops/truce/internal/panics"
+	"github.com/truce-gitops/truce/internal/reconcile"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -72,6 +73,17 @@ func (c *Controller) lost(ev live.Event) {
 		News:  notify.News{Severity: notify.Error, Reason: "InternalError", Text: "panic while truce read this (a fault of truce: the controller's log has the stack)"},
 		About: ev.ID, APIVersion: ev.GVK.APIVersion(), UID: ev.Object.UID(), At: c.Now(),
 	}, ev.Object.ResourceVersion())
+}
+
+// guardedObjects recovers the panics of Relisted; those of Seen are recovered by guardedWatcher.
+type guardedObjects struct {
+	*reconcile.Engine
+	controller *Controller
+}
+
+// Relisted implements objects.
+func (g guardedObjects) Relisted(i live.Interest) {
+	g.controller.safely("list", i.GVK.String(), func() { g.Engine.Relisted(i) })
 }
 
 // guardedWatcher recovers the panics of handlers: the event is lost, and the watch goes on.

@@ -16,7 +16,7 @@ import (
 // that is limited to some namespaces watches in those alone where its objects lie: rights in them are enough.
 type kinds struct {
 	watcher   live.Watcher
-	handle    func(live.Event)
+	objects   objects
 	served    func(object.GVK) error // live.ErrUnknownKind for a kind that the server does not know
 	began     func(post)             // told of each kind that comes under watch
 	changed   func()                 // told when a kind comes under watch or leaves; nil for nobody
@@ -29,6 +29,13 @@ type kinds struct {
 	mu      sync.Mutex
 	watches map[post]watching
 	refused map[post]bool // waited for
+}
+
+// objects takes what the watches bring.
+type objects interface {
+	Seen(ev live.Event)
+	// Relisted is called after each complete list of a watch.
+	Relisted(i live.Interest)
 }
 
 // post is what one watch is about: a kind in one namespace, or ("") all of its objects.
@@ -123,7 +130,8 @@ func (k *kinds) watch(p post, i live.Interest) watching {
 	}
 	ctx, end := context.WithCancel(k.ctx)
 	i.Depth = live.DepthOf(i.GVK)
-	w := watching{k.watcher.Watch(ctx, i, k.handle), i, end, ctx.Done()}
+	w := watching{k.watcher.Watch(ctx, i, k.objects.Seen), i, end, ctx.Done()}
+	go w.reportLists(k.objects)
 	k.watches[p] = w
 	k.tell()
 	if ok {
@@ -132,6 +140,29 @@ func (k *kinds) watch(p post, i live.Interest) watching {
 	}
 	k.began(p)
 	return w
+}
+
+// relisting is a Watch that says when it has listed again: what was created and deleted while it was away is in no event of it.
+type relisting interface {
+	// Relisted returns a channel that is closed when the next complete list has been handed to the handler.
+	Relisted() <-chan struct{}
+}
+
+// reportLists reports the watch's complete lists until it ends.
+func (w watching) reportLists(to objects) {
+	lists, ok := w.Watch.(relisting)
+	if !ok {
+		return
+	}
+	for {
+		listed := lists.Relisted()
+		select {
+		case <-listed:
+			to.Relisted(w.interest)
+		case <-w.ended:
+			return
+		}
+	}
 }
 
 // endAfter ends the watch when the one that takes its place has told all: a delete in between is told by this one.
@@ -162,6 +193,14 @@ func (k *kinds) retire(p post, used func() bool) bool {
 	delete(k.watches, p)
 	k.tell()
 	return true
+}
+
+// Watched returns what is watched of a kind in a namespace; false where the first list has not been handed over.
+func (k *kinds) Watched(gvk object.GVK, namespace string) (live.Interest, bool) {
+	if !k.Synced(gvk, namespace) {
+		return live.Interest{}, false
+	}
+	return k.interest(k.at(gvk, namespace)), true
 }
 
 // Synced reports whether the first list of a kind in a namespace has been handed over.

@@ -144,8 +144,11 @@ func readyLine(line string) (kubeconfig string, ok bool) {
 	return "", false
 }
 
-// stop asks the process to end, kills it when it does not, and empties its place.
-func (s *sandbox) stop() error {
+// stop ends the process and empties its place.
+func (s *sandbox) stop() error { return errors.Join(s.halt(), s.place.leave()) }
+
+// halt asks the process to end, and kills it when it does not.
+func (s *sandbox) halt() error {
 	var errs []error
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		errs = append(errs, fmt.Errorf("stop sandbox: %w", err))
@@ -159,7 +162,7 @@ func (s *sandbox) stop() error {
 	if err := s.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, s.place.leave())...)
+	return errors.Join(errs...)
 }
 
 // tail returns the last two kilobytes of a log, for the text of a failure.

@@ -39,8 +39,6 @@ func (w *watch) Failed() <-chan struct{} {
 	return w.failed
 }
 
-func (w *watch) Relisted() <-chan struct{} { return nil }
-
 func (w *watch) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

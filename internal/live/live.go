@@ -104,9 +104,6 @@ type Watch interface {
 	Err() error
 	// Failed returns a channel that is closed when listing or watching fails for the next time; Err then says why.
 	Failed() <-chan struct{}
-	// Relisted returns a channel that is closed when the next complete list has been handed to the handler: what was created and deleted
-	// while the watch was away is in no event of it.
-	Relisted() <-chan struct{}
 }
 
 // Listed returns when a watch has handed over its first list. It returns the watch's error as soon as final says that no try will

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -45,6 +46,9 @@ type run struct {
 
 	overtaken <-chan struct{} // closed when something newer is asked for
 	cut       bool            // it was told to end, which is no failure of the app's
+
+	era  int    // of the app's state when the run began
+	last string // the revision that the run before was about
 }
 
 // fault is an error with the one word that conditions show for it.
@@ -66,7 +70,7 @@ func (e *Engine) begin(a app.App) *run {
 	s.ruled(e, a)
 	a = s.givenUp(a)
 	s.app = a.Resting()
-	r := &run{engine: e, state: s, asked: a, app: s.app, overtaken: s.overtaken}
+	r := &run{engine: e, state: s, asked: a, app: s.app, overtaken: s.overtaken, era: s.era, last: s.report.Revision}
 	r.insisted = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.Handled)
 	r.report = report.Report{
 		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.Reached), Revision: s.report.Revision,
@@ -205,7 +209,7 @@ var errSuspended = &fault{report.Suspended, errors.New("suspended: drift is seen
 // forgotten reports whether the app was applied by an earlier process and this one does not know its objects. A suspended app is compared
 // once then, without a write: drift and health are not seen otherwise. Without an answer its state stays what its status says.
 func (r *run) forgotten(ctx context.Context) bool {
-	if len(r.state.objects()) > 0 {
+	if slices.ContainsFunc(r.state.objects(), r.engine.isDescribed) {
 		return false
 	}
 	made, err := r.engine.Inventory.Load(ctx, r.app.Key)
@@ -264,7 +268,9 @@ func (r *run) publish() report.Report {
 	r.close()
 	r.state.mu.Lock()
 	before := r.state.report
-	r.state.report = r.report
+	if r.state.era == r.era { // else what the run found out is about data that is gone
+		r.state.report = r.report
+	}
 	r.state.mu.Unlock()
 	if !r.cut {
 		e.noteRun(before, r.report)

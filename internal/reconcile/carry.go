@@ -158,6 +158,9 @@ func (r *run) identities() []inventory.Entry {
 // the first wave, those of the next.
 func (r *run) carry(ctx context.Context) error {
 	r.report.Images = r.rendered.images
+	if err := r.compareLive(ctx); err != nil {
+		return err
+	}
 	if err := r.makeHome(ctx); err != nil {
 		return err
 	}

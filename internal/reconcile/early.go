@@ -54,6 +54,14 @@ func (h *early) hold(ev live.Event, texts *object.Packer) {
 	h.held++
 }
 
+// drop forgets what is held.
+func (h *early) drop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.held = 0
+	clear(h.apps)
+}
+
 // take returns what is held for an app, and holds nothing for it from now on.
 func (h *early) take(mark string) map[object.ID]*unjudged {
 	h.mu.Lock()
@@ -75,6 +83,7 @@ func (r *record) arrive(u *unjudged, e *Engine) error {
 	if u == nil || r.pending != nil || r.version != 0 {
 		return nil // something newer is known
 	}
+	r.shown = u.version
 	if r.trusts(u) {
 		ev, err := u.unpacked(&e.sights)
 		if err != nil {

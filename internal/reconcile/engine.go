@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -26,6 +27,8 @@ type Engine struct {
 	peers   peers
 	early   early
 	scales  scales
+	looks   looks
+	eras    int // how often the server's data went back
 
 	waiting   map[object.ID]app.Key // by object that another app still holds: who asked for it, and was refused
 	listen    sync.Mutex
@@ -50,6 +53,9 @@ func New(p Parts) *Engine {
 		Wake:    func(object.ID) {}, Later: func(object.ID, time.Time) {}, Changed: func(app.Key) {}, Rerun: func(app.Key) {}, Owed: func(app.Key) {},
 		Failing: func(object.ID, time.Time) {},
 	}
+	if e.History == nil {
+		e.History = &live.History{}
+	}
 	e.UseClaims(NewClaims(claim.Builtin()))
 	return e
 }
@@ -69,6 +75,8 @@ type state struct {
 	order       string // the token of the newest order that a run was about; empty for none in this process
 	ledger      *ledger
 	lost        lost // zero for an app that is not lost
+	era         int  // of what is known, see Engine.StartOver
+	pruned      int  // the era in which a run came to the prune last
 	// overtaken is closed when something newer is asked for than what the run that goes on is about.
 	overtaken chan struct{}
 }
@@ -104,7 +112,7 @@ func (e *Engine) state(key app.Key) *state {
 	defer e.mu.Unlock()
 	s := e.apps[key]
 	if s == nil {
-		s = &state{wanted: map[object.ID]bool{}, overtaken: make(chan struct{}), ledger: newLedger()}
+		s = &state{wanted: map[object.ID]bool{}, overtaken: make(chan struct{}), ledger: newLedger(), era: e.eras}
 		e.apps[key] = s
 	}
 	return s

@@ -107,6 +107,11 @@ func (r *run) load(ctx context.Context) (err error) {
 		r.ledger = *owed
 		r.ledger.Unverified = why
 	}
+	if r.era > 0 { // what was written down at a resourceVersion may be from before the server's data went back
+		for i := range r.ledger.Entries {
+			r.ledger.Entries[i].Judged = ""
+		}
+	}
 	return err
 }
 

@@ -103,6 +103,9 @@ func (w *walk) reconcile(ctx context.Context) (again time.Time, err error) {
 	w.seen, w.arrived, w.version = came.event, came.at, came.single
 	for stale, steps := 0, 0; stale < maxTries && steps < maxTries; {
 		done, err := w.once(ctx)
+		if errors.Is(err, errWentBack) {
+			return time.Time{}, nil // the app's next run begins at once
+		}
 		if err != nil {
 			return time.Time{}, w.failed(err)
 		}
@@ -162,6 +165,7 @@ type Parts struct {
 	Checkers  map[app.Validation]Checker
 	Live      live.Reader
 	Watches   Watches
+	History   *live.History // of the server that Live reads; nil for one of its own
 	Writer    act.Writer
 	Inventory inventory.Store
 	Health    map[health.Rules]health.Assessor
@@ -227,10 +231,11 @@ type Checker interface {
 
 // Watches keeps the kinds in use under watch, where objects lie: in the interest's namespace, or in none. Ensure returns when the first
 // list of what the interest names has been handed over, or ctx ends; live.ErrRefused says that it may not be. How deep it looks is not
-// asked.
+// asked. Watched returns the watch of a kind's objects in a namespace; false where there is none, or its first list has not come.
 type Watches interface {
 	Ensure(ctx context.Context, i live.Interest) error
 	Synced(gvk object.GVK, namespace string) bool
+	Watched(gvk object.GVK, namespace string) (live.Interest, bool)
 }
 
 // Notice tells of one finding when it appears, and when it is carried out.

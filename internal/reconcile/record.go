@@ -24,7 +24,7 @@ import (
 
 // record is what the engine keeps of one managed object: about a kilobyte. Git's object is kept as packed JSON text, live not at all.
 type record struct {
-	street sync.Mutex // held while the object is judged and written: one queue per object
+	street *sync.Mutex // held while the object is judged and written: one queue per object
 
 	mu          sync.Mutex // guards what follows; never held across a request
 	id          object.ID
@@ -51,6 +51,7 @@ type record struct {
 	uid         string // of the newest answer or event that was judged
 	made        string // uid of the object that we applied to; somebody may have put another one in its place
 	version     uint64 // resourceVersion of the newest answer or event that was judged
+	shown       uint64 // resourceVersion of the newest event; less than version as long as the watch has not shown what a read or a write has
 	trusted     uint64 // resourceVersion at which an earlier process found the object to be as text wants; 0 for unknown
 	fingerprint uint64 // of that one, see live.Fingerprint
 	pending     *unjudged
@@ -75,7 +76,7 @@ type record struct {
 // newRecord keeps an ID of its own: of an app's objects, most have their kind and namespace in common.
 func newRecord(id object.ID, owner app.Key, memory fight.Memory) *record {
 	id.Group, id.Kind, id.Namespace = one(id.Group), one(id.Kind), one(id.Namespace)
-	return &record{id: id, owner: owner, memory: memory}
+	return &record{street: &sync.Mutex{}, id: id, owner: owner, memory: memory}
 }
 
 // one returns the same text, of which no second copy is kept.
@@ -214,6 +215,7 @@ type snapshot struct {
 	hadHome  bool // an object of this ID was seen or made
 	unasked  string
 	judged   bool
+	version  uint64
 	past     compare.Past
 	untold   map[string]time.Time // not to be changed
 	passed   string
@@ -226,7 +228,7 @@ func (r *record) snapshot(texts *object.Packer) (snapshot, error) {
 		gvk: r.gvk(), owner: r.owner, file: r.file, line: r.line, sum: r.sum, changed: r.changed, foreseen: r.foreseen, baseline: r.baseline, withheld: r.withheld,
 		memory: r.memory, open: r.open, uid: r.uid, made: r.made, found: r.found, trial: r.trial, hadHome: r.uid != "", unasked: r.unasked,
 		request: r.request, passed: r.passed,
-		judged: r.judged, past: r.before(), untold: r.untold,
+		judged: r.judged, past: r.before(), untold: r.untold, version: r.version,
 	}
 	var err error
 	if s.desired, err = decode(texts, r.text); err != nil {

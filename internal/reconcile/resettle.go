@@ -78,6 +78,17 @@ func (e *Engine) isTroubled(id object.ID) bool {
 	return r.problem != ""
 }
 
+// isDescribed reports whether it is known what Git wants of the object.
+func (e *Engine) isDescribed(id object.ID) bool {
+	r := e.lookup(id)
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Known()
+}
+
 // askOwner asks for a run of the object's app.
 func (e *Engine) askOwner(id object.ID) {
 	if r := e.lookup(id); r != nil {

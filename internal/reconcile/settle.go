@@ -22,6 +22,7 @@ func (w *walk) act(ctx context.Context) error {
 	t := act.Target{GVK: w.snap.gvk, ID: w.record.id}
 	w.take()
 	w.announceDrops()
+	begin := w.engine.Now()
 	answer, err := act.Carry(ctx, w.engine.Writer, t, w.live, w.plan.Steps)
 	if errors.Is(err, act.ErrStale) || errors.Is(err, act.ErrGone) {
 		w.reread()
@@ -37,6 +38,9 @@ func (w *walk) act(ctx context.Context) error {
 	base := w.answered(w.sentBody(), answer, owners)
 	remembered := w.learn(base, answer, owners)
 	w.announceCarried(base)
+	if w.live == nil && w.engine.listedSince(begin, t) && w.record.suspect() { // the list may be from after its end, and the watch goes on from there
+		w.engine.Wake(w.record.id)
+	}
 	if w.live == nil && w.snap.hadHome {
 		w.engine.Rerun(w.snap.owner) // the inventory has the uid of the one that is gone
 	}

@@ -57,7 +57,10 @@ func (r *run) sweep(ctx context.Context) error {
 	if r.app.Adoption.Way == app.HandBack && r.app.Policy.Mode == app.Observe {
 		return r.handBack(ctx)
 	}
-	left := r.left()
+	if r.stale() {
+		return &fault{report.InProgress, errWentBack}
+	}
+	left, first := r.left(), r.firstOfEra()
 	r.report.Leaving = nil
 	if len(left) == 0 || r.app.Policy.Mode != app.Enforce && r.app.Policy.Mode != app.Await {
 		return nil
@@ -68,6 +71,9 @@ func (r *run) sweep(ctx context.Context) error {
 	if r.ledger.Unverified != "" {
 		r.report.Leaving = listed(left)
 		return &fault{report.PruneHeld, unverified(r.ledger.Unverified)}
+	}
+	if first {
+		return r.afterWentBack(ctx, left)
 	}
 	if other, ok := r.awaitPeers(); ok {
 		return &fault{report.InProgress, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other)}

@@ -12,30 +12,56 @@ import (
 // Verify lists the heads of a kind's objects, and has each of them judged anew that is not in the state which is remembered, or that
 // should be there and is not: its event was lost. It returns how many objects apps name, and how many of them were missed.
 func (e *Engine) Verify(ctx context.Context, i live.Interest) (named, missed int, err error) {
-	expected := e.expected(i) // before the list begins: what is made meanwhile need not be in it
+	begin := e.Now()
+	if named, missed, err = e.verify(ctx, i, app.Key{}); err == nil {
+		e.looks.made(i, begin)
+	}
+	return named, missed, err
+}
+
+// verify is Verify for the objects of one app, or of all where it is the zero key. An object that the list shows at an older
+// resourceVersion than was known before it began says that the server's data went back.
+func (e *Engine) verify(ctx context.Context, i live.Interest, of app.Key) (named, missed int, err error) {
+	era, older := e.History.Era(), false
+	expected := e.expected(i, of) // before the list begins: what is made meanwhile need not be in it
 	named = len(expected)
 	err = e.Live.Heads(ctx, i, func(h live.Head) {
-		if r := expected[h.ID]; r != nil {
-			delete(expected, h.ID)
-			missed += e.miss(r, headEvent(i.GVK, h))
+		x, ok := expected[h.ID]
+		if !ok {
+			return
 		}
+		delete(expected, h.ID)
+		older = older || h.UID == x.uid && e.isOlder(parseVersion(h.ResourceVersion), x.version, era)
+		missed += e.miss(x.record, headEvent(i.GVK, h))
 	})
-	if err != nil {
+	switch {
+	case older:
+		return named, missed, errWentBack
+	case err != nil:
 		return named, missed, err
 	}
-	for id, r := range expected {
-		missed += e.miss(r, live.Event{GVK: i.GVK, ID: id, Gone: true, Depth: live.Metadata})
+	for id, x := range expected {
+		missed += e.miss(x.record, live.Event{GVK: i.GVK, ID: id, Gone: true, Depth: live.Metadata})
 	}
 	return named, missed, nil
 }
 
-// expected returns the records of a kind's objects that apps name at that version. What is only observed bears no label of ours.
-func (e *Engine) expected(i live.Interest) map[object.ID]*record {
-	out := map[object.ID]*record{}
+// expectation is a record as it was before a list began.
+type expectation struct {
+	*record
+	uid     string
+	version uint64
+}
+
+// expected returns the records of a kind's objects that apps, or one of them, name at that version. What is only observed bears no label of
+// ours.
+func (e *Engine) expected(i live.Interest, of app.Key) map[object.ID]expectation {
+	out := map[object.ID]expectation{}
 	modes := map[app.Key]app.Mode{}
 	for _, r := range e.recordsIn(i) {
 		r.mu.Lock()
-		owner, named := r.owner, r.gvk() == i.GVK && r.text.Known()
+		owner, named := r.owner, r.gvk() == i.GVK && r.text.Known() && (of == app.Key{} || of == r.owner)
+		now := expectation{r, r.uid, r.version}
 		r.mu.Unlock()
 		if _, ok := modes[owner]; !ok {
 			a, err := e.appOf(owner)
@@ -44,7 +70,7 @@ func (e *Engine) expected(i live.Interest) map[object.ID]*record {
 			}
 		}
 		if named && (i.Selector == "" || modes[owner] != app.Observe) {
-			out[r.id] = r
+			out[r.id] = now
 		}
 	}
 	return out

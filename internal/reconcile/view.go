@@ -69,7 +69,7 @@ func (r *record) view() report.Object {
 	defer r.mu.Unlock()
 	return report.Object{
 		ID: r.id, Version: r.gvk().Version, UID: r.uid, Health: r.currentHealth(), Findings: r.findings, Problem: r.problem,
-		File: r.file, Line: r.line, Applied: r.applied, Judged: r.judged,
+		File: r.file, Line: r.line, Applied: r.applied, Judged: r.judged, Suspected: r.isSuspected(),
 	}
 }
 
@@ -104,6 +104,7 @@ func (r *record) seen(ev live.Event, e *Engine) (wake, news bool) {
 		return true, false
 	}
 	version := versionOf(ev.Object)
+	r.shown = version
 	if r.uid != "" && ev.Object.UID() == r.uid && r.knows(version) {
 		return false, false // our own write coming back, or older
 	}

@@ -116,6 +116,7 @@ func (w *walk) end() (bool, error) {
 // look makes sure that live is what the server holds: the event that woke us, the answer to our last write, or a GET.
 func (w *walk) look(ctx context.Context) error {
 	var err error
+	era := w.engine.History.Era()
 	if w.snap, err = w.record.snapshot(&w.engine.texts); err != nil {
 		return err
 	}
@@ -136,6 +137,9 @@ func (w *walk) look(ctx context.Context) error {
 	case w.seen == nil && !w.stale && w.surelyAbsent():
 	default:
 		w.live, err = w.engine.Live.Get(ctx, w.snap.gvk, w.record.id)
+		if w.live.UID() == w.snap.uid && w.engine.isOlder(versionOf(w.live), w.snap.version, era) {
+			return errWentBack
+		}
 		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) && w.app.Policy.Mode == app.Observe {
 			w.lacks = w.homeless(ctx, err)
 			w.live, err = nil, nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/health"
 	"github.com/truce-gitops/truce/internal/live"
@@ -138,6 +139,8 @@ type Object struct {
 	Line     int              // where in File the object begins
 	Applied  bool             // the server holds our newest version of it
 	Judged   bool             // it was compared with the newest version that Git has
+	// Suspected says that the object may be missing, and is about to be read. Health is Missing of one that is known to be.
+	Suspected bool
 }
 
 // Sync is whether live is as Git wants.
@@ -174,6 +177,29 @@ func (o Object) HealthStatus() health.Status {
 		return health.Status{Code: health.Unknown, Message: o.Problem}
 	}
 	return health.Status{Code: health.Progressing, Message: "not assessed yet"}
+}
+
+// Missing returns why the first object that is not in the cluster is missing; empty for none. Suspected is an object that may be missing.
+func (r Report) Missing() (why string, suspected bool) {
+	for _, o := range r.Objects {
+		switch {
+		case o.Health.Code == health.Missing:
+			return missing(o), false
+		case o.Suspected:
+			why, suspected = o.ID.String()+" may be missing: it is being read", true
+		}
+	}
+	return why, suspected
+}
+
+// missing says that an object is not in the cluster, and why it is not created.
+func missing(o Object) string {
+	for _, f := range o.Findings {
+		if len(f.Path) == 0 && f.Kind == compare.Missing {
+			return Sentence(o.ID, f)
+		}
+	}
+	return o.ID.String() + " is missing"
 }
 
 // Count returns how many fields of the app have the verdict, without reported additions.

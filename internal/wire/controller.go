@@ -90,7 +90,7 @@ func (p *parts) stirred(next func(app.Key)) func(app.Key) {
 
 func (p *parts) controller(o RunOptions) *Running {
 	if o.Watcher == nil {
-		o.Watcher = watch.Watcher{Cluster: p.cluster}
+		o.Watcher = watch.Watcher{Cluster: p.cluster, History: p.engine.History}
 	}
 	if o.Hindered == nil {
 		o.Hindered = newHindrances(o.Log).all
@@ -110,6 +110,7 @@ func (p *parts) controller(o RunOptions) *Running {
 		p.metrics.Watch(c.Reports)
 	}
 	chosen := p.engine
+	chosen.History.OnWentBack(records.StartOver)
 	chosen.Defaults.Objects = c.Workers.Objects
 	chosen.Inventory = records
 	chosen.Keeper = keeper(chosen.Live, o.Namespaces, func(context.Context) ([]string, error) { return c.Apart(), nil })

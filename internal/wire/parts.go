@@ -28,6 +28,7 @@ import (
 	"github.com/truce-gitops/truce/internal/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/journal/bolt"
 	"github.com/truce-gitops/truce/internal/lease"
+	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/live/list"
 	"github.com/truce-gitops/truce/internal/metrics"
 	"github.com/truce-gitops/truce/internal/mutation/configured"
@@ -132,7 +133,8 @@ func newParts(client *cluster.Client, self string, from cloning) (*parts, error)
 	p.rendered = remote.Renderer{Builder: cache}
 	p.engine = reconcile.Parts{
 		Render: p.rendered, Cache: cache, Fresh: remote.Renderer{Builder: p.pool}, Scope: scope(client), Scale: scale(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
-		Writer: ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
+		History: &live.History{},
+		Writer:  ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
 		Health: assessors(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
 		Checkers: checkers(client, list.Reader{Cluster: client}, ssa.Writer{Cluster: client}),
 		Queries:  p.queries.Evaluator, Admission: p.configured,

@@ -66,6 +66,11 @@ func states() map[string]state {
 		}
 		return r
 	}
+	gone := webObject(health.Missing, "not in the cluster", decide.Finding{Difference: compare.Difference{Kind: compare.Missing}, Verdict: decide.Hold, Reason: "remediation is off"})
+	gone.UID, gone.Applied = "", false
+	const missing = "Deployment.apps shop/web is missing: remediation is off"
+	suspect := good
+	suspect.Suspected = true
 	unread := webObject("", "")
 	unread.UID, unread.Applied, unread.Judged, unread.Problem = "", false, false, "no matches for kind"
 	return map[string]state{
@@ -84,6 +89,8 @@ func states() map[string]state {
 		"degraded":              {report: ran(report.Done, report.Succeeded, "", bad), want: words{"Synced", "Degraded", "Deployment.apps shop/web: in a crash loop: web"}},
 		"degraded, no message":  {report: ran(report.Done, report.Succeeded, "", webObject(health.Degraded, "")), want: words{"Synced", "Degraded", "Deployment.apps shop/web"}},
 		"drifted":               {report: ran(report.Done, report.Succeeded, "", webObject(health.Healthy, "", held)), want: words{"OutOfSync", "Healthy", drift}},
+		"missing":               {report: ran(report.Done, report.Succeeded, "", gone), want: words{"OutOfSync", "Missing", missing}},
+		"perhaps missing":       {report: ran(report.Done, report.Succeeded, "", suspect), want: words{"Unknown", "Healthy", "Deployment.apps shop/web may be missing: it is being read"}},
 		"suspended":             {report: suspended(report.Succeeded, good), suspend: true, want: words{"Synced (suspended)", "Healthy", ""}},
 		"suspended and drifted": {report: suspended(report.Succeeded, webObject(health.Healthy, "", held)), suspend: true, want: words{"OutOfSync (suspended)", "Healthy", drift}},
 		"suspended and broken":  {report: suspended(report.Succeeded, bad), suspend: true, want: words{"Synced (suspended)", "Degraded", "Deployment.apps shop/web: in a crash loop: web"}},

@@ -48,7 +48,7 @@ func (b *board) healthOf(key app.Key, cr object.Object, told front.Told) health.
 		}
 		objects = append(objects, report.Object{ID: e.ID, Health: status})
 	}
-	return appstate.Worse(appstate.HealthAfter(told.End, appstate.Worst(objects)), told.Recorded)
+	return appstate.HealthAfter(told.End, appstate.Worse(appstate.Worst(objects), told.Recorded))
 }
 
 // policyOf is how the first of the controllers runs that work for a namespace.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
@@ -23,6 +24,7 @@ const (
 	fieldsAdded     = "FieldsAdded" // and only reported
 	fieldsDrifted   = "FieldsDriftedWarning"
 	fieldsContested = "FieldsContestedWarning"
+	maybeMissing    = "ObjectMaybeMissingWarning"
 	notice          = "Notice"
 )
 
@@ -73,6 +75,9 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 		add(fieldsAdded, fields(r, func(f decide.Finding) bool { return f.Reported }))
 	}
 	add(fieldsCeded, fields(r, func(f decide.Finding) bool { return f.Verdict == decide.Cede }))
+	if why, suspected := r.Missing(); suspected {
+		add(maybeMissing, why)
+	}
 	for _, n := range r.Notes {
 		add(notice, n)
 	}
@@ -99,6 +104,10 @@ const named = 5
 func fields(r report.Report, choose func(decide.Finding) bool) string {
 	var all []string
 	for _, x := range r.Chosen(choose) {
+		if x.Finding.Kind == compare.Missing && len(x.Finding.Path) == 0 {
+			all = append(all, report.Sentence(x.ID, x.Finding))
+			continue
+		}
 		all = append(all, report.FieldName(x.ID, x.Finding)+whose(x.Finding))
 	}
 	if len(all) > named {

@@ -57,25 +57,26 @@ func stateOf(s applicationStatus, end report.End) appstate.State {
 	if s.Sync.Status == "" {
 		return appstate.Judge(report.End{}, report.Unknown, health.Status{})
 	}
-	is := appstate.Judge(end, report.Synced, health.Status{})
-	is.Sync, is.Health = report.Unknown, health.Status{Code: health.Code(s.Health.Status), Message: s.Health.Message}
+	worst := health.Status{Code: health.Code(s.Health.Status), Message: s.Health.Message}
+	is := appstate.Judge(end, report.Synced, worst)
+	is.Sync, is.Health = report.Unknown, worst
 	if sync := report.Sync(s.Sync.Status); sync == report.Synced || sync == report.OutOfSync {
 		is.Sync = sync
 	}
 	if is.Health.Code == "" {
 		is.Health = health.Status{Code: health.Unknown, Message: "the status does not say"}
 	}
-	if is.Message == "" && is.Sync == report.OutOfSync {
+	if is.Message == "" && is.Sync != report.Synced {
 		is.Message = drifted(s)
 	}
 	return is
 }
 
-// drifted is what the conditions say of fields that differ from Git.
+// drifted is what the conditions say of fields that differ from Git, and of an object that may be missing.
 func drifted(s applicationStatus) string {
 	var out []string
 	for _, c := range s.Conditions {
-		if c.Type == fieldsDrifted || c.Type == fieldsContested {
+		if c.Type == fieldsDrifted || c.Type == fieldsContested || c.Type == maybeMissing {
 			out = append(out, c.Message)
 		}
 	}

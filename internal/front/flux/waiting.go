@@ -29,6 +29,7 @@ func (Kustomizations) Review(cr object.Object, r report.Report) report.Report {
 // healthy, HealthFailed when one has failed for good or the timeout is over. Once a revision was healthy it stays so while its objects
 // merely move (an autoscaler adds pods), as in Flux, which looks only once; an object that fails later is told.
 func awaited(cr object.Object, r report.Report, had kustomizev1.KustomizationStatus) report.Report {
+	r = complete(r)
 	if r.Reason != report.Succeeded || r.Running || r.Applied == "" || cr.At("spec", "wait") != true {
 		return r
 	}
@@ -40,6 +41,21 @@ func awaited(cr object.Object, r report.Report, had kustomizev1.KustomizationSta
 		r.Reason, r.Message = report.HealthFailed, "timeout waiting for "+list(moving(r))+": "+h.Message
 	default:
 		r.Reason, r.Message = report.AwaitingHealth, "waiting for "+list(moving(r))+cause(r)
+	}
+	return r
+}
+
+// complete is the report of a run that went through, unless an object is missing, or may be: what is not there is not ready, whatever keeps
+// truce from creating it.
+func complete(r report.Report) report.Report {
+	if r.Reason != report.Succeeded || r.Running {
+		return r
+	}
+	switch why, suspected := r.Missing(); {
+	case suspected:
+		r.Reason, r.Message = report.InProgress, why
+	case why != "":
+		r.Reason, r.Message = report.HealthFailed, why
 	}
 	return r
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +27,7 @@ type Key struct {
 
 	mu    sync.Mutex
 	bytes []byte
+	doubt atomic.Bool // bytes may not be in the Secret any more
 }
 
 const (
@@ -80,9 +82,10 @@ func sign(key, text []byte) string {
 func (k *Key) load(ctx context.Context) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.bytes != nil {
+	if k.bytes != nil && !k.doubt.Load() {
 		return k.bytes, nil
 	}
+	k.doubt.Store(false)
 	key, err := k.read(ctx)
 	if apierrors.IsNotFound(err) {
 		if err = k.create(ctx); err == nil || apierrors.IsAlreadyExists(err) {
@@ -93,6 +96,7 @@ func (k *Key) load(ctx context.Context) ([]byte, error) {
 	case apierrors.IsForbidden(err): // asked again with the next record: a role may be mended
 		return nil, nil
 	case err != nil:
+		k.doubt.Store(true)
 		return nil, fmt.Errorf("key of the inventory in Secret %s/%s: %w", k.Namespace, keySecret, err)
 	}
 	k.bytes = key

@@ -144,6 +144,15 @@ func (s *Store) Relearn() {
 	s.all.listed = time.Time{}
 }
 
+// StartOver makes the next Load list all records and read the key again: the server's data went back to an older state, which may be from
+// before the key was made.
+func (s *Store) StartOver() {
+	if s.Key != nil {
+		s.Key.doubt.Store(true)
+	}
+	s.Relearn()
+}
+
 func (s *Store) remember(key app.Key, v version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/live"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,23 +19,28 @@ const (
 )
 
 // enter makes an era the store's, and reports whether it is another one than before.
-func (s *store) enter(era *live.Era) bool {
+func (s *store) enter(era int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.era == era {
 		return false
 	}
-	s.returned = s.era != nil
+	s.returned = s.era != noEra
 	s.era, s.position, s.fresh = era, 0, unconfirmed
 	return true
 }
 
+// noEra is before the first one.
+const noEra = -1
+
 // reach takes note of the resourceVersion that the next request starts from. It fails when the era has ended.
-func (s *store) reach(resourceVersion string) error {
+func (l listing) reach(resourceVersion string) error {
+	s := l.store
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.position = max(s.position, number(resourceVersion))
-	return s.era.Err()
+	era := s.era
+	s.mu.Unlock()
+	return l.history.Err(era)
 }
 
 // consistent makes the first list of a later era one that no cache answers which is behind.
@@ -85,7 +89,7 @@ func (l listing) judge(list runtime.Object, fresh state) error {
 		return nil
 	}
 	l.history.WentBack(era)
-	return era.Err()
+	return l.history.Err(era)
 }
 
 // number reads a resourceVersion as the number that it is (KEP-5504); 0 where it is none, and where any will do.

@@ -166,7 +166,7 @@ func TestAServerWhoseDataWentBackIsListedFromTheBeginning(t *testing.T) {
 	if diff := cmp.Diff([]string{"+ changes 90", "+ goes 95", "+ stays 10"}, got); diff != "" {
 		t.Fatalf("first list (-want +got):\n%s", diff)
 	}
-	again := w.Relisted()
+	again := relisted(w)
 	s.hold(50, map[string]int{"stays": 10, "changes": 40, "returns": 45})
 	s.hangUp()
 	<-again
@@ -179,7 +179,7 @@ func TestAServerWhoseDataWentBackIsListedFromTheBeginning(t *testing.T) {
 	if diff := cmp.Diff([]string{"list at ", "list at ", "watch at 50"}, s.await(t, "watch at 50")); diff != "" {
 		t.Errorf("requests: one to find out, one list that no cache answers, one watch (-want +got):\n%s", diff)
 	}
-	if era.Err() == nil || h.Era() == era {
+	if h.Err(era) == nil || h.Era() == era {
 		t.Error("the era has not ended")
 	}
 }
@@ -192,7 +192,7 @@ func TestAnEraThatEndsStartsEveryWatchOver(t *testing.T) {
 	w := watch.Watcher{Cluster: c, History: h}.Watch(t.Context(), ours, func(live.Event) {})
 	synced(t, w)
 	s.await(t, "watch at 100")
-	again, era := w.Relisted(), h.Era()
+	again, era := relisted(w), h.Era()
 	h.WentBack(era)
 	h.WentBack(era) // another that has found it out
 	<-again
@@ -230,4 +230,8 @@ func sorted(told <-chan string, n int) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+func relisted(w live.Watch) <-chan struct{} {
+	return w.(interface{ Relisted() <-chan struct{} }).Relisted()
 }

@@ -24,7 +24,7 @@ type store struct {
 	err      error
 	failed   chan struct{} // closed at the next failure; nil while nothing waits for it
 	relisted chan struct{} // closed after the next complete list; nil while nothing waits for it
-	era      *live.Era
+	era      int
 	returned bool   // era is not the first one
 	position uint64 // the newest resourceVersion of the era that was asked for or listed; 0 for none
 	fresh    state  // of position
@@ -36,7 +36,7 @@ var (
 )
 
 func newStore(i live.Interest, handle func(live.Event)) *store {
-	return &store{interest: i, handle: handle, known: newKnown(i.GVK.Group, i.GVK.Kind), synced: make(chan struct{})}
+	return &store{interest: i, handle: handle, known: newKnown(i.GVK.Group, i.GVK.Kind), synced: make(chan struct{}), era: noEra}
 }
 
 // Synced is closed after the first list.
@@ -81,8 +81,9 @@ func (s *store) ended(err error) {
 }
 
 // guard runs one attempt, and ends it when an object cannot be read: the reflector would skip the object and go on.
-func (s *store) guard(ctx context.Context, attempt func(context.Context) error) error {
-	ctx, done := s.era.Within(ctx)
+func (l listing) guard(ctx context.Context, attempt func(context.Context) error) error {
+	s := l.store
+	ctx, done := l.history.Within(ctx, s.era)
 	defer done()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

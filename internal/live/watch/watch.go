@@ -87,7 +87,7 @@ func (l listing) keepWatching(ctx context.Context) {
 		if s.enter(l.history.Era()) {
 			r, pause = l.reflector(), firstPause
 		}
-		err := s.guard(ctx, r.ListAndWatchWithContext)
+		err := l.guard(ctx, r.ListAndWatchWithContext)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -138,7 +138,7 @@ func (l listing) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 		return nil, err
 	}
 	o = l.store.consistent(l.narrowed(o))
-	if err := l.store.reach(o.ResourceVersion); err != nil {
+	if err := l.reach(o.ResourceVersion); err != nil {
 		return nil, err
 	}
 	var list runtime.Object
@@ -158,7 +158,7 @@ func (l listing) watch(ctx context.Context, o metav1.ListOptions) (apiwatch.Inte
 	if err != nil {
 		return nil, err
 	}
-	if err := l.store.reach(o.ResourceVersion); err != nil {
+	if err := l.reach(o.ResourceVersion); err != nil {
 		return nil, err
 	}
 	if err := l.confirm(ctx, res); err != nil {

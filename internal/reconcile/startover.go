@@ -1,0 +1,110 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// errWentBack stops what was begun before the server's data went back: the apps run again.
+var errWentBack = errors.New("the API server's data went back to an older state: everything is listed and compared again")
+
+// StartOver forgets what is known of objects and apps, as a restart does, and has every app run again: the server's data went back to an
+// older state. Until an app has run, nobody knows whether its objects are there. It does not block.
+func (e *Engine) StartOver() {
+	e.mu.Lock()
+	e.eras++
+	era, apps := e.eras, maps.Clone(e.apps)
+	for id, r := range e.records {
+		e.records[id] = r.startOver() // who is at work on the old one changes nothing any more that is known
+	}
+	e.mu.Unlock()
+	e.early.drop()
+	e.looks.drop()
+	for key, s := range apps {
+		s.startOver(era)
+		e.Changed(key)
+		e.Rerun(key)
+	}
+}
+
+// startOver returns a record of the same object and app that has nothing but what is remembered of fights. The next run of the app fills it
+// as that of a new process does. Both have one lock for judging and writing.
+func (r *record) startOver() *record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &record{
+		street: r.street, id: r.id, owner: r.owner, served: r.served, file: r.file, line: r.line, memory: r.memory, kept: r.kept,
+		keeper: r.keeper, assessed: r.assessed,
+	}
+}
+
+// startOver makes the next run of an app one that applies what Git wants to an unknown state, and prunes nothing.
+func (s *state) startOver(era int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.era, s.reached, s.order, s.commit, s.leaves, s.leavesSince = era, "", "", "", "", time.Time{}
+	s.report = report.Report{App: s.report.App, Stage: report.Admit, Reason: report.InProgress, Message: errWentBack.Error(), At: s.report.At}
+	s.ledger.clear()
+}
+
+// isOlder reports whether the server answers with an older state of an object than was known in that era, and starts over if so. Both the
+// read and the known version must be of that era, and the read must have begun after the version was known.
+func (e *Engine) isOlder(read, known uint64, era int) bool {
+	if read == 0 || read >= known {
+		return false
+	}
+	e.History.WentBack(era)
+	return true
+}
+
+// stale reports whether the server's data went back since the run began.
+func (r *run) stale() bool {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return r.state.era != r.era
+}
+
+// firstOfEra reports whether no run of the app has come to the prune since the server's data went back, and takes note that this one has.
+func (r *run) firstOfEra() bool {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	first := r.state.pruned != r.era
+	r.state.pruned = r.era
+	return first
+}
+
+// afterWentBack says what would be pruned, and prunes nothing: Git's newest revision and a cluster from a backup may belong to different
+// days, and someone may be about to restore more.
+func (r *run) afterWentBack(ctx context.Context, left []inventory.Entry) error {
+	ids, drops, _ := r.engine.Leaving(ctx, r.app, left)
+	if len(ids) == 0 {
+		return nil
+	}
+	for _, id := range ids {
+		r.report.Leaving = append(r.report.Leaving, report.Listed{ID: id})
+	}
+	r.report.Notes = append(r.report.Notes, drops...)
+	return &fault{report.PruneHeld, fmt.Errorf("nothing is pruned in the first run after the API server's data went back to an older state (a restored backup): "+
+		"the next run, at the interval or on request, deletes %s", listNames(ids))}
+}
+
+// listNames lists the first of what a message is about.
+func listNames(all []object.ID) string {
+	const shown = 10
+	var out []string
+	for _, id := range all[:min(shown, len(all))] {
+		out = append(out, id.String())
+	}
+	if more := len(all) - shown; more > 0 {
+		out = append(out, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(out, ", ")
+}
