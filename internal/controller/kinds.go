@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
@@ -68,6 +69,10 @@ func (k *kinds) at(gvk object.GVK, namespace string) post {
 	return post{gvk, namespace}
 }
 
+// listedWithin is how long a run waits for the first list of a kind: longer than a request for it may go without an answer. The watch goes on,
+// and the run is tried again.
+const listedWithin = 75 * time.Second
+
 // Ensure starts a watch of what the interest names if there is none, and waits for its first list; live.ErrRefused is an answer, too, and
 // so is live.ErrUnknownKind of a kind that leaves the server meanwhile.
 // Who claims something there is known before that.
@@ -81,6 +86,8 @@ func (k *kinds) Ensure(ctx context.Context, i live.Interest) error {
 		k.claimants.cover(ctx, p.namespace)
 	}
 	w := k.watch(p, i)
+	ctx, end := context.WithTimeout(ctx, listedWithin)
+	defer end()
 	err := live.Listed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || isUnserved(err, w, k.served) })
 	switch {
 	case ctx.Err() != nil, errors.Is(err, live.ErrUnknownKind):
