@@ -19,11 +19,17 @@ func (u unlisted) Synced() <-chan struct{}                                      
 func (u unlisted) Err() error                                                        { return u.err }
 func (u unlisted) Failed() <-chan struct{}                                           { return nil }
 
+// deaf takes no note of what a watch brings.
+type deaf struct{}
+
+func (deaf) Seen(live.Event)        {}
+func (deaf) Relisted(live.Interest) {}
+
 // TestAKindThatIsNeverListedHoldsNoWorkerForEver: the app's own timeout may be an hour.
 func TestAKindThatIsNeverListedHoldsNoWorkerForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKinds(unlisted{errors.New("the API server has not answered within 1m5s")}, func(object.GVK) error { return nil })
-		k.start(t.Context())
+		k.objects, k.ctx = deaf{}, t.Context()
 		err := k.Ensure(t.Context(), live.Interest{GVK: object.GVK{Group: "metrics.example", Version: "v1", Kind: "Value"}})
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "has not answered") {
 			t.Errorf("got %v", err)
