@@ -126,6 +126,9 @@ func (r runner) output(ctx context.Context, dir string, n network, args ...strin
 	defer cancel(nil)
 	cmd := r.command(ctx, dir, n, args...)
 	stdout := capped{most: mostOutput}
+	if n.protocols != offline.protocols {
+		stdout.most = mostReferences
+	}
 	var stderr tail
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := r.run(ctx, cmd, cancel)
@@ -163,8 +166,11 @@ func (r runner) run(ctx context.Context, cmd *exec.Cmd, cancel context.CancelCau
 	return wait()
 }
 
-// mostOutput is for the references of a server: 16 MiB are some 200 000.
-const mostOutput = 16 << 20
+// The sizes of what git prints, in bytes: of a repository that is here, and of the references of a server, of which 16 MiB are some 200 000.
+const (
+	mostOutput     = 64 << 20
+	mostReferences = 16 << 20
+)
 
 // capped refuses more than a number of bytes.
 type capped struct {

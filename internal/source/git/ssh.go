@@ -228,12 +228,12 @@ func (c sshCall) connect(ctx context.Context) (conn net.Conn, err error) {
 	if addresses == source.AnyAddress {
 		addresses = c.host
 	}
-	err = errors.New("to be run by git only")
-	for address := range strings.SplitSeq(addresses, ",") {
-		if address == "" {
-			break
-		}
-		if conn, err = (&net.Dialer{Timeout: handshakeTime}).DialContext(ctx, "tcp", net.JoinHostPort(address, c.port)); err == nil {
+	if addresses == "" {
+		return nil, errors.New("to be run by git only")
+	}
+	all := strings.Split(addresses, ",")
+	for _, address := range all {
+		if conn, err = (&net.Dialer{Timeout: handshakeTime / time.Duration(len(all))}).DialContext(ctx, "tcp", net.JoinHostPort(address, c.port)); err == nil {
 			return conn, nil
 		}
 	}
