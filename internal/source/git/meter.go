@@ -70,7 +70,7 @@ func (m *meter) judge(cmd *exec.Cmd, used int64) error {
 	defer m.mu.Unlock()
 	m.used[cmd] = used
 	if used > m.each {
-		return fail(source.LimitExceeded, "git needs more than %d MiB of memory for what the server sends", m.each>>20)
+		return fail(source.LimitExceeded, "git needs more than %d MiB of memory for what the server sends: give truce more if the repository is that large", m.each>>20)
 	}
 	var sum, largest int64
 	for _, u := range m.used {
