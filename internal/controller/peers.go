@@ -11,7 +11,7 @@ import (
 const mostLooks = 64
 
 // Behind implements reconcile.Sources. An app or a source that another app has put into the cluster, and that the watch has not shown yet, is
-// among them.
+// among them. A source whose last look has failed is not: a server that does not answer would hold up the prunes of all.
 func (c *Controller) Behind(own app.SourceKey, since time.Time) (sources []app.SourceKey, apps []app.Key) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -27,7 +27,8 @@ func (c *Controller) Behind(own app.SourceKey, since time.Time) (sources []app.S
 		}
 	}
 	for key := range read {
-		if len(read) <= mostLooks && key != own && !fixed(key) && c.sourceSet[key].state.At.Before(since) {
+		state := c.sourceSet[key].state
+		if len(read) <= mostLooks && key != own && !fixed(key) && state.Err == nil && state.At.Before(since) {
 			sources = append(sources, key)
 			c.sources.AddAfter(key, max(0, since.Sub(c.Now())))
 		}
