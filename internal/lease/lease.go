@@ -140,7 +140,7 @@ func (t *Term) begin(ctx context.Context) (context.Context, *write, error) {
 	ctx, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), w.left, errUnanswered)
 	ctx, w.cancel = context.WithCancelCause(ctx)
 	context.AfterFunc(ctx, stop)
-	t.open[w] = true
+	t.open[w] = false // it has no connection yet
 	return ctx, w, nil
 }
 

@@ -171,6 +171,7 @@ func TestNoByteLeavesAfterTheTerm(t *testing.T) {
 		want      error
 	}{
 		{"in time", func(*Term) {}, nil},
+		{"another write waits for its connection", func(t *Term) { t.open[&write{leaveBy: now().add(-time.Hour)}] = false }, nil},
 		{"the lease has expired", func(t *Term) { t.until = now().add(-time.Second) }, errExpired},
 		{"the write is too late to end in time", func(t *Term) {
 			for w := range t.open {

@@ -49,7 +49,7 @@ func (h *transport) RoundTrip(q *http.Request) (*http.Response, error) {
 // within is the request with the time that it may take.
 func (t *Term) within(ctx context.Context, q *http.Request, w *write) *http.Request {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { t.leaving(w, true) }, // again, where the transport tries again
+		GotConn: func(httptrace.GotConnInfo) { t.leaving(w, true) }, // as often as the transport tries
 		// over HTTP/2, which API servers speak, the bytes have left by then; over HTTP/1.1 the last of them are about to
 		WroteRequest: func(httptrace.WroteRequestInfo) { t.leaving(w, false) },
 	})
