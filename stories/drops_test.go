@@ -39,48 +39,53 @@ func (w *world) fluxsCRD(without ...string) {
 	w.Apply(w.t, string(text))
 }
 
-func TestFieldsThatAForeignCRDDropsAreSaidOnEveryApp(t *testing.T) {
+// TestFieldsThatAForeignCRDDropsAreSaidOnce checks that the cluster is told once, and an app only if a field of its own was dropped.
+func TestFieldsThatAForeignCRDDropsAreSaidOnce(t *testing.T) {
 	w := offClusterWorld(t, document3+configMaps("apps/other", "other"))
 	defer w.fluxsCRD()
 	w.fluxsCRD(fluxsOwn...)
 	stop := w.start(app.Policy{})
 	w.app("other", "./apps/other", defaultSpec)
 	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.piped(strings.Replace(w.manifest("my-app", "./apps/my-app", defaultSpec), "\n  prune:", "\n  validation: client\n  prune:", 1), "apply", "--validate=false")
 	const note = "CustomResourceDefinition drops spec.ignoreDifferences, spec.syncInterval, spec.remediation, spec.validation: " +
 		"annotations truce.dev/ignore-differences and truce.dev/remediation stand in"
-	for _, name := range []string{"my-app", "other"} {
-		t.Log(w.says(name, note))
+	w.says("my-app", "spec.validation was sent and is not stored: the cluster's "+note)
+	w.says("other", "Applied revision")
+	if message := w.readyMessage("other"); strings.Contains(message, "drops") {
+		t.Errorf("an app that asks for none of the fields says %q", message)
 	}
+	w.until("the event about the CRD", func() bool {
+		return strings.Contains(w.kubectl("get", "events.events.k8s.io", "-n", "default", "--field-selector", "reason=FieldsDropped",
+			"-o", "jsonpath={.items[*].note}"), note)
+	})
 	// The annotation does what the field would.
 	w.annotated("my-app", "truce.dev/remediation=false", "reconcile.fluxcd.io/requestedAt=once")
 	w.kubectl("scale", "deployment/my-app", "--replicas=5")
 	w.says("my-app", "1 field drifted and not corrected", note)
-	for _, name := range []string{"my-app", "other"} {
-		w.until("the event", func() bool { return len(w.eventsOf("FieldsDropped", name)) > 0 })
-	}
+	w.until("the event", func() bool { return len(w.eventsOf("FieldsDropped", "my-app")) > 0 })
 	// A truce that begins anew says it in the status from the start, and not by another event.
 	stop()
 	w.start(app.Policy{})
 	t.Cleanup(w.removeApps)
 	w.annotated("my-app", "reconcile.fluxcd.io/requestedAt=again")
+	w.annotated("other", "reconcile.fluxcd.io/requestedAt=again")
 	w.says("my-app", note)
-	for _, name := range []string{"my-app", "other"} {
-		if told := w.eventsOf("FieldsDropped", name); len(told) != 1 {
+	for name, want := range map[string]int{"my-app": 1, "other": 0} {
+		if told := w.eventsOf("FieldsDropped", name); len(told) != want {
 			t.Errorf("%s: %d events: %v", name, len(told), told)
 		}
 	}
 	// As the CRD comes to carry the fields, less and less is said.
-	w.fluxsCRD("syncInterval")
-	for _, name := range []string{"my-app", "other"} {
-		message := w.says(name, "CustomResourceDefinition drops spec.syncInterval")
-		if strings.Contains(message, "stand") || strings.Contains(message, "spec.validation") {
-			t.Errorf("%s: %s", name, message)
-		}
+	w.fluxsCRD("validation")
+	w.until("the shorter note", func() bool {
+		return strings.Contains(w.readyMessage("my-app"), "CustomResourceDefinition drops spec.validation")
+	})
+	if message := w.readyMessage("my-app"); strings.Contains(message, "stand") || strings.Contains(message, "spec.syncInterval") {
+		t.Errorf("my-app: %s", message)
 	}
 	w.fluxsCRD()
-	for _, name := range []string{"my-app", "other"} {
-		w.until("the end of the note", func() bool { return !strings.Contains(w.readyMessage(name), "CustomResourceDefinition drops") })
-	}
+	w.until("the end of the note", func() bool { return !strings.Contains(w.readyMessage("my-app"), "CustomResourceDefinition drops") })
 }
 
 // annotated adds annotations, the last of which asks for a run, and waits for the end of that.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -49,9 +50,10 @@ func (c *Controller) announce(m notify.Message, version string) {
 	if len(note) > maxNote {
 		note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
 	}
+	namespace := cmp.Or(m.About.Namespace, "default") // where Kubernetes puts Events about what has none
 	ev := map[string]any{
 		"apiVersion": "events.k8s.io/v1", "kind": "Event",
-		"metadata":  map[string]any{"generateName": m.About.Name + "-", "namespace": m.About.Namespace},
+		"metadata":  map[string]any{"generateName": m.About.Name + "-", "namespace": namespace},
 		"eventTime": m.At.UTC().Format(metav1.RFC3339Micro), "type": kind, "reason": m.Reason, "note": note, "action": "Reconcile",
 		"reportingController": "truce", "reportingInstance": "truce-controller",
 		"regarding": map[string]any{

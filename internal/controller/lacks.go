@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,7 +30,7 @@ func (c *Controller) lookForLacks(ctx context.Context) {
 	}
 }
 
-// lacks takes note of what a CRD drops from apps, and runs all of them when that has changed.
+// lacks takes note of what a CRD drops from apps, reports it once for the cluster, and runs all its apps when that has changed.
 func (c *Controller) lacks(crd object.Object) {
 	if c.Kinds.Lacks == nil {
 		return
@@ -48,26 +50,67 @@ func (c *Controller) lacks(crd object.Object) {
 		}
 	}
 	c.mu.Unlock()
+	if changed && note != "" {
+		c.reportLack(crd, note)
+	}
 	for _, key := range apps {
 		c.rerun(key)
 	}
 }
 
-// remark returns the app with what its CRD lacks among the notes, and tells that as an event, once.
+// reportLack says once for the cluster what a CRD drops: in the log, and in an Event about the CRD where this truce works for all namespaces.
+func (c *Controller) reportLack(crd object.Object, note string) {
+	c.Log.Warn("definition", "name", crd.Name(), "note", note)
+	if c.Process.Mode == app.Observe || c.Namespaces.Limited() {
+		return
+	}
+	c.announce(notify.Message{
+		News: notify.News{Severity: notify.Info, Reason: fieldsDropped, Text: note}, About: crd.ID(), APIVersion: crd.APIVersion(), UID: crd.UID(), At: c.Now(),
+	}, crd.ResourceVersion())
+}
+
+// fieldsDropped is the reason of an Event about fields that the API server does not store.
+const fieldsDropped = "FieldsDropped"
+
+// remark returns the app with what its CRD has dropped of it among the notes, and reports that by an Event, once.
 func (c *Controller) remark(asked appEntry) app.App {
 	a := asked.app
 	c.mu.Lock()
-	note := c.lacking[a.Key.Kind]
+	note := dropped(asked.cr, c.lacking[a.Key.Kind])
 	fresh := note != "" && c.remarked[a.Key] != note
 	if fresh {
 		c.remarked[a.Key] = note
 	}
 	c.mu.Unlock()
 	if fresh && a.Policy.Mode != app.Observe && !strings.Contains(fingerprintOf(asked.cr.At("status", "conditions")), note) { // nor by a truce before this one
-		c.emit(a.Key, notify.News{Severity: notify.Error, Reason: "FieldsDropped", Text: note}, nil)
+		c.emit(a.Key, notify.News{Severity: notify.Error, Reason: fieldsDropped, Text: note}, nil)
 	}
 	if note != "" {
 		a.Notes = append(slices.Clip(a.Notes), note)
 	}
 	return a
+}
+
+// lastApplied is the annotation in which kubectl apply and Argo CD note what they have sent.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// dropped is the note on a custom resource of which the API server has not stored a field: it was sent, the CRD lacks it, and it is not there.
+func dropped(cr object.Object, lack string) string {
+	text, ok := cr.Annotation(lastApplied)
+	var sent struct {
+		Spec map[string]any `json:"spec"`
+	}
+	if lack == "" || !ok || json.Unmarshal([]byte(text), &sent) != nil {
+		return ""
+	}
+	var gone []string
+	for _, key := range slices.Sorted(maps.Keys(sent.Spec)) {
+		if cr.At("spec", key) == nil && strings.Contains(lack, "spec."+key) {
+			gone = append(gone, "spec."+key)
+		}
+	}
+	if len(gone) == 0 {
+		return ""
+	}
+	return strings.Join(gone, ", ") + " was sent and is not stored: " + lack
 }
