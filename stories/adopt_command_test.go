@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -55,9 +56,20 @@ spec:
     spec: {containers: [{name: manager, image: "registry.example/kustomize-controller:v1"}]}
 `
 
+// theOther is held by a story in which the other controller's workload counts, wherever in the cluster it is.
+var theOther sync.Mutex
+
+// apartFromOthers keeps stories about the other controller's workload from running at the same time.
+func apartFromOthers(t *testing.T) {
+	t.Helper()
+	theOther.Lock()
+	t.Cleanup(theOther.Unlock)
+}
+
 // TestTheCommandAdoptsWhatTheOtherHasLetGo goes through what a person meets on the way.
 func TestTheCommandAdoptsWhatTheOtherHasLetGo(t *testing.T) {
 	w := offArgoWorld(t, kept)
+	apartFromOthers(t)
 	flux := besideFlux
 	flux.born = func(w *world, o *unstructured.Unstructured) {
 		besideFlux.born(w, o)
@@ -84,6 +96,9 @@ func TestTheCommandAdoptsWhatTheOtherHasLetGo(t *testing.T) {
 	w.saysOf(truce, 1, "adopt web", "Flux still reconciles it", "flux suspend kustomization web -n "+w.ns)
 	w.kubectl(flux.stop...)
 	w.saysOf(truce, 0, "adopt web --dry-run", "leftover", "another app's", "old", "no longer in Git: to be pruned", "adopted (beside) (dry run)")
+	if _, said := truce("adopt", "web", "--dry-run"); strings.Contains(said, "ownership was lost") || strings.Count(said, "leftover") != 1 || strings.Contains(said, "truce.dev/part-of") {
+		t.Errorf("the dry run tells of what is not the user's:\n%s", said)
+	}
 	if got := w.wroteAnything(); len(got) > 0 {
 		t.Errorf("truce wrote before the adoption: %v", got)
 	}
@@ -105,7 +120,15 @@ func TestTheCommandAdoptsWhatTheOtherHasLetGo(t *testing.T) {
 	w.saysOf(truce, 1, "adopt web", "adopted already", "another app's")
 	w.saysOf(truce, 2, "app resume web", "truce release")
 
-	w.saysOf(truce, 0, "release web", "released, 3 objects")
+	w.load(8)
+	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
+	forecast := "Flux will set spec.replicas of Deployment " + w.ns + "/web from 8 to 3, at apps/web/web.yaml:5 (it is ceded to HPA " + w.ns + "/web)"
+	w.saysOf(truce, 0, "release web --dry-run", forecast)
+	w.saysOf(truce, 0, "release web", forecast, "released, 3 objects")
+	w.until("the release to be over on the Kustomization, too", func() bool {
+		o := w.get(kustomizations, "web")
+		return text(o, "metadata", "annotations", "truce.dev/mode") == "" && len(o.GetFinalizers()) == 0
+	})
 	w.await(d, func(o *unstructured.Unstructured) bool { return isTheirs(o, "kustomize-controller") })
 	w.kubectl("patch", flux.cr, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 	w.kubectl("scale", "deployment/kustomize-controller", "--replicas=0")

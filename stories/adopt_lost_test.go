@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -16,6 +17,7 @@ import (
 // adoptedAlone is an app that was adopted by the command while the other controller did not run.
 func (w *world) adoptedAlone(other neighbour, how birth) (truce func(...string) (int, string), d, s *kubetest.Recorder) {
 	w.t.Helper()
+	apartFromOthers(w.t)
 	w.repo.Remove("apps/web/old.yaml")
 	docs := w.documentsOf(other, "web", "hpa", "settings")
 	how(w, docs)
@@ -165,4 +167,57 @@ func TestAKubectlApplyOnAnAdoptedAppIsDrift(t *testing.T) {
 	if text := w.lostBecause(besideFlux); text != "" {
 		t.Errorf("a person's apply has ended the adoption: %s", text)
 	}
+}
+
+// TestAControllerElsewhereIsSeenByItsStatus is about another controller that has no workload with its usual name in this cluster.
+func TestAControllerElsewhereIsSeenByItsStatus(t *testing.T) {
+	w := offArgoWorld(t, kept)
+	apartFromOthers(t)
+	w.bornBy(besideFlux, bySSA("kustomize-controller"))
+	besideFlux.app(w)
+	t.Cleanup(func() { w.freed(kustomizations, "web") })
+	w.kubectl("patch", besideFlux.cr, "--type=merge", "-p", besideFlux.list(w), "--subresource=status", "--field-manager=gotk-kustomize-controller")
+	w.kubectl("annotate", besideFlux.cr, "truce.dev/mode=observe")
+	w.start(app.Policy{Mode: app.Observe})
+	truce := w.truce()
+	w.saysOf(truce, 1, "adopt web --dry-run", "Flux still reconciles it (gotk-kustomize-controller wrote its status at ", "it may run outside this cluster", "flux suspend kustomization web")
+	w.saysOf(truce, 0, "app list", "(Flux's)")
+
+	w.Apply(t, replaceNS(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: kustomize-controller-leader-election-5d41402a, namespace: NS}, `+
+		`spec: {holderIdentity: shard1, leaseDurationSeconds: 3600, renewTime: "`+time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")+`"}}`, w.ns))
+	w.saysOf(truce, 1, "adopt web --dry-run", "Lease "+w.ns+"/kustomize-controller-leader-election-5d41402a is being renewed")
+	w.kubectl("delete", "lease/kustomize-controller-leader-election-5d41402a")
+
+	shard := strings.ReplaceAll(fluxRuns, "app: kustomize-controller", "app: kustomize-controller-shard1, app.kubernetes.io/component: kustomize-controller")
+	w.Apply(t, replaceNS(strings.Replace(shard, "{name: kustomize-controller,", "{name: kustomize-controller-shard1,", 1), w.ns))
+	w.saysOf(truce, 1, "adopt web --dry-run", "Deployment "+w.ns+"/kustomize-controller-shard1 is not scaled to zero")
+	w.kubectl("delete", "deployment/kustomize-controller-shard1", "--cascade=foreground")
+
+	w.kubectl(besideFlux.stop...)
+	w.saysOf(truce, 0, "adopt web --dry-run", "adopted (beside) (dry run)")
+}
+
+// TestAKustomizationThatIsDeletedAfterItsAdoptionIsPruned plays a Flux that runs, and takes its own finalizer off the suspended Kustomization at
+// once, as kustomize-controller does.
+func TestAKustomizationThatIsDeletedAfterItsAdoptionIsPruned(t *testing.T) {
+	w := offArgoWorld(t, kept)
+	w.repo.Remove("apps/web/old.yaml")
+	bySSA("kustomize-controller")(w, w.documentsOf(besideFlux, "web", "hpa", "settings"))
+	besideFlux.app(w)
+	t.Cleanup(func() { w.freed(kustomizations, "web") })
+	const flux = "finalizers.fluxcd.io"
+	w.kubectl("patch", besideFlux.cr, "--type=merge", "-p", `{"metadata":{"finalizers":["`+flux+`"]}}`)
+	w.start(app.Policy{Mode: app.Observe})
+	w.kubectl(besideFlux.stop...)
+	w.kubectl("annotate", besideFlux.cr, "truce.dev/mode=enforce", "truce.dev/adopted=beside")
+	s := w.Watch(t, configmaps, w.ns, "settings")
+	w.await(s, func(o *unstructured.Unstructured) bool { return isOurs(o, "kustomize-controller") })
+	if list := w.get(kustomizations, "web").GetFinalizers(); !slices.Contains(list, "truce.dev/finalizer") {
+		t.Fatalf("nothing keeps the Kustomization until its objects are gone: %v", list)
+	}
+	w.kubectl("patch", besideFlux.cr, "--type=merge", "-p", `{"metadata":{"finalizers":["truce.dev/finalizer"]}}`) // before the deletion, or truce may be quicker
+	w.kubectl("delete", besideFlux.cr, "--wait=false")
+	w.goes(configmaps, "settings")
+	w.goes(deployments, "web")
+	w.until("the Kustomization is gone", func() bool { return w.get(kustomizations, "web") == nil })
 }

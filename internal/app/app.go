@@ -81,6 +81,8 @@ type App struct {
 
 	// Finalizers are the names of those that keep the custom resource until the objects are gone; they are taken off then.
 	Finalizers []string
+	// Own is the one of them that no other controller takes off; empty for none.
+	Own string
 	// Guard is the finalizer that is put on the custom resource before anything is made; empty for none.
 	Guard string
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/front"
 	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/report"
@@ -28,7 +29,10 @@ moved: until no other applies them any more. Where nothing moves and no controll
 (its Lease, its status page), it says so after 10 seconds and ends; the app is adopted when one runs.
 
 Exit codes: 0 adopted, 1 the other has not let go (it is said how it does), an object is not adopted, or not
-in time.`
+in time.
+
+If the other controller works on an adopted app again, truce only observes the app, and says so; once the other has
+let go, truce adopt takes the app over again.`
 
 const exampleAdopt = `  flux suspend kustomization web -n flux-system
   truce adopt web -n flux-system --dry-run
@@ -37,6 +41,9 @@ const exampleAdopt = `  flux suspend kustomization web -n flux-system
 const longRelease = `Hand an app back to Flux or Argo CD: what is truce's becomes kustomize-controller's or argocd-controller's,
 field by field, and truce's label and record go. No live value changes. The inventory in the status is
 the other's own form already. truce only observes the app from then on.
+
+First it is printed what the other will change when it works on the app again: it applies all that Git names, an
+autoscaled count included. --dry-run ends there.
 
 The controller does the work, and completes it after a crash. The command waits until nothing of truce's is
 left, as truce adopt does. Afterwards let the other go on (flux resume kustomization NAME; without the
@@ -126,6 +133,9 @@ func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) err
 	if err != nil {
 		return err
 	}
+	if err := f.foretell(ctx, c, keys[0]); err != nil {
+		return err
+	}
 	if err := f.begin(ctx, c, keys[0], front.Change{Way: app.HandBack}, "released"); err != nil {
 		return err
 	}
@@ -134,6 +144,54 @@ func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) err
 		way.moves = append(way.moves, report.Listed{ID: o.ID, Version: o.Version})
 	}
 	return f.end(ctx, c, way)
+}
+
+// foretell prints what the other controller changes when it works on the app again: it applies all that Git names, and knows no claims.
+// Where that cannot be found out, a note says so: it does not stop a release.
+func (f *adoptFlags) foretell(ctx context.Context, c *Cluster, k app.Key) error {
+	d, err := c.Inspect(ctx, k)
+	if err == nil {
+		err = incomplete([]Detail{d})
+	}
+	if err != nil {
+		fmt.Fprintf(f.program.env.Err, "note: what %s will change is not known: %s\n", formerly(k), redact.Text(err.Error()))
+		return nil
+	}
+	for _, line := range resets(d) {
+		if _, err := fmt.Fprintln(f.program.env.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resets names the fields that hold another value than Git's, and will be set to that by the controller that applies Git without claims.
+func resets(d Detail) []string {
+	var out []string
+	for _, o := range d.Report.Objects {
+		for _, x := range o.Findings {
+			if x.Desired == nil || x.Kind != compare.Changed && x.Kind != compare.Missing || len(x.Path) == 0 {
+				continue
+			}
+			line := fmt.Sprintf("%s will set %s of %s from %s to %s", formerly(d.Report.App), path(x), o.ID.Kind+" "+fullName(o.ID), report.Show(x.Live), report.Show(x.Desired))
+			if p := d.Origin(o.ID, x.Path); p.Known() {
+				line += ", at " + p.String()
+			}
+			if x.Claimant != "" {
+				line += " (it is ceded to " + x.Claimant + "); to keep the value, delete the field there first"
+			}
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// formerly is the controller that an app is given back to, as people know it.
+func formerly(k app.Key) string {
+	if k.Kind == "Application" {
+		return "Argo CD"
+	}
+	return "Flux"
 }
 
 // begin writes down what the controller is to do.

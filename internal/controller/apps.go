@@ -131,6 +131,9 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 	c.block(key, false)
 	r := c.run(ctx, c.remark(e))
 	c.keepers.ran(key, r)
+	if e.app.Adoption.Way == app.HandBack && r.Stage == report.Done {
+		c.released(ctx, e)
+	}
 	return c.schedule(key, e.app, r)
 }
 
@@ -287,14 +290,18 @@ func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
 	if !slices.ContainsFunc(finalizers(e.cr), e.app.Keeps) {
 		return 0
 	}
+	keeps := e.app.Keeps
 	if e.app.Policy.Mode == app.Observe {
 		ours, err := c.engine.Holds(ctx, e.app.Key)
 		if err != nil {
 			c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())
 			return retryObject
 		}
-		if !ours { // the finalizer is another controller's, and what it stands for
-			return c.forget(ctx, e.app.Key)
+		if !ours || e.app.Adoption.Lost != "" { // the other finalizer is another controller's, and what it stands for
+			keeps = func(name string) bool { return name == e.app.Own }
+		}
+		if !ours {
+			return max(c.forget(ctx, e.app.Key), c.unguard(ctx, e, keeps))
 		}
 	}
 	if err := c.engine.Remove(ctx, e.app); err != nil {
@@ -302,17 +309,16 @@ func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
 		c.tellStuck(ctx, e, err)
 		return retryObject
 	}
-	err := c.patchFinalizers(ctx, e, slices.DeleteFunc(finalizers(e.cr), e.app.Keeps))
-	switch {
-	case apierrors.IsConflict(err):
-		return retryConflict // the watch is about to bring the newer form
-	case errors.Is(err, errGone):
-		return retryGone
-	case err != nil:
-		c.Log.Warn("finalizer", "app", e.app.Key.String(), "error", err.Error())
-		return retryObject
+	return c.unguard(ctx, e, keeps)
+}
+
+// unguard takes finalizers off an app's custom resource, where there are such.
+func (c *Controller) unguard(ctx context.Context, e appEntry, which func(string) bool) time.Duration {
+	have := finalizers(e.cr)
+	if !slices.ContainsFunc(have, which) {
+		return 0
 	}
-	return 0
+	return c.retryNote(e, c.patchFinalizers(ctx, e, slices.DeleteFunc(have, which)))
 }
 
 // tellStuck says on a custom resource that is being deleted why it is still there.
@@ -338,9 +344,12 @@ func (c *Controller) entry(key app.Key) (appEntry, bool) {
 	return c.withResource(found), true
 }
 
-// ensureFinalizer is needed only where there is something to clean up.
+// ensureFinalizer is needed only where there is something to clean up. What is handed back needs none of truce's any more.
 func (c *Controller) ensureFinalizer(ctx context.Context, e appEntry) error {
 	have := finalizers(e.cr)
+	if e.app.Adoption.Way == app.HandBack && slices.Contains(have, e.app.Own) {
+		return c.patchFinalizers(ctx, e, slices.DeleteFunc(have, func(name string) bool { return name == e.app.Own }))
+	}
 	if e.app.Guard == "" || e.app.Policy.Mode != app.Enforce || len(e.app.Problems) > 0 || slices.Contains(have, e.app.Guard) {
 		return nil
 	}

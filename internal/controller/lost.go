@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +12,22 @@ import (
 	"github.com/truce-gitops/truce/internal/notify"
 	"github.com/truce-gitops/truce/internal/object"
 )
+
+// released ends the release of an app, of which nothing is truce's any more: from now on the app is observed like any other. What fails is
+// done by the next run.
+func (c *Controller) released(ctx context.Context, e appEntry) {
+	change := operation{Op: "replace", Path: pointerText(field.Pointer{"metadata", "annotations", modeKey}), Value: string(app.Observe)}
+	if c.Process.Mode == app.Observe {
+		change = operation{Op: "remove", Path: change.Path}
+	}
+	if mode, _ := e.cr.Annotation(modeKey); mode != string(app.Release) {
+		return
+	}
+	err := gone(c.patch(ctx, e.gvk, e.cr, "", []operation{{"test", change.Path, string(app.Release)}, change}))
+	if err != nil && !errors.Is(err, errGone) && !apierrors.IsInvalid(err) { // invalid: another mode was set meanwhile
+		c.Log.Warn("release", "app", e.app.Key.String(), "error", err.Error())
+	}
+}
 
 // lostKey is the annotation that ends an adoption because the other controller works again (reader). It outlives this process.
 const lostKey = "truce.dev/adoption-lost"
@@ -71,6 +88,8 @@ func (c *Controller) retryNote(e appEntry, err error) time.Duration {
 		return 0
 	case apierrors.IsConflict(err):
 		return retryConflict // the watch is about to bring the newer form
+	case errors.Is(err, errGone):
+		return retryGone
 	}
 	c.Log.Warn("status", "app", e.app.Key.String(), "error", err.Error())
 	return retryObject

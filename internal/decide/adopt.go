@@ -74,8 +74,11 @@ func precedes(in Input, o ownership.Entry) bool {
 
 // marked reports whether our own apply has put our label on the object. A label that was copied proves nothing.
 func marked(in Input) bool {
-	return ownership.ApplyEntry(in.Owners, ownership.Manager).Has(field.Name("metadata", "labels", object.PartOf))
+	return ownership.ApplyEntry(in.Owners, ownership.Manager).Has(markPath)
 }
+
+// markPath is where truce's own label is.
+var markPath = field.Name("metadata", "labels", object.PartOf)
 
 // returned names the write by which the other controller shows that it works again; empty for none.
 func returned(in Input) string {

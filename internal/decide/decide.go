@@ -152,7 +152,7 @@ func verdicts(in Input) Plan {
 	var p Plan
 	p.Findings = append(pausedObject(in), unnamedCount(in)...)
 	for _, d := range slices.Concat(pauses(in), merges(in), in.Compared.Differences) {
-		if isPauseMark(in, d.Path) {
+		if isPauseMark(in, d.Path) || stands(in) != "" && d.Path.Equals(markPath) { // truce's own label is not Git's, and nothing is written
 			continue
 		}
 		if d.Kind == compare.Extra && leavesCount(in, d.Path) || d.Kind == compare.Added && in.Policy.Additions == app.AdditionsAllow {

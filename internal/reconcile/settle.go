@@ -209,12 +209,9 @@ func (w *walk) settle() (recovered bool, err error) {
 	if r.saw(w.live, w.engine) {
 		r.keepHealth(w.engine, w.live)
 	}
-	if w.bearsOurMark() && w.app.Policy.Mode == app.Enforce {
-		r.passed = w.app.Adoption.Passage()
-	}
 	if w.bearsOurMark() { // also where an earlier process died before it could write the uid down
 		r.found = r.found || r.made != r.uid
-		r.made = r.uid
+		r.made, r.passed = r.uid, w.passed()
 	}
 	w.forget()
 	if w.app.Policy.Mode == app.Enforce && w.sent() {
@@ -222,6 +219,14 @@ func (w *walk) settle() (recovered bool, err error) {
 	}
 	r.applied = r.applied || !r.changed
 	return recovered, err
+}
+
+// passed is the adoption in which nothing of the other controller's is left on the object: this one, once it was enforced.
+func (w *walk) passed() string {
+	if w.app.Policy.Mode != app.Enforce {
+		return w.snap.passed
+	}
+	return w.app.Adoption.Passage()
 }
 
 // bearsOurMark reports whether our own apply has put our mark on the object. A mark that was copied proves nothing.

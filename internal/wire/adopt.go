@@ -86,16 +86,16 @@ func (p *parts) letGo(ctx context.Context, cr object.Object, a app.App) (app.Way
 	if len(a.Problems) > 0 {
 		return refuse("truce cannot do what it asks: %s: %s", a.Problems[0].Field, a.Problems[0].Reason)
 	}
-	running, err := p.running(ctx, other)
+	running, err := p.working(ctx, other, cr, a)
 	switch {
 	case a.Suspended && busy(cr) && (err != nil || running != ""):
 		return refuse("%s is in the middle of a run: try again when that has ended", other.name)
 	case a.Suspended:
 		return app.TakeBeside, nil
 	case err != nil:
-		return refuse("nobody can tell whether %s still reconciles it (%v); let it stand still: %s", other.name, err, other.stop(a.Key))
+		return refuse("it is not known whether %s still reconciles it (%v); suspend it: %s", other.name, err, other.stop(a.Key))
 	case running != "":
-		return refuse("%s still reconciles it (%s); let it stand still first: %s", other.name, running, other.stop(a.Key))
+		return refuse("%s still reconciles it (%s); suspend it first: %s", other.name, running, other.stop(a.Key))
 	}
 	return app.TakeAlone, nil
 }

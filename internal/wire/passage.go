@@ -32,8 +32,10 @@ func (c *client) passage(ctx context.Context, key app.Key, objects []report.List
 	if err != nil {
 		return err
 	}
-	back := a.Adoption.Way == app.HandBack
-	if !back && !a.Adoption.Takes() {
+	back := a.Adoption.Way == app.HandBack || a.Policy.Mode == app.Observe && a.Adoption.Lost == "" // the controller may have ended the release already
+	if back {
+		a.Adoption.Way = app.HandBack
+	} else if !a.Adoption.Takes() {
 		return &cli.ExitError{Code: cli.ExitDiffers, Err: fmt.Errorf("%s is not adopted: %s", key, strings.Join(a.Notes, "; "))}
 	}
 	m := &moving{adoption: a.Adoption, mode: a.Policy.Mode, waits: map[object.ID]string{}, there: map[object.ID]bool{}, news: make(chan struct{}, 1)}

@@ -193,7 +193,7 @@ func (x *inspection) clocks(ctx context.Context) error {
 func (x *inspection) others(ctx context.Context) error {
 	p := &parts{cluster: x.cluster}
 	for _, o := range others {
-		evidence, err := p.running(ctx, o)
+		_, evidence, err := p.running(ctx, o)
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,9 @@ func (r *reading) adoption(cr object.Object, a *app.App) {
 		Manager: "kustomize-controller", Labels: map[string]string{nameLabel: cr.Name(), nsLabel: cr.Namespace()}, Inventory: written(cr),
 	})
 	problem, note := front.Adopt(a, how, passage)
+	if a.Adoption.Way == app.TakeBeside && a.Guard != "" {
+		a.Guard = a.Own
+	}
 	if problem != "" {
 		r.Problem("annotation "+reader.AdoptedKey, "%s, not %q", problem, how)
 	}

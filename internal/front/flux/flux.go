@@ -30,6 +30,9 @@ var (
 // finalizer keeps a Kustomization until its objects are gone; Flux's own, so that either of the two can take it off.
 const finalizer = "finalizers.fluxcd.io"
 
+// ownFinalizer keeps a Kustomization that was adopted beside Flux: Flux takes its own finalizer off a suspended one, and prunes nothing.
+const ownFinalizer = "truce.dev/finalizer"
+
 // Answered is nothing: Flux's requests stay, and the status says which of them was handled.
 func (Kustomizations) Answered(object.Object, report.Report) []field.Pointer { return nil }
 

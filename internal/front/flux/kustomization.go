@@ -49,7 +49,7 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 	a.Request, _ = cr.Annotation(requestedAt)
 	a.Handled, _ = cr.At("status", "lastHandledReconcileAt").(string)
 	a.Source.Revision = r.pin(cr)
-	a.Finalizers = []string{finalizer}
+	a.Finalizers, a.Own = []string{finalizer, ownFinalizer}, ownFinalizer
 	if a.Prune == app.PruneDelete {
 		a.Guard = finalizer
 	}
@@ -199,7 +199,7 @@ func (r *reading) leave(a *app.App, spec KustomizationSpec) {
 	case kustomizev1.DeletionPolicyOrphan:
 		a.Prune = app.PruneKeep
 	}
-	if spec.Suspend {
+	if spec.Suspend && a.Adoption.Way != app.TakeBeside { // there the switch is Flux's
 		a.Prune = app.PruneKeep
 	}
 }

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/object"
+)
+
+// TestAFightThatTruceOnlyObservesHasNotStopped checks what a postmortem says about the end of a fight.
+func TestAFightThatTruceOnlyObservesHasNotStopped(t *testing.T) {
+	begin := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	entry := func(minute int, what journal.What, by string, live any) journal.Entry {
+		return journal.Entry{
+			At: begin.Add(time.Duration(minute) * time.Minute), What: what, Object: object.ID{Kind: "Deployment", Namespace: "shop", Name: "web"},
+			Path: ".spec.replicas", Git: 3, Live: live, Writer: by, Claimant: "HPA shop/web",
+		}
+	}
+	observed := []journal.Entry{
+		entry(0, journal.Ceded, "HPA shop/web", 8), entry(1, journal.Returned, "kustomize-controller", 3), entry(2, journal.Ceded, "HPA shop/web", 8),
+	}
+	for name, c := range map[string]struct {
+		entries []journal.Entry
+		want    string
+		not     string
+	}{
+		"it goes on, and the autoscaler was last": {observed, "It goes on as far as the journal tells", "It stopped"},
+		"it goes on, and Git was last":            {append(observed[:3:3], entry(3, journal.Returned, "kustomize-controller", 3)), "It goes on as far as the journal tells", "Quiet"},
+		"truce has ceded it": {
+			[]journal.Entry{entry(0, journal.Corrected, "HPA shop/web", 8), entry(1, journal.Corrected, "HPA shop/web", 8), entry(2, journal.Ceded, "HPA shop/web", 8)},
+			"It stopped because the field was ceded", "It goes on",
+		},
+	} {
+		if got := postmortem(c.entries, inGit{}, begin.Add(time.Hour)); !strings.Contains(got, c.want) || strings.Contains(got, c.not) {
+			t.Errorf("%s: want %q, and not %q:\n%s", name, c.want, c.not, got)
+		}
+	}
+}
+
+// TestAReleaseForetellsWhatTheOtherWillChange names the fields that hold another value than Git's, with their places.
+func TestAReleaseForetellsWhatTheOtherWillChange(t *testing.T) {
+	d := shopWeb()
+	d.Origin = func(_ object.ID, p field.Path) desired.Place {
+		if field.String(p) != ".spec.replicas" {
+			return desired.Place{}
+		}
+		return desired.Place{File: "apps/web/web.yaml", Line: 6, Exact: true}
+	}
+	want := []string{
+		"Flux will set spec.replicas of Deployment shop/web from 8 to 3, at apps/web/web.yaml:6 (it is ceded to HPA shop/web); to keep the value, delete the field there first",
+		"Flux will set metadata.annotations[example.com/owner] of Deployment shop/web from",
+	}
+	got := resets(d)
+	if len(got) != 2 || got[0] != want[0] || !strings.HasPrefix(got[1], "Flux will set metadata.annotations") {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	d.Report.App = app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}
+	if got := resets(d); !strings.HasPrefix(got[0], "Argo CD will set") {
+		t.Errorf("got %q", got)
+	}
+}
