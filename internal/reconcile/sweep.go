@@ -75,6 +75,11 @@ func (r *run) sweep(ctx context.Context) error {
 	if first {
 		return r.afterWentBack(ctx, left)
 	}
+	return r.prune(ctx, left)
+}
+
+// prune deletes what left Git, where nothing speaks against it.
+func (r *run) prune(ctx context.Context, left []inventory.Entry) error {
 	if other, ok := r.awaitPeers(); ok {
 		return &fault{report.InProgress, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other)}
 	}

@@ -104,7 +104,7 @@ const named = 5
 func fields(r report.Report, choose func(decide.Finding) bool) string {
 	var all []string
 	for _, x := range r.Chosen(choose) {
-		if x.Finding.Kind == compare.Missing && len(x.Finding.Path) == 0 {
+		if x.Kind == compare.Missing && len(x.Path) == 0 {
 			all = append(all, report.Sentence(x.ID, x.Finding))
 			continue
 		}
