@@ -20,11 +20,13 @@ import (
 const (
 	renderWorker = "render-worker"
 	jqWorker     = "jq-worker"
-	gitSSH       = "git-ssh"
 )
 
-// Hidden runs the commands that truce calls itself with. It reports false for all others.
+// Hidden runs the commands that truce calls itself with, and what git calls it for. It reports false for all others.
 func Hidden(args []string) (code int, ok bool) {
+	if git.IsSSH() {
+		return git.SSHMain(context.Background(), args, os.Stdin, os.Stdout, os.Stderr), true
+	}
 	if len(args) == 0 {
 		return 0, false
 	}
@@ -33,8 +35,6 @@ func Hidden(args []string) (code int, ok bool) {
 		return worker.Main(&kustomize.Renderer{Plain: plain.Renderer{}}, os.Stdin, os.Stdout), true
 	case jqWorker:
 		return jqMain(), true
-	case gitSSH:
-		return git.SSHMain(context.Background(), args[1:], os.Stdin, os.Stdout, os.Stderr), true
 	}
 	return 0, false
 }

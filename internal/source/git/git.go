@@ -28,7 +28,7 @@ import (
 type Options struct {
 	// Dir keeps clones, and private files while a fetch runs. It is made if absent, for this user only. One store at a time.
 	Dir string
-	// Executable is the program that runs SSHMain when called with the argument "git-ssh": truce itself.
+	// Executable is the program that runs SSHMain where IsSSH says so: truce itself.
 	Executable string
 	// Servers are those that may be connected to; the zero value allows public and private addresses.
 	Servers egress.Policy

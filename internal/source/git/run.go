@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -22,7 +21,7 @@ import (
 type runner struct {
 	program string
 	home    string // empty and private: no configuration of a user
-	ssh     string // GIT_SSH_COMMAND
+	ssh     string // GIT_SSH, which git runs without a shell
 	meter   *meter
 }
 
@@ -38,7 +37,7 @@ func newRunner(o Options) (runner, error) {
 	if err := errors.Join(makePrivate(o.Dir), makePrivate(home)); err != nil {
 		return runner{}, err
 	}
-	return runner{program: program, home: home, ssh: shellQuote(o.Executable) + " git-ssh", meter: newMeter(o.Memory)}, nil
+	return runner{program: program, home: home, ssh: o.Executable, meter: newMeter(o.Memory)}, nil
 }
 
 // setting is one line of git configuration. It travels in the environment, which no other user can read.
@@ -94,7 +93,7 @@ func (r runner) environment(n network) []string {
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_OPTIONAL_LOCKS=0",
 		"GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_PROTOCOL_FROM_USER=0",
-		"GIT_SSH_VARIANT=ssh", "GIT_SSH_COMMAND=" + r.ssh, "GIT_ALLOW_PROTOCOL=" + n.protocols,
+		"GIT_SSH_VARIANT=ssh", "GIT_SSH=" + r.ssh, "GIT_ALLOW_PROTOCOL=" + n.protocols,
 	}
 	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
 		if v, ok := os.LookupEnv(name); ok {
@@ -225,9 +224,6 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 func (t *tail) String() string { return string(t.kept) }
-
-// shellQuote makes one word of s for sh.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // timeoutError says that a fetch took its whole time.
 type timeoutError struct{ limit time.Duration }

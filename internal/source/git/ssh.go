@@ -39,7 +39,10 @@ const (
 // handshakeTime bounds the time to connect and to agree on keys.
 const handshakeTime = 30 * time.Second
 
-// SSHMain is the hidden command "git-ssh": what git runs in place of ssh, with ssh's arguments. It trusts the host keys that
+// IsSSH reports whether git has started this process in place of ssh: its arguments are ssh's, and for SSHMain.
+func IsSSH() bool { return os.Getenv(sshDirVariable) != "" }
+
+// SSHMain is what git runs in place of ssh, with ssh's arguments. It trusts the host keys that
 // the fetch gave, and no other; it runs git-upload-pack and nothing else. It returns the exit status; 255 as ssh does
 // for errors of its own.
 func SSHMain(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {

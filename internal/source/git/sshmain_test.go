@@ -10,8 +10,8 @@ import (
 
 // TestMain is also the program that git runs in place of ssh.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "git-ssh" {
-		os.Exit(git.SSHMain(context.Background(), os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	if git.IsSSH() {
+		os.Exit(git.SSHMain(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
