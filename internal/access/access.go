@@ -1,13 +1,18 @@
 // Package access answers: which permissions does a controller need, and what for?
 //
-// In: nothing.
+// In: the kinds that claim fields.
 // Out: permissions, by what a controller does with them: its own work, reading, applying.
 // Promise: the roles of an installation are generated from these, `truce check` asks the API server for them, and `make test-long` runs the
 // stories with no others.
 // Not here: asking the API server (wire), writing roles as YAML (deploy/release).
 package access
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/object"
+)
 
 // Rule is one permission, as in a rule of a ClusterRole.
 type Rule struct {
@@ -98,6 +103,27 @@ func Manage() []Rule {
 // Apply returns what a controller needs for the objects in Git, of any kind. It can be replaced by the kinds that the repositories have.
 func Apply() []Rule {
 	return []Rule{{Group: "*", Resources: []string{"*"}, Verbs: slices.Concat(read, write), For: "apply, watch and prune the objects in Git"}}
+}
+
+// Claimants returns what a controller needs to know of objects that claim fields: the kinds in its catalogue.
+func Claimants(kinds []object.GVK) []Rule {
+	var out []Rule
+	for _, k := range kinds {
+		r := Rule{Group: k.Group, Resources: []string{plural(k.Kind)}, Verbs: read, For: "cede fields that they claim", Without: "a field that one could claim is not corrected"}
+		if !slices.ContainsFunc(out, func(o Rule) bool { return o.Group == r.Group && slices.Equal(o.Resources, r.Resources) }) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// plural is the name of a kind's resource, as English has it and CustomResourceDefinitions mostly do.
+func plural(kind string) string {
+	name := strings.ToLower(kind)
+	if stem, ok := strings.CutSuffix(name, "y"); ok {
+		return stem + "ies"
+	}
+	return name + "s"
 }
 
 // Observe returns what a controller with --mode observe needs besides Own. It compares without a dry run: that is a patch.

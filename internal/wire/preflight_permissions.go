@@ -11,6 +11,7 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/truce-gitops/truce/internal/access"
+	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/preflight"
 )
 
@@ -34,7 +35,7 @@ func (x *inspection) permissions(ctx context.Context) error {
 	}
 	ns, name, _ := strings.Cut(x.facts.Installed.Account, "/")
 	review := accountReview{reviews, "system:serviceaccount:" + ns + ":" + name, []string{"system:serviceaccounts", "system:serviceaccounts:" + ns, "system:authenticated"}}
-	rules := slices.Concat(access.Own(), access.Manage())
+	rules := slices.Concat(access.Own(), access.Manage(), access.Claimants(claim.Builtin().Kinds()))
 	every := access.Apply()
 	if x.facts.Installed.Observes {
 		rules, every = access.Own(), access.Observe()

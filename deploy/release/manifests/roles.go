@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/access"
+	"github.com/truce-gitops/truce/internal/claim"
 )
 
 const (
@@ -32,12 +33,12 @@ func roles() map[string][]byte {
 	return map[string][]byte{
 		"base/home.yaml": doc(homeHead, strings.Replace(role("truce-home", access.Home()), "kind: ClusterRole", "kind: Role", 1),
 			strings.NewReplacer("kind: ClusterRole\n", "kind: Role\n", "  namespace: team-a\n", "").Replace(binding("RoleBinding", "truce-home", "truce-home"))),
-		"rbac/controller/role.yaml":    doc(ownHead, role("truce-controller", access.Own(), access.Manage()), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
+		"rbac/controller/role.yaml":    doc(ownHead, role("truce-controller", access.Own(), access.Manage(), access.Claimants(claim.Builtin().Kinds())), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
 		"rbac/objects/role.yaml":       doc(objHead, role("truce-objects", access.Apply()), binding("ClusterRoleBinding", "truce-objects", "truce-objects")),
 		"rbac/cluster-admin/role.yaml": doc(adminHead, binding("ClusterRoleBinding", "truce-objects", "cluster-admin")),
 		"rbac/observe/role.yaml":       doc(obsHead, role("truce-observe", access.Own(), access.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
 		"rbac/one-namespace/role.yaml": doc(oneHead,
-			role("truce-controller", access.Own(), access.Manage()), role("truce-objects", access.Apply()),
+			role("truce-controller", access.Own(), access.Manage(), access.Claimants(claim.Builtin().Kinds())), role("truce-objects", access.Apply()),
 			binding("RoleBinding", "truce-controller", "truce-controller"), binding("RoleBinding", "truce-objects", "truce-objects")),
 	}
 }
