@@ -48,11 +48,11 @@ func TestWhatWasWrittenAfterTheAdoptionIsNotTaken(t *testing.T) {
 		"a person applies":                                 {owners: ours + wrote("kubectl-client-side-apply", "Update", time.Hour), annotations: "x", at: at},
 		"a person applies, as was seen":                    {owners: ours + wrote("kubectl-client-side-apply", "Update", -time.Hour), annotations: "x", at: at, passed: true},
 		"what kubectl applied before the adoption":         {owners: ours + wrote("kubectl-client-side-apply", "Update", -time.Hour), annotations: "x", at: at, taken: 1},
-		"another manager is none of those who apply Git":   {owners: ours + wrote("k9s", "Update", time.Hour), at: at, passed: true},
+		"another manager does not apply Git":               {owners: ours + wrote("k9s", "Update", time.Hour), at: at, passed: true},
 		"Helm is not the controller that it is taken from": {owners: ours + wrote("helm-controller", "Apply", time.Hour), at: at, passed: true},
-		"also where nobody has asked for a sync":           {owners: ours + wrote(flux, "Apply", time.Hour), at: at, mode: app.Await, lost: true},
+		"also where no sync was requested":                 {owners: ours + wrote(flux, "Apply", time.Hour), at: at, mode: app.Await, lost: true},
 		"only a sync takes anything":                       {owners: ours + wrote(flux, "Apply", -time.Hour), at: at, mode: app.Await},
-		"who only observes loses nothing":                  {owners: ours + wrote(flux, "Apply", time.Hour), at: at, mode: app.Observe},
+		"an observed app loses nothing":                    {owners: ours + wrote(flux, "Apply", time.Hour), at: at, mode: app.Observe},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.manager == "" {
