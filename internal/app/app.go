@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/identity"
 	"github.com/truce-gitops/truce/internal/ignore"
 	"github.com/truce-gitops/truce/internal/optout"
 	"github.com/truce-gitops/truce/internal/overlay"
@@ -97,6 +98,8 @@ type App struct {
 	Health     health.Rules
 	Validation Validation
 	Policy     Policy
+	Account    identity.Account // as which every request about the app's objects is made
+	Reach      identity.Reach
 	Ignore     ignore.Rules
 	Adoption   Adoption
 
@@ -120,6 +123,15 @@ func (a App) Keeps(finalizer string) bool {
 // Problem is a reason to refuse an app: the field of its custom resource, and what is wrong with it.
 type Problem struct {
 	Field, Reason string
+	Denied        bool // by a rule between tenants
+}
+
+// String prints the problem with the field that it is about.
+func (p Problem) String() string {
+	if p.Field == "" {
+		return p.Reason
+	}
+	return p.Field + ": " + p.Reason
 }
 
 // Prune says what happens to objects that Git no longer names.

@@ -79,7 +79,7 @@ func Judge(end report.End, objects report.Sync, worst health.Status) State {
 	switch end.Reason {
 	case "", report.InProgress:
 		s.Sync, s.Ready = report.Unknown, ReadyUnknown
-	case report.SpecRefused, report.SourceNotReady, report.RenderFailed, report.ClusterFailed: // nothing was compared
+	case report.SpecRefused, report.AccessDenied, report.SourceNotReady, report.RenderFailed, report.ClusterFailed: // nothing was compared
 		s.Sync = report.Unknown
 	case report.AwaitingHealth:
 		s.Ready = ReadyUnknown
@@ -98,7 +98,7 @@ func Judge(end report.End, objects report.Sync, worst health.Status) State {
 // HealthAfter returns the health of an app from how its newest run ended, and the worst health among its objects.
 func HealthAfter(end report.End, worst health.Status) health.Status {
 	switch {
-	case end.Reason == report.SpecRefused: // what is in the cluster may be of another spec
+	case end.Reason == report.SpecRefused || end.Reason == report.AccessDenied: // what is in the cluster may be of another spec
 		return health.Status{Code: health.Unknown, Message: end.Message}
 	case end.Reason == report.HealthFailed && worst.Code == health.Missing:
 		return worst

@@ -20,6 +20,7 @@ func TestTheStateThatARunLeaves(t *testing.T) {
 	}{
 		"":                      {report.Unknown, appstate.ReadyUnknown, health.Progressing, "said"},
 		report.InProgress:       {report.Unknown, appstate.ReadyUnknown, health.Progressing, "said"},
+		report.AccessDenied:     {report.Unknown, appstate.NotReady, health.Unknown, "said"},
 		report.SpecRefused:      {report.Unknown, appstate.NotReady, health.Unknown, "said"},
 		report.SourceNotReady:   {report.Unknown, appstate.NotReady, health.Progressing, "said"},
 		report.RenderFailed:     {report.Unknown, appstate.NotReady, health.Progressing, "said"},

@@ -24,6 +24,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/rivals"
 	"github.com/truce-gitops/truce/internal/survey"
+	"github.com/truce-gitops/truce/internal/tenancy"
 	"github.com/truce-gitops/truce/internal/upstream"
 	"github.com/truce-gitops/truce/internal/witness"
 )
@@ -189,6 +190,7 @@ type Adoption struct {
 type ControllerOptions struct {
 	Target
 	Process app.Policy
+	Tenancy tenancy.Rules // what holds for each app, whatever its custom resource says
 	// Namespaces are those whose custom resources the controller works for; none means all.
 	Namespaces cluster.Namespaces
 	CacheDir   string

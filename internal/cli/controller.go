@@ -40,7 +40,10 @@ environment names a proxy, the proxy resolves names and decides.
 What a kustomization names by its address, a directory of a git repository or a single file, is fetched as Flux and Argo CD do: over
 https, without credentials, from servers with public addresses only. What is not pinned to a commit or a digest is fetched again at the
 app's interval, and its app says so. --remote-hosts lists the only hosts that may be named, whatever their addresses;
---no-remote-bases fetches nothing.`
+--no-remote-bases fetches nothing.
+
+With --multi-tenant an app of a tenant's namespace has no rights but those of a service account of that namespace (docs/security.md):
+the controller needs the right to impersonate it. The controller's own namespace and --admin-namespaces are the administrators'.`
 
 const exampleController = `  # in a cluster, one of two replicas at work
   truce controller --leader-elect --listen 127.0.0.1:8081 --metrics-listen 0.0.0.0:8080
@@ -50,6 +53,9 @@ const exampleController = `  # in a cluster, one of two replicas at work
 
   # tell Flux's notification-controller, and so its Providers and Alerts, what happens
   truce controller --events-addr http://notification-controller.flux-system/
+
+  # where tenants share the cluster, and administrators keep apps in flux-system
+  truce controller --multi-tenant --admin-namespaces flux-system
 
   # beside running Flux controllers: only say what would be done
   truce controller --mode observe`
@@ -88,6 +94,7 @@ func (f *processFlags) policy() (app.Policy, error) {
 type controllerFlags struct {
 	processFlags
 	witness              witnessFlags
+	tenancy              tenancyFlags
 	options              ControllerOptions
 	claimFiles           []string
 	namespaces           []string
@@ -125,6 +132,7 @@ func (p *program) controller() *cobra.Command {
 	flags.BoolVar(&f.noPrivate, "no-private-sources", false, "refuse sources at private addresses too, for a cluster that tenants share; --allow-source-hosts lists the exceptions")
 	flags.BoolVar(&f.noRemotes, "no-remote-bases", false, "fetch nothing that kustomizations name by addresses")
 	flags.StringSliceVar(&f.remotes, "remote-hosts", nil, "the only hosts that kustomizations may name: HOST, HOST:PORT or *.DOMAIN, with http:// before one that has no https; may be given more than once, or with commas; without it all, by https and at public addresses")
+	f.tenancy.add(flags)
 	flags.BoolVar(&f.elect, "leader-elect", false, "work only while holding a Lease, so that several can stand by")
 	flags.StringVar(&f.options.Election.Name, "leader-elect-name", "truce-controller", "name of the Lease")
 	flags.StringVar(&f.options.Election.Namespace, "leader-elect-namespace", "", "namespace of the Lease; without it the first --namespace, else the context's or the pod's")
@@ -156,6 +164,9 @@ func (f *controllerFlags) complete(log io.Writer) (ControllerOptions, error) {
 	if o.Remotes, err = f.hosts(); err != nil {
 		return o, err
 	}
+	if o.Tenancy, err = f.tenancy.complete(); err != nil {
+		return o, err
+	}
 	if o.Witness, err = f.witness.complete(); err != nil {
 		return o, err
 	}
@@ -172,7 +183,7 @@ func (f *controllerFlags) complete(log io.Writer) (ControllerOptions, error) {
 // sources says which servers sources may be at.
 func (f *controllerFlags) sources() (egress.Policy, error) {
 	p := f.options.Sources
-	if f.noPrivate {
+	if f.noPrivate || f.tenancy.shared {
 		p.Reach = egress.ReachPublic
 	}
 	if _, err := egress.ParseAllowed(p.Allowed); err != nil {
@@ -189,7 +200,7 @@ func (f *controllerFlags) hosts() (upstream.Hosts, error) {
 	switch {
 	case f.noRemotes && len(f.remotes) > 0:
 		return upstream.Hosts{}, usage("--no-remote-bases and --remote-hosts exclude each other")
-	case f.noRemotes:
+	case f.noRemotes || f.tenancy.shared && len(f.remotes) == 0:
 		return upstream.Hosts{Reach: upstream.ReachNone}, nil
 	}
 	listed, err := upstream.ParseHosts(f.remotes)

@@ -232,7 +232,7 @@ func (c *Controller) plan(key app.Key, a app.App, r report.Report) (wait time.Du
 // pause is how long the app can wait for its next run; 0 for ever.
 func (e *appEntry) pause(a app.App, r report.Report) time.Duration {
 	switch {
-	case r.Reason == report.Suspended || r.Reason == report.SpecRefused:
+	case r.Reason == report.Suspended || r.Reason == report.SpecRefused || r.Reason == report.AccessDenied:
 		return 0
 	case r.Reason == report.InProgress: // an event ends it: the last app sees the revision, or a newer request comes
 		return cmp.Or(r.Again, a.Interval)

@@ -29,6 +29,7 @@ import (
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/tenancy"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,7 +51,8 @@ type Options struct {
 	Configured Configured
 	// Namespaces are those whose custom resources are worked for; none means all.
 	Namespaces cluster.Namespaces
-	Process    app.Policy // what holds where a custom resource says nothing
+	Process    app.Policy    // what holds where a custom resource says nothing
+	Tenancy    tenancy.Rules // what holds for each app, whatever its custom resource says
 	// Catalogue is what claimants are recognised by; nil for the built-in one. The ConfigMap truce-claims goes over it.
 	Catalogue *claim.Catalogue
 	// LocalSources says whether a source may be a repository on this machine: whoever may write a GitRepository then reads

@@ -57,7 +57,7 @@ type sight struct {
 func (s sight) uid() string { return s.asks.uid }
 
 func (c *Controller) sightOf(e *appEntry, ev live.Event) (sight, error) {
-	a := e.front.App(ev.Object, c.Process)
+	a := c.Tenancy.Bind(e.front.App(ev.Object, c.Process))
 	kept, err := c.keep(ev.GVK, ev.Object)
 	answered := e.front.Answered(ev.Object, report.Report{Request: a.Request})
 	version, _ := strconv.ParseUint(ev.Object.ResourceVersion(), 10, 64) // 0 where it is no number: then nothing is older
@@ -115,7 +115,7 @@ func (c *Controller) finish(e *appEntry, r report.Report, wait time.Duration) ti
 	}
 	e.order = app.Order{}
 	if cr := c.withResource(*e).cr; cr != nil {
-		e.app = ordered(e.front.App(cr, c.Process), app.Order{})
+		e.app = ordered(c.Tenancy.Bind(e.front.App(cr, c.Process)), app.Order{})
 	}
 	return afterOrder
 }

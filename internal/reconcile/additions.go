@@ -89,7 +89,7 @@ func (w *walk) try(ctx context.Context, found []addition.Addition) ([]addition.A
 	if t := w.snap.trial; t != nil && t.of == of {
 		return t.kept(found), nil
 	}
-	real, err := Try(ctx, w.engine.Writer, w.target(), w.live, found)
+	real, err := Try(ctx, w.access.Writer, w.target(), w.live, found)
 	if err != nil {
 		return nil, err
 	}

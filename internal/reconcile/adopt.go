@@ -26,7 +26,7 @@ func (r *run) inherit(ctx context.Context) error {
 	}
 	var found []inventory.Entry
 	for id, version := range a.Inventory {
-		o, err := r.engine.Live.Get(ctx, object.GVK{Group: id.Group, Version: version, Kind: id.Kind}, id)
+		o, err := r.access.Live.Get(ctx, object.GVK{Group: id.Group, Version: version, Kind: id.Kind}, id)
 		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
 			continue
 		}
@@ -99,7 +99,7 @@ func (r *run) handBack(ctx context.Context) error {
 
 func (r *run) handBackOne(ctx context.Context, entry inventory.Entry) error {
 	gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
-	o, err := r.engine.Live.Get(ctx, gvk, entry.ID)
+	o, err := r.access.Live.Get(ctx, gvk, entry.ID)
 	switch {
 	case errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind):
 		return nil
@@ -113,6 +113,6 @@ func (r *run) handBackOne(ctx context.Context, entry inventory.Entry) error {
 		return err
 	}
 	plan := decide.Object(decide.Input{Live: o, Owners: owners, Policy: r.app.Policy, Adoption: r.app.Adoption})
-	_, err = act.Carry(ctx, r.engine.Writer, act.Target{GVK: gvk, ID: entry.ID}, o, plan.Steps)
+	_, err = act.Carry(ctx, r.access.Writer, act.Target{GVK: gvk, ID: entry.ID}, o, plan.Steps)
 	return err
 }

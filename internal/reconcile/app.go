@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/tenancy"
 )
 
 type stage struct {
@@ -31,8 +32,9 @@ type run struct {
 	state    *state
 	asked    app.App // what was asked for; app is what of it holds in this run
 	app      app.App
-	rolling  bool // this run brings something out
-	insisted bool // a person asks for this run
+	access   tenancy.Access // of app's account; set by admit
+	rolling  bool           // this run brings something out
+	insisted bool           // a person asks for this run
 	at       report.Stage
 	renewed  bool // Git describes something else than the run before
 	artifact source.Artifact
@@ -94,14 +96,27 @@ func (r *run) admit(ctx context.Context) error {
 		return errSuspended
 	}
 	problems := append(r.readable(ctx), r.app.Problems...)
-	if len(problems) == 0 {
-		return nil
+	if len(problems) > 0 {
+		return refusalOf(problems)
 	}
+	var err error
+	if r.access, err = tenancy.Of(r.engine.Identities, r.app); err != nil {
+		return &fault{report.AccessDenied, err}
+	}
+	return nil
+}
+
+// refusalOf is AccessDenied if a rule between tenants is among what refuses the app.
+func refusalOf(problems []app.Problem) error {
+	reason := report.SpecRefused
 	var all []error
 	for _, p := range problems {
-		all = append(all, fmt.Errorf("%s: %s", p.Field, p.Reason))
+		all = append(all, errors.New(p.String()))
+		if p.Denied {
+			reason = report.AccessDenied
+		}
 	}
-	return &fault{report.SpecRefused, errors.Join(all...)}
+	return &fault{reason, errors.Join(all...)}
 }
 
 func (r *run) fetch(context.Context) error {
@@ -150,8 +165,11 @@ func (r *run) settle(ctx context.Context) error {
 		r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", o.File, o.Line, o.Data.ShownID(), o.Nameless()))
 	}
 	r.report.Notes = append(r.report.Notes, optOutNotes(r.set, r.app.OptOuts)...)
-	r.engine.declared(r.app.Key, r.set.Data())
 	r.rendered.settled(r.set)
+	if err := r.permitted(ctx); err != nil {
+		return &fault{report.ClusterFailed, err}
+	}
+	r.engine.declared(r.app.Key, r.set.Data())
 	return nil
 }
 
@@ -192,7 +210,7 @@ func (r *run) validate(ctx context.Context) error {
 		return nil
 	}
 	var all []error
-	for i, err := range r.engine.Checkers[r.app.Validation].Check(ctx, r.set.Objects) {
+	for i, err := range r.engine.Checkers[r.app.Validation].Check(ctx, r.access, r.set.Objects) {
 		if o := r.set.Objects[i]; err != nil {
 			all = append(all, fmt.Errorf("%s:%d: %s: %w", o.File, o.Line, o.ID, err))
 		}

@@ -14,12 +14,15 @@ import (
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/tenancy"
 )
 
 // sweeping is one judgement of what left Git, and what came of it.
 type sweeping struct {
 	engine  *Engine
 	from    app.Adoption
+	access  tenancy.Access // of the app's account
+	denied  error          // there is no such access
 	in      decide.SweepInput
 	plan    decide.Sweep
 	entries map[object.ID]inventory.Entry
@@ -31,12 +34,14 @@ type sweeping struct {
 }
 
 func (e *Engine) newSweep(a app.App, total int) *sweeping {
-	return &sweeping{
+	s := &sweeping{
 		engine: e, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]act.Target{},
 		in: decide.SweepInput{
 			Total: total, Mark: desired.Mark(a.Key), Policy: a.Prune, Most: a.PruneMost, Approved: a.Approved, Whole: a.Deleting,
 		},
 	}
+	s.access, s.denied = tenancy.Of(e.Identities, a)
+	return s
 }
 
 // stillThere returns those of the entries that are in the cluster, and ours. It writes nothing.
@@ -126,8 +131,11 @@ func (e *Engine) saveSwept(ctx context.Context, ledger inventory.Record, swept e
 
 // look reads what is there under an entry of the inventory.
 func (s *sweeping) look(ctx context.Context, entry inventory.Entry) (decide.Gone, error) {
+	if s.denied != nil {
+		return decide.Gone{}, s.denied
+	}
 	gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
-	o, err := s.engine.Live.Get(ctx, gvk, entry.ID)
+	o, err := s.access.Live.Get(ctx, gvk, entry.ID)
 	if errors.Is(err, live.ErrNotFound) {
 		o, err = nil, nil
 	}
@@ -170,7 +178,7 @@ func (s *sweeping) delete(ctx context.Context, id object.ID) error {
 			s.passed = append(s.passed, id)
 			return nil
 		}
-		err := s.engine.Writer.Delete(ctx, s.targets[id])
+		err := s.access.Writer.Delete(ctx, s.targets[id])
 		if err == nil || errors.Is(err, act.ErrGone) {
 			s.gone = append(s.gone, id)
 			s.deleted = append(s.deleted, s.entries[id])

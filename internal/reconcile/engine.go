@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/tenancy"
 )
 
 // Engine holds what truce knows between runs: each managed object's baseline, each app's newest report, and the claims.
@@ -47,6 +48,9 @@ type Engine struct {
 
 // New returns an Engine that knows nothing yet.
 func New(p Parts) *Engine {
+	if p.Identities == nil {
+		p.Identities = self{tenancy.Access{Live: p.Live, Writer: p.Writer}}
+	}
 	e := &Engine{
 		Parts: p, records: map[object.ID]*record{}, apps: map[app.Key]*state{},
 		waiting: map[object.ID]app.Key{},

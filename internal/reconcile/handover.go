@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -53,7 +54,15 @@ func (r *run) awaitHandover() error {
 	}
 	e.peers.handover[r.app.Key] = h
 	r.report.Again = left
-	return &fault{report.InProgress, fmt.Errorf("prune waits until %s: it may take over what left this app", h.on)}
+	return &fault{report.InProgress, fmt.Errorf("prune waits until %s: it may take over what left this app", r.shown(h.on))}
+}
+
+// shown names what a prune waits for. A tenant is not shown what is in another namespace.
+func (r *run) shown(on blocker) string {
+	if r.app.Account.IsSelf() || cmp.Or(on.app.Namespace, on.source.Namespace) == r.app.Key.Namespace {
+		return on.String()
+	}
+	return "an app of another namespace has seen its newest revision"
 }
 
 // leavingSince is when the first run of this process has found that this revision leaves objects to prune.

@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/live"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/tenancy"
 	"github.com/truce-gitops/truce/internal/witness"
 )
 
@@ -95,7 +96,15 @@ func (e *Engine) ReadPods(ctx context.Context, id object.ID) (time.Time, error) 
 	if selector == "" || err != nil {
 		return time.Time{}, err
 	}
-	pods, err := e.Live.List(ctx, live.Interest{
+	a, err := e.appOf(r.ownedBy())
+	if err != nil {
+		return time.Time{}, nil // it is being removed
+	}
+	as, err := tenancy.Of(e.Identities, a)
+	if err != nil {
+		return time.Time{}, err
+	}
+	pods, err := as.Live.List(ctx, live.Interest{
 		GVK: object.GVK{Version: "v1", Kind: "Pod"}, Namespace: id.Namespace, Selector: selector, Depth: live.Full, Most: mostPods,
 	})
 	if err != nil {

@@ -40,9 +40,10 @@ func (r *run) reserve(wave []desired.Object, on bool) {
 }
 
 // readMany reads at once the objects of a wave of which only the metadata is known and all is needed: after a start that is all
-// there are of the kinds that are watched so. What is only observed does not bear the mark by which it would be listed. What cannot be listed is read one by one, and each object tells what is wrong.
+// there are of the kinds that are watched so. What is only observed does not bear the mark by which it would be listed, and an account
+// may not list all that it may read. What cannot be listed is read one by one, and each object tells what is wrong.
 func (r *run) readMany(ctx context.Context, wave []desired.Object) {
-	if r.app.Policy.Mode == app.Observe {
+	if r.app.Policy.Mode == app.Observe || !r.app.Account.IsSelf() {
 		return
 	}
 	need := map[live.Interest]int{}

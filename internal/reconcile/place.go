@@ -88,7 +88,7 @@ func (r *run) makeHome(ctx context.Context) error {
 		return nil
 	}
 	gvk, id := object.GVK{Version: "v1", Kind: "Namespace"}, object.ID{Kind: "Namespace", Name: h.Name}
-	have, err := r.engine.Live.Get(ctx, gvk, id)
+	have, err := r.access.Live.Get(ctx, gvk, id)
 	if err == nil && bears(have, "labels", h.Labels) && bears(have, "annotations", h.Annotations) {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (r *run) makeHome(ctx context.Context) error {
 			meta[key] = decoded(values)
 		}
 	}
-	_, err = r.engine.Writer.Apply(ctx, act.Apply{
+	_, err = r.access.Writer.Apply(ctx, act.Apply{
 		Target: act.Target{GVK: gvk, ID: id, UID: have.UID(), ResourceVersion: have.ResourceVersion()},
 		Body:   object.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": meta}, Manager: homeManager, Force: act.Take, DryRun: act.Persist,
 	})

@@ -29,6 +29,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/tenancy"
 )
 
 // App runs every stage for one app: a new revision, a full check that is due, or a request. The Report is complete up to the
@@ -156,26 +157,29 @@ type Parts struct {
 		// Related reports whether two commits may have a common ancestor. It may block.
 		Related(ctx context.Context, key app.SourceKey, was, is string) (bool, error)
 	}
-	Render    render.Renderer
-	Cache     Cache           // of Render
-	Fresh     render.Renderer // without a cache: a cached render is never the only evidence for a prune
-	Bases     Bases           // what kustomizations name by addresses; nil adds nothing
-	Scope     func(context.Context, object.GVK) (desired.Scope, error)
-	Scale     Scale // nil: every kind keeps it in .spec.replicas
-	Checkers  map[app.Validation]Checker
-	Live      live.Reader
-	Watches   Watches
-	History   *live.History // of the server that Live reads; nil for one of its own
-	Writer    act.Writer
-	Inventory inventory.Store
-	Health    map[health.Rules]health.Assessor
-	Queries   Queries // nil refuses rules with jq expressions
-	Hasher    ownership.Hasher
-	Mask      redact.Mask
-	Now       func() time.Time
-	Tell      func(Notice)
-	Journal   journal.Journal  // what happens is noted there; nil for nowhere
-	Memories  journal.Memories // what is remembered of objects is kept there; nil for this process alone
+	Render   render.Renderer
+	Cache    Cache           // of Render
+	Fresh    render.Renderer // without a cache: a cached render is never the only evidence for a prune
+	Bases    Bases           // what kustomizations name by addresses; nil adds nothing
+	Scope    func(context.Context, object.GVK) (desired.Scope, error)
+	Scale    Scale // nil: every kind keeps it in .spec.replicas
+	Checkers map[app.Validation]Checker
+	Live     live.Reader
+	Watches  Watches
+	History  *live.History // of the server that Live reads; nil for one of its own
+	Writer   act.Writer
+	// Identities give what reads and writes the objects of an app; nil refuses each app that has an account. Live and Writer are truce's
+	// own identity, for what no app asks for.
+	Identities tenancy.Identities
+	Inventory  inventory.Store
+	Health     map[health.Rules]health.Assessor
+	Queries    Queries // nil refuses rules with jq expressions
+	Hasher     ownership.Hasher
+	Mask       redact.Mask
+	Now        func() time.Time
+	Tell       func(Notice)
+	Journal    journal.Journal  // what happens is noted there; nil for nowhere
+	Memories   journal.Memories // what is remembered of objects is kept there; nil for this process alone
 	// Keeper names the app of another truce whose mark an object bears; empty where the mark is none of another truce's, or its app is
 	// gone. Nil for a truce that is alone in its cluster.
 	Keeper func(ctx context.Context, mark string) (string, error)
@@ -225,8 +229,9 @@ type Bases interface {
 
 // Checker checks a whole revision against the server's schema before any of it is applied. It may block; nil checks nothing.
 type Checker interface {
-	// Check returns what is wrong with each of the objects, in their order; nil for one that passes. It does not change them.
-	Check(ctx context.Context, all []desired.Object) []error
+	// Check returns what is wrong with each of the objects, in their order; nil for one that passes. It asks by the app's access, and does
+	// not change the objects.
+	Check(ctx context.Context, as tenancy.Access, all []desired.Object) []error
 }
 
 // Watches keeps the kinds in use under watch, where objects lie: in the interest's namespace, or in none. Ensure returns when the first

@@ -23,7 +23,7 @@ func (w *walk) act(ctx context.Context) error {
 	w.take()
 	w.announceDrops()
 	begin := w.engine.Now()
-	answer, err := act.Carry(ctx, w.engine.Writer, t, w.live, w.plan.Steps)
+	answer, err := act.Carry(ctx, w.access.Writer, t, w.live, w.plan.Steps)
 	if errors.Is(err, act.ErrStale) || errors.Is(err, act.ErrGone) {
 		w.reread()
 		return nil

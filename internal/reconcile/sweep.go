@@ -263,10 +263,31 @@ func (e *Engine) Remove(ctx context.Context, a app.App) error {
 		return errors.Join(unverified(ledger.Unverified), e.Inventory.Save(ctx, ledger)) // the next try reads it signed
 	}
 	ledger = inventory.Merge(ledger, newer(ledger, made))
-	if err := e.newSweep(a, len(ledger.Entries)).out(ctx, &ledger, ledger.Entries); err != nil {
+	left, err := e.outliving(ctx, a, ledger.Entries)
+	if err != nil {
+		return err
+	}
+	if err := e.newSweep(a, len(ledger.Entries)).out(ctx, &ledger, left); err != nil {
 		return e.saveSwept(ctx, ledger, err)
 	}
 	return e.Inventory.Delete(ctx, a.Key)
+}
+
+// outliving leaves out what goes with the app's namespace anyway, if that is being deleted: the rights of the app's account may be gone
+// before it, and the app must not keep the namespace for ever.
+func (e *Engine) outliving(ctx context.Context, a app.App, all []inventory.Entry) ([]inventory.Entry, error) {
+	if a.Account.IsSelf() {
+		return all, nil
+	}
+	id := object.ID{Kind: "Namespace", Name: a.Key.Namespace}
+	home, err := e.Live.Get(ctx, object.GVK{Version: "v1", Kind: id.Kind}, id)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", id, err)
+	}
+	if home.At("metadata", "deletionTimestamp") == nil {
+		return all, nil
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(entry inventory.Entry) bool { return entry.ID.Namespace == id.Name }), nil
 }
 
 // Holds reports whether there is a record of what truce has made for an app.

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/optout"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/tenancy"
 )
 
 // maxTries is how often one object is judged on what is stale, and how many steps are made, before its street is given up until
@@ -38,6 +39,7 @@ type walk struct {
 
 	snap    snapshot
 	app     app.App
+	access  tenancy.Access // of app's account
 	live    object.Object
 	owners  []ownership.Entry
 	plan    decide.Plan
@@ -113,7 +115,8 @@ func (w *walk) end() (bool, error) {
 	return true, nil
 }
 
-// look makes sure that live is what the server holds: the event that woke us, the answer to our last write, or a GET.
+// look makes sure that live is what the server holds: the event that woke us, the answer to our last write, or a GET. The watches are
+// truce's own: for an app with an account only what the account is answered counts, so that nothing is shown that it may not read.
 func (w *walk) look(ctx context.Context) error {
 	var err error
 	era := w.engine.History.Era()
@@ -124,6 +127,9 @@ func (w *walk) look(ctx context.Context) error {
 		return err
 	}
 	w.app = w.app.For(w.record.id)
+	if w.access, err = tenancy.Of(w.engine.Identities, w.app); err != nil {
+		return err
+	}
 	if w.fresh {
 		return nil
 	}
@@ -132,11 +138,11 @@ func (w *walk) look(ctx context.Context) error {
 	}
 	w.live = nil
 	switch {
-	case w.seen != nil && !w.seen.Gone && w.seen.Depth == live.Full:
+	case w.app.Account.IsSelf() && w.seen != nil && !w.seen.Gone && w.seen.Depth == live.Full:
 		w.live = w.seen.Object
-	case w.seen == nil && !w.stale && w.surelyAbsent():
+	case w.app.Account.IsSelf() && w.seen == nil && !w.stale && w.surelyAbsent():
 	default:
-		w.live, err = w.engine.Live.Get(ctx, w.snap.gvk, w.record.id)
+		w.live, err = w.access.Live.Get(ctx, w.snap.gvk, w.record.id)
 		if w.live.UID() == w.snap.uid && w.engine.isOlder(versionOf(w.live), w.snap.version, era) {
 			return errWentBack
 		}
@@ -176,7 +182,7 @@ func (w *walk) homeless(ctx context.Context, absent error) string {
 		return ""
 	}
 	home := object.GVK{Version: "v1", Kind: "Namespace"}
-	if _, err := w.engine.Live.Get(ctx, home, object.ID{Kind: home.Kind, Name: id.Namespace}); errors.Is(err, live.ErrNotFound) {
+	if _, err := w.access.Live.Get(ctx, home, object.ID{Kind: home.Kind, Name: id.Namespace}); errors.Is(err, live.ErrNotFound) {
 		return "namespace " + id.Namespace + " is there"
 	}
 	return ""
@@ -326,7 +332,7 @@ func (w *walk) outdated() bool {
 }
 
 func (w *walk) predict(ctx context.Context, body object.Object) (compare.Baseline, error) {
-	predicted, err := w.engine.Writer.Apply(ctx, act.Apply{
+	predicted, err := w.access.Writer.Apply(ctx, act.Apply{
 		Target: act.Target{GVK: w.snap.gvk, ID: w.record.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()},
 		Body:   body, Manager: ownership.Manager, Force: act.Take, DryRun: act.Simulate,
 	})

@@ -10,6 +10,7 @@ const (
 	AwaitingHealth   Reason = "AwaitingHealth" // applied, and waits for its objects to become healthy
 	Suspended        Reason = "Suspended"
 	SpecRefused      Reason = "SpecRefused"      // the app asks for what truce cannot do, or contradicts itself
+	AccessDenied     Reason = "AccessDenied"     // a rule between tenants refuses the app
 	SourceNotReady   Reason = "SourceNotReady"   // no artifact
 	RenderFailed     Reason = "RenderFailed"     // the files do not describe objects
 	ValidationFailed Reason = "ValidationFailed" // the server's schema refuses an object; nothing was applied

@@ -13,29 +13,35 @@ import (
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/ownership"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/tenancy"
 	"github.com/truce-gitops/truce/internal/validate"
 	"github.com/truce-gitops/truce/internal/validate/openapi"
 	"golang.org/x/sync/errgroup"
 )
 
 // checkers are what spec.validation of a Kustomization names.
-func checkers(c *cluster.Client, r live.Reader, w act.Writer) map[app.Validation]reconcile.Checker {
+func checkers(c *cluster.Client) map[app.Validation]reconcile.Checker {
 	return map[app.Validation]reconcile.Checker{
-		app.ValidateClient: validate.Checker{Schemas: &openapi.Schemas{Cluster: c}},
-		app.ValidateServer: rehearsal{reader: r, writer: w},
+		app.ValidateClient: published{validate.Checker{Schemas: &openapi.Schemas{Cluster: c}}},
+		app.ValidateServer: rehearsal{},
 	}
 }
 
-// rehearsal checks objects by dry runs: admission and the kind's own code are asked too.
-type rehearsal struct {
-	reader live.Reader
-	writer act.Writer
+// published checks objects by the schemas that the server publishes for everyone.
+type published struct{ checker validate.Checker }
+
+// Check implements reconcile.Checker.
+func (p published) Check(ctx context.Context, _ tenancy.Access, all []desired.Object) []error {
+	return p.checker.Check(ctx, all)
 }
+
+// rehearsal checks objects by dry runs: admission and the kind's own code are asked too.
+type rehearsal struct{}
 
 // Check implements reconcile.Checker. An object whose kind or namespace is not there passes: they may come with the same
 // revision, and the apply tells if they do not.
-func (r rehearsal) Check(ctx context.Context, all []desired.Object) []error {
-	absent := r.namespaces(ctx, all)
+func (rehearsal) Check(ctx context.Context, as tenancy.Access, all []desired.Object) []error {
+	absent := namespacesOf(ctx, as.Live, all)
 	out := make([]error, len(all))
 	inParallel(len(all), func(i int) {
 		switch err := absent[all[i].ID.Namespace]; {
@@ -43,14 +49,14 @@ func (r rehearsal) Check(ctx context.Context, all []desired.Object) []error {
 		case err != nil:
 			out[i] = err
 		default:
-			out[i] = r.dryRun(ctx, all[i])
+			out[i] = rehearse(ctx, as.Writer, all[i])
 		}
 	})
 	return out
 }
 
-// namespaces asks once for each namespace of the objects, and returns the error of each that could not be read.
-func (r rehearsal) namespaces(ctx context.Context, all []desired.Object) map[string]error {
+// namespacesOf asks once for each namespace of the objects, and returns the error of each that could not be read.
+func namespacesOf(ctx context.Context, r live.Reader, all []desired.Object) map[string]error {
 	var names []string
 	for _, o := range all {
 		if o.ID.Namespace != "" {
@@ -61,7 +67,7 @@ func (r rehearsal) namespaces(ctx context.Context, all []desired.Object) map[str
 	names = slices.Compact(names)
 	failures := make([]error, len(names))
 	inParallel(len(names), func(i int) {
-		_, failures[i] = r.reader.Get(ctx, object.GVK{Version: "v1", Kind: "Namespace"}, object.ID{Kind: "Namespace", Name: names[i]})
+		_, failures[i] = r.Get(ctx, object.GVK{Version: "v1", Kind: "Namespace"}, object.ID{Kind: "Namespace", Name: names[i]})
 	})
 	out := map[string]error{}
 	for i, err := range failures {
@@ -72,8 +78,8 @@ func (r rehearsal) namespaces(ctx context.Context, all []desired.Object) map[str
 	return out
 }
 
-func (r rehearsal) dryRun(ctx context.Context, o desired.Object) error {
-	_, err := r.writer.Apply(ctx, act.Apply{
+func rehearse(ctx context.Context, w act.Writer, o desired.Object) error {
+	_, err := w.Apply(ctx, act.Apply{
 		Target: act.Target{GVK: o.GVK, ID: o.ID}, Body: o.Data, Manager: ownership.Manager, Force: act.Take, DryRun: act.Simulate,
 	})
 	if errors.Is(err, cluster.ErrUnknownKind) {

@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/metrics"
 	"github.com/truce-gitops/truce/internal/notify"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/tenancy"
 	"github.com/truce-gitops/truce/internal/upstream"
 	"github.com/truce-gitops/truce/internal/witness"
 )
@@ -29,6 +30,7 @@ type RunOptions struct {
 	CacheDir   string       // clones and the journal; made if absent
 	Executable string       // truce itself, for render workers and git's ssh
 	Process    app.Policy
+	Tenancy    tenancy.Rules // what holds for each app; Reaches and Admins are filled in
 	// Namespaces are those whose custom resources are worked for; none means all.
 	Namespaces cluster.Namespaces
 	Catalogue  *claim.Catalogue // nil for the built-in one
@@ -104,7 +106,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	c := controller.New(p.counted(controller.Options{
 		Kept: func() { poke(used) }, Turned: records.Relearn, Hindered: o.Hindered,
 		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Ancestry: p.git, Local: p.git, Kinds: kinds(), Configured: p.configured, Namespaces: o.Namespaces,
-		LocalSources: o.LocalSources, Process: o.Process, Catalogue: o.Catalogue, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: p.stirred(o.Report), Notify: o.Notify,
+		LocalSources: o.LocalSources, Process: o.Process, Tenancy: p.tenancy(o), Catalogue: o.Catalogue, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: p.stirred(o.Report), Notify: o.Notify,
 	}))
 	if p.metrics != nil {
 		p.metrics.Watch(c.Reports)
@@ -113,6 +115,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	chosen.History.OnWentBack(records.StartOver)
 	chosen.Defaults.Objects = c.Workers.Objects
 	chosen.Inventory = records
+	chosen.Identities = newAccounts(p.cluster, tenancy.Access{Live: chosen.Live, Writer: chosen.Writer})
 	chosen.Keeper = keeper(chosen.Live, o.Namespaces, func(context.Context) ([]string, error) { return c.Apart(), nil })
 	if !o.Namespaces.Limited() {
 		chosen.Alone = func() bool { return len(c.Apart()) == 0 }

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/redact"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/tenancy"
 	"github.com/truce-gitops/truce/internal/witness/events"
 )
 
@@ -157,6 +158,7 @@ func (p *parts) left(ctx context.Context, a app.App, r report.Report) ([]invento
 func (p *parts) onlyLooking(ctx context.Context, f fetched, how process) (*reconcile.Engine, []object.Object, error) {
 	looking := p.engine
 	looking.Sources, looking.Writer, looking.Inventory = f, looker{p.engine.Writer}, reader{p.engine.Inventory}
+	looking.Identities = asker{tenancy.Access{Live: looking.Live, Writer: looking.Writer, Rights: anyone{}}}
 	looking.Tell = func(reconcile.Notice) {}
 	looking.Keeper = keeper(looking.Live, how.namespaces, apart(looking.Live))
 	engine := reconcile.New(looking)

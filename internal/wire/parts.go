@@ -136,7 +136,7 @@ func newParts(client *cluster.Client, self string, from cloning) (*parts, error)
 		History: &live.History{},
 		Writer:  ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
 		Health: assessors(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
-		Checkers: checkers(client, list.Reader{Cluster: client}, ssa.Writer{Cluster: client}),
+		Checkers: checkers(client),
 		Queries:  p.queries.Evaluator, Admission: p.configured,
 		Tell: func(reconcile.Notice) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
 	}

@@ -78,7 +78,7 @@ func newService(p *parts, o cli.ControllerOptions, notice func(reconcile.Notice)
 	s := &service{options: o, parts: p, watches: &roll{Watcher: watch.Watcher{Cluster: p.cluster, History: p.engine.History}}, hindrances: newHindrances(o.Log), token: rand.Text()}
 	s.access = web.NewAccess(s.token, review(p.cluster))
 	r := p.controller(RunOptions{
-		Witness: o.Witness, LocalSources: local(o.LocalSources), Remotes: o.Remotes, Namespaces: o.Namespaces, Watcher: s.watches, Process: o.Process, Catalogue: o.Catalogue, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice, Notify: to,
+		Witness: o.Witness, LocalSources: local(o.LocalSources), Remotes: o.Remotes, Namespaces: o.Namespaces, Watcher: s.watches, Process: o.Process, Tenancy: o.Tenancy, Catalogue: o.Catalogue, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice, Notify: to,
 		Hindered: s.hindrances.all,
 	})
 	s.controller, s.witness = r.Controller, r.Witness

@@ -31,6 +31,7 @@ const (
 // errorTypes are the condition that each way of ending a run gives.
 var errorTypes = map[report.Reason]string{
 	report.SpecRefused:      invalidSpec,
+	report.AccessDenied:     invalidSpec, // as for what an AppProject does not permit
 	report.SourceNotReady:   comparison,
 	report.RenderFailed:     comparison,
 	report.ValidationFailed: syncError,

@@ -64,7 +64,7 @@ func phaseOf(o report.Rollout) (phase, message string) {
 		return phaseSucceeded, "successfully synced (partial)"
 	case o.Reason == report.Succeeded:
 		return phaseSucceeded, "successfully synced (all tasks run)"
-	case o.Reason == report.SpecRefused || o.Reason == report.SourceNotReady || o.Reason == report.RenderFailed:
+	case o.Reason == report.SpecRefused || o.Reason == report.AccessDenied || o.Reason == report.SourceNotReady || o.Reason == report.RenderFailed:
 		return phaseError, short(o.Message)
 	}
 	return phaseFailed, short(o.Message)

@@ -11,8 +11,10 @@ import (
 
 	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/identity"
 	"github.com/truce-gitops/truce/internal/object"
 	"github.com/truce-gitops/truce/internal/reader"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // App reads a Kustomization.
@@ -45,6 +47,7 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 		Policy:     r.policy(cr, spec, process),
 		Ignore:     r.rules(cr, spec),
 		OptOuts:    optOuts,
+		Account:    r.account(cr, spec),
 	}
 	a.Request, _ = cr.Annotation(requestedAt)
 	a.Handled, _ = cr.At("status", "lastHandledReconcileAt").(string)
@@ -64,6 +67,18 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 		r.leave(&a, spec)
 	}
 	return a
+}
+
+// account is the service account that spec.serviceAccountName names; as in Flux, it is in the Kustomization's own namespace.
+func (r *reading) account(cr object.Object, spec KustomizationSpec) identity.Account {
+	name := spec.ServiceAccountName
+	if name == "" {
+		return identity.Account{}
+	}
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		r.Problem("spec.serviceAccountName", "%q is no name of a service account: %s", name, problems[0])
+	}
+	return identity.Account{Namespace: cr.Namespace(), Name: name}
 }
 
 func (r *reading) required(fields map[string]any, key, what string) {

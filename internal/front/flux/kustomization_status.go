@@ -80,7 +80,7 @@ func kustomizationConditions(cr object.Object, r report.Report, had []metav1.Con
 		c.unfinished(r)
 	case r.Reason == report.Succeeded:
 		c.set(meta.ReadyCondition, metav1.ConditionTrue, reason, summary(r))
-	case r.Reason == report.SpecRefused || !known:
+	case r.Reason == report.SpecRefused || r.Reason == report.AccessDenied || !known:
 		c.stalled(cr, r)
 	default:
 		c.failed(r, reason)
@@ -161,6 +161,9 @@ func (c *conditions) stalled(cr object.Object, r report.Report) {
 	read := &reading{}
 	read.app(cr, app.Policy{})
 	reason, message := read.refusal(r.Message)
+	if r.Reason == report.AccessDenied {
+		reason, message = accessDenied, r.Message
+	}
 	c.set(meta.ReadyCondition, metav1.ConditionFalse, reason, message)
 	c.set(meta.StalledCondition, metav1.ConditionTrue, reason, message)
 }
@@ -170,7 +173,7 @@ func (c *conditions) stalled(cr object.Object, r report.Report) {
 func (c *conditions) healthy(cr object.Object, r report.Report) {
 	h := appstate.Of(r).Health
 	switch {
-	case cr.At("spec", "wait") != true && len(r.Objects) > 0 && r.Reason != report.SpecRefused:
+	case cr.At("spec", "wait") != true && len(r.Objects) > 0 && r.Reason != report.SpecRefused && r.Reason != report.AccessDenied:
 		c.unwell(h)
 	case r.Reason == report.Succeeded && !r.Running:
 		c.set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "Health check passed")

@@ -23,6 +23,9 @@ const (
 	fieldContested   = "FieldContested"
 )
 
+// accessDenied is Flux's reason for what its rules between tenants refuse (fluxcd/pkg/apis/acl).
+const accessDenied = "AccessDenied"
+
 // longestMessage is Flux's MaxConditionMessageLength; the API server takes 32768.
 const longestMessage = 20000
 

@@ -141,6 +141,7 @@ func appText(a app.App) string {
 	line("common labels", a.Overlay.Metadata.Labels)
 	line("common annotations", a.Overlay.Metadata.Annotations)
 	line("namespace", a.Namespace)
+	line("account", a.Account.User())
 	line("interval", a.Interval)
 	line("look", a.Look)
 	line("retry", a.Retry)

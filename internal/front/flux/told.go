@@ -127,6 +127,8 @@ func failureOf(reason string, drift metav1.Condition) report.Reason {
 	switch reason {
 	case unsupportedField, invalidSpec:
 		return report.SpecRefused
+	case accessDenied:
+		return report.AccessDenied
 	case meta.ArtifactFailedReason:
 		return report.SourceNotReady
 	case meta.BuildFailedReason:

@@ -18,7 +18,6 @@ var lackingKustomization = []lacking{
 	{"patchesJson6902", "Flux has removed it; write patches into kustomization.yaml"},
 	{"patchesStrategicMerge", "Flux has removed it; write patches into kustomization.yaml"},
 	{"postBuild", "variables would be applied as they stand in the files"},
-	{"serviceAccountName", "objects would be written with truce's own rights"},
 }
 
 // lackingGitRepository are those of GitRepository.

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/egress"
+	"github.com/truce-gitops/truce/internal/tenancy"
+	"github.com/truce-gitops/truce/internal/upstream"
+)
+
+// parsed is what the flags of `truce controller` ask for.
+func parsed(t *testing.T, args ...string) (ControllerOptions, error) {
+	t.Helper()
+	var got ControllerOptions
+	p := &program{env: Env{Err: io.Discard}, backend: Backend{Controller: func(_ context.Context, o ControllerOptions) error {
+		got = o
+		return nil
+	}}}
+	cmd := p.controller()
+	cmd.SetArgs(args)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(t.Context())
+	return got, err
+}
+
+func TestMultiTenantSetsWhatTenantsNeed(t *testing.T) {
+	o, err := parsed(t, "--multi-tenant", "--admin-namespaces", "flux-system,argocd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := tenancy.Rules{References: tenancy.SameNamespace, Account: "default", Sharing: tenancy.Shared, Admins: []string{"flux-system", "argocd"}}
+	if diff := cmp.Diff(want, o.Tenancy); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if o.Remotes.Reach != upstream.ReachNone || o.Sources.Reach != egress.ReachPublic {
+		t.Errorf("remote bases: %q, sources: %q", o.Remotes.Reach, o.Sources.Reach)
+	}
+	o, err = parsed(t, "--multi-tenant", "--remote-hosts", "github.com", "--default-service-account", "flux")
+	if err != nil || o.Tenancy.Account != "flux" || len(o.Remotes.Listed) != 1 {
+		t.Errorf("what is set beside it: %+v, %+v, %v", o.Tenancy, o.Remotes, err)
+	}
+	if o, err = parsed(t); err != nil || cmp.Diff(tenancy.Rules{}, o.Tenancy) != "" {
+		t.Errorf("without a flag: %+v, %v", o.Tenancy, err)
+	}
+	for _, bad := range [][]string{{"--admin-namespaces", "a"}, {"--multi-tenant", "--admin-namespaces", "A"}, {"--default-service-account", "a:b"}} {
+		_, err := parsed(t, bad...)
+		if exit := (*ExitError)(nil); !errors.As(err, &exit) || exit.Code != ExitUsage {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+// Package identity answers: whose rights hold for an app, and which objects may it have at all?
+//
+// In: a service account by its namespace and name; a reach.
+// Out: the account's user name; whether the reach covers a namespace.
+// Promise: pure; an account without a name is truce itself, and is never the name of a user.
+// Not here: which account and reach an app has (tenancy), impersonation (cluster).
+package identity
+
+// Account is the service account whose rights hold for an app. Its zero value is truce's own identity.
+type Account struct{ Namespace, Name string }
+
+// IsSelf reports whether requests for the app are made as truce itself.
+func (a Account) IsSelf() bool { return a == Account{} }
+
+// User is the name by which the API server knows the account; empty for truce itself.
+func (a Account) User() string {
+	if a.IsSelf() {
+		return ""
+	}
+	return "system:serviceaccount:" + a.Namespace + ":" + a.Name
+}
+
+// Reach says which objects an app may have, whatever its account may do.
+type Reach string
+
+// The values of Reach.
+const (
+	All        Reach = ""           // every object
+	Namespaced Reach = "namespaced" // objects that are in a namespace
+	Own        Reach = "own"        // objects in the namespace of the app's custom resource
+)
+
+// Covers reports whether the reach of an app in a namespace covers objects in another one; "" stands for cluster-scoped objects.
+func (r Reach) Covers(home, namespace string) bool {
+	switch r {
+	case All:
+		return true
+	case Namespaced:
+		return namespace != ""
+	case Own:
+		return namespace != "" && namespace == home
+	}
+	return false
+}
