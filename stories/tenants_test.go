@@ -185,7 +185,7 @@ func TestAReferenceAcrossNamespacesIsBlocked(t *testing.T) {
 	_, a, b := tenants(t, map[string]string{
 		"app/cm.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: cm}}\n",
 	})
-	a.source("repo", "interval: 1h\nurl: file://"+a.repo.Dir)
+	a.source("repo", "interval: 1h\nref: {branch: main}\nurl: file://"+a.repo.Dir)
 	b.Apply(t, strings.Replace(b.manifest("app", "./app", defaultSpec), "name: repo}\n  ", "name: repo, namespace: "+a.ns+"}\n  ", 1))
 	t.Cleanup(b.removeApps)
 	want := "can't access 'GitRepository/" + a.ns + "/repo', cross-namespace references have been blocked"
