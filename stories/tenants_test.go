@@ -2,6 +2,7 @@ package stories
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,9 @@ func tenants(t *testing.T, files map[string]string) (w, a, b *world) {
 	}
 	w.repo.Commit(commit, "what tenants want")
 	w.works = append(w.works, a.ns, b.ns)
+	if os.Getenv(accountVariable) != "" {
+		w.Apply(t, strings.ReplaceAll(w.Kubectl(t, "kustomize", "../deploy/rbac/tenants"), "namespace: truce-system", "namespace: "+accountNamespace))
+	}
 	w.run(wire.RunOptions{Tenancy: shared})
 	return w, a, b
 }

@@ -126,6 +126,15 @@ func plural(kind string) string {
 	return name + "s"
 }
 
+// Impersonate returns what a controller needs for apps that name a service account, and for --default-service-account and --multi-tenant. It acts as
+// accounts of an app's own namespace alone, which RBAC cannot say.
+func Impersonate() []Rule {
+	return []Rule{{
+		Resources: []string{"serviceaccounts"}, Verbs: []string{"impersonate"},
+		For: "act as the service accounts of apps", Without: "apps with a service account fail",
+	}}
+}
+
 // Observe returns what a controller with --mode observe needs besides Own. It compares without a dry run: that is a patch.
 func Observe() []Rule {
 	return []Rule{{Group: "*", Resources: []string{"*"}, Verbs: read, For: "compare the objects in Git"}}

@@ -16,6 +16,8 @@ const (
 	objHead = `# What a controller needs for the objects in Git. It covers every kind, and neither grants permissions that it has not itself (verbs escalate and
 # bind) nor acts as another user. So a Role or ClusterRole in Git with other verbs than these is refused by the API server, and its app says so:
 # if your repositories hold such roles, take rbac/cluster-admin in place of rbac/objects. If you know the kinds in your repositories, name them here instead of "*".`
+	actHead = `# What a controller needs besides, for apps with spec.serviceAccountName, --default-service-account and --multi-tenant: to act as service accounts.
+# RBAC has no rule for "of the app's own namespace"; the controller keeps to it. Who takes over the controller has the permissions of every account.`
 	homeHead  = `# What every controller needs in its own namespace alone.`
 	adminHead = `# In place of rbac/objects: truce may do everything, as the controllers of Flux. A repository can then hold roles with any permission.`
 	oneHead   = `# In place of rbac/objects, for a controller that works for one namespace (truce controller --namespace team-a): it may do everything there that
@@ -35,6 +37,7 @@ func roles() map[string][]byte {
 			strings.NewReplacer("kind: ClusterRole\n", "kind: Role\n", "  namespace: team-a\n", "").Replace(binding("RoleBinding", "truce-home", "truce-home"))),
 		"rbac/controller/role.yaml":    doc(ownHead, role("truce-controller", access.Own(), access.Manage(), access.Claimants(claim.Builtin().Kinds())), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
 		"rbac/objects/role.yaml":       doc(objHead, role("truce-objects", access.Apply()), binding("ClusterRoleBinding", "truce-objects", "truce-objects")),
+		"rbac/tenants/role.yaml":       doc(actHead, role("truce-tenants", access.Impersonate()), binding("ClusterRoleBinding", "truce-tenants", "truce-tenants")),
 		"rbac/cluster-admin/role.yaml": doc(adminHead, binding("ClusterRoleBinding", "truce-objects", "cluster-admin")),
 		"rbac/observe/role.yaml":       doc(obsHead, role("truce-observe", access.Own(), access.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
 		"rbac/one-namespace/role.yaml": doc(oneHead,
