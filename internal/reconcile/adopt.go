@@ -94,6 +94,7 @@ func (r *run) handBack(ctx context.Context) error {
 	if err := r.engine.Inventory.Delete(ctx, r.app.Key); err != nil {
 		return &fault{report.RecordFailed, err}
 	}
+	r.report.Recorded = false
 	return nil
 }
 

@@ -75,7 +75,7 @@ func (e *Engine) begin(a app.App) *run {
 	r := &run{engine: e, state: s, asked: a, app: s.app, overtaken: s.overtaken, era: s.era, last: s.report.Revision}
 	r.insisted = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.Handled)
 	r.report = report.Report{
-		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.Reached), Revision: s.report.Revision,
+		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.Reached), Revision: s.report.Revision, Recorded: s.report.Recorded,
 		Rollout: s.report.Rollout, Leaving: s.report.Leaving, Layout: s.report.Layout, Images: s.report.Images,
 		Notes: a.Notes, At: e.Now(), Running: true, Before: before(s.report),
 	}

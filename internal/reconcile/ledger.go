@@ -71,6 +71,7 @@ func (r *run) record(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return &fault{report.RecordFailed, err}
 	}
+	r.report.Recorded = len(r.ledger.Entries) > 0
 	if len(r.ledger.Entries) == 0 {
 		r.ledger.Guard.Origin = r.origin()
 	}
@@ -91,7 +92,7 @@ func (r *run) record(ctx context.Context) error {
 	if err := l.write(ctx, r.engine.Inventory, ahead); err != nil {
 		return &fault{report.RecordFailed, err}
 	}
-	r.ledger = ahead
+	r.ledger, r.report.Recorded = ahead, true
 	return nil
 }
 

@@ -25,7 +25,8 @@ type Report struct {
 	Request    string // the newest request token that was acted on
 
 	Revision string // that the newest run was about
-	Applied  string // the newest revision that was applied whole
+	Applied  string // the newest revision that was applied whole, by truce or, of an adopted app, by the controller before it
+	Recorded bool   // truce has a record of its own of the app's objects
 
 	Stage   Stage        // where the newest run stopped; Done for one that went through
 	Reason  Reason       // why, as one word

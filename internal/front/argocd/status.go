@@ -30,7 +30,7 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 		s.Conditions = conditions(cr, r, had.Conditions)
 	}
 	if known(r) {
-		s.Resources = resources(r)
+		s.Resources = append(resources(r), inherited(cr, r, had.Resources)...)
 		s.Summary.Images = r.Images
 		s.SourceType = sourceType(r, had.SourceType)
 	}
@@ -153,6 +153,24 @@ func resources(r report.Report) []resourceStatus {
 		}
 	}
 	return out
+}
+
+// inherited are the objects of Argo CD's list that the report does not name, of an adopted Application. Until truce has written its own record,
+// which it does before it applies anything, that list alone says what Argo CD had made, and what there may be to prune.
+func inherited(cr object.Object, r report.Report, had []resourceStatus) []resourceStatus {
+	if how, _ := cr.Annotation(reader.AdoptedKey); how == "" || r.Recorded {
+		return nil
+	}
+	named := map[object.ID]bool{}
+	for _, o := range r.Objects {
+		named[o.ID] = true
+	}
+	for _, o := range r.Leaving {
+		named[o.ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(had), func(o resourceStatus) bool {
+		return named[object.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}]
+	})
 }
 
 // stamp is a time as Kubernetes writes it; empty for none.

@@ -59,7 +59,9 @@ func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 		s.LastAppliedRevision = r.Applied
 		s.History = history(s.History, r.Applied, r.At)
 	}
-	s.Inventory = inventory(s.Inventory, r)
+	if how, _ := cr.Annotation(reader.AdoptedKey); how == "" || r.Recorded { // until then Flux's own list alone says what there may be to prune
+		s.Inventory = inventory(s.Inventory, r)
+	}
 	return plain(&s)
 }
 
