@@ -10,8 +10,9 @@ RACY  = $(shell go list ./... | grep -E '$(RACE)')
 CALM  = $(shell go list ./... | grep -vE '$(RACE)')
 COUNT ?= 3
 LONG  ?= ^TestLong
+FAULTS ?= 500
 
-.PHONY: build run demo-fight test test-calm test-racy test-sandbox test-release test-long check golden bench fuzz gen image
+.PHONY: build run demo-fight test test-calm test-racy test-sandbox test-release test-long check golden bench faults fuzz gen image
 build: # bin/truce, bin/truce-sandbox, bin/kubectl; the last two are built once (sandbox/README.md says how long it takes) and then left alone
 	sandbox/build.sh bin
 	GOGC=400 GOMEMLIMIT=3GiB go build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/truce ./cmd/truce

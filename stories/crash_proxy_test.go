@@ -3,6 +3,7 @@ package stories
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"encoding/pem"
 	"io"
 	"log"
@@ -17,11 +18,12 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/gittest"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 )
 
-// toll is the road that every request of truce takes, to the API server and to git. It counts them, and at a chosen one it
-// kills truce. Watches pass freely: they are no steps of truce's, and never end.
+// toll is the road that every request of truce takes, to the API server and to git. It counts them, and at chosen ones something goes
+// wrong. Watches pass freely: they are no steps of truce's, and never end.
 type toll struct {
 	api, git string // where truce finds the two
 	ca       []byte // PEM, of api
@@ -32,14 +34,30 @@ type toll struct {
 	life int                    // of truce; each connection belongs to the one that it was accepted in
 	seen []string               // "PATCH /apis/…", since the last count from 1
 	open map[*http.Request]bool // those of this life that are not answered yet
-	at   int                    // kill at this one; 0 for never
-	way  death
+	at   map[int]fault          // by the number of the request
+	hit  int                    // faults that have happened since arm
+
+	unsafe []string // the deletes of this and earlier lives that would take whatever bears the name
+}
+
+// fault is what happens to a request in place of its way to the server and back.
+type fault interface {
+	strike(w http.ResponseWriter, r *http.Request, server http.Handler)
 }
 
 // death is how truce is killed.
 type death struct {
 	when moment
 	kill func() // returns when it is dead
+}
+
+// strike kills truce; it never gets an answer.
+func (d death) strike(_ http.ResponseWriter, r *http.Request, server http.Handler) {
+	if d.when == after {
+		server.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	d.kill()
+	panic(http.ErrAbortHandler)
 }
 
 // moment says what of the fatal request still happens.
@@ -100,20 +118,16 @@ func (x *toll) gate(to http.Handler) http.Handler {
 			to.ServeHTTP(w, r)
 			return
 		}
-		way, fatal := x.count(r)
-		defer x.answered(r)
 		if err := takeIn(r); err != nil {
 			panic(http.ErrAbortHandler) // the client has gone
 		}
-		if !fatal {
+		wrong := x.count(r)
+		defer x.answered(r)
+		if wrong == nil {
 			to.ServeHTTP(w, r)
 			return
 		}
-		if way.when == after {
-			to.ServeHTTP(httptest.NewRecorder(), r)
-		}
-		way.kill()
-		panic(http.ErrAbortHandler)
+		wrong.strike(w, r, to)
 	})
 }
 
@@ -121,24 +135,55 @@ func (x *toll) gate(to http.Handler) http.Handler {
 // httputil.ReverseProxy, which has passed the error on, waits for the rest without end: both stand still.
 func takeIn(r *http.Request) error {
 	body, err := io.ReadAll(r.Body)
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body = wholeBody(r)
 	return err
+}
+
+// wholeBody is the body of a request that was taken in, from its beginning.
+func wholeBody(r *http.Request) io.ReadCloser {
+	body, err := r.GetBody()
+	if err != nil {
+		panic(err) // takeIn's returns none
+	}
+	return body
 }
 
 func watches(r *http.Request) bool {
 	return slices.Contains([]string{"1", "true"}, r.URL.Query().Get("watch"))
 }
 
-// count counts the request and reports whether it is the one to kill at. What a dead truce has asked for may come late: it counts no more.
-func (x *toll) count(r *http.Request) (death, bool) {
+// count counts the request and returns what goes wrong with it, if anything. What a dead truce has asked for may come late: it counts no more.
+func (x *toll) count(r *http.Request) fault {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if r.Context().Value(lifeKey{}) != x.life {
-		return death{}, false
+		return nil
 	}
 	x.seen = append(x.seen, stepOf(r))
 	x.open[r] = true
-	return x.way, x.at == len(x.seen)
+	if r.Method == http.MethodDelete && !strings.Contains(r.URL.Path, "/truce-") && !preconditioned(r) { // its own records bear truce's name
+		x.unsafe = append(x.unsafe, stepOf(r))
+	}
+	wrong := x.at[len(x.seen)]
+	if wrong != nil {
+		x.hit++
+	}
+	return wrong
+}
+
+// preconditioned reports whether a delete names the uid and the resourceVersion of the object that is meant.
+func preconditioned(r *http.Request) bool {
+	var o metav1.DeleteOptions
+	err := json.NewDecoder(wholeBody(r)).Decode(&o)
+	return err == nil && o.Preconditions != nil && o.Preconditions.UID != nil && o.Preconditions.ResourceVersion != nil
+}
+
+// unsafeDeletes are the deletes without preconditions.
+func (x *toll) unsafeDeletes() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.unsafe)
 }
 
 func stepOf(r *http.Request) string { return r.Method + " " + r.URL.Path }
@@ -185,11 +230,20 @@ func (x *toll) unanswered() []string {
 	return out
 }
 
-// arm counts from 1 again and kills at the n-th request; 0 only counts.
-func (x *toll) arm(n int, way death) {
+// arm counts from 1 again; a fault happens at the request of its number.
+func (x *toll) arm(at map[int]fault) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.seen, x.at, x.way = nil, n, way
+	x.seen, x.at, x.hit = nil, at, 0
+}
+
+// disarm lets all requests pass from now on, and returns how many faults have happened since arm. It counts from 1 again.
+func (x *toll) disarm() (hit int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	hit = x.hit
+	x.seen, x.at, x.hit = nil, nil, 0
+	return hit
 }
 
 // requests are those since arm.

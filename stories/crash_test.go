@@ -101,13 +101,16 @@ type outcome struct {
 	requests []string
 	end      picture
 	specs    map[string]bool
+	deleted  map[string]bool // by truce, by kind and name
+	// deployment is the last form of the Deployment; nil for none.
+	deployment *unstructured.Unstructured
 }
 
 // play plays a scene without a crash.
 func (x scene) play(s *stage) outcome {
 	s.t.Helper()
 	from := x.prepare(s)
-	s.toll.arm(0, death{})
+	s.toll.disarm()
 	x.trigger(s)
 	x.settled(s)
 	out := outcome{requests: s.toll.requests()}
@@ -116,7 +119,10 @@ func (x scene) play(s *stage) outcome {
 		s.look()
 		x.settled(s)
 	}
-	out.end, out.specs = s.picture(), s.specs(from)
+	out.end, out.specs, out.deleted = s.picture(), s.specs(from), s.deleted()
+	if values := s.deployments.Values(); len(values) > 0 {
+		out.deployment = values[len(values)-1].Object
+	}
 	x.check(s, from)
 	return out
 }
@@ -125,18 +131,18 @@ func (x scene) play(s *stage) outcome {
 func (x scene) crash(s *stage, p point, whole outcome) {
 	s.t.Helper()
 	from := x.prepare(s)
-	s.toll.arm(p.n, death{p.when, s.kill})
+	s.toll.arm(map[int]fault{p.n: death{p.when, s.kill}})
 	x.trigger(s)
 	s.crashed()
 	if x.meanwhile != nil {
 		x.meanwhile(s)
 	}
 	if p.again > 0 {
-		s.toll.arm(p.again, death{before, s.kill})
+		s.toll.arm(map[int]fault{p.again: death{before, s.kill}})
 		s.begin()
 		s.crashed()
 	}
-	s.toll.arm(0, death{})
+	s.toll.disarm()
 	s.begin()
 	s.looksLike(whole.end)
 	x.settled(s)

@@ -38,6 +38,7 @@ type stage struct {
 	binary, kubeconfig, cache string
 	truce                     atomic.Pointer[process] // the proxy that kills it reads it too
 	deployments               *kubetest.Recorder      // the one that scenes are about: web
+	apps                      *kubetest.Recorder      // the Kustomization
 	still                     []*kubetest.Recorder    // objects of which nothing may change
 	other                     neighbour               // beside which truce comes; the zero value for nobody
 }
@@ -63,7 +64,7 @@ func newStage(t *testing.T, c *kubetest.Cluster, binary, files string) *stage {
 	if err := clientcmd.WriteToFile(config, s.kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	s.deployments = w.Watch(t, deployments, w.ns, "web")
+	s.deployments, s.apps = w.Watch(t, deployments, w.ns, "web"), w.Watch(t, kustomizations, w.ns, "web")
 	t.Cleanup(s.leave)
 	return s
 }
@@ -73,7 +74,7 @@ func (s *stage) leave() {
 	if s.t.Failed() {
 		s.confess()
 	}
-	s.toll.arm(0, death{})
+	s.toll.disarm()
 	s.toll.mend()
 	if !s.truce.Load().running() {
 		s.begin()

@@ -138,7 +138,7 @@ func (s *saga) commit(of ...*subject) {
 func (s *saga) round() {
 	calm := s.IntN(2) == 0
 	if !s.truce.Load().running() {
-		s.toll.arm(0, death{})
+		s.toll.disarm()
 		s.begin()
 	}
 	if calm {
@@ -152,7 +152,7 @@ func (s *saga) round() {
 		if s.IntN(2) == 0 {
 			way.when = after
 		}
-		s.toll.arm(n, way)
+		s.toll.arm(map[int]fault{n: way})
 		s.all("truce is to die at its request %d, %s", n, way.when)
 	}
 	var changed []*subject
@@ -182,7 +182,7 @@ func (s *saga) round() {
 
 // rest brings a living truce to rest, with all that Git says. One that was about to die when it was spared is seen to be dead only then.
 func (s *saga) rest() {
-	s.toll.arm(0, death{})
+	s.toll.disarm()
 	s.quiet()
 	if !s.truce.Load().running() {
 		s.begin()

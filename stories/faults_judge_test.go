@@ -1,0 +1,275 @@
+package stories
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/kubetest"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The promises that each trial is judged by, of DESIGN.md, section 8.
+const (
+	endState    = "the same end state as without a fault"
+	noFlap      = "no value of a Deployment that a run without a fault never has, no count lowered"
+	noDelete    = "nothing is deleted that a run without a fault does not delete; each delete has the uid and the resourceVersion of its object"
+	accountable = "the inventory lists exactly what Git wants and what is there"
+	honestReady = "Ready is not said before what Git wants is there"
+	noSteady    = "no write of users' objects once all is as it should be"
+)
+
+var promises = []string{endState, noFlap, noDelete, accountable, honestReady, noSteady}
+
+// holds makes a check and notes the promise where it fails.
+func (x *trial) holds(s *stage, promise string, check func()) {
+	s.t.Helper()
+	before := s.t.Failed()
+	defer func() { // a check may end the test
+		if !before && s.t.Failed() {
+			x.Broken = append(x.Broken, promise)
+		}
+	}()
+	check()
+}
+
+// judge asks an independent watch and the audit log.
+func (x *trial) judge(s *stage, of scene, whole outcome, from int) {
+	s.t.Helper()
+	x.holds(s, endState, func() {
+		s.looksLike(whole.end)
+		of.settled(s)
+		s.looksLike(whole.end)
+	})
+	x.Struck = s.toll.disarm()
+	x.holds(s, noSteady, func() { s.unwritten() })
+	x.holds(s, accountable, func() { s.accounted(of.objects) })
+	x.holds(s, noDelete, func() { s.deletedAtMost(whole.deleted) })
+	x.holds(s, noFlap, func() {
+		for spec := range s.specs(from) {
+			if !whole.specs[spec] {
+				s.t.Errorf("the Deployment once was, as without a fault it never is: %s", spec)
+			}
+		}
+		s.unchanged()
+		if of.floor > 0 {
+			s.counts(s.t, from, of.floor)
+		}
+	})
+	x.holds(s, honestReady, func() { s.readyWas(whole) })
+	x.holds(s, endState, func() { of.check(s, from) })
+}
+
+// written are truce's writes of users' objects so far, by the audit log.
+func (s *stage) written() []kubetest.Entry {
+	s.t.Helper()
+	return s.Audit(s.t, func(e kubetest.Entry) bool {
+		users := slices.Contains([]string{"deployments", "configmaps", "services", "serviceaccounts", "horizontalpodautoscalers"}, e.Resource.Resource)
+		return e.Namespace == s.ns && e.Writes() && users && strings.HasPrefix(e.Agent, "truce/") && !strings.HasPrefix(e.Name, "truce-")
+	})
+}
+
+// unwritten checks that truce, at rest, writes no object of users any more, whatever it does for itself.
+func (s *stage) unwritten() {
+	s.t.Helper()
+	before := len(s.written())
+	s.quiet()
+	for _, e := range s.written()[before:] {
+		s.t.Errorf("truce at rest writes: %s %s/%s", e.Verb, e.Resource.Resource, e.Name)
+	}
+}
+
+// deleted are the objects that truce has deleted, by kind and name.
+func (s *stage) deleted() map[string]bool {
+	s.t.Helper()
+	out := map[string]bool{}
+	for _, e := range s.written() {
+		if e.Verb == "delete" || e.Verb == "deletecollection" {
+			out[e.Resource.Resource+"/"+e.Name] = true
+		}
+	}
+	return out
+}
+
+// deletedAtMost checks each delete against those of a run without a fault.
+func (s *stage) deletedAtMost(want map[string]bool) {
+	s.t.Helper()
+	for _, e := range s.written() {
+		if e.Verb != "delete" && e.Verb != "deletecollection" {
+			continue
+		}
+		if !want[e.Resource.Resource+"/"+e.Name] {
+			s.t.Errorf("truce has deleted %s/%s", e.Resource.Resource, e.Name)
+		}
+	}
+	for _, request := range s.toll.unsafeDeletes() {
+		s.t.Errorf("without preconditions: %s", request)
+	}
+}
+
+// readyWas checks each time at which the app said that it is Ready at a revision, against the Deployment of that moment. resourceVersions of one
+// API server are in one order over all kinds.
+func (s *stage) readyWas(whole outcome) {
+	s.t.Helper()
+	if s.apps == nil || s.leaving() {
+		return
+	}
+	last := ""
+	for _, v := range s.apps.Values() {
+		if revision, ok := readyAt(v.Object); ok {
+			last = revision
+		}
+	}
+	for _, v := range s.apps.Values() {
+		revision, ok := readyAt(v.Object)
+		if !ok || revision != last {
+			continue
+		}
+		d := s.deploymentAt(v.Object.GetResourceVersion())
+		if d == nil {
+			s.t.Errorf("Ready at %s before there is a Deployment", revision)
+			continue
+		}
+		want := imageOf(whole.deployment)
+		if got := imageOf(d); got != want {
+			s.t.Errorf("Ready at %s with image %s, and Git wants %s", revision, got, want)
+		}
+	}
+}
+
+// readyAt is the revision at which a Kustomization says it is Ready.
+func readyAt(o *unstructured.Unstructured) (revision string, ok bool) {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m, _ := c.(map[string]any); m["type"] == "Ready" && m["status"] == "True" {
+			revision, _, _ = unstructured.NestedString(o.Object, "status", "lastAppliedRevision")
+			return revision, true
+		}
+	}
+	return "", false
+}
+
+func imageOf(o *unstructured.Unstructured) string {
+	if o == nil {
+		return ""
+	}
+	containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+	for _, c := range containers {
+		if m, _ := c.(map[string]any); m != nil {
+			image, _ := m["image"].(string)
+			return image
+		}
+	}
+	return ""
+}
+
+// deploymentAt is the Deployment as it was at a resourceVersion; nil for none.
+func (s *stage) deploymentAt(version string) (at *unstructured.Unstructured) {
+	for _, v := range s.deployments.Values() {
+		if versionOf(v.Object.GetResourceVersion()) < versionOf(version) {
+			at = v.Object
+		}
+	}
+	return at
+}
+
+// write writes the page from all trials that are known.
+func (l *laboratory) write(t *testing.T) {
+	t.Helper()
+	if *faultsPage == "" {
+		return
+	}
+	if err := os.WriteFile(*faultsPage, []byte(pageOf(slices.Collect(maps.Values(l.done)))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pageOf is docs/faults.md.
+func pageOf(trials []trial) string {
+	var b strings.Builder
+	var pairs int
+	for _, x := range trials {
+		if len(x.Hits) > 1 {
+			pairs++
+		}
+	}
+	fmt.Fprintf(&b, `# Faults
+
+Written by `+"`make faults`"+`. A proxy between truce and the API server, and between truce and git, does something wrong with one request of a scene, or with two. Then the scene
+goes on, and what came of it is judged by a watch that is not truce's and by the API server's audit log. `+"`make faults`"+` goes on where it ended; the seed decides the order
+(`+"`-faults.seed`"+`), a trial is repeated by its name (`+"`go test ./stories -run TestLongFaults -args -faults.only 'prune: 409 at 12'`"+`).
+
+%d trials with one fault, %d with two. A trial counts in the column *struck* where its fault happened: a run may have fewer requests than the one without faults.
+
+Each trial is judged by these promises:
+
+`, len(trials)-pairs, pairs)
+	for _, p := range promises {
+		fmt.Fprintf(&b, "- %s\n", p)
+	}
+	byFault, byScene := map[string]*tally{}, map[string]*tally{}
+	for _, x := range trials {
+		for _, h := range x.Hits {
+			count(byFault, h.Fault, x)
+		}
+		count(byScene, x.Scene, x)
+	}
+	names := make([]string, 0, len(faultClasses))
+	for _, c := range faultClasses {
+		names = append(names, c.name)
+	}
+	table(&b, "fault", names, byFault)
+	table(&b, "scene", slices.Sorted(maps.Keys(byScene)), byScene)
+	b.WriteString("\n## Broken promises\n\n")
+	var broken []string
+	for _, x := range trials {
+		for _, p := range x.Broken {
+			broken = append(broken, fmt.Sprintf("- %s (`%s`): %s\n", x.name(), x.Request, p))
+		}
+	}
+	slices.Sort(broken)
+	if broken == nil {
+		broken = []string{"None.\n"}
+	}
+	b.WriteString(strings.Join(broken, ""))
+	return b.String()
+}
+
+// tally counts trials.
+type tally struct{ made, struck, broken int }
+
+func count(in map[string]*tally, name string, x trial) {
+	if in[name] == nil {
+		in[name] = &tally{}
+	}
+	t := in[name]
+	t.made++
+	if x.Struck == len(x.Hits) {
+		t.struck++
+	}
+	if len(x.Broken) > 0 {
+		t.broken++
+	}
+}
+
+func table(b *strings.Builder, what string, names []string, of map[string]*tally) {
+	fmt.Fprintf(b, "\n| %s | trials | struck | with a broken promise |\n|---|---|---|---|\n", what)
+	for _, name := range names {
+		if t := of[name]; t != nil {
+			fmt.Fprintf(b, "| %s | %d | %d | %d |\n", name, t.made, t.struck, t.broken)
+		}
+	}
+}
+
+// versionOf is a resourceVersion as the number that it is (KEP-5504); 0 for none.
+func versionOf(version string) uint64 {
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
