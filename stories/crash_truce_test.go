@@ -89,7 +89,11 @@ func (s *stage) confess() {
 	s.t.Logf("truce asked for, since the last count:\n%s\nit waits for %q, and computes: %v", strings.Join(s.toll.requests(), "\n"), s.toll.unanswered(), p.busy())
 	var parts strings.Builder
 	_ = pprof.Lookup("goroutine").WriteTo(&parts, 1) // a Builder takes all
-	s.t.Logf("this process:\n%s", parts.String())
+	for part := range strings.SplitSeq(parts.String(), "\n\n") {
+		if strings.Contains(part, "(*toll)") {
+			s.t.Logf("the proxy:\n%s", part)
+		}
+	}
 	if p.running() {
 		if err := p.signal(syscall.SIGQUIT); err != nil {
 			s.t.Error(err)
