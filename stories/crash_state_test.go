@@ -108,12 +108,17 @@ func (s *stage) key() app.Key {
 	return app.Key{Kind: kind, Namespace: s.ns, Name: "web"}
 }
 
+// neighbour is a second app of some scenes.
+func (s *stage) neighbour() app.Key {
+	return app.Key{Kind: "Kustomization", Namespace: s.ns, Name: "other"}
+}
+
 // anywhere replaces the namespace's name, also where only a hash is left of it.
 func (s *stage) anywhere(v any) any {
 	s.t.Helper()
 	text, err := json.Marshal(v)
 	if err == nil {
-		err = json.Unmarshal([]byte(strings.NewReplacer(desired.Mark(s.key()), "MARK", s.ns, "NAMESPACE").Replace(string(text))), &v)
+		err = json.Unmarshal([]byte(strings.NewReplacer(desired.Mark(s.key()), "MARK", desired.Mark(s.neighbour()), "OTHER", s.ns, "NAMESPACE").Replace(string(text))), &v)
 	}
 	if err != nil {
 		s.t.Fatal(err)
@@ -136,7 +141,7 @@ func (s *stage) looksLike(want picture) {
 	})
 }
 
-// accounted waits until the inventory lists exactly the objects that are ours in the cluster, with their uids, and these are exactly the
+// accounted waits until the inventories list exactly the objects that are ours in the cluster, with their uids, and these are exactly the
 // ones that Git wants. The uids are written a little later than the objects (reconcile/ledger.go).
 func (s *stage) accounted(want []string) {
 	s.t.Helper()
@@ -152,7 +157,7 @@ func (s *stage) accounted(want []string) {
 			live[fmt.Sprint(o["kind"], "/", o.Name())] = o.UID()
 		}
 		booked := map[string]string{}
-		for _, e := range s.inventory().Entries {
+		for _, e := range slices.Concat(s.inventory().Entries, s.inventoryOf(s.neighbour()).Entries) {
 			booked[e.ID.Kind+"/"+e.ID.Name] = e.UID
 		}
 		objects, record = cmp.Diff(want, slices.Sorted(maps.Keys(live))), cmp.Diff(live, booked)
@@ -160,14 +165,16 @@ func (s *stage) accounted(want []string) {
 	})
 }
 
-func (s *stage) inventory() inventory.Record {
+func (s *stage) inventory() inventory.Record { return s.inventoryOf(s.key()) }
+
+func (s *stage) inventoryOf(key app.Key) inventory.Record {
 	s.t.Helper()
 	c, err := cluster.New(s.Config())
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	store := configmap.Store{Cluster: c}
-	r, err := store.Load(s.ctx, s.key())
+	r, err := store.Load(s.ctx, key)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -112,9 +112,11 @@ func (s *stage) app(spec string) {
 	s.appAt("./app", spec)
 }
 
-func (s *stage) appAt(path, spec string) {
+func (s *stage) appAt(path, spec string) { s.named("web", path, spec) }
+
+func (s *stage) named(name, path, spec string) {
 	s.t.Helper()
-	manifest := s.manifest("web", path, "interval: 1h\n"+spec)
+	manifest := s.manifest(name, path, "interval: 1h\n"+spec)
 	s.Apply(s.t, strings.ReplaceAll(manifest, "file://"+s.repo.Dir, s.toll.git))
 }
 

@@ -107,7 +107,7 @@ func newLaboratory(t *testing.T) *laboratory {
 		scenes: map[string]scene{}, whole: map[string]outcome{}, done: map[string]trial{},
 	}
 	t.Run("no fault", func(t *testing.T) {
-		for _, x := range slices.Concat(scenes, passages, []scene{restart}) {
+		for _, x := range slices.Concat(scenes, passages, []scene{restart, move}) {
 			l.scenes[x.name] = x
 			t.Run(x.name, func(t *testing.T) {
 				t.Parallel()
@@ -129,6 +129,34 @@ var restart = scene{
 	name: "restart", files: shop, live: true, objects: whole, floor: 3,
 	setup:   func(s *stage) { s.end() },
 	trigger: func(s *stage) { s.begin() },
+}
+
+// move is a commit that names an object in another app's directory: it is handed over, and neither deleted nor made again.
+var move = scene{
+	name: "move to another app", live: true, floor: 3,
+	files: shop + `
+-- other/kustomization.yaml --
+namespace: NAMESPACE
+resources: [c.yaml]
+-- other/c.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: c}
+data: {colour: grey}
+`,
+	objects: []string{"ConfigMap/a", "ConfigMap/b", "ConfigMap/c", "Deployment/web", "Service/web"},
+	setup: func(s *stage) {
+		s.named("other", "./other", "")
+		s.ready("other")
+	},
+	trigger: func(s *stage) {
+		s.repo.Commit(map[string]string{
+			"app/kustomization.yaml":   "namespace: " + s.ns + "\nresources: [web.yaml, service.yaml, a.yaml]\n",
+			"other/kustomization.yaml": "namespace: " + s.ns + "\nresources: [c.yaml, b.yaml]\n",
+			"other/b.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {colour: red}\n",
+		}, "b moves")
+		s.look()
+	},
 }
 
 // singles are a trial for each class at each request of each scene.

@@ -158,14 +158,15 @@ func IsUnanswered(err error) bool {
 	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
 }
 
-// IsDoubtful reports whether the server refused in a way that may be a fault of the moment: 401, 403, 404 or 410.
+// IsDoubtful reports whether the server refused in a way that may be a fault of the moment: 401, 403, 404, 409 or 410.
 func IsDoubtful(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && slices.Contains(doubtful, status.Status().Code)
 }
 
-// doubtful are the codes that also come from a server or a proxy which starts, or whose authorizer or discovery is a moment behind.
-var doubtful = []int32{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone}
+// doubtful are the codes that also come from a server or a proxy which starts, or whose authorizer or discovery is a moment behind; 409 besides, where it
+// tells of no conflict that the caller knows how to end.
+var doubtful = []int32{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusGone}
 
 // IsAbsent reports whether the server says that there is no object of that name. A path that it does not serve, and a proxy, answer 404 too:
 // client-go fills the name into an error without the server's own Status.

@@ -26,7 +26,7 @@ var ErrRefused = errors.New("may not be watched")
 // ErrUnanswered says that the server has neither done nor refused what it was asked for: it is out of reach, busy or broken, which may pass.
 var ErrUnanswered = errors.New("the API server did not answer")
 
-// ErrDoubtful says that the server refused in a way that may be a fault of the moment, of its own or of a proxy: 401, 403, 404 or 410. Such an
+// ErrDoubtful says that the server refused in a way that may be a fault of the moment, of its own or of a proxy: 401, 403, 404, 409 or 410. Such an
 // answer is believed when it is repeated.
 var ErrDoubtful = errors.New("the API server refused, which may pass")
 

@@ -157,6 +157,8 @@ func translate(err error, id object.ID) error {
 		return live.Unanswered(inWords(err, id))
 	case cluster.IsAbsent(err, id.Name):
 		return act.ErrGone
+	case apierrors.IsConflict(err): // the caller reads and judges again
+		return refusal(err, id)
 	case cluster.IsDoubtful(err):
 		return live.Doubted(refusal(err, id))
 	}
