@@ -16,7 +16,7 @@ const leastMany = 4
 func (r *run) lookAt(ctx context.Context, wave []desired.Object) error {
 	r.reserve(wave, true)
 	err := r.watch(ctx, wave)
-	if err == nil {
+	if err == nil && r.app.Policy.Mode != app.Observe && r.app.Account.IsSelf() {
 		r.readMany(ctx, wave)
 	}
 	r.reserve(wave, false)
@@ -43,9 +43,6 @@ func (r *run) reserve(wave []desired.Object, on bool) {
 // there are of the kinds that are watched so. What is only observed does not bear the mark by which it would be listed, and an account
 // may not list all that it may read. What cannot be listed is read one by one, and each object tells what is wrong.
 func (r *run) readMany(ctx context.Context, wave []desired.Object) {
-	if r.app.Policy.Mode == app.Observe || !r.app.Account.IsSelf() {
-		return
-	}
 	need := map[live.Interest]int{}
 	for _, o := range wave {
 		if rec := r.engine.lookup(o.ID); rec != nil && r.state.wanted[o.ID] && rec.needsRead() {

@@ -138,9 +138,9 @@ func (w *walk) look(ctx context.Context) error {
 	}
 	w.live = nil
 	switch {
-	case w.app.Account.IsSelf() && w.seen != nil && !w.seen.Gone && w.seen.Depth == live.Full:
+	case w.isShown():
 		w.live = w.seen.Object
-	case w.app.Account.IsSelf() && w.seen == nil && !w.stale && w.surelyAbsent():
+	case w.seen == nil && !w.stale && w.surelyAbsent():
 	default:
 		w.live, err = w.access.Live.Get(ctx, w.snap.gvk, w.record.id)
 		if w.live.UID() == w.snap.uid && w.engine.isOlder(versionOf(w.live), w.snap.version, era) {
@@ -158,6 +158,11 @@ func (w *walk) look(ctx context.Context) error {
 	w.owners, err = w.engine.shapes.Owners(w.live, w.snap.baseline)
 	w.fresh = true
 	return err
+}
+
+// isShown reports whether the event that woke us shows the whole object, to an app that may see what truce sees.
+func (w *walk) isShown() bool {
+	return w.app.Account.IsSelf() && w.seen != nil && !w.seen.Gone && w.seen.Depth == live.Full
 }
 
 // newer is what the watch has brought since the last look; nil for nothing.
@@ -195,7 +200,7 @@ func (w *walk) reread() { w.fresh, w.stale = false, true }
 // there after all (without our label), the unforced apply of Create meets its owners; another truce would be none, as it writes in
 // the same name. Where nothing is written, nobody is met.
 func (w *walk) surelyAbsent() bool {
-	return w.app.Policy.Mode == app.Enforce && w.mayBeMade() && !w.snap.hadHome && w.engine.alone() && w.engine.Watches != nil &&
+	return w.app.Account.IsSelf() && w.app.Policy.Mode == app.Enforce && w.mayBeMade() && !w.snap.hadHome && w.engine.alone() && w.engine.Watches != nil &&
 		w.engine.Watches.Synced(w.snap.gvk, w.record.id.Namespace) && !w.engine.targeted(w.record.id)
 }
 
