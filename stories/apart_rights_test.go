@@ -3,6 +3,7 @@ package stories
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,7 +86,7 @@ func (w *world) as(user string, args ...string) *process {
 func (w *world) writtenBy(user string) []string {
 	var out []string
 	for _, e := range w.Audit(w.t, func(e kubetest.Entry) bool {
-		return e.User == user && e.Namespace == w.ns && e.Writes() && e.Name != "truce-controller" && e.Name != "truce-keeper"
+		return e.User == user && e.Namespace == w.ns && e.Writes() && !slices.Contains([]string{"truce-controller", "truce-keeper", "truce-page"}, e.Name)
 	}) {
 		out = append(out, e.Verb+" "+e.Resource.Resource+" "+e.Name)
 	}
