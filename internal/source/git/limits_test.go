@@ -18,9 +18,15 @@ import (
 // frugal opens a store whose git processes may use little memory.
 func frugal(t *testing.T) *git.Store {
 	t.Helper()
+	return storeWith(t, 48<<20)
+}
+
+// storeWith is a store whose git processes may use so many bytes.
+func storeWith(t *testing.T, memory int64) *git.Store {
+	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
-	s, err := git.New(git.Options{Dir: filepath.Join(t.TempDir(), "store"), Executable: self, Servers: loopback, Memory: 48 << 20})
+	s, err := git.New(git.Options{Dir: filepath.Join(t.TempDir(), "store"), Executable: self, Servers: loopback, Memory: memory})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
 	return s
@@ -97,7 +103,7 @@ func TestAnOrdinaryFetchNeedsLittle(t *testing.T) {
 	ssh := gittest.ServeSSH(t, r)
 	spec := mainOf(ssh.URL)
 	spec.Auth = source.Auth{Identity: ssh.Identity, KnownHosts: ssh.KnownHosts}
-	fetch(t, frugal(t), spec)
+	fetch(t, storeWith(t, sshMemory), spec)
 }
 
 // A small pack can hold files of any size. They are refused by their size, and never read into memory.
