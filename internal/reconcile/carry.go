@@ -57,7 +57,7 @@ func (r *run) handOut() (left []object.ID, taken []*record, err error) {
 		last[entry.ID] = entry
 	}
 	for _, o := range r.set.Objects {
-		rec, before, err := r.engine.claimRecord(o.ID, r.app.Key, memories[o.ID])
+		rec, before, err := r.engine.claimRecord(o.ID, r.app.Key, r.app.Policy.Mode, memories[o.ID])
 		if err != nil {
 			r.problems = append(r.problems, err)
 			continue
@@ -113,10 +113,10 @@ func missing(before, now map[object.ID]bool) []object.ID {
 // claimRecord returns the record of an object that this app may manage. One that was refused to another app, because this one keeps it,
 // is that app's no more: while another truce worked for this app, it could not ask. That app's record is returned too, as somebody may be
 // on the way down its street.
-func (e *Engine) claimRecord(id object.ID, key app.Key, memory fight.Memory) (r, taken *record, err error) {
+func (e *Engine) claimRecord(id object.ID, key app.Key, mode app.Mode, memory fight.Memory) (r, taken *record, err error) {
 	e.mu.Lock()
 	r = e.records[id]
-	if r != nil && r.isKeptFor(key) {
+	if r != nil && (r.isKeptFor(key) || r.yieldsTo(key, mode)) {
 		delete(e.records, id)
 		e.waiting[id] = r.owner
 		defer e.Rerun(r.owner)
@@ -125,6 +125,7 @@ func (e *Engine) claimRecord(id object.ID, key app.Key, memory fight.Memory) (r,
 	defer e.mu.Unlock()
 	if r == nil {
 		r = newRecord(id, key, memory)
+		r.mode = mode
 		e.records[r.id] = r
 		return r, taken, nil
 	}
@@ -134,7 +135,15 @@ func (e *Engine) claimRecord(id object.ID, key app.Key, memory fight.Memory) (r,
 		e.waiting[id] = key
 		return nil, nil, fmt.Errorf("%s is named by %s too: not applied here; one of the two must let go of it", id, r.owner)
 	}
+	r.mode = mode
 	return r, nil, nil
+}
+
+// yieldsTo reports whether the record's owner only observes, and this other app is to keep the object as Git has it.
+func (r *record) yieldsTo(key app.Key, mode app.Mode) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.owner != key && r.mode == app.Observe && mode == app.Enforce
 }
 
 // isKeptFor reports whether the record's owner was refused the object because this other app keeps it.

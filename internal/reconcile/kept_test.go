@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/app"
@@ -50,15 +51,40 @@ func shared() object.ID { return object.ID{Kind: "ConfigMap", Namespace: "team",
 func TestAnObjectIsOfTheAppThatNamedItFirstFromThatMomentOn(t *testing.T) {
 	e := New(Parts{})
 	first, second := app.Key{Kind: "Kustomization", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
-	if _, _, err := e.claimRecord(shared(), first, fight.Memory{}); err != nil {
+	if _, _, err := e.claimRecord(shared(), first, app.Enforce, fight.Memory{}); err != nil {
 		t.Fatal(err)
 	}
 	// The first has not handed over yet what it wants of it.
-	if _, _, err := e.claimRecord(shared(), second, fight.Memory{}); err == nil {
+	if _, _, err := e.claimRecord(shared(), second, app.Enforce, fight.Memory{}); err == nil {
 		t.Error("another app has got the same object")
 	}
 	if e.due(shared()) {
 		t.Error("an object is to be judged of which nobody knows what it should be")
+	}
+}
+
+// TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces also where it was there first: nobody would keep the object as Git has it.
+func TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces(t *testing.T) {
+	e := New(Parts{})
+	var rerun []app.Key
+	e.Rerun = func(key app.Key) { rerun = append(rerun, key) }
+	watching, keeping := app.Key{Kind: "Application", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
+	observed, _, err := e.claimRecord(shared(), watching, app.Observe, fight.Memory{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := e.claimRecord(shared(), keeping, app.Observe, fight.Memory{}); err == nil {
+		t.Error("of two apps that observe, the second has taken the object")
+	}
+	got, taken, err := e.claimRecord(shared(), keeping, app.Enforce, fight.Memory{})
+	if err != nil || taken != observed || got.owner != keeping || !slices.Equal(rerun, []app.Key{watching}) {
+		t.Fatalf("not taken: %v, %v, %v", err, got, rerun)
+	}
+	if _, _, err := e.claimRecord(shared(), watching, app.Observe, fight.Memory{}); err == nil {
+		t.Error("the app that observes has taken it back")
+	}
+	if _, _, err := e.claimRecord(shared(), watching, app.Enforce, fight.Memory{}); err == nil {
+		t.Error("two apps that enforce take the object from each other")
 	}
 }
 

@@ -68,9 +68,10 @@ type record struct {
 	doubts      *doubts // nil for none
 	trial       *trial  // what the server said of additions; nil where there are none
 	problem     string
-	passed      string // the adoption in which the object was seen with nothing of the other controller's on it; empty for none
-	keeper      string // the mark of the app for which another truce keeps the object, which was refused therefore; empty for none
-	unasked     string // why no dry run can tell what an apply of text would leave; empty where one can
+	passed      string   // the adoption in which the object was seen with nothing of the other controller's on it; empty for none
+	mode        app.Mode // of the owner's newest run
+	keeper      string   // the mark of the app for which another truce keeps the object, which was refused therefore; empty for none
+	unasked     string   // why no dry run can tell what an apply of text would leave; empty where one can
 }
 
 // newRecord keeps an ID of its own: of an app's objects, most have their kind and namespace in common.
