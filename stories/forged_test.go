@@ -67,7 +67,7 @@ var forgeries = map[string]func(*world) (change func(map[string]any), mac string
 	},
 }
 
-// TestARecordThatAnotherHasWrittenDeletesNothing: who may update the inventory of an app names an object of somebody else's with its uid, and
+// TestARecordThatAnotherHasWrittenDeletesNothing: who may update the inventory of an app names an object of another user with its uid, and
 // puts the app's mark on it. Nothing is deleted, the app says so, and from then on what truce has made is pruned as before.
 func TestARecordThatAnotherHasWrittenDeletesNothing(t *testing.T) {
 	t.Parallel()

@@ -104,7 +104,7 @@ func (a *approveFlags) confirm(key app.Key) error {
 	case a.yes:
 		return nil
 	case !isTerminal(p.env.In):
-		return usage("approve the prune of %s: add -y, since nobody can be asked here", resourceName(key))
+		return usage("approve the prune of %s: add -y, since there is no terminal to ask at", resourceName(key))
 	}
 	fmt.Fprint(p.env.Err, "Delete them? [y/n] ")
 	answer, err := bufio.NewReader(p.env.In).ReadString('\n')

@@ -101,7 +101,7 @@ func (d *deleteFlags) confirm(keys []app.Key) error {
 	case !isTerminal(p.env.In) && p.argocd():
 		return nil
 	case !isTerminal(p.env.In):
-		return usage("delete %s: add -y, since nobody can be asked here", list(keys))
+		return usage("delete %s: add -y, since there is no terminal to ask at", list(keys))
 	}
 	what := "and all its objects"
 	if !d.cascade {

@@ -52,7 +52,7 @@ func flapped(f journal.Flap, now time.Time) string {
 	}
 	switch {
 	case len(f.Restorers) > 0 && f.Reversals > 0: // truce stops nothing there
-		fmt.Fprintf(&b, "- It goes on as far as the journal tells: truce does not write the field. The newest entry is of %s.\n", stamp(f.Last))
+		fmt.Fprintf(&b, "- It goes on as far as the journal shows: truce does not write the field. The newest entry is of %s.\n", stamp(f.Last))
 	case f.Ceded:
 		fmt.Fprintf(&b, "- It stopped because the field was ceded.\n")
 	case f.Contested:

@@ -29,8 +29,8 @@ func TestAFightThatTruceOnlyObservesHasNotStopped(t *testing.T) {
 		want    string
 		not     string
 	}{
-		"it goes on, and the autoscaler was last": {observed, "It goes on as far as the journal tells", "It stopped"},
-		"it goes on, and Git was last":            {append(observed[:3:3], entry(3, journal.Returned, "kustomize-controller", 3)), "It goes on as far as the journal tells", "Quiet"},
+		"it goes on, and the autoscaler was last": {observed, "It goes on as far as the journal shows", "It stopped"},
+		"it goes on, and Git was last":            {append(observed[:3:3], entry(3, journal.Returned, "kustomize-controller", 3)), "It goes on as far as the journal shows", "Quiet"},
 		"truce has ceded it": {
 			[]journal.Entry{entry(0, journal.Corrected, "HPA shop/web", 8), entry(1, journal.Corrected, "HPA shop/web", 8), entry(2, journal.Ceded, "HPA shop/web", 8)},
 			"It stopped because the field was ceded", "It goes on",

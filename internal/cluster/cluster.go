@@ -165,7 +165,7 @@ func IsDoubtful(err error) bool {
 }
 
 // doubtful are the codes that also come from a server or a proxy which starts, or whose authorizer or discovery is a moment behind; 409 besides, where it
-// tells of no conflict that the caller knows how to end.
+// reports no conflict that the caller knows how to end.
 var doubtful = []int32{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusGone}
 
 // IsAbsent reports whether the server says that there is no object of that name. A path that it does not serve, and a proxy, answer 404 too:

@@ -22,7 +22,7 @@ type Origin struct {
 	Commit     string `json:"commit,omitempty"` // of an earlier revision that had this origin; not always the newest
 }
 
-// Prune is one prune that nobody had to approve.
+// Prune is one prune that needed no approval.
 type Prune struct {
 	At    time.Time `json:"at"`
 	Count int       `json:"count"`

@@ -63,7 +63,7 @@ func TestAnObjectIsOfTheAppThatNamedItFirstFromThatMomentOn(t *testing.T) {
 	}
 }
 
-// TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces also where it was there first: nobody would keep the object as Git has it.
+// TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces also where it was there first: no app would keep the object as Git has it.
 func TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces(t *testing.T) {
 	e := New(Parts{})
 	var rerun []app.Key

@@ -17,7 +17,7 @@ import (
 var errWentBack = errors.New("the API server's data went back to an older state: everything is listed and compared again")
 
 // StartOver forgets what is known of objects and apps, as a restart does, and has every app run again: the server's data went back to an
-// older state. Until an app has run, nobody knows whether its objects are there. It does not block.
+// older state. Until an app has run, it is unknown whether its objects are there. It does not block.
 func (e *Engine) StartOver() {
 	e.mu.Lock()
 	e.eras++

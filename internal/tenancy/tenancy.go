@@ -107,7 +107,7 @@ type Access struct {
 	Rights Rights
 }
 
-// Rights tells what an identity may do. It asks the API server and may block.
+// Rights reports what an identity may do. It asks the API server and may block.
 type Rights interface {
 	// Refused says why the identity may not apply the object; empty where it may.
 	Refused(ctx context.Context, gvk object.GVK, id object.ID) (string, error)

@@ -61,7 +61,7 @@ func (a *Access) Login() string {
 	return loginPath + "?code=" + code
 }
 
-// Guard serves the probes and the metrics to all, and everything else to whoever has access.
+// Guard serves the probes and the metrics to all, and everything else to those who have access.
 func (a *Access) Guard(next http.Handler) http.Handler {
 	return guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

@@ -120,7 +120,7 @@ func (s *service) listenForPage() (err error) {
 	return err
 }
 
-// servePage answers whoever is logged in; an address of this machine alone answers to no other name.
+// servePage answers those who are logged in; an address of this machine alone answers to no other name.
 func (s *service) servePage(ctx context.Context, g *errgroup.Group) {
 	page := s.guarded(s.access.Guard(web.Handler(s.state())))
 	g.Go(func() error { return serve(ctx, s.local, web.Local(page)) })

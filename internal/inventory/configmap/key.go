@@ -19,7 +19,7 @@ import (
 )
 
 // Key authenticates records: an HMAC over each record's text, which names its app, with a key that lies in a Secret of truce's own namespace.
-// The Secret is made when the key is first needed. Whoever may write a record's ConfigMap, and may not read that Secret, cannot make a record
+// The Secret is made when the key is first needed. A user who may write a record's ConfigMap, and may not read that Secret, cannot make a record
 // that passes. The process reads the key once.
 type Key struct {
 	Cluster   *cluster.Client
