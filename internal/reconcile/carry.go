@@ -125,7 +125,7 @@ func (e *Engine) claimRecord(id object.ID, key app.Key, mode app.Mode, memory fi
 	defer e.mu.Unlock()
 	if r == nil {
 		r = newRecord(id, key, memory)
-		r.mode = mode
+		r.yields = mode == app.Observe
 		e.records[r.id] = r
 		return r, taken, nil
 	}
@@ -135,7 +135,7 @@ func (e *Engine) claimRecord(id object.ID, key app.Key, mode app.Mode, memory fi
 		e.waiting[id] = key
 		return nil, nil, fmt.Errorf("%s is named by %s too: not applied here; one of the two must let go of it", id, r.owner)
 	}
-	r.mode = mode
+	r.yields = mode == app.Observe
 	return r, nil, nil
 }
 
@@ -143,7 +143,7 @@ func (e *Engine) claimRecord(id object.ID, key app.Key, mode app.Mode, memory fi
 func (r *record) yieldsTo(key app.Key, mode app.Mode) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.owner != key && r.mode == app.Observe && mode == app.Enforce
+	return r.owner != key && r.yields && mode == app.Enforce
 }
 
 // isKeptFor reports whether the record's owner was refused the object because this other app keeps it.

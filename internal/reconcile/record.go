@@ -43,6 +43,7 @@ type record struct {
 	asked       bool           // to be judged whatever is known: a claim on it has changed
 	reserved    bool           // a run is about to judge it: its events need wake nobody
 	found       bool           // the object that we applied to was there before us, and others had added fields to it, or that is unknown
+	yields      bool           // the owner only observes, as of its newest run: an app that enforces takes the object over
 	request     decide.Request // of a person, until the object was judged with it
 	baseline    compare.Baseline
 	withheld    []field.Path // at the last apply
@@ -68,10 +69,9 @@ type record struct {
 	doubts      *doubts // nil for none
 	trial       *trial  // what the server said of additions; nil where there are none
 	problem     string
-	passed      string   // the adoption in which the object was seen with nothing of the other controller's on it; empty for none
-	mode        app.Mode // of the owner's newest run
-	keeper      string   // the mark of the app for which another truce keeps the object, which was refused therefore; empty for none
-	unasked     string   // why no dry run can tell what an apply of text would leave; empty where one can
+	passed      string // the adoption in which the object was seen with nothing of the other controller's on it; empty for none
+	keeper      string // the mark of the app for which another truce keeps the object, which was refused therefore; empty for none
+	unasked     string // why no dry run can tell what an apply of text would leave; empty where one can
 }
 
 // newRecord keeps an ID of its own: of an app's objects, most have their kind and namespace in common.
