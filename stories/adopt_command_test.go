@@ -97,7 +97,7 @@ func TestTheCommandAdoptsWhatTheOtherHasLetGo(t *testing.T) {
 	w.kubectl(flux.stop...)
 	w.saysOf(truce, 0, "adopt web --dry-run", "leftover", "another app's", "old", "no longer in Git: to be pruned", "adopted (beside) (dry run)")
 	if _, said := truce("adopt", "web", "--dry-run"); strings.Contains(said, "ownership was lost") || strings.Count(said, "leftover") != 1 || strings.Contains(said, "truce.dev/part-of") {
-		t.Errorf("the dry run tells of what is not the user's:\n%s", said)
+		t.Errorf("the dry run reports what is not the user's:\n%s", said)
 	}
 	if got := w.wroteAnything(); len(got) > 0 {
 		t.Errorf("truce wrote before the adoption: %v", got)

@@ -95,7 +95,7 @@ func TestAnAdoptedAppIsLeftToTheOtherThatComesBack(t *testing.T) {
 			w.events("AdoptionLost", c.by+" works on the app again")
 			lost := slices.ContainsFunc(w.history("web"), func(e journal.Entry) bool { return e.What == journal.Lost })
 			if !lost {
-				t.Errorf("the history does not tell: %v", w.history("web"))
+				t.Errorf("the history does not show it: %v", w.history("web"))
 			}
 			w.saysOf(truce, 0, "app list", c.by+"'s)", c.by+" works on the app again")
 
@@ -159,7 +159,7 @@ func TestAKubectlApplyOnAnAdoptedAppIsDrift(t *testing.T) {
 	w.undone(s, func() {
 		byCSA("kubectl-client-side-apply")(w, replaceNS(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: NS}, data: {a: "mine", b: "2"}}`, w.ns))
 	}, is("mine"), is("1"))
-	w.until("the history tells who did it", func() bool {
+	w.until("the history to show who did it", func() bool {
 		return slices.ContainsFunc(w.history("web"), func(e journal.Entry) bool {
 			return e.What == journal.Corrected && e.Path == ".data.a" && e.Manager == "kubectl-client-side-apply" && e.Person
 		})

@@ -39,7 +39,7 @@ func (w *world) fluxsCRD(without ...string) {
 	w.Apply(w.t, string(text))
 }
 
-// TestFieldsThatAForeignCRDDropsAreSaidOnce checks that the cluster is told once, and an app only if a field of its own was dropped.
+// TestFieldsThatAForeignCRDDropsAreSaidOnce checks that it is said once for the cluster, and on an app only if a field of its own was dropped.
 func TestFieldsThatAForeignCRDDropsAreSaidOnce(t *testing.T) {
 	w := offClusterWorld(t, document3+configMaps("apps/other", "other"))
 	defer w.fluxsCRD()

@@ -28,7 +28,7 @@ var (
 	faultsOnly = flag.String("faults.only", "", "a substring of the trials to make, also of those in the file")
 )
 
-// blow and point of a trial: a fault at one request of a scene.
+// hit is a fault at one request of a scene.
 type hit struct {
 	Fault string `json:"fault"` // the name of a faultClass
 	At    int    `json:"at"`    // from 1

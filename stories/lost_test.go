@@ -105,7 +105,7 @@ func serviceAccount(name string) string {
 	return "-- app/" + name + ".yaml --\n{apiVersion: v1, kind: ServiceAccount, metadata: {name: " + name + ", namespace: NAMESPACE}}\n"
 }
 
-// TestARequestCreatesAnObjectThatIsDeletedAgainAndAgain has somebody delete an object until truce pauses. The app is not ready then, and a
+// TestARequestCreatesAnObjectThatIsDeletedAgainAndAgain has a person delete an object until truce pauses. The app is not ready then, and a
 // request ends the pause.
 func TestARequestCreatesAnObjectThatIsDeletedAgainAndAgain(t *testing.T) {
 	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))

@@ -39,7 +39,7 @@ func (w *world) uids(names []string) map[string]types.UID {
 }
 
 // handing moves objects from the app one of the world's repository to another app of another repository. Both are pushed at once, and truce is
-// told of the first push alone: the other repository is on a server, and is not due for a look.
+// notified of the first push alone: the other repository is on a server, and is not due for a look.
 func handing(w *world, other *gittest.Repo, mark string) {
 	w.t.Helper()
 	names := strings.Fields("a b c d e f g h")

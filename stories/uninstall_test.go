@@ -26,7 +26,7 @@ func (w *world) command(args ...string) (int, string) {
 }
 
 // TestAnUninstallLeavesTheUsersObjectsAlone ends a controller, removes what it has left, and deletes the custom resource: it goes, and its
-// objects were written by nobody meanwhile.
+// objects were not written meanwhile.
 func TestAnUninstallLeavesTheUsersObjectsAlone(t *testing.T) {
 	w := offWorld(t, document3)
 	stop := w.start(app.Policy{})

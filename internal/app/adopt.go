@@ -46,7 +46,7 @@ const (
 // Takes reports whether objects become ours.
 func (a Adoption) Takes() bool { return a.Way == TakeBeside || a.Way == TakeAlone }
 
-// Passage tells one adoption of an app from a later one; empty for none.
+// Passage distinguishes one adoption of an app from a later one; empty for none.
 func (a Adoption) Passage() string {
 	switch {
 	case !a.Takes():

@@ -101,7 +101,7 @@ func (c *Controller) answered(e appEntry, now object.Object) {
 	c.take(known, seen)
 }
 
-// errGone says that the server does not find a custom resource. If it was deleted the watch is about to tell; else the answer was wrong, and
+// errGone says that the server does not find a custom resource. If it was deleted the watch is about to report it; else the answer was wrong, and
 // the write has to be repeated.
 var errGone = errors.New("the custom resource is not found")
 

@@ -45,7 +45,7 @@ type Options struct {
 	Ancestry interface {
 		Related(ctx context.Context, s source.Spec, was, is string) (bool, error)
 	}
-	Local source.Watcher // tells at once of changes in repositories on this machine
+	Local source.Watcher // reports at once changes in repositories on this machine
 	Kinds Kinds
 	// Configured knows the webhooks and policies of mutating admission; nil for not looking.
 	Configured Configured

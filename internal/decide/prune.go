@@ -151,7 +151,7 @@ func counts(live object.Object) Counts {
 }
 
 // Ours reports whether the live object is one that we made, and still the app's: it bears the mark of this very app, and it is the one that we
-// recorded. Where truce died between making and recording, for the first time or anew after somebody's delete, the uid is unknown or an
+// recorded. Where truce died between making and recording, for the first time or again after a person's delete, the uid is unknown or an
 // older one's: then our mark proves it, if our own apply has put it there. A mark that was copied proves nothing. What an app was adopted with
 // and Git never named bears the other controller's mark alone, and counts by its uid.
 func (g Gone) Ours(mark string) bool {

@@ -74,7 +74,7 @@ type Permission struct {
 type Definition struct {
 	Kind, Version string // Version is the one that truce reads
 	Served        bool
-	Owner         string   // who has installed it, as far as it says; empty for nobody known
+	Owner         string   // who has installed it, as far as it says; empty for unknown
 	Drops         []string // fields that truce reads and the definition does not keep
 }
 

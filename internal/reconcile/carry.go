@@ -197,7 +197,7 @@ func (r *run) carry(ctx context.Context) error {
 	return nil
 }
 
-// several is many errors, of which the text tells the first few in full.
+// several is many errors, of which the text shows the first few in full.
 type several []error
 
 // Error implements error.

@@ -41,7 +41,7 @@ func (r *run) reserve(wave []desired.Object, on bool) {
 
 // readMany reads at once the objects of a wave of which only the metadata is known and all is needed: after a start that is all
 // there are of the kinds that are watched so. What is only observed does not bear the mark by which it would be listed, and an account
-// may not list all that it may read. What cannot be listed is read one by one, and each object tells what is wrong.
+// may not list all that it may read. What cannot be listed is read one by one, and each object reports what is wrong.
 func (r *run) readMany(ctx context.Context, wave []desired.Object) {
 	need := map[live.Interest]int{}
 	for _, o := range wave {

@@ -125,7 +125,7 @@ func (r *rights) allowed(ctx context.Context, what authorization.ResourceAttribu
 	return done.Status.Allowed, nil
 }
 
-// asker is the identity of whoever runs a command: it only looks, by the rights of the user's own kubeconfig, whatever account an app has.
+// asker is the identity of the user who runs a command: it only looks, by the rights of the user's own kubeconfig, whatever account an app has.
 type asker struct{ tenancy.Access }
 
 // As implements tenancy.Identities.

@@ -90,7 +90,7 @@ func (r Reader) read(ctx context.Context, from dynamic.ResourceInterface, opts m
 	return out, err
 }
 
-// marked tells an answer from its want, and from one that may pass.
+// marked distinguishes an answer from its want, and from one that may pass.
 func marked(err error) error {
 	switch {
 	case cluster.IsUnanswered(err):

@@ -151,18 +151,18 @@ func TestAServerWhoseDataWentBackIsListedFromTheBeginning(t *testing.T) {
 	s, c := newServer(t)
 	s.hold(100, map[string]int{"stays": 10, "changes": 90, "goes": 95})
 	h := &live.History{}
-	era, told := h.Era(), make(chan string, 10)
-	h.OnWentBack(func() { told <- "back" })
+	era, seen := h.Era(), make(chan string, 10)
+	h.OnWentBack(func() { seen <- "back" })
 	w := watch.Watcher{Cluster: c, History: h}.Watch(t.Context(), ours, func(ev live.Event) {
 		if ev.Gone {
-			told <- "- " + ev.ID.Name
+			seen <- "- " + ev.ID.Name
 		} else {
-			told <- "+ " + ev.ID.Name + " " + ev.Object.ResourceVersion()
+			seen <- "+ " + ev.ID.Name + " " + ev.Object.ResourceVersion()
 		}
 	})
 	synced(t, w)
 	s.await(t, "watch at 100")
-	got := sorted(told, 3)
+	got := sorted(seen, 3)
 	if diff := cmp.Diff([]string{"+ changes 90", "+ goes 95", "+ stays 10"}, got); diff != "" {
 		t.Fatalf("first list (-want +got):\n%s", diff)
 	}
@@ -170,10 +170,10 @@ func TestAServerWhoseDataWentBackIsListedFromTheBeginning(t *testing.T) {
 	s.hold(50, map[string]int{"stays": 10, "changes": 40, "returns": 45})
 	s.hangUp()
 	<-again
-	if first := <-told; first != "back" {
+	if first := <-seen; first != "back" {
 		t.Errorf("%q comes before the news that the data went back", first)
 	}
-	if diff := cmp.Diff([]string{"+ changes 40", "+ returns 45", "+ stays 10", "- goes"}, sorted(told, 4)); diff != "" {
+	if diff := cmp.Diff([]string{"+ changes 40", "+ returns 45", "+ stays 10", "- goes"}, sorted(seen, 4)); diff != "" {
 		t.Errorf("after it went back (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"list at ", "list at ", "watch at 50"}, s.await(t, "watch at 50")); diff != "" {
@@ -223,10 +223,10 @@ func TestAServerThatIsBehindIsNotTakenForARestoredOne(t *testing.T) {
 	}
 }
 
-func sorted(told <-chan string, n int) []string {
+func sorted(seen <-chan string, n int) []string {
 	var out []string
 	for range n {
-		out = append(out, <-told)
+		out = append(out, <-seen)
 	}
 	slices.Sort(out)
 	return out

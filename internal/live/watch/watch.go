@@ -2,7 +2,7 @@
 //
 // In: an interest, and a handler.
 // Out: one Event for each change, also for those that happened while the connection was away.
-// Promise: objects are reduced on arrival and not kept: only their names and uids are, to tell which are gone after a new list; a watch
+// Promise: objects are reduced on arrival and not kept: only their names and uids are, to know which are gone after a new list; a watch
 // never waits at a resourceVersion that the server has not reached.
 // Not here: reading on request (list), what a change means (reconcile).
 package watch

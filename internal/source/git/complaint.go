@@ -48,7 +48,7 @@ const (
 	refusalSSH refusal = "SSH"
 )
 
-// symptoms tells, by what git prints in the C locale, why it stopped. The first that is found decides.
+// symptoms says, by what git prints in the C locale, why it stopped. The first that is found decides.
 var symptoms = []struct {
 	text   string
 	reason source.Reason

@@ -97,7 +97,7 @@ func TestAServersAnswerIsOneShortLineWithoutCredentials(t *testing.T) {
 				t.Log(text)
 				for _, form := range forms {
 					if strings.Contains(text, form) {
-						t.Errorf("%q is told: %s", form, text)
+						t.Errorf("%q is shown: %s", form, text)
 					}
 				}
 				if strings.Contains(text, "c4n4ry") || strings.ContainsAny(text, "\n\r\x1b") || len(text) > 700 {

@@ -89,7 +89,7 @@ func (m *meter) forget(cmd *exec.Cmd) {
 	delete(m.used, cmd)
 }
 
-// family is a process with those that it has started, as far as the kernel tells.
+// family is a process with those that it has started, as far as the kernel shows.
 func family(pid int) []int {
 	all := []int{pid}
 	for i := 0; i < len(all) && len(all) < 64; i++ {
