@@ -5,7 +5,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 
 # Packages with concurrency are tested under the race detector, the others without: it compiles everything once more. The stories, which
 # cost it most, are run under it by test-long. They mostly wait, so that more of them run at once than there are cores.
-RACE := (internal/(act|controller|journal|kubetest|live|notify|reconcile|render/worker|source/git|web|wire))(/|$$)
+RACE := (internal/(apply|controller|report/journal|testing/kubetest|cluster/live|report/notify|reconcile|render/worker|source/git|web|view|compose))(/|$$)
 RACY  = $(shell go list ./... | grep -E '$(RACE)')
 CALM  = $(shell go list ./... | grep -vE '$(RACE)')
 COUNT ?= 3
@@ -25,7 +25,7 @@ demo-fight: build ; bin/truce up --tour --claims=off # the same without the truc
 test: build # every story in its short form; the longest first, and the others beside it: what is under the race detector, then the sandbox's
 	$(MAKE) --no-print-directory -j2 test-calm test-racy test-sandbox test-release
 
-test-calm test-racy: # at most two of their packages have a sandbox at once: the others wait for theirs (internal/kubetest)
+test-calm test-racy: # at most two of their packages have a sandbox at once: the others wait for theirs (internal/testing/kubetest)
 	go test -p 2 $(if $(filter %-calm,$@),-parallel 6 ./stories $(CALM),-race $(RACY)) -short -skip '^TestLong' -timeout 40m
 test-sandbox: ; go -C sandbox test -short -skip '^TestLong' -timeout 40m ./...
 test-release: ; go -C deploy/release test -short -skip '^TestLong' -timeout 40m ./...
@@ -39,7 +39,7 @@ test-long: build # the stories that count and wait, in full, and all others unde
 check: ; .ci/check # format, vet, linters, the plan of the house, generated files, scripts, tidiness
 
 golden: # write anew what the stages say; read the difference before you commit it
-	go test $$(grep -rl --include='*_test.go' 'truce/internal/golden"' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,') -update
+	go test $$(grep -rl --include='*_test.go' 'truce/internal/testing/golden"' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,') -update
 
 bench: # against bench/baseline.txt; about 10 min on a quiet machine of 2 cores
 	go -C bench test -run '^$$' -bench . -count $(COUNT) -timeout 60m ./... | tee bench/new.out

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"os"
 	"runtime"
 	"runtime/pprof"
@@ -45,7 +46,7 @@ func atRest(b *testing.B, truce string, n int) {
 	profile(b)
 
 	in.requests.take()
-	<-time.After(window) // rest is measured over a span of time, and nothing happens in it
+	kubetest.Span(x.ctx, window) // rest is measured over a span of time, and nothing happens in it
 	perHour := float64(time.Hour) / float64(window)
 	b.ReportMetric(float64(total(in.requests.take()))*perHour/float64(n), "requests/object/h")
 	x.askAll(apps)
@@ -70,7 +71,7 @@ func restart(x *box, truce string, apps int) {
 	x.askAll(apps)
 	x.alone(c.cmd.Process.Pid)
 	cpu := c.cpu()
-	<-time.After(window) // rest is measured over a span of time, and nothing happens in it
+	kubetest.Span(x.ctx, window) // rest is measured over a span of time, and nothing happens in it
 	x.b.ReportMetric(100*(c.cpu()-cpu).Seconds()/window.Seconds(), "cpu-%")
 	self, helpers := c.memory("VmRSS")
 	x.b.ReportMetric(self+helpers, "rss-MiB")

@@ -16,16 +16,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
-	"github.com/truce-gitops/truce/internal/gittest"
-	"github.com/truce-gitops/truce/internal/wire"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/client-go/rest"
 )
 
 func TestMain(m *testing.M) {
-	if code, ok := wire.Hidden(os.Args[1:]); ok {
+	if code, ok := compose.Hidden(os.Args[1:]); ok {
 		os.Exit(code)
 	}
 	os.Exit(m.Run())
@@ -173,7 +173,7 @@ func memoryOf(pid int, line string) float64 {
 
 // inside is truce in the process of the benchmark, where its memory and its requests can be looked at.
 type inside struct {
-	*wire.Running
+	*compose.Running
 	requests *requests
 	stop     func()
 }
@@ -188,7 +188,7 @@ func (x *box) inside() *inside {
 	must(x.b, err)
 	exe, err := os.Executable()
 	must(x.b, err)
-	in.Running, err = wire.Controller(wire.RunOptions{
+	in.Running, err = compose.Controller(compose.RunOptions{
 		Cluster: client, CacheDir: x.b.TempDir(), Executable: exe, Process: app.Policy{}, LocalSources: controller.AllowLocal,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})

@@ -18,7 +18,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/truce-gitops/truce/internal/gittest"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 const fought = `-- web/kustomization.yaml --

@@ -15,14 +15,14 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/front/argocd"
-	"github.com/truce-gitops/truce/internal/front/flux"
-	"github.com/truce-gitops/truce/internal/kubetest"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/argocd"
+	"github.com/truce-gitops/truce/internal/dialect/flux"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 func TestMain(m *testing.M) { kubetest.Main(m) }
@@ -196,7 +196,7 @@ spec: {interval: 1m, url: /srv/git/web}`)
 		Objects: []report.Object{{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Version: "v1", Applied: true}},
 	}))
 	repository := get(t, c, ns, "gitrepo", "web")
-	setStatus(t, c, repository, flux.GitRepositories{}.Status(repository, front.SourceState{
+	setStatus(t, c, repository, flux.GitRepositories{}.Status(repository, dialect.SourceState{
 		Generation: repository.Generation(), Artifact: source.Artifact{Revision: "main@sha1:aaa", Digest: "sha256:00"}, At: now,
 	}))
 

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/kubetest"
-	"github.com/truce-gitops/truce/internal/wire"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -107,7 +107,7 @@ func (w *world) becomesAgain(d *kubetest.Recorder, then map[string]any) {
 func (w *world) logged(process app.Policy) func() string {
 	w.t.Helper()
 	var lines record
-	w.run(wire.RunOptions{Process: process, Log: slog.New(slog.NewTextHandler(io.MultiWriter(&lines, w.t.Output()), nil))})
+	w.run(compose.RunOptions{Process: process, Log: slog.New(slog.NewTextHandler(io.MultiWriter(&lines, w.t.Output()), nil))})
 	return lines.String
 }
 

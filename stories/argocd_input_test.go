@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/model/app"
 )
 
 // wrong are Applications that cannot be done as they are written: the text to replace in a good one, by what, and what is said of it.

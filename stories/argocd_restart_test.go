@@ -3,7 +3,7 @@ package stories
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 // scaledBy is a workload without requests, so that an autoscaler only brings it into its bounds, and such an autoscaler.

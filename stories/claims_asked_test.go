@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 // TestACorrectionAsksForClaimantsWhereAClaimantMayHaveWritten: the count that a person has set costs one apply, no list and no discovery. What

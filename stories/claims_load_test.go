@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 // autoscaled are the workloads of the load; each has a real autoscaler, and a count in Git.

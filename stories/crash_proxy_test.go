@@ -17,7 +17,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/gittest"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 )

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/watch"
+	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
-	"github.com/truce-gitops/truce/internal/kubetest"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/live/watch"
-	"github.com/truce-gitops/truce/internal/wire"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -39,7 +39,7 @@ func deafWorld(t *testing.T, files string, period time.Duration) (*world, *deaf)
 	t.Helper()
 	w := offWorld(t, files)
 	d := &deaf{Watcher: watch.Watcher{Cluster: w.asTruce(nil)}}
-	w.run(wire.RunOptions{Watcher: d, Pace: controller.Pace{Verify: period}})
+	w.run(compose.RunOptions{Watcher: d, Pace: controller.Pace{Verify: period}})
 	return w, d
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 

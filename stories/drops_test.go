@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/deploy"
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )

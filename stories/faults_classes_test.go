@@ -3,6 +3,7 @@ package stories
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -156,7 +157,7 @@ func (b blow) pause() {
 		b.stage.t.Error(err)
 		return
 	}
-	<-time.After(pauseOf)
+	kubetest.Span(b.stage.t.Context(), pauseOf)
 	if err := p.signal(syscall.SIGCONT); err != nil {
 		b.stage.t.Error(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 var (

@@ -14,14 +14,14 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/deploy"
-	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
-	"github.com/truce-gitops/truce/internal/gittest"
-	"github.com/truce-gitops/truce/internal/kubetest"
-	"github.com/truce-gitops/truce/internal/metrics"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/reconcile"
-	"github.com/truce-gitops/truce/internal/wire"
+	"github.com/truce-gitops/truce/internal/report/metrics"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,7 +31,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if code, ok := wire.Hidden(os.Args[1:]); ok {
+	if code, ok := compose.Hidden(os.Args[1:]); ok {
 		os.Exit(code)
 	}
 	kubetest.Main(m)
@@ -72,7 +72,7 @@ type world struct {
 
 	cache    string                  // of every truce of this story, one after the other
 	requests int                     // full checks that were asked for
-	running  *wire.Running           // the newest truce
+	running  *compose.Running        // the newest truce
 	alter    func(*reconcile.Engine) // a part of each truce before it runs; nil for none
 	tap      *tap                    // on its way to the server; nil for none
 }
@@ -180,11 +180,11 @@ func (w *world) asTruce(m *metrics.Metrics) *cluster.Client {
 // start runs a controller until the returned function is called, or the test ends.
 func (w *world) start(process app.Policy) (stop func()) {
 	w.t.Helper()
-	return w.run(wire.RunOptions{Process: process})
+	return w.run(compose.RunOptions{Process: process})
 }
 
 // run is start with further options.
-func (w *world) run(o wire.RunOptions) (stop func()) {
+func (w *world) run(o compose.RunOptions) (stop func()) {
 	w.t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -198,7 +198,7 @@ func (w *world) run(o wire.RunOptions) (stop func()) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(w.t.Output(), nil))
 	}
-	running, err := wire.Controller(o)
+	running, err := compose.Controller(o)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -9,16 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/gittest"
-	"github.com/truce-gitops/truce/internal/ignore"
-	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/disk"
-	"github.com/truce-gitops/truce/internal/wire"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -78,7 +78,7 @@ func newStreetOver(t *testing.T, files string, over func(*rest.Config)) *street 
 	if err != nil {
 		t.Fatal(err)
 	}
-	running, err := wire.Controller(wire.RunOptions{Cluster: client, CacheDir: t.TempDir(), Executable: exe})
+	running, err := compose.Controller(compose.RunOptions{Cluster: client, CacheDir: t.TempDir(), Executable: exe})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/yaml"
 )

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/fight"
-	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/decide/fight"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report/journal"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/metrics"
-	"github.com/truce-gitops/truce/internal/wire"
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/report/metrics"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -78,7 +78,7 @@ func exactly(n float64) func(float64) bool { return func(v float64) bool { retur
 func TestMetricsTellOfDriftCessionsAndFights(t *testing.T) {
 	w := offWorld(t, document1+document3)
 	m := metrics.New("story")
-	w.run(wire.RunOptions{Metrics: m})
+	w.run(compose.RunOptions{Metrics: m})
 	page := httptest.NewServer(m.Handler())
 	t.Cleanup(page.Close)
 	w.app("web", "./apps/web/production", defaultSpec)

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/notify/webhook"
-	"github.com/truce-gitops/truce/internal/wire"
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/report/notify/webhook"
 )
 
 // heard is a message as a receiver of Flux's events reads it.
@@ -68,7 +68,7 @@ func TestAReceiverHearsWhatEventsTell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.run(wire.RunOptions{Notify: to})
+	w.run(compose.RunOptions{Notify: to})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	of := func(severity, reason string) func(heard) bool {
 		return func(m heard) bool {

@@ -9,11 +9,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/health"
-	"github.com/truce-gitops/truce/internal/metrics"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
-	"github.com/truce-gitops/truce/internal/wire"
+	"github.com/truce-gitops/truce/internal/report/metrics"
 )
 
 // bomb is an assessor of health that panics at objects of that name.
@@ -46,7 +46,7 @@ func TestAPanicIsTheMatterOfOneObject(t *testing.T) {
 		}
 	}
 	m := metrics.New("test")
-	w.run(wire.RunOptions{Metrics: m})
+	w.run(compose.RunOptions{Metrics: m})
 	w.app("bad", "./apps/bad", defaultSpec)
 	w.app("good", "./apps/good", defaultSpec)
 	t.Log(w.fails("bad", "bomb", "panic: a part is broken", "log has the stack"))

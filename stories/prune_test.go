@@ -2,6 +2,7 @@ package stories
 
 import (
 	"fmt"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"os"
 	"regexp"
 	"strings"
@@ -10,8 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/gittest"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -395,7 +396,7 @@ func TestWhatOthersKeepWritingToIsPrunedAllTheSame(t *testing.T) {
 				if _, err := d.Resource(configmaps).Namespace(w.ns).Patch(w.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 					return // it is gone
 				}
-				<-time.After(50*time.Millisecond + 10*time.Since(begin)) // a busy controller's pace, on a busy machine too
+				kubetest.Span(w.ctx, 50*time.Millisecond+10*time.Since(begin)) // a busy controller's pace, on a busy machine too
 			}
 		})
 	}

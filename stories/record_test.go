@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/gittest"
-	"github.com/truce-gitops/truce/internal/inventory"
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/gittest"
-	"github.com/truce-gitops/truce/internal/upstream"
-	"github.com/truce-gitops/truce/internal/wire"
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/source/upstream"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -32,7 +32,7 @@ func TestWhatAKustomizationNamesByItsAddress(t *testing.T) {
 	t.Cleanup(web.Close)
 	own := strings.ReplaceAll(configMaps("own", "kept", "gone")+configMaps("other", "other"), "-- own/", "-- app/")
 	w := offWorld(t, own+"\n-- app/kustomization.yaml --\nnamespace: NAMESPACE\nresources: [kept.yaml, gone.yaml, '"+git.URL+"//deploy?ref=main', '"+web.URL+"/two.yaml']\n")
-	w.run(wire.RunOptions{Remotes: upstream.Hosts{Listed: []string{"http://127.0.0.1"}}})
+	w.run(compose.RunOptions{Remotes: upstream.Hosts{Listed: []string{"http://127.0.0.1"}}})
 	w.app("app", "app", defaultSpec)
 	w.app("other", "other", defaultSpec)
 	w.ready("app")

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/gittest"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -146,7 +146,7 @@ func TestAServerThatIsOutOfReachForAWhileHidesNothing(t *testing.T) {
 	} {
 		s.toll.cut()
 		do()
-		<-time.After(outage)
+		kubetest.Span(s.ctx, outage)
 		s.toll.mend()
 		s.looksLike(was)
 		if i == 0 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/wire"
+	"github.com/truce-gitops/truce/internal/compose"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -19,7 +19,7 @@ func TestAnEtcdRestoreWhileTruceRuns(t *testing.T) {
 	w := offClusterWorld(t, document3+configMaps("apps/my-app", "stays", "pruned"))
 	w.works = cluster.Namespaces{w.ns}
 	log := &logged{}
-	w.run(wire.RunOptions{Log: slog.New(slog.NewTextHandler(log, nil))})
+	w.run(compose.RunOptions{Log: slog.New(slog.NewTextHandler(log, nil))})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.phase("before the backup", func() { w.ready("my-app") })
 	var before int

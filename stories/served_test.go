@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/model/app"
 )
 
 // Of a group with a CRD in the cluster truce asks whether the server serves another kind, too, that could claim something: here

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/web"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/model/app"
 )
 
 // traps are objects that an API server hands back in another form than they were sent: defaults, quantities, nulls, empty

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/kubetest"
-	"github.com/truce-gitops/truce/internal/tenancy"
-	"github.com/truce-gitops/truce/internal/wire"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,7 +35,7 @@ func tenants(t *testing.T, files map[string]string) (w, a, b *world) {
 	if os.Getenv(accountVariable) != "" {
 		w.Apply(t, strings.ReplaceAll(w.Kubectl(t, "kustomize", "../deploy/rbac/tenants"), "namespace: truce-system", "namespace: "+accountNamespace))
 	}
-	w.run(wire.RunOptions{Tenancy: shared})
+	w.run(compose.RunOptions{Tenancy: shared})
 	return w, a, b
 }
 

@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/kubetest"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/reconcile"
-	"github.com/truce-gitops/truce/internal/wire"
-	"github.com/truce-gitops/truce/internal/witness"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,12 +37,12 @@ func TestLongWhoItWas(t *testing.T) {
 	}
 	for name, mode := range map[string]struct {
 		mode  app.Mode
-		place witness.Place
+		place attribution.Place
 		least float64
 	}{
-		"enforce":                  {app.Enforce, witness.Place{}, 0.85},
+		"enforce":                  {app.Enforce, attribution.Place{}, 0.85},
 		"enforce with the witness": {app.Enforce, loopback, 0.98},
-		"observe":                  {app.Observe, witness.Place{}, 0.85},
+		"observe":                  {app.Observe, attribution.Place{}, 0.85},
 		"observe with the witness": {app.Observe, loopback, 0.98},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ type day struct {
 	heard chan struct{}
 }
 
-func newDay(t *testing.T, rounds int, mode app.Mode, place witness.Place) *day {
+func newDay(t *testing.T, rounds int, mode app.Mode, place attribution.Place) *day {
 	d := &day{mode: mode, scenes: map[string]played{}, said: map[string][]decide.Finding{}, heard: make(chan struct{}, 1)}
 	var files, all strings.Builder
 	for round := range rounds {
@@ -204,10 +204,10 @@ func newDay(t *testing.T, rounds int, mode app.Mode, place witness.Place) *day {
 	if mode == app.Observe {
 		d.ApplyAs(t, "kustomize-controller", strings.ReplaceAll(all.String(), "NAMESPACE", d.ns))
 	}
-	d.run(wire.RunOptions{Process: app.Policy{Mode: mode, Additions: app.AdditionsAllow}, Witness: place, Notice: d.hear})
+	d.run(compose.RunOptions{Process: app.Policy{Mode: mode, Additions: app.AdditionsAllow}, Witness: place, Notice: d.hear})
 	d.app("web", "./", defaultSpec)
 	d.begun()
-	if place != (witness.Place{}) {
+	if place != (attribution.Place{}) {
 		d.seenBy("annotate-0")
 	}
 	return d
@@ -456,8 +456,8 @@ func (s played) verdict(f decide.Finding, log []kubetest.Entry) (by string, righ
 		return "nobody", false
 	case w.User != "" && w.User != e.User:
 		return by, false
-	case s.mutated || w.Name == witness.Admission:
-		return by + ", changed by admission", s.mutated && w.Name == witness.Admission && (w.During == "" || strings.HasPrefix(w.During, manager))
+	case s.mutated || w.Name == attribution.Admission:
+		return by + ", changed by admission", s.mutated && w.Name == attribution.Admission && (w.During == "" || strings.HasPrefix(w.During, manager))
 	case strings.HasPrefix(w.Name, "HPA ") || hpa:
 		return by, hpa && e.Subresource == "scale"
 	case w.Manager != "":

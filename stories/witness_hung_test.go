@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/wire"
-	"github.com/truce-gitops/truce/internal/witness"
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/model/app"
 )
 
 // way leads the API server to the witness, until it is blocked: then it takes connections in, and nothing gets through.
@@ -96,7 +96,7 @@ func (g throttled) Write(p []byte) (int, error) {
 func TestAWitnessThatCannotBeReachedIsAskedNoMore(t *testing.T) {
 	w := offWorld(t, threeReplicas)
 	x := newWay(t)
-	w.run(wire.RunOptions{Process: app.Policy{Mode: app.Observe}, Witness: witness.Place{Listen: x.to, URL: "https://" + x.at.Addr().String()}})
+	w.run(compose.RunOptions{Process: app.Policy{Mode: app.Observe}, Witness: attribution.Place{Listen: x.to, URL: "https://" + x.at.Addr().String()}})
 	w.Apply(t, strings.ReplaceAll(threeReplicas[strings.Index(threeReplicas, "apiVersion"):], "NAMESPACE", w.ns))
 	w.app("web", "./", defaultSpec)
 	w.until("the kind to be in use", func() bool {

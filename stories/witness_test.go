@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/kubetest"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/reconcile"
-	"github.com/truce-gitops/truce/internal/wire"
-	"github.com/truce-gitops/truce/internal/witness"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,16 +40,16 @@ spec:
 var configurations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 
 // loopback is where the sandbox's API server tells of writes.
-var loopback = witness.Place{Listen: "127.0.0.1:0"}
+var loopback = attribution.Place{Listen: "127.0.0.1:0"}
 
 // watched starts truce with a witness, and returns what it finds.
 func watched(w *world, process app.Policy) (notices <-chan reconcile.Notice, stop func()) {
 	w.t.Helper()
-	return noticed(w, wire.RunOptions{Process: process, Witness: loopback})
+	return noticed(w, compose.RunOptions{Process: process, Witness: loopback})
 }
 
 // noticed starts truce, and returns what it finds.
-func noticed(w *world, o wire.RunOptions) (notices <-chan reconcile.Notice, stop func()) {
+func noticed(w *world, o compose.RunOptions) (notices <-chan reconcile.Notice, stop func()) {
 	w.t.Helper()
 	out := make(chan reconcile.Notice, 256)
 	o.Notice = func(n reconcile.Notice) {
@@ -189,7 +189,7 @@ func TestTheAutoscalersOwnEventSaysThatItWasIt(t *testing.T) {
 	w.ApplyAs(t, "somebody", strings.ReplaceAll(section(document1, "apps/web/base/hpa.yaml"), "name: web\nspec", "name: web\n  namespace: "+w.ns+"\nspec"))
 	w.load(8)
 	w.await(w.Watch(t, deployments, w.ns, "web"), func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
-	notices, _ := noticed(w, wire.RunOptions{Process: app.Policy{Mode: app.Observe}})
+	notices, _ := noticed(w, compose.RunOptions{Process: app.Policy{Mode: app.Observe}})
 	w.app("web", "./apps/web/production", defaultSpec)
 	first := w.told(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(8) }).Writer
 	by := w.finds(appKeyOf("Kustomization", w.ns, "web"), ".spec.replicas", func(f decide.Finding) bool {

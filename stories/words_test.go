@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 

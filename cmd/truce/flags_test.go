@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/gittest"
-	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 // scaled is a Deployment with an autoscaler, as somebody has made them by hand, and a suspended app that is about both.

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/truce-gitops/truce/internal/gittest"
-	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 const ledApp = `

@@ -4,10 +4,10 @@ package main
 import (
 	"os"
 
-	"github.com/truce-gitops/truce/internal/wire"
+	"github.com/truce-gitops/truce/internal/compose"
 )
 
 // version is set by the linker.
 var version = "dev"
 
-func main() { os.Exit(wire.Main(os.Args, version)) }
+func main() { os.Exit(compose.Main(os.Args, version)) }

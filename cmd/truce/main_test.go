@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/kubetest"
-	"github.com/truce-gitops/truce/internal/wire"
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 // names are those that the program answers to.
@@ -15,11 +15,11 @@ var names = []string{"truce", "argocd"}
 
 // TestMain makes the test binary the program: under one of its names, and when truce calls itself.
 func TestMain(m *testing.M) {
-	if code, ok := wire.Hidden(os.Args[1:]); ok {
+	if code, ok := compose.Hidden(os.Args[1:]); ok {
 		os.Exit(code)
 	}
 	if slices.Contains(names, filepath.Base(os.Args[0])) {
-		os.Exit(wire.Main(os.Args, "v0-test"))
+		os.Exit(compose.Main(os.Args, "v0-test"))
 	}
 	kubetest.Main(m)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/truce-gitops/truce/internal/golden"
+	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 var _ = golden.Run // for its flag -update

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/truce-gitops/truce/internal/gittest"
-	"github.com/truce-gitops/truce/internal/kubetest"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 // TestUpOnAForeignCluster runs `truce up` on a cluster that it has not started, once named by its kubeconfig and once by a context of

@@ -1,4 +1,4 @@
-// Gen writes deploy/crds from the Go types: Kustomization from internal/front/flux, which embeds Flux's, and GitRepository from
+// Gen writes deploy/crds from the Go types: Kustomization from internal/dialect/flux, which embeds Flux's, and GitRepository from
 // Flux's own, whose URL may be a path here. It runs controller-gen; `go generate ./deploy` calls it in the directory deploy.
 package main
 
@@ -32,7 +32,7 @@ func main() {
 }
 
 func write() error {
-	kustomization, err := generate("../internal/front/flux", "kustomizations")
+	kustomization, err := generate("../internal/dialect/flux", "kustomizations")
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"crypto/rand"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/model/health"
 	"io"
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/health"
-	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // AdHoc is what a command is about that needs no app: files of this machine, and what to hold against them.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/compare"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -110,7 +110,7 @@ func (f *adoptFlags) adopt(ctx context.Context, c *Cluster, args []string) error
 	done := "adopted (" + string(a.Way) + ")"
 	if a.Already {
 		fmt.Fprintf(f.program.env.Out, "%s is adopted already (%s)\n", resourceName(keys[0]), a.Way)
-	} else if err := f.begin(ctx, c, keys[0], front.Change{Way: a.Way, At: a.At}, done); err != nil {
+	} else if err := f.begin(ctx, c, keys[0], dialect.Change{Way: a.Way, At: a.At}, done); err != nil {
 		return err
 	}
 	way := passage{app: keys[0], done: done}
@@ -136,7 +136,7 @@ func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) err
 	if err := f.foretell(ctx, c, keys[0]); err != nil {
 		return err
 	}
-	if err := f.begin(ctx, c, keys[0], front.Change{Way: app.HandBack}, "released"); err != nil {
+	if err := f.begin(ctx, c, keys[0], dialect.Change{Way: app.HandBack}, "released"); err != nil {
 		return err
 	}
 	way := passage{app: keys[0], done: "released"}
@@ -195,7 +195,7 @@ func formerly(k app.Key) string {
 }
 
 // begin writes down what the controller is to do.
-func (f *adoptFlags) begin(ctx context.Context, c *Cluster, k app.Key, change front.Change, done string) error {
+func (f *adoptFlags) begin(ctx context.Context, c *Cluster, k app.Key, change dialect.Change, done string) error {
 	if !f.dryRun {
 		done = "to be " + done
 	}

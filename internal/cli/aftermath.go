@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/model/app"
 )
 
 // aftermathWait is how long a sync that overrides the breaker waits for the other controller to change a contested field back.

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/appstate"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // synced runs `truce app sync web` over an app that was contested as told, and of which the summaries are seen one after the other.
@@ -20,7 +20,7 @@ func synced(t *testing.T, contested string, seen ...Summary) (stderr string, cod
 	var told bytes.Buffer
 	b := Backend{Connect: func(context.Context, Target) (*Cluster, error) {
 		return &Cluster{
-			Tell:  func(context.Context, app.Key) (front.Told, error) { return front.Told{Contested: contested}, nil },
+			Tell:  func(context.Context, app.Key) (dialect.Told, error) { return dialect.Told{Contested: contested}, nil },
 			Ask:   func(context.Context, Request) (string, error) { return "now", nil },
 			Names: func(context.Context, string) ([]app.Key, error) { return []app.Key{key}, nil },
 			Follow: func(ctx context.Context, _ string, is func([]Summary) bool) error {

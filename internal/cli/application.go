@@ -5,9 +5,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/appstate"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // applicationHead is the head of `app get` as argocd prints it (printAppSummaryTable of argo-cd): labels in 20 columns.

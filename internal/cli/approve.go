@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
 )
 
 const longApprove = `Show the objects that an app is about to prune and that wait for approval, and approve exactly that list.
@@ -83,11 +83,11 @@ func (a *approveFlags) approve(ctx context.Context, c *Cluster, key app.Key) err
 	if err := a.confirm(key); err != nil {
 		return err
 	}
-	return a.edit(ctx, c, Edit{App: key, How: Alter, Change: front.Change{ApprovePrune: held}}, "prune approved")
+	return a.edit(ctx, c, Edit{App: key, How: Alter, Change: dialect.Change{ApprovePrune: held}}, "prune approved")
 }
 
 // heldApproval is the approval that the controller waits for, as the status says it; empty for none.
-func heldApproval(t front.Told) string {
+func heldApproval(t dialect.Told) string {
 	texts := []string{t.Message, t.End.Message}
 	for _, c := range t.Conditions {
 		texts = append(texts, c.Message)

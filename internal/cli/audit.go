@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/audit"
-	"github.com/truce-gitops/truce/internal/publish"
-	"github.com/truce-gitops/truce/internal/reader"
-	"github.com/truce-gitops/truce/internal/survey"
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/lint/output"
+	"github.com/truce-gitops/truce/internal/lint/rules"
 )
 
 const longAudit = `Look for conflicts in a repository, before anybody is paged for them: counts that an autoscaler owns, ignore rules
@@ -60,7 +60,7 @@ const exampleAudit = `  truce audit
 
 type auditFlags struct {
 	appFlags
-	query           survey.Question
+	query           discover.Question
 	dialect, failOn string
 	explain         string // a rule, or everyRule; empty for none
 	base            string // an earlier revision; empty for none
@@ -85,8 +85,8 @@ func (p *program) audit() *cobra.Command {
 			if f.cluster {
 				return f.live(cmd.Context())
 			}
-			return f.compared(cmd.Context(), func(judge func(survey.Survey) []audit.Finding) error {
-				return p.backend.Survey(cmd.Context(), f.query, func(s survey.Survey) error { return f.tell(s, judge(s)) })
+			return f.compared(cmd.Context(), func(judge func(discover.Survey) []rules.Finding) error {
+				return p.backend.Survey(cmd.Context(), f.query, func(s discover.Survey) error { return f.tell(s, judge(s)) })
 			})
 		},
 	}
@@ -124,11 +124,11 @@ func (f *auditFlags) ready(args []string) error {
 		return usage("--ref is about a REPO: a directory is read as it lies there")
 	}
 	if f.dialect != "" {
-		if err := oneOf("--dialect", f.dialect, []string{string(survey.ArgoCD), string(survey.Flux)}); err != nil {
+		if err := oneOf("--dialect", f.dialect, []string{string(discover.ArgoCD), string(discover.Flux)}); err != nil {
 			return err
 		}
 	}
-	q.Only = survey.Dialect(f.dialect)
+	q.Only = discover.Dialect(f.dialect)
 	q.Progress = f.program.counter("rendered")
 	return oneOf("--fail-on", f.failOn, []string{"error", "warning", "info", "never"})
 }
@@ -147,15 +147,15 @@ func (p *program) counter(what string) func(done, total int) {
 }
 
 // severities are what --fail-on takes, and what each means.
-var severities = map[string]audit.Severity{"error": audit.Error, "warning": audit.Warning, "info": audit.Info, "never": ""}
+var severities = map[string]rules.Severity{"error": rules.Error, "warning": rules.Warning, "info": rules.Info, "never": ""}
 
 // forms are those of -o that other programs read, beside JSON and what is made of it.
-var forms = []publish.Form{publish.SARIF, publish.JUnit, publish.GitHub, publish.Markdown}
+var forms = []output.Form{output.SARIF, output.JUnit, output.GitHub, output.Markdown}
 
 // compared hands over what judges: with a base what has changed since then, too.
-func (f *auditFlags) compared(ctx context.Context, do func(func(survey.Survey) []audit.Finding) error) error {
+func (f *auditFlags) compared(ctx context.Context, do func(func(discover.Survey) []rules.Finding) error) error {
 	if f.base == "" {
-		return do(func(s survey.Survey) []audit.Finding { return audit.Here(s, audit.Judge(s)) })
+		return do(func(s discover.Survey) []rules.Finding { return rules.Here(s, rules.Judge(s)) })
 	}
 	q := f.query
 	if q.Repo != "" {
@@ -163,21 +163,21 @@ func (f *auditFlags) compared(ctx context.Context, do func(func(survey.Survey) [
 	} else {
 		q.Revision = f.base
 	}
-	return f.program.backend.Survey(ctx, q, func(base survey.Survey) error {
-		return do(func(s survey.Survey) []audit.Finding { return audit.Here(s, audit.Against(base, s)) })
+	return f.program.backend.Survey(ctx, q, func(base discover.Survey) error {
+		return do(func(s discover.Survey) []rules.Finding { return rules.Here(s, rules.Against(base, s)) })
 	})
 }
 
 // tell prints what was found.
-func (f *auditFlags) tell(s survey.Survey, found []audit.Finding) error {
+func (f *auditFlags) tell(s discover.Survey, found []rules.Finding) error {
 	f.query.Progress(0, 0)
 	sorted, err := f.sorted(s, found)
 	if err != nil {
 		return err
 	}
-	sheet := publish.Sheet{Version: f.program.env.Version, Survey: s, Rules: audit.Rules(), Findings: sorted, FailOn: severities[f.failOn]}
+	sheet := output.Sheet{Version: f.program.env.Version, Survey: s, Rules: rules.Rules(), Findings: sorted, FailOn: severities[f.failOn]}
 	if !f.form {
-		sheet.Findings.New, sheet.Aside = audit.Weighty(sorted.New)
+		sheet.Findings.New, sheet.Aside = rules.Weighty(sorted.New)
 	}
 	if err := f.print(sheet); err != nil {
 		return err
@@ -185,19 +185,19 @@ func (f *auditFlags) tell(s survey.Survey, found []audit.Finding) error {
 	return auditVerdict(sheet)
 }
 
-func (f *auditFlags) print(s publish.Sheet) error {
+func (f *auditFlags) print(s output.Sheet) error {
 	out := f.program.env.Out
-	switch form := publish.Form(f.output); {
+	switch form := output.Form(f.output); {
 	case f.output == "" || f.output == "table":
 		return auditView{f.program.term, s, f.allSkipped}.print(out)
 	case slices.Contains(forms, form):
-		return publish.Write(out, form, s)
+		return output.Write(out, form, s)
 	}
 	return f.structured(s.Document())
 }
 
 // auditVerdict is the exit code: what could not be rendered may hide anything.
-func auditVerdict(s publish.Sheet) error {
+func auditVerdict(s output.Sheet) error {
 	switch {
 	case s.Blind():
 		return &ExitError{Code: ExitRender}

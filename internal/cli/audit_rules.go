@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/audit"
+	"github.com/truce-gitops/truce/internal/lint/rules"
 )
 
 //go:generate go test . -run ^TestThePagesOfRulesAreInStep$ -update
@@ -22,35 +22,35 @@ func (f *auditFlags) explainRules(args []string) error {
 	if len(args) == 1 {
 		f.explain = args[0]
 	}
-	rules := audit.Rules()
+	all := rules.Rules()
 	if f.explain == everyRule {
-		return f.listRules(rules)
+		return f.listRules(all)
 	}
-	i := slices.IndexFunc(rules, func(r audit.Rule) bool { return r.ID == f.explain })
+	i := slices.IndexFunc(all, func(r rules.Rule) bool { return r.ID == f.explain })
 	if i < 0 {
 		return usage("--explain %q: no such rule; `truce audit --explain` lists them", f.explain)
 	}
-	return f.explainRule(rules[i])
+	return f.explainRule(all[i])
 }
 
-func (f *auditFlags) listRules(rules []audit.Rule) error {
+func (f *auditFlags) listRules(all []rules.Rule) error {
 	out := f.program.env.Out
 	switch f.output {
 	case "json", "yaml":
-		items := make([]ruleJSON, 0, len(rules))
-		for _, r := range rules {
+		items := make([]ruleJSON, 0, len(all))
+		for _, r := range all {
 			items = append(items, newRuleJSON(r))
 		}
 		return structured(out, f.output, listJSON{APIVersion: schemaVersion, Kind: "AuditRuleList", Items: items})
 	case "markdown":
-		return rulesIndex(out, rules)
+		return rulesIndex(out, all)
 	case "", "table", "wide":
-		return ruleTable(rules).print(out, f.program.term)
+		return ruleTable(all).print(out, f.program.term)
 	}
 	return usage("--explain has no form %s: want table, json, yaml, markdown", f.output)
 }
 
-func (f *auditFlags) explainRule(r audit.Rule) error {
+func (f *auditFlags) explainRule(r rules.Rule) error {
 	out := f.program.env.Out
 	switch f.output {
 	case "json", "yaml":
@@ -68,7 +68,7 @@ type ruleJSON struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
 	ID         string         `json:"id"`
-	Severity   audit.Severity `json:"severity"`
+	Severity   rules.Severity `json:"severity"`
 	Title      string         `json:"title"`
 	Reason     string         `json:"reason"`
 	Remedy     string         `json:"remedy"`
@@ -76,11 +76,11 @@ type ruleJSON struct {
 	Mendable   bool           `json:"mendable"`
 }
 
-func newRuleJSON(r audit.Rule) ruleJSON {
+func newRuleJSON(r rules.Rule) ruleJSON {
 	return ruleJSON{schemaVersion, "AuditRule", r.ID, r.Severity, r.Title, r.Reason, r.Remedy, r.Source, r.Mendable}
 }
 
-func ruleTable(rules []audit.Rule) *table {
+func ruleTable(rules []rules.Rule) *table {
 	t := &table{}
 	t.add(cells("RULE", "SEVERITY", "FIX", "WHAT")...)
 	for _, r := range rules {
@@ -97,7 +97,7 @@ func yesNo(b bool) string {
 }
 
 // ruleText prints one rule for a person, with what it finds.
-func ruleText(w io.Writer, term terminal, r audit.Rule) error {
+func ruleText(w io.Writer, term terminal, r rules.Rule) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s: %s\n\n%s\n", term.in(paintSeverity[r.Severity], string(r.Severity)), term.in(bold, r.ID), r.Title, r.Reason)
 	fmt.Fprintf(&b, "\n%s %s\n", term.in(faint, "remedy:"), r.Remedy)
@@ -105,7 +105,7 @@ func ruleText(w io.Writer, term terminal, r audit.Rule) error {
 		fmt.Fprintf(&b, "%s truce fix --rule %s\n", term.in(faint, "fix:"), r.ID)
 	}
 	fmt.Fprintf(&b, "%s %s\n", term.in(faint, "known from:"), r.Source)
-	bad, _ := audit.Examples(r.ID)
+	bad, _ := rules.Examples(r.ID)
 	fmt.Fprintf(&b, "\n%s %s\n", term.in(bold, "Example:"), bad.Title)
 	for _, f := range bad.Files {
 		fmt.Fprintf(&b, "\n  %s\n%s", term.in(faint, f.Name), inset(string(f.Data)))
@@ -123,10 +123,10 @@ func inset(text string) string {
 	return b.String()
 }
 
-const madeOfRules = "<!-- Made from the rules and stories of internal/audit by go generate ./internal/cli. Change it there. -->\n\n"
+const madeOfRules = "<!-- Made from the rules and stories of internal/lint/rules by go generate ./internal/cli. Change it there. -->\n\n"
 
 // rulesIndex prints docs/rules/README.md.
-func rulesIndex(w io.Writer, rules []audit.Rule) error {
+func rulesIndex(w io.Writer, rules []rules.Rule) error {
 	var b strings.Builder
 	b.WriteString(madeOfRules + "# What truce audit looks for\n\n")
 	b.WriteString("`truce audit` reads a repository, and each of these rules judges what it describes. `truce audit --explain RULE` prints a rule, and\n" +
@@ -140,14 +140,14 @@ func rulesIndex(w io.Writer, rules []audit.Rule) error {
 }
 
 // rulePage prints docs/rules/RULE.md.
-func rulePage(w io.Writer, r audit.Rule) error {
+func rulePage(w io.Writer, r rules.Rule) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s# %s\n\n**%s**: %s.\n\n%s\n\n", madeOfRules, r.ID, r.Severity, r.Title, broken(r.Reason))
 	fmt.Fprintf(&b, "## What to do\n\n%s\n\n", broken(r.Remedy))
 	if r.Mendable {
 		fmt.Fprintf(&b, "`truce fix --rule %s` does it, where that changes nothing else.\n\n", r.ID)
 	}
-	bad, good := audit.Examples(r.ID)
+	bad, good := rules.Examples(r.ID)
 	b.WriteString("## What is found\n\n")
 	exampleText(&b, bad)
 	b.WriteString("Truce says:\n\n```text\n" + bad.Says + "\n```\n\n## What is left alone\n\n")
@@ -157,7 +157,7 @@ func rulePage(w io.Writer, r audit.Rule) error {
 	return err
 }
 
-func exampleText(b *strings.Builder, e audit.Example) {
+func exampleText(b *strings.Builder, e rules.Example) {
 	b.WriteString(broken(e.Title) + "\n\n")
 	for _, f := range e.Files {
 		fmt.Fprintf(b, "`%s`\n\n```yaml\n%s\n```\n\n", f.Name, strings.TrimRight(string(f.Data), "\n"))

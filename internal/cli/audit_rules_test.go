@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/truce-gitops/truce/internal/audit"
+	"github.com/truce-gitops/truce/internal/lint/rules"
 )
 
 // auditRules runs `truce audit` with nothing to survey.
@@ -33,7 +33,7 @@ func TestThePagesOfRulesAreInStep(t *testing.T) {
 		want[name] = out
 	}
 	page("README.md", "--explain")
-	for _, r := range audit.Rules() {
+	for _, r := range rules.Rules() {
 		page(r.ID+".md", "--explain", r.ID)
 	}
 	if flag.Lookup("update").Value.String() == "true" {
@@ -86,7 +86,7 @@ func TestAuditExplainsARuleWithWhatItFinds(t *testing.T) {
 		t.Error("--explain=RULE says something else")
 	}
 	list, _, code := auditRules(t, "--explain")
-	for _, r := range audit.Rules() {
+	for _, r := range rules.Rules() {
 		if !strings.Contains(list, r.ID+" ") || code != 0 {
 			t.Errorf("--explain leaves out %s", r.ID)
 		}

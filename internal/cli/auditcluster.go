@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/audit"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/redact"
-	"github.com/truce-gitops/truce/internal/rivals"
-	"github.com/truce-gitops/truce/internal/survey"
+	"github.com/truce-gitops/truce/internal/lint/autoscaled"
+	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/lint/rules"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // ofRepositories are flags that mean nothing with --cluster, ofClusters those that mean nothing without it.
@@ -70,12 +70,12 @@ func (f *auditFlags) live(ctx context.Context) error {
 			return err
 		}
 		if f.dialect != "" {
-			rows = slices.DeleteFunc(rows, func(r rivals.Row) bool { return r.Dialect != survey.Dialect(f.dialect) })
+			rows = slices.DeleteFunc(rows, func(r autoscaled.Row) bool { return r.Dialect != discover.Dialect(f.dialect) })
 		}
 		if err := f.printRivals(rows, time.Now()); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(rows, func(r rivals.Row) bool { return f.fails(r.Severity) }) {
+		if slices.ContainsFunc(rows, func(r autoscaled.Row) bool { return f.fails(r.Severity) }) {
 			return &ExitError{Code: ExitDiffers}
 		}
 		return nil
@@ -83,13 +83,13 @@ func (f *auditFlags) live(ctx context.Context) error {
 }
 
 // fails reports whether --fail-on is that grave or less.
-func (f *auditFlags) fails(s audit.Severity) bool {
-	order := []audit.Severity{audit.Error, audit.Warning, audit.Info}
+func (f *auditFlags) fails(s rules.Severity) bool {
+	order := []rules.Severity{rules.Error, rules.Warning, rules.Info}
 	least := slices.Index(order, severities[f.failOn])
 	return least >= 0 && slices.Index(order, s) <= least
 }
 
-func (f *auditFlags) printRivals(rows []rivals.Row, now time.Time) error {
+func (f *auditFlags) printRivals(rows []autoscaled.Row, now time.Time) error {
 	out := f.program.env.Out
 	if f.output == "json" || f.output == "yaml" {
 		items := make([]rivalJSON, 0, len(rows))
@@ -107,13 +107,13 @@ func (f *auditFlags) printRivals(rows []rivals.Row, now time.Time) error {
 }
 
 // holds are what a person reads of Git's hold on the count.
-var holds = map[rivals.Hold]string{
-	rivals.Named: "names it", rivals.Agreed: "ignores it", rivals.Ceded: "ceded it", rivals.Free: "leaves it", rivals.Unclear: "unclear",
+var holds = map[autoscaled.Hold]string{
+	autoscaled.Named: "names it", autoscaled.Agreed: "ignores it", autoscaled.Ceded: "ceded it", autoscaled.Free: "leaves it", autoscaled.Unclear: "unclear",
 }
 
-var paintHold = map[rivals.Hold]paint{rivals.Named: red, rivals.Unclear: yellow}
+var paintHold = map[autoscaled.Hold]paint{autoscaled.Named: red, autoscaled.Unclear: yellow}
 
-func rivalTable(rows []rivals.Row, wide bool, now time.Time) *table {
+func rivalTable(rows []autoscaled.Row, wide bool, now time.Time) *table {
 	t := &table{}
 	head := cells("WORKLOAD", "APP", "AUTOSCALER", "RANGE", "COUNT", "GIT", "LAST WRITTEN BY")
 	if wide {
@@ -122,7 +122,7 @@ func rivalTable(rows []rivals.Row, wide bool, now time.Time) *table {
 	t.add(head...)
 	for _, r := range rows {
 		git := cell{holds[r.Hold], paintHold[r.Hold]}
-		if r.Hold == rivals.Named {
+		if r.Hold == autoscaled.Named {
 			git.text += fmt.Sprintf(" (%v)", r.Wants)
 		}
 		row := cells(r.Object.Kind+" "+fullName(r.Object), cmp.Or(r.Parent.String(), "-"), r.Claim.Name(), rangeOf(r), short(r.Live))
@@ -135,17 +135,17 @@ func rivalTable(rows []rivals.Row, wide bool, now time.Time) *table {
 	return t
 }
 
-func rangeOf(r rivals.Row) string { return fmt.Sprintf("%d to %d", r.Claim.Min, r.Claim.Max) }
+func rangeOf(r autoscaled.Row) string { return fmt.Sprintf("%d to %d", r.Claim.Min, r.Claim.Max) }
 
-func dialectName(d survey.Dialect) string {
-	if d == survey.Bare {
+func dialectName(d discover.Dialect) string {
+	if d == discover.Bare {
 		return "truce"
 	}
 	return string(d)
 }
 
-func (f *auditFlags) rivalSummary(w io.Writer, rows []rivals.Row) error {
-	by := map[rivals.Hold]int{}
+func (f *auditFlags) rivalSummary(w io.Writer, rows []autoscaled.Row) error {
+	by := map[autoscaled.Hold]int{}
 	for _, r := range rows {
 		by[r.Hold]++
 	}
@@ -153,11 +153,11 @@ func (f *auditFlags) rivalSummary(w io.Writer, rows []rivals.Row) error {
 	if len(rows) == 1 {
 		text = "1 workload under Git is autoscaled"
 	}
-	if by[rivals.Named] > 0 {
-		text += fmt.Sprintf("; of %d Git names the count", by[rivals.Named])
+	if by[autoscaled.Named] > 0 {
+		text += fmt.Sprintf("; of %d Git names the count", by[autoscaled.Named])
 	}
-	if by[rivals.Unclear] > 0 {
-		text += fmt.Sprintf("; of %d no record tells whether Git does: truce audit in the repository tells", by[rivals.Unclear])
+	if by[autoscaled.Unclear] > 0 {
+		text += fmt.Sprintf("; of %d no record tells whether Git does: truce audit in the repository tells", by[autoscaled.Unclear])
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
@@ -183,7 +183,7 @@ type rivalJSON struct {
 	Remedy     string      `json:"remedy,omitempty"`
 }
 
-func newRivalJSON(r rivals.Row) rivalJSON {
+func newRivalJSON(r autoscaled.Row) rivalJSON {
 	out := rivalJSON{
 		Workload: idJSON(r.Object), Manager: r.Parent.By, Dialect: dialectName(r.Dialect), Autoscaler: idJSON(r.Claim.By), Min: r.Claim.Min, Max: r.Claim.Max,
 		Path: field.String(r.Claim.Path), Live: r.Live, Hold: string(r.Hold), Owner: r.Owner, Git: r.Wants, Writer: newWriterJSON(r.Writer),

@@ -7,43 +7,43 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/audit"
-	"github.com/truce-gitops/truce/internal/known"
-	"github.com/truce-gitops/truce/internal/survey"
+	"github.com/truce-gitops/truce/internal/lint/baseline"
+	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/lint/rules"
 )
 
 // maxBaseline bounds a baseline that is read; a finding in it has some hundred bytes.
 const maxBaseline = 16 << 20
 
 // sorted tells the findings that the baseline knows from those that it does not, and writes a new baseline where that is asked for.
-func (f *auditFlags) sorted(s survey.Survey, found []audit.Finding) (known.Sorted, error) {
-	list := known.List{}
+func (f *auditFlags) sorted(s discover.Survey, found []rules.Finding) (baseline.Sorted, error) {
+	list := baseline.List{}
 	if f.baseline != "" {
 		text, err := readAtMost(f.baseline, maxBaseline)
 		if err != nil {
-			return known.Sorted{}, usage("--baseline: %w", err)
+			return baseline.Sorted{}, usage("--baseline: %w", err)
 		}
-		if list, err = known.Read(f.baseline, text); err != nil {
-			return known.Sorted{}, usage("--baseline: %w", err)
+		if list, err = baseline.Read(f.baseline, text); err != nil {
+			return baseline.Sorted{}, usage("--baseline: %w", err)
 		}
 	}
 	if f.writeBaseline != "" {
 		if !f.form {
-			found, _ = audit.Weighty(found)
+			found, _ = rules.Weighty(found)
 		}
-		now := known.Of(found)
+		now := baseline.Of(found)
 		text, err := now.Text()
 		if err == nil {
 			err = os.WriteFile(f.writeBaseline, text, 0o644)
 		}
 		if err != nil {
-			return known.Sorted{}, usage("--write-baseline: %w", err)
+			return baseline.Sorted{}, usage("--write-baseline: %w", err)
 		}
 		fmt.Fprintf(f.program.env.Err, "%d findings are known by %s from now on\n", len(found), f.writeBaseline)
 		return now.Sort(found), nil
 	}
 	out := list.Sort(found)
-	out.Stale = slices.DeleteFunc(out.Stale, func(e known.Entry) bool { return uncertain(s, e) })
+	out.Stale = slices.DeleteFunc(out.Stale, func(e baseline.Entry) bool { return uncertain(s, e) })
 	return out, nil
 }
 
@@ -62,11 +62,11 @@ func readAtMost(name string, most int64) ([]byte, error) {
 }
 
 // uncertain reports whether an entry may only look stale: what it is about was not looked into this time.
-func uncertain(s survey.Survey, e known.Entry) bool {
+func uncertain(s discover.Survey, e baseline.Entry) bool {
 	if s.Part {
 		return true
 	}
-	return slices.ContainsFunc(s.Units, func(u survey.Unit) bool { return u.Err != nil && (e.Unit == "" || e.Unit == u.Name()) })
+	return slices.ContainsFunc(s.Units, func(u discover.Unit) bool { return u.Err != nil && (e.Unit == "" || e.Unit == u.Name()) })
 }
 
 // known prints what the baseline knows, a line each, and which of its entries are stale.

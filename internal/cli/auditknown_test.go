@@ -11,10 +11,10 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/desired"
+	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/render"
-	"github.com/truce-gitops/truce/internal/survey"
+	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 const scaled = `apiVersion: apps/v1
@@ -37,9 +37,9 @@ spec:
 `
 
 // fought is a survey of an app whose Deployments name replicas, each beside an autoscaler.
-func fought(t *testing.T, names ...string) survey.Survey {
+func fought(t *testing.T, names ...string) discover.Survey {
 	t.Helper()
-	u := survey.Unit{Dialect: survey.Bare, App: app.App{Path: "apps/web", Key: app.Key{Name: "apps/web"}}, File: "apps/web/kustomization.yaml", Line: 1}
+	u := discover.Unit{Dialect: discover.Bare, App: app.App{Path: "apps/web", Key: app.Key{Name: "apps/web"}}, File: "apps/web/kustomization.yaml", Line: 1}
 	files := fstest.MapFS{}
 	for _, name := range names {
 		file := "apps/web/" + name + ".yaml"
@@ -54,14 +54,14 @@ func fought(t *testing.T, names ...string) survey.Survey {
 		}
 		u.Reads = append(u.Reads, file)
 	}
-	return survey.Survey{Files: files, Units: []survey.Unit{u}}
+	return discover.Survey{Files: files, Units: []discover.Unit{u}}
 }
 
-func audits(t *testing.T, s survey.Survey, args ...string) (out, errs string, code int) {
+func audits(t *testing.T, s discover.Survey, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var o, e bytes.Buffer
 	env := Env{Out: &o, Err: &e, Program: "truce", Args: append([]string{"audit"}, args...), Getenv: func(string) string { return "" }}
-	code = Main(t.Context(), env, Backend{Survey: func(_ context.Context, _ survey.Question, use func(survey.Survey) error) error { return use(s) }})
+	code = Main(t.Context(), env, Backend{Survey: func(_ context.Context, _ discover.Question, use func(discover.Survey) error) error { return use(s) }})
 	return o.String(), e.String(), code
 }
 
@@ -96,7 +96,7 @@ func TestAStaleEntryIsSaidWhereEverythingWasLookedAt(t *testing.T) {
 	part.Part = true
 	broken.Units[0].Err = errors.New("does not render")
 	for name, test := range map[string]struct {
-		survey survey.Survey
+		survey discover.Survey
 		stale  bool
 	}{"whole": {whole, true}, "part": {part, false}, "broken": {broken, false}} {
 		out, errs, code := audits(t, test.survey, "--baseline", file)

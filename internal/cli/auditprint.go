@@ -7,22 +7,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/audit"
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/publish"
-	"github.com/truce-gitops/truce/internal/redact"
-	"github.com/truce-gitops/truce/internal/survey"
+	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/lint/output"
+	"github.com/truce-gitops/truce/internal/lint/rules"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 // auditView prints findings as a person reads them: file by file, as compilers do.
 type auditView struct {
 	term terminal
-	publish.Sheet
+	output.Sheet
 	allSkipped bool // list each thing that was not looked into
 }
 
-var paintSeverity = map[audit.Severity]paint{audit.Error: red, audit.Warning: yellow, audit.Info: cyan}
+var paintSeverity = map[rules.Severity]paint{rules.Error: red, rules.Warning: yellow, rules.Info: cyan}
 
 func (v auditView) print(w io.Writer) error {
 	var b strings.Builder
@@ -49,7 +49,7 @@ func (v auditView) print(w io.Writer) error {
 
 func (v auditView) text(s string) string { return strings.ReplaceAll(redact.Text(s), "\n", " ") }
 
-func (v auditView) one(b *strings.Builder, f audit.Finding) {
+func (v auditView) one(b *strings.Builder, f rules.Finding) {
 	fmt.Fprintf(b, "  %s %s %s", v.text(placeText(f.Place)), v.term.in(paintSeverity[f.Severity], string(f.Severity)), f.Rule)
 	if f.Object != (object.ID{}) {
 		b.WriteString(" " + v.text(f.Object.String()))
@@ -64,7 +64,7 @@ func (v auditView) one(b *strings.Builder, f audit.Finding) {
 }
 
 // alike counts the findings at the beginning that are about one field of one object at one place: an overlay for each cluster shares a base.
-func alike(all []audit.Finding) int {
+func alike(all []rules.Finding) int {
 	first, n := all[0], 1
 	for n < len(all) {
 		f := all[n]
@@ -77,7 +77,7 @@ func alike(all []audit.Finding) int {
 }
 
 // again names the units that have the same finding.
-func (v auditView) again(b *strings.Builder, more []audit.Finding) {
+func (v auditView) again(b *strings.Builder, more []rules.Finding) {
 	const shown = 3
 	var names []string
 	for _, f := range more {
@@ -119,14 +119,14 @@ func (v auditView) summary(b *strings.Builder) {
 	objects, bare := 0, 0
 	for _, u := range v.Survey.Units {
 		objects += len(u.Objects)
-		if u.Dialect == survey.Bare {
+		if u.Dialect == discover.Bare {
 			bare++
 		}
 	}
 	number := func(n int, one, many string) string { return cmp.Or(count(n, one, many), "0 "+many) }
 	fmt.Fprintf(b, "%s, %s, %s:", number(len(v.Survey.Units)-bare, "app", "apps"), number(bare, "other directory", "other directories"),
 		number(objects, "object", "objects"))
-	for _, s := range []audit.Severity{audit.Error, audit.Warning, audit.Info} {
+	for _, s := range []rules.Severity{rules.Error, rules.Warning, rules.Info} {
 		n := 0
 		for _, f := range v.Findings.New {
 			if f.Severity == s {
@@ -136,7 +136,7 @@ func (v auditView) summary(b *strings.Builder) {
 		fmt.Fprintf(b, " %s %d,", s, n)
 	}
 	left := v.Left()
-	broken := len(slices.DeleteFunc(slices.Clone(left), func(k survey.Skipped) bool { return !k.Broken }))
+	broken := len(slices.DeleteFunc(slices.Clone(left), func(k discover.Skipped) bool { return !k.Broken }))
 	if n := len(v.Findings.Known); n > 0 {
 		fmt.Fprintf(b, " known %d,", n)
 	}

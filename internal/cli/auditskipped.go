@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/survey"
+	"github.com/truce-gitops/truce/internal/lint/discover"
 )
 
 // What a table shows of things that were left out, unless --skipped lists them all.
@@ -24,7 +24,7 @@ func (v auditView) skipped(b *strings.Builder) {
 		broken bool
 		few    int
 	}{{"does not render", true, fewBroken}, {"not looked into", false, fewSkipped}} {
-		all := slices.DeleteFunc(v.Left(), func(k survey.Skipped) bool { return k.Broken != part.broken })
+		all := slices.DeleteFunc(v.Left(), func(k discover.Skipped) bool { return k.Broken != part.broken })
 		if len(all) == 0 {
 			continue
 		}
@@ -40,16 +40,16 @@ func (v auditView) skipped(b *strings.Builder) {
 	}
 }
 
-func (v auditView) each(b *strings.Builder, all []survey.Skipped) {
+func (v auditView) each(b *strings.Builder, all []discover.Skipped) {
 	for _, k := range all {
 		fmt.Fprintf(b, "  %s %s: %s\n", v.text(skippedAt(k)), v.text(k.What), v.text(k.Why))
 	}
 }
 
 // groups prints the reasons that are frequent with examples, and what else there is by itself. It reports whether it left anything out.
-func (v auditView) groups(b *strings.Builder, all []survey.Skipped, few int) (cut bool) {
-	alone := map[survey.Skipped]bool{}
-	for _, g := range survey.Grouped(all) {
+func (v auditView) groups(b *strings.Builder, all []discover.Skipped, few int) (cut bool) {
+	alone := map[discover.Skipped]bool{}
+	for _, g := range discover.Grouped(all) {
 		if len(g.All) <= few {
 			for _, k := range g.All {
 				alone[k] = true
@@ -63,7 +63,7 @@ func (v auditView) groups(b *strings.Builder, all []survey.Skipped, few int) (cu
 		fmt.Fprintf(b, "    and %d more\n", len(g.All)-examplesOfMany)
 		cut = true
 	}
-	single := slices.DeleteFunc(slices.Clone(all), func(k survey.Skipped) bool { return !alone[k] })
+	single := slices.DeleteFunc(slices.Clone(all), func(k discover.Skipped) bool { return !alone[k] })
 	v.each(b, single[:min(mostSkipped, len(single))])
 	if more := len(single) - mostSkipped; more > 0 {
 		fmt.Fprintf(b, "  and %d more for other reasons\n", more)
@@ -72,7 +72,7 @@ func (v auditView) groups(b *strings.Builder, all []survey.Skipped, few int) (cu
 	return cut
 }
 
-func skippedAt(k survey.Skipped) string {
+func skippedAt(k discover.Skipped) string {
 	if k.Line == 0 {
 		return k.File
 	}

@@ -6,27 +6,27 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/appstate"
-	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/egress"
-	"github.com/truce-gitops/truce/internal/explain"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/journal"
-	"github.com/truce-gitops/truce/internal/mend"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/lint/autoscaled"
+	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/lint/fix"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/rivals"
-	"github.com/truce-gitops/truce/internal/survey"
-	"github.com/truce-gitops/truce/internal/tenancy"
-	"github.com/truce-gitops/truce/internal/upstream"
-	"github.com/truce-gitops/truce/internal/witness"
+	"github.com/truce-gitops/truce/internal/report/appstate"
+	"github.com/truce-gitops/truce/internal/report/explain"
+	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // Backend is what commands do. Each function blocks until it is done or its context ends.
@@ -38,9 +38,9 @@ type Backend struct {
 	Compare func(context.Context, AdHoc) (Detail, error)
 	Assess  func(context.Context, AdHoc) ([]report.Object, error)
 	// Survey finds the apps of a repository, renders them, and has them used, while their files can be read.
-	Survey func(ctx context.Context, q survey.Question, use func(survey.Survey) error) error
+	Survey func(ctx context.Context, q discover.Question, use func(discover.Survey) error) error
 	// Mend looks for the edits that end what an audit finds, and has them used: Mending writes them.
-	Mend func(ctx context.Context, q mend.Question, use func(Mending) error) error
+	Mend func(ctx context.Context, q fix.Question, use func(Mending) error) error
 	// Journal returns entries, oldest first: of the controller at a URL, or of a journal file that no controller has open.
 	Journal func(ctx context.Context, from string, q journal.Query) ([]journal.Entry, error)
 	// Controller runs the controller until ctx ends.
@@ -78,7 +78,7 @@ type Cluster struct {
 	// Edit writes another form of an app's custom resources, or a new app's, or takes them away.
 	Edit func(context.Context, Edit) (Edited, error)
 	// Tell reads what an app's custom resource tells.
-	Tell func(context.Context, app.Key) (front.Told, error)
+	Tell func(context.Context, app.Key) (dialect.Told, error)
 	// Journal returns entries of the cluster's controller, oldest first.
 	Journal func(ctx context.Context, q journal.Query) ([]journal.Entry, error)
 	// Dashboard opens the status page of the controller that works for a namespace, "" for any, and returns a link that logs in the first browser
@@ -87,7 +87,7 @@ type Cluster struct {
 	// Claimants lists the objects of a namespace, of all for "", that claim something, by what the catalogue knows.
 	Claimants func(ctx context.Context, c *claim.Catalogue, namespace string) ([]claim.Claimant, error)
 	// Rivals lists the workloads of a namespace, of all for "", that are under Git and autoscaled, in order.
-	Rivals func(ctx context.Context, c *claim.Catalogue, namespace string) ([]rivals.Row, error)
+	Rivals func(ctx context.Context, c *claim.Catalogue, namespace string) ([]autoscaled.Row, error)
 	// Explain gathers what is known of one object. What could not be found out stands in the Subject.
 	Explain func(context.Context, explain.Question) (explain.Subject, error)
 	// Objects lists the names of a kind's objects in a namespace; for no kind, the names of the kinds.
@@ -100,9 +100,9 @@ type Cluster struct {
 type Edit struct {
 	App    app.Key
 	How    How
-	Change front.Change
+	Change dialect.Change
 	// Given are custom resources to create; the zero value makes new ones for the Change.
-	Given front.Resources
+	Given dialect.Resources
 	// Force writes a rule also if it matches nothing that the app describes.
 	Force bool
 	// DryRun asks the server what it would say, and writes nothing.
@@ -122,10 +122,10 @@ const (
 
 // Edited is what came of an Edit.
 type Edited struct {
-	Before, After front.Resources // Before is zero for a new app
+	Before, After dialect.Resources // Before is zero for a new app
 	Notes         []string
 	// Parent manages the custom resource from Git, and will not let the change stand; its zero value is nobody.
-	Parent front.Parent
+	Parent dialect.Parent
 	// Overruled says that the Parent owns a field that was changed: it is sure to revert it.
 	Overruled bool
 	// Place is where the Parent's source describes the custom resource, if that is known.
@@ -137,7 +137,7 @@ type Request struct {
 	App app.Key
 	// Source says whether its source is to be looked at anew first.
 	Source bool
-	Run    front.Run
+	Run    dialect.Run
 }
 
 // Summary is how an app stands, by its custom resource and by the objects that bear its mark.
@@ -175,7 +175,7 @@ type Detail struct {
 	// Origin tells where Git writes a field of one of the app's objects; the zero Place if that is not known.
 	Origin func(object.ID, field.Path) desired.Place
 	// Told is what the custom resource tells of the controller's own runs.
-	Told front.Told
+	Told dialect.Told
 }
 
 // Adoption is how an app would be adopted, or is.
@@ -200,11 +200,11 @@ type ControllerOptions struct {
 	Election      Election
 	// LocalSources lets sources be repositories on this machine.
 	LocalSources bool
-	Sources      egress.Policy    // the servers that sources may be at
-	Remotes      upstream.Hosts   // what kustomizations may name by addresses
-	Catalogue    *claim.Catalogue // what claimants are recognised by
-	Witness      witness.Place    // where admission tells who wrote; the zero Place for nowhere
-	Apps         int              // that are worked on at once
+	Sources      egress.Policy     // the servers that sources may be at
+	Remotes      upstream.Hosts    // what kustomizations may name by addresses
+	Catalogue    *claim.Catalogue  // what claimants are recognised by
+	Witness      attribution.Place // where admission tells who wrote; the zero Place for nowhere
+	Apps         int               // that are worked on at once
 	Objects      int
 	// EventsAddress gets what Events tell, as Flux's notification-controller and what takes its generic Provider's form do; empty for nobody.
 	EventsAddress string
@@ -231,7 +231,7 @@ type UpOptions struct {
 	MetricsListen string // as for the controller
 	ReadyFile     string
 	Process       app.Policy
-	Witness       witness.Place // as for the controller
+	Witness       attribution.Place // as for the controller
 }
 
 // World is what `truce up` has started.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/explain"
+	"github.com/truce-gitops/truce/internal/report/explain"
 )
 
 const longBlame = `Print the live object line by line, each with who wrote it, as git blame does for a file.

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/dialect"
 )
 
 // changeFlags are those of `argocd app set` and `argocd app create` that truce has a meaning for (cmd/util/app.go of argo-cd).
@@ -60,14 +60,14 @@ func words(all ...string) completion {
 }
 
 // change is what the flags ask for, and how many of them were given.
-func (c *changeFlags) change() (front.Change, int, error) {
-	out := front.Change{
+func (c *changeFlags) change() (dialect.Change, int, error) {
+	out := dialect.Change{
 		Repo: given(c.set, "repo", c.repo), Path: given(c.set, "path", c.path), Revision: given(c.set, "revision", c.revision),
 		Project: given(c.set, "project", c.project), Server: given(c.set, "dest-server", c.server),
 		Cluster: given(c.set, "dest-name", c.cluster), Namespace: given(c.set, "dest-namespace", c.namespace),
 		Prune: given(c.set, "auto-prune", c.prune), SelfHeal: given(c.set, "self-heal", c.heal), Empty: given(c.set, "allow-empty", c.empty),
 		Keep: given(c.set, "revision-history-limit", c.keep), Options: c.options,
-		Retry: front.Retry{
+		Retry: dialect.Retry{
 			Limit: given(c.set, "sync-retry-limit", c.limit), Factor: given(c.set, "sync-retry-backoff-factor", c.factor),
 			Duration: given(c.set, "sync-retry-backoff-duration", c.first), MaxDuration: given(c.set, "sync-retry-backoff-max-duration", c.longest),
 			Refresh: given(c.set, "sync-retry-refresh", c.refresh),
@@ -113,14 +113,14 @@ func (c *changeFlags) count() int {
 }
 
 // policy reads --sync-policy, with argocd's aliases.
-func policy(text string) (front.SyncPolicy, error) {
+func policy(text string) (dialect.SyncPolicy, error) {
 	switch text {
 	case "":
 		return "", nil
 	case "automated", "automatic", "auto":
-		return front.Automated, nil
+		return dialect.Automated, nil
 	case "manual", "none":
-		return front.Manual, nil
+		return dialect.Manual, nil
 	}
 	return "", usage("--sync-policy %q: want automated or manual", text)
 }

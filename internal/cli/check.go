@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/preflight"
-	"github.com/truce-gitops/truce/internal/uninstall"
+	"github.com/truce-gitops/truce/internal/view/preflight"
+	"github.com/truce-gitops/truce/internal/view/uninstall"
 )
 
 // maintenance is what commands about an installation do. Its methods block until they are done or the context ends.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
-	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/decide/claim"
 )
 
 const longClaims = `Print what truce knows of who rightly writes what: the catalogue of claims.

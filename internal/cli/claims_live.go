@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // claimants prints those that the cluster has.

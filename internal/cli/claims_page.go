@@ -5,12 +5,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/decide/claim"
 )
 
 //go:generate go test . -run ^TestThePageOfClaimsIsInStep$ -update
 
-const claimsHead = `<!-- Made from internal/claim/catalogue.yaml by go generate ./internal/cli. Change it there. -->
+const claimsHead = `<!-- Made from internal/decide/claim/catalogue.yaml by go generate ./internal/cli. Change it there. -->
 
 # Claims: who rightly writes what
 

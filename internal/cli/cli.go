@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // Env is the world of one invocation.

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/egress"
-	"github.com/truce-gitops/truce/internal/upstream"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 const longController = `Run truce's controller until it is told to end (SIGTERM, Ctrl-C). In a pod it uses the pod's service account.

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 const longCreate = `Make an app: a GitRepository and a Kustomization (--dialect flux, the default), or an Application
@@ -77,7 +77,7 @@ func (c *createFlags) run(ctx context.Context, args []string) error {
 }
 
 // key is what the new app is called: by the argument, and by the file.
-func (c *createFlags) key(args []string, given front.Resources) (app.Key, error) {
+func (c *createFlags) key(args []string, given dialect.Resources) (app.Key, error) {
 	ns, err := c.appFlags.namespace()
 	if err != nil {
 		return app.Key{}, err
@@ -111,12 +111,12 @@ func (c *createFlags) key(args []string, given front.Resources) (app.Key, error)
 }
 
 // given reads -f: one app, and its source where it has one of its own.
-func (c *createFlags) given() (front.Resources, error) {
+func (c *createFlags) given() (dialect.Resources, error) {
 	in := io.Reader(c.program.env.In)
 	if c.file != "-" {
 		f, err := os.Open(c.file)
 		if err != nil {
-			return front.Resources{}, usage("%v", err)
+			return dialect.Resources{}, usage("%v", err)
 		}
 		defer f.Close()
 		in = f
@@ -130,8 +130,8 @@ func (c *createFlags) given() (front.Resources, error) {
 
 const longestFile = 4 << 20
 
-func readResources(in io.Reader) (front.Resources, error) {
-	var out front.Resources
+func readResources(in io.Reader) (dialect.Resources, error) {
+	var out dialect.Resources
 	docs := yamlutil.NewYAMLOrJSONDecoder(io.LimitReader(in, longestFile), 4096)
 	for {
 		var o object.Object

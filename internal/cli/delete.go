@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
 )
 
 const longDelete = `Delete an app: its custom resource, and with --cascade (the default) the objects that it has put into
@@ -66,7 +66,7 @@ func (d *deleteFlags) run(ctx context.Context, c *Cluster, args []string) error 
 		leave = app.PruneKeep
 	}
 	for _, k := range keys {
-		if err := d.edit(ctx, c, Edit{App: k, How: Delete, Change: front.Change{Leave: leave}}, "deleted"); err != nil {
+		if err := d.edit(ctx, c, Edit{App: k, How: Delete, Change: dialect.Change{Leave: leave}}, "deleted"); err != nil {
 			return err
 		}
 	}

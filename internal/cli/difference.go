@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/field"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -14,8 +14,8 @@ const differenceKeys = "group, kind, name, namespace, jsonPointers, jqPathExpres
 const differenceExample = `{"group":"apps","kind":"Deployment","jsonPointers":["/spec/replicas"]}`
 
 // parseDifferences reads the values of --ignore-difference.
-func parseDifferences(texts []string) ([]front.Difference, error) {
-	var out []front.Difference
+func parseDifferences(texts []string) ([]dialect.Difference, error) {
+	var out []dialect.Difference
 	for _, text := range texts {
 		d, err := parseDifference(text)
 		if err != nil {
@@ -27,8 +27,8 @@ func parseDifferences(texts []string) ([]front.Difference, error) {
 }
 
 // parseDifference reads one rule, strictly: a key that is written wrong would make another rule than the one that is meant.
-func parseDifference(text string) (front.Difference, error) {
-	var d front.Difference
+func parseDifference(text string) (dialect.Difference, error) {
+	var d dialect.Difference
 	unknown, err := kjson.UnmarshalStrict([]byte(text), &d)
 	switch {
 	case err != nil:

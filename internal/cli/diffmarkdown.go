@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/publish"
+	"github.com/truce-gitops/truce/internal/lint/output"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -13,9 +13,9 @@ import (
 func pairMarkdown(w io.Writer, d Detail) error {
 	var sum strings.Builder
 	code := verdict([]Detail{d}, &sum)
-	var rows []publish.Difference
+	var rows []output.Difference
 	for _, o := range d.Report.Objects {
-		at := publish.Difference{Object: o.ID.Kind + " " + fullName(o.ID)}
+		at := output.Difference{Object: o.ID.Kind + " " + fullName(o.ID)}
 		if o.File != "" {
 			at.Place = fmt.Sprintf("%s:%d", o.File, o.Line)
 		}
@@ -37,7 +37,7 @@ func pairMarkdown(w io.Writer, d Detail) error {
 			rows = append(rows, row)
 		}
 	}
-	if err := publish.Differences(w, strings.TrimSpace(sum.String()), rows); err != nil {
+	if err := output.Differences(w, strings.TrimSpace(sum.String()), rows); err != nil {
 		return err
 	}
 	return code

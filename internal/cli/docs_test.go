@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/tools/txtar"
 
-	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/dialect"
 )
 
 const commandsPage = "../../docs/commands.md"
@@ -151,7 +151,7 @@ func section(t *testing.T, cmd *cobra.Command) string {
 	if cmd.Name() == "history" {
 		var out bytes.Buffer
 		f := &appFlags{program: &program{env: Env{Out: &out, Err: &out}}}
-		if err := f.printHistory(grokdevops, []front.Past{
+		if err := f.printHistory(grokdevops, []dialect.Past{
 			{ID: 0, Revision: strings.Repeat("a", 40), At: epoch}, {ID: 1, Revision: strings.Repeat("b", 40), At: epoch, By: "argocd"},
 		}); err != nil {
 			t.Fatal(err)

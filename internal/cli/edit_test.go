@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 var grokdevops = app.Key{Kind: "Application", Namespace: "argocd", Name: "grokdevops"}
@@ -35,7 +35,7 @@ func typed(t *testing.T, program string, known []app.Key, args ...string) (asked
 		},
 		Edit: func(_ context.Context, e Edit) (Edited, error) {
 			asked = append(asked, e)
-			return Edited{Before: front.Resources{App: object.Object{"kind": e.App.Kind}}, After: front.Resources{App: object.Object{"kind": e.App.Kind, "spec": 1}}}, nil
+			return Edited{Before: dialect.Resources{App: object.Object{"kind": e.App.Kind}}, After: dialect.Resources{App: object.Object{"kind": e.App.Kind, "spec": 1}}}, nil
 		},
 		Close: func() {},
 	}
@@ -47,7 +47,7 @@ func typed(t *testing.T, program string, known []app.Key, args ...string) (asked
 func TestTheRunbookIsTakenWordForWord(t *testing.T) {
 	asked, out, code := typed(t, "argocd", []app.Key{grokdevops},
 		"app", "set", "grokdevops", "--ignore-difference", `{"group":"apps","kind":"Deployment","jsonPointers":["/spec/replicas"]}`)
-	want := []Edit{{App: grokdevops, How: Alter, Change: front.Change{Ignore: []front.Difference{
+	want := []Edit{{App: grokdevops, How: Alter, Change: dialect.Change{Ignore: []dialect.Difference{
 		{Group: "apps", Kind: "Deployment", JSONPointers: []string{"/spec/replicas"}},
 	}}}}
 	if diff := cmp.Diff(want, asked); diff != "" || code != 0 {
@@ -143,9 +143,9 @@ func TestFlagsBecomeTheChangeThatTheySay(t *testing.T) {
 	yes, minute, n := true, time.Minute, int64(3)
 	asked, out, code := typed(t, "truce", []app.Key{grokdevops}, "app", "set", "grokdevops", "-n", "argocd", "--path", "x", "--revision", "", "--sync-policy", "auto",
 		"--self-heal", "--sync-option", "Prune=false", "--sync-option", "!Validate=false", "--sync-retry-limit", "3", "--sync-retry-backoff-duration", "1m", "--dry-run")
-	want := []Edit{{App: grokdevops, How: Alter, DryRun: true, Change: front.Change{
-		Path: ptr("x"), Revision: ptr(""), Policy: front.Automated, SelfHeal: &yes, Options: []string{"Prune=false", "!Validate=false"},
-		Retry: front.Retry{Limit: &n, Duration: &minute},
+	want := []Edit{{App: grokdevops, How: Alter, DryRun: true, Change: dialect.Change{
+		Path: ptr("x"), Revision: ptr(""), Policy: dialect.Automated, SelfHeal: &yes, Options: []string{"Prune=false", "!Validate=false"},
+		Retry: dialect.Retry{Limit: &n, Duration: &minute},
 	}}}
 	if diff := cmp.Diff(want, asked); diff != "" || code != 0 || out != "application/grokdevops set (dry run)\n" {
 		t.Errorf("code %d %s (-want +got):\n%s", code, out, diff)
@@ -188,8 +188,8 @@ func TestAFileOfOneAppIsRead(t *testing.T) {
 }
 
 func TestWhatWillNotLastIsSaidWithWhatToWriteInGit(t *testing.T) {
-	cr := func(spec map[string]any) front.Resources {
-		return front.Resources{App: object.Object{
+	cr := func(spec map[string]any) dialect.Resources {
+		return dialect.Resources{App: object.Object{
 			"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": map[string]any{"namespace": "argocd", "name": "grokdevops"}, "spec": spec,
 			"status": map[string]any{"sync": "x"},
 		}}
@@ -198,7 +198,7 @@ func TestWhatWillNotLastIsSaidWithWhatToWriteInGit(t *testing.T) {
 	e := Edited{
 		Before:    cr(map[string]any{"project": "default", "syncPolicy": map[string]any{"retry": map[string]any{"limit": int64(5)}, "automated": map[string]any{"prune": true}}}),
 		After:     cr(map[string]any{"project": "default", "syncPolicy": map[string]any{"automated": map[string]any{"prune": true}}, "ignoreDifferences": []any{rule}}),
-		Parent:    front.Parent{Key: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "apps"}, By: "truce"},
+		Parent:    dialect.Parent{Key: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "apps"}, By: "truce"},
 		Overruled: true, Place: desired.Place{File: "apps/grokdevops.yaml", Line: 7}, Notes: []string{"one"},
 	}
 	var b bytes.Buffer
@@ -222,7 +222,7 @@ To make it last, write it in Git, at apps/grokdevops.yaml:7:
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	e.Parent = front.Parent{}
+	e.Parent = dialect.Parent{}
 	b.Reset()
 	if err := tellEdited(&b, e); err != nil || b.String() != "note: one\n" {
 		t.Errorf("%v %s", err, b.String())
@@ -244,7 +244,7 @@ func TestATimeoutMayBeSecondsAsInArgocd(t *testing.T) {
 }
 
 func TestHistoryIsToldInEachForm(t *testing.T) {
-	past := []front.Past{
+	past := []dialect.Past{
 		{ID: 0, Revision: "main@sha1:" + strings.Repeat("a", 40), At: epoch, By: "jane"},
 		{ID: 1, Revision: strings.Repeat("b", 40), Source: "https://git.example/x"},
 	}

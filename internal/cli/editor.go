@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/crdschema"
+	"github.com/truce-gitops/truce/internal/model/crdschema"
 )
 
 const longSchema = `Print a JSON Schema (draft 7) of the custom resources that truce reads, made of the CRDs that it installs: one

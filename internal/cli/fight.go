@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // fight shows the fault that truce cures: Git and an autoscaler that both enforce their number.

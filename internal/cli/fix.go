@@ -9,9 +9,9 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/audit"
-	"github.com/truce-gitops/truce/internal/mend"
-	"github.com/truce-gitops/truce/internal/survey"
+	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/lint/fix"
+	"github.com/truce-gitops/truce/internal/lint/rules"
 )
 
 const longFix = `Write the cure for what truce audit finds into Git's files: replicas that an autoscaler owns leave the base and every
@@ -46,8 +46,8 @@ const exampleFix = `  truce fix --dry-run
 
 // Mending is what can be done, and does it.
 type Mending struct {
-	Plan   mend.Plan
-	Survey survey.Survey
+	Plan   fix.Plan
+	Survey discover.Survey
 	// Write writes the Plan's changes.
 	Write func(context.Context) error
 	// Prepare checks that the Plan can be committed, and makes the branch; Commit commits what was written. Both are nil where there is no
@@ -58,7 +58,7 @@ type Mending struct {
 
 type fixFlags struct {
 	appFlags
-	order          mend.Question
+	order          fix.Question
 	branch         string
 	dryRun, commit bool
 }
@@ -96,7 +96,7 @@ func (f *fixFlags) ready(args []string) error {
 		return usage("--dry-run writes nothing: leave out --commit and --branch")
 	}
 	for _, id := range f.order.Rules {
-		if !slices.ContainsFunc(audit.Rules(), func(r audit.Rule) bool { return r.ID == id }) {
+		if !slices.ContainsFunc(rules.Rules(), func(r rules.Rule) bool { return r.ID == id }) {
 			return usage("--rule %q is none of the rules that audit has", id)
 		}
 	}
@@ -186,7 +186,7 @@ func (f *fixFlags) verdict(m Mending) error {
 // fixView is a plan as people read it.
 type fixView struct {
 	terminal
-	plan mend.Plan
+	plan fix.Plan
 }
 
 // patch is what git apply takes.
@@ -200,7 +200,7 @@ func (v fixView) patch() string {
 	return b.String()
 }
 
-func patchOf(c mend.Change) string {
+func patchOf(c fix.Change) string {
 	from, to := "a/"+c.File, "b/"+c.File
 	if c.After == nil {
 		to = "/dev/null"

@@ -6,21 +6,21 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/truce-gitops/truce/internal/mend"
-	"github.com/truce-gitops/truce/internal/publish"
+	"github.com/truce-gitops/truce/internal/lint/fix"
+	"github.com/truce-gitops/truce/internal/lint/output"
 )
 
 // fixJSON is what fix finds to do, has done and leaves. Findings and what was skipped read as in audit -o json. It is stable: within its
 // apiVersion names are only added.
 type fixJSON struct {
-	APIVersion string                `json:"apiVersion"`
-	Kind       string                `json:"kind"`
-	DryRun     bool                  `json:"dryRun"`           // nothing was written
-	Commit     *commitJSON           `json:"commit,omitempty"` // that was made
-	Changes    []changeJSON          `json:"changes"`          // in the order of their files
-	Cures      []cureJSON            `json:"cures"`            // what the changes are made of
-	Proposals  []proposalJSON        `json:"proposals"`        // what no edit was made for
-	Skipped    []publish.SkippedForm `json:"skipped"`          // what was not looked into, and so neither judged nor mended
+	APIVersion string               `json:"apiVersion"`
+	Kind       string               `json:"kind"`
+	DryRun     bool                 `json:"dryRun"`           // nothing was written
+	Commit     *commitJSON          `json:"commit,omitempty"` // that was made
+	Changes    []changeJSON         `json:"changes"`          // in the order of their files
+	Cures      []cureJSON           `json:"cures"`            // what the changes are made of
+	Proposals  []proposalJSON       `json:"proposals"`        // what no edit was made for
+	Skipped    []output.SkippedForm `json:"skipped"`          // what was not looked into, and so neither judged nor mended
 }
 
 type commitJSON struct {
@@ -47,30 +47,30 @@ type hunkJSON struct {
 
 // cureJSON is an edit, and what it ends.
 type cureJSON struct {
-	What   string                `json:"what"`
-	Why    string                `json:"why"`
-	First  string                `json:"first,omitempty"` // to be done in the cluster before, where the object is there already and truce does not apply it
-	Files  []string              `json:"files"`
-	Ends   []publish.FindingForm `json:"ends"`
-	Proven []proofJSON           `json:"proven"` // each app or root that reads one of the files was rendered before and after
+	What   string               `json:"what"`
+	Why    string               `json:"why"`
+	First  string               `json:"first,omitempty"` // to be done in the cluster before, where the object is there already and truce does not apply it
+	Files  []string             `json:"files"`
+	Ends   []output.FindingForm `json:"ends"`
+	Proven []proofJSON          `json:"proven"` // each app or root that reads one of the files was rendered before and after
 }
 
 // proofJSON is one that was rendered: in these objects the intended is changed, and nothing else in any.
 type proofJSON struct {
-	Unit    string               `json:"unit"`
-	Objects []publish.ObjectForm `json:"objects"`
+	Unit    string              `json:"unit"`
+	Objects []output.ObjectForm `json:"objects"`
 }
 
 type proposalJSON struct {
-	Finding publish.FindingForm `json:"finding"`
-	Why     string              `json:"why"` // there is no edit
+	Finding output.FindingForm `json:"finding"`
+	Why     string             `json:"why"` // there is no edit
 }
 
 // sheet makes the form of what was found to be done. The hash is empty where no commit was made.
 func (f *fixFlags) sheet(m Mending, hash string) fixJSON {
 	out := fixJSON{
 		APIVersion: schemaVersion, Kind: "Fix", DryRun: f.dryRun,
-		Changes: []changeJSON{}, Cures: []cureJSON{}, Proposals: []proposalJSON{}, Skipped: []publish.SkippedForm{},
+		Changes: []changeJSON{}, Cures: []cureJSON{}, Proposals: []proposalJSON{}, Skipped: []output.SkippedForm{},
 	}
 	if hash != "" {
 		out.Commit = &commitJSON{Hash: hash, Branch: f.branch, Message: m.Plan.Message()}
@@ -82,17 +82,17 @@ func (f *fixFlags) sheet(m Mending, hash string) fixJSON {
 		out.Cures = append(out.Cures, newCureJSON(c, f.dryRun))
 	}
 	for _, p := range m.Plan.Proposals {
-		form := publish.FindingOf(p.Finding)
+		form := output.FindingOf(p.Finding)
 		form.Fails = true
 		out.Proposals = append(out.Proposals, proposalJSON{form, p.Why})
 	}
 	for _, k := range m.Survey.Skipped {
-		out.Skipped = append(out.Skipped, publish.SkippedOf(k))
+		out.Skipped = append(out.Skipped, output.SkippedOf(k))
 	}
 	return out
 }
 
-func newChangeJSON(c mend.Change, cures []mend.Cure) changeJSON {
+func newChangeJSON(c fix.Change, cures []fix.Cure) changeJSON {
 	out := changeJSON{File: c.File, Deleted: c.After == nil, Rules: []string{}, Hunks: []hunkJSON{}, Patch: patchOf(c)}
 	for _, cure := range cures {
 		for _, f := range cure.Ends {
@@ -108,17 +108,17 @@ func newChangeJSON(c mend.Change, cures []mend.Cure) changeJSON {
 	return out
 }
 
-func newCureJSON(c mend.Cure, left bool) cureJSON {
-	out := cureJSON{What: c.What, Why: c.Why, First: c.First, Files: c.Files, Ends: []publish.FindingForm{}, Proven: []proofJSON{}}
+func newCureJSON(c fix.Cure, left bool) cureJSON {
+	out := cureJSON{What: c.What, Why: c.Why, First: c.First, Files: c.Files, Ends: []output.FindingForm{}, Proven: []proofJSON{}}
 	for _, f := range c.Ends {
-		form := publish.FindingOf(f)
+		form := output.FindingOf(f)
 		form.Fails = left
 		out.Ends = append(out.Ends, form)
 	}
 	for _, p := range c.Proven {
-		proof := proofJSON{Unit: p.Unit, Objects: []publish.ObjectForm{}}
+		proof := proofJSON{Unit: p.Unit, Objects: []output.ObjectForm{}}
 		for _, id := range p.Objects {
-			proof.Objects = append(proof.Objects, publish.ObjectForm(id))
+			proof.Objects = append(proof.Objects, output.ObjectForm(id))
 		}
 		out.Proven = append(out.Proven, proof)
 	}

@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -179,7 +179,7 @@ func (v view) head(d Detail) *table {
 const observing = "observe: truce writes nothing; all but Status is what truce sees"
 
 // said is what a status tells that is not truce's to write.
-func said(t front.Told) string {
+func said(t dialect.Told) string {
 	text := whose(t.By) + ": " + t.State.SyncText() + ", " + string(t.State.Health.Code)
 	if t.Revision != "" {
 		text += ", " + shortRevision(t.Revision)

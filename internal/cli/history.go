@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
 )
 
 const longHistory = `Show the revisions that an app was brought to, the oldest first: those of status.history.
@@ -46,7 +46,7 @@ type pastJSON struct {
 	Source   string     `json:"source,omitempty"`
 }
 
-func (f *appFlags) printHistory(key app.Key, past []front.Past) error {
+func (f *appFlags) printHistory(key app.Key, past []dialect.Past) error {
 	out := f.program.env.Out
 	switch f.output {
 	case "json", "yaml":
@@ -74,7 +74,7 @@ func (f *appFlags) printHistory(key app.Key, past []front.Past) error {
 	return historyTable(past, f.output == "wide").print(out, f.program.term)
 }
 
-func historyTable(past []front.Past, wide bool) *table {
+func historyTable(past []dialect.Past, wide bool) *table {
 	t := &table{}
 	head := cells("ID", "DATE", "REVISION", "BY")
 	if wide {
@@ -104,26 +104,26 @@ func historyTable(past []front.Past, wide bool) *table {
 }
 
 // pastOf finds the revision to go back to: the one with the ID, or the one before the newest. The newest is where the app is.
-func pastOf(ctx context.Context, c *Cluster, k app.Key, args []string) (front.Past, error) {
+func pastOf(ctx context.Context, c *Cluster, k app.Key, args []string) (dialect.Past, error) {
 	told, err := c.Tell(ctx, k)
 	if err != nil {
-		return front.Past{}, err
+		return dialect.Past{}, err
 	}
 	h := told.History
 	if len(args) == 0 {
 		if len(h) < 2 {
-			return front.Past{}, &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s has no revision to go back to: its history has %d", k, len(h))}
+			return dialect.Past{}, &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s has no revision to go back to: its history has %d", k, len(h))}
 		}
 		return h[len(h)-2], nil
 	}
 	id, err := strconv.ParseInt(args[0], 10, 64)
 	if err != nil {
-		return front.Past{}, usage("%q is no ID of a revision: see truce app history %s", args[0], k.Name)
+		return dialect.Past{}, usage("%q is no ID of a revision: see truce app history %s", args[0], k.Name)
 	}
 	for _, p := range h {
 		if p.ID == id {
 			return p, nil
 		}
 	}
-	return front.Past{}, &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s: the history has no ID %d: see truce app history %s", k, id, k.Name)}
+	return dialect.Past{}, &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s: the history has no ID %d: see truce app history %s", k, id, k.Name)}
 }

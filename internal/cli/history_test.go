@@ -3,8 +3,8 @@ package cli
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/journal"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
 func TestHistoryNamesTheWriterAndNotTheClaimant(t *testing.T) {

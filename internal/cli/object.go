@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/explain"
+	"github.com/truce-gitops/truce/internal/report/explain"
 )
 
 // objectFlags are those of the commands about one object of the cluster, whoever keeps it.

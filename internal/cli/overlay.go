@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/truce-gitops/truce/internal/overlay"
+	"github.com/truce-gitops/truce/internal/model/overlay"
 )
 
 // overlayFlags are those of `argocd app set` and `argocd app create` about Kustomize (setKustomizeOpt in cmd/util/app.go of argo-cd).

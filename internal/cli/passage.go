@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/journal"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
 // postmortem is a report for people who were not there. Fields that went back and forth come first.

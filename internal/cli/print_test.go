@@ -8,20 +8,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/appstate"
-	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/explain"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/golden"
-	"github.com/truce-gitops/truce/internal/health"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/appstate"
+	"github.com/truce-gitops/truce/internal/report/explain"
+	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 // shopWeb is an app with every kind of finding.
@@ -77,9 +77,9 @@ func shopApplication() Detail {
 	d := shopWeb()
 	d.App.Key = app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}
 	d.Report.App = d.App.Key
-	d.Told = front.Told{
-		Target: "main", Conditions: []front.Condition{{Type: "SharedResourceWarning", Message: "Service shop/web is part of others/web, too", Since: epoch}},
-		Lines: []front.Line{
+	d.Told = dialect.Told{
+		Target: "main", Conditions: []dialect.Condition{{Type: "SharedResourceWarning", Message: "Service shop/web is part of others/web, too", Since: epoch}},
+		Lines: []dialect.Line{
 			{Label: "Project:", Text: "default"}, {Label: "Server:", Text: "https://kubernetes.default.svc"}, {Label: "Namespace:", Text: "shop"},
 			{Label: "Source:"}, {Label: "- Repo:", Text: "https://git.example/shop"}, {Label: "  Target:", Text: "main"}, {Label: "  Path:", Text: "apps/web"},
 			{Label: "Sync Policy:", Text: "Automated (Prune)"},

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // progress tells on the standard error how one app comes along: on a terminal in one line that moves, else in a line for

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
 )
 
 const longRollback = `Apply an older revision: the one with the ID of truce app history, or the one before the newest.
@@ -55,10 +55,10 @@ func (r *rollbackFlags) run(ctx context.Context, c *Cluster, args []string) erro
 	return r.back(ctx, c, k, to)
 }
 
-func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to front.Past) error {
+func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to dialect.Past) error {
 	begin := time.Now()
-	run := front.Run{Token: newToken(begin), By: "truce app rollback", Revision: commitOf(to.Revision), Prune: &r.prune}
-	change := front.Change{Pin: &run.Revision, Run: &run}
+	run := dialect.Run{Token: newToken(begin), By: "truce app rollback", Revision: commitOf(to.Revision), Prune: &r.prune}
+	change := dialect.Change{Pin: &run.Revision, Run: &run}
 	if err := r.edit(ctx, c, Edit{App: k, How: Alter, Change: change, Force: true}, fmt.Sprintf("goes back to %s (ID %d)", shortRevision(to.Revision), to.ID)); err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/dialect"
 )
 
 const longSet = `Change an app: its custom resource is written anew, and the running controller takes it up at once.
@@ -64,7 +64,7 @@ func (s *setFlags) run(ctx context.Context, args []string) error {
 }
 
 // alter makes one change to each of the apps that are meant.
-func (f *appFlags) alter(ctx context.Context, args []string, change front.Change, w writeFlags, done string) error {
+func (f *appFlags) alter(ctx context.Context, args []string, change dialect.Change, w writeFlags, done string) error {
 	return f.connected(ctx, func(c *Cluster) error {
 		keys, err := f.targets(ctx, c, args)
 		if err != nil {

@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/dialect"
 )
 
 const longSuspend = `Make apps stand still: spec.suspend of a Kustomization, spec.syncPolicy.automated.enabled: false of an
@@ -16,17 +16,17 @@ func (f *appFlags) suspend() *cobra.Command {
 	yes := true
 	return f.standing(&cobra.Command{
 		Use: "suspend NAME...", Short: "Make apps stand still", Long: longSuspend, Example: "  truce app suspend web",
-	}, front.Change{Suspend: &yes}, "suspended")
+	}, dialect.Change{Suspend: &yes}, "suspended")
 }
 
 func (f *appFlags) resume() *cobra.Command {
 	no, none := false, ""
 	return f.standing(&cobra.Command{
 		Use: "resume NAME...", Short: "End the standstill of apps", Long: longResume, Example: "  truce app resume web && truce app wait web",
-	}, front.Change{Suspend: &no, Pin: &none}, "resumed")
+	}, dialect.Change{Suspend: &no, Pin: &none}, "resumed")
 }
 
-func (f *appFlags) standing(cmd *cobra.Command, change front.Change, done string) *cobra.Command {
+func (f *appFlags) standing(cmd *cobra.Command, change dialect.Change, done string) *cobra.Command {
 	w := writeFlags{force: true} // it is not about any rule
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.alter(cmd.Context(), args, change, w, done) }
 	f.selects(cmd)

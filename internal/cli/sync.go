@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -92,8 +92,8 @@ func (s *syncFlags) refuse() error {
 }
 
 // request is what the flags ask for.
-func (s *syncFlags) request() (front.Run, error) {
-	run := front.Run{Revision: s.revision, Options: s.options, By: s.program.displayName(), Prune: given(s.set, "prune", s.prune)}
+func (s *syncFlags) request() (dialect.Run, error) {
+	run := dialect.Run{Revision: s.revision, Options: s.options, By: s.program.displayName(), Prune: given(s.set, "prune", s.prune)}
 	for _, text := range s.resources {
 		parts := strings.Split(text, ":")
 		if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
@@ -108,7 +108,7 @@ func (s *syncFlags) request() (front.Run, error) {
 	return run, nil
 }
 
-func (s *syncFlags) run(ctx context.Context, c *Cluster, args []string, run front.Run) error {
+func (s *syncFlags) run(ctx context.Context, c *Cluster, args []string, run dialect.Run) error {
 	keys, err := s.targets(ctx, c, args)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (s *syncFlags) run(ctx context.Context, c *Cluster, args []string, run fron
 	return nil
 }
 
-func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run front.Run) error {
+func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.Run) error {
 	p := s.program.progress(k)
 	p.say("asking the controller to run it")
 	begin := time.Now()

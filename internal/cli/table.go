@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // cell is one entry of a table, with the colour that it may have.

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/truce-gitops/truce/internal/tenancy"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
 )
 
 // tenancyFlags say what tenants of one cluster may do.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/uninstall"
+	"github.com/truce-gitops/truce/internal/view/uninstall"
 )
 
 const longUninstall = `Remove what truce has written for itself: its inventories, Leases and ConfigMaps, the configuration of the admission witness, and

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/dialect"
 )
 
 const longUnset = `Take settings of an app away.
@@ -54,7 +54,7 @@ func (f *appFlags) unset() *cobra.Command {
 }
 
 func (u *unsetFlags) run(ctx context.Context, args []string) error {
-	var c front.Change
+	var c dialect.Change
 	for _, text := range u.ignore {
 		if i, err := strconv.Atoi(text); err == nil {
 			c.UnignoreAt = append(c.UnignoreAt, i)

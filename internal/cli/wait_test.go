@@ -3,9 +3,9 @@ package cli
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/appstate"
-	"github.com/truce-gitops/truce/internal/health"
+	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // TestFlagsOfArgocdsWaitAreCombinedAsArgocdDoes holds wait to the rules of checkResourceStatus of argo-cd.

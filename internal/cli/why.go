@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/explain"
-	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/report/explain"
 )
 
 const longWhy = `Tell the story of an object, or of one of its fields: which app keeps it; what Git wants, and which file,

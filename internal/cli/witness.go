@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/truce-gitops/truce/internal/witness"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
 )
 
 // witnessFlags say whether and where the admission witness listens.
 type witnessFlags struct {
 	on    bool
-	place witness.Place
+	place attribution.Place
 }
 
 func (f *witnessFlags) add(flags *pflag.FlagSet) {
@@ -29,13 +29,13 @@ func (f *witnessFlags) addService(flags *pflag.FlagSet) {
 	flags.StringVar(&f.place.Service, "witness-service", "", "`NAMESPACE/NAME` of a Service without a selector by which the API server reaches the address; the leader points it at itself, by the environment's POD_IP")
 }
 
-func (f *witnessFlags) complete() (witness.Place, error) {
+func (f *witnessFlags) complete() (attribution.Place, error) {
 	p := f.place
 	if !f.on {
 		if p.URL != "" || p.Service != "" {
 			return p, usage("--witness-url and --witness-service say where the witness is: add --witness")
 		}
-		return witness.Place{}, nil
+		return attribution.Place{}, nil
 	}
 	if _, _, err := net.SplitHostPort(p.Listen); err != nil {
 		return p, usage("--witness-listen %q: want ADDRESS:PORT", p.Listen)

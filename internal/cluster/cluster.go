@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/lease"
+	"github.com/truce-gitops/truce/internal/cluster/lease"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"

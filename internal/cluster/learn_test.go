@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/kubetest"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/client-go/rest"
 )
 

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/mutation"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide/mutation"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 )
 

@@ -1,8 +1,8 @@
 package controller
 
 import (
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/front"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
 )
 
 // fetches reports whether this truce has to do with a source: one of a namespace that is apart is fetched only for apps elsewhere that
@@ -27,7 +27,7 @@ func (c *Controller) rest(key app.SourceKey) {
 	defer c.mu.Unlock()
 	if e := c.sourceSet[key]; e != nil {
 		e.stop()
-		e.local, e.url, e.state = nil, "", front.SourceState{}
+		e.local, e.url, e.state = nil, "", dialect.SourceState{}
 	}
 }
 
@@ -45,7 +45,7 @@ func (c *Controller) anew(namespace string) {
 	}
 	for key, e := range c.sourceSet {
 		if key.Namespace == namespace {
-			e.wrote, e.state = digest{}, front.SourceState{}
+			e.wrote, e.state = digest{}, dialect.SourceState{}
 			sources[key] = true
 		}
 	}

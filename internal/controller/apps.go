@@ -7,18 +7,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // appEntry is one app's custom resource.
 type appEntry struct {
-	front   front.Apps
+	front   dialect.Apps
 	gvk     object.GVK
 	kept    object.Packed // the custom resource
 	cr      object.Object // the same: only in what begin and entry return
@@ -40,7 +40,7 @@ type appEntry struct {
 	slot    time.Time     // when a status may be written that says no more than that the revision has moved; zero for none
 }
 
-func (c *Controller) seenApp(f front.Apps, ev live.Event) {
+func (c *Controller) seenApp(f dialect.Apps, ev live.Event) {
 	seen, err := c.sightOf(&appEntry{front: f}, ev)
 	key := seen.app.Key
 	if err != nil { // it was JSON a moment ago

@@ -1,9 +1,9 @@
 package controller
 
 import (
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -52,7 +52,7 @@ func (c *Controller) lookAt(key app.SourceKey) {
 	}
 }
 
-func (c *Controller) inlineOf(key app.Key) (front.Sources, bool) {
+func (c *Controller) inlineOf(key app.Key) (dialect.Sources, bool) {
 	for gvk, f := range c.Kinds.Inline {
 		if gvk.Kind == key.Kind {
 			return f, true
@@ -86,7 +86,7 @@ func (e *sourceEntry) stop() {
 
 // sourceResource returns what says what the source is: its own custom resource, that of the source of which it is another revision, or that
 // of an app that reads it.
-func (c *Controller) sourceResource(key app.SourceKey) (front.Sources, object.Object) {
+func (c *Controller) sourceResource(key app.SourceKey) (dialect.Sources, object.Object) {
 	c.mu.RLock()
 	e := c.sourceSet[key]
 	if e == nil {

@@ -3,7 +3,7 @@ package controller
 import (
 	"time"
 
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
 

@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/front/argocd"
-	"github.com/truce-gitops/truce/internal/front/flux"
-	"github.com/truce-gitops/truce/internal/health"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/argocd"
+	"github.com/truce-gitops/truce/internal/dialect/flux"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 	"golang.org/x/time/rate"
 )
@@ -17,7 +17,7 @@ import (
 // TestOnlyAStatusThatSaysNothingElseWaitsBehindARevision gives 1,000 apps of one repository a new revision.
 func TestOnlyAStatusThatSaysNothingElseWaitsBehindARevision(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for dialect, f := range map[string]front.Apps{"Kustomization": flux.Kustomizations{}, "Application": argocd.Applications{}} {
+	for kind, f := range map[string]dialect.Apps{"Kustomization": flux.Kustomizations{}, "Application": argocd.Applications{}} {
 		first := report.Report{
 			Generation: 3, Revision: "main@sha1:1111111111111111111111111111111111111111", Applied: "main@sha1:1111111111111111111111111111111111111111",
 			Stage: report.Done, Reason: report.Succeeded, At: at, Seen: at,
@@ -49,24 +49,24 @@ func TestOnlyAStatusThatSaysNothingElseWaitsBehindARevision(t *testing.T) {
 			"a Deployment that degrades": {broken, false},
 			"no revision":                {first, false},
 		} {
-			if dialect == "Application" && name == "an answer" {
+			if kind == "Application" && name == "an answer" {
 				continue // its answer takes an annotation off, and is no status
 			}
-			key := app.Key{Kind: dialect, Name: "web"}
+			key := app.Key{Kind: kind, Name: "web"}
 			e := &appEntry{front: f, cr: resource(), app: app.App{Key: key}}
 			e.cr["status"] = f.Status(e.cr, first) // the watch has brought what was written
 			e.wrote, e.said = digestOf(f.Status(e.cr, first)), movedBy(first)
 			ctl := &Controller{appSet: map[app.Key]*appEntry{key: e}, backgroundPace: rate.NewLimiter(backgroundRate, 1)}
 			ctl.backgroundPace.AllowN(c.report.Seen, 1)
 			if wait := ctl.background(*e, c.report); (wait > 0) != c.waits {
-				t.Errorf("%s: %s waits %s", dialect, name, wait)
+				t.Errorf("%s: %s waits %s", kind, name, wait)
 			}
 			if !c.waits {
 				continue
 			}
 			c.report.Seen = e.slot
 			if wait := ctl.background(*e, c.report); wait > 0 {
-				t.Errorf("%s: %s waits another %s after its turn has come", dialect, name, wait)
+				t.Errorf("%s: %s waits another %s after its turn has come", kind, name, wait)
 			}
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/claim"
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )

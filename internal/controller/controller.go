@@ -17,19 +17,19 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/notify"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/panics"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/source"
-	"github.com/truce-gitops/truce/internal/tenancy"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -87,12 +87,12 @@ const (
 
 // Kinds are the custom resources that are translated, and by whom.
 type Kinds struct {
-	Apps    map[object.GVK]front.Apps
-	Sources map[object.GVK]front.Sources
+	Apps    map[object.GVK]dialect.Apps
+	Sources map[object.GVK]dialect.Sources
 	// Lacks says what of an app's custom resource the server does not store under the CRD that it has, and what serves instead; empty
 	// where it stores all that truce reads, and for the CRDs of other kinds. Nil for never asking.
 	Lacks  func(crd object.Object) string
-	Inline map[object.GVK]front.Sources // by the kind of the apps that name their source themselves
+	Inline map[object.GVK]dialect.Sources // by the kind of the apps that name their source themselves
 }
 
 // Workers bound how much is worked on at once.

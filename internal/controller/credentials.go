@@ -6,15 +6,15 @@ import (
 	"fmt"
 
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/object"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 )
 
 // Credentials reads the data of the Secret that a source names or chooses: nil where it does neither, or where there is none.
-func Credentials(ctx context.Context, c *cluster.Client, s front.Source) (data map[string][]byte, name string, err error) {
+func Credentials(ctx context.Context, c *cluster.Client, s dialect.Source) (data map[string][]byte, name string, err error) {
 	if s.Secret == "" && s.Labelled.Choose == nil {
 		return nil, "", nil
 	}
@@ -43,7 +43,7 @@ func secretsIn(c *cluster.Client, namespace string) (dynamic.ResourceInterface, 
 	return c.Dynamic().Resource(res.GVR).Namespace(namespace), nil
 }
 
-func labelled(ctx context.Context, secrets dynamic.ResourceInterface, s front.Source) (map[string][]byte, string, error) {
+func labelled(ctx context.Context, secrets dynamic.ResourceInterface, s dialect.Source) (map[string][]byte, string, error) {
 	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: s.Labelled.Selector})
 	if err != nil {
 		return nil, "", fmt.Errorf("list Secrets of %s in %s: %w", s.Labelled.Selector, s.Key.Namespace, err)

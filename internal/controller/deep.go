@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 )
 
 // Pace bounds what is done without anybody asking for it.

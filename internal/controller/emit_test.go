@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/notify"
+	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
 // TestEventsThatFindNoRoomAreToldOnce: a first sync of hundreds of Applications brings more events than wait for the server.

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 )
 
@@ -122,7 +122,7 @@ func TestALostEventOfACustomResourceIsAnnounced(t *testing.T) {
 		ev := live.Event{GVK: c.kind, ID: object.ID{Group: c.kind.Group, Kind: c.kind.Kind, Namespace: "shop", Name: "web"}}
 		k, _, _ := broken(t, Options{Watcher: teller{ev}})
 		k.events = make(chan *unstructured.Unstructured, 4)
-		k.Kinds.Apps, k.Kinds.Sources = map[object.GVK]front.Apps{appKind: struct{ front.Apps }{}}, map[object.GVK]front.Sources{sourceKind: struct{ front.Sources }{}}
+		k.Kinds.Apps, k.Kinds.Sources = map[object.GVK]dialect.Apps{appKind: struct{ dialect.Apps }{}}, map[object.GVK]dialect.Sources{sourceKind: struct{ dialect.Sources }{}}
 		k.Watcher.Watch(t.Context(), live.Interest{}, func(got live.Event) {
 			if c.panics && got.ID == ev.ID {
 				panic("boom")

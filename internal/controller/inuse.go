@@ -3,8 +3,8 @@ package controller
 import (
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 // InUse lists the kinds of which an app has objects, and the label that all of these bear; empty where some do not, since observing

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 

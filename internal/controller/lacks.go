@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/notify"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
 // lookForLacks reads the CRDs of the apps' custom resources before the first of those is: the server may have dropped what one asks for.

@@ -7,10 +7,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/notify"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
 // released ends the release of an app, of which nothing is truce's any more: from now on the app is observed like any other. What fails is

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/app"
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
@@ -82,13 +82,13 @@ func (s *speaker) Answered(object.Object, report.Report) []field.Pointer { retur
 // before is a front of sources that says the same, and finds no file to fetch.
 type before struct{ *speaker }
 
-func (b before) Source(object.Object) front.Source {
-	return front.Source{Key: app.SourceKey{Kind: "Kustomization", Name: "web"}, Interval: time.Hour}
+func (b before) Source(object.Object) dialect.Source {
+	return dialect.Source{Key: app.SourceKey{Kind: "Kustomization", Name: "web"}, Interval: time.Hour}
 }
 func (b before) Spec(object.Object, map[string][]byte) (source.Spec, error) {
 	return source.Spec{}, nil
 }
-func (b before) Status(object.Object, front.SourceState) map[string]any { return b.status() }
+func (b before) Status(object.Object, dialect.SourceState) map[string]any { return b.status() }
 
 type nothing struct{}
 

@@ -1,8 +1,8 @@
 package controller
 
 import (
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // Beside another controller (observe mode) truce writes nothing to custom resources: neither status nor finalizer, nor events about

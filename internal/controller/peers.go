@@ -3,8 +3,8 @@ package controller
 import (
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // mostLooks is with how many sources a prune has them all looked at: with more, each prune of a tenant's would visit too many servers.

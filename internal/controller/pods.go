@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // podReads is how many workloads' pods are read in a second, whatever number does not work.

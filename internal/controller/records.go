@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"golang.org/x/sync/errgroup"
 )
 

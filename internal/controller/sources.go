@@ -8,18 +8,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/panics"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/source"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // sourceEntry is one source's custom resource, and what came of it. An attached one has none of its own; see attach.
 type sourceEntry struct {
-	front front.Sources
+	front dialect.Sources
 	cr    object.Object
 
 	attached bool
@@ -27,13 +27,13 @@ type sourceEntry struct {
 	reader   app.Key       // an app that names it itself
 	wanted   time.Time     // when an app has asked for a look that was not made yet; zero for none
 
-	state front.SourceState
+	state dialect.SourceState
 	local context.CancelFunc // ends the watch of a local repository; nil for none
 	url   string             // that local watches
 	wrote digest             // of the status that was written last
 }
 
-func (c *Controller) seenSource(f front.Sources, ev live.Event) {
+func (c *Controller) seenSource(f dialect.Sources, ev live.Event) {
 	s := f.Source(ev.Object)
 	c.mu.Lock()
 	e := c.sourceSet[s.Key]
@@ -236,7 +236,7 @@ func (c *Controller) unseen(ctx context.Context, key app.SourceKey, why string) 
 	if known {
 		base := key
 		base.Revision = ""
-		_ = c.recordSource(ctx, key, front.SourceState{Err: fmt.Errorf("%s %s", base, why), At: c.Now()}) // it has no status
+		_ = c.recordSource(ctx, key, dialect.SourceState{Err: fmt.Errorf("%s %s", base, why), At: c.Now()}) // it has no status
 	}
 	return 0
 }
@@ -244,8 +244,8 @@ func (c *Controller) unseen(ctx context.Context, key app.SourceKey, why string) 
 // retrySource is the pause after a fetch that failed or could not be told, where the interval is not shorter.
 const retrySource = 15 * time.Second
 
-func (c *Controller) fetch(ctx context.Context, f front.Sources, cr object.Object, s front.Source) front.SourceState {
-	state := front.SourceState{Generation: s.Generation, Request: s.Request, At: c.Now()}
+func (c *Controller) fetch(ctx context.Context, f dialect.Sources, cr object.Object, s dialect.Source) dialect.SourceState {
+	state := dialect.SourceState{Generation: s.Generation, Request: s.Request, At: c.Now()}
 	spec, err := c.specOf(ctx, f, cr, s)
 	if err != nil {
 		state.Err = err
@@ -272,7 +272,7 @@ func isLocal(url string) bool {
 
 // recordSource keeps the outcome. A failed fetch keeps the artifact that was there; a new revision wakes the apps. The error is that
 // the source's status could not be written.
-func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next front.SourceState) error {
+func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next dialect.SourceState) error {
 	c.mu.Lock()
 	e := c.sourceSet[key]
 	if e == nil {

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/front"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
 // specOf says what to fetch for a source.
-func (c *Controller) specOf(ctx context.Context, f front.Sources, cr object.Object, s front.Source) (source.Spec, error) {
+func (c *Controller) specOf(ctx context.Context, f dialect.Sources, cr object.Object, s dialect.Source) (source.Spec, error) {
 	if len(s.Problems) > 0 {
 		why := errors.New(s.Problems[0].Field + ": " + s.Problems[0].Reason)
 		return source.Spec{}, &source.Error{Op: "read", Subject: s.Key.String(), Reason: source.URLInvalid, Err: why}

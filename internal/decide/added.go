@@ -3,10 +3,10 @@ package decide
 import (
 	"time"
 
-	"github.com/truce-gitops/truce/internal/addition"
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/compare"
-	"github.com/truce-gitops/truce/internal/field"
+	"github.com/truce-gitops/truce/internal/decide/addition"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
 )
 
 // addedAt returns the addition that a difference tells of, and whether it does.

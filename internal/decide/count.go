@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/addition"
-	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/compare"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/decide/addition"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // notApplied says that a count of Git's is not applied, and how its claimant decides it instead. The live count is part of it only where

@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/compare"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // TestWhatBecomesOfACount: a count of Git's that a claimant decides is not applied, and the remedy says how Git gets it and what happens at the

@@ -10,17 +10,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/compare"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/fight"
-	"github.com/truce-gitops/truce/internal/ignore"
-	"github.com/truce-gitops/truce/internal/mutation"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/optout"
-	"github.com/truce-gitops/truce/internal/ownership"
-	"github.com/truce-gitops/truce/internal/witness"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/decide/fight"
+	"github.com/truce-gitops/truce/internal/decide/mutation"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ignore"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // Verdict is what truce does about a field that is not as Git wants it.
@@ -113,7 +113,7 @@ type Input struct {
 	Claims   []claim.Claim
 	Count    field.Path // where the kind keeps the count that can be scaled; nil: it has none, or nobody knows
 	Ignored  []ignore.Covered
-	Witness  witness.Statements
+	Witness  attribution.Statements
 	Past     compare.Past
 	Mutators mutation.Mutators // looked up where the baseline is mutated
 	// Catalogue knows which mutators have a claim to the fields that they change; nil for none.

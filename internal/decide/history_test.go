@@ -22,10 +22,10 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/kubetest"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 func TestMain(m *testing.M) { kubetest.Main(m) }

@@ -3,11 +3,11 @@ package decide
 import (
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/compare"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // foreign reports whether a claimant keeps a key of its own at p, in an atomic field that Git names without it: a Rollout's hash in

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/compare"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/mutation"
-	"github.com/truce-gitops/truce/internal/ownership"
-	"github.com/truce-gitops/truce/internal/witness"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/decide/mutation"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // mutated judges a field to which admission gave another value than truce sent. An apply would be changed in the same way, so it is not
@@ -56,11 +56,11 @@ const mutatedBy = "admission changes this: "
 // without conditions of its own.
 func mutator(seen ownership.Writer, suspects []mutation.Mutator) ownership.Writer {
 	w := ownership.Writer{
-		Name: witness.Admission, Evidence: ownership.Inferred, Often: seen.Often, Before: seen.Before,
+		Name: attribution.Admission, Evidence: ownership.Inferred, Often: seen.Often, Before: seen.Before,
 		Because: []string{"the API server answered truce's own apply with this value"},
 	}
 	perhaps := len(suspects) == 1 && suspects[0].Conditional
-	if seen.Name == witness.Admission && seen.Evidence == ownership.Recorded && !perhaps {
+	if seen.Name == attribution.Admission && seen.Evidence == ownership.Recorded && !perhaps {
 		w.Evidence, w.During, w.Operation, w.Time = seen.Evidence, seen.During, seen.Operation, seen.Time
 		w.Because = append(w.Because, seen.Because...)
 	}

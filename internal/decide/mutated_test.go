@@ -8,15 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/mutation"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
-	"github.com/truce-gitops/truce/internal/witness"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/decide/mutation"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // TestAFieldThatAdmissionChanges is held or ceded, never corrected, and stays in what is sent when there is something else to apply.
@@ -123,9 +123,9 @@ func TestWhatTheWitnessSawOfAdmission(t *testing.T) {
 			in := mutatedInput()
 			in.Mutators.All = c.mutators
 			field.Put(in.Live, field.Name("metadata", "uid"), "1")
-			in.Witness.Records = []witness.Record{{
+			in.Witness.Records = []attribution.Record{{
 				At: now.Add(-time.Second), Object: in.Desired.ID(), UID: "1", User: "alice", Manager: "kubectl-edit", Operation: "UPDATE",
-				Changes: []witness.Change{{Path: ".metadata.labels.team", To: in.Hasher.Value("policy"), Mutated: c.mutated}},
+				Changes: []attribution.Change{{Path: ".metadata.labels.team", To: in.Hasher.Value("policy"), Mutated: c.mutated}},
 			}}
 			p := decide.Object(in)
 			if len(p.Findings) != 1 {

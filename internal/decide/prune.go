@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/optout"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // Gone is an object of our inventory that Git no longer names.

@@ -4,18 +4,18 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/act"
-	"github.com/truce-gitops/truce/internal/act/ssa"
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/ssa"
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/list"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/kubetest"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/live/list"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 // street walks one object until nothing is left to do, and learns from the answers as the engine does.
@@ -77,9 +77,9 @@ func (s *street) judge(t *testing.T) decide.Plan {
 func (s *street) carry(t *testing.T, p decide.Plan) bool {
 	t.Helper()
 	before := s.decide.Live
-	target := act.Target{GVK: s.decide.Desired.GVK(), ID: s.decide.Desired.ID()}
-	answer, err := act.Carry(t.Context(), s.writer, target, before, p.Steps)
-	if errors.Is(err, act.ErrStale) {
+	target := apply.Target{GVK: s.decide.Desired.GVK(), ID: s.decide.Desired.ID()}
+	answer, err := apply.Carry(t.Context(), s.writer, target, before, p.Steps)
+	if errors.Is(err, apply.ErrStale) {
 		s.look(t)
 		return false
 	}

@@ -4,29 +4,29 @@ import (
 	"slices"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/compare"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/ownership"
-	"github.com/truce-gitops/truce/internal/redact"
-	"github.com/truce-gitops/truce/internal/witness"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // who joins what is known of the one who made a difference.
 func who(in Input, d compare.Difference, c claim.Claim) ownership.Writer {
 	path := field.String(d.Path)
 	h := in.Past.History(in.Owners, in.Hasher, d.Path, d.Live)
-	k := witness.Case{
+	k := attribution.Case{
 		Path: d.Path, Live: d.Live, UID: in.Live.UID(), Put: in.Memory.LastCorrection(path), Before: in.Past.Before(path, in.Hasher.Value(d.Live)), Now: in.Now,
 		Claim: c, Writer: d.Writer, Sender: h.Sender(), Hasher: in.Hasher,
 	}
 	switch w, ours := appliedByUs(in, d); {
 	case ours:
-		k.Hold, k.Writer = witness.Ours, w
+		k.Hold, k.Writer = attribution.Ours, w
 	case untouched(in, d, h):
-		k.Hold = witness.Untouched
+		k.Hold = attribution.Untouched
 	}
-	return lately(in, d, witness.Attribute(k, in.Witness))
+	return lately(in, d, attribution.Attribute(k, in.Witness))
 }
 
 // untouched reports whether a field has changed that no request has named. Our own entry, which a request that names a field of ours takes

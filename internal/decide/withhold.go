@@ -1,11 +1,11 @@
 package decide
 
 import (
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/compare"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // Ceded lists the paths of the rules and claims on the object, whether Git names them or not. A held path is not among them:

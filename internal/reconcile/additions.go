@@ -5,16 +5,16 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/act"
-	"github.com/truce-gitops/truce/internal/addition"
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/fight"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
-	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/decide/addition"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/decide/fight"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // additions gathers what somebody has put into the object that Git does not name. Until an object is ours they are looked for
@@ -128,21 +128,21 @@ func (w *walk) sum(found []addition.Addition) uint64 {
 	return w.engine.Hasher.Value(all)
 }
 
-func (w *walk) target() act.Target {
-	return act.Target{GVK: w.snap.gvk, ID: w.record.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()}
+func (w *walk) target() apply.Target {
+	return apply.Target{GVK: w.snap.gvk, ID: w.record.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()}
 }
 
 // Try returns those of the additions that the server would not put there by itself, by dry runs. Of those that it would not let go it
 // says why.
-func Try(ctx context.Context, by act.Writer, t act.Target, live object.Object, found []addition.Addition) ([]addition.Addition, error) {
+func Try(ctx context.Context, by apply.Writer, t apply.Target, live object.Object, found []addition.Addition) ([]addition.Addition, error) {
 	without, err := remove(ctx, by, t, live, found)
 	if err == nil {
 		return addition.Real(live, without, found), nil
 	}
-	if !errors.Is(err, act.ErrRefused) && !errors.Is(err, act.ErrForbidden) {
+	if !errors.Is(err, apply.ErrRefused) && !errors.Is(err, apply.ErrForbidden) {
 		return nil, err
 	}
-	if len(found) == 1 || len(found) > maxAlone || errors.Is(err, act.ErrForbidden) {
+	if len(found) == 1 || len(found) > maxAlone || errors.Is(err, apply.ErrForbidden) {
 		return refused(found, err), nil
 	}
 	var out []addition.Addition
@@ -166,10 +166,10 @@ func refused(all []addition.Addition, err error) []addition.Addition {
 	return out
 }
 
-func remove(ctx context.Context, by act.Writer, t act.Target, live object.Object, all []addition.Addition) (object.Object, error) {
-	e := act.Edit{Target: t, DryRun: act.Simulate}
+func remove(ctx context.Context, by apply.Writer, t apply.Target, live object.Object, all []addition.Addition) (object.Object, error) {
+	e := apply.Edit{Target: t, DryRun: apply.Simulate}
 	for _, p := range addition.Pointers(live, all) {
-		e.Operations = append(e.Operations, act.Operation{At: p})
+		e.Operations = append(e.Operations, apply.Operation{At: p})
 	}
 	return by.Edit(ctx, e)
 }

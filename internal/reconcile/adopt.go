@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/truce-gitops/truce/internal/act"
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/inventory"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -114,6 +114,6 @@ func (r *run) handBackOne(ctx context.Context, entry inventory.Entry) error {
 		return err
 	}
 	plan := decide.Object(decide.Input{Live: o, Owners: owners, Policy: r.app.Policy, Adoption: r.app.Adoption})
-	_, err = act.Carry(ctx, r.access.Writer, act.Target{GVK: gvk, ID: entry.ID}, o, plan.Steps)
+	_, err = apply.Carry(ctx, r.access.Writer, apply.Target{GVK: gvk, ID: entry.ID}, o, plan.Steps)
 	return err
 }

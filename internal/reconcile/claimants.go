@@ -7,14 +7,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/act"
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // declared picks those of an app's objects that may claim something.
@@ -53,7 +53,7 @@ func (w *walk) claims(ctx context.Context) ([]claim.Claim, field.Path, error) {
 	if len(by) > 0 || w.snap.changed && w.live != nil {
 		var err error
 		s.Scale, err = w.engine.scales.of(ctx, w.engine.Scale, w.snap.gvk)
-		if err != nil && (len(by) > 0 || !errors.Is(err, act.ErrForbidden)) {
+		if err != nil && (len(by) > 0 || !errors.Is(err, apply.ErrForbidden)) {
 			return nil, nil, fmt.Errorf("find where it keeps its count: %w", err)
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // Claims is what a catalogue makes of the claimants that were seen: in the cluster, and in Git's newest revisions. A claim

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/act"
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/inventory"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/tenancy"
 )
 
 // sweeping is one judgement of what left Git, and what came of it.
@@ -26,7 +26,7 @@ type sweeping struct {
 	in      decide.SweepInput
 	plan    decide.Sweep
 	entries map[object.ID]inventory.Entry
-	targets map[object.ID]act.Target
+	targets map[object.ID]apply.Target
 	gone    []object.ID // what the inventory may forget, and what is remembered of it
 	passed  []object.ID // what the inventory may forget because another app has it now
 	deleted []inventory.Entry
@@ -35,7 +35,7 @@ type sweeping struct {
 
 func (e *Engine) newSweep(a app.App, total int) *sweeping {
 	s := &sweeping{
-		engine: e, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]act.Target{},
+		engine: e, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{},
 		in: decide.SweepInput{
 			Total: total, Mark: desired.Mark(a.Key), Policy: a.Prune, Most: a.PruneMost, Approved: a.Approved, Whole: a.Deleting,
 		},
@@ -143,7 +143,7 @@ func (s *sweeping) look(ctx context.Context, entry inventory.Entry) (decide.Gone
 		return decide.Gone{}, fmt.Errorf("read %s: %w", entry.ID, err)
 	}
 	s.entries[entry.ID] = entry
-	s.targets[entry.ID] = act.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion()}
+	s.targets[entry.ID] = apply.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion()}
 	g := decide.Gone{ID: entry.ID, UID: entry.UID, Live: o}
 	if s.from.Takes() {
 		g.Inherited, _ = s.from.Whose(o)
@@ -179,12 +179,12 @@ func (s *sweeping) delete(ctx context.Context, id object.ID) error {
 			return nil
 		}
 		err := s.access.Writer.Delete(ctx, s.targets[id])
-		if err == nil || errors.Is(err, act.ErrGone) {
+		if err == nil || errors.Is(err, apply.ErrGone) {
 			s.gone = append(s.gone, id)
 			s.deleted = append(s.deleted, s.entries[id])
 			return nil
 		}
-		if !errors.Is(err, act.ErrStale) {
+		if !errors.Is(err, apply.ErrStale) {
 			return err
 		}
 		if err := breathe(ctx, stale+1); err != nil {
@@ -194,7 +194,7 @@ func (s *sweeping) delete(ctx context.Context, id object.ID) error {
 			return err
 		}
 	}
-	return act.ErrStale
+	return apply.ErrStale
 }
 
 // again reads and judges an object once more, and reports whether it is still to be deleted.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/inventory"
 )
 
 // origin is the identity of the app as this run reads it.

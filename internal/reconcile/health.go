@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/health"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/redact"
-	"github.com/truce-gitops/truce/internal/tenancy"
-	"github.com/truce-gitops/truce/internal/witness"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // Pods are not watched. They are read when a workload has been unhealthy for a while, a few times more while it stays so, and when its
@@ -131,7 +131,7 @@ func (e *Engine) refusal(ctx context.Context, id object.ID) string {
 	if err != nil {
 		return ""
 	}
-	newest := witness.Event{}
+	newest := attribution.Event{}
 	for _, ev := range events {
 		if ev.Reason == health.CannotCreate && ev.At.After(newest.At) {
 			newest = ev

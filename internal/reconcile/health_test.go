@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/fight"
-	"github.com/truce-gitops/truce/internal/health"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/decide/fight"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // said has each object's health in its annotations.

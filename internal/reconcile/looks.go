@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/act"
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -149,7 +149,7 @@ func (e *Engine) Relisted(i live.Interest) {
 }
 
 // listedSince reports whether the objects of a target's kind were listed completely since then.
-func (e *Engine) listedSince(begin time.Time, t act.Target) bool {
+func (e *Engine) listedSince(begin time.Time, t apply.Target) bool {
 	if e.Watches == nil {
 		return false
 	}

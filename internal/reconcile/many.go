@@ -3,9 +3,9 @@ package reconcile
 import (
 	"context"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 // leastMany is how many objects of a kind are worth a list: fewer are read one by one.

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/health"
-	"github.com/truce-gitops/truce/internal/health/kstatus"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide/health/kstatus"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // definition is a CRD as the server holds it at a version.

@@ -5,16 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/act"
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/health"
-	"github.com/truce-gitops/truce/internal/inventory"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/optout"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -51,7 +51,7 @@ func (w *walk) mayBeMade() bool {
 // refusedWhilePaused reports whether the server refused the dry run of an object that is not to be written: then what Git names is
 // compared by itself.
 func (w *walk) refusedWhilePaused(err error) bool {
-	return w.treatment.Paused != "" && (errors.Is(err, act.ErrForbidden) || errors.Is(err, act.ErrRefused))
+	return w.treatment.Paused != "" && (errors.Is(err, apply.ErrForbidden) || errors.Is(err, apply.ErrRefused))
 }
 
 // healthOfAbsent is the health of an object that is not in the cluster: one that Git asks not to create is not missing.

@@ -5,20 +5,20 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/act"
-	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 // TestTheOutlookOfAFailure is that of its best part: many objects fail, and one of the last of them by a fault of the moment.
 func TestTheOutlookOfAFailure(t *testing.T) {
-	lasting := fmt.Errorf("web: %w", act.ErrRefused)
+	lasting := fmt.Errorf("web: %w", apply.ErrRefused)
 	many := func(last error) error {
 		return &fault{report.ApplyFailed, several{lasting, lasting, lasting, lasting, fmt.Errorf("api: %w", last)}}
 	}
 	for want, all := range map[live.Outlook][]error{
 		live.Lasting:  {lasting, many(lasting), &fault{report.RenderFailed, errors.New("no such file")}},
-		live.Doubtful: {many(live.Doubted(act.ErrForbidden)), many(live.ErrUnknownKind)},
+		live.Doubtful: {many(live.Doubted(apply.ErrForbidden)), many(live.ErrUnknownKind)},
 		live.Passing:  {many(live.Unanswered(errors.New("connection refused"))), &fault{report.RecordFailed, lasting}},
 	} {
 		for _, err := range all {

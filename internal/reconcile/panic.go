@@ -1,8 +1,8 @@
 package reconcile
 
 import (
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/panics"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/panics"
 )
 
 func (e *Engine) panicked(work, about string, p *panics.Error) {

@@ -3,12 +3,12 @@ package reconcile
 import (
 	"time"
 
-	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
-	"github.com/truce-gitops/truce/internal/witness"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // past is what the last comparison of the same two objects has seen. Where Git's object or the baseline is another one now, a field may differ
@@ -46,16 +46,16 @@ func (w *walk) applied() {
 }
 
 // said lists what this process has said of the fields that hold the same value still.
-func (w *walk) said() []witness.Told {
+func (w *walk) said() []attribution.Told {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
-	var out []witness.Told
+	var out []attribution.Told
 	for _, f := range w.record.findings {
 		path := field.String(f.Path)
 		for _, now := range w.plan.Findings {
 			known, ok := w.snap.past.Known[path]
 			if ok && now.Path.Equals(f.Path) && known.Live == w.engine.Hasher.Value(now.Live) {
-				out = append(out, witness.Told{Path: path, Live: now.Live, Writer: f.Writer, Here: true})
+				out = append(out, attribution.Told{Path: path, Live: now.Live, Writer: f.Writer, Here: true})
 			}
 		}
 	}
@@ -68,7 +68,7 @@ const statusWithin = 2 * time.Second
 // postpones reports whether a ceded count is to be told of a moment later: the autoscaler's own status is about to say whether it has set it.
 // What is told then is as of now.
 func (w *walk) postpones(f decide.Finding) bool {
-	if f.Verdict != decide.Cede || f.Writer.Name != "" && !witness.ByHPA(f.Writer) || !w.scales(f) {
+	if f.Verdict != decide.Cede || f.Writer.Name != "" && !attribution.ByHPA(f.Writer) || !w.scales(f) {
 		return false
 	}
 	until, ok := w.snap.untold[field.String(f.Path)]
@@ -118,15 +118,15 @@ func (w *walk) unsaid(known []decide.Finding) []decide.Finding {
 
 // writerNow is who has set a field that is as Git wants again.
 func (w *walk) writerNow(p field.Path, live any, id object.ID) ownership.Writer {
-	c := witness.Case{Path: p, Live: live, UID: w.live.UID(), Now: w.engine.Now(), Hasher: w.engine.Hasher}
+	c := attribution.Case{Path: p, Live: live, UID: w.live.UID(), Now: w.engine.Now(), Hasher: w.engine.Hasher}
 	h := w.past().History(w.owners, w.engine.Hasher, p, live)
 	c.Writer, c.Sender = h.WriterOf(p), h.Sender()
 	if h.Untouched(p) {
-		c.Hold = witness.Untouched
+		c.Hold = attribution.Untouched
 	}
-	var said witness.Statements
+	var said attribution.Statements
 	if w.engine.Witnesses.Writes != nil {
 		said.Records = w.engine.Witnesses.Writes(id)
 	}
-	return witness.Attribute(c, said)
+	return attribution.Attribute(c, said)
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
 )
 

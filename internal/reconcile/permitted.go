@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/identity"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/tenancy"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/identity"
+	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 // permitted takes out of the set what the app may not have, and makes each such object a problem. It comes before records and claims are

@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/truce-gitops/truce/internal/act"
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
@@ -101,11 +101,11 @@ func (r *run) makeHome(ctx context.Context) error {
 			meta[key] = decoded(values)
 		}
 	}
-	_, err = r.access.Writer.Apply(ctx, act.Apply{
-		Target: act.Target{GVK: gvk, ID: id, UID: have.UID(), ResourceVersion: have.ResourceVersion()},
-		Body:   object.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": meta}, Manager: homeManager, Force: act.Take, DryRun: act.Persist,
+	_, err = r.access.Writer.Apply(ctx, apply.Apply{
+		Target: apply.Target{GVK: gvk, ID: id, UID: have.UID(), ResourceVersion: have.ResourceVersion()},
+		Body:   object.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": meta}, Manager: homeManager, Force: apply.Take, DryRun: apply.Persist,
 	})
-	if err != nil && !errors.Is(err, act.ErrStale) { // the next run looks again
+	if err != nil && !errors.Is(err, apply.ErrStale) { // the next run looks again
 		return &fault{report.ApplyFailed, fmt.Errorf("make %s: %w", id, err)}
 	}
 	return nil

@@ -3,9 +3,9 @@ package reconcile
 import (
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 // rendering is what a run keeps of a render. The objects themselves are let go of as soon as the next stage has made its own of them:

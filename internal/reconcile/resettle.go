@@ -6,13 +6,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/act"
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/compare"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // Resettle takes note that the CRD of a kind has changed: another default, another list type, a field less. What the server makes of
@@ -137,7 +137,7 @@ func (w *walk) retake(ctx context.Context, ceded []field.Path) (compare.Baseline
 	case err == nil:
 		w.reopen()
 		return b, nil
-	case errors.Is(err, act.ErrStale):
+	case errors.Is(err, apply.ErrStale):
 	case w.snap.changed && w.app.Policy.Mode == app.Enforce: // the server may refuse what Git named before, which is why Git names it no more
 		return w.snap.baseline, nil
 	default:

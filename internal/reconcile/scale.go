@@ -5,8 +5,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // Scale asks where objects of a type keep the count that their scale subresource writes; empty for .spec.replicas. It may be called

@@ -5,26 +5,26 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/act"
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/fight"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
-	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/decide/fight"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // act makes the plan's writes. A stale judgement is no error: the object is read and judged again.
 func (w *walk) act(ctx context.Context) error {
-	t := act.Target{GVK: w.snap.gvk, ID: w.record.id}
+	t := apply.Target{GVK: w.snap.gvk, ID: w.record.id}
 	w.take()
 	w.announceDrops()
 	begin := w.engine.Now()
-	answer, err := act.Carry(ctx, w.access.Writer, t, w.live, w.plan.Steps)
-	if errors.Is(err, act.ErrStale) || errors.Is(err, act.ErrGone) {
+	answer, err := apply.Carry(ctx, w.access.Writer, t, w.live, w.plan.Steps)
+	if errors.Is(err, apply.ErrStale) || errors.Is(err, apply.ErrGone) {
 		w.reread()
 		return nil
 	}

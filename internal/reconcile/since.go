@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/ownership"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // since says when a difference was first seen: at an earlier look that left it for now; else when the event arrived that showed it; else,

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/inventory"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
 

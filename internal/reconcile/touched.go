@@ -1,7 +1,7 @@
 package reconcile
 
 import (
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/source"
 )
 

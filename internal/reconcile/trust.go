@@ -3,7 +3,7 @@ package reconcile
 import (
 	"strconv"
 
-	"github.com/truce-gitops/truce/internal/live"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 )
 
 // judgedAt is the resourceVersion at which the object is as Git wants, for the inventory; empty where the next process has to look at it

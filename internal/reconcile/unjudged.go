@@ -3,8 +3,8 @@ package reconcile
 import (
 	"encoding/json"
 
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // unjudged is an event that nobody has judged yet. After a start there are as many of them as objects, and each waits for the run of its

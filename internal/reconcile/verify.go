@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // Verify lists the heads of a kind's objects, and has each of them judged anew that is not in the state which is remembered, or that

@@ -7,20 +7,20 @@ import (
 	"slices"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/act"
-	"github.com/truce-gitops/truce/internal/addition"
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/compare"
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/desired"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/live"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/optout"
-	"github.com/truce-gitops/truce/internal/ownership"
-	"github.com/truce-gitops/truce/internal/redact"
-	"github.com/truce-gitops/truce/internal/tenancy"
+	"github.com/truce-gitops/truce/internal/decide/addition"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 // maxTries is how often one object is judged on what is stale, and how many steps are made, before its street is given up until
@@ -71,7 +71,7 @@ func (w *walk) once(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	compared, decided, err := w.gather(ctx)
-	if errors.Is(err, act.ErrStale) {
+	if errors.Is(err, apply.ErrStale) {
 		w.reread()
 		return false, nil
 	}
@@ -256,7 +256,7 @@ func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) 
 	}
 	ceded := decide.Ceded(in)
 	base, err := w.baseline(ctx, ceded)
-	if errors.Is(err, act.ErrForbidden) && w.app.Policy.Mode == app.Observe || err != nil && w.refusedWhilePaused(err) {
+	if errors.Is(err, apply.ErrForbidden) && w.app.Policy.Mode == app.Observe || err != nil && w.refusedWhilePaused(err) {
 		err = w.unasked(err)
 	}
 	if err != nil {
@@ -301,7 +301,7 @@ func (w *walk) baseline(ctx context.Context, ceded []field.Path) (compare.Baseli
 		return w.snap.baseline, nil
 	}
 	if w.snap.unasked != "" && w.app.Policy.Mode == app.Observe {
-		return compare.Baseline{}, act.ErrForbidden
+		return compare.Baseline{}, apply.ErrForbidden
 	}
 	body := w.snap.desired.Clone()
 	for _, p := range ceded {
@@ -337,9 +337,9 @@ func (w *walk) outdated() bool {
 }
 
 func (w *walk) predict(ctx context.Context, body object.Object) (compare.Baseline, error) {
-	predicted, err := w.access.Writer.Apply(ctx, act.Apply{
-		Target: act.Target{GVK: w.snap.gvk, ID: w.record.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()},
-		Body:   body, Manager: ownership.Manager, Force: act.Take, DryRun: act.Simulate,
+	predicted, err := w.access.Writer.Apply(ctx, apply.Apply{
+		Target: apply.Target{GVK: w.snap.gvk, ID: w.record.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()},
+		Body:   body, Manager: ownership.Manager, Force: apply.Take, DryRun: apply.Simulate,
 	})
 	if err != nil {
 		return compare.Baseline{}, fmt.Errorf("dry run: %w", err)

@@ -7,25 +7,25 @@ import (
 	"sync"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/claim"
-	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/fight"
-	"github.com/truce-gitops/truce/internal/journal"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/ownership"
-	"github.com/truce-gitops/truce/internal/redact"
-	"github.com/truce-gitops/truce/internal/witness"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/decide/fight"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
 // Witnesses say who wrote, beside managedFields and claims. Each may be nil, and may be called concurrently.
 type Witnesses struct {
 	// Writes returns what admission saw of writes to an object, the newest first. It does not block.
-	Writes func(object.ID) []witness.Record
+	Writes func(object.ID) []attribution.Record
 	// Events lists what was told lately of one object. It is asked only for what is not explained otherwise, and at most once a
 	// minute for each managed object.
-	Events func(context.Context, object.ID) ([]witness.Event, error)
+	Events func(context.Context, object.ID) ([]attribution.Event, error)
 	// Past reads the journal of an earlier or another process; once, when there is something to explain.
 	Past func(context.Context) ([]journal.Entry, error)
 	// Delay is how long after a change that is not put back its Events are read: they are written a moment later.
@@ -62,7 +62,7 @@ func (w *walk) hear(ctx context.Context, c compare.Input, d decide.Input) error 
 	return w.rejudge(c, d, said)
 }
 
-func (w *walk) rejudge(c compare.Input, d decide.Input, said witness.Statements) error {
+func (w *walk) rejudge(c compare.Input, d decide.Input, said attribution.Statements) error {
 	if said.Empty() {
 		return nil
 	}
@@ -77,9 +77,9 @@ func (w *walk) rejudge(c compare.Input, d decide.Input, said witness.Statements)
 }
 
 // statements are what costs no request: what admission saw, and what was told of the object before.
-func (w *walk) statements(ctx context.Context) witness.Statements {
+func (w *walk) statements(ctx context.Context) attribution.Statements {
 	id := w.record.id
-	var said witness.Statements
+	var said attribution.Statements
 	if w.engine.Witnesses.Writes != nil {
 		said.Records = w.engine.Witnesses.Writes(id)
 	}
@@ -179,7 +179,7 @@ func explained(known []decide.Finding, f decide.Finding) bool {
 type past struct {
 	once  sync.Once
 	err   error
-	told  map[object.ID][]witness.Told // the newest first
+	told  map[object.ID][]attribution.Told // the newest first
 	often map[object.ID]map[string]journal.Change
 }
 
@@ -198,7 +198,7 @@ func (p *past) of(ctx context.Context, e *Engine) (*past, error) {
 
 // read takes the entries, which come in the order of time.
 func (p *past) read(entries []journal.Entry, now time.Time) {
-	p.told, p.often = map[object.ID][]witness.Told{}, map[object.ID]map[string]journal.Change{}
+	p.told, p.often = map[object.ID][]attribution.Told{}, map[object.ID]map[string]journal.Change{}
 	seen := map[object.ID]map[string]bool{}
 	for _, e := range slices.Backward(entries) {
 		if e.Path == "" || e.Object == (object.ID{}) {
@@ -220,10 +220,10 @@ func (p *past) read(entries []journal.Entry, now time.Time) {
 }
 
 // told is an entry as a witness's word.
-func told(e journal.Entry) witness.Told {
+func told(e journal.Entry) attribution.Told {
 	w := ownership.Writer{
 		Name: e.Writer, Manager: e.Manager, Person: e.Person, User: e.User, During: e.During, Time: e.Written, AtLatest: e.AtLatest, Before: e.Before,
 		Evidence: ownership.Evidence(e.Evidence), Because: append(slices.Clone(e.Because), fmt.Sprintf("journal: seen at %s", e.At.UTC().Format(time.RFC3339))),
 	}
-	return witness.Told{Path: e.Path, Live: e.Live, Writer: w}
+	return attribution.Told{Path: e.Path, Live: e.Live, Writer: w}
 }

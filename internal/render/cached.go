@@ -10,8 +10,8 @@ import (
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/overlay"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/source"
 )
 

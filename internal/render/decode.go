@@ -13,8 +13,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/truce-gitops/truce/internal/redact"
-	"github.com/truce-gitops/truce/internal/yamltext"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/model/yamltext"
 )
 
 // The bounds of one file. They are far above what the API server accepts of one object.

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // localConfig marks an object that is for tools and not for a cluster; Kustomize drops it from its output.

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // checkNumbers refuses a whole number that 64 bits cannot hold in an object of Kubernetes' own kinds, whose numbers are integers of at most

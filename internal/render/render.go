@@ -10,8 +10,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/overlay"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/source"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // Chosen is a finding with its object.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // named is how many things a sentence names before it counts the rest: `kubectl get` shows it on one line.

@@ -2,8 +2,8 @@ package report
 
 import (
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // FieldName prints the field of an object that a finding is about, such as "Deployment shop/web .spec.replicas"; an empty path is the

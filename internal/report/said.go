@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/object"
-	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // Said returns the reason that the text of an Evidence tells for a finding's field; empty where it tells nothing of it, or of another

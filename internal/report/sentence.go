@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/compare"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/field"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // Sentence tells one finding: what differs, from what to what, who did it, and what becomes of it.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/journal"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
 // chart is a field's value over time, as a line of steps. Its measures are SVG's.

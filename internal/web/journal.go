@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
 // journal answers with the entries that the query chooses, a JSON object a line. What goes wrong after the first line can only be

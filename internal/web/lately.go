@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/journal"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
 // lately is what the journal holds of an app's last hour, day or week.

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
-	"github.com/truce-gitops/truce/internal/golden"
-	"github.com/truce-gitops/truce/internal/journal"
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

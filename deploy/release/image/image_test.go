@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/ulikunitz/xz"
 
-	"github.com/truce-gitops/truce/internal/gittest"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 // deb makes a package of files; a name that ends in "@" is a symbolic link to its text.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/access"
-	"github.com/truce-gitops/truce/internal/claim"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/model/access"
 )
 
 const (
@@ -46,7 +46,7 @@ func roles() map[string][]byte {
 	}
 }
 
-const generated = "\n# Generated from internal/access by `make gen`.\n"
+const generated = "\n# Generated from internal/model/access by `make gen`.\n"
 
 func doc(head string, objects ...string) []byte {
 	return []byte(head + generated + strings.Join(objects, "---\n"))

@@ -8,8 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/truce-gitops/truce/internal/redact"
-	"github.com/truce-gitops/truce/internal/upstream"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // moved are the entries of one kustomization that name a repository, and where its files are instead, from the kustomization's directory.

@@ -22,7 +22,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/plain"
 )

@@ -12,9 +12,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/truce-gitops/truce/internal/model/yamltext"
 	"github.com/truce-gitops/truce/internal/render"
-	"github.com/truce-gitops/truce/internal/upstream"
-	"github.com/truce-gitops/truce/internal/yamltext"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // maxChain bounds how deep kustomizations may build on each other; a link that leads to itself ends here.

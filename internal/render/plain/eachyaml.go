@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 )
 

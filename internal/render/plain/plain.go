@@ -15,7 +15,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/object"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 )
 

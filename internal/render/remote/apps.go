@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/app"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
-	"github.com/truce-gitops/truce/internal/upstream"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // Apps gives the kustomizations of each app what they name, no older than the app's interval: what is not pinned is fetched again by the first

@@ -9,9 +9,9 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/source"
-	"github.com/truce-gitops/truce/internal/upstream"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 var (

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/upstream"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 func TestHostsThatMayBeFetchedFrom(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
-	"github.com/truce-gitops/truce/internal/upstream"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // Options say what may be fetched.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
@@ -20,7 +19,8 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/disk"
 	"github.com/truce-gitops/truce/internal/source/git"
-	"github.com/truce-gitops/truce/internal/upstream"
+	"github.com/truce-gitops/truce/internal/source/upstream"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {by: %s}\n"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/source"
-	"github.com/truce-gitops/truce/internal/upstream"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // tree is one that holds remote bases beside its own files. They are not listed: who names one gets it.

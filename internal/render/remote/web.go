@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/egress"
-	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render"
-	"github.com/truce-gitops/truce/internal/upstream"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // The bounds of one file.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/truce-gitops/truce/internal/overlay"
+	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/render"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 // With addresses a server is reached at those alone, whatever its name leads to by now: here a name that leads nowhere, and a redirect.

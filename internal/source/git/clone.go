@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
 )
 
 // clone is our bare, shallow copy of a repository elsewhere. References are kept under names of our own making, so that

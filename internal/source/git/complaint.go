@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/redact"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/source"
 )
 

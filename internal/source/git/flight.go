@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/truce-gitops/truce/internal/panics"
+	"github.com/truce-gitops/truce/internal/model/panics"
 )
 
 // flights lets callers that want the same share one run of it. A run that had begun before a caller came may have missed

@@ -20,8 +20,8 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
 )
 
 // Options say where a Store works.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 func TestHistoryTellsWhoTouchedALine(t *testing.T) {

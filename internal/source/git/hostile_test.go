@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 // spicy has characters that each encoding writes in another way.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 // frugal opens a store whose git processes may use little memory.

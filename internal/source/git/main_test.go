@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/git"
 )
 

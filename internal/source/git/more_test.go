@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 func TestRepositoriesOfTheOtherHashAreReadToo(t *testing.T) {

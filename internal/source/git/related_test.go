@@ -3,8 +3,8 @@ package git_test
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 // TestAnUnrelatedHistoryIsRecognised: a force-push is related where it shares an ancestor, in every transport.

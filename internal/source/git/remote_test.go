@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 func TestAPollFollowsTheBranchWhereverItGoes(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 func TestClonesOfSourcesThatAreGoneAreRemoved(t *testing.T) {

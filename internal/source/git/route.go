@@ -8,8 +8,8 @@ import (
 	"net/netip"
 	"net/url"
 
-	"github.com/truce-gitops/truce/internal/egress"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
 )
 
 // route is how a trip reaches its server. git and truce's own SSH are bound to it, so that a name cannot lead elsewhere a moment later.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/egress"
-	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 func TestAServerOfThisMachineOrItsLinkIsNotAskedUnlessAllowed(t *testing.T) {

@@ -3,9 +3,9 @@ package git_test
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 // way is one way to reach a repository.

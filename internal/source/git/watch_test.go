@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/gittest"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
 // watching starts a watch and returns its calls; the first has been received.

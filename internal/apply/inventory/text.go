@@ -1,0 +1,136 @@
+package inventory
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// format is the version of the text form. A newer one is refused: an older truce would forget what it cannot read. The first one has no guard.
+const (
+	format      = 2
+	firstFormat = 1
+)
+
+type document struct {
+	Format   int        `json:"format"`
+	Kind     string     `json:"kind"`
+	Name     string     `json:"name"`
+	Space    string     `json:"namespace"`
+	UID      string     `json:"uid,omitempty"`
+	Revision string     `json:"revision,omitempty"`
+	Guard    *Guard     `json:"guard,omitempty"`
+	Entries  [][]string `json:"entries"` // group, version, kind, namespace, name, uid, digest (and @resourceVersion), and for one that was found so: found
+}
+
+const (
+	entryFields = 7
+	found       = "found"
+)
+
+// Print writes a record as text: equal records print equal texts.
+func Print(r Record) ([]byte, error) {
+	d := document{
+		Format: format, Kind: r.App.Kind, Name: r.App.Name, Space: r.App.Namespace, UID: r.AppUID, Revision: r.Revision,
+		Entries: make([][]string, 0, len(r.Entries)),
+	}
+	if r.Guard.Size != 0 || r.Guard.Origin != (Origin{}) || len(r.Guard.Pruned) > 0 {
+		d.Guard = &r.Guard
+	}
+	for _, e := range slices.SortedFunc(slices.Values(r.Entries), inOrder) {
+		parts := []string{e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, sent(e)}
+		if e.Found {
+			parts = append(parts, found)
+		}
+		d.Entries = append(d.Entries, parts)
+	}
+	return json.Marshal(d)
+}
+
+// Parse reads what Print wrote. What Print would not write is an error: a record that lost a part must not pass for a shorter one.
+func Parse(text []byte) (Record, error) {
+	r, err := parse(text)
+	if err != nil {
+		return Record{}, fmt.Errorf("read inventory: %w", err)
+	}
+	return r, nil
+}
+
+func parse(text []byte) (Record, error) {
+	d, err := decode(text)
+	if err != nil {
+		return Record{}, err
+	}
+	r := Record{App: app.Key{Kind: d.Kind, Namespace: d.Space, Name: d.Name}, AppUID: d.UID, Revision: d.Revision}
+	if d.Guard != nil {
+		r.Guard = *d.Guard
+	}
+	for i, f := range d.Entries {
+		e, err := entry(f)
+		if err == nil && i > 0 && inOrder(r.Entries[i-1], e) >= 0 {
+			err = fmt.Errorf("%s stands twice or out of order", e.ID)
+		}
+		if err != nil {
+			return Record{}, fmt.Errorf("entry %d: %w", i, err)
+		}
+		r.Entries = append(r.Entries, e)
+	}
+	return r, nil
+}
+
+func decode(text []byte) (document, error) {
+	var d document
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&d); err != nil {
+		return d, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return d, errors.New("something follows its end")
+	}
+	switch {
+	case d.Format != format && d.Format != firstFormat:
+		return d, fmt.Errorf("format %d, this truce reads %d", d.Format, format)
+	case d.Format == firstFormat && d.Guard != nil:
+		return d, fmt.Errorf("a guard in format %d", firstFormat)
+	case d.Kind == "" || d.Name == "" || d.Entries == nil:
+		return d, errors.New("a part is missing")
+	}
+	return d, nil
+}
+
+func entry(f []string) (Entry, error) {
+	wasFound := len(f) == entryFields+1 && f[entryFields] == found
+	if len(f) != entryFields && !wasFound {
+		return Entry{}, fmt.Errorf("%d parts, want %d", len(f), entryFields)
+	}
+	e := Entry{ID: object.ID{Group: f[0], Kind: f[2], Namespace: f[3], Name: f[4]}, Version: f[1], UID: f[5], Found: wasFound}
+	var judged bool
+	if e.Sent, e.Judged, judged = strings.Cut(f[6], judgedAt); judged && (e.Sent == "" || e.Judged == "") {
+		return Entry{}, errors.New("a resourceVersion without a digest, or none after the mark for one")
+	}
+	if e.ID.Kind == "" || e.ID.Name == "" || e.Version == "" {
+		return Entry{}, errors.New("an object without a name, kind or version")
+	}
+	return e, nil
+}
+
+// judgedAt stands between the digest and the resourceVersion at which the object was judged. A truce that does not know the mark reads another
+// digest than its own, and judges the object again.
+const judgedAt = "@"
+
+func sent(e Entry) string {
+	if e.Judged == "" || e.Sent == "" {
+		return e.Sent
+	}
+	return e.Sent + judgedAt + e.Judged
+}
+
+func inOrder(a, b Entry) int { return a.ID.Compare(b.ID) }

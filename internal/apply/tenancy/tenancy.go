@@ -1,0 +1,168 @@
+// Package tenancy answers: what may an app do where tenants share a cluster, and as whom is that asked of the API server?
+//
+// In: an app as its dialect reads it; the controller's flags (Rules).
+// Out: the app with its account, its reach, and a Problem for each reference that the rules forbid; for an account, the Access that every
+// request about the app's objects goes through.
+// Promise: the zero Rules change nothing; an app that the rules refuse names no source of another namespace any more; a write outside of an
+// app's reach is never sent, whoever asks for it.
+// Not here: impersonation itself (cluster), what the API server allows the account (RBAC).
+package tenancy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/identity"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// Rules are what a controller's flags demand of each app. The zero value demands nothing.
+type Rules struct {
+	References References
+	// Account is the service account of an app that names none, in the app's own namespace; empty for truce's own identity.
+	Account string
+	Sharing Sharing
+	// Admins are the namespaces whose apps are the administrators': under Shared, Account and Reaches do not hold for them.
+	Admins []string
+	// Reaches says by the kind of app how far the apps of tenants reach under Shared. A kind that is not in it reaches its own namespace.
+	Reaches map[string]identity.Reach
+}
+
+// References says which custom resources an app may refer to.
+type References string
+
+// Sharing says whether tenants share the cluster.
+type Sharing string
+
+// The values of References and Sharing.
+const (
+	AnyNamespace  References = ""               // --no-cross-namespace-refs is not set
+	SameNamespace References = "same namespace" // --no-cross-namespace-refs
+
+	Single Sharing = ""
+	Shared Sharing = "shared" // --multi-tenant
+)
+
+// Bind applies the rules to an app: as whom it works, how far it reaches, and what it is refused.
+func (r Rules) Bind(a app.App) app.App {
+	tenant := r.Sharing == Shared && !slices.Contains(r.Admins, a.Key.Namespace)
+	if a.Account.IsSelf() && r.Account != "" && (tenant || r.Sharing == Single) {
+		a.Account = identity.Account{Namespace: a.Key.Namespace, Name: r.Account}
+	}
+	if tenant {
+		a.Reach = identity.Own
+		if reach, known := r.Reaches[a.Key.Kind]; known {
+			a.Reach = reach
+		}
+	}
+	if a.Deleting { // what an app does not refer to any more, it need not be refused
+		return a
+	}
+	a.Problems = append(slices.Clip(a.Problems), outOfReach(a)...)
+	if n := a.Source.Namespace; r.References == SameNamespace && n != "" && n != a.Key.Namespace {
+		a.Problems = append(a.Problems, app.Problem{Denied: true, Reason: blocked(a.Source)})
+		a.Source = app.SourceKey{} // nothing is asked of it for this app, not even whether it is there
+	}
+	return a
+}
+
+// blocked is Flux's message (fluxcd/pkg/runtime/acl, kustomize-controller).
+func blocked(s app.SourceKey) string {
+	return fmt.Sprintf("can't access '%s/%s/%s', cross-namespace references have been blocked", s.Kind, s.Namespace, s.Name)
+}
+
+// outOfReach refuses an app as a whole that sends its objects to a namespace which it may not write to.
+func outOfReach(a app.App) []app.Problem {
+	for _, to := range []string{a.Namespace, a.Home.Name} {
+		if to != "" && !a.Reach.Covers(a.Key.Namespace, to) {
+			return []app.Problem{{Denied: true, Reason: fmt.Sprintf(
+				"can't deploy to namespace %s: %s is not in a namespace of the administrators, and may only deploy to its own", to, a.Key)}}
+		}
+	}
+	if a.Home.Make && !a.Reach.Covers(a.Key.Namespace, "") {
+		return []app.Problem{{Denied: true, Reason: "can't create namespaces: cluster-scoped objects are the administrators' (--multi-tenant)"}}
+	}
+	return nil
+}
+
+// Refusal says why an object is out of an app's reach; empty for one that is within.
+func Refusal(a app.App, id object.ID) string {
+	switch {
+	case a.Reach.Covers(a.Key.Namespace, id.Namespace):
+		return ""
+	case id.Namespace == "":
+		return "cluster-scoped objects are the administrators' (--multi-tenant): not applied"
+	}
+	return fmt.Sprintf("namespace %s is out of reach: %s may only deploy to its own namespace (--multi-tenant): not applied", id.Namespace, a.Key)
+}
+
+// Access is the cluster as one identity reads and writes it.
+type Access struct {
+	Live   live.Reader
+	Writer apply.Writer
+	Rights Rights
+}
+
+// Rights reports what an identity may do. It asks the API server and may block.
+type Rights interface {
+	// Refused says why the identity may not apply the object; empty where it may.
+	Refused(ctx context.Context, gvk object.GVK, id object.ID) (string, error)
+}
+
+// Identities give the Access of an account. An account that they cannot act as is an error: truce's own identity never stands in for it.
+type Identities interface {
+	As(account identity.Account) (Access, error)
+}
+
+// Of returns how an app sees the cluster: as its account, and without a write outside of its reach.
+func Of(all Identities, a app.App) (Access, error) {
+	access, err := all.As(a.Account)
+	if err != nil {
+		return Access{}, err
+	}
+	if a.Reach != identity.All {
+		access.Writer = within{app: a, next: access.Writer}
+	}
+	return access, nil
+}
+
+// within is a Writer that refuses what is out of its app's reach: also what a record names, which a tenant may have forged.
+type within struct {
+	app  app.App
+	next apply.Writer
+}
+
+// Apply implements act.Writer.
+func (w within) Apply(ctx context.Context, a apply.Apply) (object.Object, error) {
+	if err := w.refuse(a.ID); err != nil {
+		return nil, err
+	}
+	return w.next.Apply(ctx, a)
+}
+
+// Edit implements act.Writer.
+func (w within) Edit(ctx context.Context, e apply.Edit) (object.Object, error) {
+	if err := w.refuse(e.ID); err != nil {
+		return nil, err
+	}
+	return w.next.Edit(ctx, e)
+}
+
+// Delete implements act.Writer.
+func (w within) Delete(ctx context.Context, t apply.Target) error {
+	if err := w.refuse(t.ID); err != nil {
+		return err
+	}
+	return w.next.Delete(ctx, t)
+}
+
+func (w within) refuse(id object.ID) error {
+	if why := Refusal(w.app, id); why != "" {
+		return fmt.Errorf("write %s: %s", id, why)
+	}
+	return nil
+}

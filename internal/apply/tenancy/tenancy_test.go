@@ -1,0 +1,114 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/identity"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+var multiTenant = Rules{
+	References: SameNamespace, Account: "default", Sharing: Shared, Admins: []string{"truce-system"},
+	Reaches: map[string]identity.Reach{"Kustomization": identity.Namespaced},
+}
+
+func TestTheZeroRulesChangeNothing(t *testing.T) {
+	a := app.App{Key: app.Key{Kind: "Kustomization", Namespace: "a", Name: "x"}, Source: app.SourceKey{Kind: "GitRepository", Namespace: "b", Name: "r"}}
+	if diff := cmp.Diff(a, Rules{}.Bind(a)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatAnAppOfATenantMayDo(t *testing.T) {
+	type want struct {
+		user, problem string
+		reach         identity.Reach
+	}
+	kustomization := app.Key{Kind: "Kustomization", Namespace: "a", Name: "x"}
+	application := app.Key{Kind: "Application", Namespace: "a", Name: "x"}
+	admins := app.Key{Kind: "Application", Namespace: "truce-system", Name: "x"}
+	elsewhere := app.SourceKey{Kind: "GitRepository", Namespace: "b", Name: "r"}
+	named := identity.Account{Namespace: "a", Name: "deployer"}
+	for name, c := range map[string]struct {
+		rules Rules
+		app   app.App
+		want  want
+	}{
+		"no account":           {multiTenant, app.App{Key: kustomization}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced}},
+		"a named account":      {multiTenant, app.App{Key: kustomization, Account: named}, want{user: "system:serviceaccount:a:deployer", reach: identity.Namespaced}},
+		"own namespace":        {multiTenant, app.App{Key: application, Home: app.Home{Name: "a"}}, want{user: "system:serviceaccount:a:default", reach: identity.Own}},
+		"another namespace":    {multiTenant, app.App{Key: application, Home: app.Home{Name: "b"}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't deploy to namespace b"}},
+		"makes a namespace":    {multiTenant, app.App{Key: application, Home: app.Home{Name: "a", Make: true}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't create namespaces"}},
+		"a target namespace":   {multiTenant, app.App{Key: kustomization, Namespace: "b"}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced}},
+		"administrators":       {multiTenant, app.App{Key: admins, Home: app.Home{Name: "b", Make: true}}, want{}},
+		"administrators' refs": {multiTenant, app.App{Key: admins, Source: elsewhere}, want{problem: "can't access 'GitRepository/b/r', cross-namespace references have been blocked"}},
+		"references":           {multiTenant, app.App{Key: kustomization, Source: elsewhere}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced, problem: "can't access 'GitRepository/b/r', cross-namespace references have been blocked"}},
+		"only references":      {Rules{References: SameNamespace}, app.App{Key: kustomization, Source: elsewhere}, want{problem: "cross-namespace"}},
+		"only an account":      {Rules{Account: "d"}, app.App{Key: admins}, want{user: "system:serviceaccount:truce-system:d"}},
+		"being deleted":        {multiTenant, app.App{Key: application, Home: app.Home{Name: "b"}, Source: elsewhere, Deleting: true}, want{user: "system:serviceaccount:a:default", reach: identity.Own}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := c.rules.Bind(c.app)
+			var problems []string
+			for _, p := range got.Problems {
+				problems = append(problems, p.String())
+			}
+			said := strings.Join(problems, "; ")
+			if got.Account.User() != c.want.user || got.Reach != c.want.reach || !strings.Contains(said, c.want.problem) || (said != "") != (c.want.problem != "") {
+				t.Errorf("got %q, %q, %q; want %+v", got.Account.User(), got.Reach, said, c.want)
+			}
+			if strings.Contains(said, "cross-namespace") && got.Source != (app.SourceKey{}) {
+				t.Errorf("the refused app still names %s", got.Source)
+			}
+		})
+	}
+}
+
+// sent counts the writes that reach the server.
+type sent struct{ n int }
+
+func (s *sent) Apply(context.Context, apply.Apply) (object.Object, error) { s.n++; return nil, nil }
+func (s *sent) Edit(context.Context, apply.Edit) (object.Object, error)   { s.n++; return nil, nil }
+func (s *sent) Delete(context.Context, apply.Target) error                { s.n++; return nil }
+
+// identities have one Access for all.
+type identities struct{ Access }
+
+func (i identities) As(identity.Account) (Access, error) { return i.Access, nil }
+
+func TestNoWriteLeavesTheReach(t *testing.T) {
+	for name, c := range map[string]struct {
+		reach     identity.Reach
+		namespace string
+		let       bool
+	}{
+		"all, cluster-scoped":      {identity.All, "", true},
+		"namespaced, another":      {identity.Namespaced, "b", true},
+		"namespaced, cluster":      {identity.Namespaced, "", false},
+		"own":                      {identity.Own, "a", true},
+		"own, another":             {identity.Own, "b", false},
+		"own, cluster":             {identity.Own, "", false},
+		"a reach that none knows":  {"?", "a", false},
+		"such a reach, at cluster": {"?", "", false},
+	} {
+		s := &sent{}
+		access, err := Of(identities{Access{Writer: s}}, app.App{Key: app.Key{Kind: "Application", Namespace: "a", Name: "x"}, Reach: c.reach})
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := apply.Target{ID: object.ID{Kind: "X", Namespace: c.namespace, Name: "x"}}
+		_, applied := access.Writer.Apply(t.Context(), apply.Apply{Target: target})
+		_, edited := access.Writer.Edit(t.Context(), apply.Edit{Target: target})
+		all := errors.Join(applied, edited, access.Writer.Delete(t.Context(), target))
+		if (all == nil) != c.let || s.n != map[bool]int{true: 3}[c.let] {
+			t.Errorf("%s: %d of 3 writes were sent: %v", name, s.n, all)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package list_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/list"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
+)
+
+func TestMain(m *testing.M) { kubetest.Main(m) }
+
+var configMaps = object.GVK{Version: "v1", Kind: "ConfigMap"}
+
+func reader(t *testing.T) (*kubetest.Cluster, list.Reader) {
+	t.Helper()
+	k := kubetest.Start(t)
+	c, err := cluster.New(k.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, list.Reader{Cluster: c}
+}
+
+func TestOnlyAnAbsentObjectIsNotFound(t *testing.T) {
+	k, r := reader(t)
+	ns := k.Namespace(t)
+	k.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: "+ns+"}, data: {k: v}}")
+	id := object.ID{Kind: "ConfigMap", Namespace: ns, Name: "a"}
+	o, err := r.Get(t.Context(), configMaps, id)
+	if err != nil || o.At("data", "k") != "v" || o.ID() != id {
+		t.Fatalf("get: %v, %v", o, err)
+	}
+	for name, c := range map[string]struct {
+		gvk  object.GVK
+		id   object.ID
+		want error
+	}{
+		"absent object":    {configMaps, object.ID{Kind: "ConfigMap", Namespace: ns, Name: "b"}, live.ErrNotFound},
+		"absent namespace": {configMaps, object.ID{Kind: "ConfigMap", Namespace: "nowhere", Name: "b"}, live.ErrNotFound},
+		"no namespace":     {configMaps, object.ID{Kind: "ConfigMap", Name: "a"}, nil},
+		"no name":          {configMaps, object.ID{Kind: "ConfigMap", Namespace: ns}, nil},
+		"unknown kind":     {object.GVK{Version: "v1", Kind: "Gadget"}, object.ID{Kind: "Gadget", Namespace: ns, Name: "a"}, live.ErrUnknownKind},
+		"unknown group":    {object.GVK{Group: "no.example", Version: "v1", Kind: "Gadget"}, object.ID{Namespace: ns, Name: "a"}, live.ErrUnknownKind},
+		"impossible group": {object.GVK{Group: "../..", Version: "v1", Kind: "Gadget"}, object.ID{Namespace: ns, Name: "a"}, live.ErrUnknownKind},
+	} {
+		_, err := r.Get(t.Context(), c.gvk, c.id)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) || c.want == nil && errors.Is(err, live.ErrNotFound) {
+			t.Errorf("%s: error %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+const crd = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.list.example.org}
+spec:
+  group: list.example.org
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`
+
+func TestAKindThatHasLeftIsNoAbsentObject(t *testing.T) {
+	k, r := reader(t)
+	ns := k.Namespace(t)
+	k.Apply(t, crd)
+	k.Kubectl(t, "wait", "--for=condition=Established", "crd/widgets.list.example.org")
+	gvk := object.GVK{Group: "list.example.org", Version: "v1", Kind: "Widget"}
+	id := object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: ns, Name: "a"}
+	if _, err := r.Get(t.Context(), gvk, id); !errors.Is(err, live.ErrNotFound) {
+		t.Fatalf("before: %v", err)
+	}
+	k.Kubectl(t, "delete", "crd", "widgets.list.example.org")
+	if _, err := r.Get(t.Context(), gvk, id); err == nil || errors.Is(err, live.ErrNotFound) {
+		t.Errorf("the kind has left, and the error is %v", err)
+	}
+	if _, err := r.Get(t.Context(), gvk, id); !errors.Is(err, live.ErrUnknownKind) {
+		t.Errorf("the kind has left for some time, and the error is %v", err)
+	}
+}
+
+func TestAListOfManyPagesIsWhole(t *testing.T) {
+	const many = 1203
+	k, r := reader(t)
+	ns := k.Namespace(t)
+	var text strings.Builder
+	for i := range many {
+		fmt.Fprintf(&text, "{apiVersion: v1, kind: ConfigMap, metadata: {name: m-%04d, namespace: %s, labels: {many: 'yes'}}}\n---\n", i, ns)
+	}
+	k.Apply(t, text.String())
+	all, err := r.List(t.Context(), live.Interest{GVK: configMaps, Namespace: ns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, o := range all {
+		if o["kind"] != "ConfigMap" || o.APIVersion() != "v1" {
+			t.Fatalf("an item without its kind: %v", o)
+		}
+		names[o.Name()] = true
+	}
+	delete(names, "kube-root-ca.crt")
+	if len(names) != many {
+		t.Errorf("got %d, want %d", len(names), many)
+	}
+	heads := map[live.Head]bool{}
+	if err := r.Heads(t.Context(), live.Interest{GVK: configMaps, Selector: "many"}, func(h live.Head) { heads[h] = true }); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		want := live.Head{ID: o.ID(), UID: o.UID(), ResourceVersion: o.ResourceVersion()}
+		if names[o.Name()] && !heads[want] {
+			t.Errorf("no head %v", want)
+		}
+	}
+	if len(heads) != many {
+		t.Errorf("got %d heads, want %d", len(heads), many)
+	}
+}

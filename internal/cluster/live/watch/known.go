@@ -1,0 +1,90 @@
+package watch
+
+import (
+	"encoding/hex"
+	"iter"
+	"strings"
+	"unique"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// known are the objects of one kind that have been seen: no more of them than their names and uids, of which there are many.
+type known struct {
+	group, kind string
+	uids        map[place]uuid
+	others      map[place]string // uids that are no UUIDs, which an aggregated API may give
+}
+
+// place names an object among those of its kind.
+type place struct{ namespace, name string }
+
+// uuid is a uid as API servers make it (RFC 9562), in binary.
+type uuid [16]byte
+
+func newKnown(group, kind string) *known {
+	return &known{group: group, kind: kind, uids: map[place]uuid{}, others: map[place]string{}}
+}
+
+func placeOf(id object.ID) place { return place{unique.Make(id.Namespace).Value(), id.Name} }
+
+// get returns the uid of an object, and whether it has been seen.
+func (k *known) get(id object.ID) (string, bool) {
+	p := place{id.Namespace, id.Name}
+	if u, ok := k.uids[p]; ok {
+		return u.String(), true
+	}
+	uid, ok := k.others[p]
+	return uid, ok
+}
+
+func (k *known) put(id object.ID, uid string) {
+	k.drop(id)
+	if u, ok := parse(uid); ok {
+		k.uids[placeOf(id)] = u
+	} else {
+		k.others[placeOf(id)] = uid
+	}
+}
+
+func (k *known) drop(id object.ID) {
+	p := place{id.Namespace, id.Name}
+	delete(k.uids, p)
+	delete(k.others, p)
+}
+
+// all gives every object with its uid, in no order. They may be dropped meanwhile.
+func (k *known) all() iter.Seq2[object.ID, string] {
+	return func(yield func(object.ID, string) bool) {
+		for p, u := range k.uids {
+			if !yield(k.id(p), u.String()) {
+				return
+			}
+		}
+		for p, uid := range k.others {
+			if !yield(k.id(p), uid) {
+				return
+			}
+		}
+	}
+}
+
+func (k *known) id(p place) object.ID {
+	return object.ID{Group: k.group, Kind: k.kind, Namespace: p.namespace, Name: p.name}
+}
+
+// String prints the uid as the server does.
+func (u uuid) String() string {
+	h := hex.EncodeToString(u[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// parse reads what String prints, and nothing else.
+func parse(uid string) (u uuid, ok bool) {
+	b, err := hex.DecodeString(strings.ReplaceAll(uid, "-", ""))
+	if err != nil || len(b) != len(u) {
+		return u, false
+	}
+	copy(u[:], b)
+	return u, u.String() == uid
+}

@@ -1,0 +1,197 @@
+package watch
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/object"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// store takes what the reflector brings and hands it on as events. What is not guarded by mu belongs to the goroutine of keepWatching.
+type store struct {
+	interest live.Interest
+	handle   func(live.Event)
+	known    *known // enough to tell what is gone after a new list
+	lists    int    // that have arrived whole
+	abandon  context.CancelCauseFunc
+	synced   chan struct{}
+
+	mu       sync.Mutex
+	err      error
+	failed   chan struct{} // closed at the next failure; nil while nothing waits for it
+	relisted chan struct{} // closed after the next complete list; nil while nothing waits for it
+	era      int
+	returned bool   // era is not the first one
+	position uint64 // the newest resourceVersion of the era that was asked for or listed; 0 for none
+	fresh    state  // of position
+}
+
+var (
+	_ live.Watch              = (*store)(nil)
+	_ cache.TransformingStore = (*store)(nil)
+)
+
+func newStore(i live.Interest, handle func(live.Event)) *store {
+	return &store{interest: i, handle: handle, known: newKnown(i.GVK.Group, i.GVK.Kind), synced: make(chan struct{}), era: noEra}
+}
+
+// Synced is closed after the first list.
+func (s *store) Synced() <-chan struct{} { return s.synced }
+
+// Err returns the newest error.
+func (s *store) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Failed returns a channel that is closed at the next failure.
+func (s *store) Failed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed = make(chan struct{})
+	}
+	return s.failed
+}
+
+// Relisted returns a channel that is closed after the next complete list.
+func (s *store) Relisted() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.relisted == nil {
+		s.relisted = make(chan struct{})
+	}
+	return s.relisted
+}
+
+// ended keeps how a try to list or watch ended, nil for well.
+func (s *store) ended(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+	if err != nil && s.failed != nil {
+		close(s.failed)
+		s.failed = nil
+	}
+}
+
+// guard runs one attempt, and ends it when an object cannot be read: the reflector would skip the object and go on.
+func (l listing) guard(ctx context.Context, attempt func(context.Context) error) error {
+	s := l.store
+	ctx, done := l.history.Within(ctx, s.era)
+	defer done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.abandon = cancel
+	err := attempt(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// Add hands on a new object.
+func (s *store) Add(obj any) error { return s.changed(obj) }
+
+// Update hands on a changed object.
+func (s *store) Update(obj any) error { return s.changed(obj) }
+
+func (s *store) changed(obj any) error {
+	o, err := s.read(obj)
+	if err != nil {
+		s.abandon(err)
+		return err
+	}
+	s.seen(o)
+	return nil
+}
+
+func (s *store) seen(o object.Object) {
+	id, uid := o.ID(), o.UID()
+	if before, ok := s.known.get(id); ok && before != uid { // deleted and made again while nobody looked
+		s.gone(s.stub(id, before))
+	}
+	s.known.put(id, uid)
+	s.handle(live.Event{GVK: s.interest.GVK, ID: id, Object: o, Depth: s.interest.Depth})
+}
+
+// Delete hands on that an object left the watch.
+func (s *store) Delete(obj any) error {
+	if tomb, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tomb.Obj
+	}
+	o, err := s.read(obj)
+	if err != nil {
+		s.abandon(err)
+		return err
+	}
+	s.gone(o)
+	return nil
+}
+
+func (s *store) gone(o object.Object) {
+	s.known.drop(o.ID())
+	s.handle(live.Event{GVK: s.interest.GVK, ID: o.ID(), Gone: true, Object: o, Depth: s.interest.Depth})
+}
+
+// goneAll hands on that the kind itself is gone.
+func (s *store) goneAll() {
+	for id, uid := range s.known.all() {
+		s.gone(s.stub(id, uid))
+	}
+}
+
+// Transformer hands on each object of a streamed list (KEP-3157) as it arrives: the reflector would keep all of them until the last has.
+func (s *store) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) {
+		o, err := s.read(obj)
+		if err != nil {
+			s.abandon(err)
+			return nil, err
+		}
+		s.seen(o)
+		id := o.ID()
+		return &told{metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}, nil
+	}
+}
+
+// told stands in a streamed list for an object that was handed on.
+type told struct{ metav1.ObjectMeta }
+
+// Replace hands on a whole list: what is in it, and what no longer is.
+func (s *store) Replace(list []any, _ string) error {
+	missing := maps.Collect(s.known.all())
+	for _, obj := range list {
+		if t, ok := obj.(*told); ok {
+			delete(missing, s.known.id(place{t.Namespace, t.Name}))
+			continue
+		}
+		o, err := s.read(obj)
+		if err != nil {
+			return err
+		}
+		delete(missing, o.ID())
+		s.seen(o)
+	}
+	for id, uid := range missing {
+		s.gone(s.stub(id, uid))
+	}
+	if s.lists++; s.lists == 1 {
+		close(s.synced)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.relisted != nil {
+		close(s.relisted)
+		s.relisted = nil
+	}
+	return nil
+}
+
+// Resync does nothing: the store keeps no objects to send again.
+func (s *store) Resync() error { return nil }

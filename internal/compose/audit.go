@@ -1,0 +1,206 @@
+package compose
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/dialect/argocd"
+	"github.com/truce-gitops/truce/internal/dialect/flux"
+	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/lint/discover/appset"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/worker"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/disk"
+	"github.com/truce-gitops/truce/internal/source/git"
+)
+
+// asking are the custom resources that an audit looks for.
+func asking() []discover.Kind {
+	return []discover.Kind{
+		{Dialect: discover.Flux, Group: kustomizations.Group, Kind: kustomizations.Kind, Apps: flux.Kustomizations{}},
+		{Dialect: discover.Flux, Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"},
+		{Dialect: discover.ArgoCD, Group: applications.Group, Kind: applications.Kind, Apps: argocd.Applications{}},
+		{Dialect: discover.ArgoCD, Group: applications.Group, Kind: "ApplicationSet", Expand: appset.Expand},
+	}
+}
+
+// takeSurvey finds and renders the apps of a repository, of this machine or elsewhere.
+func takeSurvey(ctx context.Context, q discover.Question, use func(discover.Survey) error) error {
+	place, err := auditPlace(ctx, q)
+	if err != nil {
+		return err
+	}
+	defer place.close()
+	s, end, err := place.take(ctx, q)
+	defer end()
+	if err != nil {
+		return err
+	}
+	if len(s.Units)+len(s.Skipped) == 0 && q.Only == "" {
+		return failed(cli.ExitUsage, fmt.Errorf("audit %s: nothing in it describes an object", cmp.Or(q.Repo, q.Path)))
+	}
+	return use(s)
+}
+
+// audited is the tree that an audit is about.
+type audited struct {
+	dir     string // the directory of the tree; empty elsewhere than on this machine
+	tree    source.Tree
+	below   string // the directory in it that was named
+	top     string // of the working tree; empty for none
+	ignored func(string) bool
+	known   []string // addresses
+	notes   []string
+	close   func()
+}
+
+func auditPlace(ctx context.Context, q discover.Question) (audited, error) {
+	if q.Repo != "" {
+		return elsewhere(ctx, q)
+	}
+	info, err := os.Stat(q.Path)
+	if err == nil && !info.IsDir() {
+		err = errors.New("not a directory")
+	}
+	if err != nil {
+		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", q.Path, cause(err)))
+	}
+	if q.Revision != "" {
+		return atRevision(ctx, q)
+	}
+	return onDisk(ctx, q.Path)
+}
+
+// atRevision is the working tree as it was at a revision, read from its object store.
+func atRevision(ctx context.Context, q discover.Question) (audited, error) {
+	now, err := onDisk(ctx, q.Path)
+	if err != nil {
+		return audited{}, err
+	}
+	defer now.close()
+	if now.top == "" {
+		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: it is in no working tree of git, and has no revision %s", q.Path, q.Revision))
+	}
+	commit, err := git.Commit(ctx, now.top, q.Revision)
+	if err != nil {
+		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", q.Path, err))
+	}
+	a, err := elsewhere(ctx, discover.Question{Repo: now.top, Ref: commit})
+	a.below, a.known = now.below, now.known
+	return a, err
+}
+
+// onDisk is the working tree that a directory is in, or the directory where it is in none.
+func onDisk(ctx context.Context, dir string) (audited, error) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", dir, cause(err)))
+	}
+	top, found := repositoryOf(dir)
+	if !found {
+		top = dir
+	}
+	tree, err := disk.Open(top)
+	if err != nil {
+		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", dir, cause(err)))
+	}
+	below, err := filepath.Rel(top, dir)
+	if err != nil {
+		return audited{}, errors.Join(err, tree.Close())
+	}
+	a := audited{dir: top, tree: tree.Still(), below: filepath.ToSlash(below), close: func() { _ = tree.Close() }} // it was only read
+	if !found {
+		return a, nil
+	}
+	a.top = top
+	local, err := git.Look(ctx, top)
+	if err != nil {
+		a.notes = append(a.notes, fmt.Sprintf("nothing is left out as ignored, and no address of the repository is known: %v", err))
+	}
+	a.known = local.Remotes
+	a.ignored = func(name string) bool { return local.Ignored[name] }
+	return a, nil
+}
+
+// elsewhere is a revision of a repository. What is in it, Git does not ignore.
+func elsewhere(ctx context.Context, q discover.Question) (audited, error) {
+	store, closed, err := openStore()
+	if err != nil {
+		return audited{}, err
+	}
+	artifact, err := store.Fetch(ctx, source.Spec{URL: q.Repo, Ref: source.RefOf(q.Ref)})
+	if err != nil {
+		closed()
+		return audited{}, failed(cli.ExitRender, err)
+	}
+	return audited{tree: artifact.Files, below: ".", known: []string{q.Repo}, close: closed}, nil
+}
+
+// take takes the survey. Its files can be read until the function is called.
+func (a audited) take(ctx context.Context, q discover.Question) (s discover.Survey, end func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return discover.Survey{}, func() {}, fmt.Errorf("find truce itself: %w", err)
+	}
+	// One more than can run at once: while one waits for an answer, another one builds.
+	workers := runtime.GOMAXPROCS(0) + 1
+	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}, Size: workers, Memory: machineShares().build, Garbage: 400})
+	defer pool.Close()
+	queries := newQueries(self)
+	defer queries.close()
+	bases, end, err := fetching{asked: q.RemoteBases, elsewhere: q.Repo != ""}.over(&render.Cached{Renderer: pool})
+	if err != nil {
+		return discover.Survey{}, func() {}, err
+	}
+	s, err = discover.Take(ctx, bases.Over(a.tree), discover.Options{
+		Queries: queries, Kinds: asking(), Render: bases, Only: q.Only, Addresses: a.known, Ignored: a.ignored,
+		Asked: a.asked(), Workers: workers, Progress: q.Progress,
+	})
+	s.Assumed = append(s.Assumed, a.notes...)
+	s.Part = a.below != "." || q.Only != ""
+	if a.below != "." {
+		s = narrowed(s, a.below)
+	}
+	return s, end, err
+}
+
+// asked is the directory that the audit is about; empty for the whole tree.
+func (a audited) asked() string {
+	if a.below == "." {
+		return ""
+	}
+	return a.below
+}
+
+// narrowed leaves of a survey what a directory of it is about.
+func narrowed(s discover.Survey, dir string) discover.Survey {
+	in := func(name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
+	var units []discover.Unit
+	broken := map[string]bool{} // whose files may lie elsewhere
+	for _, u := range s.Units {
+		if in(u.File) || in(path.Clean(u.App.Path)) {
+			units = append(units, u)
+			broken[u.Name()] = broken[u.Name()] || u.Err != nil
+		}
+	}
+	var skipped []discover.Skipped
+	for _, k := range s.Skipped {
+		if in(k.File) || broken[k.What] {
+			skipped = append(skipped, k)
+		}
+	}
+	s.Units, s.Skipped = units, skipped
+	return s
+}

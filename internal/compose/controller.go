@@ -1,0 +1,129 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/apply/inventory/configmap"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/watch"
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report/metrics"
+	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/upstream"
+)
+
+// RunOptions say how a controller is to run.
+type RunOptions struct {
+	Cluster    *cluster.Client
+	Watcher    live.Watcher // nil for one over Cluster
+	CacheDir   string       // clones and the journal; made if absent
+	Executable string       // truce itself, for render workers and git's ssh
+	Process    app.Policy
+	Tenancy    tenancy.Rules // what holds for each app; Reaches and Admins are filled in
+	// Namespaces are those whose custom resources are worked for; none means all.
+	Namespaces cluster.Namespaces
+	Catalogue  *claim.Catalogue // nil for the built-in one
+	// LocalSources says whether sources may be repositories on this machine.
+	LocalSources controller.LocalSources
+	Sources      egress.Policy      // the servers that sources may be at
+	Remotes      upstream.Hosts     // what kustomizations may name by addresses
+	Workers      controller.Workers // zero fields take the defaults
+	Pace         controller.Pace    // as well
+	Log          *slog.Logger       // nil for none
+	Notice       func(reconcile.Notice)
+	Report       func(app.Key)
+	Hindered     func(why string)  // told why no app is looked at, and "" when that is over; nil for the log
+	Witness      attribution.Place // where admission tells who wrote; the zero Place for nowhere
+	Metrics      *metrics.Metrics  // what happens is counted there; nil for nowhere
+	Notify       notify.Sender     // gets what Events tell, too; nil for nobody
+}
+
+// Running is a controller with the engine that it drives.
+type Running struct {
+	Engine     *reconcile.Engine
+	Controller *controller.Controller
+	// Witness hears of writes until the context ends, while the controller runs. Without a place for it, it only takes away what an
+	// earlier process has left.
+	Witness func(context.Context) error
+	close   func()
+}
+
+// Close ends the helpers of a controller whose Run has returned.
+func (r *Running) Close() { r.close() }
+
+// Controller puts a controller together. Its Run does the work.
+func Controller(o RunOptions) (*Running, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	p, err := newParts(o.Cluster, o.Executable, cloning{dir: filepath.Join(o.CacheDir, "git"), servers: o.Sources})
+	if err != nil {
+		return nil, err
+	}
+	p.metrics = o.Metrics
+	if err := p.remember(o.CacheDir, o.Log); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	r := p.controller(o)
+	r.close = func() { _ = p.close() } // helper processes, which are ours and about to end
+	return r, nil
+}
+
+// stirred notes that something is going on where a report changes; next may be nil.
+func (p *parts) stirred(next func(app.Key)) func(app.Key) {
+	return func(key app.Key) {
+		p.calm.stir()
+		if next != nil {
+			next(key)
+		}
+	}
+}
+
+func (p *parts) controller(o RunOptions) *Running {
+	if o.Watcher == nil {
+		o.Watcher = watch.Watcher{Cluster: p.cluster, History: p.engine.History}
+	}
+	if o.Hindered == nil {
+		o.Hindered = newHindrances(o.Log).all
+	}
+	p.fetchFrom(o.Remotes)
+	used := make(chan struct{}, 1)
+	home := o.Namespaces.Home(p.cluster.Namespace())
+	records := &configmap.Store{
+		Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All, Key: &configmap.Key{Cluster: p.cluster, Namespace: home},
+	}
+	c := controller.New(p.counted(controller.Options{
+		Kept: func() { poke(used) }, Turned: records.Relearn, Hindered: o.Hindered,
+		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Ancestry: p.git, Local: p.git, Kinds: kinds(), Configured: p.configured, Namespaces: o.Namespaces,
+		LocalSources: o.LocalSources, Process: o.Process, Tenancy: p.tenancy(o), Catalogue: o.Catalogue, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: p.stirred(o.Report), Notify: o.Notify,
+	}))
+	if p.metrics != nil {
+		p.metrics.Watch(c.Reports)
+	}
+	chosen := p.engine
+	chosen.History.OnWentBack(records.StartOver)
+	chosen.Defaults.Objects = c.Workers.Objects
+	chosen.Inventory = records
+	chosen.Identities = newAccounts(p.cluster, tenancy.Access{Live: chosen.Live, Writer: chosen.Writer})
+	chosen.Keeper = keeper(chosen.Live, o.Namespaces, func(context.Context) ([]string, error) { return c.Apart(), nil })
+	if !o.Namespaces.Limited() {
+		chosen.Alone = func() bool { return len(c.Apart()) == 0 }
+	}
+	s := sight{parts: p, controller: c, used: used, home: home, log: o.Log}
+	chosen.Witnesses = s.witnesses(o.Witness)
+	engine := reconcile.New(chosen)
+	c.Use(engine)
+	s.engine = engine
+	return &Running{Engine: engine, Controller: c, Witness: s.run(o.Witness), close: func() {}}
+}

@@ -1,0 +1,13 @@
+package compose
+
+import (
+	"log/slog"
+
+	"k8s.io/klog/v2"
+)
+
+// silence keeps what client-go logs off the terminal: commands tell of errors themselves.
+func silence() { logClient(slog.New(slog.DiscardHandler)) }
+
+// logClient takes what client-go says into the controller's own log: warnings of the API server, and watches that have to begin anew.
+func logClient(l *slog.Logger) { klog.SetSlogLogger(l.With("from", "client-go")) }

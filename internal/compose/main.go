@@ -1,0 +1,33 @@
+package compose
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/truce-gitops/truce/deploy"
+	"github.com/truce-gitops/truce/internal/cli"
+)
+
+// Main runs the program and returns its exit code. The hidden commands come before anything else: they are started often and
+// must start fast.
+func Main(args []string, version string) int {
+	program := "truce"
+	if len(args) > 0 {
+		program, args = filepath.Base(args[0]), args[1:]
+	}
+	if code, ok := Hidden(args); ok {
+		return code
+	}
+	silence()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal ends the process at once
+	env := cli.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Program: program, Args: args, Getenv: os.Getenv, Version: version}
+	return cli.Main(ctx, env, cli.Backend{
+		Connect: connect(version), Controller: runController(version), Up: up(version),
+		Maintenance: maintenance{version}, Render: renderAdHoc, Compare: compareAdHoc(version), Assess: assessAdHoc, Survey: takeSurvey, Mend: mendRepository, Journal: readJournal, CRDs: deploy.CRDs,
+	})
+}

@@ -1,0 +1,99 @@
+package compose
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// shares are the parts of the memory that this process and its children may use.
+type shares struct {
+	workers int   // that build at a time
+	build   int64 // bytes of one of them
+	git     int64 // bytes of all git processes
+	query   int64 // bytes of one of the two processes for users' expressions
+}
+
+const (
+	// leastBuild is what a worker needs, in bytes, for the builds of people: some 60 MiB, and what it builds.
+	leastBuild = 256 << 20
+	// leastQuery is what the process itself needs, and some objects.
+	leastQuery = 96 << 20
+	// mostBuild is the default limit of a build (render.Limits).
+	mostBuild = 1 << 30
+	// fewWorkers are enough before each has all that a build may use.
+	fewWorkers = 4
+)
+
+// sharesOf divides memory, in bytes: half for the workers together, a quarter for git, and the rest for this process. No more workers run
+// than there are processors.
+func sharesOf(memory int64, processors int) shares {
+	half := memory / 2
+	workers := max(1, min(int64(processors), max(half/mostBuild, min(fewWorkers, half/leastBuild))))
+	return shares{workers: int(workers), build: min(half/workers, mostBuild), git: memory / 4, query: max(memory/8, leastQuery)}
+}
+
+// machineShares are those of the container, or of the machine where nothing limits the process.
+func machineShares() shares {
+	return sharesOf(memoryLimit(os.DirFS("/")), runtime.GOMAXPROCS(0))
+}
+
+// unknownMemory is taken where the system does not say how much there is.
+const unknownMemory = 4 << 30
+
+// memoryLimit is how much memory this process may use, in bytes: the least limit of its control groups (cgroups(7)) of either version, or what
+// the machine has.
+func memoryLimit(root fs.FS) int64 {
+	least := int64(unknownMemory)
+	if text, err := fs.ReadFile(root, "proc/meminfo"); err == nil {
+		if kib := after(string(text), "MemTotal:"); kib > 0 {
+			least = kib << 10
+		}
+	}
+	groups, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return least
+	}
+	for line := range strings.Lines(string(groups)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // hierarchy, controllers, path
+		switch {
+		case len(parts) < 3:
+		case parts[0] == "0":
+			least = min(least, lowest(root, "sys/fs/cgroup", parts[2], "memory.max"))
+		case strings.Contains(","+parts[1]+",", ",memory,"):
+			least = min(least, lowest(root, "sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes"))
+		}
+	}
+	return least
+}
+
+// lowest is the least number in a file of a control group and of those above it. A container may see its own group at the top.
+func lowest(root fs.FS, mount, group, file string) int64 {
+	least := int64(1 << 62)
+	for at := path.Clean("/" + group); ; at = path.Dir(at) {
+		text, err := fs.ReadFile(root, path.Join(mount, at, file))
+		if n, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && bad == nil && n > 0 { // "max" is no number
+			least = min(least, n)
+		}
+		if at == "/" {
+			return least
+		}
+	}
+}
+
+// after is the number behind a key of a file such as /proc/meminfo; 0 for none.
+func after(text, key string) int64 {
+	_, rest, _ := strings.Cut(text, key)
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	n, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,26 @@
+package compose
+
+import (
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report/metrics"
+)
+
+// counted makes what a controller tells of count in the metrics, beside whom it tells already.
+func (p *parts) counted(o controller.Options) controller.Options {
+	m := p.metrics
+	if m == nil {
+		return o
+	}
+	told := o.Notice
+	o.Notice = func(n reconcile.Notice) {
+		if n.Without == "" {
+			m.Tell(metrics.Told{App: n.App, Verdict: n.Finding.Verdict, Undone: n.Undone, Since: n.Since, At: n.At})
+		}
+		if told != nil {
+			told(n)
+		}
+	}
+	o.Ran, o.Fetched, o.Queues, o.Panicked = m.Ran, m.Fetched, m.Queues(), m.Panicked
+	return o
+}

@@ -1,0 +1,297 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/controller/events"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// errReadOnly is what every part says that was asked to write for somebody who only looks. It is a fault of truce.
+var errReadOnly = errors.New("asked to write while only looking: this is a bug in truce")
+
+// looker is an act.Writer that lets dry runs through and nothing else.
+type looker struct{ writer apply.Writer }
+
+func (l looker) Apply(ctx context.Context, a apply.Apply) (object.Object, error) {
+	if a.DryRun != apply.Simulate {
+		return nil, errReadOnly
+	}
+	return l.writer.Apply(ctx, a)
+}
+
+func (l looker) Edit(ctx context.Context, e apply.Edit) (object.Object, error) {
+	if e.DryRun != apply.Simulate {
+		return nil, errReadOnly
+	}
+	return l.writer.Edit(ctx, e)
+}
+
+func (looker) Delete(context.Context, apply.Target) error { return errReadOnly }
+
+// reader is an inventory.Store that cannot be written.
+type reader struct{ store inventory.Store }
+
+func (r reader) Load(ctx context.Context, key app.Key) (inventory.Record, error) {
+	return r.store.Load(ctx, key)
+}
+func (reader) Save(context.Context, inventory.Record) error { return errReadOnly }
+func (reader) Delete(context.Context, app.Key) error        { return errReadOnly }
+
+// fetched is the one source of the app that is looked at.
+type fetched struct {
+	artifact source.Artifact
+	err      error
+}
+
+func (f fetched) Artifact(app.SourceKey) (source.Artifact, error) { return f.artifact, f.err }
+
+// Readers returns none: one app is looked at by itself, and nothing is pruned.
+func (fetched) Readers(app.SourceKey) []app.Key { return nil }
+
+// Behind returns none, as Readers.
+func (fetched) Behind(app.SourceKey, time.Time) ([]app.SourceKey, []app.Key) { return nil, nil }
+
+// inspect walks one app through all stages without writing, as the controller would now.
+func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
+	p, err := c.assembled()
+	if err != nil {
+		return cli.Detail{}, err
+	}
+	gvk, translate, err := translator(key)
+	if err != nil {
+		return cli.Detail{}, err
+	}
+	cr, err := p.engine.Live.Get(ctx, gvk, object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: key.Namespace, Name: key.Name})
+	if err != nil {
+		return cli.Detail{}, fmt.Errorf("read %s: %w", key, err)
+	}
+	how, err := c.process(ctx, key)
+	if err != nil {
+		return cli.Detail{}, err
+	}
+	a := translate.App(cr, how.policy)
+	asked := a
+	asked.Suspended = false // who asks for the difference wants it, also of an app that stands still
+	if a.Policy.Mode == app.Enforce {
+		asked.Policy.Mode = app.Preview
+	}
+	f := fetched{}
+	f.artifact, f.err = p.fetch(ctx, a, cr)
+	engine, claimants, err := p.onlyLooking(ctx, f, how)
+	if err != nil {
+		return cli.Detail{}, err
+	}
+	n := &noted{past: c.pastOf(key)}
+	engine.Witnesses = reconcile.Witnesses{Events: events.New(p.cluster).Of, Past: n.entries}
+	_, commands, err := desk(key.Kind)
+	if err != nil {
+		return cli.Detail{}, err
+	}
+	d := cli.Detail{App: a, Told: commands.Tell(cr), Report: p.look(ctx, engine, asked), Origin: p.origins(ctx, f.artifact, asked)}
+	d.Report.Notes = append(d.Report.Notes, how.notes...)
+	if err := c.waits(ctx, &d, n); err != nil {
+		return d, err
+	}
+	left, err := p.left(ctx, a, d.Report)
+	if err != nil {
+		return d, err
+	}
+	var drops []string
+	d.Leaving, drops, d.Prune = engine.Leaving(ctx, a, left)
+	d.Report.Notes = append(d.Report.Notes, drops...)
+	return d, p.fought(ctx, &d, engine.Catalogue(), claimants)
+}
+
+// look runs the stages, and reads the pods of what does not work. Why they cannot be read is a note.
+func (p *parts) look(ctx context.Context, engine *reconcile.Engine, a app.App) report.Report {
+	engine.App(ctx, a)
+	err := engine.ReadAllPods(ctx, a.Key)
+	r := engine.Report(a.Key)
+	if err != nil {
+		r.Notes = append(r.Notes, redact.Text(err.Error()))
+	}
+	return r
+}
+
+// left lists what truce has made for the app and Git no longer names. Without a whole render that is not known.
+func (p *parts) left(ctx context.Context, a app.App, r report.Report) ([]inventory.Entry, error) {
+	if a.Prune == app.PruneKeep || r.Stage != report.Done && r.Stage != report.Carry {
+		return nil, nil
+	}
+	ledger, err := p.engine.Inventory.Load(ctx, a.Key)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[object.ID]bool{}
+	for _, o := range r.Objects {
+		wanted[o.ID] = true
+	}
+	var out []inventory.Entry
+	for _, e := range ledger.Entries {
+		if !wanted[e.ID] {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// onlyLooking makes an engine that knows the claims of the whole cluster as the controller does, and can write nothing. It returns who
+// claims, too.
+func (p *parts) onlyLooking(ctx context.Context, f fetched, how process) (*reconcile.Engine, []object.Object, error) {
+	looking := p.engine
+	looking.Sources, looking.Writer, looking.Inventory = f, looker{p.engine.Writer}, reader{p.engine.Inventory}
+	looking.Identities = asker{tenancy.Access{Live: looking.Live, Writer: looking.Writer, Rights: anyone{}}}
+	looking.Tell = func(reconcile.Notice) {}
+	looking.Keeper = keeper(looking.Live, how.namespaces, apart(looking.Live))
+	engine := reconcile.New(looking)
+	found, err := reconcile.Claimants(ctx, looking.Live, how.catalogue.Kinds(), "")
+	if err != nil {
+		return nil, nil, fmt.Errorf("claimants: %w", err)
+	}
+	claims := reconcile.NewClaims(how.catalogue)
+	for _, o := range found {
+		claims.Seen(o)
+	}
+	engine.UseClaims(claims)
+	return engine, found, nil
+}
+
+func translator(key app.Key) (object.GVK, dialect.Apps, error) {
+	for gvk, f := range kinds().Apps {
+		if gvk.Kind == key.Kind {
+			return gvk, f, nil
+		}
+	}
+	return object.GVK{}, nil, fmt.Errorf("%s: truce knows no such kind of app", key)
+}
+
+// fetch brings the revision that an app reads; cr is the app's custom resource, which may name the source itself.
+func (p *parts) fetch(ctx context.Context, a app.App, cr object.Object) (source.Artifact, error) {
+	spec, err := p.specOf(ctx, a, cr)
+	if err != nil {
+		return source.Artifact{}, err
+	}
+	return p.git.Fetch(ctx, spec)
+}
+
+// specOf says what to fetch for an app.
+func (p *parts) specOf(ctx context.Context, a app.App, cr object.Object) (source.Spec, error) {
+	f, cr, err := p.sourceOf(ctx, a.Source, cr)
+	if err != nil {
+		return source.Spec{}, err
+	}
+	spec, err := p.spec(ctx, f, cr)
+	if err != nil {
+		return source.Spec{}, fmt.Errorf("%s: %w", a.Source, err)
+	}
+	if a.Source.Revision != "" {
+		spec.Ref = source.RefOf(a.Source.Revision)
+	}
+	return spec, nil
+}
+
+// sourceOf is the custom resource that says where an app's files come from, and who reads it.
+func (p *parts) sourceOf(ctx context.Context, key app.SourceKey, cr object.Object) (dialect.Sources, object.Object, error) {
+	if f, ok := inline()[key.Kind]; ok {
+		return f, cr, nil
+	}
+	for gvk, f := range kinds().Sources {
+		if gvk.Kind != key.Kind {
+			continue
+		}
+		found, err := p.engine.Live.Get(ctx, gvk, idOf(gvk, crOf(key)))
+		if errors.Is(err, live.ErrNotFound) {
+			return nil, nil, fmt.Errorf("%s is not in the cluster", key)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("read %s: %w", key, err)
+		}
+		return f, found, nil
+	}
+	return nil, nil, fmt.Errorf("%s: truce reads no such kind of source", key)
+}
+
+func (p *parts) spec(ctx context.Context, f dialect.Sources, cr object.Object) (source.Spec, error) {
+	s := f.Source(cr)
+	if len(s.Problems) > 0 {
+		return source.Spec{}, fmt.Errorf("%s: %s", s.Problems[0].Field, s.Problems[0].Reason)
+	}
+	data, name, err := controller.Credentials(ctx, p.cluster, s)
+	if err != nil {
+		return source.Spec{}, err
+	}
+	spec, err := f.Spec(cr, data)
+	spec.Auth.Secret = name
+	return spec, err
+}
+
+// described is what an app's source describes: the files, and the objects exactly as Git wants them.
+func (p *parts) described(ctx context.Context, a app.App, cr object.Object) (desired.Set, source.Artifact, error) {
+	artifact, err := p.fetch(ctx, a, cr)
+	if err != nil {
+		return desired.Set{}, artifact, err
+	}
+	set, err := p.settled(ctx, artifact, a)
+	return set, artifact, err
+}
+
+func (p *parts) settled(ctx context.Context, artifact source.Artifact, a app.App) (desired.Set, error) {
+	a = a.At(artifact.Commit, artifact.Files)
+	request, _, err := reconcile.RequestOf(p.over(a, artifact.Files), a)
+	if err != nil {
+		return desired.Set{}, err
+	}
+	rendered, err := p.rendered.Render(ctx, request)
+	if err != nil {
+		return desired.Set{}, err
+	}
+	return desired.Settle(rendered.Objects, a, func(gvk object.GVK) desired.Scope {
+		s, err := p.engine.Scope(ctx, gvk)
+		if err != nil {
+			return desired.Unserved
+		}
+		return s
+	})
+}
+
+// origins finds where Git writes a field. The render is answered by the cache that the run has filled.
+func (p *parts) origins(ctx context.Context, artifact source.Artifact, a app.App) func(object.ID, field.Path) desired.Place {
+	nowhere := func(object.ID, field.Path) desired.Place { return desired.Place{} }
+	if artifact.Files == nil {
+		return nowhere
+	}
+	set, err := p.settled(ctx, artifact, a)
+	if err != nil {
+		return nowhere // the run has met the same error, and its report tells it
+	}
+	files := p.over(a, artifact.Files)
+	byID := map[object.ID]desired.Object{}
+	for _, o := range set.Objects {
+		byID[o.ID] = o
+	}
+	return func(id object.ID, path field.Path) desired.Place {
+		o, ok := byID[id]
+		if !ok {
+			return desired.Place{}
+		}
+		return desired.Origin(files, a.At(artifact.Commit, artifact.Files), o, path)
+	}
+}

@@ -1,0 +1,250 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/ssa"
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/list"
+	"github.com/truce-gitops/truce/internal/controller/admission"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/mutation"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/reconcile/adhoc"
+	"github.com/truce-gitops/truce/internal/render/desired"
+)
+
+// looks is how many objects are looked at, at once.
+const looks = 8
+
+// glance is the cluster as somebody sees it who only looks.
+type glance struct {
+	cluster *cluster.Client
+	reader  live.Reader
+	writer  apply.Writer
+
+	configured *admission.Reader
+}
+
+// withCluster compares with what the cluster holds, and with what a dry run says that an apply would leave.
+func (c comparison) withCluster(ctx context.Context, version string) ([]adhoc.Subject, adhoc.Judge, error) {
+	client, err := dial(c.query.Target, version, supervision{})
+	if err != nil {
+		return nil, adhoc.Judge{}, err
+	}
+	g := glance{cluster: client, reader: list.Reader{Cluster: client}, writer: looker{ssa.Writer{Cluster: client}}}
+	g.configured = &admission.Reader{Cluster: client, Live: g.reader}
+	set, err := g.settle(ctx, c)
+	if err != nil {
+		return nil, adhoc.Judge{}, err
+	}
+	subjects, err := g.all(ctx, set)
+	if err != nil {
+		return nil, adhoc.Judge{}, err
+	}
+	c.unasked(subjects)
+	all, err := g.claimants(ctx, c.query.Claims, set)
+	if err != nil {
+		return nil, adhoc.Judge{}, err
+	}
+	if len(all) > 0 {
+		crds, err := c.definitions(ctx, g, set)
+		if err != nil {
+			return nil, adhoc.Judge{}, err
+		}
+		all = append(all, crds...)
+	}
+	return subjects, c.judge(append(set.Data(), all...)), nil
+}
+
+// unasked says that without the right to patch the answer is no better than offline (DESIGN §2.7).
+func (c comparison) unasked(subjects []adhoc.Subject) {
+	n, why := 0, ""
+	for _, s := range subjects {
+		if s.Unasked != "" {
+			n, why = n+1, s.Unasked
+		}
+	}
+	if n > 0 {
+		c.note("compared without a dry run, by what Git names alone: %d of the objects (%s)", n, why)
+	}
+}
+
+// settle gives each object its namespace: that of the command, or of the kubeconfig's context, where it names none.
+func (g glance) settle(ctx context.Context, c comparison) (desired.Set, error) {
+	ns := c.query.Namespace
+	if ns == "" {
+		ns = g.cluster.Namespace()
+	}
+	ask := scope(g.cluster)
+	var unreachable error
+	set, err := desired.Unmarked(c.git, ns, func(gvk object.GVK) desired.Scope {
+		s, err := ask(ctx, gvk)
+		if err != nil {
+			unreachable = errors.Join(unreachable, fmt.Errorf("ask for %s: %w", gvk, err))
+			return desired.Unserved
+		}
+		return s
+	})
+	if unreachable != nil {
+		return set, unreachable
+	}
+	return set, failed(cli.ExitRender, err)
+}
+
+func (g glance) all(ctx context.Context, set desired.Set) ([]adhoc.Subject, error) {
+	out := make([]adhoc.Subject, len(set.Objects))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(looks)
+	for i, o := range set.Objects {
+		group.Go(func() error {
+			var err error
+			if out[i], err = g.subject(ctx, o); err != nil {
+				return fmt.Errorf("read %s: %w", o.ID, err)
+			}
+			return nil
+		})
+	}
+	return out, group.Wait()
+}
+
+// subject reads one object and asks what an apply would make of it. What the server refuses to try is told of that object
+// alone, and it is compared as far as it goes without.
+func (g glance) subject(ctx context.Context, o desired.Object) (adhoc.Subject, error) {
+	const tries = 5
+	s := adhoc.Subject{Desired: o}
+	for range tries {
+		var err error
+		s.Live, err = g.reader.Get(ctx, o.GVK, o.ID)
+		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
+			s.Live = nil
+			return s, nil
+		}
+		if err != nil {
+			return s, err
+		}
+		if s.Expected, err = g.expect(ctx, o, s.Live); err == nil {
+			err = g.additions(ctx, &s)
+		}
+		if err == nil {
+			err = g.mutators(ctx, &s)
+		}
+		switch {
+		case err == nil:
+			return s, nil
+		case ctx.Err() != nil:
+			return s, ctx.Err()
+		case errors.Is(err, apply.ErrForbidden):
+			s.Unasked = err.Error()
+			return s, nil
+		case !errors.Is(err, apply.ErrStale) && !errors.Is(err, apply.ErrGone):
+			s.Problem = "dry run: " + err.Error()
+			return s, nil
+		}
+	}
+	s.Problem = "dry run: it keeps changing"
+	return s, nil
+}
+
+// additions asks which of the fields that Git does not name the server would not put there by itself.
+func (g glance) additions(ctx context.Context, s *adhoc.Subject) error {
+	found, err := adhoc.Added(*s)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	t := apply.Target{GVK: s.Desired.GVK, ID: s.Desired.ID, UID: s.Live.UID(), ResourceVersion: s.Live.ResourceVersion()}
+	s.Asked, err = reconcile.Try(ctx, g.writer, t, s.Live, found)
+	return err
+}
+
+// mutators looks up which webhooks and policies may have changed what the dry run shows as changed.
+func (g glance) mutators(ctx context.Context, s *adhoc.Subject) error {
+	mutated, err := adhoc.Mutated(*s)
+	if err != nil || !mutated {
+		return err
+	}
+	s.Mutators.All, err = g.configured.Mutators(ctx, s.Desired.GVK, mutation.Written(s.Desired.Data, s.Live))
+	if err != nil {
+		s.Mutators.Unread = err.Error()
+	}
+	return nil
+}
+
+func (g glance) expect(ctx context.Context, o desired.Object, now object.Object) (object.Object, error) {
+	owners, err := ownership.Entries(now)
+	if err != nil {
+		return nil, err
+	}
+	return g.writer.Apply(ctx, apply.Apply{
+		Target: apply.Target{GVK: o.GVK, ID: o.ID, UID: now.UID(), ResourceVersion: now.ResourceVersion()},
+		Body:   adhoc.Body(o.Data, now, owners), Manager: adhoc.Applier(owners), Force: apply.Take, DryRun: apply.Simulate,
+	})
+}
+
+// claimants lists those of the whole cluster, or else of the namespaces that the objects are in: who may not read the others
+// has none of their claimants either. Nobody asks for them where they claim nothing.
+func (g glance) claimants(ctx context.Context, claims app.Claims, set desired.Set) ([]object.Object, error) {
+	if claims == app.ClaimsOff {
+		return nil, nil
+	}
+	kinds := claim.Builtin().Kinds()
+	out, err := reconcile.Claimants(ctx, g.reader, kinds, "")
+	if err == nil || !apierrors.IsForbidden(err) {
+		return out, err
+	}
+	out = nil
+	for _, ns := range namespaces(set) {
+		found, err := reconcile.Claimants(ctx, g.reader, kinds, ns)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// definitions are the CRDs of the custom resources, which say where they keep the count that is scaled.
+func (c comparison) definitions(ctx context.Context, g glance, set desired.Set) ([]object.Object, error) {
+	var out []object.Object
+	asked := map[object.GVK]bool{}
+	for _, o := range set.Objects {
+		if asked[o.GVK] {
+			continue
+		}
+		asked[o.GVK] = true
+		crd, err := definition(ctx, g.cluster, g.reader, o.GVK)
+		switch {
+		case err == nil:
+			out = append(out, crd)
+		case apierrors.IsForbidden(err):
+			c.note("%v: %s is taken to keep its count in .spec.replicas", err, o.GVK.Kind)
+		case !errors.Is(err, live.ErrNotFound) && !errors.Is(err, cluster.ErrUnknownKind):
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func namespaces(set desired.Set) []string {
+	seen := map[string]bool{}
+	for _, o := range set.Objects {
+		if o.ID.Namespace != "" {
+			seen[o.ID.Namespace] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}

@@ -1,0 +1,150 @@
+package compose
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/schema"
+	"github.com/truce-gitops/truce/internal/reconcile/adhoc"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// compareAdHoc compares what a command names with a file of live objects, or with the cluster.
+func compareAdHoc(version string) func(context.Context, cli.AdHoc) (cli.Detail, error) {
+	return func(ctx context.Context, q cli.AdHoc) (cli.Detail, error) {
+		files, err := wanted(ctx, q)
+		defer files.close()
+		if err != nil {
+			return cli.Detail{}, failed(cli.ExitRender, err)
+		}
+		d := cli.Detail{Report: report.Report{Stage: report.Done, Reason: report.Succeeded}}
+		c := comparison{query: q, notes: &d.Report.Notes}
+		var nameless []report.Object
+		nameless, c.git = adhoc.Nameless(files.objects)
+		var subjects []adhoc.Subject
+		var judge adhoc.Judge
+		if q.Live != "" {
+			subjects, judge, err = c.withFile()
+		} else {
+			subjects, judge, err = c.withCluster(ctx, version)
+		}
+		if err != nil {
+			return cli.Detail{}, err
+		}
+		for _, s := range subjects {
+			o := judge.Object(s)
+			c.scaled(o)
+			d.Report.Objects = append(d.Report.Objects, o)
+		}
+		d.Origin = files.origins(subjects, d.Report.Objects)
+		d.Report.Objects = append(d.Report.Objects, nameless...)
+		return d, nil
+	}
+}
+
+// comparison is one run of the command.
+type comparison struct {
+	query cli.AdHoc
+	git   []render.Object
+	notes *[]string
+}
+
+func (c comparison) note(format string, args ...any) {
+	*c.notes = append(*c.notes, fmt.Sprintf(format, args...))
+}
+
+func (c comparison) judge(all []object.Object) adhoc.Judge {
+	return adhoc.Judge{
+		Claims: adhoc.Claims(all), Cession: c.query.Claims, Health: assessors()[c.query.Rules()], Mask: c.query.Mask, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
+	}
+}
+
+// withFile compares without a cluster.
+func (c comparison) withFile() ([]adhoc.Subject, adhoc.Judge, error) {
+	var from []render.Object
+	err := eachOf(c.query.Live, c.query.In, func(o render.Object) { from = append(from, o) })
+	if err != nil {
+		return nil, adhoc.Judge{}, failed(cli.ExitUsage, err)
+	}
+	live, err := adhoc.Unique(from)
+	if err != nil {
+		return nil, adhoc.Judge{}, failed(cli.ExitUsage, err)
+	}
+	subjects, err := adhoc.Match(c.git, live, c.query.Namespace)
+	if err != nil {
+		return nil, adhoc.Judge{}, failed(cli.ExitUsage, err)
+	}
+	var all []object.Object
+	for _, s := range subjects {
+		all = append(all, s.Desired.Data)
+	}
+	for _, o := range from {
+		all = append(all, o.Data)
+	}
+	c.doubts(subjects, len(live))
+	return subjects, c.judge(all), nil
+}
+
+// doubts says what the answer leaves out, and what would make it better.
+func (c comparison) doubts(subjects []adhoc.Subject, live int) {
+	unowned := 0
+	for _, s := range subjects {
+		if s.Live == nil {
+			continue
+		}
+		live--
+		if s.Live.At("metadata", "managedFields") == nil {
+			unowned++
+		}
+	}
+	if live > 0 {
+		c.note("not compared, since Git does not describe them: %d of the live objects", live)
+	}
+	if unowned > 0 {
+		c.note("nobody knows who wrote the fields of %d of the live objects: they have no managedFields (kubectl get -o yaml --show-managed-fields)", unowned)
+	}
+}
+
+// scaled says of a count that was set as autoscalers do that the autoscaler may be missing from the file.
+func (c comparison) scaled(o report.Object) {
+	if c.query.Live == "" || c.query.Claims != app.ClaimsCede {
+		return
+	}
+	for _, f := range o.Findings {
+		if f.Verdict == decide.Correct && f.Claimant == "" && strings.HasSuffix(f.Writer.Name, "(scale)") && !f.Writer.Person {
+			c.note("%s: %s was set as autoscalers do, and the files have no autoscaler for it: add it to %s, and the field is ceded",
+				o.ID, field.String(f.Path), c.query.Live)
+		}
+	}
+}
+
+// origins finds where the files name the fields that differ. It looks now: the tree is closed when somebody asks.
+func (g described) origins(subjects []adhoc.Subject, objects []report.Object) func(object.ID, field.Path) desired.Place {
+	known := map[string]desired.Place{}
+	for i, o := range objects {
+		for _, f := range o.Findings {
+			if len(f.Path) > 0 {
+				known[placeKey(o.ID, f.Path)] = g.origin(subjects[i].Desired, f.Path)
+			}
+		}
+	}
+	return func(id object.ID, p field.Path) desired.Place { return known[placeKey(id, p)] }
+}
+
+func placeKey(id object.ID, p field.Path) string { return id.String() + field.String(p) }
+
+func (g described) origin(o desired.Object, p field.Path) desired.Place {
+	if g.tree == nil {
+		return desired.Origin(g.file, app.App{Path: "."}, o, p)
+	}
+	return desired.Origin(g.tree, app.App{Path: g.dir}, o, p)
+}

@@ -1,0 +1,220 @@
+package compose
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/apply/inventory/configmap"
+	"github.com/truce-gitops/truce/internal/apply/ssa"
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/lease"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/list"
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/controller/admission"
+	healthargocd "github.com/truce-gitops/truce/internal/decide/health/argocd"
+	"github.com/truce-gitops/truce/internal/decide/health/kstatus"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/argocd"
+	"github.com/truce-gitops/truce/internal/dialect/flux"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/render/remote"
+	"github.com/truce-gitops/truce/internal/render/worker"
+	"github.com/truce-gitops/truce/internal/report/journal/bolt"
+	"github.com/truce-gitops/truce/internal/report/metrics"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/source/upstream"
+)
+
+// The custom resources that truce reads.
+var (
+	kustomizations  = object.GVK{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
+	gitRepositories = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"}
+	applications    = object.GVK{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
+)
+
+func kinds() controller.Kinds {
+	return controller.Kinds{
+		Apps:    map[object.GVK]dialect.Apps{kustomizations: flux.Kustomizations{}, applications: argocd.Applications{}},
+		Sources: map[object.GVK]dialect.Sources{gitRepositories: flux.GitRepositories{}},
+		Inline:  map[object.GVK]dialect.Sources{applications: argocd.Repositories{}},
+		Lacks:   flux.Lacks,
+	}
+}
+
+// workerPatience keeps a truce whose builds take milliseconds, as most do, from a second render worker: it is longer than the start of the first.
+const workerPatience = 250 * time.Millisecond
+
+// cacheBytes bounds the rendered objects that are kept in memory.
+const cacheBytes = 64 << 20
+
+// parts are what every way of running the stages has in common.
+type parts struct {
+	cluster    *cluster.Client
+	git        *git.Store
+	work       string // where the store keeps its clones
+	temporary  string // is removed at the end; empty for nothing
+	pool       *worker.Pool
+	queries    jqPool
+	rendered   render.Renderer
+	remotes    *remote.Apps
+	calm       *calm
+	engine     reconcile.Parts // without Sources, Watches, Tell
+	configured *admission.Reader
+	journal    *bolt.Journal    // nil for a process that keeps none
+	version    string           // of truce
+	metrics    *metrics.Metrics // nil for a process that nobody scrapes
+	term       *lease.Term      // when the process may write; nil for always
+}
+
+// cloning says where clones are, in a directory that is this process's alone, and from which servers they may come.
+type cloning struct {
+	dir     string
+	servers egress.Policy
+}
+
+// assemble connects to the cluster and chooses the parts.
+func assemble(t cli.Target, version string, from cloning, by supervision) (*parts, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find truce itself: %w", err)
+	}
+	client, err := dial(t, version, by)
+	if err != nil {
+		return nil, err
+	}
+	if from.dir, err = filepath.Abs(from.dir); err != nil {
+		return nil, err
+	}
+	p, err := newParts(client, self, from)
+	if err != nil {
+		return nil, err
+	}
+	p.version, p.metrics, p.term = version, by.metrics, by.term
+	return p, nil
+}
+
+func newParts(client *cluster.Client, self string, from cloning) (*parts, error) {
+	part := machineShares()
+	store, err := git.New(git.Options{Dir: from.dir, Executable: self, Servers: from.servers, Memory: part.git})
+	if err != nil {
+		return nil, err
+	}
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return nil, fmt.Errorf("make a key for masking: %w", err)
+	}
+	quiet := newCalm()
+	pool := worker.NewPool(worker.Options{
+		Executable: self, Args: []string{renderWorker}, Size: part.workers, Memory: part.build, Patience: workerPatience,
+		Rested: quiet.rested, // what the last lists and builds took is not needed before the next commit
+	})
+	p := &parts{cluster: client, git: store, pool: pool, calm: quiet, work: from.dir}
+	p.queries = newQueries(self)
+	p.configured = &admission.Reader{Cluster: client, Live: list.Reader{Cluster: client}}
+	cache := &render.Cached{Renderer: p.pool, Bytes: cacheBytes}
+	p.rendered = remote.Renderer{Builder: cache}
+	p.engine = reconcile.Parts{
+		Render: p.rendered, Cache: cache, Fresh: remote.Renderer{Builder: p.pool}, Scope: scope(client), Scale: scale(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
+		History: &live.History{},
+		Writer:  ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
+		Health: assessors(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
+		Checkers: checkers(client),
+		Queries:  p.queries.Evaluator, Admission: p.configured,
+		Tell: func(reconcile.Notice) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
+	}
+	p.fetchFrom(upstream.Hosts{})
+	return p, nil
+}
+
+// assessors are the rules of health by what an app asks for.
+func assessors() map[health.Rules]health.Assessor {
+	return map[health.Rules]health.Assessor{
+		health.Reconciled: kstatus.Assessor{},
+		health.Serving:    healthargocd.Assessor{BuiltIn: desired.Native, Custom: kstatus.Assessor{}},
+	}
+}
+
+// assembleFor is assemble for a controller. Where nothing can be written below its cache directory, the clones lie in a temporary one.
+func assembleFor(o cli.ControllerOptions, version string, by supervision) (*parts, error) {
+	p, err := assemble(o.Target, version, cloning{filepath.Join(o.CacheDir, "git"), o.Sources}, by)
+	if !unwritable(err) {
+		return p, err
+	}
+	dir, failed := os.MkdirTemp("", "truce-")
+	if failed != nil {
+		return nil, fmt.Errorf("%w; nor in a temporary directory: %w: name a directory with free space by --cache-dir", err, failed)
+	}
+	o.Log.Warn("nothing can be written to the cache directory: clones are kept until this process ends", "cacheDir", o.CacheDir, "error", err.Error(), "instead", dir)
+	if p, err = assemble(o.Target, version, cloning{dir, o.Sources}, by); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	p.temporary = dir
+	return p, nil
+}
+
+// unwritable reports whether nothing can be written to a directory: it is read-only, of another user, or full.
+func unwritable(err error) bool {
+	return slices.ContainsFunc([]error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT}, func(e error) bool { return errors.Is(err, e) })
+}
+
+// remember makes the parts keep a journal under the directory. It is history: a controller works without, where none can be kept.
+func (p *parts) remember(dir string, log *slog.Logger) error {
+	j, err := bolt.Open(filepath.Join(dir, "journal.db"), bolt.Limits{}, log)
+	switch {
+	case errors.Is(err, bolt.ErrInUse):
+		return err
+	case err != nil:
+		log.Warn("no journal is kept: history, and what is known of fights, lasts until this process ends", "error", err.Error())
+		return nil
+	}
+	p.journal, p.engine.Journal, p.engine.Memories = j, j, j
+	return nil
+}
+
+// close ends the helper processes, and makes the journal safe.
+func (p *parts) close() error {
+	p.pool.Close()
+	p.calm.stop()
+	p.queries.close()
+	err := p.git.Close()
+	if p.journal != nil {
+		err = errors.Join(err, p.journal.Close())
+	}
+	if p.temporary != "" {
+		err = errors.Join(err, os.RemoveAll(p.temporary))
+	}
+	return err
+}
+
+func scope(c *cluster.Client) func(context.Context, object.GVK) (desired.Scope, error) {
+	return func(_ context.Context, gvk object.GVK) (desired.Scope, error) {
+		r, err := c.Resource(gvk)
+		switch {
+		case errors.Is(err, cluster.ErrUnknownKind):
+			return desired.Unserved, nil
+		case err != nil:
+			return "", err
+		case r.Namespaced:
+			return desired.Namespaced, nil
+		}
+		return desired.ClusterWide, nil
+	}
+}

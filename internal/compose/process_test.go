@@ -1,0 +1,117 @@
+package compose
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+const userClaims = `
+claims:
+- id: team-tuner
+  who: the tuner
+  evidence: [{object: Tuner.example.org, versions: [v1], refers: spec.targetRef}]
+  on: [Deployment.apps]
+  paths: ['metadata.labels["tuner/*"]', spec.replicas]
+  do: cede
+  count: {min: spec.least, least: 1, max: spec.most}
+  knowledge: [https://example.org/tuner]
+  text: It tunes.
+`
+
+func TestTheClaimsOfAControllerAreReadAgainAsTheyWere(t *testing.T) {
+	builtin := claim.Builtin()
+	if text, err := beyondBuiltin(builtin); text != "" || err != nil {
+		t.Errorf("the built-in catalogue adds %q, %v", text, err)
+	}
+	off := builtin.Entries()[0].ID
+	want, err := builtin.With("mine.yaml", []byte(userClaims+"- {id: "+off+", off: true}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := beyondBuiltin(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := builtin.With("published", []byte(text))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	written := func(c *claim.Catalogue) string {
+		all := c.Entries()
+		for i := range all {
+			all[i].File = ""
+		}
+		text, err := yaml.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if diff := cmp.Diff(written(want), written(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAControllerSaysForWhichNamespacesItWorks(t *testing.T) {
+	saying := func(namespaces string) object.Object {
+		return object.Object{"data": map[string]any{keyNamespaces: namespaces}}
+	}
+	for text, want := range map[string]bool{"": true, "team-a": true, "team-b,team-a": true, "team-b": false, "team": false} {
+		if got := worksFor(saying(text)).Cover("team-a"); got != want {
+			t.Errorf("%q works for team-a: %v", text, got)
+		}
+	}
+}
+
+func TestFlagsThatWereWrittenDownAreTakenAndSaid(t *testing.T) {
+	o := object.Object{
+		"metadata": map[string]any{"namespace": "truce-system", "name": processConfig},
+		"data":     map[string]any{keyClaims: "off", keyMode: "", keyCatalogue: "claims: [{id: broken"},
+	}
+	p := process{catalogue: claim.Builtin()}
+	p.take(o)
+	if diff := cmp.Diff(app.Policy{Claims: app.ClaimsOff}, p.policy); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(p.notes) != 2 || p.notes[0] != "as the controller runs: --claims=off (ConfigMap truce-system/truce-controller)" || !strings.HasPrefix(p.notes[1], "claims left out: ") {
+		t.Errorf("notes: %q", p.notes)
+	}
+	if n := len(p.catalogue.Entries()); n != len(claim.Builtin().Entries()) {
+		t.Errorf("%d entries", n)
+	}
+}
+
+func TestTwoControllersOfOneNamespaceAreNeighbours(t *testing.T) {
+	saying := func(home, namespaces string) object.Object {
+		return object.Object{"metadata": map[string]any{"namespace": home}, "data": map[string]any{keyNamespaces: namespaces}}
+	}
+	published := []object.Object{saying("truce-system", ""), saying("team-a", "team-a"), saying("team-b", "team-b,team-c")}
+	published = append(published, saying("other-system", ""), saying("looks", "looks"))
+	data, _ := published[4].At("data").(map[string]any)
+	data[keyMode] = string(app.Observe)
+	for _, c := range []struct {
+		ours string
+		mode app.Mode
+		want string
+	}{
+		// One for the whole cluster and one for namespaces by name keep apart, unless that one only observes.
+		{"", "", "other-system looks"}, {"team-a", "", ""}, {"team-c", "", "team-b"}, {"team-x", "", ""},
+		{"team-x", app.Observe, "truce-system other-system"},
+	} {
+		mine := worksFor(saying("", c.ours))
+		var got []string
+		for _, o := range neighbours(published, mine.Home("truce-system"), mine, app.Policy{Mode: c.mode}) {
+			got = append(got, o.Namespace())
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("one that works for %q (%s) meets %v, want %s", c.ours, c.mode, got, c.want)
+		}
+	}
+}

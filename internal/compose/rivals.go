@@ -1,0 +1,179 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/argocd"
+	"github.com/truce-gitops/truce/internal/lint/autoscaled"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ignore"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/reconcile"
+)
+
+// rivals lists the autoscaled workloads under Git, of all namespaces for "". Each kind is listed once, in pages: those that may claim
+// something, Applications, and the kinds that an autoscaler names.
+func (c *client) rivals(ctx context.Context, catalogue *claim.Catalogue, namespace string) ([]autoscaled.Row, error) {
+	found, err := reconcile.Claimants(ctx, c.parts.engine.Live, counting(catalogue), namespace)
+	if err != nil {
+		return nil, err
+	}
+	look := &rivalry{client: c, catalogue: catalogue, kinds: map[object.GVK]bool{}}
+	for _, o := range found {
+		claims := catalogue.Read(o)
+		look.index.Put(o.ID(), claims)
+		for _, x := range claims {
+			look.target(x)
+		}
+	}
+	if len(look.kinds) == 0 {
+		return nil, nil
+	}
+	if err := look.listApplications(ctx); err != nil {
+		return nil, err
+	}
+	var out []autoscaled.Row
+	for gvk := range look.kinds {
+		rows, err := look.of(ctx, gvk, namespace)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rows...)
+	}
+	slices.SortFunc(out, func(a, b autoscaled.Row) int { return a.Object.Compare(b.Object) })
+	return out, nil
+}
+
+// counting are the kinds of claimants that move a number.
+func counting(c *claim.Catalogue) []object.GVK {
+	var out []object.GVK
+	for _, gvk := range c.Kinds() {
+		if slices.ContainsFunc(c.Entries(), func(e claim.Entry) bool { return e.Count != nil && reads(e, gvk) }) {
+			out = append(out, gvk)
+		}
+	}
+	return out
+}
+
+func reads(e claim.Entry, gvk object.GVK) bool {
+	id := object.ID{Group: gvk.Group, Kind: gvk.Kind}
+	return slices.ContainsFunc(e.Evidence, func(ev claim.Evidence) bool { return len(ev.Versions) > 0 && ev.Object.Matches(id) })
+}
+
+// rivalry is one look at a cluster.
+type rivalry struct {
+	client    *client
+	catalogue *claim.Catalogue
+	index     claim.Index
+	kinds     map[object.GVK]bool // that claimants name
+	apps      map[string][]application
+}
+
+// application is what is needed of an Application.
+type application struct {
+	key     app.Key
+	ignore  ignore.Rules
+	respect bool
+}
+
+// target notes the kind that a claimant of a number names. Where it leaves the version out, Kubernetes' own kinds are known.
+func (l *rivalry) target(x claim.Claimant) {
+	switch {
+	case x.Max == 0:
+	case x.At.Version != "":
+		l.kinds[x.At] = true
+	case x.Target.Group == "apps" || x.Target.Group == "":
+		l.kinds[object.GVK{Group: "apps", Version: "v1", Kind: x.Target.Kind}] = true
+	}
+}
+
+func (l *rivalry) listApplications(ctx context.Context) error {
+	l.apps = map[string][]application{}
+	found, err := l.client.parts.engine.Live.List(ctx, live.Interest{GVK: applications})
+	if errors.Is(err, live.ErrUnknownKind) {
+		return nil
+	}
+	for _, o := range found {
+		a := argocd.Applications{}.App(o, app.Policy{})
+		options, _ := o.At("spec", "syncPolicy", "syncOptions").([]any)
+		l.apps[o.Name()] = append(l.apps[o.Name()], application{
+			key: a.Key, ignore: a.Ignore, respect: slices.Contains(options, any("RespectIgnoreDifferences=true")),
+		})
+	}
+	return err
+}
+
+// of makes the rows of one kind.
+func (l *rivalry) of(ctx context.Context, gvk object.GVK, namespace string) ([]autoscaled.Row, error) {
+	found, err := l.client.parts.engine.Live.List(ctx, live.Interest{GVK: gvk, Namespace: namespace})
+	if errors.Is(err, live.ErrUnknownKind) {
+		return nil, nil // an autoscaler of what is not there scales nothing
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []autoscaled.Row
+	for _, o := range found {
+		if !l.index.Targets(o.ID()) {
+			continue
+		}
+		row, ok, err := l.row(o)
+		if err != nil {
+			return nil, fmt.Errorf("read managedFields: %w", err)
+		}
+		if ok {
+			out = append(out, row)
+		}
+	}
+	return out, nil
+}
+
+func (l *rivalry) row(o object.Object) (autoscaled.Row, bool, error) {
+	e := autoscaled.Evidence{Object: o, Hasher: l.client.parts.engine.Hasher, Now: time.Now()}
+	e.Claims = l.catalogue.On(claim.Subject{Live: o}, l.index.For(o.ID()))
+	e.Parent = dialect.ParentOf(o, func(k app.Key) bool { return k.Kind == "Application" && len(l.apps[k.Name]) > 0 })
+	if e.Parent.Key.Kind == "Application" {
+		e.Parent.Key, e.Agreed = l.agreed(e.Parent.Key, o, e.Claims)
+	}
+	return autoscaled.Of(e)
+}
+
+// agreed finds the Application, by its name where the mark tells no more, and says whether it leaves the count alone, in a sync as well.
+func (l *rivalry) agreed(key app.Key, o object.Object, claims []claim.Claim) (app.Key, bool) {
+	all := l.apps[key.Name]
+	at := slices.IndexFunc(all, func(a application) bool { return a.key.Namespace == key.Namespace })
+	switch {
+	case at < 0 && len(all) == 1:
+		at = 0
+	case at < 0:
+		return key, false
+	}
+	a := all[at]
+	return a.key, a.respect && slices.ContainsFunc(claims, func(c claim.Claim) bool { return c.Counts() && a.leaves(o, c.Path) })
+}
+
+// leaves reports whether a rule covers the field. What only running jq could tell counts as covered, if it names the field at all.
+func (a application) leaves(o object.Object, p field.Path) bool {
+	owners, err := ownership.Entries(o)
+	if err != nil {
+		return false // rivals.Of says it
+	}
+	last := p[len(p)-1].FieldName
+	for _, r := range a.ignore {
+		if r.Target.Matches(o) && last != nil && slices.ContainsFunc(r.Queries, func(q string) bool { return strings.Contains(q, *last) }) {
+			return true
+		}
+	}
+	covered := a.ignore.Covers(ignore.Sight{Desired: o, Live: o, Owners: owners})
+	return slices.ContainsFunc(covered, func(x ignore.Covered) bool { return x.Path.Equals(p) })
+}

@@ -1,0 +1,101 @@
+package compose
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/appstate"
+)
+
+// summaries are in the order of namespace, kind and name.
+func (b *board) summaries() []cli.Summary {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]cli.Summary, 0, len(b.apps))
+	for key, cr := range b.apps {
+		s := summarise(key, cr, policyOf(b.published, key.Namespace))
+		if cr.GVK() == kustomizations && !s.Observed { // else its objects do not bear our mark
+			s.State.Health = b.healthOf(key, cr, desks()[cr.GVK()].Tell(cr))
+		}
+		out = append(out, s)
+	}
+	order := func(k app.Key) string { return k.Namespace + "/" + k.Kind + "/" + k.Name }
+	slices.SortFunc(out, func(a, b cli.Summary) int { return strings.Compare(order(a.Key), order(b.Key)) })
+	return out
+}
+
+// healthOf is the health of a Kustomization, whose status holds no word for it: that of its worst object, or a worse one that the status
+// holds, about objects that it does not list.
+func (b *board) healthOf(key app.Key, cr object.Object, told dialect.Told) health.Status {
+	found, rules := b.health[desired.Mark(key)], kinds().Apps[cr.GVK()].App(cr, app.Policy{}).Health
+	var objects []report.Object
+	for _, e := range told.Objects {
+		at, ok := found[e.ID]
+		status := at.by(rules)
+		if !ok && b.closed[object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}] {
+			status, ok = health.Status{Code: health.Unknown, Message: "you may not list " + e.ID.Kind + " in the whole cluster"}, true
+		}
+		if !ok {
+			status = health.Status{Code: health.Missing, Message: "not in the cluster, or without truce's label"}
+		}
+		objects = append(objects, report.Object{ID: e.ID, Health: status})
+	}
+	return appstate.HealthAfter(told.End, appstate.Worse(appstate.Worst(objects), told.Recorded))
+}
+
+// policyOf is how the first of the controllers runs that work for a namespace.
+func policyOf(published []object.Object, namespace string) app.Policy {
+	for _, o := range published {
+		if worksFor(o).Cover(namespace) {
+			return policyIn(o)
+		}
+	}
+	return app.Policy{}
+}
+
+func summarise(key app.Key, cr object.Object, process app.Policy) cli.Summary {
+	a, told := kinds().Apps[cr.GVK()].App(cr, process), desks()[cr.GVK()].Tell(cr)
+	s := cli.Summary{
+		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, State: told.State, Revision: told.Revision,
+		Message: told.Message, Handled: told.Handled, Settled: told.Settled, Contested: told.Contested, Ceded: told.Ceded,
+		Observed: a.Policy.Mode == app.Observe, By: told.By, Lost: told.Lost,
+	}
+	s.Created, _ = time.Parse(time.RFC3339, text(cr, "metadata", "creationTimestamp")) // the zero time is unknown
+	return s
+}
+
+type condition struct{ status, reason, message string }
+
+func conditionOf(cr object.Object, kind string) condition {
+	list, _ := cr.At("status", "conditions").([]any)
+	for _, e := range list {
+		o, _ := e.(map[string]any)
+		if o["type"] == kind {
+			c := object.Object(o)
+			return condition{text(c, "status"), text(c, "reason"), text(c, "message")}
+		}
+	}
+	return condition{}
+}
+
+func text(o object.Object, keys ...string) string {
+	s, _ := o.At(keys...).(string)
+	return s
+}
+
+func labelsOf(o object.Object) map[string]string {
+	m, _ := o.At("metadata", "labels").(map[string]any)
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[k], _ = v.(string)
+	}
+	return out
+}

@@ -1,0 +1,224 @@
+package compose
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/apply/inventory/configmap"
+	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/list"
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/view/uninstall"
+)
+
+// witnessPrefix begins the name of the configuration of each admission witness.
+const witnessPrefix = "truce-witness-"
+
+// Leftovers lists what truce has left, and the controllers that still work: they would write it again.
+func (m maintenance) Leftovers(ctx context.Context, t cli.Target, in uninstall.Scope) (uninstall.Leftovers, error) {
+	c, err := dial(t, m.version, supervision{})
+	if err != nil {
+		return uninstall.Leftovers{}, err
+	}
+	l := &leftovers{cluster: c, live: list.Reader{Cluster: c}, namespace: in.Namespace}
+	gather := []func(context.Context) error{l.resources, l.records, l.leases}
+	if in.Namespace == "" {
+		gather = append(gather, l.witnesses)
+	}
+	if in.Marks == uninstall.RemoveMarks {
+		gather = append(gather, l.marked)
+	}
+	for _, g := range gather {
+		if err := g(ctx); err != nil {
+			return uninstall.Leftovers{}, err
+		}
+	}
+	return uninstall.Leftovers{Running: l.running, Steps: uninstall.Plan(l.in)}, nil
+}
+
+// leftovers gathers what truce has left.
+type leftovers struct {
+	cluster   *cluster.Client
+	live      list.Reader
+	namespace string // empty for all
+	in        uninstall.Input
+	running   []string
+}
+
+func (l *leftovers) resources(ctx context.Context) error {
+	for _, gvk := range []object.GVK{kustomizations, gitRepositories, applications} {
+		found, err := l.live.List(ctx, live.Interest{GVK: gvk, Namespace: l.namespace, Depth: live.Full})
+		if err != nil && !errors.Is(err, live.ErrUnknownKind) {
+			return err
+		}
+		l.in.Resources = append(l.in.Resources, found...)
+	}
+	return nil
+}
+
+// records are the inventories, how controllers run, and the tokens of their pages.
+func (l *leftovers) records(ctx context.Context) error {
+	for _, label := range []string{configmap.Label, processLabel} {
+		found, err := configMapsIn(l.cluster, l.namespace).List(ctx, metav1.ListOptions{LabelSelector: label + "=true"})
+		if err != nil {
+			return fmt.Errorf("list ConfigMaps of truce: %w", err)
+		}
+		for _, u := range found.Items {
+			l.in.Records = append(l.in.Records, u.Object)
+		}
+	}
+	found, err := l.cluster.Metadata().Resource(secretKind).Namespace(l.namespace).List(ctx, metav1.ListOptions{LabelSelector: processLabel + "=true"})
+	if err != nil {
+		return fmt.Errorf("list Secrets of truce: %w", err)
+	}
+	for _, s := range found.Items { // without their values
+		l.in.Records = append(l.in.Records, object.Object{
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": s.Name, "namespace": s.Namespace, "uid": string(s.UID)},
+		})
+	}
+	return nil
+}
+
+// leases are those that controllers lead by, and delegate namespaces by.
+func (l *leftovers) leases(ctx context.Context) error {
+	for _, name := range []string{leaseName, controller.KeeperLease} {
+		found, err := l.cluster.Dynamic().Resource(leases).Namespace(l.namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+		if err != nil {
+			return fmt.Errorf("list Leases %s: %w", name, err)
+		}
+		for _, u := range found.Items {
+			if name == leaseName && renewed(u.Object, time.Now()) {
+				l.running = append(l.running, fmt.Sprintf("Lease %s/%s is being renewed by %s", u.GetNamespace(), name, text(u.Object, "spec", "holderIdentity")))
+			}
+			l.in.Records = append(l.in.Records, u.Object)
+		}
+	}
+	return nil
+}
+
+// witnesses are what admission witnesses have configured. A controller that ends removes it; one that was killed does not.
+func (l *leftovers) witnesses(ctx context.Context) error {
+	configurations := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+	found, err := l.cluster.Dynamic().Resource(configurations).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list ValidatingWebhookConfigurations: %w", err)
+	}
+	for _, u := range found.Items {
+		if strings.HasPrefix(u.GetName(), witnessPrefix) {
+			l.in.Records = append(l.in.Records, u.Object)
+		}
+	}
+	return nil
+}
+
+// marked are the objects of all inventories.
+func (l *leftovers) marked(ctx context.Context) error {
+	records, err := (&configmap.Store{Cluster: l.cluster}).All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if l.namespace != "" && r.App.Namespace != l.namespace {
+			continue
+		}
+		if err := l.markedBy(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *leftovers) markedBy(ctx context.Context, r inventory.Record) error {
+	for _, e := range r.Entries {
+		o, err := l.live.Get(ctx, object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}, e.ID)
+		if err != nil && !errors.Is(err, live.ErrNotFound) && !errors.Is(err, live.ErrUnknownKind) {
+			return err
+		}
+		if err == nil && (e.UID == "" || e.UID == o.UID()) {
+			l.in.Marked = append(l.in.Marked, o)
+		}
+	}
+	return nil
+}
+
+// tries is how often a step is begun again because the object has changed meanwhile.
+const tries = 5
+
+// Remove carries a step out. What is gone already is done.
+func (m maintenance) Remove(ctx context.Context, t cli.Target, s uninstall.Step) error {
+	c, err := dial(t, m.version, supervision{})
+	if err != nil {
+		return err
+	}
+	res, err := c.Resource(s.GVK)
+	if err != nil {
+		return err
+	}
+	r := c.Dynamic().Resource(res.GVR).Namespace(s.Object.Namespace)
+	if s.Action == uninstall.DeleteOwn {
+		uid := types.UID(s.UID)
+		err := r.Delete(ctx, s.Object.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		return done(s, err)
+	}
+	for range tries {
+		u, getErr := r.Get(ctx, s.Object.Name, metav1.GetOptions{})
+		if getErr != nil || string(u.GetUID()) != s.UID {
+			return done(s, getErr)
+		}
+		body, bodyErr := patchOf(s, u.Object)
+		if bodyErr != nil || body == nil {
+			return bodyErr
+		}
+		_, err = r.Patch(ctx, s.Object.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: uninstall.Manager})
+		if !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	return done(s, err)
+}
+
+func done(s uninstall.Step, err error) error {
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", s.Action, s.Object, err)
+}
+
+// patchOf is the patch of a step on the object as it is now; nil where there is nothing left to do.
+func patchOf(s uninstall.Step, o object.Object) ([]byte, error) {
+	type op struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value,omitempty"`
+	}
+	ops := []op{{"replace", "/metadata/resourceVersion", o.ResourceVersion()}}
+	switch s.Action {
+	case uninstall.Unmark:
+		if _, ok := o.Label(s.What); !ok {
+			return nil, nil
+		}
+		ops = append(ops, op{Op: "remove", Path: "/metadata/labels/" + strings.ReplaceAll(s.What, "/", "~1")})
+	default:
+		list, _ := o.At("metadata", "finalizers").([]any)
+		at := slices.IndexFunc(list, func(f any) bool { return f == s.What })
+		if at < 0 {
+			return nil, nil
+		}
+		ops = append(ops, op{Op: "remove", Path: fmt.Sprintf("/metadata/finalizers/%d", at)})
+	}
+	return json.Marshal(ops)
+}

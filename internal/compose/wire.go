@@ -1,0 +1,40 @@
+// Package compose answers: which implementations, put together how?
+//
+// In: the program's arguments, streams and environment; or, from tests, the options of a controller.
+// Out: an exit code; between the two, a running controller, an answered command, or one of the hidden helper processes.
+// Promise: the only package that knows who is who, and imports children; everything that it starts it also ends.
+// Not here: any rule of what happens to an object (reconcile and the judges), what people see (cli, web).
+package compose
+
+import (
+	"context"
+	"os"
+
+	"github.com/truce-gitops/truce/internal/render/kustomize"
+	"github.com/truce-gitops/truce/internal/render/plain"
+	"github.com/truce-gitops/truce/internal/render/worker"
+	"github.com/truce-gitops/truce/internal/source/git"
+)
+
+// The commands that truce calls itself with.
+const (
+	renderWorker = "render-worker"
+	jqWorker     = "jq-worker"
+)
+
+// Hidden runs the commands that truce calls itself with, and what git calls it for. It reports false for all others.
+func Hidden(args []string) (code int, ok bool) {
+	if git.IsSSH() {
+		return git.SSHMain(context.Background(), args, os.Stdin, os.Stdout, os.Stderr), true
+	}
+	if len(args) == 0 {
+		return 0, false
+	}
+	switch args[0] {
+	case renderWorker:
+		return worker.Main(&kustomize.Renderer{Plain: plain.Renderer{}}, os.Stdin, os.Stdout), true
+	case jqWorker:
+		return jqMain(), true
+	}
+	return 0, false
+}

@@ -1,0 +1,105 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/controller/events"
+	"github.com/truce-gitops/truce/internal/controller/witness"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report/journal"
+)
+
+// pastWithin is how far back a journal is read for who wrote what is live.
+const pastWithin = 24 * time.Hour
+
+// eventsDelay is how long after a change its Events are read: the HPA controller writes them some milliseconds later.
+const eventsDelay = 3 * time.Second
+
+// sight is how a controller sees who writes.
+type sight struct {
+	parts      *parts
+	controller *controller.Controller
+	engine     *reconcile.Engine
+	ring       *attribution.Ring // nil without an admission witness
+	used       chan struct{}
+	home       string // the namespace that tells this truce from others in the cluster
+	log        *slog.Logger
+}
+
+func (s *sight) witnesses(at attribution.Place) reconcile.Witnesses {
+	out := reconcile.Witnesses{Events: events.New(s.parts.cluster).Of, Delay: eventsDelay}
+	if at != (attribution.Place{}) {
+		s.ring = &attribution.Ring{Hasher: s.parts.engine.Hasher, Kinds: s.kindOf, Keep: func(r attribution.Record) bool { return s.engine.Manages(r.Object) }}
+		out.Writes = s.ring.Of
+	}
+	if j := s.parts.journal; j != nil {
+		out.Past = func(context.Context) (all []journal.Entry, err error) {
+			err = j.Read(journal.Query{Since: time.Now().Add(-pastWithin)}, func(e journal.Entry) bool {
+				if e.Path != "" {
+					all = append(all, e)
+				}
+				return true
+			})
+			return all, err
+		}
+	}
+	return out
+}
+
+// kindOf is the kind of a resource in use.
+func (s *sight) kindOf(group, resource string) string {
+	kinds, _, _ := s.controller.InUse()
+	for _, gvk := range kinds {
+		r, err := s.parts.cluster.Resource(gvk)
+		if err == nil && r.GVR.Group == group && r.GVR.Resource == resource {
+			return gvk.Kind
+		}
+	}
+	return ""
+}
+
+// run is what hears of writes.
+func (s *sight) run(at attribution.Place) func(context.Context) error {
+	name := "truce-witness-" + s.home
+	if at == (attribution.Place{}) {
+		return func(ctx context.Context) error {
+			if err := witness.Remove(ctx, s.parts.cluster, name); err != nil && ctx.Err() == nil {
+				s.log.Warn("an earlier witness's configuration may be left", "error", err.Error())
+			}
+			return nil
+		}
+	}
+	return func(ctx context.Context) error {
+		err := witness.Run(ctx, witness.Options{
+			Cluster: s.parts.cluster, Ring: s.ring, Name: name, Home: s.home, Place: at, InUse: s.controller.InUse, Changed: s.used, Log: s.log, Now: time.Now,
+		})
+		if err != nil { // who only watches stops nobody
+			s.log.Error("there is no admission witness", "error", err.Error())
+		}
+		return nil
+	}
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// pastOf is what the cluster's controller has noted of an app; nothing where none says where it can be asked.
+func (c *client) pastOf(key app.Key) func(context.Context) ([]journal.Entry, error) {
+	return func(ctx context.Context) ([]journal.Entry, error) {
+		all, err := c.journal(ctx, journal.Query{Since: time.Now().Add(-pastWithin), App: key})
+		if errors.Is(err, errNoPage) {
+			return nil, nil
+		}
+		return all, err
+	}
+}

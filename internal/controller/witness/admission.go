@@ -1,0 +1,111 @@
+package witness
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Options say how reviews are to be received.
+type Options struct {
+	Cluster *cluster.Client
+	Ring    *attribution.Ring
+	Name    string // of the configuration
+	Home    string // the namespace in which ConfigMaps may be made, as a dry run
+	Place   attribution.Place
+	// InUse returns the kinds that are in use, the label of the objects in question, empty for all of the kinds, and the namespaces in
+	// which they lie, none for everywhere.
+	InUse   func() ([]object.GVK, string, []string)
+	Changed <-chan struct{} // has something when they have changed
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+// token is the length of the part of the path that only the API server is told, in bytes.
+const token = 16
+
+// Run receives reviews until ctx ends. That the API server cannot be told is logged and tried again: nothing else waits for it.
+func Run(ctx context.Context, o Options) error {
+	l, err := net.Listen("tcp", o.Place.Listen)
+	if err != nil {
+		return fmt.Errorf("listen for the witness: %w", err)
+	}
+	k, host, err := newKeeper(o, l.Addr())
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if k.authority, err = newAuthority(host, o.Now); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	r := newReceiver(k.setup.Path, o.Ring, o.Now)
+	serving, end := context.WithCancel(context.WithoutCancel(ctx)) // until the API server asks no more
+	defer end()
+	g, _ := errgroup.WithContext(ctx)
+	g.Go(func() error { r.drain(serving); return nil })
+	g.Go(func() error { return serve(serving, l, r, k.authority, o.Log) })
+	k.heard = r.heard
+	k.keep(ctx)
+	end()
+	return g.Wait()
+}
+
+// newKeeper decides how the API server reaches the listener, and under which name it must show itself.
+func newKeeper(o Options, at net.Addr) (*keeper, string, error) {
+	secret := make([]byte, token)
+	if _, err := rand.Read(secret); err != nil {
+		return nil, "", fmt.Errorf("make a path for the witness: %w", err)
+	}
+	_, port, err := net.SplitHostPort(at.String())
+	if err != nil {
+		return nil, "", err
+	}
+	k := &keeper{Options: o, setup: attribution.Setup{Name: o.Name, Home: o.Home, Path: "/" + hex.EncodeToString(secret)}}
+	if o.Place.Service != "" {
+		var ok bool
+		if k.setup.In, k.setup.By, ok = strings.Cut(o.Place.Service, "/"); !ok {
+			return nil, "", fmt.Errorf("service of the witness: %q: want NAMESPACE/NAME", o.Place.Service)
+		}
+		if net.ParseIP(o.Place.Pod) == nil {
+			return nil, "", fmt.Errorf("service of the witness: the address of this pod is %q: want an IP address (POD_IP)", o.Place.Pod)
+		}
+		k.setup.Port = servicePort
+		k.port, err = strconv.ParseInt(port, 10, 32)
+		return k, k.setup.By + "." + k.setup.In + ".svc", err
+	}
+	u, err := url.Parse(cmp.Or(o.Place.URL, "https://"+at.String()))
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
+		return nil, "", fmt.Errorf("URL of the witness: %q: want https://HOST:PORT", o.Place.URL)
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/") + k.setup.Path
+	k.setup.Path = u.Path
+	k.setup.URL = u.String()
+	return k, u.Hostname(), nil
+}
+
+// The port at which the Service is reached, and its name: the Service's and the EndpointSlice's are one by that.
+const (
+	servicePort     = 443
+	servicePortName = "https"
+)
+
+var (
+	configurations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+	endpointSlices = schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
+	configMaps     = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	selfReviews    = schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}
+)

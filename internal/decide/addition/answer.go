@@ -1,0 +1,91 @@
+package addition
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// Pointers names the additions by where they stand in live, so that each may be taken away after those before it.
+func Pointers(live object.Object, all []Addition) []field.Pointer {
+	var out []field.Pointer
+	for _, a := range all {
+		if p, ok := pointer(live, a.Path); ok {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b field.Pointer) int { return lastFirst(live, a, b) })
+	return out
+}
+
+func pointer(v any, p field.Path) (field.Pointer, bool) {
+	var out field.Pointer
+	for _, e := range p {
+		if e.FieldName != nil {
+			out = append(out, *e.FieldName)
+		} else {
+			items, _ := v.([]any)
+			i := slices.IndexFunc(items, func(item any) bool { return field.Matches(item, e) })
+			if i < 0 {
+				return nil, false
+			}
+			out = append(out, strconv.Itoa(i))
+		}
+		var there bool
+		if v, there = field.Child(v, e); !there {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// lastFirst compares two pointers so that of a list's items the last one goes first, and the positions of the others hold.
+func lastFirst(live any, a, b field.Pointer) int {
+	for i := range min(len(a), len(b)) {
+		items, isList := live.([]any)
+		if a[i] == b[i] {
+			live = at(live, a[i])
+			continue
+		}
+		if isList {
+			return cmp.Compare(index(items, b[i]), index(items, a[i]))
+		}
+		return cmp.Compare(a[i], b[i])
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+func at(v any, token string) any {
+	switch v := v.(type) {
+	case object.Object:
+		return v[token]
+	case map[string]any:
+		return v[token]
+	case []any:
+		if i := index(v, token); i >= 0 {
+			return v[i]
+		}
+	}
+	return nil
+}
+
+func index(items []any, token string) int {
+	i, err := strconv.Atoi(token)
+	if err != nil || i >= len(items) {
+		return -1
+	}
+	return i
+}
+
+// Real drops what the server would put there by itself, its defaults and what its admission adds: without is what it makes of live
+// when all additions are taken away.
+func Real(live, without object.Object, all []Addition) []Addition {
+	return slices.DeleteFunc(slices.Clone(all), func(a Addition) bool {
+		is, _ := field.Get(live, a.Path)
+		then, there := field.Get(without, a.Path)
+		return there && field.Equal(is, then)
+	})
+}

@@ -1,0 +1,74 @@
+package claim_test
+
+import (
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+)
+
+func TestAdditionsThatAreNoDrift(t *testing.T) {
+	c := claim.Builtin()
+	deployment := read(t, deploymentOf("web"))
+	service := object.Object{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "web", "namespace": "shop"}}
+	by := func(manager string) ownership.Entry { return ownership.Entry{Manager: manager, Operation: "Update"} }
+	for _, x := range []struct {
+		of   object.Object
+		path field.Path
+		by   string
+		want string
+	}{
+		{deployment, field.Name("spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"), "kubectl-rollout", "rollout-restart"},
+		{deployment, field.Name("metadata", "annotations", "deployment.kubernetes.io/revision"), "kube-controller-manager", "deployment-revision"},
+		{deployment, field.Name("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"), "kubectl-client-side-apply", "last-applied"},
+		{deployment, field.Name("metadata", "annotations", "field.cattle.io/publicEndpoints"), "rancher", "rancher-marks"},
+		{deployment, field.Name("metadata", "annotations", "field.cattle.io/publicEndpoints"), "kubectl-annotate", ""},
+		{deployment, field.Name("metadata", "annotations", "team"), "rancher", ""},
+		{deployment, field.Name("spec", "replicas"), "kubectl", ""},
+		{deployment, field.Name("spec", "paused"), "kubectl-edit", ""},
+		{service, field.Name("spec", "clusterIP"), "", "service-allocation"},
+		{service, field.Name("metadata", "finalizers"), "cloud-controller-manager", "load-balancer"},
+		{service, field.Name("spec", "externalIPs"), "kubectl-edit", ""},
+	} {
+		e, ok := c.Allows(claim.Subject{Desired: x.of, Live: x.of}, x.path, by(x.by))
+		if e.ID != x.want || ok != (x.want != "") {
+			t.Errorf("%s of %s by %q: got %q, want %q", field.String(x.path), x.of.ID().Kind, x.by, e.ID, x.want)
+		}
+	}
+}
+
+func TestAClaimOnACountThatIsKeptElsewhere(t *testing.T) {
+	c := claim.Builtin()
+	o := object.Object{"apiVersion": "example.org/v1", "kind": "Widget", "metadata": map[string]any{"name": "web", "namespace": "shop"}}
+	hpa := c.Read(object.Object{"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": map[string]any{"name": "a", "namespace": "shop"},
+		"spec": map[string]any{"maxReplicas": int64(3), "scaleTargetRef": map[string]any{"apiVersion": "example.org/v1", "kind": "Widget", "name": "web"}}})
+	for _, scale := range []field.Path{nil, field.Name("spec", "size")} {
+		want := scale
+		if want == nil {
+			want = claim.Replicas()
+		}
+		got := c.On(claim.Subject{Desired: o, Scale: scale}, hpa)
+		if len(got) != 1 || !got[0].Path.Equals(want) {
+			t.Errorf("scale at %v: got %v", scale, got)
+		}
+	}
+}
+
+func TestTheFieldsThatOtherObjectsMayClaim(t *testing.T) {
+	c := claim.Builtin()
+	deployment, service := object.ID{Group: "apps", Kind: "Deployment"}, object.ID{Kind: "Service"}
+	for _, x := range []struct {
+		of   object.ID
+		path field.Path
+		want bool
+	}{
+		{deployment, claim.Replicas(), true}, {deployment, field.Name("spec"), true}, {deployment, field.Name("spec", "paused"), false},
+		{service, field.Name("spec", "selector"), true}, {service, field.Name("spec", "selector", "app"), false}, {service, field.Name("spec", "ports"), false},
+	} {
+		if got := len(c.ClaimantsOf(x.of, x.path)) > 0; got != x.want {
+			t.Errorf("%s of %s: got %v", field.String(x.path), x.of.Kind, got)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+package claim
+
+import (
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// What tests of this package look at from outside.
+var (
+	Glob   = glob
+	PathIn = func(p Path, o object.Object) []field.Path { return p.in(nil, o) }
+)

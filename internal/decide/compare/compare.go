@@ -1,0 +1,300 @@
+// Package compare answers: which fields differ from what Git wants, from what to what, and who wrote them?
+//
+// In: the desired and the live object, the baseline (what the server made of our last apply), the withheld paths, and additions.
+// Out: a Result: one Difference a field, in the order of the fields, and the paths whose ownership was lost.
+// Promise: pure; no field appears twice; an object equal to its baseline gives nothing; needs no schema.
+// Not here: reading the cluster (live), what to do about a difference (decide).
+package compare
+
+import (
+	"slices"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/decide/addition"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+)
+
+// Kind says how a field differs.
+type Kind string
+
+// The kinds of difference.
+const (
+	Changed Kind = "changed" // live has another value
+	Missing Kind = "missing" // live has none; with an empty path, the object itself is not there
+	Extra   Kind = "extra"   // Git dropped the field, and it is still there, with another value than we gave it
+	Added   Kind = "added"   // Git names none, and somebody has put one there
+	// Unmanaged is the object as a whole: it is there, and is not compared since Git asks not to apply it.
+	Unmanaged Kind = "unmanaged"
+	Mutated   Kind = "mutated"  // admission gave the field another value than truce sent
+	Disowned  Kind = "disowned" // the value is right, but it is no longer ours: a change in Git would not remove it
+)
+
+// Difference is one field where live is not as desired.
+type Difference struct {
+	Path          field.Path // empty: the object as a whole
+	Kind          Kind
+	Desired, Live any // nil where absent
+	Writer        ownership.Writer
+}
+
+// Input is what one comparison needs. Nothing in it is changed.
+type Input struct {
+	Desired  object.Object     // what Git wants, withheld paths included
+	Live     object.Object     // nil: not in the cluster
+	Owners   []ownership.Entry // of Live
+	Baseline Baseline
+	Withheld []field.Path        // compared by value, since no baseline can hold them
+	Released []field.Path        // withheld at the last apply, and no longer: by value too, and then to be owned again
+	Added    []addition.Addition // what somebody has put there that Git does not name
+	Hasher   ownership.Hasher
+	// Unasked says that no dry run gave a baseline: what Git names is compared by itself. Native is as in Pair.
+	Unasked, Native bool
+	Past            Past
+}
+
+// Past is what was seen of a live object when it was compared with the same object of Git's before. The zero Past is nothing.
+type Past struct {
+	At     time.Time         // when that was; zero for never
+	Seen   ownership.History // of the live object then
+	Single time.Time         // when the one write since arrived; zero where there may have been several
+	// Known are the differences that there were then, by printed path.
+	Known map[string]Known
+}
+
+// Known is a difference as it was seen before.
+type Known struct {
+	Live   uint64    // the hash of the live value
+	Before time.Time // when the field was last seen to hold another value; zero where it was not
+}
+
+// Before is when the field was last seen to hold another value than the one with the hash; zero where it was not.
+func (past Past) Before(path string, live uint64) time.Time {
+	if k, known := past.Known[path]; known && k.Live == live {
+		return k.Before
+	}
+	return past.At
+}
+
+// History is what managedFields say of the field at p, where live holds the value now. Where it was seen to hold that value before, what was
+// seen then does not tell who set it.
+func (past Past) History(owners []ownership.Entry, h ownership.Hasher, p field.Path, live any) ownership.History {
+	if k, known := past.Known[field.String(p)]; known && k.Live == h.Value(live) {
+		return ownership.History{}.Now(owners, time.Time{})
+	}
+	return past.Seen.Now(owners, past.Single)
+}
+
+// Result is everything that is not as it should be.
+type Result struct {
+	Differences []Difference
+	// Lost are paths that hold the right value but are no longer ours: the next change in Git would not remove them.
+	Lost []field.Path
+	// Freed are released paths that hold Git's value, and that only an apply makes ours again.
+	Freed []field.Path
+	// Added are the additions among the differences, in their order.
+	Added []addition.Addition
+}
+
+// Object compares one object with its baseline.
+func Object(in Input) (Result, error) {
+	if in.Live == nil {
+		return Result{Differences: []Difference{{Kind: Missing, Writer: ownership.Writer{Evidence: ownership.Unknown}}}}, nil
+	}
+	if in.Unasked {
+		return Unsettled(Pair{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Native: in.Native}), nil
+	}
+	shape, err := in.Baseline.shape(in.Owners)
+	if err != nil {
+		return Result{}, err
+	}
+	ours := ownership.ApplyEntry(in.Owners, ownership.Manager)
+	r := Result{Differences: fromBaseline(in, shape, ours)}
+	r.mutated(in)
+	for _, p := range in.Withheld {
+		r.byValue(in, p)
+	}
+	for _, p := range in.Released {
+		if r.release(in, p, ours) {
+			r.Freed = append(r.Freed, p)
+		}
+	}
+	r.Lost = lost(in, shape, ours, r.Differences)
+	r.add(in.Live, in.Added)
+	return r, nil
+}
+
+// add tells of additions, but for those in a field that is told already.
+func (r *Result) add(live object.Object, all []addition.Addition) {
+	for _, a := range all {
+		if covered(r.Differences, a.Path) {
+			continue
+		}
+		v, _ := field.Get(live, a.Path)
+		r.Added = append(r.Added, a)
+		r.Differences = append(r.Differences, Difference{Path: a.Path, Kind: Added, Live: v, Writer: a.Writer})
+	}
+}
+
+// fromBaseline lists the baseline's fields that live does not hold, topmost first: a missing list item stands for all in it.
+func fromBaseline(in Input, shape, ours ownership.Shape) []Difference {
+	var out []Difference
+	var gone field.Path
+	in.Hasher.Changed(shape, in.Baseline.values, in.Live, func(p field.Path) {
+		if len(gone) > 0 && field.HasPrefix(p, gone) {
+			return
+		}
+		d, ok := difference(in, p)
+		if d.Kind == Missing || len(p) > 0 && p[len(p)-1].Key != nil { // told as a whole
+			gone = p
+		}
+		if ok && !onlyWithheld(in, d) && !additive(d, ours) && !agreed(in, d) && !restored(in, d) {
+			out = append(out, d)
+		}
+	})
+	return out
+}
+
+// difference describes a field. There is none where Git names no value and live has none.
+func difference(in Input, p field.Path) (Difference, bool) {
+	desired, named := field.Get(in.Desired, p)
+	live, there := field.Get(in.Live, p)
+	d := Difference{Path: p, Kind: Changed, Desired: desired, Live: live, Writer: in.Past.History(in.Owners, in.Hasher, p, live).WriterOf(p)}
+	if w := d.Writer; !in.Past.Seen.Known() && w.AppliesGit() && ownership.ApplyEntry(in.Owners, ownership.Manager).Empty() {
+		d.Writer = appliedOnce(w)
+	}
+	if all, ok := field.Twice(in.Live, p); ok {
+		d.Live = all
+	}
+	switch {
+	case !there:
+		d.Kind = Missing
+	case !named:
+		d.Kind = Extra
+	}
+	return d, there || named
+}
+
+// onlyWithheld reports whether the only change lies in withheld parts of an atomic field.
+func onlyWithheld(in Input, d Difference) bool {
+	parts := below(in.Withheld, d.Path)
+	if len(parts) == 0 {
+		return false
+	}
+	sent, _ := field.Get(Overlay(in.Desired, in.Live, parts), d.Path)
+	return field.Holds(d.Live, sent)
+}
+
+// restored reports whether a field that admission had changed holds Git's value now.
+func restored(in Input, d Difference) bool {
+	return contains(in.Baseline.mutated, d.Path) && holdsGit(in, d)
+}
+
+func contains(paths []field.Path, p field.Path) bool {
+	return slices.ContainsFunc(paths, p.Equals)
+}
+
+// agreed reports whether Git has dropped a field that is somebody else's anyway.
+func agreed(in Input, d Difference) bool { return d.Kind == Extra && within(in.Withheld, d.Path) }
+
+// additive reports whether others have filled a map that Git names without content (emptyDir: {}): an entry of ours that
+// names the map alone does not tell that from an atomic field, but a change of an atomic one would have taken it from us.
+func additive(d Difference, ours ownership.Shape) bool {
+	return ours.Leaf(d.Path) && filled(d.Desired, d.Live)
+}
+
+// filled reports whether Git names an empty map, and live has one with or without content.
+func filled(desired, live any) bool {
+	want, ok := desired.(map[string]any)
+	_, isMap := live.(map[string]any)
+	return ok && len(want) == 0 && isMap
+}
+
+// byValue compares what Git names at p with live, unless that is told already.
+func (r *Result) byValue(in Input, p field.Path) {
+	if covered(r.Differences, p) {
+		return
+	}
+	d, ok := difference(in, p)
+	if !ok || d.Kind == Extra || d.Kind == Changed && (isItem(p) || field.Holds(d.Live, d.Desired)) || onlyWithheld(in, d) {
+		return
+	}
+	r.Differences = append(r.Differences, d)
+}
+
+// isItem reports whether p is a list item that its keys name: it counts by presence, and what is in it by itself.
+func isItem(p field.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
+
+// release compares each field that Git names at p, and reports whether there is one that holds Git's value and is not ours. Parts of it may
+// be withheld still: a rule may have become narrower.
+func (r *Result) release(in Input, p field.Path, ours ownership.Shape) (freed bool) {
+	want, named := field.Get(in.Desired, p)
+	if !named {
+		return false
+	}
+	for _, q := range ownership.Fields(want, p, in.Owners) {
+		if within(in.Withheld, q) {
+			continue
+		}
+		r.byValue(in, q)
+		freed = freed || !covered(r.Differences, q) && !ours.Under(q)
+	}
+	return freed
+}
+
+func below(paths []field.Path, p field.Path) []field.Path {
+	var out []field.Path
+	for _, q := range paths {
+		if len(q) > len(p) && field.HasPrefix(q, p) {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// lost lists the baseline's fields that our entry no longer has although their value is right.
+func lost(in Input, shape, ours ownership.Shape, told []Difference) []field.Path {
+	var out []field.Path
+	for _, p := range shape.Without(ours) {
+		if covered(told, p) || within(in.Withheld, p) || within(in.Released, p) {
+			continue
+		}
+		if _, there := field.Get(in.Live, p); there {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func covered(told []Difference, p field.Path) bool {
+	for _, d := range told {
+		if field.HasPrefix(p, d.Path) || field.HasPrefix(d.Path, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(paths []field.Path, p field.Path) bool {
+	for _, q := range paths {
+		if field.HasPrefix(p, q) {
+			return true
+		}
+	}
+	return false
+}
+
+// Overlay returns a copy of desired that holds live's values at the paths: what may be sent where a withheld
+// field is part of an atomic one. A path that live lacks is left out.
+func Overlay(desired, live object.Object, paths []field.Path) object.Object {
+	c := desired.Clone()
+	for _, p := range paths {
+		if v, there := field.Get(live, p); there {
+			field.Put(c, p, object.CloneValue(v))
+		} else {
+			field.Drop(c, p)
+		}
+	}
+	return c
+}

@@ -1,0 +1,259 @@
+// Package mutation answers: which mutating admission may have changed an object, by its configuration?
+//
+// In: the cluster's MutatingWebhookConfigurations, MutatingAdmissionPolicies and their bindings, and an object.
+// Out: Mutators: the webhooks and policies whose rules and selectors match the object.
+// Promise: pure; what a configuration leaves to an expression (matchConditions) may match. A match is no proof: the API server records
+// nowhere which mutator changed a field.
+// Not here: finding out that a field was changed (compare), reading the configurations (reconcile).
+package mutation
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// Group is the API group of all configurations of admission.
+const Group = "admissionregistration.k8s.io"
+
+// The kinds of configuration.
+const (
+	WebhookConfiguration = "MutatingWebhookConfiguration"
+	Policy               = "MutatingAdmissionPolicy"
+	PolicyBinding        = "MutatingAdmissionPolicyBinding"
+)
+
+// Kinds are the kinds of configuration, each at the versions at which it is read, the best first.
+func Kinds() []object.GVK {
+	var out []object.GVK
+	for _, k := range []string{WebhookConfiguration, Policy, PolicyBinding} {
+		out = append(out, object.GVK{Group: Group, Version: "v1", Kind: k})
+	}
+	for _, k := range []string{Policy, PolicyBinding} {
+		out = append(out, object.GVK{Group: Group, Version: "v1beta1", Kind: k})
+	}
+	return out
+}
+
+// Mutator is one webhook or policy.
+type Mutator struct {
+	Kind    string // of its configuration
+	Name    string // of its configuration
+	Webhook string // of a webhook: its own name
+	// Conditional says that it has matchConditions, expressions that are not evaluated here: it may leave out an object that it matches.
+	Conditional bool
+	text        string // of a policy: its expressions
+}
+
+// Mutators is what is known of the mutating admission that may change an object.
+type Mutators struct {
+	All    []Mutator // that match the object
+	Unread string    // why the configurations were not read; empty where they were
+}
+
+// String names the mutator as kubectl finds it: "MutatingAdmissionPolicy team".
+func (m Mutator) String() string { return m.Kind + " " + m.Name }
+
+// Subject is an object that is applied.
+type Subject struct {
+	Resource   string // the plural of its kind, as rules name it
+	Group      string
+	Object     object.Object
+	Namespace  map[string]string // labels of its namespace; nil where they are not known, or it has none
+	Namespaced bool
+}
+
+// Of returns the mutators that match the subject, in the order of the configurations.
+func Of(configurations []object.Object, s Subject) []Mutator {
+	var out []Mutator
+	for _, c := range configurations {
+		switch c.GVK().Kind {
+		case WebhookConfiguration:
+			out = append(out, s.webhooks(c)...)
+		case Policy:
+			if s.matches(mapAt(c, "spec", "matchConstraints"), "resourceRules") && s.bound(configurations, c.Name()) {
+				out = append(out, Mutator{Kind: Policy, Name: c.Name(), Conditional: conditional(c.At("spec", "matchConditions")), text: expressions(c)})
+			}
+		}
+	}
+	return out
+}
+
+func (s Subject) webhooks(c object.Object) []Mutator {
+	var out []Mutator
+	hooks, _ := c["webhooks"].([]any)
+	for _, h := range hooks {
+		hook, _ := h.(map[string]any)
+		if s.matches(hook, "rules") {
+			name, _ := hook["name"].(string)
+			out = append(out, Mutator{Kind: WebhookConfiguration, Name: c.Name(), Webhook: name, Conditional: conditional(hook["matchConditions"])})
+		}
+	}
+	return out
+}
+
+// conditional reports whether there are matchConditions.
+func conditional(matchConditions any) bool {
+	list, _ := matchConditions.([]any)
+	return len(list) > 0
+}
+
+// Naming returns those of the mutators that may be the ones that change a field: of the policies those whose expressions name it, where
+// any of them does.
+func Naming(all []Mutator, p field.Path) []Mutator {
+	name := ""
+	for _, e := range p {
+		if e.FieldName != nil {
+			name = *e.FieldName
+		}
+	}
+	naming := slices.DeleteFunc(slices.Clone(all), func(m Mutator) bool { return m.Kind == Policy && !strings.Contains(m.text, name) })
+	if len(naming) == 0 {
+		return all
+	}
+	return naming
+}
+
+// Names are the names by which people and catalogues know the mutators: of the configurations and of the webhooks.
+func Names(all []Mutator) []string {
+	var out []string
+	for _, m := range all {
+		out = append(out, m.Name)
+		if m.Webhook != "" {
+			out = append(out, m.Webhook)
+		}
+	}
+	return out
+}
+
+// bound reports whether a binding puts the policy in force for the subject.
+func (s Subject) bound(configurations []object.Object, policy string) bool {
+	return slices.ContainsFunc(configurations, func(c object.Object) bool {
+		if c.GVK().Kind != PolicyBinding || c.At("spec", "policyName") != policy {
+			return false
+		}
+		narrowed := mapAt(c, "spec", "matchResources")
+		return narrowed == nil || s.selected(narrowed) && (narrowed["resourceRules"] == nil || s.ruled(narrowed, "resourceRules")) &&
+			!s.ruled(narrowed, "excludeResourceRules")
+	})
+}
+
+func (s Subject) matches(m map[string]any, rules string) bool {
+	return m != nil && s.ruled(m, rules) && s.selected(m) && !s.ruled(m, "excludeResourceRules")
+}
+
+func (s Subject) ruled(m map[string]any, key string) bool {
+	rules, _ := m[key].([]any)
+	return slices.ContainsFunc(rules, func(r any) bool {
+		rule, _ := r.(map[string]any)
+		return has(rule, "apiGroups", "*", s.Group) && has(rule, "resources", "*", "*/*", s.Resource, s.Resource+"/*") &&
+			has(rule, "operations", "*", "CREATE", "UPDATE") && s.scoped(rule["scope"]) &&
+			(rule["resourceNames"] == nil || has(rule, "resourceNames", s.Object.Name()))
+	})
+}
+
+func (s Subject) scoped(scope any) bool {
+	switch scope {
+	case "Cluster":
+		return !s.Namespaced
+	case "Namespaced":
+		return s.Namespaced
+	}
+	return true
+}
+
+// selected reports whether the selectors let the subject through. Labels of a namespace that are not known may match.
+func (s Subject) selected(m map[string]any) bool {
+	namespace := s.Namespace
+	if s.Group == "" && s.Resource == "namespaces" {
+		namespace = Labels(s.Object)
+	}
+	return (namespace == nil || selects(m["namespaceSelector"], namespace)) && selects(m["objectSelector"], Labels(s.Object))
+}
+
+// selects reports whether a label selector (metav1.LabelSelector) matches. No selector matches everything.
+func selects(selector any, of map[string]string) bool {
+	m, _ := selector.(map[string]any)
+	wanted, _ := m["matchLabels"].(map[string]any)
+	for k, v := range wanted {
+		if is, there := of[k]; !there || is != v {
+			return false
+		}
+	}
+	list, _ := m["matchExpressions"].([]any)
+	return !slices.ContainsFunc(list, func(e any) bool {
+		r, _ := e.(map[string]any)
+		return !required(r, of)
+	})
+}
+
+// required reports whether labels meet one requirement of a selector.
+func required(r map[string]any, of map[string]string) bool {
+	key, _ := r["key"].(string)
+	is, there := of[key]
+	switch r["operator"] {
+	case "In":
+		return there && has(r, "values", is)
+	case "NotIn":
+		return !there || !has(r, "values", is)
+	case "Exists":
+		return there
+	case "DoesNotExist":
+		return !there
+	}
+	return true
+}
+
+// Written returns what admission is asked to admit when Git's object is applied to the live one, as far as selectors read it: with the labels
+// of others.
+func Written(git, live object.Object) object.Object {
+	labels := map[string]any{}
+	for _, o := range []object.Object{live, git} {
+		for k, v := range Labels(o) {
+			labels[k] = v
+		}
+	}
+	out := git.Clone()
+	if len(labels) > 0 {
+		field.Put(out, field.Name("metadata", "labels"), labels)
+	}
+	return out
+}
+
+// Labels returns the labels of an object.
+func Labels(o object.Object) map[string]string {
+	out := map[string]string{}
+	m, _ := o.At("metadata", "labels").(map[string]any)
+	for k, v := range m {
+		out[k], _ = v.(string)
+	}
+	return out
+}
+
+func has(rule map[string]any, key string, values ...string) bool {
+	list, _ := rule[key].([]any)
+	return slices.ContainsFunc(list, func(v any) bool {
+		text, ok := v.(string)
+		return ok && slices.Contains(values, text)
+	})
+}
+
+// expressions is the text of a policy's mutations.
+func expressions(policy object.Object) string {
+	var b strings.Builder
+	list, _ := policy.At("spec", "mutations").([]any)
+	for _, m := range list {
+		for _, form := range []string{"applyConfiguration", "jsonPatch"} {
+			text, _ := object.Object{"m": m}.At("m", form, "expression").(string)
+			b.WriteString(text)
+		}
+	}
+	return b.String()
+}
+
+func mapAt(o object.Object, at ...string) map[string]any {
+	m, _ := o.At(at...).(map[string]any)
+	return m
+}

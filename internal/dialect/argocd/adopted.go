@@ -1,0 +1,59 @@
+package argocd
+
+import (
+	"time"
+
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+const (
+	trackingID    = theirs + "tracking-id"
+	instanceLabel = "app.kubernetes.io/instance" // the tracking label, where nobody has chosen another; charts bear it, too
+)
+
+// adoption reads how the Application's objects pass between Argo CD and truce. With truce.dev/adopted: beside, the annotation
+// argocd.argoproj.io/skip-reconcile is Argo CD's. What Argo CD tracks its objects by stays on them: after a release it is needed.
+func (r *reading) adoption(cr object.Object, a *app.App) {
+	how, passage := r.Adopted(cr, app.Adoption{
+		Manager: "argocd-controller", Annotation: trackingID, Prefixes: []string{cr.Name() + ":", cr.Namespace() + "_" + cr.Name() + ":"},
+		Hints: map[string]string{instanceLabel: cr.Name()}, Inventory: list(cr),
+		Keep: []field.Path{field.Name("metadata", "annotations", trackingID), field.Name("metadata", "annotations", theirs+"installation-id"), field.Name("metadata", "labels", instanceLabel)},
+	})
+	problem, note := dialect.Adopt(a, how, passage)
+	if problem != "" {
+		r.Problem("annotation "+reader.AdoptedKey, "%s, not %q", problem, how)
+	}
+	if note != "" {
+		r.Note("%s", note)
+	}
+}
+
+// list is status.resources, by ID with the API version.
+func list(cr object.Object) map[object.ID]string {
+	all, _ := cr.At("status", "resources").([]any)
+	out := map[object.ID]string{}
+	for _, v := range all {
+		m, _ := v.(map[string]any)
+		text := func(key string) string { s, _ := m[key].(string); return s }
+		if text("kind") != "" && text("name") != "" && text("version") != "" {
+			out[object.ID{Group: text("group"), Kind: text("kind"), Namespace: text("namespace"), Name: text("name")}] = text("version")
+		}
+	}
+	return out
+}
+
+// adoptionLost is the condition of an adopted Application that Argo CD has again.
+const adoptionLost = "AdoptionLostWarning"
+
+// Observed returns the conditions of an Application whose status is Argo CD's: as they are, but for the one that says that Argo CD has an
+// adopted one again. It is false where nothing is to be written.
+func (Applications) Observed(cr object.Object, a app.App, now time.Time) ([]any, bool) {
+	if a.Adoption.Lost == "" {
+		return reader.WithCondition(cr, adoptionLost, nil)
+	}
+	return reader.WithCondition(cr, adoptionLost, map[string]any{"type": adoptionLost, "message": a.Adoption.Lost, "lastTransitionTime": stamp(now)})
+}

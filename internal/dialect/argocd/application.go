@@ -1,0 +1,132 @@
+package argocd
+
+import (
+	"github.com/truce-gitops/truce/internal/model/health"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// interval is how often an Application is looked at without a reason: Argo CD's timeout.reconciliation with its jitter.
+const interval = 3 * time.Minute
+
+// timeout bounds one run. Argo CD has no bound of its own.
+const timeout = 5 * time.Minute
+
+// App reads an Application.
+func (Applications) App(cr object.Object, process app.Policy) app.App {
+	r := &reading{}
+	a, spec := r.app(cr, process)
+	a.Reached = reached(cr, spec)
+	a.Problems, a.Notes = r.Problems, r.Notes
+	return a
+}
+
+func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicationSpec) {
+	r.Kind(cr, apiVersion, application)
+	var spec applicationSpec
+	r.Fields("spec", cr["spec"], &spec)
+	a := app.App{
+		Key:        app.Key{Kind: application, Namespace: cr.Namespace(), Name: cr.Name()},
+		UID:        cr.UID(),
+		Generation: cr.Generation(),
+		Home:       app.Home{Name: r.destination(spec.Destination)},
+		Interval:   interval,
+		Timeout:    timeout,
+		Deleting:   cr.At("metadata", "deletionTimestamp") != nil,
+		Wait:       app.WaitApplied,
+		Health:     health.Serving,
+		Validation: app.ValidateNone,
+		Policy:     r.policy(cr, process),
+		Aside:      []string{theirs + "hook", "helm.sh/hook"},
+		Unheeded:   []string{theirs + "sync-wave"},
+		OptOuts:    optOuts,
+	}
+	skip, _ := cr.Annotation(skipKey)
+	a.Suspended = skip == "true"
+	a.Request, _ = cr.Annotation(refreshKey)
+	a.Approved, _ = cr.Annotation(reader.ApproveKey)
+	a.PruneMost = r.PruneMost(cr)
+	r.source(&a, spec)
+	r.syncPolicy(&a, spec)
+	a.Ignore = r.rules(spec.IgnoreDifferences)
+	a.Order = r.order(cr, spec)
+	r.history(spec)
+	r.project(spec.Project)
+	r.annotations(cr)
+	r.compareOptions(cr)
+	r.adoption(cr, &a)
+	finalizers(cr, &a)
+	if a.Deleting {
+		r.leave()
+	}
+	return a, spec
+}
+
+// The cluster that an Application is in, by Argo CD's names.
+const (
+	inCluster       = "in-cluster"
+	inClusterServer = "https://kubernetes.default.svc"
+)
+
+// destination returns the namespace of objects that name none.
+func (r *reading) destination(d destination) string {
+	const elsewhere = "not supported yet; objects go to the cluster that the Application is in: "
+	switch {
+	case d.Server != "" && d.Name != "":
+		r.Problem("spec.destination", "has both server and name; want one of them")
+	case d.Server == "" && d.Name == "":
+		r.Problem("spec.destination", "names no cluster: want server: %s", inClusterServer)
+	case d.Name != "" && d.Name != inCluster:
+		r.Problem("spec.destination.name", elsewhere+inCluster)
+	case d.Server != "" && strings.TrimSuffix(d.Server, "/") != inClusterServer:
+		r.Problem("spec.destination.server", elsewhere+inClusterServer)
+	}
+	return r.Namespace("spec.destination.namespace", d.Namespace)
+}
+
+func (r *reading) history(spec applicationSpec) {
+	if n := spec.RevisionHistoryLimit; n != nil && *n < 0 {
+		r.Problem("spec.revisionHistoryLimit", "want 0 or more, not %d", *n)
+	}
+}
+
+func (r *reading) project(name string) {
+	if name != "" && name != "default" {
+		r.Note("spec.project has no effect: what AppProject %s allows or forbids is not looked at", name)
+	}
+}
+
+// finalizers says what becomes of the objects with the Application: as in Argo CD, they are deleted with it where it bears the
+// finalizer for that, and stay otherwise. Those of hooks are ours to take off, too: hooks are not run.
+func finalizers(cr object.Object, a *app.App) {
+	kept := a.Leave == app.PruneKeep // a sync option says so
+	a.Leave = app.PruneKeep
+	list, _ := cr.At("metadata", "finalizers").([]any)
+	for _, v := range list {
+		name, _ := v.(string)
+		stem, _, _ := strings.Cut(name, "/")
+		switch stem {
+		case resourcesFinalizer:
+			if !kept {
+				a.Leave = app.PruneDelete
+			}
+		case preDelete, postDelete:
+		default:
+			continue
+		}
+		a.Finalizers = append(a.Finalizers, name)
+	}
+}
+
+// binding are the fields without which nothing can be deleted rightly: in which cluster.
+var binding = []string{"spec.destination", "spec.destination.server", "spec.destination.name"}
+
+// leave reads what the end of an app needs, and no more: an Application that nobody can apply can still be deleted.
+func (r *reading) leave() {
+	r.Problems = slices.DeleteFunc(r.Problems, func(p app.Problem) bool { return !slices.Contains(binding, p.Field) })
+}

@@ -1,0 +1,39 @@
+// Package argocd answers: what does this Argo CD Application ask for, and which status does Argo CD's own form of it tell?
+//
+// In: Applications (argoproj.io/v1alpha1) with one source in Git, plain or Kustomize, in the cluster that they are in.
+// Out: an app.App, the front.Source that the Application itself names, and a status with Argo CD's sync, health, resources,
+// conditions, operationState and history.
+// Promise: as front; each field is read by itself, so that one bad value hides no other; a field that would change what happens and
+// that truce cannot do is a Problem, one that no schema knows is a Note.
+// Not here: AppProjects, ApplicationSets, Helm, plugins, other clusters; what is done about an app (reconcile).
+package argocd
+
+import (
+	"github.com/truce-gitops/truce/internal/dialect"
+)
+
+// Applications translates Application. Its zero value is ready.
+type Applications struct{}
+
+// Repositories reads the source that an Application names itself. Its zero value is ready.
+type Repositories struct{}
+
+var (
+	_ dialect.Apps    = Applications{}
+	_ dialect.Sources = Repositories{}
+)
+
+// The names of Argo CD's annotations and finalizers.
+const (
+	apiVersion  = "argoproj.io/v1alpha1"
+	application = "Application"
+	repository  = "Repository" // the kind of a source that an Application names itself
+
+	theirs     = "argocd.argoproj.io/"
+	refreshKey = theirs + "refresh" // normal or hard: look now
+	skipKey    = theirs + "skip-reconcile"
+
+	resourcesFinalizer = "resources-finalizer.argocd.argoproj.io"
+	preDelete          = "pre-delete-finalizer.argocd.argoproj.io"
+	postDelete         = "post-delete-finalizer.argocd.argoproj.io"
+)

@@ -1,0 +1,81 @@
+package argocd
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// Argo CD keeps credentials in Secrets beside the Applications that say by a label what they are: of one repository, or of all whose
+// addresses begin alike (docs/operator-manual/declarative-setup.md of argo-cd).
+const (
+	secretType     = theirs + "secret-type"
+	oneRepository  = "repository"
+	manyRepository = "repo-creds"
+)
+
+// labelled chooses the Secret with the credentials for an address.
+func labelled(address string) dialect.Labelled {
+	return dialect.Labelled{
+		Selector: secretType + " in (" + oneRepository + "," + manyRepository + ")",
+		Choose: func(secrets []object.Object) object.Object {
+			var best object.Object
+			longest := -1
+			for _, s := range secrets {
+				if n := fits(address, s); n > longest {
+					best, longest = s, n
+				}
+			}
+			return best
+		},
+	}
+}
+
+// fits returns how much of the address a Secret is about; -1 for another one. A repository's own Secret goes before all others.
+func fits(address string, secret object.Object) int {
+	text, _ := secret.At("data", "url").(string)
+	data, err := base64.StdEncoding.DecodeString(text)
+	kind, _ := secret.Label(secretType)
+	at := plainAddress(string(data))
+	switch {
+	case err != nil || at == "":
+		return -1
+	case kind == oneRepository && at == plainAddress(address):
+		return len(address) + 1
+	case kind == manyRepository && strings.HasPrefix(plainAddress(address), at):
+		return len(at)
+	}
+	return -1
+}
+
+// plainAddress makes two spellings of one address equal (util/git NormalizeGitURL of argo-cd).
+func plainAddress(address string) string {
+	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(address), "/"), ".git"))
+}
+
+// auth reads the keys that Argo CD documents, and says what is missing, never what is there.
+func auth(secret map[string][]byte) (a source.Auth, lack string) {
+	get := func(key string) string { return string(secret[key]) }
+	a = source.Auth{
+		Username: get("username"), Password: get("password"), BearerToken: get("bearerToken"),
+		ClientCert: get("tlsClientCertData"), ClientKey: get("tlsClientCertKey"),
+		Identity: get("sshPrivateKey"), KnownHosts: get("sshKnownHosts"),
+	}
+	if a.Password != "" && a.Username == "" {
+		a.Username = "git" // as Argo CD sends a token
+	}
+	switch {
+	case (a.ClientCert == "") != (a.ClientKey == ""):
+		lack = "want tlsClientCertData and tlsClientCertKey, or none of them"
+	case a.BearerToken != "" && a.Password != "":
+		lack = "bearerToken and password are in it; remove one of them"
+	case a.Identity != "" && a.KnownHosts == "":
+		lack = "sshKnownHosts is not in it; without, nobody knows whether the server is the right one (truce does not read argocd-ssh-known-hosts-cm)"
+	case get("githubAppID") != "" || get("gcpServiceAccountKey") != "":
+		lack = "apps of GitHub and accounts of Google are not supported yet; use username and password"
+	}
+	return a, lack
+}

@@ -1,0 +1,130 @@
+package argocd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// The types of Argo CD's conditions that truce has a use for, and its own. Clients take a type that ends in Error for an error, in
+// Warning for a warning, and any other for information.
+const (
+	invalidSpec    = "InvalidSpecError"
+	comparison     = "ComparisonError"
+	syncError      = "SyncError"
+	deletionError  = "DeletionError"
+	sharedResource = "SharedResourceWarning"
+
+	fieldsCeded     = "FieldsCeded"
+	fieldsAdded     = "FieldsAdded" // and only reported
+	fieldsDrifted   = "FieldsDriftedWarning"
+	fieldsContested = "FieldsContestedWarning"
+	maybeMissing    = "ObjectMaybeMissingWarning"
+	notice          = "Notice"
+)
+
+// errorTypes are the condition that each way of ending a run gives.
+var errorTypes = map[report.Reason]string{
+	report.SpecRefused:      invalidSpec,
+	report.AccessDenied:     invalidSpec, // as for what an AppProject does not permit
+	report.SourceNotReady:   comparison,
+	report.RenderFailed:     comparison,
+	report.ValidationFailed: syncError,
+	report.ClusterFailed:    comparison,
+	report.ApplyFailed:      syncError,
+	report.PruneFailed:      syncError,
+	report.PruneHeld:        syncError,
+	report.HealthFailed:     syncError,
+	report.RecordFailed:     syncError,
+	report.OwnedByOther:     syncError,
+}
+
+// conditions says what is wrong, and what truce alone knows. A condition that stays keeps its time.
+func conditions(cr object.Object, r report.Report, had []condition) []condition {
+	var out []condition
+	add := func(kind, message string) {
+		if message == "" {
+			return
+		}
+		c := condition{Type: kind, Message: short(message), LastTransitionTime: stamp(seen(r))}
+		if i := slices.IndexFunc(had, func(h condition) bool { return h.Type == kind && h.Message == c.Message }); i >= 0 {
+			c.LastTransitionTime = had[i].LastTransitionTime
+		}
+		out = append(out, c)
+	}
+	if kind, bad := errorTypes[r.Reason]; bad {
+		if cr.At("metadata", "deletionTimestamp") != nil {
+			kind = deletionError
+		}
+		add(kind, r.Message)
+	}
+	for _, s := range r.Shared {
+		add(sharedResource, s.String())
+	}
+	before := ""
+	if i := slices.IndexFunc(had, func(h condition) bool { return h.Type == fieldsContested }); i >= 0 {
+		before = had[i].Message
+	}
+	add(fieldsContested, r.Contested(named).Kept(before))
+	if commitOf(r.Applied) == commitOf(r.Revision) { // else it is Git that has changed, and waits for a sync
+		add(fieldsDrifted, fields(r, func(f decide.Finding) bool { return f.Verdict == decide.Hold && !f.Reported }))
+		add(fieldsAdded, fields(r, func(f decide.Finding) bool { return f.Reported }))
+	}
+	add(fieldsCeded, fields(r, func(f decide.Finding) bool { return f.Verdict == decide.Cede }))
+	if why, suspected := r.Missing(); suspected {
+		add(maybeMissing, why)
+	}
+	for _, n := range r.Notes {
+		add(notice, n)
+	}
+	return out
+}
+
+// longestMessage keeps an Application with much to tell readable, and its status small.
+const longestMessage = 4000
+
+// short cuts a message at a character's border.
+func short(message string) string {
+	if len(message) <= longestMessage {
+		return message
+	}
+	const ellipsis = "..."
+	return strings.ToValidUTF8(message[:longestMessage-len(ellipsis)], "") + ellipsis
+}
+
+// named is how many fields a condition names before it counts the rest.
+const named = 5
+
+// fields names the fields that are chosen, never their values: a condition stays the same while a value moves. Contested ones are told with
+// the evidence (report.Evidence).
+func fields(r report.Report, choose func(decide.Finding) bool) string {
+	var all []string
+	for _, x := range r.Chosen(choose) {
+		if x.Kind == compare.Missing && len(x.Path) == 0 {
+			all = append(all, report.Sentence(x.ID, x.Finding))
+			continue
+		}
+		all = append(all, report.FieldName(x.ID, x.Finding)+whose(x.Finding))
+	}
+	if len(all) > named {
+		return fmt.Sprintf("%s, and %d more", strings.Join(all[:named], ", "), len(all)-named)
+	}
+	return strings.Join(all, ", ")
+}
+
+func whose(f decide.Finding) string {
+	switch {
+	case f.Verdict == decide.Hold:
+		return " (" + f.Reason + ")"
+	case f.Claimant == "":
+		return ""
+	case strings.HasPrefix(f.Claimant, "spec.") || strings.HasPrefix(f.Claimant, "annotation ") || strings.HasPrefix(f.Claimant, "label "):
+		return " by " + f.Claimant + report.NotApplied(f)
+	}
+	return " to " + f.Claimant + report.NotApplied(f)
+}

@@ -1,0 +1,51 @@
+package argocd
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+func standing(sync, health, phase, ended string) object.Object {
+	return object.Object{
+		"sync": map[string]any{"status": sync, "revision": "r"}, "health": map[string]any{"status": health},
+		"operationState": map[string]any{"phase": phase, "finishedAt": ended, "message": "why", "syncResult": map[string]any{"revision": "r"}},
+	}
+}
+
+// because is a status whose health has a message.
+func because(status object.Object, message string) object.Object {
+	status["health"].(map[string]any)["message"] = message
+	return status
+}
+
+func TestWhatArgoCDTellsByEventsIsNews(t *testing.T) {
+	good := standing("Synced", "Healthy", "Succeeded", "1")
+	for _, c := range []struct {
+		what        string
+		before, now object.Object
+		want        string
+	}{
+		{"the same", good, good, "[]"},
+		{"the first", nil, standing("Synced", "Progressing", "Running", ""),
+			"[{info ResourceUpdated Updated sync status: Unknown -> Synced r} {info ResourceUpdated Updated health status: Unknown -> Progressing r}]"},
+		{"out of sync", good, standing("OutOfSync", "Healthy", "Succeeded", "1"), "[{info ResourceUpdated Updated sync status: Synced -> OutOfSync r}]"},
+		{"degraded", good, standing("Synced", "Degraded", "Succeeded", "1"), "[{error ResourceUpdated Updated health status: Healthy -> Degraded r}]"},
+		{"degraded, and why", good, because(standing("Synced", "Degraded", "Succeeded", "1"), "too late"),
+			"[{error ResourceUpdated Updated health status: Healthy -> Degraded: too late r}]"},
+		{"another reason", because(standing("Synced", "Degraded", "Succeeded", "1"), "too late"), because(standing("Synced", "Degraded", "Succeeded", "1"), "CrashLoopBackOff; too late"),
+			"[{error ResourceUpdated Health status is still Degraded: CrashLoopBackOff; too late r}]"},
+		{"another step", because(standing("Synced", "Progressing", "Succeeded", "1"), "1 of 2"), because(standing("Synced", "Progressing", "Succeeded", "1"), "2 of 2"), "[]"},
+		{"another sync", good, standing("Synced", "Healthy", "Succeeded", "2"), "[{info OperationCompleted Sync operation to r succeeded r}]"},
+		{"a sync begins", good, standing("Synced", "Healthy", "Running", ""), "[]"},
+		{"a sync fails", standing("Synced", "Healthy", "Running", ""), standing("Synced", "Healthy", "Failed", "2"), "[{error OperationCompleted Sync operation to r failed: why r}]"},
+		{"a status that is none", object.Object{"sync": 1}, object.Object{"health": "x"}, "[]"},
+	} {
+		if diff := cmp.Diff(c.want, fmt.Sprint(Applications{}.News(c.before, c.now))); diff != "" {
+			t.Errorf("%s: %s", c.what, diff)
+		}
+	}
+}

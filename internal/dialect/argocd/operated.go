@@ -1,0 +1,226 @@
+package argocd
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
+	kjson "sigs.k8s.io/json"
+)
+
+// The phases of an operation.
+const (
+	phaseRunning   = "Running"
+	phaseSucceeded = "Succeeded"
+	phaseFailed    = "Failed"
+	phaseError     = "Error" // it was not begun
+)
+
+// operated tells the newest rollout as an operation. One that this process knows nothing of stays as it is.
+func operated(cr object.Object, r report.Report, spec applicationSpec, had *operationState) *operationState {
+	o := r.Rollout
+	if o.Begun.IsZero() || overtaken(cr, o, had) {
+		return had
+	}
+	s := &operationState{
+		Operation: operationOf(cr, o, spec, had), StartedAt: stamp(o.Begun), FinishedAt: stamp(o.Ended), RetryCount: int64(o.Tries),
+		SyncResult: &syncResult{Revision: commitOf(o.Revision), Source: sourceOf(cr)},
+	}
+	s.Phase, s.Message = phaseOf(o)
+	for _, out := range o.Outcomes {
+		result := resultOf(out)
+		if o.Order.Mode != "" {
+			result.Message += " (dry run)"
+		}
+		s.SyncResult.Resources = append(s.SyncResult.Resources, result)
+	}
+	return s
+}
+
+// overtaken reports whether an operation was taken up since the rollout: what is told of it then is told late, and would wipe out what
+// somebody has asked for.
+func overtaken(cr object.Object, o report.Rollout, had *operationState) bool {
+	if had == nil || had.Phase != phaseRunning || had.StartedAt < stamp(o.Begun) {
+		return false
+	}
+	if o.Order.Token == "" {
+		return object.Object(had.Operation).At("initiatedBy", "automated") != true
+	}
+	asked, _ := cr["operation"].(map[string]any)
+	return tokenOf(asked) != o.Order.Token && tokenOf(had.Operation) != o.Order.Token
+}
+
+func phaseOf(o report.Rollout) (phase, message string) {
+	switch {
+	case o.Ended.IsZero():
+		return phaseRunning, orText(o.Message, "one or more tasks are running")
+	case o.Reason == report.Succeeded && o.Order.Mode != "":
+		return phaseSucceeded, "successfully synced (dry run)"
+	case o.Reason == report.Succeeded && len(o.Order.Objects) > 0:
+		return phaseSucceeded, "successfully synced (partial)"
+	case o.Reason == report.Succeeded:
+		return phaseSucceeded, "successfully synced (all tasks run)"
+	case o.Reason == report.SpecRefused || o.Reason == report.AccessDenied || o.Reason == report.SourceNotReady || o.Reason == report.RenderFailed:
+		return phaseError, short(o.Message)
+	}
+	return phaseFailed, short(o.Message)
+}
+
+func orText(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// operationOf is the operation as it was asked for, or for a new revision the one that Argo CD would have begun.
+func operationOf(cr object.Object, o report.Rollout, spec applicationSpec, had *operationState) map[string]any {
+	if o.Order.Token != "" {
+		if asked, ok := cr["operation"].(map[string]any); ok && tokenOf(asked) == o.Order.Token {
+			return object.CloneValue(asked).(map[string]any)
+		}
+		if had != nil && tokenOf(had.Operation) == o.Order.Token {
+			return had.Operation
+		}
+		return map[string]any{"sync": map[string]any{"revision": commitOf(o.Revision)}, "initiatedBy": map[string]any{"username": o.Order.By}}
+	}
+	sync := map[string]any{"revision": commitOf(o.Revision)}
+	if p := spec.SyncPolicy; p != nil && p.Automated != nil && p.Automated.Prune {
+		sync["prune"] = true
+	}
+	if p := spec.SyncPolicy; p != nil && len(p.SyncOptions) > 0 {
+		sync["syncOptions"] = texts(p.SyncOptions)
+	}
+	out := map[string]any{"sync": sync, "initiatedBy": map[string]any{"automated": true}}
+	if limit := cr.At("spec", "syncPolicy", "retry"); limit != nil {
+		out["retry"] = object.CloneValue(limit)
+	} else {
+		out["retry"] = map[string]any{"limit": int64(automatedTries)}
+	}
+	return out
+}
+
+func resultOf(o report.Outcome) resourceResult {
+	out := resourceResult{
+		Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name, SyncPhase: "Sync",
+		Status: "Synced", HookPhase: phaseSucceeded, Message: o.Message,
+	}
+	switch o.Fate {
+	case report.Failed:
+		out.Status, out.HookPhase = "SyncFailed", phaseFailed
+	case report.Pruned:
+		out.Status = "Pruned"
+		out.Message = orText(o.Message, "pruned")
+	case report.Spared:
+		out.Status = "PruneSkipped"
+		out.Message = orText(o.Message, "ignored (requires pruning)")
+	default:
+		out.Message = orText(o.Message, resourceName(o.ID)+" serverside-applied")
+	}
+	return out
+}
+
+// resourceName is how kubectl names an object: deployment.apps/web.
+func resourceName(id object.ID) string {
+	name := strings.ToLower(id.Kind)
+	if id.Group != "" {
+		name += "." + id.Group
+	}
+	return name + "/" + id.Name
+}
+
+// sourceOf is the source as it is written.
+func sourceOf(cr object.Object) any {
+	if list, ok := cr.At("spec", "sources").([]any); ok && len(list) > 0 {
+		return object.CloneValue(list[0])
+	}
+	return object.CloneValue(cr.At("spec", "source"))
+}
+
+// kept is how many entries the history has where nobody says otherwise.
+const kept = 10
+
+// history adds a rollout that went through as a whole, once. Times are in seconds, and an operation may follow another one on the same
+// revision within one: what was under way before this status and has now ended is never the entry that is there.
+func history(cr object.Object, r report.Report, before applicationStatus, now *operationState) []historyEntry {
+	o := r.Rollout
+	done := !o.Ended.IsZero() && o.Reason == report.Succeeded && whole(o.Order)
+	had, begun := before.History, stamp(o.Begun)
+	same := len(had) > 0 && had[len(had)-1].DeployStartedAt == begun && had[len(had)-1].Revision == commitOf(o.Revision)
+	finishes := before.OperationState != nil && !ended(before.OperationState) && ended(now)
+	out := slices.Clone(had)
+	if done && (finishes || !same) {
+		entry := historyEntry{Revision: commitOf(o.Revision), Source: sourceOf(cr), DeployStartedAt: begun, DeployedAt: stamp(o.Ended)}
+		entry.InitiatedBy = &initiator{Username: o.Order.By, Automated: o.Order.Token == ""}
+		if len(had) > 0 {
+			entry.ID = had[len(had)-1].ID + 1
+		}
+		out = append(out, entry)
+	}
+	return out
+}
+
+// limited keeps the newest entries, as many as the spec wants.
+func limited(all []historyEntry, spec applicationSpec) []historyEntry {
+	limit := kept
+	if spec.RevisionHistoryLimit != nil && *spec.RevisionHistoryLimit >= 0 {
+		limit = int(min(*spec.RevisionHistoryLimit, 1000))
+	}
+	return all[max(0, len(all)-limit):]
+}
+
+// reached is the revision of the newest operation that went through, as long as files come from the same place.
+func reached(cr object.Object, spec applicationSpec) string {
+	var s applicationStatus
+	reader.Status(cr, &s)
+	revision, from := "", any(nil)
+	if n := len(s.History); n > 0 {
+		revision, from = s.History[n-1].Revision, s.History[n-1].Source
+	}
+	if o := s.OperationState; o != nil && o.Phase == phaseSucceeded && o.SyncResult != nil && whole(readOrder(o.Operation, spec)) {
+		revision, from = o.SyncResult.Revision, o.SyncResult.Source
+	}
+	now, _ := (&reading{}).oneSource(spec)
+	var was applicationSource
+	data, err := json.Marshal(from)
+	if err != nil || json.Unmarshal(data, &was) != nil || !sameFiles(was, now) {
+		return ""
+	}
+	return revision
+}
+
+// whole reports whether an order is about all objects, and to be carried out.
+func whole(o app.Order) bool { return o.Mode == "" && len(o.Objects) == 0 }
+
+// sameFiles reports whether two sources make the same of a revision.
+func sameFiles(a, b applicationSource) bool {
+	var none directorySource
+	da, db := a.Directory, b.Directory
+	if da == nil {
+		da = &none
+	}
+	if db == nil {
+		db = &none
+	}
+	return a.RepoURL == b.RepoURL && a.Path == b.Path && sameOptions(a, b) && (a.Directory == nil) == (b.Directory == nil) &&
+		da.Recurse == db.Recurse && da.Include == db.Include && da.Exclude == db.Exclude
+}
+
+func sourceType(r report.Report, had string) string {
+	switch r.Layout {
+	case app.KustomizedLayout:
+		return "Kustomize"
+	case app.PlainLayout:
+		return "Directory"
+	default:
+		return had
+	}
+}
+
+func decodeNumbers(text []byte, into *map[string]any) error {
+	return kjson.UnmarshalCaseSensitivePreserveInts(text, into)
+}

@@ -1,0 +1,130 @@
+package argocd
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// order reads what somebody asks for: the field operation, or an operation that an earlier process has taken up without ending it,
+// in the status. What is wrong with it is said by the order's own end, and hinders nobody else.
+func (r *reading) order(cr object.Object, spec applicationSpec) app.Order {
+	if asked, ok := cr["operation"].(map[string]any); ok {
+		return readOrder(asked, spec)
+	}
+	state, _ := cr.At("status", "operationState").(map[string]any)
+	asked, ok := state["operation"].(map[string]any)
+	if !ok || state["phase"] != phaseRunning {
+		return app.Order{}
+	}
+	if by, _ := object.Object(asked).At("initiatedBy", "automated").(bool); by {
+		return app.Order{} // it is begun anew by its reason, where that still holds
+	}
+	o := readOrder(asked, spec)
+	started, _ := state["startedAt"].(string)
+	o.Begun, _ = time.Parse(time.RFC3339, started)
+	if o.Begun.IsZero() { // somebody else has written it; all that counts is that it was begun
+		o.Begun = time.Unix(0, 0)
+	}
+	return o
+}
+
+// tokenOf tells operations apart by all that is in them, read or not.
+func tokenOf(operation map[string]any) string {
+	text, err := json.Marshal(operation) // decoded JSON always encodes, with sorted keys
+	if err != nil {
+		return "unreadable"
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+func readOrder(asked map[string]any, spec applicationSpec) app.Order {
+	o := app.Order{Token: tokenOf(asked)}
+	r := &reading{}
+	var op operation
+	r.Fields("operation", asked, &op)
+	o.By = op.InitiatedBy.Username
+	if op.Sync == nil {
+		r.Problem("operation", "asks for nothing: want sync")
+	} else {
+		r.sync(&o, *op.Sync, spec)
+	}
+	if op.Retry != nil {
+		o.Retry, o.Backoff = r.retry("operation.retry", op.Retry, app.OnOrder)
+		if o.Backoff.Limit < 0 {
+			o.Retry = 0
+		}
+	}
+	if len(r.Problems) > 0 {
+		o.Refused = sentences(r.Problems)
+	}
+	return o
+}
+
+func (r *reading) sync(o *app.Order, s syncOperation, spec applicationSpec) {
+	const at = "operation.sync"
+	o.Revision = s.Revision
+	o.Prune = app.PruneReport
+	if s.Prune && (spec.SyncPolicy == nil || !slices.Contains(spec.SyncPolicy.SyncOptions, pruneNever)) {
+		o.Prune = app.PruneDelete
+	}
+	if s.DryRun {
+		o.Mode = app.Preview
+	}
+	switch {
+	case len(s.Manifests) > 0:
+		r.Lacks(at+".manifests", "objects come from the repository only")
+	case len(s.Revisions) > 1 || len(s.Sources) > 1:
+		r.Lacks(at+".revisions", "an Application has one source")
+	case len(s.Revisions) == 1:
+		o.Revision = s.Revisions[0]
+	}
+	if s.Source != nil {
+		r.otherSource(o, *s.Source, spec)
+	}
+	r.strategy(at, s)
+	for _, sel := range s.Resources {
+		if sel.Exclude {
+			r.Lacks(at+".resources", "name the objects that are meant, not those that are not")
+		}
+		o.Objects = append(o.Objects, object.ID{Group: sel.Group, Kind: sel.Kind, Namespace: sel.Namespace, Name: sel.Name})
+	}
+}
+
+// otherSource takes the source that a rollback brings along, as long as only its revision is another one.
+func (r *reading) otherSource(o *app.Order, s applicationSource, spec applicationSpec) {
+	now, _ := (&reading{}).oneSource(spec)
+	if s.RepoURL != now.RepoURL || s.Path != now.Path || !sameOptions(s, now) {
+		r.Lacks("operation.sync.source", "it is another one than the Application's; change that first")
+	}
+	if o.Revision == "" {
+		o.Revision = s.TargetRevision
+	}
+}
+
+// strategy refuses what would replace objects. apply and hook are the same here.
+func (r *reading) strategy(at string, s syncOperation) {
+	if strings.Contains(string(s.SyncStrategy), `"force":true`) {
+		r.Problem(at+".syncStrategy", "force is not supported: %s", options["Force=true"].why)
+	}
+	for _, text := range s.SyncOptions {
+		if o, _ := optionOf(text); o.refused {
+			r.Problem(at+".syncOptions", "%s is not supported: %s", text, o.why)
+		}
+	}
+}
+
+func sentences(problems []app.Problem) string {
+	lines := make([]string, len(problems))
+	for i, p := range problems {
+		lines[i] = p.Field + ": " + p.Reason
+	}
+	return strings.Join(lines, "; ")
+}

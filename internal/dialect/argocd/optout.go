@@ -1,0 +1,72 @@
+package argocd
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
+)
+
+// The annotations by which an object opts out of what Argo CD does with the others.
+const (
+	syncOptionsKey    = theirs + "sync-options"
+	compareOptionsKey = theirs + "compare-options"
+)
+
+const onlyOnApplication = "has no effect on a single object: it is an option of the Application"
+
+// optOuts are the options that an object may have. Pruning is asked of the live object (decide.SweepAll).
+var optOuts = objectOptions()
+
+func objectOptions() optout.Rules {
+	out := optout.Rules{
+		{Key: compareOptionsKey, Value: ignoreExtraneous, Match: optout.Item},
+		{Key: compareOptionsKey, Value: "ServerSideDiff", Match: optout.Item, Effect: optout.Remark, Why: onlyOnApplication},
+		{Key: compareOptionsKey, Value: "IncludeMutationWebhook", Match: optout.Item, Effect: optout.Remark, Why: onlyOnApplication},
+	}
+	for text, o := range options {
+		name, _, _ := strings.Cut(text, "=")
+		x := optout.Rule{Key: syncOptionsKey, Value: text, Match: optout.Item, Why: o.why}
+		switch {
+		case slices.Contains(ofApplications, name):
+			x.Effect, x.Why = optout.Remark, onlyOnApplication
+		case text == pruneConfirm:
+			x.Why = ""
+		case text == deleteConfirm:
+			x.Effect, x.Why = optout.Remark, "keeps the object when the Application is deleted: nothing confirms the deletion"
+		case o.refused:
+			x.Effect = optout.Refuse
+		case o.why != "":
+			x.Effect = optout.Remark
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// ofApplications are the sync options that Argo CD reads from an Application alone.
+var ofApplications = []string{
+	"CreateNamespace", "PrunePropagationPolicy", "ApplyOutOfSyncOnly", "FailOnSharedResource", "RespectIgnoreDifferences", "ClientSideApplyMigration",
+}
+
+const ignoreExtraneous = "IgnoreExtraneous"
+
+// compareOptions reads the Application's own compare options.
+func (r *reading) compareOptions(cr object.Object) {
+	text, _ := cr.Annotation(compareOptionsKey)
+	for _, item := range optout.Items(text) {
+		at := "annotation " + compareOptionsKey
+		switch item {
+		case "ServerSideDiff=true": // what truce does in any case
+		case "ServerSideDiff=false":
+			r.Note("%s: %s has no effect: objects are always compared with what the API server makes of them", at, item)
+		case "IncludeMutationWebhook=true":
+			r.Note("%s: %s has no effect: what admission changes is always compared", at, item)
+		case ignoreExtraneous:
+			r.Note("%s: %s has no effect on an Application: it is an option of single objects", at, item)
+		default:
+			r.Note("%s: %s has no effect: no such option", at, item)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package argocd
+
+import (
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// policy lays what the custom resource says over the process's policy, and that over the defaults. What is done about drift is said
+// by spec.syncPolicy.
+func (r *reading) policy(cr object.Object, process app.Policy) app.Policy {
+	return r.Policy(cr, process, app.AdditionsReport) // Argo CD itself neither shows nor removes what is added by hand
+}
+
+// annotationsRead are the annotations of truce that this front reads.
+var annotationsRead = []string{reader.ModeKey, reader.AdoptedKey, reader.AdoptedAtKey, reader.LostKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, reader.ApproveKey, reader.GuardKey}
+
+// annotations refuses those that contradict each other, and tells of what may be a slip of the pen.
+func (r *reading) annotations(cr object.Object) {
+	r.Agree(cr)
+	r.Strange(cr, reader.Ours, " on an Application", annotationsRead)
+}

@@ -1,0 +1,196 @@
+package argocd
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// source reads where the files come from, and what they are.
+func (r *reading) source(a *app.App, spec applicationSpec) {
+	s, at := r.oneSource(spec)
+	a.Source = sourceKey(a.Key.Namespace, s)
+	a.Path = r.path(at, s)
+	r.unsupported(at, s)
+	r.layout(a, at, s)
+	r.overlay(a, at, s)
+}
+
+// oneSource is spec.source, or the only one of spec.sources, which goes before it as in Argo CD.
+func (r *reading) oneSource(spec applicationSpec) (applicationSource, string) {
+	if set(spec.SourceHydrator) {
+		r.Lacks("spec.sourceHydrator", "nothing is written to a repository; use source with the branch that holds the manifests")
+	}
+	switch {
+	case len(spec.Sources) == 1:
+		return spec.Sources[0], "spec.sources[0]"
+	case len(spec.Sources) > 1:
+		r.Lacks("spec.sources", "make an Application of each")
+		return spec.Sources[0], "spec.sources[0]"
+	case spec.Source == nil && !r.About("spec.source") && !r.spoilt("spec.source") && !set(spec.SourceHydrator):
+		r.Problem("spec.source", "required: repoURL and path of the manifests")
+	}
+	if spec.Source == nil {
+		return applicationSource{}, "spec.source"
+	}
+	return *spec.Source, "spec.source"
+}
+
+// spoilt reports whether something is wrong with the source that is said already, or with what stands instead of it.
+func (r *reading) spoilt(at string) bool {
+	return r.Within(at) || at == "spec.source" && (r.Within("spec.sources") || r.Within("spec.sourceHydrator"))
+}
+
+// sourceKey names an inline source. Its name is the address without the credentials that it may hold: it stands in messages. Two
+// addresses that differ in their credentials alone have different keys all the same.
+func sourceKey(namespace string, s applicationSource) app.SourceKey {
+	key := app.SourceKey{Kind: repository, Namespace: namespace, Name: s.RepoURL, Revision: s.TargetRevision}
+	if key.Revision == "" {
+		key.Revision = "HEAD"
+	}
+	u, err := url.Parse(s.RepoURL)
+	if err == nil && u.User != nil && u.Scheme != "ssh" {
+		sum := sha256.Sum256([]byte(u.User.String()))
+		u.User = nil
+		key.Name = u.String() + "#" + hex.EncodeToString(sum[:4])
+	}
+	if err != nil && !reader.IsSCP(s.RepoURL) {
+		key.Name = "(no address)"
+	}
+	return key
+}
+
+func (r *reading) path(at string, s applicationSource) string {
+	switch {
+	case s.Path == "" && s.Chart == "" && s.Ref == "" && !r.spoilt(at):
+		r.Problem(at+".path", "required: the directory of the manifests, . for the top of the repository")
+	case strings.HasPrefix(s.Path, "/"):
+		r.Problem(at+".path", "%q begins with a slash; want a path inside the repository", s.Path)
+	case strings.ContainsRune(s.Path, 0):
+		r.Problem(at+".path", "holds a zero byte")
+	}
+	dir := path.Clean(strings.TrimLeft(s.Path, "/"))
+	if dir == ".." || strings.HasPrefix(dir, "../") {
+		r.Problem(at+".path", "%q leads out of the repository", s.Path)
+	}
+	if r.About(at + ".path") {
+		return "."
+	}
+	return dir
+}
+
+// unsupported refuses the kinds of sources that are not read, and their options.
+func (r *reading) unsupported(at string, s applicationSource) {
+	switch {
+	case s.RepoURL == "":
+		if !r.About(at) && !r.spoilt(at) {
+			r.Problem(at+".repoURL", "required: where the repository is")
+		}
+	case strings.HasPrefix(s.RepoURL, "oci://"):
+		r.Lacks(at+".repoURL", "only Git repositories are read, no OCI registries")
+	case r.Address(at+".repoURL", s.RepoURL):
+		r.Note("%s.repoURL holds credentials, which everybody who can read the Application can see", at)
+	}
+	if s.Chart != "" {
+		r.Lacks(at+".chart", "only Git repositories are read, no Helm repositories")
+	}
+	if s.Ref != "" {
+		r.Lacks(at+".ref", "values of other sources are not read")
+	}
+	if s.TagPrefix != "" {
+		r.Lacks(at+".tagPrefix", "write the prefix into targetRevision, or name a tag")
+	}
+	if set(s.Helm) {
+		r.Lacks(at+".helm", "commit what helm template makes of it")
+	}
+	if set(s.Plugin) {
+		r.Lacks(at+".plugin", "commit what the plugin makes of it")
+	}
+}
+
+// kustomized reports whether the source says anything for Kustomize, which makes it a kustomization.
+func (s applicationSource) kustomized() bool {
+	return s.Kustomize != nil && !reflect.DeepEqual(*s.Kustomize, kustomizeSource{})
+}
+
+func sameOptions(a, b applicationSource) bool {
+	return !a.kustomized() && !b.kustomized() || reflect.DeepEqual(a.Kustomize, b.Kustomize)
+}
+
+// layout says which files are read: as in Argo CD, a kustomization where there is one, else the directory's own manifests.
+func (r *reading) layout(a *app.App, at string, s applicationSource) {
+	a.Layout = app.FoundLayout
+	d := s.Directory
+	if s.kustomized() {
+		a.Layout = app.KustomizedLayout
+	}
+	if d == nil {
+		return
+	}
+	if s.kustomized() {
+		r.Problem(at, "has both kustomize and directory; want one of them")
+	}
+	if set(d.Jsonnet) {
+		r.Lacks(at+".directory.jsonnet", "commit what jsonnet makes of it")
+	}
+	if d.DisableExtensionFilter {
+		r.Lacks(at+".directory.disableExtensionFilter", "only .yaml, .yml and .json are manifests")
+	}
+	a.Layout = app.PlainLayout
+	a.Manifests = app.Manifests{Recurse: d.Recurse, Include: d.Include, Exclude: d.Exclude}
+}
+
+// Source reads where an Application's files come from.
+func (Repositories) Source(cr object.Object) dialect.Source {
+	r := &reading{}
+	s := dialect.Source{UID: cr.UID(), Generation: cr.Generation(), Interval: interval, Timeout: source.DefaultTimeout}
+	from := r.inline(cr)
+	s.Key, s.Labelled = sourceKey(cr.Namespace(), from), labelled(from.RepoURL)
+	s.Problems = r.Problems
+	return s
+}
+
+// inline reads the source alone: what else is wrong is no fault of it.
+func (r *reading) inline(cr object.Object) applicationSource {
+	var spec applicationSpec
+	r.Fields("spec", cr["spec"], &spec)
+	s, at := r.oneSource(spec)
+	r.unsupported(at, s)
+	r.Problems = slices.DeleteFunc(r.Problems, func(p app.Problem) bool { return p.Field != "spec" && !strings.HasPrefix(p.Field, "spec.source") })
+	return s
+}
+
+// Spec says what to fetch. Its Ref follows the target revision; who asks for another one puts it in its place.
+func (Repositories) Spec(cr object.Object, secret map[string][]byte) (source.Spec, error) {
+	r := &reading{}
+	s := r.inline(cr)
+	if len(r.Problems) > 0 {
+		return source.Spec{}, &source.Error{
+			Op: "read", Subject: sourceKey(cr.Namespace(), s).String(), Reason: source.URLInvalid,
+			Err: errors.New(r.Problems[0].Field + ": " + r.Problems[0].Reason),
+		}
+	}
+	key := sourceKey(cr.Namespace(), s)
+	out := source.Spec{URL: s.RepoURL, Ref: source.RefOf(key.Revision), Timeout: source.DefaultTimeout}
+	var lack string
+	if out.Auth, lack = auth(secret); lack != "" {
+		return source.Spec{}, &source.Error{
+			Op: "read", Subject: key.String(), Reason: source.AuthenticationFailed, Err: errors.New("the Secret of the repository: " + lack),
+		}
+	}
+	return out, nil
+}
+
+// Status is nothing: what came of a fetch is told by the Applications that read it.
+func (Repositories) Status(object.Object, dialect.SourceState) map[string]any { return nil }

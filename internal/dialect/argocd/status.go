@@ -1,0 +1,215 @@
+package argocd
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/appstate"
+)
+
+// Status returns the status of an Application after a run, or during one.
+func (Applications) Status(cr object.Object, r report.Report) map[string]any {
+	var had applicationStatus
+	reader.Status(cr, &had)
+	if r.Reason == report.Suspended {
+		return plain(cr, suspended(r, had))
+	}
+	read := &reading{}
+	var spec applicationSpec
+	read.Fields("spec", cr["spec"], &spec)
+	s := had
+	if !r.Running || had.Sync.Status == "" {
+		s.Sync = synced(cr, r, had.Sync)
+		s.Health = healthOf(appstate.Of(r), r, had.Health)
+		s.Conditions = conditions(cr, r, had.Conditions)
+	}
+	if known(r) {
+		s.Resources = append(resources(r), inherited(cr, r, had.Resources)...)
+		s.Summary.Images = r.Images
+		s.SourceType = sourceType(r, had.SourceType)
+	}
+	s.OperationState = operated(cr, r, spec, had.OperationState)
+	s.History = limited(history(cr, r, had, s.OperationState), spec)
+	return stamped(cr, s, had, r)
+}
+
+// suspended leaves the status as it is, as Argo CD does with its annotation skip-reconcile, except for what the objects say that this process
+// watches: drift and health.
+func suspended(r report.Report, had applicationStatus) applicationStatus {
+	if len(r.Objects) == 0 || had.Sync.Status == "" {
+		return had
+	}
+	s := appstate.Of(r)
+	had.Sync.Status, had.Health = string(s.Sync), healthOf(s, r, had.Health)
+	return had
+}
+
+// Answered names the operation that was taken up, and the wish to be looked at that a run has met.
+func (Applications) Answered(cr object.Object, r report.Report) []field.Pointer {
+	var out []field.Pointer
+	if asked, ok := cr["operation"].(map[string]any); ok && tokenOf(asked) == r.Rollout.Order.Token {
+		out = append(out, field.Pointer{"operation"})
+	}
+	if text, there := cr.Annotation(refreshKey); there && text == r.Request && !r.Running {
+		out = append(out, field.Pointer{"metadata", "annotations", refreshKey})
+	}
+	return out
+}
+
+// stamped sets reconciledAt, which is no reason by itself to write a status.
+func stamped(cr object.Object, s, had applicationStatus, r report.Report) map[string]any {
+	next := plain(cr, s)
+	before, _ := cr["status"].(map[string]any)
+	if r.Running || sameBut(before, next, "reconciledAt") && had.ReconciledAt != "" {
+		return next
+	}
+	s.ReconciledAt = stamp(seen(r))
+	return plain(cr, s)
+}
+
+func sameBut(a, b map[string]any, key string) bool {
+	without := func(m map[string]any) string {
+		c := make(map[string]any, len(m))
+		for k, v := range m {
+			if k != key {
+				c[k] = v
+			}
+		}
+		text, err := json.Marshal(c)
+		if err != nil {
+			return "unreadable"
+		}
+		return string(text)
+	}
+	return without(a) == without(b)
+}
+
+// known reports whether the run came so far that it knew the app's objects.
+func known(r report.Report) bool {
+	return !r.Running && !blind(r) || len(r.Objects) > 0
+}
+
+// blind reports whether the run ended before it could compare anything: what Argo CD calls a comparison error.
+func blind(r report.Report) bool {
+	switch r.Stage {
+	case "", report.Admit, report.Fetch, report.Render, report.Settle, report.Validate:
+		return true
+	default:
+		return false
+	}
+}
+
+func synced(cr object.Object, r report.Report, had syncStatus) syncStatus {
+	s := syncStatus{Status: string(appstate.Of(r).Sync), Revision: commitOf(r.Revision)}
+	if s.Revision == "" {
+		s.Revision = had.Revision
+	}
+	s.ComparedTo = &comparedTo{Source: cr.At("spec", "source"), Destination: cr.At("spec", "destination"), IgnoreDifferences: cr.At("spec", "ignoreDifferences")}
+	if list, ok := cr.At("spec", "sources").([]any); ok && len(list) == 1 {
+		s.ComparedTo.Source = list[0]
+	}
+	if s.ComparedTo.Destination == nil {
+		s.ComparedTo.Destination = map[string]any{}
+	}
+	return s
+}
+
+// commitOf is the commit of a revision such as main@sha1:0123.
+func commitOf(revision string) string { return revision[strings.LastIndexByte(revision, ':')+1:] }
+
+func healthOf(state appstate.State, r report.Report, had healthStatus) healthStatus {
+	h := state.Health
+	s := healthStatus{Status: string(h.Code), Message: h.Message, LastTransitionTime: stamp(seen(r))}
+	if had.Status == s.Status && had.LastTransitionTime != "" {
+		s.LastTransitionTime = had.LastTransitionTime
+	}
+	return s
+}
+
+func resources(r report.Report) []resourceStatus {
+	out := make([]resourceStatus, 0, len(r.Objects)+len(r.Leaving))
+	for _, o := range r.Objects {
+		h := o.HealthStatus()
+		out = append(out, resourceStatus{
+			Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
+			Status: string(o.Sync()), Health: &healthStatus{Status: string(h.Code), Message: h.Message},
+		})
+	}
+	for _, o := range r.Leaving {
+		out = append(out, resourceStatus{
+			Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
+			Status: string(report.OutOfSync), RequiresPruning: true,
+		})
+	}
+	for _, s := range r.Shared {
+		if !s.Ours {
+			out = append(out, resourceStatus{Group: s.ID.Group, Kind: s.ID.Kind, Namespace: s.ID.Namespace, Name: s.ID.Name, Status: string(report.OutOfSync)})
+		}
+	}
+	return out
+}
+
+// inherited are the objects of Argo CD's list that the report does not name, of an adopted Application. Until truce has written its own record,
+// which it does before it applies anything, that list alone says what Argo CD had made, and what there may be to prune.
+func inherited(cr object.Object, r report.Report, had []resourceStatus) []resourceStatus {
+	if how, _ := cr.Annotation(reader.AdoptedKey); how == "" || r.Recorded {
+		return nil
+	}
+	named := map[object.ID]bool{}
+	for _, o := range r.Objects {
+		named[o.ID] = true
+	}
+	for _, o := range r.Leaving {
+		named[o.ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(had), func(o resourceStatus) bool {
+		return named[object.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}]
+	})
+}
+
+// stamp is a time as Kubernetes writes it; empty for none.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func seen(r report.Report) time.Time {
+	if r.Seen.IsZero() {
+		return r.At
+	}
+	return r.Seen
+}
+
+// ownKeys are the fields of a status that this front writes.
+var ownKeys = []string{"sync", "health", "resources", "conditions", "operationState", "history", "reconciledAt", "sourceType", "summary"}
+
+// plain turns a status into decoded JSON, over what the custom resource bears and this front does not know.
+func plain(cr object.Object, s applicationStatus) map[string]any {
+	out := map[string]any{}
+	before, _ := cr["status"].(map[string]any)
+	for k, v := range before {
+		if !slices.Contains(ownKeys, k) {
+			out[k] = object.CloneValue(v)
+		}
+	}
+	text, err := json.Marshal(s)
+	if err != nil { // nothing in it is other than JSON
+		return out
+	}
+	var own map[string]any
+	if decodeNumbers(text, &own) != nil {
+		return out
+	}
+	for k, v := range own {
+		out[k] = v
+	}
+	return out
+}

@@ -1,0 +1,270 @@
+package argocd
+
+import (
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/editor"
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/appstate"
+)
+
+// Tell reads an Application's status back.
+func (Commands) Tell(cr object.Object) dialect.Told {
+	var s applicationStatus
+	reader.Status(cr, &s)
+	end := outcome(s)
+	t := dialect.Told{
+		By: reader.StatusBy(cr), State: stateOf(s, end), End: end, Message: end.Message,
+		Revision: newest(s), Handled: handled(s), Settled: settled(cr, s), History: past(s.History),
+	}
+	a := (Applications{}).App(cr, app.Policy{})
+	if a.Suspended {
+		t.State = t.State.Suspend()
+	}
+	if t.Lost = a.Adoption.Lost; t.Lost != "" {
+		t.By = reader.ControllerOf(a.Adoption.Manager)
+	}
+	results := resultsOf(s)
+	for _, r := range s.Resources {
+		o := dialect.Listed{ID: object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Version: r.Version, Sync: report.Sync(r.Status)}
+		if r.Health != nil {
+			o.Health = health.Code(r.Health.Status)
+		}
+		o.Message = results[o.ID]
+		t.Objects = append(t.Objects, o)
+	}
+	for _, c := range s.Conditions {
+		switch {
+		case c.Type == fieldsContested:
+			t.Contested = c.Message
+		case c.Type == fieldsCeded && report.HasNotApplied(c.Message):
+			t.Ceded = c.Message
+		}
+		t.Conditions = append(t.Conditions, dialect.Condition{Type: c.Type, Message: c.Message, Since: moment(c.LastTransitionTime)})
+	}
+	t.Lines, t.Target = head(cr)
+	return t
+}
+
+// stateOf reads the state back. The status holds its words; the rest follows from how the newest run ended.
+func stateOf(s applicationStatus, end report.End) appstate.State {
+	if s.Sync.Status == "" {
+		return appstate.Judge(report.End{}, report.Unknown, health.Status{})
+	}
+	worst := health.Status{Code: health.Code(s.Health.Status), Message: s.Health.Message}
+	is := appstate.Judge(end, report.Synced, worst)
+	is.Sync, is.Health = report.Unknown, worst
+	if sync := report.Sync(s.Sync.Status); sync == report.Synced || sync == report.OutOfSync {
+		is.Sync = sync
+	}
+	if is.Health.Code == "" {
+		is.Health = health.Status{Code: health.Unknown, Message: "the status does not say"}
+	}
+	if is.Message == "" && is.Sync != report.Synced {
+		is.Message = drifted(s)
+	}
+	return is
+}
+
+// drifted is what the conditions say of fields that differ from Git, and of an object that may be missing.
+func drifted(s applicationStatus) string {
+	var out []string
+	for _, c := range s.Conditions {
+		if c.Type == fieldsDrifted || c.Type == fieldsContested || c.Type == maybeMissing {
+			out = append(out, c.Message)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// resultsOf is what the newest sync made of each object.
+func resultsOf(s applicationStatus) map[object.ID]string {
+	out := map[object.ID]string{}
+	if s.OperationState == nil || s.OperationState.SyncResult == nil {
+		return out
+	}
+	for _, r := range s.OperationState.SyncResult.Resources {
+		out[object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}] = r.Message
+	}
+	return out
+}
+
+func moment(text string) time.Time {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{} // unknown
+	}
+	return at
+}
+
+// newest is the revision of the newest sync that went through.
+func newest(s applicationStatus) string {
+	if n := len(s.History); n > 0 {
+		return s.History[n-1].Revision
+	}
+	if o := s.OperationState; o != nil && o.SyncResult != nil && o.Phase == phaseSucceeded {
+		return o.SyncResult.Revision
+	}
+	return ""
+}
+
+// handled is the request that the newest finished operation was about.
+func handled(s applicationStatus) string {
+	if s.OperationState == nil || s.OperationState.FinishedAt == "" {
+		return ""
+	}
+	list, _ := s.OperationState.Operation["info"].([]any)
+	for _, v := range list {
+		m, _ := v.(map[string]any)
+		if m["name"] == requestInfo {
+			token, _ := m["value"].(string)
+			return token
+		}
+	}
+	return ""
+}
+
+// settled reports whether the status is about what the Application says now: what it was compared to is kept in it.
+func settled(cr object.Object, s applicationStatus) bool {
+	if a := (Applications{}).App(cr, app.Policy{}); a.Suspended {
+		return true
+	}
+	_, refresh := cr.Annotation(refreshKey)
+	if cr["operation"] != nil || refresh || s.OperationState != nil && s.OperationState.FinishedAt == "" {
+		return false
+	}
+	if len(s.Conditions) > 0 && s.Sync.Status == string(report.Unknown) {
+		return true // it could not be compared, and says why
+	}
+	if s.Sync.ComparedTo == nil {
+		return false
+	}
+	for key, was := range map[string]any{
+		"destination": s.Sync.ComparedTo.Destination, "ignoreDifferences": s.Sync.ComparedTo.IgnoreDifferences, "source": s.Sync.ComparedTo.Source,
+	} {
+		if is := cr.At("spec", key); set(is) && editor.Compact(is) != editor.Compact(was) {
+			return false
+		}
+	}
+	return true
+}
+
+// outcome is how the newest run ended, as far as commands tell one end from another.
+func outcome(s applicationStatus) report.End {
+	for _, c := range s.Conditions {
+		switch c.Type {
+		case invalidSpec:
+			return report.End{Reason: report.SpecRefused, Message: c.Message}
+		case comparison:
+			return report.End{Reason: report.RenderFailed, Message: c.Message}
+		}
+	}
+	o := s.OperationState
+	switch {
+	case o != nil && o.FinishedAt == "":
+		return report.End{Reason: report.InProgress, Message: o.Message}
+	case o != nil && o.Phase != phaseSucceeded:
+		return report.End{Reason: report.ApplyFailed, Message: o.Message}
+	case failedSync(s) != "":
+		return report.End{Reason: report.ApplyFailed, Message: failedSync(s)}
+	case s.Sync.Status == "":
+		return report.End{Reason: report.InProgress}
+	case o != nil:
+		return report.End{Reason: report.Succeeded, Message: o.Message}
+	}
+	return report.End{Reason: report.Succeeded}
+}
+
+// failedSync is why a run failed that was no operation.
+func failedSync(s applicationStatus) string {
+	for _, c := range s.Conditions {
+		if c.Type == syncError || c.Type == deletionError {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+func past(list []historyEntry) []dialect.Past {
+	var out []dialect.Past
+	for _, h := range list {
+		p := dialect.Past{ID: h.ID, Revision: h.Revision, At: moment(h.DeployedAt)}
+		source, _ := h.Source.(map[string]any)
+		p.Source, _ = source["repoURL"].(string)
+		if h.InitiatedBy != nil {
+			p.By = h.InitiatedBy.Username
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// head is what argocd prints of an Application's spec (printAppSummaryTable of argo-cd), and the revision that it follows.
+func head(cr object.Object) (lines []dialect.Line, target string) {
+	spec, _ := cr["spec"].(map[string]any)
+	text := func(keys ...string) string { s, _ := object.Object(spec).At(keys...).(string); return s }
+	add := func(label, text string) { lines = append(lines, dialect.Line{Label: label, Text: text}) }
+	project, server := text("project"), text("destination", "server")
+	if project == "" {
+		project = "default"
+	}
+	if server == "" {
+		server = text("destination", "name")
+	}
+	add("Project:", project)
+	add("Server:", server)
+	add("Namespace:", text("destination", "namespace"))
+	sources, _ := spec["sources"].([]any)
+	add("Sources:", "")
+	if len(sources) == 0 {
+		lines[len(lines)-1].Label = "Source:"
+		sources = []any{spec["source"]}
+	}
+	for i, v := range sources {
+		s, _ := v.(map[string]any)
+		get := func(key string) string { t, _ := s[key].(string); return t }
+		at := get("targetRevision")
+		if i == 0 {
+			target = at
+		}
+		add("- Repo:", repoShown(get("repoURL")))
+		add("  Target:", at)
+		if get("path") != "" {
+			add("  Path:", get("path"))
+		}
+	}
+	add("Sync Policy:", policyShown(cr))
+	if target == "" {
+		target = "HEAD"
+	}
+	return lines, target
+}
+
+// repoShown is an address without the password that it may hold.
+func repoShown(address string) string {
+	scheme, rest, full := strings.Cut(address, "://")
+	who, host, named := strings.Cut(rest, "@")
+	if full && named && !strings.Contains(who, "/") && scheme != "ssh" {
+		return scheme + "://***@" + host
+	}
+	return address
+}
+
+func policyShown(cr object.Object) string {
+	block, there := cr.At("spec", "syncPolicy", "automated").(map[string]any)
+	switch {
+	case !there:
+		return "Manual"
+	case block["enabled"] == false:
+		return "Manual (automated sync is held back: spec.syncPolicy.automated.enabled is false)"
+	case block["prune"] == true:
+		return "Automated (Prune)"
+	}
+	return "Automated"
+}

@@ -1,0 +1,90 @@
+package flux
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/appstate"
+)
+
+// named is how many things a sentence names before it counts the rest: `kubectl get` shows it on one line.
+const named = 3
+
+// summary is the message of a ready app. It names fields, never values.
+func summary(r report.Report) string {
+	out := []string{"Applied revision: " + r.Revision}
+	if r.Applied != r.Revision {
+		out[0] = "Checked revision: " + r.Revision + " (nothing was applied)"
+	}
+	if ceded := fields(r, cededField, func(f decide.Finding) bool { return f.Verdict == decide.Cede }); len(ceded) > 0 {
+		out = append(out, count(len(ceded), "field")+" ceded: "+list(ceded))
+	}
+	if text := r.Drift(); text != "" {
+		out = append(out, text)
+	}
+	if reported := fields(r, reportedField, func(f decide.Finding) bool { return f.Reported }); len(reported) > 0 {
+		out = append(out, count(len(reported), "addition")+" reported: "+list(reported))
+	}
+	if h := appstate.Of(r).Health; unwell(h) {
+		out = append(out, string(h.Code)+": "+h.Message)
+	}
+	for _, s := range r.Shared {
+		out = append(out, s.String())
+	}
+	return strings.Join(append(out, r.Notes...), "; ")
+}
+
+// problemsOf lists what is wrong with single objects.
+func problemsOf(r report.Report) string {
+	var out []string
+	for _, o := range r.Objects {
+		if o.Problem != "" {
+			out = append(out, o.ID.String()+": "+o.Problem)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+func fields(r report.Report, say func(object.ID, decide.Finding) string, choose func(decide.Finding) bool) []string {
+	var out []string
+	for _, x := range r.Chosen(choose) {
+		out = append(out, say(x.ID, x.Finding))
+	}
+	return out
+}
+
+// reportedField says of a pause by whom it is: truce waits for that person.
+func reportedField(id object.ID, f decide.Finding) string {
+	if f.PausedBy != "" {
+		return report.FieldName(id, f) + " (paused by " + f.PausedBy + ")"
+	}
+	return report.FieldName(id, f)
+}
+
+// cededField tells a claimant, which is an object, from a rule, which is a field of the Kustomization.
+func cededField(id object.ID, f decide.Finding) string {
+	switch {
+	case f.Claimant == "":
+		return report.FieldName(id, f)
+	case strings.HasPrefix(f.Claimant, "spec.") || strings.HasPrefix(f.Claimant, "annotation ") || strings.HasPrefix(f.Claimant, "label "):
+		return report.FieldName(id, f) + " by " + f.Claimant + report.NotApplied(f)
+	}
+	return report.FieldName(id, f) + " to " + f.Claimant + report.NotApplied(f)
+}
+
+func list(items []string) string {
+	if len(items) <= named {
+		return strings.Join(items, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(items[:named], ", "), len(items)-named)
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

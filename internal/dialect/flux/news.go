@@ -1,0 +1,50 @@
+package flux
+
+import (
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/notify"
+)
+
+// outcome is the part of a Kustomization's status that says how its newest reconciliation ended.
+type outcome struct {
+	Conditions    []metav1.Condition `json:"conditions"`
+	Applied       string             `json:"lastAppliedRevision"`
+	Attempted     string             `json:"lastAttemptedRevision"`
+	ready         metav1.Condition
+	revision, why string
+}
+
+func outcomeOf(status object.Object) outcome {
+	var o outcome
+	reader.Status(object.Object{"status": map[string]any(status)}, &o)
+	if ready := find(o.Conditions, meta.ReadyCondition); ready != nil {
+		o.ready = *ready
+	}
+	if o.revision = o.Attempted; o.ready.Status == metav1.ConditionTrue {
+		o.revision = o.Applied
+	} else {
+		o.why = o.ready.Message
+	}
+	return o
+}
+
+// News tells how a reconciliation ended, with the reason of the Ready condition, as kustomize-controller does: once for each change, where
+// that one tells it with every run.
+func (Kustomizations) News(before, now object.Object) []notify.News {
+	had, is := outcomeOf(before), outcomeOf(now)
+	if is.ready.Status != metav1.ConditionTrue && is.ready.Status != metav1.ConditionFalse {
+		return nil
+	}
+	if had.ready.Status == is.ready.Status && had.ready.Reason == is.ready.Reason && had.revision == is.revision && had.why == is.why {
+		return nil
+	}
+	n := notify.News{Severity: notify.Info, Reason: is.ready.Reason, Text: is.ready.Message, Revision: is.revision}
+	if is.ready.Status == metav1.ConditionFalse {
+		n.Severity = notify.Error
+	}
+	return []notify.News{n}
+}

@@ -1,0 +1,289 @@
+package flux
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/editor"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ignore"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/golden"
+)
+
+func TestKustomizationsBecomeApps(t *testing.T) {
+	golden.Run(t, "testdata/app/*.txtar", func(t *testing.T, in golden.Files) string {
+		return appText(Kustomizations{}.App(parse(t, in.Need(t, "cr.yaml")), app.Policy{}))
+	})
+}
+
+func TestReportsBecomeStatus(t *testing.T) {
+	golden.Run(t, "testdata/status/*.txtar", func(t *testing.T, in golden.Files) string {
+		cr, r := parse(t, in.Need(t, "cr.yaml")), reported(t, in.Need(t, "report.yaml"))
+		first := Kustomizations{}.Status(cr, r)
+		cr["status"] = object.CloneValue(first)
+		r.At = r.At.Add(time.Hour)
+		if !r.Seen.IsZero() {
+			r.Seen = r.Seen.Add(time.Hour)
+		}
+		if diff := cmp.Diff(first, Kustomizations{}.Status(cr, r)); diff != "" {
+			t.Errorf("an hour later, when nothing has happened, the status is another (-first +second):\n%s", diff)
+		}
+		return text(t, first)
+	})
+}
+
+func TestGitRepositoriesBecomeSpecs(t *testing.T) {
+	golden.Run(t, "testdata/source/*.txtar", func(t *testing.T, in golden.Files) string {
+		cr := parse(t, in.Need(t, "cr.yaml"))
+		var secret map[string][]byte
+		if data, ok := in["secret.yaml"]; ok {
+			secret = map[string][]byte{}
+			for k, v := range parse(t, data) {
+				secret[k] = []byte(fmt.Sprint(v))
+			}
+		}
+		return sourceText(GitRepositories{}.Source(cr)) + specText(GitRepositories{}.Spec(cr, secret))
+	})
+}
+
+func TestFetchesBecomeStatus(t *testing.T) {
+	golden.Run(t, "testdata/sourcestatus/*.txtar", func(t *testing.T, in golden.Files) string {
+		cr, state := parse(t, in.Need(t, "cr.yaml")), fetched(t, in.Need(t, "state.yaml"))
+		first := GitRepositories{}.Status(cr, state)
+		cr["status"] = object.CloneValue(first)
+		state.At = state.At.Add(time.Hour)
+		if diff := cmp.Diff(first, GitRepositories{}.Status(cr, state)); diff != "" {
+			t.Errorf("an hour later, when nothing has happened, the status is another (-first +second):\n%s", diff)
+		}
+		return text(t, first)
+	})
+}
+
+func parse(t testing.TB, data string) object.Object {
+	t.Helper()
+	var o object.Object
+	if err := decodeYAML([]byte(data), &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// decodeYAML gives what the API machinery gives: numbers are int64 or float64.
+func decodeYAML(data []byte, into *object.Object) error {
+	var m map[string]any
+	if err := yaml.Unmarshal(data, &m); err != nil {
+		return err
+	}
+	*into, _ = numbers(m).(map[string]any)
+	return nil
+}
+
+func numbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = numbers(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = numbers(v[i])
+		}
+	case float64:
+		if v == float64(int64(v)) {
+			return int64(v)
+		}
+	}
+	return v
+}
+
+func text(t *testing.T, v any) string {
+	t.Helper()
+	out, err := yaml.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func appText(a app.App) string {
+	var b strings.Builder
+	line := func(key string, v any) {
+		if s := fmt.Sprint(v); s != "" && s != "0s" && s != "false" && s != "map[]" && s != "[]" {
+			fmt.Fprintf(&b, "%s: %s\n", key, s)
+		}
+	}
+	line("app", a.Key)
+	line("uid", a.UID)
+	line("generation", a.Generation)
+	line("labels", a.Labels)
+	line("source", a.Source)
+	line("path", a.Path)
+	for _, p := range a.Overlay.Parts(a.Namespace) {
+		line("laid over", p.Field+": "+editor.Compact(p.Kustomization))
+	}
+	line("components", a.Overlay.Components)
+	line("optional", a.Overlay.Optional)
+	line("common labels", a.Overlay.Metadata.Labels)
+	line("common annotations", a.Overlay.Metadata.Annotations)
+	line("namespace", a.Namespace)
+	line("account", a.Account.User())
+	line("interval", a.Interval)
+	line("look", a.Look)
+	line("retry", a.Retry)
+	line("timeout", a.Timeout)
+	line("suspended", a.Suspended)
+	line("request", a.Request)
+	line("approved", a.Approved)
+	line("deleting", a.Deleting)
+	line("prune", a.Prune)
+	if a.PruneMost != nil {
+		line("most pruned", *a.PruneMost)
+	}
+	line("wait", a.Wait)
+	line("validation", a.Validation)
+	line("policy", fmt.Sprintf("%s, claims %s, drift %s, spacing %s, pause %s, additions %s",
+		a.Policy.Mode, a.Policy.Claims, a.Policy.Remediation, a.Policy.Spacing, a.Policy.Pause, a.Policy.Additions))
+	for _, r := range a.Ignore {
+		line("ignore", ruleText(r))
+	}
+	for _, p := range a.Problems {
+		line("problem", p.Field+": "+p.Reason)
+	}
+	for _, n := range a.Notes {
+		line("note", n)
+	}
+	return b.String()
+}
+
+func ruleText(r ignore.Rule) string {
+	var parts []string
+	for name, re := range map[string]*regexp.Regexp{
+		"1 group": r.Target.Group, "2 version": r.Target.Version, "3 kind": r.Target.Kind, "4 namespace": r.Target.Namespace, "5 name": r.Target.Name,
+	} {
+		if re != nil {
+			parts = append(parts, name+"="+re.String())
+		}
+	}
+	for name, sel := range map[string]ignore.Selector{"6 labels": r.Target.Labels, "7 annotations": r.Target.Annotations} {
+		if sel != nil {
+			parts = append(parts, fmt.Sprintf("%s=%v", name, sel))
+		}
+	}
+	slices.Sort(parts)
+	return fmt.Sprintf("%s: %v in objects with %q", r.Name, r.Pointers, parts)
+}
+
+func sourceText(s dialect.Source) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "source: %s, every %s, within %s\n", s.Key, s.Interval, s.Timeout)
+	for name, v := range map[string]any{"secret": s.Secret, "request": s.Request} {
+		if v != "" {
+			fmt.Fprintf(&b, "%s: %v\n", name, v)
+		}
+	}
+	if s.Suspended {
+		b.WriteString("suspended\n")
+	}
+	for _, p := range s.Problems {
+		fmt.Fprintf(&b, "problem: %s: %s\n", p.Field, p.Reason)
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	return b.String()
+}
+
+// specText prints which credentials there are, by their lengths.
+func specText(s source.Spec, err error) string {
+	if err != nil {
+		var e *source.Error
+		errors.As(err, &e)
+		return fmt.Sprintf("error %s: %v\n", e.Reason, err)
+	}
+	a := s.Auth
+	return fmt.Sprintf("fetch: %s %+v ignore=%q timeout=%s\ncredentials: user=%d password=%d token=%d ca=%d cert=%d key=%d identity=%d passphrase=%d hosts=%d\n",
+		s.URL, s.Ref, s.Ignore, s.Timeout, len(a.Username), len(a.Password), len(a.BearerToken), len(a.CABundle),
+		len(a.ClientCert), len(a.ClientKey), len(a.Identity), len(a.IdentityPassword), len(a.KnownHosts))
+}
+
+// reported reads a report as stories write it down.
+func reported(t *testing.T, data string) report.Report {
+	t.Helper()
+	var in struct {
+		report.Report
+		Objects []struct {
+			report.Object
+			ID       string // kind.group namespace/name, with - for none
+			Findings []struct {
+				Path, Verdict, Claimant, Reason string
+				Desired, Live                   any
+			}
+		}
+	}
+	if err := yaml.UnmarshalStrict([]byte(data), &in); err != nil {
+		t.Fatal(err)
+	}
+	r := in.Report
+	for _, o := range in.Objects {
+		o.Object.ID = objectID(t, o.ID)
+		for _, f := range o.Findings {
+			var path field.Path
+			if f.Path != "" {
+				path = field.Name(strings.Split(f.Path, ".")...)
+			}
+			o.Object.Findings = append(o.Object.Findings, decide.Finding{
+				Difference: compare.Difference{Path: path, Desired: f.Desired, Live: f.Live}, Verdict: decide.Verdict(f.Verdict), Claimant: f.Claimant, Reason: f.Reason,
+			})
+		}
+		r.Objects = append(r.Objects, o.Object)
+	}
+	return r
+}
+
+func objectID(t *testing.T, s string) object.ID {
+	t.Helper()
+	kind, rest, ok := strings.Cut(s, " ")
+	ns, name, ok2 := strings.Cut(rest, "/")
+	if !ok || !ok2 {
+		t.Fatalf("%q: want kind.group namespace/name", s)
+	}
+	kind, group, _ := strings.Cut(kind, ".")
+	return object.ID{Group: group, Kind: kind, Namespace: strings.Trim(ns, "-"), Name: name}
+}
+
+func fetched(t *testing.T, data string) dialect.SourceState {
+	t.Helper()
+	var in struct {
+		Generation                int64
+		Request, Revision, Digest string
+		Running                   bool
+		Reason, Error             string
+		At                        time.Time
+	}
+	if err := yaml.UnmarshalStrict([]byte(data), &in); err != nil {
+		t.Fatal(err)
+	}
+	s := dialect.SourceState{
+		Generation: in.Generation, Request: in.Request, Running: in.Running, At: in.At,
+		Artifact: source.Artifact{Revision: in.Revision, Digest: in.Digest},
+	}
+	if in.Error != "" {
+		s.Err = &source.Error{Op: "fetch", Subject: "https://example.com/a.git", Reason: source.Reason(in.Reason), Err: errors.New(in.Error)}
+	}
+	return s
+}

@@ -1,0 +1,228 @@
+package flux
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/appstate"
+)
+
+// Tell reads a Kustomization's status back.
+func (Commands) Tell(cr object.Object) dialect.Told {
+	var s kustomizev1.KustomizationStatus
+	reader.Status(cr, &s)
+	a := Kustomizations{}.App(cr, app.Policy{})
+	ready, reconciling := conditionOf(s.Conditions, meta.ReadyCondition), conditionOf(s.Conditions, meta.ReconcilingCondition)
+	stale := s.ObservedGeneration != cr.Generation()
+	running := reconciling.Status == metav1.ConditionTrue && reconciling.Reason != meta.ProgressingWithRetryReason
+	end := endOf(s.Conditions, stale)
+	t := dialect.Told{
+		By: reader.StatusBy(cr), State: stateOf(s.Conditions, end), End: end, Recorded: recorded(s.Conditions), Message: ready.Message,
+		Revision: s.LastAppliedRevision, Handled: s.LastHandledReconcileAt, Objects: entries(s.Inventory), History: past(s.History),
+	}
+	if a.Suspended {
+		t.State = t.State.Suspend()
+	}
+	if t.Lost = a.Adoption.Lost; t.Lost != "" {
+		t.By = reader.ControllerOf(a.Adoption.Manager)
+	}
+	if _, text, found := strings.Cut(ready.Message, " ceded: "); found && report.HasNotApplied(text) {
+		t.Ceded, _, _ = strings.Cut(text, "; ")
+	}
+	t.Settled = !stale && (a.Suspended || !running && ready.Status != "" && ready.Status != metav1.ConditionUnknown && t.Handled == a.Request)
+	for _, c := range s.Conditions {
+		if c.Type == contested && c.Status == metav1.ConditionTrue {
+			t.Contested = c.Message
+		}
+		t.Conditions = append(t.Conditions, dialect.Condition{Type: c.Type, Message: c.Message, Since: c.LastTransitionTime.Time})
+	}
+	return t
+}
+
+func conditionOf(list []metav1.Condition, kind string) metav1.Condition {
+	if c := find(list, kind); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// endOf reads how the newest run ended. A stale status is about another form of the Kustomization.
+func endOf(list []metav1.Condition, stale bool) report.End {
+	end := report.End{Reason: reasonOf(list), Message: conditionOf(list, meta.ReadyCondition).Message}
+	if stale && end.Reason != "" {
+		end.Reason = report.InProgress
+	}
+	return end
+}
+
+// stateOf reads the state back from the conditions.
+func stateOf(list []metav1.Condition, end report.End) appstate.State {
+	drift, objects := conditionOf(list, drifted), report.Synced
+	if drift.Status == metav1.ConditionTrue {
+		objects = report.OutOfSync
+	}
+	s := appstate.Judge(end, objects, healthOf(list))
+	if s.Message == "" && s.Sync == report.OutOfSync {
+		s.Message = drift.Message
+	}
+	return s
+}
+
+// healthOf translates the condition Healthy, which Flux sets where a Kustomization has health checks, and truce where an object is not
+// well.
+func healthOf(list []metav1.Condition) health.Status {
+	c := conditionOf(list, meta.HealthyCondition)
+	if c.Status == "" {
+		return health.Status{Code: health.Unknown, Message: "the status does not say"}
+	}
+	if s := recorded(list); s.Code != "" {
+		return s
+	}
+	code := map[metav1.ConditionStatus]health.Code{
+		metav1.ConditionTrue: health.Healthy, metav1.ConditionFalse: health.Degraded, metav1.ConditionUnknown: health.Progressing,
+	}[c.Status]
+	return health.Status{Code: code, Message: c.Message}
+}
+
+// recorded is the health that the condition Healthy holds in truce's words.
+func recorded(list []metav1.Condition) health.Status {
+	c := conditionOf(list, meta.HealthyCondition)
+	if s := (health.Status{Code: health.Code(c.Reason), Message: c.Message}); unwell(s) {
+		return s
+	}
+	return health.Status{}
+}
+
+// reasonOf translates Flux's reasons of the condition Ready as far as commands tell them apart.
+func reasonOf(list []metav1.Condition) report.Reason {
+	ready := conditionOf(list, meta.ReadyCondition)
+	switch ready.Status {
+	case "":
+		return ""
+	case metav1.ConditionTrue:
+		return report.Succeeded
+	case metav1.ConditionFalse:
+		return failureOf(ready.Reason, conditionOf(list, drifted))
+	case metav1.ConditionUnknown:
+	}
+	c := conditionOf(list, meta.HealthyCondition)
+	if c.Status == metav1.ConditionUnknown && c.Reason == meta.ProgressingReason && ready.Message != inProgress {
+		return report.AwaitingHealth
+	}
+	return report.InProgress
+}
+
+func failureOf(reason string, drift metav1.Condition) report.Reason {
+	switch reason {
+	case unsupportedField, invalidSpec:
+		return report.SpecRefused
+	case accessDenied:
+		return report.AccessDenied
+	case meta.ArtifactFailedReason:
+		return report.SourceNotReady
+	case meta.BuildFailedReason:
+		return report.RenderFailed
+	case meta.HealthCheckFailedReason:
+		return report.HealthFailed
+	case meta.PruneFailedReason:
+		return report.PruneFailed
+	case pruneHeld:
+		return report.PruneHeld
+	}
+	if drift.Status == metav1.ConditionUnknown {
+		return report.ClusterFailed
+	}
+	return report.ApplyFailed
+}
+
+// entries reads status.inventory. What is no entry is left out: somebody else has written it.
+func entries(had *kustomizev1.ResourceInventory) []dialect.Listed {
+	if had == nil {
+		return nil
+	}
+	out := make([]dialect.Listed, 0, len(had.Entries))
+	for _, e := range had.Entries {
+		if id, ok := parseEntry(e.ID); ok {
+			out = append(out, dialect.Listed{ID: id, Version: e.Version})
+		}
+	}
+	return out
+}
+
+// parseEntry reads <namespace>_<name>_<group>_<kind> (fluxcd/cli-utils ObjMetadata). Only names hold underscores: two for each
+// colon of RBAC's.
+func parseEntry(text string) (object.ID, bool) {
+	namespace, rest, ok := strings.Cut(text, "_")
+	rest, kind, okKind := cutLast(rest, "_")
+	name, group, okGroup := cutLast(rest, "_")
+	id := object.ID{Namespace: namespace, Name: strings.ReplaceAll(name, "__", ":"), Group: group, Kind: kind}
+	return id, ok && okKind && okGroup && name != "" && kind != ""
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	at := strings.LastIndex(s, sep)
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+len(sep):], true
+}
+
+// The keys of the metadata of status.history. Flux's controllers write the revision, too.
+const (
+	pastID       = "id"
+	pastRevision = "revision"
+)
+
+// past reads status.history, in which the newest is the first. Entries of Flux have no number: they are counted from the oldest.
+func past(h meta.History) []dialect.Past {
+	var out []dialect.Past
+	for i := len(h) - 1; i >= 0; i-- {
+		s := h[i]
+		revision := s.Metadata[pastRevision]
+		if s.LastReconciledStatus != meta.ReconciliationSucceededReason || revision == "" {
+			continue
+		}
+		id, err := strconv.ParseInt(s.Metadata[pastID], 10, 64)
+		if err != nil {
+			id = int64(len(out))
+		}
+		out = append(out, dialect.Past{ID: id, Revision: revision, At: s.FirstReconciled.Time})
+	}
+	return out
+}
+
+// kept is how many revisions status.history holds, as in Argo CD. Flux keeps 5 (meta.HistoryMaxSize).
+const kept = 10
+
+// history remembers the revisions that were applied whole, the newest first: one entry for each time that another one was.
+func history(had meta.History, revision string, at time.Time) meta.History {
+	if revision == "" || len(had) > 0 && had[0].Metadata[pastRevision] == revision {
+		return had
+	}
+	next := int64(0)
+	if list := past(had); len(list) > 0 {
+		next = list[len(list)-1].ID + 1
+	}
+	now := metav1.NewTime(at.UTC())
+	_, digest, found := strings.Cut(revision, "@")
+	if !found {
+		digest = revision
+	}
+	newest := meta.Snapshot{
+		Digest: digest, FirstReconciled: now, LastReconciled: now, LastReconciledStatus: meta.ReconciliationSucceededReason, TotalReconciliations: 1,
+		Metadata: map[string]string{pastRevision: revision, pastID: strconv.FormatInt(next, 10)},
+	}
+	out := append(meta.History{newest}, had...)
+	return out[:min(len(out), kept)]
+}

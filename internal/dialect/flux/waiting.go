@@ -1,0 +1,112 @@
+package flux
+
+import (
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/appstate"
+)
+
+// Review returns the report with what only the status knows: whether the health check of spec.wait has passed before, and how the newest
+// run ended of an app that was suspended before this process began.
+func (Kustomizations) Review(cr object.Object, r report.Report) report.Report {
+	var had kustomizev1.KustomizationStatus
+	reader.Status(cr, &had)
+	if r.Reason == report.Suspended {
+		r.Before = endOf(had.Conditions, false)
+		return r
+	}
+	return awaited(cr, r, had)
+}
+
+// awaited is the report of a run that went through, as a Kustomization with wait: true tells it: AwaitingHealth until all objects are
+// healthy, HealthFailed when one has failed for good or the timeout is over. Once a revision was healthy it stays so while its objects
+// merely move (an autoscaler adds pods), as in Flux, which looks only once; an object that fails later is told.
+func awaited(cr object.Object, r report.Report, had kustomizev1.KustomizationStatus) report.Report {
+	r = complete(r)
+	if r.Reason != report.Succeeded || r.Running || r.Applied == "" || cr.At("spec", "wait") != true {
+		return r
+	}
+	switch h := appstate.Of(r).Health; {
+	case failedObject(r) != "":
+		r.Reason, r.Message = report.HealthFailed, failedObject(r)
+	case h.Code == health.Healthy || h.Code == health.Suspended || wasHealthy(r, had):
+	case overdue(cr, r) || failedBefore(r, had):
+		r.Reason, r.Message = report.HealthFailed, "timeout waiting for "+list(moving(r))+": "+h.Message
+	default:
+		r.Reason, r.Message = report.AwaitingHealth, "waiting for "+list(moving(r))+cause(r)
+	}
+	return r
+}
+
+// complete is the report of a run that went through, unless an object is missing, or may be: what is not there is not ready, whatever keeps
+// truce from creating it.
+func complete(r report.Report) report.Report {
+	if r.Reason != report.Succeeded || r.Running {
+		return r
+	}
+	switch why, suspected := r.Missing(); {
+	case suspected:
+		r.Reason, r.Message = report.InProgress, why
+	case why != "":
+		r.Reason, r.Message = report.HealthFailed, why
+	}
+	return r
+}
+
+// failedObject names the first object that has failed for good, and why; "" for none.
+func failedObject(r report.Report) string {
+	for _, o := range r.Objects {
+		if o.Health.Code == health.Degraded {
+			return appstate.Worst([]report.Object{o}).Message
+		}
+	}
+	return ""
+}
+
+func wasHealthy(r report.Report, had kustomizev1.KustomizationStatus) bool {
+	c := find(had.Conditions, meta.HealthyCondition)
+	return c != nil && c.Status == metav1.ConditionTrue && had.LastAppliedRevision == r.Applied && had.ObservedGeneration == r.Generation
+}
+
+// failedBefore reports whether the timeout was over in an earlier run already: another look alone is no news.
+func failedBefore(r report.Report, had kustomizev1.KustomizationStatus) bool {
+	c := find(had.Conditions, meta.HealthyCondition)
+	return c != nil && c.Status == metav1.ConditionFalse && had.LastAttemptedRevision == r.Revision && had.ObservedGeneration == r.Generation
+}
+
+func overdue(cr object.Object, r report.Report) bool {
+	read := &reading{}
+	return !r.Seen.IsZero() && r.Seen.Sub(r.At) >= read.app(cr, app.Policy{}).Timeout
+}
+
+// cause is what the pods of the first object that is not there yet report, as the end of a sentence.
+func cause(r report.Report) string {
+	for _, o := range r.Objects {
+		switch {
+		case !o.Health.IsFailing() || o.Health.Cause == "":
+		case len(moving(r)) == 1:
+			return ": " + o.Health.Cause
+		default:
+			return "; " + o.ID.String() + ": " + o.Health.Cause
+		}
+	}
+	return ""
+}
+
+// moving names the objects that are not there yet.
+func moving(r report.Report) []string {
+	var out []string
+	for _, o := range r.Objects {
+		if code := o.HealthStatus().Code; code != health.Healthy && code != health.Suspended {
+			out = append(out, o.ID.String())
+		}
+	}
+	return out
+}

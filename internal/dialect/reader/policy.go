@@ -1,0 +1,62 @@
+package reader
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// The annotations of truce on the custom resource of an app, whatever its dialect (DESIGN §6).
+const (
+	Ours         = "truce.dev/" // what they all begin with
+	ModeKey      = Ours + "mode"
+	AdoptedKey   = Ours + "adopted"       // how the objects of another controller became truce's
+	AdoptedAtKey = Ours + "adopted-at"    // when that was asked for
+	LostKey      = Ours + "adoption-lost" // the write by which the other controller shows that it works again
+	ClaimsKey    = Ours + "claims"
+	PauseKey     = Ours + "pause"
+	AdditionsKey = Ours + "additions"
+	ApproveKey   = Ours + "approve-prune"
+	GuardKey     = Ours + "prune-guard"
+)
+
+// Policy lays what the annotations say over the process's policy, and that over the defaults. What becomes of additions by default,
+// and what is done about drift, is the dialect's.
+func (r *Reader) Policy(cr object.Object, process app.Policy, additions app.ByHand) app.Policy {
+	return app.Policy{
+		Mode:      cmp.Or(Word(r, cr, ModeKey, app.Enforce, app.Observe, app.Release), process.Mode, app.Enforce),
+		Claims:    cmp.Or(Word(r, cr, ClaimsKey, app.ClaimsCede, app.ClaimsReport, app.ClaimsOff), process.Claims, app.ClaimsCede),
+		Pause:     cmp.Or(Word(r, cr, PauseKey, app.PauseReport, app.PauseCorrect), process.Pause, app.PauseReport),
+		Additions: cmp.Or(Word(r, cr, AdditionsKey, app.AdditionsCorrect, app.AdditionsReport, app.AdditionsAllow), process.Additions, additions),
+		Spacing:   process.Spacing,
+	}
+}
+
+// Agree refuses annotations that cannot both hold.
+func (r *Reader) Agree(cr object.Object) {
+	claims, _ := cr.Annotation(ClaimsKey)
+	pause, _ := cr.Annotation(PauseKey)
+	if why := (app.Policy{Claims: app.Claims(claims), Pause: app.ByHand(pause)}).Contradiction(); why != "" {
+		r.Problem("annotation "+PauseKey, "%s", why)
+	}
+}
+
+// PruneMost reads how many objects of the app may be pruned without approval; see app.App.PruneMost.
+func (r *Reader) PruneMost(cr object.Object) *int {
+	text, there := cr.Annotation(GuardKey)
+	if !there {
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	switch {
+	case text == "off":
+		n = math.MaxInt
+	case err != nil || n < 0:
+		r.Problem("annotation "+GuardKey, "want off, or the number of objects that may be pruned within ten minutes without approval, not %q", text)
+		return nil
+	}
+	return &n
+}

@@ -1,0 +1,46 @@
+package reader
+
+import "github.com/truce-gitops/truce/internal/model/object"
+
+// writers are the field managers of objects and statuses, by the names that people know them by.
+var writers = map[string]string{
+	"kustomize-controller": "Flux", "argocd-application-controller": "Argo CD", "argocd-controller": "Argo CD", "truce-controller": "truce",
+}
+
+// StatusBy is who has written the status of a custom resource last, by managedFields: Flux, Argo CD, truce, or else a field manager;
+// empty for nobody.
+func StatusBy(cr object.Object) string {
+	entries, _ := cr.At("metadata", "managedFields").([]any)
+	by, newest := "", ""
+	for _, e := range entries {
+		m, _ := e.(map[string]any)
+		o := object.Object(m)
+		if o.At("fieldsV1", "f:status") == nil {
+			continue
+		}
+		if at, _ := m["time"].(string); by == "" || at >= newest { // RFC 3339 in UTC sorts as text
+			newest = at
+			by, _ = m["manager"].(string)
+		}
+	}
+	return ControllerOf(by)
+}
+
+// WithCondition returns the conditions of a custom resource with the one given in place of that of the same type, and without that where it
+// is nil; false where they are so already. All others stay as they are, whoever wrote them.
+func WithCondition(cr object.Object, kind string, c map[string]any) ([]any, bool) {
+	had, _ := cr.At("status", "conditions").([]any)
+	out := []any{}
+	for _, v := range had {
+		m, _ := v.(map[string]any)
+		if m["type"] != kind {
+			out = append(out, v)
+		} else if c != nil && m["message"] == c["message"] {
+			return had, false
+		}
+	}
+	if c != nil {
+		out = append(out, c)
+	}
+	return out, len(out) != len(had) || c != nil
+}

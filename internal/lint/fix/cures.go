@@ -1,0 +1,193 @@
+package fix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/lint/rules"
+	"github.com/truce-gitops/truce/internal/lint/yamledit"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/source/upstream"
+)
+
+// removeEverywhere takes the field out of the manifest and of everything that puts it back.
+func (m *mender) removeEverywhere(ctx context.Context, f finding) (Cure, error) {
+	o, err := m.object(ctx, f)
+	if err != nil {
+		return Cure{}, err
+	}
+	if off(f, o) {
+		return Cure{}, errOff
+	}
+	r := m.remover(f, o)
+	if err := r.all(); err != nil {
+		return Cure{}, err
+	}
+	want := intent{path: f.Path, in: f.at, resource: f.at, meant: m.alike(f, o)}
+	if err := m.accept(ctx, r.tree, want); err != nil {
+		return Cure{}, err
+	}
+	return m.removed(f, r.files), nil
+}
+
+func (m *mender) remover(f finding, o render.Object) *remover {
+	return &remover{unit: m.Survey.Units[f.at], object: o, path: f.Path, tree: m.tree.clone(), names: namesOf(m.tree, o), laid: map[string]bool{}}
+}
+
+func (m *mender) removed(f finding, files []string) Cure {
+	slices.Sort(files)
+	c := Cure{Files: files, What: fmt.Sprintf("remove %s of %s from %s", name(f.Path), f.Object, quoted(files)), Why: f.Message}
+	if isReplicas(f.Rule) {
+		c.First = m.handover(f)
+	}
+	return c
+}
+
+// removeEmpty takes the field out where it holds nothing. What it holds would be lost otherwise.
+func (m *mender) removeEmpty(ctx context.Context, f finding) (Cure, error) {
+	o, err := m.object(ctx, f)
+	if err != nil {
+		return Cure{}, err
+	}
+	if v, _ := field.Get(o.Data, f.Path); v != nil {
+		if list, ok := v.([]any); !ok || len(list) > 0 {
+			return Cure{}, fmt.Errorf("%s is not empty: what it says may be wanted elsewhere", name(f.Path))
+		}
+	}
+	return m.removeEverywhere(ctx, f)
+}
+
+// alike says of which objects the field may go as well: of those that have the same finding. A field whose value is what is wrong goes
+// from everything that is made of the same document.
+func (m *mender) alike(f finding, made render.Object) func(int, render.Object) error {
+	had, _ := field.Get(made.Data, f.Path)
+	return func(at int, o render.Object) error {
+		if at == f.at && m.settled(at, o) == f.Object {
+			return nil
+		}
+		u := m.Survey.Units[at]
+		if !isReplicas(f.Rule) {
+			v, _ := field.Get(o.Data, f.Path)
+			if o.Data.GVK() == made.Data.GVK() && o.File == made.File && o.Line == made.Line && field.Equal(v, had) {
+				return nil
+			}
+			return fmt.Errorf("%s of %s would lose %s, which is not wrong there", m.settled(at, o), u.Name(), name(f.Path))
+		}
+		id := m.settled(at, o)
+		for _, g := range m.judge(at) {
+			if g.Unit == u.Name() && g.Object == id && g.Path.Equals(f.Path) && isReplicas(g.Rule) && g.Severity != rules.Warning {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s of %s would lose %s too, and is not autoscaled there", id, u.Name(), name(f.Path))
+	}
+}
+
+// removeHere takes the field out of what the unit alone reads, and out of what it inherits by a patch of its own.
+func (m *mender) removeHere(ctx context.Context, f finding) (Cure, error) {
+	u := m.Survey.Units[f.at]
+	file, err := render.KustomizationFile(m.tree, path.Clean(u.App.Path))
+	if err != nil || file == "" {
+		return Cure{}, errInapplicable
+	}
+	o, err := m.object(ctx, f)
+	if err != nil {
+		return Cure{}, err
+	}
+	if off(f, o) {
+		return Cure{}, errInapplicable
+	}
+	r := m.remover(f, o)
+	r.may = m.own(f.at)
+	if !r.may(file) {
+		return Cure{}, fmt.Errorf("%s is not %s's alone", file, u.Name())
+	}
+	if err := r.all(); err != nil {
+		return Cure{}, err
+	}
+	if err := r.unset(file); err != nil {
+		return Cure{}, err
+	}
+	want := intent{path: f.Path, in: f.at, resource: f.at, meant: m.alike(f, o)}
+	if err := m.accept(ctx, r.tree, want); err != nil {
+		return Cure{}, err
+	}
+	c := m.removed(f, r.files)
+	why := "others build on the same base without an autoscaler"
+	if from, remote := upstream.Of(o.File); remote {
+		why = "it comes from " + upstream.Address{URL: from.URL, Ref: from.Ref, File: from.File}.String() + "; the durable cure is upstream"
+	}
+	c.What = fmt.Sprintf("unset %s of %s in %s, since %s", name(f.Path), f.Object, file, why)
+	return c, nil
+}
+
+// own reports which files no other unit reads, and no other repository holds.
+func (m *mender) own(at int) func(string) bool {
+	return func(file string) bool {
+		if upstream.Top(file) != "" {
+			return false
+		}
+		for i, u := range m.Survey.Units {
+			if i != at && slices.Contains(u.Reads, file) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// unset adds a patch to a kustomization that takes the field away (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches).
+func (r *remover) unset(file string) error {
+	lines := []string{"apiVersion: " + r.object.Data.APIVersion(), "kind: " + r.object.Data.GVK().Kind, "metadata:", "  name: " + r.names[len(r.names)-1]}
+	for i, e := range r.path {
+		if e.FieldName == nil {
+			return errInapplicable
+		}
+		line := strings.Repeat("  ", i) + *e.FieldName + ":"
+		if i+1 == len(r.path) {
+			line += " null"
+		}
+		lines = append(lines, line)
+	}
+	patch := yamledit.Map{{Key: "patch", Value: strings.Join(lines, "\n") + "\n"}}
+	docs, err := r.nodes(file)
+	if err != nil || len(docs) == 0 {
+		return errors.Join(err, errInapplicable)
+	}
+	if render.Field(docs[0], "patches") != nil {
+		return r.edit(file, yamledit.Edit{Path: yamledit.Keys("patches"), Do: yamledit.Append, Value: patch})
+	}
+	return r.edit(file, yamledit.Edit{Path: yamledit.Keys("patches"), Do: yamledit.Add, Value: []any{patch}})
+}
+
+func pointerTo(p field.Path) (string, bool) {
+	out := field.Pointer{}
+	for _, e := range p {
+		if e.FieldName == nil {
+			return "", false
+		}
+		out = append(out, *e.FieldName)
+	}
+	return out.String(), true
+}
+
+func name(p field.Path) string { return strings.TrimPrefix(field.String(p), ".") }
+
+func isReplicas(rule string) bool {
+	return rule == replicasAutoscaled || rule == replicasPutBack || rule == gitOutside
+}
+
+// errOff says that a workload is turned off, which is no conflict: at 0 an autoscaler stands still.
+var errOff = errors.New("in Git it is 0, at which the autoscaler stands still: only you know whether it is to run")
+
+// off reports whether Git turns a workload off.
+func off(f finding, o render.Object) bool {
+	v, _ := field.Get(o.Data, f.Path)
+	n, whole := field.Whole(v)
+	return isReplicas(f.Rule) && whole && n == 0
+}

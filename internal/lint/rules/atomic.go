@@ -1,0 +1,88 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/render/desired"
+)
+
+func atomicSelector() rule {
+	return rule{Rule: Rule{
+		ID: "atomic-selector", Severity: Warning,
+		Title: "a selector in Git that a controller completes",
+		Reason: "A progressive delivery adds a label to the selector that Git names: rollouts-pod-template-hash, which tells the stable pods from the new " +
+			"ones. A selector is one atomic field. A server-side apply by force (Flux, Argo CD with ServerSideApply) of what Git names therefore " +
+			"takes the label away, and traffic goes to both versions until the controller has put it back. Truce enforces Git's labels and keeps " +
+			"the controller's; an apply of the older form (Argo CD without ServerSideApply) leaves it, too.",
+		Remedy: "Under Flux let the Service out of the reconciliation of its selector (kustomize.toolkit.fluxcd.io/ssa: IfNotPresent), or give it to the " +
+			"controller's own resources; under Argo CD ignore /spec/selector with RespectIgnoreDifferences.",
+		Source: "measured on kube-apiserver 1.37: a forced apply of the Git selector removes rollouts-pod-template-hash; " +
+			"argoproj/argo-rollouts rollout/service.go",
+	}, find: atomicSelectors}
+}
+
+func atomicSelectors(j *judgement) []Finding {
+	var out []Finding
+	for by := range j.described() {
+		for _, c := range j.catalogue.Read(by.data()) {
+			out = append(out, j.completes(by, c)...)
+		}
+	}
+	return out
+}
+
+func (j *judgement) completes(by described, c claim.Claimant) []Finding {
+	var out []Finding
+	for _, d := range j.byName()[nameOf(c.Target)] {
+		if j.reach().meet(by.unit, d.unit) != "" {
+			out = append(out, j.completed(d, by, c)...)
+		}
+	}
+	return out
+}
+
+// completed are the findings about atomic fields that Git names, and into which the claimant writes keys of its own.
+func (j *judgement) completed(d, by described, c claim.Claimant) []Finding {
+	var out []Finding
+	for _, got := range j.catalogue.On(claim.Subject{Desired: d.data()}, []claim.Claimant{c}) {
+		if got.Do != claim.Merge || got.By != c.ID || !wiped(d, got.Path) {
+			continue
+		}
+		whole := got.Path[:len(got.Path)-1]
+		f := j.finding(d, whole)
+		f.Others = []desired.Place{j.whole(by)}
+		f.Message = fmt.Sprintf("%s: %s adds %s to %s, which is one field: an apply by force of what Git names takes it away",
+			d.called(), got.Who, *got.Path[len(got.Path)-1].FieldName, field.String(whole))
+		f.Remedy = "leave the field to whoever completes it"
+		out = append(out, f)
+	}
+	return out
+}
+
+// wiped reports whether the unit's tool takes away what stands beside Git's keys.
+func wiped(d described, p field.Path) bool {
+	last := p[len(p)-1]
+	if _, named := field.Get(d.object.Data, p[:len(p)-1]); !named || last.FieldName == nil {
+		return false
+	}
+	switch d.unit.Dialect {
+	case discover.ArgoCD:
+		i := d.ignoring(p)
+		return serverSide(d) && (i.rule == "" || !i.respect)
+	case discover.Flux:
+		return !d.leftAlone() && d.ignoring(p).rule == ""
+	default:
+		return true
+	}
+}
+
+// serverSide reports whether Argo CD applies the object on the server's side.
+func serverSide(d described) bool {
+	options, _ := d.unit.Resource.At("spec", "syncPolicy", "syncOptions").([]any)
+	own, _ := d.object.Data.Annotation("argocd.argoproj.io/sync-options")
+	return slices.Contains(options, any("ServerSideApply=true")) || own == "ServerSideApply=true"
+}

@@ -1,0 +1,142 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/ignore"
+)
+
+func dependsOnMissing() rule {
+	return rule{Rule{
+		ID: "depends-on-missing", Severity: Warning,
+		Title: "a Kustomization depends on one that is not there",
+		Reason: "Flux does not begin before all that dependsOn names are ready, and looks again every 30 s, for ever: nothing of the " +
+			"Kustomization is applied, new commits neither, and drift is not corrected. dependsOn without a namespace means the Kustomization's " +
+			"own.",
+		Remedy: "Correct name and namespace of the entry, or remove it.",
+		Source: "kustomize-controller (DependencyNotReady; requeue-dependency 30s); Kustomization spec.dependsOn",
+	}, func(j *judgement) []Finding {
+		var out []Finding
+		for _, e := range j.dependencies() {
+			if len(e.to) > 0 || j.isLeftOut(e.key) || j.isDormant(e.from) {
+				continue
+			}
+			f := j.ruleFinding(e.from, e.at, fmt.Sprintf("%s depends on %s, and no Kustomization of its cluster is called so in this repository%s", e.from.Name(), e.key, j.nearly(e)), "correct the entry, or remove it")
+			out = append(out, f)
+		}
+		return out
+	}}
+}
+
+func dependsOnCycle() rule {
+	return rule{Rule{
+		ID: "depends-on-cycle", Severity: Error,
+		Title: "Kustomizations depend on each other in a circle",
+		Reason: "Each waits until the one before is ready at its present generation. On a new cluster none of them ever begins; on one where " +
+			"they were ready once, the first edit of any of them stops all.",
+		Remedy: "Remove one of the entries: the one whose objects can be applied without the other's. What both need belongs into a third.",
+		Source: "kustomize-controller (DependencyNotReady); Kustomization spec.dependsOn",
+	}, func(j *judgement) []Finding {
+		by := map[*discover.Unit][]dependency{}
+		for _, e := range j.dependencies() {
+			by[e.from] = append(by[e.from], e)
+		}
+		var out []Finding
+		for _, circle := range j.circles(by) {
+			e := circle[0]
+			names := []string{}
+			f := j.ruleFinding(e.from, e.at, "", "remove one of the entries")
+			for i, step := range circle {
+				names = append(names, step.from.Name())
+				if i > 0 {
+					f.Others = append(f.Others, j.files.said(step.from, step.at))
+				}
+			}
+			f.Message = strings.Join(append(names, e.from.Name()), " → ") + ": each waits for the next, and none of them ever begins"
+			out = append(out, f)
+		}
+		return out
+	}}
+}
+
+// dependency is an entry of a Kustomization's dependsOn.
+type dependency struct {
+	from *discover.Unit
+	at   string // spec.dependsOn[0]
+	key  app.Key
+	to   []*discover.Unit // those that are called so, and meet it
+}
+
+// dependencies are all, in the order of the survey.
+func (j *judgement) dependencies() []dependency {
+	byKey := map[app.Key][]*discover.Unit{}
+	for u := range j.kustomizations() {
+		byKey[u.App.Key] = append(byKey[u.App.Key], u)
+	}
+	var out []dependency
+	for u := range j.kustomizations() {
+		for n, ref := range items(u.Resource.At("spec", "dependsOn")) {
+			e := dependency{from: u, at: fmt.Sprintf("spec.dependsOn[%d]", n)}
+			e.key = app.Key{Kind: u.App.Key.Kind, Namespace: cmp.Or(text(ref, "namespace"), u.App.Key.Namespace), Name: text(ref, "name")}
+			e.to = slices.DeleteFunc(slices.Clone(byKey[e.key]), func(to *discover.Unit) bool { return j.reach().meet(u, to) == "" })
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// isLeftOut reports whether a Kustomization is in the repository and was not looked into, such as one that is read from elsewhere.
+func (j *judgement) isLeftOut(key app.Key) bool {
+	return slices.ContainsFunc(j.survey.Skipped, func(k discover.Skipped) bool { return k.What == key.String() })
+}
+
+// isDormant reports whether nothing applies a Kustomization, as far as the repository tells: others are described by apps, and it is not, nor
+// does it describe any itself.
+func (j *judgement) isDormant(u *discover.Unit) bool {
+	if j.applied == nil {
+		j.applied = map[string]bool{}
+		for o := range j.kustomizations() {
+			for _, by := range o.By {
+				j.applied[by], j.applied[o.Name()] = true, true
+			}
+		}
+	}
+	return u.Dialect == discover.Flux && len(j.applied) > 0 && !j.applied[u.Name()]
+}
+
+// kustomizations yields Flux's apps.
+func (j *judgement) kustomizations() iter.Seq[*discover.Unit] {
+	return func(yield func(*discover.Unit) bool) {
+		for i := range j.survey.Units {
+			if u := &j.survey.Units[i]; u.Dialect == discover.Flux && !yield(u) {
+				return
+			}
+		}
+	}
+}
+
+// nearly is the question whether another one is meant.
+func (j *judgement) nearly(e dependency) string {
+	var names []string
+	for u := range j.kustomizations() {
+		if j.reach().meet(e.from, u) == "" {
+			continue
+		}
+		if u.App.Key.Name == e.key.Name {
+			return "; there is " + u.Name()
+		}
+		if u.App.Key.Namespace == e.key.Namespace && u != e.from {
+			names = append(names, u.App.Key.Name)
+		}
+	}
+	if near := ignore.Near(e.key.Name, names); len(near) > 0 {
+		return ": did you mean " + near[0] + "?"
+	}
+	return ""
+}

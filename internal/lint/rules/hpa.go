@@ -1,0 +1,126 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render/desired"
+)
+
+// isHPA and the others tell kinds of autoscalers, whatever their versions.
+func isHPA(id object.ID) bool {
+	return id.Group == "autoscaling" && id.Kind == "HorizontalPodAutoscaler"
+}
+
+func isScaledObject(id object.ID) bool { return id.Group == "keda.sh" && id.Kind == "ScaledObject" }
+
+func isVPA(id object.ID) bool {
+	return id.Group == "autoscaling.k8s.io" && id.Kind == "VerticalPodAutoscaler"
+}
+
+// short is an object as people call it: HPA shop/web.
+func short(id object.ID) string {
+	kind := id.Kind
+	if isHPA(id) {
+		kind = "HPA"
+	}
+	return kind + " " + id.Namespace + "/" + id.Name
+}
+
+// called is an object with its place: HPA shop/web (hpa.yaml:1).
+func (d described) called() string { return short(d.id()) + " (" + d.at() + ")" }
+
+// finding is one about a field of the object.
+func (j *judgement) finding(d described, p field.Path) Finding {
+	return Finding{Unit: d.unit.Name(), Object: d.id(), Path: p, Place: j.files.place(*d.unit, *d.object, p)}
+}
+
+// whole is where the object begins.
+func (j *judgement) whole(d described) desired.Place { return j.files.whole(*d.object) }
+
+func text(o object.Object, keys ...string) string {
+	s, _ := o.At(keys...).(string)
+	return s
+}
+
+// dotted is a field as people write it: spec.minReplicas.
+func dotted(p field.Path) string { return strings.TrimPrefix(field.String(p), ".") }
+
+// number reads a whole number, and whether the field is there at all.
+func number(o object.Object, keys ...string) (n int64, there bool) {
+	n, there = field.Whole(o.At(keys...))
+	return n, there
+}
+
+// items are the maps of a list.
+func items(v any) []object.Object {
+	list, _ := v.([]any)
+	var out []object.Object
+	for _, e := range list {
+		if m, ok := e.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// metric is a part of an autoscaler's intent that is measured against what pods request.
+type metric struct {
+	resource  string // cpu, memory
+	container string // empty for all of a pod
+	percent   string
+	path      field.Path // in the autoscaler
+}
+
+// String tells the metric: "80 % of the requested cpu".
+func (m metric) String() string { return fmt.Sprintf("%s of the requested %s", m.percent, m.resource) }
+
+// utilizations are the metrics of an HPA or a ScaledObject that need requests. An HPA that names no metric at all means 80 % of the CPU.
+func utilizations(o object.Object) []metric {
+	id := o.ID()
+	switch {
+	case isScaledObject(id):
+		return triggers(o)
+	case !isHPA(id):
+		return nil
+	case o.GVK().Version == "v1":
+		return []metric{{"cpu", "", percent(o.At("spec", "targetCPUUtilizationPercentage")), field.Name("spec", "targetCPUUtilizationPercentage")}}
+	}
+	all := items(o.At("spec", "metrics"))
+	if len(all) == 0 {
+		return []metric{{"cpu", "", "80 %", field.Name("spec", "metrics")}}
+	}
+	var out []metric
+	for i, m := range all {
+		for _, key := range []string{"resource", "containerResource"} {
+			if text(m, key, "target", "type") == "Utilization" {
+				out = append(out, metric{text(m, key, "name"), text(m, key, "container"), percent(m.At(key, "target", "averageUtilization")), nth(field.Name("spec", "metrics"), i)})
+			}
+		}
+	}
+	return out
+}
+
+// triggers are KEDA's of the types cpu and memory.
+func triggers(o object.Object) []metric {
+	var out []metric
+	for i, t := range items(o.At("spec", "triggers")) {
+		kind := text(t, "type")
+		if (kind == "cpu" || kind == "memory") && (text(t, "metricType") == "Utilization" || text(t, "metadata", "type") == "Utilization") {
+			out = append(out, metric{kind, text(t, "metadata", "containerName"), percent(t.At("metadata", "value")), nth(field.Name("spec", "triggers"), i)})
+		}
+	}
+	return out
+}
+
+func percent(v any) string {
+	if v == nil {
+		return "80 %"
+	}
+	return fmt.Sprintf("%v %%", v)
+}
+
+// nth is the path of a list's item, by position.
+func nth(list field.Path, i int) field.Path { return append(list.Copy(), field.Element{Index: &i}) }

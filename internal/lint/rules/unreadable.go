@@ -1,0 +1,31 @@
+package rules
+
+import (
+	"github.com/truce-gitops/truce/internal/render/desired"
+)
+
+// Unreadable is the rule of manifests that cannot be read, which are not judged.
+const Unreadable = "unreadable-manifest"
+
+func unreadableManifest() rule {
+	return rule{Rule: Rule{
+		ID: Unreadable, Severity: Error,
+		Title: "a manifest that cannot be read",
+		Reason: "The file speaks of Kubernetes objects and is no YAML or JSON of them: a quote that is missing, a key that stands twice, bytes that are no " +
+			"text. Whoever applies its directory fails at it, Flux and Argo CD with all that the app has. What it holds is not judged, so that " +
+			"truce audit ends with exit code 4. Templates that another program fills in ({{ … }}) are only said to be left out.",
+		Remedy: "Correct the file, or move it out of what is deployed.",
+		Source: "YAML 1.2; kustomize build and kubectl apply refuse the same",
+	}, find: func(j *judgement) []Finding {
+		var out []Finding
+		for _, k := range j.survey.Skipped {
+			if k.Unreadable() {
+				out = append(out, Finding{
+					Place:   desired.Place{File: k.File, Line: k.Line, Means: desired.ByManifest},
+					Message: "the manifest cannot be read: " + k.Why, Remedy: "correct it",
+				})
+			}
+		}
+		return out
+	}}
+}

@@ -1,0 +1,141 @@
+// Package access answers: which permissions does a controller need, and what for?
+//
+// In: the kinds that claim fields.
+// Out: permissions, by what a controller does with them: its own work, reading, applying.
+// Promise: the roles of an installation are generated from these, `truce check` asks the API server for them, and `make test-long` runs the
+// stories with no others.
+// Not here: asking the API server (wire), writing roles as YAML (deploy/release).
+package access
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// Rule is one permission, as in a rule of a ClusterRole.
+type Rule struct {
+	Group     string
+	Resources []string // with a subresource as in RBAC: kustomizations/status; "*" for all
+	Names     []string // of the objects; none for all
+	Verbs     []string
+	// For says what the controller does with it.
+	For string
+	// Without says what is missing without it; empty: the controller does not work.
+	Without string
+	// ClusterOnly is for what lies in no namespace, or is read of all namespaces: a controller of some namespaces works without it.
+	ClusterOnly bool
+}
+
+// The groups of the custom resources and of Kubernetes' own kinds that a controller uses itself.
+const (
+	fluxApps    = "kustomize.toolkit.fluxcd.io"
+	fluxSources = "source.toolkit.fluxcd.io"
+	argo        = "argoproj.io"
+	admission   = "admissionregistration.k8s.io"
+)
+
+var (
+	read  = []string{"get", "list", "watch"}
+	write = []string{"create", "patch", "delete"}
+)
+
+// Own returns what a controller needs for its own work, whatever it applies: reading custom resources, its records, its Leases, and evidence.
+func Own() []Rule {
+	return []Rule{
+		{Group: fluxApps, Resources: []string{"kustomizations"}, Verbs: read, For: "read Kustomizations"},
+		{Group: fluxSources, Resources: []string{"gitrepositories"}, Verbs: read, For: "read GitRepositories"},
+		{Group: argo, Resources: []string{"applications"}, Verbs: read, For: "read Applications"},
+		{Resources: []string{"configmaps"}, Verbs: slices.Concat(read, write), For: "write inventories and how the controller runs; read ConfigMaps that apps name"},
+		{Resources: []string{"secrets"}, Verbs: []string{"get", "list"}, For: "read credentials of sources, decryption keys and Secrets that apps name", Without: "sources without credentials only"},
+		{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: append(slices.Clone(read), "create", "update", "patch"), For: "leader election, and delegation of namespaces"},
+		{Group: "events.k8s.io", Resources: []string{"events"}, Verbs: []string{"create"}, For: "report Events", Without: "no Events on custom resources"},
+		{Resources: []string{"events"}, Verbs: []string{"list"}, For: "find evidence of who changed an object", Without: "less evidence in `truce why`"},
+		{Resources: []string{"pods"}, Verbs: []string{"list"}, For: "find the cause of a Degraded workload", Without: "no causes"},
+		{Resources: []string{"namespaces"}, Verbs: read, For: "match namespace selectors of admission", Without: "admission cannot be attributed", ClusterOnly: true},
+		{Group: "apiextensions.k8s.io", Resources: []string{"customresourcedefinitions"}, Verbs: read, For: "notice a changed schema", Without: "a changed schema is noticed late", ClusterOnly: true},
+		{
+			Group: admission, Verbs: read, ClusterOnly: true,
+			Resources: []string{"mutatingwebhookconfigurations", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"},
+			For:       "find which admission changed a field", Without: "a change by admission is held, and not attributed",
+		},
+		{
+			Group: "authentication.k8s.io", Resources: []string{"tokenreviews"}, Verbs: []string{"create"}, ClusterOnly: true,
+			For: "authenticate requests to the status page", Without: "the page is for requests from the same machine only",
+		},
+		{
+			Group: "authorization.k8s.io", Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}, ClusterOnly: true,
+			For: "authorize requests to the status page", Without: "the page is for requests from the same machine only",
+		},
+	}
+}
+
+// Home returns what a controller needs in its own namespace alone.
+func Home() []Rule {
+	return []Rule{
+		{
+			Resources: []string{"secrets"}, Verbs: []string{"create"}, For: "keep the token of the status page, and the key that signs inventories",
+			Without: "commands cannot read the status page, and nothing is pruned",
+		},
+		{Resources: []string{"secrets"}, Names: []string{"truce-inventory-key"}, Verbs: []string{"get"}, For: "sign inventories", Without: "nothing is pruned"},
+		{Resources: []string{"secrets"}, Names: []string{"truce-page"}, Verbs: []string{"get", "patch"}, For: "keep the token of the status page", Without: "commands cannot read the status page"},
+	}
+}
+
+// Manage returns what a controller that applies writes to the custom resources, and the admission witness.
+func Manage() []Rule {
+	return []Rule{
+		{Group: fluxApps, Resources: []string{"kustomizations", "kustomizations/status"}, Verbs: []string{"patch"}, For: "write status and finalizers"},
+		{Group: fluxSources, Resources: []string{"gitrepositories", "gitrepositories/status"}, Verbs: []string{"patch"}, For: "write status"},
+		{Group: argo, Resources: []string{"applications", "applications/status"}, Verbs: []string{"patch"}, For: "write status, and end an operation"},
+		{
+			Group: admission, Resources: []string{"validatingwebhookconfigurations"}, Verbs: []string{"get", "list", "patch", "create", "delete"}, ClusterOnly: true,
+			For: "configure the admission witness (--witness), and remove it", Without: "no --witness",
+		},
+		{
+			Group: "discovery.k8s.io", Resources: []string{"endpointslices"}, Verbs: []string{"create", "patch"},
+			For: "point the Service of the admission witness at the leader", Without: "no --witness",
+		},
+	}
+}
+
+// Apply returns what a controller needs for the objects in Git, of any kind. It can be replaced by the kinds that the repositories have.
+func Apply() []Rule {
+	return []Rule{{Group: "*", Resources: []string{"*"}, Verbs: slices.Concat(read, write), For: "apply, watch and prune the objects in Git"}}
+}
+
+// Claimants returns what a controller needs to know of objects that claim fields: the kinds in its catalogue.
+func Claimants(kinds []object.GVK) []Rule {
+	var out []Rule
+	for _, k := range kinds {
+		r := Rule{Group: k.Group, Resources: []string{plural(k.Kind)}, Verbs: read, For: "cede fields that they claim", Without: "a field that one could claim is not corrected"}
+		if !slices.ContainsFunc(out, func(o Rule) bool { return o.Group == r.Group && slices.Equal(o.Resources, r.Resources) }) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// plural is the name of a kind's resource, as English has it and CustomResourceDefinitions mostly do.
+func plural(kind string) string {
+	name := strings.ToLower(kind)
+	if stem, ok := strings.CutSuffix(name, "y"); ok {
+		return stem + "ies"
+	}
+	return name + "s"
+}
+
+// Impersonate returns what a controller needs for apps that name a service account, and for --default-service-account and --multi-tenant. It acts as
+// accounts of an app's own namespace alone, which RBAC cannot say.
+func Impersonate() []Rule {
+	return []Rule{{
+		Resources: []string{"serviceaccounts"}, Verbs: []string{"impersonate"},
+		For: "act as the service accounts of apps", Without: "apps with a service account fail",
+	}}
+}
+
+// Observe returns what a controller with --mode observe needs besides Own. It compares without a dry run: that is a patch.
+func Observe() []Rule {
+	return []Rule{{Group: "*", Resources: []string{"*"}, Verbs: read, For: "compare the objects in Git"}}
+}

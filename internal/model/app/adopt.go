@@ -1,0 +1,83 @@
+package app
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// Adoption is the passage of an app's objects between another controller and truce. Its zero value is none.
+type Adoption struct {
+	Way Way
+	// At is when the adoption was asked for; zero where the custom resource does not say. An entry of the other's that is younger was made
+	// after it.
+	At time.Time
+	// Lost says why truce does not write to an adopted app any more: the other controller writes again. Empty for an app that is not lost;
+	// Way is empty where it is set.
+	Lost string
+	// Manager is the field manager that the other applies as: what is handed back becomes its.
+	Manager string
+	// Labels are those by which the other marks what it keeps, and Annotation another such mark, which begins with one of Prefixes where
+	// it is this app's. What bears one of them in another form is kept for another app.
+	Labels     map[string]string
+	Annotation string
+	Prefixes   []string
+	// Hints are labels that show whose an object is only where they say this: others use them, too.
+	Hints map[string]string
+	// Keep are fields of the other's that stay in the cluster although Git does not name them.
+	Keep []field.Path
+	// Inventory is what the other has put there, as it has written it down, by ID with the API version.
+	Inventory map[object.ID]string
+}
+
+// Way says what happens to the objects of an app that another controller keeps, or has kept.
+type Way string
+
+// The values of Way, as the annotation truce.dev/adopted spells them where it does.
+const (
+	TakeBeside Way = "beside"  // they become ours, while the other stands still on its own switch, which is not ours then
+	TakeAlone  Way = "alone"   // they become ours; the other does not run
+	HandBack   Way = "release" // they become the other's, and are only observed from then on
+)
+
+// Takes reports whether objects become ours.
+func (a Adoption) Takes() bool { return a.Way == TakeBeside || a.Way == TakeAlone }
+
+// Passage distinguishes one adoption of an app from a later one; empty for none.
+func (a Adoption) Passage() string {
+	switch {
+	case !a.Takes():
+		return ""
+	case a.At.IsZero():
+		return string(a.Way)
+	}
+	return string(a.Way) + " " + a.At.UTC().Format(time.RFC3339)
+}
+
+// Whose tells by the other's marks whose a live object is: this app's (mine), another one's, as the mark says it, or neither.
+func (a Adoption) Whose(live object.Object) (mine bool, another string) {
+	if text, there := live.Annotation(a.Annotation); there && a.Annotation != "" {
+		if slices.ContainsFunc(a.Prefixes, func(p string) bool { return strings.HasPrefix(text, p) }) {
+			return true, ""
+		}
+		return false, a.Annotation + ": " + text
+	}
+	matched := 0
+	for key, want := range a.Labels {
+		switch have, there := live.Label(key); {
+		case there && have != want:
+			return false, key + ": " + have
+		case there:
+			matched++
+		}
+	}
+	for key, want := range a.Hints {
+		if have, there := live.Label(key); there && have == want {
+			return true, ""
+		}
+	}
+	return matched > 0 && matched == len(a.Labels), ""
+}

@@ -1,0 +1,158 @@
+// Package app answers: what did the user ask to keep in sync, from where, into where, under which policy?
+//
+// In: nothing; the fronts translate a dialect's custom resource into it.
+// Out: App, the neutral form that every stage reads.
+// Promise: no word of it belongs to one dialect.
+// Not here: reading custom resources (front), when to run (controller), what Git holds (source, render, desired).
+package app
+
+import (
+	"github.com/truce-gitops/truce/internal/model/health"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/identity"
+	"github.com/truce-gitops/truce/internal/model/ignore"
+	"github.com/truce-gitops/truce/internal/model/optout"
+	"github.com/truce-gitops/truce/internal/model/overlay"
+)
+
+// Key names an app in the cluster that holds its custom resource. Kind is the custom resource's kind.
+type Key struct {
+	Kind, Namespace, Name string
+}
+
+// String prints the key as "Kustomization flux-system/web".
+func (k Key) String() string { return k.Kind + " " + k.Namespace + "/" + k.Name }
+
+// SourceKey names what says where the files come from: a custom resource, or for an app that says it itself the address, which
+// all apps of the namespace share that read it.
+type SourceKey struct {
+	Kind, Namespace, Name string
+	// Revision is what to read instead of what the source itself follows: HEAD, a branch, a tag, a range of versions, a full
+	// reference name or a commit. Empty for what the source follows.
+	Revision string
+}
+
+// String prints the key as "GitRepository flux-system/web", and an address as it is.
+func (k SourceKey) String() string {
+	text := k.Kind + " " + k.Namespace + "/" + k.Name
+	if strings.ContainsAny(k.Name, "/:") {
+		text = k.Kind + " " + k.Name
+	}
+	if k.Revision != "" {
+		text += " at " + k.Revision
+	}
+	return text
+}
+
+// App is one thing to keep in sync.
+type App struct {
+	Key        Key
+	UID        string // of the custom resource: the mark that its objects bear
+	Generation int64  // of the custom resource that this was read from
+
+	Source SourceKey
+	// Labels are put on every object, for the dialect's own tools.
+	Labels    map[string]string
+	Path      string // directory inside the source, "." for its root
+	Layout    Layout
+	Manifests Manifests // which files of a plain directory are read, where Layout says so
+	Namespace string    // overrides the namespace of every namespaced object; empty keeps them
+	Overlay   overlay.Overlay
+	Home      Home
+
+	Interval  time.Duration // between full checks
+	Look      time.Duration // the source is asked for a new revision at least so often; 0 leaves that to the source
+	Retry     time.Duration // after a failed run
+	Backoff   Backoff       // of Retry
+	Timeout   time.Duration // of one run, and of waiting for health
+	Suspended bool
+	Request   string // a token: a new value asks for a run now
+	Handled   string // the newest Request that was acted on, as its custom resource remembers it
+	Deleting  bool
+	Approved  string // the token of a held prune that a user has approved
+
+	Rollout Rollout
+	Order   Order
+	// Reached is the newest revision that was rolled out from where the app now reads, as its custom resource remembers it. Empty
+	// for unknown, and for an app whose drift is put back in any case.
+	Reached string
+
+	// Finalizers are the names of those that keep the custom resource until the objects are gone; they are taken off then.
+	Finalizers []string
+	// Own is the one of them that no other controller takes off; empty for none.
+	Own string
+	// Guard is the finalizer that is put on the custom resource before anything is made; empty for none.
+	Guard string
+
+	Prune Prune
+	// PruneMost is the number of objects that may be pruned within ten minutes without approval: nil for the default limits, math.MaxInt for any
+	// number. Kinds that hold data wait in any case.
+	PruneMost *int
+	// Leave says what becomes of the objects when the app itself is deleted; empty for the same as Prune.
+	Leave      Prune
+	AllowEmpty bool // a source that describes no object at all may take away all there is
+	Wait       Wait
+	Health     health.Rules
+	Validation Validation
+	Policy     Policy
+	Account    identity.Account // as which every request about the app's objects is made
+	Reach      identity.Reach
+	Ignore     ignore.Rules
+	Adoption   Adoption
+
+	// Aside are annotations by which an object says that it is made at some moment, and not kept in sync: it is left out. Unheeded are
+	// those that change what the dialect's own tool does, and nothing here. Both is said on the app.
+	Aside, Unheeded []string
+	// OptOuts are the annotations and labels by which a single object asks for another treatment.
+	OptOuts optout.Rules
+
+	// Problems are what the user asked for and truce cannot do: the app is refused while there are any.
+	Problems []Problem
+	// Notes are worth saying on the app, but stop nothing.
+	Notes []string
+}
+
+// Keeps reports whether a finalizer keeps the custom resource until the app's objects are gone.
+func (a App) Keeps(finalizer string) bool {
+	return finalizer != "" && finalizer == a.Guard || slices.Contains(a.Finalizers, finalizer)
+}
+
+// Problem is a reason to refuse an app: the field of its custom resource, and what is wrong with it.
+type Problem struct {
+	Field, Reason string
+	Denied        bool // by a rule between tenants
+}
+
+// String prints the problem with the field that it is about.
+func (p Problem) String() string {
+	if p.Field == "" {
+		return p.Reason
+	}
+	return p.Field + ": " + p.Reason
+}
+
+// Prune says what happens to objects that Git no longer names.
+type Prune string
+
+// Wait says whether an app is ready when its objects are applied, or only when they are healthy.
+type Wait string
+
+// Validation says when objects are checked before the first of a revision is applied.
+type Validation string
+
+// The policies' values. The zero values are no policy: a front must choose.
+const (
+	PruneDelete Prune = "Delete" // remove them
+	PruneKeep   Prune = "Keep"   // leave them where they are
+	PruneReport Prune = "Report" // leave them, and count them as a difference: somebody is to ask for their removal
+
+	WaitApplied Wait = "Applied"
+	WaitHealthy Wait = "Healthy"
+
+	ValidateNone   Validation = "none"
+	ValidateClient Validation = "client" // against the server's published schema
+	ValidateServer Validation = "server" // by a dry run
+)

@@ -1,0 +1,118 @@
+package app
+
+import (
+	"io/fs"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// Rollout says when a new revision is applied. The zero value is Automatic.
+type Rollout string
+
+// The values of Rollout.
+const (
+	Automatic Rollout = "automatic" // as soon as it is seen
+	OnOrder   Rollout = "on order"  // not before somebody asks for it: until then nothing is written
+)
+
+// Order is one rollout that somebody asked for. It puts all drift of its objects right, whatever the policy does about drift. Its
+// zero value is none.
+type Order struct {
+	Token    string // the same as long as it is the same order; empty for no order
+	By       string // who asks; empty for nobody known
+	Revision string // instead of what the app follows, in the form of SourceKey.Revision
+	Prune    Prune  // instead of the app's; empty for the app's
+	// Mode is Preview for an order that only asks what would happen; empty for the app's.
+	Mode Mode
+	// Objects are the ones that are meant, by their group, kind, name and, where it is set, namespace; none means all.
+	Objects []object.ID
+	// Refused is why it cannot be carried out as asked: it ends with that, and nothing is written for it.
+	Refused string
+	Retry   time.Duration // after a failed run; 0 ends the order with the first
+	Backoff Backoff       // of Retry
+	// Begun is when an earlier process has taken it up without ending it; zero for an order that nobody has looked at.
+	Begun time.Time
+}
+
+// Means reports whether the order is about an object.
+func (o Order) Means(id object.ID) bool {
+	if len(o.Objects) == 0 {
+		return true
+	}
+	for _, m := range o.Objects {
+		if m.Group == id.Group && m.Kind == id.Kind && m.Name == id.Name && (m.Namespace == "" || m.Namespace == id.Namespace) {
+			return true
+		}
+	}
+	return false
+}
+
+// Resting is the app between rollouts: what its policy leaves to be asked for is not written.
+func (a App) Resting() App {
+	a.Order = Order{}
+	if a.Rollout == OnOrder && a.Policy.Mode == Enforce {
+		a.Policy.Mode = Await
+	}
+	if a.Policy.Remediation == RemediateInRollouts {
+		a.Policy.Remediation = ReportOnly
+		if a.Prune == PruneDelete {
+			a.Prune = PruneReport
+		}
+	}
+	return a
+}
+
+// Rolling is the app while a new revision, or what an order asks for, is brought out.
+func (a App) Rolling() App {
+	if a.Policy.Remediation == RemediateInRollouts || a.Order.Token != "" {
+		a.Policy.Remediation = Remediate
+	}
+	if a.Order.Prune != "" {
+		a.Prune = a.Order.Prune
+	}
+	if a.Order.Mode != "" && a.Policy.Mode == Enforce {
+		a.Policy.Mode = a.Order.Mode
+	}
+	return a
+}
+
+// At is the app at a revision of its source: with the commit and the names of its files in what asks for them.
+func (a App) At(commit string, files fs.FS) App {
+	a.Overlay = a.Overlay.At(commit).Found(files, a.Path)
+	return a
+}
+
+// For is the app as it holds for one object: an order may be about others only.
+func (a App) For(id object.ID) App {
+	if !a.Order.Means(id) && a.Policy.Mode == Enforce {
+		a.Policy.Mode = Await
+	}
+	return a
+}
+
+// Backoff lengthens the pause between failed runs: each is Factor times the one before, Most at most. The zero value keeps the
+// pause, without end.
+type Backoff struct {
+	Factor int64
+	Most   time.Duration
+	Limit  int64 // of tries in a row, after which only the next full check tries again; 0 for no limit, below 0 for no try
+}
+
+// Pause is how long to wait after a failed run; the first of a row is number 1. False: it is not to be tried again.
+func (b Backoff) Pause(first time.Duration, number int) (time.Duration, bool) {
+	if b.Limit < 0 || b.Limit > 0 && int64(number) > b.Limit {
+		return 0, false
+	}
+	pause := first
+	for n := 1; n < number && b.Factor > 1; n++ {
+		pause *= time.Duration(b.Factor)
+		if b.Most > 0 && pause >= b.Most || pause < first {
+			break
+		}
+	}
+	if b.Most > 0 && (pause > b.Most || pause < first) {
+		pause = b.Most
+	}
+	return pause, true
+}

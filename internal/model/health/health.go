@@ -1,0 +1,92 @@
+// Package health answers: does this object work, and if not, what do its pods say?
+//
+// In: a live object; the pods of a workload.
+// Out: a Status: one of six words, and a sentence; a Cause.
+// Promise: pure; an object that cannot be judged is Unknown, never Healthy; of a pod only names, reasons, exit codes and what the
+// kubelet and the scheduler report are in a Cause, nothing that a container wrote.
+// Not here: the rules themselves (children), reading pods and waiting until something works (reconcile).
+package health
+
+import (
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// Code is one of six words.
+type Code string
+
+// The words, from best to worst as Worst orders them. Their meaning is Argo CD's and kstatus' together.
+const (
+	Healthy     Code = "Healthy"     // does what it says
+	Suspended   Code = "Suspended"   // stands still on purpose
+	Progressing Code = "Progressing" // not there yet, and nothing says that it will not be
+	Unknown     Code = "Unknown"     // cannot be judged
+	Missing     Code = "Missing"     // is not in the cluster
+	Degraded    Code = "Degraded"    // says itself that it failed
+)
+
+// Status is a judgement with its reason.
+type Status struct {
+	Code    Code
+	Message string
+	// Counts is the code that the object's app counts instead of Code; empty for Code.
+	Counts Code
+	// Cause is what the pods report; Message begins with it. Empty where they report nothing, or nothing is wrong.
+	Cause string
+}
+
+// ForApp returns the code that the object's app counts.
+func (s Status) ForApp() Code {
+	if s.Counts != "" {
+		return s.Counts
+	}
+	return s.Code
+}
+
+// IsFailing reports whether the object does not work and its pods may know why.
+func (s Status) IsFailing() bool { return s.Code == Degraded || s.Code == Progressing }
+
+// With returns the status with a cause in front of its message.
+func (s Status) With(cause string) Status {
+	if cause == "" {
+		return s
+	}
+	if s.Cause = cause; s.Message == "" {
+		s.Message = cause
+	} else if !strings.Contains(s.Message, cause) {
+		s.Message = cause + "; " + s.Message
+	}
+	return s
+}
+
+// Rules say what an object must show to be Healthy.
+type Rules string
+
+// The rules.
+const (
+	Reconciled Rules = "kstatus" // its controller has brought it in line with its spec: kstatus, as in Flux
+	Serving    Rules = "argocd"  // it also does what it is for, such as a load balancer that has an address: Argo CD
+)
+
+// Assessor judges one live object. It is pure, does not keep the object, and may be called concurrently.
+type Assessor interface {
+	Assess(live object.Object) Status
+}
+
+var order = map[Code]int{Healthy: 0, Suspended: 1, Progressing: 2, Unknown: 3, Missing: 4, Degraded: 5}
+
+// Worst returns the worse of two codes; an unknown word counts as Unknown.
+func Worst(a, b Code) Code {
+	if rank(b) > rank(a) {
+		return b
+	}
+	return a
+}
+
+func rank(c Code) int {
+	if r, ok := order[c]; ok {
+		return r
+	}
+	return order[Unknown]
+}

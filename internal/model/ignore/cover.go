@@ -1,0 +1,120 @@
+package ignore
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+)
+
+// part is one of the things by which a rule names fields. One of the three is set.
+type part struct {
+	pointer field.Pointer
+	query   string
+	manager string
+}
+
+// parts yields what the rule is made of.
+func (r *Rule) parts(yield func(part) bool) {
+	for _, p := range r.Pointers {
+		if !yield(part{pointer: p}) {
+			return
+		}
+	}
+	for _, q := range r.Queries {
+		if !yield(part{query: q}) {
+			return
+		}
+	}
+	for _, m := range r.Managers {
+		if !yield(part{manager: m}) {
+			return
+		}
+	}
+}
+
+// paths returns the fields that the part covers.
+func (p part) paths(s Sight) []field.Path {
+	switch {
+	case p.pointer != nil:
+		return pointed(s, p.pointer)
+	case p.query != "":
+		return s.Answers[p.query].paths(s)
+	}
+	return owned(s, p.manager)
+}
+
+// pointed resolves a pointer in Git's object: a list item that is put before another in the cluster must not shift what a
+// position means. Only a pointer without positions is looked for in the cluster too.
+func pointed(s Sight, p field.Pointer) []field.Path {
+	path, ok := ownership.Resolve(p, s.Desired, s.Owners)
+	if !ok && !counts(p) && s.Live != nil {
+		path, ok = ownership.Resolve(p, s.Live, s.Owners)
+	}
+	if !ok {
+		return nil
+	}
+	return beside(s, path)
+}
+
+// counts reports whether a part of the pointer could be a position.
+func counts(p field.Pointer) bool {
+	return slices.ContainsFunc(p, func(token string) bool {
+		n, err := strconv.Atoi(token)
+		return err == nil && n >= 0
+	})
+}
+
+func (a Answer) paths(s Sight) []field.Path {
+	var out []field.Path
+	seen := map[string]bool{}
+	take := func(list []field.Pointer, in object.Object) {
+		for _, p := range list {
+			path, ok := ownership.Resolve(p, in, s.Owners)
+			if !ok || len(path) == 0 || seen[path.String()] {
+				continue
+			}
+			seen[path.String()] = true
+			out = append(out, beside(s, path)...)
+		}
+	}
+	take(a.Git, s.Desired)
+	if !a.Positional && s.Live != nil {
+		take(a.Live, s.Live)
+	}
+	return out
+}
+
+// owned lists the fields of the manager's entries that Git names, or has dropped while they are still ours. That a list item or
+// a map is there is not meant: it would cover what others own in it.
+func owned(s Sight, manager string) []field.Path {
+	ours := ownership.ApplyEntry(s.Owners, ownership.Manager)
+	var out []field.Path
+	for _, o := range s.Owners {
+		if o.Manager != manager {
+			continue
+		}
+		for _, p := range o.Fields.Paths() {
+			if !whole(s.Owners, o.Fields, p) || slices.ContainsFunc(out, p.Equals) {
+				continue
+			}
+			if _, named := field.Get(s.Desired, p); named || ours.Under(p) {
+				out = append(out, beside(s, p)...)
+			}
+		}
+	}
+	return out
+}
+
+// whole reports whether the shape owns the content of p: all of it, or that a set has the value. Of a map that another entry names
+// something in, only the presence is owned: fieldsV1 writes that as it writes an atomic field.
+func whole(owners []ownership.Entry, shape ownership.Shape, p field.Path) bool {
+	if p[len(p)-1].Value != nil {
+		return true
+	}
+	return shape.Leaf(p) && !slices.ContainsFunc(owners, func(o ownership.Entry) bool {
+		return slices.ContainsFunc(o.Fields.Below(p), func(q field.Path) bool { return len(q) > len(p) })
+	})
+}

@@ -1,0 +1,170 @@
+package overlay
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+
+	"github.com/truce-gitops/truce/internal/model/redact"
+)
+
+// Fault is what no build could make sense of: the field of the custom resource, and what is wrong with it.
+type Fault struct{ Field, Reason string }
+
+// Faults lists what is wrong with the overlay itself, whatever it is laid over.
+func (o Overlay) Faults() []Fault {
+	var f faults
+	f.name(o.Field("namePrefix"), o.NamePrefix)
+	f.name(o.Field("nameSuffix"), o.NameSuffix)
+	for i, c := range o.Components {
+		f.component(o.Entry("components", i), c)
+	}
+	for i, p := range o.Patches {
+		f.patch(o.Entry("patches", i), p)
+	}
+	for i, m := range o.Images {
+		if m.Name == "" {
+			f.add(o.Entry("images", i)+".name", "required")
+		}
+	}
+	for i, r := range o.Replicas {
+		if r.Name == "" {
+			f.add(o.Entry("replicas", i)+".name", "required: the name of a workload")
+		}
+	}
+	if o.Labels.Selectors && o.Labels.Templates {
+		f.add(o.Field("labelIncludeTemplates"), "labels that go into selectors go into templates, too; want it with labelWithoutSelector only")
+	}
+	f.labels(o.Field("commonLabels"), o.Labels.Pairs)
+	f.keys(o.Field("commonAnnotations"), o.Annotations.Pairs)
+	f.labels(o.Field("commonMetadata.labels"), o.Metadata.Labels)
+	f.keys(o.Field("commonMetadata.annotations"), o.Metadata.Annotations)
+	return f
+}
+
+type faults []Fault
+
+func (f *faults) add(field, format string, args ...any) {
+	*f = append(*f, Fault{field, fmt.Sprintf(format, args...)})
+}
+
+// name refuses what no name of an object can have in it, of whatever kind (IsValidPathSegmentName of Kubernetes).
+func (f *faults) name(field, part string) {
+	if strings.ContainsAny(part, "/% \t\n") {
+		f.add(field, "%q cannot be a part of a name", part)
+	}
+}
+
+func (f *faults) component(field, dir string) {
+	switch {
+	case strings.TrimSpace(dir) == "":
+		f.add(field, "names no directory")
+	case path.IsAbs(dir):
+		f.add(field, "%q begins with a slash; want a path relative to the app's", dir)
+	}
+	if _, err := path.Match(dir, ""); err != nil {
+		f.add(field, "%q is no pattern: %s", dir, err)
+	}
+}
+
+// patch checks the form of an entry, which Kustomize would tell only when an object is there to be patched.
+func (f *faults) patch(field string, p map[string]any) {
+	text, _ := p["patch"].(string)
+	file, _ := p["path"].(string)
+	switch {
+	case text != "" && file != "":
+		f.add(field, "has both patch and path; want one of them")
+	case text == "" && file == "":
+		f.add(field, "names no patch")
+	case text != "":
+		if err := checkPatch(text, p["target"] != nil); err != nil {
+			f.add(field+".patch", "%s", err)
+		}
+	}
+}
+
+func checkPatch(text string, targeted bool) error {
+	docs := yaml.NewDecoder(bytes.NewReader([]byte(text)))
+	for n := 0; ; n++ {
+		var doc yaml.Node
+		err := docs.Decode(&doc)
+		switch {
+		case errors.Is(err, io.EOF) && n == 0:
+			return errors.New("is empty")
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return errors.New(redact.Quoted(strings.TrimPrefix(err.Error(), "yaml: ")))
+		}
+		if err := checkDocument(doc.Content[0], targeted); err != nil {
+			return err
+		}
+	}
+}
+
+func checkDocument(doc *yaml.Node, targeted bool) error {
+	switch {
+	case doc.Kind == yaml.MappingNode:
+		return nil
+	case doc.Kind != yaml.SequenceNode:
+		return errors.New("want an object to merge, or a list of JSON patch operations")
+	case !targeted:
+		return errors.New("JSON patch operations need a target: which objects are they about?")
+	}
+	for i, op := range doc.Content {
+		if err := checkOperation(op); err != nil {
+			return fmt.Errorf("operation %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// operations are those of JSON patches (RFC 6902).
+var operations = []string{"add", "remove", "replace", "move", "copy", "test"}
+
+func checkOperation(op *yaml.Node) error {
+	var o struct {
+		Op   string  `yaml:"op"`
+		Path *string `yaml:"path"`
+	}
+	switch {
+	case op.Decode(&o) != nil:
+		return errors.New("is no JSON patch operation")
+	case !slices.Contains(operations, o.Op):
+		return fmt.Errorf("op %q: want %s", o.Op, strings.Join(operations, ", "))
+	case o.Path == nil || *o.Path != "" && (*o.Path)[0] != '/':
+		return errors.New("path: want a JSON pointer, which begins with a slash")
+	}
+	return nil
+}
+
+func (f *faults) labels(field string, pairs map[string]string) {
+	f.keys(field, pairs)
+	for _, k := range slices.Sorted(maps.Keys(pairs)) {
+		if why := content.IsLabelValue(pairs[k]); len(why) > 0 {
+			f.add(field+"["+k+"]", "%q is no value of a label: %s", pairs[k], plainly(why))
+		}
+	}
+}
+
+func (f *faults) keys(field string, pairs map[string]string) {
+	for _, k := range slices.Sorted(maps.Keys(pairs)) {
+		if why := content.IsLabelKey(strings.ToLower(k)); len(why) > 0 {
+			f.add(field+"["+k+"]", "is no key of a label or annotation: %s", plainly(why))
+		}
+	}
+}
+
+// plainly leaves out examples and the regular expression.
+func plainly(why []string) string {
+	text, _, _ := strings.Cut(why[0], " (e.g. ")
+	return text
+}

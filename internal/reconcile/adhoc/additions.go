@@ -1,0 +1,81 @@
+package adhoc
+
+import (
+	"slices"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/decide/addition"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+)
+
+// Added lists what somebody has put into the live object that Git does not name, as far as its managedFields tell. Defaults of the server
+// in the entry of whoever made something may be among them; a dry run tells them apart.
+func Added(s Subject) ([]addition.Addition, error) {
+	owners, err := ownership.Entries(s.Live)
+	if err != nil || s.Live == nil {
+		return nil, err
+	}
+	return addition.Find(addition.Input{
+		Desired: s.Desired.Data, Live: s.Live, Owners: owners, Catalogue: claim.Builtin(), Manager: Applier(owners),
+	}), nil
+}
+
+// added lists the additions that count: what the server has told of them, or what is certain without; but for what is claimed.
+func (j Judge) added(s Subject) ([]addition.Addition, error) {
+	all := s.Asked
+	if s.Expected == nil {
+		found, err := Added(s)
+		if err != nil {
+			return nil, err
+		}
+		all = slices.DeleteFunc(certain(s.Live, found), func(a addition.Addition) bool {
+			return isFilled(j.Kinds, s.Live, a.Path) || len(a.Held) > 0 && !slices.ContainsFunc(a.Held, func(o ownership.Entry) bool { return !isUpdater(o) })
+		})
+	}
+	if j.cession() == app.ClaimsOff || len(all) == 0 {
+		return all, nil
+	}
+	claims := j.Claims(s)
+	return slices.DeleteFunc(slices.Clone(all), func(a addition.Addition) bool {
+		return slices.ContainsFunc(claims, func(c claim.Claim) bool { return field.HasPrefix(a.Path, c.Path) })
+	}), nil
+}
+
+// certain drops what may be a default of the server: where nobody can ask it, only what no server would add counts in the entry of whoever
+// has made the object.
+func certain(live object.Object, all []addition.Addition) []addition.Addition {
+	made := text(live, "metadata", "creationTimestamp")
+	return slices.DeleteFunc(all, func(a addition.Addition) bool {
+		if a.Kept != "" { // nobody knows who it was
+			return true
+		}
+		first := func(o ownership.Entry) bool {
+			return o.Operation == "Update" && o.Time.UTC().Format(time.RFC3339) == made
+		}
+		return slices.ContainsFunc(a.Held, first) && !byHand(a.Path)
+	})
+}
+
+func text(o object.Object, path ...string) string {
+	s, _ := o.At(path...).(string)
+	return s
+}
+
+// byHand reports whether no server puts something there by itself: labels, annotations, data, and list items with names.
+func byHand(p field.Path) bool {
+	if last := p[len(p)-1]; last.Key != nil {
+		return true
+	}
+	if p[0].FieldName == nil {
+		return false
+	}
+	switch *p[0].FieldName {
+	case "metadata", "data", "binaryData":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,129 @@
+package adhoc
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/render/desired"
+)
+
+// updaters are the field managers that apply Git from the client: their entries hold what the server filled in, too.
+var updaters = []string{"kubectl-client-side-apply", "argocd-controller", "argocd-application-controller", "kubectl-create"}
+
+// lastApplied is the annotation in which those keep what they have applied.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// dropped lists what Git once named and no longer names, by what managedFields or the annotation of the last apply say that was applied: an
+// apply would take it away. What would stay, since the server fills it in or somebody else owns it too, is none.
+func (j Judge) dropped(s Subject, owners []ownership.Entry, found []compare.Difference) []compare.Difference {
+	var out []compare.Difference
+	for _, p := range named(s, owners) {
+		value, there := field.Get(s.Live, p)
+		_, wanted := field.Get(s.Desired.Data, p)
+		inside := func(d compare.Difference) bool { return field.HasPrefix(p, d.Path) || field.HasPrefix(d.Path, p) }
+		switch {
+		case !there, wanted, len(p) == 0, isServers(p), field.IsKey(p):
+		case slices.ContainsFunc(found, inside), slices.ContainsFunc(out, inside):
+		case isFilled(j.Kinds, s.Live, p):
+		default:
+			out = append(out, compare.Difference{Path: p, Kind: compare.Extra, Live: value, Writer: droppedBy(owners, p)})
+		}
+	}
+	return out
+}
+
+// named are the fields that were applied, an item before its fields.
+func named(s Subject, owners []ownership.Entry) []field.Path {
+	if shape := applied(owners); !shape.Empty() {
+		return sole(shape, owners, func(o ownership.Entry) bool { return o.IsApply(Applier(owners)) })
+	}
+	if text, ok := s.Live.Annotation(lastApplied); ok {
+		return lastNamed(text, s, owners)
+	}
+	i := slices.IndexFunc(owners, isUpdater)
+	if i < 0 || owners[i].Manager == "kubectl-create" {
+		return nil
+	}
+	return sole(owners[i].Fields, owners, isUpdater)
+}
+
+func isUpdater(o ownership.Entry) bool {
+	return o.Operation == "Update" && o.Subresource == "" && slices.Contains(updaters, o.Manager)
+}
+
+// sole are the fields that nobody else owns: those of others stay when they are applied no more.
+func sole(shape ownership.Shape, owners []ownership.Entry, is func(ownership.Entry) bool) []field.Path {
+	var out []field.Path
+	for _, p := range shape.Paths() {
+		also := func(o ownership.Entry) bool { return !is(o) && o.Fields.Has(p) }
+		if !slices.ContainsFunc(owners, also) && (shape.Leaf(p) || isItem(p)) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func isItem(p field.Path) bool { return p[len(p)-1].FieldName == nil }
+
+// lastNamed are the fields that the annotation names and Git does not.
+func lastNamed(text string, s Subject, owners []ownership.Entry) []field.Path {
+	var last map[string]any
+	if json.Unmarshal([]byte(text), &last) != nil {
+		return nil // it was cut, or is none
+	}
+	r := compare.Unsettled(compare.Pair{
+		Desired: desired.Sanitise(object.Object(last)), Live: s.Desired.Data, Owners: owners, Native: desired.Native(s.Desired.GVK.Group),
+	})
+	var out []field.Path
+	for _, d := range r.Differences {
+		if d.Kind == compare.Missing && len(d.Path) > 0 {
+			out = append(out, leavesOf(d.Path, d.Desired)...)
+		}
+	}
+	return out
+}
+
+// leavesOf are the fields of a map that was dropped as a whole: of what stays in it, some may be the server's.
+func leavesOf(p field.Path, v any) []field.Path {
+	m, ok := v.(map[string]any)
+	if !ok || len(m) == 0 || isItem(p) {
+		return []field.Path{p}
+	}
+	var out []field.Path
+	for name, v := range m {
+		out = append(out, leavesOf(append(p[:len(p):len(p)], field.Name(name)...), v)...)
+	}
+	slices.SortFunc(out, field.Path.Compare)
+	return out
+}
+
+// isServers reports whether the field is none that Git names: status, the tools' marks, what the server writes.
+func isServers(p field.Path) bool {
+	name := func(i int) string {
+		if i < len(p) && p[i].FieldName != nil {
+			return *p[i].FieldName
+		}
+		return ""
+	}
+	switch name(0) {
+	case "apiVersion", "kind", "status":
+		return true
+	case "metadata":
+		return name(1) != "labels" && name(1) != "annotations" && name(1) != "finalizers" || isMark(name(2))
+	}
+	return false
+}
+
+// droppedBy is who has written a field that was applied once: who applied it, if that is still so, or whoever wrote it since.
+func droppedBy(owners []ownership.Entry, p field.Path) ownership.Writer {
+	for _, o := range owners {
+		if (o.IsApply(Applier(owners)) || isUpdater(o)) && o.Fields.Has(p) {
+			return ownership.Writer{Name: o.String(), Manager: o.Manager, Operation: o.Operation, Time: o.Time, Evidence: ownership.Recorded}
+		}
+	}
+	return ownership.WriterOf(owners, p)
+}

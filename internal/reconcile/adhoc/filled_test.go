@@ -1,0 +1,108 @@
+package adhoc
+
+import (
+	"testing"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/schema"
+)
+
+func read(t *testing.T, text string) object.Object {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o map[string]any
+	if err := utiljson.Unmarshal(raw, &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestWhatTheServerFillsIn is a default, what it allocates, and what it copies from another field; another value is another writer's.
+func TestWhatTheServerFillsIn(t *testing.T) {
+	deployment := read(t, `
+apiVersion: apps/v1
+kind: Deployment
+spec:
+  progressDeadlineSeconds: 600
+  minReadySeconds: 9
+  template:
+    spec:
+      serviceAccountName: web
+      serviceAccount: web
+      containers:
+      - {name: web, terminationMessagePath: /dev/termination-log, imagePullPolicy: Never, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 1, memory: 2Gi}}}
+      - {name: log, resources: {limits: {cpu: 1}, requests: {cpu: 1}}}`)
+	other := read(t, "apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {serviceAccountName: web, serviceAccount: old}}}")
+	service := read(t, "apiVersion: v1\nkind: Service\nspec: {clusterIP: 10.0.0.1, externalName: web}")
+	custom := read(t, "apiVersion: example.com/v1\nkind: Deployment\nspec: {progressDeadlineSeconds: 600}")
+	pod := field.Name("spec", "template", "spec")
+	in := func(container string, names ...string) field.Path {
+		p := append(pod[:len(pod):len(pod)], field.Name("containers")...)
+		p = append(p, field.KeyElement(map[string]any{"name": container}, []string{"name"}))
+		return append(p, field.Name(names...)...)
+	}
+	kinds := schema.Builtin()
+	for name, c := range map[string]struct {
+		live object.Object
+		path field.Path
+		want bool
+	}{
+		"a default":                  {deployment, field.Name("spec", "progressDeadlineSeconds"), true},
+		"another value":              {deployment, field.Name("spec", "minReadySeconds"), false},
+		"what is not there":          {deployment, field.Name("spec", "paused"), false},
+		"a container's default":      {deployment, in("web", "terminationMessagePath"), true},
+		"a container's value":        {deployment, in("web", "imagePullPolicy"), false},
+		"a container":                {deployment, in("web"), false},
+		"a request like its limit":   {deployment, in("web", "resources", "requests", "cpu"), true},
+		"a request of another value": {deployment, in("web", "resources", "requests", "memory"), false},
+		"requests like the limits":   {deployment, in("log", "resources", "requests"), true},
+		"other requests":             {deployment, in("web", "resources", "requests"), false},
+		"limits are never copied":    {deployment, in("web", "resources", "limits", "cpu"), false},
+		"the old form of a name":     {deployment, append(pod, field.Name("serviceAccount")...), true},
+		"another name":               {other, append(pod, field.Name("serviceAccount")...), false},
+		"the new form":               {other, append(pod, field.Name("serviceAccountName")...), false},
+		"an address":                 {service, field.Name("spec", "clusterIP"), true},
+		"a name":                     {service, field.Name("spec", "externalName"), false},
+		"a custom resource":          {custom, field.Name("spec", "progressDeadlineSeconds"), false},
+		"the object":                 {deployment, nil, false},
+	} {
+		if got := isFilled(kinds, c.live, c.path); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+		if isFilled(nil, c.live, c.path) {
+			t.Errorf("%s: nothing is known of any kind", name)
+		}
+	}
+}
+
+// TestWhatGitNeverNames is the server's, or a tool's mark.
+func TestWhatGitNeverNames(t *testing.T) {
+	for _, c := range []struct {
+		path field.Path
+		want bool
+	}{
+		{field.Name("status", "replicas"), true},
+		{field.Name("kind"), true},
+		{field.Name("apiVersion"), true},
+		{field.Name("spec", "status"), false},
+		{field.Name("metadata", "uid"), true},
+		{field.Name("metadata"), true},
+		{field.Name("metadata", "labels", "team"), false},
+		{field.Name("metadata", "labels"), false},
+		{field.Name("metadata", "annotations", "note"), false},
+		{field.Name("metadata", "finalizers"), false},
+		{field.Name("metadata", "labels", object.PartOf), true},
+		{field.Path{field.KeyElement(map[string]any{"name": "a"}, []string{"name"})}, false},
+	} {
+		if got := isServers(c.path); got != c.want {
+			t.Errorf("%s: %t", field.String(c.path), got)
+		}
+	}
+}

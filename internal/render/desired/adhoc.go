@@ -1,0 +1,36 @@
+package desired
+
+import (
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render"
+)
+
+// Unmarked makes the Set of what is rendered for nobody: like Settle, without the mark of an app. The namespace is that of
+// objects that name none.
+func Unmarked(rendered []render.Object, namespace string, scope func(object.GVK) Scope) (Set, error) {
+	s, err := Settle(rendered, app.App{Namespace: namespace}, scope)
+	if err != nil {
+		return Set{}, err
+	}
+	for i := range s.Objects {
+		o := &s.Objects[i]
+		unmark(o.Data)
+		if o.Digest != "" {
+			o.Digest = Digest(o.Data)
+		}
+	}
+	return s, nil
+}
+
+func unmark(data object.Object) {
+	meta := data.Metadata()
+	labels, _ := meta["labels"].(map[string]any)
+	delete(labels, PartOf)
+	if len(labels) == 0 {
+		delete(meta, "labels")
+	}
+}
+
+// Native reports whether the API group is Kubernetes' own.
+func Native(group string) bool { return builtIn(group) }

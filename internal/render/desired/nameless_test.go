@@ -1,0 +1,29 @@
+package desired_test
+
+import (
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/desired"
+)
+
+// Objects with generated names are set apart, and the others of the revision go on.
+func TestGeneratedNamesAreSetApart(t *testing.T) {
+	job := func(annotations map[string]any) render.Object {
+		return render.Object{Data: object.Object{
+			"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"generateName": "migrate-", "annotations": annotations},
+		}}
+	}
+	hook := job(map[string]any{"argocd.argoproj.io/hook": "PreSync"})
+	config := render.Object{Data: object.Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}}
+	a := app.App{Aside: []string{"argocd.argoproj.io/hook"}}
+	s, err := desired.Settle([]render.Object{job(nil), hook, config, job(nil)}, a, func(object.GVK) desired.Scope { return desired.Namespaced })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Objects) != 1 || len(s.Nameless) != 2 || len(s.Aside) != 1 || s.Aside[0].Name != "migrate-*" {
+		t.Errorf("%d objects, %d without a name, set aside: %v", len(s.Objects), len(s.Nameless), s.Aside)
+	}
+}

@@ -1,0 +1,239 @@
+package desired
+
+import (
+	"io/fs"
+	"path"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/render"
+)
+
+// Means is the part of Git's files that sets a field. The zero value is unknown.
+type Means string
+
+// The means that Origin knows.
+const (
+	ByManifest   Means = "manifest"
+	ByPatch      Means = "patch"
+	ByNamespace  Means = "namespace"
+	ByName       Means = "namePrefix or nameSuffix"
+	ByLabel      Means = "labels"
+	ByAnnotation Means = "commonAnnotations"
+	ByReplicas   Means = "replicas"
+	ByImage      Means = "images"
+	ByGenerator  Means = "generator"
+)
+
+// Place is where Git writes a field. The zero value is unknown.
+type Place struct {
+	File         string // in the source; empty where Field says it
+	Line, Column int    // 1-based; a Column of 0 is unknown
+	// Field is what of the app's custom resource sets the field: its kind, namespace, name and path.
+	Field string
+	Means Means
+	// Exact says that the value written there is the value wanted. If not, the place is the last one that is known to touch
+	// the field, and something else has a part in it: a variable, a prefix, a replacement.
+	Exact bool
+}
+
+// Known reports whether there is anything to show.
+func (p Place) Known() bool { return p.File != "" || p.Field != "" }
+
+// String prints the place as people look for it: file:line, or the field of the custom resource.
+func (p Place) String() string {
+	if p.Field != "" {
+		return p.Field
+	}
+	return p.File + ":" + strconv.Itoa(p.Line)
+}
+
+// maxFile bounds a file that Origin reads; renderers refuse larger ones by default.
+const maxFile = 16 << 20
+
+// Parsed is a tree of which somebody keeps the parsed files: Origins asks it instead of parsing a file once more.
+type Parsed interface {
+	fs.FS
+	// Nodes are the documents of a file; none where it is not there, or is no YAML.
+	Nodes(file string) []*yaml.Node
+}
+
+// Origin tells which file and line gives a field of an object its value: the last of the manifest, patches and
+// transformers, in the order in which Kustomize applies them, whose value is the object's. It reads only what it must, and
+// knows what a person would find by reading: replacements, vars and custom transformers are not followed, which shows as a Place
+// that is not Exact, or unknown. Of the app its directory and what it changes itself are looked at.
+func Origin(files fs.FS, a app.App, o Object, p field.Path) Place {
+	places := Origins(files, a, o)(p)
+	if i := Winner(places); i >= 0 {
+		return places[i]
+	}
+	return Place{}
+}
+
+// Origins tells every place that touches a field, in the order in which they are applied, with the limits of Origin. A file is
+// read once, however many fields are asked for; the function is not for concurrent use.
+func Origins(files fs.FS, a app.App, o Object) func(field.Path) []Place {
+	parsed := map[string][]*yaml.Node{}
+	return func(p field.Path) []Place {
+		t := &trail{files: files, object: o, path: p, seen: map[string]bool{}, parsed: parsed}
+		t.value, t.there = field.Get(o.Data, p)
+		if o.File == "" || len(p) == 0 {
+			return nil
+		}
+		dir := path.Clean(a.Path)
+		file, err := render.KustomizationFile(files, dir)
+		switch {
+		case a.Layout == app.PlainLayout: // whatever its files are called
+			t.manifest()
+		case err != nil:
+			return nil
+		case file != "":
+			t.build(dir)
+		case !t.generated(dir):
+			t.manifest()
+		}
+		t.laid(a)
+		return t.places
+	}
+}
+
+// Winner says which of a field's places gives it its value: the last exact one, or else the last; -1 for none.
+func Winner(places []Place) int {
+	for i := len(places) - 1; i >= 0; i-- {
+		if places[i].Exact {
+			return i
+		}
+	}
+	return len(places) - 1
+}
+
+// trail collects the places that touch a field, in the order in which they are applied.
+type trail struct {
+	files   fs.FS
+	object  Object
+	path    field.Path
+	value   any // of the field in the object
+	there   bool
+	places  []Place
+	first   string          // the name in the file, before prefixes and suffixes
+	written any             // the document in the file
+	seen    map[string]bool // directories on the way down
+	parsed  map[string][]*yaml.Node
+}
+
+func (t *trail) add(file string, n *yaml.Node, means Means, value any) {
+	t.places = append(t.places, Place{
+		File: file, Line: n.Line, Column: n.Column, Means: means, Exact: t.there && field.Equal(value, t.value),
+	})
+}
+
+// manifest looks the field up in the document that became the object.
+func (t *trail) manifest() {
+	for _, doc := range t.nodes(t.object.File) {
+		if _, err := render.Value(t.object.File, doc); err != nil {
+			continue // an alias may lead to itself
+		}
+		if at := document(doc, t.object.Line); at != nil {
+			t.first = text(render.Field(at, "metadata"), "name")
+			t.written, _ = render.Value(t.object.File, at) // nil if it cannot be read; then it has no places
+			t.descend(t.object.File, at, t.path, ByManifest)
+			return
+		}
+	}
+}
+
+// document finds the object that begins at a line: the document itself, or an item of a list.
+func document(doc *yaml.Node, line int) *yaml.Node {
+	if doc.Line == line && render.Field(doc, "items") == nil {
+		return doc
+	}
+	items := render.Field(doc, "items")
+	if items == nil {
+		return nil
+	}
+	for _, item := range items.Content {
+		if found := document(render.Follow(item), line); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// descend follows a path below a node and notes the place where it ends, if it does.
+func (t *trail) descend(file string, n *yaml.Node, p field.Path, means Means) {
+	at := find(n, p)
+	if at == nil {
+		return
+	}
+	if value, err := render.Value(file, at); err == nil {
+		t.add(file, at, means, value)
+	}
+}
+
+// find returns the node at a path, nil if there is none.
+func find(n *yaml.Node, p field.Path) *yaml.Node {
+	for _, e := range p {
+		if n = render.Follow(n); n == nil {
+			return nil
+		}
+		if e.FieldName != nil {
+			n = render.Field(n, *e.FieldName)
+		} else {
+			n = item(n, e)
+		}
+	}
+	return render.Follow(n)
+}
+
+// item returns the list item that e names, as field.Get finds it.
+func item(n *yaml.Node, e field.Element) *yaml.Node {
+	if n.Kind != yaml.SequenceNode {
+		return nil
+	}
+	list := make([]any, len(n.Content))
+	for i, c := range n.Content {
+		v, err := render.Value("", c)
+		if err != nil {
+			return nil
+		}
+		list[i] = v
+	}
+	want, ok := field.Get(list, field.Path{e})
+	if !ok {
+		return nil
+	}
+	for i, v := range list {
+		if field.Equal(v, want) {
+			return n.Content[i]
+		}
+	}
+	return nil
+}
+
+// nodes parses a file, once; what cannot be read has no places.
+func (t *trail) nodes(file string) []*yaml.Node {
+	if nodes, ok := t.parsed[file]; ok {
+		return nodes
+	}
+	nodes := t.read(file)
+	t.parsed[file] = nodes
+	return nodes
+}
+
+func (t *trail) read(file string) []*yaml.Node {
+	if known, ok := t.files.(Parsed); ok {
+		return known.Nodes(file)
+	}
+	data, err := render.ReadFile(t.files, file, maxFile)
+	if err != nil {
+		return nil
+	}
+	nodes, err := render.Nodes(file, data)
+	if err != nil {
+		return nil
+	}
+	return nodes
+}

@@ -1,0 +1,185 @@
+package desired
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Sanitise returns a copy without what must not be sent in a server-side apply: status, server-set metadata, nulls,
+// stringData, quantities in another form than the server keeps, and empty maps and lists that mean nothing. Each of them would
+// be a false difference, a false conflict or a write without a change for ever (measured, DESIGN §2.2): the server stores its
+// own kinds in protobuf, which does not know an empty list from none.
+func Sanitise(o object.Object) object.Object {
+	c := o.Clone()
+	delete(c, "status")
+	meta := c.Metadata()
+	for _, key := range serverSet {
+		delete(meta, key)
+	}
+	gvk := c.GVK()
+	if gvk.Group == "" && gvk.Kind == "Secret" {
+		encodeStringData(c)
+	}
+	if opaque(gvk) {
+		pruner{}.fields(c, "")
+		pruner{builtIn: true}.fields(meta, "metadata")
+		return c
+	}
+	defaultProtocols(c)
+	pruner{builtIn: true}.fields(c, "")
+	return c
+}
+
+// serverSet are the parts of metadata that the server writes, found in manifests that somebody once read from a cluster.
+var serverSet = []string{
+	"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds",
+}
+
+// opaque reports whether nobody but the kind's own schema knows what an empty map means in it, or which text is a quantity:
+// custom resources, the schemas in CRDs, and the drivers' parameters of resource.k8s.io.
+func opaque(gvk object.GVK) bool {
+	return !builtIn(gvk.Group) || isCRD(gvk) || gvk.Group == "resource.k8s.io"
+}
+
+// encodeStringData does what the server does with a Secret's stringData, which wins over data, and with line breaks in data.
+// What is no text stays where it is: the server will say so.
+func encodeStringData(o object.Object) {
+	data, ok := o["data"].(map[string]any)
+	if !ok {
+		data = map[string]any{}
+	}
+	for k, v := range data {
+		if s, ok := v.(string); ok {
+			data[k] = strings.NewReplacer("\r", "", "\n", "").Replace(s)
+		}
+	}
+	text, _ := o["stringData"].(map[string]any)
+	for k, v := range text {
+		if s, ok := v.(string); ok {
+			data[k] = base64.StdEncoding.EncodeToString([]byte(s))
+			delete(text, k)
+		}
+	}
+	if len(text) == 0 {
+		delete(o, "stringData")
+	}
+	if len(data) > 0 {
+		o["data"] = data
+	}
+}
+
+// meaningful are maps of Kubernetes' own kinds whose presence says something though they are empty. Elsewhere absent and
+// empty are the same to the server.
+var meaningful = map[string]bool{
+	"emptyDir": true, "downwardAPI": true, "podSelector": true, "namespaceSelector": true, "objectSelector": true,
+	"selector": true, "labelSelector": true, "scopeSelector": true, "clusterRoleSelector": true,
+}
+
+// pruner drops nulls and, in Kubernetes' own kinds, empty lists and meaningless empty maps, and brings quantities into the server's form.
+type pruner struct {
+	builtIn bool
+}
+
+func (p pruner) fields(m map[string]any, parent string) {
+	for k, v := range m {
+		if kept, ok := p.value(k, v, parent); ok {
+			m[k] = kept
+		} else {
+			delete(m, k)
+		}
+	}
+}
+
+func (p pruner) value(key string, v any, parent string) (any, bool) {
+	switch v := v.(type) {
+	case nil:
+		return nil, false
+	case map[string]any:
+		if p.builtIn || !literal[key] {
+			p.fields(v, key)
+		}
+		return v, len(v) > 0 || !p.builtIn || meaningful[key]
+	case []any:
+		if p.builtIn || !literal[key] {
+			p.items(v, key)
+		}
+		return v, len(v) > 0 || !p.builtIn
+	}
+	if p.builtIn && (quantities[parent] || quantityFields[parent+"."+key]) {
+		return canonical(v), true
+	}
+	return v, true
+}
+
+func (p pruner) items(list []any, key string) {
+	for _, e := range list {
+		if m, ok := e.(map[string]any); ok {
+			p.fields(m, key)
+		}
+	}
+}
+
+// literal are the places in a CRD's schema that hold any JSON, nulls included.
+var literal = map[string]bool{"default": true, "example": true, "enum": true}
+
+// quantities are maps whose values are resource quantities; quantityFields are single ones, with the field that they are in.
+var (
+	quantities = map[string]bool{
+		"limits": true, "requests": true, "capacity": true, "hard": true, "overhead": true, "podFixed": true, "default": true,
+		"defaultRequest": true, "max": true, "min": true, "maxLimitRequestRatio": true,
+	}
+	quantityFields = map[string]bool{
+		"emptyDir.sizeLimit": true, "target.averageValue": true, "target.value": true, "resourceFieldRef.divisor": true,
+		".maximumVolumeSize": true, ".capacity": true, // CSIStorageCapacity
+	}
+)
+
+// canonical writes a quantity as the server does ("1000m" is "1"). What is no quantity stays: the server will say so.
+func canonical(v any) any {
+	var text string
+	switch v := v.(type) {
+	case string:
+		text = v
+	case int64:
+		text = strconv.FormatInt(v, 10)
+	case float64:
+		text = strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		return v
+	}
+	q, err := resource.ParseQuantity(strings.TrimSpace(text)) // as the server decodes it
+	if err != nil {
+		return v
+	}
+	return q.String()
+}
+
+// defaultProtocols adds the default that is part of a list key: without it the same port written by two managers is two ports.
+func defaultProtocols(o object.Object) {
+	if o.GVK().Group == "" && o.GVK().Kind == "Service" {
+		ports, _ := o.At("spec", "ports").([]any)
+		addProtocol(ports)
+	}
+	for _, at := range [][]string{{"spec"}, {"spec", "template", "spec"}, {"spec", "jobTemplate", "spec", "template", "spec"}} {
+		for _, list := range []string{"containers", "initContainers"} {
+			containers, _ := o.At(append(append([]string{}, at...), list)...).([]any)
+			for _, c := range containers {
+				m, _ := c.(map[string]any)
+				ports, _ := m["ports"].([]any)
+				addProtocol(ports)
+			}
+		}
+	}
+}
+
+func addProtocol(ports []any) {
+	for _, p := range ports {
+		if m, ok := p.(map[string]any); ok && m["protocol"] == nil {
+			m["protocol"] = "TCP"
+		}
+	}
+}

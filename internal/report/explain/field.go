@@ -1,0 +1,157 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report/breaker"
+)
+
+// Field is what is known of one field, and of all below it.
+type Field struct {
+	Path     field.Path
+	Git      any
+	Named    bool // Git names it
+	Live     any
+	There    bool              // live has it
+	Places   []desired.Place   // where Git writes it, in the order in which they are applied
+	Wins     int               // which of them gives it its value; -1 for none
+	Owners   []ownership.Entry // that managedFields name for it, truce among them
+	Writer   ownership.Writer  // of the live value
+	Findings []decide.Finding  // about it, something above it, or something below it
+	Commit   *Commit           // that last touched the line of the place that wins
+}
+
+// Field gathers what is known of one field.
+func (s Subject) Field(p field.Path) Field {
+	f := Field{Path: p, Places: s.places(p)}
+	f.Git, f.Named = field.Get(s.Git, p)
+	f.Live, f.There = field.Get(s.Live, p)
+	f.Named, f.There = f.Named && s.Git != nil, f.There && s.Live != nil
+	f.Wins = desired.Winner(f.Places)
+	for _, o := range s.Owners {
+		if o.Owns(p, s.Owners) {
+			f.Owners = append(f.Owners, o)
+		}
+	}
+	for _, x := range s.Found.Findings {
+		if field.HasPrefix(p, x.Path) || field.HasPrefix(x.Path, p) {
+			f.Findings = append(f.Findings, breaker.Noted(x, s.Journal, s.Now))
+		}
+	}
+	f.Writer = f.writer()
+	if f.Wins >= 0 {
+		if c, ok := s.Commits[Spot{f.Places[f.Wins].File, f.Places[f.Wins].Line}]; ok {
+			f.Commit = &c
+		}
+	}
+	return f
+}
+
+// writer is who wrote the live value: as the finding about it says, else its recorded owner.
+func (f Field) writer() ownership.Writer {
+	for _, x := range f.Findings {
+		if field.HasPrefix(f.Path, x.Path) {
+			return x.Writer
+		}
+	}
+	if !f.There {
+		return ownership.Writer{Evidence: ownership.Unknown}
+	}
+	return ownership.History{}.Now(f.Owners, time.Time{}).Author(f.Path)
+}
+
+// at is the finding about the field itself, or what is above it; nil if it is as it should be.
+func (f Field) at() *decide.Finding {
+	for i, x := range f.Findings {
+		if field.HasPrefix(f.Path, x.Path) {
+			return &f.Findings[i]
+		}
+	}
+	return nil
+}
+
+// place is the one that gives the field its value in Git.
+func (f Field) place() (desired.Place, bool) {
+	if f.Wins < 0 {
+		return desired.Place{}, false
+	}
+	return f.Places[f.Wins], true
+}
+
+// overruled are the other places, the nearest first.
+func (f Field) overruled() []desired.Place {
+	var out []desired.Place
+	for i, p := range f.Places {
+		same := func(o desired.Place) bool { return o.String() == p.String() }
+		if i != f.Wins && !same(f.Places[f.Wins]) && !slices.ContainsFunc(out, same) {
+			out = append(out, p)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+func means(p desired.Place) string {
+	if p.Means == "" {
+		return ""
+	}
+	return " (" + string(p.Means) + ")"
+}
+
+// owner tells one entry of managedFields: "kubectl (Update of scale, no time recorded)".
+func (s Subject) owner(o ownership.Entry) string {
+	when := "no time recorded"
+	if !o.Time.IsZero() {
+		when = s.when(o.Time)
+	}
+	return fmt.Sprintf("%s (%s, %s)", o.Manager, how(o), when)
+}
+
+// when tells a time with its age.
+func (s Subject) when(t time.Time) string {
+	return fmt.Sprintf("%s, %s ago", t.UTC().Format("2006-01-02 15:04:05 UTC"), span(s.Now.Sub(t)))
+}
+
+// timed tells when a field was written, as far as that is known.
+func (s Subject) timed(w ownership.Writer) string {
+	if w.AtLatest {
+		return "at the latest " + s.when(w.Time)
+	}
+	return s.when(w.Time)
+}
+
+// span is a time span as kubectl writes ages.
+func span(d time.Duration) string { return duration.ShortHumanDuration(max(d, 0)) }
+
+func short(hash string) string { return hash[:min(len(hash), 8)] }
+
+func (s Subject) commit(c Commit) string {
+	text := fmt.Sprintf("Commit %s by %s, %s, touched that line last: %q.", short(c.Hash), cmp.Or(c.Author, "somebody"), s.when(c.Time), c.Subject)
+	if c.Oldest {
+		text = fmt.Sprintf("The line is as old as commit %s (%s), or older: history is read no further back.", short(c.Hash), s.when(c.Time))
+	}
+	return text
+}
+
+// evidence says how certain a writer is: Recorded, Inferred, Unknown.
+func evidence(e ownership.Evidence) string {
+	text := string(cmp.Or(e, ownership.Unknown))
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+func list(texts []string) string {
+	if n := len(texts); n > 1 {
+		return strings.Join(texts[:n-1], ", ") + " and " + texts[n-1]
+	}
+	return strings.Join(texts, "")
+}

@@ -1,0 +1,168 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/journal"
+)
+
+// tellLately says what the journal tells of a field, or of each field of the object.
+func (s Subject) tellLately(p field.Path) []string {
+	entries := s.Lately(p)
+	if len(entries) == 0 {
+		if s.App != nil && s.Since > 0 {
+			return []string{fmt.Sprintf("The journal holds nothing about it of the last %s.", strings.TrimSuffix(s.Since.String(), "0m0s"))}
+		}
+		return nil
+	}
+	var out []string
+	for _, flap := range journal.Flaps(entries) {
+		of := slices.DeleteFunc(slices.Clone(entries), func(e journal.Entry) bool { return e.Path != flap.Path })
+		out = append(out, s.tellFlap(of, flap, p)...)
+	}
+	return out
+}
+
+// tellFlap tells of one of the fields that a story of the path is about.
+func (s Subject) tellFlap(of []journal.Entry, flap journal.Flap, p field.Path) []string {
+	if flap.Path == root {
+		return s.tellWhole(of)
+	}
+	out := s.tellEntries(of, flap)
+	if flap.Path != field.String(p) {
+		for i := range out {
+			out[i] = flap.Path + ": " + out[i]
+		}
+	}
+	return out
+}
+
+// Lately are the entries about a field and what is above and below it; about the whole object for an empty path.
+func (s Subject) Lately(p field.Path) []journal.Entry {
+	of := field.String(p)
+	return slices.DeleteFunc(slices.Clone(s.Journal), func(e journal.Entry) bool {
+		return len(p) > 0 && e.Path != of && e.Path != root && !below(e.Path, of) && !below(of, e.Path)
+	})
+}
+
+// root is the printed path of an object as a whole.
+const root = "."
+
+// tellWhole sums up what happened to the object as a whole: it was not there.
+func (s Subject) tellWhole(entries []journal.Entry) []string {
+	done := map[journal.What]string{
+		journal.Corrected: "made again", journal.Held: "seen to be missing, and left so,", journal.Contested: "not made again, because it goes again and again,",
+	}
+	var out []string
+	for _, what := range []journal.What{journal.Corrected, journal.Held, journal.Contested} {
+		n := 0
+		var last journal.Entry
+		for _, e := range entries {
+			if e.What == what {
+				n, last = n+1, e
+			}
+		}
+		if n > 0 {
+			text := fmt.Sprintf("The whole object was %s %s, last %s (%s).", done[what], times(n), s.when(last.At), last.Reason)
+			if last.Writer != "" {
+				text += fmt.Sprintf(" Deleted by %s (%s).", by(last), certain(last))
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// below reports whether a printed path lies below another one.
+func below(path, above string) bool {
+	rest, ok := strings.CutPrefix(path, above)
+	return ok && above != root && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "["))
+}
+
+// tellEntries sums up what happened to one field. The entries are not empty.
+func (s Subject) tellEntries(entries []journal.Entry, flap journal.Flap) []string {
+	kinds := map[journal.What][]journal.Entry{}
+	for _, e := range entries {
+		kinds[e.What] = append(kinds[e.What], e)
+	}
+	var out []string
+	if all := kinds[journal.Corrected]; len(all) > 0 {
+		last := all[len(all)-1]
+		text := fmt.Sprintf("Put back %s since %s", times(len(all)), s.when(all[0].At))
+		if len(all) == 1 {
+			text = "Put back once, " + s.when(last.At)
+		}
+		if flap.Reversals > 0 {
+			text += ", and undone again " + times(flap.Reversals)
+		}
+		out = append(out, text+".", fmt.Sprintf("%s had been set by %s (%s); Git's %s came back: %s.", report.Show(last.Live), by(last), certain(last), report.Show(last.Git), last.Reason))
+	}
+	if all := kinds[journal.Ceded]; len(all) > 0 {
+		last := all[len(all)-1]
+		out = append(out, fmt.Sprintf("Ceded to %s at %s, last %s; written by %s (%s).", last.Claimant, values(all), s.when(last.At), by(last), certain(last)))
+	}
+	if all := kinds[journal.Held]; len(all) > 0 {
+		last := all[len(all)-1]
+		out = append(out, fmt.Sprintf("Seen at %s and left, %s, last %s (%s); written by %s (%s).", values(all), times(len(all)), s.when(last.At), last.Reason, by(last), certain(last)))
+	}
+	if all := kinds[journal.Returned]; len(all) > 0 {
+		last := all[len(all)-1]
+		out = append(out, fmt.Sprintf("Put back by others %s, last %s by %s (%s).", times(len(all)), s.when(last.At), by(last), certain(last)))
+	}
+	if all := kinds[journal.Contested]; len(all) > 0 {
+		last := all[len(all)-1]
+		text := fmt.Sprintf("It was contested, last %s, against %s (%s): %s.", s.when(last.At), by(last), certain(last), last.Reason)
+		if entries[len(entries)-1].What == journal.Contested {
+			text = fmt.Sprintf("The breaker is open since %s, against %s (%s): the field is left alone for a while.", s.when(last.At), by(last), certain(last))
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// by names who wrote the live value of an entry.
+func by(e journal.Entry) string {
+	if e.Writer == "" {
+		return "somebody"
+	}
+	w := ownership.Writer{Name: e.Writer, Manager: e.Manager, User: e.User, During: e.During}
+	if w.Manager == "" && !strings.HasPrefix(e.Writer, e.User) {
+		w.Manager = e.Writer
+	}
+	return w.String()
+}
+
+// certain says how sure it is who wrote the live value of an entry.
+func certain(e journal.Entry) string {
+	if e.Evidence == "" {
+		return "unknown"
+	}
+	return e.Evidence
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// values lists the live values in the order of time, the last few.
+func values(entries []journal.Entry) string {
+	const most = 6
+	var out []string
+	for _, e := range entries {
+		if text := report.Show(e.Live); len(out) == 0 || out[len(out)-1] != text {
+			out = append(out, text)
+		}
+	}
+	if len(out) > most {
+		out = append([]string{"…"}, out[len(out)-most:]...)
+	}
+	return strings.Join(out, ", ")
+}

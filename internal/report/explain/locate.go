@@ -1,0 +1,254 @@
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ignore"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+)
+
+// Locate finds the field that a path means, in the live object, in Git's, or among those that the journal knows. An error says what
+// is near. The path of the whole object is empty.
+func (s Subject) Locate(text string) (field.Path, error) {
+	steps, err := parse(text)
+	if err != nil || len(steps) == 0 {
+		return nil, err
+	}
+	var far lost
+	for _, o := range []object.Object{s.Live, s.Git} {
+		at, l := follow(o, steps)
+		if l == nil {
+			if p, ok := ownership.Resolve(at, o, s.Owners); ok {
+				return p, nil
+			}
+			continue
+		}
+		if o != nil && (far.left == nil || len(l.left) < len(far.left)) {
+			far = *l
+		}
+	}
+	if p := s.remembered(steps); p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("%s has no field %s%s", s.ID, strings.TrimSpace(text), far.hint())
+}
+
+// remembered finds a field that only the journal knows; nil for none.
+func (s Subject) remembered(steps []step) field.Path {
+	for _, e := range s.Journal {
+		known, err := parse(e.Path)
+		if err == nil && len(known) > 0 && flat(known) == flat(steps) {
+			return pathOf(known)
+		}
+	}
+	return nil
+}
+
+// lost is where a path has left an object.
+type lost struct {
+	at   field.Pointer // as far as it led
+	left []step
+	here any // what stands there
+	many int // items that the step names, if more than one
+}
+
+// follow walks an object and returns the positions on the way, or where it has lost the path.
+func follow(o object.Object, steps []step) (field.Pointer, *lost) {
+	var v any = map[string]any(o)
+	var at field.Pointer
+	for len(steps) > 0 {
+		token, used, many := into(v, steps)
+		if used == 0 {
+			return nil, &lost{at: at, left: steps, here: v, many: many}
+		}
+		switch c := v.(type) {
+		case map[string]any:
+			v = c[token]
+		case []any:
+			i, _ := strconv.Atoi(token) // into has found it there
+			v = c[i]
+		}
+		at, steps = append(at, token), steps[used:]
+	}
+	return at, nil
+}
+
+// into finds the child that the first steps name, and how many steps that takes; 0 if there is none.
+func into(v any, steps []step) (token string, used, many int) {
+	switch c := v.(type) {
+	case map[string]any:
+		return named(c, steps)
+	case []any:
+		found := positions(c, steps[0])
+		if len(found) == 1 {
+			return strconv.Itoa(found[0]), 1, 0
+		}
+		return "", 0, len(found)
+	}
+	return "", 0, 0
+}
+
+// named finds a map's field. A name with dots in it may be typed as it is: metadata.labels.app.kubernetes.io/name.
+func named(m map[string]any, steps []step) (token string, used, many int) {
+	for i, name := range joined(steps) {
+		v, ok := m[name]
+		if ok && used == 0 {
+			token, used = name, i+1
+		}
+		if ok && (i+1 == len(steps) || branches(v)) {
+			return name, i + 1, 0 // rather than the label "app" with something below it
+		}
+	}
+	return token, used, 0
+}
+
+// joined are the names that the first step, the first two, and so on, make.
+func joined(steps []step) []string {
+	var out []string
+	name := ""
+	for i, s := range steps {
+		if s.kind != byName {
+			break
+		}
+		if i > 0 {
+			name += "."
+		}
+		name += s.name
+		out = append(out, name)
+	}
+	return out
+}
+
+// positions finds the items of a list that a step names: by its place, by what it is, by its keys, by its name.
+func positions(list []any, s step) []int {
+	if n, err := strconv.Atoi(s.name); s.kind == byName && err == nil {
+		s.kind, s.index = byIndex, n
+	}
+	var out []int
+	for i, item := range list {
+		if s.meets(i, item) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// meets reports whether the step names the item at a place.
+func (s step) meets(i int, item any) bool {
+	m, isMap := item.(map[string]any)
+	switch s.kind {
+	case byIndex:
+		return i == s.index
+	case byValue:
+		return !isMap && fmt.Sprint(item) == s.value
+	case byKeys:
+		return isMap && !slices.ContainsFunc(s.keys, func(k key) bool { return !bears(m, k) })
+	case byName:
+	}
+	return isMap && m["name"] == s.name
+}
+
+func bears(m map[string]any, k key) bool {
+	v, ok := m[k.name]
+	return ok && fmt.Sprint(v) == k.value
+}
+
+// flat is a path in one form, however it was typed.
+func flat(steps []step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		switch s.kind {
+		case byName:
+			b.WriteString("." + s.name)
+		case byIndex:
+			fmt.Fprintf(&b, "[%d]", s.index)
+		default:
+			fmt.Fprintf(&b, "%v%q", s.keys, s.value)
+		}
+	}
+	return b.String()
+}
+
+// pathOf is a path that no object tells more of.
+func pathOf(steps []step) field.Path {
+	var out field.Path
+	for _, s := range steps {
+		switch s.kind {
+		case byIndex:
+			out = append(out, field.Element{Index: &s.index})
+		case byKeys:
+			item, names := map[string]any{}, []string{}
+			for _, k := range s.keys {
+				item[k.name], names = k.value, append(names, k.name)
+			}
+			out = append(out, field.KeyElement(item, names))
+		default:
+			out = append(out, field.Name(s.name)...)
+		}
+	}
+	return out
+}
+
+// hint says what there is where the path has left the object.
+func (l lost) hint() string {
+	if l.left == nil {
+		return ""
+	}
+	where := "the object"
+	if len(l.at) > 0 {
+		where = l.at.String()
+	}
+	first := l.left[0]
+	switch c := l.here.(type) {
+	case map[string]any:
+		return mapHint(where, joined(l.left), c)
+	case []any:
+		return listHint(where, first, l.many, c)
+	}
+	return fmt.Sprintf(": %s is a single value", where)
+}
+
+// most is how many names a hint lists.
+const most = 12
+
+func mapHint(where string, typed []string, m map[string]any) string {
+	names := slices.Sorted(maps.Keys(m))
+	for _, name := range typed {
+		if found := ignore.Near(name, names); len(found) > 0 {
+			return fmt.Sprintf(": did you mean %q in %s?", found[0], where)
+		}
+	}
+	return fmt.Sprintf(": %s has %s", where, some(names))
+}
+
+func listHint(where string, s step, many int, list []any) string {
+	if many > 1 {
+		return fmt.Sprintf(": %s names %d items of %s; say which, such as [0]", s.text, many, where)
+	}
+	var names []string
+	for i, item := range list {
+		m, _ := item.(map[string]any)
+		if name, ok := m["name"].(string); ok {
+			names = append(names, "[name="+name+"]")
+		} else {
+			names = append(names, "["+strconv.Itoa(i)+"]")
+		}
+	}
+	return fmt.Sprintf(": %s has the items %s", where, some(names))
+}
+
+func some(names []string) string {
+	switch {
+	case len(names) == 0:
+		return "nothing in it"
+	case len(names) > most:
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}

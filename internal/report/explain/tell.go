@@ -1,0 +1,342 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// Part is one part of a story: what it is about, in a word, and its sentences.
+type Part struct {
+	Title     string   `json:"title"`
+	Sentences []string `json:"sentences"`
+}
+
+// Tell is the story of a field; of the whole object for an empty path.
+func (s Subject) Tell(p field.Path) []Part {
+	all := []Part{{"App", s.tellApp()}}
+	if len(p) == 0 {
+		all = append(all, s.tellObject()...)
+	} else {
+		all = append(all, s.tellField(s.Field(p))...)
+	}
+	all = append(all, Part{"Not known", s.Unknown}, Part{"Note", s.Notes})
+	var out []Part
+	for _, part := range all {
+		for i := range part.Sentences {
+			part.Sentences[i] = redact.Text(part.Sentences[i])
+		}
+		if len(part.Sentences) > 0 {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+func (s Subject) tellApp() []string {
+	var out []string
+	switch {
+	case s.Unsure:
+		out = append(out, "None of the apps that could be looked at manages it; whether another one does is not known.")
+	case s.App == nil:
+		out = append(out, "No app manages it: truce writes nothing to it.")
+	case s.Revision != "":
+		out = append(out, fmt.Sprintf("%s keeps it as Git has it: %s, path %s, at %s.", s.App.Key, s.App.Source, s.App.Path, revision(s.Revision)))
+	default:
+		out = append(out, fmt.Sprintf("%s keeps it: %s, path %s.", s.App.Key, s.App.Source, s.App.Path))
+	}
+	if s.App != nil && s.App.Suspended {
+		out = append(out, "The app is suspended: drift is seen, and nothing is written.")
+	}
+	if s.App != nil && s.App.Policy.Mode == app.Observe {
+		out = append(out, "It is in observe mode: what truce would do is told, and nothing is written.")
+	}
+	for _, o := range s.Others {
+		out = append(out, fmt.Sprintf("%s names it too: one of the two must let go of it.", o))
+	}
+	return append(out, s.tellMakers()...)
+}
+
+// revision cuts the hash to what people compare.
+func revision(r string) string {
+	head, hash, ok := strings.Cut(r, ":")
+	if !ok {
+		return r
+	}
+	return head + ":" + short(hash)
+}
+
+// tellMakers says who else answers for the object.
+func (s Subject) tellMakers() []string {
+	var out []string
+	of := "It"
+	for _, m := range s.Makers {
+		out = append(out, fmt.Sprintf("%s was made by %s, which answers for it (metadata.ownerReferences).", of, m))
+		of = "That"
+	}
+	switch {
+	case s.Orphan != "" && s.Unsure:
+		out = append(out, fmt.Sprintf("It bears the mark %s=%s: ask those who may read that app.", object.PartOf, s.Orphan))
+	case s.Orphan != "":
+		out = append(out, fmt.Sprintf("It bears the mark %s=%s of an app that is not there any more, or was renamed.", object.PartOf, s.Orphan))
+	}
+	if s.Keeping != "" {
+		out = append(out, s.Keeping)
+	}
+	if s.App == nil {
+		out = append(out, s.tools()...)
+	}
+	return out
+}
+
+func (s Subject) tellField(f Field) []Part {
+	return []Part{
+		{"Git", s.tellGit(f)}, {"Live", s.tellLive(f)}, {"Written by", s.tellWriter(f)}, {"truce", s.tellVerdicts(f)},
+		{"Lately", s.tellLately(f.Path)}, {"To end it", s.remedies(f)},
+	}
+}
+
+func (s Subject) tellGit(f Field) []string {
+	p, ok := f.place()
+	switch {
+	case s.App == nil:
+		return nil
+	case s.Leaving || s.Git == nil && s.Stage == report.Done:
+		return []string{"Git does not describe the object (any more)."}
+	case s.Git == nil:
+		return []string{"What Git wants is not known now."}
+	case !f.Named:
+		return []string{"Git does not name this field."}
+	case !ok:
+		return []string{fmt.Sprintf("Git wants %s. No line of the source says so by itself: truce or the app adds it, or the file is made by something that truce does not follow.", report.Show(f.Git))}
+	}
+	if p.Field != "" {
+		return []string{fmt.Sprintf("The app wants %s: %s%s says so.", report.Show(f.Git), p.String(), means(p))}
+	}
+	out := []string{fmt.Sprintf("Git wants %s: %s%s says so.", report.Show(f.Git), p.String(), means(p))}
+	if !p.Exact {
+		out = []string{fmt.Sprintf("Git wants %s: %s%s has a part in it; what else has (a variable, a replacement, the app's own patches) is not followed.", report.Show(f.Git), p.String(), means(p))}
+	}
+	var lost []string
+	for _, o := range f.overruled() {
+		lost = append(lost, o.String()+means(o))
+	}
+	if len(lost) > 0 {
+		out = append(out, fmt.Sprintf("It goes over %s.", list(lost)))
+	}
+	if f.Commit != nil {
+		out = append(out, s.commit(*f.Commit))
+	}
+	return out
+}
+
+func (s Subject) tellLive(f Field) []string {
+	switch {
+	case s.Live == nil:
+		return []string{"The object is not in the cluster."}
+	case !f.There:
+		return []string{"The field is not there."}
+	}
+	return []string{"It is " + report.Show(f.Live) + "."}
+}
+
+func (s Subject) tellWriter(f Field) []string {
+	if s.Live == nil {
+		return nil
+	}
+	if out := s.tellOwners(f.Path); branches(f.Live) && len(out) > 0 {
+		return out
+	}
+	out := s.tellWrite(f)
+	var owners []string
+	for _, o := range f.Owners {
+		owners = append(owners, s.owner(o))
+	}
+	if len(owners) > 1 || len(owners) == 1 && !f.alone() {
+		out = append(out, "managedFields name "+list(owners)+".")
+	}
+	if slices.ContainsFunc(f.Owners, func(o ownership.Entry) bool { return o.IsApply(ownership.Handover) }) {
+		out = append(out, ownership.Handover+" only holds the value since truce has let go of it: the next write of its claimant takes it over.")
+	}
+	return out
+}
+
+// tellWrite says who wrote the live value, when, and by which evidence.
+func (s Subject) tellWrite(f Field) []string {
+	w := f.Writer
+	if w.Name == "" && f.There && len(f.Owners) == 0 && len(f.Findings) == 0 {
+		return []string{"Unknown: managedFields name nobody. It is a default of the API server, admission has set it, or it was scaled while nobody owned it."}
+	}
+	if w.Name == "" {
+		return append([]string{"Unknown: nobody recorded it."}, w.Because...)
+	}
+	when := "; no time is kept of it"
+	if !w.Time.IsZero() {
+		when = ", " + s.timed(w)
+	}
+	certain := w
+	certain.Evidence = ownership.Recorded // String would say it too
+	out := []string{fmt.Sprintf("%s: %s%s.", evidence(w.Evidence), certain, when)}
+	if f.alone() {
+		out[0] = fmt.Sprintf("%s: %s (%s%s).", evidence(w.Evidence), f.Owners[0].Manager, how(f.Owners[0]), strings.Replace(when, "; no time is kept of it", ", no time recorded", 1))
+	}
+	for _, b := range w.Because {
+		if w.Evidence == ownership.Inferred || !strings.HasPrefix(b, "managedFields: ") { // which are told in full
+			out = append(out, "By "+b+".")
+		}
+	}
+	if w.Before != nil {
+		out = append(out, fmt.Sprintf("Before that it was %s.", report.Show(w.Before)))
+	}
+	if w.Often > 1 {
+		out = append(out, fmt.Sprintf("It was changed %s within an hour.", times(w.Often)))
+	}
+	return out
+}
+
+// alone reports whether the writer is the one owner that managedFields name, and nothing more is known of it.
+func (f Field) alone() bool {
+	return len(f.Owners) == 1 && f.Owners[0].String() == f.Writer.Name && f.Writer.User+f.Writer.During == ""
+}
+
+// tellVerdicts says what truce does about it and why.
+func (s Subject) tellVerdicts(f Field) []string {
+	var out []string
+	for _, x := range f.Findings {
+		out = append(out, s.verdict(f.Path, x))
+		if place, ok := s.Field(x.Path).place(); ok && !field.HasPrefix(f.Path, x.Path) {
+			out = append(out, fmt.Sprintf("Git names it at %s%s.", place.String(), means(place)))
+		}
+	}
+	switch {
+	case len(out) > 0 || s.App == nil || s.Git == nil || s.Stage != report.Done:
+	case !f.Named:
+		out = append(out, "Nothing: Git does not name it, and so truce does not write it.")
+	case f.There:
+		out = append(out, "Nothing to do: it is as Git wants it.")
+	}
+	if s.Found.Problem != "" {
+		out = append(out, "The object could not be compared: "+s.Found.Problem+".")
+	}
+	return out
+}
+
+func (s Subject) verdict(of field.Path, x decide.Finding) string {
+	text := string(x.Verdict)
+	if x.Verdict == decide.Cede && x.Claimant != "" {
+		text += " to " + x.Claimant
+	}
+	text += ": " + x.Reason + "."
+	switch {
+	case len(x.Path) == 0:
+		return "The whole object: " + text
+	case x.Path.Equals(of):
+		return text
+	}
+	return fmt.Sprintf("%s (%s in Git, %s live, by %s): %s", field.String(x.Path), report.Show(x.Desired), report.Show(x.Live), x.Writer, text)
+}
+
+func (s Subject) tellObject() []Part {
+	return []Part{
+		{"Git", s.tellDocument()}, {"Live", s.tellState()}, {"Written by", s.tellWriters()}, {"truce", s.tellVerdicts(Field{Findings: s.Field(nil).Findings, Named: true, There: s.Live != nil})},
+		{"Lately", s.tellLately(nil)}, {"To end it", s.allRemedies()},
+	}
+}
+
+func (s Subject) tellDocument() []string {
+	switch {
+	case s.App == nil:
+		return nil
+	case s.Leaving:
+		return []string{"Git does not describe it any more: a run that goes through prunes it."}
+	case s.Git == nil && s.Stage == report.Done:
+		return []string{"Git does not describe it."}
+	case s.Git == nil:
+		return []string{"What Git wants is not known now."}
+	}
+	out := []string{fmt.Sprintf("%s:%d describes it.", s.Found.File, s.Found.Line)}
+	if c, ok := s.Commits[Spot{s.Found.File, s.Found.Line}]; ok {
+		out = append(out, s.commit(c))
+	}
+	return out
+}
+
+func (s Subject) tellState() []string {
+	if s.Live == nil {
+		return []string{"It is not in the cluster."}
+	}
+	text := "It is there"
+	if t, err := time.Parse(time.RFC3339, fmt.Sprint(s.Live.At("metadata", "creationTimestamp"))); err == nil {
+		text += " since " + s.when(t)
+	}
+	if h := s.Found.Health; h.Code != "" {
+		text += "; its health is " + string(h.Code)
+		if h.Message != "" {
+			text += " (" + h.Message + ")"
+		}
+	}
+	return []string{text + "."}
+}
+
+// tellOwners says who owns how many fields below a path.
+func (s Subject) tellOwners(p field.Path) []string {
+	var out []string
+	for _, o := range s.Owners {
+		switch n := len(o.Fields.Below(p)); n {
+		case 0:
+		case 1:
+			out = append(out, s.owner(o)+" owns 1 field.")
+		default:
+			out = append(out, fmt.Sprintf("%s owns %d fields.", s.owner(o), n))
+		}
+	}
+	return out
+}
+
+// branches reports whether a value holds others.
+func branches(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) > 0
+	case []any:
+		return len(v) > 0
+	}
+	return false
+}
+
+func (s Subject) tellWriters() []string {
+	out := s.tellOwners(nil)
+	if s.Live != nil && len(out) == 0 {
+		out = append(out, "Unknown: it has no managedFields.")
+	}
+	return out
+}
+
+// allRemedies are those of each finding, none twice.
+func (s Subject) allRemedies() []string {
+	var out []string
+	for _, x := range s.Found.Findings {
+		for _, r := range s.remedies(s.Field(x.Path)) {
+			if !slices.Contains(out, r) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// exact is the place to change, if one line alone gives the field its value.
+func (f Field) exact() (desired.Place, bool) {
+	p, ok := f.place()
+	return p, ok && p.Exact
+}

@@ -1,0 +1,273 @@
+// Package bolt answers: what happened lately, as a file on this machine remembers it?
+//
+// In: entries and memories (journal.Journal, journal.Memories).
+// Out: the same, after a restart too.
+// Promise: one process at a time; writes are gathered and made safe within Delay; what could not be written is tried again; the oldest entries go when there are too many or they
+// are too old; a damaged file, or one of another version, is put aside and said, never trusted.
+// Not here: what entries mean (journal).
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/journal"
+)
+
+// ErrInUse says that another process has the file open.
+var ErrInUse = errors.New("another process has it open")
+
+// Limits bound what is kept. Zero parts are those of DefaultLimits.
+type Limits struct {
+	Entries int
+	Age     time.Duration
+}
+
+// DefaultLimits keep some tens of megabytes.
+func DefaultLimits() Limits { return Limits{Entries: 100_000, Age: 30 * 24 * time.Hour} }
+
+// Delay is how long a write may take until it is safe.
+const Delay = 50 * time.Millisecond
+
+// pending is how many entries may wait. More are dropped, and counted: no caller waits for the journal. Memories are not dropped: there is
+// one for each object at most.
+const pending = 8192
+
+var (
+	entriesBucket  = []byte("entries")
+	memoriesBucket = []byte("memories")
+	formBucket     = []byte("truce")
+	formKey        = []byte("form")
+)
+
+// form is how entries and memories are written. A file without one is of the first form.
+const form = "1"
+
+// Journal is a file. It is closed by Close.
+type Journal struct {
+	db     *bbolt.DB
+	limits Limits
+	log    *slog.Logger
+
+	entries chan *journal.Entry
+	dirty   chan struct{} // holds a token when a memory is not in the file yet
+	sync    chan chan struct{}
+	done    chan struct{}
+	closed  chan struct{}
+	once    sync.Once
+
+	mu      sync.Mutex
+	fresh   map[object.ID][]byte // memories that are not safe yet
+	dropped int
+
+	// Of the writer alone:
+	count     int              // entries in the file
+	unwritten []*journal.Entry // that could not be written
+	pause     time.Duration    // before the next try
+	again     <-chan time.Time // the next try; nil for none
+}
+
+var (
+	_ journal.Journal  = (*Journal)(nil)
+	_ journal.Memories = (*Journal)(nil)
+)
+
+// Open opens the file, or makes it. ErrInUse where another process has it. A file that is damaged or of another form is renamed, and a new one
+// is begun. Where none can be made, as on a full disk, nothing is left of it.
+func Open(path string, l Limits, log *slog.Logger) (*Journal, error) {
+	d := DefaultLimits()
+	if l.Entries == 0 {
+		l.Entries = d.Entries
+	}
+	if l.Age == 0 {
+		l.Age = d.Age
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	db, n, err := open(path)
+	if errors.Is(err, errDamaged) || errors.Is(err, errForm) {
+		aside := fmt.Sprintf("%s.damaged-%d", path, time.Now().Unix())
+		log.Warn("the journal cannot be used: put aside, a new one is begun", "file", path, "aside", aside, "error", err.Error())
+		if err := os.Rename(path, aside); err != nil {
+			return nil, fmt.Errorf("journal %s: put the damaged file aside: %w", path, err)
+		}
+		db, n, err = open(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("journal %s: %w", path, err)
+	}
+	j := &Journal{
+		db: db, limits: l, log: log, count: n, fresh: map[object.ID][]byte{},
+		entries: make(chan *journal.Entry, pending), dirty: make(chan struct{}, 1), sync: make(chan chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
+	}
+	go j.run()
+	return j, nil
+}
+
+var (
+	errDamaged = errors.New("damaged")
+	errForm    = errors.New("written by another version of truce")
+)
+
+// open opens the file, or makes it. A file that is begun and cannot be finished is removed.
+func open(path string) (*bbolt.DB, int, error) {
+	_, absent := os.Stat(path)
+	db, n, err := openWhole(path)
+	if err != nil && errors.Is(absent, fs.ErrNotExist) && !errors.Is(err, ErrInUse) {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	return db, n, err
+}
+
+// openWhole opens the file and reads all of it once: damage shows here and not in the middle of work. bbolt panics at some of it.
+func openWhole(path string) (db *bbolt.DB, n int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			if db != nil {
+				_ = db.Close() // it is given up
+			}
+			db, err = nil, fmt.Errorf("%w: %v", errDamaged, r)
+		}
+	}()
+	if err := whole(path); err != nil {
+		return nil, 0, err
+	}
+	db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, 0, ErrInUse
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
+		return nil, 0, fmt.Errorf("%w: %w", errDamaged, err)
+	case err != nil:
+		return nil, 0, err
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		n, err = prepare(tx)
+		return err
+	})
+	if err != nil {
+		return nil, 0, errors.Join(err, db.Close())
+	}
+	return db, n, nil
+}
+
+// prepare checks a file, makes what it lacks, and returns how many entries it has.
+func prepare(tx *bbolt.Tx) (n int, err error) {
+	for damage := range tx.Check() {
+		return 0, fmt.Errorf("%w: %w", errDamaged, damage)
+	}
+	if err := formed(tx); err != nil {
+		return 0, err
+	}
+	if _, err := tx.CreateBucketIfNotExists(memoriesBucket); err != nil {
+		return 0, err
+	}
+	b, err := tx.CreateBucketIfNotExists(entriesBucket)
+	if err != nil {
+		return 0, err
+	}
+	err = b.ForEach(func(_, _ []byte) error { n++; return nil })
+	return n, err
+}
+
+// formed returns errForm for a file of another form, and notes ours in one that has none.
+func formed(tx *bbolt.Tx) error {
+	b, err := tx.CreateBucketIfNotExists(formBucket)
+	if err != nil {
+		return err
+	}
+	if was := b.Get(formKey); was != nil && string(was) != form {
+		return fmt.Errorf("%w: it has the form %q, and this one reads %q", errForm, was, form)
+	}
+	return b.Put(formKey, []byte(form))
+}
+
+// Append notes entries.
+func (j *Journal) Append(entries ...journal.Entry) {
+	for i := range entries {
+		select {
+		case j.entries <- &entries[i]:
+		default:
+			j.mu.Lock()
+			j.dropped++
+			j.mu.Unlock()
+		}
+	}
+}
+
+// Remember keeps a memory. It is never dropped: until it is in the file, each write tries again.
+func (j *Journal) Remember(id object.ID, memory []byte) {
+	j.mu.Lock()
+	j.fresh[id] = memory
+	j.mu.Unlock()
+	select {
+	case j.dirty <- struct{}{}:
+	default: // the writer is about to look
+	}
+}
+
+// Recall returns the memory of an object.
+func (j *Journal) Recall(id object.ID) ([]byte, error) {
+	j.mu.Lock()
+	fresh, ok := j.fresh[id]
+	j.mu.Unlock()
+	if ok {
+		return fresh, nil
+	}
+	var out []byte
+	err := j.db.View(func(tx *bbolt.Tx) error {
+		out = bytes.Clone(tx.Bucket(memoriesBucket).Get([]byte(id.String())))
+		return nil
+	})
+	return out, err
+}
+
+// Read hands over entries, those of the last moment included.
+func (j *Journal) Read(q journal.Query, seen func(journal.Entry) bool) error {
+	j.flush()
+	return read(j.db, q, seen)
+}
+
+// flush returns when all that was written before is safe, or the journal is closed.
+func (j *Journal) flush() {
+	ack := make(chan struct{})
+	select {
+	case j.sync <- ack:
+		<-ack
+	case <-j.closed:
+	}
+}
+
+// Close makes everything safe and closes the file.
+func (j *Journal) Close() error {
+	var err error
+	j.once.Do(func() {
+		close(j.done)
+		<-j.closed
+		err = j.db.Close()
+	})
+	return err
+}
+
+// keyOf orders entries by time, and those of one moment by their number.
+func keyOf(at time.Time, n uint64) []byte {
+	nanos := int64(0)
+	if !at.IsZero() { // whose nanoseconds overflow
+		nanos = max(0, at.UnixNano())
+	}
+	key := binary.BigEndian.AppendUint64(nil, uint64(nanos))
+	return binary.BigEndian.AppendUint64(key, n)
+}

@@ -1,0 +1,77 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/truce-gitops/truce/internal/report/journal"
+)
+
+// ReadFile hands over the entries of a journal that no process writes, and changes nothing of it: ErrInUse where one does.
+func ReadFile(path string, q journal.Query, seen func(journal.Entry) bool) (err error) {
+	defer func() {
+		if r := recover(); r != nil { // bbolt panics at some damage
+			err = fmt.Errorf("journal %s: %w: %v", path, errDamaged, r)
+		}
+	}()
+	if err := whole(path); err != nil {
+		return fmt.Errorf("journal %s: %w", path, err)
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		err = ErrInUse
+	}
+	if err != nil {
+		return fmt.Errorf("journal %s: %w", path, err)
+	}
+	return errors.Join(read(db, q, seen), db.Close())
+}
+
+// page is how many entries are read in one transaction. Who reads may be slow, and a transaction that stays open holds up the writer.
+const page = 512
+
+func read(db *bbolt.DB, q journal.Query, seen func(journal.Entry) bool) error {
+	from := keyOf(q.Since, 0)
+	for from != nil {
+		entries, next, err := pageOf(db, from)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if q.Matches(e) && !seen(e) {
+				return nil
+			}
+		}
+		from = next
+	}
+	return nil
+}
+
+// pageOf returns entries from a key on, and the key of the one after them; nil for none.
+func pageOf(db *bbolt.DB, from []byte) (entries []journal.Entry, next []byte, err error) {
+	err = db.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(entriesBucket)
+		if b == nil {
+			return errors.New("no journal of truce")
+		}
+		c := b.Cursor()
+		for k, v := c.Seek(from); k != nil; k, v = c.Next() {
+			if len(entries) == page {
+				next = bytes.Clone(k)
+				return nil
+			}
+			var e journal.Entry
+			if json.Unmarshal(v, &e) == nil { // what cannot be read hides nothing else
+				entries = append(entries, e)
+			}
+		}
+		return nil
+	})
+	return entries, next, err
+}

@@ -1,0 +1,129 @@
+package metrics_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/metrics"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+var shop = app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "shop"}
+
+// scrape returns the lines about truce itself that are neither help nor buckets.
+func scrape(t *testing.T, m *metrics.Metrics) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	var out strings.Builder
+	for line := range strings.Lines(w.Body.String()) {
+		if strings.HasPrefix(line, "truce_") && !strings.Contains(line, "_bucket{") && !strings.HasPrefix(line, "truce_build_info") {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+func reports() []report.Report {
+	found := func(path string, v decide.Verdict) decide.Finding {
+		return decide.Finding{Difference: compare.Difference{Path: field.Name("spec", path), Live: "a secret value"}, Verdict: v}
+	}
+	return []report.Report{{
+		App: shop, Stage: report.Done, Reason: report.Succeeded, At: time.Unix(1700000000, 0),
+		Objects: []report.Object{{
+			ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Applied: true,
+			Health: health.Status{Code: health.Healthy}, Findings: []decide.Finding{found("replicas", decide.Cede), found("paused", decide.Contested)},
+		}},
+	}}
+}
+
+func TestAScrapeTellsHowAppsStandAndWhatHappened(t *testing.T) {
+	m := metrics.New("v1")
+	m.Watch(reports)
+	at := time.Unix(1700000000, 0)
+	m.Tell(metrics.Told{App: shop, Verdict: decide.Correct, Since: at.Add(-time.Second), At: at})
+	m.Tell(metrics.Told{App: shop, Verdict: decide.Correct, Undone: true, At: at}) // since nobody knows when
+	m.Tell(metrics.Told{App: shop, Verdict: decide.Contested, Undone: true, At: at})
+	m.Ran(reports()[0], 2*time.Second)
+	key := app.SourceKey{Kind: "GitRepository", Namespace: "flux-system", Name: "fleet"}
+	m.Fetched(key, time.Second, nil)
+	m.Fetched(key, time.Second, &source.Error{Reason: source.RefNotFound, Err: errors.New("no branch")})
+	m.Fetched(key, time.Second, errors.New("Secret flux-system/key: no such key: password"))
+	const want = `truce_api_requests_total
+truce_app_fields{kind="Kustomization",name="shop",namespace="flux-system",verdict="ceded"} 1
+truce_app_fields{kind="Kustomization",name="shop",namespace="flux-system",verdict="contested"} 1
+truce_app_fields{kind="Kustomization",name="shop",namespace="flux-system",verdict="held"} 0
+truce_app_fields{kind="Kustomization",name="shop",namespace="flux-system",verdict="reported"} 0
+truce_app_info{health="Healthy",kind="Kustomization",name="shop",namespace="flux-system",reason="Succeeded",stage="done",sync="OutOfSync"} 1
+truce_app_last_run_timestamp_seconds{kind="Kustomization",name="shop",namespace="flux-system"} 1.7e+09
+truce_app_objects{health="Healthy",kind="Kustomization",name="shop",namespace="flux-system"} 1
+truce_app_ready{kind="Kustomization",name="shop",namespace="flux-system"} 1
+truce_app_run_duration_seconds_sum{kind="Kustomization",result="Succeeded"} 2
+truce_app_run_duration_seconds_count{kind="Kustomization",result="Succeeded"} 1
+truce_app_runs_total{kind="Kustomization",name="shop",namespace="flux-system",result="Succeeded"} 1
+truce_drift_correction_duration_seconds_sum 1
+truce_drift_correction_duration_seconds_count 1
+truce_field_reversals_total{kind="Kustomization",name="shop",namespace="flux-system"} 2
+truce_field_verdicts_total{kind="Kustomization",name="shop",namespace="flux-system",verdict="contested"} 1
+truce_field_verdicts_total{kind="Kustomization",name="shop",namespace="flux-system",verdict="corrected"} 2
+truce_source_fetch_duration_seconds_sum{kind="GitRepository",result="Failed"} 1
+truce_source_fetch_duration_seconds_count{kind="GitRepository",result="Failed"} 1
+truce_source_fetch_duration_seconds_sum{kind="GitRepository",result="RefNotFound"} 1
+truce_source_fetch_duration_seconds_count{kind="GitRepository",result="RefNotFound"} 1
+truce_source_fetch_duration_seconds_sum{kind="GitRepository",result="Succeeded"} 1
+truce_source_fetch_duration_seconds_count{kind="GitRepository",result="Succeeded"} 1
+truce_source_fetches_total{kind="GitRepository",name="fleet",namespace="flux-system",result="Failed"} 1
+truce_source_fetches_total{kind="GitRepository",name="fleet",namespace="flux-system",result="RefNotFound"} 1
+truce_source_fetches_total{kind="GitRepository",name="fleet",namespace="flux-system",result="Succeeded"} 1
+`
+	if diff := cmp.Diff(strings.TrimPrefix(want, "truce_api_requests_total\n"), scrape(t, m)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestAnAppThatIsGoneTakesItsSeriesAlong(t *testing.T) {
+	m := metrics.New("v1")
+	there := reports()
+	m.Watch(func() []report.Report { return there })
+	m.Tell(metrics.Told{App: shop, Verdict: decide.Correct, Undone: true})
+	m.Ran(there[0], time.Second)
+	if text := scrape(t, m); !strings.Contains(text, `truce_app_runs_total{kind="Kustomization",name="shop"`) {
+		t.Fatalf("not counted:\n%s", text)
+	}
+	there = nil
+	if text := scrape(t, m); strings.Contains(text, `name="shop"`) {
+		t.Errorf("still there:\n%s", text)
+	}
+}
+
+func TestNamesFollowPrometheusConventions(t *testing.T) {
+	m := metrics.New("v1")
+	m.Watch(reports)
+	m.Tell(metrics.Told{App: shop, Verdict: decide.Correct, At: time.Unix(1, 0), Since: time.Unix(1, 0)})
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	problems, err := promlint.New(w.Body).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}

@@ -1,0 +1,148 @@
+// Package webhook answers: how does a message reach an HTTP address?
+//
+// In: messages, and the address of Flux's notification-controller, or of anything that takes what its generic Provider sends.
+// Out: one POST a message, in the form of Flux's events (github.com/fluxcd/pkg/apis/event, Event).
+// Promise: a receiver that is away for a moment gets it later, one that says "too many" is not asked again; the address's credentials
+// are in no error.
+// Not here: which news there are (front, controller).
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/report/notify"
+)
+
+// Flux's recorder tries four times more, and waits at most so long (fluxcd/pkg/runtime/events).
+const (
+	retries     = 4
+	firstPause  = 500 * time.Millisecond
+	longest     = 5 * time.Second
+	oneAttempt  = 15 * time.Second
+	longestText = 39000 // of a message, as Flux's API has it
+
+	longestSaying = 160 // of what a receiver says in an error, in bytes
+)
+
+// reporter is who sends the messages.
+const reporter = "truce"
+
+// Sender posts messages to one address.
+type Sender struct {
+	address string
+	name    string // of the address, without its path: that of a chat's webhook is a secret
+	client  *retryablehttp.Client
+	secrets redact.Known // what the address holds of them
+}
+
+var _ notify.Sender = (*Sender)(nil)
+
+// New returns a Sender for an http(s) address.
+func New(address string) (*Sender, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("want http://HOST[:PORT][/PATH] or https://…")
+	}
+	c := retryablehttp.NewClient()
+	c.Logger = nil // what fails is returned
+	c.RetryMax, c.RetryWaitMin, c.RetryWaitMax = retries, firstPause, longest
+	c.HTTPClient.Timeout = oneAttempt
+	c.CheckRetry, c.ErrorHandler = patient, retryablehttp.PassthroughErrorHandler
+	secrets := append(strings.Split(u.EscapedPath(), "/"), u.Path, u.RawQuery)
+	if password, ok := u.User.Password(); ok {
+		secrets = append(secrets, password)
+	}
+	return &Sender{address: address, name: u.Scheme + "://" + u.Host, client: c, secrets: redact.KnownOf(secrets...)}, nil
+}
+
+// patient asks again where the receiver is in trouble, and not where it has said that it has had enough: Flux's does for what it knows.
+func patient(ctx context.Context, r *http.Response, err error) (bool, error) {
+	if r != nil && r.StatusCode == http.StatusTooManyRequests {
+		return false, nil
+	}
+	return retryablehttp.DefaultRetryPolicy(ctx, r, err)
+}
+
+// event is the form of a message.
+type event struct {
+	InvolvedObject      reference         `json:"involvedObject"`
+	Severity            notify.Severity   `json:"severity"`
+	Timestamp           time.Time         `json:"timestamp"`
+	Message             string            `json:"message"`
+	Reason              string            `json:"reason"`
+	Metadata            map[string]string `json:"metadata,omitempty"`
+	ReportingController string            `json:"reportingController"`
+}
+
+// reference is the part of a core/v1 ObjectReference that Flux fills.
+type reference struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name,omitempty"`
+	UID        string `json:"uid,omitempty"`
+}
+
+// Send posts a message. That the receiver has had enough of it is no error.
+func (s *Sender) Send(ctx context.Context, m notify.Message) error {
+	body, err := json.Marshal(form(m))
+	if err != nil {
+		return err
+	}
+	q, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, s.address, body)
+	if err != nil {
+		return fmt.Errorf("notify %s: %w", s.name, cause(err))
+	}
+	q.Header.Set("Content-Type", "application/json")
+	r, err := s.client.Do(q)
+	if err != nil {
+		return fmt.Errorf("notify %s: %w", s.name, cause(err))
+	}
+	defer func() { _ = r.Body.Close() }() // it was read
+	said, _ := io.ReadAll(io.LimitReader(r.Body, 256))
+	if r.StatusCode >= http.StatusMultipleChoices && r.StatusCode != http.StatusTooManyRequests {
+		text := fmt.Sprintf("notify %s: %d %s", s.name, r.StatusCode, http.StatusText(r.StatusCode))
+		if line := s.secrets.Foreign(string(said), longestSaying); line != "" {
+			text += fmt.Sprintf("; the server says %q", line)
+		}
+		return errors.New(text)
+	}
+	return nil
+}
+
+func form(m notify.Message) event {
+	e := event{
+		InvolvedObject: reference{m.APIVersion, m.About.Kind, m.About.Namespace, m.About.Name, m.UID},
+		Severity:       m.Severity, Timestamp: m.At.UTC(), Message: m.Text, Reason: m.Reason, Metadata: map[string]string{}, ReportingController: reporter,
+	}
+	if len(e.Message) > longestText {
+		e.Message = strings.ToValidUTF8(e.Message[:longestText-3], "") + "..."
+	}
+	for k, v := range m.Evidence {
+		e.Metadata["truce.dev/"+k] = v
+	}
+	if m.Revision != "" {
+		e.Metadata[m.About.Group+"/revision"] = m.Revision
+	}
+	return e
+}
+
+// cause is an error without the address, which may bear a token.
+func cause(err error) error {
+	var at *url.Error
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}

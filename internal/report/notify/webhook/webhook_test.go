@@ -1,0 +1,122 @@
+package webhook
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/notify"
+)
+
+func message() notify.Message {
+	return notify.Message{
+		News:  notify.News{Severity: notify.Error, Reason: "FieldContested", Text: "it goes back and forth", Revision: "main@sha1:abc"},
+		About: object.ID{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Namespace: "shop", Name: "web"}, UID: "u",
+		APIVersion: "kustomize.toolkit.fluxcd.io/v1", Evidence: map[string]string{"field": ".spec.replicas"}, At: time.Unix(0, 0),
+	}
+}
+
+// receiver answers with the codes in turn, the last one for ever, and keeps what it gets.
+func receiver(t *testing.T, codes ...int) (*Sender, func() (requests int, last string)) {
+	t.Helper()
+	var n atomic.Int64
+	var body atomic.Value
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		body.Store(string(text))
+		code := codes[min(int(n.Add(1)), len(codes))-1]
+		http.Error(w, "so it is "+path.Base(r.URL.Path), code)
+	}))
+	t.Cleanup(s.Close)
+	sender, err := New(s.URL + "/hook/t0ken")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender.client.RetryWaitMin, sender.client.RetryWaitMax = time.Millisecond, time.Millisecond
+	return sender, func() (int, string) { text, _ := body.Load().(string); return int(n.Load()), text }
+}
+
+func TestAMessageHasTheFormOfFluxsEvents(t *testing.T) {
+	s, got := receiver(t, http.StatusAccepted)
+	if err := s.Send(t.Context(), message()); err != nil {
+		t.Fatal(err)
+	}
+	_, body := got()
+	var have any
+	if err := json.Unmarshal([]byte(body), &have); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"involvedObject": map[string]any{
+			"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "namespace": "shop", "name": "web", "uid": "u",
+		},
+		"severity": "error", "timestamp": "1970-01-01T00:00:00Z", "message": "it goes back and forth", "reason": "FieldContested", "reportingController": "truce",
+		"metadata": map[string]any{"kustomize.toolkit.fluxcd.io/revision": "main@sha1:abc", "truce.dev/field": ".spec.replicas"},
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAReceiverInTroubleIsAskedAgainAndOneThatHasEnoughIsNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		codes    []int
+		requests int
+		err      string
+	}{
+		"comes back":       {[]int{503, 502, 202}, 3, ""},
+		"stays away":       {[]int{503}, retries + 1, `503 Service Unavailable; the server says "so it is ***"`},
+		"has had enough":   {[]int{429}, 1, ""},
+		"does not like it": {[]int{404}, 1, `404 Not Found; the server says "so it is ***"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, got := receiver(t, c.codes...)
+			err := s.Send(t.Context(), message())
+			if n, _ := got(); n != c.requests {
+				t.Errorf("%d requests, want %d", n, c.requests)
+			}
+			if (err == nil) != (c.err == "") || err != nil && !strings.HasSuffix(err.Error(), c.err) {
+				t.Errorf("error %v, want %q", err, c.err)
+			}
+			if err != nil && strings.Contains(err.Error(), "t0ken") {
+				t.Errorf("the address's secret is told: %v", err)
+			}
+		})
+	}
+}
+
+func TestTheSecretOfAnAddressIsInNoError(t *testing.T) {
+	s, err := New("http://user:t0ken@127.0.0.1:1/t0ken?t0ken=t0ken")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.client.RetryMax = 0
+	if err := s.Send(t.Context(), message()); err == nil || strings.Contains(err.Error(), "t0ken") {
+		t.Errorf("error %v", err)
+	}
+	for _, address := range []string{"t0ken", "ftp://t0ken", "http://", "http://a b/t0ken", "://t0ken"} {
+		if _, err := New(address); err == nil || strings.Contains(err.Error(), "t0ken") {
+			t.Errorf("New(%q): %v", address, err)
+		}
+	}
+}
+
+func TestALongMessageIsCut(t *testing.T) {
+	m := message()
+	m.Text = strings.Repeat("x", 2*longestText)
+	if n := len(form(m).Message); n != longestText {
+		t.Errorf("%d bytes, want %d", n, longestText)
+	}
+}
