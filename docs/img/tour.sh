@@ -53,7 +53,7 @@ done < <(shown | folded)
 
 cat >docs/img/tour.svg <<SVG
 <svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 960 $y" width="960" height="$y">
-<!-- Written by docs/img/tour.sh from a run of: truce up --tour -->
+<!-- Written by docs/img/tour.sh from a run of make run. -->
 <style>
 text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre; }
 .plain { fill: #c9d1d9; } .command { fill: #ffffff; font-weight: bold; } .heading { fill: #79c0ff; font-weight: bold; }
