@@ -30,7 +30,7 @@ func (w *world) finds(key app.Key, path string, is func(decide.Finding) bool) de
 	w.until("a finding about "+path, func() bool {
 		for _, o := range w.running.Engine.Report(key).Objects {
 			for _, f := range o.Findings {
-				if field.String(f.Path) == path {
+				if field.PathString(f.Path) == path {
 					if last = f; is(f) {
 						return true
 					}

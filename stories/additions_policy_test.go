@@ -131,7 +131,7 @@ func TestAnAdditionThatComesBackAgainAndAgainIsContested(t *testing.T) {
 func (w *world) verdict(path string) decide.Verdict {
 	for _, o := range w.running.Engine.Report(w.ofFlux()).Objects {
 		for _, f := range o.Findings {
-			if field.String(f.Path) == path {
+			if field.PathString(f.Path) == path {
 				return f.Verdict
 			}
 		}

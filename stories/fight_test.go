@@ -150,7 +150,7 @@ func TestAPersonWhoRepeatsAnEditIsCorrectedEachTime(t *testing.T) {
 	w.until("the last correction in the journal", func() bool { // it is noted when the answer has come, which the watch may outrun
 		corrected := 0
 		err := w.running.Engine.Journal.Read(journal.Query{}, func(e journal.Entry) bool {
-			if until, _ := decide.Waits(e.Reason); until.After(e.At.Add(fight.Limit)) {
+			if until, _ := decide.CorrectionDue(e.Reason); until.After(e.At.Add(fight.Limit)) {
 				t.Errorf("an edit of a person waits longer than %s: %s at %s: %s", fight.Limit, e.What, e.At, e.Reason)
 			}
 			if e.What == journal.Corrected && e.Path == ".spec.replicas" {

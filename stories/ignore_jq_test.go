@@ -192,11 +192,11 @@ spec:
 
 func (s *street) rule(r ignore.Rule) {
 	s.t.Helper()
-	group, err := ignore.Glob("apps")
+	group, err := ignore.GlobPattern("apps")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r.Name, r.Target = "spec.ignoreDifferences[0]", ignore.Target{Group: group, Kind: ignore.Exact("Deployment")}
+	r.Name, r.Target = "spec.ignoreDifferences[0]", ignore.Target{Group: group, Kind: ignore.ExactPattern("Deployment")}
 	s.app.Ignore = ignore.Rules{r}
 }
 

@@ -292,7 +292,7 @@ func (d *day) as(user, name string) dynamic.ResourceInterface {
 // hear keeps what truce says of the fields of the scenes.
 func (d *day) hear(n reconcile.Notice) {
 	s, ok := d.scenes[n.ID.Name]
-	if !ok || field.String(n.Finding.Path) != s.path || n.ID.Kind == "HorizontalPodAutoscaler" {
+	if !ok || field.PathString(n.Finding.Path) != s.path || n.ID.Kind == "HorizontalPodAutoscaler" {
 		return
 	}
 	d.mu.Lock()
@@ -380,7 +380,7 @@ func (d *day) silent() []string {
 	for name, s := range d.scenes {
 		last := len(s.requests) - 1
 		done := func(f decide.Finding) bool {
-			return last < 0 || s.requests[last].live == nil || field.Equal(f.Live, s.requests[last].live)
+			return last < 0 || s.requests[last].live == nil || field.EqualValues(f.Live, s.requests[last].live)
 		}
 		if !slices.ContainsFunc(d.said[name], done) {
 			out = append(out, name)
@@ -402,7 +402,7 @@ func (d *day) judge(least float64) {
 	for _, o := range d.running.Engine.Report(key).Objects { // what is left different is told by the same name a while later
 		if s, ok := d.scenes[o.ID.Name]; ok && o.ID.Kind != "HorizontalPodAutoscaler" {
 			for _, f := range o.Findings {
-				if field.String(f.Path) == s.path {
+				if field.PathString(f.Path) == s.path {
 					d.said[o.ID.Name] = append(d.said[o.ID.Name], f)
 				}
 			}
@@ -473,7 +473,7 @@ func (s played) sent(e kubetest.Entry, live any) bool {
 	}
 	for _, r := range s.requests {
 		if e.User == r.user {
-			return r.live == nil || field.Equal(r.live, live)
+			return r.live == nil || field.EqualValues(r.live, live)
 		}
 	}
 	return false

@@ -68,7 +68,7 @@ func (w *world) told(notices <-chan reconcile.Notice, path string, is func(decid
 	for {
 		select {
 		case n := <-notices:
-			if f := n.Finding; n.ID.Name == "web" && field.String(f.Path) == path && is(f) {
+			if f := n.Finding; n.ID.Name == "web" && field.PathString(f.Path) == path && is(f) {
 				return f
 			}
 		case <-limit:

@@ -132,7 +132,7 @@ func step(ctx context.Context, w Writer, t Target, live object.Object, s decide.
 		return w.Edit(ctx, rewrite(t, moved, present(live, field.Pointer{"metadata", "annotations", lastApplied})...))
 	case decide.Release:
 		mark := field.Pointer{"metadata", "labels", object.PartOf}
-		moved, err := ownership.Managed{Fields: entriesOf(live), APIVersion: live.APIVersion()}.Release(s.Manager, []field.Path{field.Name(mark...)})
+		moved, err := ownership.Managed{Fields: entriesOf(live), APIVersion: live.APIVersion()}.Release(s.Manager, []field.Path{field.NewPath(mark...)})
 		if err != nil {
 			return nil, err
 		}

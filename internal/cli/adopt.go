@@ -105,7 +105,7 @@ func (f *adoptFlags) adopt(ctx context.Context, c *Cluster, args []string) error
 		return err
 	}
 	for _, n := range a.Detail.Report.Notes {
-		fmt.Fprintln(f.program.env.Err, "note: "+redact.Text(n))
+		fmt.Fprintln(f.program.env.Err, "note: "+redact.MaskText(n))
 	}
 	done := "adopted (" + string(a.Way) + ")"
 	if a.Already {
@@ -154,7 +154,7 @@ func (f *adoptFlags) foretell(ctx context.Context, c *Cluster, k app.Key) error 
 		err = incomplete([]Detail{d})
 	}
 	if err != nil {
-		fmt.Fprintf(f.program.env.Err, "note: what %s will change is not known: %s\n", formerly(k), redact.Text(err.Error()))
+		fmt.Fprintf(f.program.env.Err, "note: what %s will change is not known: %s\n", formerly(k), redact.MaskText(err.Error()))
 		return nil
 	}
 	for _, line := range resets(d) {

@@ -186,8 +186,8 @@ type rivalJSON struct {
 func newRivalJSON(r autoscaled.Row) rivalJSON {
 	out := rivalJSON{
 		Workload: idJSON(r.Object), Manager: r.Parent.By, Dialect: dialectName(r.Dialect), Autoscaler: idJSON(r.Claim.By), Min: r.Claim.Min, Max: r.Claim.Max,
-		Path: field.String(r.Claim.Path), Live: r.Live, Hold: string(r.Hold), Owner: r.Owner, Git: r.Wants, Writer: newWriterJSON(r.Writer),
-		Severity: string(r.Severity), Message: redact.Text(r.Message), Remedy: r.Remedy,
+		Path: field.PathString(r.Claim.Path), Live: r.Live, Hold: string(r.Hold), Owner: r.Owner, Git: r.Wants, Writer: newWriterJSON(r.Writer),
+		Severity: string(r.Severity), Message: redact.MaskText(r.Message), Remedy: r.Remedy,
 	}
 	if r.Parent.Key.Name != "" {
 		key := keyJSON(r.Parent.Key)

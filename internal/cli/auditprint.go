@@ -47,7 +47,7 @@ func (v auditView) print(w io.Writer) error {
 	return err
 }
 
-func (v auditView) text(s string) string { return strings.ReplaceAll(redact.Text(s), "\n", " ") }
+func (v auditView) text(s string) string { return strings.ReplaceAll(redact.MaskText(s), "\n", " ") }
 
 func (v auditView) one(b *strings.Builder, f rules.Finding) {
 	fmt.Fprintf(b, "  %s %s %s", v.text(placeText(f.Place)), v.term.in(paintSeverity[f.Severity], string(f.Severity)), f.Rule)

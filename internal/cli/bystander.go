@@ -104,7 +104,7 @@ func follow[T comparable](ctx context.Context, r dynamic.NamespaceableResourceIn
 			if !ok {
 				return
 			}
-			found, _ := field.Get(u.Object, path)
+			found, _ := field.ValueAt(u.Object, path)
 			value, _ := found.(T)
 			if last != nil && value == *last {
 				continue

@@ -95,7 +95,7 @@ func (p *program) exit(err error) Exit {
 		code = f.Code
 	}
 	if text := withAdvice(err); text != "" {
-		fmt.Fprintf(p.env.Err, "%s %s\n", p.term.red("truce:"), redact.Text(text))
+		fmt.Fprintf(p.env.Err, "%s %s\n", p.term.red("truce:"), redact.MaskText(text))
 	}
 	return p.code(code)
 }

@@ -45,7 +45,7 @@ func stateOf(d Detail) appstate.State {
 }
 
 // path prints a field as people write it: spec.replicas.
-func path(f decide.Finding) string { return strings.TrimPrefix(field.String(f.Path), ".") }
+func path(f decide.Finding) string { return strings.TrimPrefix(field.PathString(f.Path), ".") }
 
 func fullName(id object.ID) string {
 	if id.Namespace == "" {

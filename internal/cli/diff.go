@@ -118,7 +118,7 @@ func (f *appFlags) printDiff(found []Detail) error {
 	}
 	for _, d := range found {
 		for _, n := range d.Report.Notes {
-			fmt.Fprintln(f.program.env.Err, "note: "+redact.Text(n))
+			fmt.Fprintln(f.program.env.Err, "note: "+redact.MaskText(n))
 		}
 	}
 	return verdict(found, f.program.env.Err)

@@ -112,7 +112,7 @@ func (f *adhocFlags) printPair(d Detail) error {
 		}
 	}
 	for _, n := range d.Report.Notes {
-		fmt.Fprintln(told, "note: "+redact.Text(n))
+		fmt.Fprintln(told, "note: "+redact.MaskText(n))
 	}
 	return verdict([]Detail{d}, told)
 }
@@ -160,7 +160,7 @@ func (v pairView) object(w io.Writer, o report.Object) error {
 		return err
 	}
 	if o.Problem != "" {
-		fmt.Fprintln(w, "  "+v.term.red(redact.Text(o.Problem)))
+		fmt.Fprintln(w, "  "+v.term.red(redact.MaskText(o.Problem)))
 	}
 	t := &table{indent: "  "}
 	head := []string{"FIELD", "GIT", "LIVE", "SET BY", "VERDICT"}

@@ -73,7 +73,7 @@ func (f *appFlags) printResources(out Edited) error {
 // tellEdited says what else there is to know: notes, and that the change will not last where somebody keeps it as Git has it.
 func tellEdited(w io.Writer, e Edited) error {
 	for _, n := range e.Notes {
-		if _, err := fmt.Fprintln(w, "note: "+redact.Text(n)); err != nil {
+		if _, err := fmt.Fprintln(w, "note: "+redact.MaskText(n)); err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,7 @@ func (p *program) schemas() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "schema [KIND]", Short: "Print JSON Schemas of the custom resources, for editors", Long: longSchema, Example: exampleSchema,
 		RunE: func(_ *cobra.Command, args []string) error {
-			all, err := crdschema.Of(p.backend.CRDs)
+			all, err := crdschema.ReadSchemas(p.backend.CRDs)
 			if err != nil {
 				return fmt.Errorf("read the CRDs: %w", err)
 			}
@@ -48,12 +48,12 @@ func (p *program) schemas() *cobra.Command {
 			case dir != "":
 				return p.writeSchemas(dir, all)
 			case len(args) == 0:
-				return f.structured(crdschema.All(all))
+				return f.structured(crdschema.AnyOf(all))
 			}
 			return f.oneSchema(all, args[0])
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			all, err := crdschema.Of(p.backend.CRDs)
+			all, err := crdschema.ReadSchemas(p.backend.CRDs)
 			if err != nil || len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
@@ -86,7 +86,7 @@ func (p *program) writeSchemas(dir string, all []crdschema.Schema) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return usage("--dir: %w", err)
 	}
-	files := map[string]any{"all.json": crdschema.All(all)}
+	files := map[string]any{"all.json": crdschema.AnyOf(all)}
 	for _, s := range all {
 		files[s.File()] = s.JSON
 	}

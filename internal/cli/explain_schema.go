@@ -81,7 +81,7 @@ type storyFoundJSON struct {
 
 func newWhyJSON(s explain.Subject, path field.Path) whyJSON {
 	out := whyJSON{
-		APIVersion: schemaVersion, Kind: "Why", Object: newStoryObject(s), Path: field.String(path), Revision: s.Revision,
+		APIVersion: schemaVersion, Kind: "Why", Object: newStoryObject(s), Path: field.PathString(path), Revision: s.Revision,
 		Journal: s.Lately(path), Story: s.Tell(path), Unknown: s.Unknown, Notes: s.Notes, Findings: []storyFoundJSON{},
 	}
 	if out.Journal == nil {
@@ -103,7 +103,7 @@ func newWhyJSON(s explain.Subject, path field.Path) whyJSON {
 		out.Field, found = newStoryField(f), f.Findings
 	}
 	for _, x := range found {
-		out.Findings = append(out.Findings, storyFoundJSON{field.String(x.Path), x.Desired, x.Live, string(x.Verdict), x.Reason, x.Claimant})
+		out.Findings = append(out.Findings, storyFoundJSON{field.PathString(x.Path), x.Desired, x.Live, string(x.Verdict), x.Reason, x.Claimant})
 	}
 	return out
 }
@@ -114,7 +114,7 @@ func newStoryObject(s explain.Subject) storyObjectJSON {
 
 func newStoryField(f explain.Field) *storyFieldJSON {
 	out := &storyFieldJSON{
-		Path: field.String(f.Path), Named: f.Named, Git: f.Git, There: f.There, Live: f.Live, Writer: newWriterJSON(f.Writer),
+		Path: field.PathString(f.Path), Named: f.Named, Git: f.Git, There: f.There, Live: f.Live, Writer: newWriterJSON(f.Writer),
 		Owners: []storyOwnerJSON{}, Places: []storyPlaceJSON{},
 	}
 	for _, o := range f.Owners {

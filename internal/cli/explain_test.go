@@ -69,7 +69,7 @@ func explainedWeb(t *testing.T) explain.Subject {
 		Found: d.Report.Objects[0], Stage: report.Done, Since: 24 * time.Hour, Now: epoch,
 		Places: func(p field.Path) []desired.Place {
 			base := desired.Place{File: "apps/web/base/web.yaml", Line: 7, Means: desired.ByManifest}
-			if field.String(p) == ".spec.replicas" {
+			if field.PathString(p) == ".spec.replicas" {
 				return []desired.Place{base, {File: "apps/web/replicas.yaml", Line: 6, Means: desired.ByPatch, Exact: true}}
 			}
 			base.Exact = true

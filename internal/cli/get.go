@@ -273,7 +273,7 @@ func (v view) paragraph(o report.Object, d Detail, indent string) string {
 
 func (v view) sentences(id object.ID, f decide.Finding, d Detail) []string {
 	verdict := v.term.in(paintVerdict[f.Verdict], string(f.Verdict))
-	f.Reason = redact.Text(f.Reason)
+	f.Reason = redact.MaskText(f.Reason)
 	if whole(f) {
 		return []string{"not in the cluster" + deletedBy(f, v.now), "  " + verdict + ": " + f.Reason}
 	}
@@ -286,7 +286,7 @@ func (v view) sentences(id object.ID, f decide.Finding, d Detail) []string {
 	}
 	out = append(out, hint(id, f, d)...)
 	if f.Remedy != "" {
-		out = append(out, "  "+redact.Text(f.Remedy))
+		out = append(out, "  "+redact.MaskText(f.Remedy))
 	}
 	return out
 }

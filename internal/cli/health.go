@@ -61,7 +61,7 @@ type healthJSON struct {
 func (f *adhocFlags) printHealth(found []report.Object) error {
 	worst := health.Healthy
 	for _, o := range found {
-		worst = health.Worst(worst, o.Health.Code)
+		worst = health.WorstCode(worst, o.Health.Code)
 	}
 	if err := f.writeHealth(f.program.env.Out, found); err != nil {
 		return err

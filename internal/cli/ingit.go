@@ -52,7 +52,7 @@ func (g inGit) take(key app.Key, d Detail) {
 		}
 		for _, f := range o.Findings {
 			if p := d.Origin(o.ID, f.Path); p.Known() {
-				g.places[gitField{key, o.ID, field.String(f.Path)}] = p.String()
+				g.places[gitField{key, o.ID, field.PathString(f.Path)}] = p.String()
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func TestAFightThatTruceOnlyObservesHasNotStopped(t *testing.T) {
 func TestAReleaseForetellsWhatTheOtherWillChange(t *testing.T) {
 	d := shopWeb()
 	d.Origin = func(_ object.ID, p field.Path) desired.Place {
-		if field.String(p) != ".spec.replicas" {
+		if field.PathString(p) != ".spec.replicas" {
 			return desired.Place{}
 		}
 		return desired.Place{File: "apps/web/web.yaml", Line: 6, Exact: true}

@@ -45,11 +45,11 @@ func shopWeb() Detail {
 					ID: web, Version: "v1", File: "apps/web/web.yaml", Line: 1, Applied: true,
 					Health: health.Status{Code: health.Progressing, Message: "Available: 3/8"},
 					Findings: []decide.Finding{
-						{Difference: compare.Difference{Path: field.Name("spec", "replicas"), Kind: compare.Changed, Desired: int64(3), Live: int64(8), Writer: hpa},
+						{Difference: compare.Difference{Path: field.NewPath("spec", "replicas"), Kind: compare.Changed, Desired: int64(3), Live: int64(8), Writer: hpa},
 							Verdict: decide.Cede, Claimant: "HPA shop/web", Reason: "HPA shop/web scales Deployment web between 3 and 10 (spec.scaleTargetRef)"},
-						{Difference: compare.Difference{Path: field.Name("spec", "paused"), Kind: compare.Extra, Live: true, Writer: kubectl},
+						{Difference: compare.Difference{Path: field.NewPath("spec", "paused"), Kind: compare.Extra, Live: true, Writer: kubectl},
 							Verdict: decide.Correct, Reason: "drift: changed by kubectl-edit"},
-						{Difference: compare.Difference{Path: field.Name("metadata", "annotations", "example.com/owner"), Kind: compare.Missing, Desired: "team", Writer: ownership.Writer{Evidence: ownership.Unknown}},
+						{Difference: compare.Difference{Path: field.NewPath("metadata", "annotations", "example.com/owner"), Kind: compare.Missing, Desired: "team", Writer: ownership.Writer{Evidence: ownership.Unknown}},
 							Verdict: decide.Hold, Reason: "remediation is off: drift is reported only"},
 					},
 				},
@@ -64,7 +64,7 @@ func shopWeb() Detail {
 		},
 		Leaving: []object.ID{{Kind: "ConfigMap", Namespace: "shop", Name: "old"}},
 		Origin: func(id object.ID, p field.Path) desired.Place {
-			if id == web && field.String(p) == ".spec.replicas" {
+			if id == web && field.PathString(p) == ".spec.replicas" {
 				return desired.Place{File: "apps/web/replicas.yaml", Line: 6, Means: desired.ByPatch, Exact: true}
 			}
 			return desired.Place{}

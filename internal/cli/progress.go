@@ -46,5 +46,5 @@ func (p *progress) line(mark, s, end string) {
 	if p.moving {
 		start = "\r\x1b[K"
 	}
-	fmt.Fprintf(p.w, "%s%s %s: %s%s", start, mark, p.name, redact.Text(s), end)
+	fmt.Fprintf(p.w, "%s%s %s: %s%s", start, mark, p.name, redact.MaskText(s), end)
 }

@@ -215,7 +215,7 @@ func newObjectJSON(o report.Object, d Detail) objectJSON {
 
 func newFieldJSON(id object.ID, f decide.Finding, d Detail) fieldJSON {
 	out := fieldJSON{
-		Path: field.String(f.Path), Difference: string(f.Kind), Git: f.Desired, Live: f.Live,
+		Path: field.PathString(f.Path), Difference: string(f.Kind), Git: f.Desired, Live: f.Live,
 		Verdict: string(f.Verdict), Reason: f.Reason, Remedy: f.Remedy, NotApplied: f.NotApplied, PausedBy: f.PausedBy, Claimant: f.Claimant, Reported: f.Reported,
 	}
 	if whole(f) || f.Kind == compare.Unmanaged {

@@ -33,7 +33,7 @@ type table struct {
 // add takes a row. What a terminal would take as a command, or would break the row, is dropped: messages come from others.
 func (t *table) add(row ...cell) {
 	for i := range row {
-		row[i].text = strings.ReplaceAll(redact.Text(row[i].text), "\n", " ")
+		row[i].text = strings.ReplaceAll(redact.MaskText(row[i].text), "\n", " ")
 	}
 	t.rows = append(t.rows, row)
 }

@@ -27,7 +27,7 @@ func (t *tour) commit(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("the commit did not arrive in time"))
 	defer cancel()
 	web := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}
-	values, err := follow[string](ctx, t.bystander.client.Resource(configMaps), web, field.Name("data", "GREETING"))
+	values, err := follow[string](ctx, t.bystander.client.Resource(configMaps), web, field.NewPath("data", "GREETING"))
 	if err != nil {
 		return err
 	}

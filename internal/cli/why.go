@@ -69,7 +69,7 @@ func (f *objectFlags) why(ctx context.Context, args []string) error {
 func tellWhy(w io.Writer, term terminal, s explain.Subject, path field.Path) error {
 	title := term.in(bold, s.ID.String())
 	if len(path) > 0 {
-		title += "  " + term.in(bold, field.String(path))
+		title += "  " + term.in(bold, field.PathString(path))
 	}
 	if _, err := fmt.Fprintln(w, title); err != nil {
 		return err

@@ -173,7 +173,7 @@ func lastWritten(in decide.Input) (newest time.Time) {
 // foreseeOne changes what an object's report says to what the adoption of its fields brings about. Whose they are is not worth saying: they
 // become truce's. Neither is truce's own label.
 func (p *parts) foreseeOne(o *report.Object, in decide.Input) {
-	mark := field.Name("metadata", "labels", desired.PartOf)
+	mark := field.NewPath("metadata", "labels", desired.PartOf)
 	o.Findings = slices.DeleteFunc(o.Findings, func(f decide.Finding) bool { return f.Path.Equals(mark) || f.Verdict == decide.Reclaim })
 	if in.Live == nil {
 		return
@@ -188,7 +188,7 @@ func (p *parts) foreseeOne(o *report.Object, in decide.Input) {
 		return
 	}
 	for _, path := range decide.Adopted(in) {
-		value, _ := field.Get(in.Live, path)
+		value, _ := field.ValueAt(in.Live, path)
 		o.Findings = slices.DeleteFunc(o.Findings, func(f decide.Finding) bool { return field.HasPrefix(f.Path, path) && len(f.Path) > 0 })
 		o.Findings = append(o.Findings, decide.Finding{
 			Difference: compare.Difference{Path: path, Kind: compare.Extra, Live: p.engine.Mask.Value(o.ID, path, value), Writer: ownership.WriterOf(in.Owners, path)},

@@ -101,7 +101,7 @@ func (c *client) created(ctx context.Context, commands dialect.Commands, e cli.E
 func says(there, wanted object.Object) bool {
 	for _, path := range [][]string{{"spec"}, {"metadata", "labels"}, {"metadata", "annotations"}} {
 		want := wanted.At(path...)
-		if want != nil && !field.Holds(there.At(path...), want) {
+		if want != nil && !field.ContainsValues(there.At(path...), want) {
 			return false
 		}
 	}

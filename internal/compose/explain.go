@@ -118,7 +118,7 @@ func (t *teller) unmanaged(ctx context.Context) error {
 	s := &t.subject
 	makers, top, err := t.makers(ctx, s.Live)
 	if err != nil {
-		t.unknown("Who made it is not known whole: " + redact.Text(err.Error()) + ".")
+		t.unknown("Who made it is not known whole: " + redact.MaskText(err.Error()) + ".")
 	}
 	s.Makers = makers
 	if len(makers) == 0 || top == nil {
@@ -199,7 +199,7 @@ func (t *teller) recall(ctx context.Context) {
 	entries, err := ask(ctx, q)
 	if err != nil {
 		s.Since = 0
-		t.unknown("What truce did lately: " + redact.Text(err.Error()) + ".")
+		t.unknown("What truce did lately: " + redact.MaskText(err.Error()) + ".")
 		return
 	}
 	s.Journal = slices.DeleteFunc(entries, func(e journal.Entry) bool { return !q.Matches(e) })

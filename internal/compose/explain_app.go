@@ -111,7 +111,7 @@ func (t *teller) rendering(ctx context.Context, id object.ID, apps []object.Obje
 	for _, cr := range apps {
 		set, _, err := t.parts.described(ctx, kinds().Apps[cr.GVK()].App(cr, app.Policy{}), cr)
 		if err != nil {
-			t.unknown(fmt.Sprintf("Whether %s describes it: %s.", keyOf(cr), redact.Text(err.Error())))
+			t.unknown(fmt.Sprintf("Whether %s describes it: %s.", keyOf(cr), redact.MaskText(err.Error())))
 			continue
 		}
 		if _, ok := describedIn(set, id); ok {
@@ -200,7 +200,7 @@ func (t *teller) unknown(text string) {
 // stopped says that the look at the app ended before anything was compared.
 func (t *teller) stopped(at report.Stage, why report.Reason, err error) {
 	t.subject.Stage, t.subject.Reason = at, why
-	t.unknown("What Git wants: " + redact.Text(err.Error()) + ".")
+	t.unknown("What Git wants: " + redact.MaskText(err.Error()) + ".")
 }
 
 // left finds out whether a run would prune the object.
@@ -221,7 +221,7 @@ func (t *teller) judged(ctx context.Context, f fetched, how process) error {
 	s := &t.subject
 	engine, claimants, err := t.parts.onlyLooking(ctx, f, how)
 	if err != nil {
-		t.unknown("What differs, and whose it is: " + redact.Text(err.Error()) + ".")
+		t.unknown("What differs, and whose it is: " + redact.MaskText(err.Error()) + ".")
 		s.Stage = report.Done
 		return nil
 	}
@@ -259,7 +259,7 @@ func (t *teller) blamed(ctx context.Context, spec source.Spec, a source.Artifact
 	for file, lines := range t.spots() {
 		changes, err := t.parts.git.History(ctx, spec, git.Lines{Commit: a.Commit, File: file, Lines: lines})
 		if err != nil {
-			t.unknown(fmt.Sprintf("Which commit touched %s last: %s.", file, redact.Text(err.Error())))
+			t.unknown(fmt.Sprintf("Which commit touched %s last: %s.", file, redact.MaskText(err.Error())))
 			return
 		}
 		for n, c := range changes {

@@ -14,7 +14,7 @@ import (
 const jqWorkers = 2
 
 // jqMain is the process in which users' jq expressions run.
-func jqMain() int { return worker.Serve(jq.Answer, os.Stdin, os.Stdout) }
+func jqMain() int { return worker.Serve(jq.AnswerRequest, os.Stdin, os.Stdout) }
 
 // jqPool answers users' jq expressions in processes of their own, which start when the first one is asked.
 type jqPool struct {

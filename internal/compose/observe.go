@@ -126,7 +126,7 @@ func (p *parts) look(ctx context.Context, engine *reconcile.Engine, a app.App) r
 	err := engine.ReadAllPods(ctx, a.Key)
 	r := engine.Report(a.Key)
 	if err != nil {
-		r.Notes = append(r.Notes, redact.Text(err.Error()))
+		r.Notes = append(r.Notes, redact.MaskText(err.Error()))
 	}
 	return r
 }

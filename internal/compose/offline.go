@@ -145,7 +145,7 @@ func assessAdHoc(_ context.Context, q cli.AdHoc) ([]report.Object, error) {
 	}
 	for i, workload := range f.workloads {
 		o := &f.all[i]
-		o.Health = o.Health.With(redact.Message(o.ID, health.Cause(health.PodsOf(workload, f.pods))))
+		o.Health = o.Health.With(redact.Message(o.ID, health.PodTrouble(health.PodsOfWorkload(workload, f.pods))))
 	}
 	return f.all, failed(cli.ExitUsage, err)
 }

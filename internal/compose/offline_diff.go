@@ -122,7 +122,7 @@ func (c comparison) scaled(o report.Object) {
 	for _, f := range o.Findings {
 		if f.Verdict == decide.Correct && f.Claimant == "" && strings.HasSuffix(f.Writer.Name, "(scale)") && !f.Writer.Person {
 			c.note("%s: %s was set as autoscalers do, and the files have no autoscaler for it: add it to %s, and the field is ceded",
-				o.ID, field.String(f.Path), c.query.Live)
+				o.ID, field.PathString(f.Path), c.query.Live)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (g described) origins(subjects []adhoc.Subject, objects []report.Object) fu
 	return func(id object.ID, p field.Path) desired.Place { return known[placeKey(id, p)] }
 }
 
-func placeKey(id object.ID, p field.Path) string { return id.String() + field.String(p) }
+func placeKey(id object.ID, p field.Path) string { return id.String() + field.PathString(p) }
 
 func (g described) origin(o desired.Object, p field.Path) desired.Place {
 	if g.tree == nil {

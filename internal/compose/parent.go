@@ -81,8 +81,8 @@ func overruled(before, after object.Object, manager string) bool {
 			continue
 		}
 		for _, p := range entry.Fields.Paths() {
-			was, _ := field.Get(before, p)
-			is, _ := field.Get(after, p)
+			was, _ := field.ValueAt(before, p)
+			is, _ := field.ValueAt(after, p)
 			if entry.Fields.Leaf(p) && !reflect.DeepEqual(was, is) {
 				return true
 			}
@@ -126,8 +126,8 @@ func changedField(before, after object.Object) field.Path {
 	is, _ := after["spec"].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(is)) {
 		if !reflect.DeepEqual(was[key], is[key]) {
-			return field.Name("spec", key)
+			return field.NewPath("spec", key)
 		}
 	}
-	return field.Name("spec")
+	return field.NewPath("spec")
 }

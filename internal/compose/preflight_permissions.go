@@ -35,16 +35,16 @@ func (x *inspection) permissions(ctx context.Context) error {
 	}
 	ns, name, _ := strings.Cut(x.facts.Installed.Account, "/")
 	review := accountReview{reviews, "system:serviceaccount:" + ns + ":" + name, []string{"system:serviceaccounts", "system:serviceaccounts:" + ns, "system:authenticated"}}
-	rules := slices.Concat(access.Own(), access.Manage(), access.Claimants(claim.Builtin().Kinds()))
-	every := access.Apply()
+	rules := slices.Concat(access.ControllerRules(), access.StatusRules(), access.ClaimantRules(claim.Builtin().Kinds()))
+	every := access.ApplyRules()
 	if x.facts.Installed.Observes {
-		rules, every = access.Own(), access.Observe()
+		rules, every = access.ControllerRules(), access.Observe()
 	}
 	if err := x.ask(ctx, rules, review); err != nil {
 		return err
 	}
 	home, _, _ := strings.Cut(x.facts.Installed.Deployment, "/")
-	for _, r := range access.Home() {
+	for _, r := range access.NamespaceRules() {
 		if err := x.askRule(ctx, r, x.namespaces.Home(home), review); err != nil {
 			return err
 		}

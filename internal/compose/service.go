@@ -158,7 +158,7 @@ func (s *service) guarded(h http.Handler) http.Handler {
 			if v == http.ErrAbortHandler { //nolint:errorlint // it is the value itself that aborts, as net/http compares it
 				panic(v)
 			}
-			p := panics.Caught(v)
+			p := panics.CaughtError(v)
 			if p == nil {
 				return
 			}

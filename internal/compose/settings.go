@@ -20,7 +20,7 @@ func (s *service) settings() []any {
 		"mode", cmp.Or(o.Process.Mode, app.Enforce), "claims", cmp.Or(o.Process.Claims, app.ClaimsCede),
 		"pause", cmp.Or(o.Process.Pause, app.PauseReport), "additions", cmp.Or(string(o.Process.Additions), "by dialect"),
 		"leaderElection", election(o, c.Namespace()), "witness", onOff(o.Witness != (attribution.Place{})),
-		"page", address(s.listening), "metrics", address(cmp.Or(s.measuring, s.listening)), "events", cmp.Or(redact.Text(o.EventsAddress), "off"),
+		"page", address(s.listening), "metrics", address(cmp.Or(s.measuring, s.listening)), "events", cmp.Or(redact.MaskText(o.EventsAddress), "off"),
 		"localSources", o.LocalSources, "cacheDir", o.CacheDir,
 	}
 }

@@ -48,7 +48,7 @@ func webObject(h health.Code, text string, findings ...decide.Finding) report.Ob
 }
 
 func states() map[string]state {
-	held := decide.Finding{Difference: compare.Difference{Path: field.Name("spec", "paused"), Kind: compare.Changed, Desired: false, Live: true}, Verdict: decide.Hold, Reason: "the app is suspended"}
+	held := decide.Finding{Difference: compare.Difference{Path: field.NewPath("spec", "paused"), Kind: compare.Changed, Desired: false, Live: true}, Verdict: decide.Hold, Reason: "the app is suspended"}
 	const drift = "1 field drifted and not corrected: Deployment shop/web .spec.paused"
 	good, bad := webObject(health.Healthy, ""), webObject(health.Degraded, "in a crash loop: web")
 	ran := func(stage report.Stage, why report.Reason, text string, objects ...report.Object) report.Report {

@@ -68,6 +68,6 @@ func (c *client) contested(ctx context.Context, d *cli.Detail, id object.ID, f d
 		return said, err
 	}
 	text := fmt.Sprintf("%s: the app's status says %q, but %s", report.FieldName(id, f), said.Reason, doubt)
-	d.Report.Notes = append(d.Report.Notes, redact.Text(text))
+	d.Report.Notes = append(d.Report.Notes, redact.MaskText(text))
 	return f, nil
 }

@@ -61,7 +61,7 @@ func (c *Controller) Mutators(ctx context.Context, gvk object.GVK, o object.Obje
 // at each full check and each requested sync.
 func (c *Controller) watchAdmission() {
 	watched := map[string]bool{}
-	for _, gvk := range mutation.Kinds() {
+	for _, gvk := range mutation.ConfigurationKinds() {
 		if watched[gvk.Kind] || c.kinds.served(gvk) != nil {
 			continue
 		}

@@ -81,7 +81,7 @@ func (c *Controller) answerWhole(ctx context.Context, e appEntry, next object.Ob
 	}
 	now := object.Object(got.Object)
 	kept, _ := now.At("status").(map[string]any)
-	c.setWhole(e.gvk, field.Equal(map[string]any(next), kept))
+	c.setWhole(e.gvk, field.EqualValues(map[string]any(next), kept))
 	c.answered(e, now)
 	return nil
 }

@@ -325,7 +325,7 @@ func (c *Controller) unguard(ctx context.Context, e appEntry, which func(string)
 func (c *Controller) tellStuck(ctx context.Context, e appEntry, why error) {
 	now := c.Now()
 	r := report.Report{
-		App: e.app.Key, Generation: e.app.Generation, Stage: report.Admit, Reason: report.PruneFailed, Message: redact.Text(why.Error()), At: now, Seen: now,
+		App: e.app.Key, Generation: e.app.Generation, Stage: report.Admit, Reason: report.PruneFailed, Message: redact.MaskText(why.Error()), At: now, Seen: now,
 	}
 	if err := c.answer(ctx, e, e.front.Status(e.cr, r), nil); err != nil && !apierrors.IsConflict(err) && !errors.Is(err, errGone) {
 		c.Log.Warn("status", "app", e.app.Key.String(), "error", err.Error())

@@ -298,7 +298,7 @@ func (c *Controller) notice(n reconcile.Notice) {
 	}
 	if n.Carried {
 		f := n.Finding
-		c.Log.Info("put back", "app", n.App.String(), "object", n.ID.String(), "field", field.String(f.Path), "by", f.Writer.String(), "evidence", string(f.Writer.Evidence))
+		c.Log.Info("put back", "app", n.App.String(), "object", n.ID.String(), "field", field.PathString(f.Path), "by", f.Writer.String(), "evidence", string(f.Writer.Evidence))
 	}
 	if !c.observes(n.App) {
 		c.event(n)

@@ -29,7 +29,7 @@ func guarded[K comparable](c *Controller, work string, do func(context.Context, 
 	return func(ctx context.Context, key K) (again time.Duration) {
 		about := fmt.Sprint(key)
 		defer func() {
-			p := panics.Caught(recover())
+			p := panics.CaughtError(recover())
 			if p == nil {
 				return
 			}
@@ -48,7 +48,7 @@ func guarded[K comparable](c *Controller, work string, do func(context.Context, 
 // safely is one piece of work with its panic recovered.
 func (c *Controller) safely(work, about string, do func()) {
 	defer func() {
-		if p := panics.Caught(recover()); p != nil {
+		if p := panics.CaughtError(recover()); p != nil {
 			c.panicked(work, about, p)
 		}
 	}()

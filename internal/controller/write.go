@@ -191,7 +191,7 @@ func isThere(cr object.Object, wrote digest, status object.Object) bool {
 		return wrote == digestOf(status)
 	}
 	have, _ := cr.At("status").(map[string]any)
-	return field.Equal(map[string]any(status), have)
+	return field.EqualValues(map[string]any(status), have)
 }
 
 // unanswered stands for a status that was written without an answer: it is there or not, and no other is known to be.
@@ -265,7 +265,7 @@ func (c *Controller) event(n reconcile.Notice) {
 // evidence is what a message says of a finding beside its sentence.
 func evidence(n reconcile.Notice) map[string]string {
 	f := n.Finding
-	out := map[string]string{"object": n.ID.String(), "field": field.String(f.Path), "verdict": string(f.Verdict)}
+	out := map[string]string{"object": n.ID.String(), "field": field.PathString(f.Path), "verdict": string(f.Verdict)}
 	if writer := f.Writer.String(); writer != "" {
 		out["writer"] = writer
 	}

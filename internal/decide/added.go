@@ -28,16 +28,16 @@ func judgeAdded(in Input, d compare.Difference, a addition.Addition) (Finding, t
 	if leavesCount(in, d.Path) {
 		left = "set by " + d.Writer.String() + "; Git names no count, and without one the default would hold: it stays"
 	} else {
-		left = spared(in.Policy.Additions, a, d.Writer.String())
+		left = reasonToLeave(in.Policy.Additions, a, d.Writer.String())
 	}
-	why := stands(in)
+	why := reasonToWait(in)
 	if why == "" {
 		why = left
 	}
 	if why != "" {
-		return Finding{Difference: d, Verdict: Hold, Reason: why, Reported: left != "", PausedBy: pauser(in)}, time.Time{}
+		return Finding{Difference: d, Verdict: Hold, Reason: why, Reported: left != "", PausedBy: pauseWriter(in)}, time.Time{}
 	}
-	f, again := drift(in, d)
+	f, again := judgeDrift(in, d)
 	if f.Verdict == Correct {
 		f.Reason = "added by " + d.Writer.String() + ", and Git does not name it"
 	}
@@ -47,8 +47,8 @@ func judgeAdded(in Input, d compare.Difference, a addition.Addition) (Finding, t
 	return f, again
 }
 
-// spared says why an addition is only reported; empty where it may go.
-func spared(policy app.ByHand, a addition.Addition, by string) string {
+// reasonToLeave says why an addition is only reported; empty where it may go.
+func reasonToLeave(policy app.ByHand, a addition.Addition, by string) string {
 	switch {
 	case len(a.Held) == 0:
 		return "" // it is ours already: the next apply takes it away in any case
@@ -75,7 +75,7 @@ func removal(in Input, findings []Finding, taken []field.Path) []Step {
 		}
 		for _, p := range a.Owned {
 			if !contains(taken, p) || !a.People {
-				s.Paths = union(s.Paths, []field.Path{p})
+				s.Paths = unionPaths(s.Paths, []field.Path{p})
 			}
 		}
 		s.From = append(s.From, a.Held...)

@@ -66,19 +66,19 @@ func (in Input) Taken() []ownership.Entry {
 // precedes reports whether an entry was there before the object was adopted. Without our mark the object has not been; with it the entry's
 // time decides, where the object was not seen without such an entry since.
 func precedes(in Input, o ownership.Entry) bool {
-	if !marked(in) {
+	if !hasOwnLabel(in) {
 		return true
 	}
 	return !in.Passed && (in.Adoption.At.IsZero() || !o.Time.After(in.Adoption.At))
 }
 
-// marked reports whether our own apply has put our label on the object. A label that was copied proves nothing.
-func marked(in Input) bool {
+// hasOwnLabel reports whether our own apply has put our label on the object. A label that was copied proves nothing.
+func hasOwnLabel(in Input) bool {
 	return ownership.ApplyEntry(in.Owners, ownership.Manager).Has(markPath)
 }
 
 // markPath is where truce's own label is.
-var markPath = field.Name("metadata", "labels", object.PartOf)
+var markPath = field.NewPath("metadata", "labels", object.PartOf)
 
 // returned names the write by which the other controller shows that it works again; empty for none.
 func returned(in Input) string {
@@ -99,7 +99,7 @@ func returned(in Input) string {
 func appliedBefore(in Input) bool {
 	_, applied := in.Live.Annotation(lastApplied)
 	late := func(o ownership.Entry) bool { return o.IsApplier() && !precedes(in, o) }
-	return applied && (!marked(in) || !in.Passed) && !slices.ContainsFunc(in.Owners, late)
+	return applied && (!hasOwnLabel(in) || !in.Passed) && !slices.ContainsFunc(in.Owners, late)
 }
 
 // handBack makes the other's what is ours, and takes our mark off.
@@ -119,7 +119,7 @@ func Adopted(in Input) []field.Path {
 	var out []field.Path
 	for _, o := range in.Taken() {
 		for _, p := range o.Applied(in.Adoption.Keep) {
-			if goes(in, p) && !covers(out, p) {
+			if isOnlyApplied(in, p) && !coversPath(out, p) {
 				out = append(out, p)
 			}
 		}
@@ -129,10 +129,10 @@ func Adopted(in Input) []field.Path {
 
 func hasApplied(o ownership.Entry) bool { return len(o.Applied(nil)) > 0 }
 
-// goes reports whether a field that others have applied is in the cluster, not in Git, and nobody else's.
-func goes(in Input, p field.Path) bool {
-	_, named := field.Get(in.Desired, p)
-	live, there := field.Get(in.Live, p)
+// isOnlyApplied reports whether a field that others have applied is in the cluster, not in Git, and nobody else's.
+func isOnlyApplied(in Input, p field.Path) bool {
+	_, named := field.ValueAt(in.Desired, p)
+	live, there := field.ValueAt(in.Live, p)
 	_, isMap := live.(map[string]any)
 	if named || !there || isMap {
 		return false

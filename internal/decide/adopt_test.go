@@ -66,7 +66,7 @@ func TestWhatWasWrittenAfterTheAdoptionIsNotTaken(t *testing.T) {
 				Adoption: app.Adoption{Way: app.TakeAlone, Manager: c.manager, At: c.at}, Passed: c.passed,
 			}
 			in.Owners = ownersOf(t, in.Live)
-			p := decide.Object(in)
+			p := decide.JudgeObject(in)
 			taken := 0
 			for _, s := range p.Steps {
 				if s.Verb == decide.Adopt {

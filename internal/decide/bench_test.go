@@ -22,7 +22,7 @@ func BenchmarkJudge(b *testing.B) {
 		{"unchanged", func(_ object.Object, entries []any) []any { return entries }},
 		{"unremembered", func(_ object.Object, entries []any) []any { return entries }},
 		{"drift", func(o object.Object, entries []any) []any {
-			field.Put(o, image, "registry.example/web:9")
+			field.SetValue(o, image, "registry.example/web:9")
 			paths := ownership.ApplyEntry(entriesOf(b, o), ownership.Manager).Paths()
 			return append([]any{entry(b, ownership.Manager, without(paths, []field.Path{image})), entry(b, "kubectl-set", []field.Path{image})}, entries[1:]...)
 		}},
@@ -33,7 +33,7 @@ func BenchmarkJudge(b *testing.B) {
 			entries, _ := live.At("metadata", "managedFields").([]any)
 			live.Metadata()["managedFields"] = c.drift(live, entries)
 			hasher := ownership.NewHasher()
-			base := compare.Settle(settled, entriesOf(b, settled), hasher)
+			base := compare.NewBaseline(settled, entriesOf(b, settled), hasher)
 			var shared compare.Memo
 			b.ReportAllocs()
 			for b.Loop() {
@@ -45,11 +45,11 @@ func BenchmarkJudge(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				compared, err := compare.Object(compare.Input{Desired: git, Live: live, Owners: owners, Baseline: base, Hasher: hasher})
+				compared, err := compare.CompareObject(compare.Input{Desired: git, Live: live, Owners: owners, Baseline: base, Hasher: hasher})
 				if err != nil {
 					b.Fatal(err)
 				}
-				p := decide.Object(decide.Input{
+				p := decide.JudgeObject(decide.Input{
 					Desired: git, Live: live, Owners: owners, Compared: compared, Hasher: hasher, Now: now,
 					Policy: app.Policy{Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate},
 				})
@@ -61,8 +61,8 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
-var image = append(append(field.Name("spec", "template", "spec", "containers"),
-	field.KeyElement(map[string]any{"name": "web"}, []string{"name"})), field.Name("image")...)
+var image = append(append(field.NewPath("spec", "template", "spec", "containers"),
+	field.KeyElement(map[string]any{"name": "web"}, []string{"name"})), field.NewPath("image")...)
 
 func entriesOf(t testing.TB, o object.Object) []ownership.Entry {
 	t.Helper()
@@ -105,8 +105,8 @@ func reference(b *testing.B) (git, settled object.Object) {
 	}
 	settled = git.Clone()
 	settled.Metadata()["managedFields"] = []any{
-		entry(b, ownership.Manager, leaves(git["metadata"].(map[string]any)["labels"], field.Name("metadata", "labels"), leaves(git["spec"], field.Name("spec"), nil))),
-		entry(b, "kube-controller-manager", []field.Path{field.Name("metadata", "annotations", "deployment.kubernetes.io/revision")}),
+		entry(b, ownership.Manager, leaves(git["metadata"].(map[string]any)["labels"], field.NewPath("metadata", "labels"), leaves(git["spec"], field.NewPath("spec"), nil))),
+		entry(b, "kube-controller-manager", []field.Path{field.NewPath("metadata", "annotations", "deployment.kubernetes.io/revision")}),
 	}
 	spec := settled["spec"].(map[string]any)
 	spec["progressDeadlineSeconds"], spec["revisionHistoryLimit"] = int64(600), int64(10)
@@ -120,7 +120,7 @@ func leaves(v any, at field.Path, out []field.Path) []field.Path {
 		return append(out, at)
 	}
 	for k, c := range m {
-		p := append(at.Copy(), field.Name(k)...)
+		p := append(at.Copy(), field.NewPath(k)...)
 		list, _ := c.([]any)
 		keys := map[string][]string{"containers": {"name"}, "env": {"name"}, "ports": {"containerPort", "protocol"}}[k]
 		if keys == nil {

@@ -62,22 +62,22 @@ func pausedCount(in Input, d compare.Difference, c claim.Claim) Finding {
 	return Finding{
 		Difference: d, Verdict: Hold, Claimant: c.Name(), PausedBy: by,
 		Reason: fmt.Sprintf("paused by %s: replicas set to 0, and %s does not scale from 0", by, c.Name()),
-		Remedy: fmt.Sprintf("to resume: kubectl scale %s --replicas=%d, or set truce.dev/pause: correct on the app", inKubectl(in), max(seed(in, c), 1)),
+		Remedy: fmt.Sprintf("to resume: kubectl scale %s --replicas=%d, or set truce.dev/pause: correct on the app", inKubectl(in), max(seedValue(in, c), 1)),
 	}
 }
 
 // unnamedCount is the finding of a count that Git leaves open, nobody claims, and somebody has set: an addition, even where no field
 // manager records it. The server starts its own kinds with 1.
 func unnamedCount(in Input) []Finding {
-	_, named := field.Get(in.Desired, in.Count)
-	value, there := field.Get(in.Live, in.Count)
+	_, named := field.ValueAt(in.Desired, in.Count)
+	value, there := field.ValueAt(in.Live, in.Count)
 	n, whole := value.(int64)
 	if len(in.Count) == 0 || named || !there || !whole || n == 1 || slices.ContainsFunc(in.Claims, func(c claim.Claim) bool { return c.Path.Equals(in.Count) }) ||
 		slices.ContainsFunc(in.Compared.Added, func(a addition.Addition) bool { return a.Path.Equals(in.Count) }) {
 		return nil
 	}
 	d := compare.Difference{Path: in.Count, Kind: compare.Added, Live: n, Writer: ownership.WriterOf(in.Owners, in.Count)}
-	d.Writer = who(in, d, claim.Claim{})
+	d.Writer = attributeWriter(in, d, claim.Claim{})
 	f := Finding{Difference: d, Verdict: Hold, Reported: true}
 	if n == 0 {
 		f.PausedBy = d.Writer.String()

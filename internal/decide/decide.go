@@ -130,8 +130,8 @@ type Input struct {
 	Now       time.Time
 }
 
-// Object judges one object.
-func Object(in Input) Plan {
+// JudgeObject judges one object.
+func JudgeObject(in Input) Plan {
 	if p, first := passage(in); first {
 		return p
 	}
@@ -147,25 +147,25 @@ func Object(in Input) Plan {
 
 func verdicts(in Input) Plan {
 	if in.Live == nil {
-		return absent(in)
+		return judgeMissing(in)
 	}
 	var p Plan
 	p.Findings = append(pausedObject(in), unnamedCount(in)...)
-	for _, d := range slices.Concat(pauses(in), merges(in), in.Compared.Differences) {
-		if isPauseMark(in, d.Path) || stands(in) != "" && d.Path.Equals(markPath) { // truce's own label is not Git's, and nothing is written
+	for _, d := range slices.Concat(pauseDifferences(in), mergedClaims(in), in.Compared.Differences) {
+		if isPauseMark(in, d.Path) || reasonToWait(in) != "" && d.Path.Equals(markPath) { // truce's own label is not Git's, and nothing is written
 			continue
 		}
 		if d.Kind == compare.Extra && leavesCount(in, d.Path) || d.Kind == compare.Added && in.Policy.Additions == app.AdditionsAllow {
 			continue
 		}
-		f, again := judge(in, d)
+		f, again := judgeDifference(in, d)
 		p.Findings = append(p.Findings, f)
 		p.Again = earliest(p.Again, again)
 	}
 	p.Withheld = withheld(in, p.Findings)
 	if mayWrite(in) {
 		p.Findings = append(p.Findings, reclaims(in)...)
-		p.Steps = steps(in, p)
+		p.Steps = planSteps(in, p)
 	}
 	return p
 }

@@ -13,9 +13,9 @@ import (
 // BackAndForth finds a field that we enforce against a claim: it is ours in the live object, and the claimant wants another number
 // there. What is live is Git's at this moment and the claimant's at the next. wants is nil where the claimant does not say.
 func BackAndForth(c claim.Claim, live object.Object, owners []ownership.Entry, wants any) (Finding, bool) {
-	is, there := field.Get(live, c.Path)
+	is, there := field.ValueAt(live, c.Path)
 	ours := ownership.ApplyEntry(owners, ownership.Manager).Has(c.Path)
-	if !c.Counts() || !there || !ours || wants == nil || c.Paused(is) || field.Equal(is, wants) {
+	if !c.Counts() || !there || !ours || wants == nil || c.Paused(is) || field.EqualValues(is, wants) {
 		return Finding{}, false
 	}
 	d := compare.Difference{

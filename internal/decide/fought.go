@@ -25,29 +25,29 @@ func opponent(d compare.Difference) fight.Opponent {
 	return o
 }
 
-// fought returns a difference as contested that truce has put back again and again, and says when it tries again; the zero time for one
+// judgeFight returns a difference as contested that truce has put back again and again, and says when it tries again; the zero time for one
 // that may be put back now. The edit of a person is only limited in rate. Without claims the breaker is disarmed: plain GitOps fights.
-func fought(in Input, d compare.Difference) (Finding, time.Time) {
+func judgeFight(in Input, d compare.Difference) (Finding, time.Time) {
 	if in.Policy.Claims == app.ClaimsOff {
 		return Finding{}, time.Time{}
 	}
 	o := opponent(d)
-	b := in.Memory.Bout(field.String(d.Path), o, in.Now)
+	b := in.Memory.Bout(field.PathString(d.Path), o, in.Now)
 	if !b.Open() {
 		return Finding{}, time.Time{}
 	}
 	if o.Kind == fight.Person {
-		return Finding{Difference: d, Verdict: Hold, Reason: spaced(fight.Limit, b.Next)}, b.Next
+		return Finding{Difference: d, Verdict: Hold, Reason: spacingReason(fight.Limit, b.Next)}, b.Next
 	}
 	done, undone := "put back", "changed again by "+d.Writer.String()
 	if o.Kind == fight.Deleter {
 		done, undone = "made", "deleted again"
 	}
-	return Finding{Difference: d, Verdict: Contested, Reason: again(done, b) + undone + tried(b) + next(b)}, b.Next
+	return Finding{Difference: d, Verdict: Contested, Reason: reversalText(done, b) + undone + requestResult(b) + nextTryText(b)}, b.Next
 }
 
-// tried says what came of the newest correction, where a person asked for it while the breaker was open.
-func tried(b fight.Bout) string {
+// requestResult says what came of the newest correction, where a person asked for it while the breaker was open.
+func requestResult(b fight.Bout) string {
 	if b.Requested.IsZero() {
 		return ""
 	}
@@ -57,7 +57,7 @@ func tried(b fight.Bout) string {
 // Requested comes before the time of a correction on request in the reason of a field that is contested again.
 const Requested = "; corrected on request at "
 
-func again(done string, b fight.Bout) string {
+func reversalText(done string, b fight.Bout) string {
 	times := "once"
 	if b.Corrections > 1 {
 		times = fmt.Sprintf("%d times", b.Corrections)
@@ -65,7 +65,7 @@ func again(done string, b fight.Bout) string {
 	return fmt.Sprintf("%s %s since %s and ", done, times, b.Since.UTC().Format(time.RFC3339))
 }
 
-func next(b fight.Bout) string { return nextTry + b.Next.UTC().Format(time.RFC3339) }
+func nextTryText(b fight.Bout) string { return nextTry + b.Next.UTC().Format(time.RFC3339) }
 
 // What comes before the time in the reason of a finding that waits.
 const (
@@ -73,9 +73,9 @@ const (
 	nextDue = ": the next correction is due at "
 )
 
-// Waits reads from the reason of a finding until when its correction waits, and where in the reason that time ends; the zero time for one
+// CorrectionDue reads from the reason of a finding until when its correction waits, and where in the reason that time ends; the zero time for one
 // that says nothing of it. Who remembers nothing itself reads it in what another process has said.
-func Waits(reason string) (until time.Time, end int) {
+func CorrectionDue(reason string) (until time.Time, end int) {
 	for _, mark := range []string{nextTry, nextDue} {
 		at := strings.Index(reason, mark)
 		if at < 0 {

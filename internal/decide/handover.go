@@ -16,18 +16,18 @@ import (
 func toHandOver(in Input, p Plan, ours ownership.Shape) []field.Path {
 	letGo := append([]field.Path(nil), p.Withheld...)
 	if leavesCount(in, in.Count) {
-		letGo = union(letGo, []field.Path{in.Count})
+		letGo = unionPaths(letGo, []field.Path{in.Count})
 	}
-	for _, c := range Ceded(in) {
-		if _, named := field.Get(in.Desired, c); !named {
-			letGo = union(letGo, []field.Path{c})
+	for _, c := range CededPaths(in) {
+		if _, named := field.ValueAt(in.Desired, c); !named {
+			letGo = unionPaths(letGo, []field.Path{c})
 		}
 	}
 	var out []field.Path
 	for _, w := range letGo {
 		for _, q := range ours.Below(w) {
-			if _, there := field.Get(in.Live, q); there && len(ownership.OthersOf(in.Owners, ownership.Manager, q)) == 0 {
-				out = union(out, []field.Path{q})
+			if _, there := field.ValueAt(in.Live, q); there && len(ownership.OthersOf(in.Owners, ownership.Manager, q)) == 0 {
+				out = unionPaths(out, []field.Path{q})
 			}
 		}
 	}
@@ -37,7 +37,7 @@ func toHandOver(in Input, p Plan, ours ownership.Shape) []field.Path {
 // leavesCount reports whether the path is a workload's count of which Git says nothing: then it stays as it is. Who takes replicas out
 // of Git leaves them to somebody, often to an autoscaler that is yet to come; the server's default would be an outage.
 func leavesCount(in Input, p field.Path) bool {
-	_, named := field.Get(in.Desired, in.Count)
+	_, named := field.ValueAt(in.Desired, in.Count)
 	return len(in.Count) > 0 && p.Equals(in.Count) && !named
 }
 
@@ -49,16 +49,16 @@ func unownedClaims(in Input, p Plan) []field.Path {
 	}
 	var out []field.Path
 	for _, c := range in.Claims {
-		_, there := field.Get(in.Live, c.Path)
-		_, part := ownership.Atomic(in.Owners, c.Path)
-		if c.Counts() && there && !part && !corrects(p.Findings, c.Path) && !owned(in.Owners, c.Path) {
-			out = union(out, []field.Path{c.Path})
+		_, there := field.ValueAt(in.Live, c.Path)
+		_, part := ownership.AtomicAncestor(in.Owners, c.Path)
+		if c.Counts() && there && !part && !corrects(p.Findings, c.Path) && !isOwned(in.Owners, c.Path) {
+			out = unionPaths(out, []field.Path{c.Path})
 		}
 	}
 	return out
 }
 
-func owned(owners []ownership.Entry, p field.Path) bool {
+func isOwned(owners []ownership.Entry, p field.Path) bool {
 	for _, o := range owners {
 		if o.Owns(p, owners) {
 			return true
@@ -89,24 +89,24 @@ func handoverBody(in Input, paths []field.Path) object.Object {
 func inLiveOrder(live any, a, b field.Path) int {
 	for i := range min(len(a), len(b)) {
 		if a[i].Equals(b[i]) {
-			live, _ = field.Child(live, a[i])
+			live, _ = field.ChildValue(live, a[i])
 			continue
 		}
 		list, _ := live.([]any)
-		return cmp.Or(cmp.Compare(place(list, a[i]), place(list, b[i])), a[i].Compare(b[i]))
+		return cmp.Or(cmp.Compare(itemPosition(list, a[i]), itemPosition(list, b[i])), a[i].Compare(b[i]))
 	}
 	return cmp.Compare(len(a), len(b))
 }
 
-func place(list []any, e field.Element) int {
+func itemPosition(list []any, e field.Element) int {
 	return slices.IndexFunc(list, func(item any) bool { return field.Matches(item, e) })
 }
 
 // copyField puts live's value of one owned field into out. Of a list item or a map that is owned by presence, only the
 // presence counts: what is in it has paths of its own.
 func copyField(out object.Object, in Input, p field.Path) {
-	v, there := field.Get(in.Live, p)
-	if _, done := field.Get(out, p); !there || done {
+	v, there := field.ValueAt(in.Live, p)
+	if _, done := field.ValueAt(out, p); !there || done {
 		return
 	}
 	last := p[len(p)-1]
@@ -120,7 +120,7 @@ func copyField(out object.Object, in Input, p field.Path) {
 	case ownedByPresence(in.Owners, p):
 		v = map[string]any{}
 	}
-	field.Put(out, p, object.CloneValue(v))
+	field.SetValue(out, p, object.CloneValue(v))
 }
 
 // ownedByPresence reports whether our own entries name the field only because it is there.

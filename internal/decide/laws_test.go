@@ -38,7 +38,7 @@ func genScene(rt *rapid.T, t *testing.T) scene {
 	g := &tree{}
 	kind := rapid.SampledFrom([]string{"Deployment", "Secret"}).Draw(rt, "kind")
 	git := object.Object{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": "x", "namespace": "y"}}
-	spec := g.genMap(rt, 3, field.Name("spec"))
+	spec := g.genMap(rt, 3, field.NewPath("spec"))
 	git["spec"] = spec
 	if rapid.Bool().Draw(rt, "names replicas") {
 		spec["replicas"] = int64(3)
@@ -61,13 +61,13 @@ func genScene(rt *rapid.T, t *testing.T) scene {
 	if rapid.Bool().Draw(rt, "changed") {
 		in.Changed, in.Previous = true, git.Clone()
 		for _, p := range sample(rt, g.paths, "git drops") {
-			if !field.IsKey(p) {
-				field.Drop(git, p)
+			if !field.IsListKey(p) {
+				field.RemoveValue(git, p)
 			}
 		}
 	}
 	for i, p := range sample(rt, g.paths, "rules") {
-		if p = p[:rapid.IntRange(2, len(p)).Draw(rt, fmt.Sprint("depth", i))]; !field.IsKey(p) {
+		if p = p[:rapid.IntRange(2, len(p)).Draw(rt, fmt.Sprint("depth", i))]; !field.IsListKey(p) {
 			in.Ignored = append(in.Ignored, ignore.Covered{Path: p, Rule: "rule"})
 		}
 	}
@@ -75,15 +75,15 @@ func genScene(rt *rapid.T, t *testing.T) scene {
 		in.Claims = []claim.Claim{{Path: claim.Replicas(), By: object.ID{Kind: "HorizontalPodAutoscaler", Name: "x"}, Min: 2, Max: 9, Evidence: "it scales"}}
 	}
 	for _, p := range sample(rt, g.paths, "corrected") {
-		in.Memory = in.Memory.Corrected(field.String(p), fight.Opponent{}, now.Add(-time.Second))
+		in.Memory = in.Memory.Corrected(field.PathString(p), fight.Opponent{}, now.Add(-time.Second))
 	}
 	for _, p := range sample(rt, g.paths, "stuck") {
-		v, _ := field.Get(in.Live, p)
-		in.Memory = in.Memory.Stuck(field.String(p), in.Hasher.Value(v))
+		v, _ := field.ValueAt(in.Live, p)
+		in.Memory = in.Memory.Stuck(field.PathString(p), in.Hasher.Value(v))
 	}
 	s.compare = compare.Input{
-		Desired: git, Live: in.Live, Owners: in.Owners, Hasher: in.Hasher, Withheld: decide.Ceded(*in),
-		Baseline: compare.Settle(settled, ownersOf(t, settled), in.Hasher),
+		Desired: git, Live: in.Live, Owners: in.Owners, Hasher: in.Hasher, Withheld: decide.CededPaths(*in),
+		Baseline: compare.NewBaseline(settled, ownersOf(t, settled), in.Hasher),
 		Released: sample(rt, g.paths, "released"),
 	}
 	return s
@@ -95,17 +95,17 @@ func (s *scene) live(rt *rapid.T, t *testing.T, git object.Object, all []field.P
 	o := git.Clone()
 	for i, p := range all {
 		owners := sampleStrings(rt, managers, fmt.Sprint("owners", i))
-		if !field.IsKey(p) {
+		if !field.IsListKey(p) {
 			switch rapid.IntRange(0, 5).Draw(rt, fmt.Sprint("fate", i)) {
 			case 0:
-				field.Drop(o, p)
+				field.RemoveValue(o, p)
 			case 1:
 				if p[len(p)-1].FieldName != nil {
-					field.Put(o, p, "theirs")
+					field.SetValue(o, p, "theirs")
 				}
 			case 2:
 				if p.Equals(claim.Replicas()) {
-					field.Put(o, p, int64(rapid.IntRange(0, 5).Draw(rt, "replicas")))
+					field.SetValue(o, p, int64(rapid.IntRange(0, 5).Draw(rt, "replicas")))
 				}
 			}
 		}
@@ -117,7 +117,7 @@ func (s *scene) live(rt *rapid.T, t *testing.T, git object.Object, all []field.P
 	for _, m := range managers {
 		var held []field.Path
 		for _, p := range s.holds[m] {
-			if _, there := field.Get(o, p); there {
+			if _, there := field.ValueAt(o, p); there {
 				held = append(held, p)
 			}
 		}
@@ -132,12 +132,12 @@ func (s *scene) live(rt *rapid.T, t *testing.T, git object.Object, all []field.P
 // judge gives the plan, and fails when the judges have changed what they were given.
 func (s *scene) judge(rt *rapid.T) decide.Plan {
 	before := []object.Object{s.decide.Desired.Clone(), s.decide.Live.Clone(), s.decide.Previous.Clone()}
-	compared, err := compare.Object(s.compare)
+	compared, err := compare.CompareObject(s.compare)
 	if err != nil {
 		rt.Fatal(err)
 	}
 	s.decide.Compared = compared
-	p := decide.Object(s.decide)
+	p := decide.JudgeObject(s.decide)
 	if diff := cmp.Diff(before, []object.Object{s.decide.Desired, s.decide.Live, s.decide.Previous}); diff != "" {
 		rt.Fatalf("a judge has changed its input: %s", diff)
 	}
@@ -170,10 +170,10 @@ func TestAWithheldFieldIsInNoApply(t *testing.T) {
 			return
 		}
 		for _, w := range p.Withheld {
-			sent, there := field.Get(body, w)
-			have, _ := field.Get(s.decide.Live, w)
-			if _, part := ownership.Atomic(s.decide.Owners, w); there && (!part || !field.Equal(sent, have)) {
-				rt.Fatalf("%s is sent:\n%s", field.String(w), account(s.decide, p.Plan))
+			sent, there := field.ValueAt(body, w)
+			have, _ := field.ValueAt(s.decide.Live, w)
+			if _, part := ownership.AtomicAncestor(s.decide.Owners, w); there && (!part || !field.EqualValues(sent, have)) {
+				rt.Fatalf("%s is sent:\n%s", field.PathString(w), account(s.decide, p.Plan))
 			}
 		}
 	})
@@ -186,19 +186,19 @@ func TestNothingOfOursIsLetGoWithoutAnotherOwner(t *testing.T) {
 			return
 		}
 		kept, handed := p.step(decide.Handover)
-		ceded := decide.Ceded(s.decide)
+		ceded := decide.CededPaths(s.decide)
 		for _, q := range s.holds[ownership.Manager] {
-			_, sent := field.Get(body, q)
-			_, named := field.Get(s.decide.Desired, q)
+			_, sent := field.ValueAt(body, q)
+			_, named := field.ValueAt(s.decide.Desired, q)
 			alone := len(ownership.OthersOf(s.decide.Owners, ownership.Manager, q)) == 0
 			if sent || !alone || !named && !within(ceded, q) {
 				continue
 			}
-			have, _ := field.Get(s.decide.Live, q)
-			got, there := field.Get(kept, q)
+			have, _ := field.ValueAt(s.decide.Live, q)
+			got, there := field.ValueAt(kept, q)
 			isLeaf := ownership.ApplyEntry(s.decide.Owners, ownership.Manager).Leaf(q)
-			if !handed || !there || isLeaf && !field.Equal(got, have) {
-				rt.Fatalf("%s would be reset:\n%s", field.String(q), account(s.decide, p.Plan))
+			if !handed || !there || isLeaf && !field.EqualValues(got, have) {
+				rt.Fatalf("%s would be reset:\n%s", field.PathString(q), account(s.decide, p.Plan))
 			}
 		}
 	})
@@ -212,9 +212,9 @@ func TestAHandoverKeepsWhatItHas(t *testing.T) {
 		}
 		shape := ownership.ApplyEntry(s.decide.Owners, ownership.Handover)
 		for _, q := range s.holds[ownership.Handover] {
-			have, _ := field.Get(s.decide.Live, q)
-			if got, there := field.Get(body, q); !there || shape.Leaf(q) && !field.Equal(got, have) {
-				rt.Fatalf("%s would be reset:\n%s", field.String(q), account(s.decide, p.Plan))
+			have, _ := field.ValueAt(s.decide.Live, q)
+			if got, there := field.ValueAt(body, q); !there || shape.Leaf(q) && !field.EqualValues(got, have) {
+				rt.Fatalf("%s would be reset:\n%s", field.PathString(q), account(s.decide, p.Plan))
 			}
 		}
 	})
@@ -225,7 +225,7 @@ func TestNoFieldIsToldTwice(t *testing.T) {
 		for i, f := range p.Findings {
 			for _, g := range p.Findings[:i] {
 				if field.HasPrefix(f.Path, g.Path) || field.HasPrefix(g.Path, f.Path) {
-					rt.Fatalf("%s and %s:\n%s", field.String(g.Path), field.String(f.Path), account(s.decide, p.Plan))
+					rt.Fatalf("%s and %s:\n%s", field.PathString(g.Path), field.PathString(f.Path), account(s.decide, p.Plan))
 				}
 			}
 			if f.Verdict == "" || f.Reason == "" || f.Kind == "" || f.Writer.Evidence == "" {
@@ -253,8 +253,8 @@ func TestOnlyWhatIsNotOursIsTakenBack(t *testing.T) {
 	checkScenes(t, func(rt *rapid.T, s *scene, p planned) {
 		for _, step := range p.Steps {
 			for _, q := range step.Paths {
-				if step.Verb == decide.Retake && within(decide.Ceded(s.decide), q) {
-					rt.Fatalf("%s is ceded and taken back:\n%s", field.String(q), account(s.decide, p.Plan))
+				if step.Verb == decide.Retake && within(decide.CededPaths(s.decide), q) {
+					rt.Fatalf("%s is ceded and taken back:\n%s", field.PathString(q), account(s.decide, p.Plan))
 				}
 			}
 		}
@@ -267,11 +267,11 @@ func TestNoSecretIsTold(t *testing.T) {
 		s.decide.Desired["data"] = map[string]any{"password": canary + "1"}
 		s.decide.Live["data"] = map[string]any{"password": canary + "2"}
 		s.decide.Desired["kind"], s.decide.Live["kind"] = "Secret", "Secret"
-		s.compare.Released = append(s.compare.Released, field.Name("data", "password"))
+		s.compare.Released = append(s.compare.Released, field.NewPath("data", "password"))
 		for _, f := range s.judge(rt).Findings {
 			for _, mask := range []redact.Mask{{}, {Key: []byte("key")}} {
 				id := s.decide.Desired.ID()
-				text := fmt.Sprint(mask.Value(id, f.Path, f.Desired), mask.Value(id, f.Path, f.Live), f.Reason, f.Writer, field.String(f.Path))
+				text := fmt.Sprint(mask.Value(id, f.Path, f.Desired), mask.Value(id, f.Path, f.Live), f.Reason, f.Writer, field.PathString(f.Path))
 				if strings.Contains(text, canary) {
 					rt.Fatal(text)
 				}
@@ -318,7 +318,7 @@ type tree struct{ paths []field.Path }
 func (g *tree) genMap(t *rapid.T, depth int, at field.Path) map[string]any {
 	m := map[string]any{}
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 3, rapid.ID).Draw(t, "names") {
-		m[name] = g.genValue(t, depth-1, append(at.Copy(), field.Name(name)...))
+		m[name] = g.genValue(t, depth-1, append(at.Copy(), field.NewPath(name)...))
 	}
 	return m
 }
@@ -345,7 +345,7 @@ func (g *tree) genKeyed(t *rapid.T, depth int, at field.Path) any {
 	var list []any
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"i", "j"}), 1, 2, rapid.ID).Draw(t, "items") {
 		item := append(at.Copy(), field.KeyElement(map[string]any{"name": name}, []string{"name"}))
-		g.paths = append(g.paths, item, append(item.Copy(), field.Name("name")...))
+		g.paths = append(g.paths, item, append(item.Copy(), field.NewPath("name")...))
 		m := g.genMap(t, depth-1, item)
 		m["name"] = name
 		list = append(list, m)

@@ -17,30 +17,30 @@ func foreign(in Input, p field.Path) bool {
 	if !slices.ContainsFunc(in.Claims, mine) {
 		return false
 	}
-	above, part := ownership.Atomic(in.Owners, p)
-	_, named := field.Get(in.Desired, above)
-	_, there := field.Get(in.Live, p)
+	above, part := ownership.AtomicAncestor(in.Owners, p)
+	_, named := field.ValueAt(in.Desired, above)
+	_, there := field.ValueAt(in.Live, p)
 	return part && named && there
 }
 
-// merges are the keys of claimants in atomic fields: Git names nothing there, so that no comparison tells of them.
-func merges(in Input) []compare.Difference {
+// mergedClaims are the keys of claimants in atomic fields: Git names nothing there, so that no comparison tells of them.
+func mergedClaims(in Input) []compare.Difference {
 	if in.Policy.Claims != app.ClaimsCede {
 		return nil
 	}
 	var out []compare.Difference
 	for _, c := range in.Claims {
 		if c.Do == claim.Merge && foreign(in, c.Path) {
-			live, _ := field.Get(in.Live, c.Path)
+			live, _ := field.ValueAt(in.Live, c.Path)
 			out = append(out, compare.Difference{Path: c.Path, Kind: compare.Extra, Live: live, Writer: ownership.WriterOf(in.Owners, c.Path)})
 		}
 	}
 	return out
 }
 
-// shared reports whether a claimant keeps a key of its own in the field: each of its writes takes the whole field from us, and
+// isMerged reports whether a claimant keeps a key of its own in the field: each of its writes takes the whole field from us, and
 // that is as it should be. Our keys are compared by their values.
-func shared(in Input, p field.Path) bool {
+func isMerged(in Input, p field.Path) bool {
 	return slices.ContainsFunc(in.Claims, func(c claim.Claim) bool {
 		return c.Do == claim.Merge && len(c.Path) > len(p) && field.HasPrefix(c.Path, p)
 	})

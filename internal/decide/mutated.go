@@ -17,9 +17,9 @@ import (
 // repeated: the field is ceded where the catalogue or the witness knows the mutator, and held otherwise. Git's value stays in what is sent,
 // so that it takes effect as soon as admission lets it.
 func mutated(in Input, d compare.Difference) Finding {
-	suspects := mutation.Naming(in.Mutators.All, d.Path)
-	d.Writer = mutator(who(in, d, claim.Claim{}), suspects)
-	f := Finding{Difference: d, Verdict: Hold, Reason: mutatedBy + named(in.Mutators, suspects, d.Writer.Evidence)}
+	suspects := mutation.MutatorsNaming(in.Mutators.All, d.Path)
+	d.Writer = mutator(attributeWriter(in, d, claim.Claim{}), suspects)
+	f := Finding{Difference: d, Verdict: Hold, Reason: mutatedBy + mutatorText(in.Mutators, suspects, d.Writer.Evidence)}
 	if in.Policy.Claims == app.ClaimsOff {
 		return f
 	}
@@ -38,7 +38,7 @@ func mutated(in Input, d compare.Difference) Finding {
 // field in another request while a single webhook or policy matches the object. It is empty for none.
 func knownMutator(in Input, d compare.Difference, suspects []mutation.Mutator) (by, why string) {
 	if in.Catalogue != nil {
-		if e, known := in.Catalogue.Admitted(in.Desired.ID(), d.Path, mutation.Names(suspects)); known {
+		if e, known := in.Catalogue.Admitted(in.Desired.ID(), d.Path, mutation.MutatorNames(suspects)); known {
 			return e.Who, "; known as " + e.Who + " (claim " + e.ID + ")"
 		}
 	}
@@ -80,8 +80,8 @@ func matches(m mutation.Mutator) string {
 	return " matches the object"
 }
 
-// named says which webhook or policy it is, as far as that can be known.
-func named(m mutation.Mutators, suspects []mutation.Mutator, how ownership.Evidence) string {
+// mutatorText says which webhook or policy it is, as far as that can be known.
+func mutatorText(m mutation.Mutators, suspects []mutation.Mutator, how ownership.Evidence) string {
 	const shown = 3
 	switch n := len(suspects); {
 	case m.Unread != "":

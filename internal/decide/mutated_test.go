@@ -63,14 +63,14 @@ func TestAFieldThatAdmissionChanges(t *testing.T) {
 		"observed": {"observe mode says the same", func(in *decide.Input) { in.Mutators.All, in.Policy.Mode = []mutation.Mutator{policy}, app.Observe }, "Hold: admission changes this: MutatingAdmissionPolicy team (inferred)"},
 		"a new revision": {"a new value is sent, and the answer will tell", func(in *decide.Input) {
 			in.Changed, in.Previous = true, in.Desired.Clone()
-			field.Put(in.Previous, field.Name("metadata", "labels", "team"), "earlier")
+			field.SetValue(in.Previous, field.NewPath("metadata", "labels", "team"), "earlier")
 		}, "Correct: Git has a new value"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			in := mutatedInput()
 			c.in(&in)
-			p := decide.Object(in)
+			p := decide.JudgeObject(in)
 			var got []string
 			for _, f := range p.Findings {
 				got = append(got, string(f.Verdict)+": "+f.Reason)
@@ -122,12 +122,12 @@ func TestWhatTheWitnessSawOfAdmission(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := mutatedInput()
 			in.Mutators.All = c.mutators
-			field.Put(in.Live, field.Name("metadata", "uid"), "1")
+			field.SetValue(in.Live, field.NewPath("metadata", "uid"), "1")
 			in.Witness.Records = []attribution.Record{{
 				At: now.Add(-time.Second), Object: in.Desired.ID(), UID: "1", User: "alice", Manager: "kubectl-edit", Operation: "UPDATE",
 				Changes: []attribution.Change{{Path: ".metadata.labels.team", To: in.Hasher.Value("policy"), Mutated: c.mutated}},
 			}}
-			p := decide.Object(in)
+			p := decide.JudgeObject(in)
 			if len(p.Findings) != 1 {
 				t.Fatalf("findings: %+v", p.Findings)
 			}
@@ -146,10 +146,10 @@ func TestWhatTheWitnessSawOfAdmission(t *testing.T) {
 }
 
 func mutatedInput() decide.Input {
-	path := field.Name("metadata", "labels", "team")
+	path := field.NewPath("metadata", "labels", "team")
 	git := object.Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "labels": map[string]any{"team": "a"}}}
 	live := git.Clone()
-	field.Put(live, path, "policy")
+	field.SetValue(live, path, "policy")
 	return decide.Input{
 		Desired: git, Live: live, Hasher: ownership.NewHasher(), Now: now,
 		Policy:    app.Policy{Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate},

@@ -47,7 +47,7 @@ func pausedObject(in Input) []Finding {
 		flag = "label"
 	}
 	return []Finding{{
-		Difference: d, Verdict: Hold, Reported: true, PausedBy: pauser(in), Reason: pausedBy(in) + "; nothing of the object is corrected or pruned until it is removed",
+		Difference: d, Verdict: Hold, Reported: true, PausedBy: pauseWriter(in), Reason: pausedBy(in) + "; nothing of the object is corrected or pruned until it is removed",
 		Remedy: fmt.Sprintf("to resume: kubectl %s %s %s-", flag, inKubectl(in), in.Treatment.Paused),
 	}}
 }
@@ -58,10 +58,10 @@ func pauseMark(in Input) compare.Difference {
 	if _, labelled := in.Live.Label(in.Treatment.Paused); labelled {
 		where = "labels"
 	}
-	p := field.Name("metadata", where, in.Treatment.Paused)
-	live, _ := field.Get(in.Live, p)
+	p := field.NewPath("metadata", where, in.Treatment.Paused)
+	live, _ := field.ValueAt(in.Live, p)
 	d := compare.Difference{Path: p, Kind: compare.Added, Live: live, Writer: ownership.WriterOf(in.Owners, p)}
-	d.Writer = who(in, d, claim.Claim{})
+	d.Writer = attributeWriter(in, d, claim.Claim{})
 	return d
 }
 
@@ -70,11 +70,11 @@ func isPauseMark(in Input, p field.Path) bool {
 }
 
 func pausedBy(in Input) string {
-	return "paused by " + pauser(in) + ": " + in.Treatment.Mark + " on the live object"
+	return "paused by " + pauseWriter(in) + ": " + in.Treatment.Mark + " on the live object"
 }
 
-// pauser says who has paused the live object; empty where nothing says that it is paused.
-func pauser(in Input) string {
+// pauseWriter says who has paused the live object; empty where nothing says that it is paused.
+func pauseWriter(in Input) string {
 	if in.Treatment.Paused == "" {
 		return ""
 	}

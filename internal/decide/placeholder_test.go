@@ -31,7 +31,7 @@ func bundles(t *testing.T, bundle string, claims app.Claims) []any {
 		Desired: git, Changed: true, Claims: claim.Builtin().On(claim.Subject{Desired: git}, nil), Hasher: ownership.NewHasher(), Now: now,
 		Policy: app.Policy{Mode: app.Enforce, Claims: claims, Remediation: app.Remediate},
 	}
-	p := decide.Object(in)
+	p := decide.JudgeObject(in)
 	if len(p.Steps) != 1 || p.Steps[0].Verb != decide.Create {
 		t.Fatalf("steps %v", p.Steps)
 	}

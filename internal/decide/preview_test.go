@@ -15,9 +15,9 @@ func TestAPreviewHasTheVerdictsOfEnforcingAndNoSteps(t *testing.T) {
 		in := Input{
 			Desired: object.Object{"kind": "ConfigMap"}, Live: live, Hasher: ownership.NewHasher(),
 			Policy:   app.Policy{Mode: app.Preview, Claims: app.ClaimsCede, Remediation: app.Remediate},
-			Compared: compare.Result{Differences: []compare.Difference{{Path: field.Name("data", "a"), Kind: compare.Changed, Desired: "b", Live: "c"}}},
+			Compared: compare.Result{Differences: []compare.Difference{{Path: field.NewPath("data", "a"), Kind: compare.Changed, Desired: "b", Live: "c"}}},
 		}
-		p := Object(in)
+		p := JudgeObject(in)
 		if len(p.Steps) > 0 || len(p.Findings) != 1 || p.Findings[0].Verdict != Correct {
 			t.Errorf("%s: got %+v", name, p)
 		}

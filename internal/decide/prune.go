@@ -90,7 +90,7 @@ func SweepAll(in SweepInput) Sweep {
 		s.sort(in, g)
 	}
 	slices.SortFunc(s.Delete, object.ID.Compare)
-	s.Token = token(s.Delete, in.Gone)
+	s.Token = approvalToken(s.Delete, in.Gone)
 	why := cmp.Or(s.confirm, tooMuch(in, s.Delete))
 	switch {
 	case why == "" || in.Whole:
@@ -98,13 +98,13 @@ func SweepAll(in SweepInput) Sweep {
 		s.Approved = true
 	default:
 		s.Held = fmt.Sprintf("%s%s; to approve, run truce app approve-prune, or annotate the app with truce.dev/approve-prune=%s",
-			why, first(s.Delete), s.Token)
+			why, firstObjects(s.Delete), s.Token)
 	}
 	return s
 }
 
-// first names the first objects of a list, of one object nothing, as the reason names it.
-func first(list []object.ID) string {
+// firstObjects names the first objects of a list, of one object nothing, as the reason names it.
+func firstObjects(list []object.ID) string {
 	const shown = 3
 	if len(list) == 1 {
 		return ""
@@ -126,25 +126,25 @@ func (s *Sweep) sort(in SweepInput, g Gone) {
 	case !g.Ours(in.Mark):
 		s.Forget = append(s.Forget, g.ID)
 	case in.Policy != app.PruneDelete:
-		s.Keep[g.ID] = Kept{Why: "pruning is off", Counts: counts(g.Live)}
+		s.Keep[g.ID] = Kept{Why: "pruning is off", Counts: countingOf(g.Live)}
 	case protected(g.Live) != "":
 		s.Keep[g.ID] = Kept{Why: protected(g.Live), Own: true}
-	case asks(g.Live, syncOptions, "Prune=false") && !in.Whole: // Argo CD asks Delete=false when the app ends
-		s.Keep[g.ID] = Kept{Why: "annotation " + syncOptions + ": Prune=false", Own: true, Counts: counts(g.Live)}
-	case in.Whole && stays(g.Live):
+	case annotationLists(g.Live, syncOptions, "Prune=false") && !in.Whole: // Argo CD asks Delete=false when the app ends
+		s.Keep[g.ID] = Kept{Why: "annotation " + syncOptions + ": Prune=false", Own: true, Counts: countingOf(g.Live)}
+	case in.Whole && outlivesApp(g.Live):
 		s.Forget = append(s.Forget, g.ID)
 	case g.Live.At("metadata", "deletionTimestamp") != nil:
 		s.Keep[g.ID] = Kept{Why: "it is being deleted already"}
 	default:
 		s.Delete = append(s.Delete, g.ID)
-		if s.confirm == "" && asks(g.Live, syncOptions, "Prune=confirm") {
+		if s.confirm == "" && annotationLists(g.Live, syncOptions, "Prune=confirm") {
 			s.confirm = fmt.Sprintf("%s is not pruned without confirmation (%s: Prune=confirm)", g.ID, syncOptions)
 		}
 	}
 }
 
-func counts(live object.Object) Counts {
-	if asks(live, "argocd.argoproj.io/compare-options", "IgnoreExtraneous") {
+func countingOf(live object.Object) Counts {
+	if annotationLists(live, "argocd.argoproj.io/compare-options", "IgnoreExtraneous") {
 		return Extraneous
 	}
 	return Leaving
@@ -190,15 +190,15 @@ func protected(o object.Object) string {
 
 const syncOptions = "argocd.argoproj.io/sync-options"
 
-// stays reports whether the object is to outlive its app: Argo CD's sync options Delete=false, and Delete=confirm, which nothing confirms.
-func stays(o object.Object) bool {
-	return asks(o, syncOptions, "Delete=false") || asks(o, syncOptions, "Delete=confirm")
+// outlivesApp reports whether the object is to outlive its app: Argo CD's sync options Delete=false, and Delete=confirm, which nothing confirms.
+func outlivesApp(o object.Object) bool {
+	return annotationLists(o, syncOptions, "Delete=false") || annotationLists(o, syncOptions, "Delete=confirm")
 }
 
-// asks reports whether the list in an annotation has the item.
-func asks(o object.Object, key, item string) bool {
+// annotationLists reports whether the list in an annotation has the item.
+func annotationLists(o object.Object, key, item string) bool {
 	text, _ := o.Annotation(key)
-	return slices.Contains(optout.Items(text), item)
+	return slices.Contains(optout.ListItems(text), item)
 }
 
 func tooMuch(in SweepInput, list []object.ID) string {
@@ -230,8 +230,8 @@ func exceeds(in SweepInput, n int) bool {
 	return n > pruneCount && float64(n) > pruneShare*float64(in.Total) || half && (n > pruneMost || in.Moved != "")
 }
 
-// token names a list of objects by their IDs and uids: an object that takes the place of one that was approved is not approved.
-func token(list []object.ID, gone []Gone) string {
+// approvalToken names a list of objects by their IDs and uids: an object that takes the place of one that was approved is not approved.
+func approvalToken(list []object.ID, gone []Gone) string {
 	uids := make(map[object.ID]string, len(gone))
 	for _, g := range gone {
 		uids[g.ID] = g.Live.UID()

@@ -189,7 +189,7 @@ func (l *life) commit(g gitState) {
 		spec["replicas"] = g.replicas
 	}
 	l.decide.Desired = object.Object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
-	if field.Equal(before, l.decide.Desired) {
+	if field.EqualValues(before, l.decide.Desired) {
 		return
 	}
 	if l.decide.Previous == nil && !l.decide.Changed && l.compare.Baseline.Known() {
@@ -236,12 +236,12 @@ func (l *life) settle(rt *rapid.T) {
 	}()
 	last := l.walk(l.t)
 	if l.t.Failed() {
-		l.t.Fatalf("after %s\nbefore:\n%s", strings.Join(l.log, ", "), body(before))
+		l.t.Fatalf("after %s\nbefore:\n%s", strings.Join(l.log, ", "), applyBody(before))
 	}
 	if l.decide.Live != nil && l.decide.Policy.Remediation == app.Remediate {
 		l.gitHasWhatItWants(l.t, last)
 		if l.t.Failed() {
-			l.t.Fatalf("after %s\nlive:\n%s\n%s", strings.Join(l.log, ", "), body(l.decide.Live), account(l.decide, last))
+			l.t.Fatalf("after %s\nlive:\n%s\n%s", strings.Join(l.log, ", "), applyBody(l.decide.Live), account(l.decide, last))
 		}
 	}
 }

@@ -9,17 +9,17 @@ import (
 
 // toRetake lists lost paths, and those that Git takes back or drops while a person or our own handover still holds them.
 func toRetake(in Input, p Plan, ours ownership.Shape) []field.Path {
-	ceded := Ceded(in)
+	ceded := CededPaths(in)
 	var out []field.Path
 	for _, path := range in.Compared.Lost {
-		if reclaimable(in, path) && !covers(ceded, path) && !shared(in, path) {
+		if reclaimable(in, path) && !coversPath(ceded, path) && !isMerged(in, path) {
 			out = append(out, path)
 		}
 	}
 	for _, o := range in.Owners {
-		for _, path := range held(in, o, ours) {
-			if !covers(p.Withheld, path) && !covers(ceded, path) && !leavesCount(in, path) {
-				out = union(out, []field.Path{path})
+		for _, path := range heldPaths(in, o, ours) {
+			if !coversPath(p.Withheld, path) && !coversPath(ceded, path) && !leavesCount(in, path) {
+				out = unionPaths(out, []field.Path{path})
 			}
 		}
 	}
@@ -28,20 +28,20 @@ func toRetake(in Input, p Plan, ours ownership.Shape) []field.Path {
 
 // reclaimable reports whether a lost path should be ours: Git names it, or has just dropped it and wants it gone.
 func reclaimable(in Input, p field.Path) bool {
-	_, named := field.Get(in.Desired, p)
+	_, named := field.ValueAt(in.Desired, p)
 	return named || in.Changed && !leavesCount(in, p)
 }
 
 // reclaims are the findings for lost paths. The value is right, so they are told only while they are being taken back.
 func reclaims(in Input) []Finding {
-	ceded := Ceded(in)
+	ceded := CededPaths(in)
 	var out []Finding
 	for _, path := range in.Compared.Lost {
-		desired, named := field.Get(in.Desired, path)
-		if !named || covers(ceded, path) || shared(in, path) || len(out) > 0 && field.HasPrefix(path, out[len(out)-1].Path) {
+		desired, named := field.ValueAt(in.Desired, path)
+		if !named || coversPath(ceded, path) || isMerged(in, path) || len(out) > 0 && field.HasPrefix(path, out[len(out)-1].Path) {
 			continue // an item stands for what is in it
 		}
-		live, _ := field.Get(in.Live, path)
+		live, _ := field.ValueAt(in.Live, path)
 		out = append(out, Finding{
 			Difference: compare.Difference{
 				Path: path, Kind: compare.Disowned, Desired: desired, Live: live, Writer: ownership.WriterOf(in.Owners, path),
@@ -52,15 +52,15 @@ func reclaims(in Input) []Finding {
 	return out
 }
 
-// held lists the paths by which another owner's hold would outlive what Git says: a handed-over field that Git enforces
+// heldPaths lists the paths by which another owner's hold would outlive what Git says: a handed-over field that Git enforces
 // again, or one that Git has dropped and a person holds. Entries of controllers are theirs; what Git names no more and the
 // handover keeps stays as it is, since to let go of it would be an outage.
-func held(in Input, o ownership.Entry, ours ownership.Shape) []field.Path {
+func heldPaths(in Input, o ownership.Entry, ours ownership.Shape) []field.Path {
 	var out []field.Path
 	switch {
 	case o.IsApply(ownership.Handover):
 		for _, p := range o.Fields.Paths() {
-			if _, named := field.Get(in.Desired, p); named && ours.Has(p) {
+			if _, named := field.ValueAt(in.Desired, p); named && ours.Has(p) {
 				out = append(out, p)
 			}
 		}
@@ -82,10 +82,10 @@ func dropped(in Input, p field.Path, ours ownership.Shape) bool {
 		if e.Key == nil && len(at) < len(p) {
 			continue
 		}
-		if _, named := field.Get(in.Desired, at); named {
+		if _, named := field.ValueAt(in.Desired, at); named {
 			continue
 		}
-		if _, before := field.Get(in.Previous, at); before || ours.Has(at) {
+		if _, before := field.ValueAt(in.Previous, at); before || ours.Has(at) {
 			return true
 		}
 	}

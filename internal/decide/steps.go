@@ -11,18 +11,18 @@ import (
 
 // mayWrite reports whether anything may be written to the object: with remediation off only what Git has changed is.
 func mayWrite(in Input) bool {
-	return stands(in) == "" && (in.Changed || in.Policy.Remediation != app.ReportOnly)
+	return reasonToWait(in) == "" && (in.Changed || in.Policy.Remediation != app.ReportOnly)
 }
 
-// steps turns verdicts into writes. Handing over comes first: a field that we let go of without another owner is reset
+// planSteps turns verdicts into writes. Handing over comes first: a field that we let go of without another owner is reset
 // to its default by the API server (DESIGN §3). Taking back comes before applying, or what Git dropped would stay.
-func steps(in Input, p Plan) []Step {
+func planSteps(in Input, p Plan) []Step {
 	ours := ownership.ApplyEntry(in.Owners, ownership.Manager)
 	why := reasonToApply(in, p, ours)
 	var out []Step
 	hand := unownedClaims(in, p)
 	if why != "" {
-		hand = union(hand, toHandOver(in, p, ours))
+		hand = unionPaths(hand, toHandOver(in, p, ours))
 	}
 	if len(hand) > 0 {
 		out = append(out, Step{Verb: Handover, Paths: hand, Body: handoverBody(in, hand),
@@ -34,7 +34,7 @@ func steps(in Input, p Plan) []Step {
 	}
 	out = append(out, removal(in, p.Findings, paths)...)
 	if why != "" {
-		out = append(out, Step{Verb: Apply, Body: body(in, p), Reason: why})
+		out = append(out, Step{Verb: Apply, Body: applyBody(in, p), Reason: why})
 	}
 	return out
 }
@@ -48,13 +48,13 @@ func reasonToApply(in Input, p Plan, ours ownership.Shape) string {
 	if in.Changed && !onlyWithheldChanged(in, p) {
 		return "Git has a new version of the object"
 	}
-	for _, w := range Ceded(in) {
-		if _, part := ownership.Atomic(in.Owners, w); !part && len(ours.Below(w)) > 0 {
-			return "Git lets go of " + field.String(w)
+	for _, w := range CededPaths(in) {
+		if _, part := ownership.AtomicAncestor(in.Owners, w); !part && len(ours.Below(w)) > 0 {
+			return "Git lets go of " + field.PathString(w)
 		}
 	}
 	for _, p := range in.Compared.Freed {
-		return "Git takes back " + field.String(p)
+		return "Git takes back " + field.PathString(p)
 	}
 	for _, f := range p.Removed() {
 		return f.Reason
@@ -67,14 +67,14 @@ func onlyWithheldChanged(in Input, p Plan) bool {
 	if in.Previous == nil {
 		return false
 	}
-	p.Withheld = union(append([]field.Path(nil), p.Withheld...), Ceded(in)) // also those that one of the two does not name
+	p.Withheld = unionPaths(append([]field.Path(nil), p.Withheld...), CededPaths(in)) // also those that one of the two does not name
 	before := in
 	before.Desired = in.Previous
-	return field.Equal(body(before, p), body(in, p))
+	return field.EqualValues(applyBody(before, p), applyBody(in, p))
 }
 
-// union adds what is not yet in the list.
-func union(list, more []field.Path) []field.Path {
+// unionPaths adds what is not yet in the list.
+func unionPaths(list, more []field.Path) []field.Path {
 	for _, p := range more {
 		if !contains(list, p) {
 			list = append(list, p)
@@ -92,8 +92,8 @@ func contains(list []field.Path, p field.Path) bool {
 	return false
 }
 
-// covers reports whether p or an ancestor of it is in the list.
-func covers(list []field.Path, p field.Path) bool {
+// coversPath reports whether p or an ancestor of it is in the list.
+func coversPath(list []field.Path, p field.Path) bool {
 	for _, q := range list {
 		if field.HasPrefix(p, q) {
 			return true

@@ -41,12 +41,12 @@ import (
 func TestStories(t *testing.T) {
 	golden.Run(t, "testdata/stories/*.txtar", func(t *testing.T, f golden.Files) string {
 		s := newStory(t, f)
-		compared, err := compare.Object(s.compare)
+		compared, err := compare.CompareObject(s.compare)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.decide.Compared = compared
-		return account(s.decide, decide.Object(s.decide))
+		return account(s.decide, decide.JudgeObject(s.decide))
 	})
 }
 
@@ -82,7 +82,7 @@ func newStory(t *testing.T, f golden.Files) story {
 	in.Treatment = optOuts.Of(git, live)
 	released := policy(t, &in, f["policy"])
 	in.Mutators, in.Catalogue = mutators(t, f["admission.yaml"], in), claim.Builtin()
-	c := compare.Input{Desired: git, Live: live, Owners: in.Owners, Hasher: hasher, Native: true, Withheld: decide.Ceded(in), Released: released}
+	c := compare.Input{Desired: git, Live: live, Owners: in.Owners, Hasher: hasher, Native: true, Withheld: decide.CededPaths(in), Released: released}
 	if settled != nil {
 		c.Baseline = answer(in, settled, ownersOf(t, settled), released).Baseline(hasher)
 	}
@@ -96,8 +96,8 @@ func answer(in decide.Input, settled object.Object, owners []ownership.Entry, wi
 	if in.Previous != nil {
 		sent = in.Previous.Clone()
 	}
-	for _, p := range append(decide.Ceded(in), withheld...) {
-		field.Drop(sent, p)
+	for _, p := range append(decide.CededPaths(in), withheld...) {
+		field.RemoveValue(sent, p)
 	}
 	return compare.Answer{Sent: sent, Result: settled, Owners: owners, Native: desired.Native(sent.GVK().Group)}
 }
@@ -113,7 +113,7 @@ func mutators(t *testing.T, text string, in decide.Input) mutation.Mutators {
 	}
 	gvk := in.Desired.GVK()
 	s := mutation.Subject{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind) + "s", Object: in.Desired, Namespaced: true}
-	return mutation.Mutators{All: mutation.Of(all, s)}
+	return mutation.Mutators{All: mutation.MatchingMutators(all, s)}
 }
 
 // added are the additions that plainly are none of the server's defaults: nobody is asked here.
@@ -127,7 +127,7 @@ func added(t *testing.T, c compare.Input, in decide.Input) []addition.Addition {
 	if in.Policy.Claims == app.ClaimsOff {
 		about.Claims = nil
 	}
-	return addition.Find(about)
+	return addition.FindAdditions(about)
 }
 
 func load(t *testing.T, text string) object.Object {
@@ -212,7 +212,7 @@ func policy(t *testing.T, in *decide.Input, text string) (released []field.Path)
 			in.Changed = true
 		case "withheld": // at the last apply, and no longer by a rule or claim
 			p := resolve(t, in, value)
-			if !slices.ContainsFunc(decide.Ceded(*in), p.Equals) {
+			if !slices.ContainsFunc(decide.CededPaths(*in), p.Equals) {
 				released = append(released, p)
 			}
 		default:
@@ -233,16 +233,16 @@ func remember(t *testing.T, in *decide.Input, word, value string) (m fight.Memor
 		if strings.HasPrefix(against, "kubectl") {
 			o.Kind = fight.Person
 		}
-		return in.Memory.Corrected(field.String(p), o, now.Add(-duration(t, ago)))
+		return in.Memory.Corrected(field.PathString(p), o, now.Add(-duration(t, ago)))
 	case "stuck": // at what live holds
-		v, _ := field.Get(in.Live, p)
-		return in.Memory.Stuck(field.String(p), in.Hasher.Value(v))
+		v, _ := field.ValueAt(in.Live, p)
+		return in.Memory.Stuck(field.PathString(p), in.Hasher.Value(v))
 	case "seen":
 		n, err := strconv.ParseInt(more, 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return in.Memory.Seen(field.String(p), n, now)
+		return in.Memory.Seen(field.PathString(p), n, now)
 	}
 	t.Fatalf("policy: no such word: %s", word)
 	return m
@@ -282,7 +282,7 @@ func account(in decide.Input, p decide.Plan) string {
 	for _, f := range p.Findings {
 		want, have := redact.Mask{}.Value(id, f.Path, f.Desired), redact.Mask{}.Value(id, f.Path, f.Live)
 		fmt.Fprintf(&b, "%s %s %s\n  desired %s\n  live    %s\n  writer  %s\n  %s\n",
-			f.Verdict, field.String(f.Path), f.Kind, short(want), short(have), f.Writer, f.Reason)
+			f.Verdict, field.PathString(f.Path), f.Kind, short(want), short(have), f.Writer, f.Reason)
 		for _, more := range []struct{ what, text string }{{"paused by", f.PausedBy}, {"not applied", f.NotApplied}, {"remedy", f.Remedy}} {
 			if more.text != "" {
 				fmt.Fprintf(&b, "  %s: %s\n", more.what, more.text)
@@ -307,7 +307,7 @@ func account(in decide.Input, p decide.Plan) string {
 			fmt.Fprintf(&b, "  paths %s\n", paths(s.Paths))
 		}
 		if s.Body != nil {
-			b.WriteString(body(s.Body))
+			b.WriteString(applyBody(s.Body))
 		}
 	}
 	if len(p.Steps) == 0 {
@@ -319,7 +319,7 @@ func account(in decide.Input, p decide.Plan) string {
 func paths(list []field.Path) string {
 	var out []string
 	for _, p := range list {
-		out = append(out, field.String(p))
+		out = append(out, field.PathString(p))
 	}
 	return strings.Join(out, " ")
 }
@@ -335,7 +335,7 @@ func short(v any) string {
 	return string(text)
 }
 
-func body(o object.Object) string {
+func applyBody(o object.Object) string {
 	text, err := yaml.Marshal(map[string]any(o))
 	if err != nil {
 		return err.Error()

@@ -62,15 +62,15 @@ func (s *street) walk(t *testing.T) decide.Plan {
 func (s *street) judge(t *testing.T) decide.Plan {
 	t.Helper()
 	s.compare.Live, s.compare.Owners = s.decide.Live, s.decide.Owners
-	s.compare.Desired, s.compare.Withheld = s.decide.Desired, decide.Ceded(s.decide)
+	s.compare.Desired, s.compare.Withheld = s.decide.Desired, decide.CededPaths(s.decide)
 	s.compare.Released = without(s.withheld, s.compare.Withheld)
 	s.compare.Added = added(t, s.compare, s.decide)
-	compared, err := compare.Object(s.compare)
+	compared, err := compare.CompareObject(s.compare)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.decide.Compared = compared
-	return decide.Object(s.decide)
+	return decide.JudgeObject(s.decide)
 }
 
 // carry makes the plan's writes. It reports false where a controller has written meanwhile: then all is judged again.
@@ -84,12 +84,12 @@ func (s *street) carry(t *testing.T, p decide.Plan) bool {
 		return false
 	}
 	if err != nil {
-		t.Fatalf("%v\n%s\nlive:\n%s", err, account(s.decide, p), body(before))
+		t.Fatalf("%v\n%s\nlive:\n%s", err, account(s.decide, p), applyBody(before))
 	}
 	s.decide.Live, s.decide.Owners = answer, ownersOf(t, answer)
 	for _, step := range p.Steps {
 		if step.Verb == decide.Apply || step.Verb == decide.Create {
-			s.compare.Baseline = compare.Settle(answer, s.decide.Owners, s.decide.Hasher)
+			s.compare.Baseline = compare.NewBaseline(answer, s.decide.Owners, s.decide.Hasher)
 			s.withheld = p.Withheld
 			s.decide.Changed, s.decide.Previous = false, nil
 		}
@@ -127,15 +127,15 @@ func nothingIsLost(t *testing.T, s *street, p decide.Plan, before object.Object)
 	if before == nil {
 		return
 	}
-	for _, w := range append(p.Withheld, decide.Ceded(s.decide)...) {
+	for _, w := range append(p.Withheld, decide.CededPaths(s.decide)...) {
 		corrected := false
 		for _, f := range p.Findings {
 			corrected = corrected || f.Verdict == decide.Correct && field.HasPrefix(f.Path, w)
 		}
-		was, there := field.Get(before, w)
-		is, still := field.Get(s.decide.Live, w)
-		if there && !corrected && (!still || !field.Equal(was, is)) {
-			t.Errorf("%s went from %s to %s:\n%s", field.String(w), short(was), short(is), account(s.decide, p))
+		was, there := field.ValueAt(before, w)
+		is, still := field.ValueAt(s.decide.Live, w)
+		if there && !corrected && (!still || !field.EqualValues(was, is)) {
+			t.Errorf("%s went from %s to %s:\n%s", field.PathString(w), short(was), short(is), account(s.decide, p))
 		}
 	}
 }
@@ -168,23 +168,23 @@ func (s *street) gitHasWhatItWants(t *testing.T, p decide.Plan) {
 	t.Helper()
 	wants := s.decide.Desired.Clone()
 	for _, w := range p.Withheld {
-		if _, part := ownership.Atomic(s.decide.Owners, w); part {
+		if _, part := ownership.AtomicAncestor(s.decide.Owners, w); part {
 			wants = compare.Overlay(wants, s.decide.Live, []field.Path{w})
 		} else {
-			field.Drop(wants, w)
+			field.RemoveValue(wants, w)
 		}
 	}
 	ours := ownership.ApplyEntry(s.decide.Owners, ownership.Manager)
 	for _, path := range ours.Paths() {
-		want, named := field.Get(wants, path)
-		have, there := field.Get(s.decide.Live, path)
-		if !named || !there || ours.Leaf(path) && !field.Holds(have, want) {
-			t.Errorf("%s is %s, and Git wants %s", field.String(path), short(have), short(want))
+		want, named := field.ValueAt(wants, path)
+		have, there := field.ValueAt(s.decide.Live, path)
+		if !named || !there || ours.Leaf(path) && !field.ContainsValues(have, want) {
+			t.Errorf("%s is %s, and Git wants %s", field.PathString(path), short(have), short(want))
 		}
 	}
 	for _, w := range p.Withheld { // who writes a part of an atomic field owns all of it
-		if whole, part := ownership.Atomic(s.decide.Owners, w); part {
-			field.Drop(wants, whole)
+		if whole, part := ownership.AtomicAncestor(s.decide.Owners, w); part {
+			field.RemoveValue(wants, whole)
 		}
 	}
 	if !ours.Covers(wants) {

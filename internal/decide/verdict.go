@@ -11,22 +11,22 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// judge gives one difference its verdict, and the time at which a held one is due.
+// judgeDifference gives one difference its verdict, and the time at which a held one is due.
 // The order is the order of the rights: the user's rules, other controllers' claims, Git's new word, then policy.
-func judge(in Input, d compare.Difference) (Finding, time.Time) {
+func judgeDifference(in Input, d compare.Difference) (Finding, time.Time) {
 	c, claimed := claimOn(in, d.Path)
-	d.Writer = who(in, d, c) // whether it is ceded or not: people ask for the autoscaler, not for the process that speaks for it
+	d.Writer = attributeWriter(in, d, c) // whether it is ceded or not: people ask for the autoscaler, not for the process that speaks for it
 	if f, ok := ignored(in, d); ok {
 		return f, time.Time{}
 	}
 	if a, ok := addedAt(in, d); ok {
 		return judgeAdded(in, d, a)
 	}
-	if claimed && in.Policy.Claims == app.ClaimsCede && !ends(in, c, d) && !lost(c, d) {
+	if claimed && in.Policy.Claims == app.ClaimsCede && !endsPause(in, c, d) && !lacksCount(c, d) {
 		if c.Paused(d.Live) {
 			return pausedCount(in, d, c), time.Time{}
 		}
-		return cede(d, c), time.Time{}
+		return cededFinding(d, c), time.Time{}
 	}
 	if d.Kind == compare.Mutated && !sendsNew(in, d.Path) {
 		return mutated(in, d), time.Time{}
@@ -41,18 +41,18 @@ func judge(in Input, d compare.Difference) (Finding, time.Time) {
 
 // enforce judges a field to which nobody but Git has a right that counts.
 func enforce(in Input, d compare.Difference) (Finding, time.Time) {
-	if why := stands(in); why != "" {
-		return Finding{Difference: d, Verdict: Hold, Reason: why, PausedBy: pauser(in)}, time.Time{}
+	if why := reasonToWait(in); why != "" {
+		return Finding{Difference: d, Verdict: Hold, Reason: why, PausedBy: pauseWriter(in)}, time.Time{}
 	}
 	if changedInGit(in, d.Path) {
-		paused, _ := fought(in, d)
+		paused, _ := judgeFight(in, d)
 		return Finding{Difference: d, Verdict: Correct, Reason: "Git has a new value", Overrides: paused.Verdict}, time.Time{}
 	}
-	return drift(in, d)
+	return judgeDrift(in, d)
 }
 
-// stands says why nothing of the object is written at present; empty where it may be.
-func stands(in Input) string {
+// reasonToWait says why nothing of the object is written at present; empty where it may be.
+func reasonToWait(in Input) string {
 	if in.Treatment.Paused != "" {
 		return pausedBy(in)
 	}
@@ -73,16 +73,16 @@ func standstill(m app.Mode) string {
 	}
 }
 
-func drift(in Input, d compare.Difference) (Finding, time.Time) {
+func judgeDrift(in Input, d compare.Difference) (Finding, time.Time) {
 	if in.Policy.Remediation == app.ReportOnly && !isStuck(in, d) {
 		return Finding{Difference: d, Verdict: Hold, Reason: "remediation is off: drift is reported only"}, time.Time{}
 	}
-	return pause(in, Finding{Difference: d, Verdict: Correct, Reason: "drift: changed by " + d.Writer.String()})
+	return withPause(in, Finding{Difference: d, Verdict: Correct, Reason: "drift: changed by " + d.Writer.String()})
 }
 
-// pause returns the correction, or the finding that holds it for now and the time at which it is due. A request overrides every pause.
-func pause(in Input, correct Finding) (Finding, time.Time) {
-	paused, at := paused(in, correct.Difference)
+// withPause returns the correction, or the finding that holds it for now and the time at which it is due. A request overrides every pause.
+func withPause(in Input, correct Finding) (Finding, time.Time) {
+	paused, at := pauseOf(in, correct.Difference)
 	switch {
 	case paused.Verdict == "":
 		return correct, time.Time{}
@@ -94,28 +94,28 @@ func pause(in Input, correct Finding) (Finding, time.Time) {
 	return paused, at
 }
 
-// paused returns what holds a correction that the policy asks for, without a verdict where nothing does.
-func paused(in Input, d compare.Difference) (Finding, time.Time) {
+// pauseOf returns what holds a correction that the policy asks for, without a verdict where nothing does.
+func pauseOf(in Input, d compare.Difference) (Finding, time.Time) {
 	if isStuck(in, d) {
 		return Finding{Difference: d, Verdict: Hold, Reason: NotRestored}, time.Time{}
 	}
-	if at := due(in, d.Path); !at.IsZero() {
-		return Finding{Difference: d, Verdict: Hold, Reason: spaced(in.Policy.Spacing, at)}, at
+	if at := nextCorrection(in, d.Path); !at.IsZero() {
+		return Finding{Difference: d, Verdict: Hold, Reason: spacingReason(in.Policy.Spacing, at)}, at
 	}
-	return fought(in, d)
+	return judgeFight(in, d)
 }
 
 // NotRestored is the reason of a finding that is held because an apply has left the same live value in place.
 const NotRestored = "an apply does not restore this: something in the API server's admission changes it"
 
 func isStuck(in Input, d compare.Difference) bool {
-	return in.Memory.IsStuck(field.String(d.Path), in.Hasher.Value(d.Live))
+	return in.Memory.IsStuck(field.PathString(d.Path), in.Hasher.Value(d.Live))
 }
 
-// stuck reports whether a finding is held because an apply does not restore it. Git's value is sent all the same when there is
+// isHeldStuck reports whether a finding is held because an apply does not restore it. Git's value is sent all the same when there is
 // something else to apply: it does no harm, it keeps the field ours, and admission may need to see it.
-func stuck(in Input, f Finding) bool {
-	return f.Verdict == Hold && stands(in) == "" && isStuck(in, f.Difference)
+func isHeldStuck(in Input, f Finding) bool {
+	return f.Verdict == Hold && reasonToWait(in) == "" && isStuck(in, f.Difference)
 }
 
 func ignored(in Input, d compare.Difference) (Finding, bool) {
@@ -131,7 +131,7 @@ func ignored(in Input, d compare.Difference) (Finding, bool) {
 	return Finding{}, false
 }
 
-func cede(d compare.Difference, c claim.Claim) Finding {
+func cededFinding(d compare.Difference, c claim.Claim) Finding {
 	f := Finding{Difference: d, Verdict: Cede, Reason: c.Evidence, Claimant: c.Name()}
 	for _, n := range c.Notes {
 		f.Reason += "; " + n
@@ -143,25 +143,25 @@ func cede(d compare.Difference, c claim.Claim) Finding {
 	return f
 }
 
-// ends reports whether a pause is to be ended by us.
-func ends(in Input, c claim.Claim, d compare.Difference) bool {
+// endsPause reports whether a pause is to be ended by us.
+func endsPause(in Input, c claim.Claim, d compare.Difference) bool {
 	return in.Policy.Pause == app.PauseCorrect && c.Paused(d.Live)
 }
 
-// lost reports whether the count that Git names is gone from a custom resource whose API gives it no default: GET of its scale
+// lacksCount reports whether the count that Git names is gone from a custom resource whose API gives it no default: GET of its scale
 // subresource is then an error (HTTP 500, measured), and nobody can scale it until somebody puts a count back.
-func lost(c claim.Claim, d compare.Difference) bool {
+func lacksCount(c claim.Claim, d compare.Difference) bool {
 	return c.Scale && d.Kind == compare.Missing && d.Desired != nil
 }
 
-// pauses are the differences that only a claim makes, where Git does not name the count: a workload at 0, one without a count.
-func pauses(in Input) []compare.Difference {
+// pauseDifferences are the differences that only a claim makes, where Git does not name the count: a workload at 0, one without a count.
+func pauseDifferences(in Input) []compare.Difference {
 	if in.Policy.Claims != app.ClaimsCede {
 		return nil
 	}
 	for _, c := range in.Claims {
-		_, named := field.Get(in.Desired, c.Path)
-		live, there := field.Get(in.Live, c.Path)
+		_, named := field.ValueAt(in.Desired, c.Path)
+		live, there := field.ValueAt(in.Live, c.Path)
 		switch {
 		case named:
 		case c.Paused(live):
@@ -194,7 +194,7 @@ func changedInGit(in Input, p field.Path) bool {
 	if in.Previous == nil {
 		return true
 	}
-	before, had := field.Get(in.Previous, p)
-	now, has := field.Get(in.Desired, p)
-	return had != has || !field.Equal(before, now)
+	before, had := field.ValueAt(in.Previous, p)
+	now, has := field.ValueAt(in.Desired, p)
+	return had != has || !field.EqualValues(before, now)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// who joins what is known of the one who made a difference.
-func who(in Input, d compare.Difference, c claim.Claim) ownership.Writer {
-	path := field.String(d.Path)
+// attributeWriter joins what is known of the one who made a difference.
+func attributeWriter(in Input, d compare.Difference, c claim.Claim) ownership.Writer {
+	path := field.PathString(d.Path)
 	h := in.Past.History(in.Owners, in.Hasher, d.Path, d.Live)
 	k := attribution.Case{
 		Path: d.Path, Live: d.Live, UID: in.Live.UID(), Put: in.Memory.LastCorrection(path), Before: in.Past.Before(path, in.Hasher.Value(d.Live)), Now: in.Now,
@@ -26,7 +26,7 @@ func who(in Input, d compare.Difference, c claim.Claim) ownership.Writer {
 	case untouched(in, d, h):
 		k.Hold = attribution.Untouched
 	}
-	return lately(in, d, attribution.Attribute(k, in.Witness))
+	return withHistory(in, d, attribution.Attribute(k, in.Witness))
 }
 
 // untouched reports whether a field has changed that no request has named. Our own entry, which a request that names a field of ours takes
@@ -52,8 +52,8 @@ func appliedByUs(in Input, d compare.Difference) (ownership.Writer, bool) {
 		return slices.IndexFunc(in.Owners, func(e ownership.Entry) bool { return e.IsApply(manager) && e.Owns(d.Path, in.Owners) })
 	}
 	if i := by(ownership.Manager); i >= 0 && in.Changed && d.Kind != compare.Missing && d.Writer.Evidence != ownership.Recorded {
-		before, had := field.Get(in.Previous, d.Path)
-		if had && field.Equal(before, d.Live) {
+		before, had := field.ValueAt(in.Previous, d.Path)
+		if had && field.EqualValues(before, d.Live) {
 			return ourselves(in.Owners[i]), true
 		}
 	}
@@ -89,15 +89,15 @@ func ourselves(e ownership.Entry) ownership.Writer {
 	}
 }
 
-// lately says what the field held before, and how often it was changed within the last hour: as fights count corrections, and as
+// withHistory says what the field held before, and how often it was changed within the last hour: as fights count corrections, and as
 // values of ceded fields were seen.
-func lately(in Input, d compare.Difference, w ownership.Writer) ownership.Writer {
-	path := field.String(d.Path)
+func withHistory(in Input, d compare.Difference, w ownership.Writer) ownership.Writer {
+	path := field.PathString(d.Path)
 	last := in.Memory.Lately(path, in.Now)
 	w.Often = max(last.Corrections+last.Values+1, in.Witness.Often[path])
 	switch seen := in.Memory.Value(path); {
 	case seen == nil || redact.IsSecret(in.Desired.ID()): // of a Secret only a mask is remembered
-	case field.Equal(seen, d.Live):
+	case field.EqualValues(seen, d.Live):
 		w.Often = max(w.Often-1, 1) // this value is counted
 		w.Before = in.Memory.Before(path)
 	default:

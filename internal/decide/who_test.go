@@ -41,14 +41,14 @@ kind: HorizontalPodAutoscaler
 metadata: {name: web}
 spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: 2, maxReplicas: 10}
 status: {desiredReplicas: 2, lastScaleTime: "2026-01-02T03:00:00Z"}`, claim.Subject{Desired: git, Live: live, Owners: in.Owners})
-		compared, err := compare.Object(compare.Input{
-			Desired: git, Live: live, Owners: in.Owners, Hasher: in.Hasher, Baseline: compare.Settle(live, in.Owners, in.Hasher), Withheld: decide.Ceded(in),
+		compared, err := compare.CompareObject(compare.Input{
+			Desired: git, Live: live, Owners: in.Owners, Hasher: in.Hasher, Baseline: compare.NewBaseline(live, in.Owners, in.Hasher), Withheld: decide.CededPaths(in),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		in.Compared = compared
-		p := decide.Object(in)
+		p := decide.JudgeObject(in)
 		if len(p.Findings) != 1 || p.Findings[0].Writer.String() != want {
 			t.Errorf("created at %s: %+v, want it written by %s", created, p.Findings, want)
 		}

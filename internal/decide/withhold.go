@@ -8,9 +8,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// Ceded lists the paths of the rules and claims on the object, whether Git names them or not. A held path is not among them:
+// CededPaths lists the paths of the rules and claims on the object, whether Git names them or not. A held path is not among them:
 // it is only left out when there is something else to apply.
-func Ceded(in Input) []field.Path {
+func CededPaths(in Input) []field.Path {
 	var out []field.Path
 	for _, c := range in.Ignored {
 		out = append(out, c.Path)
@@ -26,19 +26,19 @@ func Ceded(in Input) []field.Path {
 // withheld lists the fields that must not be in what is sent: ignored, ceded and held ones.
 func withheld(in Input, findings []Finding) []field.Path {
 	var all []field.Path
-	for _, p := range Ceded(in) {
-		if !corrects(findings, p) && !anew(in, p) {
+	for _, p := range CededPaths(in) {
+		if !corrects(findings, p) && !isInNewItem(in, p) {
 			all = append(all, p)
 		}
 	}
 	for _, f := range findings {
-		if f.Verdict == Hold && !stuck(in, f) && !mutates(f) || f.Verdict == Contested {
+		if f.Verdict == Hold && !isHeldStuck(in, f) && !mutates(f) || f.Verdict == Contested {
 			all = append(all, f.Path)
 		}
 	}
 	var out []field.Path
 	for _, p := range all {
-		if _, named := field.Get(in.Desired, p); (named || foreign(in, p)) && len(p) > 0 && !contains(out, p) {
+		if _, named := field.ValueAt(in.Desired, p); (named || foreign(in, p)) && len(p) > 0 && !contains(out, p) {
 			out = append(out, p)
 		}
 	}
@@ -55,40 +55,40 @@ func corrects(findings []Finding, p field.Path) bool {
 	return false
 }
 
-// anew reports whether the path lies in a list item that live has not: an item that is made anew starts with all that Git
+// isInNewItem reports whether the path lies in a list item that live has not: an item that is made anew starts with all that Git
 // names, as an object does, and lets go of it afterwards. Without its image no container can be made.
-func anew(in Input, p field.Path) bool {
+func isInNewItem(in Input, p field.Path) bool {
 	for i, e := range p[:max(len(p)-1, 0)] {
 		if e.Key == nil {
 			continue
 		}
-		if _, there := field.Get(in.Live, p[:i+1]); !there {
+		if _, there := field.ValueAt(in.Live, p[:i+1]); !there {
 			return true
 		}
 	}
 	return false
 }
 
-// body is desired without the withheld fields; where there are none, desired itself. Of an atomic field no part can be left out: it carries live's value there.
-func body(in Input, p Plan) object.Object {
+// applyBody is desired without the withheld fields; where there are none, desired itself. Of an atomic field no part can be left out: it carries live's value there.
+func applyBody(in Input, p Plan) object.Object {
 	if len(p.Withheld) == 0 && len(in.Claims) == 0 {
 		return in.Desired
 	}
 	var parts []field.Path
 	for _, w := range p.Withheld {
-		if _, part := ownership.Atomic(in.Owners, w); part {
+		if _, part := ownership.AtomicAncestor(in.Owners, w); part {
 			parts = append(parts, w)
 		}
 	}
 	out := compare.Overlay(in.Desired, in.Live, parts)
 	for _, w := range p.Withheld {
 		if !contains(parts, w) {
-			field.Drop(out, w)
+			field.RemoveValue(out, w)
 		}
 	}
 	for _, c := range in.Claims {
 		if c.Counts() && corrects(p.Findings, c.Path) && in.Policy.Claims == app.ClaimsCede {
-			field.Put(out, c.Path, seed(in, c))
+			field.SetValue(out, c.Path, seedValue(in, c))
 		}
 	}
 	return out

@@ -34,7 +34,7 @@ func (w *walk) additions(ctx context.Context, base compare.Baseline, in decide.I
 	if in.Policy.Claims == app.ClaimsOff {
 		about.Claims = nil
 	}
-	found, err := w.try(ctx, slices.DeleteFunc(addition.Find(about), w.adopted))
+	found, err := w.try(ctx, slices.DeleteFunc(addition.FindAdditions(about), w.adopted))
 	for i := range found {
 		w.date(&found[i], ours)
 	}
@@ -52,7 +52,7 @@ func (w *walk) adopted(a addition.Addition) bool { return len(a.Held) == 0 && !w
 // date says of an addition that was there before us, or of which nobody knows better, that it stays.
 func (w *walk) date(a *addition.Addition, ours bool) {
 	if len(a.Held) == 0 {
-		if by, ok := w.taken[field.String(a.Path)]; ok {
+		if by, ok := w.taken[field.PathString(a.Path)]; ok {
 			a.Writer = by
 		}
 		return
@@ -62,7 +62,7 @@ func (w *walk) date(a *addition.Addition, ours bool) {
 	}
 	given := w.snap.memory.Given()
 	switch {
-	case !w.bearsOurMark(), slices.Contains(given, field.String(a.Path)):
+	case !w.bearsOurMark(), slices.Contains(given, field.PathString(a.Path)):
 		a.Kept = "it was there before truce took the object over"
 	case len(given) == 0:
 		a.Kept = "nobody knows any more whether it was there before truce took the object over"
@@ -95,7 +95,7 @@ func (w *walk) try(ctx context.Context, found []addition.Addition) ([]addition.A
 	}
 	t := &trial{of: of, keep: map[string]string{}}
 	for _, a := range real {
-		t.keep[field.String(a.Path)] = a.Kept
+		t.keep[field.PathString(a.Path)] = a.Kept
 	}
 	w.tried(t)
 	return real, nil
@@ -105,7 +105,7 @@ func (w *walk) try(ctx context.Context, found []addition.Addition) ([]addition.A
 func (t *trial) kept(found []addition.Addition) []addition.Addition {
 	var out []addition.Addition
 	for _, a := range found {
-		if why, ok := t.keep[field.String(a.Path)]; ok {
+		if why, ok := t.keep[field.PathString(a.Path)]; ok {
 			a.Kept = why
 			out = append(out, a)
 		}
@@ -122,8 +122,8 @@ func (w *walk) tried(t *trial) {
 func (w *walk) sum(found []addition.Addition) uint64 {
 	all := []any{w.live.UID(), string(w.snap.sum[:])}
 	for _, a := range found {
-		v, _ := field.Get(w.live, a.Path)
-		all = append(all, field.String(a.Path), a.Writer.Name, v)
+		v, _ := field.ValueAt(w.live, a.Path)
+		all = append(all, field.PathString(a.Path), a.Writer.Name, v)
 	}
 	return w.engine.Hasher.Value(all)
 }
@@ -137,7 +137,7 @@ func (w *walk) target() apply.Target {
 func Try(ctx context.Context, by apply.Writer, t apply.Target, live object.Object, found []addition.Addition) ([]addition.Addition, error) {
 	without, err := remove(ctx, by, t, live, found)
 	if err == nil {
-		return addition.Real(live, without, found), nil
+		return addition.WithoutDefaults(live, without, found), nil
 	}
 	if !errors.Is(err, apply.ErrRefused) && !errors.Is(err, apply.ErrForbidden) {
 		return nil, err
@@ -160,7 +160,7 @@ func refused(all []addition.Addition, err error) []addition.Addition {
 	out := slices.Clone(all)
 	for i := range out {
 		if out[i].Kept == "" {
-			out[i].Kept = "the API server does not let it go: " + redact.Text(err.Error())
+			out[i].Kept = "the API server does not let it go: " + redact.MaskText(err.Error())
 		}
 	}
 	return out
@@ -180,16 +180,16 @@ func (w *walk) take() {
 		if w.taken == nil {
 			w.taken = map[string]ownership.Writer{}
 		}
-		w.taken[field.String(f.Path)] = f.Writer
+		w.taken[field.PathString(f.Path)] = f.Writer
 	}
 }
 
 // removed notes each addition that was taken away, and whether the server has put the very same there again.
 func (w *walk) removed(m fight.Memory, answer object.Object) fight.Memory {
 	for _, f := range w.plan.Removed() {
-		path := field.String(f.Path)
+		path := field.PathString(f.Path)
 		m = w.corrected(m, f)
-		if v, there := field.Get(answer, f.Path); there && field.Equal(v, f.Live) {
+		if v, there := field.ValueAt(answer, f.Path); there && field.EqualValues(v, f.Live) {
 			m = m.Stuck(path, w.engine.Hasher.Value(v))
 		}
 	}
@@ -202,7 +202,7 @@ func (w *walk) adopt() {
 	var given []string
 	for _, a := range w.added {
 		if len(a.Held) > 0 {
-			given = append(given, field.String(a.Path))
+			given = append(given, field.PathString(a.Path))
 		}
 	}
 	unknown := w.live != nil && w.bearsOurMark() // an earlier process took it over
@@ -220,7 +220,7 @@ func (w *walk) forget() {
 		return
 	}
 	still := slices.DeleteFunc(slices.Clone(given), func(path string) bool {
-		return !slices.ContainsFunc(w.added, func(a addition.Addition) bool { return field.String(a.Path) == path })
+		return !slices.ContainsFunc(w.added, func(a addition.Addition) bool { return field.PathString(a.Path) == path })
 	})
 	w.record.memory = w.record.memory.Found(still)
 	w.record.found = len(still) > 0

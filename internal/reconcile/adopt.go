@@ -113,7 +113,7 @@ func (r *run) handBackOne(ctx context.Context, entry inventory.Entry) error {
 	if err != nil {
 		return err
 	}
-	plan := decide.Object(decide.Input{Live: o, Owners: owners, Policy: r.app.Policy, Adoption: r.app.Adoption})
+	plan := decide.JudgeObject(decide.Input{Live: o, Owners: owners, Policy: r.app.Policy, Adoption: r.app.Adoption})
 	_, err = apply.Carry(ctx, r.access.Writer, apply.Target{GVK: gvk, ID: entry.ID}, o, plan.Steps)
 	return err
 }

@@ -242,7 +242,7 @@ func (r *run) suspended() report.Report {
 }
 
 func (r *run) stopped(at report.Stage, err error) report.Report {
-	r.report.Stage, r.report.Reason, r.report.Message = at, report.ApplyFailed, redact.Text(err.Error())
+	r.report.Stage, r.report.Reason, r.report.Message = at, report.ApplyFailed, redact.MaskText(err.Error())
 	var f *fault
 	if errors.As(err, &f) {
 		r.report.Reason = f.reason

@@ -131,7 +131,7 @@ func TestAPanicStaysOnItsObject(t *testing.T) {
 	e.Changed = func(key app.Key) { changed = append(changed, key) }
 	r := &record{id: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "bomb"}, owner: owner}
 	w := &walk{engine: e, record: r}
-	p := panics.Caught("boom")
+	p := panics.CaughtError("boom")
 	if err := w.panicked(p); !errors.Is(err, p) {
 		t.Errorf("returned %v", err)
 	}

@@ -110,11 +110,11 @@ func (e *Engine) ReadPods(ctx context.Context, id object.ID) (time.Time, error) 
 	if err != nil {
 		return r.nextRead(e.Now()), err
 	}
-	cause := health.Cause(health.Owned(uid, pods))
+	cause := health.PodTrouble(health.OwnedPods(uid, pods))
 	if cause == "" {
 		cause = e.refusal(ctx, id)
 	}
-	if r.keepCause(redact.Text(cause)) {
+	if r.keepCause(redact.MaskText(cause)) {
 		e.Changed(r.ownedBy())
 		e.spread()
 	}

@@ -31,7 +31,7 @@ func (e *Engine) noteFinding(n Notice, in inGit) {
 		in.revision = e.revisionOf(n.App)
 	}
 	e.Journal.Append(journal.Entry{
-		At: n.At.UTC(), App: n.App, What: what, Object: n.ID, Path: field.String(f.Path), Git: f.Desired, Live: f.Live,
+		At: n.At.UTC(), App: n.App, What: what, Object: n.ID, Path: field.PathString(f.Path), Git: f.Desired, Live: f.Live,
 		Writer: f.Writer.Name, Manager: f.Writer.Manager, Person: f.Writer.Person, User: f.Writer.User, During: f.Writer.During, Written: f.Writer.Time.UTC(), AtLatest: f.Writer.AtLatest, Before: f.Writer.Before,
 		Often: f.Writer.Often, Because: f.Writer.Because, Evidence: string(f.Writer.Evidence), Claimant: f.Claimant, Revision: in.revision, Place: in.place, Begins: in.begins, Reason: f.Reason,
 	})
@@ -65,7 +65,7 @@ func (e *Engine) noteReturned(key app.Key, id object.ID, f decide.Finding) {
 		return
 	}
 	e.Journal.Append(journal.Entry{
-		At: e.Now().UTC(), App: key, What: journal.Returned, Object: id, Path: field.String(f.Path), Git: f.Desired, Live: f.Live,
+		At: e.Now().UTC(), App: key, What: journal.Returned, Object: id, Path: field.PathString(f.Path), Git: f.Desired, Live: f.Live,
 		Writer: f.Writer.Name, Manager: f.Writer.Manager, Person: f.Writer.Person, User: f.Writer.User, During: f.Writer.During,
 		Written: f.Writer.Time.UTC(), AtLatest: f.Writer.AtLatest, Because: f.Writer.Because,
 		Evidence: string(f.Writer.Evidence), Revision: e.revisionOf(key), Reason: "as Git wants again",
@@ -113,7 +113,7 @@ func (e *Engine) recall(id object.ID) (fight.Memory, error) {
 	if err != nil {
 		return fight.Memory{}, fmt.Errorf("%s: %w", id, err)
 	}
-	m, err := fight.Decode(text)
+	m, err := fight.DecodeMemory(text)
 	if err != nil { // it is history: an object without it is judged all the same, and the next memory takes its place
 		return fight.Memory{}, nil
 	}

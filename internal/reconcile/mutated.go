@@ -38,7 +38,7 @@ func (w *walk) mutators(ctx context.Context) mutation.Mutators {
 	m.All, err = w.engine.Admission.Mutators(ctx, w.snap.gvk, mutation.Written(w.snap.desired, w.live))
 	m.Unread = ""
 	if err != nil {
-		m.Unread = redact.Text(err.Error())
+		m.Unread = redact.MaskText(err.Error())
 	}
 	return m
 }

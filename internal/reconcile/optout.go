@@ -39,7 +39,7 @@ func (w *walk) treat() error {
 // isOurs reports whether our own apply has put an annotation or label on the live object.
 func (w *walk) isOurs(key string) bool {
 	ours := ownership.ApplyEntry(w.owners, ownership.Manager)
-	return ours.Has(field.Name("metadata", "annotations", key)) || ours.Has(field.Name("metadata", "labels", key))
+	return ours.Has(field.NewPath("metadata", "annotations", key)) || ours.Has(field.NewPath("metadata", "labels", key))
 }
 
 // mayBeMade reports whether Git asks to apply the object without a look at whether it is there.

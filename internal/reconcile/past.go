@@ -32,7 +32,7 @@ func (w *walk) remembered() compare.Past {
 		if out.Known == nil {
 			out.Known = map[string]compare.Known{}
 		}
-		path, k := field.String(f.Path), compare.Known{Live: w.engine.Hasher.Value(f.Live)}
+		path, k := field.PathString(f.Path), compare.Known{Live: w.engine.Hasher.Value(f.Live)}
 		k.Before = before.Before(path, k.Live)
 		out.Known[path] = k
 	}
@@ -51,7 +51,7 @@ func (w *walk) said() []attribution.Told {
 	defer w.record.mu.Unlock()
 	var out []attribution.Told
 	for _, f := range w.record.findings {
-		path := field.String(f.Path)
+		path := field.PathString(f.Path)
 		for _, now := range w.plan.Findings {
 			known, ok := w.snap.past.Known[path]
 			if ok && now.Path.Equals(f.Path) && known.Live == w.engine.Hasher.Value(now.Live) {
@@ -68,10 +68,10 @@ const statusWithin = 2 * time.Second
 // postpones reports whether a ceded count is to be told of a moment later: the autoscaler's own status is about to say whether it has set it.
 // What is told then is as of now.
 func (w *walk) postpones(f decide.Finding) bool {
-	if f.Verdict != decide.Cede || f.Writer.Name != "" && !attribution.ByHPA(f.Writer) || !w.scales(f) {
+	if f.Verdict != decide.Cede || f.Writer.Name != "" && !attribution.IsHPAWrite(f.Writer) || !w.scales(f) {
 		return false
 	}
-	until, ok := w.snap.untold[field.String(f.Path)]
+	until, ok := w.snap.untold[field.PathString(f.Path)]
 	if !ok {
 		until = w.engine.Now().Add(statusWithin)
 	}
@@ -81,7 +81,7 @@ func (w *walk) postpones(f decide.Finding) bool {
 	if w.untold == nil {
 		w.untold = map[string]time.Time{}
 	}
-	w.untold[field.String(f.Path)] = until
+	w.untold[field.PathString(f.Path)] = until
 	if w.plan.Again.IsZero() || until.Before(w.plan.Again) {
 		w.plan.Again = until
 	}
@@ -102,12 +102,12 @@ func (w *walk) scales(f decide.Finding) bool {
 func (w *walk) unsaid(known []decide.Finding) []decide.Finding {
 	var out []decide.Finding
 	for _, f := range known {
-		if _, ok := w.snap.untold[field.String(f.Path)]; !ok {
+		if _, ok := w.snap.untold[field.PathString(f.Path)]; !ok {
 			continue
 		}
 		stands := false
 		for _, now := range w.plan.Findings {
-			stands = stands || now.Path.Equals(f.Path) && field.Equal(now.Live, f.Live)
+			stands = stands || now.Path.Equals(f.Path) && field.EqualValues(now.Live, f.Live)
 		}
 		if !stands {
 			out = append(out, f)

@@ -37,7 +37,7 @@ import (
 func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 	r := e.begin(a)
 	defer func() {
-		if p := panics.Caught(recover()); p != nil {
+		if p := panics.CaughtError(recover()); p != nil {
 			e.panicked("app", a.Key.String(), p)
 			out = r.stopped(r.at, p)
 		}
@@ -93,7 +93,7 @@ func (e *Engine) object(ctx context.Context, id object.ID) (time.Time, error) {
 // reconcile judges and writes until nothing is left to do. The caller holds the object's lock. A panic becomes the object's problem.
 func (w *walk) reconcile(ctx context.Context) (again time.Time, err error) {
 	defer func() {
-		if p := panics.Caught(recover()); p != nil {
+		if p := panics.CaughtError(recover()); p != nil {
 			again, err = time.Time{}, w.panicked(p)
 		}
 	}()
@@ -141,12 +141,12 @@ func breathe(ctx context.Context, stale int) error {
 
 // judge is the one place where it is decided what happens to an object. It is pure.
 func judge(c compare.Input, d decide.Input) (decide.Plan, error) {
-	compared, err := compare.Object(c)
+	compared, err := compare.CompareObject(c)
 	if err != nil {
 		return decide.Plan{}, err
 	}
 	d.Compared = compared
-	return decide.Object(d), nil
+	return decide.JudgeObject(d), nil
 }
 
 // Parts are what carries the stages, chosen by wire.

@@ -63,7 +63,7 @@ func (w *walk) overridden(m fight.Memory) fight.Memory {
 
 // corrected is the memory after a finding was corrected. One that was contested, and was corrected on request, makes no pause longer.
 func (w *walk) corrected(m fight.Memory, f decide.Finding) fight.Memory {
-	path, now := field.String(f.Path), w.engine.Now()
+	path, now := field.PathString(f.Path), w.engine.Now()
 	if f.Overrides == decide.Contested {
 		return m.Requested(path, f.Opponent(), now)
 	}

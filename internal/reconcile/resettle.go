@@ -130,7 +130,7 @@ func (w *walk) retake(ctx context.Context, ceded []field.Path) (compare.Baseline
 		body = w.snap.previous.Clone()
 	}
 	for _, p := range ceded {
-		field.Drop(body, p)
+		field.RemoveValue(body, p)
 	}
 	b, err := w.predict(ctx, body)
 	switch {
@@ -159,7 +159,7 @@ func (w *walk) complain(err error) {
 	r := w.record
 	r.mu.Lock()
 	first := r.problem == ""
-	r.problem = redact.Text(err.Error())
+	r.problem = redact.MaskText(err.Error())
 	r.mu.Unlock()
 	if first {
 		w.engine.Rerun(w.snap.owner)

@@ -130,7 +130,7 @@ func (w *walk) remember(base compare.Baseline, answer object.Object, owners []ow
 	if w.snap.changed {
 		return w.removed(w.overridden(m.Settled()), answer), false
 	}
-	left, err := compare.Object(compare.Input{
+	left, err := compare.CompareObject(compare.Input{
 		Desired: w.snap.desired, Live: answer, Owners: owners, Baseline: w.snap.baseline, Hasher: w.engine.Hasher,
 	})
 	stuck := false
@@ -139,10 +139,10 @@ func (w *walk) remember(base compare.Baseline, answer object.Object, owners []ow
 		if f.Verdict != decide.Correct || f.Kind == compare.Added || base.MutatedAt(f.Path) {
 			continue
 		}
-		path := field.String(f.Path)
+		path := field.PathString(f.Path)
 		m = w.corrected(m, f)
 		if err == nil && len(f.Path) > 0 && differs(left.Differences, f.Path) {
-			v, _ := field.Get(answer, f.Path)
+			v, _ := field.ValueAt(answer, f.Path)
 			m, stuck = m.Stuck(path, w.engine.Hasher.Value(v)), true
 		}
 	}
@@ -189,10 +189,10 @@ func (w *walk) settle() (recovered bool, err error) {
 	for _, f := range w.plan.Findings {
 		switch f.Verdict {
 		case decide.Cede:
-			r.memory = r.memory.Seen(field.String(f.Path), w.engine.mask(r.id, f).Live, w.engine.Now())
+			r.memory = r.memory.Seen(field.PathString(f.Path), w.engine.mask(r.id, f).Live, w.engine.Now())
 		case decide.Hold, decide.Contested:
 			if f.Kind != compare.Mutated {
-				r.memory = r.memory.Reversed(field.String(f.Path), w.engine.Now())
+				r.memory = r.memory.Reversed(field.PathString(f.Path), w.engine.Now())
 			}
 		default:
 		}
@@ -231,7 +231,7 @@ func (w *walk) passed() string {
 
 // bearsOurMark reports whether our own apply has put our mark on the object. A mark that was copied proves nothing.
 func (w *walk) bearsOurMark() bool {
-	return ownership.ApplyEntry(w.owners, ownership.Manager).Has(field.Name("metadata", "labels", object.PartOf))
+	return ownership.ApplyEntry(w.owners, ownership.Manager).Has(field.NewPath("metadata", "labels", object.PartOf))
 }
 
 // failed keeps why an object could not be brought in line. The next event, revision or full check tries again.
@@ -246,7 +246,7 @@ func (w *walk) keepProblem(err error) {
 	r := w.record
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.problem = redact.Text(err.Error())
+	r.problem = redact.MaskText(err.Error())
 	r.findings = w.masked(w.plan.Findings)
 	if w.live != nil && !r.knowsNewer(w.live) {
 		r.keepHealth(w.engine, w.live)
@@ -280,7 +280,7 @@ func (w *walk) announce() {
 		w.tell(f, false)
 	}
 	for _, f := range w.plan.Findings {
-		_, untold := w.snap.untold[field.String(f.Path)]
+		_, untold := w.snap.untold[field.PathString(f.Path)]
 		if f.Verdict != decide.Correct && !w.postpones(f) && (untold || !isKnown(known, w.engine.mask(w.record.id, f))) {
 			w.tell(f, false)
 		}
@@ -301,7 +301,7 @@ func (w *walk) announceReturned(known []decide.Finding) {
 		if slices.ContainsFunc(w.plan.Findings, func(g decide.Finding) bool { return g.Path.Equals(f.Path) }) {
 			continue
 		}
-		f.Live, _ = field.Get(w.live, f.Path)
+		f.Live, _ = field.ValueAt(w.live, f.Path)
 		f.Writer = w.writerNow(f.Path, f.Live, w.record.id)
 		w.engine.noteReturned(w.snap.owner, w.record.id, w.engine.mask(w.record.id, f))
 	}
@@ -320,7 +320,7 @@ func (w *walk) announceCarried(base compare.Baseline) {
 func (w *walk) tell(f decide.Finding, carried bool) {
 	n := Notice{
 		App: w.snap.owner, ID: w.record.id, Finding: w.engine.mask(w.record.id, f), Carried: carried, At: w.engine.Now(),
-		Since: w.since(f), Undone: f.Verdict != decide.Cede && w.snap.memory.Undone(field.String(f.Path), w.engine.Now()),
+		Since: w.since(f), Undone: f.Verdict != decide.Cede && w.snap.memory.Undone(field.PathString(f.Path), w.engine.Now()),
 	}
 	w.engine.noteFinding(n, w.inGit(n))
 	w.engine.Tell(n)
@@ -328,7 +328,7 @@ func (w *walk) tell(f decide.Finding, carried bool) {
 
 func isKnown(list []decide.Finding, f decide.Finding) bool {
 	for _, k := range list {
-		if k.Path.Equals(f.Path) && k.Verdict == f.Verdict && k.Claimant == f.Claimant && k.NotApplied == f.NotApplied && field.Equal(k.Live, f.Live) {
+		if k.Path.Equals(f.Path) && k.Verdict == f.Verdict && k.Claimant == f.Claimant && k.NotApplied == f.NotApplied && field.EqualValues(k.Live, f.Live) {
 			return true
 		}
 	}

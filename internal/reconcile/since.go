@@ -11,7 +11,7 @@ import (
 // since says when a difference was first seen: at an earlier look that left it for now; else when the event arrived that showed it; else,
 // where a full check has found it, when the server says that it was written, to the second. Zero if nobody knows.
 func (w *walk) since(f decide.Finding) time.Time {
-	if at, ok := w.snap.open[field.String(f.Path)]; ok {
+	if at, ok := w.snap.open[field.PathString(f.Path)]; ok {
 		return at
 	}
 	if !w.arrived.IsZero() {
@@ -33,7 +33,7 @@ func (w *walk) leftOpen() map[string]time.Time {
 		if out == nil {
 			out = map[string]time.Time{}
 		}
-		out[field.String(f.Path)] = w.since(f)
+		out[field.PathString(f.Path)] = w.since(f)
 	}
 	return out
 }

@@ -65,7 +65,7 @@ func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 		"an event waits":          func(r *record) { r.pending = unjudgedAs(configMapEvent("1", "8")) },
 		"it has a problem":        func(r *record) { r.problem = "refused" },
 		"a field differs":         func(r *record) { r.findings = []decide.Finding{{}} },
-		"a field is withheld":     func(r *record) { r.withheld = []field.Path{field.Name("data")} },
+		"a field is withheld":     func(r *record) { r.withheld = []field.Path{field.NewPath("data")} },
 		"a Secret, not digested":  func(r *record) { r.digest = "" },
 		"admission changed it":    func(r *record) { r.baseline = mutatedBaseline(t) },
 		"no version":              func(r *record) { r.version = 0 },

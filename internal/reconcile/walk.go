@@ -254,7 +254,7 @@ func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) 
 	if in.LeavesAlone() {
 		return compare.Input{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Hasher: in.Hasher}, in, nil
 	}
-	ceded := decide.Ceded(in)
+	ceded := decide.CededPaths(in)
 	base, err := w.baseline(ctx, ceded)
 	if errors.Is(err, apply.ErrForbidden) && w.app.Policy.Mode == app.Observe || err != nil && w.refusedWhilePaused(err) {
 		err = w.unasked(err)
@@ -305,11 +305,11 @@ func (w *walk) baseline(ctx context.Context, ceded []field.Path) (compare.Baseli
 	}
 	body := w.snap.desired.Clone()
 	for _, p := range ceded {
-		field.Drop(body, p)
+		field.RemoveValue(body, p)
 	}
 	if compare.AsDesired(body, w.live, w.owners) {
 		w.snap.changed = false // it was applied before, by a truce of which nothing but this is left
-		b := compare.Settle(w.live, w.owners, w.engine.Hasher)
+		b := compare.NewBaseline(w.live, w.owners, w.engine.Hasher)
 		w.keep(b)
 		return b, nil
 	}
@@ -325,7 +325,7 @@ func (w *walk) unasked(why error) error {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
 	if w.record.unasked == "" {
-		w.record.unasked = redact.Text(why.Error())
+		w.record.unasked = redact.MaskText(why.Error())
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (w *walk) hear(ctx context.Context, c compare.Input, d decide.Input) error 
 	}
 	events, err := w.engine.Witnesses.Events(ctx, about)
 	if err != nil {
-		said.Lacks = "events: " + redact.Text(err.Error())
+		said.Lacks = "events: " + redact.MaskText(err.Error())
 	}
 	said.Events = events
 	return w.rejudge(c, d, said)
@@ -86,7 +86,7 @@ func (w *walk) statements(ctx context.Context) attribution.Statements {
 	said.Told = w.said()
 	p, err := w.engine.past.of(ctx, w.engine)
 	if err != nil {
-		said.Lacks = "journal: " + redact.Text(err.Error())
+		said.Lacks = "journal: " + redact.MaskText(err.Error())
 	}
 	said.Told = append(said.Told, p.told[id]...)
 	if w.engine.Memories == nil { // else what this process remembers itself is right
@@ -99,9 +99,9 @@ func (w *walk) statements(ctx context.Context) attribution.Statements {
 func (w *walk) often(noted map[string]journal.Change) map[string]int {
 	out := map[string]int{}
 	for _, f := range w.plan.Findings {
-		path := field.String(f.Path)
+		path := field.PathString(f.Path)
 		c, known := noted[path]
-		if out[path] = c.Times; known && !field.Equal(c.Live, w.engine.mask(w.record.id, f).Live) {
+		if out[path] = c.Times; known && !field.EqualValues(c.Live, w.engine.mask(w.record.id, f).Live) {
 			out[path]++
 		}
 	}
@@ -172,7 +172,7 @@ func (w *walk) asks(weak []decide.Finding, claims []claim.Claim) object.ID {
 
 // explained reports whether the same difference was looked at before: as much as there is to know of it was asked for then.
 func explained(known []decide.Finding, f decide.Finding) bool {
-	return slices.ContainsFunc(known, func(k decide.Finding) bool { return k.Path.Equals(f.Path) && field.Equal(k.Live, f.Live) })
+	return slices.ContainsFunc(known, func(k decide.Finding) bool { return k.Path.Equals(f.Path) && field.EqualValues(k.Live, f.Live) })
 }
 
 // past is what a journal tells of differences, by object.

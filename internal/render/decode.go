@@ -35,7 +35,7 @@ func Value(file string, document *yaml.Node) (any, error) {
 // Nodes parses every document of a YAML or JSON file and returns their top nodes; empty documents are left out. A file may hold several
 // JSON values one after the other, as kubectl reads them.
 func Nodes(file string, data []byte) ([]*yaml.Node, error) {
-	text, err := yamltext.Decode(data)
+	text, err := yamltext.ManifestText(data)
 	if err != nil {
 		return nil, &Error{File: file, Err: err}
 	}
@@ -82,7 +82,7 @@ func yamlError(file string, err error) error {
 		e.Line, _ = strconv.Atoi(m[1])
 		msg = msg[len(m[0]):]
 	}
-	e.Err = errors.New(redact.Quoted(msg))
+	e.Err = errors.New(redact.WithoutQuoted(msg))
 	return e
 }
 

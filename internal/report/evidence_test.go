@@ -19,7 +19,7 @@ func fought(live any, times string) report.Report {
 			ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: name},
 			Findings: []decide.Finding{{
 				Difference: compare.Difference{
-					Path: field.Name("spec", "replicas"), Kind: compare.Changed, Desired: int64(3), Live: live,
+					Path: field.NewPath("spec", "replicas"), Kind: compare.Changed, Desired: int64(3), Live: live,
 					Writer: ownership.Writer{Name: "keeper", Evidence: ownership.Recorded},
 				},
 				Verdict: decide.Contested,

@@ -16,5 +16,5 @@ func FieldName(id object.ID, f decide.Finding) string {
 	if len(f.Path) == 0 {
 		return name
 	}
-	return name + " " + field.String(f.Path)
+	return name + " " + field.PathString(f.Path)
 }

@@ -14,7 +14,7 @@ import (
 // Said returns the reason that the text of an Evidence tells for a finding's field; empty where it tells nothing of it, or of another
 // value of Git's. The live value may be another one by now.
 func Said(evidence string, id object.ID, f decide.Finding) string {
-	head := id.String() + " " + field.String(f.Path) + ": "
+	head := id.String() + " " + field.PathString(f.Path) + ": "
 	if len(f.Path) == 0 {
 		head = id.String() + " is missing"
 	}
@@ -39,7 +39,7 @@ func reasonIn(text string, id object.ID, f decide.Finding) string {
 		}
 	}
 	_, reason, _ := strings.Cut(text, closing)
-	_, end := decide.Waits(reason)
+	_, end := decide.CorrectionDue(reason)
 	return reason[:end]
 }
 

@@ -21,7 +21,7 @@ func Sentence(id object.ID, f decide.Finding) string {
 	if f.Kind == compare.Unmanaged {
 		return fmt.Sprintf("%s: %s", id, f.Reason)
 	}
-	what := fmt.Sprintf("%s %s: %s (Git) vs %s (live, set by %s)", id, field.String(f.Path), Show(f.Desired), Show(f.Live), f.Writer)
+	what := fmt.Sprintf("%s %s: %s (Git) vs %s (live, set by %s)", id, field.PathString(f.Path), Show(f.Desired), Show(f.Live), f.Writer)
 	return what + ": " + outcome(f)
 }
 

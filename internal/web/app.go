@@ -80,7 +80,7 @@ func newObjectRow(o report.Object) objectRow {
 
 func newFindingRow(id object.ID, f decide.Finding) findingRow {
 	row := findingRow{
-		Object: id.String(), Path: strings.TrimPrefix(field.String(f.Path), "."), Git: report.Show(f.Desired), Live: report.Show(f.Live),
+		Object: id.String(), Path: strings.TrimPrefix(field.PathString(f.Path), "."), Git: report.Show(f.Desired), Live: report.Show(f.Live),
 		Writer: f.Writer.String(), Verdict: string(f.Verdict), Reason: f.Reason,
 	}
 	if len(f.Path) == 0 && f.Kind == compare.Missing {

@@ -46,7 +46,7 @@ func (r *Reader) Mutators(ctx context.Context, gvk object.GVK, o object.Object) 
 	if served.Namespaced {
 		s.Namespace, err = r.labels(ctx, o.Namespace())
 	}
-	return mutation.Of(all, s), err
+	return mutation.MatchingMutators(all, s), err
 }
 
 // Forget makes the next question read the configurations again.
@@ -66,7 +66,7 @@ func (r *Reader) configurations(ctx context.Context) ([]object.Object, error) {
 	begun := time.Now()
 	all = nil
 	done := map[string]bool{}
-	for _, gvk := range mutation.Kinds() {
+	for _, gvk := range mutation.ConfigurationKinds() {
 		if done[gvk.Kind] {
 			continue
 		}
@@ -93,5 +93,5 @@ func (r *Reader) labels(ctx context.Context, namespace string) (map[string]strin
 	if err != nil {
 		return nil, fmt.Errorf("read namespace %s: %w", namespace, err)
 	}
-	return mutation.Labels(o), nil
+	return mutation.LabelsOf(o), nil
 }

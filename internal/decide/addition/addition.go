@@ -41,8 +41,8 @@ type Input struct {
 	Settled *ownership.Shape
 }
 
-// Find lists the additions in the order of their paths.
-func Find(in Input) []Addition {
+// FindAdditions lists the additions in the order of their paths.
+func FindAdditions(in Input) []Addition {
 	if in.Manager == "" {
 		in.Manager = ownership.Manager
 	}
@@ -120,7 +120,7 @@ func (s *search) entry(o ownership.Entry) {
 }
 
 func (s *search) put(p part) {
-	v, _ := field.Get(s.Live, p.path)
+	v, _ := field.ValueAt(s.Live, p.path)
 	if isFrame(v) && p.path[len(p.path)-1].Key == nil && !p.by.Fields.Leaf(p.path) {
 		s.frames = append(s.frames, p)
 		return
@@ -138,23 +138,23 @@ func isFrame(v any) bool {
 
 // added reports whether the field is there, Git does not name it, and it is one that anybody may add.
 func (s *search) added(p field.Path) bool {
-	if !open(p) || s.Settled != nil && s.Settled.Under(p) { // what Git has dropped is no addition
+	if !isNameable(p) || s.Settled != nil && s.Settled.Under(p) { // what Git has dropped is no addition
 		return false
 	}
-	if _, named := field.Get(s.Desired, p); named {
+	if _, named := field.ValueAt(s.Desired, p); named {
 		return false
 	}
-	if field.IsKey(p) {
-		if _, named := field.Get(s.Desired, p[:len(p)-1]); named {
+	if field.IsListKey(p) {
+		if _, named := field.ValueAt(s.Desired, p[:len(p)-1]); named {
 			return false // a part of the name of Git's own item
 		}
 	}
-	_, there := field.Get(s.Live, p)
+	_, there := field.ValueAt(s.Live, p)
 	return there
 }
 
-// open reports whether the field is one of those that Git may name and people add: of the metadata labels and annotations alone.
-func open(p field.Path) bool {
+// isNameable reports whether the field is one of those that Git may name and people add: of the metadata labels and annotations alone.
+func isNameable(p field.Path) bool {
 	name := func(i int) string {
 		if i < len(p) && p[i].FieldName != nil {
 			return *p[i].FieldName
@@ -165,13 +165,13 @@ func open(p field.Path) bool {
 	case "", "apiVersion", "kind", "status":
 		return false
 	case "metadata":
-		return name(1) == "labels" || name(1) == "annotations" && !ours(name(2))
+		return name(1) == "labels" || name(1) == "annotations" && !isTruceAnnotation(name(2))
 	}
 	return true
 }
 
-// ours reports whether an annotation is one of truce's, which people set to tell it something.
-func ours(key string) bool {
+// isTruceAnnotation reports whether an annotation is one of truce's, which people set to tell it something.
+func isTruceAnnotation(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	return domain == "truce.dev" || strings.HasSuffix(domain, ".truce.dev")
 }

@@ -35,7 +35,7 @@ func pointer(v any, p field.Path) (field.Pointer, bool) {
 			out = append(out, strconv.Itoa(i))
 		}
 		var there bool
-		if v, there = field.Child(v, e); !there {
+		if v, there = field.ChildValue(v, e); !there {
 			return nil, false
 		}
 	}
@@ -47,32 +47,32 @@ func lastFirst(live any, a, b field.Pointer) int {
 	for i := range min(len(a), len(b)) {
 		items, isList := live.([]any)
 		if a[i] == b[i] {
-			live = at(live, a[i])
+			live = childAt(live, a[i])
 			continue
 		}
 		if isList {
-			return cmp.Compare(index(items, b[i]), index(items, a[i]))
+			return cmp.Compare(listPosition(items, b[i]), listPosition(items, a[i]))
 		}
 		return cmp.Compare(a[i], b[i])
 	}
 	return cmp.Compare(len(a), len(b))
 }
 
-func at(v any, token string) any {
+func childAt(v any, token string) any {
 	switch v := v.(type) {
 	case object.Object:
 		return v[token]
 	case map[string]any:
 		return v[token]
 	case []any:
-		if i := index(v, token); i >= 0 {
+		if i := listPosition(v, token); i >= 0 {
 			return v[i]
 		}
 	}
 	return nil
 }
 
-func index(items []any, token string) int {
+func listPosition(items []any, token string) int {
 	i, err := strconv.Atoi(token)
 	if err != nil || i >= len(items) {
 		return -1
@@ -80,12 +80,12 @@ func index(items []any, token string) int {
 	return i
 }
 
-// Real drops what the server would put there by itself, its defaults and what its admission adds: without is what it makes of live
+// WithoutDefaults drops what the server would put there by itself, its defaults and what its admission adds: without is what it makes of live
 // when all additions are taken away.
-func Real(live, without object.Object, all []Addition) []Addition {
+func WithoutDefaults(live, without object.Object, all []Addition) []Addition {
 	return slices.DeleteFunc(slices.Clone(all), func(a Addition) bool {
-		is, _ := field.Get(live, a.Path)
-		then, there := field.Get(without, a.Path)
-		return there && field.Equal(is, then)
+		is, _ := field.ValueAt(live, a.Path)
+		then, there := field.ValueAt(without, a.Path)
+		return there && field.EqualValues(is, then)
 	})
 }

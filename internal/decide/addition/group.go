@@ -102,7 +102,7 @@ var byKey = map[string]bool{"metadata": true, "labels": true, "annotations": tru
 func (s *search) top(p field.Path) field.Path {
 	n := 1
 	for ; n < len(p); n++ {
-		if _, named := field.Get(s.Desired, p[:n]); !named && !s.divided(p, n) {
+		if _, named := field.ValueAt(s.Desired, p[:n]); !named && !s.divided(p, n) {
 			break
 		}
 	}
@@ -156,7 +156,7 @@ func (s *search) emptied(p field.Path, out []Addition) bool {
 	if within(p) {
 		return true
 	}
-	v, _ := field.Get(s.Live, p)
+	v, _ := field.ValueAt(s.Live, p)
 	switch v := v.(type) {
 	case map[string]any:
 		for k := range v {

@@ -29,8 +29,8 @@ type part struct {
 
 func genPart(t *rapid.T, frames bool) *part {
 	p := &part{object: map[string]any{"metadata": map[string]any{"labels": map[string]any{}}, "spec": map[string]any{}}}
-	p.fill(t, p.object["metadata"].(map[string]any)["labels"].(map[string]any), field.Name("metadata", "labels"), []string{"a", "b", "c"}, frames)
-	p.fill(t, p.object["spec"].(map[string]any), field.Name("spec"), []string{"a", "b", "m", "l", "s"}, frames)
+	p.fill(t, p.object["metadata"].(map[string]any)["labels"].(map[string]any), field.NewPath("metadata", "labels"), []string{"a", "b", "c"}, frames)
+	p.fill(t, p.object["spec"].(map[string]any), field.NewPath("spec"), []string{"a", "b", "m", "l", "s"}, frames)
 	return p
 }
 
@@ -39,8 +39,8 @@ func (p *part) fill(t *rapid.T, m map[string]any, at field.Path, names []string,
 	if len(at) > 6 {
 		names = []string{"a", "b"}
 	}
-	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 3, rapid.ID).Draw(t, field.String(at)) {
-		here := append(at.Copy(), field.Name(name)...)
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 3, rapid.ID).Draw(t, field.PathString(at)) {
+		here := append(at.Copy(), field.NewPath(name)...)
 		if frames && slices.Contains([]string{"m", "l", "s"}, name) {
 			p.paths = append(p.paths, here)
 		}
@@ -67,7 +67,7 @@ func (p *part) items(t *rapid.T, at field.Path, frames bool) []any {
 		item := map[string]any{}
 		p.fill(t, item, here, []string{"a", "b", "m"}, frames)
 		item["name"] = name
-		p.paths = append(p.paths, here, append(here.Copy(), field.Name("name")...))
+		p.paths = append(p.paths, here, append(here.Copy(), field.NewPath("name")...))
 		out = append(out, item)
 	}
 	return out
@@ -160,12 +160,12 @@ func TestAllThatWasAddedIsFoundAndNothingElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genScene(t)
 		before := object.CloneValue(map[string]any(s.Live))
-		found := addition.Find(s.Input)
+		found := addition.FindAdditions(s.Input)
 		inOrder(t, s.Desired, found)
 		s.takenAway(t, found)
 		s.held(t, found)
 		s.Owners = rapid.Permutation(s.Owners).Draw(t, "owners")
-		if a, b := named(found), named(addition.Find(s.Input)); !cmp.Equal(a, b) {
+		if a, b := named(found), named(addition.FindAdditions(s.Input)); !cmp.Equal(a, b) {
 			t.Fatalf("it depends on the order of the entries:\n%s", cmp.Diff(a, b))
 		}
 		if !cmp.Equal(before, map[string]any(s.Live)) {
@@ -177,15 +177,15 @@ func TestAllThatWasAddedIsFoundAndNothingElse(t *testing.T) {
 // inOrder holds for whatever is there: the additions are in the order of their paths, none lies in another, and Git names none of them.
 func inOrder(t interface{ Fatalf(string, ...any) }, git object.Object, found []addition.Addition) {
 	for i, a := range found {
-		if _, there := field.Get(git, a.Path); there {
-			t.Fatalf("Git names %s", field.String(a.Path))
+		if _, there := field.ValueAt(git, a.Path); there {
+			t.Fatalf("Git names %s", field.PathString(a.Path))
 		}
 		for j, b := range found[:i] {
 			if field.HasPrefix(a.Path, b.Path) || field.HasPrefix(b.Path, a.Path) {
-				t.Fatalf("%s and %s lie in each other", field.String(a.Path), field.String(b.Path))
+				t.Fatalf("%s and %s lie in each other", field.PathString(a.Path), field.PathString(b.Path))
 			}
 			if j == i-1 && b.Path.Compare(a.Path) >= 0 {
-				t.Fatalf("%s comes after %s", field.String(a.Path), field.String(b.Path))
+				t.Fatalf("%s comes after %s", field.PathString(a.Path), field.PathString(b.Path))
 			}
 		}
 	}
@@ -317,10 +317,10 @@ func (s scene) held(t *rapid.T, found []addition.Addition) {
 		slices.Sort(holders)
 		slices.Sort(names)
 		if !cmp.Equal(holders, names) || a.People != people {
-			t.Fatalf("%s is held by %v, people: %v; want %v, %v", field.String(a.Path), names, a.People, holders, people)
+			t.Fatalf("%s is held by %v, people: %v; want %v, %v", field.PathString(a.Path), names, a.People, holders, people)
 		}
 		if a.Writer.Manager != last.Manager || !a.Writer.Time.Equal(last.Time) {
-			t.Fatalf("%s is written by %s at %s, want %s at %s", field.String(a.Path), a.Writer.Manager, a.Writer.Time, last.Manager, last.Time)
+			t.Fatalf("%s is written by %s at %s, want %s at %s", field.PathString(a.Path), a.Writer.Manager, a.Writer.Time, last.Manager, last.Time)
 		}
 	}
 }
@@ -330,10 +330,10 @@ func named(found []addition.Addition) []string {
 	for _, a := range found {
 		var owned []string
 		for _, p := range a.Owned {
-			owned = append(owned, field.String(p))
+			owned = append(owned, field.PathString(p))
 		}
 		slices.Sort(owned)
-		out = append(out, fmt.Sprint(field.String(a.Path), owned, a.Writer.Name, a.People, a.Kept))
+		out = append(out, fmt.Sprint(field.PathString(a.Path), owned, a.Writer.Name, a.People, a.Kept))
 	}
 	return out
 }
@@ -352,9 +352,9 @@ func FuzzFind(f *testing.F) {
 		if in.Owners, err = ownership.Entries(in.Live); err != nil {
 			return
 		}
-		found := addition.Find(in)
+		found := addition.FindAdditions(in)
 		inOrder(t, in.Desired, found)
 		addition.Pointers(in.Live, found)
-		addition.Real(in.Live, in.Desired, found)
+		addition.WithoutDefaults(in.Live, in.Desired, found)
 	})
 }

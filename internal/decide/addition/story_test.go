@@ -28,7 +28,7 @@ import (
 func TestStories(t *testing.T) {
 	golden.Run(t, "testdata/stories/*.txtar", func(t *testing.T, f golden.Files) string {
 		in := input(t, f)
-		found := addition.Find(in)
+		found := addition.FindAdditions(in)
 		var b strings.Builder
 		for _, a := range found {
 			b.WriteString(told(in.Live, a))
@@ -40,8 +40,8 @@ func TestStories(t *testing.T) {
 			fmt.Fprintf(&b, "take away %s\n", p)
 		}
 		if text, asked := f["without.yaml"]; asked {
-			for _, a := range addition.Real(in.Live, load(t, text), found) {
-				fmt.Fprintf(&b, "not the server's own: %s\n", field.String(a.Path))
+			for _, a := range addition.WithoutDefaults(in.Live, load(t, text), found) {
+				fmt.Fprintf(&b, "not the server's own: %s\n", field.PathString(a.Path))
 			}
 		}
 		return b.String()
@@ -90,15 +90,15 @@ func load(t *testing.T, text string) object.Object {
 
 func told(live object.Object, a addition.Addition) string {
 	var b strings.Builder
-	v, _ := field.Get(live, a.Path)
+	v, _ := field.ValueAt(live, a.Path)
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err.Error()
 	}
-	fmt.Fprintf(&b, "%s = %s\n", field.String(a.Path), text)
+	fmt.Fprintf(&b, "%s = %s\n", field.PathString(a.Path), text)
 	for _, p := range a.Owned {
 		if !p.Equals(a.Path) {
-			fmt.Fprintf(&b, "  owned %s\n", field.String(p))
+			fmt.Fprintf(&b, "  owned %s\n", field.PathString(p))
 		}
 	}
 	for _, o := range a.Held {
@@ -108,14 +108,14 @@ func told(live object.Object, a addition.Addition) string {
 	if !a.People {
 		by = "not by people alone"
 	}
-	fmt.Fprintf(&b, "  written by %s, %s, %s%s\n", a.Writer, a.Writer.Evidence, by, at(a.Writer.Time))
+	fmt.Fprintf(&b, "  written by %s, %s, %s%s\n", a.Writer, a.Writer.Evidence, by, childAt(a.Writer.Time))
 	if a.Kept != "" {
 		fmt.Fprintf(&b, "  kept: %s\n", a.Kept)
 	}
 	return b.String()
 }
 
-func at(t time.Time) string {
+func childAt(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -83,7 +83,7 @@ func (c Case) earlier(w ownership.Writer, before []Told) ownership.Writer {
 
 // seen goes by the newest record of a write that touched the field.
 func (c Case) seen(records []Record) (ownership.Writer, bool) {
-	path := field.String(c.Path)
+	path := field.PathString(c.Path)
 	var live uint64
 	if c.Live != nil {
 		live = c.Hasher.Value(c.Live)
@@ -177,9 +177,9 @@ func (c Case) admitted(w ownership.Writer) ownership.Writer {
 	return out
 }
 
-// shared are the field managers under which a Kubernetes distribution's own controllers scale: upstream they are one process, and
+// isSharedName are the field managers under which a Kubernetes distribution's own controllers scale: upstream they are one process, and
 // k3s and MicroK8s are one binary.
-func shared(name string) bool {
+func isSharedName(name string) bool {
 	switch name {
 	case "kube-controller-manager (scale)", "k3s (scale)", "kubelite (scale)":
 		return true
@@ -187,8 +187,8 @@ func shared(name string) bool {
 	return false
 }
 
-// ByHPA reports whether managedFields show a write as the HPA controller's leave one: everyone may call themselves so.
-func ByHPA(w ownership.Writer) bool { return shared(w.Name) }
+// IsHPAWrite reports whether managedFields show a write as the HPA controller's leave one: everyone may call themselves so.
+func IsHPAWrite(w ownership.Writer) bool { return isSharedName(w.Name) }
 
 // scalers are the users as whom the HPA controller writes: its own account, or the process's.
 func scalers(user string) bool {
@@ -210,7 +210,7 @@ func (c Case) byClaim(w, seen ownership.Writer) ownership.Writer {
 	case seen.User != "" && !scalers(seen.User):
 		return w
 	case seen.User != "":
-	case w.Evidence == ownership.Recorded && !shared(w.Name), !c.scaled():
+	case w.Evidence == ownership.Recorded && !isSharedName(w.Name), !c.scaled():
 		return w
 	case w.Evidence != ownership.Recorded:
 		out = ownership.Writer{Evidence: ownership.Inferred}
@@ -229,14 +229,14 @@ func (c Case) byClaim(w, seen ownership.Writer) ownership.Writer {
 // scaled reports whether the claimant's status says that it has scaled to the live value since the field was last seen to hold another one.
 func (c Case) scaled() bool {
 	s := c.Claim.Scaled
-	return s.Known() && field.Equal(s.To, c.Live) && s.Time().Unix() > c.Before.Unix() && !s.Time().Before(c.Put.Truncate(time.Second))
+	return s.Known() && field.EqualValues(s.To, c.Live) && s.Time().Unix() > c.Before.Unix() && !s.Time().Before(c.Put.Truncate(time.Second))
 }
 
 // of returns what was said of the field when it held the same value; the newest word counts.
 func (c Case) of(before []Told) (Told, bool) {
-	path := field.String(c.Path)
+	path := field.PathString(c.Path)
 	i := slices.IndexFunc(before, func(t Told) bool { return t.Path == path })
-	if i < 0 || !field.Equal(before[i].Live, c.Live) || c.Put.After(before[i].Writer.Time) && !before[i].Writer.Time.IsZero() {
+	if i < 0 || !field.EqualValues(before[i].Live, c.Live) || c.Put.After(before[i].Writer.Time) && !before[i].Writer.Time.IsZero() {
 		return Told{}, false
 	}
 	return before[i], true
@@ -245,19 +245,19 @@ func (c Case) of(before []Told) (Told, bool) {
 // told takes over what another process has noted of the same value, where that is more than is known now.
 func (c Case) told(before []Told, w ownership.Writer) (ownership.Writer, bool) {
 	t, ok := c.of(before)
-	if !ok || t.Here || rank(t.Writer) <= rank(w) {
+	if !ok || t.Here || writerRank(t.Writer) <= writerRank(w) {
 		return w, false
 	}
 	another := w.Evidence == ownership.Recorded && w.Manager != "" && t.Writer.Manager != "" && t.Writer.Manager != w.Manager
 	return t.Writer, !another
 }
 
-// rank orders writers by how much is known of them.
-func rank(w ownership.Writer) int {
+// writerRank orders writers by how much is known of them.
+func writerRank(w ownership.Writer) int {
 	switch {
 	case w.Evidence == ownership.Recorded && w.User != "":
 		return 4
-	case w.Evidence == ownership.Recorded && !shared(w.Name):
+	case w.Evidence == ownership.Recorded && !isSharedName(w.Name):
 		return 3
 	case w.Evidence == ownership.Recorded:
 		return 2

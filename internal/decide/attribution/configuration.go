@@ -45,13 +45,13 @@ const Probe = "/probe"
 func (s Setup) Configuration() object.Object {
 	hooks := []any{s.probe()}
 	if len(s.Kinds) > 0 {
-		writes := s.hook("writes.witness.truce.dev", "", rules(s.Kinds, "", created, updated, deleted), s.conditions())
-		status := s.hook("status.witness.truce.dev", "", rules(s.Kinds, "/status", updated), append(s.conditions(), metadataChanged))
+		writes := s.hook("writes.witness.truce.dev", "", admissionRules(s.Kinds, "", created, updated, deleted), s.conditions())
+		status := s.hook("status.witness.truce.dev", "", admissionRules(s.Kinds, "/status", updated), append(s.conditions(), metadataChanged))
 		if s.Mark != "" {
 			selector := map[string]any{"matchExpressions": []any{map[string]any{"key": s.Mark, "operator": "Exists"}}}
 			writes["objectSelector"], status["objectSelector"] = selector, selector
 		}
-		scale := s.hook("scale.witness.truce.dev", "", rules(s.Kinds, "/scale", updated), s.conditions()) // a Scale bears no labels
+		scale := s.hook("scale.witness.truce.dev", "", admissionRules(s.Kinds, "/scale", updated), s.conditions()) // a Scale bears no labels
 		for _, hook := range []map[string]any{writes, scale, status} {
 			if len(s.Namespaces) > 0 {
 				hook["namespaceSelector"] = inNamespaces(s.Namespaces)
@@ -132,8 +132,8 @@ func celString(text string) string {
 	return `"` + b.String() + `"`
 }
 
-// rules are those of the kinds, or of a subresource of each, one for each group and version.
-func rules(kinds []Kind, sub string, operations ...any) []any {
+// admissionRules are those of the kinds, or of a subresource of each, one for each group and version.
+func admissionRules(kinds []Kind, sub string, operations ...any) []any {
 	byGroup := map[[2]string][]string{}
 	for _, k := range kinds {
 		key := [2]string{k.Group, k.Version}

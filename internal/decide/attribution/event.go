@@ -31,13 +31,13 @@ const lately = 2 * time.Minute
 // byEvents goes by what controllers say of their own writes: a claimant that tells the very number is recorded; somebody else who
 // tells anything of the object just then is inferred where nobody else is known.
 func (c Case) byEvents(events []Event, w ownership.Writer) ownership.Writer {
-	if w.Evidence == ownership.Recorded && !shared(w.Name) || c.Hold != "" {
+	if w.Evidence == ownership.Recorded && !isSharedName(w.Name) || c.Hold != "" {
 		return w
 	}
 	events = newestFirst(events)
 	if i := slices.IndexFunc(events, c.scales); i >= 0 {
 		e := events[i] // only the newest says what it left
-		if n, _ := e.count(); !field.Equal(n, c.Live) || e.At.Before(c.Put) || e.At.Before(c.Before.Truncate(time.Second)) {
+		if n, _ := e.count(); !field.EqualValues(n, c.Live) || e.At.Before(c.Put) || e.At.Before(c.Before.Truncate(time.Second)) {
 			return w
 		}
 		return ownership.Writer{
@@ -77,7 +77,7 @@ func (e Event) count() (int64, bool) {
 
 func (e Event) testimony() string {
 	const most = 160
-	message := redact.Text(e.Message)
+	message := redact.MaskText(e.Message)
 	if len(message) > most {
 		message = message[:most] + "…"
 	}

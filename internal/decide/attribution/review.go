@@ -45,9 +45,9 @@ type review struct {
 // ErrNoWrite is what a review says that changes nothing anyone asks about: a dry run, a status, a write of the same again.
 var ErrNoWrite = errors.New("nothing was written")
 
-// Read makes a Record of an AdmissionReview. Kinds tells the kind of a resource, for reviews of the subresource scale, which name it
+// ReadReview makes a Record of an AdmissionReview. Kinds tells the kind of a resource, for reviews of the subresource scale, which name it
 // only by its plural. The time is the caller's to set.
-func Read(body []byte, h ownership.Hasher, kinds func(group, resource string) string) (Record, error) {
+func ReadReview(body []byte, h ownership.Hasher, kinds func(group, resource string) string) (Record, error) {
 	var in review
 	if err := json.Unmarshal(body, &in); err != nil {
 		return Record{}, fmt.Errorf("read an admission review: %w", err)
@@ -56,11 +56,11 @@ func Read(body []byte, h ownership.Hasher, kinds func(group, resource string) st
 	if q.DryRun || q.SubResource != "" && q.SubResource != "scale" && q.SubResource != "status" {
 		return Record{}, ErrNoWrite
 	}
-	now, err := decode(q.Object)
+	now, err := decodeObject(q.Object)
 	if err != nil {
 		return Record{}, err
 	}
-	before, err := decode(q.OldObject)
+	before, err := decodeObject(q.OldObject)
 	if err != nil {
 		return Record{}, err
 	}
@@ -89,7 +89,7 @@ func Read(body []byte, h ownership.Hasher, kinds func(group, resource string) st
 	return r, err
 }
 
-func decode(text []byte) (object.Object, error) {
+func decodeObject(text []byte) (object.Object, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
@@ -103,7 +103,7 @@ func decode(text []byte) (object.Object, error) {
 // changes lists what an update changed of what Git may name.
 func changes(r Record, before, now object.Object, h ownership.Hasher) ([]Change, error) {
 	if r.Subresource == "scale" {
-		return scaled(before, now, h), nil
+		return scaleChanges(before, now, h), nil
 	}
 	owners, err := ownership.Entries(now)
 	if err != nil {
@@ -119,11 +119,11 @@ func changes(r Record, before, now object.Object, h ownership.Hasher) ([]Change,
 	seen := map[string]bool{}
 	all := slices.Concat(owners, earlier)
 	before, now = visible(before), visible(now)
-	for _, p := range slices.Concat(ownership.Fields(map[string]any(now), nil, all), ownership.Fields(map[string]any(before), nil, all)) {
-		name := field.String(p)
-		was, had := field.Get(before, p)
-		is, has := field.Get(now, p)
-		if seen[name] || had && has && (isItem(p) || field.Equal(was, is)) {
+	for _, p := range slices.Concat(ownership.FieldsOf(map[string]any(now), nil, all), ownership.FieldsOf(map[string]any(before), nil, all)) {
+		name := field.PathString(p)
+		was, had := field.ValueAt(before, p)
+		is, has := field.ValueAt(now, p)
+		if seen[name] || had && has && (isListItem(p) || field.EqualValues(was, is)) {
 			continue
 		}
 		seen[name] = true
@@ -137,17 +137,17 @@ func changes(r Record, before, now object.Object, h ownership.Hasher) ([]Change,
 	return out, nil
 }
 
-// isItem reports whether the path names a list item as such: what changed in it has paths of its own.
-func isItem(p field.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
+// isListItem reports whether the path names a list item as such: what changed in it has paths of its own.
+func isListItem(p field.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
 
-// scaled is the one field of a Scale that is written: how many. In the object itself it is where its kind keeps it, and nearly all
+// scaleChanges is the one field of a Scale that is written: how many. In the object itself it is where its kind keeps it, and nearly all
 // keep it there.
-func scaled(before, now object.Object, h ownership.Hasher) []Change {
+func scaleChanges(before, now object.Object, h ownership.Hasher) []Change {
 	was, is := before.At("spec", "replicas"), now.At("spec", "replicas")
 	if is == nil {
 		is = int64(0) // as Go prints no zeros
 	}
-	if field.Equal(was, is) || was == nil && field.Equal(is, int64(0)) {
+	if field.EqualValues(was, is) || was == nil && field.EqualValues(is, int64(0)) {
 		return nil
 	}
 	return []Change{{Path: replicas, To: h.Value(is)}}
@@ -187,7 +187,7 @@ func writers(r Record, before, now []ownership.Entry) []ownership.Entry {
 			return o.String() == e.String() && o.Operation == e.Operation && o.APIVersion == e.APIVersion
 		})
 		own := r.Manager != "" && e.Manager == r.Manager && e.Subresource == r.Subresource
-		if i < 0 || own || !before[i].Time.Equal(e.Time) || gains(e.Fields, before[i].Fields) {
+		if i < 0 || own || !before[i].Time.Equal(e.Time) || gainsField(e.Fields, before[i].Fields) {
 			out = append(out, e)
 		}
 		if len(newest) > 0 && e.Time.After(newest[0].Time) {
@@ -203,7 +203,7 @@ func writers(r Record, before, now []ownership.Entry) []ownership.Entry {
 	return out
 }
 
-// gains reports whether there is a field that the first shape owns and the other one does not.
-func gains(now, before ownership.Shape) bool {
+// gainsField reports whether there is a field that the first shape owns and the other one does not.
+func gainsField(now, before ownership.Shape) bool {
 	return slices.ContainsFunc(now.Paths(), func(p field.Path) bool { return !before.Has(p) })
 }

@@ -77,7 +77,7 @@ func (r *Ring) Drain() {
 }
 
 func (r *Ring) read(a arrival) {
-	record, err := Read(a.body, r.Hasher, r.Kinds)
+	record, err := ReadReview(a.body, r.Hasher, r.Kinds)
 	if errors.Is(err, ErrNoWrite) || err == nil && r.Keep != nil && !r.Keep(record) {
 		return
 	}

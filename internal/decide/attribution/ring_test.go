@@ -69,7 +69,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"request":{"operation":"UPDATE","object":{"metadata":{"managedFields":[{"manager":"a","operation":"Update","fieldsV1":{"f:x":{}}}]},"x":[{"name":"a"}]},"oldObject":{"x":[]}}}`))
 	h := ownership.NewHasher()
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := attribution.Read(body, h, func(string, string) string { return "" })
+		r, err := attribution.ReadReview(body, h, func(string, string) string { return "" })
 		if err != nil {
 			return
 		}

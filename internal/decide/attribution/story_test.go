@@ -99,13 +99,13 @@ func read(t *testing.T, c *attribution.Case, text string, owners []ownership.Ent
 				t.Fatalf("no field %s", value)
 			}
 			c.Path = path
-			c.Live, _ = field.Get(live, path)
+			c.Live, _ = field.ValueAt(live, path)
 			c.Writer = ownership.WriterOf(owners, path)
 		case "gone":
 			c.Writer = ownership.Writer{Evidence: ownership.Unknown}
 		case "untouched":
 			c.Hold = attribution.Untouched
-			c.Sender = ownership.WriterOf(owners, field.Name("metadata", "annotations", value))
+			c.Sender = ownership.WriterOf(owners, field.NewPath("metadata", "annotations", value))
 			if c.Sender.Name != "" {
 				c.Sender.Evidence = ownership.Inferred
 			}
@@ -139,7 +139,7 @@ func statements(t *testing.T, f golden.Files, h ownership.Hasher, b *strings.Bui
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := attribution.Read(body, h, func(_, resource string) string { return map[string]string{"deployments": "Deployment"}[resource] })
+		r, err := attribution.ReadReview(body, h, func(_, resource string) string { return map[string]string{"deployments": "Deployment"}[resource] })
 		if errors.Is(err, attribution.ErrNoWrite) {
 			fmt.Fprintln(b, "seen: nothing")
 			continue

@@ -32,7 +32,7 @@ type Record struct {
 
 // Change is one field that a write changed.
 type Change struct {
-	Path   string // printed, as field.String does
+	Path   string // printed, as field.PathString does
 	To     uint64 // hash of the new value; 0 for none, and for a Secret
 	Hidden bool   // the value is secret: there is no hash of it
 	// Mutated says that the sender did not write the field: a mutating webhook or policy changed it during the request.
@@ -112,15 +112,15 @@ func (r Record) touched(path string, live uint64) (touch, Change) {
 			return exactly, c
 		case c.Path == path && !c.Hidden:
 			return other, c
-		case c.Path == path || within(path, c.Path) || within(c.Path, path):
+		case c.Path == path || isBelow(path, c.Path) || isBelow(c.Path, path):
 			best, by = near, c
 		}
 	}
 	return best, by
 }
 
-// within reports whether the printed path p lies in q.
-func within(p, q string) bool {
+// isBelow reports whether the printed path p lies in q.
+func isBelow(p, q string) bool {
 	if q == root {
 		return p != root
 	}
@@ -128,5 +128,5 @@ func within(p, q string) bool {
 	return ok && rest != "" && (rest[0] == '.' || rest[0] == '[')
 }
 
-// root is how field.String prints the path of a whole object.
+// root is how field.PathString prints the path of a whole object.
 const root = "."

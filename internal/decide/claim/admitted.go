@@ -12,9 +12,9 @@ import (
 func (c *Catalogue) Admitted(id object.ID, p field.Path, names []string) (Entry, bool) {
 	for _, e := range c.entries {
 		known := slices.ContainsFunc(e.Evidence, func(ev Evidence) bool {
-			return ev.Webhook != "" && slices.ContainsFunc(names, func(name string) bool { return glob(ev.Webhook, name) })
+			return ev.Webhook != "" && slices.ContainsFunc(names, func(name string) bool { return matchesGlob(ev.Webhook, name) })
 		})
-		if known && e.Do == Cede && onKind(e.On, id) && slices.ContainsFunc(e.Paths, func(at Path) bool { return at.covers(p) }) {
+		if known && e.Do == Cede && matchesKind(e.On, id) && slices.ContainsFunc(e.Paths, func(at Path) bool { return at.covers(p) }) {
 			return e, true
 		}
 	}

@@ -19,7 +19,7 @@ func TestAWebhookIsAdmittedByItsEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	deployment := object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
-	replicas := field.Name("spec", "replicas")
+	replicas := field.NewPath("spec", "replicas")
 	for _, c2 := range []struct {
 		name  string
 		id    object.ID
@@ -32,9 +32,9 @@ func TestAWebhookIsAdmittedByItsEntry(t *testing.T) {
 		{"no name", deployment, replicas, nil, ""},
 		{"an entry without a webhook", deployment, replicas, []string{"", "ci"}, ""},
 		{"an entry that cedes nothing", deployment, replicas, []string{"reports"}, ""},
-		{"another field", deployment, field.Name("spec", "paused"), []string{"scale-up"}, ""},
+		{"another field", deployment, field.NewPath("spec", "paused"), []string{"scale-up"}, ""},
 		{"another kind", object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}, replicas, []string{"scale-up"}, ""},
-		{"an entry of the built-in catalogue", object.ID{Kind: "ConfigMap"}, field.Name("data", "a"), []string{"gatekeeper-mutating-webhook-configuration"}, "policy-engines"},
+		{"an entry of the built-in catalogue", object.ID{Kind: "ConfigMap"}, field.NewPath("data", "a"), []string{"gatekeeper-mutating-webhook-configuration"}, "policy-engines"},
 	} {
 		e, known := c.Admitted(c2.id, c2.path, c2.names)
 		if e.ID != c2.want || known != (c2.want != "") {

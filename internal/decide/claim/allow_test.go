@@ -20,21 +20,21 @@ func TestAdditionsThatAreNoDrift(t *testing.T) {
 		by   string
 		want string
 	}{
-		{deployment, field.Name("spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"), "kubectl-rollout", "rollout-restart"},
-		{deployment, field.Name("metadata", "annotations", "deployment.kubernetes.io/revision"), "kube-controller-manager", "deployment-revision"},
-		{deployment, field.Name("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"), "kubectl-client-side-apply", "last-applied"},
-		{deployment, field.Name("metadata", "annotations", "field.cattle.io/publicEndpoints"), "rancher", "rancher-marks"},
-		{deployment, field.Name("metadata", "annotations", "field.cattle.io/publicEndpoints"), "kubectl-annotate", ""},
-		{deployment, field.Name("metadata", "annotations", "team"), "rancher", ""},
-		{deployment, field.Name("spec", "replicas"), "kubectl", ""},
-		{deployment, field.Name("spec", "paused"), "kubectl-edit", ""},
-		{service, field.Name("spec", "clusterIP"), "", "service-allocation"},
-		{service, field.Name("metadata", "finalizers"), "cloud-controller-manager", "load-balancer"},
-		{service, field.Name("spec", "externalIPs"), "kubectl-edit", ""},
+		{deployment, field.NewPath("spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"), "kubectl-rollout", "rollout-restart"},
+		{deployment, field.NewPath("metadata", "annotations", "deployment.kubernetes.io/revision"), "kube-controller-manager", "deployment-revision"},
+		{deployment, field.NewPath("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"), "kubectl-client-side-apply", "last-applied"},
+		{deployment, field.NewPath("metadata", "annotations", "field.cattle.io/publicEndpoints"), "rancher", "rancher-marks"},
+		{deployment, field.NewPath("metadata", "annotations", "field.cattle.io/publicEndpoints"), "kubectl-annotate", ""},
+		{deployment, field.NewPath("metadata", "annotations", "team"), "rancher", ""},
+		{deployment, field.NewPath("spec", "replicas"), "kubectl", ""},
+		{deployment, field.NewPath("spec", "paused"), "kubectl-edit", ""},
+		{service, field.NewPath("spec", "clusterIP"), "", "service-allocation"},
+		{service, field.NewPath("metadata", "finalizers"), "cloud-controller-manager", "load-balancer"},
+		{service, field.NewPath("spec", "externalIPs"), "kubectl-edit", ""},
 	} {
 		e, ok := c.Allows(claim.Subject{Desired: x.of, Live: x.of}, x.path, by(x.by))
 		if e.ID != x.want || ok != (x.want != "") {
-			t.Errorf("%s of %s by %q: got %q, want %q", field.String(x.path), x.of.ID().Kind, x.by, e.ID, x.want)
+			t.Errorf("%s of %s by %q: got %q, want %q", field.PathString(x.path), x.of.ID().Kind, x.by, e.ID, x.want)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestAClaimOnACountThatIsKeptElsewhere(t *testing.T) {
 	o := object.Object{"apiVersion": "example.org/v1", "kind": "Widget", "metadata": map[string]any{"name": "web", "namespace": "shop"}}
 	hpa := c.Read(object.Object{"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": map[string]any{"name": "a", "namespace": "shop"},
 		"spec": map[string]any{"maxReplicas": int64(3), "scaleTargetRef": map[string]any{"apiVersion": "example.org/v1", "kind": "Widget", "name": "web"}}})
-	for _, scale := range []field.Path{nil, field.Name("spec", "size")} {
+	for _, scale := range []field.Path{nil, field.NewPath("spec", "size")} {
 		want := scale
 		if want == nil {
 			want = claim.Replicas()
@@ -64,11 +64,11 @@ func TestTheFieldsThatOtherObjectsMayClaim(t *testing.T) {
 		path field.Path
 		want bool
 	}{
-		{deployment, claim.Replicas(), true}, {deployment, field.Name("spec"), true}, {deployment, field.Name("spec", "paused"), false},
-		{service, field.Name("spec", "selector"), true}, {service, field.Name("spec", "selector", "app"), false}, {service, field.Name("spec", "ports"), false},
+		{deployment, claim.Replicas(), true}, {deployment, field.NewPath("spec"), true}, {deployment, field.NewPath("spec", "paused"), false},
+		{service, field.NewPath("spec", "selector"), true}, {service, field.NewPath("spec", "selector", "app"), false}, {service, field.NewPath("spec", "ports"), false},
 	} {
 		if got := len(c.ClaimantsOf(x.of, x.path)) > 0; got != x.want {
-			t.Errorf("%s of %s: got %v", field.String(x.path), x.of.Kind, got)
+			t.Errorf("%s of %s: got %v", field.PathString(x.path), x.of.Kind, got)
 		}
 	}
 }

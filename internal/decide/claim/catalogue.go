@@ -36,7 +36,7 @@ type rule struct {
 
 // Builtin returns the catalogue that truce comes with.
 func Builtin() *Catalogue {
-	entries, err := parse("catalogue.yaml", builtin, nil)
+	entries, err := parseCatalogue("catalogue.yaml", builtin, nil)
 	if err != nil {
 		panic(err) // a part of the program's text, which a test reads
 	}
@@ -49,7 +49,7 @@ func Builtin() *Catalogue {
 // With returns the catalogue with a user's entries: one of an id that is there already replaces it, or takes it out (off: true).
 // The file's name is for messages: whatever is wrong with the text is an error of the form "file:line: what".
 func (c *Catalogue) With(file string, text []byte) (*Catalogue, error) {
-	more, err := parse(file, text, c.entries)
+	more, err := parseCatalogue(file, text, c.entries)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (ks *onKinds) about(id object.ID) []rule {
 	own := ks.exact[object.ID{Group: id.Group, Kind: id.Kind}]
 	var open []rule
 	for _, r := range ks.open {
-		if onKind(r.entry.On, id) {
+		if matchesKind(r.entry.On, id) {
 			open = append(open, r)
 		}
 	}
@@ -145,7 +145,7 @@ func (c *Catalogue) Differs(other *Catalogue) func(object.ID) bool {
 		}
 	}
 	return func(id object.ID) bool {
-		return slices.ContainsFunc(changed, func(e Entry) bool { return onKind(e.On, id) })
+		return slices.ContainsFunc(changed, func(e Entry) bool { return matchesKind(e.On, id) })
 	}
 }
 
@@ -181,7 +181,7 @@ func (e Entry) claimants() (out []object.GVK) {
 func (c *Catalogue) Writer(w ownership.Entry, of object.ID) (Entry, bool) {
 	best := -1
 	for i, e := range c.entries {
-		if !onKind(e.On, of) || !slices.ContainsFunc(e.Evidence, func(ev Evidence) bool { return ev.isManager(w) }) {
+		if !matchesKind(e.On, of) || !slices.ContainsFunc(e.Evidence, func(ev Evidence) bool { return ev.isManager(w) }) {
 			continue
 		}
 		if best < 0 || len(c.entries[best].On) == 1 && c.entries[best].On[0].kind == "*" && e.On[0].kind != "*" {
@@ -196,7 +196,7 @@ func (c *Catalogue) Writer(w ownership.Entry, of object.ID) (Entry, bool) {
 
 // isManager reports whether the evidence is a field manager, and this one.
 func (e Evidence) isManager(w ownership.Entry) bool {
-	return e.Manager != "" && glob(e.Manager, w.Manager) &&
+	return e.Manager != "" && matchesGlob(e.Manager, w.Manager) &&
 		(e.Operation == "" || e.Operation == w.Operation) && (e.Sub == "" || e.Sub == w.Subresource)
 }
 
@@ -205,7 +205,7 @@ func (e Evidence) isManager(w ownership.Entry) bool {
 func (c *Catalogue) ClaimantsOf(id object.ID, f field.Path) []object.GVK {
 	var out []object.GVK
 	for _, e := range c.entries {
-		if e.Do == Known || !onKind(e.On, id) || !e.mayScale(id, f) && !slices.ContainsFunc(e.Paths, func(p Path) bool { return p.touches(f) }) {
+		if e.Do == Known || !matchesKind(e.On, id) || !e.mayScale(id, f) && !slices.ContainsFunc(e.Paths, func(p Path) bool { return p.touches(f) }) {
 			continue
 		}
 		for _, gvk := range e.claimants() {

@@ -74,10 +74,10 @@ func (c Claim) Name() string {
 	if c.By.Kind == "" {
 		return c.Who
 	}
-	return nameOf(c.By)
+	return objectName(c.By)
 }
 
-func nameOf(id object.ID) string { return kindName(id.Kind) + " " + id.Namespace + "/" + id.Name }
+func objectName(id object.ID) string { return kindName(id.Kind) + " " + id.Namespace + "/" + id.Name }
 
 // Unbounded reports whether nothing says how great the number may become.
 func (c Claim) Unbounded() bool { return c.Max == unbounded }
@@ -94,7 +94,7 @@ func (c Claim) Paused(live any) bool {
 
 // Placeholder reports whether Git's value of the field only says that somebody else fills it in: caBundle: Cg==.
 func (c Claim) Placeholder(git any) bool {
-	return git != nil && slices.Contains(c.placeholders, text(git))
+	return git != nil && slices.Contains(c.placeholders, valueText(git))
 }
 
 func kindName(kind string) string {

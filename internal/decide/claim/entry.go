@@ -134,17 +134,19 @@ func (k *Kind) UnmarshalYAML(n *yaml.Node) error {
 	if err == nil {
 		*k, err = parseKind(text)
 	}
-	return at(n.Line, err)
+	return atLine(n.Line, err)
 }
 
 // Matches reports whether an object is of the kind.
-func (k Kind) Matches(id object.ID) bool { return glob(k.kind, id.Kind) && glob(k.group, id.Group) }
+func (k Kind) Matches(id object.ID) bool {
+	return matchesGlob(k.kind, id.Kind) && matchesGlob(k.group, id.Group)
+}
 
 func (k Kind) given() bool { return k.kind != "" }
 
 func (k Kind) open() bool { return strings.Contains(k.kind+k.group, "*") }
 
-func onKind(all []Kind, id object.ID) bool {
+func matchesKind(all []Kind, id object.ID) bool {
 	for _, k := range all {
 		if k.Matches(id) {
 			return true

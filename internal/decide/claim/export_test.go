@@ -7,6 +7,6 @@ import (
 
 // What tests of this package look at from outside.
 var (
-	Glob   = glob
+	Glob   = matchesGlob
 	PathIn = func(p Path, o object.Object) []field.Path { return p.in(nil, o) }
 )

@@ -30,7 +30,7 @@ func (ix *Index) Put(id object.ID, now []Claimant) (changed []object.ID) {
 		}
 	}
 	for _, c := range now {
-		key := keyOf(c.Target)
+		key := withoutGroup(c.Target)
 		ix.byTarget[key] = append(ix.byTarget[key], c)
 		if !slices.Contains(before, c) {
 			changed = appendNew(changed, c.Target)
@@ -44,7 +44,7 @@ func (ix *Index) Put(id object.ID, now []Claimant) (changed []object.ID) {
 }
 
 func (ix *Index) remove(c Claimant) {
-	key := keyOf(c.Target)
+	key := withoutGroup(c.Target)
 	list := ix.byTarget[key]
 	i := slices.Index(list, c)
 	if i < 0 {
@@ -64,15 +64,15 @@ func appendNew(list []object.ID, id object.ID) []object.ID {
 	return append(list, id)
 }
 
-// keyOf leaves the group out, since a claimant may name none.
-func keyOf(id object.ID) object.ID {
+// withoutGroup leaves the group out, since a claimant may name none.
+func withoutGroup(id object.ID) object.ID {
 	id.Group = ""
 	return id
 }
 
 // For returns the claimants that target the object, by ID. What they claim of it is for Catalogue.On to say.
 func (ix *Index) For(id object.ID) []Claimant {
-	direct := ix.byTarget[keyOf(id)]
+	direct := ix.byTarget[withoutGroup(id)]
 	wide := ix.byTarget[object.ID{Kind: id.Kind, Namespace: id.Namespace}]
 	if len(direct)+len(wide) == 0 {
 		return nil
@@ -107,7 +107,7 @@ func (ix *Index) Claimants() []Claimant {
 
 // Targets reports whether any claimant means the object, without making anything.
 func (ix *Index) Targets(id object.ID) bool {
-	for _, key := range []object.ID{keyOf(id), {Kind: id.Kind, Namespace: id.Namespace}} {
+	for _, key := range []object.ID{withoutGroup(id), {Kind: id.Kind, Namespace: id.Namespace}} {
 		if slices.ContainsFunc(ix.byTarget[key], func(c Claimant) bool { return c.targets(id) }) {
 			return true
 		}

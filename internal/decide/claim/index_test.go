@@ -22,10 +22,10 @@ func TestTheIndexAnswersAsALookAtAllClaimantsDoes(t *testing.T) {
 			before := allOf(c, now)
 			if rapid.IntRange(0, 3).Draw(t, "gone") == 0 {
 				delete(now, o.ID())
-				check(t, c, ix.Put(o.ID(), nil), before, now)
+				checkEntries(t, c, ix.Put(o.ID(), nil), before, now)
 			} else {
 				now[o.ID()] = o
-				check(t, c, ix.Put(o.ID(), c.Read(o)), before, now)
+				checkEntries(t, c, ix.Put(o.ID(), c.Read(o)), before, now)
 			}
 			if d := cmp.Diff(printed(allOf(c, now)), printed(ix.Claimants())); d != "" {
 				t.Fatalf("claimants: %s", d)
@@ -43,8 +43,8 @@ func TestTheIndexAnswersAsALookAtAllClaimantsDoes(t *testing.T) {
 	})
 }
 
-// check compares the targets that Put has named with those whose claimants have changed.
-func check(t *rapid.T, c *claim.Catalogue, changed []object.ID, before []claim.Claimant, now map[object.ID]object.Object) {
+// checkEntries compares the targets that Put has named with those whose claimants have changed.
+func checkEntries(t *rapid.T, c *claim.Catalogue, changed []object.ID, before []claim.Claimant, now map[object.ID]object.Object) {
 	after := allOf(c, now)
 	differ := map[object.ID]bool{}
 	for _, x := range before {

@@ -75,7 +75,7 @@ func (c Claimant) claim(p field.Path) Claim {
 	out.Idle = c.Idle
 	out.Scaled = c.Scaled
 	if c.Idle != "" {
-		out.Notes = []string{fmt.Sprintf("%s stands still: %s; the value stays as it is", nameOf(c.ID), c.Idle)}
+		out.Notes = []string{fmt.Sprintf("%s stands still: %s; the value stays as it is", objectName(c.ID), c.Idle)}
 	}
 	return out
 }
@@ -123,25 +123,25 @@ func (s Subject) told(r rule) []field.Path {
 
 // shows reports whether evidence that is about one field is there for it.
 func (s Subject) shows(r rule, p field.Path) bool {
-	git, named := field.Get(s.Desired, p)
-	live, there := field.Get(s.Live, p)
+	git, named := field.ValueAt(s.Desired, p)
+	live, there := field.ValueAt(s.Live, p)
 	switch e := r.evidence; {
 	case e.Stand:
-		return named && slices.Contains(r.entry.Stand, text(git))
+		return named && slices.Contains(r.entry.Stand, valueText(git))
 	case e.Grown:
-		return named && there && grown(git, live)
+		return named && there && isGreater(git, live)
 	default:
 		return s.writer(e, p) >= 0
 	}
 }
 
-// grown reports whether live is the greater of two quantities.
-func grown(git, live any) bool {
-	a, err := resource.ParseQuantity(text(git))
+// isGreater reports whether live is the greater of two quantities.
+func isGreater(git, live any) bool {
+	a, err := resource.ParseQuantity(valueText(git))
 	if err != nil {
 		return false
 	}
-	b, err := resource.ParseQuantity(text(live))
+	b, err := resource.ParseQuantity(valueText(live))
 	return err == nil && b.Cmp(a) > 0
 }
 
@@ -156,23 +156,23 @@ func (e Evidence) on(o object.Object) bool {
 		id := controllerOf(o)
 		return id.Kind != "" && e.Owner.Matches(id)
 	case e.Mark != "":
-		_, ok := marks(o, "annotations", e.Mark, e.Value)
+		_, ok := findMark(o, "annotations", e.Mark, e.Value)
 		return ok
 	case e.Label != "":
-		_, ok := marks(o, "labels", e.Label, e.Value)
+		_, ok := findMark(o, "labels", e.Label, e.Value)
 		return ok
 	case e.Field.given():
-		return slices.ContainsFunc(e.Field.values(o), func(v any) bool { return len(e.In) == 0 || slices.Contains(e.In, text(v)) })
+		return slices.ContainsFunc(e.Field.values(o), func(v any) bool { return len(e.In) == 0 || slices.Contains(e.In, valueText(v)) })
 	}
 	return false
 }
 
-// marks finds an annotation or label, and returns its key.
-func marks(o object.Object, where, key, value string) (string, bool) {
+// findMark finds an annotation or label, and returns its key.
+func findMark(o object.Object, where, key, value string) (string, bool) {
 	m, _ := o.At("metadata", where).(map[string]any)
 	found := ""
 	for k, v := range m {
-		if glob(key, k) && (value == "" || glob(value, text(v))) && (found == "" || k < found) {
+		if matchesGlob(key, k) && (value == "" || matchesGlob(value, valueText(v))) && (found == "" || k < found) {
 			found = k
 		}
 	}
@@ -183,7 +183,7 @@ func marks(o object.Object, where, key, value string) (string, bool) {
 func (s Subject) shown(e *Evidence, p field.Path) string {
 	mark := func(where, key string) string {
 		for _, o := range []object.Object{s.Desired, s.Live} {
-			if k, ok := marks(o, where, key, e.Value); ok {
+			if k, ok := findMark(o, where, key, e.Value); ok {
 				return k
 			}
 		}
@@ -283,6 +283,6 @@ func (c *Catalogue) join(to *Claim, other Claim) {
 	to.Notes = append(to.Notes, other.Notes...)
 	to.Idle = cmp.Or(to.Idle, other.Idle)
 	if to.By.Kind != "" && other.By.Kind != "" && to.By != other.By && c.first(*to, other) == 0 {
-		to.Notes = append(to.Notes, fmt.Sprintf("%s and %s both claim %s: each undoes what the other does; leave one of them", nameOf(to.By), nameOf(other.By), field.String(to.Path)))
+		to.Notes = append(to.Notes, fmt.Sprintf("%s and %s both claim %s: each undoes what the other does; leave one of them", objectName(to.By), objectName(other.By), field.PathString(to.Path)))
 	}
 }

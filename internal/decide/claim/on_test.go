@@ -76,9 +76,9 @@ func TestClaims(t *testing.T) {
 func told(all []claim.Claim, s claim.Subject) string {
 	var b strings.Builder
 	for _, c := range all {
-		git, _ := field.Get(s.Desired, c.Path)
-		live, _ := field.Get(s.Live, c.Path)
-		fmt.Fprintf(&b, "%s %s by %s (%s, %s)\n  %s\n", c.Do, field.String(c.Path), c.Name(), c.Entry, c.Certainty, c.Evidence)
+		git, _ := field.ValueAt(s.Desired, c.Path)
+		live, _ := field.ValueAt(s.Live, c.Path)
+		fmt.Fprintf(&b, "%s %s by %s (%s, %s)\n  %s\n", c.Do, field.PathString(c.Path), c.Name(), c.Entry, c.Certainty, c.Evidence)
 		if c.Counts() {
 			fmt.Fprintf(&b, "  seed %d, with 5 remembered %d\n", c.Seed(nil, git), c.Seed(int64(5), git))
 		}
@@ -117,24 +117,24 @@ spec:
 func TestTheCountOfACustomResourceIsWhereItsScaleSubresourceSays(t *testing.T) {
 	crd := read(t, gadgets)
 	for version, want := range map[string]field.Path{
-		"v1": field.Name("spec", "size"), "v1beta1": field.Name("spec", "workers", "count"), "v1alpha1": field.Name("spec", "workers", "count"),
+		"v1": field.NewPath("spec", "size"), "v1beta1": field.NewPath("spec", "workers", "count"), "v1alpha1": field.NewPath("spec", "workers", "count"),
 	} {
 		if got := claim.ScaleOf(crd, version); !got.Equals(want) {
-			t.Errorf("at %s: %s, want %s", version, field.String(got), field.String(want))
+			t.Errorf("at %s: %s, want %s", version, field.PathString(got), field.PathString(want))
 		}
 	}
 	if got := claim.ScaleOf(read(t, "spec: {versions: [{name: v1}]}"), "v1"); got != nil {
-		t.Errorf("a kind without a scale subresource keeps its count at %s", field.String(got))
+		t.Errorf("a kind without a scale subresource keeps its count at %s", field.PathString(got))
 	}
 	c := claim.Builtin()
 	gadget := read(t, "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: g, namespace: shop}\nspec: {size: 3, replicas: 2}")
 	hpa := read(t, "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: g, namespace: shop}\n"+
 		"spec: {scaleTargetRef: {apiVersion: example.com/v1, kind: Gadget, name: g}, minReplicas: 3, maxReplicas: 10}")
 	got := c.On(claim.Subject{Desired: gadget, Scale: claim.ScaleOf(crd, "v1")}, c.Read(hpa))
-	if len(got) != 1 || !got[0].Path.Equals(field.Name("spec", "size")) || !got[0].Scale {
+	if len(got) != 1 || !got[0].Path.Equals(field.NewPath("spec", "size")) || !got[0].Scale {
 		t.Errorf("claims are %+v, want one to .spec.size", got)
 	}
-	if kinds := c.ClaimantsOf(gadget.ID(), field.Name("spec", "size")); len(kinds) == 0 {
+	if kinds := c.ClaimantsOf(gadget.ID(), field.NewPath("spec", "size")); len(kinds) == 0 {
 		t.Error("nobody is asked before the size of a custom resource is corrected")
 	}
 }

@@ -24,23 +24,23 @@ type lined struct {
 func (e *lined) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.err) }
 func (e *lined) Unwrap() error { return e.err }
 
-// at gives an error its line, unless it knows a better one.
-func at(line int, err error) error {
+// atLine gives an error its line, unless it knows a better one.
+func atLine(line int, err error) error {
 	if known := (*lined)(nil); err == nil || errors.As(err, &known) {
 		return err
 	}
 	return &lined{line, err}
 }
 
-// parse reads a catalogue: a map with one key, claims, and a list of entries. Whatever it does not understand is an error of the form
+// parseCatalogue reads a catalogue: a map with one key, claims, and a list of entries. Whatever it does not understand is an error of the form
 // "file:line: what". Built-in entries have an empty file.
-func parse(file string, text []byte, builtin []Entry) ([]Entry, error) {
-	entries, err := decode(text)
+func parseCatalogue(file string, text []byte, builtin []Entry) ([]Entry, error) {
+	entries, err := decodeCatalogue(text)
 	if err == nil {
-		err = check(entries, builtin)
+		err = checkEntries(entries, builtin)
 	}
 	if err == nil {
-		return set(file, entries), nil
+		return withFile(file, entries), nil
 	}
 	line := 1
 	if known := (*lined)(nil); errors.As(err, &known) {
@@ -49,7 +49,7 @@ func parse(file string, text []byte, builtin []Entry) ([]Entry, error) {
 	return nil, fmt.Errorf("%s:%d: %w", file, line, err)
 }
 
-func set(file string, entries []lineEntry) []Entry {
+func withFile(file string, entries []lineEntry) []Entry {
 	out := make([]Entry, 0, len(entries))
 	for _, e := range entries {
 		e.File = file
@@ -64,7 +64,7 @@ type lineEntry struct {
 	line int
 }
 
-func decode(text []byte) ([]lineEntry, error) {
+func decodeCatalogue(text []byte) ([]lineEntry, error) {
 	if len(text) > maxCatalogue {
 		return nil, fmt.Errorf("%d bytes long, at most %d", len(text), maxCatalogue)
 	}
@@ -78,7 +78,7 @@ func decode(text []byte) ([]lineEntry, error) {
 	}
 	var second yaml.Node
 	if err := d.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, at(second.Line, errors.New("a second YAML document; put all entries into one list"))
+		return nil, atLine(second.Line, errors.New("a second YAML document; put all entries into one list"))
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
@@ -134,30 +134,30 @@ func plainYAML(err error) error {
 		}
 	}
 	text = unknownKey.ReplaceAllString(strings.TrimPrefix(text, "yaml: "), "unknown key $1")
-	return at(line, errors.New(text))
+	return atLine(line, errors.New(text))
 }
 
-// check refuses entries that contradict themselves or each other.
-func check(entries []lineEntry, builtin []Entry) error {
+// checkEntries refuses entries that contradict themselves or each other.
+func checkEntries(entries []lineEntry, builtin []Entry) error {
 	seen, ids := map[string]int{}, map[string]bool{}
 	for _, e := range builtin {
 		ids[e.ID] = true
 	}
 	for _, e := range entries {
 		if first, twice := seen[e.ID]; twice {
-			return at(e.line, fmt.Errorf("%s stands already in line %d", e.ID, first))
+			return atLine(e.line, fmt.Errorf("%s stands already in line %d", e.ID, first))
 		}
 		seen[e.ID], ids[e.ID] = e.line, true
 	}
 	for _, e := range entries {
 		if err := e.check(ids); err != nil {
-			return at(e.line, fmt.Errorf("%s: %w", orWord(e.ID, "an entry"), err))
+			return atLine(e.line, fmt.Errorf("%s: %w", withDefault(e.ID, "an entry"), err))
 		}
 	}
 	return nil
 }
 
-func orWord(s, word string) string {
+func withDefault(s, word string) string {
 	if s == "" {
 		return word
 	}
@@ -220,11 +220,11 @@ func (c *Count) check() error {
 	case c.Least < 0 || c.Most < 0 || c.Most > 0 && c.Most < c.Least:
 		return fmt.Errorf("count: from %d to %d is no range", c.Least, c.Most)
 	}
-	return closed(c.Min, c.Max, c.Fixed)
+	return requirePlain(c.Min, c.Max, c.Fixed)
 }
 
-// closed refuses paths that leave open which field they mean.
-func closed(all ...Path) error {
+// requirePlain refuses paths that leave open which field they mean.
+func requirePlain(all ...Path) error {
 	for _, p := range all {
 		if p.given() && p.plain == nil {
 			return fmt.Errorf("path %q: here it must name one field, without * and list items", p)
@@ -301,9 +301,9 @@ func (e Evidence) checkObject() error {
 		return errors.New("to: names need the kind of what they name")
 	}
 	for _, c := range e.When {
-		if err := closed(c.Path); err != nil || len(c.In)+len(c.Not) == 0 {
+		if err := requirePlain(c.Path); err != nil || len(c.In)+len(c.Not) == 0 {
 			return errors.Join(err, errors.New("when: want a path, and in or not with values"))
 		}
 	}
-	return closed(e.Refers)
+	return requirePlain(e.Refers)
 }

@@ -55,7 +55,7 @@ func parsePath(text string) (Path, error) {
 	}
 	if !slices.ContainsFunc(p.steps, step.open) {
 		for _, s := range p.steps {
-			p.plain = append(p.plain, field.Name(s.name)...)
+			p.plain = append(p.plain, field.NewPath(s.name)...)
 		}
 	}
 	return p, nil
@@ -121,7 +121,7 @@ func (p *Path) UnmarshalYAML(n *yaml.Node) error {
 	if err == nil {
 		*p, err = parsePath(text)
 	}
-	return at(n.Line, err)
+	return atLine(n.Line, err)
 }
 
 // given reports whether a catalogue names the path at all.
@@ -129,7 +129,7 @@ func (p Path) given() bool { return len(p.steps) > 0 }
 
 // get returns the value of a path that leaves nothing open.
 func (p Path) get(o object.Object) any {
-	v, _ := field.Get(map[string]any(o), p.plain)
+	v, _ := field.ValueAt(map[string]any(o), p.plain)
 	return v
 }
 
@@ -137,14 +137,14 @@ func (p Path) get(o object.Object) any {
 func (p Path) values(o object.Object) []any {
 	var out []any
 	for _, ptr := range p.pointers(o) {
-		if v, ok := follow(map[string]any(o), ptr); ok {
+		if v, ok := resolvePointer(map[string]any(o), ptr); ok {
 			out = append(out, v)
 		}
 	}
 	return out
 }
 
-func follow(v any, ptr field.Pointer) (any, bool) {
+func resolvePointer(v any, ptr field.Pointer) (any, bool) {
 	for _, token := range ptr {
 		switch c := v.(type) {
 		case map[string]any:
@@ -181,11 +181,11 @@ func (p Path) in(owners []ownership.Entry, objects ...object.Object) []field.Pat
 
 func (p Path) pointers(o object.Object) []field.Pointer {
 	var out []field.Pointer
-	walk(map[string]any(o), p.steps, nil, func(ptr field.Pointer) { out = append(out, slices.Clone(ptr)) })
+	walkSteps(map[string]any(o), p.steps, nil, func(ptr field.Pointer) { out = append(out, slices.Clone(ptr)) })
 	return out
 }
 
-func walk(v any, steps []step, ptr field.Pointer, visit func(field.Pointer)) {
+func walkSteps(v any, steps []step, ptr field.Pointer, visit func(field.Pointer)) {
 	if !slices.ContainsFunc(steps, step.open) {
 		for _, s := range steps {
 			ptr = append(ptr, s.name)
@@ -197,12 +197,12 @@ func walk(v any, steps []step, ptr field.Pointer, visit func(field.Pointer)) {
 	switch c := v.(type) {
 	case map[string]any:
 		for _, k := range s.keys(c) {
-			walk(c[k], steps[1:], append(ptr, k), visit)
+			walkSteps(c[k], steps[1:], append(ptr, k), visit)
 		}
 	case []any:
 		for i, item := range c {
 			if s.takes(item) {
-				walk(item, steps[1:], append(ptr, strconv.Itoa(i)), visit)
+				walkSteps(item, steps[1:], append(ptr, strconv.Itoa(i)), visit)
 			}
 		}
 	}
@@ -219,7 +219,7 @@ func (s step) keys(m map[string]any) []string {
 		}
 		return []string{s.name}
 	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(m)), func(k string) bool { return !glob(s.name, k) })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(m)), func(k string) bool { return !matchesGlob(s.name, k) })
 }
 
 func (s step) takes(item any) bool {
@@ -227,7 +227,7 @@ func (s step) takes(item any) bool {
 		return false
 	}
 	m, ok := item.(map[string]any)
-	return s.key == "" || ok && glob(s.name, text(m[s.key]))
+	return s.key == "" || ok && matchesGlob(s.name, valueText(m[s.key]))
 }
 
 // covers reports whether a field is meant, or lies in one that is.
@@ -255,7 +255,7 @@ func (p Path) touches(f field.Path) bool {
 
 func (s step) means(e field.Element) bool {
 	if !s.item {
-		return e.FieldName != nil && glob(s.name, *e.FieldName)
+		return e.FieldName != nil && matchesGlob(s.name, *e.FieldName)
 	}
 	if e.FieldName != nil || s.key == "" {
 		return e.FieldName == nil
@@ -265,14 +265,14 @@ func (s step) means(e field.Element) bool {
 	}
 	for _, k := range *e.Key {
 		if k.Name == s.key {
-			return glob(s.name, text(k.Value.Unstructured()))
+			return matchesGlob(s.name, valueText(k.Value.Unstructured()))
 		}
 	}
 	return false
 }
 
-// glob matches a text with a pattern in which * stands for any text.
-func glob(pattern, s string) bool {
+// matchesGlob matches a text with a pattern in which * stands for any text.
+func matchesGlob(pattern, s string) bool {
 	head, rest, open := strings.Cut(pattern, "*")
 	if !open {
 		return pattern == s
@@ -292,8 +292,8 @@ func glob(pattern, s string) bool {
 	return strings.HasSuffix(s, parts[len(parts)-1])
 }
 
-// text prints a single value; nothing for none.
-func text(v any) string {
+// valueText prints a single value; nothing for none.
+func valueText(v any) string {
 	if v == nil {
 		return ""
 	}

@@ -25,7 +25,7 @@ func pathsOf(t *testing.T, path string, live object.Object) []string {
 	}
 	var out []string
 	for _, c := range c.On(claim.Subject{Live: live, Owners: owners}, nil) {
-		out = append(out, field.String(c.Path))
+		out = append(out, field.PathString(c.Path))
 	}
 	return out
 }

@@ -27,7 +27,7 @@ func (c *Catalogue) Read(o object.Object) []Claimant {
 			continue
 		}
 		for _, target := range r.evidence.targets(o, r.entry.On) {
-			if onKind(r.entry.On, target.id) || target.any && onKindName(r.entry.On, target.id) {
+			if matchesKind(r.entry.On, target.id) || target.any && onKindName(r.entry.On, target.id) {
 				out = append(out, r.claimant(o, target))
 			}
 		}
@@ -37,12 +37,12 @@ func (c *Catalogue) Read(o object.Object) []Claimant {
 
 // onKindName is onKind for a reference that names no group.
 func onKindName(all []Kind, id object.ID) bool {
-	return slices.ContainsFunc(all, func(k Kind) bool { return glob(k.kind, id.Kind) })
+	return slices.ContainsFunc(all, func(k Kind) bool { return matchesGlob(k.kind, id.Kind) })
 }
 
 func (e Evidence) holds(o object.Object) bool {
 	for _, c := range e.When {
-		v := text(c.Path.get(o))
+		v := valueText(c.Path.get(o))
 		if len(c.In) > 0 && !slices.Contains(c.In, v) || slices.Contains(c.Not, v) {
 			return false
 		}
@@ -111,7 +111,7 @@ func (e Evidence) referred(o object.Object) []reference {
 func (r rule) claimant(o object.Object, to reference) Claimant {
 	c := Claimant{
 		ID: o.ID(), Target: to.id, At: to.gvk, anyGroup: to.any, Entry: r.entry.ID, entry: r.entry,
-		Idle: r.evidence.idle(o), Scaled: scaled(o), Owner: controllerOf(o), except: r.evidence.except(o),
+		Idle: r.evidence.idle(o), Scaled: lastScaling(o), Owner: controllerOf(o), except: r.evidence.except(o),
 	}
 	c.App, _ = o.Label(object.PartOf)
 	c.Min, c.Max = r.entry.Count.bounds(o)
@@ -119,10 +119,10 @@ func (r rule) claimant(o object.Object, to reference) Claimant {
 	return c
 }
 
-// scaled reads what the object's status says of its own last write, as HPAs have it.
-func scaled(o object.Object) Scaling {
-	to, ok := field.Whole(o.At("status", "desiredReplicas"))
-	at, err := time.Parse(time.RFC3339, text(o.At("status", "lastScaleTime")))
+// lastScaling reads what the object's status says of its own last write, as HPAs have it.
+func lastScaling(o object.Object) Scaling {
+	to, ok := field.WholeNumber(o.At("status", "desiredReplicas"))
+	at, err := time.Parse(time.RFC3339, valueText(o.At("status", "lastScaleTime")))
 	if !ok || err != nil {
 		return Scaling{}
 	}
@@ -142,7 +142,7 @@ func (c Claimant) sentence(at string) string {
 	default:
 		what = fmt.Sprintf("scales %s between %d and %d", what, c.Min, c.Max)
 	}
-	return fmt.Sprintf("%s %s (%s)", nameOf(c.ID), what, at)
+	return fmt.Sprintf("%s %s (%s)", objectName(c.ID), what, at)
 }
 
 // idle says why the claimant does nothing at present, and since when: the reason of the first False condition that matters.
@@ -150,9 +150,9 @@ func (e Evidence) idle(o object.Object) string {
 	list, _ := o.At("status", "conditions").([]any)
 	for _, v := range list {
 		m, _ := v.(map[string]any)
-		reason := text(m["reason"])
-		if text(m["status"]) == "False" && slices.Contains(e.Acts, text(m["type"])) && !slices.Contains(e.Resting, reason) {
-			return text(m["type"]) + " is False" + inBrackets(reason) + sinceWhen(text(m["lastTransitionTime"]))
+		reason := valueText(m["reason"])
+		if valueText(m["status"]) == "False" && slices.Contains(e.Acts, valueText(m["type"])) && !slices.Contains(e.Resting, reason) {
+			return valueText(m["type"]) + " is False" + inBrackets(reason) + sinceWhen(valueText(m["lastTransitionTime"]))
 		}
 	}
 	return ""
@@ -178,7 +178,7 @@ func (e Evidence) except(o object.Object) string {
 	if e.Except.given() {
 		for _, v := range e.Except.values(o) {
 			m, _ := v.(map[string]any)
-			fmt.Fprintf(&b, "%s/%s,", text(m["kind"]), text(m["name"]))
+			fmt.Fprintf(&b, "%s/%s,", valueText(m["kind"]), valueText(m["name"]))
 		}
 	}
 	return b.String()
@@ -197,11 +197,11 @@ func controllerOf(o object.Object) object.ID {
 		if m["controller"] != true {
 			continue
 		}
-		group, _, ok := strings.Cut(text(m["apiVersion"]), "/")
+		group, _, ok := strings.Cut(valueText(m["apiVersion"]), "/")
 		if !ok {
 			group = ""
 		}
-		return object.ID{Group: group, Kind: text(m["kind"]), Namespace: o.Namespace(), Name: text(m["name"])}
+		return object.ID{Group: group, Kind: valueText(m["kind"]), Namespace: o.Namespace(), Name: valueText(m["name"])}
 	}
 	return object.ID{}
 }
@@ -211,14 +211,14 @@ func (c *Count) bounds(o object.Object) (least, most int64) {
 	if c == nil {
 		return 0, 0
 	}
-	if n, ok := number(c.Fixed, o); ok {
+	if n, ok := wholeNumber(c.Fixed, o); ok {
 		return n, n
 	}
 	least, most = c.Least, c.Most
-	if n, ok := number(c.Min, o); ok {
+	if n, ok := wholeNumber(c.Min, o); ok {
 		least = n
 	}
-	if n, ok := number(c.Max, o); ok {
+	if n, ok := wholeNumber(c.Max, o); ok {
 		most = n
 	}
 	if most == 0 {
@@ -227,8 +227,8 @@ func (c *Count) bounds(o object.Object) (least, most int64) {
 	return least, most
 }
 
-// number reads a whole number, also one that is written as a text, as in annotations.
-func number(p Path, o object.Object) (int64, bool) {
+// wholeNumber reads a whole number, also one that is written as a text, as in annotations.
+func wholeNumber(p Path, o object.Object) (int64, bool) {
 	if !p.given() {
 		return 0, false
 	}
@@ -237,7 +237,7 @@ func number(p Path, o object.Object) (int64, bool) {
 		n, err := strconv.ParseInt(s, 10, 32)
 		return n, err == nil && n >= 0
 	}
-	n, ok := field.Whole(v)
+	n, ok := field.WholeNumber(v)
 	return n, ok && n >= 0
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Replicas is the field that autoscalers claim.
-func Replicas() field.Path { return field.Name("spec", "replicas") }
+func Replicas() field.Path { return field.NewPath("spec", "replicas") }
 
 // builtinGroup reports whether the kinds of an API group are Kubernetes' own: those that scale keep their count in .spec.replicas.
 func builtinGroup(group string) bool { return group == "" || group == "apps" }
@@ -25,7 +25,7 @@ func ScaleOf(crd object.Object, version string) field.Path {
 		if at == "" {
 			continue
 		}
-		p := field.Name(strings.Split(strings.TrimPrefix(at, "."), ".")...)
+		p := field.NewPath(strings.Split(strings.TrimPrefix(at, "."), ".")...)
 		if m["name"] == version {
 			return p
 		}

@@ -20,8 +20,8 @@ type Baseline struct {
 	doubt   bool
 }
 
-// Settle takes the baseline from the server's answer to an apply, or from a live object that is known to be right.
-func Settle(settled object.Object, owners []ownership.Entry, h ownership.Hasher) Baseline {
+// NewBaseline takes the baseline from the server's answer to an apply, or from a live object that is known to be right.
+func NewBaseline(settled object.Object, owners []ownership.Entry, h ownership.Hasher) Baseline {
 	ours := ownership.ApplyEntry(owners, ownership.Manager)
 	return Baseline{fields: unique.Make(ours.JSON()), values: h.Values(ours, settled), known: true}
 }
@@ -74,15 +74,15 @@ func (b Baseline) shape(owners []ownership.Entry) (ownership.Shape, error) {
 func AsDesired(desired, live object.Object, owners []ownership.Entry) bool {
 	ours := ownership.ApplyEntry(owners, ownership.Manager)
 	for _, p := range ours.Paths() {
-		want, named := field.Get(desired, p)
-		have, there := field.Get(live, p)
+		want, named := field.ValueAt(desired, p)
+		have, there := field.ValueAt(live, p)
 		if named && !there && want == "" {
 			continue // the server leaves an empty text out (the value of an environment variable), and nobody else owns it
 		}
 		if !named || !there {
 			return false
 		}
-		if ours.Leaf(p) && !field.Equal(want, have) && !filled(want, have) {
+		if ours.Leaf(p) && !field.EqualValues(want, have) && !matchesEmptyMap(want, have) {
 			return false
 		}
 	}

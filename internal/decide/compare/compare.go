@@ -80,7 +80,7 @@ func (past Past) Before(path string, live uint64) time.Time {
 // History is what managedFields say of the field at p, where live holds the value now. Where it was seen to hold that value before, what was
 // seen then does not tell who set it.
 func (past Past) History(owners []ownership.Entry, h ownership.Hasher, p field.Path, live any) ownership.History {
-	if k, known := past.Known[field.String(p)]; known && k.Live == h.Value(live) {
+	if k, known := past.Known[field.PathString(p)]; known && k.Live == h.Value(live) {
 		return ownership.History{}.Now(owners, time.Time{})
 	}
 	return past.Seen.Now(owners, past.Single)
@@ -97,8 +97,8 @@ type Result struct {
 	Added []addition.Addition
 }
 
-// Object compares one object with its baseline.
-func Object(in Input) (Result, error) {
+// CompareObject compares one object with its baseline.
+func CompareObject(in Input) (Result, error) {
 	if in.Live == nil {
 		return Result{Differences: []Difference{{Kind: Missing, Writer: ownership.Writer{Evidence: ownership.Unknown}}}}, nil
 	}
@@ -120,7 +120,7 @@ func Object(in Input) (Result, error) {
 			r.Freed = append(r.Freed, p)
 		}
 	}
-	r.Lost = lost(in, shape, ours, r.Differences)
+	r.Lost = lostOwnership(in, shape, ours, r.Differences)
 	r.add(in.Live, in.Added)
 	return r, nil
 }
@@ -131,7 +131,7 @@ func (r *Result) add(live object.Object, all []addition.Addition) {
 		if covered(r.Differences, a.Path) {
 			continue
 		}
-		v, _ := field.Get(live, a.Path)
+		v, _ := field.ValueAt(live, a.Path)
 		r.Added = append(r.Added, a)
 		r.Differences = append(r.Differences, Difference{Path: a.Path, Kind: Added, Live: v, Writer: a.Writer})
 	}
@@ -149,7 +149,7 @@ func fromBaseline(in Input, shape, ours ownership.Shape) []Difference {
 		if d.Kind == Missing || len(p) > 0 && p[len(p)-1].Key != nil { // told as a whole
 			gone = p
 		}
-		if ok && !onlyWithheld(in, d) && !additive(d, ours) && !agreed(in, d) && !restored(in, d) {
+		if ok && !onlyWithheld(in, d) && !additive(d, ours) && !isOwnedElsewhere(in, d) && !restored(in, d) {
 			out = append(out, d)
 		}
 	})
@@ -158,13 +158,13 @@ func fromBaseline(in Input, shape, ours ownership.Shape) []Difference {
 
 // difference describes a field. There is none where Git names no value and live has none.
 func difference(in Input, p field.Path) (Difference, bool) {
-	desired, named := field.Get(in.Desired, p)
-	live, there := field.Get(in.Live, p)
+	desired, named := field.ValueAt(in.Desired, p)
+	live, there := field.ValueAt(in.Live, p)
 	d := Difference{Path: p, Kind: Changed, Desired: desired, Live: live, Writer: in.Past.History(in.Owners, in.Hasher, p, live).WriterOf(p)}
 	if w := d.Writer; !in.Past.Seen.Known() && w.AppliesGit() && ownership.ApplyEntry(in.Owners, ownership.Manager).Empty() {
 		d.Writer = appliedOnce(w)
 	}
-	if all, ok := field.Twice(in.Live, p); ok {
+	if all, ok := field.DuplicatesOf(in.Live, p); ok {
 		d.Live = all
 	}
 	switch {
@@ -178,12 +178,12 @@ func difference(in Input, p field.Path) (Difference, bool) {
 
 // onlyWithheld reports whether the only change lies in withheld parts of an atomic field.
 func onlyWithheld(in Input, d Difference) bool {
-	parts := below(in.Withheld, d.Path)
+	parts := pathsBelow(in.Withheld, d.Path)
 	if len(parts) == 0 {
 		return false
 	}
-	sent, _ := field.Get(Overlay(in.Desired, in.Live, parts), d.Path)
-	return field.Holds(d.Live, sent)
+	sent, _ := field.ValueAt(Overlay(in.Desired, in.Live, parts), d.Path)
+	return field.ContainsValues(d.Live, sent)
 }
 
 // restored reports whether a field that admission had changed holds Git's value now.
@@ -195,17 +195,19 @@ func contains(paths []field.Path, p field.Path) bool {
 	return slices.ContainsFunc(paths, p.Equals)
 }
 
-// agreed reports whether Git has dropped a field that is somebody else's anyway.
-func agreed(in Input, d Difference) bool { return d.Kind == Extra && within(in.Withheld, d.Path) }
+// isOwnedElsewhere reports whether Git has dropped a field that is somebody else's anyway.
+func isOwnedElsewhere(in Input, d Difference) bool {
+	return d.Kind == Extra && isWithin(in.Withheld, d.Path)
+}
 
 // additive reports whether others have filled a map that Git names without content (emptyDir: {}): an entry of ours that
 // names the map alone does not tell that from an atomic field, but a change of an atomic one would have taken it from us.
 func additive(d Difference, ours ownership.Shape) bool {
-	return ours.Leaf(d.Path) && filled(d.Desired, d.Live)
+	return ours.Leaf(d.Path) && matchesEmptyMap(d.Desired, d.Live)
 }
 
-// filled reports whether Git names an empty map, and live has one with or without content.
-func filled(desired, live any) bool {
+// matchesEmptyMap reports whether Git names an empty map, and live has one with or without content.
+func matchesEmptyMap(desired, live any) bool {
 	want, ok := desired.(map[string]any)
 	_, isMap := live.(map[string]any)
 	return ok && len(want) == 0 && isMap
@@ -217,24 +219,24 @@ func (r *Result) byValue(in Input, p field.Path) {
 		return
 	}
 	d, ok := difference(in, p)
-	if !ok || d.Kind == Extra || d.Kind == Changed && (isItem(p) || field.Holds(d.Live, d.Desired)) || onlyWithheld(in, d) {
+	if !ok || d.Kind == Extra || d.Kind == Changed && (isListItem(p) || field.ContainsValues(d.Live, d.Desired)) || onlyWithheld(in, d) {
 		return
 	}
 	r.Differences = append(r.Differences, d)
 }
 
-// isItem reports whether p is a list item that its keys name: it counts by presence, and what is in it by itself.
-func isItem(p field.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
+// isListItem reports whether p is a list item that its keys name: it counts by presence, and what is in it by itself.
+func isListItem(p field.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
 
 // release compares each field that Git names at p, and reports whether there is one that holds Git's value and is not ours. Parts of it may
 // be withheld still: a rule may have become narrower.
 func (r *Result) release(in Input, p field.Path, ours ownership.Shape) (freed bool) {
-	want, named := field.Get(in.Desired, p)
+	want, named := field.ValueAt(in.Desired, p)
 	if !named {
 		return false
 	}
-	for _, q := range ownership.Fields(want, p, in.Owners) {
-		if within(in.Withheld, q) {
+	for _, q := range ownership.FieldsOf(want, p, in.Owners) {
+		if isWithin(in.Withheld, q) {
 			continue
 		}
 		r.byValue(in, q)
@@ -243,7 +245,7 @@ func (r *Result) release(in Input, p field.Path, ours ownership.Shape) (freed bo
 	return freed
 }
 
-func below(paths []field.Path, p field.Path) []field.Path {
+func pathsBelow(paths []field.Path, p field.Path) []field.Path {
 	var out []field.Path
 	for _, q := range paths {
 		if len(q) > len(p) && field.HasPrefix(q, p) {
@@ -253,14 +255,14 @@ func below(paths []field.Path, p field.Path) []field.Path {
 	return out
 }
 
-// lost lists the baseline's fields that our entry no longer has although their value is right.
-func lost(in Input, shape, ours ownership.Shape, told []Difference) []field.Path {
+// lostOwnership lists the baseline's fields that our entry no longer has although their value is right.
+func lostOwnership(in Input, shape, ours ownership.Shape, told []Difference) []field.Path {
 	var out []field.Path
 	for _, p := range shape.Without(ours) {
-		if covered(told, p) || within(in.Withheld, p) || within(in.Released, p) {
+		if covered(told, p) || isWithin(in.Withheld, p) || isWithin(in.Released, p) {
 			continue
 		}
-		if _, there := field.Get(in.Live, p); there {
+		if _, there := field.ValueAt(in.Live, p); there {
 			out = append(out, p)
 		}
 	}
@@ -276,7 +278,7 @@ func covered(told []Difference, p field.Path) bool {
 	return false
 }
 
-func within(paths []field.Path, p field.Path) bool {
+func isWithin(paths []field.Path, p field.Path) bool {
 	for _, q := range paths {
 		if field.HasPrefix(p, q) {
 			return true
@@ -290,10 +292,10 @@ func within(paths []field.Path, p field.Path) bool {
 func Overlay(desired, live object.Object, paths []field.Path) object.Object {
 	c := desired.Clone()
 	for _, p := range paths {
-		if v, there := field.Get(live, p); there {
-			field.Put(c, p, object.CloneValue(v))
+		if v, there := field.ValueAt(live, p); there {
+			field.SetValue(c, p, object.CloneValue(v))
 		} else {
-			field.Drop(c, p)
+			field.RemoveValue(c, p)
 		}
 	}
 	return c

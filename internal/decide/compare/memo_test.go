@@ -44,7 +44,7 @@ func TestWhatIsRememberedIsWhatWouldBeRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		base := compare.Settle(c.settled, first, hasher)
+		base := compare.NewBaseline(c.settled, first, hasher)
 		for _, o := range []object.Object{c.settled, c.later, c.settled} {
 			want, err := ownership.Entries(o)
 			if err != nil {
@@ -70,7 +70,7 @@ func TestAMemoForgetsRatherThanGrows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := memo.Owners(o, compare.Settle(o, first, hasher))
+		got, err := memo.Owners(o, compare.NewBaseline(o, first, hasher))
 		if diff := cmp.Diff(first, got, cmp.Comparer(ownership.Shape.Equal)); diff != "" || err != nil {
 			t.Fatalf("%v\n%s", err, diff)
 		}
@@ -83,7 +83,7 @@ func TestABadEntryIsAnErrorAlsoWhereMuchIsRemembered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := compare.Settle(o, first, ownership.NewHasher())
+	base := compare.NewBaseline(o, first, ownership.NewHasher())
 	var memo compare.Memo
 	if _, err := memo.Owners(o, base); err != nil {
 		t.Fatal(err)

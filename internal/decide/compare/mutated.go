@@ -17,7 +17,7 @@ type Answer struct {
 // Baseline returns the values that the server gave to what truce sent, and remembers the paths at which they are not the values that were
 // sent: managedFields are computed before mutating admission, so that what admission changes stays ours, with another value.
 func (a Answer) Baseline(h ownership.Hasher) Baseline {
-	b := Settle(a.Result, a.Owners, h)
+	b := NewBaseline(a.Result, a.Owners, h)
 	b.mutated = a.mutated(ownership.ApplyEntry(a.Owners, ownership.Manager), b.values, h)
 	return b
 }
@@ -26,9 +26,9 @@ func (a Answer) Baseline(h ownership.Hasher) Baseline {
 func (a Answer) mutated(ours ownership.Shape, result []uint64, h ownership.Hasher) []field.Path {
 	var out []field.Path
 	h.Changed(ours, result, a.Sent, func(p field.Path) {
-		sent, named := field.Get(a.Sent, p)
-		got, there := field.Get(a.Result, p)
-		if !named || there && isItem(p) || len(out) > 0 && field.HasPrefix(p, out[len(out)-1]) {
+		sent, named := field.ValueAt(a.Sent, p)
+		got, there := field.ValueAt(a.Result, p)
+		if !named || there && isListItem(p) || len(out) > 0 && field.HasPrefix(p, out[len(out)-1]) {
 			return // an item counts by presence, and what is in it by itself
 		}
 		if !(semantics{a.Native}).same(p, sent, got, there) {
@@ -42,12 +42,12 @@ func (a Answer) mutated(ours ownership.Shape, result []uint64, h ownership.Hashe
 func (b Baseline) Mutated() bool { return len(b.mutated) > 0 }
 
 // MutatedAt reports whether admission gave another value to this field, or to the whole that it is in.
-func (b Baseline) MutatedAt(p field.Path) bool { return within(b.mutated, p) }
+func (b Baseline) MutatedAt(p field.Path) bool { return isWithin(b.mutated, p) }
 
 // mutated reports the fields that admission changed in the last apply, and that still do not hold Git's value.
 func (r *Result) mutated(in Input) {
 	for _, p := range in.Baseline.mutated {
-		if covered(r.Differences, p) || within(in.Withheld, p) {
+		if covered(r.Differences, p) || isWithin(in.Withheld, p) {
 			continue
 		}
 		d, ok := difference(in, p)
@@ -66,22 +66,22 @@ func (w *walker) mutated() {
 		return
 	}
 	s := semantics{in.Native}
-	for _, p := range ownership.Fields(map[string]any(in.Desired), nil, in.Schema) {
-		sent, _ := field.Get(in.Desired, p)
-		expected, there := field.Get(in.Expected, p)
-		if identifies(p) || isItem(p) && there || covered(w.found, p) || s.same(p, sent, expected, there) {
+	for _, p := range ownership.FieldsOf(map[string]any(in.Desired), nil, in.Schema) {
+		sent, _ := field.ValueAt(in.Desired, p)
+		expected, there := field.ValueAt(in.Expected, p)
+		if identifies(p) || isListItem(p) && there || covered(w.found, p) || s.same(p, sent, expected, there) {
 			continue
 		}
-		live, there := field.Get(in.Live, p)
+		live, there := field.ValueAt(in.Live, p)
 		if !s.same(p, sent, live, there) {
-			w.found = append(w.found, Difference{Path: p, Kind: Mutated, Desired: sent, Live: live, Writer: author(in.Owners, p)})
+			w.found = append(w.found, Difference{Path: p, Kind: Mutated, Desired: sent, Live: live, Writer: writerElsewhere(in.Owners, p)})
 		}
 	}
 }
 
 // identifies reports whether the field is a part of what makes two objects a pair.
 func identifies(p field.Path) bool {
-	return len(p) == 1 && identity[nameAt(p, 1)] || len(p) == 2 && nameAt(p, 2) == "metadata" && (nameAt(p, 1) == "name" || nameAt(p, 1) == "namespace")
+	return len(p) == 1 && identity[nameFromEnd(p, 1)] || len(p) == 2 && nameFromEnd(p, 2) == "metadata" && (nameFromEnd(p, 1) == "name" || nameFromEnd(p, 1) == "namespace")
 }
 
 // holdsGit reports whether live has Git's value under the API's semantics, whatever the last apply left.

@@ -339,7 +339,7 @@ func TestWhatAdmissionChanged(t *testing.T) {
 			owners := ownersOf(t, git)
 			h := ownership.NewHasher()
 			answer := compare.Answer{Sent: git, Result: result, Owners: owners, Native: git.GVK().Group != "example.com"}
-			r, err := compare.Object(compare.Input{
+			r, err := compare.CompareObject(compare.Input{
 				Desired: git, Live: result, Owners: owners, Baseline: answer.Baseline(h), Hasher: h, Native: answer.Native,
 			})
 			if err != nil {
@@ -364,7 +364,7 @@ func TestAFieldThatIsRestored(t *testing.T) {
 	if !in.Baseline.Mutated() {
 		t.Fatal("the answer differs from what was sent")
 	}
-	r, err := compare.Object(in)
+	r, err := compare.CompareObject(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestAFieldThatIsRestored(t *testing.T) {
 		t.Errorf("the field holds Git's value: %v", r.Differences)
 	}
 	in.Live = parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {team: c}}")
-	if r, err = compare.Object(in); err != nil {
+	if r, err = compare.CompareObject(in); err != nil {
 		t.Fatal(err)
 	}
 	if len(r.Differences) != 1 || r.Differences[0].Kind != compare.Changed {
@@ -389,20 +389,20 @@ func TestAFieldOfAnotherThatAdmissionChanges(t *testing.T) {
 		want     []string
 	}{
 		"none":                   {nil, []string{".metadata.labels.team: b", ".spec.nodeSelector: map[disk:ssd zone:b]"}},
-		"the label":              {[]field.Path{field.Name("metadata", "labels")}, []string{".spec.nodeSelector: map[disk:ssd zone:b]"}},
-		"a part of the selector": {[]field.Path{field.Name("metadata"), field.Name("spec", "nodeSelector", "zone")}, nil},
+		"the label":              {[]field.Path{field.NewPath("metadata", "labels")}, []string{".spec.nodeSelector: map[disk:ssd zone:b]"}},
+		"a part of the selector": {[]field.Path{field.NewPath("metadata"), field.NewPath("spec", "nodeSelector", "zone")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			owners, h := ownersOf(t, git), ownership.NewHasher()
 			baseline := compare.Answer{Sent: git, Result: mutated, Owners: owners, Native: true}.Baseline(h)
-			r, err := compare.Object(compare.Input{Desired: git, Live: mutated, Owners: owners, Hasher: h, Native: true, Baseline: baseline, Withheld: c.withheld})
+			r, err := compare.CompareObject(compare.Input{Desired: git, Live: mutated, Owners: owners, Hasher: h, Native: true, Baseline: baseline, Withheld: c.withheld})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
 			for _, d := range r.Differences {
 				if d.Kind == compare.Mutated {
-					got = append(got, field.String(d.Path)+": "+fmt.Sprint(d.Live))
+					got = append(got, field.PathString(d.Path)+": "+fmt.Sprint(d.Live))
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -531,9 +531,9 @@ func printed(t *testing.T, all []compare.Difference) []string {
 	var out []string
 	for _, d := range all {
 		if d.Kind != compare.Mutated {
-			t.Errorf("%s is %s", field.String(d.Path), d.Kind)
+			t.Errorf("%s is %s", field.PathString(d.Path), d.Kind)
 		}
-		out = append(out, field.String(d.Path)+": "+fmt.Sprint(d.Live))
+		out = append(out, field.PathString(d.Path)+": "+fmt.Sprint(d.Live))
 	}
 	return out
 }

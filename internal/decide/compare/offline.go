@@ -43,7 +43,7 @@ func (w *walker) omitted(name string, v any) bool {
 	case bool:
 		return !v
 	}
-	n, whole := field.Whole(v)
+	n, whole := field.WholeNumber(v)
 	return whole && n == 0
 }
 

@@ -20,7 +20,7 @@ type semantics struct{ native bool }
 // same reports whether got, found at p, is what was sent there; there is false where the server has nothing at p.
 func (s semantics) same(p field.Path, sent, got any, there bool) bool {
 	ofItem := len(p) > 1 && p[len(p)-2].Key != nil
-	return s.value(place{nameAt(p, 1), literals[nameAt(p, 2)] || ofItem && nameAt(p, 1) == "value"}, sent, got, there)
+	return s.value(place{nameFromEnd(p, 1), literals[nameFromEnd(p, 2)] || ofItem && nameFromEnd(p, 1) == "value"}, sent, got, there)
 }
 
 // literals are maps of which every value is a text of the user's: no rule of the API rewrites it.
@@ -57,7 +57,7 @@ func (s semantics) value(at place, sent, got any, there bool) bool {
 	switch {
 	case !there:
 		return s.omits(at, sent)
-	case field.Equal(sent, got):
+	case field.EqualValues(sent, got):
 		return true
 	}
 	switch sent := sent.(type) {
@@ -85,7 +85,7 @@ func (s semantics) omits(at place, sent any) bool {
 	case bool:
 		return !v && !telling[at.name]
 	}
-	n, whole := field.Whole(sent)
+	n, whole := field.WholeNumber(sent)
 	return whole && n == 0 && !telling[at.name]
 }
 
@@ -136,10 +136,10 @@ func ofEachPod(toleration any) bool {
 
 // tolerated reports whether one of the tolerations is for the taint of another.
 func tolerated(all []any, toleration any) bool {
-	return slices.ContainsFunc(all, func(t any) bool { return ofEachPod(t) && field.Equal(keyOf(t), keyOf(toleration)) })
+	return slices.ContainsFunc(all, func(t any) bool { return ofEachPod(t) && field.EqualValues(itemKey(t), itemKey(toleration)) })
 }
 
-func keyOf(item any) any {
+func itemKey(item any) any {
 	m, _ := item.(map[string]any)
 	return m["key"]
 }
@@ -148,7 +148,7 @@ func keyOf(item any) any {
 var anyOrder = map[string]bool{"subsets": true, "addresses": true, "notReadyAddresses": true}
 
 func sameScalar(name string, sent, got any) bool {
-	if n, whole := field.Whole(sent); whole && n == 0 && (allocated[name] || field.Equal(got, ofZero[name])) {
+	if n, whole := field.WholeNumber(sent); whole && n == 0 && (allocated[name] || field.EqualValues(got, ofZero[name])) {
 		return true
 	}
 	if q, ok := quantity(sent); ok {
@@ -192,8 +192,8 @@ func quantity(v any) (resource.Quantity, bool) {
 	return resource.Quantity{}, false
 }
 
-// nameAt returns the name of the field that is the nth from the end of a path; empty for a list item.
-func nameAt(p field.Path, n int) string {
+// nameFromEnd returns the name of the field that is the nth from the end of a path; empty for a list item.
+func nameFromEnd(p field.Path, n int) string {
 	if len(p) < n || p[len(p)-n].FieldName == nil {
 		return ""
 	}

@@ -61,7 +61,7 @@ func (w *walker) fields(at field.Path, git, want, live map[string]any) {
 		}
 		v, expected := want[k]
 		have, there := live[k]
-		if there && plain(v) && v == have {
+		if there && isComparable(v) && v == have {
 			continue
 		}
 		w.field(at, k, step{git: g, want: v, live: have, expected: expected, there: there})
@@ -74,8 +74,8 @@ type step struct {
 	expected, there bool // in want; in live
 }
 
-// plain reports whether == compares the value as JSON does; numbers may have another form.
-func plain(v any) bool {
+// isComparable reports whether == compares the value as JSON does; numbers may have another form.
+func isComparable(v any) bool {
 	switch v.(type) {
 	case string, bool, int64:
 		return true
@@ -84,7 +84,7 @@ func plain(v any) bool {
 }
 
 func (w *walker) field(at field.Path, name string, s step) {
-	if s.expected == s.there && field.Equal(s.want, s.live) || w.identifies(at, name) {
+	if s.expected == s.there && field.EqualValues(s.want, s.live) || w.identifies(at, name) {
 		return
 	}
 	if !s.expected && !s.there || !s.there && w.pair.Expected == nil && w.omitted(name, s.git) {
@@ -132,10 +132,10 @@ func (w *walker) list(p field.Path, s step) {
 
 func (w *walker) item(list field.Path, e field.Element, s step) {
 	var i step
-	i.git, _ = field.Child(s.git, e)
-	i.want, i.expected = field.Child(s.want, e)
-	i.live, i.there = field.Child(s.live, e)
-	if i.expected == i.there && field.Equal(i.want, i.live) {
+	i.git, _ = field.ChildValue(s.git, e)
+	i.want, i.expected = field.ChildValue(s.want, e)
+	i.live, i.there = field.ChildValue(s.live, e)
+	if i.expected == i.there && field.EqualValues(i.want, i.live) {
 		return
 	}
 	p := append(list[:len(list):len(list)], e)
@@ -153,7 +153,7 @@ func (w *walker) differs(p field.Path, s step) {
 	if w.spares(p, s) {
 		return
 	}
-	d := Difference{Path: p, Kind: Changed, Desired: s.git, Live: s.live, Writer: author(w.pair.Owners, p)}
+	d := Difference{Path: p, Kind: Changed, Desired: s.git, Live: s.live, Writer: writerElsewhere(w.pair.Owners, p)}
 	switch {
 	case !s.there:
 		d.Kind = Missing
@@ -176,19 +176,19 @@ func (w *walker) dropped() {
 		return
 	}
 	for _, p := range w.pair.Applied.Paths() {
-		live, there := field.Get(w.pair.Live, p)
-		want, stays := field.Get(w.pair.Expected, p)
-		_, named := field.Get(w.pair.Desired, p)
-		if !there || named || covered(w.found, p) || stays && (!w.pair.Applied.Leaf(p) || field.Equal(want, live)) {
+		live, there := field.ValueAt(w.pair.Live, p)
+		want, stays := field.ValueAt(w.pair.Expected, p)
+		_, named := field.ValueAt(w.pair.Desired, p)
+		if !there || named || covered(w.found, p) || stays && (!w.pair.Applied.Leaf(p) || field.EqualValues(want, live)) {
 			continue
 		}
-		w.found = append(w.found, Difference{Path: p, Kind: Extra, Live: live, Writer: author(w.pair.Owners, p)})
+		w.found = append(w.found, Difference{Path: p, Kind: Extra, Live: live, Writer: writerElsewhere(w.pair.Owners, p)})
 	}
 }
 
-// author is who set a field to another value than Git's; truce itself where nobody else owns it. Who applies Git owns fields that it applied
+// writerElsewhere is who set a field to another value than Git's; truce itself where nobody else owns it. Who applies Git owns fields that it applied
 // at another revision, and fields that admission has changed in its requests: that it wrote this value is inferred.
-func author(owners []ownership.Entry, p field.Path) ownership.Writer {
+func writerElsewhere(owners []ownership.Entry, p field.Path) ownership.Writer {
 	writer := ownership.WriterOf(owners, p)
 	if writer.Evidence != ownership.Recorded {
 		for _, o := range owners {
@@ -227,5 +227,5 @@ func (w *walker) holds(live, want any) bool {
 		l, ok := live.([]any)
 		return ok && slices.EqualFunc(l, want, w.holds)
 	}
-	return field.Equal(live, want)
+	return field.EqualValues(live, want)
 }

@@ -18,7 +18,7 @@ import (
 func paths(list []compare.Difference) []string {
 	out := []string{}
 	for _, d := range list {
-		out = append(out, string(d.Kind)+" "+field.String(d.Path))
+		out = append(out, string(d.Kind)+" "+field.PathString(d.Path))
 	}
 	return out
 }
@@ -118,7 +118,7 @@ func FuzzUnsettled(f *testing.F) {
 					t.Fatalf("%s is told twice", d.Path)
 				}
 				seen[d.Path.String()] = true
-				if d.Kind == compare.Changed && field.Equal(d.Desired, d.Live) {
+				if d.Kind == compare.Changed && field.EqualValues(d.Desired, d.Live) {
 					t.Fatalf("%s does not differ", d.Path)
 				}
 			}

@@ -16,8 +16,8 @@ func (m Memory) Encode() ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// Decode reads what Encode printed.
-func Decode(text []byte) (Memory, error) {
+// DecodeMemory reads what Encode printed.
+func DecodeMemory(text []byte) (Memory, error) {
 	var m Memory
 	if len(text) == 0 {
 		return m, nil
@@ -26,14 +26,14 @@ func Decode(text []byte) (Memory, error) {
 		return Memory{}, fmt.Errorf("memory: %w", err)
 	}
 	for path, s := range m.fields {
-		s.Value, s.Before = whole(s.Value), whole(s.Before)
+		s.Value, s.Before = normalizeNumber(s.Value), normalizeNumber(s.Before)
 		m.fields[path] = s
 	}
 	return m, nil
 }
 
-// whole is v as decoded objects hold it: whole numbers as int64.
-func whole(v any) any {
+// normalizeNumber is v as decoded objects hold it: whole numbers as int64.
+func normalizeNumber(v any) any {
 	if n, ok := v.(float64); ok && n == float64(int64(n)) {
 		return int64(n)
 	}

@@ -210,7 +210,7 @@ func (m Memory) corrected(path string, c correction) Memory {
 		case fought && c.counts():
 			s.Trials++
 		}
-		s.Corrections = kept(append(slices.Clone(s.Corrections), c))
+		s.Corrections = newestCorrections(append(slices.Clone(s.Corrections), c))
 		s.Back = time.Time{}
 	})
 }
@@ -219,8 +219,8 @@ func (m Memory) corrected(path string, c correction) Memory {
 // several opponents apart.
 const keptCorrections = 8
 
-// kept drops the oldest corrections.
-func kept(all []correction) []correction {
+// newestCorrections drops the oldest corrections.
+func newestCorrections(all []correction) []correction {
 	left := map[bool]int{true: keptCorrections, false: keptCorrections}
 	from := len(all)
 	var out []correction
@@ -243,7 +243,7 @@ func (m Memory) Stuck(path string, live uint64) Memory {
 // Seen returns the memory after a ceded field was seen to hold the value: a new object would start with it.
 func (m Memory) Seen(path string, value any, at time.Time) Memory {
 	last := m.fields[path].Value
-	if last != nil && field.Equal(last, value) {
+	if last != nil && field.EqualValues(last, value) {
 		return m
 	}
 	return m.with(path, func(s *state) {

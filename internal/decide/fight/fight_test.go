@@ -127,7 +127,7 @@ func TestARequestTriesOnceAndChangesNoPause(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := fight.Decode(text)
+	back, err := fight.DecodeMemory(text)
 	if got := back.Bout(path, operator, now.Add(time.Second)); err != nil || got != after {
 		t.Errorf("after a restart: %+v, %v, want %+v", got, err, after)
 	}
@@ -181,7 +181,7 @@ func TestAMemoryComesBackFromTheJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := fight.Decode(text)
+	back, err := fight.DecodeMemory(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{".spec.x":{"corrections":[{"at":"2026-01-02T12:00:00Z","against":"operator"}],"trials":3,"value":1e99}}`))
 	f.Add([]byte(`{".spec.x":{"corrections":[{"at":"2026-01-02T12:00:00Z"}],"trials":-4}}`))
 	f.Fuzz(func(_ *testing.T, text []byte) {
-		m, err := fight.Decode(text)
+		m, err := fight.DecodeMemory(text)
 		if err != nil {
 			return
 		}
@@ -249,7 +249,7 @@ func TestChangesAreCountedWithinTheWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := fight.Decode(text)
+	back, err := fight.DecodeMemory(text)
 	if err != nil || back.Before(path) != int64(8) || back.Lately(path, start.Add(90*time.Minute)).Values != 2 {
 		t.Errorf("%+v, %v", back, err)
 	}

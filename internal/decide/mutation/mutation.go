@@ -25,8 +25,8 @@ const (
 	PolicyBinding        = "MutatingAdmissionPolicyBinding"
 )
 
-// Kinds are the kinds of configuration, each at the versions at which it is read, the best first.
-func Kinds() []object.GVK {
+// ConfigurationKinds are the kinds of configuration, each at the versions at which it is read, the best first.
+func ConfigurationKinds() []object.GVK {
 	var out []object.GVK
 	for _, k := range []string{WebhookConfiguration, Policy, PolicyBinding} {
 		out = append(out, object.GVK{Group: Group, Version: "v1", Kind: k})
@@ -65,15 +65,15 @@ type Subject struct {
 	Namespaced bool
 }
 
-// Of returns the mutators that match the subject, in the order of the configurations.
-func Of(configurations []object.Object, s Subject) []Mutator {
+// MatchingMutators returns the mutators that match the subject, in the order of the configurations.
+func MatchingMutators(configurations []object.Object, s Subject) []Mutator {
 	var out []Mutator
 	for _, c := range configurations {
 		switch c.GVK().Kind {
 		case WebhookConfiguration:
 			out = append(out, s.webhooks(c)...)
 		case Policy:
-			if s.matches(mapAt(c, "spec", "matchConstraints"), "resourceRules") && s.bound(configurations, c.Name()) {
+			if s.matches(mapField(c, "spec", "matchConstraints"), "resourceRules") && s.bound(configurations, c.Name()) {
 				out = append(out, Mutator{Kind: Policy, Name: c.Name(), Conditional: conditional(c.At("spec", "matchConditions")), text: expressions(c)})
 			}
 		}
@@ -100,9 +100,9 @@ func conditional(matchConditions any) bool {
 	return len(list) > 0
 }
 
-// Naming returns those of the mutators that may be the ones that change a field: of the policies those whose expressions name it, where
+// MutatorsNaming returns those of the mutators that may be the ones that change a field: of the policies those whose expressions name it, where
 // any of them does.
-func Naming(all []Mutator, p field.Path) []Mutator {
+func MutatorsNaming(all []Mutator, p field.Path) []Mutator {
 	name := ""
 	for _, e := range p {
 		if e.FieldName != nil {
@@ -116,8 +116,8 @@ func Naming(all []Mutator, p field.Path) []Mutator {
 	return naming
 }
 
-// Names are the names by which people and catalogues know the mutators: of the configurations and of the webhooks.
-func Names(all []Mutator) []string {
+// MutatorNames are the names by which people and catalogues know the mutators: of the configurations and of the webhooks.
+func MutatorNames(all []Mutator) []string {
 	var out []string
 	for _, m := range all {
 		out = append(out, m.Name)
@@ -134,7 +134,7 @@ func (s Subject) bound(configurations []object.Object, policy string) bool {
 		if c.GVK().Kind != PolicyBinding || c.At("spec", "policyName") != policy {
 			return false
 		}
-		narrowed := mapAt(c, "spec", "matchResources")
+		narrowed := mapField(c, "spec", "matchResources")
 		return narrowed == nil || s.selected(narrowed) && (narrowed["resourceRules"] == nil || s.ruled(narrowed, "resourceRules")) &&
 			!s.ruled(narrowed, "excludeResourceRules")
 	})
@@ -148,9 +148,9 @@ func (s Subject) ruled(m map[string]any, key string) bool {
 	rules, _ := m[key].([]any)
 	return slices.ContainsFunc(rules, func(r any) bool {
 		rule, _ := r.(map[string]any)
-		return has(rule, "apiGroups", "*", s.Group) && has(rule, "resources", "*", "*/*", s.Resource, s.Resource+"/*") &&
-			has(rule, "operations", "*", "CREATE", "UPDATE") && s.scoped(rule["scope"]) &&
-			(rule["resourceNames"] == nil || has(rule, "resourceNames", s.Object.Name()))
+		return listHasAny(rule, "apiGroups", "*", s.Group) && listHasAny(rule, "resources", "*", "*/*", s.Resource, s.Resource+"/*") &&
+			listHasAny(rule, "operations", "*", "CREATE", "UPDATE") && s.scoped(rule["scope"]) &&
+			(rule["resourceNames"] == nil || listHasAny(rule, "resourceNames", s.Object.Name()))
 	})
 }
 
@@ -168,9 +168,9 @@ func (s Subject) scoped(scope any) bool {
 func (s Subject) selected(m map[string]any) bool {
 	namespace := s.Namespace
 	if s.Group == "" && s.Resource == "namespaces" {
-		namespace = Labels(s.Object)
+		namespace = LabelsOf(s.Object)
 	}
-	return (namespace == nil || selects(m["namespaceSelector"], namespace)) && selects(m["objectSelector"], Labels(s.Object))
+	return (namespace == nil || selects(m["namespaceSelector"], namespace)) && selects(m["objectSelector"], LabelsOf(s.Object))
 }
 
 // selects reports whether a label selector (metav1.LabelSelector) matches. No selector matches everything.
@@ -195,9 +195,9 @@ func required(r map[string]any, of map[string]string) bool {
 	is, there := of[key]
 	switch r["operator"] {
 	case "In":
-		return there && has(r, "values", is)
+		return there && listHasAny(r, "values", is)
 	case "NotIn":
-		return !there || !has(r, "values", is)
+		return !there || !listHasAny(r, "values", is)
 	case "Exists":
 		return there
 	case "DoesNotExist":
@@ -211,19 +211,19 @@ func required(r map[string]any, of map[string]string) bool {
 func Written(git, live object.Object) object.Object {
 	labels := map[string]any{}
 	for _, o := range []object.Object{live, git} {
-		for k, v := range Labels(o) {
+		for k, v := range LabelsOf(o) {
 			labels[k] = v
 		}
 	}
 	out := git.Clone()
 	if len(labels) > 0 {
-		field.Put(out, field.Name("metadata", "labels"), labels)
+		field.SetValue(out, field.NewPath("metadata", "labels"), labels)
 	}
 	return out
 }
 
-// Labels returns the labels of an object.
-func Labels(o object.Object) map[string]string {
+// LabelsOf returns the labels of an object.
+func LabelsOf(o object.Object) map[string]string {
 	out := map[string]string{}
 	m, _ := o.At("metadata", "labels").(map[string]any)
 	for k, v := range m {
@@ -232,7 +232,7 @@ func Labels(o object.Object) map[string]string {
 	return out
 }
 
-func has(rule map[string]any, key string, values ...string) bool {
+func listHasAny(rule map[string]any, key string, values ...string) bool {
 	list, _ := rule[key].([]any)
 	return slices.ContainsFunc(list, func(v any) bool {
 		text, ok := v.(string)
@@ -253,7 +253,7 @@ func expressions(policy object.Object) string {
 	return b.String()
 }
 
-func mapAt(o object.Object, at ...string) map[string]any {
+func mapField(o object.Object, at ...string) map[string]any {
 	m, _ := o.At(at...).(map[string]any)
 	return m
 }

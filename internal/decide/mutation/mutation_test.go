@@ -62,7 +62,7 @@ func TestWhatMatches(t *testing.T) {
 				Object: parse(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, labels: {app: web}}}"),
 			}
 			var got []string
-			for _, m := range mutation.Of(all, s) {
+			for _, m := range mutation.MatchingMutators(all, s) {
 				name := m.String()
 				if m.Conditional {
 					name += "?"
@@ -92,7 +92,7 @@ func TestANamespaceIsItsOwnNamespace(t *testing.T) {
 		"a namespace of no labels": {mutation.Subject{Resource: "pods", Object: prod, Namespace: map[string]string{}, Namespaced: true}, 0},
 		"an unknown namespace":     {mutation.Subject{Resource: "pods", Object: object.Object{}, Namespaced: true}, 1},
 	} {
-		if got := mutation.Of(all, c.s); len(got) != c.want {
+		if got := mutation.MatchingMutators(all, c.s); len(got) != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -101,10 +101,10 @@ func TestANamespaceIsItsOwnNamespace(t *testing.T) {
 func TestLabelsOfOthersAreSeenBySelectors(t *testing.T) {
 	git := parse(t, "{kind: ConfigMap, metadata: {labels: {app: web}}}")
 	live := parse(t, "{kind: ConfigMap, metadata: {labels: {app: changed, inject: 'yes'}}}")
-	if diff := cmp.Diff(map[string]string{"app": "web", "inject": "yes"}, mutation.Labels(mutation.Written(git, live))); diff != "" {
+	if diff := cmp.Diff(map[string]string{"app": "web", "inject": "yes"}, mutation.LabelsOf(mutation.Written(git, live))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"app": "web"}, mutation.Labels(git)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"app": "web"}, mutation.LabelsOf(git)); diff != "" {
 		t.Errorf("Git's object was changed (-want +got):\n%s", diff)
 	}
 	if got := mutation.Written(parse(t, "{kind: ConfigMap}"), nil); got["metadata"] != nil {
@@ -114,14 +114,14 @@ func TestLabelsOfOthersAreSeenBySelectors(t *testing.T) {
 
 func TestAWebhookIsKnownByBothItsNames(t *testing.T) {
 	all := []mutation.Mutator{{Kind: mutation.WebhookConfiguration, Name: "istio", Webhook: "inject.istio.io"}, {Kind: mutation.Policy, Name: "team"}}
-	if diff := cmp.Diff([]string{"istio", "inject.istio.io", "team"}, mutation.Names(all)); diff != "" {
+	if diff := cmp.Diff([]string{"istio", "inject.istio.io", "team"}, mutation.MutatorNames(all)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestEachKindOfConfigurationIsRead(t *testing.T) {
 	var got []string
-	for _, k := range mutation.Kinds() {
+	for _, k := range mutation.ConfigurationKinds() {
 		got = append(got, k.Kind+" "+k.Version)
 	}
 	want := []string{
@@ -140,16 +140,16 @@ func TestThePolicyThatNamesAField(t *testing.T) {
 	bound := func(name string) object.Object {
 		return parse(t, "{apiVersion: v1, kind: MutatingAdmissionPolicyBinding, spec: {policyName: "+name+"}}")
 	}
-	all := mutation.Of([]object.Object{config("a", "Object{spec: 1}"), config("b", `Object{metadata: {"team": "x"}}`), bound("a"), bound("b")},
+	all := mutation.MatchingMutators([]object.Object{config("a", "Object{spec: 1}"), config("b", `Object{metadata: {"team": "x"}}`), bound("a"), bound("b")},
 		mutation.Subject{Resource: "configmaps", Object: object.Object{}, Namespaced: true})
-	if got := mutation.Naming(all, field.Name("metadata", "labels", "team")); len(got) != 1 || got[0].Name != "b" {
+	if got := mutation.MutatorsNaming(all, field.NewPath("metadata", "labels", "team")); len(got) != 1 || got[0].Name != "b" {
 		t.Errorf("the policy whose expression names the field is suspected, not %v", got)
 	}
 	hook := append([]mutation.Mutator{{Kind: mutation.WebhookConfiguration, Name: "w"}}, all...)
-	if got := mutation.Naming(hook, field.Name("metadata", "labels", "team")); len(got) != 2 || got[0].Name != "w" {
+	if got := mutation.MutatorsNaming(hook, field.NewPath("metadata", "labels", "team")); len(got) != 2 || got[0].Name != "w" {
 		t.Errorf("nothing says what a webhook changes, so that it stays suspected: %v", got)
 	}
-	if got := mutation.Naming(all, field.Name("data", "other")); len(got) != 2 {
+	if got := mutation.MutatorsNaming(all, field.NewPath("data", "other")); len(got) != 2 {
 		t.Errorf("where no expression names the field each policy is suspected, not %v", got)
 	}
 }
@@ -159,7 +159,7 @@ func FuzzOf(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, text string) {
 		var o map[string]any
 		if utiljson.Unmarshal([]byte(text), &o) == nil {
-			mutation.Of([]object.Object{o}, mutation.Subject{Resource: "pods", Object: object.Object{}})
+			mutation.MatchingMutators([]object.Object{o}, mutation.Subject{Resource: "pods", Object: object.Object{}})
 		}
 	})
 }

@@ -21,7 +21,7 @@ func (r *reading) adoption(cr object.Object, a *app.App) {
 	how, passage := r.Adopted(cr, app.Adoption{
 		Manager: "argocd-controller", Annotation: trackingID, Prefixes: []string{cr.Name() + ":", cr.Namespace() + "_" + cr.Name() + ":"},
 		Hints: map[string]string{instanceLabel: cr.Name()}, Inventory: list(cr),
-		Keep: []field.Path{field.Name("metadata", "annotations", trackingID), field.Name("metadata", "annotations", theirs+"installation-id"), field.Name("metadata", "labels", instanceLabel)},
+		Keep: []field.Path{field.NewPath("metadata", "annotations", trackingID), field.NewPath("metadata", "annotations", theirs+"installation-id"), field.NewPath("metadata", "labels", instanceLabel)},
 	})
 	problem, note := dialect.Adopt(a, how, passage)
 	if problem != "" {

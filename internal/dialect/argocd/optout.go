@@ -55,7 +55,7 @@ const ignoreExtraneous = "IgnoreExtraneous"
 // compareOptions reads the Application's own compare options.
 func (r *reading) compareOptions(cr object.Object) {
 	text, _ := cr.Annotation(compareOptionsKey)
-	for _, item := range optout.Items(text) {
+	for _, item := range optout.ListItems(text) {
 		at := "annotation " + compareOptionsKey
 		switch item {
 		case "ServerSideDiff=true": // what truce does in any case

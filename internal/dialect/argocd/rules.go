@@ -16,13 +16,13 @@ func (r *reading) rules(list []ignoreDifference) ignore.Rules {
 		at := fmt.Sprintf("spec.ignoreDifferences[%d]", i)
 		rule := ignore.Rule{
 			Name: at, Queries: d.JQPathExpressions, Managers: d.ManagedFieldsManagers,
-			Target: ignore.Target{Name: ignore.Exact(d.Name), Namespace: ignore.Exact(d.Namespace)},
+			Target: ignore.Target{Name: ignore.ExactPattern(d.Name), Namespace: ignore.ExactPattern(d.Namespace)},
 		}
 		var err error
-		if rule.Target.Group, err = ignore.Glob(d.Group); err != nil {
+		if rule.Target.Group, err = ignore.GlobPattern(d.Group); err != nil {
 			r.Problem(at+".group", "%v", err)
 		}
-		if rule.Target.Kind, err = ignore.Glob(d.Kind); err != nil {
+		if rule.Target.Kind, err = ignore.GlobPattern(d.Kind); err != nil {
 			r.Problem(at+".kind", "%v", err)
 		}
 		if d.Kind == "" {

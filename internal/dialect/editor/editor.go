@@ -30,13 +30,13 @@ func (e *Editor) Refuse(format string, args ...any) {
 
 // Put sets the field at a path.
 func (e *Editor) Put(value any, keys ...string) {
-	if !field.Put(e.CR, field.Name(keys...), value) {
+	if !field.SetValue(e.CR, field.NewPath(keys...), value) {
 		e.Refuse("%s holds a value of another form", strings.Join(keys, "."))
 	}
 }
 
 // Drop takes the field at a path away.
-func (e *Editor) Drop(keys ...string) { field.Drop(e.CR, field.Name(keys...)) }
+func (e *Editor) Drop(keys ...string) { field.RemoveValue(e.CR, field.NewPath(keys...)) }
 
 // Text sets a text; nil leaves it, and an empty one takes the field away.
 func (e *Editor) Text(value *string, keys ...string) {

@@ -244,7 +244,7 @@ func reported(t *testing.T, data string) report.Report {
 		for _, f := range o.Findings {
 			var path field.Path
 			if f.Path != "" {
-				path = field.Name(strings.Split(f.Path, ".")...)
+				path = field.NewPath(strings.Split(f.Path, ".")...)
 			}
 			o.Object.Findings = append(o.Object.Findings, decide.Finding{
 				Difference: compare.Difference{Path: path, Desired: f.Desired, Live: f.Live}, Verdict: decide.Verdict(f.Verdict), Claimant: f.Claimant, Reason: f.Reason,

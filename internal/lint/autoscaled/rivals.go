@@ -74,7 +74,7 @@ func Of(e Evidence) (Row, bool, error) {
 		return Row{}, false, fmt.Errorf("%s: %w", e.Object.ID(), err)
 	}
 	r := Row{Object: e.Object.ID(), Parent: e.Parent, Dialect: dialectOf(e.Parent), Claim: e.Claims[at]}
-	r.Live, _ = field.Get(map[string]any(e.Object), r.Claim.Path)
+	r.Live, _ = field.ValueAt(map[string]any(e.Object), r.Claim.Path)
 	r.hold(e, owners)
 	r.Writer = attribution.Attribute(attribution.Case{
 		Path: r.Claim.Path, Live: r.Live, UID: e.Object.UID(), Now: e.Now, Claim: r.Claim, Hasher: e.Hasher,
@@ -158,8 +158,8 @@ func lastApplied(o object.Object, p field.Path) (applied bool, wants any) {
 	if !ok || json.Unmarshal([]byte(text), &m) != nil {
 		return false, nil
 	}
-	wants, _ = field.Get(m, p)
-	if n, whole := field.Whole(wants); whole {
+	wants, _ = field.ValueAt(m, p)
+	if n, whole := field.WholeNumber(wants); whole {
 		return true, n
 	}
 	return true, wants
@@ -177,7 +177,7 @@ func leftAlone(o object.Object) bool {
 }
 
 func (r *Row) judge() {
-	count, who := field.String(r.Claim.Path), r.Claim.Name()
+	count, who := field.PathString(r.Claim.Path), r.Claim.Name()
 	r.Severity = rules.Info
 	switch r.Hold {
 	case Named:

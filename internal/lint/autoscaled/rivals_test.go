@@ -22,7 +22,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // hpa is the claim of an autoscaler.
 var hpa = claim.Claim{
-	Path: field.Name("spec", "replicas"), By: object.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: "shop", Name: "web"}, Min: 2, Max: 10,
+	Path: field.NewPath("spec", "replicas"), By: object.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: "shop", Name: "web"}, Min: 2, Max: 10,
 	Scaled: claim.Scaling{To: 5, At: now.Add(-time.Minute).Unix()},
 }
 

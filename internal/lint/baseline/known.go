@@ -115,7 +115,7 @@ func entryOf(f rules.Finding) Entry {
 		e.Object = f.Object.String()
 	}
 	if len(f.Path) > 0 {
-		e.Path = field.String(f.Path)
+		e.Path = field.PathString(f.Path)
 	}
 	return e
 }

@@ -18,7 +18,7 @@ import (
 func replicas(name string, line int) rules.Finding {
 	return rules.Finding{
 		Rule: "replicas-autoscaled", Severity: rules.Error, Unit: "Kustomization flux-system/web",
-		Object: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: name}, Path: field.Name("spec", "replicas"),
+		Object: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: name}, Path: field.NewPath("spec", "replicas"),
 		Place: desired.Place{File: "apps/web.yaml", Line: line, Column: 3}, Message: "replicas: 3 at apps/web.yaml:" + string(rune('0'+line)) + ":3, and an HPA scales it",
 	}
 }

@@ -102,7 +102,7 @@ func aliased(n *yaml.Node) *yaml.Node {
 
 func (d document) checked(root *yaml.Node) (document, int, error) {
 	if d.APIVersion != apiVersion || d.Kind != kind {
-		return d, max(1, root.Line), fmt.Errorf("apiVersion %q and kind %q: want %s and %s", redact.Text(d.APIVersion), redact.Text(d.Kind), apiVersion, kind)
+		return d, max(1, root.Line), fmt.Errorf("apiVersion %q and kind %q: want %s and %s", redact.MaskText(d.APIVersion), redact.MaskText(d.Kind), apiVersion, kind)
 	}
 	seen := map[Entry]bool{}
 	for i, e := range d.Findings {
@@ -152,5 +152,5 @@ func faulty(err error) (document, int, error) {
 		}
 	}
 	text = goType.ReplaceAllString(strings.TrimPrefix(text, "yaml: "), " as an entry")
-	return document{}, line, errors.New(redact.Text(unknownKey.ReplaceAllString(text, "unknown key $1")))
+	return document{}, line, errors.New(redact.MaskText(unknownKey.ReplaceAllString(text, "unknown key $1")))
 }

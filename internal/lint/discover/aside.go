@@ -51,7 +51,7 @@ func (s *scan) aside(dir string) {
 func describes(files fs.FS, name string) bool {
 	data, err := render.ReadFile(files, name, render.Limits{}.OrDefault().FileBytes)
 	if err == nil {
-		data, err = yamltext.Decode(data)
+		data, err = yamltext.ManifestText(data)
 	}
 	return err == nil && ofObjects(data)
 }

@@ -62,7 +62,7 @@ func (t *taking) page(name string) page {
 	if err != nil {
 		return page{broken: &Skipped{File: name, What: fileWhat, Broken: !isJSON(name), Why: plainly(err).Error()}}
 	}
-	text, err := yamltext.Decode(data)
+	text, err := yamltext.ManifestText(data)
 	if err != nil {
 		return page{broken: &Skipped{File: name, What: fileWhat, Broken: !isJSON(name), Why: err.Error()}}
 	}

@@ -54,7 +54,7 @@ func (m *mender) removeEmpty(ctx context.Context, f finding) (Cure, error) {
 	if err != nil {
 		return Cure{}, err
 	}
-	if v, _ := field.Get(o.Data, f.Path); v != nil {
+	if v, _ := field.ValueAt(o.Data, f.Path); v != nil {
 		if list, ok := v.([]any); !ok || len(list) > 0 {
 			return Cure{}, fmt.Errorf("%s is not empty: what it says may be wanted elsewhere", name(f.Path))
 		}
@@ -65,15 +65,15 @@ func (m *mender) removeEmpty(ctx context.Context, f finding) (Cure, error) {
 // alike says of which objects the field may go as well: of those that have the same finding. A field whose value is what is wrong goes
 // from everything that is made of the same document.
 func (m *mender) alike(f finding, made render.Object) func(int, render.Object) error {
-	had, _ := field.Get(made.Data, f.Path)
+	had, _ := field.ValueAt(made.Data, f.Path)
 	return func(at int, o render.Object) error {
 		if at == f.at && m.settled(at, o) == f.Object {
 			return nil
 		}
 		u := m.Survey.Units[at]
 		if !isReplicas(f.Rule) {
-			v, _ := field.Get(o.Data, f.Path)
-			if o.Data.GVK() == made.Data.GVK() && o.File == made.File && o.Line == made.Line && field.Equal(v, had) {
+			v, _ := field.ValueAt(o.Data, f.Path)
+			if o.Data.GVK() == made.Data.GVK() && o.File == made.File && o.Line == made.Line && field.EqualValues(v, had) {
 				return nil
 			}
 			return fmt.Errorf("%s of %s would lose %s, which is not wrong there", m.settled(at, o), u.Name(), name(f.Path))
@@ -176,7 +176,7 @@ func pointerTo(p field.Path) (string, bool) {
 	return out.String(), true
 }
 
-func name(p field.Path) string { return strings.TrimPrefix(field.String(p), ".") }
+func name(p field.Path) string { return strings.TrimPrefix(field.PathString(p), ".") }
 
 func isReplicas(rule string) bool {
 	return rule == replicasAutoscaled || rule == replicasPutBack || rule == gitOutside
@@ -187,7 +187,7 @@ var errOff = errors.New("in Git it is 0, at which the autoscaler stands still: o
 
 // off reports whether Git turns a workload off.
 func off(f finding, o render.Object) bool {
-	v, _ := field.Get(o.Data, f.Path)
-	n, whole := field.Whole(v)
+	v, _ := field.ValueAt(o.Data, f.Path)
+	n, whole := field.WholeNumber(v)
 	return isReplicas(f.Rule) && whole && n == 0
 }

@@ -21,7 +21,7 @@ func (m *mender) removeNull(ctx context.Context, f finding) (Cure, error) {
 	}
 	at.edit.Do, at.edit.Left = yamledit.Remove, yamledit.Empty
 	want := intent{path: f.Path, in: -1, resource: -1, meant: func(_ int, o render.Object) error {
-		if v, there := field.Get(o.Data, f.Path); !there || v != nil {
+		if v, there := field.ValueAt(o.Data, f.Path); !there || v != nil {
 			return fmt.Errorf("%s would lose a value", o.Data.ID())
 		}
 		return nil
@@ -48,7 +48,7 @@ func (m *mender) canonical(ctx context.Context, f finding) (Cure, error) {
 		return Cure{}, err
 	}
 	want := intent{path: f.Path, becomes: q.String(), in: -1, resource: -1, meant: func(_ int, o render.Object) error {
-		if v, _ := field.Get(o.Data, f.Path); !field.Equal(v, had) {
+		if v, _ := field.ValueAt(o.Data, f.Path); !field.EqualValues(v, had) {
 			return fmt.Errorf("%s has another value", o.Data.ID())
 		}
 		return nil

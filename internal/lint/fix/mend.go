@@ -303,4 +303,4 @@ func (m *mender) holds(ctx context.Context, p Plan) error {
 func essence(f rules.Finding) string { return f.Rule + "\n" + f.Unit + "\n" + fieldOf(f) }
 
 // fieldOf names the field of an object that a finding is about.
-func fieldOf(f rules.Finding) string { return f.Object.String() + " " + field.String(f.Path) }
+func fieldOf(f rules.Finding) string { return f.Object.String() + " " + field.PathString(f.Path) }

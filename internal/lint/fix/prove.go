@@ -55,7 +55,7 @@ func (m *mender) accept(ctx context.Context, next *tree, want intent) error {
 		proven = append(proven, Proof{Unit: u.Name(), Objects: m.changed(at, after)})
 	}
 	if want.in >= 0 && !slices.ContainsFunc(effects, func(e effect) bool { return e.at == want.in }) {
-		return fmt.Errorf("%s is still there in %s", field.String(want.path), m.Survey.Units[want.in].Name())
+		return fmt.Errorf("%s is still there in %s", field.PathString(want.path), m.Survey.Units[want.in].Name())
 	}
 	m.proven = proven
 	m.tree, m.effects, m.Survey.Units = next, append(m.effects, effects...), units
@@ -129,7 +129,7 @@ func (m *mender) compared(ctx context.Context, at int, p proof) ([]render.Object
 		if was.Data.ID() != is.Data.ID() {
 			return nil, nil, fmt.Errorf("%s would have other objects, or in another order", p.unit.Name())
 		}
-		if field.Equal(was.Data, is.Data) || m.isResource(p.want.resource, was) && sameBut(was.Data, is.Data, field.Name("spec")) {
+		if field.EqualValues(was.Data, is.Data) || m.isResource(p.want.resource, was) && sameBut(was.Data, is.Data, field.NewPath("spec")) {
 			continue
 		}
 		if !p.want.goes(was.Data, is.Data) {
@@ -138,7 +138,7 @@ func (m *mender) compared(ctx context.Context, at int, p proof) ([]render.Object
 		if err := p.want.meant(at, was); err != nil {
 			return nil, nil, err
 		}
-		out = append(out, effect{at: at, field: m.settled(at, was).String() + " " + field.String(p.want.path), cure: m.cures})
+		out = append(out, effect{at: at, field: m.settled(at, was).String() + " " + field.PathString(p.want.path), cure: m.cures})
 	}
 	return after, out, nil
 }
@@ -147,7 +147,7 @@ func (m *mender) compared(ctx context.Context, at int, p proof) ([]render.Object
 func (m *mender) changed(at int, after []render.Object) []object.ID {
 	var out []object.ID
 	for i, was := range m.known[at] {
-		if !field.Equal(was.Data, after[i].Data) {
+		if !field.EqualValues(was.Data, after[i].Data) {
 			out = append(out, m.settled(at, was))
 		}
 	}
@@ -168,27 +168,27 @@ func sameBut(a, b object.Object, p field.Path) bool {
 	a, b = a.Clone(), b.Clone()
 	dropLeaf(a, p)
 	dropLeaf(b, p)
-	return field.Equal(a, b)
+	return field.EqualValues(a, b)
 }
 
 // goes reports whether the field goes from an object, or becomes what it should, and nothing but it.
 func (w intent) goes(was, is object.Object) bool {
 	if w.becomes != nil {
 		other := was.Clone()
-		return field.Put(other, w.path, w.becomes) && field.Equal(other, is)
+		return field.SetValue(other, w.path, w.becomes) && field.EqualValues(other, is)
 	}
-	if _, there := field.Get(is, w.path); there || len(w.path) == 0 {
+	if _, there := field.ValueAt(is, w.path); there || len(w.path) == 0 {
 		return false
 	}
 	leaf, pruned := was.Clone(), was.Clone()
 	dropLeaf(leaf, w.path)
-	field.Drop(pruned, w.path)
-	return field.Equal(leaf, is) || field.Equal(pruned, is)
+	field.RemoveValue(pruned, w.path)
+	return field.EqualValues(leaf, is) || field.EqualValues(pruned, is)
 }
 
 // dropLeaf takes a field out and leaves what is around it, also if that is empty then.
 func dropLeaf(o object.Object, p field.Path) {
-	parent, ok := field.Get(o, p[:len(p)-1])
+	parent, ok := field.ValueAt(o, p[:len(p)-1])
 	if m, isMap := parent.(map[string]any); ok && isMap && p[len(p)-1].FieldName != nil {
 		delete(m, *p[len(p)-1].FieldName)
 		return

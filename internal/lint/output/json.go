@@ -172,7 +172,7 @@ func fieldOf(f rules.Finding) string {
 	if len(f.Path) == 0 {
 		return ""
 	}
-	return field.String(f.Path)
+	return field.PathString(f.Path)
 }
 
 // where prints a place with all that is known of it.

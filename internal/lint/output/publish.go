@@ -116,7 +116,7 @@ func (s Sheet) place(f rules.Finding) desired.Place {
 }
 
 // said is a text from elsewhere: without credentials and control characters, in one line.
-func said(text string) string { return strings.Join(strings.Fields(redact.Text(text)), " ") }
+func said(text string) string { return strings.Join(strings.Fields(redact.MaskText(text)), " ") }
 
 // what names what a finding is about, in one line.
 func what(f rules.Finding) string {

@@ -62,7 +62,7 @@ func sheet(t *testing.T, in golden.Files) output.Sheet {
 	}
 	for _, f := range from.Findings {
 		if f.Fields != "" {
-			f.Path = field.Name(strings.Split(f.Fields, ".")...)
+			f.Path = field.NewPath(strings.Split(f.Fields, ".")...)
 		}
 		if f.Known {
 			s.Findings.Known = append(s.Findings.Known, f.Finding)

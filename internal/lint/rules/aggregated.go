@@ -28,7 +28,7 @@ func (j *judgement) aggregatedRoleRules() []Finding {
 			continue
 		}
 		if f, ok := j.ruled(u, o); ok {
-			f.Unit, f.Object, f.Path = u.Name(), o.ID, field.Name("rules")
+			f.Unit, f.Object, f.Path = u.Name(), o.ID, field.NewPath("rules")
 			out = append(out, f)
 		}
 	}
@@ -43,7 +43,7 @@ func isAggregated(o desired.Object) bool {
 func (j *judgement) ruled(u discover.Unit, o desired.Object) (Finding, bool) {
 	if list, _ := o.Data.At("rules").([]any); len(list) > 0 {
 		return Finding{
-			Place:   j.files.place(u, o, field.Name("rules")),
+			Place:   j.files.place(u, o, field.NewPath("rules")),
 			Message: "ClusterRole " + o.ID.Name + " has an aggregationRule and rules: its rules are collected from other roles, which undoes these",
 			Remedy:  "move the rules into a ClusterRole that the aggregationRule selects",
 		}, true

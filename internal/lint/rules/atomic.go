@@ -56,7 +56,7 @@ func (j *judgement) completed(d, by described, c claim.Claimant) []Finding {
 		f := j.finding(d, whole)
 		f.Others = []desired.Place{j.whole(by)}
 		f.Message = fmt.Sprintf("%s: %s adds %s to %s, which is one field: an apply by force of what Git names takes it away",
-			d.called(), got.Who, *got.Path[len(got.Path)-1].FieldName, field.String(whole))
+			d.called(), got.Who, *got.Path[len(got.Path)-1].FieldName, field.PathString(whole))
 		f.Remedy = "leave the field to whoever completes it"
 		out = append(out, f)
 	}
@@ -66,7 +66,7 @@ func (j *judgement) completed(d, by described, c claim.Claimant) []Finding {
 // wiped reports whether the unit's tool takes away what stands beside Git's keys.
 func wiped(d described, p field.Path) bool {
 	last := p[len(p)-1]
-	if _, named := field.Get(d.object.Data, p[:len(p)-1]); !named || last.FieldName == nil {
+	if _, named := field.ValueAt(d.object.Data, p[:len(p)-1]); !named || last.FieldName == nil {
 		return false
 	}
 	switch d.unit.Dialect {

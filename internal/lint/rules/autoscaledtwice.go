@@ -53,8 +53,8 @@ func (j *judgement) pairs(all []*scaler) []Finding {
 			if m == "" || first.ID == second.ID || variable(second.Target) && first.unit != second.unit || takesOver(first, second) || takesOver(second, first) || !oneTarget(first, second) {
 				continue
 			}
-			f := j.finding(second.described, field.Name("spec", "scaleTargetRef"))
-			f.Others = []desired.Place{j.files.place(*first.unit, *first.object, field.Name("spec", "scaleTargetRef"))}
+			f := j.finding(second.described, field.NewPath("spec", "scaleTargetRef"))
+			f.Others = []desired.Place{j.files.place(*first.unit, *first.object, field.NewPath("spec", "scaleTargetRef"))}
 			f.Message = fmt.Sprintf("%s and %s both scale %s %s/%s: %s%s", short(second.id()), first.called(), second.Target.Kind,
 				second.Target.Namespace, second.Target.Name, clash(first, second), m.unless(first.unit, second.unit))
 			f.Remedy = "leave one of them, with the metrics of both"
@@ -109,7 +109,7 @@ func (j *judgement) vertical(by map[called][]*scaler) []Finding {
 				continue
 			}
 			metric := utilizations(s.object.Data)[i]
-			f := j.finding(d, field.Name("spec", "targetRef"))
+			f := j.finding(d, field.NewPath("spec", "targetRef"))
 			f.Severity = Warning
 			f.Others = []desired.Place{j.files.place(*s.unit, *s.object, metric.path)}
 			f.Message = fmt.Sprintf("%s changes the requests of %s, and %s measures %s: each moves the other%s", short(d.id()), metric.resource, s.called(), metric,

@@ -51,9 +51,9 @@ func bundles(o desired.Object) []bundle {
 	case "admissionregistration.k8s.io/MutatingWebhookConfiguration", "admissionregistration.k8s.io/ValidatingWebhookConfiguration":
 		return hooks(o)
 	case "apiregistration.k8s.io/APIService":
-		return named(o, bundle{path: field.Name("spec", "caBundle")})
+		return named(o, bundle{path: field.NewPath("spec", "caBundle")})
 	case "apiextensions.k8s.io/CustomResourceDefinition":
-		return named(o, bundle{path: field.Name("spec", "conversion", "webhook", "clientConfig", "caBundle")})
+		return named(o, bundle{path: field.NewPath("spec", "conversion", "webhook", "clientConfig", "caBundle")})
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func hooks(o desired.Object) []bundle {
 	for i, v := range list {
 		hook, _ := v.(map[string]any)
 		in := func(e field.Element) field.Path {
-			return slices.Concat(field.Name("webhooks"), field.Path{e}, field.Name("clientConfig", "caBundle"))
+			return slices.Concat(field.NewPath("webhooks"), field.Path{e}, field.NewPath("clientConfig", "caBundle"))
 		}
 		out = append(out, named(o, bundle{path: in(field.KeyElement(hook, []string{"name"})), position: in(field.Element{Index: &i})})...)
 	}
@@ -76,7 +76,7 @@ func named(o desired.Object, b bundle) []bundle {
 	if b.position == nil {
 		b.position = b.path
 	}
-	v, there := field.Get(o.Data, b.position)
+	v, there := field.ValueAt(o.Data, b.position)
 	if !there {
 		return nil
 	}

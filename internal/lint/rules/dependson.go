@@ -135,7 +135,7 @@ func (j *judgement) nearly(e dependency) string {
 			names = append(names, u.App.Key.Name)
 		}
 	}
-	if near := ignore.Near(e.key.Name, names); len(near) > 0 {
+	if near := ignore.NearWords(e.key.Name, names); len(near) > 0 {
 		return ": did you mean " + near[0] + "?"
 	}
 	return ""

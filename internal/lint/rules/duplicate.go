@@ -98,7 +98,7 @@ func (j *judgement) twice(u discover.Unit, o desired.Object, at spot, t twin) Fi
 	list, _ := at.value.([]any)
 	f := Finding{
 		Unit: u.Name(), Object: o.ID, Path: at.path,
-		Message: fmt.Sprintf("%s %s: %s has two items with %s", o.ID.Kind, o.ID.Name, field.String(at.path), t.by),
+		Message: fmt.Sprintf("%s %s: %s has two items with %s", o.ID.Kind, o.ID.Name, field.PathString(at.path), t.by),
 		Remedy:  "leave one of the two",
 	}
 	if nodes := j.files.items(u, o, at.path, len(list)); nodes != nil {

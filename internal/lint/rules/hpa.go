@@ -46,11 +46,11 @@ func text(o object.Object, keys ...string) string {
 }
 
 // dotted is a field as people write it: spec.minReplicas.
-func dotted(p field.Path) string { return strings.TrimPrefix(field.String(p), ".") }
+func dotted(p field.Path) string { return strings.TrimPrefix(field.PathString(p), ".") }
 
 // number reads a whole number, and whether the field is there at all.
 func number(o object.Object, keys ...string) (n int64, there bool) {
-	n, there = field.Whole(o.At(keys...))
+	n, there = field.WholeNumber(o.At(keys...))
 	return n, there
 }
 
@@ -86,17 +86,17 @@ func utilizations(o object.Object) []metric {
 	case !isHPA(id):
 		return nil
 	case o.GVK().Version == "v1":
-		return []metric{{"cpu", "", percent(o.At("spec", "targetCPUUtilizationPercentage")), field.Name("spec", "targetCPUUtilizationPercentage")}}
+		return []metric{{"cpu", "", percent(o.At("spec", "targetCPUUtilizationPercentage")), field.NewPath("spec", "targetCPUUtilizationPercentage")}}
 	}
 	all := items(o.At("spec", "metrics"))
 	if len(all) == 0 {
-		return []metric{{"cpu", "", "80 %", field.Name("spec", "metrics")}}
+		return []metric{{"cpu", "", "80 %", field.NewPath("spec", "metrics")}}
 	}
 	var out []metric
 	for i, m := range all {
 		for _, key := range []string{"resource", "containerResource"} {
 			if text(m, key, "target", "type") == "Utilization" {
-				out = append(out, metric{text(m, key, "name"), text(m, key, "container"), percent(m.At(key, "target", "averageUtilization")), nth(field.Name("spec", "metrics"), i)})
+				out = append(out, metric{text(m, key, "name"), text(m, key, "container"), percent(m.At(key, "target", "averageUtilization")), nth(field.NewPath("spec", "metrics"), i)})
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func triggers(o object.Object) []metric {
 	for i, t := range items(o.At("spec", "triggers")) {
 		kind := text(t, "type")
 		if (kind == "cpu" || kind == "memory") && (text(t, "metricType") == "Utilization" || text(t, "metadata", "type") == "Utilization") {
-			out = append(out, metric{kind, text(t, "metadata", "containerName"), percent(t.At("metadata", "value")), nth(field.Name("spec", "triggers"), i)})
+			out = append(out, metric{kind, text(t, "metadata", "containerName"), percent(t.At("metadata", "value")), nth(field.NewPath("spec", "triggers"), i)})
 		}
 	}
 	return out

@@ -49,19 +49,19 @@ type limits struct {
 }
 
 func boundsOf(o object.Object) (limits, bool) {
-	b := limits{least: field.Name("spec", "minReplicas"), most: field.Name("spec", "maxReplicas"), min: 1}
+	b := limits{least: field.NewPath("spec", "minReplicas"), most: field.NewPath("spec", "maxReplicas"), min: 1}
 	switch id := o.ID(); {
 	case isScaledObject(id):
-		b = limits{least: field.Name("spec", "minReplicaCount"), most: field.Name("spec", "maxReplicaCount"), max: 100, hasMax: true, keda: true}
+		b = limits{least: field.NewPath("spec", "minReplicaCount"), most: field.NewPath("spec", "maxReplicaCount"), max: 100, hasMax: true, keda: true}
 	case !isHPA(id):
 		return limits{}, false
 	}
 	for p, into := range map[*field.Path]*int64{&b.least: &b.min, &b.most: &b.max} {
-		v, there := field.Get(o, *p)
+		v, there := field.ValueAt(o, *p)
 		if !there {
 			continue
 		}
-		n, whole := field.Whole(v)
+		n, whole := field.WholeNumber(v)
 		if !whole {
 			return limits{}, false // a variable, or a text: the schema tells
 		}
@@ -79,7 +79,7 @@ func (b limits) wrong(o object.Object) (p field.Path, message, remedy string) {
 	idle, hasIdle := number(o, "spec", "idleReplicaCount")
 	switch {
 	case !b.hasMax:
-		return field.Name("spec"), "there is no " + most + ": the API server refuses it", "name " + most
+		return field.NewPath("spec"), "there is no " + most + ": the API server refuses it", "name " + most
 	case b.max < 1:
 		return b.most, fmt.Sprintf("%s is %d, and must be at least 1", most, b.max), "name the greatest count that the workload may have"
 	case b.min < 0:
@@ -88,7 +88,7 @@ func (b limits) wrong(o object.Object) (p field.Path, message, remedy string) {
 		return b.least, fmt.Sprintf("%s is %d, more than %s, which is %d: it is refused, and the one in the cluster stays as it is", least, b.min, most, b.max),
 			"lower " + least + " or raise " + most
 	case b.keda && hasIdle && idle >= b.min:
-		return field.Name("spec", "idleReplicaCount"), fmt.Sprintf("spec.idleReplicaCount is %d, and must be less than %s, which is %d", idle, least, b.min),
+		return field.NewPath("spec", "idleReplicaCount"), fmt.Sprintf("spec.idleReplicaCount is %d, and must be less than %s, which is %d", idle, least, b.min),
 			"raise " + least + " or leave out spec.idleReplicaCount"
 	case b.atZero:
 		return b.least, least + " is 0: before Kubernetes 1.37 that is refused unless the feature gate HPAScaleToZero is on", "see which version the cluster has"

@@ -19,8 +19,8 @@ func hpaGitOutside() rule {
 	}, func(j *judgement) []Finding {
 		var out []Finding
 		for _, s := range j.scaling().scaled {
-			value, _ := field.Get(s.object.Data, s.claim.Path)
-			count, whole := field.Whole(value)
+			value, _ := field.ValueAt(s.object.Data, s.claim.Path)
+			count, whole := field.WholeNumber(value)
 			if !whole || s.by.object == nil || s.allows(count) || s.leftAlone() {
 				continue
 			}

@@ -47,7 +47,7 @@ func (c container) requests(resource string) bool {
 func containers(o object.Object) []container {
 	var out []container
 	for _, key := range []string{"containers", "initContainers"} {
-		list := field.Name("spec", "template", "spec", key)
+		list := field.NewPath("spec", "template", "spec", key)
 		for _, c := range items(o.At("spec", "template", "spec", key)) {
 			if key == "containers" || text(c, "restartPolicy") == "Always" {
 				out = append(out, container{c, append(list.Copy(), field.KeyElement(c, []string{"name"}))})

@@ -24,7 +24,7 @@ func hpaTargetMissing() rule {
 			if len(s.targets) > 0 && !s.groupless() || variable(s.Target) || !isHPA(s.object.ID) && !isScaledObject(s.object.ID) {
 				continue
 			}
-			f := j.finding(s.described, field.Name("spec", "scaleTargetRef"))
+			f := j.finding(s.described, field.NewPath("spec", "scaleTargetRef"))
 			f.Message, f.Remedy, f.Severity = j.missing(s)
 			out = append(out, f)
 		}
@@ -94,7 +94,7 @@ func (j *judgement) alike(s *scaler) (described, bool) {
 		}
 		return false
 	})
-	near := ignore.Near(s.Target.Name, names)
+	near := ignore.NearWords(s.Target.Name, names)
 	if len(near) == 0 {
 		return described{}, false
 	}

@@ -26,7 +26,7 @@ func ignoreManagersReset() rule {
 			i := slices.IndexFunc(s.unit.App.Ignore, func(r ignore.Rule) bool {
 				return r.Target.Matches(s.object.Data) && slices.ContainsFunc(r.Managers, scales)
 			})
-			if _, named := field.Get(s.object.Data, s.claim.Path); i < 0 || !named || s.ignoring(s.claim.Path).manager == "" {
+			if _, named := field.ValueAt(s.object.Data, s.claim.Path); i < 0 || !named || s.ignoring(s.claim.Path).manager == "" {
 				continue
 			}
 			r := s.unit.App.Ignore[i]

@@ -221,7 +221,7 @@ func meantBy(before field.Pointer, token string, after field.Pointer, t *schema.
 	if parts := strings.Split(strings.Trim(token, "."), "."); len(parts) > 1 {
 		return with(parts...)
 	}
-	if near := ignore.Near(token, t.Fields()); len(near) > 0 {
+	if near := ignore.NearWords(token, t.Fields()); len(near) > 0 {
 		return with(near[0])
 	}
 	if spec, there := t.Field("spec"); there && spec.Form() == schema.Record {

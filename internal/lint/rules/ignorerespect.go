@@ -88,7 +88,7 @@ func (j *judgement) namedIn(u *discover.Unit, r ignore.Rule) (first []desired.Pl
 			if first == nil {
 				first = []desired.Place{j.files.place(*u, *d.object, p)}
 			}
-			fields = append(fields, fmt.Sprintf("%s of %s", field.String(p), d.id()))
+			fields = append(fields, fmt.Sprintf("%s of %s", field.PathString(p), d.id()))
 		}
 	}
 	return first, fields

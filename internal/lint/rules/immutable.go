@@ -134,13 +134,13 @@ func (j *judgement) frozenIn(d described, was object.Object) []Finding {
 
 // paths are those that the field stands for: itself, or all below it but the exceptions.
 func (f frozen) paths(was, now object.Object) []field.Path {
-	p := field.Name(strings.Split(f.path, ".")...)
+	p := field.NewPath(strings.Split(f.path, ".")...)
 	if f.except == nil {
 		return []field.Path{p}
 	}
 	names := map[string]bool{}
 	for _, o := range []object.Object{was, now} {
-		v, _ := field.Get(o, p)
+		v, _ := field.ValueAt(o, p)
 		m, _ := v.(map[string]any)
 		for name := range m {
 			names[name] = !slices.Contains(f.except, name)
@@ -157,14 +157,14 @@ func (f frozen) paths(was, now object.Object) []field.Path {
 
 // changed says how the field differs; nothing where it does not. What the server has filled in on one side is not in Git.
 func (f frozen) changed(p field.Path, was, now object.Object) (string, Severity) {
-	from, before := field.Get(was, p)
-	to, after := field.Get(now, p)
+	from, before := field.ValueAt(was, p)
+	to, after := field.ValueAt(now, p)
 	if f.absent != nil {
 		from, to = orElse(from, before, f.absent), orElse(to, after, f.absent)
 		before, after = true, true
 	}
 	switch {
-	case field.Equal(from, to), !before && !after, !after && f.kept:
+	case field.EqualValues(from, to), !before && !after, !after && f.kept:
 		return "", ""
 	case !before:
 		return "is set to " + shown(now.ID(), p, to) + "; it was not", Warning
@@ -197,11 +197,11 @@ func (j *judgement) frozenFinding(d described, p field.Path, message string, sev
 	if strings.Contains(message, "something else") {
 		message = "is changed"
 	}
-	f.Message = fmt.Sprintf("%s: %s %s: the server refuses that", d.called(), field.String(p), message)
+	f.Message = fmt.Sprintf("%s: %s %s: the server refuses that", d.called(), field.PathString(p), message)
 	f.Remedy = "put back what was, or give the new object another name"
 	if d.replaced() {
 		f.Severity = Warning
-		f.Message = fmt.Sprintf("%s: %s %s: it is deleted and made anew", d.called(), field.String(p), message)
+		f.Message = fmt.Sprintf("%s: %s %s: it is deleted and made anew", d.called(), field.PathString(p), message)
 		f.Remedy = "make sure that nothing is lost with the old one"
 	}
 	return f
@@ -228,7 +228,7 @@ func (j *judgement) shrunk(d described, was object.Object) []Finding {
 	if d.object.GVK.Group != "" || d.object.GVK.Kind != "PersistentVolumeClaim" {
 		return nil
 	}
-	p := field.Name("spec", "resources", "requests", "storage")
+	p := field.NewPath("spec", "resources", "requests", "storage")
 	from, to := amount(was, p), amount(d.object.Data, p)
 	if from == nil || to == nil || to.Cmp(*from) >= 0 {
 		return nil
@@ -237,7 +237,7 @@ func (j *judgement) shrunk(d described, was object.Object) []Finding {
 }
 
 func amount(o object.Object, p field.Path) *resource.Quantity {
-	v, ok := field.Get(o, p)
+	v, ok := field.ValueAt(o, p)
 	q, err := resource.ParseQuantity(fmt.Sprint(v))
 	if !ok || err != nil {
 		return nil

@@ -38,7 +38,7 @@ func (j *judgement) invalidData() []Finding {
 		for _, name := range []string{"data", "binaryData", "stringData"} {
 			values, _ := o.Data.At(name).(map[string]any)
 			for _, key := range slices.Sorted(maps.Keys(values)) {
-				out = append(out, j.invalidEntry(u, o, field.Name(name, key), values[key])...)
+				out = append(out, j.invalidEntry(u, o, field.NewPath(name, key), values[key])...)
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func (j *judgement) invalidEntry(u discover.Unit, o desired.Object, p field.Path
 		message, remedy = fmt.Sprintf("the key %q stands in data and in binaryData", key), "leave one of the two"
 	case name == "binaryData" || name == "data" && o.GVK == secretGVK:
 		if text, ok := v.(string); ok && !isPlaceholder(text) && !isBase64(text) {
-			message, remedy = fmt.Sprintf("the value of %s is no base64", field.String(p)), "encode it, or move it to stringData"
+			message, remedy = fmt.Sprintf("the value of %s is no base64", field.PathString(p)), "encode it, or move it to stringData"
 		}
 	}
 	if message == "" {

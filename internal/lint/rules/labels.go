@@ -77,14 +77,14 @@ func (t term) holds(l labels) bool {
 
 // plainSelector reads a selector that is a map of labels.
 func plainSelector(o desired.Object, s selector) []selector {
-	v, _ := field.Get(o.Data, s.path)
+	v, _ := field.ValueAt(o.Data, s.path)
 	s.wants = texts(v)
 	return s.asking()
 }
 
 // labelSelector reads one with matchLabels and matchExpressions.
 func labelSelector(o desired.Object, s selector) []selector {
-	v, _ := field.Get(o.Data, s.path)
+	v, _ := field.ValueAt(o.Data, s.path)
 	m, _ := v.(map[string]any)
 	s.wants = texts(m["matchLabels"])
 	list, _ := m["matchExpressions"].([]any)

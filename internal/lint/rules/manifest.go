@@ -175,5 +175,5 @@ func readNode(at written, visit func(written)) {
 // sends reports whether any object that the manifest has a part in holds a null at the path, as an app sends it. Others have a value there, or the
 // rendering left it out.
 func (m manifest) sends(p field.Path) bool {
-	return slices.ContainsFunc(m.by, func(d described) bool { v, ok := field.Get(d.object.Data, p); return ok && v == nil })
+	return slices.ContainsFunc(m.by, func(d described) bool { v, ok := field.ValueAt(d.object.Data, p); return ok && v == nil })
 }

@@ -176,7 +176,7 @@ func (s *sharing) severity() Severity {
 // alike reports whether two apps say the same of an object, but for the marks that each puts on it.
 func alike(a, b described) bool {
 	x, y := bare(a), bare(b)
-	return field.Equal(map[string]any(x), map[string]any(y))
+	return field.EqualValues(map[string]any(x), map[string]any(y))
 }
 
 // bare is the object without the labels that its app puts on everything, and without what it lacks in any case.

@@ -65,11 +65,11 @@ func isQuiet(at written) bool {
 	return !slices.Contains([]schema.Form{schema.Map, schema.Record}, at.kind.Form())
 }
 
-var replicasPath = field.Name("spec", "replicas")
+var replicasPath = field.NewPath("spec", "replicas")
 
 // ofNull says what becomes of a null.
 func ofNull(at written) (s Severity, message, remedy string) {
-	name := field.String(at.path)
+	name := field.PathString(at.path)
 	switch {
 	case at.path.Equals(replicasPath):
 		return Error, name + " is null: each forced apply puts the count to 1", "leave out replicas"

@@ -68,7 +68,7 @@ func (j *judgement) contested(in how) []Finding {
 
 // contest judges one; no way where nothing is wrong.
 func (j *judgement) contest(s scaled) (Finding, how) {
-	count, there := field.Get(s.object.Data, s.claim.Path)
+	count, there := field.ValueAt(s.object.Data, s.claim.Path)
 	if !there || s.leftAlone() {
 		return Finding{}, ""
 	}
@@ -141,7 +141,7 @@ func (s scaled) fate(count any, ignored ignoring) string {
 }
 
 func (s scaled) remedy(f Finding) string {
-	text := "remove " + strings.TrimPrefix(field.String(f.Path), ".") + " here"
+	text := "remove " + strings.TrimPrefix(field.PathString(f.Path), ".") + " here"
 	for i, p := range f.Others {
 		text += []string{" and in ", ", "}[min(i, 1)] + p.String()
 	}

@@ -49,8 +49,8 @@ func (j *judgement) scaledBefore() map[object.ID]scaled {
 // withoutScaler judges one workload whose autoscaler is gone.
 func (j *judgement) withoutScaler(d described, was scaled) []Finding {
 	now := scaled{described: d, claim: was.claim}
-	value, _ := field.Get(d.object.Data, was.claim.Path)
-	count, whole := field.Whole(value)
+	value, _ := field.ValueAt(d.object.Data, was.claim.Path)
+	count, whole := field.WholeNumber(value)
 	if !whole || count >= was.claim.Max || now.leftAlone() {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (j *judgement) withoutScaler(d described, was scaled) []Finding {
 	return []Finding{{
 		Unit: d.unit.Name(), Object: d.id(), Path: was.claim.Path, Place: places[wins],
 		Message: fmt.Sprintf("%s is removed, which moved %s of %s %s: the count drops to %d at once, from what it holds then",
-			was.claim.Name(), field.String(was.claim.Path), d.id(), bounds(was.claim.Min, was.claim.Max), count),
+			was.claim.Name(), field.PathString(was.claim.Path), d.id(), bounds(was.claim.Min, was.claim.Max), count),
 		Remedy: fmt.Sprintf("write the count that runs instead of %d, or remove %s", count, dotted(was.claim.Path)),
 	}}
 }

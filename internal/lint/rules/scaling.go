@@ -175,7 +175,7 @@ func (s scaled) who() string {
 	if s.by.object != nil {
 		at = " (" + s.by.at() + ")"
 	}
-	return fmt.Sprintf("%s%s moves %s of %s %s", s.claim.Name(), at, field.String(s.claim.Path), s.id(), bounds(s.claim.Min, s.claim.Max))
+	return fmt.Sprintf("%s%s moves %s of %s %s", s.claim.Name(), at, field.PathString(s.claim.Path), s.id(), bounds(s.claim.Min, s.claim.Max))
 }
 
 func bounds(least, most int64) string {

@@ -47,15 +47,15 @@ func selectorFindings(j *judgement) []Finding {
 func selectors(o desired.Object) []selector {
 	switch o.GVK.Group + "/" + o.GVK.Kind {
 	case "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "argoproj.io/Rollout":
-		return labelSelector(o, selector{path: field.Name("spec", "selector"), own: true})
+		return labelSelector(o, selector{path: field.NewPath("spec", "selector"), own: true})
 	case "/ReplicationController":
-		return plainSelector(o, selector{path: field.Name("spec", "selector"), own: true})
+		return plainSelector(o, selector{path: field.NewPath("spec", "selector"), own: true})
 	case "/Service":
-		return plainSelector(o, selector{path: field.Name("spec", "selector")})
+		return plainSelector(o, selector{path: field.NewPath("spec", "selector")})
 	case "policy/PodDisruptionBudget":
-		return labelSelector(o, selector{path: field.Name("spec", "selector")})
+		return labelSelector(o, selector{path: field.NewPath("spec", "selector")})
 	case "networking.k8s.io/NetworkPolicy":
-		return labelSelector(o, selector{path: field.Name("spec", "podSelector")})
+		return labelSelector(o, selector{path: field.NewPath("spec", "podSelector")})
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func agreeing(wants map[string]string, has labels) (same, alike int) {
 		case !there:
 		case got == v:
 			same++
-		case strings.HasPrefix(got, v), strings.HasPrefix(v, got), len(ignore.Near(v, []string{got})) > 0:
+		case strings.HasPrefix(got, v), strings.HasPrefix(v, got), len(ignore.NearWords(v, []string{got})) > 0:
 			alike++
 		}
 	}

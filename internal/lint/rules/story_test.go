@@ -165,7 +165,7 @@ func told(all []rules.Finding) string {
 	var b strings.Builder
 	for _, f := range all {
 		fmt.Fprintf(&b, "%s:%d %s %s\n", f.Place, f.Place.Column, f.Severity, f.Rule)
-		fmt.Fprintf(&b, "  %s %s\n  %s\n", f.Object, field.String(f.Path), f.Message)
+		fmt.Fprintf(&b, "  %s %s\n  %s\n", f.Object, field.PathString(f.Path), f.Message)
 		for _, p := range f.Others {
 			fmt.Fprintf(&b, "  see %s:%d\n", p, p.Column)
 		}

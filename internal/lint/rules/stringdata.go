@@ -72,7 +72,7 @@ func (j *judgement) readable(name string, read reading) []Finding {
 		if len(keys) == 0 {
 			continue
 		}
-		f := m.finding(field.Name(name), keyNode(m.node, name))
+		f := m.finding(field.NewPath(name), keyNode(m.node, name))
 		f.Message = fmt.Sprintf("%s: %s; %s", m.title(), reads(keys, len(values.Content)/2), inForm(name))
 		f.Remedy = "encrypt it, or let an operator make it, and change the values"
 		out = append(out, f)
@@ -98,7 +98,7 @@ func (j *judgement) generatedSecrets() []Finding {
 			continue
 		}
 		slices.Sort(keys)
-		f := j.finding(d, field.Name("data"))
+		f := j.finding(d, field.NewPath("data"))
 		f.Message = fmt.Sprintf("Secret %s: %s; a generator makes it of what is in Git", d.object.ID.Name, reads(keys, len(values)))
 		f.Remedy = "encrypt it, or let an operator make it, and change the values"
 		out = append(out, f)

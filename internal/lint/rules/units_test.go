@@ -144,7 +144,9 @@ spec:
 func answered(t *testing.T, u *discover.Unit) {
 	t.Helper()
 	e := &jq.Evaluator{
-		Worker:  func(ctx context.Context, input []byte, _ jq.Limits) ([]byte, error) { return jq.Answer(ctx, input) },
+		Worker: func(ctx context.Context, input []byte, _ jq.Limits) ([]byte, error) {
+			return jq.AnswerRequest(ctx, input)
+		},
 		IsLimit: func(error) bool { return false },
 	}
 	u.Answers = map[object.ID]map[string]ignore.Answer{}

@@ -63,12 +63,12 @@ func inWords(o desired.Object, p field.Path) string {
 	if len(p) == 0 {
 		return o.GVK.Kind
 	}
-	return field.String(p)
+	return field.PathString(p)
 }
 
 // meant is a question behind the message: what is spelled nearly so, or where else around it the field belongs.
 func meant(at spot, name string) string {
-	if near := ignore.Near(name, at.kind.Fields()); len(near) > 0 {
+	if near := ignore.NearWords(name, at.kind.Fields()); len(near) > 0 {
 		return fmt.Sprintf(": did you mean %s?", near[0])
 	}
 	if p := elsewhere(at, name); p != "" {
@@ -78,7 +78,7 @@ func meant(at spot, name string) string {
 }
 
 func remedyOf(at spot, name string) string {
-	if near := ignore.Near(name, at.kind.Fields()); len(near) > 0 {
+	if near := ignore.NearWords(name, at.kind.Fields()); len(near) > 0 {
 		return fmt.Sprintf("write %s, or leave %s out", near[0], name)
 	}
 	if p := elsewhere(at, name); p != "" {
@@ -91,12 +91,12 @@ func remedyOf(at spot, name string) string {
 func elsewhere(at spot, name string) string {
 	for i := len(at.above) - 1; i >= 0; i-- {
 		if has(at.above[i], name) {
-			return field.String(at.path[:i])
+			return field.PathString(at.path[:i])
 		}
 	}
 	for _, sub := range at.kind.Fields() {
 		below, _ := at.kind.Field(sub)
-		p := field.String(append(slices.Clip(at.path), *element(sub)))
+		p := field.PathString(append(slices.Clip(at.path), *element(sub)))
 		switch {
 		case has(below, name):
 			return p

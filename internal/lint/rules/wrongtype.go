@@ -31,7 +31,7 @@ func (j *judgement) wrongType() []Finding {
 	metadata := j.schemas.Metadata()
 	for u, o := range j.objects() {
 		if _, known := j.schemas.Of(o.GVK); !known {
-			walk(spot{path: field.Name("metadata"), kind: metadata, value: o.Data.At("metadata")}, func(at spot) {
+			walk(spot{path: field.NewPath("metadata"), kind: metadata, value: o.Data.At("metadata")}, func(at spot) {
 				out = append(out, j.mistypedAt(u, o, at)...)
 			})
 		}
@@ -46,7 +46,7 @@ func (j *judgement) mistypedAt(u discover.Unit, o desired.Object, at spot) []Fin
 	}
 	return []Finding{{
 		Unit: u.Name(), Object: o.ID, Path: at.path, Place: j.files.place(u, o, at.path),
-		Message: fmt.Sprintf("%s %s: %s is %s, and the field wants %s: the server refuses the object", o.ID.Kind, o.ID.Name, field.String(at.path), is, want),
+		Message: fmt.Sprintf("%s %s: %s is %s, and the field wants %s: the server refuses the object", o.ID.Kind, o.ID.Name, field.PathString(at.path), is, want),
 		Remedy:  retyped(is, want),
 	}}
 }

@@ -41,8 +41,8 @@ var (
 	write = []string{"create", "patch", "delete"}
 )
 
-// Own returns what a controller needs for its own work, whatever it applies: reading custom resources, its records, its Leases, and evidence.
-func Own() []Rule {
+// ControllerRules returns what a controller needs for its own work, whatever it applies: reading custom resources, its records, its Leases, and evidence.
+func ControllerRules() []Rule {
 	return []Rule{
 		{Group: fluxApps, Resources: []string{"kustomizations"}, Verbs: read, For: "read Kustomizations"},
 		{Group: fluxSources, Resources: []string{"gitrepositories"}, Verbs: read, For: "read GitRepositories"},
@@ -71,8 +71,8 @@ func Own() []Rule {
 	}
 }
 
-// Home returns what a controller needs in its own namespace alone.
-func Home() []Rule {
+// NamespaceRules returns what a controller needs in its own namespace alone.
+func NamespaceRules() []Rule {
 	return []Rule{
 		{
 			Resources: []string{"secrets"}, Verbs: []string{"create"}, For: "keep the token of the status page, and the key that signs inventories",
@@ -83,8 +83,8 @@ func Home() []Rule {
 	}
 }
 
-// Manage returns what a controller that applies writes to the custom resources, and the admission witness.
-func Manage() []Rule {
+// StatusRules returns what a controller that applies writes to the custom resources, and the admission witness.
+func StatusRules() []Rule {
 	return []Rule{
 		{Group: fluxApps, Resources: []string{"kustomizations", "kustomizations/status"}, Verbs: []string{"patch"}, For: "write status and finalizers"},
 		{Group: fluxSources, Resources: []string{"gitrepositories", "gitrepositories/status"}, Verbs: []string{"patch"}, For: "write status"},
@@ -100,16 +100,16 @@ func Manage() []Rule {
 	}
 }
 
-// Apply returns what a controller needs for the objects in Git, of any kind. It can be replaced by the kinds that the repositories have.
-func Apply() []Rule {
+// ApplyRules returns what a controller needs for the objects in Git, of any kind. It can be replaced by the kinds that the repositories have.
+func ApplyRules() []Rule {
 	return []Rule{{Group: "*", Resources: []string{"*"}, Verbs: slices.Concat(read, write), For: "apply, watch and prune the objects in Git"}}
 }
 
-// Claimants returns what a controller needs to know of objects that claim fields: the kinds in its catalogue.
-func Claimants(kinds []object.GVK) []Rule {
+// ClaimantRules returns what a controller needs to know of objects that claim fields: the kinds in its catalogue.
+func ClaimantRules(kinds []object.GVK) []Rule {
 	var out []Rule
 	for _, k := range kinds {
-		r := Rule{Group: k.Group, Resources: []string{plural(k.Kind)}, Verbs: read, For: "cede fields that they claim", Without: "a field that one could claim is not corrected"}
+		r := Rule{Group: k.Group, Resources: []string{resourceName(k.Kind)}, Verbs: read, For: "cede fields that they claim", Without: "a field that one could claim is not corrected"}
 		if !slices.ContainsFunc(out, func(o Rule) bool { return o.Group == r.Group && slices.Equal(o.Resources, r.Resources) }) {
 			out = append(out, r)
 		}
@@ -117,8 +117,8 @@ func Claimants(kinds []object.GVK) []Rule {
 	return out
 }
 
-// plural is the name of a kind's resource, as English has it and CustomResourceDefinitions mostly do.
-func plural(kind string) string {
+// resourceName is the name of a kind's resource, as English has it and CustomResourceDefinitions mostly do.
+func resourceName(kind string) string {
 	name := strings.ToLower(kind)
 	if stem, ok := strings.CutSuffix(name, "y"); ok {
 		return stem + "ies"

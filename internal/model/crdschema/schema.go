@@ -57,8 +57,8 @@ type definition struct {
 	} `json:"spec"`
 }
 
-// Of reads all *.yaml files of a tree and returns the schemas of the CustomResourceDefinitions in them, by kind and version.
-func Of(files fs.FS) ([]Schema, error) {
+// ReadSchemas reads all *.yaml files of a tree and returns the schemas of the CustomResourceDefinitions in them, by kind and version.
+func ReadSchemas(files fs.FS) ([]Schema, error) {
 	var out []Schema
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".yaml") {
@@ -130,8 +130,8 @@ func (s Schema) whole(openAPI map[string]any) map[string]any {
 	return out
 }
 
-// All is one schema that takes any of the kinds.
-func All(all []Schema) map[string]any {
+// AnyOf is one schema that takes any of the kinds.
+func AnyOf(all []Schema) map[string]any {
 	definitions, oneOf := map[string]any{}, []any{}
 	for _, s := range all {
 		name := strings.TrimSuffix(s.File(), ".json")

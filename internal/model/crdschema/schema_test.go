@@ -15,7 +15,7 @@ import (
 
 func TestEachSchemaTellsItsStory(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, in golden.Files) string {
-		found, err := crdschema.Of(fstest.MapFS{"crd.yaml": &fstest.MapFile{Data: []byte(in.Need(t, "crd"))}})
+		found, err := crdschema.ReadSchemas(fstest.MapFS{"crd.yaml": &fstest.MapFile{Data: []byte(in.Need(t, "crd"))}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestEachSchemaTellsItsStory(t *testing.T) {
 
 func ours(t *testing.T) []crdschema.Schema {
 	t.Helper()
-	all, err := crdschema.Of(deploy.CRDs)
+	all, err := crdschema.ReadSchemas(deploy.CRDs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestOurKindsAreThere(t *testing.T) {
 
 func TestAllTakesEachKind(t *testing.T) {
 	each := ours(t)
-	all := crdschema.All(each)
+	all := crdschema.AnyOf(each)
 	for _, s := range each {
 		if s.JSON["$schema"] == nil {
 			t.Errorf("%s is no schema by itself any more", s.File())
@@ -73,7 +73,7 @@ func TestAllTakesEachKind(t *testing.T) {
 }
 
 func TestWhatIsNoYAMLIsSaid(t *testing.T) {
-	if _, err := crdschema.Of(fstest.MapFS{"crd.yaml": &fstest.MapFile{Data: []byte("{")}}); err == nil || !strings.HasPrefix(err.Error(), "crd.yaml: ") {
+	if _, err := crdschema.ReadSchemas(fstest.MapFS{"crd.yaml": &fstest.MapFile{Data: []byte("{")}}); err == nil || !strings.HasPrefix(err.Error(), "crd.yaml: ") {
 		t.Errorf("%v", err)
 	}
 }

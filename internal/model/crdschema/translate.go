@@ -15,7 +15,7 @@ const (
 func translated(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		return node(v)
+		return translateNode(v)
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
@@ -26,20 +26,20 @@ func translated(v any) any {
 	return v
 }
 
-func node(n map[string]any) map[string]any {
+func translateNode(n map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, v := range n {
 		switch {
 		case strings.HasPrefix(key, "x-kubernetes-"), key == "nullable", key == "example", key == "externalDocs":
 		case key == "properties", key == "patternProperties", key == "definitions":
-			out[key] = each(v)
+			out[key] = translateFields(v)
 		case key == "default", key == "enum": // values, not schemas
 			out[key] = v
 		default:
 			out[key] = translated(v)
 		}
 	}
-	bounds(out)
+	translateBounds(out)
 	if n[intOrString] == true {
 		delete(out, "format")
 		delete(out, "anyOf")
@@ -54,8 +54,8 @@ func node(n map[string]any) map[string]any {
 	return out
 }
 
-// each translates the schemas of a map whose keys are names of fields.
-func each(v any) any {
+// translateFields translates the schemas of a map whose keys are names of fields.
+func translateFields(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return v
@@ -67,8 +67,8 @@ func each(v any) any {
 	return out
 }
 
-// bounds says exclusive bounds as draft 7 does: by a number, where OpenAPI 3.0 has a truth beside the bound.
-func bounds(out map[string]any) {
+// translateBounds says exclusive bounds as draft 7 does: by a number, where OpenAPI 3.0 has a truth beside the bound.
+func translateBounds(out map[string]any) {
 	for _, pair := range [][2]string{{"exclusiveMinimum", "minimum"}, {"exclusiveMaximum", "maximum"}} {
 		exclusive, given := out[pair[0]].(bool)
 		if !given {

@@ -18,8 +18,8 @@ type Path = fieldpath.Path
 // Element is one step of a Path.
 type Element = fieldpath.PathElement
 
-// Name returns the path of nested field names, such as Name("spec", "replicas").
-func Name(names ...string) Path {
+// NewPath returns the path of nested field names, such as Name("spec", "replicas").
+func NewPath(names ...string) Path {
 	p := make(Path, len(names))
 	for i := range names {
 		p[i] = Element{FieldName: &names[i]}
@@ -27,8 +27,8 @@ func Name(names ...string) Path {
 	return p
 }
 
-// String prints a path as people read it: .spec.template.spec.containers[name=web].image.
-func String(p Path) string {
+// PathString prints a path as people read it: .spec.template.spec.containers[name=web].image.
+func PathString(p Path) string {
 	var b strings.Builder
 	for _, e := range p {
 		b.WriteString(elementString(e))
@@ -44,7 +44,7 @@ func elementString(e Element) string {
 	case e.FieldName != nil && plainName(*e.FieldName):
 		return "." + *e.FieldName
 	case e.FieldName != nil:
-		return "[" + quote(*e.FieldName) + "]"
+		return "[" + quoteText(*e.FieldName) + "]"
 	case e.Key != nil:
 		parts := make([]string, 0, len(*e.Key))
 		for _, k := range *e.Key {

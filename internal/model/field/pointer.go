@@ -47,8 +47,8 @@ func KeyElement(item map[string]any, keys []string) Element {
 	return Element{Key: &list}
 }
 
-// IsKey reports whether p is a key field of a list item: a part of the item's name, that no other value can take.
-func IsKey(p Path) bool {
+// IsListKey reports whether p is a key field of a list item: a part of the item's name, that no other value can take.
+func IsListKey(p Path) bool {
 	n := len(p)
 	return n > 1 && p[n-1].FieldName != nil && IsPartOfKey(p[n-2], *p[n-1].FieldName)
 }

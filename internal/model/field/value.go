@@ -10,25 +10,25 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// Get returns the value at p and whether it is there. An empty path is the whole value.
+// ValueAt returns the value at p and whether it is there. An empty path is the whole value.
 //
 // A list key that names a field which the item lacks matches too: the server's keys contain defaults
 // (protocol: TCP) that a manifest leaves out. An item with all keys is preferred.
-func Get(v any, p Path) (any, bool) {
+func ValueAt(v any, p Path) (any, bool) {
 	for _, e := range p {
 		var ok bool
-		if v, ok = Child(v, e); !ok {
+		if v, ok = ChildValue(v, e); !ok {
 			return nil, false
 		}
 	}
 	return v, true
 }
 
-// Child returns the value that one element names inside v, and whether it is there.
-func Child(v any, e Element) (any, bool) {
+// ChildValue returns the value that one element names inside v, and whether it is there.
+func ChildValue(v any, e Element) (any, bool) {
 	switch v := v.(type) {
 	case object.Object:
-		return Child(map[string]any(v), e)
+		return ChildValue(map[string]any(v), e)
 	case map[string]any:
 		if e.FieldName == nil {
 			return nil, false
@@ -52,7 +52,7 @@ func position(list []any, e Element) int {
 		}
 	case e.Value != nil:
 		want := (*e.Value).Unstructured()
-		return slices.IndexFunc(list, func(v any) bool { return Equal(v, want) })
+		return slices.IndexFunc(list, func(v any) bool { return EqualValues(v, want) })
 	case e.Key != nil:
 		if i := slices.IndexFunc(list, func(v any) bool { return matchesKey(v, e, keyComplete) }); i >= 0 {
 			return i
@@ -62,8 +62,8 @@ func position(list []any, e Element) int {
 	return -1
 }
 
-// Count tells how many items of the list bear the keys that e names.
-func Count(list any, e Element) int {
+// CountMatching tells how many items of the list bear the keys that e names.
+func CountMatching(list any, e Element) int {
 	items, _ := list.([]any)
 	n := 0
 	for _, item := range items {
@@ -92,7 +92,7 @@ func matchesKey(item any, e Element, how keyMatch) bool {
 		if !there && how == keyMayLack {
 			continue
 		}
-		if !there || !Equal(v, k.Value.Unstructured()) {
+		if !there || !EqualValues(v, k.Value.Unstructured()) {
 			return false
 		}
 		found = true
@@ -100,33 +100,33 @@ func matchesKey(item any, e Element, how keyMatch) bool {
 	return found
 }
 
-// Equal compares decoded JSON values; whole floats equal integers, as in JSON.
-func Equal(a, b any) bool {
+// EqualValues compares decoded JSON values; whole floats equal integers, as in JSON.
+func EqualValues(a, b any) bool {
 	switch a := a.(type) {
 	case object.Object:
-		return Equal(map[string]any(a), b)
+		return EqualValues(map[string]any(a), b)
 	case map[string]any:
-		bm, ok := asMap(b)
-		return ok && maps.EqualFunc(a, bm, Equal)
+		bm, ok := mapOf(b)
+		return ok && maps.EqualFunc(a, bm, EqualValues)
 	case []any:
 		bl, ok := b.([]any)
-		return ok && slices.EqualFunc(a, bl, Equal)
+		return ok && slices.EqualFunc(a, bl, EqualValues)
 	case int64, float64, int:
-		n, isWhole := Whole(a)
-		if m, ok := Whole(b); ok || isWhole {
+		n, isWhole := WholeNumber(a)
+		if m, ok := WholeNumber(b); ok || isWhole {
 			return ok && isWhole && n == m
 		}
 	}
 	return a == b
 }
 
-// Twice reports whether p is a list item that stands in v more than once, and returns all of them. The API server takes such
+// DuplicatesOf reports whether p is a list item that stands in v more than once, and returns all of them. The API server takes such
 // lists in plain updates only.
-func Twice(v any, p Path) ([]any, bool) {
+func DuplicatesOf(v any, p Path) ([]any, bool) {
 	if len(p) == 0 || p[len(p)-1].Key == nil {
 		return nil, false
 	}
-	list, _ := Get(v, p[:len(p)-1])
+	list, _ := ValueAt(v, p[:len(p)-1])
 	items, _ := list.([]any)
 	var out []any
 	for _, item := range items {
@@ -137,13 +137,13 @@ func Twice(v any, p Path) ([]any, bool) {
 	return out, len(out) > 1
 }
 
-// Holds reports whether live has every value that want names. Maps of live may hold more: the API server's defaults.
-func Holds(live, want any) bool {
-	if w, ok := asMap(want); ok {
-		l, ok := asMap(live)
+// ContainsValues reports whether live has every value that want names. Maps of live may hold more: the API server's defaults.
+func ContainsValues(live, want any) bool {
+	if w, ok := mapOf(want); ok {
+		l, ok := mapOf(live)
 		for k, v := range w {
 			c, there := l[k]
-			if !there || !Holds(c, v) {
+			if !there || !ContainsValues(c, v) {
 				return false
 			}
 		}
@@ -151,12 +151,12 @@ func Holds(live, want any) bool {
 	}
 	if w, ok := want.([]any); ok {
 		l, ok := live.([]any)
-		return ok && slices.EqualFunc(l, w, Holds)
+		return ok && slices.EqualFunc(l, w, ContainsValues)
 	}
-	return Equal(live, want)
+	return EqualValues(live, want)
 }
 
-func asMap(v any) (map[string]any, bool) {
+func mapOf(v any) (map[string]any, bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		return v, true
@@ -166,8 +166,8 @@ func asMap(v any) (map[string]any, bool) {
 	return nil, false
 }
 
-// Whole returns a number as an integer, where it is one: JSON does not tell 1 from 1.0.
-func Whole(v any) (int64, bool) {
+// WholeNumber returns a number as an integer, where it is one: JSON does not tell 1 from 1.0.
+func WholeNumber(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
 		return v, true
@@ -180,14 +180,14 @@ func Whole(v any) (int64, bool) {
 	return 0, false
 }
 
-// Put writes value at p inside root, making the maps and keyed list items on the way.
+// SetValue writes value at p inside root, making the maps and keyed list items on the way.
 // It reports false where the path crosses a value of another form, or a list position that is not there.
-func Put(root map[string]any, p Path, value any) bool {
-	_, ok := put(root, p, value)
+func SetValue(root map[string]any, p Path, value any) bool {
+	_, ok := setIn(root, p, value)
 	return ok
 }
 
-func put(v any, p Path, value any) (any, bool) {
+func setIn(v any, p Path, value any) (any, bool) {
 	if len(p) == 0 {
 		return value, true
 	}
@@ -198,14 +198,14 @@ func put(v any, p Path, value any) (any, bool) {
 }
 
 func putName(v any, p Path, value any) (any, bool) {
-	m, ok := asMap(v)
+	m, ok := mapOf(v)
 	if v == nil {
 		m, ok = map[string]any{}, true
 	}
 	if !ok {
 		return v, false
 	}
-	c, ok := put(m[*p[0].FieldName], p[1:], value)
+	c, ok := setIn(m[*p[0].FieldName], p[1:], value)
 	if ok {
 		m[*p[0].FieldName] = c
 	}
@@ -218,7 +218,7 @@ func putItem(v any, p Path, value any) (any, bool) {
 		return v, false
 	}
 	if i := position(list, p[0]); i >= 0 {
-		c, ok := put(list[i], p[1:], value)
+		c, ok := setIn(list[i], p[1:], value)
 		if ok {
 			list[i] = c
 		}
@@ -228,7 +228,7 @@ func putItem(v any, p Path, value any) (any, bool) {
 	if !ok {
 		return v, false
 	}
-	c, ok := put(item, p[1:], value)
+	c, ok := setIn(item, p[1:], value)
 	return append(list, c), ok
 }
 
@@ -246,28 +246,28 @@ func newItem(e Element) (any, bool) {
 	return nil, false
 }
 
-// Drop removes the value at p from root, and the maps that this leaves empty. It reports whether it was there.
-func Drop(root map[string]any, p Path) bool {
-	_, dropped := drop(root, p)
+// RemoveValue removes the value at p from root, and the maps that this leaves empty. It reports whether it was there.
+func RemoveValue(root map[string]any, p Path) bool {
+	_, dropped := removeFrom(root, p)
 	return dropped
 }
 
-func drop(v any, p Path) (any, bool) {
+func removeFrom(v any, p Path) (any, bool) {
 	if len(p) == 0 {
 		return nil, true
 	}
-	c, ok := Child(v, p[0])
+	c, ok := ChildValue(v, p[0])
 	if !ok {
 		return v, false
 	}
 	list, _ := v.([]any)
 	i := position(list, p[0]) // before anything in the item changes, which may be its key
-	rest, dropped := drop(c, p[1:])
+	rest, dropped := removeFrom(c, p[1:])
 	if !dropped {
 		return v, false
 	}
-	gone := len(p) == 1 || empty(rest)
-	if m, ok := asMap(v); ok {
+	gone := len(p) == 1 || isEmptyValue(rest)
+	if m, ok := mapOf(v); ok {
 		if gone {
 			delete(m, *p[0].FieldName)
 		} else {
@@ -282,7 +282,7 @@ func drop(v any, p Path) (any, bool) {
 	return list, true
 }
 
-func empty(v any) bool {
+func isEmptyValue(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		return len(v) == 0
@@ -302,7 +302,7 @@ func scalarString(v any) string {
 	return fmt.Sprint(v)
 }
 
-func quote(s string) string { return strconv.Quote(s) }
+func quoteText(s string) string { return strconv.Quote(s) }
 
 // Matches reports whether the list item is the one that e names.
 func Matches(item any, e Element) bool { return position([]any{item}, e) == 0 }

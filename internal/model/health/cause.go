@@ -9,10 +9,10 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// Cause returns why pods do not work, such as "CrashLoopBackOff: container web of pod web-0 ends with exit code 1", for the pod
+// PodTrouble returns why pods do not work, such as "CrashLoopBackOff: container web of pod web-0 ends with exit code 1", for the pod
 // whose trouble explains most, and how many share it. It is empty where no pod reports trouble. It does not change while
 // the same pods stay in the same trouble: it holds no counts, times or back-offs.
-func Cause(pods []object.Object) string {
+func PodTrouble(pods []object.Object) string {
 	var all []trouble
 	for _, pod := range pods {
 		if pod.At("metadata", "deletionTimestamp") != nil {
@@ -75,14 +75,14 @@ func troubleOf(pod object.Object) (trouble, bool) {
 		}
 	}
 	name := pod.Name()
-	if reason := text(pod, "status", "reason"); pod.At("status", "phase") == "Failed" {
-		all = append(all, trouble{failed, cmp.Or(reason, "Failed"), joined("pod "+name+" failed", text(pod, "status", "message"))})
+	if reason := stringAt(pod, "status", "reason"); pod.At("status", "phase") == "Failed" {
+		all = append(all, trouble{failed, cmp.Or(reason, "Failed"), joinMessage("pod "+name+" failed", stringAt(pod, "status", "message"))})
 	}
 	if c := Condition(pod, "PodScheduled"); c["status"] == "False" {
-		all = append(all, trouble{unschedulable, cmp.Or(text(c, "reason"), "Pending"), joined("pod "+name, text(c, "message"))})
+		all = append(all, trouble{unschedulable, cmp.Or(stringAt(c, "reason"), "Pending"), joinMessage("pod "+name, stringAt(c, "message"))})
 	}
-	if c := Condition(pod, "Ready"); text(c, "reason") == "ReadinessGatesNotReady" {
-		all = append(all, trouble{unready, "ReadinessGatesNotReady", joined("pod "+name, text(c, "message"))})
+	if c := Condition(pod, "Ready"); stringAt(c, "reason") == "ReadinessGatesNotReady" {
+		all = append(all, trouble{unready, "ReadinessGatesNotReady", joinMessage("pod "+name, stringAt(c, "message"))})
 	}
 	if len(all) == 0 {
 		return trouble{}, false
@@ -105,29 +105,31 @@ func containersOf(pod object.Object) []container {
 		{"containers", "containerStatuses", "container"},
 	} {
 		specs := map[string]object.Object{}
-		for _, s := range maps(pod.At("spec", kind.specs)) {
-			specs[text(s, "name")] = s
+		for _, s := range mapsIn(pod.At("spec", kind.specs)) {
+			specs[stringAt(s, "name")] = s
 		}
-		for _, s := range maps(pod.At("status", kind.statuses)) {
-			out = append(out, container{spec: specs[text(s, "name")], status: s, pod: pod.Name(), role: kind.role})
+		for _, s := range mapsIn(pod.At("status", kind.statuses)) {
+			out = append(out, container{spec: specs[stringAt(s, "name")], status: s, pod: pod.Name(), role: kind.role})
 		}
 	}
 	return out
 }
 
-func (c container) String() string { return c.role + " " + text(c.status, "name") + " of pod " + c.pod }
+func (c container) String() string {
+	return c.role + " " + stringAt(c.status, "name") + " of pod " + c.pod
+}
 
 func (c container) trouble() (trouble, bool) {
-	waiting, why := text(c.status, "state", "waiting", "reason"), text(c.status, "state", "waiting", "message")
+	waiting, why := stringAt(c.status, "state", "waiting", "reason"), stringAt(c.status, "state", "waiting", "message")
 	switch {
 	case strings.HasPrefix(waiting, "ErrImage") || waiting == "ImagePullBackOff" || waiting == "InvalidImageName":
-		return trouble{noImage, waiting, joined(c.String()+" needs image "+c.image(), ofImage(why))}, true
+		return trouble{noImage, waiting, joinMessage(c.String()+" needs image "+c.image(), ofImage(why))}, true
 	case waiting == "CrashLoopBackOff" || c.status.At("state", "terminated") != nil && !c.isDone():
-		return c.ended(cmp.Or(waiting, text(c.status, "state", "terminated", "reason"), "Error")), true
+		return c.ended(cmp.Or(waiting, stringAt(c.status, "state", "terminated", "reason"), "Error")), true
 	case IsFailure(waiting):
-		return trouble{misconfigured, waiting, joined(c.String(), why)}, true
+		return trouble{misconfigured, waiting, joinMessage(c.String(), why)}, true
 	case waiting != "" && waiting != "PodInitializing":
-		return trouble{starting, waiting, joined(c.String(), why)}, true
+		return trouble{starting, waiting, joinMessage(c.String(), why)}, true
 	case c.status.At("state", "running") != nil && c.status.At("ready") != true && c.role == "container":
 		return c.unready()
 	}
@@ -147,7 +149,7 @@ func (c container) ended(reason string) trouble {
 			last = t
 		}
 	}
-	if text(last, "reason") == "OOMKilled" {
+	if stringAt(last, "reason") == "OOMKilled" {
 		return trouble{outOfMemory, "OOMKilled", c.String() + " runs out of " + c.memory()}
 	}
 	if code := last.At("exitCode"); code != nil {
@@ -168,7 +170,7 @@ func (c container) unready() (trouble, bool) {
 		t.text = c.String() + " runs, its readiness probe does not succeed"
 	}
 	switch code := last["exitCode"]; {
-	case text(last, "reason") == "OOMKilled":
+	case stringAt(last, "reason") == "OOMKilled":
 		t.severity, t.reason, t.text = outOfMemory, "OOMKilled", t.text+" since it ran out of "+c.memory()
 	case code != nil && fmt.Sprint(code) != "0":
 		t.text += fmt.Sprintf(" since it ended with exit code %v", code)
@@ -178,13 +180,15 @@ func (c container) unready() (trouble, bool) {
 
 // memory is what a container may use of it.
 func (c container) memory() string {
-	if limit := text(c.spec, "resources", "limits", "memory"); limit != "" {
+	if limit := stringAt(c.spec, "resources", "limits", "memory"); limit != "" {
 		return "memory, which is limited to " + limit
 	}
 	return "memory"
 }
 
-func (c container) image() string { return cmp.Or(text(c.spec, "image"), text(c.status, "image")) }
+func (c container) image() string {
+	return cmp.Or(stringAt(c.spec, "image"), stringAt(c.status, "image"))
+}
 
 // ofImage is what a registry said: the end of the kubelet's message, which begins with the image's name, several times.
 func ofImage(message string) string {
@@ -206,7 +210,7 @@ func Refused(o object.Object) string {
 	if c["status"] != "True" {
 		return ""
 	}
-	return Refusal(cmp.Or(text(c, "reason"), "ReplicaFailure"), text(c, "message"))
+	return Refusal(cmp.Or(stringAt(c, "reason"), "ReplicaFailure"), stringAt(c, "message"))
 }
 
 // CannotCreate is the reason of Events by which the controllers of workloads report that they may not make a pod.
@@ -217,7 +221,7 @@ func Refusal(reason, message string) string {
 	if _, after, ok := strings.Cut(message, " is forbidden: "); ok {
 		message = after
 	}
-	return joined(reason, message)
+	return joinMessage(reason, message)
 }
 
 // Explained adds to the status of an object that does not work what the object itself reports of its pods.
@@ -226,14 +230,14 @@ func Explained(o object.Object, s Status) Status {
 		return s
 	}
 	if gvk := o.GVK(); gvk.Group == "" && gvk.Kind == "Pod" {
-		return s.With(Cause([]object.Object{o}))
+		return s.With(PodTrouble([]object.Object{o}))
 	}
 	return s.With(Refused(o))
 }
 
 // Condition returns the condition of that type in an object's status, nil if there is none.
 func Condition(o object.Object, kind string) object.Object {
-	for _, c := range maps(o.At("status", "conditions")) {
+	for _, c := range mapsIn(o.At("status", "conditions")) {
 		if c["type"] == kind {
 			return c
 		}
@@ -241,8 +245,8 @@ func Condition(o object.Object, kind string) object.Object {
 	return nil
 }
 
-// maps are the objects of a list; what is no object is left out.
-func maps(list any) []object.Object {
+// mapsIn are the objects of a list; what is no object is left out.
+func mapsIn(list any) []object.Object {
 	items, _ := list.([]any)
 	out := make([]object.Object, 0, len(items))
 	for _, item := range items {
@@ -253,15 +257,15 @@ func maps(list any) []object.Object {
 	return out
 }
 
-func text(o object.Object, keys ...string) string {
+func stringAt(o object.Object, keys ...string) string {
 	s, _ := o.At(keys...).(string)
 	return s
 }
 
 const longest = 300 // characters of one message of others
 
-// joined is a subject with what others say of it.
-func joined(subject, message string) string {
+// joinMessage is a subject with what others say of it.
+func joinMessage(subject, message string) string {
 	message = strings.TrimSpace(message)
 	if message == "" {
 		return subject

@@ -36,7 +36,7 @@ func TestTheCauseIsWhatThePodsReport(t *testing.T) {
 				}
 				pods = append(pods, o)
 			}
-			fmt.Fprintf(&out, "%s: %s\n", title, health.Cause(pods))
+			fmt.Fprintf(&out, "%s: %s\n", title, health.PodTrouble(pods))
 		}
 		return out.String()
 	})
@@ -83,7 +83,7 @@ func TestPodsAreFoundByTheirWorkload(t *testing.T) {
 			t.Fatal(err)
 		}
 		var names []string
-		for _, pod := range health.PodsOf(o, pods) {
+		for _, pod := range health.PodsOfWorkload(o, pods) {
 			names = append(names, pod.Name())
 		}
 		if got := strings.Join(names, " "); got != c.want || health.PodSelector(o) != c.selector {

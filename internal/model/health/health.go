@@ -76,15 +76,15 @@ type Assessor interface {
 
 var order = map[Code]int{Healthy: 0, Suspended: 1, Progressing: 2, Unknown: 3, Missing: 4, Degraded: 5}
 
-// Worst returns the worse of two codes; an unknown word counts as Unknown.
-func Worst(a, b Code) Code {
-	if rank(b) > rank(a) {
+// WorstCode returns the worse of two codes; an unknown word counts as Unknown.
+func WorstCode(a, b Code) Code {
+	if codeRank(b) > codeRank(a) {
 		return b
 	}
 	return a
 }
 
-func rank(c Code) int {
+func codeRank(c Code) int {
 	if r, ok := order[c]; ok {
 		return r
 	}

@@ -20,8 +20,8 @@ func PodSelector(o object.Object) string {
 	return strings.Join(terms, ",")
 }
 
-// PodsOf returns those of the objects that are pods of the workload.
-func PodsOf(workload object.Object, all []object.Object) []object.Object {
+// PodsOfWorkload returns those of the objects that are pods of the workload.
+func PodsOfWorkload(workload object.Object, all []object.Object) []object.Object {
 	requirements := selectorOf(workload)
 	if requirements == nil {
 		return nil
@@ -34,14 +34,14 @@ func PodsOf(workload object.Object, all []object.Object) []object.Object {
 			out = append(out, o)
 		}
 	}
-	return Owned(workload.UID(), out)
+	return OwnedPods(workload.UID(), out)
 }
 
-// Owned returns the pods that the workload of that uid made, itself or through a ReplicaSet. Others may bear the same labels.
-func Owned(uid string, pods []object.Object) []object.Object {
+// OwnedPods returns the pods that the workload of that uid made, itself or through a ReplicaSet. Others may bear the same labels.
+func OwnedPods(uid string, pods []object.Object) []object.Object {
 	var out []object.Object
 	for _, pod := range pods {
-		for _, owner := range maps(pod.At("metadata", "ownerReferences")) {
+		for _, owner := range mapsIn(pod.At("metadata", "ownerReferences")) {
 			if owner["controller"] == true && (owner["uid"] == uid || owner["kind"] == "ReplicaSet") {
 				out = append(out, pod)
 			}
@@ -102,8 +102,8 @@ func selectorOf(o object.Object) []requirement {
 		out = append(out, requirement{key, "In", []string{value}})
 	}
 	slices.SortFunc(out, func(a, b requirement) int { return strings.Compare(a.key, b.key) })
-	for _, e := range maps(o.At("spec", "selector", "matchExpressions")) {
-		r := requirement{key: text(e, "key"), operator: text(e, "operator")}
+	for _, e := range mapsIn(o.At("spec", "selector", "matchExpressions")) {
+		r := requirement{key: stringAt(e, "key"), operator: stringAt(e, "operator")}
 		values, _ := e["values"].([]any)
 		for _, v := range values {
 			value, _ := v.(string)

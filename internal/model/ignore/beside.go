@@ -10,17 +10,17 @@ import (
 )
 
 var (
-	metadata = field.Name("metadata")
-	labels   = field.Name("metadata", "labels")
+	metadata = field.NewPath("metadata")
+	labels   = field.NewPath("metadata", "labels")
 	names    = []field.Path{
-		field.Name("apiVersion"), field.Name("kind"), field.Name("metadata", "name"), field.Name("metadata", "namespace"),
-		field.Name("metadata", "labels", object.PartOf),
+		field.NewPath("apiVersion"), field.NewPath("kind"), field.NewPath("metadata", "name"), field.NewPath("metadata", "namespace"),
+		field.NewPath("metadata", "labels", object.PartOf),
 	}
 )
 
-// beside returns what may be covered of a path: itself, unless it is a name or holds names. Then it is all beside them.
-func beside(s Sight, p field.Path) []field.Path {
-	if field.IsKey(p) || slices.ContainsFunc(names, p.Equals) {
+// pathsBeside returns what may be covered of a path: itself, unless it is a name or holds names. Then it is all beside them.
+func pathsBeside(s Sight, p field.Path) []field.Path {
+	if field.IsListKey(p) || slices.ContainsFunc(names, p.Equals) {
 		return nil
 	}
 	if !p.Equals(metadata) && !p.Equals(labels) {
@@ -28,7 +28,7 @@ func beside(s Sight, p field.Path) []field.Path {
 	}
 	var out []field.Path
 	for _, name := range children(s, p) {
-		out = append(out, beside(s, append(p.Copy(), field.Name(name)...))...)
+		out = append(out, pathsBeside(s, append(p.Copy(), field.NewPath(name)...))...)
 	}
 	return out
 }
@@ -36,7 +36,7 @@ func beside(s Sight, p field.Path) []field.Path {
 // children lists the names of a map's fields, in Git's object and in what we own.
 func children(s Sight, p field.Path) []string {
 	found := map[string]bool{}
-	v, _ := field.Get(s.Desired, p)
+	v, _ := field.ValueAt(s.Desired, p)
 	m, _ := v.(map[string]any)
 	for k := range m {
 		found[k] = true

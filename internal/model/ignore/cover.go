@@ -43,24 +43,24 @@ func (p part) paths(s Sight) []field.Path {
 	case p.query != "":
 		return s.Answers[p.query].paths(s)
 	}
-	return owned(s, p.manager)
+	return ownedBy(s, p.manager)
 }
 
 // pointed resolves a pointer in Git's object: a list item that is put before another in the cluster must not shift what a
 // position means. Only a pointer without positions is looked for in the cluster too.
 func pointed(s Sight, p field.Pointer) []field.Path {
 	path, ok := ownership.Resolve(p, s.Desired, s.Owners)
-	if !ok && !counts(p) && s.Live != nil {
+	if !ok && !hasPosition(p) && s.Live != nil {
 		path, ok = ownership.Resolve(p, s.Live, s.Owners)
 	}
 	if !ok {
 		return nil
 	}
-	return beside(s, path)
+	return pathsBeside(s, path)
 }
 
-// counts reports whether a part of the pointer could be a position.
-func counts(p field.Pointer) bool {
+// hasPosition reports whether a part of the pointer could be a position.
+func hasPosition(p field.Pointer) bool {
 	return slices.ContainsFunc(p, func(token string) bool {
 		n, err := strconv.Atoi(token)
 		return err == nil && n >= 0
@@ -77,7 +77,7 @@ func (a Answer) paths(s Sight) []field.Path {
 				continue
 			}
 			seen[path.String()] = true
-			out = append(out, beside(s, path)...)
+			out = append(out, pathsBeside(s, path)...)
 		}
 	}
 	take(a.Git, s.Desired)
@@ -87,9 +87,9 @@ func (a Answer) paths(s Sight) []field.Path {
 	return out
 }
 
-// owned lists the fields of the manager's entries that Git names, or has dropped while they are still ours. That a list item or
+// ownedBy lists the fields of the manager's entries that Git names, or has dropped while they are still ours. That a list item or
 // a map is there is not meant: it would cover what others own in it.
-func owned(s Sight, manager string) []field.Path {
+func ownedBy(s Sight, manager string) []field.Path {
 	ours := ownership.ApplyEntry(s.Owners, ownership.Manager)
 	var out []field.Path
 	for _, o := range s.Owners {
@@ -97,20 +97,20 @@ func owned(s Sight, manager string) []field.Path {
 			continue
 		}
 		for _, p := range o.Fields.Paths() {
-			if !whole(s.Owners, o.Fields, p) || slices.ContainsFunc(out, p.Equals) {
+			if !ownsContent(s.Owners, o.Fields, p) || slices.ContainsFunc(out, p.Equals) {
 				continue
 			}
-			if _, named := field.Get(s.Desired, p); named || ours.Under(p) {
-				out = append(out, beside(s, p)...)
+			if _, named := field.ValueAt(s.Desired, p); named || ours.Under(p) {
+				out = append(out, pathsBeside(s, p)...)
 			}
 		}
 	}
 	return out
 }
 
-// whole reports whether the shape owns the content of p: all of it, or that a set has the value. Of a map that another entry names
+// ownsContent reports whether the shape owns the content of p: all of it, or that a set has the value. Of a map that another entry names
 // something in, only the presence is owned: fieldsV1 writes that as it writes an atomic field.
-func whole(owners []ownership.Entry, shape ownership.Shape, p field.Path) bool {
+func ownsContent(owners []ownership.Entry, shape ownership.Shape, p field.Path) bool {
 	if p[len(p)-1].Value != nil {
 		return true
 	}

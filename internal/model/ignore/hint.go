@@ -31,7 +31,7 @@ func misspelt(p field.Pointer, s Sight) string {
 		var v any = map[string]any(o)
 		i := 0
 		for ; i < len(p); i++ {
-			next, there := field.Child(v, field.Element{FieldName: &p[i]})
+			next, there := field.ChildValue(v, field.Element{FieldName: &p[i]})
 			if !there {
 				break
 			}
@@ -41,7 +41,7 @@ func misspelt(p field.Pointer, s Sight) string {
 		if !ok || i == len(p) {
 			continue
 		}
-		if found := Near(p[i], slices.Sorted(maps.Keys(m))); len(found) > 0 {
+		if found := NearWords(p[i], slices.Sorted(maps.Keys(m))); len(found) > 0 {
 			return ": did you mean " + append(slices.Clone(p[:i]), found[0]).String() + "?"
 		}
 	}
@@ -53,10 +53,10 @@ func writers(s Sight, manager string) string {
 	var all []string
 	for _, o := range s.Owners {
 		if o.Manager != ownership.Manager && o.Manager != ownership.Handover {
-			all = add(all, []string{o.Manager})
+			all = appendMissing(all, []string{o.Manager})
 		}
 	}
-	switch q := meant(manager, all); {
+	switch q := suggestion(manager, all); {
 	case slices.Contains(all, manager):
 		return "" // it owns other fields
 	case len(all) == 0:
@@ -64,12 +64,12 @@ func writers(s Sight, manager string) string {
 	case q != "":
 		return q
 	}
-	return "; those who have written to " + s.Desired.ID().String() + " are " + some(all)
+	return "; those who have written to " + s.Desired.ID().String() + " are " + firstWords(all)
 }
 
 // counts reports whether the part names list items by their positions.
 func (p part) counts(s Sight) bool {
-	return p.query != "" && s.Answers[p.query].Positional || p.pointer != nil && counts(p.pointer)
+	return p.query != "" && s.Answers[p.query].Positional || p.pointer != nil && hasPosition(p.pointer)
 }
 
 // fragile says which item is meant now, and how it is named firmly.
@@ -80,13 +80,13 @@ func (p part) fragile(s Sight) string {
 			continue
 		}
 		return fmt.Sprintf("in %s it means %s as Git has it now, and another one when Git's list has another order; %s",
-			s.Desired.ID(), field.String(path), firm(path, at))
+			s.Desired.ID(), field.PathString(path), keyedQuery(path, at))
 	}
 	return ""
 }
 
-// firm is a jq expression that names the item by its keys.
-func firm(path field.Path, at int) string {
+// keyedQuery is a jq expression that names the item by its keys.
+func keyedQuery(path field.Path, at int) string {
 	if path[at].Key == nil {
 		return "name it by what is in it, with a jq expression"
 	}
@@ -94,14 +94,14 @@ func firm(path field.Path, at int) string {
 	for _, k := range *path[at].Key {
 		wants = append(wants, jqField(k.Name)+" == "+jqValue(k.Value.Unstructured()))
 	}
-	query := jqPath(path[:at]) + "[] | select(" + strings.Join(wants, " and ") + ")"
+	query := jqPathText(path[:at]) + "[] | select(" + strings.Join(wants, " and ") + ")"
 	if rest := path[at+1:]; len(rest) > 0 {
-		query += " | " + jqPath(rest)
+		query += " | " + jqPathText(rest)
 	}
 	return "the jq expression " + query + " would stay right"
 }
 
-func jqPath(p field.Path) string {
+func jqPathText(p field.Path) string {
 	var b strings.Builder
 	for _, e := range p {
 		switch {

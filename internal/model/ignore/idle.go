@@ -50,20 +50,20 @@ func (t Target) missed(all []object.Object) string {
 		var there []string
 		for _, o := range all {
 			if rest.Matches(o) {
-				there = add(there, []string{a.of(o)})
+				there = appendMissing(there, []string{a.of(o)})
 			}
 		}
 		if len(there) > 0 {
 			return a.missed(there)
 		}
 	}
-	return "; it has " + kinds(all)
+	return "; it has " + kindNames(all)
 }
 
 func (a aspect) missed(there []string) string {
 	slices.Sort(there)
 	text := literal(a.want)
-	if q := meant(text, there); q != "" {
+	if q := suggestion(text, there); q != "" {
 		return fmt.Sprintf(": %s %q%s", a.word, text, q)
 	}
 	if len(there) == 1 {
@@ -72,7 +72,7 @@ func (a aspect) missed(there []string) string {
 	for i, w := range there {
 		there[i] = fmt.Sprintf("%q", w)
 	}
-	return fmt.Sprintf(": %s %q; there is %s", a.word, text, some(there))
+	return fmt.Sprintf(": %s %q; there is %s", a.word, text, firstWords(there))
 }
 
 // literal is the pattern as its user wrote it, as far as a glob that became a regular expression tells.
@@ -84,16 +84,16 @@ func literal(re *regexp.Regexp) string {
 	return strings.TrimPrefix(text, patternOpen)
 }
 
-// kinds lists the kinds of the objects as people write them: Deployment.apps, Service.
-func kinds(all []object.Object) string {
+// kindNames lists the kinds of the objects as people write them: Deployment.apps, Service.
+func kindNames(all []object.Object) string {
 	var out []string
 	for _, o := range all {
 		gvk := o.GVK()
-		out = add(out, []string{strings.TrimSuffix(gvk.Kind+"."+gvk.Group, ".")})
+		out = appendMissing(out, []string{strings.TrimSuffix(gvk.Kind+"."+gvk.Group, ".")})
 	}
 	if len(out) == 0 {
 		return "no objects"
 	}
 	slices.Sort(out)
-	return some(out)
+	return firstWords(out)
 }

@@ -111,7 +111,7 @@ func (rs Rules) Queries(desired object.Object) []string {
 	var out []string
 	for _, r := range rs {
 		if len(r.Queries) > 0 && r.Target.Matches(desired) {
-			out = add(out, r.Queries)
+			out = appendMissing(out, r.Queries)
 		}
 	}
 	return out

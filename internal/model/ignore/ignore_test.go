@@ -103,7 +103,7 @@ func pointers(t testing.TB, texts ...string) []field.Pointer {
 func covered(rs ignore.Rules, s ignore.Sight) string {
 	var out []string
 	for _, c := range rs.Covers(s) {
-		out = append(out, field.String(c.Path))
+		out = append(out, field.PathString(c.Path))
 	}
 	return strings.Join(out, " ")
 }
@@ -204,20 +204,20 @@ func TestAnAnnotationOfGitsObjectIsARuleForThatObject(t *testing.T) {
 func TestARuleThatMatchesNoObjectIsToldWithWhatWasMeant(t *testing.T) {
 	glob := func(text string) ignore.Target {
 		group, kind, _ := strings.Cut(text, "/")
-		g, err := ignore.Glob(group)
+		g, err := ignore.GlobPattern(group)
 		if err != nil {
 			t.Fatal(err)
 		}
-		k, err := ignore.Glob(kind)
+		k, err := ignore.GlobPattern(kind)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return ignore.Target{Group: g, Kind: k}
 	}
 	named := glob("apps/Deployment")
-	named.Name = ignore.Exact("wbe")
+	named.Name = ignore.ExactPattern("wbe")
 	elsewhere := glob("apps/Deployment")
-	elsewhere.Namespace = ignore.Exact("default")
+	elsewhere.Namespace = ignore.ExactPattern("default")
 	all := []object.Object{load(t, gitWeb), load(t, "{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}}"),
 		load(t, "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, namespace: shop}}")}
 	for want, target := range map[string]ignore.Target{
@@ -318,7 +318,7 @@ func TestNotesAreFewHoweverManyObjectsThereAre(t *testing.T) {
 
 func TestAnUnansweredExpressionIsAnErrorWithItsRule(t *testing.T) {
 	s := sight(t)
-	rs := ignore.Rules{{Name: "spec.ignoreDifferences[0]", Queries: []string{"a", "b"}, Target: ignore.Target{Name: ignore.Exact("web")}}}
+	rs := ignore.Rules{{Name: "spec.ignoreDifferences[0]", Queries: []string{"a", "b"}, Target: ignore.Target{Name: ignore.ExactPattern("web")}}}
 	s.Answers = map[string]ignore.Answer{"a": {}, "b": {Err: fmt.Errorf("no")}}
 	if got := fmt.Sprint(rs.Unanswered(s)); got != `spec.ignoreDifferences[0].jqPathExpressions[1]: "b": no` {
 		t.Error(got)

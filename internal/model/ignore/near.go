@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Near returns those of the words that somebody may have meant by the text, the nearest first: the same in other letters, or within
+// NearWords returns those of the words that somebody may have meant by the text, the nearest first: the same in other letters, or within
 // a third of its letters.
-func Near(text string, words []string) []string {
+func NearWords(text string, words []string) []string {
 	type candidate struct {
 		word string
 		far  int
@@ -53,16 +53,16 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// meant is the question behind a message; empty if nothing is near.
-func meant(text string, words []string) string {
-	if found := Near(text, words); len(found) > 0 {
+// suggestion is the question behind a message; empty if nothing is near.
+func suggestion(text string, words []string) string {
+	if found := NearWords(text, words); len(found) > 0 {
 		return ": did you mean " + strconv.Quote(found[0]) + "?"
 	}
 	return ""
 }
 
-// some lists the first few words.
-func some(words []string) string {
+// firstWords lists the first few words.
+func firstWords(words []string) string {
 	const shown = 8
 	if len(words) > shown {
 		return strings.Join(words[:shown], ", ") + " and " + strconv.Itoa(len(words)-shown) + " more"

@@ -25,17 +25,17 @@ func Pattern(text string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// Exact matches this text and no other, as Argo CD's name and namespace do. An empty text matches everything and gives nil.
-func Exact(text string) *regexp.Regexp {
+// ExactPattern matches this text and no other, as Argo CD's name and namespace do. An empty text matches everything and gives nil.
+func ExactPattern(text string) *regexp.Regexp {
 	if text == "" {
 		return nil
 	}
 	return regexp.MustCompile(globOpen + regexp.QuoteMeta(text) + ")$")
 }
 
-// Glob compiles a shell pattern as Argo CD's group and kind are: * ? [a-z] [!a-z] {a,b} and \ before any of them. An empty text
+// GlobPattern compiles a shell pattern as Argo CD's group and kind are: * ? [a-z] [!a-z] {a,b} and \ before any of them. An empty text
 // matches the empty text alone: the core group.
-func Glob(text string) (*regexp.Regexp, error) {
+func GlobPattern(text string) (*regexp.Regexp, error) {
 	g := glob{rest: text}
 	if err := g.terms(); err != nil {
 		return nil, fmt.Errorf("glob %q: %w", text, err)

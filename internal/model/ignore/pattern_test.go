@@ -22,7 +22,7 @@ func TestAGlobMatchesAsArgoCDsDo(t *testing.T) {
 		"a,b":          {"a,b", "a"},
 		"Dép*":         {"Déploiement", "Dep"},
 	} {
-		re, err := ignore.Glob(glob)
+		re, err := ignore.GlobPattern(glob)
 		if err != nil {
 			t.Errorf("%s: %v", glob, err)
 			continue
@@ -38,12 +38,12 @@ func TestAGlobMatchesAsArgoCDsDo(t *testing.T) {
 			}
 		}
 	}
-	core, err := ignore.Glob("")
+	core, err := ignore.GlobPattern("")
 	if err != nil || !core.MatchString("") || core.MatchString("apps") {
 		t.Errorf("the empty glob is the core group: %v", err)
 	}
 	for _, bad := range []string{"[", "[a", "{", "{a", "}", "a}", `\`, "[b-a]", "[]", "{a}}{"} {
-		if _, err := ignore.Glob(bad); err == nil {
+		if _, err := ignore.GlobPattern(bad); err == nil {
 			t.Errorf("%s is taken", bad)
 		}
 	}
@@ -54,7 +54,7 @@ func FuzzGlob(f *testing.F) {
 		f.Add(s, "abc")
 	}
 	f.Fuzz(func(t *testing.T, glob, text string) {
-		re, err := ignore.Glob(glob)
+		re, err := ignore.GlobPattern(glob)
 		if err != nil {
 			return
 		}

@@ -33,7 +33,7 @@ func (r *Rule) queryError(i int, err error) *PartError {
 func (rs Rules) AllQueries() []string {
 	var out []string
 	for _, r := range rs {
-		out = add(out, r.Queries)
+		out = appendMissing(out, r.Queries)
 	}
 	return out
 }
@@ -88,7 +88,7 @@ func (rs Rules) Unanswered(s Sight) error {
 	return nil
 }
 
-func add(list, more []string) []string {
+func appendMissing(list, more []string) []string {
 	for _, s := range more {
 		if !slices.Contains(list, s) {
 			list = append(list, s)

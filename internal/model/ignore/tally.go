@@ -74,7 +74,7 @@ func (rs Rules) Notes(tallies []Tally) []string {
 	n := 0
 	for i := range rs {
 		for p := range rs[i].parts {
-			res := sum(tallies, n)
+			res := sumTallies(tallies, n)
 			res.met = res.met || !complete
 			out = append(out, sentences(rs[i].Name+": "+p.String(), res)...)
 			n++
@@ -89,9 +89,9 @@ func (rs Rules) Notes(tallies []Tally) []string {
 	return out
 }
 
-// sum puts together what came of the n-th part on all objects: it has met something if it has on one, and the first object that
+// sumTallies puts together what came of the n-th part on all objects: it has met something if it has on one, and the first object that
 // has something to say says it.
-func sum(tallies []Tally, n int) result {
+func sumTallies(tallies []Tally, n int) result {
 	var out result
 	for _, t := range tallies {
 		if n >= len(t.parts) {

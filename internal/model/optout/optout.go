@@ -123,7 +123,7 @@ func (all Rules) marks(key string, o object.Object) []mark {
 
 func (all Rules) values(key, text string) []string {
 	if all.match(key) == Item {
-		return Items(text)
+		return ListItems(text)
 	}
 	if text == "" {
 		return nil
@@ -131,8 +131,8 @@ func (all Rules) values(key, text string) []string {
 	return []string{text}
 }
 
-// Items are the items of a comma-separated list, as Argo CD reads its annotations.
-func Items(text string) []string {
+// ListItems are the items of a comma-separated list, as Argo CD reads its annotations.
+func ListItems(text string) []string {
 	var out []string
 	for item := range strings.SplitSeq(text, ",") {
 		if item = strings.TrimSpace(item); item != "" && !slices.Contains(out, item) {

@@ -102,7 +102,7 @@ func checkPatch(text string, targeted bool) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return errors.New(redact.Quoted(strings.TrimPrefix(err.Error(), "yaml: ")))
+			return errors.New(redact.WithoutQuoted(strings.TrimPrefix(err.Error(), "yaml: ")))
 		}
 		if err := checkDocument(doc.Content[0], targeted); err != nil {
 			return err

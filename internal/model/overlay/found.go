@@ -13,13 +13,13 @@ import (
 func (o Overlay) Found(files fs.FS, dir string) Overlay {
 	var found []string
 	for _, c := range o.Components {
-		found = append(found, match(files, dir, c)...)
+		found = append(found, matchingFiles(files, dir, c)...)
 	}
 	o.Components = slices.Compact(found)
 	return o
 }
 
-func match(files fs.FS, dir, pattern string) []string {
+func matchingFiles(files fs.FS, dir, pattern string) []string {
 	if !patterned(pattern) {
 		return []string{pattern}
 	}

@@ -28,7 +28,7 @@ func ParseImage(text string) (Image, error) {
 	if !renames {
 		value = name
 	}
-	base, tag, digest := split(value)
+	base, tag, digest := splitImage(value)
 	if !renames {
 		name, base = base, ""
 	}
@@ -42,11 +42,11 @@ func ParseImage(text string) (Image, error) {
 	case digest != "" && digest != keep && !digestForm.MatchString(digest):
 		return Image{}, fmt.Errorf("%q is no digest", digest)
 	}
-	return Image{Name: name, NewName: wanted(base), NewTag: wanted(tag), Digest: wanted(digest)}, nil
+	return Image{Name: name, NewName: unlessKept(base), NewTag: unlessKept(tag), Digest: unlessKept(digest)}, nil
 }
 
-// split parts NAME[:TAG][@DIGEST]; a colon before the last slash is a port's.
-func split(image string) (name, tag, digest string) {
+// splitImage parts NAME[:TAG][@DIGEST]; a colon before the last slash is a port's.
+func splitImage(image string) (name, tag, digest string) {
 	name, digest, _ = strings.Cut(image, "@")
 	if at := strings.LastIndexByte(name, ':'); at > strings.LastIndexByte(name, '/') {
 		name, tag = name[:at], name[at+1:]
@@ -54,7 +54,7 @@ func split(image string) (name, tag, digest string) {
 	return name, tag, digest
 }
 
-func wanted(text string) *string {
+func unlessKept(text string) *string {
 	if text == keep {
 		return nil
 	}

@@ -30,13 +30,13 @@ func (o Overlay) At(revision string) Overlay {
 	}
 	o.Images = slices.Clone(o.Images)
 	for i, m := range o.Images {
-		o.Images[i] = Image{Name: put(m.Name), NewName: mapped(m.NewName, put), NewTag: mapped(m.NewTag, put), Digest: mapped(m.Digest, put)}
+		o.Images[i] = Image{Name: put(m.Name), NewName: mapText(m.NewName, put), NewTag: mapText(m.NewTag, put), Digest: mapText(m.Digest, put)}
 	}
-	o.Labels.Pairs, o.Annotations.Pairs = values(o.Labels.Pairs, put), values(o.Annotations.Pairs, put)
+	o.Labels.Pairs, o.Annotations.Pairs = mapPairs(o.Labels.Pairs, put), mapPairs(o.Annotations.Pairs, put)
 	return o
 }
 
-func mapped(text *string, by func(string) string) *string {
+func mapText(text *string, by func(string) string) *string {
 	if text == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func mapped(text *string, by func(string) string) *string {
 	return &now
 }
 
-func values(pairs map[string]string, by func(string) string) map[string]string {
+func mapPairs(pairs map[string]string, by func(string) string) map[string]string {
 	out := maps.Clone(pairs)
 	for k, v := range out {
 		out[k] = by(v)

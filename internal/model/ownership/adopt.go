@@ -13,7 +13,7 @@ import (
 var appliers = []string{"kustomize-controller", "helm-controller", "argocd-controller", "helm", "kubectl-client-side-apply"}
 
 // lastApplied is the annotation of client-side apply. Whoever takes over applies on the server's side.
-var lastApplied = field.Name("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+var lastApplied = field.NewPath("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 
 // IsApplier reports whether the entry is that of a manager that applies Git, or of kubectl's client-side apply.
 func (o Entry) IsApplier() bool { return o.Subresource == "" && slices.Contains(appliers, o.Manager) }
@@ -31,12 +31,12 @@ func (o Entry) Applied(keep []field.Path) []field.Path {
 	if !o.IsApplier() {
 		return nil
 	}
-	return slices.DeleteFunc(o.Fields.Paths(), func(p field.Path) bool { return stays(p, keep) })
+	return slices.DeleteFunc(o.Fields.Paths(), func(p field.Path) bool { return staysForeign(p, keep) })
 }
 
-// stays reports whether a field is not for us to own: kept by wish, or nothing that Git applies.
-func stays(p field.Path, keep []field.Path) bool {
-	return field.HasPrefix(p, lastApplied) || field.HasPrefix(p, field.Name("status")) ||
+// staysForeign reports whether a field is not for us to own: kept by wish, or nothing that Git applies.
+func staysForeign(p field.Path, keep []field.Path) bool {
+	return field.HasPrefix(p, lastApplied) || field.HasPrefix(p, field.NewPath("status")) ||
 		slices.ContainsFunc(keep, func(k field.Path) bool { return field.HasPrefix(p, k) })
 }
 
@@ -55,7 +55,7 @@ func (f Managed) Adopt(from []Entry, keep []field.Path) ([]any, error) {
 			return m["manager"] == o.Manager && m["operation"] == o.Operation && m["apiVersion"] == o.APIVersion && o.Subresource == ""
 		})
 	}
-	return unite(f.Fields, entryName{Manager, f.APIVersion}, gives, func(p field.Path) bool { return stays(p, keep) })
+	return uniteEntries(f.Fields, entryName{Manager, f.APIVersion}, gives, func(p field.Path) bool { return staysForeign(p, keep) })
 }
 
 // Release returns managedFields as they are when what was ours is manager's, but for drop, which become nobody's; so does what our
@@ -63,11 +63,11 @@ func (f Managed) Adopt(from []Entry, keep []field.Path) ([]any, error) {
 func (f Managed) Release(manager string, drop []field.Path) ([]any, error) {
 	kept := make([]any, 0, len(f.Fields))
 	for _, e := range f.Fields {
-		if m, ok := e.(map[string]any); !ok || !is(m, Handover, "Apply") {
+		if m, ok := e.(map[string]any); !ok || !isEntryOf(m, Handover, "Apply") {
 			kept = append(kept, e)
 		}
 	}
-	return unite(kept, entryName{manager, f.APIVersion}, isOurs, func(p field.Path) bool {
+	return uniteEntries(kept, entryName{manager, f.APIVersion}, isOwnApply, func(p field.Path) bool {
 		return slices.ContainsFunc(drop, func(d field.Path) bool { return field.HasPrefix(p, d) })
 	})
 }
@@ -75,8 +75,8 @@ func (f Managed) Release(manager string, drop []field.Path) ([]any, error) {
 // entryName names the apply entry that takes fields.
 type entryName struct{ manager, apiVersion string }
 
-// unite moves the fields of entries that give into one apply entry.
-func unite(managedFields []any, to entryName, gives func(map[string]any) bool, but func(field.Path) bool) ([]any, error) {
+// uniteEntries moves the fields of entries that give into one apply entry.
+func uniteEntries(managedFields []any, to entryName, gives func(map[string]any) bool, but func(field.Path) bool) ([]any, error) {
 	all := fieldpath.NewSet()
 	var out []any
 	for _, e := range managedFields {
@@ -84,7 +84,7 @@ func unite(managedFields []any, to entryName, gives func(map[string]any) bool, b
 		if !ok {
 			return nil, fmt.Errorf("metadata.managedFields holds a %T, want a map", e)
 		}
-		takes := is(m, to.manager, "Apply")
+		takes := isEntryOf(m, to.manager, "Apply")
 		if !takes && !gives(m) {
 			out = append(out, m)
 			continue

@@ -58,7 +58,7 @@ func adopted(t *testing.T, m Managed, keep []field.Path) ([]any, error) {
 }
 
 func TestAdoptedSetsAreUnited(t *testing.T) {
-	keep := []field.Path{field.Name("metadata", "annotations", "argocd.argoproj.io/tracking-id")}
+	keep := []field.Path{field.NewPath("metadata", "annotations", "argocd.argoproj.io/tracking-id")}
 	got, err := adopted(t, Managed{entries(t, applied), "apps/v1"}, keep)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestAdoptedSetsAreUnited(t *testing.T) {
 }
 
 func TestWhatIsReleasedIsTheOthers(t *testing.T) {
-	got, err := Managed{entries(t, applied), "apps/v1"}.Release("kustomize-controller", []field.Path{field.Name("spec", "template")})
+	got, err := Managed{entries(t, applied), "apps/v1"}.Release("kustomize-controller", []field.Path{field.NewPath("spec", "template")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ func FuzzResolve(f *testing.F) {
 			return
 		}
 		if path, ok := ownership.Resolve(p, o, nil); ok {
-			if _, there := field.Get(o, path); !there {
-				t.Fatalf("%q resolves to %s, where nothing is", s, field.String(path))
+			if _, there := field.ValueAt(o, path); !there {
+				t.Fatalf("%q resolves to %s, where nothing is", s, field.PathString(path))
 			}
 		}
 	})
@@ -51,10 +51,10 @@ func FuzzParseShape(f *testing.F) {
 		}
 		for _, p := range s.Paths() {
 			if !s.Under(p) {
-				t.Fatalf("%s is a path and not under", field.String(p))
+				t.Fatalf("%s is a path and not under", field.PathString(p))
 			}
 		}
-		h.Changed(s, h.Values(s, object.Object{}), object.Object{}, func(p field.Path) { t.Fatalf("%s has changed", field.String(p)) })
+		h.Changed(s, h.Values(s, object.Object{}), object.Object{}, func(p field.Path) { t.Fatalf("%s has changed", field.PathString(p)) })
 	})
 }
 
@@ -98,8 +98,8 @@ func FuzzEntries(f *testing.F) {
 			paths := owner.Fields.Paths()
 			for _, p := range paths {
 				ownership.WriterOf(owners, p)
-				ownership.Atomic(owners, p)
-				field.Get(o, p)
+				ownership.AtomicAncestor(owners, p)
+				field.ValueAt(o, p)
 			}
 			if _, err := (ownership.Managed{Fields: entries, APIVersion: "v1"}).Transfer(paths); err != nil && owner.Manager != "" {
 				t.Logf("transfer: %v", err) // a malformed entry is an error, never a crash

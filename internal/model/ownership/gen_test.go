@@ -29,7 +29,7 @@ func genTree(t *rapid.T) tree {
 func (g *tree) genMap(t *rapid.T, depth int, at field.Path) map[string]any {
 	m := map[string]any{}
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "x.y/z", `q"<`}), 1, 3, rapid.ID).Draw(t, "names") {
-		m[name] = g.genValue(t, depth-1, append(at.Copy(), field.Name(name)...))
+		m[name] = g.genValue(t, depth-1, append(at.Copy(), field.NewPath(name)...))
 	}
 	return m
 }
@@ -61,7 +61,7 @@ func (g *tree) genKeyed(t *rapid.T, depth int, at field.Path) any {
 	var list []any
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"i", "j", "k"}), 1, 3, rapid.ID).Draw(t, "items") {
 		item := append(at.Copy(), field.KeyElement(map[string]any{"name": name}, []string{"name"}))
-		g.paths = append(g.paths, item, append(item.Copy(), field.Name("name")...))
+		g.paths = append(g.paths, item, append(item.Copy(), field.NewPath("name")...))
 		m := g.genMap(t, depth-1, item)
 		m["name"] = name
 		list = append(list, m)
@@ -107,7 +107,7 @@ func fieldsV1(t testing.TB, paths []field.Path) map[string]any {
 func texts(paths []field.Path) []string {
 	var out []string
 	for _, p := range paths {
-		out = append(out, field.String(p))
+		out = append(out, field.PathString(p))
 	}
 	slices.Sort(out)
 	return out

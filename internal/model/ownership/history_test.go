@@ -15,7 +15,7 @@ func seconds(n int) string {
 }
 
 func TestOnlyAnEntryThatWasWrittenSinceIsTheWriter(t *testing.T) {
-	p, q := field.Name("spec", "image"), field.Name("metadata", "annotations", "note")
+	p, q := field.NewPath("spec", "image"), field.NewPath("metadata", "annotations", "note")
 	of := func(manager, operation string, at int, paths ...field.Path) map[string]any {
 		m := entry(t, manager, paths)
 		m["operation"], m["time"] = operation, seconds(at)
@@ -82,7 +82,7 @@ func TestOnlyAnEntryThatWasWrittenSinceIsTheWriter(t *testing.T) {
 
 // TestTheTimeOfTheOneWriteIsNoBound: an entry's time is that of its newest field, and of this one where it is the one write since.
 func TestTheTimeOfTheOneWriteIsNoBound(t *testing.T) {
-	p := field.Name("spec", "image")
+	p := field.NewPath("spec", "image")
 	m := entry(t, "kubectl-edit", []field.Path{p})
 	m["operation"], m["time"] = "Update", seconds(30)
 	at := time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC)
@@ -96,7 +96,7 @@ func TestTheTimeOfTheOneWriteIsNoBound(t *testing.T) {
 }
 
 func TestTruceWroteWhereItsOwnEntryDid(t *testing.T) {
-	p := field.Name("spec", "image")
+	p := field.NewPath("spec", "image")
 	of := func(manager string, at int) map[string]any {
 		m := entry(t, manager, []field.Path{p})
 		m["time"] = seconds(at)
@@ -120,7 +120,7 @@ func TestTruceWroteWhereItsOwnEntryDid(t *testing.T) {
 
 // TestAnAuthorMayBeTruce names who gave a field the value that it has. What the handover holds was there before it.
 func TestAnAuthorMayBeTruce(t *testing.T) {
-	p := field.Name("spec", "image")
+	p := field.NewPath("spec", "image")
 	of := func(manager, operation string) map[string]any {
 		m := entry(t, manager, []field.Path{p})
 		m["operation"], m["time"] = operation, seconds(0)
@@ -145,14 +145,14 @@ func TestAnAuthorMayBeTruce(t *testing.T) {
 }
 
 func TestWhatAStatusWriteOwnsOfTheMetadataIsKnown(t *testing.T) {
-	p := field.Name("metadata", "annotations", "team")
-	m := entry(t, "controller", []field.Path{p, field.Name("status", "replicas")})
+	p := field.NewPath("metadata", "annotations", "team")
+	m := entry(t, "controller", []field.Path{p, field.NewPath("status", "replicas")})
 	m["subresource"] = "status"
 	owners := entries(t, m)
 	if got := ownership.WriterOf(owners, p).String(); got != "controller (status)" {
 		t.Errorf("written by %s", got)
 	}
-	if owners[0].Fields.Under(field.Name("status")) {
+	if owners[0].Fields.Under(field.NewPath("status")) {
 		t.Error("the fields of the status are read, which Git never names")
 	}
 }

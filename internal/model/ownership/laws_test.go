@@ -16,20 +16,20 @@ func TestPutThenGetGivesWhatWasPut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := genTree(t)
 		p := rapid.SampledFrom(g.paths).Draw(t, "path")
-		want, ok := field.Get(g.object, p)
+		want, ok := field.ValueAt(g.object, p)
 		if !ok {
-			t.Fatalf("nothing is at %s", field.String(p))
+			t.Fatalf("nothing is at %s", field.PathString(p))
 		}
 		made := map[string]any{}
-		if !field.Put(made, p, want) {
-			t.Fatalf("cannot put %s into nothing", field.String(p))
+		if !field.SetValue(made, p, want) {
+			t.Fatalf("cannot put %s into nothing", field.PathString(p))
 		}
-		if got, ok := field.Get(made, p); !ok || !field.Equal(got, want) {
-			t.Fatalf("put %v at %s, got %v", want, field.String(p), got)
+		if got, ok := field.ValueAt(made, p); !ok || !field.EqualValues(got, want) {
+			t.Fatalf("put %v at %s, got %v", want, field.PathString(p), got)
 		}
 		before := object.CloneValue(g.object)
-		if !field.Put(g.object, p, want) || !field.Equal(before, g.object) {
-			t.Fatalf("putting what is there at %s changes the object", field.String(p))
+		if !field.SetValue(g.object, p, want) || !field.EqualValues(before, g.object) {
+			t.Fatalf("putting what is there at %s changes the object", field.PathString(p))
 		}
 	})
 }
@@ -39,10 +39,10 @@ func TestPutOfEveryFieldMakesTheObject(t *testing.T) {
 		g := genTree(t)
 		made := map[string]any{}
 		for _, p := range g.paths {
-			v, _ := field.Get(g.object, p)
-			field.Put(made, p, object.CloneValue(v))
+			v, _ := field.ValueAt(g.object, p)
+			field.SetValue(made, p, object.CloneValue(v))
 		}
-		if !field.Equal(made, g.object) {
+		if !field.EqualValues(made, g.object) {
 			t.Fatal(cmp.Diff(g.object, made))
 		}
 	})
@@ -53,7 +53,7 @@ func TestAFailedPutChangesNothing(t *testing.T) {
 		g := genTree(t)
 		other := genTree(t)
 		before := object.CloneValue(g.object)
-		if !field.Put(g.object, rapid.SampledFrom(other.paths).Draw(t, "path"), "new") && !field.Equal(before, g.object) {
+		if !field.SetValue(g.object, rapid.SampledFrom(other.paths).Draw(t, "path"), "new") && !field.EqualValues(before, g.object) {
 			t.Fatal(cmp.Diff(before, g.object))
 		}
 	})
@@ -64,24 +64,26 @@ func TestDropTakesTheFieldAndNoOther(t *testing.T) {
 		g := genTree(t)
 		p := rapid.SampledFrom(g.paths).Draw(t, "path")
 		before := object.CloneValue(g.object)
-		if !field.Drop(g.object, p) || field.Drop(g.object, p) {
-			t.Fatalf("want %s to be dropped once", field.String(p))
+		if !field.RemoveValue(g.object, p) || field.RemoveValue(g.object, p) {
+			t.Fatalf("want %s to be dropped once", field.PathString(p))
 		}
-		if _, ok := field.Get(g.object, p); ok {
-			t.Fatalf("%s is still there", field.String(p))
+		if _, ok := field.ValueAt(g.object, p); ok {
+			t.Fatalf("%s is still there", field.PathString(p))
 		}
 		for _, q := range g.paths {
-			want, _ := field.Get(before, q)
-			got, ok := field.Get(g.object, q)
-			if !field.HasPrefix(q, p) && !field.HasPrefix(p, q) && !keyOf(q, p) && !keyOf(p, q) && (!ok || !field.Equal(want, got)) {
-				t.Fatalf("dropping %s changed %s from %v to %v", field.String(p), field.String(q), want, got)
+			want, _ := field.ValueAt(before, q)
+			got, ok := field.ValueAt(g.object, q)
+			if !field.HasPrefix(q, p) && !field.HasPrefix(p, q) && !keyOf(q, p) && !keyOf(p, q) && (!ok || !field.EqualValues(want, got)) {
+				t.Fatalf("dropping %s changed %s from %v to %v", field.PathString(p), field.PathString(q), want, got)
 			}
 		}
 	})
 }
 
 // keyOf reports whether key is a key field of a list item that p lies in: without its key an item cannot be found.
-func keyOf(p, key field.Path) bool { return field.IsKey(key) && field.HasPrefix(p, key[:len(key)-1]) }
+func keyOf(p, key field.Path) bool {
+	return field.IsListKey(key) && field.HasPrefix(p, key[:len(key)-1])
+}
 
 func TestAShapeIsReadAsItIsPrinted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -141,12 +143,12 @@ func TestAShapeOwnsItsPathsAndNoOthers(t *testing.T) {
 				owns = owns || p.Equals(q)
 			}
 			if s.Has(p) != owns {
-				rt.Fatalf("has %s: %v", field.String(p), s.Has(p))
+				rt.Fatalf("has %s: %v", field.PathString(p), s.Has(p))
 			}
 			for i := range p {
 				below := len(s.Below(p[:i+1])) > 0
 				if s.Under(p[:i+1]) != below {
-					rt.Fatalf("under %s: %v", field.String(p[:i+1]), !below)
+					rt.Fatalf("under %s: %v", field.PathString(p[:i+1]), !below)
 				}
 			}
 		}
@@ -159,7 +161,7 @@ func TestNothingHasChangedInWhatWasSettled(t *testing.T) {
 		g := genTree(rt)
 		s := shape(t, sample(rt, g.paths, "own"))
 		settled := h.Values(s, g.object)
-		h.Changed(s, settled, object.Object(g.object).Clone(), func(p field.Path) { rt.Fatalf("%s has changed", field.String(p)) })
+		h.Changed(s, settled, object.Object(g.object).Clone(), func(p field.Path) { rt.Fatalf("%s has changed", field.PathString(p)) })
 	})
 }
 
@@ -170,18 +172,18 @@ func TestEachChangeOfAnOwnedFieldIsSeen(t *testing.T) {
 		s := shape(t, g.paths)
 		settled := h.Values(s, g.object)
 		p := rapid.SampledFrom(g.paths).Draw(rt, "path")
-		if field.IsKey(p) {
+		if field.IsListKey(p) {
 			rt.Skip("a key has no other value")
 		}
 		if !s.Leaf(p) || rapid.Bool().Draw(rt, "drop") {
-			field.Drop(g.object, p)
+			field.RemoveValue(g.object, p)
 		} else {
-			field.Put(g.object, p, "another value")
+			field.SetValue(g.object, p, "another value")
 		}
 		seen := false
 		h.Changed(s, settled, g.object, func(q field.Path) { seen = seen || q.Equals(p) })
 		if !seen {
-			rt.Fatalf("the change of %s is not seen", field.String(p))
+			rt.Fatalf("the change of %s is not seen", field.PathString(p))
 		}
 	})
 }
@@ -190,20 +192,20 @@ func TestEqualValuesHaveEqualHashes(t *testing.T) {
 	h := ownership.NewHasher()
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := genScalar(t), genScalar(t)
-		if field.Equal(a, b) != (h.Value(a) == h.Value(b)) {
+		if field.EqualValues(a, b) != (h.Value(a) == h.Value(b)) {
 			t.Fatalf("%v and %v", a, b)
 		}
-		if !field.Holds(a, a) || field.Equal(a, b) != field.Equal(b, a) {
+		if !field.ContainsValues(a, a) || field.EqualValues(a, b) != field.EqualValues(b, a) {
 			t.Fatalf("%v and %v", a, b)
 		}
 	})
 	for _, same := range [][2]any{{int64(3), 3.0}, {0.0, int64(0)}, {map[string]any{"a": 1.0}, map[string]any{"a": int64(1)}}} {
-		if !field.Equal(same[0], same[1]) || h.Value(same[0]) != h.Value(same[1]) {
+		if !field.EqualValues(same[0], same[1]) || h.Value(same[0]) != h.Value(same[1]) {
 			t.Errorf("%v and %v are not the same", same[0], same[1])
 		}
 	}
 	for _, other := range [][2]any{{int64(1<<53 + 1), int64(1 << 53)}, {int64(1<<53 + 1), float64(1 << 53)}, {"3", int64(3)}, {nil, ""}, {true, "true"}, {1.5, int64(1)}} {
-		if field.Equal(other[0], other[1]) || h.Value(other[0]) == h.Value(other[1]) {
+		if field.EqualValues(other[0], other[1]) || h.Value(other[0]) == h.Value(other[1]) {
 			t.Errorf("%v and %v are the same", other[0], other[1])
 		}
 	}
@@ -214,7 +216,7 @@ func TestHoldsAllowsMoreAndNothingElse(t *testing.T) {
 		g := genTree(t)
 		live := object.Object(g.object).Clone()
 		live["default"] = "added"
-		if !field.Holds(map[string]any(live), g.object) || field.Holds(g.object, map[string]any(live)) {
+		if !field.ContainsValues(map[string]any(live), g.object) || field.ContainsValues(g.object, map[string]any(live)) {
 			t.Fatal("an addition is a difference")
 		}
 	})
@@ -233,13 +235,13 @@ func TestTransferMovesPathsFromPeopleToUs(t *testing.T) {
 				continue
 			}
 			for _, p := range held[m] {
-				all[field.String(p)] = true
+				all[field.PathString(p)] = true
 			}
 			entries = append(entries, entry(t, m, held[m]))
 		}
 		moved := sample(rt, g.paths, "moved")
 		for _, p := range moved {
-			all[field.String(p)] = true
+			all[field.PathString(p)] = true
 		}
 		out, err := ownership.Managed{Fields: entries, APIVersion: "v1"}.Transfer(moved)
 		if err != nil {
@@ -252,7 +254,7 @@ func TestTransferMovesPathsFromPeopleToUs(t *testing.T) {
 		after := map[string]bool{}
 		for _, o := range owners {
 			for _, p := range o.Fields.Paths() {
-				after[field.String(p)] = true
+				after[field.PathString(p)] = true
 			}
 			if o.Manager == "kube-controller-manager" {
 				if diff := cmp.Diff(texts(held[o.Manager]), texts(o.Fields.Paths())); diff != "" {
@@ -266,7 +268,7 @@ func TestTransferMovesPathsFromPeopleToUs(t *testing.T) {
 		ours := ownership.ApplyEntry(owners, ownership.Manager)
 		for _, p := range moved {
 			if !ours.Has(p) || len(ownership.OthersOf(owners, ownership.Manager, p)) > 1 {
-				rt.Fatalf("%s is not ours, or not from the people", field.String(p))
+				rt.Fatalf("%s is not ours, or not from the people", field.PathString(p))
 			}
 		}
 	})

@@ -2,8 +2,8 @@ package ownership
 
 import "github.com/truce-gitops/truce/internal/model/field"
 
-// find returns the node of an element, nil if there is none.
-func find(list []node, e field.Element) *node {
+// findNode returns the node of an element, nil if there is none.
+func findNode(list []node, e field.Element) *node {
 	for i := range list {
 		if n := &list[i]; n.is(e) {
 			return n
@@ -24,7 +24,7 @@ func (n *node) is(e field.Element) bool {
 func (s Shape) at(p field.Path) (n *node, above bool) {
 	list := s.root
 	for i, e := range p {
-		if n = find(list, e); n == nil {
+		if n = findNode(list, e); n == nil {
 			return nil, false
 		}
 		if n.leaf() && i < len(p)-1 {
@@ -101,7 +101,7 @@ func without(list, other []node, prefix field.Path, visit func(field.Path)) {
 	for i := range list {
 		n := &list[i]
 		p := append(prefix, n.element())
-		switch o := find(other, n.element()); {
+		switch o := findNode(other, n.element()); {
 		case o == nil:
 			if n.owned() {
 				visit(p)
@@ -166,7 +166,7 @@ func (s Shape) Covers(obj map[string]any) bool {
 
 func (s Shape) coversMetadata(v any) bool {
 	m, _ := v.(map[string]any)
-	list := s.children(field.Name("metadata"))
+	list := s.children(field.NewPath("metadata"))
 	for k, v := range m {
 		if k != "name" && k != "namespace" && !coversField(list, k, v) {
 			return false
@@ -176,7 +176,7 @@ func (s Shape) coversMetadata(v any) bool {
 }
 
 func coversField(list []node, name string, v any) bool {
-	n := find(list, field.Element{FieldName: &name})
+	n := findNode(list, field.Element{FieldName: &name})
 	return n != nil && n.covers(v)
 }
 

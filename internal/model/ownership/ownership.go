@@ -75,9 +75,9 @@ func newOwner(m map[string]any, ours Shape) (Entry, error) {
 	}
 	fields, _ := m["fieldsV1"].(map[string]any)
 	if e.Subresource == "status" {
-		fields = only(fields, "f:metadata")
+		fields = onlyKey(fields, "f:metadata")
 	}
-	if e.IsApply(Manager) && isOf(ours.root, false, fields) {
+	if e.IsApply(Manager) && matchesFields(ours.root, false, fields) {
 		e.Fields = ours
 		return e, nil
 	}
@@ -88,8 +88,8 @@ func newOwner(m map[string]any, ours Shape) (Entry, error) {
 	return e, nil
 }
 
-// only is the part of fieldsV1 at a key.
-func only(fields map[string]any, key string) map[string]any {
+// onlyKey is the part of fieldsV1 at a key.
+func onlyKey(fields map[string]any, key string) map[string]any {
 	if part, there := fields[key]; there {
 		return map[string]any{key: part}
 	}

@@ -21,24 +21,24 @@ func entries(t *testing.T, managedFields ...any) []ownership.Entry {
 }
 
 func TestAMapThatIsNamedForItsPresenceIsNotOwnedWhole(t *testing.T) {
-	labels, app := field.Name("metadata", "labels"), field.Name("metadata", "labels", "app")
+	labels, app := field.NewPath("metadata", "labels"), field.NewPath("metadata", "labels", "app")
 	ours, presence := entry(t, ownership.Manager, []field.Path{app}), entry(t, "before-first-apply", []field.Path{labels})
 	both := entries(t, presence, ours)
 	if others := ownership.OthersOf(both, ownership.Manager, app); len(others) > 0 {
 		t.Errorf("%s owns our label too", others[0])
 	}
-	if whole, part := ownership.Atomic(both, app); part {
-		t.Errorf("%s is atomic, although we own a part of it", field.String(whole))
+	if whole, part := ownership.AtomicAncestor(both, app); part {
+		t.Errorf("%s is atomic, although we own a part of it", field.PathString(whole))
 	}
 	alone := entries(t, presence)
-	if _, part := ownership.Atomic(alone, app); !part || len(ownership.OthersOf(alone, ownership.Manager, app)) != 1 {
+	if _, part := ownership.AtomicAncestor(alone, app); !part || len(ownership.OthersOf(alone, ownership.Manager, app)) != 1 {
 		t.Error("nothing tells that it is not atomic, and it is not taken for that")
 	}
 }
 
 func TestTheWriterIsWhoOwnsTheField(t *testing.T) {
 	at := func(m map[string]any, when string) map[string]any { m["time"] = when; return m }
-	image, other := field.Name("spec", "image"), field.Name("spec", "other")
+	image, other := field.NewPath("spec", "image"), field.NewPath("spec", "other")
 	ours := at(entry(t, ownership.Manager, []field.Path{other}), "2026-01-01T00:00:00Z")
 	person := at(entry(t, "kubectl-edit", []field.Path{image}), "2026-01-01T00:00:01Z")
 	handover := entry(t, ownership.Handover, []field.Path{image})
@@ -61,9 +61,9 @@ func TestTheWriterIsWhoOwnsTheField(t *testing.T) {
 			Name: "kubectl (scale)", Manager: "kubectl", Operation: "Update", Subresource: "scale", Person: true, Evidence: ownership.Recorded,
 			Because: []string{"managedFields: kubectl, Update of scale"},
 		}},
-		{"nothing tells when it was good", []any{ours, person}, field.Name("spec", "gone"), ownership.Writer{Evidence: ownership.Unknown}},
+		{"nothing tells when it was good", []any{ours, person}, field.NewPath("spec", "gone"), ownership.Writer{Evidence: ownership.Unknown}},
 		{"our handover wrote nothing", []any{handover}, image, ownership.Writer{Evidence: ownership.Unknown}},
-		{"nobody", []any{ours, earlier}, field.Name("spec", "gone"), ownership.Writer{Evidence: ownership.Unknown}},
+		{"nobody", []any{ours, earlier}, field.NewPath("spec", "gone"), ownership.Writer{Evidence: ownership.Unknown}},
 	} {
 		if diff := cmp.Diff(c.want, ownership.WriterOf(entries(t, c.fields...), c.path)); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
@@ -104,7 +104,7 @@ func TestPositionsBecomeKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		path, ok := ownership.Resolve(p, o, owners)
-		if got := field.String(path); ok != (want != "") || ok && got != want {
+		if got := field.PathString(path); ok != (want != "") || ok && got != want {
 			t.Errorf("%s is %s, %v; want %q", pointer, got, ok, want)
 		}
 	}

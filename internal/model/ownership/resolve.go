@@ -18,19 +18,19 @@ func Resolve(p field.Pointer, obj object.Object, owners []Entry) (field.Path, bo
 	var v any = map[string]any(obj)
 	there := true
 	for _, token := range p {
-		e, ok := step(v, token, owners, path)
+		e, ok := resolveToken(v, token, owners, path)
 		if !ok {
 			return nil, false
 		}
 		path = append(path, e)
-		if v, ok = field.Child(v, e); !ok {
+		if v, ok = field.ChildValue(v, e); !ok {
 			v, there = nil, false
 		}
 	}
 	return path, there || ApplyEntry(owners, Manager).Under(path)
 }
 
-func step(v any, token string, owners []Entry, at field.Path) (field.Element, bool) {
+func resolveToken(v any, token string, owners []Entry, at field.Path) (field.Element, bool) {
 	list, ok := v.([]any)
 	if !ok {
 		return field.Element{FieldName: &token}, true
@@ -60,14 +60,14 @@ func itemElement(item any, i int, owners []Entry, list field.Path) field.Element
 	return field.Element{Index: &i}
 }
 
-// Fields lists what v, which stands at the path, names: single values, empty maps, and lists; of lists whose items the owners'
+// FieldsOf lists what v, which stands at the path, names: single values, empty maps, and lists; of lists whose items the owners'
 // shapes know by keys, the items, each before what is in it.
-func Fields(v any, at field.Path, owners []Entry) []field.Path {
+func FieldsOf(v any, at field.Path, owners []Entry) []field.Path {
 	var out []field.Path
 	switch v := v.(type) {
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			out = append(out, Fields(v[k], append(at.Copy(), field.Name(k)...), owners)...)
+			out = append(out, FieldsOf(v[k], append(at.Copy(), field.NewPath(k)...), owners)...)
 		}
 	case []any:
 		for i, item := range v {
@@ -78,7 +78,7 @@ func Fields(v any, at field.Path, owners []Entry) []field.Path {
 			p := append(at.Copy(), e)
 			out = append(out, p)
 			if e.Key != nil {
-				out = append(out, Fields(item, p, owners)...)
+				out = append(out, FieldsOf(item, p, owners)...)
 			}
 		}
 	}
@@ -88,9 +88,9 @@ func Fields(v any, at field.Path, owners []Entry) []field.Path {
 	return out
 }
 
-// Atomic returns the shortest ancestor of p that some owner owns as a whole, and whether there is one:
+// AtomicAncestor returns the shortest ancestor of p that some owner owns as a whole, and whether there is one:
 // a part of an atomic field cannot be left out of an apply alone. An item that only its position names is a part too.
-func Atomic(owners []Entry, p field.Path) (field.Path, bool) {
+func AtomicAncestor(owners []Entry, p field.Path) (field.Path, bool) {
 	shortest := len(p)
 	for _, o := range owners {
 		if depth, ok := o.Fields.whole(p); ok && depth < shortest && !granular(owners, p[:depth]) {
@@ -116,7 +116,7 @@ func (o Entry) Owns(p field.Path, owners []Entry) bool {
 func (s Shape) whole(p field.Path) (depth int, ok bool) {
 	list := s.root
 	for i, e := range p[:max(len(p)-1, 0)] {
-		n := find(list, e)
+		n := findNode(list, e)
 		if n == nil {
 			return 0, false
 		}

@@ -30,7 +30,7 @@ const (
 func (h Hasher) Value(v any) uint64 {
 	var mh maphash.Hash
 	mh.SetSeed(h.seed)
-	write(&mh, v)
+	hashValue(&mh, v)
 	return max(mh.Sum64(), twice+1)
 }
 
@@ -61,7 +61,7 @@ func (h Hasher) of(n *node, in, v any, there bool) uint64 {
 	switch {
 	case !there:
 		return absent
-	case n.other != nil && n.other.Key != nil && field.Count(in, *n.other) > 1:
+	case n.other != nil && n.other.Key != nil && field.CountMatching(in, *n.other) > 1:
 		return twice
 	case !n.leaf():
 		return present
@@ -72,7 +72,7 @@ func (h Hasher) of(n *node, in, v any, there bool) uint64 {
 func (h Hasher) visit(list []node, v any, f func(n *node, in, v any, there bool)) {
 	for i := range list {
 		n := &list[i]
-		c, there := field.Child(v, n.element())
+		c, there := field.ChildValue(v, n.element())
 		if n.owned() {
 			f(n, v, c, there)
 		}
@@ -84,7 +84,7 @@ func (h Hasher) trace(list []node, v any, trail *field.Path, f func(n *node, in,
 	for i := range list {
 		n := &list[i]
 		*trail = append(*trail, n.element())
-		c, there := field.Child(v, n.element())
+		c, there := field.ChildValue(v, n.element())
 		if n.owned() {
 			f(n, v, c, there)
 		}
@@ -113,7 +113,7 @@ func fingerprint(mh *maphash.Hash, list []node) {
 	}
 }
 
-func write(mh *maphash.Hash, v any) {
+func hashValue(mh *maphash.Hash, v any) {
 	switch v := v.(type) {
 	case nil:
 		mh.WriteByte('n')
@@ -130,7 +130,7 @@ func write(mh *maphash.Hash, v any) {
 		mh.WriteByte('[')
 		maphash.WriteComparable(mh, len(v))
 		for _, e := range v {
-			write(mh, e)
+			hashValue(mh, e)
 		}
 	case map[string]any:
 		writeMap(mh, v)
@@ -141,7 +141,7 @@ func write(mh *maphash.Hash, v any) {
 
 func writeNumber(mh *maphash.Hash, v any) {
 	mh.WriteByte('d')
-	if n, ok := field.Whole(v); ok {
+	if n, ok := field.WholeNumber(v); ok {
 		maphash.WriteComparable(mh, n)
 		return
 	}
@@ -161,6 +161,6 @@ func writeMap(mh *maphash.Hash, m map[string]any) {
 	for _, k := range keys {
 		mh.WriteString(k)
 		mh.WriteByte(0)
-		write(mh, m[k])
+		hashValue(mh, m[k])
 	}
 }

@@ -35,27 +35,27 @@ func (n *node) owned() bool { return len(n.children) == 0 || n.self }
 
 // NewShape reads fieldsV1 as decoded JSON.
 func NewShape(fieldsV1 map[string]any) (Shape, error) {
-	room := make([]node, 0, count(fieldsV1))
-	root, _, err := nodes(fieldsV1, &room)
+	room := make([]node, 0, countNodes(fieldsV1))
+	root, _, err := readNodes(fieldsV1, &room)
 	if err != nil {
 		return Shape{}, fmt.Errorf("parse fieldsV1: %w", err)
 	}
 	return Shape{root: root}, nil
 }
 
-// count is how many nodes there will be, so that they stand side by side in one piece of memory.
-func count(m map[string]any) int {
+// countNodes is how many nodes there will be, so that they stand side by side in one piece of memory.
+func countNodes(m map[string]any) int {
 	n := 0
 	for key, v := range m {
 		if key != "." {
 			sub, _ := v.(map[string]any)
-			n += 1 + count(sub)
+			n += 1 + countNodes(sub)
 		}
 	}
 	return n
 }
 
-func nodes(m map[string]any, room *[]node) (children []node, self bool, err error) {
+func readNodes(m map[string]any, room *[]node) (children []node, self bool, err error) {
 	if len(m) == 0 {
 		return nil, false, nil
 	}
@@ -82,7 +82,7 @@ func nodes(m map[string]any, room *[]node) (children []node, self bool, err erro
 		if err := n.decode(); err != nil {
 			return nil, false, err
 		}
-		if n.children, n.self, err = nodes(sub, room); err != nil {
+		if n.children, n.self, err = readNodes(sub, room); err != nil {
 			return nil, false, err
 		}
 	}
@@ -136,15 +136,15 @@ func writeNodes(b *strings.Builder, list []node, self bool) {
 		if i > 0 || self {
 			b.WriteByte(',')
 		}
-		b.WriteString(quoted(list[i].text))
+		b.WriteString(quotedText(list[i].text))
 		b.WriteByte(':')
 		writeNodes(b, list[i].children, list[i].self)
 	}
 	b.WriteByte('}')
 }
 
-// isOf reports whether the nodes are those that decoded fieldsV1 would be read as, without reading it.
-func isOf(list []node, self bool, fieldsV1 map[string]any) bool {
+// matchesFields reports whether the nodes are those that decoded fieldsV1 would be read as, without reading it.
+func matchesFields(list []node, self bool, fieldsV1 map[string]any) bool {
 	want := len(list)
 	if self {
 		want++
@@ -157,7 +157,7 @@ func isOf(list []node, self bool, fieldsV1 map[string]any) bool {
 	}
 	for i := range list {
 		sub, ok := fieldsV1[list[i].text].(map[string]any)
-		if !ok || !isOf(list[i].children, list[i].self, sub) {
+		if !ok || !matchesFields(list[i].children, list[i].self, sub) {
 			return false
 		}
 	}

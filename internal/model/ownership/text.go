@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// quoted is the JSON form of an element's text.
-func quoted(text string) string {
+// quotedText is the JSON form of an element's text.
+func quotedText(text string) string {
 	switch howPlain(text) {
 	case plain:
 		return `"` + text + `"`
@@ -73,7 +73,7 @@ func oddEscapes(raw string) bool {
 func cutName(text, name string) (rest string, ok bool) {
 	how := howPlain(name)
 	if how == special {
-		return strings.CutPrefix(text, quoted(name)+":")
+		return strings.CutPrefix(text, quotedText(name)+":")
 	}
 	if rest, ok = strings.CutPrefix(text, `"`); !ok {
 		return rest, false

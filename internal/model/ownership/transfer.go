@@ -28,7 +28,7 @@ func (m Managed) Transfer(paths []field.Path, from ...Entry) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		taken = taken || isOurs(m)
+		taken = taken || isOwnApply(m)
 		if next != nil {
 			out = append(out, next)
 		}
@@ -45,9 +45,9 @@ func (m Managed) Transfer(paths []field.Path, from ...Entry) ([]any, error) {
 	}), nil
 }
 
-func isOurs(m map[string]any) bool { return is(m, Manager, "Apply") }
+func isOwnApply(m map[string]any) bool { return isEntryOf(m, Manager, "Apply") }
 
-func is(m map[string]any, manager, operation string) bool {
+func isEntryOf(m map[string]any, manager, operation string) bool {
 	return m["manager"] == manager && m["operation"] == operation && m["subresource"] == nil
 }
 
@@ -57,14 +57,14 @@ type move struct{ from []Entry }
 // gives reports whether an entry's manager gives up what is moved.
 func (to move) gives(m map[string]any) bool {
 	name, _ := m["manager"].(string)
-	named := func(o Entry) bool { return is(m, o.Manager, o.Operation) }
-	return is(m, Handover, "Apply") || IsPerson(name) && m["subresource"] == nil || slices.ContainsFunc(to.from, named)
+	named := func(o Entry) bool { return isEntryOf(m, o.Manager, o.Operation) }
+	return isEntryOf(m, Handover, "Apply") || IsPerson(name) && m["subresource"] == nil || slices.ContainsFunc(to.from, named)
 }
 
 // entry returns the entry with the paths added or taken away; nil when nothing is left of it.
 func (to move) entry(m map[string]any, moved *fieldpath.Set) (map[string]any, error) {
 	gives := to.gives(m)
-	if !isOurs(m) && !gives {
+	if !isOwnApply(m) && !gives {
 		return m, nil
 	}
 	set, err := decodeSet(m["fieldsV1"])

@@ -64,7 +64,7 @@ func WriterOf(owners []Entry, p field.Path) Writer { return History{owners: owne
 func (h History) Author(p field.Path) Writer {
 	all := slices.DeleteFunc(slices.Clone(h.owners), func(e Entry) bool { return !e.Owns(p, h.owners) })
 	authors := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return e.IsApply(Handover) })
-	switch e, alone := latest(authors); {
+	switch e, alone := latestOwner(authors); {
 	case alone:
 		return e.writer()
 	case len(authors) > 0:
@@ -77,7 +77,7 @@ func (h History) Author(p field.Path) Writer {
 
 // together is for a value that several have applied.
 func together(entries []Entry) Writer {
-	return Writer{Evidence: Unknown, Because: []string{"managedFields: " + names(entries) + " applied this value; which of them was first is not recorded"}}
+	return Writer{Evidence: Unknown, Because: []string{"managedFields: " + namedKeys(entries) + " applied this value; which of them was first is not recorded"}}
 }
 
 // History is what managedFields say of an object, and what they said when its fields were last seen to be good, if they were.
@@ -107,9 +107,9 @@ func (h History) WriterOf(p field.Path) Writer {
 	}
 	moved := slices.DeleteFunc(slices.Clone(owners), h.stood)
 	moved = slices.DeleteFunc(moved, h.mayStand)
-	switch e, alone := latest(moved); {
+	switch e, alone := latestOwner(moved); {
 	case len(moved) == 0:
-		return Writer{Evidence: Unknown, Because: []string{"managedFields: " + names(owners) + " owns the field, and nothing shows that it has written since it held another value"}}
+		return Writer{Evidence: Unknown, Because: []string{"managedFields: " + namedKeys(owners) + " owns the field, and nothing shows that it has written since it held another value"}}
 	case alone:
 		w := e.writer()
 		w.AtLatest = w.AtLatest && !slices.ContainsFunc(h.senders(), func(s Entry) bool { return s.String() == e.String() })
@@ -167,10 +167,10 @@ func (h History) Sender() Writer {
 	return w
 }
 
-// latest returns the one of a field's owners that gave it its value, and whether there is one. An update owns only what it changed,
+// latestOwner returns the one of a field's owners that gave it its value, and whether there is one. An update owns only what it changed,
 // so that of an update and applies it is the update; of several updates, which only edited managedFields name, it is the newest. Applies
 // of one value own it together.
-func latest(owners []Entry) (Entry, bool) {
+func latestOwner(owners []Entry) (Entry, bool) {
 	var out Entry
 	n := 0
 	for _, e := range owners {
@@ -213,7 +213,7 @@ func (h History) Untouched(p field.Path) bool {
 	return owned
 }
 
-func names(entries []Entry) string {
+func namedKeys(entries []Entry) string {
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.String())

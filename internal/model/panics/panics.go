@@ -27,12 +27,12 @@ func (e *Error) Error() string {
 	return "panic: " + e.Value + " (a fault of truce: the controller's log has the stack)"
 }
 
-// Caught makes an error of what recover has returned; nil of nil.
-func Caught(recovered any) *Error {
+// CaughtError makes an error of what recover has returned; nil of nil.
+func CaughtError(recovered any) *Error {
 	if recovered == nil {
 		return nil
 	}
-	text := redact.Text(fmt.Sprint(recovered))
+	text := redact.MaskText(fmt.Sprint(recovered))
 	if len(text) > longest {
 		text = text[:longest] + "..."
 	}
@@ -41,7 +41,7 @@ func Caught(recovered any) *Error {
 
 // Recover is deferred by a function with a named error: a panic of the function becomes its error.
 func Recover(err *error) {
-	if p := Caught(recover()); p != nil {
+	if p := CaughtError(recover()); p != nil {
 		*err = p
 	}
 }

@@ -20,10 +20,10 @@ func TestAPanicBecomesAnErrorWithItsStack(t *testing.T) {
 	if err := breaks(); !errors.As(err, &p) || !strings.Contains(p.Error(), "index out of range") || !strings.Contains(p.Stack, "panics_test.breaks") {
 		t.Errorf("%v\n%+v", err, p)
 	}
-	if panics.Caught(nil) != nil {
+	if panics.CaughtError(nil) != nil {
 		t.Error("no panic is an error")
 	}
-	if long := panics.Caught(strings.Repeat("x", 10_000)); len(long.Error()) > 1000 {
+	if long := panics.CaughtError(strings.Repeat("x", 10_000)); len(long.Error()) > 1000 {
 		t.Errorf("%d bytes", len(long.Error()))
 	}
 }

@@ -54,7 +54,7 @@ func (k *Known) add(value string) {
 	}
 	digits := hex.EncodeToString([]byte(value))
 	for _, form := range []string{
-		value, latin1(value), html.EscapeString(value), unquote(strings.TrimSpace(asJSON.String())), unquote(string(escaped)), unquote(strconv.Quote(value)), unquote(strconv.QuoteToASCII(value)),
+		value, latin1Text(value), html.EscapeString(value), unquote(strings.TrimSpace(asJSON.String())), unquote(string(escaped)), unquote(strconv.Quote(value)), unquote(strconv.QuoteToASCII(value)),
 		url.QueryEscape(value), url.PathEscape(value), url.UserPassword("", value).String()[1:], percents.String(), digits,
 	} {
 		for _, form := range []string{form, lowerPercents(form), upperPercents(form)} {
@@ -70,8 +70,8 @@ func (k *Known) add(value string) {
 
 var part = regexp.MustCompile(`[A-Za-z0-9]{5,}`)
 
-// latin1 is what becomes of a value that is taken for ISO 8859-1, as git takes plain text without a charset.
-func latin1(value string) string {
+// latin1Text is what becomes of a value that is taken for ISO 8859-1, as git takes plain text without a charset.
+func latin1Text(value string) string {
 	runes := make([]rune, 0, len(value))
 	for _, b := range []byte(value) {
 		runes = append(runes, rune(b))
@@ -100,7 +100,7 @@ func lowerPercents(s string) string { return percent.ReplaceAllStringFunc(s, str
 
 func upperPercents(s string) string { return percent.ReplaceAllStringFunc(s, strings.ToUpper) }
 
-// Text is redact.Text without the credentials.
+// Text is redact.MaskText without the credentials.
 func (k Known) Text(s string) string {
 	s = strings.Map(printable, s) // first: what is taken out must not join what is looked for
 	for _, form := range k.base64 {
@@ -109,7 +109,7 @@ func (k Known) Text(s string) string {
 	for _, form := range k.texts {
 		s = strings.ReplaceAll(s, form, "***")
 	}
-	return Text(s)
+	return MaskText(s)
 }
 
 // hideBase64 hides all of the encoded text that a form stands in: what is around it may be a part of the same credential.

@@ -77,7 +77,7 @@ func TestNothingThatADecoderQuotesIsLeft(t *testing.T) {
 		"missing metadata.name in object map[data:hunter2]":                                               "missing metadata.name in object ***",
 		"missing.yaml: no such file":                                                                      "missing.yaml: no such file",
 	} {
-		if got := redact.Quoted(text); got != want {
+		if got := redact.WithoutQuoted(text); got != want {
 			t.Errorf("%q:\ngot  %q\nwant %q", text, got, want)
 		}
 	}

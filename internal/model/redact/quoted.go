@@ -2,13 +2,13 @@ package redact
 
 import "regexp"
 
-// Quoted returns what a decoder of YAML or Kustomize says of manifests, without what it quotes of them: they do not say of
+// WithoutQuoted returns what a decoder of YAML or Kustomize says of manifests, without what it quotes of them: they do not say of
 // which kind an object is, and it may be a Secret.
-func Quoted(text string) string {
+func WithoutQuoted(text string) string {
 	for _, q := range quotes {
 		text = q.ReplaceAllString(text, "${1}***${2}")
 	}
-	return Text(text)
+	return MaskText(text)
 }
 
 // quotes are the forms in which go.yaml.in/yaml and sigs.k8s.io/kustomize quote content, as found in their sources.

@@ -29,13 +29,13 @@ func IsSecret(id object.ID) bool { return id.Group == "" && id.Kind == "Secret" 
 // Value returns the value of one field as a person may see it. Of a Secret, only what is under metadata and type is open,
 // and of its metadata not what others have copied its content into.
 func (m Mask) Value(id object.ID, p field.Path, v any) any {
-	if v == nil || !IsSecret(id) || open(p) {
+	if v == nil || !IsSecret(id) || isOpen(p) {
 		return v
 	}
 	return m.deep(v)
 }
 
-func open(p field.Path) bool {
+func isOpen(p field.Path) bool {
 	if len(p) == 0 || p[0].FieldName == nil {
 		return false
 	}
@@ -78,7 +78,7 @@ func (m Mask) mark(s string) string {
 // Message returns what the server said about an object, without what it may quote of a Secret: there, everything between
 // quotes, and everything behind the first word with which the API machinery introduces a value, is masked.
 func Message(id object.ID, text string) string {
-	text = Text(text)
+	text = MaskText(text)
 	if !IsSecret(id) {
 		return text
 	}
@@ -96,9 +96,9 @@ var (
 	privateKeys = regexp.MustCompile(`(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
 )
 
-// Text returns a message without credentials in addresses and headers, without private keys, and without what a terminal
+// MaskText returns a message without credentials in addresses and headers, without private keys, and without what a terminal
 // would take as a command or as a change of the reading direction.
-func Text(s string) string {
+func MaskText(s string) string {
 	s = strings.Map(printable, s) // first: what is taken out must not join what is looked for
 	s = privateKeys.ReplaceAllString(s, "${1} *** ${2}")
 	s = credentials.ReplaceAllString(s, "${1}***@")

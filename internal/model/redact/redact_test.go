@@ -31,7 +31,7 @@ func TestCredentialsAreTakenOutOfAnyText(t *testing.T) {
 		"\x1b[31mred\x1b[0m\u202e\u0085\ta\nb":                 "[31mred[0m\ta\nb",
 		"render overlays/prod: kustomization.yaml:7: no such ": "render overlays/prod: kustomization.yaml:7: no such ",
 	} {
-		if got := redact.Text(text); got != want {
+		if got := redact.MaskText(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestOnlyASecretsMetadataIsOpen(t *testing.T) {
 		"data/password": false, "stringData/password": false, "data": false, "metadata": false, "metadata/annotations": false,
 		"metadata/annotations/kubectl.kubernetes.io": false, "metadata/labels/app": true, "type": true, "immutable": true, "other": false,
 	} {
-		got := fmt.Sprint(m.Value(secret, field.Name(strings.Split(path, "/")...), map[string]any{"a": []any{canary}}))
+		got := fmt.Sprint(m.Value(secret, field.NewPath(strings.Split(path, "/")...), map[string]any{"a": []any{canary}}))
 		if strings.Contains(got, canary) == !open {
 			t.Errorf("%s shows %s", path, got)
 		}
@@ -77,7 +77,7 @@ func TestOnlyASecretsMetadataIsOpen(t *testing.T) {
 
 func TestMarksCompareWithinAProcessOnly(t *testing.T) {
 	a, b := redact.Mask{Key: []byte("a")}, redact.Mask{Key: []byte("b")}
-	p := field.Name("data", "x")
+	p := field.NewPath("data", "x")
 	if a.Value(secret, p, "1") != a.Value(secret, p, "1") || a.Value(secret, p, "1") == a.Value(secret, p, "2") {
 		t.Error("marks do not tell equal from different")
 	}
@@ -95,16 +95,16 @@ func TestMarksCompareWithinAProcessOnly(t *testing.T) {
 func FuzzText(f *testing.F) {
 	f.Add("https://a:b@c?token=x \x1b[0m -----BEGIN PRIVATE KEY----- bearer 12345678")
 	f.Fuzz(func(t *testing.T, s string) {
-		once := redact.Text(s)
+		once := redact.MaskText(s)
 		if strings.ContainsAny(once, "\x00\x07\x08\x1b\x7f\u009b\u202e") {
 			t.Fatalf("%q has control characters", once)
 		}
-		if twice := redact.Text(once); len(redact.Text(twice)) > len(twice) {
+		if twice := redact.MaskText(once); len(redact.MaskText(twice)) > len(twice) {
 			t.Fatalf("%q grows: %q", once, twice)
 		}
 		for _, text := range []string{"see https://me:" + canary + "@host " + s, s + " https://me:" + canary + "@host", s + "\x01?token=" + canary} {
-			if strings.Contains(redact.Text(text), canary) && !strings.Contains(s, canary) {
-				t.Fatalf("%q became %q", text, redact.Text(text))
+			if strings.Contains(redact.MaskText(text), canary) && !strings.Contains(s, canary) {
+				t.Fatalf("%q became %q", text, redact.MaskText(text))
 			}
 		}
 	})

@@ -19,10 +19,10 @@ var (
 	errUTF16  = errors.New("not text: UTF-16 of an odd number of bytes")
 )
 
-// Decode returns a manifest as the YAML parser takes it, line for line: UTF-8 where a byte order mark says UTF-16, and without %YAML
+// ManifestText returns a manifest as the YAML parser takes it, line for line: UTF-8 where a byte order mark says UTF-16, and without %YAML
 // directives, of which the parser knows version 1.1 alone. Every reader of manifests begins with it. Binary data is an error.
-func Decode(data []byte) ([]byte, error) {
-	data, err := utf8Of(data)
+func ManifestText(data []byte) ([]byte, error) {
+	data, err := decodeUTF16(data)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func Decode(data []byte) ([]byte, error) {
 // yamlVersion is a directive that names a version of YAML 1. It stands at the beginning of a line, where no text inside an object does.
 var yamlVersion = regexp.MustCompile(`(?m)^(?:\x{FEFF})?%(YAML[ \t]+1\.[0-9]+)`)
 
-func utf8Of(data []byte) ([]byte, error) {
+func decodeUTF16(data []byte) ([]byte, error) {
 	var order binary.ByteOrder
 	switch {
 	case bytes.HasPrefix(data, []byte{0xFF, 0xFE, 0, 0}):

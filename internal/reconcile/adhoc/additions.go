@@ -19,7 +19,7 @@ func Added(s Subject) ([]addition.Addition, error) {
 	if err != nil || s.Live == nil {
 		return nil, err
 	}
-	return addition.Find(addition.Input{
+	return addition.FindAdditions(addition.Input{
 		Desired: s.Desired.Data, Live: s.Live, Owners: owners, Catalogue: claim.Builtin(), Manager: Applier(owners),
 	}), nil
 }

@@ -95,7 +95,7 @@ func (j Judge) findings(s Subject) ([]decide.Finding, error) {
 		compared.Differences = append(compared.Differences, j.dropped(s, owners, compared.Differences)...)
 		slices.SortFunc(compared.Differences, func(a, b compare.Difference) int { return a.Path.Compare(b.Path) })
 	}
-	p := decide.Object(decide.Input{
+	p := decide.JudgeObject(decide.Input{
 		Desired: pair.Desired, Live: pair.Live, Owners: owners, Compared: compared, Hasher: j.Hasher, Mutators: s.Mutators, Catalogue: claim.Builtin(),
 		Claims: j.Claims(s), Policy: app.Policy{Mode: app.Preview, Claims: j.cession(), Remediation: app.Remediate, Additions: app.AdditionsReport},
 	})

@@ -40,9 +40,9 @@ func Body(git, live object.Object, owners []ownership.Entry) object.Object {
 	for _, kind := range []string{"labels", "annotations"} {
 		have, _ := live.At("metadata", kind).(map[string]any)
 		for name, v := range have {
-			p := field.Name("metadata", kind, name)
-			if _, named := field.Get(git, p); !named && isMark(name) && shape.Has(p) {
-				field.Put(out, p, v)
+			p := field.NewPath("metadata", kind, name)
+			if _, named := field.ValueAt(git, p); !named && isMark(name) && shape.Has(p) {
+				field.SetValue(out, p, v)
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func isFilled(kinds *schema.Kinds, live object.Object, p field.Path) bool {
 	if slices.ContainsFunc(p, isOf) {
 		return true
 	}
-	value, there := field.Get(live, p)
+	value, there := field.ValueAt(live, p)
 	last := p[len(p)-1].FieldName
 	if !there || last == nil {
 		return false
@@ -68,7 +68,7 @@ func withinDefault(t *schema.Type, live object.Object, p field.Path) bool {
 		if name == nil {
 			continue
 		}
-		v, there := field.Get(live, p[:i])
+		v, there := field.ValueAt(live, p[:i])
 		if list, isList := v.([]any); there && isList && len(list) > 0 && typeAt(t, p[:i-1]).IsDefault(*name, v) {
 			return true
 		}
@@ -80,8 +80,8 @@ func withinDefault(t *schema.Type, live object.Object, p field.Path) bool {
 func isCopied(live object.Object, p field.Path, value any) bool {
 	n := len(p)
 	from := func(at int, names ...string) bool {
-		v, there := field.Get(live, append(p[:at:at], field.Name(names...)...))
-		return there && field.Equal(v, value)
+		v, there := field.ValueAt(live, append(p[:at:at], field.NewPath(names...)...))
+		return there && field.EqualValues(v, value)
 	}
 	switch last := *p[n-1].FieldName; {
 	case last == "serviceAccount":

@@ -22,11 +22,11 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 func (j Judge) dropped(s Subject, owners []ownership.Entry, found []compare.Difference) []compare.Difference {
 	var out []compare.Difference
 	for _, p := range named(s, owners) {
-		value, there := field.Get(s.Live, p)
-		_, wanted := field.Get(s.Desired.Data, p)
+		value, there := field.ValueAt(s.Live, p)
+		_, wanted := field.ValueAt(s.Desired.Data, p)
 		inside := func(d compare.Difference) bool { return field.HasPrefix(p, d.Path) || field.HasPrefix(d.Path, p) }
 		switch {
-		case !there, wanted, len(p) == 0, isServers(p), field.IsKey(p):
+		case !there, wanted, len(p) == 0, isServers(p), field.IsListKey(p):
 		case slices.ContainsFunc(found, inside), slices.ContainsFunc(out, inside):
 		case isFilled(j.Kinds, s.Live, p):
 		default:
@@ -95,7 +95,7 @@ func leavesOf(p field.Path, v any) []field.Path {
 	}
 	var out []field.Path
 	for name, v := range m {
-		out = append(out, leavesOf(append(p[:len(p):len(p)], field.Name(name)...), v)...)
+		out = append(out, leavesOf(append(p[:len(p):len(p)], field.NewPath(name)...), v)...)
 	}
 	slices.SortFunc(out, field.Path.Compare)
 	return out

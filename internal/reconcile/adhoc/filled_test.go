@@ -42,11 +42,11 @@ spec:
 	other := read(t, "apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {serviceAccountName: web, serviceAccount: old}}}")
 	service := read(t, "apiVersion: v1\nkind: Service\nspec: {clusterIP: 10.0.0.1, externalName: web}")
 	custom := read(t, "apiVersion: example.com/v1\nkind: Deployment\nspec: {progressDeadlineSeconds: 600}")
-	pod := field.Name("spec", "template", "spec")
+	pod := field.NewPath("spec", "template", "spec")
 	in := func(container string, names ...string) field.Path {
-		p := append(pod[:len(pod):len(pod)], field.Name("containers")...)
+		p := append(pod[:len(pod):len(pod)], field.NewPath("containers")...)
 		p = append(p, field.KeyElement(map[string]any{"name": container}, []string{"name"}))
-		return append(p, field.Name(names...)...)
+		return append(p, field.NewPath(names...)...)
 	}
 	kinds := schema.Builtin()
 	for name, c := range map[string]struct {
@@ -54,9 +54,9 @@ spec:
 		path field.Path
 		want bool
 	}{
-		"a default":                  {deployment, field.Name("spec", "progressDeadlineSeconds"), true},
-		"another value":              {deployment, field.Name("spec", "minReadySeconds"), false},
-		"what is not there":          {deployment, field.Name("spec", "paused"), false},
+		"a default":                  {deployment, field.NewPath("spec", "progressDeadlineSeconds"), true},
+		"another value":              {deployment, field.NewPath("spec", "minReadySeconds"), false},
+		"what is not there":          {deployment, field.NewPath("spec", "paused"), false},
 		"a container's default":      {deployment, in("web", "terminationMessagePath"), true},
 		"a container's value":        {deployment, in("web", "imagePullPolicy"), false},
 		"a container":                {deployment, in("web"), false},
@@ -65,12 +65,12 @@ spec:
 		"requests like the limits":   {deployment, in("log", "resources", "requests"), true},
 		"other requests":             {deployment, in("web", "resources", "requests"), false},
 		"limits are never copied":    {deployment, in("web", "resources", "limits", "cpu"), false},
-		"the old form of a name":     {deployment, append(pod, field.Name("serviceAccount")...), true},
-		"another name":               {other, append(pod, field.Name("serviceAccount")...), false},
-		"the new form":               {other, append(pod, field.Name("serviceAccountName")...), false},
-		"an address":                 {service, field.Name("spec", "clusterIP"), true},
-		"a name":                     {service, field.Name("spec", "externalName"), false},
-		"a custom resource":          {custom, field.Name("spec", "progressDeadlineSeconds"), false},
+		"the old form of a name":     {deployment, append(pod, field.NewPath("serviceAccount")...), true},
+		"another name":               {other, append(pod, field.NewPath("serviceAccount")...), false},
+		"the new form":               {other, append(pod, field.NewPath("serviceAccountName")...), false},
+		"an address":                 {service, field.NewPath("spec", "clusterIP"), true},
+		"a name":                     {service, field.NewPath("spec", "externalName"), false},
+		"a custom resource":          {custom, field.NewPath("spec", "progressDeadlineSeconds"), false},
 		"the object":                 {deployment, nil, false},
 	} {
 		if got := isFilled(kinds, c.live, c.path); got != c.want {
@@ -88,21 +88,21 @@ func TestWhatGitNeverNames(t *testing.T) {
 		path field.Path
 		want bool
 	}{
-		{field.Name("status", "replicas"), true},
-		{field.Name("kind"), true},
-		{field.Name("apiVersion"), true},
-		{field.Name("spec", "status"), false},
-		{field.Name("metadata", "uid"), true},
-		{field.Name("metadata"), true},
-		{field.Name("metadata", "labels", "team"), false},
-		{field.Name("metadata", "labels"), false},
-		{field.Name("metadata", "annotations", "note"), false},
-		{field.Name("metadata", "finalizers"), false},
-		{field.Name("metadata", "labels", object.PartOf), true},
+		{field.NewPath("status", "replicas"), true},
+		{field.NewPath("kind"), true},
+		{field.NewPath("apiVersion"), true},
+		{field.NewPath("spec", "status"), false},
+		{field.NewPath("metadata", "uid"), true},
+		{field.NewPath("metadata"), true},
+		{field.NewPath("metadata", "labels", "team"), false},
+		{field.NewPath("metadata", "labels"), false},
+		{field.NewPath("metadata", "annotations", "note"), false},
+		{field.NewPath("metadata", "finalizers"), false},
+		{field.NewPath("metadata", "labels", object.PartOf), true},
 		{field.Path{field.KeyElement(map[string]any{"name": "a"}, []string{"name"})}, false},
 	} {
 		if got := isServers(c.path); got != c.want {
-			t.Errorf("%s: %t", field.String(c.path), got)
+			t.Errorf("%s: %t", field.PathString(c.path), got)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func account(t *testing.T, j adhoc.Judge, subjects []adhoc.Subject) string {
 				continue
 			}
 			fmt.Fprintf(&b, "  %s %s: %s (Git) vs %s (live, by %s)\n    %s: %s\n",
-				d.Kind, field.String(d.Path), text(t, d.Desired), text(t, d.Live), d.Writer, d.Verdict, d.Reason)
+				d.Kind, field.PathString(d.Path), text(t, d.Desired), text(t, d.Live), d.Writer, d.Verdict, d.Reason)
 		}
 	}
 	return b.String()

@@ -79,7 +79,7 @@ func Origins(files fs.FS, a app.App, o Object) func(field.Path) []Place {
 	parsed := map[string][]*yaml.Node{}
 	return func(p field.Path) []Place {
 		t := &trail{files: files, object: o, path: p, seen: map[string]bool{}, parsed: parsed}
-		t.value, t.there = field.Get(o.Data, p)
+		t.value, t.there = field.ValueAt(o.Data, p)
 		if o.File == "" || len(p) == 0 {
 			return nil
 		}
@@ -126,7 +126,7 @@ type trail struct {
 
 func (t *trail) add(file string, n *yaml.Node, means Means, value any) {
 	t.places = append(t.places, Place{
-		File: file, Line: n.Line, Column: n.Column, Means: means, Exact: t.there && field.Equal(value, t.value),
+		File: file, Line: n.Line, Column: n.Column, Means: means, Exact: t.there && field.EqualValues(value, t.value),
 	})
 }
 
@@ -188,7 +188,7 @@ func find(n *yaml.Node, p field.Path) *yaml.Node {
 	return render.Follow(n)
 }
 
-// item returns the list item that e names, as field.Get finds it.
+// item returns the list item that e names, as field.ValueAt finds it.
 func item(n *yaml.Node, e field.Element) *yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		return nil
@@ -201,12 +201,12 @@ func item(n *yaml.Node, e field.Element) *yaml.Node {
 		}
 		list[i] = v
 	}
-	want, ok := field.Get(list, field.Path{e})
+	want, ok := field.ValueAt(list, field.Path{e})
 	if !ok {
 		return nil
 	}
 	for i, v := range list {
-		if field.Equal(v, want) {
+		if field.EqualValues(v, want) {
 			return n.Content[i]
 		}
 	}

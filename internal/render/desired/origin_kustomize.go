@@ -117,7 +117,7 @@ func (t *trail) transform(dir, file string, k *yaml.Node) {
 	t.images(file, k)
 }
 
-func (t *trail) is(names ...string) bool { return t.path.Equals(field.Name(names...)) }
+func (t *trail) is(names ...string) bool { return t.path.Equals(field.NewPath(names...)) }
 
 func (t *trail) namespace(file string, k *yaml.Node) {
 	if n := render.Field(k, "namespace"); n != nil && (t.is("metadata", "namespace") || t.isSubjectNamespace()) {

@@ -92,7 +92,7 @@ func (t *trail) metadata(a app.App) {
 		return
 	}
 	at := a.Overlay.Pair("commonMetadata."+lastName(t.path[:2]), key)
-	t.places = append(t.places, Place{Field: a.Key.String() + " " + at, Means: means, Exact: t.there && field.Equal(value, t.value)})
+	t.places = append(t.places, Place{Field: a.Key.String() + " " + at, Means: means, Exact: t.there && field.EqualValues(value, t.value)})
 }
 
 // dress puts the overlay's metadata on an object.

@@ -97,7 +97,7 @@ func (t *trail) below(root any, pointer string) (field.Path, bool) {
 		if i >= len(t.path) {
 			return nil, false
 		}
-		next, ok := field.Get(at, t.path[i:i+1])
+		next, ok := field.ValueAt(at, t.path[i:i+1])
 		if !ok || !names(at, next, t.path[i], token) {
 			return nil, false
 		}
@@ -121,5 +121,5 @@ func names(at, next any, e field.Element, token string) bool {
 		return true // the value tells
 	}
 	i, err := strconv.Atoi(token)
-	return err == nil && i >= 0 && i < len(list) && field.Equal(list[i], next)
+	return err == nil && i >= 0 && i < len(list) && field.EqualValues(list[i], next)
 }

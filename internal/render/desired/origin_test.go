@@ -107,7 +107,7 @@ func originStory(t *testing.T, a *txtar.Archive) (got string, want *txtar.File) 
 		o := pick(t, set.Objects, words[0], words[1])
 		p := parsePath(t, words[2])
 		at := desired.Origin(tree, of, o, p)
-		v, _ := field.Get(o.Data, p)
+		v, _ := field.ValueAt(o.Data, p)
 		fmt.Fprintf(&b, "%s = %v: ", words[2], v)
 		switch {
 		case at == desired.Place{}:
@@ -146,7 +146,7 @@ func parsePath(t *testing.T, s string) field.Path {
 	for _, part := range strings.Split(s, "/") {
 		inner, isItem := strings.CutPrefix(strings.TrimSuffix(part, "]"), "[")
 		if !isItem {
-			p = append(p, field.Name(strings.ReplaceAll(part, "|", "/"))...)
+			p = append(p, field.NewPath(strings.ReplaceAll(part, "|", "/"))...)
 			continue
 		}
 		if i, err := strconv.Atoi(inner); err == nil {

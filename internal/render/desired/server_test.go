@@ -69,8 +69,8 @@ func (s server) staysAsSent(t *testing.T, o desired.Object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := compare.Object(compare.Input{
-		Desired: o.Data, Live: live, Owners: liveOwners, Baseline: compare.Settle(first, owners, hasher), Hasher: hasher,
+	got, err := compare.CompareObject(compare.Input{
+		Desired: o.Data, Live: live, Owners: liveOwners, Baseline: compare.NewBaseline(first, owners, hasher), Hasher: hasher,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -167,7 +167,7 @@ func (k *Renderer) run(b *build) (objects []render.Object, err error) {
 	defer func() {
 		// Kustomize panics on some invalid objects; the data is to blame, not the process.
 		if p := recover(); p != nil {
-			objects, err = nil, fmt.Errorf("kustomize panicked: %s", redact.Quoted(fmt.Sprint(p)))
+			objects, err = nil, fmt.Errorf("kustomize panicked: %s", redact.WithoutQuoted(fmt.Sprint(p)))
 		}
 	}()
 	options := &krusty.Options{
@@ -188,7 +188,7 @@ func (k *Renderer) run(b *build) (objects []render.Object, err error) {
 // tidy takes our mount point out of Kustomize's messages, and what they quote of the manifests: it may be a Secret's.
 func tidy(err error) error {
 	msg := strings.ReplaceAll(err.Error(), mount+"/", "")
-	msg = redact.Quoted(strings.ReplaceAll(msg, mount, "."))
+	msg = redact.WithoutQuoted(strings.ReplaceAll(msg, mount, "."))
 	return &buildError{msg: strings.TrimSpace(msg), cause: err}
 }
 

@@ -21,7 +21,7 @@ type moved struct {
 // remote resolves an entry that names a directory of a repository or a single file: to what the tree holds of it, if it holds any. Nothing is
 // fetched here.
 func (s *survey) remote(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
-	shown := redact.Text(n.Value)
+	shown := redact.MaskText(n.Value)
 	_, offered := fs.Stat(s.files.tree, upstream.Directory)
 	if errors.Is(offered, fs.ErrNotExist) {
 		return "", nil, s.refuse(v, n)
@@ -63,7 +63,7 @@ func (s *survey) remoteFile(v visit, n *yaml.Node) (string, fs.FileInfo, error) 
 }
 
 func (s *survey) refuse(v visit, n *yaml.Node) error {
-	return s.fail(v.file, n, "%s: remote files are refused; copy them into the source or make them a source of their own", redact.Text(n.Value))
+	return s.fail(v.file, n, "%s: remote files are refused; copy them into the source or make them a source of their own", redact.MaskText(n.Value))
 }
 
 // from is the way from a directory to a path of the tree, in a form that Kustomize takes for no address.

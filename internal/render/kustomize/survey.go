@@ -249,7 +249,7 @@ func values(name string, n *yaml.Node) ([]any, error) {
 }
 
 func isForeign(data []byte, nodes []*yaml.Node) bool {
-	text, err := yamltext.Decode(data)
+	text, err := yamltext.ManifestText(data)
 	foreign := err == nil && !bytes.Equal(text, data)
 	jsonValues := len(nodes) > 1 && bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) && !bytes.Contains(data, []byte("\n---"))
 	return foreign || jsonValues || slices.ContainsFunc(nodes, isBare)

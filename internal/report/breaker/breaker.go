@@ -25,19 +25,19 @@ func Noted(f decide.Finding, entries []journal.Entry, now time.Time) decide.Find
 	}
 	var newest journal.Entry
 	for _, e := range entries {
-		if e.Path == field.String(f.Path) {
+		if e.Path == field.PathString(f.Path) {
 			newest = e
 		}
 	}
-	if !redact.IsSecret(newest.Object) && !field.Equal(newest.Git, f.Desired) { // masks are another process's
+	if !redact.IsSecret(newest.Object) && !field.EqualValues(newest.Git, f.Desired) { // masks are another process's
 		return f
 	}
-	until, _ := decide.Waits(newest.Reason)
+	until, _ := decide.CorrectionDue(newest.Reason)
 	waits := until.After(now)
 	switch {
 	case newest.What == journal.Contested && waits:
 		f.Verdict, f.Reason = decide.Contested, newest.Reason
-	case newest.What == journal.Held && (waits || newest.Reason == decide.NotRestored && field.Equal(newest.Live, f.Live)):
+	case newest.What == journal.Held && (waits || newest.Reason == decide.NotRestored && field.EqualValues(newest.Live, f.Live)):
 		f.Verdict, f.Reason = decide.Hold, newest.Reason
 	}
 	return f
@@ -49,7 +49,7 @@ func Published(f decide.Finding, id object.ID, evidence string, now time.Time) d
 		return f
 	}
 	reason := report.Said(evidence, id, f)
-	if until, _ := decide.Waits(reason); until.After(now) {
+	if until, _ := decide.CorrectionDue(reason); until.After(now) {
 		f.Verdict, f.Reason = decide.Contested, reason
 	}
 	return f

@@ -28,7 +28,7 @@ var (
 func differs(git, live any) decide.Finding {
 	return decide.Finding{
 		Difference: compare.Difference{
-			Path: field.Name("spec", "replicas"), Kind: compare.Changed, Desired: git, Live: live,
+			Path: field.NewPath("spec", "replicas"), Kind: compare.Changed, Desired: git, Live: live,
 			Writer: ownership.Writer{Name: "keeper (scale)", Evidence: ownership.Recorded},
 		},
 		Verdict: decide.Correct, Reason: "drift: changed by keeper (scale)",
@@ -88,7 +88,7 @@ func TestTheJournalSaysWhatWaits(t *testing.T) {
 func in(id object.ID, f decide.Finding) string {
 	other := as(differs("; "+id.String()+" .spec.replicas: ", nil), decide.Contested, fought)
 	after := as(differs("before", "after"), decide.Contested, fought)
-	after.Path = field.Name("spec", "template")
+	after.Path = field.NewPath("spec", "template")
 	r := report.Report{Objects: []report.Object{
 		{ID: object.ID{Kind: "Other", Name: "a"}, Findings: []decide.Finding{other}}, {ID: id, Findings: []decide.Finding{f, after, f}},
 	}}
@@ -123,7 +123,7 @@ func TestTheStatusSaysNothingOfWhatItDoesNotName(t *testing.T) {
 	f := differs(int64(3), int64(8))
 	text := in(web, as(f, decide.Contested, fought))
 	deeper := differs(int64(3), int64(8))
-	deeper.Path = field.Name("spec")
+	deeper.Path = field.NewPath("spec")
 	for name, got := range map[string]decide.Finding{
 		"over":           breaker.Published(f, web, text, now.Add(time.Hour)),
 		"another Git":    breaker.Published(differs(int64(4), int64(8)), web, text, now),

@@ -19,7 +19,7 @@ func (s Subject) Complete(begun string) []string {
 	w.leaves(map[string]any(s.Live), nil, func(at field.Pointer) {
 		p := w.path(at)
 		for n := 1; n <= len(p); n++ {
-			text := strings.TrimPrefix(field.String(p[:n]), dot)
+			text := strings.TrimPrefix(field.PathString(p[:n]), dot)
 			if strings.HasPrefix(text, begun) && len(text) > len(begun) {
 				out = append(out, text)
 				return

@@ -128,13 +128,13 @@ func Masked(m redact.Mask, o object.Object) object.Object {
 	for k, v := range o {
 		meta, isMap := v.(map[string]any)
 		if k != "metadata" || !isMap {
-			out[k] = m.Value(id, field.Name(k), v)
+			out[k] = m.Value(id, field.NewPath(k), v)
 			continue
 		}
 		open := map[string]any{}
 		for name, e := range meta {
 			if name != "managedFields" {
-				open[name] = m.Value(id, field.Name(k, name), e)
+				open[name] = m.Value(id, field.NewPath(k, name), e)
 			}
 		}
 		out[k] = open
@@ -179,12 +179,12 @@ func (s Subject) places(p field.Path) []desired.Place {
 	if s.Places == nil || s.Git == nil {
 		return nil
 	}
-	if _, named := field.Get(s.Git, p); !named {
+	if _, named := field.ValueAt(s.Git, p); !named {
 		return nil
 	}
 	all := s.Places(p)
 	switch {
-	case len(all) > 1 && field.IsKey(p):
+	case len(all) > 1 && field.IsListKey(p):
 		return all[:1]
 	case len(all) > 1 && identity(p):
 		return slices.DeleteFunc(all, func(x desired.Place) bool { return x.Means == desired.ByPatch })
@@ -194,7 +194,7 @@ func (s Subject) places(p field.Path) []desired.Place {
 
 // identity reports whether a field names the object.
 func identity(p field.Path) bool {
-	switch field.String(p) {
+	switch field.PathString(p) {
 	case ".apiVersion", ".kind", ".metadata.name", ".metadata.namespace":
 		return true
 	}

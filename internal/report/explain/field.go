@@ -34,8 +34,8 @@ type Field struct {
 // Field gathers what is known of one field.
 func (s Subject) Field(p field.Path) Field {
 	f := Field{Path: p, Places: s.places(p)}
-	f.Git, f.Named = field.Get(s.Git, p)
-	f.Live, f.There = field.Get(s.Live, p)
+	f.Git, f.Named = field.ValueAt(s.Git, p)
+	f.Live, f.There = field.ValueAt(s.Live, p)
 	f.Named, f.There = f.Named && s.Git != nil, f.There && s.Live != nil
 	f.Wins = desired.Winner(f.Places)
 	for _, o := range s.Owners {

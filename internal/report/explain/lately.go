@@ -34,7 +34,7 @@ func (s Subject) tellFlap(of []journal.Entry, flap journal.Flap, p field.Path) [
 		return s.tellWhole(of)
 	}
 	out := s.tellEntries(of, flap)
-	if flap.Path != field.String(p) {
+	if flap.Path != field.PathString(p) {
 		for i := range out {
 			out[i] = flap.Path + ": " + out[i]
 		}
@@ -44,7 +44,7 @@ func (s Subject) tellFlap(of []journal.Entry, flap journal.Flap, p field.Path) [
 
 // Lately are the entries about a field and what is above and below it; about the whole object for an empty path.
 func (s Subject) Lately(p field.Path) []journal.Entry {
-	of := field.String(p)
+	of := field.PathString(p)
 	return slices.DeleteFunc(slices.Clone(s.Journal), func(e journal.Entry) bool {
 		return len(p) > 0 && e.Path != of && e.Path != root && !below(e.Path, of) && !below(of, e.Path)
 	})

@@ -49,10 +49,10 @@ func (s Subject) Lines(which Which) []Line {
 	w := walker{subject: s, which: which, known: map[string]Line{}}
 	w.object(map[string]any(s.Live), nil, layout{})
 	for _, x := range s.Found.Findings {
-		if _, there := field.Get(s.Live, x.Path); !there && len(x.Path) > 0 {
+		if _, there := field.ValueAt(s.Live, x.Path); !there && len(x.Path) > 0 {
 			f := s.Field(x.Path)
 			l := Line{
-				Path: field.String(x.Path), Text: "# " + field.String(x.Path) + " is not there", Note: s.differs(f, x), Evidence: x.Writer.Evidence,
+				Path: field.PathString(x.Path), Text: "# " + field.PathString(x.Path) + " is not there", Note: s.differs(f, x), Evidence: x.Writer.Evidence,
 				From: x.Writer.Name, Time: x.Writer.Time, Verdict: x.Verdict, Field: f,
 			}
 			w.out = append(w.out, l)
@@ -140,7 +140,7 @@ func (w *walker) leaf(text string, v any, at field.Pointer, l layout) {
 // keeps reports whether anything of a value is shown.
 func (w *walker) keeps(v any, at field.Pointer) bool {
 	kept := w.which == Every
-	w.leaves(v, at, func(at field.Pointer) { kept = kept || identity(field.Name(at...)) || w.line(at).From != "" })
+	w.leaves(v, at, func(at field.Pointer) { kept = kept || identity(field.NewPath(at...)) || w.line(at).From != "" })
 	return kept
 }
 
@@ -188,7 +188,7 @@ func (w *walker) path(at field.Pointer) field.Path {
 // line is what is known of one value, without its text.
 func (s Subject) line(p field.Path) Line {
 	f := s.Field(p)
-	out := Line{Path: field.String(p), Field: f}
+	out := Line{Path: field.PathString(p), Field: f}
 	x := f.at()
 	if place, ok := f.place(); ok && x == nil {
 		out.byGit(f, place)

@@ -189,7 +189,7 @@ func pathOf(steps []step) field.Path {
 			}
 			out = append(out, field.KeyElement(item, names))
 		default:
-			out = append(out, field.Name(s.name)...)
+			out = append(out, field.NewPath(s.name)...)
 		}
 	}
 	return out
@@ -220,7 +220,7 @@ const most = 12
 func mapHint(where string, typed []string, m map[string]any) string {
 	names := slices.Sorted(maps.Keys(m))
 	for _, name := range typed {
-		if found := ignore.Near(name, names); len(found) > 0 {
+		if found := ignore.NearWords(name, names); len(found) > 0 {
 			return fmt.Sprintf(": did you mean %q in %s?", found[0], where)
 		}
 	}

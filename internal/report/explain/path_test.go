@@ -63,8 +63,8 @@ func TestAPathIsFoundInEachFormThatPeopleType(t *testing.T) {
 		`.metadata.annotations["a.b/c"]`: {"metadata.annotations.a.b/c", `metadata.annotations["a.b/c"]`}, // gone, and known to the journal
 	} {
 		for _, form := range forms {
-			if p, err := s.Locate(form); err != nil || field.String(p) != want {
-				t.Errorf("%s: got %s, %v, want %s", form, field.String(p), err, want)
+			if p, err := s.Locate(form); err != nil || field.PathString(p) != want {
+				t.Errorf("%s: got %s, %v, want %s", form, field.PathString(p), err, want)
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func TestAPathThatIsNotThereIsAnsweredWithWhatIsNear(t *testing.T) {
 		"/spec/~2":                                   `JSON pointer "/spec/~2": ~ stands only in ~0 (for ~) and ~1 (for /)`,
 	} {
 		if p, err := s.Locate(form); err == nil || err.Error() != want {
-			t.Errorf("%s: got %v, %v\nwant %s", form, field.String(p), err, want)
+			t.Errorf("%s: got %v, %v\nwant %s", form, field.PathString(p), err, want)
 		}
 	}
 }
@@ -119,9 +119,9 @@ func FuzzPath(f *testing.F) {
 			}
 			return
 		}
-		again, err := s.Locate(field.String(p))
+		again, err := s.Locate(field.PathString(p))
 		if err != nil || !again.Equals(p) {
-			t.Errorf("%q is %s, which is read as %s, %v", text, field.String(p), field.String(again), err)
+			t.Errorf("%q is %s, which is read as %s, %v", text, field.PathString(p), field.PathString(again), err)
 		}
 	})
 }

@@ -45,7 +45,7 @@ func (s Subject) remedies(f Field) []string {
 func (s Subject) afterwards(f Field) []string {
 	var last journal.Entry
 	for _, e := range s.Lately(f.Path) {
-		if e.What == journal.Corrected && e.Path == field.String(f.Path) {
+		if e.What == journal.Corrected && e.Path == field.PathString(f.Path) {
 			last = e
 		}
 	}

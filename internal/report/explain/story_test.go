@@ -189,7 +189,7 @@ func whole(v any) any {
 			v[i] = whole(v[i])
 		}
 	case float64:
-		if n, ok := field.Whole(v); ok {
+		if n, ok := field.WholeNumber(v); ok {
 			return n
 		}
 	}

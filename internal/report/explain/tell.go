@@ -34,7 +34,7 @@ func (s Subject) Tell(p field.Path) []Part {
 	var out []Part
 	for _, part := range all {
 		for i := range part.Sentences {
-			part.Sentences[i] = redact.Text(part.Sentences[i])
+			part.Sentences[i] = redact.MaskText(part.Sentences[i])
 		}
 		if len(part.Sentences) > 0 {
 			out = append(out, part)
@@ -243,7 +243,7 @@ func (s Subject) verdict(of field.Path, x decide.Finding) string {
 	case x.Path.Equals(of):
 		return text
 	}
-	return fmt.Sprintf("%s (%s in Git, %s live, by %s): %s", field.String(x.Path), report.Show(x.Desired), report.Show(x.Live), x.Writer, text)
+	return fmt.Sprintf("%s (%s in Git, %s live, by %s): %s", field.PathString(x.Path), report.Show(x.Desired), report.Show(x.Live), x.Writer, text)
 }
 
 func (s Subject) tellObject() []Part {

@@ -124,7 +124,7 @@ func Changes(entries []Entry, since time.Time) []Change {
 			out = append(out, Change{Object: e.Object, Path: e.Path})
 		}
 		c := &out[i]
-		if e.What != Returned && !e.At.Before(since) && (!known || !field.Equal(c.Live, e.Live)) {
+		if e.What != Returned && !e.At.Before(since) && (!known || !field.EqualValues(c.Live, e.Live)) {
 			c.Times++
 		}
 		if c.Live = e.Live; e.What == Corrected {

@@ -43,7 +43,7 @@ func scrape(t *testing.T, m *metrics.Metrics) string {
 
 func reports() []report.Report {
 	found := func(path string, v decide.Verdict) decide.Finding {
-		return decide.Finding{Difference: compare.Difference{Path: field.Name("spec", path), Live: "a secret value"}, Verdict: v}
+		return decide.Finding{Difference: compare.Difference{Path: field.NewPath("spec", path), Live: "a secret value"}, Verdict: v}
 	}
 	return []report.Report{{
 		App: shop, Stage: report.Done, Reason: report.Succeeded, At: time.Unix(1700000000, 0),

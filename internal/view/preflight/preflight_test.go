@@ -16,7 +16,7 @@ import (
 func good() preflight.Facts {
 	return preflight.Facts{
 		Server: "v1.37.0", Installed: &preflight.Installation{Deployment: "truce-system/truce", Account: "truce-system/truce", Ready: 2, Wanted: 2},
-		Permissions: []preflight.Permission{{Rule: access.Own()[0], Verb: "get", Resource: "kustomizations", Allowed: true}},
+		Permissions: []preflight.Permission{{Rule: access.ControllerRules()[0], Verb: "get", Resource: "kustomizations", Allowed: true}},
 		Definitions: []preflight.Definition{{Kind: "Kustomization", Version: "v1", Served: true, Owner: "flux"}},
 		Clocks:      []preflight.Clock{{Of: "this machine", Ahead: time.Second}}, Git: preflight.Git{Program: "/usr/bin/git"},
 	}

@@ -3,7 +3,7 @@
 // In: a live object.
 // Out: one of health's words, with a sentence for each but Healthy.
 // Promise: pure; the codes for built-in kinds are those of Argo CD 3.5; what cannot be read is Unknown, with the field.
-// Not here: custom resources, which another Assessor judges; why pods do not work (health.Cause); the health of a whole Application (front/argocd).
+// Not here: custom resources, which another Assessor judges; why pods do not work (health.PodTrouble); the health of a whole Application (front/argocd).
 package argocd
 
 import (
@@ -63,11 +63,11 @@ func ruleFor(group, kind string) func(*live) health.Status {
 	case "apps/DaemonSet":
 		return daemonSet
 	case "batch/Job":
-		return job
+		return assessJob
 	case "batch/CronJob":
 		return cronJob
 	case "/Pod":
-		return pod
+		return assessPod
 	case "/Service":
 		return service
 	case "networking.k8s.io/Ingress", "extensions/Ingress":

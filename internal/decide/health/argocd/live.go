@@ -71,7 +71,7 @@ func (l *live) list(keys ...string) []object.Object {
 func (l *live) conditions() map[string]condition {
 	out := map[string]condition{}
 	for _, c := range l.list("status", "conditions") {
-		out[text(c, "type")] = conditionOf(c)
+		out[stringAt(c, "type")] = conditionOf(c)
 	}
 	return out
 }
@@ -80,13 +80,13 @@ func (l *live) conditions() map[string]condition {
 type condition struct{ status, reason, message string }
 
 func conditionOf(c object.Object) condition {
-	return condition{text(c, "status"), text(c, "reason"), text(c, "message")}
+	return condition{stringAt(c, "status"), stringAt(c, "reason"), stringAt(c, "message")}
 }
 
 // String is the reason with the message.
 func (c condition) String() string { return strings.Trim(c.reason+": "+c.message, ": ") }
 
-func text(o object.Object, keys ...string) string {
+func stringAt(o object.Object, keys ...string) string {
 	s, _ := o.At(keys...).(string)
 	return s
 }

@@ -78,7 +78,7 @@ func autoscalerConditions(l *live) map[string]condition {
 	}
 	out := map[string]condition{}
 	for _, c := range list {
-		out[text(c, "type")] = conditionOf(c)
+		out[stringAt(c, "type")] = conditionOf(c)
 	}
 	return out
 }
@@ -92,7 +92,7 @@ func disruptionBudget(l *live) health.Status {
 	}
 	for _, item := range all {
 		if c := conditionOf(item); c.status == "False" && c.reason != "InsufficientPods" {
-			return degraded(cmp.Or(c.String(), text(item, "type")+" is False"))
+			return degraded(cmp.Or(c.String(), stringAt(item, "type")+" is False"))
 		}
 	}
 	return healthy()
@@ -107,17 +107,17 @@ func definition(l *live) health.Status {
 	case len(all) == 0:
 		return progressing("Waiting for the API server to look at the definition")
 	case all["Terminating"].status == "True":
-		return progressing(joined("CRD is terminating", all["Terminating"].message))
+		return progressing(joinMessage("CRD is terminating", all["Terminating"].message))
 	case all["NamesAccepted"].status == "False":
-		return degraded(joined("CRD names are not accepted", all["NamesAccepted"].message))
+		return degraded(joinMessage("CRD names are not accepted", all["NamesAccepted"].message))
 	case all["NonStructuralSchema"].status == "True":
-		return degraded(joined("CRD schema has violations", all["NonStructuralSchema"].message))
+		return degraded(joinMessage("CRD schema has violations", all["NonStructuralSchema"].message))
 	case established.status == "True":
 		return healthy()
 	case established.reason == "Installing":
 		return progressing("CRD is being installed")
 	}
-	return degraded(joined("CRD is not established", established.message))
+	return degraded(joinMessage("CRD is not established", established.message))
 }
 
 // apiService: Progressing until it is available.
@@ -132,7 +132,7 @@ func apiService(l *live) health.Status {
 	return healthy()
 }
 
-func joined(subject, message string) string {
+func joinMessage(subject, message string) string {
 	if message == "" {
 		return subject
 	}

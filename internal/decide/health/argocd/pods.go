@@ -16,8 +16,8 @@ var hookKeys = []string{"argocd.argoproj.io/hook", "helm.sh/hook"}
 
 // pod: one that is always restarted is Degraded while a container cannot start or has ended, and Healthy when ready. One that ends by itself is
 // Progressing until it does: its containers may still come to start.
-func pod(l *live) health.Status {
-	cause := health.Cause([]object.Object{l.Object})
+func assessPod(l *live) health.Status {
+	cause := health.PodTrouble([]object.Object{l.Object})
 	containers := l.list("status", "containerStatuses")
 	if isLongRunning(l) && anyFails(containers) {
 		return degraded(cmp.Or(cause, "A container cannot start")).With(cause)
@@ -38,13 +38,13 @@ func pod(l *live) health.Status {
 }
 
 func isLongRunning(l *live) bool {
-	if v, _ := l.Annotation(longRunning); v == "true" && !isHook(l) {
+	if v, _ := l.Annotation(longRunning); v == "true" && !isHookPod(l) {
 		return true
 	}
 	return cmp.Or(l.text("spec", "restartPolicy"), "Always") == "Always"
 }
 
-func isHook(l *live) bool {
+func isHookPod(l *live) bool {
 	for _, key := range hookKeys {
 		if _, ok := l.Annotation(key); ok {
 			return true
@@ -55,7 +55,7 @@ func isHook(l *live) bool {
 
 func anyFails(containers []object.Object) bool {
 	for _, c := range containers {
-		if health.IsFailure(text(c, "state", "waiting", "reason")) {
+		if health.IsFailure(stringAt(c, "state", "waiting", "reason")) {
 			return true
 		}
 	}
@@ -79,7 +79,7 @@ func running(l *live, containers []object.Object) health.Status {
 
 // job: Degraded, Healthy or Suspended by its conditions, and Progressing before it has one. One that was suspended and runs again is
 // Progressing, where Argo CD calls it Healthy.
-func job(l *live) health.Status {
+func assessJob(l *live) health.Status {
 	all := l.conditions()
 	switch failed, suspended := all["Failed"], all["Suspended"]; {
 	case failed.status == "True":

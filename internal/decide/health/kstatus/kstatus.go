@@ -26,7 +26,7 @@ func (Assessor) Assess(o object.Object) health.Status {
 	if o.At("metadata", "deletionTimestamp") != nil {
 		return health.Status{Code: health.Progressing, Message: "terminating" + finalizers(o)}
 	}
-	if s, ok := ours(o); ok {
+	if s, ok := assessOwnRules(o); ok {
 		return s
 	}
 	s := byKstatus(o)

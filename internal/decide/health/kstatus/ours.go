@@ -8,12 +8,12 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// ours are the rules that kstatus lacks, or has otherwise. ok is false where they have nothing to say.
-func ours(o object.Object) (s health.Status, ok bool) {
+// assessOwnRules are the rules that kstatus lacks, or has otherwise. ok is false where they have nothing to say.
+func assessOwnRules(o object.Object) (s health.Status, ok bool) {
 	gvk := o.GVK()
 	switch gvk.Group + "/" + gvk.Kind {
 	case "/Pod":
-		return pod(o)
+		return assessPod(o)
 	case "apiregistration.k8s.io/APIService":
 		return apiService(o)
 	}
@@ -22,8 +22,8 @@ func ours(o object.Object) (s health.Status, ok bool) {
 
 // pod: kstatus calls a failed Pod done, sees a crash loop only in a Pod whose init containers are through, and asks the clock
 // before it calls one unschedulable.
-func pod(o object.Object) (health.Status, bool) {
-	cause := health.Cause([]object.Object{o})
+func assessPod(o object.Object) (health.Status, bool) {
+	cause := health.PodTrouble([]object.Object{o})
 	switch {
 	case o.At("status", "phase") == "Failed":
 		return health.Status{Code: health.Degraded, Message: cmp.Or(cause, "failed"), Cause: cause}, true

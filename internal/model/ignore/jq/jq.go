@@ -93,7 +93,7 @@ func (e *Evaluator) Select(ctx context.Context, queries []string, git, live obje
 		return nil, err
 	}
 	if redact.IsSecret(git.ID()) || redact.IsSecret(live.ID()) {
-		hush(out)
+		hideErrors(out)
 	}
 	return out, nil
 }
@@ -203,8 +203,8 @@ func (e *Evaluator) now() time.Time {
 
 var errHushed = errors.New("it does not run on this Secret; what it says is withheld, since it may quote the Secret")
 
-// hush takes the texts out of errors: they quote values.
-func hush(answers map[string]ignore.Answer) {
+// hideErrors takes the texts out of errors: they quote values.
+func hideErrors(answers map[string]ignore.Answer) {
 	for q, a := range answers {
 		if a.Err != nil {
 			answers[q] = ignore.Answer{Err: errHushed}

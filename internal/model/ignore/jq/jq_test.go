@@ -21,7 +21,7 @@ import (
 // The test binary is also the worker.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "jq-worker" {
-		os.Exit(worker.Serve(jq.Answer, os.Stdin, os.Stdout))
+		os.Exit(worker.Serve(jq.AnswerRequest, os.Stdin, os.Stdout))
 	}
 	os.Exit(m.Run())
 }
@@ -246,7 +246,7 @@ func FuzzAnswer(f *testing.F) {
 			return // what the worker's limits are for
 		}
 		in := []byte(`{"Queries":[` + quoted(q) + `],"Git":{"a":[1,{"b":null}],"b":["x","y"]},"Live":{"a":{"c":1.5}}}`)
-		out, err := jq.Answer(t.Context(), in)
+		out, err := jq.AnswerRequest(t.Context(), in)
 		if err == nil && len(out) == 0 {
 			t.Error("nothing is said")
 		}

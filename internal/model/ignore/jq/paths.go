@@ -87,14 +87,14 @@ func outermost(all []field.Pointer) []field.Pointer {
 	slices.SortFunc(all, func(a, b field.Pointer) int { return slices.Compare(a, b) })
 	var out []field.Pointer
 	for _, p := range all {
-		if n := len(out); n == 0 || !within(p, out[n-1]) {
+		if n := len(out); n == 0 || !isWithin(p, out[n-1]) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-func within(p, outer field.Pointer) bool {
+func isWithin(p, outer field.Pointer) bool {
 	return len(p) >= len(outer) && slices.Equal(p[:len(outer)], outer)
 }
 
@@ -105,10 +105,10 @@ var counting = []string{"first", "last", "nth", "limit", "skip", "until", "input
 // by one of the counting functions.
 func countsItems(q *gojq.Query) bool {
 	found := false
-	visit(reflect.ValueOf(q), func(v any) {
+	visitSyntax(reflect.ValueOf(q), func(v any) {
 		switch v := v.(type) {
 		case gojq.Index:
-			found = found || v.IsSlice || v.Start != nil && !isText(v.Start)
+			found = found || v.IsSlice || v.Start != nil && !isTextQuery(v.Start)
 		case gojq.Func:
 			found = found || slices.Contains(counting, v.Name)
 		}
@@ -116,23 +116,23 @@ func countsItems(q *gojq.Query) bool {
 	return found
 }
 
-func isText(q *gojq.Query) bool { return q.Term != nil && q.Term.Type == gojq.TermTypeString }
+func isTextQuery(q *gojq.Query) bool { return q.Term != nil && q.Term.Type == gojq.TermTypeString }
 
-// visit calls what it finds in a syntax tree, which is plain structs, pointers and slices.
-func visit(v reflect.Value, found func(any)) {
+// visitSyntax calls what it finds in a syntax tree, which is plain structs, pointers and slices.
+func visitSyntax(v reflect.Value, found func(any)) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			visit(v.Elem(), found)
+			visitSyntax(v.Elem(), found)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			visit(v.Index(i), found)
+			visitSyntax(v.Index(i), found)
 		}
 	case reflect.Struct:
 		found(v.Interface())
 		for i := range v.NumField() {
-			visit(v.Field(i), found)
+			visitSyntax(v.Field(i), found)
 		}
 	default:
 	}

@@ -13,29 +13,29 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 )
 
-// Answer is the worker's side: it parses and runs the expressions of one request of Evaluator.
-func Answer(ctx context.Context, input []byte) ([]byte, error) {
+// AnswerRequest is the worker's side: it parses and runs the expressions of one request of Evaluator.
+func AnswerRequest(ctx context.Context, input []byte) ([]byte, error) {
 	var r request
 	if err := json.Unmarshal(input, &r); err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
 	}
-	git, err := decode(r.Git)
+	git, err := decodeNumbers(r.Git)
 	if err != nil {
 		return nil, err
 	}
-	live, err := decode(r.Live)
+	live, err := decodeNumbers(r.Live)
 	if err != nil {
 		return nil, err
 	}
 	var out reply
 	for _, q := range r.Queries {
-		out.Answers = append(out.Answers, run(ctx, q, git, live))
+		out.Answers = append(out.Answers, runQuery(ctx, q, git, live))
 	}
 	return json.Marshal(out)
 }
 
-// decode reads an object for gojq, which takes numbers as json.Number.
-func decode(text json.RawMessage) (any, error) {
+// decodeNumbers reads an object for gojq, which takes numbers as json.Number.
+func decodeNumbers(text json.RawMessage) (any, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
@@ -48,7 +48,7 @@ func decode(text json.RawMessage) (any, error) {
 	return v, nil
 }
 
-func run(ctx context.Context, query string, git, live any) (a answer) {
+func runQuery(ctx context.Context, query string, git, live any) (a answer) {
 	defer func() {
 		if recover() != nil { // what it says may quote the object
 			a = answer{Err: "gojq panics on it"}
@@ -117,7 +117,7 @@ func selected(ctx context.Context, code *gojq.Code, v any) ([]field.Pointer, err
 		}
 		switch next := next.(type) {
 		case error:
-			if ofNull(next) {
+			if isNullError(next) {
 				return outermost(out), nil
 			}
 			return nil, next
@@ -133,8 +133,8 @@ func selected(ctx context.Context, code *gojq.Code, v any) ([]field.Pointer, err
 	}
 }
 
-// ofNull reports whether an error is about null. gojq's errors have no other mark: their types are its own.
-func ofNull(err error) bool {
+// isNullError reports whether an error is about null. gojq's errors have no other mark: their types are its own.
+func isNullError(err error) bool {
 	text := err.Error()
 	return !strings.HasPrefix(text, "invalid path") && !strings.HasPrefix(text, "error:") &&
 		(strings.HasSuffix(text, ": null") || strings.HasSuffix(text, " and null") || strings.Contains(text, ": null and "))

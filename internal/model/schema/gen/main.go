@@ -20,13 +20,13 @@ import (
 const head = "# Made by go generate ./internal/model/schema from k8s.io/client-go/applyconfigurations. Do not edit; the package's reader says what the forms mean.\n"
 
 func main() {
-	if err := write("kinds.txt"); err != nil {
+	if err := writeFile("kinds.txt"); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-func write(name string) error {
+func writeFile(name string) error {
 	f, err := os.Create(name)
 	if err != nil {
 		return err
@@ -92,16 +92,16 @@ func (g *generator) reference(r smd.TypeRef) string {
 	if !ok || atom.Map == nil || atom.Scalar != nil || atom.List != nil || len(atom.Fields) == 0 {
 		return g.atom(atom)
 	}
-	name := short(*r.NamedType)
+	name := shortName(*r.NamedType)
 	if _, seen := g.types[name]; !seen {
 		g.types[name] = ""
 		g.types[name] = g.fields(atom.Map)
 	}
-	return whole(atom.Map) + name
+	return hasWhole(atom.Map) + name
 }
 
-// whole is the mark of a map that has one owner.
-func whole(m *smd.Map) string {
+// hasWhole is the mark of a map that has one owner.
+func hasWhole(m *smd.Map) string {
 	if m.ElementRelationship == smd.Atomic {
 		return "!"
 	}
@@ -125,14 +125,14 @@ func (g *generator) atom(a smd.Atom) string {
 	case a.List != nil:
 		return "[]" + g.reference(a.List.ElementType)
 	case a.Map != nil:
-		return whole(a.Map) + "{}" + g.reference(a.Map.ElementType)
+		return hasWhole(a.Map) + "{}" + g.reference(a.Map.ElementType)
 	case a.Scalar != nil:
 		return scalars[*a.Scalar]
 	}
 	return "any"
 }
 
-func short(name string) string {
+func shortName(name string) string {
 	for _, prefix := range []string{"io.k8s.api.", "io.k8s.apimachinery.pkg.apis.", "io.k8s."} {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {
 			return rest
