@@ -43,7 +43,7 @@ func (w work) keepBooks(x *box, ns string) time.Duration {
 	return time.Since(begin)
 }
 
-// each does one thing with all objects, as many at once as the bare client does. They are told to be in the namespace.
+// each does one thing with all objects, as many at once as the bare client does, in that namespace.
 func (x *box) each(objects []unstructured.Unstructured, do func(*unstructured.Unstructured) error, ns string) {
 	x.b.Helper()
 	var g errgroup.Group

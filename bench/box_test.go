@@ -117,7 +117,7 @@ func (x *box) install() {
 	x.await(crds, "", 2, func(o *unstructured.Unstructured) bool { return condition(o, "Established") == "True" })
 }
 
-// await returns when so many objects are as wanted, told by a watch. The server may end a watch at any time: a new one tells all anew.
+// await returns when so many objects are as wanted, seen by a watch. The server may end a watch at any time: a new one lists all again.
 func (x *box) await(kind schema.GroupVersionResource, namespace string, n int, is func(*unstructured.Unstructured) bool) {
 	x.b.Helper()
 	ctx, cancel := context.WithTimeout(x.ctx, patience)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// drifts are what somebody does to a Deployment; %d makes each different from the one before.
+// drifts are manual edits of a Deployment; %d makes each different from the one before.
 var drifts = map[string]string{
 	"image": `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"registry.example/podinfo:0.0.%d"}]}}}}`,
 	"label": `{"metadata":{"labels":{"team":"other-%d"}}}`,
@@ -24,7 +24,7 @@ const oneIn = 5
 const samples = 200
 
 // BenchmarkDrift measures from the response to a drifting write until an independent watch sees Git's value again, in units of the
-// median round trip of a bare apply that changes the same field of an object of nobody's, made in turn with it.
+// median round trip of a bare apply that changes the same field of an unmanaged object, made in turn with it.
 func BenchmarkDrift(b *testing.B) {
 	truce := program(b)
 	for _, n := range sizes(b, 100, 1000) {
@@ -124,7 +124,7 @@ type sight struct {
 	at     time.Time
 }
 
-// watch tells of each change from now on.
+// watch reports each change from now on.
 func (x *box) watch(kind schema.GroupVersionResource, namespace string) <-chan sight {
 	x.b.Helper()
 	r := x.dynamic.Resource(kind).Namespace(namespace)

@@ -17,7 +17,7 @@ func BenchmarkRollout(b *testing.B) { rollOuts(b, work{text: podinfo, dialect: f
 // BenchmarkApplications is the same with Argo CD's Applications, until all are Synced and Healthy.
 func BenchmarkApplications(b *testing.B) { rollOuts(b, work{text: podinfo, dialect: argos}, 500) }
 
-// BenchmarkLateRollout is the same with a pod in each Deployment, which becomes ready after 300 ms: nobody may wait in line for it.
+// BenchmarkLateRollout is the same with a pod in each Deployment, which becomes ready after 300 ms: no other app may wait for it.
 func BenchmarkLateRollout(b *testing.B) {
 	one := strings.NewReplacer("replicas: 0", "replicas: 1", "minReadySeconds: 3", "minReadySeconds: 0").Replace(podinfo)
 	rollOuts(b, work{text: one, dialect: fluxs, pods: 1, flags: []string{"--pod-ready-delay", "300ms"}}, 100)

@@ -120,7 +120,7 @@ func (c *cluster) release() {
 	}
 	var err error
 	if c.listener != nil {
-		// The API server has closed it by now; before it ran, nobody has.
+		// A running API server has closed it by now; one that never ran has not.
 		err = c.listener.Close()
 	}
 	if err != nil && !errors.Is(err, net.ErrClosed) {

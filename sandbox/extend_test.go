@@ -125,8 +125,8 @@ func TestAMutatingAdmissionPolicyIsApplied(t *testing.T) {
 	tn.awaitMutation(t, "policy")
 }
 
-// awaitMutation tries until admission has seen its new configuration, which it
-// tells nobody.
+// awaitMutation tries until admission has seen its new configuration, of which
+// the API server gives no sign.
 func (tn tenant) awaitMutation(t *testing.T, from string) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

@@ -21,7 +21,7 @@ spec:
     spec: {containers: [{name: main, image: "nginx:1.21.0", env: [{name: EXTRA, value: "1"}]}]}
 `
 
-// TestWhatWasAddedBeforeUsStays is about an object that somebody had made, with more in it, before truce took it over.
+// TestWhatWasAddedBeforeUsStays is about an object that existed, with more in it, before truce took it over.
 func TestWhatWasAddedBeforeUsStays(t *testing.T) {
 	w := offWorld(t, document3)
 	w.piped(replaceNS(bornBefore, w.ns), "create")

@@ -50,7 +50,7 @@ func (w *world) held(key app.Key, path, writer, why string) {
 	})
 }
 
-// heals has somebody scale my-app, and waits until truce has put the count back: what it has left alone until then, it leaves alone.
+// heals scales my-app by hand and waits until truce has corrected the count: what it has not changed by then, it does not change.
 // All that the watch shows meanwhile must be as wanted.
 func (w *world) heals(d *kubetest.Recorder, meanwhile func(*unstructured.Unstructured) bool) {
 	w.t.Helper()

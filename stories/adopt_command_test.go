@@ -140,7 +140,7 @@ func TestTheCommandAdoptsWhatTheOtherHasLetGo(t *testing.T) {
 	w.await(d, func(o *unstructured.Unstructured) bool { return isOurs(o, "kustomize-controller") })
 }
 
-// TestTheCommandSaysThatNoControllerRuns does not wait for what nobody does.
+// TestTheCommandSaysThatNoControllerRuns does not wait where no controller runs.
 func TestTheCommandSaysThatNoControllerRuns(t *testing.T) {
 	w := offArgoWorld(t, kept)
 	w.bornBy(besideFlux, bySSA("kustomize-controller"))

@@ -166,7 +166,7 @@ func (w *world) bornBy(d neighbour, how birth) {
 	how(w, strings.Join(docs, "\n---\n"))
 }
 
-// TestAdoptionChangesNoValueAndReleaseGivesAllBack moves an app over and back, whoever has made its objects.
+// TestAdoptionChangesNoValueAndReleaseGivesAllBack moves an app over and back, with objects of each possible origin.
 func TestAdoptionChangesNoValueAndReleaseGivesAllBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		neighbour neighbour
@@ -254,7 +254,7 @@ func managersOf(o *unstructured.Unstructured) []string {
 	return out
 }
 
-// isOurs reports whether the object is truce's, and nobody's who applied it before.
+// isOurs reports whether the object is truce's and has no other owner.
 func isOurs(o *unstructured.Unstructured, manager string) bool {
 	all := managersOf(o)
 	for _, m := range []string{manager, "helm", "kubectl-client-side-apply"} {

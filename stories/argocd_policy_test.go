@@ -162,7 +162,7 @@ func TestBothDialectsSideBySide(t *testing.T) {
 	if !w.isThere(configmaps, "b") {
 		t.Error("the second app's own object was not applied")
 	}
-	// When the first lets go, the second takes over, and nobody speaks of it any more.
+	// When the first app drops the object, the second takes it over, and the conflict is no longer reported.
 	w.repo.Remove("one/shared.yaml")
 	w.await(shared, func(o *unstructured.Unstructured) bool { return value(o, "k") == "two" })
 	w.inSync("two")

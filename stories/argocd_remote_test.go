@@ -35,7 +35,7 @@ stringData: {url: %q, username: me, password: %s}`, w.ns, s.URL, password))
 	}
 }
 
-// Whoever has just pushed and asks for a sync means what was pushed, although the next poll is minutes away.
+// A sync requested right after a push includes that push, although the next poll is minutes away.
 func TestASyncLooksAtTheRepositoryFirst(t *testing.T) {
 	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a"))
 	s := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{})

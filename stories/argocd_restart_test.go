@@ -26,7 +26,7 @@ func TestARestartIsNoReasonToSync(t *testing.T) {
 		t.Errorf("the history has %d entries", n)
 	}
 
-	// What is asked for while nobody is there is done by the next one; so is what the one before has begun.
+	// The next controller carries out a request made while none ran, and finishes what the one before it began.
 	stop()
 	w.kubectl("patch", "application.argoproj.io/my-app", "--type=merge", "-p", `{"operation":{"sync":{},"initiatedBy":{"username":"ann"}}}`)
 	stop = w.start(app.Policy{})

@@ -22,7 +22,7 @@ func TestLongUnderLoadNoCountIsWrittenAgainstItsAutoscalerFor10Minutes(t *testin
 }
 
 // load lets the autoscalers move all the time, while Git changes the counts and other fields and every app is checked again and again.
-// Each value of each count is seen by a watch, and laid at the door of whoever wrote it.
+// Each value of each count is seen by a watch, and attributed to its writer.
 func load(t *testing.T, length time.Duration) {
 	w := offWorld(t, loaded())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), length+5*patience)

@@ -56,7 +56,7 @@ func TestACommitUnderAnAutoscalerSaysWhatBecameOfIt(t *testing.T) {
 	w.events("ClaimEnds", "my-app .spec.replicas drops from 6 to 4 without HPA "+w.ns+"/scaler: Git names 4; to keep the pods, name 6 in Git")
 }
 
-// TestAWorkloadThatAPersonScalesToZero is about a pause under the real HPA controller, and about one that nobody claims.
+// TestAWorkloadThatAPersonScalesToZero is about a pause under the real HPA controller, and about one without a claimant.
 func TestAWorkloadThatAPersonScalesToZero(t *testing.T) {
 	w := newWorld(t, app.Policy{}, document3+idleScaler+"-- free/free.yaml --\n"+
 		strings.NewReplacer("my-app", "free", "  replicas: 3\n", "").Replace(strings.SplitN(document3, "--\n", 2)[1]))
@@ -76,7 +76,7 @@ func TestAWorkloadThatAPersonScalesToZero(t *testing.T) {
 	w.readyTells("free", "1 addition reported: Deployment "+w.ns+"/free .spec.replicas (paused by ", true)
 	w.saysOf(run, 0, "app get free", "Synced", "scaled to 0 by ", "Git names no count: it stays", "to run it again: kubectl scale deployment.apps/free -n "+w.ns+" --replicas=1")
 
-	// The HPA controller itself stands still at 0: what nobody scales stays so, through a check and a commit.
+	// The HPA controller does not scale from 0: the count stays 0 through a check and a commit.
 	w.kubectl("wait", `--for=jsonpath={.status.conditions[?(@.type=="ScalingActive")].reason}=ScalingDisabled`, "hpa/scaler", "--timeout="+patience.String())
 	w.edit("apps/my-app/my-app.yaml", "nginx:1.21.0", "nginx:1.22.0")
 	w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == "nginx:1.22.0" })

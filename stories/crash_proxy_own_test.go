@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// hanging is a server that answers when it is told to, whether the client still waits or not.
+// hanging is a server that answers on request, whether the client still waits or not.
 type hanging chan chan struct{}
 
 // RoundTrip implements http.RoundTripper.

@@ -98,7 +98,7 @@ func (x *toll) serve(t *testing.T, to string, transport http.RoundTripper) *http
 	if err != nil {
 		t.Fatal(err)
 	}
-	quiet := log.New(io.Discard, "", 0) // it tells of each client that was killed
+	quiet := log.New(io.Discard, "", 0) // it logs each client that was killed
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.Transport, proxy.FlushInterval, proxy.ErrorLog = transport, -1, quiet
 	server := httptest.NewUnstartedServer(x.gate(proxy))

@@ -41,7 +41,7 @@ func (s *stage) ours() []object.Object {
 	})
 }
 
-// all lists the objects of the kinds that scenes make, whoever has made them.
+// all lists the objects of the kinds that scenes make, of any creator.
 func (s *stage) all() []object.Object {
 	s.t.Helper()
 	var out []object.Object

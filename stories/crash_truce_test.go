@@ -40,7 +40,7 @@ type stage struct {
 	deployments               *kubetest.Recorder      // the one that scenes are about: web
 	apps                      *kubetest.Recorder      // the Kustomization
 	still                     []*kubetest.Recorder    // objects of which nothing may change
-	other                     neighbour               // beside which truce comes; the zero value for nobody
+	other                     neighbour               // the controller that already runs; the zero value for none
 }
 
 // newStage makes a stage in a namespace of its own, for which alone truce works. Truce does not run yet.
@@ -280,7 +280,7 @@ func (p *process) signal(s syscall.Signal) error {
 	return syscall.Kill(p.pid, s)
 }
 
-// gone reports whether no process of the group runs any more. A dead one that nobody has asked about is not running.
+// gone reports whether no process of the group runs any more. A dead process that was not waited for is not running.
 func (p *process) gone() bool {
 	return !slices.ContainsFunc(p.group("stat"), func(state string) bool { return state != "Z" })
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// deaf is a watcher that loses every event of the managed kinds while it is told to.
+// deaf is a watcher that can be set to lose every event of the managed kinds.
 type deaf struct {
 	live.Watcher
 	lost atomic.Int64

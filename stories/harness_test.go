@@ -56,9 +56,9 @@ var (
 //     them, admission configuration only for its own namespace, and it asks of the audit log only about its own truce (w.byTruce).
 //   - newClusterWorld (offClusterWorld) is for a story that needs a truce for the whole cluster, or changes what all stories share: the CRD
 //     of a kind that others use or know as a claimant, the server itself. It runs alone, before all others: the fewer there are the better.
-//   - newStage is the first kind with truce as a process of its own, which a story kills. Whoever uses it calls t.Parallel by itself.
+//   - newStage is the first kind with truce as a process of its own, which a story kills. Its caller calls t.Parallel.
 //
-// Nobody has the machine for himself: what must come is awaited with patience, and what must not come is shown by something that comes
+// Tests share the machine: what must come is awaited with patience, and what must not come is shown by something that comes
 // after it, never by waiting for some seconds.
 type world struct {
 	*kubetest.Cluster

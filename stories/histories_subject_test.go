@@ -35,7 +35,7 @@ type subject struct {
 	drops  []drop
 }
 
-// guard is a span of time in which the count is not truce's: somebody claims it, or Git does not name it.
+// guard is a span of time in which the count is not truce's: it is claimed, or Git does not name it.
 type guard struct{ from, to time.Time }
 
 // drop is a moment at which the count leaves Git.
@@ -130,7 +130,7 @@ func (s *saga) born(x *subject) {
 	}
 }
 
-// scale writes the count in somebody's name, by the scale subresource or by the object itself.
+// scale writes the count as a given user, by the scale subresource or by the object itself.
 func (s *saga) scale(x *subject, who, manager string, n int64, sub ...string) {
 	body := map[string]any{"spec": map[string]any{"replicas": n}}
 	if x.custom() && len(sub) == 0 {
@@ -206,7 +206,7 @@ func (x *subject) judge() (wrong []string) {
 	return wrong
 }
 
-// truceWrote reports whether one request, which has changed the count, was truce's: it has changed truce's own entries, and nobody else
+// truceWrote reports whether one request, which has changed the count, was truce's: it has changed truce's own entries, and no other
 // owns the count now. Another's write takes the count out of truce's entries too, but then it is that other's.
 func truceWrote(before, now *unstructured.Unstructured) bool {
 	entries := func(o *unstructured.Unstructured) (ours string, others bool) {

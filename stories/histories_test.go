@@ -17,7 +17,7 @@ var historySeed = flag.Uint64("histories", 0, "play only the random histories of
 
 // TestACountThatIsNotTrucesNeverChangesBecauseOfTruce lets random things happen to workloads: autoscalers come, scale and go, people
 // scale, Git names another count or none, truce dies at any of its requests. An independent watch sees every value of every object:
-// while somebody claims the count, or Git does not name it, no write of truce's changes it.
+// while the count is claimed, or Git does not name it, no write by truce changes it.
 func TestACountThatIsNotTrucesNeverChangesBecauseOfTruce(t *testing.T) { histories(t, 101) }
 
 func TestLongACountThatIsNotTrucesNeverChangesIn100Histories(t *testing.T) {

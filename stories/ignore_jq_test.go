@@ -223,7 +223,7 @@ func TestWhatJQSelectsIsLeftOutOfEverySync(t *testing.T) {
 	s.sync()
 	s.wants("7 envoy:1 nginx:2 fluent:2")
 
-	// Git drops the count: nobody is scaled to one.
+	// Git drops the count: no Deployment is scaled to one.
 	s.commit(webYAML("  replicas: 3\n", "", "nginx:1", "nginx:9", "fluent:1", "fluent:3"))
 	s.sync()
 	s.wants("7 envoy:1 nginx:2 fluent:3")

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// withoutClaims is plain GitOps for one app: the incident of the second requirement document needs somebody who fights.
+// withoutClaims is plain GitOps for one app: the incident of the second requirement document needs a controller that fights.
 const withoutClaims = "metadata: {annotations: {truce.dev/claims: \"off\"}, "
 
 // TestTheIncident goes through the second requirement document step by step, on an app that fights as that one did.

@@ -58,7 +58,7 @@ func TestNoBuiltInKindDrifts(t *testing.T) {
 	t.Logf("%d built-in kinds: %d differences, %d writes after the first", len(served), w.drifts("app"), len(w.objectWrites())-before)
 }
 
-// drifts counts the objects that the app tells to differ from Git.
+// drifts counts the objects that the app reports as different from Git.
 func (w *world) drifts(name string) int {
 	w.t.Helper()
 	n := 0

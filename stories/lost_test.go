@@ -57,7 +57,7 @@ func TestThatTruceIsToldToEndIsNoFailureOfAnApp(t *testing.T) {
 	}
 }
 
-// A rollback of an app whose source is suspended cannot be made, which is said: nobody fetches what it asks for.
+// A rollback of an app whose source is suspended cannot be made, and the app says so: the revision is not fetched.
 func TestARollbackInASuspendedSourceIsNotWaitedForInSilence(t *testing.T) {
 	w := offWorld(t, document3)
 	stop := w.start(app.Policy{})
@@ -66,7 +66,7 @@ func TestARollbackInASuspendedSourceIsNotWaitedForInSilence(t *testing.T) {
 	first := w.repo.Head()
 	w.edit("apps/my-app/my-app.yaml", "nginx:1.21.0", "nginx:1.22.0")
 	w.ready("my-app")
-	stop() // what it is told together, it may see in any order
+	stop() // events that arrive together may be seen in any order
 	w.patch(gitRepositories, "repo", map[string]any{"spec": map[string]any{"suspend": true}}, "person")
 	w.annotate(kustomizations, "my-app", "truce.dev/revision", first)
 	w.start(app.Policy{})

@@ -17,7 +17,7 @@ import (
 
 const theirSecret = "bm90LWZvci10aGUtam91cm5hbA=="
 
-// memorable adds a Secret of which a field is left to whoever sets it.
+// memorable adds a Secret of which one field is ignored.
 const memorable = document3 + `
 -- apps/token/token.yaml --
 apiVersion: v1

@@ -103,7 +103,7 @@ func (w *world) get(kind schema.GroupVersionResource, name string) *unstructured
 	return o
 }
 
-// isThere reports whether an object exists and nobody deletes it.
+// isThere reports whether an object exists and is not being deleted.
 func (w *world) isThere(kind schema.GroupVersionResource, name string) bool {
 	w.t.Helper()
 	o := w.get(kind, name)

@@ -47,12 +47,12 @@ func TestTwoTrucesWorkSideBySide(t *testing.T) {
 	o := w.beside(app.Policy{}, intruder)
 	o.app("intruder", "./app", "interval: 1h\nretryInterval: 1s")
 
-	// What bears the other's mark is left alone, and told; everything else is done.
+	// Objects with the other instance's label are left alone and reported; all others are applied.
 	o.fails("intruder", "shared: it is kept for Kustomization "+w.ns+"/my-app, for which another truce works")
 	if !o.isThere(configmaps, "own") {
 		t.Error("the second truce does not make its own object")
 	}
-	// An autoscaler counts for both, whoever brought it.
+	// An autoscaler is a claimant for both instances.
 	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 5 })
 	w.readyTells("my-app", "ceded: Deployment "+w.ns+"/my-app .spec.replicas to HPA "+w.ns+"/hpa", true)
 	for _, side := range []*world{w, o} {

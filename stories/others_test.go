@@ -19,7 +19,7 @@ type dialect struct {
 	argo bool
 }
 
-// inBothDialects tells a story twice, each time about document3's Deployment in an app "my-app".
+// inBothDialects runs a story twice, each time about document3's Deployment in an app "my-app".
 func inBothDialects(t *testing.T, files string, story func(t *testing.T, s dialect)) {
 	t.Parallel()
 	t.Run("Kustomization", func(t *testing.T) {
@@ -64,8 +64,8 @@ func (s dialect) synced() {
 	s.ready("my-app")
 }
 
-// tells waits until some condition of the app, or its operation, has the text.
-func (s dialect) tells(text string) {
+// awaitsText waits until some condition of the app, or its operation, has the text.
+func (s dialect) awaitsText(text string) {
 	s.t.Helper()
 	kind := kustomizations
 	if s.argo {
@@ -202,7 +202,7 @@ func TestOneHTTP500OnAReadLeadsToNoWrite(t *testing.T) {
 			return broken(r)
 		})
 		s.commit("nginx:1.21.0", "nginx:1.22.0")
-		s.tells("etcdserver: request timed out")
+		s.awaitsText("etcdserver: request timed out")
 		s.commit("COLOUR, value: blue", "COLOUR, value: red")
 		s.synced()
 		s.await(d, func(o *unstructured.Unstructured) bool { return image(o) == "nginx:1.22.0" })
@@ -239,7 +239,7 @@ func TestAServerThatDoesNotAnswerIsAskedAgainSoon(t *testing.T) {
 	}
 }
 
-// 5, once more: nobody is corrected while it is not known who has a claim.
+// 5, once more: no field is corrected while the claimants are unknown.
 func TestAFailedListOfClaimantsLeadsToNoCorrection(t *testing.T) {
 	inBothDialects(t, document3, func(t *testing.T, s dialect) {
 		s.asks("")
@@ -251,15 +251,15 @@ func TestAFailedListOfClaimantsLeadsToNoCorrection(t *testing.T) {
 			}
 			return nil
 		})
-		s.patch(deployments, "my-app", map[string]any{"spec": map[string]any{"replicas": 5}}, "some-scaler") // for a person's edit nobody is asked
-		s.tells("etcdserver: request timed out")
+		s.patch(deployments, "my-app", map[string]any{"spec": map[string]any{"replicas": 5}}, "some-scaler") // a person's edit needs no list of claimants
+		s.awaitsText("etcdserver: request timed out")
 		stays(t, d, 3, 5)
 		s.tap.set(nil)
 		s.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 3 })
 	})
 }
 
-// 4. Measured on Flux: 15 becomes 1, and nobody is told.
+// 4. Measured on Flux: 15 becomes 1 without a message.
 func TestACountThatGitDoesNotNameAndAPersonPatchesStays(t *testing.T) {
 	inBothDialects(t, strings.Replace(document3, "  replicas: 3\n", "", 1), func(t *testing.T, s dialect) {
 		s.asks("")
@@ -274,7 +274,7 @@ func TestACountThatGitDoesNotNameAndAPersonPatchesStays(t *testing.T) {
 		reported := func() {
 			t.Helper()
 			s.held(key, ".spec.replicas", "kubectl-patch", "Git names no count")
-			s.tells(".spec.replicas")
+			s.awaitsText(".spec.replicas")
 		}
 		reported()
 		s.commit("nginx:1.21.0", "nginx:1.22.0")

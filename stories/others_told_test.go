@@ -30,13 +30,13 @@ func TestForceAndAMerelyInvalidObjectLeaveTheLiveOneAlone(t *testing.T) {
 		s.synced()
 		before := s.get(services, "my-app").GetUID()
 		s.edit("apps/my-app/service.yaml", "type: ClusterIP", "type: ClusterIPP")
-		s.tells("ClusterIPP")
+		s.awaitsText("ClusterIPP")
 		if s.argo {
 			s.application("my-app", "apps/my-app", `syncPolicy: {automated: {prune: true, selfHeal: true}, syncOptions: [Force=true]}`)
-			s.tells("no object is deleted in order to make it anew")
+			s.awaitsText("no object is deleted in order to make it anew")
 		} else {
 			s.app("my-app", "./apps/my-app", defaultSpec+"\nforce: true")
-			s.tells("spec.force")
+			s.awaitsText("spec.force")
 		}
 		s.asks("")
 		s.edit("apps/my-app/service.yaml", "type: ClusterIPP", "type: ClusterIP")
@@ -56,7 +56,7 @@ func TestAnInjectedSidecarThatIsContainerZeroMisleadsNoRule(t *testing.T) {
 	inBothDialects(t, files, func(t *testing.T, s dialect) {
 		s.asks("/spec/template/spec/containers/0/resources")
 		s.synced()
-		s.tells(`| select(.name == "main") | .resources would stay right`)
+		s.awaitsText(`| select(.name == "main") | .resources would stay right`)
 		d := s.deployment()
 		patch := func(manager, ops string) {
 			t.Helper()
@@ -166,8 +166,8 @@ func TestARuleThatCanDoNothingIsSaidAtOnce(t *testing.T) {
 			w := newArgoWorld(t, app.Policy{}, document3)
 			s := dialect{w, true}
 			w.application("my-app", "apps/my-app", automated+"\nignoreDifferences: ["+tt.rule+"]")
-			s.tells("ignoreDifferences[0]")
-			s.tells(tt.want)
+			s.awaitsText("ignoreDifferences[0]")
+			s.awaitsText(tt.want)
 		})
 	}
 	for name, tt := range map[string]struct{ rule, want string }{
@@ -178,8 +178,8 @@ func TestARuleThatCanDoNothingIsSaidAtOnce(t *testing.T) {
 			w := newWorld(t, app.Policy{}, document3)
 			s := dialect{w, false}
 			w.app("my-app", "./apps/my-app", defaultSpec+"\nignoreDifferences: ["+tt.rule+"]")
-			s.tells("ignoreDifferences[0]")
-			s.tells(tt.want)
+			s.awaitsText("ignoreDifferences[0]")
+			s.awaitsText(tt.want)
 		})
 	}
 }
@@ -191,7 +191,7 @@ func TestAFailedSyncDoesNotSwitchHealingOff(t *testing.T) {
 		s.synced()
 		d := s.deployment()
 		s.edit("apps/my-app/service.yaml", "type: ClusterIP", "type: ClusterIPP")
-		s.tells("ClusterIPP")
+		s.awaitsText("ClusterIPP")
 		for range 2 {
 			s.healed(d)
 		}

@@ -100,7 +100,7 @@ commonLabels: {team: files}
 		return image(o) == "registry.example/next:3" && replicas(o) == 5
 	})
 	w.inSync("web")
-	// Who looks is told which field of the Application says so.
+	// The output names the field of the Application that sets the value.
 	w.kubectl("scale", "deployment/web-v2", "--replicas=7")
 	w.outOfSync("web")
 	want := "set by: Application " + w.ns + "/web spec.source.kustomize.replicas[0]"

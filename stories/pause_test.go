@@ -56,7 +56,7 @@ func TestAPauseLastsWhileTheServerHasTrouble(t *testing.T) {
 		s.finds(key, ".spec.replicas", paused)
 		s.trouble()
 		s.commit("nginx:1.21.0", "nginx:1.22.0", "replicas: 3", "replicas: 4")
-		s.tells("etcdserver: request timed out")
+		s.awaitsText("etcdserver: request timed out")
 		s.writesNothing()
 		s.tap.set(nil)
 		s.await(d, func(o *unstructured.Unstructured) bool { return image(o) == "nginx:1.22.0" })
@@ -71,7 +71,7 @@ func TestAPauseThatIsToEndEndsWhenTheTroubleDoes(t *testing.T) {
 		d := s.deployment()
 		s.trouble()
 		s.kubectl("scale", "deployment/my-app", "--replicas=0")
-		s.tells("etcdserver: request timed out")
+		s.awaitsText("etcdserver: request timed out")
 		s.writesNothing()
 		stays(t, d, 5, 0)
 		s.tap.set(nil)
@@ -80,8 +80,8 @@ func TestAPauseThatIsToEndEndsWhenTheTroubleDoes(t *testing.T) {
 	})
 }
 
-// TestAPauseWhileTheScaleSubresourceAnswers500 is about a custom resource that cannot be converted: whoever asks for its scale at the
-// version that Git and the autoscaler name is told 500, and a person pauses it at the other one.
+// TestAPauseWhileTheScaleSubresourceAnswers500 is about a custom resource that cannot be converted: a request for its scale at the
+// version that Git and the autoscaler name gets a 500, and a person pauses it at the other one.
 func TestAPauseWhileTheScaleSubresourceAnswers500(t *testing.T) {
 	w := offWorld(t, "-- app/crew.yaml --\n"+strings.Replace(crewOf("Crew", "web", "workers: {count: 3}"), "example.com/v1", "example.com/v2", 1)+
 		"---\n"+strings.Replace(crewScaler("Crew", "web"), "example.com/v1", "example.com/v2", 1))

@@ -30,7 +30,7 @@ func TestWhatLeavesGitIsDeletedAndNothingElse(t *testing.T) {
 	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b", "c"))
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
-	// Somebody's object with the very labels of ours.
+	// Another owner's object with the same labels.
 	labels := w.get(configmaps, "b").GetLabels()
 	w.Apply(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: stranger, namespace: %s}}", w.ns))
 	for k, v := range labels {
@@ -346,7 +346,7 @@ func TestDeletingAKustomizationWithoutPruneKeepsItsObjects(t *testing.T) {
 	if got := w.deletes(); len(got) > 0 || !w.isThere(configmaps, "a") || !w.isThere(configmaps, "b") {
 		t.Errorf("deleted %v under prune: false", got)
 	}
-	// Nobody keeps them any more, and nothing is left of the app.
+	// Nothing keeps them any more, and nothing is left of the app.
 	if w.isThere(configmaps, "truce-inventory-kustomization-app") {
 		t.Error("the inventory of the deleted app is still there")
 	}

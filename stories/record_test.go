@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Whoever has edited it, the next revision need not wait for the next full check, which is an hour away: what is there is read, and added to.
+// After any edit of it, the next revision need not wait for the next full check, which is an hour away: what is there is read, and added to.
 func TestARecordThatSomebodyHasEditedHoldsUpNoRevision(t *testing.T) {
 	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
 	w.app("app", "./app", defaultSpec)
@@ -29,7 +29,7 @@ func TestARecordThatSomebodyHasEditedHoldsUpNoRevision(t *testing.T) {
 	}
 }
 
-// hasUIDs reports whether a record tells of objects, and of all of them which ones (inventory.Print).
+// hasUIDs reports whether a record lists objects, each with its uid (inventory.Print).
 func hasUIDs(t *testing.T, text string) bool {
 	t.Helper()
 	r, err := inventory.Parse([]byte(text))

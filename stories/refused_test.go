@@ -31,7 +31,7 @@ metadata: {name: NAMESPACE}
 spec: {policyName: NAMESPACE, validationActions: [Deny]}
 `
 
-// probe is a Deployment of nobody's.
+// probe is a Deployment that no app manages.
 func probe(ns string, try int) *unstructured.Unstructured {
 	labels := map[string]any{"app": "probe"}
 	return &unstructured.Unstructured{Object: map[string]any{

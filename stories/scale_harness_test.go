@@ -91,7 +91,7 @@ func crew(o *unstructured.Unstructured) int64 {
 	return n
 }
 
-// foreman is the controller of crews: it keeps a ReplicaSet of as many pods as a crew counts, and tells of them in its status. It
+// foreman is the controller of crews: it keeps a ReplicaSet of as many pods as a crew counts, and reports them in its status. It
 // works until the story ends.
 func (w *world) foreman(kind schema.GroupVersionResource) {
 	w.t.Helper()

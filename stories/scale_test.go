@@ -105,7 +105,7 @@ func TestACountThatIsGoneFromACustomResourceIsPutBack(t *testing.T) {
 	}
 }
 
-// brokenConversion is a webhook that nobody answers.
+// brokenConversion is a conversion webhook without a server.
 const brokenConversion = `conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: "https://127.0.0.1:1/"}}}`
 
 func TestAScaleSubresourceThatAnswers500LeadsToNoWrite(t *testing.T) {

@@ -399,7 +399,7 @@ func (d *day) judge(least float64) {
 		}
 	}
 	key := app.Key{Kind: "Kustomization", Namespace: d.ns, Name: "web"}
-	for _, o := range d.running.Engine.Report(key).Objects { // what is left different is told by the same name a while later
+	for _, o := range d.running.Engine.Report(key).Objects { // a remaining difference is reported under the same name later
 		if s, ok := d.scenes[o.ID.Name]; ok && o.ID.Kind != "HorizontalPodAutoscaler" {
 			for _, f := range o.Findings {
 				if field.PathString(f.Path) == s.path {

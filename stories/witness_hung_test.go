@@ -65,7 +65,7 @@ func (x *way) lead() {
 		x.keep(from)
 		to, err := net.Dial("tcp", x.to)
 		if err != nil {
-			_ = from.Close() // as if nobody listened
+			_ = from.Close() // as if no server listened
 			continue
 		}
 		x.keep(to)
@@ -92,7 +92,7 @@ func (g throttled) Write(p []byte) (int, error) {
 }
 
 // TestAWitnessThatCannotBeReachedIsAskedNoMore: while the way to it hangs each write waits for a second, so truce, which sends a probe
-// that way, tells the API server to ask no more, and offers itself again when it has rested.
+// that way, removes its webhook configuration, and restores it after a pause.
 func TestAWitnessThatCannotBeReachedIsAskedNoMore(t *testing.T) {
 	w := offWorld(t, threeReplicas)
 	x := newWay(t)

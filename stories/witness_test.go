@@ -39,7 +39,7 @@ spec:
 
 var configurations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 
-// loopback is where the sandbox's API server tells of writes.
+// loopback is the address at which the sandbox's API server reports writes.
 var loopback = attribution.Place{Listen: "127.0.0.1:0"}
 
 // watched starts truce with a witness, and returns what it finds.
@@ -61,8 +61,8 @@ func noticed(w *world, o compose.RunOptions) (notices <-chan reconcile.Notice, s
 	return out, w.run(o)
 }
 
-// told waits for what truce says of a field of web.
-func (w *world) told(notices <-chan reconcile.Notice, path string, is func(decide.Finding) bool) decide.Finding {
+// awaitFinding waits for a finding about a field of web.
+func (w *world) awaitFinding(notices <-chan reconcile.Notice, path string, is func(decide.Finding) bool) decide.Finding {
 	w.t.Helper()
 	limit := time.After(patience)
 	for {
@@ -79,7 +79,7 @@ func (w *world) told(notices <-chan reconcile.Notice, path string, is func(decid
 
 func anything(decide.Finding) bool { return true }
 
-// seen waits until the API server tells of writes: it takes a moment to read a new configuration.
+// seen waits until the API server reports writes: it takes a moment to read a new configuration.
 func (w *world) seen() {
 	w.t.Helper()
 	web := object.ID{Group: "apps", Kind: "Deployment", Namespace: w.ns, Name: "web"}
@@ -92,7 +92,7 @@ func (w *world) seen() {
 	}
 }
 
-// alice is somebody who may do anything.
+// alice is a user with all permissions.
 func (w *world) alice(args ...string) {
 	w.t.Helper()
 	w.kubectl(append([]string{"--as=alice", "--as-group=system:masters"}, args...)...)
@@ -106,7 +106,7 @@ func TestAPersonWhoScalesIsToldByName(t *testing.T) {
 	w.seen()
 	begin := time.Now().Add(-time.Second)
 	w.alice("scale", "deployment/web", "--replicas=5")
-	f := w.told(notices, ".spec.replicas", anything)
+	f := w.awaitFinding(notices, ".spec.replicas", anything)
 	by := f.Writer
 	if by.String() != "kubectl (scale) as alice" || by.User != "alice" || by.Evidence != ownership.Recorded || by.Time.Before(begin) || !by.Person || by.Often != 1 {
 		t.Errorf("%+v", by)
@@ -114,7 +114,7 @@ func TestAPersonWhoScalesIsToldByName(t *testing.T) {
 	w.eventSays("as alice")
 
 	w.alice("delete", "deployment/web", "--wait=false")
-	if by := w.told(notices, ".", anything).Writer; by.User != "alice" || by.Operation != "DELETE" {
+	if by := w.awaitFinding(notices, ".", anything).Writer; by.User != "alice" || by.Operation != "DELETE" {
 		t.Errorf("deleted by %+v", by)
 	}
 }
@@ -146,7 +146,7 @@ func TestWhatTheAutoscalerScalesIsTheAutoscalers(t *testing.T) {
 	w.ready("web")
 	w.seen()
 	w.load(8)
-	f := w.told(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(8) })
+	f := w.awaitFinding(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(8) })
 	if by := f.Writer; f.Verdict != decide.Cede || by.Name != "HPA "+w.ns+"/web" || by.Evidence != ownership.Recorded || by.Person ||
 		!slices.ContainsFunc(by.Because, func(s string) bool { return strings.HasPrefix(s, "admission: ") }) {
 		t.Errorf("%s: %+v", f.Verdict, by)
@@ -154,7 +154,7 @@ func TestWhatTheAutoscalerScalesIsTheAutoscalers(t *testing.T) {
 
 	// A person goes in between, within the autoscaler's bounds: it is the person.
 	w.alice("scale", "deployment/web", "--replicas=9")
-	f = w.told(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(9) })
+	f = w.awaitFinding(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(9) })
 	if by := f.Writer; by.User != "alice" || by.Before != int64(8) || by.Often < 2 {
 		t.Errorf("%+v, want alice, from 8, at least the second time within the hour", by)
 	}
@@ -162,15 +162,15 @@ func TestWhatTheAutoscalerScalesIsTheAutoscalers(t *testing.T) {
 
 func TestAScaleThatNobodyRecordsIsTold(t *testing.T) {
 	w := offWorld(t, threeReplicas)
-	// Without a count, so that nobody owns it, and a scale write leaves no trace in managedFields (field-ownership E6, F1).
+	// Without a count, so that it has no owner, and a scale write leaves no trace in managedFields (field-ownership E6, F1).
 	unowned := strings.ReplaceAll(strings.Replace(threeReplicas[strings.Index(threeReplicas, "apiVersion"):], "  replicas: 3\n", "", 1), "NAMESPACE", w.ns)
 	w.ApplyAs(t, "somebody", unowned)
 	notices, _ := watched(w, app.Policy{Mode: app.Observe})
 	w.app("web", "./", defaultSpec)
-	w.told(notices, ".spec.replicas", anything)
+	w.awaitFinding(notices, ".spec.replicas", anything)
 	w.seen()
 	w.alice("scale", "deployment/web", "--replicas=5")
-	f := w.told(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(5) })
+	f := w.awaitFinding(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(5) })
 	if by := f.Writer; by.Name != "alice (scale)" || by.User != "alice" || by.Evidence != ownership.Recorded {
 		t.Errorf("%+v", by)
 	}
@@ -181,7 +181,7 @@ func TestAScaleThatNobodyRecordsIsTold(t *testing.T) {
 	}
 }
 
-// TestTheAutoscalersOwnEventSaysThatItWasIt: without a witness, of a count that nobody owned. The claim points to the autoscaler; its
+// TestTheAutoscalersOwnEventSaysThatItWasIt: without a witness, for a count without an owner. The claim points to the autoscaler; its
 // Event makes it certain.
 func TestTheAutoscalersOwnEventSaysThatItWasIt(t *testing.T) {
 	w := offWorld(t, document1)
@@ -191,7 +191,7 @@ func TestTheAutoscalersOwnEventSaysThatItWasIt(t *testing.T) {
 	w.await(w.Watch(t, deployments, w.ns, "web"), func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
 	notices, _ := noticed(w, compose.RunOptions{Process: app.Policy{Mode: app.Observe}})
 	w.app("web", "./apps/web/production", defaultSpec)
-	first := w.told(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(8) }).Writer
+	first := w.awaitFinding(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(8) }).Writer
 	by := w.finds(appKeyOf("Kustomization", w.ns, "web"), ".spec.replicas", func(f decide.Finding) bool {
 		return f.Live == int64(8) && f.Writer.Evidence == ownership.Recorded
 	}).Writer
@@ -231,7 +231,7 @@ func TestWhatAWebhookChangesInSomebodysRequestIsNotTheirs(t *testing.T) {
 	w.seen()
 	mutatingWebhook(w)
 	w.alice("annotate", "deployment/web", "note=hello")
-	f := w.told(notices, ".spec.template.spec.containers[name=web].image", anything)
+	f := w.awaitFinding(notices, ".spec.template.spec.containers[name=web].image", anything)
 	if by := f.Writer; by.Name != "MutatingWebhookConfiguration "+w.ns || by.During != "kubectl-annotate as alice" || by.Evidence != ownership.Recorded {
 		t.Errorf("%+v", by)
 	}

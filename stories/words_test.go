@@ -64,7 +64,7 @@ func (w *world) onlyNecessaryWrites(name string) {
 	}
 }
 
-// intervals waits for n full checks of the app, as its status tells them.
+// intervals waits for n full checks of the app, as its status counts them.
 func (w *world) intervals(name string, n int) {
 	w.t.Helper()
 	for range n {

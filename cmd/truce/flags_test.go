@@ -15,7 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
-// scaled is a Deployment with an autoscaler, as somebody has made them by hand, and a suspended app that is about both.
+// scaled is a Deployment with an autoscaler, as a user has made them by hand, and a suspended app that is about both.
 const scaled = `
 apiVersion: apps/v1
 kind: Deployment
@@ -96,7 +96,7 @@ func noise() string {
 	return b.String()
 }
 
-// diff is what `truce app diff` tells beside the fields.
+// diff is what `truce app diff` prints beside the fields.
 func diff(t *testing.T, bin string, c *kubetest.Cluster, ns string) string {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -109,7 +109,7 @@ func diff(t *testing.T, bin string, c *kubetest.Cluster, ns string) string {
 	return stderr.String()
 }
 
-// why is the story of the count, which nobody has written down for the command: the app stands still and has never run.
+// why is the story of the count, which the command has from no journal: the app is suspended and has never run.
 func why(t *testing.T, bin string, c *kubetest.Cluster, ns string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "truce"), "why", "deploy/web", "spec.replicas", "-n", ns)

@@ -38,7 +38,7 @@ var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
-// TestOneLeadsAndTheNextFollows runs three controllers, each as a user of its own. The first is told to end, the second is killed: the
+// TestOneLeadsAndTheNextFollows runs three controllers, each as a user of its own. The first gets SIGTERM, the second is killed: the
 // next takes over, nothing that Git names changes on the way, drift is put back by the one that leads, and no two ever write in turns.
 func TestOneLeadsAndTheNextFollows(t *testing.T) {
 	c, bin := kubetest.Start(t), program(t)
@@ -125,7 +125,7 @@ func awaitHolder(ctx context.Context, lease *kubetest.Recorder, transitions int6
 	})
 }
 
-// givenBack is a lease that nobody holds: the next need not wait until it runs out.
+// givenBack is a lease without a holder: the next need not wait until it runs out.
 func givenBack(v kubetest.Value) bool {
 	holder, _, _ := unstructured.NestedString(v.Object.Object, "spec", "holderIdentity")
 	return holder == ""

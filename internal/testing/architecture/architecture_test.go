@@ -137,7 +137,7 @@ func build(in golden.Files) (tree, error) {
 			}
 		}
 	}
-	for line := range strings.Lines(in["graph"]) { // what somebody else's package imports
+	for line := range strings.Lines(in["graph"]) { // the imports of a package of another module
 		from, to, _ := strings.Cut(strings.TrimSpace(line), " -> ")
 		code.graph[from] = append(code.graph[from], to)
 	}

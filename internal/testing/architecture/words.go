@@ -149,7 +149,7 @@ func oneWordPerThing(t tree, report report) {
 	}
 }
 
-// ownIdents yields the names in a file except those that belong to somebody else's type or package.
+// ownIdents yields the names in a file except those that belong to another type or package.
 func (f *file) ownIdents() iter.Seq[*ast.Ident] {
 	return func(yield func(*ast.Ident) bool) {
 		selected := map[*ast.Ident]bool{}

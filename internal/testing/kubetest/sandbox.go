@@ -69,7 +69,7 @@ type sandbox struct {
 	place *place
 	cmd   *exec.Cmd
 	stdin io.Closer
-	ended chan struct{} // closed at the end of the process, when err tells how
+	ended chan struct{} // closed at the end of the process, when err says how
 	err   error
 }
 

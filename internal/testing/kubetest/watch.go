@@ -238,7 +238,7 @@ func (r *Recorder) await(ctx context.Context, next int, is func(Value) bool) *un
 	}
 }
 
-// history tells the values one a line, without the managedFields, which are long.
+// history lists the values one a line, without the managedFields, which are long.
 func history(values []Value) string {
 	if len(values) == 0 {
 		return "  none: it does not exist"

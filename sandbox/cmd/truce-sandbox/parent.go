@@ -10,7 +10,7 @@ import (
 const parentCheck = 200 * time.Millisecond
 
 // withParent returns a context that ends with the parent process. It asks for
-// the parent's id again and again: Linux' PR_SET_PDEATHSIG tells of the end of
+// the parent's id again and again: Linux' PR_SET_PDEATHSIG reports the end of
 // the thread that started us, and in a Go program a thread may end long before
 // the process; and it is Linux only.
 func withParent(ctx context.Context) context.Context {

@@ -39,7 +39,7 @@ func (c Config) flags() []string {
 		"client-ca-file":       c.ClientCAFile,
 		"authorization-mode":   "RBAC",
 
-		// Loopback is no valid address of an endpoint: the address is told and
+		// Loopback is no valid address of an endpoint: the address is given and
 		// the "kubernetes" service gets no endpoints.
 		"bind-address":             "127.0.0.1",
 		"advertise-address":        "127.0.0.1",
@@ -59,7 +59,7 @@ func (c Config) flags() []string {
 		"requestheader-group-headers":        "X-Remote-Group",
 		"requestheader-extra-headers-prefix": "X-Remote-Extra-",
 
-		// There is no kubelet to wait for and nobody to share port 0 with.
+		// There is no kubelet to wait for, and port 0 is not shared.
 		"shutdown-delay-duration": "0s",
 		"profiling":               "false",
 	}

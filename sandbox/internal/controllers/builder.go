@@ -30,7 +30,7 @@ type builder struct {
 	*settings.KubeControllerManagerConfiguration
 	manager Manager
 	// root acts as ManagerUser, accounts as a service account for each controller:
-	// audit log and webhooks then tell the autoscaler from the others.
+	// audit log and webhooks then distinguish the autoscaler from the others.
 	root, accounts clientbuilder.ControllerClientBuilder
 	mapper         *restmapper.DeferredDiscoveryRESTMapper
 	metadata       metadata.Interface

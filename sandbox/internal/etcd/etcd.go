@@ -30,7 +30,7 @@ const (
 	SyncNone Sync = "none"
 )
 
-// closeLimit is for requests that nobody ends, such as the watches of an API
+// closeLimit is for requests without an end, such as the watches of an API
 // server that hangs: etcd itself waits 5 s for them.
 const closeLimit = time.Second
 
@@ -152,7 +152,7 @@ func launchHere(cfg *embed.Config, log *zap.Logger) (e *embed.Etcd, err error) {
 
 func configuration(cfg Config, endpoint string, log *zap.Logger) *embed.Config {
 	client := url.URL{Scheme: "unix", Path: strings.TrimPrefix(endpoint, "unix://")}
-	// A single member has no peer: the address is a name only, nobody listens.
+	// A single member has no peer: the address is a name only, without a listener.
 	nominal := url.URL{Scheme: "http", Host: "127.0.0.1:2380"}
 
 	c := embed.NewConfig()

@@ -9,7 +9,7 @@ import (
 )
 
 // logger writes etcd's warnings and errors. A fatal entry panics with its
-// message instead of ending the process: whoever started us is to be told why.
+// message instead of ending the process: the parent process reports the cause.
 func logger(w io.Writer, last *lastError) *zap.Logger {
 	format := zap.NewProductionEncoderConfig()
 	format.EncodeTime = zapcore.RFC3339TimeEncoder

@@ -64,8 +64,7 @@ func beside(data string) (socketDir, error) {
 	return socketDir{path: data}, nil
 }
 
-// remove has nobody to tell: a leftover in the directory for temporary files
-// is the system's to clean.
+// remove reports no error: the system cleans the directory for temporary files.
 func (d socketDir) remove() {
 	if d.temporary {
 		_ = os.RemoveAll(d.path)

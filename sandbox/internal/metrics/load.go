@@ -55,7 +55,7 @@ func usage(annotations []map[string]string, sharers int) (corev1.ResourceList, e
 // thousandths overflow.
 const limit = 1e15
 
-// load is a quantity that somebody has set, for each pod or for all together.
+// load is a quantity set by a user, for each pod or for all together.
 type load struct {
 	value       resource.Quantity
 	set, shared bool

@@ -41,7 +41,7 @@ func resources() metav1.APIResourceList {
 	}
 }
 
-// Register tells the API server where we are and returns when it has found us.
+// Register registers the server with the API server and returns when it is found.
 // The port is a new one at each start.
 func (s *Server) Register(ctx context.Context, config *rest.Config, authority []byte) error {
 	core, err := kubernetes.NewForConfig(config)

@@ -1,4 +1,4 @@
-// Package metrics answers: how much does each pod and node use, as far as the autoscaler can tell?
+// Package metrics answers: how much does each pod and node use, as the autoscaler sees it?
 //
 // In: the pods, the annotations of their workloads, keys.
 // Out: the API metrics.k8s.io/v1beta1, served through the aggregator of the API server.
@@ -80,7 +80,7 @@ func (s *Server) Run(ctx context.Context, client metadata.Interface, pods coreli
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ErrorLog:          log.Default(),
 	}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody is left to be told
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // no client is left to report to
 	defer stop()
 	if err := src.run(ctx); err != nil {
 		return errors.Join(err, s.listener.Close())

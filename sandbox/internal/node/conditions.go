@@ -9,7 +9,7 @@ import (
 )
 
 // conditions are those a kubelet reports, in its order. Conditions of others
-// (the scheduler's, readiness gates) stay as they are. The reason is told where
+// (the scheduler's, readiness gates) stay as they are. The reason is set where
 // the pod is not ready.
 func conditions(pod *corev1.Pod, now time.Time, ready bool, reason string) []corev1.PodCondition {
 	if ready {

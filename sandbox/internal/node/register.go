@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// simulated marks our nodes, so that surplus ones can be told.
+	// simulated marks our nodes, so that surplus ones can be found.
 	simulated = "sandbox.truce.dev/simulated"
-	// hostIP is every node's address. Nobody listens there on port 1, so that
+	// hostIP is every node's address. No server listens there on port 1, so that
 	// `kubectl logs` is refused at once and not after a time-out.
 	hostIP      = "127.0.0.1"
 	closedPort  = 1
