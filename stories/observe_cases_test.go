@@ -120,7 +120,7 @@ func TestWhatCannotBeObservedIsSaidOnItsOwnApp(t *testing.T) {
 					return false
 				}
 			}
-			return r.Stage == report.Done || r.Stage == report.Carry
+			return r.Stage == report.Done || r.Stage == report.Apply
 		})
 		for _, part := range want {
 			if !strings.Contains(said, part) {

@@ -29,10 +29,10 @@ func TestARecordThatSomebodyHasEditedHoldsUpNoRevision(t *testing.T) {
 	}
 }
 
-// hasUIDs reports whether a record lists objects, each with its uid (inventory.Print).
+// hasUIDs reports whether a record lists objects, each with its uid (inventory.FormatRecord).
 func hasUIDs(t *testing.T, text string) bool {
 	t.Helper()
-	r, err := inventory.Parse([]byte(text))
+	r, err := inventory.ParseRecord([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

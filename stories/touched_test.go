@@ -49,7 +49,7 @@ data: {colour: red}
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"a": true, "b": false, "of whom nothing is known": true} {
-		if got := engine.Touched(appKeyOf("Kustomization", w.ns, name), artifact); got != want {
+		if got := engine.MayChange(appKeyOf("Kustomization", w.ns, name), artifact); got != want {
 			t.Errorf("%s: touched is %v, want %v", name, got, want)
 		}
 	}

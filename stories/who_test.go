@@ -290,7 +290,7 @@ func (d *day) as(user, name string) dynamic.ResourceInterface {
 }
 
 // hear keeps what truce says of the fields of the scenes.
-func (d *day) hear(n reconcile.Notice) {
+func (d *day) hear(n reconcile.FindingEvent) {
 	s, ok := d.scenes[n.ID.Name]
 	if !ok || field.PathString(n.Finding.Path) != s.path || n.ID.Kind == "HorizontalPodAutoscaler" {
 		return

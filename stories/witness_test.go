@@ -43,16 +43,16 @@ var configurations = schema.GroupVersionResource{Group: "admissionregistration.k
 var loopback = attribution.Place{Listen: "127.0.0.1:0"}
 
 // watched starts truce with a witness, and returns what it finds.
-func watched(w *world, process app.Policy) (notices <-chan reconcile.Notice, stop func()) {
+func watched(w *world, process app.Policy) (notices <-chan reconcile.FindingEvent, stop func()) {
 	w.t.Helper()
 	return noticed(w, compose.RunOptions{Process: process, Witness: loopback})
 }
 
 // noticed starts truce, and returns what it finds.
-func noticed(w *world, o compose.RunOptions) (notices <-chan reconcile.Notice, stop func()) {
+func noticed(w *world, o compose.RunOptions) (notices <-chan reconcile.FindingEvent, stop func()) {
 	w.t.Helper()
-	out := make(chan reconcile.Notice, 256)
-	o.Notice = func(n reconcile.Notice) {
+	out := make(chan reconcile.FindingEvent, 256)
+	o.Notice = func(n reconcile.FindingEvent) {
 		select {
 		case out <- n:
 		default:
@@ -62,7 +62,7 @@ func noticed(w *world, o compose.RunOptions) (notices <-chan reconcile.Notice, s
 }
 
 // awaitFinding waits for a finding about a field of web.
-func (w *world) awaitFinding(notices <-chan reconcile.Notice, path string, is func(decide.Finding) bool) decide.Finding {
+func (w *world) awaitFinding(notices <-chan reconcile.FindingEvent, path string, is func(decide.Finding) bool) decide.Finding {
 	w.t.Helper()
 	limit := time.After(patience)
 	for {

@@ -250,7 +250,7 @@ type World struct {
 
 	Cluster *Cluster `json:"-"`
 	// Notices are what the engine does about fields, as it does it. Nobody reading loses some, and holds up nothing.
-	Notices <-chan reconcile.Notice `json:"-"`
+	Notices <-chan reconcile.FindingEvent `json:"-"`
 	// Ended is closed when the controller or the sandbox has ended by itself; Err says why then.
 	Ended <-chan struct{} `json:"-"`
 	Err   func() error    `json:"-"`

@@ -82,13 +82,13 @@ func incomplete(found []Detail) error {
 // stoppedAt is the exit code for where a run has stopped. Objects that could not be compared are found among the others.
 func stoppedAt(s report.Stage, why report.Reason) Exit {
 	switch {
-	case s == report.Done || s == report.Carry && why == report.ApplyFailed:
+	case s == report.Done || s == report.Apply && why == report.ApplyFailed:
 		return ExitSame
 	case why == report.ClusterFailed || why == report.RecordFailed:
 		return ExitCluster
 	case s == report.Admit:
 		return ExitUsage
-	case s == report.Fetch || s == report.Render || s == report.Settle || s == report.Validate:
+	case s == report.Fetch || s == report.Render || s == report.Normalize || s == report.Validate:
 		return ExitRender
 	}
 	return ExitCluster

@@ -111,7 +111,7 @@ func (t *tour) byHand(ctx context.Context, o object.Object) error {
 		last = v
 	}
 	t.teller.step(fmt.Sprintf("put back %s later, as a watch that is not truce's saw it", back.Sub(changed).Round(100*time.Microsecond)))
-	return t.tell(ctx, o, func(n reconcile.Notice) bool { return n.Carried })
+	return t.tell(ctx, o, func(n reconcile.FindingEvent) bool { return n.Carried })
 }
 
 // change prints one new value.
@@ -136,7 +136,7 @@ func next[T any](ctx context.Context, values <-chan sampleOf[T]) (sampleOf[T], e
 }
 
 // tell waits for truce's own word on the replicas of an object.
-func (t *tour) tell(ctx context.Context, o object.Object, is func(reconcile.Notice) bool) error {
+func (t *tour) tell(ctx context.Context, o object.Object, is func(reconcile.FindingEvent) bool) error {
 	for {
 		select {
 		case n := <-t.world.Notices:
@@ -222,7 +222,7 @@ func (t *tour) climb(ctx context.Context, s subjects, values <-chan sample, seen
 func (t *tour) ceded(ctx context.Context, o object.Object) error {
 	ctx, stop := context.WithTimeoutCause(ctx, patience, errors.New("it was not ceded in time"))
 	defer stop()
-	return t.tell(ctx, o, func(n reconcile.Notice) bool { return n.Finding.Verdict == decide.Cede })
+	return t.tell(ctx, o, func(n reconcile.FindingEvent) bool { return n.Finding.Verdict == decide.Cede })
 }
 
 // during follows the values for a while.

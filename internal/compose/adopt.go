@@ -119,7 +119,7 @@ func (p *parts) foresee(ctx context.Context, cr object.Object, a app.App, how pr
 	}
 	d = cli.Detail{App: a, Report: engine.App(ctx, a), Origin: p.origins(ctx, f.artifact, a)}
 	d.Report.Notes = append(d.Report.Notes, how.notes...)
-	if d.Report.Stage != report.Done && d.Report.Stage != report.Carry {
+	if d.Report.Stage != report.Done && d.Report.Stage != report.Apply {
 		return d, newest, &cli.ExitError{Code: cli.ExitRender, Err: fmt.Errorf("%s is not adopted: %s: %s", a.Key, d.Report.Stage, d.Report.Message)}
 	}
 	set, err := p.settled(ctx, f.artifact, a)

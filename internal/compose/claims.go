@@ -12,7 +12,7 @@ import (
 
 // claimants lists those of a namespace, with what stands in the way of those that do nothing.
 func (c *client) claimants(ctx context.Context, catalogue *claim.Catalogue, namespace string) ([]claim.Claimant, error) {
-	found, err := reconcile.Claimants(ctx, c.parts.engine.Live, catalogue.Kinds(), namespace)
+	found, err := reconcile.ListClaimants(ctx, c.parts.engine.Live, catalogue.Kinds(), namespace)
 	if err != nil {
 		return nil, err
 	}

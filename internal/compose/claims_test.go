@@ -46,7 +46,7 @@ func TestClaimantsOfAClusterAreListedWithWhatTheyLack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &client{parts: &parts{cluster: cl, engine: reconcile.Parts{Live: list.Reader{Cluster: cl}}}}
+	c := &client{parts: &parts{cluster: cl, engine: reconcile.Dependencies{Live: list.Reader{Cluster: cl}}}}
 	found, err := c.claimants(t.Context(), claim.Builtin(), ns)
 	if err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ type RunOptions struct {
 	Workers      controller.Workers // zero fields take the defaults
 	Pace         controller.Pace    // as well
 	Log          *slog.Logger       // nil for none
-	Notice       func(reconcile.Notice)
+	Notice       func(reconcile.FindingEvent)
 	Report       func(app.Key)
 	Hindered     func(why string)  // told why no app is looked at, and "" when that is over; nil for the log
 	Witness      attribution.Place // where admission tells who wrote; the zero Place for nowhere
@@ -104,7 +104,7 @@ func (p *parts) controller(o RunOptions) *Running {
 		Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All, Key: &configmap.Key{Cluster: p.cluster, Namespace: home},
 	}
 	c := controller.New(p.counted(controller.Options{
-		Kept: func() { poke(used) }, Turned: records.Relearn, Hindered: o.Hindered,
+		Kept: func() { poke(used) }, Turned: records.InvalidateCache, Hindered: o.Hindered,
 		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Ancestry: p.git, Local: p.git, Kinds: kinds(), Configured: p.configured, Namespaces: o.Namespaces,
 		LocalSources: o.LocalSources, Process: o.Process, Tenancy: p.tenancy(o), Catalogue: o.Catalogue, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: p.stirred(o.Report), Notify: o.Notify,
 	}))
@@ -122,7 +122,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	}
 	s := sight{parts: p, controller: c, used: used, home: home, log: o.Log}
 	chosen.Witnesses = s.witnesses(o.Witness)
-	engine := reconcile.New(chosen)
+	engine := reconcile.NewEngine(chosen)
 	c.Use(engine)
 	s.engine = engine
 	return &Running{Engine: engine, Controller: c, Witness: s.run(o.Witness), close: func() {}}

@@ -13,7 +13,7 @@ func (p *parts) counted(o controller.Options) controller.Options {
 		return o
 	}
 	told := o.Notice
-	o.Notice = func(n reconcile.Notice) {
+	o.Notice = func(n reconcile.FindingEvent) {
 		if n.Without == "" {
 			m.Tell(metrics.Told{App: n.App, Verdict: n.Finding.Verdict, Undone: n.Undone, Since: n.Since, At: n.At})
 		}

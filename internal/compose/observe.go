@@ -27,7 +27,7 @@ import (
 // errReadOnly is what every part says that was asked to write for somebody who only looks. It is a fault of truce.
 var errReadOnly = errors.New("asked to write while only looking: this is a bug in truce")
 
-// looker is an act.Writer that lets dry runs through and nothing else.
+// looker is an apply.Writer that lets dry runs through and nothing else.
 type looker struct{ writer apply.Writer }
 
 func (l looker) Apply(ctx context.Context, a apply.Apply) (object.Object, error) {
@@ -100,7 +100,7 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 		return cli.Detail{}, err
 	}
 	n := &noted{past: c.pastOf(key)}
-	engine.Witnesses = reconcile.Witnesses{Events: events.New(p.cluster).Of, Past: n.entries}
+	engine.Witnesses = reconcile.WriterEvidence{Events: events.New(p.cluster).Of, Journal: n.entries}
 	_, commands, err := desk(key.Kind)
 	if err != nil {
 		return cli.Detail{}, err
@@ -115,7 +115,7 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 		return d, err
 	}
 	var drops []string
-	d.Leaving, drops, d.Prune = engine.Leaving(ctx, a, left)
+	d.Leaving, drops, d.Prune = engine.PruneCandidates(ctx, a, left)
 	d.Report.Notes = append(d.Report.Notes, drops...)
 	return d, p.fought(ctx, &d, engine.Catalogue(), claimants)
 }
@@ -133,7 +133,7 @@ func (p *parts) look(ctx context.Context, engine *reconcile.Engine, a app.App) r
 
 // left lists what truce has made for the app and Git no longer names. Without a whole render that is not known.
 func (p *parts) left(ctx context.Context, a app.App, r report.Report) ([]inventory.Entry, error) {
-	if a.Prune == app.PruneKeep || r.Stage != report.Done && r.Stage != report.Carry {
+	if a.Prune == app.PruneKeep || r.Stage != report.Done && r.Stage != report.Apply {
 		return nil, nil
 	}
 	ledger, err := p.engine.Inventory.Load(ctx, a.Key)
@@ -159,16 +159,16 @@ func (p *parts) onlyLooking(ctx context.Context, f fetched, how process) (*recon
 	looking := p.engine
 	looking.Sources, looking.Writer, looking.Inventory = f, looker{p.engine.Writer}, reader{p.engine.Inventory}
 	looking.Identities = asker{tenancy.Access{Live: looking.Live, Writer: looking.Writer, Rights: anyone{}}}
-	looking.Tell = func(reconcile.Notice) {}
+	looking.Tell = func(reconcile.FindingEvent) {}
 	looking.Keeper = keeper(looking.Live, how.namespaces, apart(looking.Live))
-	engine := reconcile.New(looking)
-	found, err := reconcile.Claimants(ctx, looking.Live, how.catalogue.Kinds(), "")
+	engine := reconcile.NewEngine(looking)
+	found, err := reconcile.ListClaimants(ctx, looking.Live, how.catalogue.Kinds(), "")
 	if err != nil {
 		return nil, nil, fmt.Errorf("claimants: %w", err)
 	}
 	claims := reconcile.NewClaims(how.catalogue)
 	for _, o := range found {
-		claims.Seen(o)
+		claims.OnEvent(o)
 	}
 	engine.UseClaims(claims)
 	return engine, found, nil

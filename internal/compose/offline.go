@@ -71,7 +71,7 @@ func wanted(ctx context.Context, q cli.AdHoc) (described, error) {
 func describing(name string, in io.Reader) (described, error) {
 	g, err := fromFile(name, in)
 	if err == nil {
-		_, err = adhoc.Unique(g.objects)
+		_, err = adhoc.UniqueObjects(g.objects)
 	}
 	if err == nil && len(g.objects) == 0 {
 		err = fmt.Errorf("read %s: no objects", g.file.name)
@@ -106,7 +106,7 @@ func renderDirectory(ctx context.Context, dir string, remoteBases bool) (describ
 		return g, renamed{err, below, dir}
 	}
 	if inOrder(tree, below) {
-		adhoc.Sort(r.Objects)
+		adhoc.SortLikeKustomize(r.Objects)
 	}
 	g.objects = r.Objects
 	return g, nil

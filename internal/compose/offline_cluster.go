@@ -41,30 +41,30 @@ type glance struct {
 }
 
 // withCluster compares with what the cluster holds, and with what a dry run says that an apply would leave.
-func (c comparison) withCluster(ctx context.Context, version string) ([]adhoc.Subject, adhoc.Judge, error) {
+func (c comparison) withCluster(ctx context.Context, version string) ([]adhoc.Subject, adhoc.Comparer, error) {
 	client, err := dial(c.query.Target, version, supervision{})
 	if err != nil {
-		return nil, adhoc.Judge{}, err
+		return nil, adhoc.Comparer{}, err
 	}
 	g := glance{cluster: client, reader: list.Reader{Cluster: client}, writer: looker{ssa.Writer{Cluster: client}}}
 	g.configured = &admission.Reader{Cluster: client, Live: g.reader}
 	set, err := g.settle(ctx, c)
 	if err != nil {
-		return nil, adhoc.Judge{}, err
+		return nil, adhoc.Comparer{}, err
 	}
 	subjects, err := g.all(ctx, set)
 	if err != nil {
-		return nil, adhoc.Judge{}, err
+		return nil, adhoc.Comparer{}, err
 	}
 	c.unasked(subjects)
 	all, err := g.claimants(ctx, c.query.Claims, set)
 	if err != nil {
-		return nil, adhoc.Judge{}, err
+		return nil, adhoc.Comparer{}, err
 	}
 	if len(all) > 0 {
 		crds, err := c.definitions(ctx, g, set)
 		if err != nil {
-			return nil, adhoc.Judge{}, err
+			return nil, adhoc.Comparer{}, err
 		}
 		all = append(all, crds...)
 	}
@@ -162,18 +162,18 @@ func (g glance) subject(ctx context.Context, o desired.Object) (adhoc.Subject, e
 
 // additions asks which of the fields that Git does not name the server would not put there by itself.
 func (g glance) additions(ctx context.Context, s *adhoc.Subject) error {
-	found, err := adhoc.Added(*s)
+	found, err := adhoc.FindAdditions(*s)
 	if err != nil || len(found) == 0 {
 		return err
 	}
 	t := apply.Target{GVK: s.Desired.GVK, ID: s.Desired.ID, UID: s.Live.UID(), ResourceVersion: s.Live.ResourceVersion()}
-	s.Asked, err = reconcile.Try(ctx, g.writer, t, s.Live, found)
+	s.Asked, err = reconcile.ProbeAdditions(ctx, g.writer, t, s.Live, found)
 	return err
 }
 
 // mutators looks up which webhooks and policies may have changed what the dry run shows as changed.
 func (g glance) mutators(ctx context.Context, s *adhoc.Subject) error {
-	mutated, err := adhoc.Mutated(*s)
+	mutated, err := adhoc.IsMutated(*s)
 	if err != nil || !mutated {
 		return err
 	}
@@ -191,7 +191,7 @@ func (g glance) expect(ctx context.Context, o desired.Object, now object.Object)
 	}
 	return g.writer.Apply(ctx, apply.Apply{
 		Target: apply.Target{GVK: o.GVK, ID: o.ID, UID: now.UID(), ResourceVersion: now.ResourceVersion()},
-		Body:   adhoc.Body(o.Data, now, owners), Manager: adhoc.Applier(owners), Force: apply.Take, DryRun: apply.Simulate,
+		Body:   adhoc.DryRunBody(o.Data, now, owners), Manager: adhoc.Applier(owners), Force: apply.Take, DryRun: apply.Simulate,
 	})
 }
 
@@ -202,13 +202,13 @@ func (g glance) claimants(ctx context.Context, claims app.Claims, set desired.Se
 		return nil, nil
 	}
 	kinds := claim.Builtin().Kinds()
-	out, err := reconcile.Claimants(ctx, g.reader, kinds, "")
+	out, err := reconcile.ListClaimants(ctx, g.reader, kinds, "")
 	if err == nil || !apierrors.IsForbidden(err) {
 		return out, err
 	}
 	out = nil
 	for _, ns := range namespaces(set) {
-		found, err := reconcile.Claimants(ctx, g.reader, kinds, ns)
+		found, err := reconcile.ListClaimants(ctx, g.reader, kinds, ns)
 		if err != nil {
 			return nil, err
 		}

@@ -29,9 +29,9 @@ func compareAdHoc(version string) func(context.Context, cli.AdHoc) (cli.Detail, 
 		d := cli.Detail{Report: report.Report{Stage: report.Done, Reason: report.Succeeded}}
 		c := comparison{query: q, notes: &d.Report.Notes}
 		var nameless []report.Object
-		nameless, c.git = adhoc.Nameless(files.objects)
+		nameless, c.git = adhoc.SplitNameless(files.objects)
 		var subjects []adhoc.Subject
-		var judge adhoc.Judge
+		var judge adhoc.Comparer
 		if q.Live != "" {
 			subjects, judge, err = c.withFile()
 		} else {
@@ -62,26 +62,26 @@ func (c comparison) note(format string, args ...any) {
 	*c.notes = append(*c.notes, fmt.Sprintf(format, args...))
 }
 
-func (c comparison) judge(all []object.Object) adhoc.Judge {
-	return adhoc.Judge{
-		Claims: adhoc.Claims(all), Cession: c.query.Claims, Health: assessors()[c.query.Rules()], Mask: c.query.Mask, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
+func (c comparison) judge(all []object.Object) adhoc.Comparer {
+	return adhoc.Comparer{
+		Claims: adhoc.ClaimFinder(all), Cession: c.query.Claims, Health: assessors()[c.query.Rules()], Mask: c.query.Mask, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
 	}
 }
 
 // withFile compares without a cluster.
-func (c comparison) withFile() ([]adhoc.Subject, adhoc.Judge, error) {
+func (c comparison) withFile() ([]adhoc.Subject, adhoc.Comparer, error) {
 	var from []render.Object
 	err := eachOf(c.query.Live, c.query.In, func(o render.Object) { from = append(from, o) })
 	if err != nil {
-		return nil, adhoc.Judge{}, failed(cli.ExitUsage, err)
+		return nil, adhoc.Comparer{}, failed(cli.ExitUsage, err)
 	}
-	live, err := adhoc.Unique(from)
+	live, err := adhoc.UniqueObjects(from)
 	if err != nil {
-		return nil, adhoc.Judge{}, failed(cli.ExitUsage, err)
+		return nil, adhoc.Comparer{}, failed(cli.ExitUsage, err)
 	}
-	subjects, err := adhoc.Match(c.git, live, c.query.Namespace)
+	subjects, err := adhoc.MatchObjects(c.git, live, c.query.Namespace)
 	if err != nil {
-		return nil, adhoc.Judge{}, failed(cli.ExitUsage, err)
+		return nil, adhoc.Comparer{}, failed(cli.ExitUsage, err)
 	}
 	var all []object.Object
 	for _, s := range subjects {

@@ -76,7 +76,7 @@ type parts struct {
 	rendered   render.Renderer
 	remotes    *remote.Apps
 	calm       *calm
-	engine     reconcile.Parts // without Sources, Watches, Tell
+	engine     reconcile.Dependencies // without Sources, Watches, Tell
 	configured *admission.Reader
 	journal    *bolt.Journal    // nil for a process that keeps none
 	version    string           // of truce
@@ -131,14 +131,14 @@ func newParts(client *cluster.Client, self string, from cloning) (*parts, error)
 	p.configured = &admission.Reader{Cluster: client, Live: list.Reader{Cluster: client}}
 	cache := &render.Cached{Renderer: p.pool, Bytes: cacheBytes}
 	p.rendered = remote.Renderer{Builder: cache}
-	p.engine = reconcile.Parts{
+	p.engine = reconcile.Dependencies{
 		Render: p.rendered, Cache: cache, Fresh: remote.Renderer{Builder: p.pool}, Scope: scope(client), Scale: scale(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
 		History: &live.History{},
 		Writer:  ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
 		Health: assessors(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
 		Checkers: checkers(client),
 		Queries:  p.queries.Evaluator, Admission: p.configured,
-		Tell: func(reconcile.Notice) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
+		Tell: func(reconcile.FindingEvent) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
 	}
 	p.fetchFrom(upstream.Hosts{})
 	return p, nil

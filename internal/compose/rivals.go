@@ -24,7 +24,7 @@ import (
 // rivals lists the autoscaled workloads under Git, of all namespaces for "". Each kind is listed once, in pages: those that may claim
 // something, Applications, and the kinds that an autoscaler names.
 func (c *client) rivals(ctx context.Context, catalogue *claim.Catalogue, namespace string) ([]autoscaled.Row, error) {
-	found, err := reconcile.Claimants(ctx, c.parts.engine.Live, counting(catalogue), namespace)
+	found, err := reconcile.ListClaimants(ctx, c.parts.engine.Live, counting(catalogue), namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (c *client) tried(ctx context.Context, rule ignore.Rules, sights []ignore.S
 	var tallies []ignore.Tally
 	for _, s := range sights {
 		all = append(all, s.Desired)
-		if s, err = reconcile.Asked(ctx, c.parts.engine.Queries, rule, s); err != nil {
+		if s, err = reconcile.AnswerQueries(ctx, c.parts.engine.Queries, rule, s); err != nil {
 			return false, nil, err
 		}
 		met = met || len(rule.Covers(s)) > 0

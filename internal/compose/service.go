@@ -73,7 +73,7 @@ type service struct {
 	access     *web.Access
 }
 
-func newService(p *parts, o cli.ControllerOptions, notice func(reconcile.Notice), to notify.Sender) *service {
+func newService(p *parts, o cli.ControllerOptions, notice func(reconcile.FindingEvent), to notify.Sender) *service {
 	logClient(o.Log)
 	s := &service{options: o, parts: p, watches: &roll{Watcher: watch.Watcher{Cluster: p.cluster, History: p.engine.History}}, hindrances: newHindrances(o.Log), token: rand.Text()}
 	s.access = web.NewAccess(s.token, review(p.cluster))

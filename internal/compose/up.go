@@ -34,7 +34,7 @@ type starting struct {
 	foreign bool           // the cluster is not ours
 	close   []func() error // what is to be ended, in the order in which it was started
 	parts   *parts
-	notices chan reconcile.Notice
+	notices chan reconcile.FindingEvent
 	ended   chan struct{}
 	end     sync.Once
 	err     error
@@ -45,7 +45,7 @@ func up(version string) func(context.Context, cli.UpOptions, func(string)) (*cli
 	return func(ctx context.Context, o cli.UpOptions, say func(string)) (*cli.World, error) {
 		s := &starting{
 			options: o, version: version, say: say, world: &cli.World{},
-			notices: make(chan reconcile.Notice, 256), ended: make(chan struct{}),
+			notices: make(chan reconcile.FindingEvent, 256), ended: make(chan struct{}),
 		}
 		for _, step := range []func(context.Context) error{
 			s.directory, // ours alone
@@ -249,7 +249,7 @@ func (s *starting) controller(ctx context.Context) error {
 }
 
 // notice hands a notice on; where nobody reads, it is dropped: the engine waits for nobody.
-func (s *starting) notice(n reconcile.Notice) {
+func (s *starting) notice(n reconcile.FindingEvent) {
 	select {
 	case s.notices <- n:
 	default:

@@ -32,14 +32,14 @@ type sight struct {
 	log        *slog.Logger
 }
 
-func (s *sight) witnesses(at attribution.Place) reconcile.Witnesses {
-	out := reconcile.Witnesses{Events: events.New(s.parts.cluster).Of, Delay: eventsDelay}
+func (s *sight) witnesses(at attribution.Place) reconcile.WriterEvidence {
+	out := reconcile.WriterEvidence{Events: events.New(s.parts.cluster).Of, Delay: eventsDelay}
 	if at != (attribution.Place{}) {
 		s.ring = &attribution.Ring{Hasher: s.parts.engine.Hasher, Kinds: s.kindOf, Keep: func(r attribution.Record) bool { return s.engine.Manages(r.Object) }}
 		out.Writes = s.ring.Of
 	}
 	if j := s.parts.journal; j != nil {
-		out.Past = func(context.Context) (all []journal.Entry, err error) {
+		out.Journal = func(context.Context) (all []journal.Entry, err error) {
 			err = j.Read(journal.Query{Since: time.Now().Add(-pastWithin)}, func(e journal.Entry) bool {
 				if e.Path != "" {
 					all = append(all, e)

@@ -83,7 +83,7 @@ func (c *Controller) seenApp(f dialect.Apps, ev live.Event) {
 	if c.isApart(a.Source.Namespace) { // nobody may have read it so far
 		c.sources.Add(a.Source)
 	}
-	c.engine.Overtake(key)
+	c.engine.Supersede(key)
 	c.apps.Add(key)
 	if a.Look > 0 {
 		c.sources.AddAfter(a.Source, a.Look)
@@ -92,11 +92,11 @@ func (c *Controller) seenApp(f dialect.Apps, ev live.Event) {
 
 // app runs one app, and says when its next full check is due.
 func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
-	c.engine.Attend(key)
+	c.engine.BeginRun(key)
 	ctx, end := c.keepers.within(ctx, key.Namespace)
 	defer end()
 	if c.isApart(key.Namespace) {
-		c.engine.Leave(key)
+		c.engine.ReleaseApp(key)
 		return 0
 	}
 	e, ok := c.begin(key)
@@ -269,7 +269,7 @@ const retryPassing = 5 * time.Second
 
 // newRevision reports whether the app's source has what the app has not seen.
 func (c *Controller) newRevision(a app.App) bool {
-	revision, stage := c.engine.Attempted(a.Key)
+	revision, stage := c.engine.LastAttempt(a.Key)
 	artifact, err := c.Artifact(a.Source)
 	if err != nil {
 		return stage == report.Done
@@ -292,7 +292,7 @@ func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
 	}
 	keeps := e.app.Keeps
 	if e.app.Policy.Mode == app.Observe {
-		ours, err := c.engine.Holds(ctx, e.app.Key)
+		ours, err := c.engine.HasInventory(ctx, e.app.Key)
 		if err != nil {
 			c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())
 			return retryObject

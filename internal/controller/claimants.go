@@ -108,9 +108,9 @@ func (w *claimants) watch(i live.Interest) watching {
 	ctx, end := context.WithCancel(w.ctx)
 	seen := w.watcher.Watch(ctx, i, func(ev live.Event) {
 		if ev.Gone {
-			claims.Gone(ev.ID)
+			claims.OnDelete(ev.ID)
 		} else {
-			claims.Seen(ev.Object)
+			claims.OnEvent(ev.Object)
 		}
 	})
 	return watching{seen, i, end, ctx.Done()}

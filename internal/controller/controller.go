@@ -62,11 +62,11 @@ type Options struct {
 	Pace         Pace
 	Log          *slog.Logger
 	Now          func() time.Time
-	Notice       func(reconcile.Notice) // told of each; nil for nobody
-	Report       func(app.Key)          // told of each app whose report changed; nil for nobody
-	Kept         func()                 // told when a kind comes under watch or leaves; nil for nobody. It must not block
-	Hindered     func(why string)       // told why no app is looked at, and "" when that is over; nil for nobody
-	Turned       func()                 // told when a namespace comes to be apart or is taken back, before its apps run; nil for nobody
+	Notice       func(reconcile.FindingEvent) // told of each; nil for nobody
+	Report       func(app.Key)                // told of each app whose report changed; nil for nobody
+	Kept         func()                       // told when a kind comes under watch or leaves; nil for nobody. It must not block
+	Hindered     func(why string)             // told why no app is looked at, and "" when that is over; nil for nobody
+	Turned       func()                       // told when a namespace comes to be apart or is taken back, before its apps run; nil for nobody
 	// Ran is told of each run of an app that has ended, Fetched of each look at a source, with how long it took. Nil for nobody.
 	Ran     func(report.Report, time.Duration)
 	Fetched func(app.SourceKey, time.Duration, error)
@@ -217,12 +217,12 @@ func (c *Controller) Use(e *reconcile.Engine) {
 	}
 	e.Tell = c.notice
 	e.Panicked = c.panicked
-	e.Wake = c.objects.Add
-	e.Later = func(id object.ID, at time.Time) { c.objects.AddAfter(id, c.until(at)) }
-	e.Changed = c.changed
-	e.Rerun = c.rerun
-	e.Owed = func(key app.Key) { c.records.AddAfter(key, recordPause) }
-	e.Failing = func(id object.ID, at time.Time) { c.pods.AddAfter(id, c.until(at)) }
+	e.Enqueue = c.objects.Add
+	e.EnqueueAfter = func(id object.ID, at time.Time) { c.objects.AddAfter(id, c.until(at)) }
+	e.AppChanged = c.changed
+	e.EnqueueApp = c.rerun
+	e.EnqueueInventory = func(key app.Key) { c.records.AddAfter(key, recordPause) }
+	e.EnqueuePods = func(id object.ID, at time.Time) { c.pods.AddAfter(id, c.until(at)) }
 	c.kinds.objects, c.kinds.began = guardedObjects{e, c}, c.verifyFirst
 }
 
@@ -292,7 +292,7 @@ func (c *Controller) until(at time.Time) time.Duration { return max(at.Sub(c.Now
 // retryObject is the pause before an object that could not be brought in line is tried again without an event.
 const retryObject = 30 * time.Second
 
-func (c *Controller) notice(n reconcile.Notice) {
+func (c *Controller) notice(n reconcile.FindingEvent) {
 	if c.Notice != nil {
 		c.Notice(n)
 	}

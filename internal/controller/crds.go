@@ -61,7 +61,7 @@ func (c *Controller) watchDefinitions(ctx context.Context) {
 		group := groupOf(ev.ID.Name)
 		c.groups.saw(ev.ID.Name, d)
 		c.Cluster.InvalidateGroup(group)
-		c.engine.Redefined(group)
+		c.engine.OnCRDChanged(group)
 		c.redefined.Add(group)
 		if !ev.Gone && c.claimants.missing(group) {
 			c.claimWork.Add(group)
@@ -129,10 +129,10 @@ func (c *Controller) redefine(ctx context.Context, group string) time.Duration {
 
 // reserve runs the apps whose objects are of a type that the server serves no more, or serves again.
 func (c *Controller) reserve(group string) {
-	for _, gvk := range c.engine.Versions(group) {
-		apps := c.engine.Troubled(gvk)
+	for _, gvk := range c.engine.KindsInGroup(group) {
+		apps := c.engine.AppsWithProblems(gvk)
 		if errors.Is(c.kinds.served(gvk), live.ErrUnknownKind) {
-			apps = c.engine.Unserved(gvk)
+			apps = c.engine.OnKindUnserved(gvk)
 		}
 		for _, key := range apps {
 			c.rerun(key)
@@ -143,7 +143,7 @@ func (c *Controller) reserve(group string) {
 // admitted runs the apps whose objects may be watched now.
 func (c *Controller) admitted(p post) {
 	c.safely("watch", p.gvk.String(), func() {
-		for _, key := range c.engine.Namers(live.Interest{GVK: p.gvk, Namespace: p.namespace}) {
+		for _, key := range c.engine.AppsWithObjects(live.Interest{GVK: p.gvk, Namespace: p.namespace}) {
 			c.rerun(key)
 		}
 	})
@@ -157,7 +157,7 @@ func (c *Controller) settleDefinition(ctx context.Context, name string) error {
 	switch {
 	case now.uid == "", !changed && (!ofApps || before.schema != digest{}):
 		return nil
-	case !ofApps && len(c.engine.Versions(groupOf(name))) == 0:
+	case !ofApps && len(c.engine.KindsInGroup(groupOf(name))) == 0:
 		c.groups.keep(name, now)
 		return nil
 	}
@@ -183,7 +183,7 @@ func (c *Controller) settleDefinition(ctx context.Context, name string) error {
 func (c *Controller) resettle(crd object.Object) {
 	group, _ := crd.At("spec", "group").(string)
 	kind, _ := crd.At("spec", "names", "kind").(string)
-	ids := c.engine.Resettle(group, kind)
+	ids := c.engine.RetakeBaselines(group, kind)
 	for i, wait := range spread(c.groups.rate, c.Now(), len(ids)) {
 		c.objects.AddAfter(ids[i], wait)
 	}

@@ -30,7 +30,7 @@ func (c *Controller) verifyFirst(p post) { c.deep.AddAfter(p, rand.N(c.Pace.Veri
 // any longer: no Ensure waits for it, as an app's objects are registered before.
 func (c *Controller) verify(ctx context.Context, p post) time.Duration {
 	gvk := p.gvk
-	if c.kinds.retire(p, func() bool { return c.engine.Names(live.Interest{GVK: gvk, Namespace: p.namespace}) }) {
+	if c.kinds.retire(p, func() bool { return c.engine.HasObjects(live.Interest{GVK: gvk, Namespace: p.namespace}) }) {
 		return 0
 	}
 	named, missed, err := c.engine.Verify(ctx, c.kinds.interest(p))

@@ -12,7 +12,7 @@ import (
 // TestARefusalIsBelievedWhenItIsRepeated is about the pauses after runs, in the order in which they end.
 func TestARefusalIsBelievedWhenItIsRepeated(t *testing.T) {
 	ended := func(o live.Outlook, message string) report.Report {
-		return report.Report{Stage: report.Carry, Reason: report.ApplyFailed, Outlook: o, Message: message}
+		return report.Report{Stage: report.Apply, Reason: report.ApplyFailed, Outlook: o, Message: message}
 	}
 	done := report.Report{Stage: report.Done, Reason: report.Succeeded}
 	const hour = time.Hour

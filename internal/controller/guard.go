@@ -65,7 +65,7 @@ func (c *Controller) panicked(work, about string, p *panics.Error) {
 // lost deals with an event whose handler has panicked: a managed object is judged anew, which reports why on its app; a custom resource gets
 // an Event.
 func (c *Controller) lost(ev live.Event) {
-	c.engine.Ask(ev.ID)
+	c.engine.ForceReconcile(ev.ID)
 	if c.Kinds.Apps[ev.GVK] == nil && c.Kinds.Sources[ev.GVK] == nil {
 		return
 	}
@@ -83,7 +83,7 @@ type guardedObjects struct {
 
 // Relisted implements objects.
 func (g guardedObjects) Relisted(i live.Interest) {
-	g.controller.safely("list", i.GVK.String(), func() { g.Engine.Relisted(i) })
+	g.controller.safely("list", i.GVK.String(), func() { g.Engine.OnRelist(i) })
 }
 
 // guardedWatcher recovers the panics of handlers: the event is lost, and the watch goes on.

@@ -25,7 +25,7 @@ func broken(t *testing.T, o Options) (c *Controller, log *strings.Builder, panic
 	o.Panicked = func(work string) { panicked[work]++ }
 	o.Now = time.Now
 	c = New(o)
-	c.Use(reconcile.New(reconcile.Parts{}))
+	c.Use(reconcile.NewEngine(reconcile.Dependencies{}))
 	return c, log, panicked
 }
 

@@ -233,7 +233,7 @@ func (k *keepers) turn(namespace string, apps []app.Key, now time.Time) (by stri
 
 // ran takes note that an app was run. One that was stopped before it could tell which objects it keeps has yet to do so.
 func (k *keepers) ran(key app.Key, r report.Report) {
-	before := []report.Stage{report.Fetch, report.Render, report.Settle, report.Validate, report.Record}
+	before := []report.Stage{report.Fetch, report.Render, report.Normalize, report.Validate, report.WriteInventory}
 	if !slices.Contains(before, r.Stage) {
 		k.done(key)
 	}

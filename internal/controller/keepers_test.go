@@ -38,13 +38,13 @@ func TestANamespaceThatWasTakenBackIsOursWhenEachAppHasToldWhatItKeeps(t *testin
 		t.Fatalf("kept by %q, turned: %t", by, turned)
 	}
 	k.done(b) // is gone
-	for _, early := range []report.Stage{report.Fetch, report.Render, report.Settle, report.Validate, report.Record} {
+	for _, early := range []report.Stage{report.Fetch, report.Render, report.Normalize, report.Validate, report.WriteInventory} {
 		k.ran(a, report.Report{Stage: early})
 		if len(c.Apart()) != 1 {
 			t.Fatalf("a run that has ended at %s frees what the app keeps", early)
 		}
 	}
-	k.ran(a, report.Report{Stage: report.Carry})
+	k.ran(a, report.Report{Stage: report.Apply})
 	if apart := c.Apart(); len(apart) != 0 {
 		t.Errorf("still apart: %q", apart)
 	}

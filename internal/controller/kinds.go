@@ -34,9 +34,9 @@ type kinds struct {
 
 // objects takes what the watches bring.
 type objects interface {
-	Seen(ev live.Event)
+	OnEvent(ev live.Event)
 	// Relisted is called after each complete list of a watch.
-	Relisted(i live.Interest)
+	OnRelist(i live.Interest)
 }
 
 // post is what one watch is about: a kind in one namespace, or ("") all of its objects.
@@ -137,7 +137,7 @@ func (k *kinds) watch(p post, i live.Interest) watching {
 	}
 	ctx, end := context.WithCancel(k.ctx)
 	i.Depth = live.DepthOf(i.GVK)
-	w := watching{k.watcher.Watch(ctx, i, k.objects.Seen), i, end, ctx.Done()}
+	w := watching{k.watcher.Watch(ctx, i, k.objects.OnEvent), i, end, ctx.Done()}
 	go w.reportLists(k.objects)
 	k.watches[p] = w
 	k.tell()
@@ -165,7 +165,7 @@ func (w watching) reportLists(to objects) {
 		listed := lists.Relisted()
 		select {
 		case <-listed:
-			to.Relisted(w.interest)
+			to.OnRelist(w.interest)
 		case <-w.ended:
 			return
 		}

@@ -22,8 +22,8 @@ func (u unlisted) Failed() <-chan struct{}                                      
 // deaf takes no note of what a watch brings.
 type deaf struct{}
 
-func (deaf) Seen(live.Event)        {}
-func (deaf) Relisted(live.Interest) {}
+func (deaf) OnEvent(live.Event)     {}
+func (deaf) OnRelist(live.Interest) {}
 
 // TestAKindThatIsNeverListedHoldsNoWorkerForEver: the app's own timeout may be an hour.
 func TestAKindThatIsNeverListedHoldsNoWorkerForEver(t *testing.T) {

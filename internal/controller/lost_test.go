@@ -107,7 +107,7 @@ func speaking(t *testing.T) (*Controller, *speaker, *forgetful) {
 		t.Fatal(err)
 	}
 	c := New(Options{Cluster: client, Fetcher: nothing{}, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	c.engine = reconcile.New(reconcile.Parts{Now: time.Now})
+	c.engine = reconcile.NewEngine(reconcile.Dependencies{Now: time.Now})
 	return c, &speaker{}, f
 }
 

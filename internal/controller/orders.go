@@ -82,7 +82,7 @@ func (c *Controller) takeUp(ctx context.Context, e appEntry) (appEntry, time.Dur
 		c.Log.Warn("take up order", "app", e.app.Key.String(), "error", err.Error())
 		return e, time.Second
 	}
-	c.engine.TakeUp(e.app.Key, order)
+	c.engine.BeginSyncRequest(e.app.Key, order)
 	c.mu.Lock()
 	known := c.appSet[e.app.Key]
 	if known == nil {

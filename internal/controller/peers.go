@@ -40,14 +40,14 @@ func (c *Controller) Behind(own app.SourceKey, since time.Time) (sources []app.S
 // described lists the sources and apps that an app has put into the cluster and that are not known yet. The caller holds mu.
 func (c *Controller) described() (sources []app.SourceKey, apps []app.Key) {
 	for gvk := range c.Kinds.Apps {
-		for _, id := range c.engine.Described(gvk.Group, gvk.Kind) {
+		for _, id := range c.engine.AppliedObjects(gvk.Group, gvk.Kind) {
 			if c.appSet[appKey(id)] == nil && c.covers(id.Namespace) {
 				apps = append(apps, appKey(id))
 			}
 		}
 	}
 	for gvk := range c.Kinds.Sources {
-		for _, id := range c.engine.Described(gvk.Group, gvk.Kind) {
+		for _, id := range c.engine.AppliedObjects(gvk.Group, gvk.Kind) {
 			key := app.SourceKey{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 			if c.sourceSet[key] == nil && c.covers(id.Namespace) {
 				sources = append(sources, key)

@@ -20,14 +20,14 @@ const (
 
 // record writes down what an app's last run has left to be written.
 func (c *Controller) record(ctx context.Context, key app.Key) time.Duration {
-	since := c.engine.OwedSince(key)
+	since := c.engine.InventoryPendingSince(key)
 	if since.IsZero() {
 		return 0
 	}
 	if c.apps.Len() > 0 && c.Now().Sub(since) < recordPatient {
 		return recordAgain
 	}
-	err := c.engine.WriteRecord(ctx, key)
+	err := c.engine.WriteInventory(ctx, key)
 	if err != nil && ctx.Err() == nil { // else lastRecords tries once more
 		c.Log.Warn("record", "app", key.String(), "error", err.Error())
 		return recordPatient
@@ -41,10 +41,10 @@ func (c *Controller) lastRecords(ctx context.Context) {
 	defer cancel()
 	var g errgroup.Group
 	g.SetLimit(c.Workers.Statuses)
-	for _, key := range c.engine.Owing() {
+	for _, key := range c.engine.PendingInventories() {
 		g.Go(func() error {
 			c.safely("inventory", key.String(), func() {
-				if err := c.engine.WriteRecord(ctx, key); err != nil {
+				if err := c.engine.WriteInventory(ctx, key); err != nil {
 					c.Log.Warn("record", "app", key.String(), "error", err.Error())
 				}
 			})

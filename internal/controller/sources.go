@@ -308,11 +308,11 @@ func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next d
 // status writes.
 func (c *Controller) enqueueTouched(apps []app.Key, a source.Artifact) {
 	for _, k := range apps {
-		c.engine.Overtake(k)
+		c.engine.Supersede(k)
 	}
 	var others []app.Key
 	for _, k := range apps {
-		if c.engine.Touched(k, a) {
+		if c.engine.MayChange(k, a) {
 			c.apps.Add(k)
 		} else {
 			others = append(others, k)

@@ -243,7 +243,7 @@ func (c *Controller) resource(gvk object.GVK, namespace string) (dynamic.Resourc
 }
 
 // event tells of drift on the app's custom resource.
-func (c *Controller) event(n reconcile.Notice) {
+func (c *Controller) event(n reconcile.FindingEvent) {
 	news := notify.News{Severity: notify.Info, Reason: "DriftDetected", Text: report.Sentence(n.ID, n.Finding)}
 	switch {
 	case n.Without != "":
@@ -263,7 +263,7 @@ func (c *Controller) event(n reconcile.Notice) {
 }
 
 // evidence is what a message says of a finding beside its sentence.
-func evidence(n reconcile.Notice) map[string]string {
+func evidence(n reconcile.FindingEvent) map[string]string {
 	f := n.Finding
 	out := map[string]string{"object": n.ID.String(), "field": field.PathString(f.Path), "verdict": string(f.Verdict)}
 	if writer := f.Writer.String(); writer != "" {

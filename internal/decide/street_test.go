@@ -78,7 +78,7 @@ func (s *street) carry(t *testing.T, p decide.Plan) bool {
 	t.Helper()
 	before := s.decide.Live
 	target := apply.Target{GVK: s.decide.Desired.GVK(), ID: s.decide.Desired.ID()}
-	answer, err := apply.Carry(t.Context(), s.writer, target, before, p.Steps)
+	answer, err := apply.ExecuteSteps(t.Context(), s.writer, target, before, p.Steps)
 	if errors.Is(err, apply.ErrStale) {
 		s.look(t)
 		return false

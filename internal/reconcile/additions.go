@@ -19,7 +19,7 @@ import (
 
 // additions gathers what somebody has put into the object that Git does not name. Until an object is ours they are looked for
 // whatever the policy is: what was there before us is never taken away.
-func (w *walk) additions(ctx context.Context, base compare.Baseline, in decide.Input) ([]addition.Addition, error) {
+func (w *objectReconcile) additions(ctx context.Context, base compare.Baseline, in decide.Input) ([]addition.Addition, error) {
 	ours := w.ours()
 	if w.live == nil || ours && in.Policy.Additions == app.AdditionsAllow {
 		return nil, nil
@@ -42,15 +42,17 @@ func (w *walk) additions(ctx context.Context, base compare.Baseline, in decide.I
 }
 
 // ours reports whether we have applied the object. Its uid alone may be known from the list of the controller that it was adopted from.
-func (w *walk) ours() bool {
-	return w.live != nil && w.snap.made == w.live.UID() && w.bearsOurMark()
+func (w *objectReconcile) ours() bool {
+	return w.live != nil && w.snap.appliedUID == w.live.UID() && w.bearsOurMark()
 }
 
 // adopted reports whether what looks like a removal that was cut short is what an adoption made ours: we have never applied the object.
-func (w *walk) adopted(a addition.Addition) bool { return len(a.Held) == 0 && !w.bearsOurMark() }
+func (w *objectReconcile) adopted(a addition.Addition) bool {
+	return len(a.Held) == 0 && !w.bearsOurMark()
+}
 
 // date says of an addition that was there before us, or of which nobody knows better, that it stays.
-func (w *walk) date(a *addition.Addition, ours bool) {
+func (w *objectReconcile) date(a *addition.Addition, ours bool) {
 	if len(a.Held) == 0 {
 		if by, ok := w.taken[field.PathString(a.Path)]; ok {
 			a.Writer = by
@@ -69,8 +71,8 @@ func (w *walk) date(a *addition.Addition, ours bool) {
 	}
 }
 
-// trial is what the server said of an object's additions: which of them it would put there by itself, and which it would not let go.
-type trial struct {
+// additionProbe is what the server said of an object's additions: which of them it would put there by itself, and which it would not let go.
+type additionProbe struct {
 	of   uint64 // hash of the additions, their values and what Git wants
 	keep map[string]string
 }
@@ -80,20 +82,20 @@ const maxAlone = 16
 
 // try asks the server what it would make of the object without the additions, once for each state of them. What it would put there by
 // itself is none: the defaults in the entry of somebody who has made the object or a container, and what its admission adds.
-func (w *walk) try(ctx context.Context, found []addition.Addition) ([]addition.Addition, error) {
+func (w *objectReconcile) try(ctx context.Context, found []addition.Addition) ([]addition.Addition, error) {
 	if len(found) == 0 {
 		w.tried(nil)
 		return nil, nil
 	}
 	of := w.sum(found)
-	if t := w.snap.trial; t != nil && t.of == of {
+	if t := w.snap.additionProbe; t != nil && t.of == of {
 		return t.kept(found), nil
 	}
-	real, err := Try(ctx, w.access.Writer, w.target(), w.live, found)
+	real, err := ProbeAdditions(ctx, w.access.Writer, w.target(), w.live, found)
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{of: of, keep: map[string]string{}}
+	t := &additionProbe{of: of, keep: map[string]string{}}
 	for _, a := range real {
 		t.keep[field.PathString(a.Path)] = a.Kept
 	}
@@ -102,7 +104,7 @@ func (w *walk) try(ctx context.Context, found []addition.Addition) ([]addition.A
 }
 
 // kept applies what is known of earlier to additions that were found anew.
-func (t *trial) kept(found []addition.Addition) []addition.Addition {
+func (t *additionProbe) kept(found []addition.Addition) []addition.Addition {
 	var out []addition.Addition
 	for _, a := range found {
 		if why, ok := t.keep[field.PathString(a.Path)]; ok {
@@ -113,13 +115,13 @@ func (t *trial) kept(found []addition.Addition) []addition.Addition {
 	return out
 }
 
-func (w *walk) tried(t *trial) {
+func (w *objectReconcile) tried(t *additionProbe) {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
-	w.record.trial, w.snap.trial = t, t
+	w.record.additionProbe, w.snap.additionProbe = t, t
 }
 
-func (w *walk) sum(found []addition.Addition) uint64 {
+func (w *objectReconcile) sum(found []addition.Addition) uint64 {
 	all := []any{w.live.UID(), string(w.snap.sum[:])}
 	for _, a := range found {
 		v, _ := field.ValueAt(w.live, a.Path)
@@ -128,14 +130,14 @@ func (w *walk) sum(found []addition.Addition) uint64 {
 	return w.engine.Hasher.Value(all)
 }
 
-func (w *walk) target() apply.Target {
+func (w *objectReconcile) target() apply.Target {
 	return apply.Target{GVK: w.snap.gvk, ID: w.record.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()}
 }
 
-// Try returns those of the additions that the server would not put there by itself, by dry runs. Of those that it would not let go it
+// ProbeAdditions returns those of the additions that the server would not put there by itself, by dry runs. Of those that it would not let go it
 // says why.
-func Try(ctx context.Context, by apply.Writer, t apply.Target, live object.Object, found []addition.Addition) ([]addition.Addition, error) {
-	without, err := remove(ctx, by, t, live, found)
+func ProbeAdditions(ctx context.Context, by apply.Writer, t apply.Target, live object.Object, found []addition.Addition) ([]addition.Addition, error) {
+	without, err := dryRunRemoval(ctx, by, t, live, found)
 	if err == nil {
 		return addition.WithoutDefaults(live, without, found), nil
 	}
@@ -147,7 +149,7 @@ func Try(ctx context.Context, by apply.Writer, t apply.Target, live object.Objec
 	}
 	var out []addition.Addition
 	for i := range found {
-		alone, err := Try(ctx, by, t, live, found[i:i+1])
+		alone, err := ProbeAdditions(ctx, by, t, live, found[i:i+1])
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +168,7 @@ func refused(all []addition.Addition, err error) []addition.Addition {
 	return out
 }
 
-func remove(ctx context.Context, by apply.Writer, t apply.Target, live object.Object, all []addition.Addition) (object.Object, error) {
+func dryRunRemoval(ctx context.Context, by apply.Writer, t apply.Target, live object.Object, all []addition.Addition) (object.Object, error) {
 	e := apply.Edit{Target: t, DryRun: apply.Simulate}
 	for _, p := range addition.Pointers(live, all) {
 		e.Operations = append(e.Operations, apply.Operation{At: p})
@@ -175,7 +177,7 @@ func remove(ctx context.Context, by apply.Writer, t apply.Target, live object.Ob
 }
 
 // take remembers who had added what the plan makes ours: if it is judged anew before it is gone, nobody records that any more.
-func (w *walk) take() {
+func (w *objectReconcile) take() {
 	for _, f := range w.plan.Removed() {
 		if w.taken == nil {
 			w.taken = map[string]ownership.Writer{}
@@ -185,7 +187,7 @@ func (w *walk) take() {
 }
 
 // removed notes each addition that was taken away, and whether the server has put the very same there again.
-func (w *walk) removed(m fight.Memory, answer object.Object) fight.Memory {
+func (w *objectReconcile) removed(m fight.Memory, answer object.Object) fight.Memory {
 	for _, f := range w.plan.Removed() {
 		path := field.PathString(f.Path)
 		m = w.corrected(m, f)
@@ -197,7 +199,7 @@ func (w *walk) removed(m fight.Memory, answer object.Object) fight.Memory {
 }
 
 // adopt notes what was there when the object became ours. The record is locked by the caller.
-func (w *walk) adopt() {
+func (w *objectReconcile) adopt() {
 	r := w.record
 	var given []string
 	for _, a := range w.added {
@@ -214,7 +216,7 @@ func (w *walk) adopt() {
 }
 
 // forget drops what was there before us and no longer is: if it comes again, somebody has added it. The record is locked by the caller.
-func (w *walk) forget() {
+func (w *objectReconcile) forget() {
 	given := w.record.memory.Given()
 	if len(given) == 0 || w.app.Policy.Additions == app.AdditionsAllow {
 		return

@@ -16,12 +16,12 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// inherit takes what another controller has put there into the record of an app that is adopted, before anything is written: what Git
+// inheritEntries takes what another controller has put there into the record of an app that is adopted, before anything is written: what Git
 // no longer names is pruned as the other would have done. Only what bears the other's mark for this app is taken, by its uid. A record
 // that is there already has been through this, or is about what truce itself has made.
-func (r *run) inherit(ctx context.Context) error {
+func (r *appRun) inheritEntries(ctx context.Context) error {
 	a := r.app.Adoption
-	if !a.Takes() || r.app.Policy.Mode != app.Enforce || len(r.ledger.Entries) > 0 {
+	if !a.Takes() || r.app.Policy.Mode != app.Enforce || len(r.inventory.Entries) > 0 {
 		return nil
 	}
 	var found []inventory.Entry
@@ -37,68 +37,68 @@ func (r *run) inherit(ctx context.Context) error {
 			found = append(found, inventory.Entry{ID: id, Version: version, UID: o.UID()})
 		}
 	}
-	r.ledger = inventory.Merge(r.ledger, found)
+	r.inventory = inventory.MergeEntries(r.inventory, found)
 	return nil
 }
 
-// lost is an adopted app to which truce does not write any more, because the controller that it was adopted from writes again.
-type lost struct {
-	passage string // the adoption that has ended
-	why     string // the other controller's write
+// lostAdoption is an adopted app to which truce does not write any more, because the controller that it was adopted from writes again.
+type lostAdoption struct {
+	adoption string // the adoption that has ended
+	why      string // the other controller's write
 }
 
-// lose ends the writes to an adopted app, because the controller that it was adopted from writes again. It is reported by the app's next run.
-func (e *Engine) lose(a app.App, why string) {
+// endAdoption ends the writes to an adopted app, because the controller that it was adopted from writes again. It is reported by the app's next run.
+func (e *Engine) endAdoption(a app.App, why string) {
 	s := e.state(a.Key)
 	s.mu.Lock()
-	first := s.lost.passage != a.Adoption.Passage()
+	first := s.lostAdoption.adoption != a.Adoption.Passage()
 	if first {
-		s.lost = lost{a.Adoption.Passage(), why}
+		s.lostAdoption = lostAdoption{a.Adoption.Passage(), why}
 	}
-	if s.app.Adoption.Passage() == s.lost.passage {
+	if s.app.Adoption.Passage() == s.lostAdoption.adoption {
 		s.app.Policy.Mode = app.Observe
 	}
 	s.mu.Unlock()
 	if first {
 		e.noteLost(a.Key, why)
-		e.Changed(a.Key)
-		e.Rerun(a.Key)
+		e.AppChanged(a.Key)
+		e.EnqueueApp(a.Key)
 	}
 }
 
-// givenUp returns the app as it is treated while another controller has it: it is only observed. A new adoption ends that. The caller holds
+// observedIfLost returns the app as it is treated while another controller has it: it is only observed. A new adoption ends that. The caller holds
 // mu.
-func (s *state) givenUp(a app.App) app.App {
+func (s *appState) observedIfLost(a app.App) app.App {
 	switch {
-	case s.lost == (lost{}) || a.Adoption.Lost != "":
-	case a.Adoption.Passage() == s.lost.passage:
+	case s.lostAdoption == (lostAdoption{}) || a.Adoption.Lost != "":
+	case a.Adoption.Passage() == s.lostAdoption.adoption:
 		a.Policy.Mode = app.Observe
 	default:
-		s.lost = lost{}
+		s.lostAdoption = lostAdoption{}
 	}
 	return a
 }
 
 // handBack ends the release of an app when all objects that Git names have been handed back on their streets: those that Git no longer
 // names follow, and then the record, so that nothing of ours is left. It is begun anew until it is done.
-func (r *run) handBack(ctx context.Context) error {
-	if r.ledger.Unverified != "" {
-		return &fault{report.RecordFailed, errors.Join(unverified(r.ledger.Unverified), r.engine.Inventory.Save(ctx, r.ledger))}
+func (r *appRun) handBack(ctx context.Context) error {
+	if r.inventory.Unverified != "" {
+		return &stageError{report.RecordFailed, errors.Join(unverified(r.inventory.Unverified), r.engine.Inventory.Save(ctx, r.inventory))}
 	}
-	for _, entry := range r.left() {
+	for _, entry := range r.unnamedEntries() {
 		if err := r.handBackOne(ctx, entry); err != nil {
-			return &fault{report.ApplyFailed, fmt.Errorf("hand back %s: %w", entry.ID, err)}
+			return &stageError{report.ApplyFailed, fmt.Errorf("hand back %s: %w", entry.ID, err)}
 		}
 	}
-	r.state.ledger.close()
+	r.state.inventory.close()
 	if err := r.engine.Inventory.Delete(ctx, r.app.Key); err != nil {
-		return &fault{report.RecordFailed, err}
+		return &stageError{report.RecordFailed, err}
 	}
 	r.report.Recorded = false
 	return nil
 }
 
-func (r *run) handBackOne(ctx context.Context, entry inventory.Entry) error {
+func (r *appRun) handBackOne(ctx context.Context, entry inventory.Entry) error {
 	gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
 	o, err := r.access.Live.Get(ctx, gvk, entry.ID)
 	switch {
@@ -114,6 +114,6 @@ func (r *run) handBackOne(ctx context.Context, entry inventory.Entry) error {
 		return err
 	}
 	plan := decide.JudgeObject(decide.Input{Live: o, Owners: owners, Policy: r.app.Policy, Adoption: r.app.Adoption})
-	_, err = apply.Carry(ctx, r.access.Writer, apply.Target{GVK: gvk, ID: entry.ID}, o, plan.Steps)
+	_, err = apply.ExecuteSteps(ctx, r.access.Writer, apply.Target{GVK: gvk, ID: entry.ID}, o, plan.Steps)
 	return err
 }

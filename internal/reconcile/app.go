@@ -26,64 +26,64 @@ type stage struct {
 	run  func(context.Context) error
 }
 
-// run is one run of one app: what each stage leaves for the next.
-type run struct {
-	engine   *Engine
-	state    *state
-	asked    app.App // what was asked for; app is what of it holds in this run
-	app      app.App
-	access   tenancy.Access // of app's account; set by admit
-	rolling  bool           // this run brings something out
-	insisted bool           // a person asks for this run
-	at       report.Stage
-	renewed  bool // Git describes something else than the run before
-	artifact source.Artifact
-	request  render.Request
-	rendered rendering
-	set      desired.Set
-	ledger   inventory.Record // as it was at the beginning, then as it is
-	report   report.Report
-	problems []error // of objects that could not be applied
-	pruned   []report.Listed
+// appRun is one run of one app: what each stage leaves for the next.
+type appRun struct {
+	engine    *Engine
+	state     *appState
+	asked     app.App // what was asked for; app is what of it holds in this run
+	app       app.App
+	access    tenancy.Access // of app's account; set by admit
+	isRollout bool           // this run brings something out
+	requested bool           // a person asks for this run
+	at        report.Stage
+	renewed   bool // Git describes something else than the run before
+	artifact  source.Artifact
+	request   render.Request
+	rendered  rendering
+	set       desired.Set
+	inventory inventory.Record // as it was at the beginning, then as it is
+	report    report.Report
+	problems  []error // of objects that could not be applied
+	pruned    []report.Listed
 
-	overtaken <-chan struct{} // closed when something newer is asked for
-	cut       bool            // it was told to end, which is no failure of the app's
+	superseded <-chan struct{} // closed when something newer is asked for
+	canceled   bool            // it was told to end, which is no failure of the app's
 
-	era  int    // of the app's state when the run began
-	last string // the revision that the run before was about
+	dataEra int    // of the app's state when the run began
+	last    string // the revision that the run before was about
 }
 
-// fault is an error with the one word that conditions show for it.
-type fault struct {
+// stageError is an error with the one word that conditions show for it.
+type stageError struct {
 	reason report.Reason
 	err    error
 }
 
-func (f *fault) Error() string { return f.err.Error() }
-func (f *fault) Unwrap() error { return f.err }
+func (f *stageError) Error() string { return f.err.Error() }
+func (f *stageError) Unwrap() error { return f.err }
 
-func (e *Engine) begin(a app.App) *run {
+func (e *Engine) begin(a app.App) *appRun {
 	if a.Suspended {
 		a.Policy.Mode = app.Suspend
 	}
 	s := e.state(a.Key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ruled(e, a)
-	a = s.givenUp(a)
+	s.onRulesChanged(e, a)
+	a = s.observedIfLost(a)
 	s.app = a.Resting()
-	r := &run{engine: e, state: s, asked: a, app: s.app, overtaken: s.overtaken, era: s.era, last: s.report.Revision}
-	r.insisted = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.Handled)
+	r := &appRun{engine: e, state: s, asked: a, app: s.app, superseded: s.superseded, dataEra: s.era, last: s.report.Revision}
+	r.requested = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.Handled)
 	r.report = report.Report{
 		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.Reached), Revision: s.report.Revision, Recorded: s.report.Recorded,
 		Rollout: s.report.Rollout, Leaving: s.report.Leaving, Layout: s.report.Layout, Images: s.report.Images,
-		Notes: a.Notes, At: e.Now(), Running: true, Before: before(s.report),
+		Notes: a.Notes, At: e.Now(), Running: true, Before: previousEnd(s.report),
 	}
 	return r
 }
 
-// before is how the newest run ended that the app was not suspended in.
-func before(last report.Report) report.End {
+// previousEnd is how the newest run ended that the app was not suspended in.
+func previousEnd(last report.Report) report.End {
 	if last.Reason == report.Suspended {
 		return last.Before
 	}
@@ -91,17 +91,17 @@ func before(last report.Report) report.End {
 }
 
 // admit refuses what cannot be done as asked: doing a part of it would be worse than doing nothing.
-func (r *run) admit(ctx context.Context) error {
-	if r.app.Policy.Mode == app.Suspend && !r.forgotten(ctx) {
+func (r *appRun) admit(ctx context.Context) error {
+	if r.app.Policy.Mode == app.Suspend && !r.needsFirstComparison(ctx) {
 		return errSuspended
 	}
-	problems := append(r.readable(ctx), r.app.Problems...)
+	problems := append(r.checkRules(ctx), r.app.Problems...)
 	if len(problems) > 0 {
 		return refusalOf(problems)
 	}
 	var err error
-	if r.access, err = tenancy.Of(r.engine.Identities, r.app); err != nil {
-		return &fault{report.AccessDenied, err}
+	if r.access, err = tenancy.AccessOf(r.engine.Identities, r.app); err != nil {
+		return &stageError{report.AccessDenied, err}
 	}
 	return nil
 }
@@ -116,32 +116,32 @@ func refusalOf(problems []app.Problem) error {
 			reason = report.AccessDenied
 		}
 	}
-	return &fault{reason, errors.Join(all...)}
+	return &stageError{reason, errors.Join(all...)}
 }
 
-func (r *run) fetch(context.Context) error {
+func (r *appRun) fetch(context.Context) error {
 	artifact, err := r.engine.Sources.Artifact(r.app.Source)
 	if err != nil {
-		return &fault{report.SourceNotReady, err}
+		return &stageError{report.SourceNotReady, err}
 	}
 	r.artifact, r.report.Revision = artifact, artifact.Revision
 	r.asked, r.app = r.asked.At(artifact.Commit, artifact.Files), r.app.At(artifact.Commit, artifact.Files)
-	r.roll()
+	r.decideRollout()
 	return nil
 }
 
-func (r *run) render(ctx context.Context) error {
+func (r *appRun) render(ctx context.Context) error {
 	var err error
 	files := r.artifact.Files
 	if r.engine.Bases != nil {
 		files = r.engine.Bases.Over(r.app, files)
 	}
 	if r.request, r.report.Layout, err = RequestOf(files, r.app); err != nil {
-		return &fault{report.RenderFailed, err}
+		return &stageError{report.RenderFailed, err}
 	}
 	res, err := r.engine.Render.Render(ctx, r.request)
 	if err != nil {
-		return &fault{report.RenderFailed, err}
+		return &stageError{report.RenderFailed, err}
 	}
 	if r.engine.Bases != nil {
 		r.report.Notes = append(r.report.Notes, r.engine.Bases.Notes(r.app.Key)...)
@@ -150,14 +150,14 @@ func (r *run) render(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) settle(ctx context.Context) error {
+func (r *appRun) normalize(ctx context.Context) error {
 	scopes, err := r.scopes(ctx)
 	if err != nil {
-		return &fault{report.ClusterFailed, err}
+		return &stageError{report.ClusterFailed, err}
 	}
 	r.set, err = desired.Settle(r.rendered.objects, r.app, func(gvk object.GVK) desired.Scope { return scopes[gvk] })
 	if err != nil {
-		return &fault{report.RenderFailed, err}
+		return &stageError{report.RenderFailed, err}
 	}
 	r.report.Notes = append(r.report.Notes, r.app.Ignore.Idle(r.set.Data())...)
 	r.report.Notes = append(r.report.Notes, asideNotes(r.set, r.app)...)
@@ -166,10 +166,10 @@ func (r *run) settle(ctx context.Context) error {
 	}
 	r.report.Notes = append(r.report.Notes, optOutNotes(r.set, r.app.OptOuts)...)
 	r.rendered.settled(r.set)
-	if err := r.permitted(ctx); err != nil {
-		return &fault{report.ClusterFailed, err}
+	if err := r.removeForbidden(ctx); err != nil {
+		return &stageError{report.ClusterFailed, err}
 	}
-	r.engine.declared(r.app.Key, r.set.Data())
+	r.engine.declareClaimants(r.app.Key, r.set.Data())
 	return nil
 }
 
@@ -192,7 +192,7 @@ func andMore(first object.ID, n int) string {
 	return fmt.Sprintf("%s and %d more", first, n-1)
 }
 
-func (r *run) scopes(ctx context.Context) (map[object.GVK]desired.Scope, error) {
+func (r *appRun) scopes(ctx context.Context) (map[object.GVK]desired.Scope, error) {
 	out := map[object.GVK]desired.Scope{}
 	for _, gvk := range r.rendered.kinds {
 		s, err := r.engine.Scope(ctx, gvk)
@@ -205,7 +205,7 @@ func (r *run) scopes(ctx context.Context) (map[object.GVK]desired.Scope, error) 
 }
 
 // validate checks all objects before the first is applied, where the app asks for it: the whole revision or nothing.
-func (r *run) validate(ctx context.Context) error {
+func (r *appRun) validate(ctx context.Context) error {
 	if r.app.Validation == app.ValidateNone || r.engine.Checkers[r.app.Validation] == nil {
 		return nil
 	}
@@ -216,17 +216,17 @@ func (r *run) validate(ctx context.Context) error {
 		}
 	}
 	if len(all) > 0 {
-		return &fault{report.ValidationFailed, errors.Join(all...)}
+		return &stageError{report.ValidationFailed, errors.Join(all...)}
 	}
 	return nil
 }
 
 // errSuspended stops the run of a suspended app, which is no failure.
-var errSuspended = &fault{report.Suspended, errors.New("suspended: drift is seen, nothing is written")}
+var errSuspended = &stageError{report.Suspended, errors.New("suspended: drift is seen, nothing is written")}
 
-// forgotten reports whether the app was applied by an earlier process and this one does not know its objects. A suspended app is compared
+// needsFirstComparison reports whether the app was applied by an earlier process and this one does not know its objects. A suspended app is compared
 // once then, without a write: drift and health are not seen otherwise. Without an answer its state stays what its status says.
-func (r *run) forgotten(ctx context.Context) bool {
+func (r *appRun) needsFirstComparison(ctx context.Context) bool {
 	if slices.ContainsFunc(r.state.objects(), r.engine.isDescribed) {
 		return false
 	}
@@ -235,21 +235,21 @@ func (r *run) forgotten(ctx context.Context) bool {
 }
 
 // suspended ends the run of a suspended app: what the comparison found is how it was before.
-func (r *run) suspended() report.Report {
+func (r *appRun) suspended() report.Report {
 	r.report.Before = report.End{Reason: r.report.Reason, Message: r.report.Message}
 	r.report.Stage, r.report.Reason, r.report.Message, r.report.Outlook = report.Admit, report.Suspended, errSuspended.Error(), live.Lasting
 	return r.publish()
 }
 
-func (r *run) stopped(at report.Stage, err error) report.Report {
+func (r *appRun) stopped(at report.Stage, err error) report.Report {
 	r.report.Stage, r.report.Reason, r.report.Message = at, report.ApplyFailed, redact.MaskText(err.Error())
-	var f *fault
+	var f *stageError
 	if errors.As(err, &f) {
 		r.report.Reason = f.reason
 	}
 	r.report.Outlook = outlook(r.report.Reason, err)
 	if errors.Is(err, inventory.ErrChanged) { // whoever that was: a run from now on reads what is there, and adds to it
-		r.engine.Rerun(r.app.Key)
+		r.engine.EnqueueApp(r.app.Key)
 	}
 	if r.app.Policy.Mode == app.Suspend && r.report.Reason != report.Suspended {
 		return r.suspended()
@@ -268,32 +268,32 @@ func outlook(reason report.Reason, err error) live.Outlook {
 	return live.Lasting
 }
 
-func (r *run) done() report.Report {
+func (r *appRun) done() report.Report {
 	r.report.Stage, r.report.Reason, r.report.Unchanged = report.Done, report.Succeeded, !r.renewed
 	if r.app.Policy.Mode == app.Suspend {
 		return r.suspended()
 	}
-	if r.whole() {
+	if r.isComplete() {
 		r.report.Applied = r.report.Revision
 	}
 	return r.publish()
 }
 
 // publish makes the report the app's newest one.
-func (r *run) publish() report.Report {
+func (r *appRun) publish() report.Report {
 	e := r.engine
 	r.report.Running = false
-	r.close()
+	r.closeRollout()
 	r.state.mu.Lock()
 	before := r.state.report
-	if r.state.era == r.era { // else what the run found out is about data that is gone
+	if r.state.era == r.dataEra { // else what the run found out is about data that is gone
 		r.state.report = r.report
 	}
 	r.state.mu.Unlock()
-	if !r.cut {
+	if !r.canceled {
 		e.noteRun(before, r.report)
 	}
-	e.Changed(r.app.Key)
+	e.AppChanged(r.app.Key)
 	e.PeerChanged(r.app.Key)
 	return e.Report(r.app.Key)
 }

@@ -57,8 +57,8 @@ func TestNothingIsPrunedByACachedRenderAlone(t *testing.T) {
 		"a kind that is not known":  {cached: []string{"a"}, fresh: rendered{names: []string{"a"}}, scope: unserved, reason: report.ClusterFailed, want: unserved.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &run{app: app.App{AllowEmpty: c.allowEmpty}}
-			r.engine = New(Parts{Fresh: c.fresh, Scope: func(context.Context, object.GVK) (desired.Scope, error) { return desired.Namespaced, c.scope }})
+			r := &appRun{app: app.App{AllowEmpty: c.allowEmpty}}
+			r.engine = NewEngine(Dependencies{Fresh: c.fresh, Scope: func(context.Context, object.GVK) (desired.Scope, error) { return desired.Namespaced, c.scope }})
 			before, err := rendered{names: c.cached}.Render(t.Context(), render.Request{})
 			if err != nil {
 				t.Fatal(err)
@@ -71,8 +71,8 @@ func TestNothingIsPrunedByACachedRenderAlone(t *testing.T) {
 			}
 			r.rendered.settled(set)
 
-			err = r.certain(t.Context())
-			var f *fault
+			err = r.confirmRender(t.Context())
+			var f *stageError
 			switch {
 			case c.reason == "" && err != nil:
 				t.Errorf("got %v, want a prune", err)
@@ -107,17 +107,17 @@ func TestAnAppIsTouchedUnlessItsRenderIsKnown(t *testing.T) {
 		"an app that never ran":   {true, false, "app", true},
 		"a directory that is not": {true, true, "other", true},
 	} {
-		e := New(Parts{Cache: c.cache})
+		e := NewEngine(Dependencies{Cache: c.cache})
 		if c.runs {
 			e.state(key).app = app.App{Key: key, Path: c.path, Layout: app.PlainLayout}
 		}
-		if got := e.Touched(key, source.Artifact{Files: files}); got != c.want {
+		if got := e.MayChange(key, source.Artifact{Files: files}); got != c.want {
 			t.Errorf("%s: touched %t", name, got)
 		}
 	}
-	e := New(Parts{Cache: cached(true)})
+	e := NewEngine(Dependencies{Cache: cached(true)})
 	e.state(key)
-	if !e.Touched(key, source.Artifact{Files: files}) {
+	if !e.MayChange(key, source.Artifact{Files: files}) {
 		t.Error("an app of which only the name is known is touched")
 	}
 }
@@ -127,10 +127,10 @@ func TestAPanicStaysOnItsObject(t *testing.T) {
 	owner := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}
 	var changed []app.Key
 	counted := ""
-	e := New(Parts{Panicked: func(work, about string, p *panics.Error) { counted = work + " " + about + " " + p.Value }})
-	e.Changed = func(key app.Key) { changed = append(changed, key) }
+	e := NewEngine(Dependencies{Panicked: func(work, about string, p *panics.Error) { counted = work + " " + about + " " + p.Value }})
+	e.AppChanged = func(key app.Key) { changed = append(changed, key) }
 	r := &record{id: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "bomb"}, owner: owner}
-	w := &walk{engine: e, record: r}
+	w := &objectReconcile{engine: e, record: r}
 	p := panics.CaughtError("boom")
 	if err := w.panicked(p); !errors.Is(err, p) {
 		t.Errorf("returned %v", err)

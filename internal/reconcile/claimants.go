@@ -17,9 +17,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// declared picks those of an app's objects that may claim something.
-func (e *Engine) declared(key app.Key, all []object.Object) {
-	claims := e.now()
+// declareClaimants picks those of an app's objects that may claim something.
+func (e *Engine) declareClaimants(key app.Key, all []object.Object) {
+	claims := e.currentClaims()
 	found := map[object.ID]object.Object{}
 	for _, o := range all {
 		if len(claims.catalogue.Read(o)) > 0 {
@@ -29,9 +29,9 @@ func (e *Engine) declared(key app.Key, all []object.Object) {
 	claims.declare(key, found)
 }
 
-// targeted reports whether any claimant means the object.
-func (e *Engine) targeted(id object.ID) bool {
-	c := e.now()
+// hasClaimant reports whether any claimant means the object.
+func (e *Engine) hasClaimant(id object.ID) bool {
+	c := e.currentClaims()
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.index.Targets(id)
@@ -39,7 +39,7 @@ func (e *Engine) targeted(id object.ID) bool {
 
 // claimants returns those that mean the object, in one order.
 func (e *Engine) claimants(id object.ID) []claim.Claimant {
-	c := e.now()
+	c := e.currentClaims()
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.index.For(id)
@@ -47,7 +47,7 @@ func (e *Engine) claimants(id object.ID) []claim.Claimant {
 
 // claims is who claims what of the object, by its claimants and by what it tells itself.
 // The path is where its kind keeps the count that can be scaled, where that matters and is known.
-func (w *walk) claims(ctx context.Context) ([]claim.Claim, field.Path, error) {
+func (w *objectReconcile) claims(ctx context.Context) ([]claim.Claim, field.Path, error) {
 	s := claim.Subject{Desired: w.snap.desired, Live: w.live, Owners: w.owners}
 	by := w.engine.claimants(w.record.id)
 	if len(by) > 0 || w.snap.changed && w.live != nil {
@@ -62,7 +62,7 @@ func (w *walk) claims(ctx context.Context) ([]claim.Claim, field.Path, error) {
 
 // claimable lists the kinds that may claim what the plan corrects. What a person has written is no decision of a claimant that the watches
 // have not shown yet, so that no list is needed for it (ADR 12).
-func (w *walk) claimable() []object.GVK {
+func (w *objectReconcile) claimable() []object.GVK {
 	var out []object.GVK
 	for _, f := range w.plan.Findings {
 		if f.Verdict != decide.Correct || len(f.Path) == 0 || f.Writer.Person && f.Writer.Evidence == ownership.Recorded {
@@ -77,9 +77,9 @@ func (w *walk) claimable() []object.GVK {
 	return out
 }
 
-// Claimants reads the objects of one namespace ("" for all) that may claim something: of each kind at the first version that is
+// ListClaimants reads the objects of one namespace ("" for all) that may claim something: of each kind at the first version that is
 // served, and nothing of a kind that is not.
-func Claimants(ctx context.Context, r live.Reader, kinds []object.GVK, namespace string) ([]object.Object, error) {
+func ListClaimants(ctx context.Context, r live.Reader, kinds []object.GVK, namespace string) ([]object.Object, error) {
 	var out []object.Object
 	read := map[object.GVK]bool{}
 	for _, gvk := range kinds {
@@ -102,16 +102,16 @@ func Claimants(ctx context.Context, r live.Reader, kinds []object.GVK, namespace
 
 // refreshClaims lists the claimants of one namespace anew. Two watches are unordered: a scale can be seen before its autoscaler.
 func (e *Engine) refreshClaims(ctx context.Context, kinds []object.GVK, namespace string) error {
-	found, err := Claimants(ctx, e.Live, kinds, namespace)
+	found, err := ListClaimants(ctx, e.Live, kinds, namespace)
 	if err != nil {
 		return err
 	}
-	e.now().listed(kinds, namespace, found)
+	e.currentClaims().onList(kinds, namespace, found)
 	return nil
 }
 
-// wakeTargets wakes the managed objects that a claimant means. One that names a group, a namespace and a name is found at once.
-func (e *Engine) wakeTargets(target object.ID) {
+// enqueueTargets wakes the managed objects that a claimant means. One that names a group, a namespace and a name is found at once.
+func (e *Engine) enqueueTargets(target object.ID) {
 	if e.lookup(target) != nil {
 		e.reconsider(target)
 	}
@@ -135,14 +135,14 @@ func (e *Engine) wakeTargets(target object.ID) {
 // reconsider judges an object anew, whatever is known of it.
 func (e *Engine) reconsider(id object.ID) {
 	if r := e.lookup(id); r != nil {
-		r.ask()
+		r.force()
 	}
-	e.Wake(id)
+	e.Enqueue(id)
 }
 
 // unconfirmed lists the kinds of the object's claimants of which only a list has told.
 func (e *Engine) unconfirmed(id object.ID) []object.GVK {
-	c := e.now()
+	c := e.currentClaims()
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	var out []object.GVK
@@ -163,17 +163,17 @@ func (e *Engine) unconfirmed(id object.ID) []object.GVK {
 const confirmWithin = 2 * time.Second
 
 // confirmLater has the object judged again where a claim on it is not confirmed by a watch.
-func (w *walk) confirmLater() {
+func (w *objectReconcile) confirmLater() {
 	if len(w.engine.unconfirmed(w.record.id)) == 0 {
 		return
 	}
-	w.record.ask()
+	w.record.force()
 	if at := w.engine.Now().Add(confirmWithin); w.plan.Again.IsZero() || at.Before(w.plan.Again) {
 		w.plan.Again = at
 	}
 }
 
-func tell(wake func(object.ID), changed []object.ID) {
+func enqueueTargets(wake func(object.ID), changed []object.ID) {
 	if wake == nil {
 		return
 	}

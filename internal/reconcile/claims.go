@@ -14,16 +14,16 @@ import (
 // ends when its claimant is gone from both. It may be used concurrently.
 type Claims struct {
 	catalogue *claim.Catalogue
-	wake      func(object.ID) // nil while nobody judges by them yet
+	enqueue   func(object.ID) // nil while nobody judges by them yet
 
 	mu    sync.RWMutex
 	index claim.Index
-	live  map[object.ID]sight
+	live  map[object.ID]observedClaimant
 	git   map[app.Key]map[object.ID]object.Object // Git's claimants
 }
 
-// sight is a claimant as the cluster was seen to have it.
-type sight struct {
+// observedClaimant is a claimant as the cluster was seen to have it.
+type observedClaimant struct {
 	claims  []claim.Claimant
 	version uint64
 	// listed says that only a list has told of it. A list may be older than what the watch has told already, or the kind may
@@ -34,7 +34,7 @@ type sight struct {
 // NewClaims returns Claims that nobody judges by yet: whoever knows the cluster's claimants shows them (Seen), and then calls
 // UseClaims.
 func NewClaims(c *claim.Catalogue) *Claims {
-	return &Claims{catalogue: c, live: map[object.ID]sight{}, git: map[app.Key]map[object.ID]object.Object{}}
+	return &Claims{catalogue: c, live: map[object.ID]observedClaimant{}, git: map[app.Key]map[object.ID]object.Object{}}
 }
 
 // UseClaims makes the engine judge by other claims. What Git declares is carried over, and every object is judged anew of whose
@@ -54,7 +54,7 @@ func (e *Engine) UseClaims(next *Claims) {
 		}
 	}
 	next.mu.Lock()
-	next.wake = e.wakeTargets
+	next.enqueue = e.enqueueTargets
 	next.mu.Unlock()
 	if before == nil {
 		return
@@ -68,29 +68,29 @@ func (e *Engine) UseClaims(next *Claims) {
 }
 
 // Catalogue returns what the engine recognises claimants by.
-func (e *Engine) Catalogue() *claim.Catalogue { return e.now().catalogue }
+func (e *Engine) Catalogue() *claim.Catalogue { return e.currentClaims().catalogue }
 
-// Claimed takes note of an object that may claim something, as the cluster has it.
-func (e *Engine) Claimed(o object.Object) { e.now().Seen(o) }
+// OnClaimant takes note of an object that may claim something, as the cluster has it.
+func (e *Engine) OnClaimant(o object.Object) { e.currentClaims().OnEvent(o) }
 
-// Unclaimed takes note that an object is gone from the cluster.
-func (e *Engine) Unclaimed(id object.ID) { e.now().Gone(id) }
+// OnClaimantGone takes note that an object is gone from the cluster.
+func (e *Engine) OnClaimantGone(id object.ID) { e.currentClaims().OnDelete(id) }
 
-func (e *Engine) now() *Claims {
+func (e *Engine) currentClaims() *Claims {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.claims
 }
 
-// Seen takes note of an object that may claim something, as the cluster has it, and wakes what it targets and targeted.
-func (c *Claims) Seen(o object.Object) {
-	c.put(o.ID(), sight{claims: c.catalogue.Read(o), version: versionOf(o)})
+// OnEvent takes note of an object that may claim something, as the cluster has it, and wakes what it targets and targeted.
+func (c *Claims) OnEvent(o object.Object) {
+	c.put(o.ID(), observedClaimant{claims: c.catalogue.Read(o), version: versionOf(o)})
 }
 
-// Gone takes note that an object is gone from the cluster, and wakes what it targeted.
-func (c *Claims) Gone(id object.ID) { c.put(id, sight{}) }
+// OnDelete takes note that an object is gone from the cluster, and wakes what it targeted.
+func (c *Claims) OnDelete(id object.ID) { c.put(id, observedClaimant{}) }
 
-func (c *Claims) put(id object.ID, now sight) {
+func (c *Claims) put(id object.ID, now observedClaimant) {
 	c.mu.Lock()
 	before := c.live[id]
 	if now.listed && (before.version > now.version || before.version == now.version && !before.listed) {
@@ -101,17 +101,17 @@ func (c *Claims) put(id object.ID, now sight) {
 	} else {
 		c.live[id] = now
 	}
-	changed, wake := c.index.Put(id, c.both(id)), c.wake
+	changed, wake := c.index.Put(id, c.merged(id)), c.enqueue
 	c.mu.Unlock()
-	tell(wake, changed)
+	enqueueTargets(wake, changed)
 }
 
-// listed takes note of a whole list of some kinds in a namespace.
-func (c *Claims) listed(kinds []object.GVK, namespace string, all []object.Object) {
+// onList takes note of a whole list of some kinds in a namespace.
+func (c *Claims) onList(kinds []object.GVK, namespace string, all []object.Object) {
 	there := map[object.ID]bool{}
 	for _, o := range all {
 		there[o.ID()] = true
-		c.put(o.ID(), sight{claims: c.catalogue.Read(o), version: versionOf(o), listed: true})
+		c.put(o.ID(), observedClaimant{claims: c.catalogue.Read(o), version: versionOf(o), listed: true})
 	}
 	var gone []object.ID
 	c.mu.RLock()
@@ -123,7 +123,7 @@ func (c *Claims) listed(kinds []object.GVK, namespace string, all []object.Objec
 	}
 	c.mu.RUnlock()
 	for _, id := range gone {
-		c.Gone(id)
+		c.OnDelete(id)
 	}
 }
 
@@ -138,17 +138,17 @@ func (c *Claims) declare(key app.Key, now map[object.ID]object.Object) {
 	var changed []object.ID
 	for _, set := range []map[object.ID]object.Object{before, now} {
 		for id := range set {
-			changed = append(changed, c.index.Put(id, c.both(id))...)
+			changed = append(changed, c.index.Put(id, c.merged(id))...)
 		}
 	}
-	wake := c.wake
+	wake := c.enqueue
 	c.mu.Unlock()
-	tell(wake, changed)
+	enqueueTargets(wake, changed)
 }
 
-// both returns what a claimant claims as the cluster has it, and what Git wants it to claim beside that: while the two differ
+// merged returns what a claimant claims as the cluster has it, and what Git wants it to claim beside that: while the two differ
 // both are spared.
-func (c *Claims) both(id object.ID) []claim.Claimant {
+func (c *Claims) merged(id object.ID) []claim.Claimant {
 	out := slices.Clone(c.live[id].claims)
 	for _, declared := range c.git {
 		o, ok := declared[id]

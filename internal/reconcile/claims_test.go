@@ -53,11 +53,11 @@ func TestAClaimHoldsWhileGitOrTheClusterHasItsClaimant(t *testing.T) {
 			case 0:
 				o := draw()
 				live[o.Name()] = o
-				c.Seen(o)
+				c.OnEvent(o)
 			case 1:
 				o := draw()
 				delete(live, o.Name())
-				c.Gone(o.ID())
+				c.OnDelete(o.ID())
 			default:
 				key, declared := rapid.SampledFrom([]string{"one", "two"}).Draw(t, "app"), map[string]object.Object{}
 				set := map[object.ID]object.Object{}
@@ -104,11 +104,11 @@ func names(all []string) []string {
 func TestTheClustersFormOfAClaimantCountsBeforeGits(t *testing.T) {
 	c := NewClaims(claim.Builtin())
 	c.declare(app.Key{Name: "one"}, map[object.ID]object.Object{hpa("a", "web", 2, 0).ID(): hpa("a", "web", 2, 0)})
-	c.Seen(hpa("a", "web", 4, 7))
+	c.OnEvent(hpa("a", "web", 4, 7))
 	if d := cmp.Diff([]string{"a 4"}, on(c, "web")); d != "" {
 		t.Error(d)
 	}
-	c.Gone(hpa("a", "web", 4, 7).ID())
+	c.OnDelete(hpa("a", "web", 4, 7).ID())
 	if d := cmp.Diff([]string{"a 2"}, on(c, "web")); d != "" {
 		t.Error(d)
 	}
@@ -117,8 +117,8 @@ func TestTheClustersFormOfAClaimantCountsBeforeGits(t *testing.T) {
 func TestAListBringsNothingBack(t *testing.T) {
 	c := NewClaims(claim.Builtin())
 	kinds := c.catalogue.Kinds()
-	list := func(all ...object.Object) { c.listed(kinds, "shop", all) }
-	c.Seen(hpa("a", "web", 2, 5))
+	list := func(all ...object.Object) { c.onList(kinds, "shop", all) }
+	c.OnEvent(hpa("a", "web", 2, 5))
 	list(hpa("a", "cart", 2, 4))
 	if d := cmp.Diff([]string{"a 2"}, on(c, "web")); d != "" {
 		t.Errorf("an older list counts: %s", d)
@@ -131,7 +131,7 @@ func TestAListBringsNothingBack(t *testing.T) {
 	if d := cmp.Diff([]string{"a 2"}, on(c, "cart")); d != "" {
 		t.Errorf("what no list has any more stays: %s", d)
 	}
-	c.Seen(hpa("a", "cart", 2, 6))
+	c.OnEvent(hpa("a", "cart", 2, 6))
 	list()
 	if d := cmp.Diff([]string{"a 2"}, on(c, "cart")); d != "" {
 		t.Errorf("a list ends what the watch has told: %s", d)
@@ -141,11 +141,11 @@ func TestAListBringsNothingBack(t *testing.T) {
 func TestOnlyTargetsOfWhatHasChangedAreWoken(t *testing.T) {
 	c := NewClaims(claim.Builtin())
 	var woken []string
-	c.wake = func(id object.ID) { woken = append(woken, id.Name) }
-	c.Seen(hpa("a", "web", 2, 1))
-	c.Seen(hpa("a", "web", 2, 2)) // its status has changed
-	c.Seen(hpa("a", "cart", 2, 3))
-	c.Gone(hpa("a", "cart", 2, 3).ID())
+	c.enqueue = func(id object.ID) { woken = append(woken, id.Name) }
+	c.OnEvent(hpa("a", "web", 2, 1))
+	c.OnEvent(hpa("a", "web", 2, 2)) // its status has changed
+	c.OnEvent(hpa("a", "cart", 2, 3))
+	c.OnDelete(hpa("a", "cart", 2, 3).ID())
 	if d := cmp.Diff([]string{"web", "web", "cart", "cart"}, woken); d != "" {
 		t.Error(d)
 	}

@@ -8,20 +8,20 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// early holds what watches report of objects whose app has not run yet. After a start a kind's first list comes with the first app that
+// earlyEvents holds what watches report of objects whose app has not run yet. After a start a kind's first list comes with the first app that
 // names an object of it; without this, each object of every later app would be read. Objects are found by their app's mark.
-type early struct {
+type earlyEvents struct {
 	mu    sync.Mutex
-	apps  map[string]map[object.ID]*unjudged // by mark
-	taken map[string]bool                    // marks of apps that have run: their objects have records
-	held  int
+	apps  map[string]map[object.ID]*pendingEvent // by mark
+	taken map[string]bool                        // marks of apps that have run: their objects have records
+	size  int
 }
 
-// mostEarly bounds the events that are held, of about a kilobyte each: those beyond are dropped, and their objects are read.
-const mostEarly = 50_000
+// maxEarlyEvents bounds the events that are held, of about a kilobyte each: those beyond are dropped, and their objects are read.
+const maxEarlyEvents = 50_000
 
 // hold keeps the newest event of an object that no record is for.
-func (h *early) hold(ev live.Event, texts *object.Packer) {
+func (h *earlyEvents) hold(ev live.Event, texts *object.Packer) {
 	mark, marked := ev.Object.Label(object.PartOf)
 	if !marked {
 		return
@@ -33,63 +33,63 @@ func (h *early) hold(ev live.Event, texts *object.Packer) {
 	}
 	if _, known := h.apps[mark][ev.ID]; known {
 		delete(h.apps[mark], ev.ID)
-		h.held--
+		h.size--
 	}
-	if ev.Gone || h.held >= mostEarly {
+	if ev.Gone || h.size >= maxEarlyEvents {
 		return
 	}
-	u := unjudgedAs(ev)
+	u := newPendingEvent(ev)
 	text, err := json.Marshal(ev.Object)
 	if err != nil { // it came as JSON
 		return
 	}
 	u.packed, u.Object = texts.Pack(ev.GVK, text), nil
 	if h.apps == nil {
-		h.apps, h.taken = map[string]map[object.ID]*unjudged{}, map[string]bool{}
+		h.apps, h.taken = map[string]map[object.ID]*pendingEvent{}, map[string]bool{}
 	}
 	if h.apps[mark] == nil {
-		h.apps[mark] = map[object.ID]*unjudged{}
+		h.apps[mark] = map[object.ID]*pendingEvent{}
 	}
 	h.apps[mark][ev.ID] = u
-	h.held++
+	h.size++
 }
 
 // drop forgets what is held.
-func (h *early) drop() {
+func (h *earlyEvents) drop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.held = 0
+	h.size = 0
 	clear(h.apps)
 }
 
 // take returns what is held for an app, and holds nothing for it from now on.
-func (h *early) take(mark string) map[object.ID]*unjudged {
+func (h *earlyEvents) take(mark string) map[object.ID]*pendingEvent {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.taken == nil {
-		h.apps, h.taken = map[string]map[object.ID]*unjudged{}, map[string]bool{}
+		h.apps, h.taken = map[string]map[object.ID]*pendingEvent{}, map[string]bool{}
 	}
 	out := h.apps[mark]
-	h.held -= len(out)
+	h.size -= len(out)
 	delete(h.apps, mark)
 	h.taken[mark] = true
 	return out
 }
 
-// arrive takes in an event that came before the record.
-func (r *record) arrive(u *unjudged, e *Engine) error {
+// takeEarly takes in an event that came before the record.
+func (r *record) takeEarly(u *pendingEvent, e *Engine) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if u == nil || r.pending != nil || r.version != 0 {
 		return nil // something newer is known
 	}
-	r.shown = u.version
-	if r.trusts(u) {
-		ev, err := u.unpacked(&e.sights)
+	r.watched = u.version
+	if r.matchesTrusted(u) {
+		ev, err := u.unpacked(&e.eventTexts)
 		if err != nil {
 			return err
 		}
-		r.trust(*ev, e)
+		r.takeTrusted(*ev, e)
 		return nil
 	}
 	r.pending, r.arrived = u, e.Now()

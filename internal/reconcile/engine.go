@@ -15,21 +15,21 @@ import (
 
 // Engine holds what truce knows between runs: each managed object's baseline, each app's newest report, and the claims.
 type Engine struct {
-	Parts
+	Dependencies
 
-	mu      sync.RWMutex
-	records map[object.ID]*record
-	apps    map[app.Key]*state
-	claims  *Claims
-	texts   object.Packer // of what Git wants
-	sights  object.Packer // of what waits to be judged
-	shapes  compare.Memo
-	past    past
-	peers   peers
-	early   early
-	scales  scales
-	looks   looks
-	eras    int // how often the server's data went back
+	mu           sync.RWMutex
+	records      map[object.ID]*record
+	apps         map[app.Key]*appState
+	claims       *Claims
+	desiredTexts object.Packer // of what Git wants
+	eventTexts   object.Packer // of what waits to be judged
+	shapes       compare.Memo
+	history      journalHistory
+	peers        peers
+	early        earlyEvents
+	scales       scalePaths
+	kindLists    kindLists
+	eras         int // how often the server's data went back
 
 	waiting   map[object.ID]app.Key // by object that another app still holds: who asked for it, and was refused
 	listen    sync.Mutex
@@ -38,24 +38,24 @@ type Engine struct {
 	// Wake is called with an object that should be judged soon, Later with one that should be at a time, Changed with an app whose report has changed, Rerun with one that
 	// should run soon, Owed with one whose record is left to be written (WriteRecord), Failing with an object that does not work and whose pods
 	// should be read at a time (ReadPods). None may block.
-	Wake    func(object.ID)
-	Later   func(object.ID, time.Time)
-	Changed func(app.Key)
-	Rerun   func(app.Key)
-	Owed    func(app.Key)
-	Failing func(object.ID, time.Time)
+	Enqueue          func(object.ID)
+	EnqueueAfter     func(object.ID, time.Time)
+	AppChanged       func(app.Key)
+	EnqueueApp       func(app.Key)
+	EnqueueInventory func(app.Key)
+	EnqueuePods      func(object.ID, time.Time)
 }
 
-// New returns an Engine that knows nothing yet.
-func New(p Parts) *Engine {
+// NewEngine returns an Engine that knows nothing yet.
+func NewEngine(p Dependencies) *Engine {
 	if p.Identities == nil {
-		p.Identities = self{tenancy.Access{Live: p.Live, Writer: p.Writer}}
+		p.Identities = ownIdentity{tenancy.Access{Live: p.Live, Writer: p.Writer}}
 	}
 	e := &Engine{
-		Parts: p, records: map[object.ID]*record{}, apps: map[app.Key]*state{},
+		Dependencies: p, records: map[object.ID]*record{}, apps: map[app.Key]*appState{},
 		waiting: map[object.ID]app.Key{},
-		Wake:    func(object.ID) {}, Later: func(object.ID, time.Time) {}, Changed: func(app.Key) {}, Rerun: func(app.Key) {}, Owed: func(app.Key) {},
-		Failing: func(object.ID, time.Time) {},
+		Enqueue: func(object.ID) {}, EnqueueAfter: func(object.ID, time.Time) {}, AppChanged: func(app.Key) {}, EnqueueApp: func(app.Key) {}, EnqueueInventory: func(app.Key) {},
+		EnqueuePods: func(object.ID, time.Time) {},
 	}
 	if e.History == nil {
 		e.History = &live.History{}
@@ -64,44 +64,44 @@ func New(p Parts) *Engine {
 	return e
 }
 
-// state is what the engine knows of one app.
-type state struct {
+// appState is what the engine knows of one app.
+type appState struct {
 	mu     sync.Mutex
 	app    app.App
 	report report.Report
 	wanted map[object.ID]bool // the objects of the newest revision
 	commit string             // of the newest revision that left nothing to prune; empty for none in this process
 	// reached is what was brought out last, see run.where; empty for nothing in this process.
-	reached string
+	rolledOut string
 	// leaves is the state of Git (run.where) that left something to prune, since leavesSince; empty for none in this process.
-	leaves      string
-	leavesSince time.Time
-	order       string // the token of the newest order that a run was about; empty for none in this process
-	ledger      *ledger
-	lost        lost // zero for an app that is not lost
-	era         int  // of what is known, see Engine.StartOver
-	pruned      int  // the era in which a run came to the prune last
+	leavingAt    string
+	leavesSince  time.Time
+	syncRequest  string // the token of the newest order that a run was about; empty for none in this process
+	inventory    *pendingInventory
+	lostAdoption lostAdoption // zero for an app that is not lost
+	era          int          // of what is known, see Engine.StartOver
+	pruned       int          // the era in which a run came to the prune last
 	// overtaken is closed when something newer is asked for than what the run that goes on is about.
-	overtaken chan struct{}
+	superseded chan struct{}
 }
 
-// Attend says that whatever was asked for of the app until now is about to be looked at.
-func (e *Engine) Attend(key app.Key) {
+// BeginRun says that whatever was asked for of the app until now is about to be looked at.
+func (e *Engine) BeginRun(key app.Key) {
 	s := e.state(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.overtaken = make(chan struct{})
+	s.superseded = make(chan struct{})
 }
 
-// Overtake says that something newer is asked for of the app: a run that only waits makes way for it.
-func (e *Engine) Overtake(key app.Key) {
+// Supersede says that something newer is asked for of the app: a run that only waits makes way for it.
+func (e *Engine) Supersede(key app.Key) {
 	s := e.state(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
-	case <-s.overtaken:
+	case <-s.superseded:
 	default:
-		close(s.overtaken)
+		close(s.superseded)
 	}
 }
 
@@ -111,12 +111,12 @@ func (e *Engine) lookup(id object.ID) *record {
 	return e.records[id]
 }
 
-func (e *Engine) state(key app.Key) *state {
+func (e *Engine) state(key app.Key) *appState {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.apps[key]
 	if s == nil {
-		s = &state{wanted: map[object.ID]bool{}, overtaken: make(chan struct{}), ledger: newLedger(), era: e.eras}
+		s = &appState{wanted: map[object.ID]bool{}, superseded: make(chan struct{}), inventory: newPendingInventory(), era: e.eras}
 		e.apps[key] = s
 	}
 	return s
@@ -125,8 +125,8 @@ func (e *Engine) state(key app.Key) *state {
 // Manages reports whether an app has the object.
 func (e *Engine) Manages(id object.ID) bool { return e.lookup(id) != nil }
 
-// Described lists the objects of a kind that Git describes and that are in the cluster as it does.
-func (e *Engine) Described(group, kind string) []object.ID {
+// AppliedObjects lists the objects of a kind that Git describes and that are in the cluster as it does.
+func (e *Engine) AppliedObjects(group, kind string) []object.ID {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	var out []object.ID

@@ -10,7 +10,7 @@ import (
 )
 
 // origin is the identity of the app as this run reads it.
-func (r *run) origin() inventory.Origin {
+func (r *appRun) origin() inventory.Origin {
 	namespace := r.app.Namespace
 	if namespace == "" {
 		namespace = r.app.Home.Name
@@ -18,8 +18,8 @@ func (r *run) origin() inventory.Origin {
 	return inventory.Origin{Repository: r.artifact.Repository, Path: r.app.Path, Namespace: namespace, Commit: r.artifact.Commit}
 }
 
-// guarded is the guard of a record once nothing of the app is left to prune.
-func (r *run) guarded(g inventory.Guard) inventory.Guard {
+// newGuard is the guard of a record once nothing of the app is left to prune.
+func (r *appRun) newGuard(g inventory.Guard) inventory.Guard {
 	r.state.mu.Lock()
 	r.state.commit = r.artifact.Commit
 	r.state.mu.Unlock()
@@ -27,11 +27,11 @@ func (r *run) guarded(g inventory.Guard) inventory.Guard {
 }
 
 // windowBegin is from when on prunes count.
-func (r *run) windowBegin() time.Time { return r.engine.Now().Add(-decide.SweepInput{}.Window()) }
+func (r *appRun) windowBegin() time.Time { return r.engine.Now().Add(-decide.SweepInput{}.Window()) }
 
-// guards adds to a judgement what the prune guard counts besides the objects that leave now.
-func (r *run) guards(ctx context.Context, s *sweeping, leaving int) {
-	g := r.ledger.Guard
+// countGuard adds to a judgement what the prune guard counts besides the objects that leave now.
+func (r *appRun) countGuard(ctx context.Context, s *pruneRun, leaving int) {
+	g := r.inventory.Guard
 	for _, p := range g.Since(r.windowBegin()) {
 		s.in.Lately += p.Count
 		if p.Moved {
@@ -39,18 +39,18 @@ func (r *run) guards(ctx context.Context, s *sweeping, leaving int) {
 		}
 	}
 	if g.Size == 0 {
-		g.Size = len(r.ledger.Entries)
+		g.Size = len(r.inventory.Entries)
 	}
 	s.in.Total = g.Size + s.in.Lately
-	if moved := r.moved(ctx, 2*(leaving+s.in.Lately) > s.in.Total); moved != "" {
+	if moved := r.originChange(ctx, 2*(leaving+s.in.Lately) > s.in.Total); moved != "" {
 		s.in.Moved = moved
 	}
 }
 
-// moved says what of the app's identity is not what it was when nothing was left to prune; empty for nothing. The commits are compared only
+// originChange says what of the app's identity is not what it was when nothing was left to prune; empty for nothing. The commits are compared only
 // on demand, as that may ask the server.
-func (r *run) moved(ctx context.Context, histories bool) string {
-	was, is := r.ledger.Guard.Origin, r.origin()
+func (r *appRun) originChange(ctx context.Context, histories bool) string {
+	was, is := r.inventory.Guard.Origin, r.origin()
 	r.state.mu.Lock()
 	if r.state.commit != "" {
 		was.Commit = r.state.commit
@@ -78,8 +78,8 @@ func (r *run) moved(ctx context.Context, histories bool) string {
 	return ""
 }
 
-// counted is the guard of a record after a prune.
-func (s *sweeping) counted(g inventory.Guard, now time.Time) inventory.Guard {
+// guardAfter is the guard of a record after a prune.
+func (s *pruneRun) guardAfter(g inventory.Guard, now time.Time) inventory.Guard {
 	g.Pruned = g.Since(now.Add(-s.in.Window()))
 	switch {
 	case s.plan.Approved:

@@ -38,7 +38,7 @@ func (b blocker) String() string {
 }
 
 // awaitHandover stops a run that would prune, while another app may be about to ask for what leaves this one. An event enqueues the app.
-func (r *run) awaitHandover() error {
+func (r *appRun) awaitHandover() error {
 	e, now := r.engine, r.engine.Now()
 	since := r.leavingSince(now)
 	left := since.Add(handoverPatience).Sub(now)
@@ -54,11 +54,11 @@ func (r *run) awaitHandover() error {
 	}
 	e.peers.handover[r.app.Key] = h
 	r.report.Again = left
-	return &fault{report.InProgress, fmt.Errorf("prune waits until %s: it may take over what left this app", r.shown(h.on))}
+	return &stageError{report.InProgress, fmt.Errorf("prune waits until %s: it may take over what left this app", r.shown(h.on))}
 }
 
 // shown names what a prune waits for. A tenant is not shown what is in another namespace.
-func (r *run) shown(on blocker) string {
+func (r *appRun) shown(on blocker) string {
 	if r.app.Account.IsSelf() || cmp.Or(on.app.Namespace, on.source.Namespace) == r.app.Key.Namespace {
 		return on.String()
 	}
@@ -66,11 +66,11 @@ func (r *run) shown(on blocker) string {
 }
 
 // leavingSince is when the first run of this process has found that this revision leaves objects to prune.
-func (r *run) leavingSince(now time.Time) time.Time {
+func (r *appRun) leavingSince(now time.Time) time.Time {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	if at := r.where(); r.state.leaves != at {
-		r.state.leaves, r.state.leavesSince = at, now
+	if at := r.rolloutKey(); r.state.leavingAt != at {
+		r.state.leavingAt, r.state.leavesSince = at, now
 	}
 	return r.state.leavesSince
 }
@@ -93,7 +93,7 @@ func (e *Engine) blocked(key app.Key, h *handover) bool {
 
 // HasSeen reports whether an app has ended a run at the revision, or is refused.
 func (e *Engine) HasSeen(key app.Key, revision string) bool {
-	s := e.known(key)
+	s := e.knownApp(key)
 	if s == nil {
 		return false
 	}
@@ -117,6 +117,6 @@ func (e *Engine) handoverChanged(on blocker) {
 	}
 	e.peers.mu.Unlock()
 	for _, key := range free {
-		e.Rerun(key)
+		e.EnqueueApp(key)
 	}
 }

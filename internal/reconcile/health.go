@@ -46,13 +46,13 @@ func (r *record) keepHealth(e *Engine, o object.Object) bool {
 	changed := r.health != before
 	switch {
 	case !r.health.IsFailing() || r.health.Cause != "":
-		r.pods = nil
-	case r.pods == nil:
-		r.pods = &podReport{}
-		e.Failing(r.id, e.Now().Add(podDelay(r.health.Code)))
+		r.podReport = nil
+	case r.podReport == nil:
+		r.podReport = &podReport{}
+		e.EnqueuePods(r.id, e.Now().Add(podDelay(r.health.Code)))
 	case changed:
-		r.pods.reads = 0
-		e.Failing(r.id, e.Now().Add(podDelay(r.health.Code)))
+		r.podReport.reads = 0
+		e.EnqueuePods(r.id, e.Now().Add(podDelay(r.health.Code)))
 	}
 	return changed
 }
@@ -66,10 +66,10 @@ func podDelay(c health.Code) time.Duration {
 
 // currentHealth is the object's health with what its pods reported. The caller holds mu.
 func (r *record) currentHealth() health.Status {
-	if r.pods == nil {
+	if r.podReport == nil {
 		return r.health
 	}
-	return r.health.With(r.pods.cause)
+	return r.health.With(r.podReport.cause)
 }
 
 // assess judges an object by the rules that its app asks for.
@@ -100,7 +100,7 @@ func (e *Engine) ReadPods(ctx context.Context, id object.ID) (time.Time, error) 
 	if err != nil {
 		return time.Time{}, nil // it is being removed
 	}
-	as, err := tenancy.Of(e.Identities, a)
+	as, err := tenancy.AccessOf(e.Identities, a)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -115,8 +115,8 @@ func (e *Engine) ReadPods(ctx context.Context, id object.ID) (time.Time, error) 
 		cause = e.refusal(ctx, id)
 	}
 	if r.keepCause(redact.MaskText(cause)) {
-		e.Changed(r.ownedBy())
-		e.spread()
+		e.AppChanged(r.ownedBy())
+		e.notifyListeners()
 	}
 	return r.nextRead(e.Now()), nil
 }
@@ -146,12 +146,12 @@ func (e *Engine) refusal(ctx context.Context, id object.ID) string {
 // workload returns how to find the pods of an object that does not work; an empty selector for one that works or has none.
 func (r *record) workload(e *Engine) (selector, uid string, err error) {
 	r.mu.Lock()
-	text, uid, failing := r.text, r.uid, r.pods != nil
+	text, uid, failing := r.text, r.uid, r.podReport != nil
 	r.mu.Unlock()
 	if !failing || uid == "" {
 		return "", "", nil
 	}
-	o, err := decode(&e.texts, text)
+	o, err := decodeText(&e.desiredTexts, text)
 	if o == nil || err != nil {
 		return "", "", err
 	}
@@ -162,10 +162,10 @@ func (r *record) workload(e *Engine) (selector, uid string, err error) {
 func (r *record) keepCause(cause string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pods == nil || r.pods.cause == cause { // it works by now, or nothing has changed
+	if r.podReport == nil || r.podReport.cause == cause { // it works by now, or nothing has changed
 		return false
 	}
-	r.pods.cause = cause
+	r.podReport.cause = cause
 	return true
 }
 
@@ -173,11 +173,11 @@ func (r *record) keepCause(cause string) bool {
 func (r *record) nextRead(now time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pods == nil || r.pods.reads >= len(podPauses) {
+	if r.podReport == nil || r.podReport.reads >= len(podPauses) {
 		return time.Time{}
 	}
-	r.pods.reads++
-	return now.Add(podPauses[r.pods.reads-1])
+	r.podReport.reads++
+	return now.Add(podPauses[r.podReport.reads-1])
 }
 
 // mostWorkloads bounds how many workloads of an app ReadAllPods asks about.

@@ -20,8 +20,8 @@ type Queries interface {
 
 var errNoQueries = errors.New("jq expressions are not answered here")
 
-// Asked returns what the queries of the rules select on one object. No queries need nobody who answers them.
-func Asked(ctx context.Context, q Queries, rules ignore.Rules, s ignore.Sight) (ignore.Sight, error) {
+// AnswerQueries returns what the queries of the rules select on one object. No queries need nobody who answers them.
+func AnswerQueries(ctx context.Context, q Queries, rules ignore.Rules, s ignore.Sight) (ignore.Sight, error) {
 	queries := rules.Queries(s.Desired)
 	if len(queries) == 0 {
 		return s, nil
@@ -38,29 +38,29 @@ func Asked(ctx context.Context, q Queries, rules ignore.Rules, s ignore.Sight) (
 
 // covered gathers what the rules cover of the object. Where a rule cannot be understood nothing may be written: a failed read is
 // never "no rules".
-func (w *walk) covered(ctx context.Context) ([]ignore.Covered, error) {
+func (w *objectReconcile) covered(ctx context.Context) ([]ignore.Covered, error) {
 	rules, err := w.app.Ignore.On(w.snap.desired)
 	if err != nil {
 		return nil, err
 	}
-	s, err := Asked(ctx, w.engine.Queries, rules, ignore.Sight{Desired: w.snap.desired, Live: w.live, Owners: w.owners})
+	s, err := AnswerQueries(ctx, w.engine.Queries, rules, ignore.Sight{Desired: w.snap.desired, Live: w.live, Owners: w.owners})
 	if err != nil {
 		return nil, err
 	}
 	if len(rules) > 0 {
-		w.record.tally(rules.Tally(s))
+		w.record.setTally(rules.Tally(s))
 	}
 	return rules.Covers(s), nil
 }
 
-func (r *record) tally(t ignore.Tally) {
+func (r *record) setTally(t ignore.Tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ignored = t
 }
 
-// readable refuses rules with parts that can be followed on no object.
-func (r *run) readable(ctx context.Context) []app.Problem {
+// checkRules refuses rules with parts that can be followed on no object.
+func (r *appRun) checkRules(ctx context.Context) []app.Problem {
 	answers, err := map[string]ignore.Answer(nil), error(nil)
 	switch queries := r.app.Ignore.AllQueries(); {
 	case len(queries) == 0:
@@ -79,16 +79,16 @@ func (r *run) readable(ctx context.Context) []app.Problem {
 	return out
 }
 
-// ruled looks again at all objects of an app of which the rules have changed, or what is done about additions: what was found out
+// onRulesChanged looks again at all objects of an app of which the rules have changed, or what is done about additions: what was found out
 // about them was about other rules.
-func (s *state) ruled(e *Engine, a app.App) {
+func (s *appState) onRulesChanged(e *Engine, a app.App) {
 	if s.app.Key != a.Key || reflect.DeepEqual(s.app.Ignore, a.Ignore) && s.app.Policy.Additions == a.Policy.Additions {
 		return
 	}
 	for id := range s.wanted {
 		if r := e.lookup(id); r != nil {
-			r.tally(ignore.Tally{})
-			r.ask()
+			r.setTally(ignore.Tally{})
+			r.force()
 		}
 	}
 }

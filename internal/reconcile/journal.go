@@ -21,7 +21,7 @@ var verdicts = map[decide.Verdict]journal.What{
 }
 
 // noteFinding writes a finding into the journal. Its values are masked already.
-func (e *Engine) noteFinding(n Notice, in inGit) {
+func (e *Engine) noteFinding(n FindingEvent, in gitPlace) {
 	what, ok := verdicts[n.Finding.Verdict]
 	if !ok || e.Journal == nil {
 		return
@@ -37,22 +37,22 @@ func (e *Engine) noteFinding(n Notice, in inGit) {
 	})
 }
 
-// inGit is where Git writes a field: at which place, where its object begins, and in which revision that is so.
-type inGit struct{ place, begins, revision string }
+// gitPlace is where Git writes a field: at which place, where its object begins, and in which revision that is so.
+type gitPlace struct{ place, begins, revision string }
 
 // inGit is what the journal keeps of Git for those who read it when nothing else is left. Files are read for it, so it is asked of what
 // only a commit ends alone: what is put back for the first time needs none, and there may be thousands of those.
-func (w *walk) inGit(n Notice) inGit {
+func (w *objectReconcile) inGit(n FindingEvent) gitPlace {
 	f := n.Finding
 	if w.engine.Journal == nil || f.Kind == compare.Added || f.Verdict != decide.Cede && f.Verdict != decide.Contested && !n.Undone {
-		return inGit{}
+		return gitPlace{}
 	}
 	artifact, err := w.engine.Sources.Artifact(w.app.Source)
 	if err != nil || w.snap.file == "" {
-		return inGit{} // the app's own run tells of the source
+		return gitPlace{} // the app's own run tells of the source
 	}
 	o := desired.Object{ID: w.record.id, GVK: w.snap.gvk, Data: w.snap.desired, File: w.snap.file, Line: w.snap.line}
-	at := inGit{begins: fmt.Sprintf("%s:%d", o.File, o.Line), revision: artifact.Revision}
+	at := gitPlace{begins: fmt.Sprintf("%s:%d", o.File, o.Line), revision: artifact.Revision}
 	if p := desired.Origin(artifact.Files, w.app.At(artifact.Commit, artifact.Files), o, f.Path); p.Known() {
 		at.place = p.String()
 	}
@@ -129,8 +129,8 @@ func (e *Engine) keepMemory(r *record) error {
 	if err != nil {
 		return fmt.Errorf("remember %s: %w", r.id, err)
 	}
-	if !bytes.Equal(text, r.kept) {
-		r.kept = text
+	if !bytes.Equal(text, r.savedMemory) {
+		r.savedMemory = text
 		e.Memories.Remember(r.id, text)
 	}
 	return nil

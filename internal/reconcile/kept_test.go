@@ -17,7 +17,7 @@ import (
 func TestAnObjectIsKeptForAnotherOnlyWhileAnotherTruceKeepsIt(t *testing.T) {
 	ours, theirs := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "web"}
 	keeper := "Kustomization team/web"
-	e := New(Parts{Keeper: func(_ context.Context, mark string) (string, error) {
+	e := NewEngine(Dependencies{Keeper: func(_ context.Context, mark string) (string, error) {
 		if mark != desired.Mark(theirs) {
 			t.Errorf("asked for the mark %q", mark)
 		}
@@ -27,7 +27,7 @@ func TestAnObjectIsKeptForAnotherOnlyWhileAnotherTruceKeepsIt(t *testing.T) {
 		return object.Object{"metadata": map[string]any{"name": "web", "labels": map[string]any{object.PartOf: desired.Mark(key)}}}
 	}
 	r := &record{owner: ours}
-	w := walk{engine: e, record: r, live: marked(theirs), snap: snapshot{desired: marked(ours)}}
+	w := objectReconcile{engine: e, record: r, live: marked(theirs), snap: snapshot{desired: marked(ours)}}
 	fields := map[string]any{"f:metadata": map[string]any{"f:labels": map[string]any{"f:" + object.PartOf: map[string]any{}}}}
 	w.live.Metadata()["managedFields"] = []any{map[string]any{
 		"manager": ownership.Manager, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields,
@@ -36,12 +36,12 @@ func TestAnObjectIsKeptForAnotherOnlyWhileAnotherTruceKeepsIt(t *testing.T) {
 	if w.owners, err = ownership.Entries(w.live); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.leaveToOthers(t.Context()); err == nil || !r.isKeptFor(theirs) {
-		t.Fatalf("while the other truce keeps it: %v, kept for its app: %t", err, r.isKeptFor(theirs))
+	if err := w.leaveToOthers(t.Context()); err == nil || !r.isRefusedFor(theirs) {
+		t.Fatalf("while the other truce keeps it: %v, kept for its app: %t", err, r.isRefusedFor(theirs))
 	}
 	keeper = "" // its app is gone
-	if err := w.leaveToOthers(t.Context()); err != nil || r.isKeptFor(theirs) {
-		t.Errorf("when it was let go of: %v, still kept for its app: %t", err, r.isKeptFor(theirs))
+	if err := w.leaveToOthers(t.Context()); err != nil || r.isRefusedFor(theirs) {
+		t.Errorf("when it was let go of: %v, still kept for its app: %t", err, r.isRefusedFor(theirs))
 	}
 }
 
@@ -49,7 +49,7 @@ func TestAnObjectIsKeptForAnotherOnlyWhileAnotherTruceKeepsIt(t *testing.T) {
 func shared() object.ID { return object.ID{Kind: "ConfigMap", Namespace: "team", Name: "shared"} }
 
 func TestAnObjectIsOfTheAppThatNamedItFirstFromThatMomentOn(t *testing.T) {
-	e := New(Parts{})
+	e := NewEngine(Dependencies{})
 	first, second := app.Key{Kind: "Kustomization", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
 	if _, _, err := e.claimRecord(shared(), first, app.Enforce, fight.Memory{}); err != nil {
 		t.Fatal(err)
@@ -58,16 +58,16 @@ func TestAnObjectIsOfTheAppThatNamedItFirstFromThatMomentOn(t *testing.T) {
 	if _, _, err := e.claimRecord(shared(), second, app.Enforce, fight.Memory{}); err == nil {
 		t.Error("another app has got the same object")
 	}
-	if e.due(shared()) {
+	if e.isDue(shared()) {
 		t.Error("an object is to be judged of which nobody knows what it should be")
 	}
 }
 
 // TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces also where it was there first: no app would keep the object as Git has it.
 func TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces(t *testing.T) {
-	e := New(Parts{})
+	e := NewEngine(Dependencies{})
 	var rerun []app.Key
-	e.Rerun = func(key app.Key) { rerun = append(rerun, key) }
+	e.EnqueueApp = func(key app.Key) { rerun = append(rerun, key) }
 	watching, keeping := app.Key{Kind: "Application", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
 	observed, _, err := e.claimRecord(shared(), watching, app.Observe, fight.Memory{})
 	if err != nil {
@@ -93,16 +93,16 @@ func TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces(t *testing.T) {
 func TestWhatIsTakenBackIsWrittenByNobodyElse(t *testing.T) {
 	ours, theirs := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "web"}
 	for range 20 {
-		e := New(Parts{})
+		e := NewEngine(Dependencies{})
 		taken, order := make(chan bool, 1), make(chan string)
-		e.Rerun = func(key app.Key) { taken <- key == ours }
+		e.EnqueueApp = func(key app.Key) { taken <- key == ours }
 		refused := newRecord(shared(), ours, fight.Memory{})
-		refused.keeper = desired.Mark(theirs)
+		refused.otherOwner = desired.Mark(theirs)
 		e.records[shared()] = refused
-		back := &run{engine: e, state: e.state(theirs), app: app.App{Key: theirs}, set: desired.Set{Objects: []desired.Object{{ID: shared()}}}}
-		refused.street.Lock()
+		back := &appRun{engine: e, state: e.state(theirs), app: app.App{Key: theirs}, set: desired.Set{Objects: []desired.Object{{ID: shared()}}}}
+		refused.reconcileLock.Lock()
 		go func() {
-			if err := back.register(); err != nil {
+			if err := back.registerObjects(); err != nil {
 				t.Error(err)
 			}
 			order <- "registered"
@@ -112,7 +112,7 @@ func TestWhatIsTakenBackIsWrittenByNobodyElse(t *testing.T) {
 		}
 		go func() {
 			order <- "looked"
-			refused.street.Unlock()
+			refused.reconcileLock.Unlock()
 		}()
 		if first := <-order; first != "looked" {
 			t.Fatal("the app has registered while another one is on its way to the object")

@@ -14,12 +14,12 @@ import (
 )
 
 // answered returns the baseline that the server's answer to an apply of the body gives.
-func (w *walk) answered(body, answer object.Object, owners []ownership.Entry) compare.Baseline {
+func (w *objectReconcile) answered(body, answer object.Object, owners []ownership.Entry) compare.Baseline {
 	return compare.Answer{Sent: body, Result: answer, Owners: owners, Native: desired.Native(w.snap.gvk.Group)}.Baseline(w.engine.Hasher)
 }
 
 // sentBody is what the plan's last apply sent.
-func (w *walk) sentBody() object.Object {
+func (w *objectReconcile) sentBody() object.Object {
 	for _, s := range slices.Backward(w.plan.Steps) {
 		if s.Verb == decide.Apply || s.Verb == decide.Create {
 			return s.Body
@@ -29,7 +29,7 @@ func (w *walk) sentBody() object.Object {
 }
 
 // mutators looks up which webhooks and policies may have changed the object.
-func (w *walk) mutators(ctx context.Context) mutation.Mutators {
+func (w *objectReconcile) mutators(ctx context.Context) mutation.Mutators {
 	m := mutation.Mutators{Unread: "truce does not read them here"}
 	if w.engine.Admission == nil {
 		return m
@@ -47,7 +47,7 @@ func (w *walk) mutators(ctx context.Context) mutation.Mutators {
 // apply of an object may be left alone by now. It returns the objects that Object should be called for; how fast is the caller's choice.
 func (e *Engine) AdmissionChanged() []object.ID {
 	var out []object.ID
-	for _, r := range e.recordsOf(func(*record) bool { return true }) {
+	for _, r := range e.recordsWhere(func(*record) bool { return true }) {
 		if r.doubtMutated() {
 			out = append(out, r.id)
 		}
@@ -64,6 +64,6 @@ func (r *record) doubtMutated() bool {
 	if !r.baseline.Mutated() {
 		return false
 	}
-	r.baseline, r.asked = r.baseline.Doubt(), true
+	r.baseline, r.forced = r.baseline.Doubt(), true
 	return true
 }

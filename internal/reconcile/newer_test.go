@@ -23,22 +23,22 @@ func definition(version, established string) object.Object {
 // TestWhatTheWatchHasToldIsNotForgottenForAnOlderSight is the race between the answer to a write, which is judged for a moment, and the
 // event of what another wrote right after it: no further event would come.
 func TestWhatTheWatchHasToldIsNotForgottenForAnOlderSight(t *testing.T) {
-	for what, end := range map[string]func(*walk){
-		"judged": func(w *walk) {
+	for what, end := range map[string]func(*objectReconcile){
+		"judged": func(w *objectReconcile) {
 			if _, err := w.settle(); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"failed": func(w *walk) { w.keepProblem(errUnsettled) },
+		"failed": func(w *objectReconcile) { w.keepProblem(errKeepsChanging) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			e := New(Parts{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now})
+			e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now})
 			answer, later := definition("7", "False"), definition("8", "True")
 			r := &record{id: answer.ID()}
 			e.records[r.id] = r
-			r.saw(answer, e)
-			e.Seen(live.Event{GVK: later.GVK(), ID: r.id, Object: later, Depth: live.Full})
-			end(&walk{engine: e, record: r, live: answer})
+			r.observed(answer, e)
+			e.OnEvent(live.Event{GVK: later.GVK(), ID: r.id, Object: later, Depth: live.Full})
+			end(&objectReconcile{engine: e, record: r, live: answer})
 			if r.health.Code != health.Healthy || r.version != 8 {
 				t.Errorf("after an older sight: %v at version %d, want Healthy at 8", r.health, r.version)
 			}
@@ -53,23 +53,23 @@ func TestWhatWasChangedBackIsJudgedAsItIs(t *testing.T) {
 		o.Metadata()["labels"] = map[string]any{"team": label}
 		return live.Event{GVK: o.GVK(), ID: o.ID(), Object: o, Depth: live.Full}
 	}
-	e := New(Parts{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now})
+	e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now})
 	first := labelled("7", "a")
 	r := &record{id: first.ID}
 	e.records[r.id] = r
-	r.saw(first.Object, e)
+	r.observed(first.Object, e)
 
-	e.Seen(labelled("8", "b"))
-	e.Seen(labelled("9", "a"))
-	if came, _ := r.take(&e.sights); came.event == nil || came.event.Object.ResourceVersion() != "9" {
+	e.OnEvent(labelled("8", "b"))
+	e.OnEvent(labelled("9", "a"))
+	if came, _ := r.takePending(&e.eventTexts); came.event == nil || came.event.Object.ResourceVersion() != "9" {
 		t.Errorf("to be judged is %v, want version 9", came.event)
 	}
 
-	e.Seen(labelled("10", "b"))
-	came, _ := r.take(&e.sights)
+	e.OnEvent(labelled("10", "b"))
+	came, _ := r.takePending(&e.eventTexts)
 	ev := came.event
-	e.Seen(labelled("11", "a"))
-	w := &walk{engine: e, record: r, live: ev.Object, fresh: true}
+	e.OnEvent(labelled("11", "a"))
+	w := &objectReconcile{engine: e, record: r, live: ev.Object, fresh: true}
 	if done, err := w.end(); done || err != nil || w.fresh {
 		t.Errorf("a judgement of what is no more: done %v, error %v, to be read again %v", done, err, !w.fresh)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // treat reads what the object itself asks for, in Git and in the cluster, and refuses what cannot be done.
-func (w *walk) treat() error {
+func (w *objectReconcile) treat() error {
 	w.treatment = w.app.OptOuts.Of(w.snap.desired, w.live)
 	if w.treatment.Paused != "" && w.isOurs(w.treatment.Paused) { // Git asked for it once, and no longer does
 		w.treatment = w.app.OptOuts.Of(w.snap.desired, nil)
@@ -37,25 +37,25 @@ func (w *walk) treat() error {
 }
 
 // isOurs reports whether our own apply has put an annotation or label on the live object.
-func (w *walk) isOurs(key string) bool {
+func (w *objectReconcile) isOurs(key string) bool {
 	ours := ownership.ApplyEntry(w.owners, ownership.Manager)
 	return ours.Has(field.NewPath("metadata", "annotations", key)) || ours.Has(field.NewPath("metadata", "labels", key))
 }
 
 // mayBeMade reports whether Git asks to apply the object without a look at whether it is there.
-func (w *walk) mayBeMade() bool {
+func (w *objectReconcile) mayBeMade() bool {
 	effect := w.app.OptOuts.Of(w.snap.desired, nil).Effect
 	return effect != optout.NeverApply && effect != optout.CreateOnly
 }
 
 // refusedWhilePaused reports whether the server refused the dry run of an object that is not to be written: then what Git names is
 // compared by itself.
-func (w *walk) refusedWhilePaused(err error) bool {
+func (w *objectReconcile) refusedWhilePaused(err error) bool {
 	return w.treatment.Paused != "" && (errors.Is(err, apply.ErrForbidden) || errors.Is(err, apply.ErrRefused))
 }
 
 // healthOfAbsent is the health of an object that is not in the cluster: one that Git asks not to create is not missing.
-func (w *walk) healthOfAbsent() health.Status {
+func (w *objectReconcile) healthOfAbsent() health.Status {
 	if w.treatment.Effect == optout.NeverApply {
 		return health.Status{Code: health.Suspended, Message: "not created: " + w.treatment.Mark}
 	}
@@ -94,7 +94,7 @@ func keptNotes(still []inventory.Entry, kept map[object.ID]decide.Kept) []string
 
 // leaving lists objects that Git no longer names.
 func leaving(entries []inventory.Entry, kept map[object.ID]decide.Kept) []report.Listed {
-	out := listed(entries)
+	out := listedEntries(entries)
 	for i, l := range out {
 		out[i].Extraneous = kept[l.ID].Counts == decide.Extraneous
 	}

@@ -14,15 +14,15 @@ import (
 func TestTheOutlookOfAFailure(t *testing.T) {
 	lasting := fmt.Errorf("web: %w", apply.ErrRefused)
 	many := func(last error) error {
-		return &fault{report.ApplyFailed, several{lasting, lasting, lasting, lasting, fmt.Errorf("api: %w", last)}}
+		return &stageError{report.ApplyFailed, objectErrors{lasting, lasting, lasting, lasting, fmt.Errorf("api: %w", last)}}
 	}
 	for want, all := range map[live.Outlook][]error{
-		live.Lasting:  {lasting, many(lasting), &fault{report.RenderFailed, errors.New("no such file")}},
+		live.Lasting:  {lasting, many(lasting), &stageError{report.RenderFailed, errors.New("no such file")}},
 		live.Doubtful: {many(live.Doubted(apply.ErrForbidden)), many(live.ErrUnknownKind)},
-		live.Passing:  {many(live.Unanswered(errors.New("connection refused"))), &fault{report.RecordFailed, lasting}},
+		live.Passing:  {many(live.Unanswered(errors.New("connection refused"))), &stageError{report.RecordFailed, lasting}},
 	} {
 		for _, err := range all {
-			var f *fault
+			var f *stageError
 			reason := report.ApplyFailed
 			if errors.As(err, &f) {
 				reason = f.reason

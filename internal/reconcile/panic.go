@@ -12,22 +12,22 @@ func (e *Engine) panicked(work, about string, p *panics.Error) {
 }
 
 // panicked keeps a panic as the object's problem, which its app reports. It judges nothing: that may be what has panicked.
-func (w *walk) panicked(p *panics.Error) error {
+func (w *objectReconcile) panicked(p *panics.Error) error {
 	r := w.record
 	w.engine.panicked("object", r.id.String(), p)
 	r.mu.Lock()
 	r.problem = p.Error()
 	owner := r.owner
 	r.mu.Unlock()
-	w.engine.Changed(owner)
-	w.engine.spread()
+	w.engine.AppChanged(owner)
+	w.engine.notifyListeners()
 	return p
 }
 
-// Ask has an object judged whatever is known of it.
-func (e *Engine) Ask(id object.ID) {
+// ForceReconcile has an object judged whatever is known of it.
+func (e *Engine) ForceReconcile(id object.ID) {
 	if r := e.lookup(id); r != nil {
-		r.ask()
-		e.Wake(id)
+		r.force()
+		e.Enqueue(id)
 	}
 }

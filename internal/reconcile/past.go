@@ -13,7 +13,7 @@ import (
 
 // past is what the last comparison of the same two objects has seen. Where Git's object or the baseline is another one now, a field may differ
 // that nobody has written.
-func (w *walk) past() compare.Past {
+func (w *objectReconcile) past() compare.Past {
 	if !w.snap.judged || w.rebased {
 		return compare.Past{Known: w.snap.past.Known}
 	}
@@ -25,7 +25,7 @@ func (w *walk) past() compare.Past {
 }
 
 // remembered is what the next comparison is to know of this one.
-func (w *walk) remembered() compare.Past {
+func (w *objectReconcile) remembered() compare.Past {
 	out := compare.Past{At: w.engine.Now(), Seen: w.engine.Hasher.See(w.owners, w.engine.Now())}
 	before := w.past()
 	for _, f := range w.plan.Findings {
@@ -40,13 +40,13 @@ func (w *walk) remembered() compare.Past {
 }
 
 // applied takes note of our own write: what is still different now is as that write has left it.
-func (w *walk) applied() {
+func (w *objectReconcile) applied() {
 	w.snap.past.At, w.snap.past.Seen = w.engine.Now(), w.engine.Hasher.See(w.owners, w.engine.Now())
 	w.version = 0
 }
 
 // said lists what this process has said of the fields that hold the same value still.
-func (w *walk) said() []attribution.Told {
+func (w *objectReconcile) said() []attribution.Told {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
 	var out []attribution.Told
@@ -67,11 +67,11 @@ const statusWithin = 2 * time.Second
 
 // postpones reports whether a ceded count is to be told of a moment later: the autoscaler's own status is about to say whether it has set it.
 // What is told then is as of now.
-func (w *walk) postpones(f decide.Finding) bool {
+func (w *objectReconcile) postpones(f decide.Finding) bool {
 	if f.Verdict != decide.Cede || f.Writer.Name != "" && !attribution.IsHPAWrite(f.Writer) || !w.scales(f) {
 		return false
 	}
-	until, ok := w.snap.untold[field.PathString(f.Path)]
+	until, ok := w.snap.postponed[field.PathString(f.Path)]
 	if !ok {
 		until = w.engine.Now().Add(statusWithin)
 	}
@@ -89,7 +89,7 @@ func (w *walk) postpones(f decide.Finding) bool {
 }
 
 // scales reports whether an autoscaler with a status of its own claims the field.
-func (w *walk) scales(f decide.Finding) bool {
+func (w *objectReconcile) scales(f decide.Finding) bool {
 	for _, c := range w.counts {
 		if c.Counts() && c.Path.Equals(f.Path) && (c.By.Kind == "HorizontalPodAutoscaler" || c.Scaled.Known()) {
 			return true
@@ -99,10 +99,10 @@ func (w *walk) scales(f decide.Finding) bool {
 }
 
 // unsaid are findings that were postponed, and whose value is gone by now: they are told as they were.
-func (w *walk) unsaid(known []decide.Finding) []decide.Finding {
+func (w *objectReconcile) unsaid(known []decide.Finding) []decide.Finding {
 	var out []decide.Finding
 	for _, f := range known {
-		if _, ok := w.snap.untold[field.PathString(f.Path)]; !ok {
+		if _, ok := w.snap.postponed[field.PathString(f.Path)]; !ok {
 			continue
 		}
 		stands := false
@@ -117,7 +117,7 @@ func (w *walk) unsaid(known []decide.Finding) []decide.Finding {
 }
 
 // writerNow is who has set a field that is as Git wants again.
-func (w *walk) writerNow(p field.Path, live any, id object.ID) ownership.Writer {
+func (w *objectReconcile) writerNow(p field.Path, live any, id object.ID) ownership.Writer {
 	c := attribution.Case{Path: p, Live: live, UID: w.live.UID(), Now: w.engine.Now(), Hasher: w.engine.Hasher}
 	h := w.past().History(w.owners, w.engine.Hasher, p, live)
 	c.Writer, c.Sender = h.WriterOf(p), h.Sender()

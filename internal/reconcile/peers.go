@@ -29,7 +29,7 @@ type gate struct {
 }
 
 // awaitPeers reports an app of the same source that has not seen the revision yet, and enqueues this one when all have.
-func (r *run) awaitPeers() (app.Key, bool) {
+func (r *appRun) awaitPeers() (app.Key, bool) {
 	e, at := r.engine, revisionOf{r.app.Source, r.artifact.Revision}
 	e.peers.mu.Lock()
 	defer e.peers.mu.Unlock()
@@ -54,7 +54,7 @@ func (r *run) awaitPeers() (app.Key, bool) {
 // PeerChanged takes note that an app has ended a run, is gone, or cannot run: the apps that wait for it to see a revision may go on.
 func (e *Engine) PeerChanged(key app.Key) {
 	for _, waiter := range e.peers.opened(e, key) {
-		e.Rerun(waiter)
+		e.EnqueueApp(waiter)
 	}
 	e.handoverChanged(blocker{app: key})
 }

@@ -29,8 +29,8 @@ func appNamed(i int) app.Key {
 }
 
 // prunes is the run of an app that has something to prune, at revision 2.
-func prunes(e *Engine, key app.Key) *run {
-	return &run{engine: e, app: app.App{Key: key}, artifact: source.Artifact{Revision: "2"}}
+func prunes(e *Engine, key app.Key) *appRun {
+	return &appRun{engine: e, app: app.App{Key: key}, artifact: source.Artifact{Revision: "2"}}
 }
 
 func sees(e *Engine, key app.Key, revision string) {
@@ -44,9 +44,9 @@ func sees(e *Engine, key app.Key, revision string) {
 // TestEachAppOfManyThatPruneRunsTwice: a commit that prunes in all apps of a source must not make them run again and again.
 func TestEachAppOfManyThatPruneRunsTwice(t *testing.T) {
 	var all readers
-	e := New(Parts{Sources: &all})
+	e := NewEngine(Dependencies{Sources: &all})
 	again := map[app.Key]int{}
-	e.Rerun = func(key app.Key) { again[key]++ }
+	e.EnqueueApp = func(key app.Key) { again[key]++ }
 	for i := range 300 {
 		all = append(all, appNamed(i))
 		sees(e, appNamed(i), "1")
@@ -89,9 +89,9 @@ func TestWhoEndsTheWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := readers{appNamed(0), appNamed(1), appNamed(2)}
-			e := New(Parts{Sources: &all})
+			e := NewEngine(Dependencies{Sources: &all})
 			var again []app.Key
-			e.Rerun = func(key app.Key) { again = append(again, key) }
+			e.EnqueueApp = func(key app.Key) { again = append(again, key) }
 			if other, ok := prunes(e, appNamed(0)).awaitPeers(); !ok || other != appNamed(1) {
 				t.Fatalf("it waits for %v (%t), want the first that has not seen the revision", other, ok)
 			}
@@ -124,7 +124,7 @@ func TestAFreshRenderIsComparedByItsNames(t *testing.T) {
 		{set("a", "b"), set("a", "c"), "a fresh render names ConfigMap c, and the cached one does not"},
 		{set("a", "b"), set("a"), "the cached render names ConfigMap b, and a fresh one does not"},
 	} {
-		if got := unlike(c.cached, c.fresh); got != c.want {
+		if got := describeDifference(c.cached, c.fresh); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}

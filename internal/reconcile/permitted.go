@@ -11,10 +11,10 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
-// permitted takes out of the set what the app may not have, and makes each such object a problem. It comes before records and claims are
+// removeForbidden takes out of the set what the app may not have, and makes each such object a problem. It comes before records and claims are
 // made: what a tenant's Git names must not keep another tenant's app from its object, nor claim a field of it. Nothing is pruned in such a
 // run, since a run with problems ends before that.
-func (r *run) permitted(ctx context.Context) error {
+func (r *appRun) removeForbidden(ctx context.Context) error {
 	kept := r.set.Objects[:0:0]
 	for _, o := range r.set.Objects {
 		why, err := r.refused(ctx, o)
@@ -32,7 +32,7 @@ func (r *run) permitted(ctx context.Context) error {
 }
 
 // refused says why the app may not have an object; empty where it may. Of an object that the app has already, the apply itself says it.
-func (r *run) refused(ctx context.Context, o desired.Object) (string, error) {
+func (r *appRun) refused(ctx context.Context, o desired.Object) (string, error) {
 	if why := tenancy.Refusal(r.app, o.ID); why != "" || r.app.Account.IsSelf() {
 		return why, nil
 	}
@@ -49,11 +49,11 @@ func (r *run) refused(ctx context.Context, o desired.Object) (string, error) {
 	return why, err
 }
 
-// self is the only identity of an engine that was given no others. It refuses accounts.
-type self struct{ tenancy.Access }
+// ownIdentity is the only identity of an engine that was given no others. It refuses accounts.
+type ownIdentity struct{ tenancy.Access }
 
 // As implements tenancy.Identities.
-func (s self) As(account identity.Account) (tenancy.Access, error) {
+func (s ownIdentity) As(account identity.Account) (tenancy.Access, error) {
 	if !account.IsSelf() {
 		return tenancy.Access{}, fmt.Errorf("impersonate %s: this process cannot", account.User())
 	}

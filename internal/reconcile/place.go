@@ -81,19 +81,19 @@ func findLayout(files fs.FS, a app.App) (app.Layout, error) {
 // homeManager is the field manager of what a namespace bears that is made for an app: it is no object of the app's.
 const homeManager = "truce-home"
 
-// makeHome makes the namespace that the app's objects go to where it is missing, and its revision does not bring it itself.
-func (r *run) makeHome(ctx context.Context) error {
+// applyNamespace makes the namespace that the app's objects go to where it is missing, and its revision does not bring it itself.
+func (r *appRun) applyNamespace(ctx context.Context) error {
 	h := r.app.Home
-	if !h.Make || r.app.Policy.Mode != app.Enforce || !r.anyDue() || r.brings(h.Name) {
+	if !h.Make || r.app.Policy.Mode != app.Enforce || !r.anyDue() || r.hasNamespace(h.Name) {
 		return nil
 	}
 	gvk, id := object.GVK{Version: "v1", Kind: "Namespace"}, object.ID{Kind: "Namespace", Name: h.Name}
 	have, err := r.access.Live.Get(ctx, gvk, id)
-	if err == nil && bears(have, "labels", h.Labels) && bears(have, "annotations", h.Annotations) {
+	if err == nil && hasMetadata(have, "labels", h.Labels) && hasMetadata(have, "annotations", h.Annotations) {
 		return nil
 	}
 	if err != nil && !errors.Is(err, live.ErrNotFound) {
-		return &fault{report.ClusterFailed, fmt.Errorf("read %s: %w", id, err)}
+		return &stageError{report.ClusterFailed, fmt.Errorf("read %s: %w", id, err)}
 	}
 	meta := map[string]any{"name": h.Name}
 	for key, values := range map[string]map[string]string{"labels": h.Labels, "annotations": h.Annotations} {
@@ -106,22 +106,22 @@ func (r *run) makeHome(ctx context.Context) error {
 		Body:   object.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": meta}, Manager: homeManager, Force: apply.Take, DryRun: apply.Persist,
 	})
 	if err != nil && !errors.Is(err, apply.ErrStale) { // the next run looks again
-		return &fault{report.ApplyFailed, fmt.Errorf("make %s: %w", id, err)}
+		return &stageError{report.ApplyFailed, fmt.Errorf("make %s: %w", id, err)}
 	}
 	return nil
 }
 
 // anyDue reports whether the run has anything to write at all.
-func (r *run) anyDue() bool {
+func (r *appRun) anyDue() bool {
 	for _, o := range r.set.Objects {
-		if r.state.wanted[o.ID] && r.engine.due(o.ID) {
+		if r.state.wanted[o.ID] && r.engine.isDue(o.ID) {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *run) brings(namespace string) bool {
+func (r *appRun) hasNamespace(namespace string) bool {
 	for _, o := range r.set.Objects {
 		if o.ID == (object.ID{Kind: "Namespace", Name: namespace}) {
 			return true
@@ -130,7 +130,7 @@ func (r *run) brings(namespace string) bool {
 	return false
 }
 
-func bears(o object.Object, kind string, want map[string]string) bool {
+func hasMetadata(o object.Object, kind string, want map[string]string) bool {
 	for k, v := range want {
 		if o.At("metadata", kind, k) != v {
 			return false

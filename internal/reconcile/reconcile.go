@@ -43,18 +43,18 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 		}
 	}()
 	for _, s := range []stage{
-		{report.Admit, r.admit},       // can truce do what the app asks?
-		{report.Fetch, r.fetch},       // which files, at which revision?
-		{report.Render, r.render},     // which objects do they describe?
-		{report.Settle, r.settle},     // exactly which, in which order?
-		{report.Validate, r.validate}, // would the server take them?
-		{report.Record, r.record},     // written down before anything is made
-		{report.Carry, r.carry},       // each object down its own street, wave by wave
-		{report.Sweep, r.sweep},       // what left Git leaves the cluster
+		{report.Admit, r.admit},                   // can truce do what the app asks?
+		{report.Fetch, r.fetch},                   // which files, at which revision?
+		{report.Render, r.render},                 // which objects do they describe?
+		{report.Normalize, r.normalize},           // exactly which, in which order?
+		{report.Validate, r.validate},             // would the server take them?
+		{report.WriteInventory, r.writeInventory}, // written down before anything is made
+		{report.Apply, r.apply},                   // each object down its own street, wave by wave
+		{report.Prune, r.prune},                   // what left Git leaves the cluster
 	} {
 		r.at = s.name
 		if err := s.run(ctx); err != nil {
-			r.cut = errors.Is(ctx.Err(), context.Canceled)
+			r.canceled = errors.Is(ctx.Err(), context.Canceled)
 			return r.stopped(s.name, err)
 		}
 	}
@@ -66,38 +66,38 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 // own run, which is asked for where none has met it yet.
 func (e *Engine) Object(ctx context.Context, id object.ID) (time.Time, error) {
 	known := e.isTroubled(id)
-	again, err := e.object(ctx, id)
+	again, err := e.reconcileObject(ctx, id)
 	if err != nil && !known && ctx.Err() == nil {
-		e.askOwner(id)
+		e.enqueueOwner(id)
 	}
 	return again, err
 }
 
-func (e *Engine) object(ctx context.Context, id object.ID) (time.Time, error) {
+func (e *Engine) reconcileObject(ctx context.Context, id object.ID) (time.Time, error) {
 	r := e.lookup(id)
 	if r == nil {
 		return time.Time{}, nil
 	}
-	r.street.Lock()
-	defer r.street.Unlock()
+	r.reconcileLock.Lock()
+	defer r.reconcileLock.Unlock()
 	if e.lookup(id) != r { // let go of while we waited
 		return time.Time{}, nil
 	}
-	if !e.due(id) && !r.isAsked() { // the event that woke us was an older sight of what the last walk has judged
+	if !e.isDue(id) && !r.isForced() { // the event that woke us was an older sight of what the last walk has judged
 		return time.Time{}, nil
 	}
-	w := walk{engine: e, record: r}
+	w := objectReconcile{engine: e, record: r}
 	return w.reconcile(ctx)
 }
 
 // reconcile judges and writes until nothing is left to do. The caller holds the object's lock. A panic becomes the object's problem.
-func (w *walk) reconcile(ctx context.Context) (again time.Time, err error) {
+func (w *objectReconcile) reconcile(ctx context.Context) (again time.Time, err error) {
 	defer func() {
 		if p := panics.CaughtError(recover()); p != nil {
 			again, err = time.Time{}, w.panicked(p)
 		}
 	}()
-	came, err := w.record.take(&w.engine.sights)
+	came, err := w.record.takePending(&w.engine.eventTexts)
 	if err != nil {
 		return time.Time{}, w.failed(err)
 	}
@@ -118,19 +118,19 @@ func (w *walk) reconcile(ctx context.Context) (again time.Time, err error) {
 			continue
 		}
 		stale++
-		if err := breathe(ctx, stale); err != nil {
+		if err := pauseStale(ctx, stale); err != nil {
 			return time.Time{}, w.failed(err)
 		}
 	}
-	return time.Time{}, w.failed(errUnsettled)
+	return time.Time{}, w.failed(errKeepsChanging)
 }
 
 // pauses are those before a stale look is repeated: the deployment controller writes a status a few milliseconds after each change of a
 // Deployment, and several while its pods come; on a busy server that takes longer.
 var pauses = [...]time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 180 * time.Millisecond, 1080 * time.Millisecond}
 
-// breathe lets others finish what they write, before the look after so many stale ones.
-func breathe(ctx context.Context, stale int) error {
+// pauseStale lets others finish what they write, before the look after so many stale ones.
+func pauseStale(ctx context.Context, stale int) error {
 	select {
 	case <-time.After(pauses[min(stale, len(pauses))-1]):
 		return nil
@@ -139,8 +139,8 @@ func breathe(ctx context.Context, stale int) error {
 	}
 }
 
-// judge is the one place where it is decided what happens to an object. It is pure.
-func judge(c compare.Input, d decide.Input) (decide.Plan, error) {
+// decidePlan is the one place where it is decided what happens to an object. It is pure.
+func decidePlan(c compare.Input, d decide.Input) (decide.Plan, error) {
 	compared, err := compare.CompareObject(c)
 	if err != nil {
 		return decide.Plan{}, err
@@ -149,8 +149,8 @@ func judge(c compare.Input, d decide.Input) (decide.Plan, error) {
 	return decide.JudgeObject(d), nil
 }
 
-// Parts are what carries the stages, chosen by wire.
-type Parts struct {
+// Dependencies are what carries the stages, chosen by wire.
+type Dependencies struct {
 	Sources Sources
 	// Histories compares the commits of a source; nil for not comparing.
 	Histories interface {
@@ -177,7 +177,7 @@ type Parts struct {
 	Hasher     ownership.Hasher
 	Mask       redact.Mask
 	Now        func() time.Time
-	Tell       func(Notice)
+	Tell       func(FindingEvent)
 	Journal    journal.Journal  // what happens is noted there; nil for nowhere
 	Memories   journal.Memories // what is remembered of objects is kept there; nil for this process alone
 	// Keeper names the app of another truce whose mark an object bears; empty where the mark is none of another truce's, or its app is
@@ -185,7 +185,7 @@ type Parts struct {
 	Keeper func(ctx context.Context, mark string) (string, error)
 	// Alone reports that there is nobody for Keeper to name at present; nil where that is never known.
 	Alone     func() bool
-	Witnesses Witnesses
+	Witnesses WriterEvidence
 	Admission Admission // nil: which webhooks and policies match an object is not looked up
 	// Panicked is called with each panic that was recovered, and what the work was about; nil for no call.
 	Panicked func(work, about string, p *panics.Error)
@@ -243,8 +243,8 @@ type Watches interface {
 	Watched(gvk object.GVK, namespace string) (live.Interest, bool)
 }
 
-// Notice tells of one finding when it appears, and when it is carried out.
-type Notice struct {
+// FindingEvent tells of one finding when it appears, and when it is carried out.
+type FindingEvent struct {
 	App     app.Key
 	ID      object.ID
 	Finding decide.Finding

@@ -54,8 +54,8 @@ func namesOf(set desired.Set) map[object.ID]bool {
 	return out
 }
 
-// handedOut lets go of what the objects of a set hold, when their records have it.
-func handedOut(set []desired.Object) {
+// releaseData lets go of what the objects of a set hold, when their records have it.
+func releaseData(set []desired.Object) {
 	for i := range set {
 		set[i].Data = nil
 	}

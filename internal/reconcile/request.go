@@ -8,51 +8,51 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 )
 
-// tryOnce has the next judgement of the app's objects override every pause, where a person asks for it: by a request, by an order, or by a
+// overridePauses has the next judgement of the app's objects override every pause, where a person asks for it: by a request, by an order, or by a
 // commit that changes what the app describes.
-func (r *run) tryOnce() {
-	ordered := r.ordered()
-	if r.app.Policy.Mode != app.Enforce || !r.insisted && !r.renewed && !ordered {
+func (r *appRun) overridePauses() {
+	ordered := r.isNewRequest()
+	if r.app.Policy.Mode != app.Enforce || !r.requested && !r.renewed && !ordered {
 		return
 	}
 	for _, id := range r.state.objects() {
 		if rec := r.engine.lookup(id); rec != nil && r.app.Order.Means(id) {
-			rec.tryOnce()
+			rec.overridePauses()
 		}
 	}
 }
 
-// ordered reports whether the run is the first one of an order. The runs that follow by themselves, since it waited or failed, are no request.
-func (r *run) ordered() bool {
+// isNewRequest reports whether the run is the first one of an order. The runs that follow by themselves, since it waited or failed, are no request.
+func (r *appRun) isNewRequest() bool {
 	token := r.asked.Order.Token
-	if !r.rolling || token == "" {
+	if !r.isRollout || token == "" {
 		return false
 	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	first := r.state.order != token
-	r.state.order = token
+	first := r.state.syncRequest != token
+	r.state.syncRequest = token
 	return first
 }
 
-// tryOnce takes note of a request, unless nothing about the object is paused: then the request would override a later pause.
-func (r *record) tryOnce() {
+// overridePauses takes note of a request, unless nothing about the object is paused: then the request would override a later pause.
+func (r *record) overridePauses() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.findings) > 0 || !r.judged && r.memory.Fought() {
-		r.request, r.asked = decide.TryOnce, true
+		r.request, r.forced = decide.TryOnce, true
 	}
 }
 
-// tried takes note that the object was judged with a request. The caller holds mu.
-func (r *record) tried(request decide.Request) {
+// endRequest takes note that the object was judged with a request. The caller holds mu.
+func (r *record) endRequest(request decide.Request) {
 	if request != decide.NoRequest {
 		r.request = decide.NoRequest
 	}
 }
 
 // overridden is the memory after a new revision was applied, and contested fields with it.
-func (w *walk) overridden(m fight.Memory) fight.Memory {
+func (w *objectReconcile) overridden(m fight.Memory) fight.Memory {
 	for _, f := range w.plan.Findings {
 		if f.Verdict == decide.Correct && f.Overrides == decide.Contested && f.Kind != compare.Added {
 			m = w.corrected(m, f)
@@ -62,7 +62,7 @@ func (w *walk) overridden(m fight.Memory) fight.Memory {
 }
 
 // corrected is the memory after a finding was corrected. One that was contested, and was corrected on request, makes no pause longer.
-func (w *walk) corrected(m fight.Memory, f decide.Finding) fight.Memory {
+func (w *objectReconcile) corrected(m fight.Memory, f decide.Finding) fight.Memory {
 	path, now := field.PathString(f.Path), w.engine.Now()
 	if f.Overrides == decide.Contested {
 		return m.Requested(path, f.Opponent(), now)

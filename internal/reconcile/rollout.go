@@ -11,35 +11,35 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// roll decides, as soon as the revision is known, whether this run brings something out: what somebody ordered, or a revision that was
+// decideRollout decides, as soon as the revision is known, whether this run brings something out: what somebody ordered, or a revision that was
 // not brought out yet. Otherwise it is a look, with what the policy lets a look do.
-func (r *run) roll() {
+func (r *appRun) decideRollout() {
 	a := r.asked
 	if a.Policy.Mode != app.Enforce {
 		return
 	}
-	if a.Order.Token == "" && (a.Rollout == app.OnOrder || r.reached()) {
+	if a.Order.Token == "" && (a.Rollout == app.OnOrder || r.wasRolledOut()) {
 		return
 	}
-	r.report.Rollout = r.begun()
+	r.report.Rollout = r.currentRollout()
 	if a.Order.Refused != "" {
-		r.end(report.SpecRefused, a.Order.Refused)
+		r.endRollout(report.SpecRefused, a.Order.Refused)
 		return
 	}
-	r.rolling = true
+	r.isRollout = true
 	r.app = a.Rolling()
-	r.hold(r.app)
+	r.setPolicy(r.app)
 }
 
-// hold makes the streets judge as the app says from now on.
-func (r *run) hold(a app.App) {
+// setPolicy makes the streets judge as the app says from now on.
+func (r *appRun) setPolicy(a app.App) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	r.state.app = a
 }
 
-// begun is the rollout that begins, or goes on after a pause.
-func (r *run) begun() report.Rollout {
+// currentRollout is the rollout that begins, or goes on after a pause.
+func (r *appRun) currentRollout() report.Rollout {
 	before := r.report.Rollout
 	now := report.Rollout{Order: r.asked.Order, Revision: r.report.Revision, Begun: r.report.At}
 	if !r.asked.Order.Begun.IsZero() {
@@ -57,76 +57,76 @@ func (r *run) begun() report.Rollout {
 	return now
 }
 
-// where is what a rollout is about: these files, read and changed in this way.
-func (r *run) where() string {
+// rolloutKey is what a rollout is about: these files, read and changed in this way.
+func (r *appRun) rolloutKey() string {
 	a, m := r.asked, r.asked.Manifests
 	laid, err := json.Marshal([]any{a.Namespace, a.Overlay, a.Overlay.Metadata})
 	if err != nil {
 		laid = nil // texts, numbers and what was read from JSON always encode
 	}
 	return strings.Join([]string{
-		r.artifact.Commit, a.Source.Kind, a.Source.Namespace, a.Source.Name, a.Path, string(a.Layout), m.Include, m.Exclude, depth(m), string(laid),
+		r.artifact.Commit, a.Source.Kind, a.Source.Namespace, a.Source.Name, a.Path, string(a.Layout), m.Include, m.Exclude, recursionKey(m), string(laid),
 	}, "\n")
 }
 
-func depth(m app.Manifests) string {
+func recursionKey(m app.Manifests) string {
 	if m.Recurse {
 		return "below"
 	}
 	return ""
 }
 
-func (r *run) reached() bool {
+func (r *appRun) wasRolledOut() bool {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	if r.state.reached != "" {
-		return r.state.reached == r.where()
+	if r.state.rolledOut != "" {
+		return r.state.rolledOut == r.rolloutKey()
 	}
 	return r.asked.Reached != "" && r.asked.Reached == r.artifact.Commit
 }
 
-// whole reports whether the run may say that its revision is applied.
-func (r *run) whole() bool {
+// isComplete reports whether the run may say that its revision is applied.
+func (r *appRun) isComplete() bool {
 	return r.app.Policy.Mode != app.Await && (r.app.Order.Token == "" || r.app.Policy.Mode == app.Enforce && len(r.app.Order.Objects) == 0)
 }
 
-// close ends the rollout with the run, unless the run is to be taken up again at once.
-func (r *run) close() {
+// closeRollout ends the rollout with the run, unless the run is to be taken up again at once.
+func (r *appRun) closeRollout() {
 	switch {
-	case r.rolling && r.report.Reason == report.InProgress:
+	case r.isRollout && r.report.Reason == report.InProgress:
 		r.report.Rollout.Message = r.report.Message
-	case r.rolling:
-		r.end(r.report.Reason, r.report.Message)
-	case r.unmet() && r.report.Stage != report.Done && r.report.Reason != report.InProgress:
-		r.report.Rollout = r.begun() // it was stopped before the revision was known
-		r.end(r.report.Reason, r.report.Message)
+	case r.isRollout:
+		r.endRollout(r.report.Reason, r.report.Message)
+	case r.hasOpenRequest() && r.report.Stage != report.Done && r.report.Reason != report.InProgress:
+		r.report.Rollout = r.currentRollout() // it was stopped before the revision was known
+		r.endRollout(r.report.Reason, r.report.Message)
 	}
-	if r.rolling {
-		r.hold(r.asked.Resting())
+	if r.isRollout {
+		r.setPolicy(r.asked.Resting())
 	}
 }
 
-// unmet reports whether an order was given that has neither been carried out nor refused.
-func (r *run) unmet() bool {
+// hasOpenRequest reports whether an order was given that has neither been carried out nor refused.
+func (r *appRun) hasOpenRequest() bool {
 	o := r.report.Rollout
 	return r.asked.Order.Token != "" && (o.Order.Token != r.asked.Order.Token || o.Ended.IsZero())
 }
 
-func (r *run) end(why report.Reason, message string) {
+func (r *appRun) endRollout(why report.Reason, message string) {
 	o := &r.report.Rollout
 	o.Ended, o.Reason, o.Message = r.engine.Now(), why, message
-	if r.rolling {
+	if r.isRollout {
 		o.Outcomes = r.outcomes()
 	}
-	if r.rolling && why == report.Succeeded && r.whole() {
+	if r.isRollout && why == report.Succeeded && r.isComplete() {
 		r.state.mu.Lock()
-		r.state.reached = r.where()
+		r.state.rolledOut = r.rolloutKey()
 		r.state.mu.Unlock()
 	}
 }
 
 // outcomes is what became of each object that the rollout was about.
-func (r *run) outcomes() []report.Outcome {
+func (r *appRun) outcomes() []report.Outcome {
 	var out []report.Outcome
 	add := func(l report.Listed, fate report.Fate, message string) {
 		if r.app.Order.Means(l.ID) {
@@ -145,7 +145,7 @@ func (r *run) outcomes() []report.Outcome {
 		}
 		add(report.Listed{ID: id, Version: o.Version}, fate, o.Problem)
 	}
-	for _, s := range r.engine.shared(r.app.Key) {
+	for _, s := range r.engine.sharedObjects(r.app.Key) {
 		if !s.Ours {
 			add(report.Listed{ID: s.ID}, report.Failed, s.String())
 		}
@@ -160,7 +160,7 @@ func (r *run) outcomes() []report.Outcome {
 }
 
 // objects lists what the newest revision names, in order.
-func (s *state) objects() []object.ID {
+func (s *appState) objects() []object.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := make([]object.ID, 0, len(s.wanted))
@@ -171,8 +171,8 @@ func (s *state) objects() []object.ID {
 	return ids
 }
 
-// shared lists the objects that this app and another one name, in order.
-func (e *Engine) shared(key app.Key) []report.Shared {
+// sharedObjects lists the objects that this app and another one name, in order.
+func (e *Engine) sharedObjects(key app.Key) []report.Shared {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	var out []report.Shared
@@ -195,7 +195,7 @@ func (e *Engine) shared(key app.Key) []report.Shared {
 	return out
 }
 
-func listed(entries []inventory.Entry) []report.Listed {
+func listedEntries(entries []inventory.Entry) []report.Listed {
 	var out []report.Listed
 	for _, e := range entries {
 		out = append(out, report.Listed{ID: e.ID, Version: e.Version})
@@ -210,22 +210,22 @@ func stillIn(ledger inventory.Record, entries []inventory.Entry) []inventory.Ent
 	})
 }
 
-// TakeUp says that an order is under way: the next run carries it out.
-func (e *Engine) TakeUp(key app.Key, o app.Order) {
+// BeginSyncRequest says that an order is under way: the next run carries it out.
+func (e *Engine) BeginSyncRequest(key app.Key, o app.Order) {
 	s := e.state(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report.Rollout = report.Rollout{Order: o, Revision: s.report.Revision, Begun: o.Begun}
 }
 
-// tellRivals makes the apps speak anew that hold what an app was refused, if that is not the same as before.
-func (e *Engine) tellRivals(before, now []report.Shared) {
+// refreshRivals makes the apps speak anew that hold what an app was refused, if that is not the same as before.
+func (e *Engine) refreshRivals(before, now []report.Shared) {
 	if slices.Equal(before, now) {
 		return
 	}
 	for _, s := range slices.Concat(before, now) {
 		if !s.Ours {
-			e.Changed(s.With)
+			e.AppChanged(s.With)
 		}
 	}
 }

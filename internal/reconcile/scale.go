@@ -11,17 +11,17 @@ import (
 
 // Scale asks where objects of a type keep the count that their scale subresource writes; empty for .spec.replicas. It may be called
 // concurrently. An answer that cannot be had is an error, since a claim on the wrong field would be
-// none; act.ErrForbidden: who asks may not know.
+// none; apply.ErrForbidden: who asks may not know.
 type Scale func(context.Context, object.GVK) (field.Path, error)
 
-// scales remembers the answers until a CRD changes.
-type scales struct {
+// scalePaths remembers the answers until a CRD changes.
+type scalePaths struct {
 	mu    sync.Mutex
 	epoch int // of changes
 	known map[object.GVK]field.Path
 }
 
-func (s *scales) of(ctx context.Context, ask Scale, gvk object.GVK) (field.Path, error) {
+func (s *scalePaths) of(ctx context.Context, ask Scale, gvk object.GVK) (field.Path, error) {
 	if ask == nil || !strings.Contains(gvk.Group, ".") { // groups without a dot are Kubernetes' own
 		return nil, nil
 	}
@@ -47,7 +47,7 @@ func (s *scales) of(ctx context.Context, ask Scale, gvk object.GVK) (field.Path,
 	return p, nil
 }
 
-func (s *scales) forget(group string) {
+func (s *scalePaths) forget(group string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.epoch++
@@ -58,5 +58,5 @@ func (s *scales) forget(group string) {
 	}
 }
 
-// Redefined says that a CRD of an API group has changed: what was learnt from it is asked for again.
-func (e *Engine) Redefined(group string) { e.scales.forget(group) }
+// OnCRDChanged says that a CRD of an API group has changed: what was learnt from it is asked for again.
+func (e *Engine) OnCRDChanged(group string) { e.scales.forget(group) }

@@ -10,7 +10,7 @@ import (
 
 // since says when a difference was first seen: at an earlier look that left it for now; else when the event arrived that showed it; else,
 // where a full check has found it, when the server says that it was written, to the second. Zero if nobody knows.
-func (w *walk) since(f decide.Finding) time.Time {
+func (w *objectReconcile) since(f decide.Finding) time.Time {
 	if at, ok := w.snap.open[field.PathString(f.Path)]; ok {
 		return at
 	}
@@ -24,7 +24,7 @@ func (w *walk) since(f decide.Finding) time.Time {
 }
 
 // leftOpen are the differences that are left for now, nil for none.
-func (w *walk) leftOpen() map[string]time.Time {
+func (w *objectReconcile) leftOpen() map[string]time.Time {
 	var out map[string]time.Time
 	for _, f := range w.plan.Findings {
 		if f.Verdict != decide.Hold && f.Verdict != decide.Contested {

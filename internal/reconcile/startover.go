@@ -27,11 +27,11 @@ func (e *Engine) StartOver() {
 	}
 	e.mu.Unlock()
 	e.early.drop()
-	e.looks.drop()
+	e.kindLists.drop()
 	for key, s := range apps {
 		s.startOver(era)
-		e.Changed(key)
-		e.Rerun(key)
+		e.AppChanged(key)
+		e.EnqueueApp(key)
 	}
 }
 
@@ -41,18 +41,18 @@ func (r *record) startOver() *record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &record{
-		street: r.street, id: r.id, owner: r.owner, served: r.served, file: r.file, line: r.line, memory: r.memory, kept: r.kept,
-		keeper: r.keeper, assessed: r.assessed,
+		reconcileLock: r.reconcileLock, id: r.id, owner: r.owner, served: r.served, file: r.file, line: r.line, memory: r.memory, savedMemory: r.savedMemory,
+		otherOwner: r.otherOwner, assessed: r.assessed,
 	}
 }
 
 // startOver makes the next run of an app one that applies what Git wants to an unknown state, and prunes nothing.
-func (s *state) startOver(era int) {
+func (s *appState) startOver(era int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.era, s.reached, s.order, s.commit, s.leaves, s.leavesSince = era, "", "", "", "", time.Time{}
+	s.era, s.rolledOut, s.syncRequest, s.commit, s.leavingAt, s.leavesSince = era, "", "", "", "", time.Time{}
 	s.report = report.Report{App: s.report.App, Stage: report.Admit, Reason: report.InProgress, Message: errWentBack.Error(), At: s.report.At}
-	s.ledger.clear()
+	s.inventory.clear()
 }
 
 // isOlder reports whether the server answers with an older state of an object than was known in that era, and starts over if so. Both the
@@ -65,26 +65,26 @@ func (e *Engine) isOlder(read, known uint64, era int) bool {
 	return true
 }
 
-// stale reports whether the server's data went back since the run began.
-func (r *run) stale() bool {
+// isOutdated reports whether the server's data went back since the run began.
+func (r *appRun) isOutdated() bool {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	return r.state.era != r.era
+	return r.state.era != r.dataEra
 }
 
 // firstOfEra reports whether no run of the app has come to the prune since the server's data went back, and takes note that this one has.
-func (r *run) firstOfEra() bool {
+func (r *appRun) firstOfEra() bool {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	first := r.state.pruned != r.era
-	r.state.pruned = r.era
+	first := r.state.pruned != r.dataEra
+	r.state.pruned = r.dataEra
 	return first
 }
 
 // afterWentBack says what would be pruned, and prunes nothing: Git's newest revision and a cluster from a backup may belong to different
 // days, and someone may be about to restore more.
-func (r *run) afterWentBack(ctx context.Context, left []inventory.Entry) error {
-	ids, drops, _ := r.engine.Leaving(ctx, r.app, left)
+func (r *appRun) afterWentBack(ctx context.Context, left []inventory.Entry) error {
+	ids, drops, _ := r.engine.PruneCandidates(ctx, r.app, left)
 	if len(ids) == 0 {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (r *run) afterWentBack(ctx context.Context, left []inventory.Entry) error {
 		r.report.Leaving = append(r.report.Leaving, report.Listed{ID: id})
 	}
 	r.report.Notes = append(r.report.Notes, drops...)
-	return &fault{report.PruneHeld, fmt.Errorf("nothing is pruned in the first run after the API server's data went back to an older state (a restored backup): "+
+	return &stageError{report.PruneHeld, fmt.Errorf("nothing is pruned in the first run after the API server's data went back to an older state (a restored backup): "+
 		"the next run, at the interval or on request, deletes %s", listNames(ids))}
 }
 

@@ -5,10 +5,10 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 )
 
-// Touched reports whether a revision may change what an app describes: whether its render is not known. It builds nothing, and may be
+// MayChange reports whether a revision may change what an app describes: whether its render is not known. It builds nothing, and may be
 // called concurrently. An app that never ran is touched.
-func (e *Engine) Touched(key app.Key, a source.Artifact) bool {
-	known := e.known(key)
+func (e *Engine) MayChange(key app.Key, a source.Artifact) bool {
+	known := e.knownApp(key)
 	if known == nil {
 		return true
 	}

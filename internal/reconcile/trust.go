@@ -10,22 +10,22 @@ import (
 // itself: a field differs or is not Git's, whoever may write it, or the object's health is not known from its metadata. The caller holds mu.
 func (r *record) judgedAt() string {
 	quiet := r.judged && r.pending == nil && r.problem == "" && len(r.findings) == 0 && len(r.withheld) == 0 && !r.baseline.Mutated()
-	if !quiet || r.digest == "" || r.version == 0 || r.uid != r.made || r.uid == "" || live.DepthOf(r.gvk()) != live.Metadata {
+	if !quiet || r.digest == "" || r.version == 0 || r.uid != r.appliedUID || r.uid == "" || live.DepthOf(r.gvk()) != live.Metadata {
 		return ""
 	}
 	return strconv.FormatUint(r.version, 10)
 }
 
-// trusts reports whether an event shows the object exactly as an earlier process judged it: any write since then would have changed its
+// matchesTrusted reports whether an event shows the object exactly as an earlier process judged it: any write since then would have changed its
 // resourceVersion. The caller holds mu.
-func (r *record) trusts(u *unjudged) bool {
-	return r.trusted != 0 && !r.judged && !r.changed && !r.asked && !u.Gone && u.Depth == live.Metadata && u.uid == r.made && u.version == r.trusted
+func (r *record) matchesTrusted(u *pendingEvent) bool {
+	return r.trusted != 0 && !r.judged && !r.changed && !r.forced && !u.Gone && u.Depth == live.Metadata && u.uid == r.appliedUID && u.version == r.trusted
 }
 
-// trust takes over what the earlier process found. The baseline stays unknown: the next change of the object is compared with a dry run.
+// takeTrusted takes over what the earlier process found. The baseline stays unknown: the next change of the object is compared with a dry run.
 // The caller holds mu.
-func (r *record) trust(ev live.Event, e *Engine) {
-	r.uid, r.version, r.fingerprint = r.made, versionOf(ev.Object), live.Fingerprint(e.Hasher, ev.Object)
+func (r *record) takeTrusted(ev live.Event, e *Engine) {
+	r.uid, r.version, r.fingerprint = r.appliedUID, versionOf(ev.Object), live.Fingerprint(e.Hasher, ev.Object)
 	r.applied, r.judged, r.pending = true, true, nil
 	r.keepHealth(e, ev.Object)
 }

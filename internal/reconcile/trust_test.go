@@ -26,7 +26,7 @@ func configMapEvent(uid, version string) live.Event {
 // TestOnlyWhatIsExactlyAsItWasIsTrusted: an object that changed while no truce ran has another resourceVersion, one that was made again
 // another uid.
 func TestOnlyWhatIsExactlyAsItWasIsTrusted(t *testing.T) {
-	good := func() *record { return &record{made: "1", trusted: 7} }
+	good := func() *record { return &record{appliedUID: "1", trusted: 7} }
 	gone, full := configMapEvent("1", "7"), configMapEvent("1", "7")
 	gone.Gone, full.Depth = true, live.Full
 	for name, c := range map[string]struct {
@@ -40,13 +40,13 @@ func TestOnlyWhatIsExactlyAsItWasIsTrusted(t *testing.T) {
 		"made again":           {good(), configMapEvent("2", "7"), false},
 		"it is gone":           {good(), gone, false},
 		"seen as a whole":      {good(), full, false},
-		"nothing is known":     {&record{made: "1"}, configMapEvent("1", "7"), false},
-		"no version":           {&record{made: "1"}, configMapEvent("1", ""), false},
-		"Git has changed":      {&record{made: "1", trusted: 7, changed: true}, configMapEvent("1", "7"), false},
-		"a claim has changed":  {&record{made: "1", trusted: 7, asked: true}, configMapEvent("1", "7"), false},
-		"it was judged before": {&record{made: "1", trusted: 7, judged: true}, configMapEvent("1", "7"), false},
+		"nothing is known":     {&record{appliedUID: "1"}, configMapEvent("1", "7"), false},
+		"no version":           {&record{appliedUID: "1"}, configMapEvent("1", ""), false},
+		"Git has changed":      {&record{appliedUID: "1", trusted: 7, changed: true}, configMapEvent("1", "7"), false},
+		"a claim has changed":  {&record{appliedUID: "1", trusted: 7, forced: true}, configMapEvent("1", "7"), false},
+		"it was judged before": {&record{appliedUID: "1", trusted: 7, judged: true}, configMapEvent("1", "7"), false},
 	} {
-		if got := c.r.trusts(unjudgedAs(c.ev)); got != c.want {
+		if got := c.r.matchesTrusted(newPendingEvent(c.ev)); got != c.want {
 			t.Errorf("%s: trusted %t, want %t", name, got, c.want)
 		}
 	}
@@ -55,21 +55,21 @@ func TestOnlyWhatIsExactlyAsItWasIsTrusted(t *testing.T) {
 // TestWhatIsWrittenDownAsJudged: the next process has to look at whatever is not plainly as Git wants.
 func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 	fresh := func() *record {
-		return &record{id: object.ID{Kind: "ConfigMap"}, served: "v1", judged: true, digest: "sha256:1", version: 7, uid: "1", made: "1"}
+		return &record{id: object.ID{Kind: "ConfigMap"}, served: "v1", judged: true, digest: "sha256:1", version: 7, uid: "1", appliedUID: "1"}
 	}
 	if got := fresh().judgedAt(); got != "7" {
 		t.Fatalf("judged at %q, want 7", got)
 	}
 	for name, spoil := range map[string]func(*record){
 		"not judged":              func(r *record) { r.judged = false },
-		"an event waits":          func(r *record) { r.pending = unjudgedAs(configMapEvent("1", "8")) },
+		"an event waits":          func(r *record) { r.pending = newPendingEvent(configMapEvent("1", "8")) },
 		"it has a problem":        func(r *record) { r.problem = "refused" },
 		"a field differs":         func(r *record) { r.findings = []decide.Finding{{}} },
 		"a field is withheld":     func(r *record) { r.withheld = []field.Path{field.NewPath("data")} },
 		"a Secret, not digested":  func(r *record) { r.digest = "" },
 		"admission changed it":    func(r *record) { r.baseline = mutatedBaseline(t) },
 		"no version":              func(r *record) { r.version = 0 },
-		"no uid":                  func(r *record) { r.uid, r.made = "", "" },
+		"no uid":                  func(r *record) { r.uid, r.appliedUID = "", "" },
 		"another object":          func(r *record) { r.uid = "2" },
 		"health is in its status": func(r *record) { r.id, r.served = object.ID{Group: "apps", Kind: "Deployment", Name: "web"}, "v1" },
 	} {
@@ -83,9 +83,9 @@ func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 
 // TestAnEventThatComesBeforeItsAppIsHeld until the app has run, and the newest of several is.
 func TestAnEventThatComesBeforeItsAppIsHeld(t *testing.T) {
-	e := New(Parts{})
+	e := NewEngine(Dependencies{})
 	for _, version := range []string{"5", "6"} {
-		e.Seen(configMapEvent("1", version))
+		e.OnEvent(configMapEvent("1", version))
 	}
 	held := e.early.take("app")
 	if u := held[configMapEvent("", "").ID]; len(held) != 1 || u.version != 6 {
@@ -93,71 +93,71 @@ func TestAnEventThatComesBeforeItsAppIsHeld(t *testing.T) {
 	} else if u.Object != nil || !u.packed.Known() {
 		t.Errorf("held %+v, want it packed", u)
 	}
-	e.Seen(configMapEvent("1", "7"))
-	if held = e.early.take("app"); len(held) != 0 || e.early.held != 0 {
-		t.Errorf("held %v (%d) for an app that has run", held, e.early.held)
+	e.OnEvent(configMapEvent("1", "7"))
+	if held = e.early.take("app"); len(held) != 0 || e.early.size != 0 {
+		t.Errorf("held %v (%d) for an app that has run", held, e.early.size)
 	}
 	e.early.taken["app"] = false
-	e.Seen(configMapEvent("1", "8"))
+	e.OnEvent(configMapEvent("1", "8"))
 	gone := configMapEvent("1", "8")
 	gone.Gone = true
-	e.Seen(gone)
-	if held = e.early.take("app"); len(held) != 0 || e.early.held != 0 {
-		t.Errorf("held %v (%d) of an object that is gone", held, e.early.held)
+	e.OnEvent(gone)
+	if held = e.early.take("app"); len(held) != 0 || e.early.size != 0 {
+		t.Errorf("held %v (%d) of an object that is gone", held, e.early.size)
 	}
 }
 
 // TestNoMoreEventsAreHeldThanFit: those beyond are dropped, and their objects are read.
 func TestNoMoreEventsAreHeldThanFit(t *testing.T) {
-	e := New(Parts{})
-	e.early.held = mostEarly
-	e.Seen(configMapEvent("1", "5"))
-	if e.early.held--; e.early.held != mostEarly-1 || len(e.early.apps) > 0 {
-		t.Errorf("held %d: %v", e.early.held, e.early.apps)
+	e := NewEngine(Dependencies{})
+	e.early.size = maxEarlyEvents
+	e.OnEvent(configMapEvent("1", "5"))
+	if e.early.size--; e.early.size != maxEarlyEvents-1 || len(e.early.apps) > 0 {
+		t.Errorf("held %d: %v", e.early.size, e.early.apps)
 	}
-	e.Seen(configMapEvent("1", "5"))
-	if e.early.held != mostEarly {
-		t.Errorf("held %d, want %d", e.early.held, mostEarly)
+	e.OnEvent(configMapEvent("1", "5"))
+	if e.early.size != maxEarlyEvents {
+		t.Errorf("held %d, want %d", e.early.size, maxEarlyEvents)
 	}
 }
 
 // TestAnEventThatCameBeforeTheRecordIsTakenIn: as the earlier process judged it, it is trusted; else it is to be judged; and what is newer stays.
 func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	e := New(Parts{Now: func() time.Time { return now }, Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}})
-	held := func(version string) *unjudged {
-		h := early{}
-		h.hold(configMapEvent("1", version), &e.sights)
+	e := NewEngine(Dependencies{Now: func() time.Time { return now }, Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}})
+	held := func(version string) *pendingEvent {
+		h := earlyEvents{}
+		h.hold(configMapEvent("1", version), &e.eventTexts)
 		return h.take("app")[configMapEvent("", "").ID]
 	}
-	fresh := func() *record { return &record{made: "1", trusted: 7, assessed: health.Reconciled} }
+	fresh := func() *record { return &record{appliedUID: "1", trusted: 7, assessed: health.Reconciled} }
 
 	r := fresh()
-	if err := r.arrive(held("7"), e); err != nil {
+	if err := r.takeEarly(held("7"), e); err != nil {
 		t.Fatal(err)
 	}
 	if !r.judged || !r.applied || r.pending != nil || r.uid != "1" || r.version != 7 || r.fingerprint == 0 || r.health.Code != health.Healthy {
 		t.Errorf("what is as it was is taken over as judged, not %+v", r)
 	}
 	r = fresh()
-	if err := r.arrive(held("8"), e); err != nil {
+	if err := r.takeEarly(held("8"), e); err != nil {
 		t.Fatal(err)
 	}
 	if r.judged || r.applied || r.pending == nil || !r.arrived.Equal(now) || r.version != 0 {
 		t.Errorf("what has changed is to be judged, not %+v", r)
 	}
-	waits := unjudgedAs(configMapEvent("1", "9"))
+	waits := newPendingEvent(configMapEvent("1", "9"))
 	for name, c := range map[string]struct {
 		r *record
-		u *unjudged
+		u *pendingEvent
 	}{
 		"no event":          {fresh(), nil},
-		"a newer event":     {&record{made: "1", trusted: 7, pending: waits}, held("7")},
-		"a judged object":   {&record{made: "1", trusted: 7, version: 9}, held("7")},
-		"a judged one, old": {&record{made: "1", version: 9}, held("8")},
+		"a newer event":     {&record{appliedUID: "1", trusted: 7, pending: waits}, held("7")},
+		"a judged object":   {&record{appliedUID: "1", trusted: 7, version: 9}, held("7")},
+		"a judged one, old": {&record{appliedUID: "1", version: 9}, held("8")},
 	} {
 		pending, version := c.r.pending, c.r.version
-		if err := c.r.arrive(c.u, e); err != nil {
+		if err := c.r.takeEarly(c.u, e); err != nil {
 			t.Fatal(err)
 		}
 		if c.r.pending != pending || c.r.version != version || c.r.judged {
@@ -168,7 +168,7 @@ func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
 
 // TestAnAdmissionThatHasChangedIsAskedAgain about the objects of which it changed a field, and no others.
 func TestAnAdmissionThatHasChangedIsAskedAgain(t *testing.T) {
-	e := New(Parts{})
+	e := NewEngine(Dependencies{})
 	mutated := func(name string) *record {
 		return &record{id: object.ID{Kind: "ConfigMap", Name: name}, baseline: mutatedBaseline(t)}
 	}
@@ -179,8 +179,8 @@ func TestAnAdmissionThatHasChangedIsAskedAgain(t *testing.T) {
 	if got := e.AdmissionChanged(); len(got) != 2 || got[0] != a.id || got[1] != b.id {
 		t.Errorf("to be asked: %v", got)
 	}
-	if !a.asked || !a.baseline.Doubted() || plain.asked || plain.baseline.Doubted() {
-		t.Errorf("asked %t, doubted %t; the other %t, %t", a.asked, a.baseline.Doubted(), plain.asked, plain.baseline.Doubted())
+	if !a.forced || !a.baseline.Doubted() || plain.forced || plain.baseline.Doubted() {
+		t.Errorf("asked %t, doubted %t; the other %t, %t", a.forced, a.baseline.Doubted(), plain.forced, plain.baseline.Doubted())
 	}
 }
 

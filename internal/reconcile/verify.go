@@ -14,7 +14,7 @@ import (
 func (e *Engine) Verify(ctx context.Context, i live.Interest) (named, missed int, err error) {
 	begin := e.Now()
 	if named, missed, err = e.verify(ctx, i, app.Key{}); err == nil {
-		e.looks.made(i, begin)
+		e.kindLists.made(i, begin)
 	}
 	return named, missed, err
 }
@@ -32,7 +32,7 @@ func (e *Engine) verify(ctx context.Context, i live.Interest, of app.Key) (named
 		}
 		delete(expected, h.ID)
 		older = older || h.UID == x.uid && e.isOlder(parseVersion(h.ResourceVersion), x.version, era)
-		missed += e.miss(x.record, headEvent(i.GVK, h))
+		missed += e.enqueueMissed(x.record, headEvent(i.GVK, h))
 	})
 	switch {
 	case older:
@@ -41,7 +41,7 @@ func (e *Engine) verify(ctx context.Context, i live.Interest, of app.Key) (named
 		return named, missed, err
 	}
 	for id, x := range expected {
-		missed += e.miss(x.record, live.Event{GVK: i.GVK, ID: id, Gone: true, Depth: live.Metadata})
+		missed += e.enqueueMissed(x.record, live.Event{GVK: i.GVK, ID: id, Gone: true, Depth: live.Metadata})
 	}
 	return named, missed, nil
 }
@@ -78,13 +78,13 @@ func (e *Engine) expected(i live.Interest, of app.Key) map[object.ID]expectation
 
 // recordsIn returns the records of what an interest is about, whatever the version.
 func (e *Engine) recordsIn(i live.Interest) []*record {
-	return e.recordsOf(func(r *record) bool {
+	return e.recordsWhere(func(r *record) bool {
 		return r.id.Group == i.GVK.Group && r.id.Kind == i.GVK.Kind && (i.Namespace == "" || r.id.Namespace == i.Namespace)
 	})
 }
 
-// Names reports whether any app names an object of a kind, at its version, in the interest's namespace.
-func (e *Engine) Names(i live.Interest) bool {
+// HasObjects reports whether any app names an object of a kind, at its version, in the interest's namespace.
+func (e *Engine) HasObjects(i live.Interest) bool {
 	return slices.ContainsFunc(e.recordsIn(i), func(r *record) bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -92,9 +92,9 @@ func (e *Engine) Names(i live.Interest) bool {
 	})
 }
 
-// Namers returns the apps that name an object of a kind, at its version, in the interest's namespace.
-func (e *Engine) Namers(i live.Interest) []app.Key {
-	return e.owners(func(r *record) bool { return r.gvk() == i.GVK && (i.Namespace == "" || r.id.Namespace == i.Namespace) })
+// AppsWithObjects returns the apps that name an object of a kind, at its version, in the interest's namespace.
+func (e *Engine) AppsWithObjects(i live.Interest) []app.Key {
+	return e.ownersWhere(func(r *record) bool { return r.gvk() == i.GVK && (i.Namespace == "" || r.id.Namespace == i.Namespace) })
 }
 
 // headEvent is the event that must have been lost if the state is not known.
@@ -103,23 +103,23 @@ func headEvent(gvk object.GVK, h live.Head) live.Event {
 	return live.Event{GVK: gvk, ID: h.ID, Depth: live.Metadata, Object: object.Object{"metadata": meta}}
 }
 
-// miss wakes the object of an event that was lost, and counts it.
-func (e *Engine) miss(r *record, ev live.Event) int {
-	if !r.missed(ev) {
+// enqueueMissed wakes the object of an event that was lost, and counts it.
+func (e *Engine) enqueueMissed(r *record, ev live.Event) int {
+	if !r.onMissed(ev) {
 		return 0
 	}
-	e.Wake(r.id)
+	e.Enqueue(r.id)
 	return 1
 }
 
-// missed makes an event pending unless it was judged already, or another look is under way.
-func (r *record) missed(ev live.Event) bool {
+// onMissed makes an event pending unless it was judged already, or another look is under way.
+func (r *record) onMissed(ev live.Event) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.uid == ev.Object.UID() && (ev.Gone || r.knows(versionOf(ev.Object)))
 	if known || r.pending != nil || r.problem != "" {
 		return false
 	}
-	r.pending = unjudgedAs(ev)
+	r.pending = newPendingEvent(ev)
 	return true
 }

@@ -12,16 +12,16 @@ import (
 
 // Report returns an app's newest report, with what was seen of its objects since.
 func (e *Engine) Report(key app.Key) report.Report {
-	s := e.known(key)
+	s := e.knownApp(key)
 	if s == nil {
 		return report.Report{App: key}
 	}
 	s.mu.Lock()
 	r, rules := s.report, s.app.Ignore
-	r.Lost, r.Passage = s.lost.why, s.lost.passage
+	r.Lost, r.Passage = s.lostAdoption.why, s.lostAdoption.adoption
 	s.mu.Unlock()
 	ids := s.objects()
-	r.App, r.Shared = key, e.shared(key)
+	r.App, r.Shared = key, e.sharedObjects(key)
 	r.Notes = append(slices.Clip(r.Notes), e.ruleNotes(rules, ids)...)
 	r.Notes = append(r.Notes, e.unaskedNotes(ids)...)
 	r.Notes = append(r.Notes, e.dropNotes(r.Leaving)...)
@@ -34,10 +34,10 @@ func (e *Engine) Report(key app.Key) report.Report {
 	return r
 }
 
-// Attempted returns the revision that an app's newest run was about, and the stage at which that run stopped. It costs two fields, where
+// LastAttempt returns the revision that an app's newest run was about, and the stage at which that run stopped. It costs two fields, where
 // Report gathers every object.
-func (e *Engine) Attempted(key app.Key) (revision string, stage report.Stage) {
-	s := e.known(key)
+func (e *Engine) LastAttempt(key app.Key) (revision string, stage report.Stage) {
+	s := e.knownApp(key)
 	if s == nil {
 		return "", ""
 	}
@@ -52,8 +52,8 @@ func (e *Engine) unaskedNotes(ids []object.ID) []string {
 	for _, id := range ids {
 		if rec := e.lookup(id); rec != nil {
 			rec.mu.Lock()
-			if rec.unasked != "" {
-				n, why = n+1, rec.unasked
+			if rec.noDryRun != "" {
+				n, why = n+1, rec.noDryRun
 			}
 			rec.mu.Unlock()
 		}
@@ -73,19 +73,19 @@ func (r *record) view() report.Object {
 	}
 }
 
-// Seen takes in a watch event. An event that changes nothing of ours costs a hash; its health is all that is kept of it.
+// OnEvent takes in a watch event. An event that changes nothing of ours costs a hash; its health is all that is kept of it.
 // Events of objects that no app names are held until the app has run whose mark they bear.
-func (e *Engine) Seen(ev live.Event) {
+func (e *Engine) OnEvent(ev live.Event) {
 	r := e.lookup(ev.ID)
 	if r == nil {
-		e.early.hold(ev, &e.sights)
+		e.early.hold(ev, &e.eventTexts)
 		return
 	}
-	if wake, news := r.seen(ev, e); wake {
-		e.Wake(ev.ID)
+	if wake, news := r.onEvent(ev, e); wake {
+		e.Enqueue(ev.ID)
 	} else if news {
-		e.Changed(r.ownedBy())
-		e.spread()
+		e.AppChanged(r.ownedBy())
+		e.notifyListeners()
 	}
 }
 
@@ -95,16 +95,16 @@ func (r *record) ownedBy() app.Key {
 	return r.owner
 }
 
-// seen reports whether the object must be judged, and whether its health has changed.
-func (r *record) seen(ev live.Event, e *Engine) (wake, news bool) {
+// onEvent reports whether the object must be judged, and whether its health has changed.
+func (r *record) onEvent(ev live.Event, e *Engine) (wake, news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ev.Gone {
-		r.expect(ev, e.Now())
+		r.setPending(ev, e.Now())
 		return true, false
 	}
 	version := versionOf(ev.Object)
-	r.shown = version
+	r.watched = version
 	if r.uid != "" && ev.Object.UID() == r.uid && r.knows(version) {
 		return false, false // our own write coming back, or older
 	}
@@ -115,13 +115,13 @@ func (r *record) seen(ev live.Event, e *Engine) (wake, news bool) {
 		}
 		return false, news
 	}
-	if r.trusts(unjudgedAs(ev)) {
-		r.trust(ev, e)
+	if r.matchesTrusted(newPendingEvent(ev)) {
+		r.takeTrusted(ev, e)
 		return false, true
 	}
-	r.expect(ev, e.Now())
+	r.setPending(ev, e.Now())
 	if !r.text.Known() || r.reserved {
-		r.pending.pack(&e.sights)
+		r.pending.pack(&e.eventTexts)
 		return false, false
 	}
 	return true, false
@@ -146,7 +146,7 @@ func (e *Engine) subscribe() (<-chan struct{}, func()) {
 	}
 }
 
-func (e *Engine) spread() {
+func (e *Engine) notifyListeners() {
 	e.listen.Lock()
 	defer e.listen.Unlock()
 	for ch := range e.listeners {

@@ -116,16 +116,16 @@ type Stage string
 
 // The stages in their order.
 const (
-	Admit    Stage = "admit" // is this an app that truce can do?
-	Fetch    Stage = "fetch"
-	Render   Stage = "render"
-	Settle   Stage = "desired"
-	Validate Stage = "validate"
-	Record   Stage = "inventory"
-	Carry    Stage = "apply"
-	Sweep    Stage = "prune"
-	Observe  Stage = "observe"
-	Done     Stage = "done"
+	Admit          Stage = "admit" // is this an app that truce can do?
+	Fetch          Stage = "fetch"
+	Render         Stage = "render"
+	Normalize      Stage = "desired"
+	Validate       Stage = "validate"
+	WriteInventory Stage = "inventory"
+	Apply          Stage = "apply"
+	Prune          Stage = "prune"
+	Observe        Stage = "observe"
+	Done           Stage = "done"
 )
 
 // Object is what is known of one of the app's objects.

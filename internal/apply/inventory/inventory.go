@@ -70,9 +70,9 @@ type Store interface {
 	Delete(ctx context.Context, key app.Key) error
 }
 
-// Ahead returns the record with the entries that are about to be made; what is known of them already stays.
-func Ahead(r Record, entries []Entry) Record {
-	return edit(r, func(all map[object.ID]Entry) {
+// AddEntries returns the record with the entries that are about to be made; what is known of them already stays.
+func AddEntries(r Record, entries []Entry) Record {
+	return editEntries(r, func(all map[object.ID]Entry) {
 		for _, e := range entries {
 			old := all[e.ID]
 			old.ID, old.Version = e.ID, e.Version
@@ -81,10 +81,10 @@ func Ahead(r Record, entries []Entry) Record {
 	})
 }
 
-// Merge returns the record with what is now known of its entries. An empty uid or digest teaches nothing; an empty Judged takes back what was
+// MergeEntries returns the record with what is now known of its entries. An empty uid or digest teaches nothing; an empty Judged takes back what was
 // judged before.
-func Merge(r Record, entries []Entry) Record {
-	return edit(r, func(all map[object.ID]Entry) {
+func MergeEntries(r Record, entries []Entry) Record {
+	return editEntries(r, func(all map[object.ID]Entry) {
 		for _, e := range entries {
 			old := all[e.ID]
 			if e.UID == "" {
@@ -98,16 +98,16 @@ func Merge(r Record, entries []Entry) Record {
 	})
 }
 
-// Without returns the record without the objects.
-func Without(r Record, ids []object.ID) Record {
-	return edit(r, func(all map[object.ID]Entry) {
+// RemoveEntries returns the record without the objects.
+func RemoveEntries(r Record, ids []object.ID) Record {
+	return editEntries(r, func(all map[object.ID]Entry) {
 		for _, id := range ids {
 			delete(all, id)
 		}
 	})
 }
 
-func edit(r Record, change func(map[object.ID]Entry)) Record {
+func editEntries(r Record, change func(map[object.ID]Entry)) Record {
 	all := make(map[object.ID]Entry, len(r.Entries))
 	for _, e := range r.Entries {
 		all[e.ID] = e

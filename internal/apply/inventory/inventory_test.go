@@ -36,15 +36,15 @@ func names(r inventory.Record) []string {
 
 func TestNothingIsForgottenUntilItIsTakenOut(t *testing.T) {
 	r := inventory.Record{App: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "shop"}}
-	r = inventory.Ahead(r, named("b", "a"))
-	r = inventory.Merge(r, []inventory.Entry{{ID: id("a"), Version: "v1", UID: "u1", Sent: "s1"}})
-	r = inventory.Ahead(r, named("a", "c")) // b has left Git, and is still there
-	r = inventory.Merge(r, []inventory.Entry{{ID: id("a"), Version: "v2"}})
+	r = inventory.AddEntries(r, named("b", "a"))
+	r = inventory.MergeEntries(r, []inventory.Entry{{ID: id("a"), Version: "v1", UID: "u1", Sent: "s1"}})
+	r = inventory.AddEntries(r, named("a", "c")) // b has left Git, and is still there
+	r = inventory.MergeEntries(r, []inventory.Entry{{ID: id("a"), Version: "v2"}})
 	if diff := cmp.Diff([]string{"a u1 s1", "b  ", "c  "}, names(r)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	before := names(r)
-	without := inventory.Without(r, []object.ID{id("b"), id("z")})
+	without := inventory.RemoveEntries(r, []object.ID{id("b"), id("z")})
 	if diff := cmp.Diff([]string{"a u1 s1", "c  "}, names(without)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -72,7 +72,7 @@ func TestPrintAndParseAreInverse(t *testing.T) {
 			}
 			entries = append(entries, e)
 		}
-		r = inventory.Merge(r, entries)
+		r = inventory.MergeEntries(r, entries)
 		r.Guard = inventory.Guard{
 			Size:   rapid.IntRange(0, 9).Draw(t, "size"),
 			Origin: inventory.Origin{Repository: maybe.Draw(t, "repository"), Path: maybe.Draw(t, "path"), Namespace: maybe.Draw(t, "space"), Commit: maybe.Draw(t, "commit")},
@@ -80,16 +80,16 @@ func TestPrintAndParseAreInverse(t *testing.T) {
 		for n := range rapid.IntRange(0, 3).Draw(t, "prunes") {
 			r.Guard.Pruned = append(r.Guard.Pruned, inventory.Prune{At: time.Unix(int64(n), 0).UTC(), Count: n, Moved: n == 1})
 		}
-		text, err := inventory.Print(r)
+		text, err := inventory.FormatRecord(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := inventory.Parse(text)
+		got, err := inventory.ParseRecord(text)
 		if diff := cmp.Diff(r, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
 			t.Fatalf("%v (-want +got):\n%s", err, diff)
 		}
 		rand.Shuffle(len(r.Entries), func(i, j int) { r.Entries[i], r.Entries[j] = r.Entries[j], r.Entries[i] })
-		again, err := inventory.Print(r)
+		again, err := inventory.FormatRecord(r)
 		if err != nil || !bytes.Equal(text, again) {
 			t.Fatalf("%v: not the same text in another order:\n%s\n%s", err, text, again)
 		}
@@ -99,11 +99,11 @@ func TestPrintAndParseAreInverse(t *testing.T) {
 const good = `{"format":1,"kind":"Kustomization","name":"a","namespace":"b","entries":[["apps","v1","Deployment","shop","web","u","s"]]}`
 
 func TestADamagedRecordIsNeverAShorterOne(t *testing.T) {
-	if _, err := inventory.Parse([]byte(good)); err != nil {
+	if _, err := inventory.ParseRecord([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
 	for end := range len(good) {
-		if r, err := inventory.Parse([]byte(good[:end])); err == nil {
+		if r, err := inventory.ParseRecord([]byte(good[:end])); err == nil {
 			t.Errorf("the first %d bytes pass for %v", end, r)
 		}
 	}
@@ -126,7 +126,7 @@ func TestADamagedRecordIsNeverAShorterOne(t *testing.T) {
 		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","","@7"]]}`,
 		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","","sha256:1@"]]}`,
 	} {
-		if r, err := inventory.Parse([]byte(text)); err == nil {
+		if r, err := inventory.ParseRecord([]byte(text)); err == nil {
 			t.Errorf("%s passes for %v", text, r)
 		}
 	}
@@ -134,14 +134,14 @@ func TestADamagedRecordIsNeverAShorterOne(t *testing.T) {
 
 // TestAVersionStandsWithADigestAlone: without one, nothing says what was applied when the object was found to be as Git wants.
 func TestAVersionStandsWithADigestAlone(t *testing.T) {
-	text, err := inventory.Print(inventory.Record{
+	text, err := inventory.FormatRecord(inventory.Record{
 		App:     app.Key{Kind: "K", Name: "a"},
 		Entries: []inventory.Entry{{ID: object.ID{Kind: "A", Name: "a"}, Version: "v1", Judged: "7"}, {ID: object.ID{Kind: "A", Name: "b"}, Version: "v1", Sent: "sha256:1", Judged: "7"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := inventory.Parse(text)
+	r, err := inventory.ParseRecord(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,15 +153,15 @@ func TestAVersionStandsWithADigestAlone(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(good))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := inventory.Parse(text)
+		r, err := inventory.ParseRecord(text)
 		if err != nil {
 			return
 		}
-		printed, err := inventory.Print(r)
+		printed, err := inventory.FormatRecord(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := inventory.Parse(printed)
+		again, err := inventory.ParseRecord(printed)
 		if diff := cmp.Diff(r, again, cmpopts.EquateEmpty()); err != nil || diff != "" {
 			t.Fatalf("%v (-want +got):\n%s", err, diff)
 		}

@@ -35,8 +35,8 @@ const (
 	found       = "found"
 )
 
-// Print writes a record as text: equal records print equal texts.
-func Print(r Record) ([]byte, error) {
+// FormatRecord writes a record as text: equal records print equal texts.
+func FormatRecord(r Record) ([]byte, error) {
 	d := document{
 		Format: format, Kind: r.App.Kind, Name: r.App.Name, Space: r.App.Namespace, UID: r.AppUID, Revision: r.Revision,
 		Entries: make([][]string, 0, len(r.Entries)),
@@ -45,7 +45,7 @@ func Print(r Record) ([]byte, error) {
 		d.Guard = &r.Guard
 	}
 	for _, e := range slices.SortedFunc(slices.Values(r.Entries), inOrder) {
-		parts := []string{e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, sent(e)}
+		parts := []string{e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, digestText(e)}
 		if e.Found {
 			parts = append(parts, found)
 		}
@@ -54,17 +54,17 @@ func Print(r Record) ([]byte, error) {
 	return json.Marshal(d)
 }
 
-// Parse reads what Print wrote. What Print would not write is an error: a record that lost a part must not pass for a shorter one.
-func Parse(text []byte) (Record, error) {
-	r, err := parse(text)
+// ParseRecord reads what Print wrote. What Print would not write is an error: a record that lost a part must not pass for a shorter one.
+func ParseRecord(text []byte) (Record, error) {
+	r, err := parseDocument(text)
 	if err != nil {
 		return Record{}, fmt.Errorf("read inventory: %w", err)
 	}
 	return r, nil
 }
 
-func parse(text []byte) (Record, error) {
-	d, err := decode(text)
+func parseDocument(text []byte) (Record, error) {
+	d, err := decodeDocument(text)
 	if err != nil {
 		return Record{}, err
 	}
@@ -73,7 +73,7 @@ func parse(text []byte) (Record, error) {
 		r.Guard = *d.Guard
 	}
 	for i, f := range d.Entries {
-		e, err := entry(f)
+		e, err := parseEntry(f)
 		if err == nil && i > 0 && inOrder(r.Entries[i-1], e) >= 0 {
 			err = fmt.Errorf("%s stands twice or out of order", e.ID)
 		}
@@ -85,7 +85,7 @@ func parse(text []byte) (Record, error) {
 	return r, nil
 }
 
-func decode(text []byte) (document, error) {
+func decodeDocument(text []byte) (document, error) {
 	var d document
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -106,7 +106,7 @@ func decode(text []byte) (document, error) {
 	return d, nil
 }
 
-func entry(f []string) (Entry, error) {
+func parseEntry(f []string) (Entry, error) {
 	wasFound := len(f) == entryFields+1 && f[entryFields] == found
 	if len(f) != entryFields && !wasFound {
 		return Entry{}, fmt.Errorf("%d parts, want %d", len(f), entryFields)
@@ -126,7 +126,7 @@ func entry(f []string) (Entry, error) {
 // digest than its own, and judges the object again.
 const judgedAt = "@"
 
-func sent(e Entry) string {
+func digestText(e Entry) string {
 	if e.Judged == "" || e.Sent == "" {
 		return e.Sent
 	}

@@ -109,7 +109,7 @@ func (w Writer) Edit(ctx context.Context, e apply.Edit) (object.Object, error) {
 	return u.Object, nil
 }
 
-// Delete removes the object in the background, with both preconditions. That its kind is no longer served is act.ErrStale: so it was when
+// Delete removes the object in the background, with both preconditions. That its kind is no longer served is apply.ErrStale: so it was when
 // the object was read.
 func (w Writer) Delete(ctx context.Context, t apply.Target) error {
 	if t.UID == "" || t.ResourceVersion == "" {
@@ -206,13 +206,13 @@ func inWords(err error, id object.ID) error {
 	return errors.New(redact.Message(id, status.Status().Message))
 }
 
-// forbidden is act.ErrForbidden in the server's words.
+// forbidden is apply.ErrForbidden in the server's words.
 type forbidden string
 
 func (f forbidden) Error() string { return string(f) }
 func (forbidden) Unwrap() error   { return apply.ErrForbidden }
 
-// refused is act.ErrRefused in the server's words.
+// refused is apply.ErrRefused in the server's words.
 type refused string
 
 func (r refused) Error() string { return string(r) }

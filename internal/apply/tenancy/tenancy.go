@@ -62,21 +62,21 @@ func (r Rules) Bind(a app.App) app.App {
 	if a.Deleting { // what an app does not refer to any more, it need not be refused
 		return a
 	}
-	a.Problems = append(slices.Clip(a.Problems), outOfReach(a)...)
+	a.Problems = append(slices.Clip(a.Problems), reachProblems(a)...)
 	if n := a.Source.Namespace; r.References == SameNamespace && n != "" && n != a.Key.Namespace {
-		a.Problems = append(a.Problems, app.Problem{Denied: true, Reason: blocked(a.Source)})
+		a.Problems = append(a.Problems, app.Problem{Denied: true, Reason: crossNamespaceMessage(a.Source)})
 		a.Source = app.SourceKey{} // nothing is asked of it for this app, not even whether it is there
 	}
 	return a
 }
 
-// blocked is Flux's message (fluxcd/pkg/runtime/acl, kustomize-controller).
-func blocked(s app.SourceKey) string {
+// crossNamespaceMessage is Flux's message (fluxcd/pkg/runtime/acl, kustomize-controller).
+func crossNamespaceMessage(s app.SourceKey) string {
 	return fmt.Sprintf("can't access '%s/%s/%s', cross-namespace references have been blocked", s.Kind, s.Namespace, s.Name)
 }
 
-// outOfReach refuses an app as a whole that sends its objects to a namespace which it may not write to.
-func outOfReach(a app.App) []app.Problem {
+// reachProblems refuses an app as a whole that sends its objects to a namespace which it may not write to.
+func reachProblems(a app.App) []app.Problem {
 	for _, to := range []string{a.Namespace, a.Home.Name} {
 		if to != "" && !a.Reach.Covers(a.Key.Namespace, to) {
 			return []app.Problem{{Denied: true, Reason: fmt.Sprintf(
@@ -118,49 +118,49 @@ type Identities interface {
 	As(account identity.Account) (Access, error)
 }
 
-// Of returns how an app sees the cluster: as its account, and without a write outside of its reach.
-func Of(all Identities, a app.App) (Access, error) {
+// AccessOf returns how an app sees the cluster: as its account, and without a write outside of its reach.
+func AccessOf(all Identities, a app.App) (Access, error) {
 	access, err := all.As(a.Account)
 	if err != nil {
 		return Access{}, err
 	}
 	if a.Reach != identity.All {
-		access.Writer = within{app: a, next: access.Writer}
+		access.Writer = reachLimitedWriter{app: a, next: access.Writer}
 	}
 	return access, nil
 }
 
-// within is a Writer that refuses what is out of its app's reach: also what a record names, which a tenant may have forged.
-type within struct {
+// reachLimitedWriter is a Writer that refuses what is out of its app's reach: also what a record names, which a tenant may have forged.
+type reachLimitedWriter struct {
 	app  app.App
 	next apply.Writer
 }
 
-// Apply implements act.Writer.
-func (w within) Apply(ctx context.Context, a apply.Apply) (object.Object, error) {
+// Apply implements apply.Writer.
+func (w reachLimitedWriter) Apply(ctx context.Context, a apply.Apply) (object.Object, error) {
 	if err := w.refuse(a.ID); err != nil {
 		return nil, err
 	}
 	return w.next.Apply(ctx, a)
 }
 
-// Edit implements act.Writer.
-func (w within) Edit(ctx context.Context, e apply.Edit) (object.Object, error) {
+// Edit implements apply.Writer.
+func (w reachLimitedWriter) Edit(ctx context.Context, e apply.Edit) (object.Object, error) {
 	if err := w.refuse(e.ID); err != nil {
 		return nil, err
 	}
 	return w.next.Edit(ctx, e)
 }
 
-// Delete implements act.Writer.
-func (w within) Delete(ctx context.Context, t apply.Target) error {
+// Delete implements apply.Writer.
+func (w reachLimitedWriter) Delete(ctx context.Context, t apply.Target) error {
 	if err := w.refuse(t.ID); err != nil {
 		return err
 	}
 	return w.next.Delete(ctx, t)
 }
 
-func (w within) refuse(id object.ID) error {
+func (w reachLimitedWriter) refuse(id object.ID) error {
 	if why := Refusal(w.app, id); why != "" {
 		return fmt.Errorf("write %s: %s", id, why)
 	}

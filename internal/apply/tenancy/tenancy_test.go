@@ -99,7 +99,7 @@ func TestNoWriteLeavesTheReach(t *testing.T) {
 		"such a reach, at cluster": {"?", "", false},
 	} {
 		s := &sent{}
-		access, err := Of(identities{Access{Writer: s}}, app.App{Key: app.Key{Kind: "Application", Namespace: "a", Name: "x"}, Reach: c.reach})
+		access, err := AccessOf(identities{Access{Writer: s}}, app.App{Key: app.Key{Kind: "Application", Namespace: "a", Name: "x"}, Reach: c.reach})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -98,7 +98,7 @@ func known(r report.Report) bool {
 // blind reports whether the run ended before it could compare anything: what Argo CD calls a comparison error.
 func blind(r report.Report) bool {
 	switch r.Stage {
-	case "", report.Admit, report.Fetch, report.Render, report.Settle, report.Validate:
+	case "", report.Admit, report.Fetch, report.Render, report.Normalize, report.Validate:
 		return true
 	default:
 		return false

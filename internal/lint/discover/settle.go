@@ -37,7 +37,7 @@ func settle(rendered []render.Object, a app.App) ([]desired.Object, error) {
 
 func settled(r render.Object, a app.App, wide map[object.GVK]bool) desired.Object {
 	data, gvk := r.Data, r.Data.GVK()
-	scope := adhoc.Scope(gvk)
+	scope := adhoc.BuiltinScope(gvk)
 	if scope == desired.Unserved && wide[object.GVK{Group: gvk.Group, Kind: gvk.Kind}] {
 		scope = desired.ClusterWide
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// Added lists what somebody has put into the live object that Git does not name, as far as its managedFields tell. Defaults of the server
+// FindAdditions lists what somebody has put into the live object that Git does not name, as far as its managedFields tell. Defaults of the server
 // in the entry of whoever made something may be among them; a dry run tells them apart.
-func Added(s Subject) ([]addition.Addition, error) {
+func FindAdditions(s Subject) ([]addition.Addition, error) {
 	owners, err := ownership.Entries(s.Live)
 	if err != nil || s.Live == nil {
 		return nil, err
@@ -25,10 +25,10 @@ func Added(s Subject) ([]addition.Addition, error) {
 }
 
 // added lists the additions that count: what the server has told of them, or what is certain without; but for what is claimed.
-func (j Judge) added(s Subject) ([]addition.Addition, error) {
+func (j Comparer) added(s Subject) ([]addition.Addition, error) {
 	all := s.Asked
 	if s.Expected == nil {
-		found, err := Added(s)
+		found, err := FindAdditions(s)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func (j Judge) added(s Subject) ([]addition.Addition, error) {
 // certain drops what may be a default of the server: where nobody can ask it, only what no server would add counts in the entry of whoever
 // has made the object.
 func certain(live object.Object, all []addition.Addition) []addition.Addition {
-	made := text(live, "metadata", "creationTimestamp")
+	made := stringAt(live, "metadata", "creationTimestamp")
 	return slices.DeleteFunc(all, func(a addition.Addition) bool {
 		if a.Kept != "" { // nobody knows who it was
 			return true
@@ -56,17 +56,17 @@ func certain(live object.Object, all []addition.Addition) []addition.Addition {
 		first := func(o ownership.Entry) bool {
 			return o.Operation == "Update" && o.Time.UTC().Format(time.RFC3339) == made
 		}
-		return slices.ContainsFunc(a.Held, first) && !byHand(a.Path)
+		return slices.ContainsFunc(a.Held, first) && !neverDefaulted(a.Path)
 	})
 }
 
-func text(o object.Object, path ...string) string {
+func stringAt(o object.Object, path ...string) string {
 	s, _ := o.At(path...).(string)
 	return s
 }
 
-// byHand reports whether no server puts something there by itself: labels, annotations, data, and list items with names.
-func byHand(p field.Path) bool {
+// neverDefaulted reports whether no server puts something there by itself: labels, annotations, data, and list items with names.
+func neverDefaulted(p field.Path) bool {
 	if last := p[len(p)-1]; last.Key != nil {
 		return true
 	}

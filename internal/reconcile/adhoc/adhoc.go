@@ -36,8 +36,8 @@ type Subject struct {
 	Problem  string              // why it cannot be compared, or not as well as it could; redacted
 }
 
-// Judge is what holds for all subjects.
-type Judge struct {
+// Comparer is what holds for all subjects.
+type Comparer struct {
 	Claims  func(Subject) []claim.Claim
 	Cession app.Claims // what claims lead to; empty for cede
 	Health  health.Assessor
@@ -48,7 +48,7 @@ type Judge struct {
 }
 
 // Object judges one subject.
-func (j Judge) Object(s Subject) report.Object {
+func (j Comparer) Object(s Subject) report.Object {
 	id := s.Desired.ID
 	out := report.Object{
 		ID: id, Version: s.Desired.GVK.Version, File: s.Desired.File, Line: s.Desired.Line, Problem: s.Problem,
@@ -71,7 +71,7 @@ func (j Judge) Object(s Subject) report.Object {
 	return out
 }
 
-func (j Judge) findings(s Subject) ([]decide.Finding, error) {
+func (j Comparer) findings(s Subject) ([]decide.Finding, error) {
 	if s.Live != nil && s.Live.APIVersion() != s.Desired.Data.APIVersion() {
 		return nil, otherVersion(s)
 	}
@@ -100,7 +100,7 @@ func (j Judge) findings(s Subject) ([]decide.Finding, error) {
 		Claims: j.Claims(s), Policy: app.Policy{Mode: app.Preview, Claims: j.cession(), Remediation: app.Remediate, Additions: app.AdditionsReport},
 	})
 	for i := range p.Findings {
-		p.Findings[i].Reason = reason(p.Findings[i])
+		p.Findings[i].Reason = explainReason(p.Findings[i])
 	}
 	return p.Findings, nil
 }
@@ -112,8 +112,8 @@ func (s Subject) pair(owners, schema []ownership.Entry) compare.Pair {
 	}
 }
 
-// Mutated reports whether the dry run shows that admission changes a field that Git names.
-func Mutated(s Subject) (bool, error) {
+// IsMutated reports whether the dry run shows that admission changes a field that Git names.
+func IsMutated(s Subject) (bool, error) {
 	owners, err := ownership.Entries(s.Live)
 	if err != nil || s.Expected == nil {
 		return false, err
@@ -126,7 +126,7 @@ func Mutated(s Subject) (bool, error) {
 	return slices.ContainsFunc(differences, func(d compare.Difference) bool { return d.Kind == compare.Mutated }), nil
 }
 
-func (j Judge) cession() app.Claims {
+func (j Comparer) cession() app.Claims {
 	if j.Cession == "" {
 		return app.ClaimsCede
 	}
@@ -140,8 +140,8 @@ func canonical(live object.Object) object.Object {
 	return out
 }
 
-// reason says of a field that whoever applies Git wrote last that Git has changed: then it has not drifted.
-func reason(f decide.Finding) string {
+// explainReason says of a field that whoever applies Git wrote last that Git has changed: then it has not drifted.
+func explainReason(f decide.Finding) string {
 	applied := slices.Contains(appliers, f.Writer.Name) || slices.Contains(updaters, f.Writer.Name)
 	switch {
 	case f.Verdict != decide.Correct || len(f.Path) == 0:

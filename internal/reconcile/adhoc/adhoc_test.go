@@ -33,7 +33,7 @@ metadata:
 		t.Errorf("nobody's object is applied by %s", got)
 	}
 	before := git.Clone()
-	body := adhoc.Body(git, live, owners)
+	body := adhoc.DryRunBody(git, live, owners)
 	want := map[string]any{"kustomize.toolkit.fluxcd.io/name": "shop", "argocd.argoproj.io/instance": "git"}
 	if diff := cmp.Diff(want, body.At("metadata", "labels")); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
@@ -51,7 +51,7 @@ func TestTheNamespaceOfTheCommandIsNotForKindsWithoutOne(t *testing.T) {
 ---
 {apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}
 `)
-	subjects, err := adhoc.Match(git, nil, "shop")
+	subjects, err := adhoc.MatchObjects(git, nil, "shop")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestTheOrderIsKubectls(t *testing.T) {
 ---
 {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}}
 `)
-	adhoc.Sort(list)
+	adhoc.SortLikeKustomize(list)
 	got := []string{}
 	for _, o := range list {
 		got = append(got, o.Data.GVK().Kind+" "+o.Data.Name())

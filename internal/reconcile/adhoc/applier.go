@@ -33,15 +33,15 @@ var marks = []string{
 	"truce.dev/", "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "argocd.argoproj.io/", "kubectl.kubernetes.io/",
 }
 
-// Body is what a dry run sends for Git's object: with the marks that the applier has put on the live one, which an apply
+// DryRunBody is what a dry run sends for Git's object: with the marks that the applier has put on the live one, which an apply
 // without them would take away.
-func Body(git, live object.Object, owners []ownership.Entry) object.Object {
+func DryRunBody(git, live object.Object, owners []ownership.Entry) object.Object {
 	out, shape := git.Clone(), applied(owners)
 	for _, kind := range []string{"labels", "annotations"} {
 		have, _ := live.At("metadata", kind).(map[string]any)
 		for name, v := range have {
 			p := field.NewPath("metadata", kind, name)
-			if _, named := field.ValueAt(git, p); !named && isMark(name) && shape.Has(p) {
+			if _, named := field.ValueAt(git, p); !named && isToolMark(name) && shape.Has(p) {
 				field.SetValue(out, p, v)
 			}
 		}
@@ -49,6 +49,6 @@ func Body(git, live object.Object, owners []ownership.Entry) object.Object {
 	return out
 }
 
-func isMark(name string) bool {
+func isToolMark(name string) bool {
 	return slices.ContainsFunc(marks, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

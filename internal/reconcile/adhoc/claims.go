@@ -6,9 +6,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// Claims answers who claims what of a subject, by the objects that may claim: Git's first, then those that are live. CRDs among them
+// ClaimFinder answers who claims what of a subject, by the objects that may claim: Git's first, then those that are live. CRDs among them
 // say where custom resources keep the count that is scaled.
-func Claims(all []object.Object) func(Subject) []claim.Claim {
+func ClaimFinder(all []object.Object) func(Subject) []claim.Claim {
 	c := claim.Builtin()
 	var index claim.Index
 	crds := map[object.ID]object.Object{} // by group and kind of what they define

@@ -46,11 +46,11 @@ func isFilled(kinds *schema.Kinds, live object.Object, p field.Path) bool {
 	if !there || last == nil {
 		return false
 	}
-	return typeAt(t, p[:len(p)-1]).IsDefault(*last, value) || isCopied(live, p, value) || withinDefault(t, live, p)
+	return typeOfField(t, p[:len(p)-1]).IsDefault(*last, value) || isCopied(live, p, value) || withinDefault(t, live, p)
 }
 
-// typeAt is the type of what a path leads to.
-func typeAt(t *schema.Type, p field.Path) *schema.Type {
+// typeOfField is the type of what a path leads to.
+func typeOfField(t *schema.Type, p field.Path) *schema.Type {
 	for _, e := range p {
 		if e.FieldName == nil {
 			t = t.Item()
@@ -69,7 +69,7 @@ func withinDefault(t *schema.Type, live object.Object, p field.Path) bool {
 			continue
 		}
 		v, there := field.ValueAt(live, p[:i])
-		if list, isList := v.([]any); there && isList && len(list) > 0 && typeAt(t, p[:i-1]).IsDefault(*name, v) {
+		if list, isList := v.([]any); there && isList && len(list) > 0 && typeOfField(t, p[:i-1]).IsDefault(*name, v) {
 			return true
 		}
 	}

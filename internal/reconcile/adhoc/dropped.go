@@ -19,9 +19,9 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // dropped lists what Git once named and no longer names, by what managedFields or the annotation of the last apply say that was applied: an
 // apply would take it away. What would stay, since the server fills it in or somebody else owns it too, is none.
-func (j Judge) dropped(s Subject, owners []ownership.Entry, found []compare.Difference) []compare.Difference {
+func (j Comparer) dropped(s Subject, owners []ownership.Entry, found []compare.Difference) []compare.Difference {
 	var out []compare.Difference
-	for _, p := range named(s, owners) {
+	for _, p := range appliedFields(s, owners) {
 		value, there := field.ValueAt(s.Live, p)
 		_, wanted := field.ValueAt(s.Desired.Data, p)
 		inside := func(d compare.Difference) bool { return field.HasPrefix(p, d.Path) || field.HasPrefix(d.Path, p) }
@@ -36,10 +36,10 @@ func (j Judge) dropped(s Subject, owners []ownership.Entry, found []compare.Diff
 	return out
 }
 
-// named are the fields that were applied, an item before its fields.
-func named(s Subject, owners []ownership.Entry) []field.Path {
+// appliedFields are the fields that were applied, an item before its fields.
+func appliedFields(s Subject, owners []ownership.Entry) []field.Path {
 	if shape := applied(owners); !shape.Empty() {
-		return sole(shape, owners, func(o ownership.Entry) bool { return o.IsApply(Applier(owners)) })
+		return solelyOwned(shape, owners, func(o ownership.Entry) bool { return o.IsApply(Applier(owners)) })
 	}
 	if text, ok := s.Live.Annotation(lastApplied); ok {
 		return lastNamed(text, s, owners)
@@ -48,26 +48,26 @@ func named(s Subject, owners []ownership.Entry) []field.Path {
 	if i < 0 || owners[i].Manager == "kubectl-create" {
 		return nil
 	}
-	return sole(owners[i].Fields, owners, isUpdater)
+	return solelyOwned(owners[i].Fields, owners, isUpdater)
 }
 
 func isUpdater(o ownership.Entry) bool {
 	return o.Operation == "Update" && o.Subresource == "" && slices.Contains(updaters, o.Manager)
 }
 
-// sole are the fields that nobody else owns: those of others stay when they are applied no more.
-func sole(shape ownership.Shape, owners []ownership.Entry, is func(ownership.Entry) bool) []field.Path {
+// solelyOwned are the fields that nobody else owns: those of others stay when they are applied no more.
+func solelyOwned(shape ownership.Shape, owners []ownership.Entry, is func(ownership.Entry) bool) []field.Path {
 	var out []field.Path
 	for _, p := range shape.Paths() {
 		also := func(o ownership.Entry) bool { return !is(o) && o.Fields.Has(p) }
-		if !slices.ContainsFunc(owners, also) && (shape.Leaf(p) || isItem(p)) {
+		if !slices.ContainsFunc(owners, also) && (shape.Leaf(p) || isListItem(p)) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-func isItem(p field.Path) bool { return p[len(p)-1].FieldName == nil }
+func isListItem(p field.Path) bool { return p[len(p)-1].FieldName == nil }
 
 // lastNamed are the fields that the annotation names and Git does not.
 func lastNamed(text string, s Subject, owners []ownership.Entry) []field.Path {
@@ -90,7 +90,7 @@ func lastNamed(text string, s Subject, owners []ownership.Entry) []field.Path {
 // leavesOf are the fields of a map that was dropped as a whole: of what stays in it, some may be the server's.
 func leavesOf(p field.Path, v any) []field.Path {
 	m, ok := v.(map[string]any)
-	if !ok || len(m) == 0 || isItem(p) {
+	if !ok || len(m) == 0 || isListItem(p) {
 		return []field.Path{p}
 	}
 	var out []field.Path
@@ -113,7 +113,7 @@ func isServers(p field.Path) bool {
 	case "apiVersion", "kind", "status":
 		return true
 	case "metadata":
-		return name(1) != "labels" && name(1) != "annotations" && name(1) != "finalizers" || isMark(name(2))
+		return name(1) != "labels" && name(1) != "annotations" && name(1) != "finalizers" || isToolMark(name(2))
 	}
 	return false
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// Match finds the live object of each that Git describes, without a server: Git's may leave its namespace out. namespace is
+// MatchObjects finds the live object of each that Git describes, without a server: Git's may leave its namespace out. namespace is
 // then that of the command; if that is empty too, an object of the same kind and name that is the only one is meant.
-func Match(git []render.Object, live object.Set, namespace string) ([]Subject, error) {
+func MatchObjects(git []render.Object, live object.Set, namespace string) ([]Subject, error) {
 	m := matcher{known: live, named: map[object.ID][]object.ID{}, namespace: namespace}
 	for id := range live {
 		m.named[unplaced(id)] = append(m.named[unplaced(id)], id)
@@ -25,7 +25,7 @@ func Match(git []render.Object, live object.Set, namespace string) ([]Subject, e
 			return nil, &render.Error{File: r.File, Line: r.Line, Err: err}
 		}
 		if first, ok := seen[s.Desired.ID]; ok {
-			return nil, twice(s.Desired.ID, first, r)
+			return nil, duplicateError(s.Desired.ID, first, r)
 		}
 		seen[s.Desired.ID] = r
 		out = append(out, s)
@@ -33,8 +33,8 @@ func Match(git []render.Object, live object.Set, namespace string) ([]Subject, e
 	return out, nil
 }
 
-// Nameless returns what is reported of the objects with generateName, and the other ones: only those can be compared.
-func Nameless(git []render.Object) (reported []report.Object, named []render.Object) {
+// SplitNameless returns what is reported of the objects with generateName, and the other ones: only those can be compared.
+func SplitNameless(git []render.Object) (reported []report.Object, named []render.Object) {
 	for _, r := range git {
 		if !r.Data.IsGenerated() {
 			named = append(named, r)
@@ -48,8 +48,8 @@ func Nameless(git []render.Object) (reported []report.Object, named []render.Obj
 	return reported, named
 }
 
-// Unique returns the objects by what they are called, without those that have generateName. One that is there twice is an error with both places.
-func Unique(list []render.Object) (object.Set, error) {
+// UniqueObjects returns the objects by what they are called, without those that have generateName. One that is there twice is an error with both places.
+func UniqueObjects(list []render.Object) (object.Set, error) {
 	out, first := make(object.Set, len(list)), make(map[object.ID]render.Object, len(list))
 	for _, r := range list {
 		if r.Data.IsGenerated() {
@@ -57,14 +57,14 @@ func Unique(list []render.Object) (object.Set, error) {
 		}
 		id := r.Data.ID()
 		if f, ok := first[id]; ok {
-			return nil, twice(id, f, r)
+			return nil, duplicateError(id, f, r)
 		}
 		out[id], first[id] = r.Data, r
 	}
 	return out, nil
 }
 
-func twice(id object.ID, first, second render.Object) error {
+func duplicateError(id object.ID, first, second render.Object) error {
 	return &render.Error{File: second.File, Line: second.Line, Err: fmt.Errorf("%s is already at %s:%d", id, first.File, first.Line)}
 }
 
@@ -139,8 +139,8 @@ var clusterKinds = map[string]bool{
 	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true, "FlowSchema": true, "PriorityLevelConfiguration": true,
 }
 
-// Scope tells without a server whether a kind lives in namespaces. Of a kind that is not Kubernetes' own nobody knows: Unserved.
-func Scope(gvk object.GVK) desired.Scope {
+// BuiltinScope tells without a server whether a kind lives in namespaces. Of a kind that is not Kubernetes' own nobody knows: Unserved.
+func BuiltinScope(gvk object.GVK) desired.Scope {
 	switch {
 	case !desired.Native(gvk.Group):
 		return desired.Unserved

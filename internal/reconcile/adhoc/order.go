@@ -9,9 +9,9 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 )
 
-// Sort puts objects into the order in which kubectl kustomize prints them: kustomize's "legacy" order, that of a kustomization
+// SortLikeKustomize puts objects into the order in which kubectl kustomize prints them: kustomize's "legacy" order, that of a kustomization
 // without sortOptions (sigs.k8s.io/kustomize/api/internal/builtins, SortOrderTransformer). The controller has waves instead.
-func Sort(list []render.Object) {
+func SortLikeKustomize(list []render.Object) {
 	slices.SortStableFunc(list, func(a, b render.Object) int { return compareLegacy(a.Data, b.Data) })
 }
 
@@ -21,7 +21,7 @@ func compareLegacy(a, b object.Object) int {
 	if x.Kind == "Namespace" && y.Kind == "Namespace" && (x.Group == "" || y.Group == "") {
 		kinds = -kinds
 	}
-	return cmp.Or(cmp.Compare(rank(x.Kind), rank(y.Kind)), kinds,
+	return cmp.Or(cmp.Compare(kindRank(x.Kind), kindRank(y.Kind)), kinds,
 		strings.Compare(cmp.Or(a.Namespace(), "~X")+"|"+a.Name(), cmp.Or(b.Namespace(), "~X")+"|"+b.Name()))
 }
 
@@ -36,7 +36,7 @@ var (
 	orderLast = []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 )
 
-func rank(kind string) int {
+func kindRank(kind string) int {
 	if i := slices.Index(orderFirst, kind); i >= 0 {
 		return i - len(orderFirst)
 	}

@@ -26,11 +26,11 @@ import (
 func TestStories(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, f golden.Files) string {
 		git, live := manifests(t, "desired.yaml", f.Need(t, "desired.yaml")), manifests(t, "live.yaml", f["live.yaml"])
-		known, err := adhoc.Unique(live)
+		known, err := adhoc.UniqueObjects(live)
 		if err != nil {
 			return err.Error()
 		}
-		subjects, err := adhoc.Match(git, known, strings.TrimSpace(f["namespace"]))
+		subjects, err := adhoc.MatchObjects(git, known, strings.TrimSpace(f["namespace"]))
 		if err != nil {
 			return err.Error()
 		}
@@ -44,14 +44,14 @@ func TestStories(t *testing.T) {
 		for _, o := range live {
 			all = append(all, o.Data)
 		}
-		j := adhoc.Judge{
-			Claims: adhoc.Claims(all), Cession: app.Claims(strings.TrimSpace(f["claims"])), Health: kstatus.Assessor{}, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
+		j := adhoc.Comparer{
+			Claims: adhoc.ClaimFinder(all), Cession: app.Claims(strings.TrimSpace(f["claims"])), Health: kstatus.Assessor{}, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
 		}
 		return account(t, j, subjects)
 	})
 }
 
-func account(t *testing.T, j adhoc.Judge, subjects []adhoc.Subject) string {
+func account(t *testing.T, j adhoc.Comparer, subjects []adhoc.Subject) string {
 	t.Helper()
 	var b strings.Builder
 	for _, s := range subjects {
@@ -66,13 +66,13 @@ func account(t *testing.T, j adhoc.Judge, subjects []adhoc.Subject) string {
 				continue
 			}
 			fmt.Fprintf(&b, "  %s %s: %s (Git) vs %s (live, by %s)\n    %s: %s\n",
-				d.Kind, field.PathString(d.Path), text(t, d.Desired), text(t, d.Live), d.Writer, d.Verdict, d.Reason)
+				d.Kind, field.PathString(d.Path), stringAt(t, d.Desired), stringAt(t, d.Live), d.Writer, d.Verdict, d.Reason)
 		}
 	}
 	return b.String()
 }
 
-func text(t *testing.T, v any) string {
+func stringAt(t *testing.T, v any) string {
 	t.Helper()
 	out, err := json.Marshal(v)
 	if err != nil {

@@ -51,12 +51,12 @@ type Store struct {
 	// Now is the clock; nil is the machine's.
 	Now func() time.Time
 
-	mu     sync.Mutex
-	seen   map[app.Key]version
-	unsure map[app.Key][]sum // by app: texts that were sent since, and not answered
-	writes uint64            // how often seen was changed
+	mu              sync.Mutex
+	seen            map[app.Key]version
+	unansweredTexts map[app.Key][]textSum // by app: texts that were sent since, and not answered
+	writes          uint64                // how often seen was changed
 
-	all memory
+	all recordCache
 }
 
 // Reading says how a Store reads records.
@@ -71,7 +71,7 @@ const (
 // version is what was last read or written.
 type version struct {
 	resourceVersion string // empty: there is none
-	sum             sum
+	sum             textSum
 	text            object.Packed // of the record; kept only where all are read at once
 	at              uint64        // Store.writes
 	unverified      string        // why its signature was not verified; empty where it was
@@ -82,24 +82,24 @@ var _ inventory.Store = (*Store)(nil)
 // Load reads a record.
 func (s *Store) Load(ctx context.Context, key app.Key) (inventory.Record, error) {
 	if s.Reading == All {
-		if r, known, err := s.fromMemory(ctx, key); known || err != nil {
+		if r, known, err := s.loadCached(ctx, key); known || err != nil {
 			return r, err
 		}
 	}
-	u, err := s.in(key.Namespace).Get(ctx, name(key), metav1.GetOptions{})
-	if cluster.IsAbsent(err, name(key)) {
+	u, err := s.configMaps(key.Namespace).Get(ctx, configMapName(key), metav1.GetOptions{})
+	if cluster.IsAbsent(err, configMapName(key)) {
 		s.remember(key, version{})
 		return inventory.Record{App: key}, nil
 	}
 	if err != nil {
 		return inventory.Record{}, fmt.Errorf("load inventory of %s: %w", key, err)
 	}
-	r, text, err := read(u)
+	r, text, err := readRecord(u)
 	if err == nil && r.App != key {
 		err = fmt.Errorf("it is the record of %s", r.App)
 	}
 	if err != nil {
-		return inventory.Record{}, fmt.Errorf("load inventory of %s from ConfigMap %s: %w", key, name(key), err)
+		return inventory.Record{}, fmt.Errorf("load inventory of %s from ConfigMap %s: %w", key, configMapName(key), err)
 	}
 	v, err := s.verified(ctx, u, text)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Store) verified(ctx context.Context, u *unstructured.Unstructured, text
 func (s *Store) All(ctx context.Context) ([]inventory.Record, error) {
 	var out []inventory.Record
 	err := s.list(ctx, func(u *unstructured.Unstructured) error {
-		r, _, err := read(u)
+		r, _, err := readRecord(u)
 		if err != nil {
 			return fmt.Errorf("ConfigMap %s/%s: %w", u.GetNamespace(), u.GetName(), err)
 		}
@@ -146,7 +146,7 @@ func (s *Store) list(ctx context.Context, take func(*unstructured.Unstructured) 
 func (s *Store) listIn(ctx context.Context, namespace string, take func(*unstructured.Unstructured) error) error {
 	opts := metav1.ListOptions{LabelSelector: Label + "=true", Limit: pageSize}
 	for {
-		page, err := s.in(namespace).List(ctx, opts)
+		page, err := s.configMaps(namespace).List(ctx, opts)
 		if err != nil {
 			return fmt.Errorf("list inventories: %w", err)
 		}
@@ -163,12 +163,12 @@ func (s *Store) listIn(ctx context.Context, namespace string, take func(*unstruc
 
 // Save writes a record.
 func (s *Store) Save(ctx context.Context, r inventory.Record) error {
-	text, err := inventory.Print(r)
+	text, err := inventory.FormatRecord(r)
 	if err != nil {
 		return fmt.Errorf("save inventory of %s: %w", r.App, err)
 	}
-	was := s.recall(r.App)
-	next := sum(sha256.Sum256(text))
+	was := s.lastSeen(r.App)
+	next := textSum(sha256.Sum256(text))
 	mac, err := s.Key.mac(ctx, text)
 	if err != nil {
 		return fmt.Errorf("save inventory of %s: %w", r.App, err)
@@ -178,17 +178,17 @@ func (s *Store) Save(ctx context.Context, r inventory.Record) error {
 	}
 	saved, err := s.write(ctx, r.App, signed{text, mac}, was.resourceVersion)
 	if isRefusal(err) {
-		saved, err = s.writeAnew(ctx, r.App, signed{text, mac}, err)
+		saved, err = s.retryWrite(ctx, r.App, signed{text, mac}, err)
 	}
 	if err != nil {
 		if mayBeStored(err) {
-			s.sent(r.App, next)
+			s.addUnanswered(r.App, next)
 		}
-		return s.fault("save", r.App, err)
+		return s.writeError("save", r.App, err)
 	}
 	v, err := s.verified(ctx, saved, text)
 	if err != nil {
-		return s.fault("save", r.App, err)
+		return s.writeError("save", r.App, err)
 	}
 	s.remember(r.App, v)
 	return nil
@@ -201,31 +201,31 @@ func (s *Store) write(ctx context.Context, key app.Key, r signed, resourceVersio
 		return nil, err
 	}
 	if resourceVersion == "" {
-		return s.in(key.Namespace).Create(ctx, &unstructured.Unstructured{Object: o}, metav1.CreateOptions{FieldManager: manager})
+		return s.configMaps(key.Namespace).Create(ctx, &unstructured.Unstructured{Object: o}, metav1.CreateOptions{FieldManager: manager})
 	}
 	patch, err := json.Marshal(o)
 	if err != nil {
 		return nil, err
 	}
-	return s.in(key.Namespace).Patch(ctx, name(key), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	return s.configMaps(key.Namespace).Patch(ctx, configMapName(key), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
 }
 
 // Delete removes a record.
 func (s *Store) Delete(ctx context.Context, key app.Key) error {
 	opts := metav1.DeleteOptions{}
-	if was := s.recall(key); was.resourceVersion != "" {
+	if was := s.lastSeen(key); was.resourceVersion != "" {
 		opts.Preconditions = &metav1.Preconditions{ResourceVersion: &was.resourceVersion}
 	}
-	err := s.in(key.Namespace).Delete(ctx, name(key), opts)
-	if err != nil && !cluster.IsAbsent(err, name(key)) {
-		return s.fault("delete", key, err)
+	err := s.configMaps(key.Namespace).Delete(ctx, configMapName(key), opts)
+	if err != nil && !cluster.IsAbsent(err, configMapName(key)) {
+		return s.writeError("delete", key, err)
 	}
 	s.remember(key, version{})
 	return nil
 }
 
-// fault says what a refused write means. After it nothing is known of the record, so that only Load leads on.
-func (s *Store) fault(verb string, key app.Key, err error) error {
+// writeError says what a refused write means. After it nothing is known of the record, so that only Load leads on.
+func (s *Store) writeError(verb string, key app.Key, err error) error {
 	if isRefusal(err) {
 		s.forget(key)
 		err = errors.Join(inventory.ErrChanged, err)
@@ -238,6 +238,6 @@ func isRefusal(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }
 
-func (s *Store) in(namespace string) dynamic.ResourceInterface {
+func (s *Store) configMaps(namespace string) dynamic.ResourceInterface {
 	return s.Cluster.Dynamic().Resource(resource).Namespace(namespace)
 }

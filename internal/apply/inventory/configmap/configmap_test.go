@@ -40,7 +40,7 @@ func record(ns string, n int) inventory.Record {
 			Version: "v1", UID: fmt.Sprintf("%x", rand.Uint64()), Sent: fmt.Sprintf("%x", rand.Uint64()),
 		})
 	}
-	return inventory.Merge(r, all)
+	return inventory.MergeEntries(r, all)
 }
 
 func saved(t *testing.T, s *configmap.Store, r inventory.Record) {
@@ -120,7 +120,7 @@ func TestNobodyElsesChangeIsWrittenOver(t *testing.T) {
 	if err := other.Save(t.Context(), record(ns, 2)); !errors.Is(err, inventory.ErrChanged) {
 		t.Errorf("a save without a load: %v", err)
 	}
-	saved(t, other, inventory.Merge(loaded(t, other, r.App), record(ns, 2).Entries))
+	saved(t, other, inventory.MergeEntries(loaded(t, other, r.App), record(ns, 2).Entries))
 	for range 2 { // also the second time: only Load leads on
 		if err := s.Save(t.Context(), record(ns, 3)); !errors.Is(err, inventory.ErrChanged) {
 			t.Errorf("a save over another one: %v", err)
@@ -130,7 +130,7 @@ func TestNobodyElsesChangeIsWrittenOver(t *testing.T) {
 		t.Errorf("%d entries are left, want 3", n)
 	}
 	k.Kubectl(t, "-n", ns, "label", "configmap", cm, "team=shop")
-	saved(t, s, inventory.Merge(loaded(t, s, r.App), record(ns, 1).Entries))
+	saved(t, s, inventory.MergeEntries(loaded(t, s, r.App), record(ns, 1).Entries))
 	if got := k.Kubectl(t, "-n", ns, "get", "configmap", cm, "-o", "jsonpath={.metadata.labels.team}"); got != "shop" {
 		t.Errorf("somebody's label is %q", got)
 	}

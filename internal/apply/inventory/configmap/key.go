@@ -49,7 +49,7 @@ func (k *Key) mac(ctx context.Context, text []byte) (string, error) {
 	if err != nil || key == nil {
 		return "", err
 	}
-	return sign(key, text), nil
+	return signText(key, text), nil
 }
 
 // verify says why a record's signature is not verified; empty where it is, and without a Key.
@@ -65,13 +65,13 @@ func (k *Key) verify(ctx context.Context, text []byte, mac string) (string, erro
 		return fmt.Sprintf("truce may not read or make Secret %s/%s, which holds the key", k.Namespace, keySecret), nil
 	case mac == "":
 		return "it has no signature: a version of truce without signatures wrote it, or another writer", nil
-	case !hmac.Equal([]byte(mac), []byte(sign(key, text))):
+	case !hmac.Equal([]byte(mac), []byte(signText(key, text))):
 		return fmt.Sprintf("its signature is wrong: another writer changed it, or the key in Secret %s/%s is a new one", k.Namespace, keySecret), nil
 	}
 	return "", nil
 }
 
-func sign(key, text []byte) string {
+func signText(key, text []byte) string {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(macDomain))
 	h.Write(text)

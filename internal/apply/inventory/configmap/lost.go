@@ -14,30 +14,30 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// sum tells the texts of records apart.
-type sum [sha256.Size]byte
+// textSum tells the texts of records apart.
+type textSum [sha256.Size]byte
 
-// mostUnsure is how many texts of a record are remembered of which nobody knows whether the server holds them.
-const mostUnsure = 16
+// maxUnanswered is how many texts of a record are remembered of which nobody knows whether the server holds them.
+const maxUnanswered = 16
 
-// sent remembers a text whose write was not answered: the server may hold it, or not. All such writes go out from the same known version, so
+// addUnanswered remembers a text whose write was not answered: the server may hold it, or not. All such writes go out from the same known version, so
 // that the server holds one of them at most: as a rule the first, whose answer was lost as the trouble began, or one of the newest, as it
 // ends. Those in between are forgotten: if the server does hold one of them, it is taken for somebody else's, and read before anything is
 // written again.
-func (s *Store) sent(key app.Key, text sum) {
+func (s *Store) addUnanswered(key app.Key, text textSum) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.unsure == nil {
-		s.unsure = map[app.Key][]sum{}
+	if s.unansweredTexts == nil {
+		s.unansweredTexts = map[app.Key][]textSum{}
 	}
-	all := s.unsure[key]
+	all := s.unansweredTexts[key]
 	if slices.Contains(all, text) {
 		return
 	}
-	if len(all) == mostUnsure {
+	if len(all) == maxUnanswered {
 		all = slices.Delete(all, 1, 2)
 	}
-	s.unsure[key] = append(all, text)
+	s.unansweredTexts[key] = append(all, text)
 }
 
 // mayBeStored reports whether a write that has failed may have been carried out: not where the server has refused it.
@@ -51,27 +51,27 @@ func mayBeStored(err error) bool {
 }
 
 // unanswered are the texts of a record that the server may hold besides the one that is known.
-func (s *Store) unanswered(key app.Key) []sum {
+func (s *Store) unanswered(key app.Key) []textSum {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.unsure[key])
+	return slices.Clone(s.unansweredTexts[key])
 }
 
-// writeAnew writes once more after the server has refused the version that was known: where it holds nothing but what we have written
+// retryWrite writes once more after the server has refused the version that was known: where it holds nothing but what we have written
 // ourselves, the answer to that was lost, or somebody has changed the ConfigMap's metadata. Else the refusal stands.
-func (s *Store) writeAnew(ctx context.Context, key app.Key, r signed, refusal error) (*unstructured.Unstructured, error) {
+func (s *Store) retryWrite(ctx context.Context, key app.Key, r signed, refusal error) (*unstructured.Unstructured, error) {
 	ours := s.unanswered(key)
-	if was := s.recall(key); was.resourceVersion != "" {
+	if was := s.lastSeen(key); was.resourceVersion != "" {
 		ours = append(ours, was.sum)
 	}
 	if len(ours) == 0 {
 		return nil, refusal
 	}
-	u, err := s.in(key.Namespace).Get(ctx, name(key), metav1.GetOptions{})
+	u, err := s.configMaps(key.Namespace).Get(ctx, configMapName(key), metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("%w: read it again: %w", refusal, err)
 	}
-	have, err := unpack(u)
+	have, err := recordText(u)
 	if err != nil || !slices.Contains(ours, sha256.Sum256(have)) {
 		return nil, refusal
 	}

@@ -122,7 +122,7 @@ func TestWhatAnotherWroteAfterALostAnswerIsNotWrittenOver(t *testing.T) {
 	lose(theAnswer)
 	unsaved(t, s, record(ns, 2))
 	other := store(t, k)
-	theirs := inventory.Merge(loaded(t, other, record(ns, 1).App), record(ns, 5).Entries)
+	theirs := inventory.MergeEntries(loaded(t, other, record(ns, 1).App), record(ns, 5).Entries)
 	saved(t, other, theirs)
 	if err := s.Save(t.Context(), record(ns, 3)); !errors.Is(err, inventory.ErrChanged) {
 		t.Errorf("a save over another one: %v", err)

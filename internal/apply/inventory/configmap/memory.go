@@ -13,27 +13,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// memory is what a list of all records has taught. What it says of a record holds until the record is written or the next list.
-type memory struct {
+// recordCache is what a list of all records has taught. What it says of a record holds until the record is written or the next list.
+type recordCache struct {
 	texts object.Packer
 
 	// Guarded by Store.mu:
-	listing chan struct{}    // closed when the list under way has ended; nil for none
-	listed  time.Time        // zero for never
-	renewed uint64           // how often Relearn was called
-	doubts  map[app.Key]bool // records that must be read by themselves
-	broken  map[place]bool   // ConfigMaps that hold no record that can be read
+	listing chan struct{}         // closed when the list under way has ended; nil for none
+	listed  time.Time             // zero for never
+	renewed uint64                // how often Relearn was called
+	doubts  map[app.Key]bool      // records that must be read by themselves
+	broken  map[configMapKey]bool // ConfigMaps that hold no record that can be read
 }
 
-// place is where a ConfigMap is.
-type place struct{ namespace, name string }
+// configMapKey is where a ConfigMap is.
+type configMapKey struct{ namespace, name string }
 
-// fresh is how long a list of all records is trusted. We alone write them, so that it is only about people who damage one: a
+// cacheLifetime is how long a list of all records is trusted. We alone write them, so that it is only about people who damage one: a
 // write over what they did is refused by its resourceVersion at any time, but a record that is not written again would stay lost.
-const fresh = 10 * time.Minute
+const cacheLifetime = 10 * time.Minute
 
-// fromMemory gives a record without asking for it, and whether it is known.
-func (s *Store) fromMemory(ctx context.Context, key app.Key) (inventory.Record, bool, error) {
+// loadCached gives a record without asking for it, and whether it is known.
+func (s *Store) loadCached(ctx context.Context, key app.Key) (inventory.Record, bool, error) {
 	if err := s.renew(ctx); apierrors.IsForbidden(err) { // whoever may read only some namespaces reads them one by one
 		return inventory.Record{}, false, nil
 	} else if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) fromMemory(ctx context.Context, key app.Key) (inventory.Record, 
 	}
 	s.mu.Lock()
 	v, seen := s.seen[key]
-	if !seen && !s.all.doubts[key] && !s.all.broken[place{key.Namespace, name(key)}] {
+	if !seen && !s.all.doubts[key] && !s.all.broken[configMapKey{key.Namespace, configMapName(key)}] {
 		s.put(key, version{})
 		seen = true
 	}
@@ -56,7 +56,7 @@ func (s *Store) fromMemory(ctx context.Context, key app.Key) (inventory.Record, 
 	if err != nil {
 		return inventory.Record{}, false, err
 	}
-	r, err := inventory.Parse(text)
+	r, err := inventory.ParseRecord(text)
 	return inventory.Unverified(r, v.unverified), err == nil, err
 }
 
@@ -64,7 +64,7 @@ func (s *Store) fromMemory(ctx context.Context, key app.Key) (inventory.Record, 
 func (s *Store) renew(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		if !s.all.listed.IsZero() && s.now().Sub(s.all.listed) < fresh {
+		if !s.all.listed.IsZero() && s.now().Sub(s.all.listed) < cacheLifetime {
 			s.mu.Unlock()
 			return nil
 		}
@@ -90,10 +90,10 @@ func (s *Store) relist(ctx context.Context) error {
 	s.mu.Lock()
 	start, renewed := s.writes, s.all.renewed
 	s.mu.Unlock()
-	found, broken := map[app.Key]version{}, map[place]bool{}
+	found, broken := map[app.Key]version{}, map[configMapKey]bool{}
 	err := s.list(ctx, func(u *unstructured.Unstructured) error {
-		r, text, err := read(u)
-		if at := (place{u.GetNamespace(), u.GetName()}); err != nil || at != (place{r.App.Namespace, name(r.App)}) {
+		r, text, err := readRecord(u)
+		if at := (configMapKey{u.GetNamespace(), u.GetName()}); err != nil || at != (configMapKey{r.App.Namespace, configMapName(r.App)}) {
 			broken[at] = true // Load of that very record says what is wrong with it
 			return nil
 		}
@@ -136,8 +136,8 @@ func (s *Store) merge(found map[app.Key]version, start uint64) {
 	}
 }
 
-// Relearn makes the next Load list all records: another truce has written some meanwhile.
-func (s *Store) Relearn() {
+// InvalidateCache makes the next Load list all records: another truce has written some meanwhile.
+func (s *Store) InvalidateCache() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all.renewed++
@@ -150,7 +150,7 @@ func (s *Store) StartOver() {
 	if s.Key != nil {
 		s.Key.doubt.Store(true)
 	}
-	s.Relearn()
+	s.InvalidateCache()
 }
 
 func (s *Store) remember(key app.Key, v version) {
@@ -168,7 +168,7 @@ func (s *Store) put(key app.Key, v version) {
 	v.at = s.writes
 	s.seen[key] = v
 	delete(s.all.doubts, key)
-	delete(s.unsure, key)
+	delete(s.unansweredTexts, key)
 }
 
 // forget makes the next Load ask.
@@ -184,11 +184,11 @@ func (s *Store) doubt(key app.Key) {
 		s.all.doubts = map[app.Key]bool{}
 	}
 	delete(s.seen, key)
-	delete(s.unsure, key)
+	delete(s.unansweredTexts, key)
 	s.all.doubts[key] = true
 }
 
-func (s *Store) recall(key app.Key) version {
+func (s *Store) lastSeen(key app.Key) version {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen[key]

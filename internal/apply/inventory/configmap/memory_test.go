@@ -47,7 +47,7 @@ func TestALeaderReadsAllRecordsAtOnce(t *testing.T) {
 		}
 	}
 	for i, r := range want { // what it writes, it knows
-		want[i] = inventory.Merge(r, record(ns, 1).Entries)
+		want[i] = inventory.MergeEntries(r, record(ns, 1).Entries)
 		saved(t, s, want[i])
 		if diff := cmp.Diff(want[i], loaded(t, s, r.App), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("after a save: %s (-want +got):\n%s", r.App, diff)
@@ -85,7 +85,7 @@ func TestALeaderFindsOutInTimeThatARecordWasDamaged(t *testing.T) {
 	if got, err := s.Load(t.Context(), changed.App); err == nil {
 		t.Errorf("what was damaged passes for %v", got)
 	}
-	if err := s.Save(t.Context(), inventory.Merge(kept, record(ns, 2).Entries)); err != nil {
+	if err := s.Save(t.Context(), inventory.MergeEntries(kept, record(ns, 2).Entries)); err != nil {
 		t.Errorf("what nobody touched: %v", err)
 	}
 }
@@ -99,10 +99,10 @@ func TestWhatAnotherHasWrittenMeanwhileIsReadAnew(t *testing.T) {
 	saved(t, s, ours)
 	other := store(t, k)
 	loaded(t, other, ours.App)
-	theirs, further := inventory.Merge(ours, record(ns, 2).Entries), named(record(ns, 3), "further")
+	theirs, further := inventory.MergeEntries(ours, record(ns, 2).Entries), named(record(ns, 3), "further")
 	saved(t, other, theirs)
 	saved(t, other, further)
-	s.Relearn()
+	s.InvalidateCache()
 	for _, want := range []inventory.Record{theirs, further} {
 		if diff := cmp.Diff(want, loaded(t, s, want.App), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", want.App, diff)

@@ -27,8 +27,8 @@ const (
 // maxName is the longest name of an object.
 const maxName = 253
 
-// name returns the ConfigMap's name: readable, and cut to a hash where it would be too long.
-func name(key app.Key) string {
+// configMapName returns the ConfigMap's name: readable, and cut to a hash where it would be too long.
+func configMapName(key app.Key) string {
 	s := "truce-inventory-" + strings.ToLower(key.Kind) + "-" + key.Name
 	if len(s) <= maxName {
 		return s
@@ -45,11 +45,11 @@ type signed struct {
 
 // configMap is the object to create, or, with the version that it is meant for, to merge into the one that is there.
 func configMap(key app.Key, r signed, resourceVersion string) (map[string]any, error) {
-	meta := map[string]any{"name": name(key), "namespace": key.Namespace, "labels": map[string]any{Label: "true"}}
+	meta := map[string]any{"name": configMapName(key), "namespace": key.Namespace, "labels": map[string]any{Label: "true"}}
 	text := r.text
 	plain, zipped := map[string]any{plainKey: string(text)}, map[string]any{}
 	if len(text) > zipAt {
-		packed, err := pack(text)
+		packed, err := compressText(text)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func configMap(key app.Key, r signed, resourceVersion string) (map[string]any, e
 	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": plain, "binaryData": zipped}, nil
 }
 
-func pack(text []byte) (string, error) {
+func compressText(text []byte) (string, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	if _, err := z.Write(text); err != nil {
@@ -85,17 +85,17 @@ func pack(text []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
 }
 
-// read returns the record in a ConfigMap, and its text.
-func read(u *unstructured.Unstructured) (inventory.Record, []byte, error) {
-	text, err := unpack(u)
+// readRecord returns the record in a ConfigMap, and its text.
+func readRecord(u *unstructured.Unstructured) (inventory.Record, []byte, error) {
+	text, err := recordText(u)
 	if err != nil {
 		return inventory.Record{}, nil, err
 	}
-	r, err := inventory.Parse(text)
+	r, err := inventory.ParseRecord(text)
 	return r, text, err
 }
 
-func unpack(u *unstructured.Unstructured) ([]byte, error) {
+func recordText(u *unstructured.Unstructured) ([]byte, error) {
 	text, isPlain, err := unstructured.NestedString(u.Object, "data", plainKey)
 	if err != nil {
 		return nil, err
@@ -110,10 +110,10 @@ func unpack(u *unstructured.Unstructured) ([]byte, error) {
 	case isPlain:
 		return []byte(text), nil
 	}
-	return unzip(packed)
+	return decompressText(packed)
 }
 
-func unzip(packed string) ([]byte, error) {
+func decompressText(packed string) ([]byte, error) {
 	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(packed)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", zippedKey, err)

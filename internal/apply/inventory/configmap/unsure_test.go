@@ -16,14 +16,14 @@ import (
 func TestOfManyWritesWithoutAnAnswerTheFirstAndTheLastAreRemembered(t *testing.T) {
 	var s Store
 	key := app.Key{Kind: "Kustomization", Namespace: "a", Name: "b"}
-	text := func(n int) sum { return sha256.Sum256(fmt.Append(nil, n)) }
-	const writes = 10 * mostUnsure
+	text := func(n int) textSum { return sha256.Sum256(fmt.Append(nil, n)) }
+	const writes = 10 * maxUnanswered
 	for n := range writes {
-		s.sent(key, text(n))
-		s.sent(key, text(n)) // again
+		s.addUnanswered(key, text(n))
+		s.addUnanswered(key, text(n)) // again
 	}
-	want := []sum{text(0)}
-	for n := writes - mostUnsure + 1; n < writes; n++ {
+	want := []textSum{text(0)}
+	for n := writes - maxUnanswered + 1; n < writes; n++ {
 		want = append(want, text(n))
 	}
 	if diff := cmp.Diff(want, s.unanswered(key)); diff != "" {

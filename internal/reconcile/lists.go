@@ -14,35 +14,35 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// lately is how old a complete list of a kind may be for any run: a person who asks for many apps at once, or right after a start, costs few
+// recentList is how old a complete list of a kind may be for any run: a person who asks for many apps at once, or right after a start, costs few
 // lists.
-const lately = 10 * time.Second
+const recentList = 10 * time.Second
 
-// looks are the complete lists that were made of the watched kinds. One list serves all apps.
-type looks struct {
+// kindLists are the complete lists that were made of the watched kinds. One list serves all apps.
+type kindLists struct {
 	mu  sync.Mutex
-	all map[live.Interest]*look
+	all map[live.Interest]*kindList
 }
 
-// look is the newest complete list of a kind.
-type look struct {
+// kindList is the newest complete list of a kind.
+type kindList struct {
 	turn chan struct{} // holds a token while the kind is listed
 	at   time.Time     // when it began; zero for never. Guarded by looks.mu
 }
 
-func (l *looks) of(i live.Interest) *look {
+func (l *kindLists) of(i live.Interest) *kindList {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.all == nil {
-		l.all = map[live.Interest]*look{}
+		l.all = map[live.Interest]*kindList{}
 	}
 	if l.all[i] == nil {
-		l.all[i] = &look{turn: make(chan struct{}, 1)}
+		l.all[i] = &kindList{turn: make(chan struct{}, 1)}
 	}
 	return l.all[i]
 }
 
-func (l *looks) made(i live.Interest, at time.Time) {
+func (l *kindLists) made(i live.Interest, at time.Time) {
 	of := l.of(i)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,14 +50,14 @@ func (l *looks) made(i live.Interest, at time.Time) {
 }
 
 // within reports whether a kind was listed since then.
-func (l *looks) within(i live.Interest, since time.Time) bool {
+func (l *kindLists) within(i live.Interest, since time.Time) bool {
 	of := l.of(i)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !of.at.IsZero() && !of.at.Before(since)
 }
 
-func (l *looks) drop() {
+func (l *kindLists) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.all)
@@ -66,32 +66,32 @@ func (l *looks) drop() {
 // compareLive compares what is remembered of the app's objects with lists of their metadata: a run at the interval or on request must not
 // believe its memory alone. A run on request lists the app's own objects, unless their kind was listed lately. Runs at the interval share lists
 // of whole kinds, which are at most half an interval old. A run for a new revision, and one that knows nothing yet, need no list.
-func (r *run) compareLive(ctx context.Context) error {
-	requested := r.insisted || r.asked.Order.Token != ""
+func (r *appRun) compareLive(ctx context.Context) error {
+	requested := r.requested || r.asked.Order.Token != ""
 	if r.engine.Watches == nil || !requested && r.last != r.report.Revision {
 		return nil
 	}
-	for kind, own := range r.places() {
+	for kind, own := range r.judgedPlaces() {
 		var err error
 		switch {
 		case !requested:
-			err = r.engine.refresh(ctx, kind, max(r.asked.Interval/2, lately))
-		case !r.engine.looks.within(kind, r.engine.Now().Add(-lately)):
+			err = r.engine.refresh(ctx, kind, max(r.asked.Interval/2, recentList))
+		case !r.engine.kindLists.within(kind, r.engine.Now().Add(-recentList)):
 			_, _, err = r.engine.verify(ctx, own, r.app.Key)
 		}
 		switch {
 		case errors.Is(err, live.ErrUnknownKind): // its CRD is being removed: the objects say so themselves
 		case errors.Is(err, errWentBack):
-			return &fault{report.InProgress, err}
+			return &stageError{report.InProgress, err}
 		case err != nil:
-			return &fault{report.ClusterFailed, fmt.Errorf("compare with the cluster: %w", err)}
+			return &stageError{report.ClusterFailed, fmt.Errorf("compare with the cluster: %w", err)}
 		}
 	}
 	return nil
 }
 
-// places returns where the app has objects that were judged before: what is watched there, and what of it the app's own objects are.
-func (r *run) places() map[live.Interest]live.Interest {
+// judgedPlaces returns where the app has objects that were judged before: what is watched there, and what of it the app's own objects are.
+func (r *appRun) judgedPlaces() map[live.Interest]live.Interest {
 	out := map[live.Interest]live.Interest{}
 	for _, o := range r.set.Objects {
 		rec := r.engine.lookup(o.ID)
@@ -122,28 +122,28 @@ func (r *record) wasJudged() bool {
 
 // refresh lists a kind unless that was done lately.
 func (e *Engine) refresh(ctx context.Context, i live.Interest, within time.Duration) error {
-	of := e.looks.of(i)
+	of := e.kindLists.of(i)
 	select {
 	case of.turn <- struct{}{}:
 		defer func() { <-of.turn }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if e.looks.within(i, e.Now().Add(-within)) {
+	if e.kindLists.within(i, e.Now().Add(-within)) {
 		return nil
 	}
 	_, _, err := e.Verify(ctx, i)
 	return err
 }
 
-// Relisted takes note that a watch has handed over a complete list, and has those objects read that the watch has not shown as they were read
+// OnRelist takes note that a watch has handed over a complete list, and has those objects read that the watch has not shown as they were read
 // or written last: one that was created while the watch was away, and deleted before the list, is in no event.
-func (e *Engine) Relisted(i live.Interest) {
-	e.looks.made(i, e.Now())
+func (e *Engine) OnRelist(i live.Interest) {
+	e.kindLists.made(i, e.Now())
 	for _, r := range e.recordsIn(i) {
 		if r.suspectBehind(i) {
-			e.Wake(r.id)
-			e.Changed(r.ownedBy())
+			e.Enqueue(r.id)
+			e.AppChanged(r.ownedBy())
 		}
 	}
 }
@@ -154,25 +154,25 @@ func (e *Engine) listedSince(begin time.Time, t apply.Target) bool {
 		return false
 	}
 	i, ok := e.Watches.Watched(t.GVK, t.ID.Namespace)
-	return ok && e.looks.within(i, begin)
+	return ok && e.kindLists.within(i, begin)
 }
 
 // suspectBehind is suspect for an object that the watch has not shown as it was known last.
 func (r *record) suspectBehind(i live.Interest) bool {
 	r.mu.Lock()
-	behind := r.gvk() == i.GVK && r.text.Known() && r.shown < r.version
+	behind := r.gvk() == i.GVK && r.text.Known() && r.watched < r.version
 	r.mu.Unlock()
-	return behind && r.suspect()
+	return behind && r.suspectGone()
 }
 
-// suspect has an object that was there read again, and reports whether it must be woken for that.
-func (r *record) suspect() bool {
+// suspectGone has an object that was there read again, and reports whether it must be woken for that.
+func (r *record) suspectGone() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.uid == "" || r.pending != nil || r.problem != "" {
 		return false
 	}
-	r.pending = unjudgedAs(live.Event{GVK: r.gvk(), ID: r.id, Gone: true, Depth: live.Metadata})
+	r.pending = newPendingEvent(live.Event{GVK: r.gvk(), ID: r.id, Gone: true, Depth: live.Metadata})
 	return true
 }
 

@@ -19,15 +19,15 @@ import (
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
-// Witnesses say who wrote, beside managedFields and claims. Each may be nil, and may be called concurrently.
-type Witnesses struct {
+// WriterEvidence say who wrote, beside managedFields and claims. Each may be nil, and may be called concurrently.
+type WriterEvidence struct {
 	// Writes returns what admission saw of writes to an object, the newest first. It does not block.
 	Writes func(object.ID) []attribution.Record
 	// Events lists what was told lately of one object. It is asked only for what is not explained otherwise, and at most once a
 	// minute for each managed object.
 	Events func(context.Context, object.ID) ([]attribution.Event, error)
 	// Past reads the journal of an earlier or another process; once, when there is something to explain.
-	Past func(context.Context) ([]journal.Entry, error)
+	Journal func(context.Context) ([]journal.Entry, error)
 	// Delay is how long after a change that is not put back its Events are read: they are written a moment later.
 	Delay time.Duration
 }
@@ -35,14 +35,14 @@ type Witnesses struct {
 // eventsEvery is how often the Events about one object are read at most.
 const eventsEvery = time.Minute
 
-// doubts are what an object's record keeps of differences that nobody has explained.
-type doubts struct {
+// unexplained are what an object's record keeps of differences that nobody has explained.
+type unexplained struct {
 	since time.Time // zero for none
 	asked time.Time // when Events were read last
 }
 
 // hear judges once more by what the witnesses say. An object without a difference costs nothing.
-func (w *walk) hear(ctx context.Context, c compare.Input, d decide.Input) error {
+func (w *objectReconcile) hear(ctx context.Context, c compare.Input, d decide.Input) error {
 	if len(w.plan.Findings) == 0 {
 		return nil
 	}
@@ -62,14 +62,14 @@ func (w *walk) hear(ctx context.Context, c compare.Input, d decide.Input) error 
 	return w.rejudge(c, d, said)
 }
 
-func (w *walk) rejudge(c compare.Input, d decide.Input, said attribution.Statements) error {
+func (w *objectReconcile) rejudge(c compare.Input, d decide.Input, said attribution.Statements) error {
 	if said.Empty() {
 		return nil
 	}
 	d.Witness = said
 	again := w.plan.Again
 	var err error
-	w.plan, err = judge(c, d)
+	w.plan, err = decidePlan(c, d)
 	if w.plan.Again.IsZero() {
 		w.plan.Again = again
 	}
@@ -77,26 +77,26 @@ func (w *walk) rejudge(c compare.Input, d decide.Input, said attribution.Stateme
 }
 
 // statements are what costs no request: what admission saw, and what was told of the object before.
-func (w *walk) statements(ctx context.Context) attribution.Statements {
+func (w *objectReconcile) statements(ctx context.Context) attribution.Statements {
 	id := w.record.id
 	var said attribution.Statements
 	if w.engine.Witnesses.Writes != nil {
 		said.Records = w.engine.Witnesses.Writes(id)
 	}
 	said.Told = w.said()
-	p, err := w.engine.past.of(ctx, w.engine)
+	p, err := w.engine.history.of(ctx, w.engine)
 	if err != nil {
 		said.Lacks = "journal: " + redact.MaskText(err.Error())
 	}
-	said.Told = append(said.Told, p.told[id]...)
+	said.Told = append(said.Told, p.attributions[id]...)
 	if w.engine.Memories == nil { // else what this process remembers itself is right
-		said.Often = w.often(p.often[id])
+		said.Often = w.often(p.changes[id])
 	}
 	return said
 }
 
 // often counts, by field, how often another value was set within the hour, by what a journal tells and what is live now.
-func (w *walk) often(noted map[string]journal.Change) map[string]int {
+func (w *objectReconcile) often(noted map[string]journal.Change) map[string]int {
 	out := map[string]int{}
 	for _, f := range w.plan.Findings {
 		path := field.PathString(f.Path)
@@ -110,7 +110,7 @@ func (w *walk) often(noted map[string]journal.Change) map[string]int {
 
 // doubtful reports whether Events are to be read now, and about which object: a claimant, or the object itself. For what is left as it is
 // they are read a moment later, when they have been written.
-func (w *walk) doubtful(claims []claim.Claim) (object.ID, bool) {
+func (w *objectReconcile) doubtful(claims []claim.Claim) (object.ID, bool) {
 	if w.engine.Witnesses.Events == nil {
 		return object.ID{}, false
 	}
@@ -122,19 +122,19 @@ func (w *walk) doubtful(claims []claim.Claim) (object.ID, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(weak) == 0 {
-		if r.doubts != nil {
-			r.doubts.since = time.Time{}
+		if r.unexplained != nil {
+			r.unexplained.since = time.Time{}
 		}
 		return object.ID{}, false
 	}
-	if r.doubts == nil {
-		r.doubts = &doubts{}
+	if r.unexplained == nil {
+		r.unexplained = &unexplained{}
 	}
-	if r.doubts.since.IsZero() {
+	if r.unexplained.since.IsZero() {
 		if !slices.ContainsFunc(weak, func(f decide.Finding) bool { return !explained(r.findings, f) }) {
 			return object.ID{}, false
 		}
-		r.doubts.since = now
+		r.unexplained.since = now
 	}
 	if at := w.askAt(weak); now.Before(at) {
 		if len(w.plan.Steps) == 0 && (w.plan.Again.IsZero() || at.Before(w.plan.Again)) {
@@ -142,24 +142,24 @@ func (w *walk) doubtful(claims []claim.Claim) (object.ID, bool) {
 		}
 		return object.ID{}, false
 	}
-	r.doubts = &doubts{asked: now}
+	r.unexplained = &unexplained{asked: now}
 	return w.asks(weak, claims), true
 }
 
 // askAt is when Events may be read. The record's lock is held by the caller.
-func (w *walk) askAt(weak []decide.Finding) time.Time {
-	at := w.record.doubts.since
+func (w *objectReconcile) askAt(weak []decide.Finding) time.Time {
+	at := w.record.unexplained.since
 	if !slices.ContainsFunc(weak, func(f decide.Finding) bool { return f.Verdict == decide.Correct }) {
 		at = at.Add(w.engine.Witnesses.Delay)
 	}
-	if next := w.record.doubts.asked.Add(eventsEvery); at.Before(next) {
+	if next := w.record.unexplained.asked.Add(eventsEvery); at.Before(next) {
 		return next
 	}
 	return at
 }
 
 // asks is about whom Events may tell: an autoscaler with a claim to one of the fields, else the object itself.
-func (w *walk) asks(weak []decide.Finding, claims []claim.Claim) object.ID {
+func (w *objectReconcile) asks(weak []decide.Finding, claims []claim.Claim) object.ID {
 	for _, f := range weak {
 		for _, c := range claims {
 			if c.Counts() && c.By.Kind != "" && c.Path.Equals(f.Path) {
@@ -175,21 +175,21 @@ func explained(known []decide.Finding, f decide.Finding) bool {
 	return slices.ContainsFunc(known, func(k decide.Finding) bool { return k.Path.Equals(f.Path) && field.EqualValues(k.Live, f.Live) })
 }
 
-// past is what a journal tells of differences, by object.
-type past struct {
-	once  sync.Once
-	err   error
-	told  map[object.ID][]attribution.Told // the newest first
-	often map[object.ID]map[string]journal.Change
+// journalHistory is what a journal tells of differences, by object.
+type journalHistory struct {
+	once         sync.Once
+	err          error
+	attributions map[object.ID][]attribution.Told // the newest first
+	changes      map[object.ID]map[string]journal.Change
 }
 
-func (p *past) of(ctx context.Context, e *Engine) (*past, error) {
-	if e.Witnesses.Past == nil {
+func (p *journalHistory) of(ctx context.Context, e *Engine) (*journalHistory, error) {
+	if e.Witnesses.Journal == nil {
 		return p, nil
 	}
 	p.once.Do(func() {
 		var entries []journal.Entry
-		if entries, p.err = e.Witnesses.Past(ctx); p.err == nil {
+		if entries, p.err = e.Witnesses.Journal(ctx); p.err == nil {
 			p.read(entries, e.Now())
 		}
 	})
@@ -197,30 +197,30 @@ func (p *past) of(ctx context.Context, e *Engine) (*past, error) {
 }
 
 // read takes the entries, which come in the order of time.
-func (p *past) read(entries []journal.Entry, now time.Time) {
-	p.told, p.often = map[object.ID][]attribution.Told{}, map[object.ID]map[string]journal.Change{}
+func (p *journalHistory) read(entries []journal.Entry, now time.Time) {
+	p.attributions, p.changes = map[object.ID][]attribution.Told{}, map[object.ID]map[string]journal.Change{}
 	seen := map[object.ID]map[string]bool{}
 	for _, e := range slices.Backward(entries) {
 		if e.Path == "" || e.Object == (object.ID{}) {
 			continue
 		}
 		if seen[e.Object] == nil {
-			seen[e.Object], p.often[e.Object] = map[string]bool{}, map[string]journal.Change{}
+			seen[e.Object], p.changes[e.Object] = map[string]bool{}, map[string]journal.Change{}
 		}
 		if !seen[e.Object][e.Path] {
 			seen[e.Object][e.Path] = true
 			if e.What != journal.Corrected && e.What != journal.Returned { // these ended what they tell of
-				p.told[e.Object] = append(p.told[e.Object], told(e))
+				p.attributions[e.Object] = append(p.attributions[e.Object], earlierAttribution(e))
 			}
 		}
 	}
 	for _, c := range journal.Changes(entries, now.Add(-fight.Window)) {
-		p.often[c.Object][c.Path] = c
+		p.changes[c.Object][c.Path] = c
 	}
 }
 
-// told is an entry as a witness's word.
-func told(e journal.Entry) attribution.Told {
+// earlierAttribution is an entry as a witness's word.
+func earlierAttribution(e journal.Entry) attribution.Told {
 	w := ownership.Writer{
 		Name: e.Writer, Manager: e.Manager, Person: e.Person, User: e.User, During: e.During, Time: e.Written, AtLatest: e.AtLatest, Before: e.Before,
 		Evidence: ownership.Evidence(e.Evidence), Because: append(slices.Clone(e.Because), fmt.Sprintf("journal: seen at %s", e.At.UTC().Format(time.RFC3339))),

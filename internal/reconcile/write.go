@@ -18,12 +18,12 @@ import (
 )
 
 // act makes the plan's writes. A stale judgement is no error: the object is read and judged again.
-func (w *walk) act(ctx context.Context) error {
+func (w *objectReconcile) act(ctx context.Context) error {
 	t := apply.Target{GVK: w.snap.gvk, ID: w.record.id}
 	w.take()
 	w.announceDrops()
 	begin := w.engine.Now()
-	answer, err := apply.Carry(ctx, w.access.Writer, t, w.live, w.plan.Steps)
+	answer, err := apply.ExecuteSteps(ctx, w.access.Writer, t, w.live, w.plan.Steps)
 	if errors.Is(err, apply.ErrStale) || errors.Is(err, apply.ErrGone) {
 		w.reread()
 		return nil
@@ -38,11 +38,11 @@ func (w *walk) act(ctx context.Context) error {
 	base := w.answered(w.sentBody(), answer, owners)
 	remembered := w.learn(base, answer, owners)
 	w.announceCarried(base)
-	if w.live == nil && w.engine.listedSince(begin, t) && w.record.suspect() { // the list may be from after its end, and the watch goes on from there
-		w.engine.Wake(w.record.id)
+	if w.live == nil && w.engine.listedSince(begin, t) && w.record.suspectGone() { // the list may be from after its end, and the watch goes on from there
+		w.engine.Enqueue(w.record.id)
 	}
-	if w.live == nil && w.snap.hadHome {
-		w.engine.Rerun(w.snap.owner) // the inventory has the uid of the one that is gone
+	if w.live == nil && w.snap.wasThere {
+		w.engine.EnqueueApp(w.snap.owner) // the inventory has the uid of the one that is gone
 	}
 	w.live, w.owners = answer, owners
 	w.applied()
@@ -50,26 +50,26 @@ func (w *walk) act(ctx context.Context) error {
 }
 
 // learn keeps what the server's answer teaches: the new baseline, or that an apply does not restore a field.
-func (w *walk) learn(base compare.Baseline, answer object.Object, owners []ownership.Entry) error {
+func (w *objectReconcile) learn(base compare.Baseline, answer object.Object, owners []ownership.Entry) error {
 	e, r := w.engine, w.record
 	memory, stuck := w.remember(base, answer, owners)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.memory = memory
-	r.tried(w.snap.request)
-	if applies(w.plan) && !w.ours() {
+	r.endRequest(w.snap.request)
+	if appliesObject(w.plan) && !w.ours() {
 		w.adopt()
 	}
 	remembered := e.keepMemory(r)
-	r.saw(answer, e)
-	if passes(w.plan) { // what was applied before the object passed tells nothing of what is to be applied after it
+	r.observed(answer, e)
+	if movesOwnership(w.plan) { // what was applied before the object passed tells nothing of what is to be applied after it
 		r.baseline, r.previous, r.withheld = compare.Baseline{}, object.Packed{}, nil
 		r.changed, r.applied, r.foreseen = true, false, false
 	}
-	if !applies(w.plan) {
+	if !appliesObject(w.plan) {
 		return remembered
 	}
-	r.made, r.withheld = answer.UID(), w.plan.Withheld
+	r.appliedUID, r.withheld = answer.UID(), w.plan.Withheld
 	if !stuck {
 		r.baseline = base
 	}
@@ -79,24 +79,24 @@ func (w *walk) learn(base compare.Baseline, answer object.Object, owners []owner
 	return remembered
 }
 
-// passes reports whether the plan moves the object between another controller and us.
-func passes(p decide.Plan) bool {
+// movesOwnership reports whether the plan moves the object between another controller and us.
+func movesOwnership(p decide.Plan) bool {
 	return slices.ContainsFunc(p.Steps, func(s decide.Step) bool { return s.Verb == decide.Adopt || s.Verb == decide.Release })
 }
 
 // sent reports whether what was judged is still what Git wants: a run may have brought a newer object meanwhile.
-func (w *walk) sent() bool {
+func (w *objectReconcile) sent() bool {
 	return w.record.sum == w.snap.sum
 }
 
-// saw takes note of what the server said of the object, and reports whether that is still the newest: the watch may have told since of
+// observed takes note of what the server said of the object, and reports whether that is still the newest: the watch may have told since of
 // what another wrote right after it, and no further event would come.
-func (r *record) saw(o object.Object, e *Engine) bool {
+func (r *record) observed(o object.Object, e *Engine) bool {
 	if r.knowsNewer(o) {
 		return false
 	}
-	if uid := o.UID(); uid == r.made {
-		r.uid = r.made // no second copy
+	if uid := o.UID(); uid == r.appliedUID {
+		r.uid = r.appliedUID // no second copy
 	} else if uid != r.uid {
 		r.uid = uid
 	}
@@ -114,7 +114,7 @@ func (r *record) knowsNewer(o object.Object) bool {
 	return v != 0 && v < r.version && o.UID() == r.uid
 }
 
-func applies(p decide.Plan) bool {
+func appliesObject(p decide.Plan) bool {
 	for _, s := range p.Steps {
 		if s.Verb == decide.Apply || s.Verb == decide.Create {
 			return true
@@ -125,7 +125,7 @@ func applies(p decide.Plan) bool {
 
 // remember notes each correction. Where Git has not changed and the answer still differs from the baseline, the apply
 // does not restore the field, and repeating it would be a fight with the API server itself.
-func (w *walk) remember(base compare.Baseline, answer object.Object, owners []ownership.Entry) (fight.Memory, bool) {
+func (w *objectReconcile) remember(base compare.Baseline, answer object.Object, owners []ownership.Entry) (fight.Memory, bool) {
 	m := w.snap.memory
 	if w.snap.changed {
 		return w.removed(w.overridden(m.Settled()), answer), false
@@ -159,33 +159,33 @@ func differs(list []compare.Difference, p field.Path) bool {
 }
 
 // rest keeps the findings of a judgement that left nothing to do, and the object's health.
-func (w *walk) rest() error {
+func (w *objectReconcile) rest() error {
 	recovered, err := w.settle()
 	if err != nil {
 		return err
 	}
 	if recovered {
-		w.engine.Rerun(w.snap.owner) // what stopped its last run is over
+		w.engine.EnqueueApp(w.snap.owner) // what stopped its last run is over
 	}
-	w.engine.Changed(w.snap.owner)
-	w.engine.spread()
+	w.engine.AppChanged(w.snap.owner)
+	w.engine.notifyListeners()
 	return nil
 }
 
-// errOutrun says that what was judged is not what is there any more, although what was known before it is there again.
-var errOutrun = errors.New("it was changed back while truce judged it")
+// errChangedBack says that what was judged is not what is there any more, although what was known before it is there again.
+var errChangedBack = errors.New("it was changed back while truce judged it")
 
 // settle reports whether the object had a problem until now.
-func (w *walk) settle() (recovered bool, err error) {
+func (w *objectReconcile) settle() (recovered bool, err error) {
 	r := w.record
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.knowsNewer(w.live) && r.fingerprint != live.Fingerprint(w.engine.Hasher, w.live) {
-		return false, errOutrun
+		return false, errChangedBack
 	}
 	recovered = r.problem != ""
 	r.open = w.leftOpen()
-	r.tried(w.snap.request)
+	r.endRequest(w.snap.request)
 	for _, f := range w.plan.Findings {
 		switch f.Verdict {
 		case decide.Cede:
@@ -200,18 +200,18 @@ func (w *walk) settle() (recovered bool, err error) {
 	err = w.engine.keepMemory(r)
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
 	past := w.remembered()
-	r.judged, r.past, r.untold = w.sent(), &past, w.untold
+	r.judged, r.past, r.postponed = w.sent(), &past, w.untold
 	if w.live == nil {
-		r.health, r.pods = w.healthOfAbsent(), nil
+		r.health, r.podReport = w.healthOfAbsent(), nil
 		r.fingerprint, r.applied = 0, false
 		return recovered, err
 	}
-	if r.saw(w.live, w.engine) {
+	if r.observed(w.live, w.engine) {
 		r.keepHealth(w.engine, w.live)
 	}
 	if w.bearsOurMark() { // also where an earlier process died before it could write the uid down
-		r.found = r.found || r.made != r.uid
-		r.made, r.passed = r.uid, w.passed()
+		r.found = r.found || r.appliedUID != r.uid
+		r.appliedUID, r.adoption = r.uid, w.passed()
 	}
 	w.forget()
 	if w.app.Policy.Mode == app.Enforce && w.sent() {
@@ -222,27 +222,27 @@ func (w *walk) settle() (recovered bool, err error) {
 }
 
 // passed is the adoption in which nothing of the other controller's is left on the object: this one, once it was enforced.
-func (w *walk) passed() string {
+func (w *objectReconcile) passed() string {
 	if w.app.Policy.Mode != app.Enforce {
-		return w.snap.passed
+		return w.snap.adoption
 	}
 	return w.app.Adoption.Passage()
 }
 
 // bearsOurMark reports whether our own apply has put our mark on the object. A mark that was copied proves nothing.
-func (w *walk) bearsOurMark() bool {
+func (w *objectReconcile) bearsOurMark() bool {
 	return ownership.ApplyEntry(w.owners, ownership.Manager).Has(field.NewPath("metadata", "labels", object.PartOf))
 }
 
 // failed keeps why an object could not be brought in line. The next event, revision or full check tries again.
-func (w *walk) failed(err error) error {
+func (w *objectReconcile) failed(err error) error {
 	w.keepProblem(err)
-	w.engine.Changed(w.snap.owner)
-	w.engine.spread()
+	w.engine.AppChanged(w.snap.owner)
+	w.engine.notifyListeners()
 	return err
 }
 
-func (w *walk) keepProblem(err error) {
+func (w *objectReconcile) keepProblem(err error) {
 	r := w.record
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -254,7 +254,7 @@ func (w *walk) keepProblem(err error) {
 }
 
 // masked are the findings as a person may read them.
-func (w *walk) masked(findings []decide.Finding) []decide.Finding {
+func (w *objectReconcile) masked(findings []decide.Finding) []decide.Finding {
 	out := make([]decide.Finding, len(findings))
 	for i, f := range findings {
 		out[i] = w.engine.mask(w.record.id, f)
@@ -269,7 +269,7 @@ func (e *Engine) mask(id object.ID, f decide.Finding) decide.Finding {
 }
 
 // announce tells of findings that are new and left as they are.
-func (w *walk) announce() {
+func (w *objectReconcile) announce() {
 	w.record.mu.Lock()
 	known := w.record.findings
 	w.record.mu.Unlock()
@@ -280,7 +280,7 @@ func (w *walk) announce() {
 		w.tell(f, false)
 	}
 	for _, f := range w.plan.Findings {
-		_, untold := w.snap.untold[field.PathString(f.Path)]
+		_, untold := w.snap.postponed[field.PathString(f.Path)]
 		if f.Verdict != decide.Correct && !w.postpones(f) && (untold || !isKnown(known, w.engine.mask(w.record.id, f))) {
 			w.tell(f, false)
 		}
@@ -290,7 +290,7 @@ func (w *walk) announce() {
 
 // announceReturned notes what has differed, and is as Git wants again without our doing: another one puts it back. It says who has
 // fought over a field before truce enforces anything.
-func (w *walk) announceReturned(known []decide.Finding) {
+func (w *objectReconcile) announceReturned(known []decide.Finding) {
 	w.record.mu.Lock()
 	same := w.record.judged // else it is Git that has changed
 	w.record.mu.Unlock()
@@ -309,7 +309,7 @@ func (w *walk) announceReturned(known []decide.Finding) {
 
 // announceCarried reports drift that was corrected. What Git itself changed is no drift, and what admission changed in the answer is not
 // corrected.
-func (w *walk) announceCarried(base compare.Baseline) {
+func (w *objectReconcile) announceCarried(base compare.Baseline) {
 	for _, f := range w.plan.Findings {
 		if f.Verdict == decide.Correct && !base.MutatedAt(f.Path) && (!w.snap.changed || f.Kind == compare.Added || f.Overrides == decide.Contested) {
 			w.tell(f, true)
@@ -317,8 +317,8 @@ func (w *walk) announceCarried(base compare.Baseline) {
 	}
 }
 
-func (w *walk) tell(f decide.Finding, carried bool) {
-	n := Notice{
+func (w *objectReconcile) tell(f decide.Finding, carried bool) {
+	n := FindingEvent{
 		App: w.snap.owner, ID: w.record.id, Finding: w.engine.mask(w.record.id, f), Carried: carried, At: w.engine.Now(),
 		Since: w.since(f), Undone: f.Verdict != decide.Cede && w.snap.memory.Undone(field.PathString(f.Path), w.engine.Now()),
 	}

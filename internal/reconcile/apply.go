@@ -17,22 +17,22 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// register hands the revision's objects to their records, and lets go of those that left Git. An object that another app names
+// registerObjects hands the revision's objects to their records, and lets go of those that left Git. An object that another app names
 // already is refused here, before the first write, and said on this app; the other one is told by its own next report.
-func (r *run) register() error {
-	before := r.engine.shared(r.app.Key)
-	r.engine.waitsNoMore(r.app.Key)
-	left, taken, err := r.handOut()
-	r.engine.tellRivals(before, r.engine.shared(r.app.Key))
+func (r *appRun) registerObjects() error {
+	before := r.engine.sharedObjects(r.app.Key)
+	r.engine.forgetRefusals(r.app.Key)
+	left, taken, err := r.assignRecords()
+	r.engine.refreshRivals(before, r.engine.sharedObjects(r.app.Key))
 	if err != nil {
 		return err
 	}
 	for _, rec := range taken { // the other app is still refused it; when this run has ended, nobody asks
-		rec.clear()
+		rec.waitUnlocked()
 	}
-	r.tryOnce()
-	let := r.engine.letGo(r.app.Key, left)
-	r.ledger = inventory.Merge(r.ledger, newer(r.ledger, let))
+	r.overridePauses()
+	let := r.engine.dropRecords(r.app.Key, left)
+	r.inventory = inventory.MergeEntries(r.inventory, newerUIDs(r.inventory, let))
 	if r.app.Policy.Mode == app.Observe { // no inventory holds them, and nobody will sweep them
 		for id := range let {
 			r.engine.forgetMemory(id)
@@ -41,9 +41,9 @@ func (r *run) register() error {
 	return nil
 }
 
-// handOut makes or renews the records of what the revision names, and returns what the one before named and this one does not, and the
+// assignRecords makes or renews the records of what the revision names, and returns what the one before named and this one does not, and the
 // records that were another app's.
-func (r *run) handOut() (left []object.ID, taken []*record, err error) {
+func (r *appRun) assignRecords() (left []object.ID, taken []*record, err error) {
 	memories, err := r.memories()
 	if err != nil {
 		return nil, nil, err
@@ -53,7 +53,7 @@ func (r *run) handOut() (left []object.ID, taken []*record, err error) {
 	wanted := map[object.ID]bool{}
 	early := r.engine.early.take(desired.Mark(r.app.Key))
 	last := map[object.ID]inventory.Entry{}
-	for _, entry := range r.ledger.Entries {
+	for _, entry := range r.inventory.Entries {
 		last[entry.ID] = entry
 	}
 	for _, o := range r.set.Objects {
@@ -67,16 +67,16 @@ func (r *run) handOut() (left []object.ID, taken []*record, err error) {
 		}
 		wanted[rec.id] = true
 		rec.assessBy(r.app.Health)
-		changed, err := rec.want(o, r.app.Key, last[o.ID], &r.engine.texts)
+		changed, err := rec.setDesired(o, r.app.Key, last[o.ID], &r.engine.desiredTexts)
 		if err == nil {
-			err = rec.arrive(early[o.ID], r.engine)
+			err = rec.takeEarly(early[o.ID], r.engine)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 		r.renewed = r.renewed || changed || len(r.state.wanted) > 0 && !r.state.wanted[rec.id]
 	}
-	handedOut(r.set.Objects)
+	releaseData(r.set.Objects)
 	left = missing(r.state.wanted, wanted)
 	r.renewed = r.renewed || len(left) > 0
 	r.state.wanted = wanted
@@ -84,7 +84,7 @@ func (r *run) handOut() (left []object.ID, taken []*record, err error) {
 }
 
 // memories recalls what an earlier process remembered of the objects that this app has no record of yet.
-func (r *run) memories() (map[object.ID]fight.Memory, error) {
+func (r *appRun) memories() (map[object.ID]fight.Memory, error) {
 	out := map[object.ID]fight.Memory{}
 	for _, o := range r.set.Objects {
 		if rec := r.engine.lookup(o.ID); rec != nil && rec.ownedBy() == r.app.Key {
@@ -116,10 +116,10 @@ func missing(before, now map[object.ID]bool) []object.ID {
 func (e *Engine) claimRecord(id object.ID, key app.Key, mode app.Mode, memory fight.Memory) (r, taken *record, err error) {
 	e.mu.Lock()
 	r = e.records[id]
-	if r != nil && (r.isKeptFor(key) || r.yieldsTo(key, mode)) {
+	if r != nil && (r.isRefusedFor(key) || r.yieldsTo(key, mode)) {
 		delete(e.records, id)
 		e.waiting[id] = r.owner
-		defer e.Rerun(r.owner)
+		defer e.EnqueueApp(r.owner)
 		r, taken = nil, r
 	}
 	defer e.mu.Unlock()
@@ -146,14 +146,14 @@ func (r *record) yieldsTo(key app.Key, mode app.Mode) bool {
 	return r.owner != key && r.yields && mode == app.Enforce
 }
 
-// isKeptFor reports whether the record's owner was refused the object because this other app keeps it.
-func (r *record) isKeptFor(key app.Key) bool {
+// isRefusedFor reports whether the record's owner was refused the object because this other app keeps it.
+func (r *record) isRefusedFor(key app.Key) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.owner != key && r.keeper != "" && r.keeper == desired.Mark(key)
+	return r.owner != key && r.otherOwner != "" && r.otherOwner == desired.Mark(key)
 }
 
-func (r *run) identities() []inventory.Entry {
+func (r *appRun) identities() []inventory.Entry {
 	var out []inventory.Entry
 	for _, o := range r.set.Objects {
 		if r.state.wanted[o.ID] {
@@ -163,14 +163,14 @@ func (r *run) identities() []inventory.Entry {
 	return out
 }
 
-// carry walks every object down its street, wave by wave. One bad object stops neither the others of its wave nor, past
+// apply walks every object down its street, wave by wave. One bad object stops neither the others of its wave nor, past
 // the first wave, those of the next.
-func (r *run) carry(ctx context.Context) error {
+func (r *appRun) apply(ctx context.Context) error {
 	r.report.Images = r.rendered.images
 	if err := r.compareLive(ctx); err != nil {
 		return err
 	}
-	if err := r.makeHome(ctx); err != nil {
+	if err := r.applyNamespace(ctx); err != nil {
 		return err
 	}
 	for len(r.set.Objects) > 0 {
@@ -182,26 +182,26 @@ func (r *run) carry(ctx context.Context) error {
 			continue
 		}
 		switch err := r.ready(ctx, wave); {
-		case errors.Is(err, errOvertaken):
-			return &fault{report.InProgress, err}
+		case errors.Is(err, errSuperseded):
+			return &stageError{report.InProgress, err}
 		case err != nil:
-			return &fault{report.ApplyFailed, err}
+			return &stageError{report.ApplyFailed, err}
 		}
 	}
-	if err := r.settleLedger(ctx); err != nil {
+	if err := r.updateInventory(ctx); err != nil {
 		return err
 	}
 	if len(r.problems) > 0 {
-		return &fault{report.ApplyFailed, several(r.problems)}
+		return &stageError{report.ApplyFailed, objectErrors(r.problems)}
 	}
 	return nil
 }
 
-// several is many errors, of which the text shows the first few in full.
-type several []error
+// objectErrors is many errors, of which the text shows the first few in full.
+type objectErrors []error
 
 // Error implements error.
-func (s several) Error() string {
+func (s objectErrors) Error() string {
 	const shown = 3
 	if len(s) == 1 {
 		return s[0].Error()
@@ -210,9 +210,9 @@ func (s several) Error() string {
 }
 
 // Unwrap returns all of them: one that may pass need not be among the first.
-func (s several) Unwrap() []error { return s }
+func (s objectErrors) Unwrap() []error { return s }
 
-func (r *run) nextWave() []desired.Object {
+func (r *appRun) nextWave() []desired.Object {
 	n := 0
 	for n < len(r.set.Objects) && r.set.Objects[n].Wave == r.set.Objects[0].Wave {
 		n++
@@ -222,8 +222,8 @@ func (r *run) nextWave() []desired.Object {
 	return wave
 }
 
-func (r *run) wave(ctx context.Context, wave []desired.Object) error {
-	if err := r.lookAt(ctx, wave); err != nil {
+func (r *appRun) wave(ctx context.Context, wave []desired.Object) error {
+	if err := r.watchAndRead(ctx, wave); err != nil {
 		return err
 	}
 	var g errgroup.Group
@@ -233,21 +233,21 @@ func (r *run) wave(ctx context.Context, wave []desired.Object) error {
 		if rec := r.engine.lookup(o.ID); rec != nil {
 			rec.doubtMutated()
 		}
-		if !r.state.wanted[o.ID] || !r.engine.due(o.ID) {
+		if !r.state.wanted[o.ID] || !r.engine.isDue(o.ID) {
 			continue
 		}
 		g.Go(func() error {
 			var again time.Time
-			if again, failures[i] = r.engine.object(ctx, o.ID); !again.IsZero() {
-				r.engine.Later(o.ID, again)
+			if again, failures[i] = r.engine.reconcileObject(ctx, o.ID); !again.IsZero() {
+				r.engine.EnqueueAfter(o.ID, again)
 			}
 			return nil
 		})
 	}
 	_ = g.Wait() // the functions return no error: failures has them
 	for i, err := range failures {
-		if errors.Is(err, errUnsettled) {
-			r.engine.Wake(wave[i].ID) // it is nobody's fault, and the next full check may be an hour away
+		if errors.Is(err, errKeepsChanging) {
+			r.engine.Enqueue(wave[i].ID) // it is nobody's fault, and the next full check may be an hour away
 		}
 		if err != nil {
 			r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", wave[i].File, wave[i].Line, wave[i].ID, err))
@@ -258,7 +258,7 @@ func (r *run) wave(ctx context.Context, wave []desired.Object) error {
 
 // watch puts the wave's kinds under watch, where its objects lie. A kind that the server does not know is the problem of its own objects;
 // one that we may not watch is told, and its objects are brought in line with each run.
-func (r *run) watch(ctx context.Context, wave []desired.Object) error {
+func (r *appRun) watch(ctx context.Context, wave []desired.Object) error {
 	if r.engine.Watches == nil {
 		return nil
 	}
@@ -277,7 +277,7 @@ func (r *run) watch(ctx context.Context, wave []desired.Object) error {
 		if errors.Is(err, live.ErrRefused) {
 			r.problems = append(r.problems, fmt.Errorf("watch %s: %w", at.gvk, err))
 		} else if err != nil && !errors.Is(err, live.ErrUnknownKind) {
-			return &fault{report.ClusterFailed, fmt.Errorf("watch %s: %w", o.GVK, err)}
+			return &stageError{report.ClusterFailed, fmt.Errorf("watch %s: %w", o.GVK, err)}
 		}
 	}
 	return nil
@@ -289,7 +289,7 @@ const (
 	discoveryTick = 200 * time.Millisecond
 )
 
-func (r *run) ensure(ctx context.Context, gvk object.GVK, namespace string) error {
+func (r *appRun) ensure(ctx context.Context, gvk object.GVK, namespace string) error {
 	i := live.Interest{GVK: gvk, Namespace: namespace, Selector: desired.PartOf}
 	if r.app.Policy.Mode == app.Observe {
 		i.Selector = "" // what others make does not bear our label
@@ -313,19 +313,19 @@ func (r *run) ensure(ctx context.Context, gvk object.GVK, namespace string) erro
 	return err
 }
 
-// due reports whether a full check has anything to look at: everything else is known from memory to be as Git wants.
-func (e *Engine) due(id object.ID) bool {
+// isDue reports whether a full check has anything to look at: everything else is known from memory to be as Git wants.
+func (e *Engine) isDue(id object.ID) bool {
 	r := e.lookup(id)
 	if r == nil {
 		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.text.Known() && (e.Watches == nil || r.changed || r.asked || !r.applied || r.pending != nil || r.problem != "" || len(r.findings) > 0)
+	return r.text.Known() && (e.Watches == nil || r.changed || r.forced || !r.applied || r.pending != nil || r.problem != "" || len(r.findings) > 0)
 }
 
 // ready waits for what later waves need: namespaces that are active, CRDs that are established.
-func (r *run) ready(ctx context.Context, wave []desired.Object) error {
+func (r *appRun) ready(ctx context.Context, wave []desired.Object) error {
 	for _, o := range wave {
 		if r.app.Policy.Mode != app.Enforce {
 			return nil
@@ -337,10 +337,10 @@ func (r *run) ready(ctx context.Context, wave []desired.Object) error {
 	return nil
 }
 
-var errOvertaken = errors.New("not ready yet, and something newer is asked for")
+var errSuperseded = errors.New("not ready yet, and something newer is asked for")
 
 // await blocks until the object is healthy, has a problem, something newer is asked for of the app, or ctx ends.
-func (r *run) await(ctx context.Context, id object.ID) error {
+func (r *appRun) await(ctx context.Context, id object.ID) error {
 	e := r.engine
 	news, stop := e.subscribe()
 	defer stop()
@@ -354,8 +354,8 @@ func (r *run) await(ctx context.Context, id object.ID) error {
 		}
 		select {
 		case <-news:
-		case <-r.overtaken:
-			return errOvertaken
+		case <-r.superseded:
+			return errSuperseded
 		case <-ctx.Done():
 			return fmt.Errorf("not ready in time: %s %s", status.Code, status.Message)
 		}

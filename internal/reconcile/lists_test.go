@@ -64,16 +64,16 @@ func (watched) Watched(gvk object.GVK, _ string) (live.Interest, bool) {
 // knowing is an engine that has judged ConfigMaps of an app, each at a resourceVersion that the watch has shown.
 func knowing(t *testing.T, l *listing, versions map[string]uint64) (*Engine, map[string]*record, *[]string) {
 	t.Helper()
-	e := New(Parts{Live: l, Now: time.Now, Watches: watched{}})
+	e := NewEngine(Dependencies{Live: l, Now: time.Now, Watches: watched{}})
 	woken := &[]string{}
-	e.Wake = func(id object.ID) { *woken = append(*woken, id.Name) }
+	e.Enqueue = func(id object.ID) { *woken = append(*woken, id.Name) }
 	key := appNamed(1)
 	e.state(key).app = app.App{Key: key, Policy: app.Policy{Mode: app.Enforce}}
 	records := map[string]*record{}
 	for name, version := range versions {
 		r := newRecord(object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}, key, fight.Memory{})
-		r.served, r.uid, r.made, r.version, r.shown, r.judged, r.applied = "v1", "uid-"+name, "uid-"+name, version, version, true, true
-		r.text = e.texts.Pack(configMaps, []byte(`{}`))
+		r.served, r.uid, r.appliedUID, r.version, r.watched, r.judged, r.applied = "v1", "uid-"+name, "uid-"+name, version, version, true, true
+		r.text = e.desiredTexts.Pack(configMaps, []byte(`{}`))
 		e.records[r.id], records[name] = r, r
 	}
 	return e, records, woken
@@ -110,7 +110,7 @@ func TestAReadThatShowsAnOlderStateStartsOver(t *testing.T) {
 	} {
 		e, records, _ := knowing(t, &listing{heads: []live.Head{c.head}}, map[string]uint64{"a": 100})
 		era := e.History.Era()
-		w := walk{engine: e, record: records["a"], stale: true}
+		w := objectReconcile{engine: e, record: records["a"], stale: true}
 		if err := w.look(t.Context()); errors.Is(err, errWentBack) != c.back || err != nil && !c.back || (e.History.Era() != era) != c.back {
 			t.Errorf("%s: error %v, the era has ended: %t", name, err, e.History.Era() != era)
 		}
@@ -120,11 +120,11 @@ func TestAReadThatShowsAnOlderStateStartsOver(t *testing.T) {
 // TestWhatTheWatchHasNotShownIsReadAfterAList: such an object may have been created and deleted while the watch was away.
 func TestWhatTheWatchHasNotShownIsReadAfterAList(t *testing.T) {
 	e, records, woken := knowing(t, &listing{}, map[string]uint64{"shown": 7, "written": 8, "never seen": 9, "waits": 10, "elsewhere": 11})
-	records["written"].shown = 6
-	records["never seen"].shown = 0
-	records["waits"].shown, records["waits"].pending = 0, unjudgedAs(configMapEvent("uid-waits", "11"))
-	records["elsewhere"].shown, records["elsewhere"].served = 0, "v2"
-	e.Relisted(allOurs)
+	records["written"].watched = 6
+	records["never seen"].watched = 0
+	records["waits"].watched, records["waits"].pending = 0, newPendingEvent(configMapEvent("uid-waits", "11"))
+	records["elsewhere"].watched, records["elsewhere"].served = 0, "v2"
+	e.OnRelist(allOurs)
 	slices.Sort(*woken)
 	if diff := cmp.Diff([]string{"never seen", "written"}, *woken); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -135,7 +135,7 @@ func TestWhatTheWatchHasNotShownIsReadAfterAList(t *testing.T) {
 		}
 	}
 	*woken = nil
-	e.Relisted(allOurs)
+	e.OnRelist(allOurs)
 	if len(*woken) > 0 {
 		t.Errorf("%v are woken twice", *woken)
 	}
@@ -161,7 +161,7 @@ func TestRunsAtTheIntervalShareLists(t *testing.T) {
 		refresh(10*time.Minute, 2)
 		refresh(time.Hour, 2)
 		<-time.After(time.Second)
-		e.Relisted(allOurs) // the watch has listed all
+		e.OnRelist(allOurs) // the watch has listed all
 		<-time.After(4 * time.Minute)
 		refresh(10*time.Minute, 2)
 		<-time.After(time.Minute + time.Second)
@@ -178,20 +178,20 @@ func TestRunsAtTheIntervalShareLists(t *testing.T) {
 func TestWhatARunListsBeforeItBelievesItsMemory(t *testing.T) {
 	own := live.Interest{GVK: configMaps, Namespace: "shop", Selector: desired.PartOf + "=" + desired.Mark(appNamed(1))}
 	for name, c := range map[string]struct {
-		change func(*run)
+		change func(*appRun)
 		want   []live.Interest
 	}{
-		"interval":                    {func(*run) {}, []live.Interest{allOurs}},
-		"request":                     {func(r *run) { r.insisted = true }, []live.Interest{own}},
-		"order":                       {func(r *run) { r.asked.Order.Token = "1" }, []live.Interest{own}},
-		"request after a list":        {func(r *run) { r.insisted = true; r.engine.Relisted(allOurs) }, nil},
-		"revision":                    {func(r *run) { r.last = "0" }, nil},
-		"revision on request":         {func(r *run) { r.last, r.insisted = "0", true }, []live.Interest{own}},
-		"nothing was compared so far": {func(r *run) { r.engine.records = map[object.ID]*record{} }, nil},
+		"interval":                    {func(*appRun) {}, []live.Interest{allOurs}},
+		"request":                     {func(r *appRun) { r.requested = true }, []live.Interest{own}},
+		"order":                       {func(r *appRun) { r.asked.Order.Token = "1" }, []live.Interest{own}},
+		"request after a list":        {func(r *appRun) { r.requested = true; r.engine.OnRelist(allOurs) }, nil},
+		"revision":                    {func(r *appRun) { r.last = "0" }, nil},
+		"revision on request":         {func(r *appRun) { r.last, r.requested = "0", true }, []live.Interest{own}},
+		"nothing was compared so far": {func(r *appRun) { r.engine.records = map[object.ID]*record{} }, nil},
 	} {
 		l := &listing{heads: []live.Head{headOf("a", "uid-a", "7"), headOf("b", "uid-b", "8")}}
 		e, records, woken := knowing(t, l, map[string]uint64{"a": 7, "b": 8, "gone": 9})
-		r := &run{engine: e, state: e.state(appNamed(1)), app: app.App{Key: appNamed(1)}, last: "1", report: report.Report{Revision: "1"}}
+		r := &appRun{engine: e, state: e.state(appNamed(1)), app: app.App{Key: appNamed(1)}, last: "1", report: report.Report{Revision: "1"}}
 		for _, rec := range records {
 			r.set.Objects = append(r.set.Objects, desired.Object{ID: rec.id, GVK: configMaps})
 		}
@@ -212,29 +212,29 @@ func TestWhatARunListsBeforeItBelievesItsMemory(t *testing.T) {
 func TestStartingOverForgetsWhatWasKnown(t *testing.T) {
 	e, records, _ := knowing(t, &listing{}, map[string]uint64{"a": 7})
 	var again []app.Key
-	e.Rerun = func(key app.Key) { again = append(again, key) }
+	e.EnqueueApp = func(key app.Key) { again = append(again, key) }
 	key := appNamed(1)
 	s := e.state(key)
-	s.report, s.reached, s.wanted = report.Report{App: key, Stage: report.Done, Reason: report.Succeeded, Revision: "1"}, "1", map[object.ID]bool{records["a"].id: true}
-	before := &run{engine: e, state: s, app: app.App{Key: key}}
+	s.report, s.rolledOut, s.wanted = report.Report{App: key, Stage: report.Done, Reason: report.Succeeded, Revision: "1"}, "1", map[object.ID]bool{records["a"].id: true}
+	before := &appRun{engine: e, state: s, app: app.App{Key: key}}
 	e.StartOver()
 	now := e.lookup(records["a"].id)
-	if now == records["a"] || now.street != records["a"].street || now.uid != "" || now.version != 0 || now.judged || now.text.Known() || now.owner != key {
+	if now == records["a"] || now.reconcileLock != records["a"].reconcileLock || now.uid != "" || now.version != 0 || now.judged || now.text.Known() || now.owner != key {
 		t.Errorf("the record is %+v", now)
 	}
 	r := e.Report(key)
-	if r.Reason != report.InProgress || r.Revision != "" || len(r.Objects) != 1 || s.reached != "" {
+	if r.Reason != report.InProgress || r.Revision != "" || len(r.Objects) != 1 || s.rolledOut != "" {
 		t.Errorf("the app is still %s at %q with %d objects", r.Reason, r.Revision, len(r.Objects))
 	}
 	if diff := cmp.Diff([]app.Key{key}, again); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
-	if !before.stale() {
+	if !before.isOutdated() {
 		t.Error("a run that began before goes on")
 	}
 	for i, want := range []bool{true, false} {
-		after := &run{engine: e, state: s, app: app.App{Key: key}, era: s.era}
-		if after.stale() || after.firstOfEra() != want {
+		after := &appRun{engine: e, state: s, app: app.App{Key: key}, dataEra: s.era}
+		if after.isOutdated() || after.firstOfEra() != want {
 			t.Errorf("run %d is stale or takes itself for another one", i)
 		}
 	}

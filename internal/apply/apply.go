@@ -89,11 +89,11 @@ type Writer interface {
 	Delete(ctx context.Context, t Target) error
 }
 
-// Carry makes the steps' writes in order. live is the object that they were judged on, nil for one that is not there.
-func Carry(ctx context.Context, w Writer, t Target, live object.Object, steps []decide.Step) (object.Object, error) {
+// ExecuteSteps makes the steps' writes in order. live is the object that they were judged on, nil for one that is not there.
+func ExecuteSteps(ctx context.Context, w Writer, t Target, live object.Object, steps []decide.Step) (object.Object, error) {
 	for _, s := range steps {
 		t.UID, t.ResourceVersion = live.UID(), live.ResourceVersion()
-		next, err := step(ctx, w, t, live, s)
+		next, err := executeStep(ctx, w, t, live, s)
 		if err != nil {
 			return live, fmt.Errorf("%s: %w", s.Verb, err) // callers know of which object
 		}
@@ -102,7 +102,7 @@ func Carry(ctx context.Context, w Writer, t Target, live object.Object, steps []
 	return live, nil
 }
 
-func step(ctx context.Context, w Writer, t Target, live object.Object, s decide.Step) (object.Object, error) {
+func executeStep(ctx context.Context, w Writer, t Target, live object.Object, s decide.Step) (object.Object, error) {
 	switch s.Verb {
 	case decide.Create:
 		made, err := w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: ownership.Manager, Force: Yield, DryRun: Persist})

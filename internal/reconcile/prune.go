@@ -15,24 +15,24 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// settleLedger takes down the uids of what was made, and what was sent.
-func (r *run) settleLedger(ctx context.Context) error {
+// updateInventory takes down the uids of what was made, and what was sent.
+func (r *appRun) updateInventory(ctx context.Context) error {
 	if r.app.Policy.Mode != app.Enforce {
 		return nil
 	}
-	next := inventory.Merge(r.ledger, r.engine.entries(r.state))
-	if len(r.left()) == 0 && len(r.problems) == 0 {
-		next.Guard = r.guarded(r.ledger.Guard)
+	next := inventory.MergeEntries(r.inventory, r.engine.entries(r.state))
+	if len(r.unnamedEntries()) == 0 && len(r.problems) == 0 {
+		next.Guard = r.newGuard(r.inventory.Guard)
 	}
-	if slices.Equal(next.Entries, r.ledger.Entries) && next.Guard.Same(r.ledger.Guard) { // most commits touch few of the apps of a repository
+	if slices.Equal(next.Entries, r.inventory.Entries) && next.Guard.Same(r.inventory.Guard) { // most commits touch few of the apps of a repository
 		return nil
 	}
 	next.Revision = r.artifact.Revision
-	r.ledger = next
-	return r.owe(ctx, next)
+	r.inventory = next
+	return r.deferInventory(ctx, next)
 }
 
-func (e *Engine) entries(s *state) []inventory.Entry {
+func (e *Engine) entries(s *appState) []inventory.Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []inventory.Entry
@@ -42,7 +42,7 @@ func (e *Engine) entries(s *state) []inventory.Entry {
 			continue
 		}
 		r.mu.Lock()
-		entry := inventory.Entry{ID: id, Version: r.gvk().Version, UID: r.made, Found: r.found}
+		entry := inventory.Entry{ID: id, Version: r.gvk().Version, UID: r.appliedUID, Found: r.found}
 		if r.applied {
 			entry.Sent, entry.Judged = r.digest, r.judgedAt()
 		}
@@ -52,63 +52,63 @@ func (e *Engine) entries(s *state) []inventory.Entry {
 	return out
 }
 
-// sweep deletes what left Git. It is reached only when the whole revision was rendered and applied.
-func (r *run) sweep(ctx context.Context) error {
+// prune deletes what left Git. It is reached only when the whole revision was rendered and applied.
+func (r *appRun) prune(ctx context.Context) error {
 	if r.app.Adoption.Way == app.HandBack && r.app.Policy.Mode == app.Observe {
 		return r.handBack(ctx)
 	}
-	if r.stale() {
-		return &fault{report.InProgress, errWentBack}
+	if r.isOutdated() {
+		return &stageError{report.InProgress, errWentBack}
 	}
-	left, first := r.left(), r.firstOfEra()
+	left, first := r.unnamedEntries(), r.firstOfEra()
 	r.report.Leaving = nil
 	if len(left) == 0 || r.app.Policy.Mode != app.Enforce && r.app.Policy.Mode != app.Await {
 		return nil
 	}
 	if r.app.Policy.Mode == app.Await || r.app.Prune == app.PruneReport {
-		return r.spare(ctx, left)
+		return r.keepUnnamed(ctx, left)
 	}
-	if r.ledger.Unverified != "" {
-		r.report.Leaving = listed(left)
-		return &fault{report.PruneHeld, unverified(r.ledger.Unverified)}
+	if r.inventory.Unverified != "" {
+		r.report.Leaving = listedEntries(left)
+		return &stageError{report.PruneHeld, unverified(r.inventory.Unverified)}
 	}
 	if first {
 		return r.afterWentBack(ctx, left)
 	}
-	return r.prune(ctx, left)
+	return r.pruneUnlessHeld(ctx, left)
 }
 
-// prune deletes what left Git, where nothing speaks against it.
-func (r *run) prune(ctx context.Context, left []inventory.Entry) error {
+// pruneUnlessHeld deletes what left Git, where nothing speaks against it.
+func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) error {
 	if other, ok := r.awaitPeers(); ok {
-		return &fault{report.InProgress, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other)}
+		return &stageError{report.InProgress, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other)}
 	}
 	if err := r.awaitHandover(); err != nil {
 		return err
 	}
-	if err := r.certain(ctx); err != nil {
+	if err := r.confirmRender(ctx); err != nil {
 		return err
 	}
 	meant := slices.DeleteFunc(slices.Clone(left), func(e inventory.Entry) bool { return !r.app.Order.Means(e.ID) })
-	swept := r.engine.newSweep(r.app, len(r.ledger.Entries))
-	r.guards(ctx, swept, len(meant))
-	err := swept.out(ctx, &r.ledger, meant)
+	swept := r.engine.newPruneRun(r.app, len(r.inventory.Entries))
+	r.countGuard(ctx, swept, len(meant))
+	err := swept.execute(ctx, &r.inventory, meant)
 	if err == nil && len(meant) == len(left) {
-		r.ledger.Guard = r.guarded(r.ledger.Guard)
+		r.inventory.Guard = r.newGuard(r.inventory.Guard)
 	}
-	err = r.engine.saveSwept(ctx, r.ledger, err)
-	r.pruned = listed(swept.deleted)
-	still := stillIn(r.ledger, left)
+	err = r.engine.saveAfterPrune(ctx, r.inventory, err)
+	r.pruned = listedEntries(swept.deleted)
+	still := stillIn(r.inventory, left)
 	r.report.Notes = append(r.report.Notes, keptNotes(still, swept.kept)...)
 	if len(meant) == len(left) { // else some were not asked about
-		still = slices.DeleteFunc(still, func(e inventory.Entry) bool { return swept.kept[e.ID].Counts == "" && !swept.holds(e.ID) })
+		still = slices.DeleteFunc(still, func(e inventory.Entry) bool { return swept.kept[e.ID].Counts == "" && !swept.awaitsApproval(e.ID) })
 	}
 	r.report.Leaving = leaving(still, swept.kept)
 	return err
 }
 
-// spare leaves what left Git, and says so. What is not there any more, or somebody else's, is forgotten.
-func (r *run) spare(ctx context.Context, left []inventory.Entry) error {
+// keepUnnamed leaves what left Git, and says so. What is not there any more, or somebody else's, is forgotten.
+func (r *appRun) keepUnnamed(ctx context.Context, left []inventory.Entry) error {
 	a := r.app
 	a.Prune = app.PruneReport
 	if a.Policy.Mode != app.Enforce {
@@ -116,18 +116,18 @@ func (r *run) spare(ctx context.Context, left []inventory.Entry) error {
 		r.report.Leaving = there
 		return err
 	}
-	swept := r.engine.newSweep(a, len(r.ledger.Entries))
-	err := r.engine.saveSwept(ctx, r.ledger, swept.out(ctx, &r.ledger, left))
-	r.report.Leaving = leaving(stillIn(r.ledger, left), swept.kept)
+	swept := r.engine.newPruneRun(a, len(r.inventory.Entries))
+	err := r.engine.saveAfterPrune(ctx, r.inventory, swept.execute(ctx, &r.inventory, left))
+	r.report.Leaving = leaving(stillIn(r.inventory, left), swept.kept)
 	return err
 }
 
-// left lists the inventory's entries that the revision does not name.
-func (r *run) left() []inventory.Entry {
+// unnamedEntries lists the inventory's entries that the revision does not name.
+func (r *appRun) unnamedEntries() []inventory.Entry {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	var out []inventory.Entry
-	for _, e := range r.ledger.Entries {
+	for _, e := range r.inventory.Entries {
 		if !r.state.wanted[e.ID] {
 			out = append(out, e)
 		}
@@ -135,34 +135,34 @@ func (r *run) left() []inventory.Entry {
 	return out
 }
 
-// certain makes sure that the render which misses the objects is no cached one, and that the source did not just become empty.
-func (r *run) certain(ctx context.Context) error {
+// confirmRender makes sure that the render which misses the objects is no cached one, and that the source did not just become empty.
+func (r *appRun) confirmRender(ctx context.Context) error {
 	if len(r.rendered.named) == 0 && !r.app.AllowEmpty {
-		return &fault{report.PruneHeld, errors.New("the source describes no object at all: nothing is pruned from that")}
+		return &stageError{report.PruneHeld, errors.New("the source describes no object at all: nothing is pruned from that")}
 	}
 	if r.rendered.fresh {
 		return nil
 	}
 	again, err := r.engine.Fresh.Render(ctx, r.request)
 	if err != nil {
-		return &fault{report.RenderFailed, err}
+		return &stageError{report.RenderFailed, err}
 	}
 	scopes, err := r.scopes(ctx)
 	if err != nil {
-		return &fault{report.ClusterFailed, err}
+		return &stageError{report.ClusterFailed, err}
 	}
 	set, err := desired.Settle(again.Objects, r.app, func(g object.GVK) desired.Scope { return scopes[g] })
 	if err != nil {
-		return &fault{report.RenderFailed, err}
+		return &stageError{report.RenderFailed, err}
 	}
 	if fresh := namesOf(set); !maps.Equal(fresh, r.rendered.named) {
-		return &fault{report.PruneHeld, fmt.Errorf("nothing is pruned: %s", unlike(r.rendered.named, fresh))}
+		return &stageError{report.PruneHeld, fmt.Errorf("nothing is pruned: %s", describeDifference(r.rendered.named, fresh))}
 	}
 	return nil
 }
 
-// unlike says how a fresh render differs from the cached one, by one object.
-func unlike(cached, fresh map[object.ID]bool) string {
+// describeDifference says how a fresh render differs from the cached one, by one object.
+func describeDifference(cached, fresh map[object.ID]bool) string {
 	for _, id := range missing(fresh, cached) {
 		return "a fresh render names " + id.String() + ", and the cached one does not"
 	}
@@ -172,8 +172,8 @@ func unlike(cached, fresh map[object.ID]bool) string {
 	return "a fresh render and the cached one are alike"
 }
 
-// passOn lets go of an object for the app that asked for it, and reports whether there is one.
-func (e *Engine) passOn(id object.ID) bool {
+// passToWaiting lets go of an object for the app that asked for it, and reports whether there is one.
+func (e *Engine) passToWaiting(id object.ID) bool {
 	e.mu.Lock()
 	key, ok := e.waiting[id]
 	if ok {
@@ -183,21 +183,21 @@ func (e *Engine) passOn(id object.ID) bool {
 	_, taken := e.records[id] // not by this app: it let go of its own when it registered
 	e.mu.Unlock()
 	if ok {
-		e.Rerun(key)
+		e.EnqueueApp(key)
 	}
 	return ok || taken
 }
 
-func (e *Engine) passOnAll(let map[object.ID]string) {
+func (e *Engine) passAllToWaiting(let map[object.ID]string) {
 	for id := range let {
-		if !e.passOn(id) {
+		if !e.passToWaiting(id) {
 			e.forgetMemory(id)
 		}
 	}
 }
 
-// waitsNoMore forgets which objects an app was refused: its next run says anew.
-func (e *Engine) waitsNoMore(key app.Key) {
+// forgetRefusals forgets which objects an app was refused: its next run says anew.
+func (e *Engine) forgetRefusals(key app.Key) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for id, k := range e.waiting {
@@ -207,9 +207,9 @@ func (e *Engine) waitsNoMore(key app.Key) {
 	}
 }
 
-// letGo drops records of an app, and returns when nobody is on the way down their streets: what is about to be deleted must
+// dropRecords drops records of an app, and returns when nobody is on the way down their streets: what is about to be deleted must
 // not be made again by the very event that tells of it. It returns the uids of what was made.
-func (e *Engine) letGo(key app.Key, ids []object.ID) map[object.ID]string {
+func (e *Engine) dropRecords(key app.Key, ids []object.ID) map[object.ID]string {
 	var dropped []*record
 	e.mu.Lock()
 	for _, id := range ids {
@@ -227,16 +227,16 @@ func (e *Engine) letGo(key app.Key, ids []object.ID) map[object.ID]string {
 	e.mu.Unlock()
 	uids := make(map[object.ID]string, len(dropped))
 	for _, r := range dropped {
-		r.street.Lock()
-		uids[r.id] = r.made // nobody writes it any more
-		r.street.Unlock()
+		r.reconcileLock.Lock()
+		uids[r.id] = r.appliedUID // nobody writes it any more
+		r.reconcileLock.Unlock()
 	}
 	return uids
 }
 
-// newer lists the ledger's entries with the uids that are known by now: an object that was deleted by somebody and came back
+// newerUIDs lists the ledger's entries with the uids that are known by now: an object that was deleted by somebody and came back
 // between two runs has another one than the ledger says, and is ours all the same.
-func newer(ledger inventory.Record, uids map[object.ID]string) []inventory.Entry {
+func newerUIDs(ledger inventory.Record, uids map[object.ID]string) []inventory.Entry {
 	var out []inventory.Entry
 	for _, entry := range ledger.Entries {
 		if uid := uids[entry.ID]; uid != "" {
@@ -256,26 +256,26 @@ func (e *Engine) Remove(ctx context.Context, a app.App) error {
 	made := e.dropApp(a.Key)
 	a.Deleting = true
 	if a.Prune = cmp.Or(a.Leave, a.Prune); a.Prune != app.PruneDelete || a.Policy.Mode != app.Enforce {
-		e.passOnAll(made)
+		e.passAllToWaiting(made)
 		return e.Inventory.Delete(ctx, a.Key)
 	}
 	if ledger.Unverified != "" {
 		return errors.Join(unverified(ledger.Unverified), e.Inventory.Save(ctx, ledger)) // the next try reads it signed
 	}
-	ledger = inventory.Merge(ledger, newer(ledger, made))
-	left, err := e.outliving(ctx, a, ledger.Entries)
+	ledger = inventory.MergeEntries(ledger, newerUIDs(ledger, made))
+	left, err := e.withoutNamespaceContent(ctx, a, ledger.Entries)
 	if err != nil {
 		return err
 	}
-	if err := e.newSweep(a, len(ledger.Entries)).out(ctx, &ledger, left); err != nil {
-		return e.saveSwept(ctx, ledger, err)
+	if err := e.newPruneRun(a, len(ledger.Entries)).execute(ctx, &ledger, left); err != nil {
+		return e.saveAfterPrune(ctx, ledger, err)
 	}
 	return e.Inventory.Delete(ctx, a.Key)
 }
 
-// outliving leaves out what goes with the app's namespace anyway, if that is being deleted: the rights of the app's account may be gone
+// withoutNamespaceContent leaves out what goes with the app's namespace anyway, if that is being deleted: the rights of the app's account may be gone
 // before it, and the app must not keep the namespace for ever.
-func (e *Engine) outliving(ctx context.Context, a app.App, all []inventory.Entry) ([]inventory.Entry, error) {
+func (e *Engine) withoutNamespaceContent(ctx context.Context, a app.App, all []inventory.Entry) ([]inventory.Entry, error) {
 	if a.Account.IsSelf() {
 		return all, nil
 	}
@@ -290,8 +290,8 @@ func (e *Engine) outliving(ctx context.Context, a app.App, all []inventory.Entry
 	return slices.DeleteFunc(slices.Clone(all), func(entry inventory.Entry) bool { return entry.ID.Namespace == id.Name }), nil
 }
 
-// Holds reports whether there is a record of what truce has made for an app.
-func (e *Engine) Holds(ctx context.Context, key app.Key) (bool, error) {
+// HasInventory reports whether there is a record of what truce has made for an app.
+func (e *Engine) HasInventory(ctx context.Context, key app.Key) (bool, error) {
 	ledger, err := e.Inventory.Load(ctx, key)
 	return len(ledger.Entries) > 0, err
 }
@@ -300,14 +300,14 @@ func (e *Engine) Holds(ctx context.Context, key app.Key) (bool, error) {
 // other apps. The record goes where the objects were to stay; where they were not, somebody took the finalizer away, and the record
 // is all that tells what truce has left behind.
 func (e *Engine) Forget(ctx context.Context, key app.Key) error {
-	if err := e.WriteRecord(ctx, key); err != nil {
+	if err := e.WriteInventory(ctx, key); err != nil {
 		return err
 	}
 	if e.Bases != nil {
 		e.Bases.Forget(key)
 	}
 	a, err := e.appOf(key)
-	e.passOnAll(e.dropApp(key))
+	e.passAllToWaiting(e.dropApp(key))
 	if err != nil || cmp.Or(a.Leave, a.Prune) != app.PruneKeep || a.Policy.Mode == app.Observe {
 		return nil // it was never run, or has ended already
 	}
@@ -317,28 +317,28 @@ func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 	return e.Inventory.Delete(ctx, key)
 }
 
-// Leave ends an app that another truce keeps from now on: nothing is written any more, neither its objects nor its record. It returns when
+// ReleaseApp ends an app that another truce keeps from now on: nothing is written any more, neither its objects nor its record. It returns when
 // nobody is on the way down their streets.
-func (e *Engine) Leave(key app.Key) {
-	if e.known(key) != nil {
-		e.passOnAll(e.dropApp(key))
+func (e *Engine) ReleaseApp(key app.Key) {
+	if e.knownApp(key) != nil {
+		e.passAllToWaiting(e.dropApp(key))
 	}
 }
 
 // dropApp forgets an app and lets go of its objects' records.
 func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	s := e.state(key)
-	s.ledger.close()
+	s.inventory.close()
 	s.mu.Lock()
 	ids := missing(s.wanted, nil)
 	s.mu.Unlock()
 	e.mu.Lock()
 	delete(e.apps, key)
 	e.mu.Unlock()
-	e.declared(key, nil)
-	before := e.shared(key)
-	e.waitsNoMore(key)
-	e.tellRivals(before, nil)
+	e.declareClaimants(key, nil)
+	before := e.sharedObjects(key)
+	e.forgetRefusals(key)
+	e.refreshRivals(before, nil)
 	defer e.PeerChanged(key)
-	return e.letGo(key, ids)
+	return e.dropRecords(key, ids)
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// unjudged is an event that nobody has judged yet. After a start there are as many of them as objects, and each waits for the run of its
+// pendingEvent is an event that nobody has judged yet. After a start there are as many of them as objects, and each waits for the run of its
 // app: a whole object that waits is packed, to a fiftieth of what it takes as maps.
-type unjudged struct {
+type pendingEvent struct {
 	live.Event // without its Object while that is packed
 	uid        string
 	version    uint64 // see versionOf
 	packed     object.Packed
 }
 
-func unjudgedAs(ev live.Event) *unjudged {
-	return &unjudged{Event: ev, uid: ev.Object.UID(), version: versionOf(ev.Object)}
+func newPendingEvent(ev live.Event) *pendingEvent {
+	return &pendingEvent{Event: ev, uid: ev.Object.UID(), version: versionOf(ev.Object)}
 }
 
 // pack makes a whole object small. Nobody else may have it yet.
-func (s *unjudged) pack(texts *object.Packer) {
+func (s *pendingEvent) pack(texts *object.Packer) {
 	if s.Depth != live.Full || s.Gone {
 		return
 	}
@@ -33,7 +33,7 @@ func (s *unjudged) pack(texts *object.Packer) {
 }
 
 // unpacked is the event as it came; nil of nil.
-func (s *unjudged) unpacked(texts *object.Packer) (*live.Event, error) {
+func (s *pendingEvent) unpacked(texts *object.Packer) (*live.Event, error) {
 	if s == nil || !s.packed.Known() {
 		if s == nil {
 			return nil, nil
@@ -42,6 +42,6 @@ func (s *unjudged) unpacked(texts *object.Packer) (*live.Event, error) {
 	}
 	ev := s.Event
 	var err error
-	ev.Object, err = decode(texts, s.packed)
+	ev.Object, err = decodeText(texts, s.packed)
 	return &ev, err
 }

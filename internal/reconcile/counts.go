@@ -10,22 +10,22 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// drop is a count that falls to Git's when its claim ends.
-type drop struct {
+// countDrop is a count that falls to Git's when its claim ends.
+type countDrop struct {
 	app     app.Key
 	id      object.ID
 	finding decide.Finding
 }
 
-// falls reports whether Git's count is less than the live one.
-func falls(f decide.Finding) bool {
+// lowersCount reports whether Git's count is less than the live one.
+func lowersCount(f decide.Finding) bool {
 	git, named := f.Desired.(int64)
 	live, there := f.Live.(int64)
 	return named && there && git < live
 }
 
 // announceDrops announces, before the write, that counts fall because the claim on them has ended.
-func (w *walk) announceDrops() {
+func (w *objectReconcile) announceDrops() {
 	w.record.mu.Lock()
 	known := w.record.findings
 	w.record.mu.Unlock()
@@ -33,8 +33,8 @@ func (w *walk) announceDrops() {
 		i := slices.IndexFunc(known, func(k decide.Finding) bool {
 			return k.Path.Equals(f.Path) && k.Verdict == decide.Cede && k.NotApplied != "" && k.Remedy != ""
 		})
-		if i >= 0 && f.Verdict == decide.Correct && falls(f) {
-			w.engine.announceDrop(drop{w.snap.owner, w.record.id, w.engine.mask(w.record.id, f)}, known[i].Claimant)
+		if i >= 0 && f.Verdict == decide.Correct && lowersCount(f) {
+			w.engine.announceDrop(countDrop{w.snap.owner, w.record.id, w.engine.mask(w.record.id, f)}, known[i].Claimant)
 		}
 	}
 }
@@ -48,29 +48,29 @@ func (e *Engine) announceEnds(pruned []object.ID) {
 	}
 }
 
-func (e *Engine) announceDrop(d drop, claimant string) {
-	e.Tell(Notice{App: d.app, ID: d.id, Finding: d.finding, Without: claimant, At: e.Now()})
+func (e *Engine) announceDrop(d countDrop, claimant string) {
+	e.Tell(FindingEvent{App: d.app, ID: d.id, Finding: d.finding, Without: claimant, At: e.Now()})
 }
 
 // dropsWithout lists the managed counts that fall to Git's when an object is gone.
-func (e *Engine) dropsWithout(id object.ID) []drop {
+func (e *Engine) dropsWithout(id object.ID) []countDrop {
 	if !slices.ContainsFunc(e.Catalogue().Kinds(), func(g object.GVK) bool { return g.Group == id.Group && g.Kind == id.Kind }) {
 		return nil
 	}
 	name := claim.Claim{By: id}.Name()
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	var out []drop
+	var out []countDrop
 	for _, r := range e.records {
 		r.mu.Lock()
 		for _, f := range r.findings {
-			if f.Verdict == decide.Cede && f.Claimant == name && falls(f) {
-				out = append(out, drop{r.owner, r.id, f})
+			if f.Verdict == decide.Cede && f.Claimant == name && lowersCount(f) {
+				out = append(out, countDrop{r.owner, r.id, f})
 			}
 		}
 		r.mu.Unlock()
 	}
-	slices.SortFunc(out, func(a, b drop) int { return a.id.Compare(b.id) })
+	slices.SortFunc(out, func(a, b countDrop) int { return a.id.Compare(b.id) })
 	return out
 }
 

@@ -15,13 +15,13 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// Resettle takes note that the CRD of a kind has changed: another default, another list type, a field less. What the server makes of
+// RetakeBaselines takes note that the CRD of a kind has changed: another default, another list type, a field less. What the server makes of
 // Git's object may be something else now, so every baseline of the kind is to be taken anew, and what an apply could not
 // restore may be tried again. It returns the objects that Object should be called for; how fast is the caller's choice.
-func (e *Engine) Resettle(group, kind string) []object.ID {
+func (e *Engine) RetakeBaselines(group, kind string) []object.ID {
 	var out []object.ID
-	for _, r := range e.recordsOf(func(r *record) bool { return r.id.Group == group && r.id.Kind == kind }) {
-		if r.doubt() {
+	for _, r := range e.recordsWhere(func(r *record) bool { return r.id.Group == group && r.id.Kind == kind }) {
+		if r.doubtBaseline() {
 			out = append(out, r.id)
 		}
 	}
@@ -29,21 +29,21 @@ func (e *Engine) Resettle(group, kind string) []object.ID {
 	return out
 }
 
-// doubt reports whether the record was not doubted before.
-func (r *record) doubt() bool {
+// doubtBaseline reports whether the record was not doubted before.
+func (r *record) doubtBaseline() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.asked && r.baseline.Doubted() {
+	if r.forced && r.baseline.Doubted() {
 		return false
 	}
-	r.baseline, r.asked = r.baseline.Doubt(), true
+	r.baseline, r.forced = r.baseline.Doubt(), true
 	return true
 }
 
-// Versions returns the types of an API group that apps name objects of.
-func (e *Engine) Versions(group string) []object.GVK {
+// KindsInGroup returns the types of an API group that apps name objects of.
+func (e *Engine) KindsInGroup(group string) []object.GVK {
 	found := map[object.GVK]bool{}
-	for _, r := range e.recordsOf(func(r *record) bool { return r.id.Group == group }) {
+	for _, r := range e.recordsWhere(func(r *record) bool { return r.id.Group == group }) {
 		r.mu.Lock()
 		found[r.gvk()] = true
 		r.mu.Unlock()
@@ -51,20 +51,20 @@ func (e *Engine) Versions(group string) []object.GVK {
 	return slices.Collect(maps.Keys(found))
 }
 
-// Unserved takes note that the server does not serve a type any more: the next run of an app that names objects of it looks at
+// OnKindUnserved takes note that the server does not serve a type any more: the next run of an app that names objects of it looks at
 // each of them, and says so. It returns those apps.
-func (e *Engine) Unserved(gvk object.GVK) []app.Key {
-	return e.owners(func(r *record) bool {
+func (e *Engine) OnKindUnserved(gvk object.GVK) []app.Key {
+	return e.ownersWhere(func(r *record) bool {
 		if r.gvk() == gvk && r.pending == nil {
-			r.pending = unjudgedAs(live.Event{GVK: gvk, ID: r.id, Gone: true, Depth: live.Metadata})
+			r.pending = newPendingEvent(live.Event{GVK: gvk, ID: r.id, Gone: true, Depth: live.Metadata})
 		}
 		return r.gvk() == gvk
 	})
 }
 
-// Troubled returns the apps that could not bring an object of a type in line.
-func (e *Engine) Troubled(gvk object.GVK) []app.Key {
-	return e.owners(func(r *record) bool { return r.gvk() == gvk && r.problem != "" })
+// AppsWithProblems returns the apps that could not bring an object of a type in line.
+func (e *Engine) AppsWithProblems(gvk object.GVK) []app.Key {
+	return e.ownersWhere(func(r *record) bool { return r.gvk() == gvk && r.problem != "" })
 }
 
 // isTroubled reports whether the object could not be brought in line when it was judged last.
@@ -89,17 +89,17 @@ func (e *Engine) isDescribed(id object.ID) bool {
 	return r.text.Known()
 }
 
-// askOwner asks for a run of the object's app.
-func (e *Engine) askOwner(id object.ID) {
+// enqueueOwner asks for a run of the object's app.
+func (e *Engine) enqueueOwner(id object.ID) {
 	if r := e.lookup(id); r != nil {
-		e.Rerun(r.ownedBy())
+		e.EnqueueApp(r.ownedBy())
 	}
 }
 
-// owners returns the apps of the records for which is holds; it is called with the record locked.
-func (e *Engine) owners(is func(*record) bool) []app.Key {
+// ownersWhere returns the apps of the records for which is holds; it is called with the record locked.
+func (e *Engine) ownersWhere(is func(*record) bool) []app.Key {
 	found := map[app.Key]bool{}
-	for _, r := range e.recordsOf(func(*record) bool { return true }) {
+	for _, r := range e.recordsWhere(func(*record) bool { return true }) {
 		r.mu.Lock()
 		if r.text.Known() && is(r) {
 			found[r.owner] = true
@@ -109,8 +109,8 @@ func (e *Engine) owners(is func(*record) bool) []app.Key {
 	return slices.Collect(maps.Keys(found))
 }
 
-// recordsOf returns the records for which is holds; it may look at their ids alone.
-func (e *Engine) recordsOf(is func(*record) bool) []*record {
+// recordsWhere returns the records for which is holds; it may look at their ids alone.
+func (e *Engine) recordsWhere(is func(*record) bool) []*record {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	var out []*record
@@ -124,7 +124,7 @@ func (e *Engine) recordsOf(is func(*record) bool) []*record {
 
 // retake replaces a doubted baseline. It is about what was sent, so that what differs from it is drift and not what Git
 // has changed since; until the new one is known, the old one stays.
-func (w *walk) retake(ctx context.Context, ceded []field.Path) (compare.Baseline, error) {
+func (w *objectReconcile) retake(ctx context.Context, ceded []field.Path) (compare.Baseline, error) {
 	body := w.snap.desired.Clone()
 	if w.snap.previous != nil && w.app.Policy.Mode == app.Enforce {
 		body = w.snap.previous.Clone()
@@ -147,7 +147,7 @@ func (w *walk) retake(ctx context.Context, ceded []field.Path) (compare.Baseline
 }
 
 // reopen forgets what an apply could not restore: the dry run has just told what one would.
-func (w *walk) reopen() {
+func (w *objectReconcile) reopen() {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
 	w.record.memory = w.record.memory.Settled()
@@ -155,13 +155,13 @@ func (w *walk) reopen() {
 }
 
 // complain keeps a problem that no run has met, and has the app say it.
-func (w *walk) complain(err error) {
+func (w *objectReconcile) complain(err error) {
 	r := w.record
 	r.mu.Lock()
 	first := r.problem == ""
 	r.problem = redact.MaskText(err.Error())
 	r.mu.Unlock()
 	if first {
-		w.engine.Rerun(w.snap.owner)
+		w.engine.EnqueueApp(w.snap.owner)
 	}
 }

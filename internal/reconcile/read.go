@@ -8,12 +8,12 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
-// leastMany is how many objects of a kind are worth a list: fewer are read one by one.
-const leastMany = 4
+// minListed is how many objects of a kind are worth a list: fewer are read one by one.
+const minListed = 4
 
-// lookAt puts the wave's kinds under watch, and reads what the watches do not bring. The objects' first events wake nobody meanwhile:
+// watchAndRead puts the wave's kinds under watch, and reads what the watches do not bring. The objects' first events wake nobody meanwhile:
 // the run is about to walk them.
-func (r *run) lookAt(ctx context.Context, wave []desired.Object) error {
+func (r *appRun) watchAndRead(ctx context.Context, wave []desired.Object) error {
 	r.reserve(wave, true)
 	err := r.watch(ctx, wave)
 	if err == nil && r.app.Policy.Mode != app.Observe && r.app.Account.IsSelf() {
@@ -21,15 +21,15 @@ func (r *run) lookAt(ctx context.Context, wave []desired.Object) error {
 	}
 	r.reserve(wave, false)
 	for _, o := range wave {
-		if err != nil && r.engine.due(o.ID) {
-			r.engine.Wake(o.ID)
+		if err != nil && r.engine.isDue(o.ID) {
+			r.engine.Enqueue(o.ID)
 		}
 	}
 	return err
 }
 
 // reserve has the objects of the wave of which nothing was judged yet wait for this run, or no longer.
-func (r *run) reserve(wave []desired.Object, on bool) {
+func (r *appRun) reserve(wave []desired.Object, on bool) {
 	for _, o := range wave {
 		if rec := r.engine.lookup(o.ID); rec != nil && r.state.wanted[o.ID] {
 			rec.mu.Lock()
@@ -42,7 +42,7 @@ func (r *run) reserve(wave []desired.Object, on bool) {
 // readMany reads at once the objects of a wave of which only the metadata is known and all is needed: after a start that is all
 // there are of the kinds that are watched so. What is only observed does not bear the mark by which it would be listed, and an account
 // may not list all that it may read. What cannot be listed is read one by one, and each object reports what is wrong.
-func (r *run) readMany(ctx context.Context, wave []desired.Object) {
+func (r *appRun) readMany(ctx context.Context, wave []desired.Object) {
 	need := map[live.Interest]int{}
 	for _, o := range wave {
 		if rec := r.engine.lookup(o.ID); rec != nil && r.state.wanted[o.ID] && rec.needsRead() {
@@ -50,7 +50,7 @@ func (r *run) readMany(ctx context.Context, wave []desired.Object) {
 		}
 	}
 	for i, n := range need {
-		if n < leastMany {
+		if n < minListed {
 			continue
 		}
 		found, err := r.engine.Live.List(ctx, i)
@@ -59,14 +59,14 @@ func (r *run) readMany(ctx context.Context, wave []desired.Object) {
 		}
 		for _, o := range found {
 			if rec := r.engine.lookup(o.ID()); rec != nil {
-				rec.read(live.Event{GVK: i.GVK, ID: rec.id, Object: o, Depth: live.Full})
+				rec.onRead(live.Event{GVK: i.GVK, ID: rec.id, Object: o, Depth: live.Full})
 			}
 		}
 	}
 }
 
 // sameKind is where the app's objects of the same kind are.
-func (r *run) sameKind(o desired.Object) live.Interest {
+func (r *appRun) sameKind(o desired.Object) live.Interest {
 	return live.Interest{GVK: o.GVK, Namespace: o.ID.Namespace, Selector: desired.PartOf + "=" + desired.Mark(r.app.Key), Depth: live.Full}
 }
 
@@ -77,15 +77,15 @@ func (r *record) needsRead() bool {
 	return !r.baseline.Known() && r.pending != nil && !r.pending.Gone && r.pending.Depth == live.Metadata
 }
 
-// read puts what was read in the place of an event that told less, and nothing newer.
-func (r *record) read(ev live.Event) {
+// onRead puts what was read in the place of an event that told less, and nothing newer.
+func (r *record) onRead(ev live.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.pending
 	if p == nil || p.Gone || p.Depth == live.Full || p.uid != ev.Object.UID() {
 		return
 	}
-	if s := unjudgedAs(ev); s.version != 0 && s.version >= p.version {
+	if s := newPendingEvent(ev); s.version != 0 && s.version >= p.version {
 		r.pending = s
 	}
 }

@@ -15,20 +15,20 @@ import (
 
 // TestWhatWaitsForItsRunWaitsPacked is a start: the first list tells of every object before any app has come to judge its own.
 func TestWhatWaitsForItsRunWaitsPacked(t *testing.T) {
-	e := New(Parts{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now})
+	e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now})
 	o := definition("7", "True")
 	o["spec"] = map[string]any{"replicas": int64(3), "ratio": 0.5, "text": "<a> & b", "none": nil, "list": []any{int64(1), "two", true}}
 	want := live.Event{GVK: o.GVK(), ID: o.ID(), Object: o.Clone(), Depth: live.Full}
 	r := &record{id: want.ID}
 	e.records[r.id] = r
-	e.Seen(live.Event{GVK: want.GVK, ID: want.ID, Object: o, Depth: live.Full})
+	e.OnEvent(live.Event{GVK: want.GVK, ID: want.ID, Object: o, Depth: live.Full})
 	if r.pending == nil || r.pending.Object != nil || !r.pending.packed.Known() {
 		t.Fatalf("what waits is %+v, want it packed", r.pending)
 	}
 	if r.pending.uid != o.UID() || r.pending.version != 7 {
 		t.Errorf("it is known as %q at %d, want %q at 7", r.pending.uid, r.pending.version, o.UID())
 	}
-	came, err := r.take(&e.sights)
+	came, err := r.takePending(&e.eventTexts)
 	got := came.event
 	if err != nil {
 		t.Fatal(err)
@@ -36,18 +36,18 @@ func TestWhatWaitsForItsRunWaitsPacked(t *testing.T) {
 	if diff := cmp.Diff(&want, got); diff != "" {
 		t.Error(diff)
 	}
-	if again, err := r.take(&e.sights); again.event != nil || err != nil {
+	if again, err := r.takePending(&e.eventTexts); again.event != nil || err != nil {
 		t.Errorf("taken twice: %v, %v", again, err)
 	}
 }
 
 // TestARunLetsGoOfWhatItsRecordsHave is an app that waits: of its objects, the run needs no more than their names.
 func TestARunLetsGoOfWhatItsRecordsHave(t *testing.T) {
-	e := New(Parts{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now})
+	e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now})
 	o := definition("", "True")
 	r := e.begin(app.App{Key: app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}})
 	r.set.Objects = []desired.Object{{ID: o.ID(), GVK: o.GVK(), Data: o}}
-	if _, _, err := r.handOut(); err != nil {
+	if _, _, err := r.assignRecords(); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range r.set.Objects {

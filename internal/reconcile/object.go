@@ -27,10 +27,10 @@ import (
 // the next event.
 const maxTries = 6
 
-var errUnsettled = errors.New("it keeps changing while truce judges it; the next event or full check tries again")
+var errKeepsChanging = errors.New("it keeps changing while truce judges it; the next event or full check tries again")
 
-// walk is one object's way down the street.
-type walk struct {
+// objectReconcile is one object's way down the street.
+type objectReconcile struct {
 	engine  *Engine
 	record  *record
 	seen    *live.Event // what woke us; nil when nothing is known
@@ -60,7 +60,7 @@ type walk struct {
 }
 
 // once looks, judges, and makes the plan's writes. It reports whether nothing was left to do.
-func (w *walk) once(ctx context.Context) (bool, error) {
+func (w *objectReconcile) once(ctx context.Context) (bool, error) {
 	if err := w.look(ctx); err != nil {
 		return false, err
 	}
@@ -78,14 +78,14 @@ func (w *walk) once(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if w.plan, err = judge(compared, decided); err != nil {
+	if w.plan, err = decidePlan(compared, decided); err != nil {
 		return false, err
 	}
 	if w.plan.Refused != "" {
 		return false, errors.New(w.plan.Refused)
 	}
 	if w.plan.Lost != "" {
-		w.engine.lose(w.app, w.plan.Lost)
+		w.engine.endAdoption(w.app, w.plan.Lost)
 		return false, nil // it is judged again, as an object of an app that is only observed
 	}
 	if again, err := w.askClaimants(ctx); again || err != nil {
@@ -102,9 +102,9 @@ func (w *walk) once(ctx context.Context) (bool, error) {
 }
 
 // end keeps a judgement that left nothing to do, if it still holds.
-func (w *walk) end() (bool, error) {
+func (w *objectReconcile) end() (bool, error) {
 	err := w.rest()
-	if errors.Is(err, errOutrun) {
+	if errors.Is(err, errChangedBack) {
 		w.reread()
 		return false, nil
 	}
@@ -117,17 +117,17 @@ func (w *walk) end() (bool, error) {
 
 // look makes sure that live is what the server holds: the event that woke us, the answer to our last write, or a GET. The watches are
 // truce's own: for an app with an account only what the account is answered counts, so that nothing is shown that it may not read.
-func (w *walk) look(ctx context.Context) error {
+func (w *objectReconcile) look(ctx context.Context) error {
 	var err error
 	era := w.engine.History.Era()
-	if w.snap, err = w.record.snapshot(&w.engine.texts); err != nil {
+	if w.snap, err = w.record.snapshot(&w.engine.desiredTexts); err != nil {
 		return err
 	}
 	if w.app, err = w.engine.appOf(w.snap.owner); err != nil {
 		return err
 	}
 	w.app = w.app.For(w.record.id)
-	if w.access, err = tenancy.Of(w.engine.Identities, w.app); err != nil {
+	if w.access, err = tenancy.AccessOf(w.engine.Identities, w.app); err != nil {
 		return err
 	}
 	if w.fresh {
@@ -161,13 +161,13 @@ func (w *walk) look(ctx context.Context) error {
 }
 
 // isShown reports whether the event that woke us shows the whole object, to an app that may see what truce sees.
-func (w *walk) isShown() bool {
+func (w *objectReconcile) isShown() bool {
 	return w.app.Account.IsSelf() && w.seen != nil && !w.seen.Gone && w.seen.Depth == live.Full
 }
 
 // newer is what the watch has brought since the last look; nil for nothing.
-func (w *walk) newer() *live.Event {
-	ev := w.record.takeNewer(w.live, &w.engine.sights)
+func (w *objectReconcile) newer() *live.Event {
+	ev := w.record.takeNewerPending(w.live, &w.engine.eventTexts)
 	if ev != nil {
 		w.version = 0 // it is not the only one
 	}
@@ -176,7 +176,7 @@ func (w *walk) newer() *live.Event {
 
 // homeless says what would have to be there before an absent object that is only observed could be made: its kind, or its namespace.
 // Where nobody may know, nothing is said.
-func (w *walk) homeless(ctx context.Context, absent error) string {
+func (w *objectReconcile) homeless(ctx context.Context, absent error) string {
 	id := w.record.id
 	switch {
 	case w.app.Policy.Mode != app.Observe:
@@ -194,27 +194,27 @@ func (w *walk) homeless(ctx context.Context, absent error) string {
 }
 
 // reread makes the next look a newer event than the one that was judged, where the watch has brought it by then; else a GET.
-func (w *walk) reread() { w.fresh, w.stale = false, true }
+func (w *objectReconcile) reread() { w.fresh, w.stale = false, true }
 
 // surelyAbsent saves a GET before the creation of an object: its kind is under watch, and it was never seen there. If it is
 // there after all (without our label), the unforced apply of Create meets its owners; another truce would be none, as it writes in
 // the same name. Where nothing is written, nobody is met.
-func (w *walk) surelyAbsent() bool {
-	return w.app.Account.IsSelf() && w.app.Policy.Mode == app.Enforce && w.mayBeMade() && !w.snap.hadHome && w.engine.alone() && w.engine.Watches != nil &&
-		w.engine.Watches.Synced(w.snap.gvk, w.record.id.Namespace) && !w.engine.targeted(w.record.id)
+func (w *objectReconcile) surelyAbsent() bool {
+	return w.app.Account.IsSelf() && w.app.Policy.Mode == app.Enforce && w.mayBeMade() && !w.snap.wasThere && w.engine.isOnlyController() && w.engine.Watches != nil &&
+		w.engine.Watches.Synced(w.snap.gvk, w.record.id.Namespace) && !w.engine.hasClaimant(w.record.id)
 }
 
-// alone reports whether no other truce is known to be at work in the cluster.
-func (e *Engine) alone() bool { return e.Keeper == nil || e.Alone != nil && e.Alone() }
+// isOnlyController reports whether no other truce is known to be at work in the cluster.
+func (e *Engine) isOnlyController() bool { return e.Keeper == nil || e.Alone != nil && e.Alone() }
 
 // leaveToOthers refuses an object that another truce keeps, and remembers for which app as long as that is so.
-func (w *walk) leaveToOthers(ctx context.Context) error {
+func (w *objectReconcile) leaveToOthers(ctx context.Context) error {
 	mark, keeper, err := w.keptFor(ctx)
 	if err != nil {
 		return err
 	}
 	w.record.mu.Lock()
-	w.record.keeper = mark
+	w.record.otherOwner = mark
 	w.record.mu.Unlock()
 	if keeper != "" {
 		err = fmt.Errorf("it is kept for %s, for which another truce works: not applied here; one of the two must let go of it", keeper)
@@ -224,7 +224,7 @@ func (w *walk) leaveToOthers(ctx context.Context) error {
 
 // keptFor names the app for which another truce keeps the object, with its mark; both are empty for none. That its own apply has put the mark
 // there proves it: a mark that was copied proves nothing.
-func (w *walk) keptFor(ctx context.Context) (mark, keeper string, err error) {
+func (w *objectReconcile) keptFor(ctx context.Context) (mark, keeper string, err error) {
 	mark, marked := w.live.Label(object.PartOf)
 	if ours, _ := w.snap.desired.Label(object.PartOf); w.engine.Keeper == nil || !marked || mark == ours || !w.bearsOurMark() {
 		return "", "", nil
@@ -236,7 +236,7 @@ func (w *walk) keptFor(ctx context.Context) (mark, keeper string, err error) {
 }
 
 // gather brings together, as values, everything that the judges may know.
-func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) {
+func (w *objectReconcile) gather(ctx context.Context) (compare.Input, decide.Input, error) {
 	ignored, err := w.covered(ctx)
 	if err != nil {
 		return compare.Input{}, decide.Input{}, err
@@ -249,7 +249,7 @@ func (w *walk) gather(ctx context.Context) (compare.Input, decide.Input, error) 
 		Desired: w.snap.desired, Previous: w.snap.previous, Live: w.live, Owners: w.owners, Changed: w.snap.changed,
 		Claims: claims, Count: count, Ignored: ignored, Lacks: w.lacks,
 		Memory: w.snap.memory, Request: w.snap.request, Policy: w.app.Policy, Adoption: w.app.Adoption, Hasher: w.engine.Hasher, Now: w.engine.Now(),
-		Treatment: w.treatment, Passed: w.snap.passed != "" && w.snap.passed == w.app.Adoption.Passage(),
+		Treatment: w.treatment, Passed: w.snap.adoption != "" && w.snap.adoption == w.app.Adoption.Passage(),
 	}
 	if in.LeavesAlone() {
 		return compare.Input{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Hasher: in.Hasher}, in, nil
@@ -293,14 +293,14 @@ func without(list, drop []field.Path) []field.Path {
 
 // baseline returns what the server makes of Git's object: remembered from our last apply; else live itself, where that
 // plainly is as Git wants; else the answer to a dry run. A changed object that will be applied anyway needs none.
-func (w *walk) baseline(ctx context.Context, ceded []field.Path) (compare.Baseline, error) {
+func (w *objectReconcile) baseline(ctx context.Context, ceded []field.Path) (compare.Baseline, error) {
 	if w.live != nil && w.snap.baseline.Doubted() {
 		return w.retake(ctx, ceded)
 	}
 	if w.live == nil || w.snap.baseline.Known() && !w.outdated() {
 		return w.snap.baseline, nil
 	}
-	if w.snap.unasked != "" && w.app.Policy.Mode == app.Observe {
+	if w.snap.noDryRun != "" && w.app.Policy.Mode == app.Observe {
 		return compare.Baseline{}, apply.ErrForbidden
 	}
 	body := w.snap.desired.Clone()
@@ -320,23 +320,23 @@ func (w *walk) baseline(ctx context.Context, ceded []field.Path) (compare.Baseli
 }
 
 // unasked remembers that the server lets nobody ask what an apply would leave: then what Git names is compared by itself.
-func (w *walk) unasked(why error) error {
+func (w *objectReconcile) unasked(why error) error {
 	w.alone = true
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
-	if w.record.unasked == "" {
-		w.record.unasked = redact.MaskText(why.Error())
+	if w.record.noDryRun == "" {
+		w.record.noDryRun = redact.MaskText(why.Error())
 	}
 	return nil
 }
 
 // outdated reports whether the baseline is that of another revision than the one to compare with: where nothing is written, none is
 // ever taken by an apply.
-func (w *walk) outdated() bool {
+func (w *objectReconcile) outdated() bool {
 	return w.snap.changed && !w.snap.foreseen && w.app.Policy.Mode != app.Enforce
 }
 
-func (w *walk) predict(ctx context.Context, body object.Object) (compare.Baseline, error) {
+func (w *objectReconcile) predict(ctx context.Context, body object.Object) (compare.Baseline, error) {
 	predicted, err := w.access.Writer.Apply(ctx, apply.Apply{
 		Target: apply.Target{GVK: w.snap.gvk, ID: w.record.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()},
 		Body:   body, Manager: ownership.Manager, Force: apply.Take, DryRun: apply.Simulate,
@@ -353,7 +353,7 @@ func (w *walk) predict(ctx context.Context, body object.Object) (compare.Baselin
 	return b, nil
 }
 
-func (w *walk) keep(b compare.Baseline) {
+func (w *objectReconcile) keep(b compare.Baseline) {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
 	w.rebased = w.rebased || w.snap.baseline.Known()
@@ -362,7 +362,7 @@ func (w *walk) keep(b compare.Baseline) {
 
 // askClaimants lists the claimants of the namespace once more before a field that could be claimed is put back.
 // It reports whether that changed anything: then the object is judged again.
-func (w *walk) askClaimants(ctx context.Context) (bool, error) {
+func (w *objectReconcile) askClaimants(ctx context.Context) (bool, error) {
 	if w.asked || w.app.Policy.Claims != app.ClaimsCede {
 		return false, nil
 	}
