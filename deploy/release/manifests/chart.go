@@ -46,6 +46,7 @@ var parts = []part{
 	{name: "rbac-objects", from: "rbac/objects", when: `and .Values.rbac.create (ne .Values.mode "observe") (not .Values.namespaces) (eq .Values.rbac.objects "all-kinds")`},
 	{name: "rbac-cluster-admin", from: "rbac/cluster-admin", when: `and .Values.rbac.create (ne .Values.mode "observe") (not .Values.namespaces) (eq .Values.rbac.objects "cluster-admin")`},
 	{name: "rbac-observe", from: "rbac/observe", when: `and .Values.rbac.create (eq .Values.mode "observe") (not .Values.namespaces)`},
+	{name: "rbac-tenants", from: "rbac/tenants", when: "and .Values.rbac.create .Values.multiTenant.enabled"},
 	{name: "rbac-namespaces-roles", from: "rbac/one-namespace", when: "and .Values.rbac.create .Values.namespaces", keep: []string{"ClusterRole/truce-controller", "ClusterRole/truce-objects"}},
 	{
 		name: "rbac-namespaces", from: "rbac/one-namespace", when: ".Values.rbac.create", each: ".Values.namespaces",
@@ -74,6 +75,7 @@ var deploymentEdits = []edit{
 		"        {{- if ne .Values.mode \"enforce\" }}\n        - --mode=observe\n        {{- end }}\n" +
 		"        {{- range .Values.namespaces }}\n        - --namespace={{ . }}\n        {{- end }}\n" +
 		"        {{- if .Values.witness.enabled }}\n        - --witness\n        - --witness-listen=0.0.0.0:9443\n        - --witness-service={{ .Release.Namespace }}/truce-witness\n        {{- end }}\n" +
+		"        {{- if .Values.multiTenant.enabled }}\n        - --multi-tenant\n        {{- with .Values.multiTenant.adminNamespaces }}\n        - --admin-namespaces={{ join \",\" . }}\n        {{- end }}\n        {{- end }}\n" +
 		"        {{- range .Values.args }}\n        - {{ . | quote }}\n        {{- end }}\n"},
 	{"        - name: TMPDIR\n          value: /data\n", "        - name: TMPDIR\n          value: /data\n" +
 		"        {{- if .Values.witness.enabled }}\n        - name: POD_IP\n          valueFrom:\n            fieldRef:\n              fieldPath: status.podIP\n        {{- end }}\n" +

@@ -66,6 +66,12 @@ func TestTheChartIsWhatTheOverlaysAre(t *testing.T) {
 		"adopt":         {"resources: [../deploy/overlays/adopt]", values{"mode": "adopt", "crds": noCRDs}},
 		"witness":       {"resources: [../deploy/overlays/witness]", values{"witness": on}},
 		"one namespace": {"resources: [../deploy/overlays/one-namespace]", values{"namespaces": []any{"team-a"}, "crds": noCRDs}},
+		"multi-tenant":  {"resources: [../deploy/overlays/multi-tenant]", values{"multiTenant": on}},
+		"multi-tenant with namespaces of administrators": {
+			"resources: [../deploy/overlays/multi-tenant]\npatches:\n- target: {kind: Deployment, name: truce}\n  patch: |-\n" +
+				"    - {op: add, path: /spec/template/spec/containers/0/args/-, value: \"--admin-namespaces=infra,platform\"}\n",
+			values{"multiTenant": values{"enabled": true, "adminNamespaces": []any{"infra", "platform"}}},
+		},
 		"components": {
 			"resources: [../deploy/overlays/enforce]\ncomponents: [../deploy/page, ../deploy/servicemonitor, ../deploy/persistent]",
 			values{"page": on, "serviceMonitor": on, "persistence": on},

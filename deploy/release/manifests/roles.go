@@ -33,15 +33,15 @@ const (
 func roles() map[string][]byte {
 
 	return map[string][]byte{
-		"base/home.yaml": doc(homeHead, strings.Replace(role("truce-home", access.Home()), "kind: ClusterRole", "kind: Role", 1),
+		"base/home.yaml": doc(homeHead, strings.Replace(role("truce-home", access.NamespaceRules()), "kind: ClusterRole", "kind: Role", 1),
 			strings.NewReplacer("kind: ClusterRole\n", "kind: Role\n", "  namespace: team-a\n", "").Replace(binding("RoleBinding", "truce-home", "truce-home"))),
-		"rbac/controller/role.yaml":    doc(ownHead, role("truce-controller", access.Own(), access.Manage(), access.Claimants(claim.Builtin().Kinds())), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
-		"rbac/objects/role.yaml":       doc(objHead, role("truce-objects", access.Apply()), binding("ClusterRoleBinding", "truce-objects", "truce-objects")),
+		"rbac/controller/role.yaml":    doc(ownHead, role("truce-controller", access.ControllerRules(), access.StatusRules(), access.ClaimantRules(claim.Builtin().Kinds())), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
+		"rbac/objects/role.yaml":       doc(objHead, role("truce-objects", access.ApplyRules()), binding("ClusterRoleBinding", "truce-objects", "truce-objects")),
 		"rbac/tenants/role.yaml":       doc(actHead, role("truce-tenants", access.Impersonate()), binding("ClusterRoleBinding", "truce-tenants", "truce-tenants")),
 		"rbac/cluster-admin/role.yaml": doc(adminHead, binding("ClusterRoleBinding", "truce-objects", "cluster-admin")),
-		"rbac/observe/role.yaml":       doc(obsHead, role("truce-observe", access.Own(), access.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
+		"rbac/observe/role.yaml":       doc(obsHead, role("truce-observe", access.ControllerRules(), access.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
 		"rbac/one-namespace/role.yaml": doc(oneHead,
-			role("truce-controller", access.Own(), access.Manage(), access.Claimants(claim.Builtin().Kinds())), role("truce-objects", access.Apply()),
+			role("truce-controller", access.ControllerRules(), access.StatusRules(), access.ClaimantRules(claim.Builtin().Kinds())), role("truce-objects", access.ApplyRules()),
 			binding("RoleBinding", "truce-controller", "truce-controller"), binding("RoleBinding", "truce-objects", "truce-objects")),
 	}
 }
