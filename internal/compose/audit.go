@@ -12,11 +12,14 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/controller/memory"
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/lint/discover/appset"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/jqworker"
+	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/render/worker"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/disk"
@@ -72,7 +75,7 @@ func auditPlace(ctx context.Context, q discover.Question) (audited, error) {
 		err = errors.New("not a directory")
 	}
 	if err != nil {
-		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", q.Path, cause(err)))
+		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", q.Path, local.Cause(err)))
 	}
 	if q.Revision != "" {
 		return atRevision(ctx, q)
@@ -106,15 +109,15 @@ func onDisk(ctx context.Context, dir string) (audited, error) {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
-		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", dir, cause(err)))
+		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", dir, local.Cause(err)))
 	}
-	top, found := repositoryOf(dir)
+	top, found := local.WorkingTree(dir)
 	if !found {
 		top = dir
 	}
 	tree, err := disk.Open(top)
 	if err != nil {
-		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", dir, cause(err)))
+		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", dir, local.Cause(err)))
 	}
 	below, err := filepath.Rel(top, dir)
 	if err != nil {
@@ -136,7 +139,7 @@ func onDisk(ctx context.Context, dir string) (audited, error) {
 
 // elsewhere is a revision of a repository. What is in it, Git does not ignore.
 func elsewhere(ctx context.Context, q discover.Question) (audited, error) {
-	store, closed, err := openStore()
+	store, closed, err := local.OpenStore()
 	if err != nil {
 		return audited{}, err
 	}
@@ -156,11 +159,11 @@ func (a audited) take(ctx context.Context, q discover.Question) (s discover.Surv
 	}
 	// One more than can run at once: while one waits for an answer, another one builds.
 	workers := runtime.GOMAXPROCS(0) + 1
-	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}, Size: workers, Memory: machineShares().build, Garbage: 400})
+	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{worker.Command}, Size: workers, Memory: memory.OfMachine().Build, Garbage: 400})
 	defer pool.Close()
-	queries := newQueries(self)
-	defer queries.close()
-	bases, end, err := fetching{asked: q.RemoteBases, elsewhere: q.Repo != ""}.over(&render.Cached{Renderer: pool})
+	queries := jqworker.New(self, memory.OfMachine().Query)
+	defer queries.Close()
+	bases, end, err := local.Bases{Fetch: q.RemoteBases, Elsewhere: q.Repo != ""}.Over(&render.Cached{Renderer: pool})
 	if err != nil {
 		return discover.Survey{}, func() {}, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/source/git"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,7 +63,7 @@ func (c *client) assembled() (*parts, error) {
 func (c *client) assemble() (*parts, error) {
 	cache, err := os.UserCacheDir()
 	if err == nil {
-		p, err := assemble(c.target, c.version, cloning{filepath.Join(cache, "truce", "cli"), anyServer}, supervision{})
+		p, err := assemble(c.target, c.version, cloning{filepath.Join(cache, "truce", "cli"), local.AnyServer}, supervision{})
 		if !errors.Is(err, git.ErrBusy) && !unwritable(err) {
 			return p, err
 		}
@@ -70,7 +71,7 @@ func (c *client) assemble() (*parts, error) {
 	if c.work, err = os.MkdirTemp("", "truce-"); err != nil {
 		return nil, err
 	}
-	return assemble(c.target, c.version, cloning{c.work, anyServer}, supervision{})
+	return assemble(c.target, c.version, cloning{c.work, local.AnyServer}, supervision{})
 }
 
 func (c *client) close() {

@@ -3,10 +3,12 @@ package compose
 import (
 	"context"
 	"errors"
+	"github.com/truce-gitops/truce/internal/model/identity"
 	"log/slog"
 	"path/filepath"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/apply/impersonate"
 	"github.com/truce-gitops/truce/internal/apply/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster"
@@ -83,7 +85,7 @@ func Controller(o RunOptions) (*Running, error) {
 // stirred notes that something is going on where a report changes; next may be nil.
 func (p *parts) stirred(next func(app.Key)) func(app.Key) {
 	return func(key app.Key) {
-		p.calm.stir()
+		p.releaser.Busy()
 		if next != nil {
 			next(key)
 		}
@@ -115,7 +117,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	chosen.History.OnWentBack(records.StartOver)
 	chosen.Defaults.Objects = c.Workers.Objects
 	chosen.Inventory = records
-	chosen.Identities = newAccounts(p.cluster, tenancy.Access{Live: chosen.Live, Writer: chosen.Writer})
+	chosen.Identities = impersonate.New(p.cluster, tenancy.Access{Live: chosen.Live, Writer: chosen.Writer})
 	chosen.Keeper = keeper(chosen.Live, o.Namespaces, func(context.Context) ([]string, error) { return c.Apart(), nil })
 	if !o.Namespaces.Limited() {
 		chosen.Alone = func() bool { return len(c.Apart()) == 0 }
@@ -126,4 +128,13 @@ func (p *parts) controller(o RunOptions) *Running {
 	c.Use(engine)
 	s.engine = engine
 	return &Running{Engine: engine, Controller: c, Witness: s.run(o.Witness), close: func() {}}
+}
+
+// tenancy completes the rules by what this process knows: which namespace is its own, and that an Application may be in any namespace and
+// deploys to no other, as long as no AppProject says more.
+func (p *parts) tenancy(o RunOptions) tenancy.Rules {
+	rules := o.Tenancy
+	rules.Admins = append([]string{o.Namespaces.Home(p.cluster.Namespace())}, rules.Admins...)
+	rules.Reaches = map[string]identity.Reach{kustomizations.Kind: identity.Namespaced, applications.Kind: identity.Own}
+	return rules
 }

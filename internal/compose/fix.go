@@ -12,10 +12,12 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/controller/memory"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/lint/fix"
 	"github.com/truce-gitops/truce/internal/lint/rules"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/render/worker"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/disk"
@@ -39,10 +41,10 @@ func mendRepository(ctx context.Context, o fix.Question, use func(cli.Mending) e
 		return fmt.Errorf("find truce itself: %w", err)
 	}
 	workers := runtime.GOMAXPROCS(0) + 1
-	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}, Size: workers, Memory: machineShares().build, Garbage: 400})
+	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{worker.Command}, Size: workers, Memory: memory.OfMachine().Build, Garbage: 400})
 	defer pool.Close()
 	cached := &render.Cached{Renderer: pool, Bytes: cacheBytes}
-	bases, end, err := fetching{asked: o.RemoteBases}.over(cached)
+	bases, end, err := local.Bases{Fetch: o.RemoteBases}.Over(cached)
 	if err != nil {
 		return err
 	}

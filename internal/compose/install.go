@@ -108,13 +108,13 @@ func established(ctx context.Context, c *cluster.Client, objects []object.Object
 			return fmt.Errorf("wait for the CRDs: %w", context.Cause(ctx))
 		}
 	}
-	return served(ctx, c)
+	return waitServed(ctx, c)
 }
 
-// served waits until discovery shows the kinds and they can be listed: that follows the condition by some milliseconds, and
+// waitServed waits until discovery shows the kinds and they can be listed: that follows the condition by some milliseconds, and
 // nothing tells of it. A request in between is answered by 429 and "Retry-After: 1" (the storage is initialising), for which
 // client-go would sleep a second each; so this client does not see the header.
-func served(ctx context.Context, c *cluster.Client) error {
+func waitServed(ctx context.Context, c *cluster.Client) error {
 	config := c.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return hasty{next} })
 	probe, err := cluster.New(config)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/model/identity"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/apply"
@@ -295,3 +296,15 @@ func (p *parts) origins(ctx context.Context, artifact source.Artifact, a app.App
 		return desired.Origin(files, a.At(artifact.Commit, artifact.Files), o, path)
 	}
 }
+
+// asker is the identity of the user who runs a command: it only looks, by the rights of the user's own kubeconfig, whatever account an app has.
+type asker struct{ tenancy.Access }
+
+// As implements tenancy.Identities.
+func (a asker) As(identity.Account) (tenancy.Access, error) { return a.Access, nil }
+
+// anyone is refused nothing beforehand: the API server answers each request by itself.
+type anyone struct{}
+
+// Refused implements tenancy.Rights.
+func (anyone) Refused(context.Context, object.GVK, object.ID) (string, error) { return "", nil }

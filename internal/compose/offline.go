@@ -2,7 +2,6 @@ package compose
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/controller/memory"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/reconcile/adhoc"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/render/worker"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
@@ -58,10 +59,10 @@ func wanted(ctx context.Context, q cli.AdHoc) (described, error) {
 	info, err := os.Stat(q.Path)
 	switch {
 	case err != nil:
-		return described{}, fmt.Errorf("render %s: %w", q.Path, cause(err))
+		return described{}, fmt.Errorf("render %s: %w", q.Path, local.Cause(err))
 	case info.IsDir():
 		return renderDirectory(ctx, q.Path, q.RemoteBases)
-	case isKustomization(q.Path):
+	case local.IsKustomization(q.Path):
 		return renderDirectory(ctx, filepath.Dir(q.Path), q.RemoteBases)
 	}
 	return describing(q.Path, nil)
@@ -81,22 +82,22 @@ func describing(name string, in io.Reader) (described, error) {
 
 // renderDirectory renders in a worker process, as the controller does.
 func renderDirectory(ctx context.Context, dir string, remoteBases bool) (described, error) {
-	top, below, err := locate(dir)
+	top, below, err := local.Locate(dir)
 	if err != nil {
 		return described{}, fmt.Errorf("render %s: %w", dir, err)
 	}
 	tree, err := disk.Open(top)
 	if err != nil {
-		return described{}, fmt.Errorf("render %s: %w", dir, cause(err))
+		return described{}, fmt.Errorf("render %s: %w", dir, local.Cause(err))
 	}
 	g := described{dir: below, ends: []func(){func() { _ = tree.Close() }}} // it was only read
 	self, err := os.Executable()
 	if err != nil {
 		return g, fmt.Errorf("find truce itself: %w", err)
 	}
-	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{renderWorker}, Size: 1, Memory: machineShares().build})
+	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{worker.Command}, Size: 1, Memory: memory.OfMachine().Build})
 	defer pool.Close()
-	bases, end, err := fetching{asked: remoteBases}.over(pool)
+	bases, end, err := local.Bases{Fetch: remoteBases}.Over(pool)
 	if err != nil {
 		return g, err
 	}
@@ -105,7 +106,7 @@ func renderDirectory(ctx context.Context, dir string, remoteBases bool) (describ
 	if err != nil {
 		return g, renamed{err, below, dir}
 	}
-	if inOrder(tree, below) {
+	if local.SortsByKind(tree, below) {
 		adhoc.SortLikeKustomize(r.Objects)
 	}
 	g.objects = r.Objects
@@ -126,15 +127,6 @@ func (e renamed) Error() string {
 }
 
 func (e renamed) Unwrap() error { return e.error }
-
-// cause is what the operating system said, without the operation and the path that are told beside it.
-func cause(err error) error {
-	var at *os.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
-}
 
 // assessAdHoc judges the health of objects in a file. Why a workload does not work, its pods in the same file tell.
 func assessAdHoc(_ context.Context, q cli.AdHoc) ([]report.Object, error) {

@@ -25,6 +25,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/reconcile/adhoc"
+	"github.com/truce-gitops/truce/internal/reconcile/served"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
@@ -90,7 +91,7 @@ func (g glance) settle(ctx context.Context, c comparison) (desired.Set, error) {
 	if ns == "" {
 		ns = g.cluster.Namespace()
 	}
-	ask := scope(g.cluster)
+	ask := served.Scope(g.cluster)
 	var unreachable error
 	set, err := desired.Unmarked(c.git, ns, func(gvk object.GVK) desired.Scope {
 		s, err := ask(ctx, gvk)
@@ -226,7 +227,7 @@ func (c comparison) definitions(ctx context.Context, g glance, set desired.Set) 
 			continue
 		}
 		asked[o.GVK] = true
-		crd, err := definition(ctx, g.cluster, g.reader, o.GVK)
+		crd, err := served.Definition(ctx, g.cluster, g.reader, o.GVK)
 		switch {
 		case err == nil:
 			out = append(out, crd)

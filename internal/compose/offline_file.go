@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/render/plain"
 )
 
@@ -20,7 +21,7 @@ func eachOf(name string, in io.Reader, use func(render.Object)) error {
 	shown := shownFile(name)
 	file, err := openFile(name, in)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", shown, cause(err))
+		return fmt.Errorf("read %s: %w", shown, local.Cause(err))
 	}
 	defer file.Close()
 	size := &counter{in: file}
@@ -67,7 +68,7 @@ func shownFile(name string) string {
 func fromFile(name string, in io.Reader) (described, error) {
 	file, err := readWhole(name, in)
 	if err != nil {
-		return described{}, fmt.Errorf("read %s: %w", file.name, cause(err))
+		return described{}, fmt.Errorf("read %s: %w", file.name, local.Cause(err))
 	}
 	objects, err := render.Manifests(file.name, file.data)
 	if err != nil {

@@ -1,10 +1,14 @@
 package compose
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/reconcile/served"
+	"github.com/truce-gitops/truce/internal/render/jqworker"
+	"github.com/truce-gitops/truce/internal/render/validate"
+	"github.com/truce-gitops/truce/internal/render/validate/openapi"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -15,6 +19,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/apply/ssa"
+	"github.com/truce-gitops/truce/internal/apply/validation"
 	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/lease"
@@ -22,6 +27,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live/list"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/admission"
+	"github.com/truce-gitops/truce/internal/controller/memory"
 	healthargocd "github.com/truce-gitops/truce/internal/decide/health/argocd"
 	"github.com/truce-gitops/truce/internal/decide/health/kstatus"
 	"github.com/truce-gitops/truce/internal/dialect"
@@ -72,10 +78,10 @@ type parts struct {
 	work       string // where the store keeps its clones
 	temporary  string // is removed at the end; empty for nothing
 	pool       *worker.Pool
-	queries    jqPool
+	queries    jqworker.Pool
 	rendered   render.Renderer
 	remotes    *remote.Apps
-	calm       *calm
+	releaser   *memory.Releaser
 	engine     reconcile.Dependencies // without Sources, Watches, Tell
 	configured *admission.Reader
 	journal    *bolt.Journal    // nil for a process that keeps none
@@ -112,8 +118,8 @@ func assemble(t cli.Target, version string, from cloning, by supervision) (*part
 }
 
 func newParts(client *cluster.Client, self string, from cloning) (*parts, error) {
-	part := machineShares()
-	store, err := git.New(git.Options{Dir: from.dir, Executable: self, Servers: from.servers, Memory: part.git})
+	part := memory.OfMachine()
+	store, err := git.New(git.Options{Dir: from.dir, Executable: self, Servers: from.servers, Memory: part.Git})
 	if err != nil {
 		return nil, err
 	}
@@ -121,18 +127,18 @@ func newParts(client *cluster.Client, self string, from cloning) (*parts, error)
 	if _, err := rand.Read(key); err != nil {
 		return nil, fmt.Errorf("make a key for masking: %w", err)
 	}
-	quiet := newCalm()
+	releaser := memory.NewReleaser()
 	pool := worker.NewPool(worker.Options{
-		Executable: self, Args: []string{renderWorker}, Size: part.workers, Memory: part.build, Patience: workerPatience,
-		Rested: quiet.rested, // what the last lists and builds took is not needed before the next commit
+		Executable: self, Args: []string{worker.Command}, Size: part.Workers, Memory: part.Build, Patience: workerPatience,
+		Rested: releaser.Release, // what the last lists and builds took is not needed before the next commit
 	})
-	p := &parts{cluster: client, git: store, pool: pool, calm: quiet, work: from.dir}
-	p.queries = newQueries(self)
+	p := &parts{cluster: client, git: store, pool: pool, releaser: releaser, work: from.dir}
+	p.queries = jqworker.New(self, part.Query)
 	p.configured = &admission.Reader{Cluster: client, Live: list.Reader{Cluster: client}}
 	cache := &render.Cached{Renderer: p.pool, Bytes: cacheBytes}
 	p.rendered = remote.Renderer{Builder: cache}
 	p.engine = reconcile.Dependencies{
-		Render: p.rendered, Cache: cache, Fresh: remote.Renderer{Builder: p.pool}, Scope: scope(client), Scale: scale(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
+		Render: p.rendered, Cache: cache, Fresh: remote.Renderer{Builder: p.pool}, Scope: served.Scope(client), Scale: served.ScalePath(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
 		History: &live.History{},
 		Writer:  ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
 		Health: assessors(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
@@ -192,8 +198,8 @@ func (p *parts) remember(dir string, log *slog.Logger) error {
 // close ends the helper processes, and makes the journal safe.
 func (p *parts) close() error {
 	p.pool.Close()
-	p.calm.stop()
-	p.queries.close()
+	p.releaser.Stop()
+	p.queries.Close()
 	err := p.git.Close()
 	if p.journal != nil {
 		err = errors.Join(err, p.journal.Close())
@@ -204,17 +210,10 @@ func (p *parts) close() error {
 	return err
 }
 
-func scope(c *cluster.Client) func(context.Context, object.GVK) (desired.Scope, error) {
-	return func(_ context.Context, gvk object.GVK) (desired.Scope, error) {
-		r, err := c.Resource(gvk)
-		switch {
-		case errors.Is(err, cluster.ErrUnknownKind):
-			return desired.Unserved, nil
-		case err != nil:
-			return "", err
-		case r.Namespaced:
-			return desired.Namespaced, nil
-		}
-		return desired.ClusterWide, nil
+// checkers are what spec.validation of a Kustomization names.
+func checkers(c *cluster.Client) map[app.Validation]reconcile.Checker {
+	return map[app.Validation]reconcile.Checker{
+		app.ValidateClient: validation.Schemas{Checker: validate.Checker{Schemas: &openapi.Schemas{Cluster: c}}},
+		app.ValidateServer: validation.DryRun{},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/watch"
 	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/controller/memory"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/reconcile"
@@ -78,14 +79,14 @@ func newService(p *parts, o cli.ControllerOptions, notice func(reconcile.Finding
 	s := &service{options: o, parts: p, watches: &roll{Watcher: watch.Watcher{Cluster: p.cluster, History: p.engine.History}}, hindrances: newHindrances(o.Log), token: rand.Text()}
 	s.access = web.NewAccess(s.token, review(p.cluster))
 	r := p.controller(RunOptions{
-		Witness: o.Witness, LocalSources: local(o.LocalSources), Remotes: o.Remotes, Namespaces: o.Namespaces, Watcher: s.watches, Process: o.Process, Tenancy: o.Tenancy, Catalogue: o.Catalogue, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice, Notify: to,
+		Witness: o.Witness, LocalSources: localSources(o.LocalSources), Remotes: o.Remotes, Namespaces: o.Namespaces, Watcher: s.watches, Process: o.Process, Tenancy: o.Tenancy, Catalogue: o.Catalogue, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice, Notify: to,
 		Hindered: s.hindrances.all,
 	})
 	s.controller, s.witness = r.Controller, r.Witness
 	return s
 }
 
-func local(allowed bool) controller.LocalSources {
+func localSources(allowed bool) controller.LocalSources {
 	if allowed {
 		return controller.AllowLocal
 	}
@@ -134,7 +135,7 @@ func (s *service) run(ctx context.Context) error {
 		return err
 	}
 	s.options.Log.Info("truce starts", s.settings()...)
-	sweepOften()
+	memory.LimitHeapGrowth()
 	g, running := errgroup.WithContext(ctx)
 	if s.listening != nil {
 		s.servePage(running, g)

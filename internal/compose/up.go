@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/report/metrics"
 	"github.com/truce-gitops/truce/internal/source/git"
 	"golang.org/x/sync/errgroup"
@@ -175,7 +176,7 @@ func took(since time.Time) string { return time.Since(since).Round(10 * time.Mil
 
 func (s *starting) install(ctx context.Context) error {
 	var err error
-	s.parts, err = assemble(s.options.Target, s.version, cloning{filepath.Join(s.options.Dir, "clones"), anyServer}, supervision{metrics: metrics.New(s.version)})
+	s.parts, err = assemble(s.options.Target, s.version, cloning{filepath.Join(s.options.Dir, "clones"), local.AnyServer}, supervision{metrics: metrics.New(s.version)})
 	if err != nil {
 		return err
 	}

@@ -10,16 +10,11 @@ import (
 	"context"
 	"os"
 
+	"github.com/truce-gitops/truce/internal/render/jqworker"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
 	"github.com/truce-gitops/truce/internal/render/worker"
 	"github.com/truce-gitops/truce/internal/source/git"
-)
-
-// The commands that truce calls itself with.
-const (
-	renderWorker = "render-worker"
-	jqWorker     = "jq-worker"
 )
 
 // Hidden runs the commands that truce calls itself with, and what git calls it for. It reports false for all others.
@@ -31,10 +26,10 @@ func Hidden(args []string) (code int, ok bool) {
 		return 0, false
 	}
 	switch args[0] {
-	case renderWorker:
+	case worker.Command:
 		return worker.Main(&kustomize.Renderer{Plain: plain.Renderer{}}, os.Stdin, os.Stdout), true
-	case jqWorker:
-		return jqMain(), true
+	case jqworker.Command:
+		return jqworker.Main(), true
 	}
 	return 0, false
 }

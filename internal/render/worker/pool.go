@@ -42,6 +42,9 @@ func (p *Pool) within(l render.Limits) render.Limits {
 	return l
 }
 
+// Command is the argument by which the program starts itself as a worker.
+const Command = "render-worker"
+
 // Options say how workers are started.
 type Options struct {
 	// Executable is the program; it must call Main. Required.

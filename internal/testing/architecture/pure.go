@@ -108,7 +108,7 @@ var soleImporters = []soleImporter{
 	{"github.com/spf13/", []string{"cli"}},
 	{"k8s.io/cli-runtime/", []string{"cli"}},
 	{"k8s.io/client-go/", []string{
-		"model/schema/gen", "cluster", "cluster/lease", "cluster/live/list", "cluster/live/watch", "apply/ssa", "apply/inventory/configmap", "render/validate/openapi",
+		"model/schema/gen", "cluster", "cluster/lease", "cluster/portforward", "cluster/live/list", "cluster/live/watch", "apply/ssa", "apply/impersonate", "apply/inventory/configmap", "render/validate/openapi",
 		"controller", "controller/admission", "controller/events", "controller/witness", "cli", "web", "report/metrics", "compose",
 	}},
 }

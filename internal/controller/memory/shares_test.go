@@ -1,4 +1,4 @@
-package compose
+package memory
 
 import (
 	"testing"
@@ -39,20 +39,20 @@ func TestWorkersAndGitHaveAPartOfTheMemoryAtMost(t *testing.T) {
 	for _, c := range []struct {
 		memory     int64
 		processors int
-		want       shares
+		want       Shares
 	}{
-		{1024 * mib, 2, shares{2, 256 * mib, 256 * mib, 128 * mib}},  // as it is installed
-		{1024 * mib, 64, shares{2, 256 * mib, 256 * mib, 128 * mib}}, // on a large node, without a limit on processors
-		{256 * mib, 8, shares{1, 128 * mib, 64 * mib, 96 * mib}},
-		{4096 * mib, 8, shares{4, 512 * mib, 1024 * mib, 512 * mib}},
-		{16384 * mib, 2, shares{2, 1024 * mib, 4096 * mib, 2048 * mib}},
-		{65536 * mib, 16, shares{16, 1024 * mib, 16384 * mib, 8192 * mib}},
+		{1024 * mib, 2, Shares{2, 256 * mib, 256 * mib, 128 * mib}},  // as it is installed
+		{1024 * mib, 64, Shares{2, 256 * mib, 256 * mib, 128 * mib}}, // on a large node, without a limit on processors
+		{256 * mib, 8, Shares{1, 128 * mib, 64 * mib, 96 * mib}},
+		{4096 * mib, 8, Shares{4, 512 * mib, 1024 * mib, 512 * mib}},
+		{16384 * mib, 2, Shares{2, 1024 * mib, 4096 * mib, 2048 * mib}},
+		{65536 * mib, 16, Shares{16, 1024 * mib, 16384 * mib, 8192 * mib}},
 	} {
 		got := sharesOf(c.memory, c.processors)
 		if got != c.want {
 			t.Errorf("%d MiB, %d processors: %+v, want %+v", c.memory/mib, c.processors, got, c.want)
 		}
-		if sum := int64(got.workers)*got.build + got.git; sum > c.memory*3/4 {
+		if sum := int64(got.Workers)*got.Build + got.Git; sum > c.memory*3/4 {
 			t.Errorf("%d MiB: %d MiB are given away", c.memory/mib, sum/mib)
 		}
 	}

@@ -1,4 +1,10 @@
-package compose
+// Package validation answers: would the API server accept the objects that Git describes?
+//
+// In: objects, and the access of their app.
+// Out: an error for each object that would be refused, in the order of the objects; nil for the others.
+// Promise: nothing is written.
+// Not here: which of the checks an app asks for (dialect), the schemas themselves (render/validate).
+package validation
 
 import (
 	"context"
@@ -9,38 +15,27 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/validate"
-	"github.com/truce-gitops/truce/internal/render/validate/openapi"
 	"golang.org/x/sync/errgroup"
 )
 
-// checkers are what spec.validation of a Kustomization names.
-func checkers(c *cluster.Client) map[app.Validation]reconcile.Checker {
-	return map[app.Validation]reconcile.Checker{
-		app.ValidateClient: published{validate.Checker{Schemas: &openapi.Schemas{Cluster: c}}},
-		app.ValidateServer: rehearsal{},
-	}
-}
-
-// published checks objects by the schemas that the server publishes for everyone.
-type published struct{ checker validate.Checker }
+// Schemas checks objects by the schemas that the server publishes for everyone.
+type Schemas struct{ Checker validate.Checker }
 
 // Check implements reconcile.Checker.
-func (p published) Check(ctx context.Context, _ tenancy.Access, all []desired.Object) []error {
-	return p.checker.Check(ctx, all)
+func (p Schemas) Check(ctx context.Context, _ tenancy.Access, all []desired.Object) []error {
+	return p.Checker.Check(ctx, all)
 }
 
-// rehearsal checks objects by dry runs: admission and the kind's own code are asked too.
-type rehearsal struct{}
+// DryRun checks objects by dry runs: admission and the kind's own code are asked too.
+type DryRun struct{}
 
 // Check implements reconcile.Checker. An object whose kind or namespace is not there passes: they may come with the same
 // revision, and the apply tells if they do not.
-func (rehearsal) Check(ctx context.Context, as tenancy.Access, all []desired.Object) []error {
+func (DryRun) Check(ctx context.Context, as tenancy.Access, all []desired.Object) []error {
 	absent := namespacesOf(ctx, as.Live, all)
 	out := make([]error, len(all))
 	inParallel(len(all), func(i int) {
@@ -49,7 +44,7 @@ func (rehearsal) Check(ctx context.Context, as tenancy.Access, all []desired.Obj
 		case err != nil:
 			out[i] = err
 		default:
-			out[i] = rehearse(ctx, as.Writer, all[i])
+			out[i] = dryRunApply(ctx, as.Writer, all[i])
 		}
 	})
 	return out
@@ -78,7 +73,7 @@ func namespacesOf(ctx context.Context, r live.Reader, all []desired.Object) map[
 	return out
 }
 
-func rehearse(ctx context.Context, w apply.Writer, o desired.Object) error {
+func dryRunApply(ctx context.Context, w apply.Writer, o desired.Object) error {
 	_, err := w.Apply(ctx, apply.Apply{
 		Target: apply.Target{GVK: o.GVK, ID: o.ID}, Body: o.Data, Manager: ownership.Manager, Force: apply.Take, DryRun: apply.Simulate,
 	})

@@ -1,4 +1,4 @@
-package compose
+package impersonate
 
 import (
 	"testing"
@@ -11,13 +11,13 @@ import (
 	"github.com/truce-gitops/truce/internal/model/identity"
 )
 
-// TestNoAccountIsNobodysStandIn: an account that cannot be impersonated is an error, and never truce's own identity.
-func TestNoAccountIsNobodysStandIn(t *testing.T) {
+// TestAnAccountWithoutANameIsNotTruceItself: an account that cannot be impersonated is an error, and never truce's own identity.
+func TestAnAccountWithoutANameIsNotTruceItself(t *testing.T) {
 	c, err := cluster.New(&rest.Config{Host: "https://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := newAccounts(c, tenancy.Access{Live: list.Reader{Cluster: c}})
+	all := New(c, tenancy.Access{Live: list.Reader{Cluster: c}})
 	for _, bad := range []identity.Account{{Namespace: "a"}, {Name: "default"}} {
 		if got, err := all.As(bad); err == nil || got.Live != nil {
 			t.Errorf("%+v: %v, %v", bad, got, err)

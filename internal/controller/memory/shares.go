@@ -1,4 +1,10 @@
-package compose
+// Package memory answers: how much memory may each part of this process use, and when is unused memory given back?
+//
+// In: the limits of the process's control groups, and the times at which it works.
+// Out: the share of each worker process and of git; memory given back to the machine after a burst of work.
+// Promise: the shares of all child processes are three quarters of the memory at most; an idle process runs no timer.
+// Not here: how a worker is kept within its share (render/worker), or git (source/git).
+package memory
 
 import (
 	"io/fs"
@@ -9,12 +15,12 @@ import (
 	"strings"
 )
 
-// shares are the parts of the memory that this process and its children may use.
-type shares struct {
-	workers int   // that build at a time
-	build   int64 // bytes of one of them
-	git     int64 // bytes of all git processes
-	query   int64 // bytes of one of the two processes for users' expressions
+// Shares says how much memory the child processes may use.
+type Shares struct {
+	Workers int   // how many builds run at once
+	Build   int64 // bytes for one of them
+	Git     int64 // bytes for all git processes
+	Query   int64 // bytes for each process that runs jq expressions
 }
 
 const (
@@ -30,14 +36,14 @@ const (
 
 // sharesOf divides memory, in bytes: half for the workers together, a quarter for git, and the rest for this process. No more workers run
 // than there are processors.
-func sharesOf(memory int64, processors int) shares {
+func sharesOf(memory int64, processors int) Shares {
 	half := memory / 2
 	workers := max(1, min(int64(processors), max(half/mostBuild, min(fewWorkers, half/leastBuild))))
-	return shares{workers: int(workers), build: min(half/workers, mostBuild), git: memory / 4, query: max(memory/8, leastQuery)}
+	return Shares{Workers: int(workers), Build: min(half/workers, mostBuild), Git: memory / 4, Query: max(memory/8, leastQuery)}
 }
 
-// machineShares are those of the container, or of the machine where nothing limits the process.
-func machineShares() shares {
+// OfMachine returns the shares of the container, or of the machine where nothing limits the process.
+func OfMachine() Shares {
 	return sharesOf(memoryLimit(os.DirFS("/")), runtime.GOMAXPROCS(0))
 }
 
@@ -49,7 +55,7 @@ const unknownMemory = 4 << 30
 func memoryLimit(root fs.FS) int64 {
 	least := int64(unknownMemory)
 	if text, err := fs.ReadFile(root, "proc/meminfo"); err == nil {
-		if kib := after(string(text), "MemTotal:"); kib > 0 {
+		if kib := numberAfter(string(text), "MemTotal:"); kib > 0 {
 			least = kib << 10
 		}
 	}
@@ -62,16 +68,16 @@ func memoryLimit(root fs.FS) int64 {
 		switch {
 		case len(parts) < 3:
 		case parts[0] == "0":
-			least = min(least, lowest(root, "sys/fs/cgroup", parts[2], "memory.max"))
+			least = min(least, lowestLimit(root, "sys/fs/cgroup", parts[2], "memory.max"))
 		case strings.Contains(","+parts[1]+",", ",memory,"):
-			least = min(least, lowest(root, "sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes"))
+			least = min(least, lowestLimit(root, "sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes"))
 		}
 	}
 	return least
 }
 
-// lowest is the least number in a file of a control group and of those above it. A container may see its own group at the top.
-func lowest(root fs.FS, mount, group, file string) int64 {
+// lowestLimit is the least number in a file of a control group and of those above it. A container may see its own group at the top.
+func lowestLimit(root fs.FS, mount, group, file string) int64 {
 	least := int64(1 << 62)
 	for at := path.Clean("/" + group); ; at = path.Dir(at) {
 		text, err := fs.ReadFile(root, path.Join(mount, at, file))
@@ -84,8 +90,8 @@ func lowest(root fs.FS, mount, group, file string) int64 {
 	}
 }
 
-// after is the number behind a key of a file such as /proc/meminfo; 0 for none.
-func after(text, key string) int64 {
+// numberAfter is the number behind a key of a file such as /proc/meminfo; 0 for none.
+func numberAfter(text, key string) int64 {
 	_, rest, _ := strings.Cut(text, key)
 	fields := strings.Fields(rest)
 	if len(fields) == 0 {

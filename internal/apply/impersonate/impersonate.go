@@ -1,4 +1,10 @@
-package compose
+// Package impersonate answers: how do requests about an app's objects reach the API server as the app's service account?
+//
+// In: truce's own connection, and the account of an app.
+// Out: a tenancy.Access whose reads and writes impersonate the account, and what the account may not do.
+// Promise: an account without a namespace or a name is an error, never truce itself; a client for each account is kept and reused.
+// Not here: which account an app has (tenancy), the clients of commands (view).
+package impersonate
 
 import (
 	"context"
@@ -19,8 +25,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// accounts impersonate the service accounts of apps over truce's own connections.
-type accounts struct {
+// Accounts impersonate the service accounts of apps over truce's own connections.
+type Accounts struct {
 	own     tenancy.Access
 	cluster *cluster.Client
 
@@ -31,12 +37,13 @@ type accounts struct {
 // mostAccounts bounds how many clients are kept: a client costs little to make.
 const mostAccounts = 1000
 
-func newAccounts(c *cluster.Client, own tenancy.Access) *accounts {
-	return &accounts{own: own, cluster: c, known: map[identity.Account]*cluster.Client{}}
+// New returns the Accounts of the cluster c. Apps without an account work by own.
+func New(c *cluster.Client, own tenancy.Access) *Accounts {
+	return &Accounts{own: own, cluster: c, known: map[identity.Account]*cluster.Client{}}
 }
 
 // As implements tenancy.Identities.
-func (a *accounts) As(account identity.Account) (tenancy.Access, error) {
+func (a *Accounts) As(account identity.Account) (tenancy.Access, error) {
 	if account.IsSelf() {
 		return a.own, nil
 	}
@@ -47,7 +54,7 @@ func (a *accounts) As(account identity.Account) (tenancy.Access, error) {
 	return tenancy.Access{Live: list.Reader{Cluster: c}, Writer: ssa.Writer{Cluster: c}, Rights: &rights{cluster: c, user: account.User()}}, nil
 }
 
-func (a *accounts) client(account identity.Account) (*cluster.Client, error) {
+func (a *Accounts) client(account identity.Account) (*cluster.Client, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c := a.known[account]; c != nil {
@@ -123,25 +130,4 @@ func (r *rights) allowed(ctx context.Context, what authorization.ResourceAttribu
 	}
 	r.may[what] = done.Status.Allowed
 	return done.Status.Allowed, nil
-}
-
-// asker is the identity of the user who runs a command: it only looks, by the rights of the user's own kubeconfig, whatever account an app has.
-type asker struct{ tenancy.Access }
-
-// As implements tenancy.Identities.
-func (a asker) As(identity.Account) (tenancy.Access, error) { return a.Access, nil }
-
-// anyone is refused nothing beforehand: the API server answers each request by itself.
-type anyone struct{}
-
-// Refused implements tenancy.Rights.
-func (anyone) Refused(context.Context, object.GVK, object.ID) (string, error) { return "", nil }
-
-// tenancy completes the rules by what this process knows: which namespace is its own, and that an Application may be in any namespace and
-// deploys to no other, as long as no AppProject says more.
-func (p *parts) tenancy(o RunOptions) tenancy.Rules {
-	rules := o.Tenancy
-	rules.Admins = append([]string{o.Namespaces.Home(p.cluster.Namespace())}, rules.Admins...)
-	rules.Reaches = map[string]identity.Reach{kustomizations.Kind: identity.Namespaced, applications.Kind: identity.Own}
-	return rules
 }

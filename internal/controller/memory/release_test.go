@@ -1,4 +1,4 @@
-package compose
+package memory
 
 import (
 	"runtime/debug"
@@ -9,10 +9,16 @@ import (
 )
 
 // TestMemoryIsGivenBackOnceForEachBurst has no tick at rest: nothing happens in the hours between.
+// fakeHeap counts how often it was freed.
+type fakeHeap struct{ bytes, freed *atomic.Uint64 }
+
+func (h fakeHeap) allocated() uint64 { return h.bytes.Load() }
+func (h fakeHeap) free()             { h.freed.Add(1) }
+
 func TestMemoryIsGivenBackOnceForEachBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var allocated, given atomic.Uint64
-		c := &calm{allocated: allocated.Load, free: func() { given.Add(1) }}
+		c := &Releaser{heap: fakeHeap{&allocated, &given}}
 		pass := func(d time.Duration, want uint64, when string) {
 			t.Helper()
 			<-time.After(d)
@@ -22,21 +28,21 @@ func TestMemoryIsGivenBackOnceForEachBurst(t *testing.T) {
 			}
 		}
 		for range 10 {
-			allocated.Add(calmWorth)
-			c.stir()
-			pass(calmPause/2, 0, "while it goes on")
+			allocated.Add(releaseFrom)
+			c.Busy()
+			pass(releaseAfter/2, 0, "while it goes on")
 		}
-		pass(calmPause, 1, "after it")
+		pass(releaseAfter, 1, "after it")
 		pass(24*time.Hour, 1, "a day later")
-		allocated.Add(calmWorth / 2)
-		c.stir()
+		allocated.Add(releaseFrom / 2)
+		c.Busy()
 		pass(time.Hour, 1, "after a little")
-		allocated.Add(calmWorth / 2)
-		c.stir()
+		allocated.Add(releaseFrom / 2)
+		c.Busy()
 		pass(time.Hour, 2, "after a little more")
-		allocated.Add(calmWorth)
-		c.stir()
-		c.stop()
+		allocated.Add(releaseFrom)
+		c.Busy()
+		c.Stop()
 		pass(time.Hour, 2, "after the end")
 	})
 }
@@ -45,12 +51,12 @@ func TestTheHeapIsSweptOftenUnlessGOGCSaysOtherwise(t *testing.T) {
 	was := debug.SetGCPercent(300)
 	defer debug.SetGCPercent(was)
 	t.Setenv("GOGC", "300")
-	sweepOften()
+	LimitHeapGrowth()
 	if got := debug.SetGCPercent(300); got != 300 {
 		t.Errorf("%d %% in spite of GOGC", got)
 	}
 	t.Setenv("GOGC", "")
-	sweepOften()
+	LimitHeapGrowth()
 	if got := debug.SetGCPercent(300); got != heapGrowth {
 		t.Errorf("%d %%", got)
 	}

@@ -1,6 +1,7 @@
-package compose
+package local
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,19 +12,19 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 )
 
-// locate returns the tree that a directory of this machine is in, and where in it the directory is. The tree is the git
+// Locate returns the tree that a directory of this machine is in, and where in it the directory is. The tree is the git
 // repository's; outside of one, the smallest directory that holds the bases that the kustomizations name, as kubectl kustomize reads
 // them from anywhere.
-func locate(dir string) (top, below string, err error) {
+func Locate(dir string) (top, below string, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", "", err
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return "", "", cause(err)
+		return "", "", Cause(err)
 	}
-	top, found := repositoryOf(dir)
+	top, found := WorkingTree(dir)
 	if !found {
-		b := bases{top: dir, seen: map[string]bool{}}
+		b := foundBases{top: dir, seen: map[string]bool{}}
 		b.visit(dir)
 		top = b.top
 	}
@@ -31,8 +32,8 @@ func locate(dir string) (top, below string, err error) {
 	return top, filepath.ToSlash(below), err
 }
 
-// repositoryOf finds the working tree that the directory is in: .git is a directory, or a file in a worktree or submodule.
-func repositoryOf(dir string) (string, bool) {
+// WorkingTree finds the working tree that the directory is in: .git is a directory, or a file in a worktree or submodule.
+func WorkingTree(dir string) (string, bool) {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			return dir, true
@@ -45,33 +46,33 @@ func repositoryOf(dir string) (string, bool) {
 	}
 }
 
-// maxBases bounds the directories that are looked at. What is wrong in them is not told here: the build does.
+// maxBases bounds the directories that are looked at. Errors in them are left to the build, which reports them.
 const maxBases = 1000
 
-// bases finds the directories that a kustomization is built on.
-type bases struct {
+// foundBases finds the directories that a kustomization is built on.
+type foundBases struct {
 	top  string
 	seen map[string]bool
 }
 
-func (b *bases) visit(dir string) {
+func (b *foundBases) visit(dir string) {
 	if b.seen[dir] || len(b.seen) >= maxBases {
 		return
 	}
 	b.seen[dir] = true
-	for _, name := range named(kustomization(os.DirFS(dir), ".")) {
+	for _, name := range namedPaths(kustomization(os.DirFS(dir), ".")) {
 		base, err := filepath.EvalSymlinks(filepath.Join(dir, name))
 		if err != nil || filepath.IsAbs(name) || !isRoot(base) {
 			continue
 		}
-		for !within(base, b.top) {
+		for !isWithin(base, b.top) {
 			b.top = filepath.Dir(b.top)
 		}
 		b.visit(base)
 	}
 }
 
-func within(dir, top string) bool {
+func isWithin(dir, top string) bool {
 	rel, err := filepath.Rel(top, dir)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
@@ -82,14 +83,14 @@ func isRoot(dir string) bool {
 	return err == nil && file != ""
 }
 
-// isKustomization reports whether the path is a directory's kustomization file.
-func isKustomization(path string) bool {
+// IsKustomization reports whether the path is a directory's kustomization file.
+func IsKustomization(path string) bool {
 	name, err := render.KustomizationFile(os.DirFS(filepath.Dir(path)), ".")
 	return err == nil && name == filepath.Base(path)
 }
 
-// inOrder reports whether kubectl kustomize would put the objects into its order: those of a kustomization that says of none.
-func inOrder(files fs.FS, dir string) bool {
+// SortsByKind reports whether kubectl kustomize would sort the objects: the kustomization sets no sortOptions.
+func SortsByKind(files fs.FS, dir string) bool {
 	top := kustomization(files, dir)
 	return top != nil && render.Field(top, "sortOptions") == nil
 }
@@ -116,8 +117,8 @@ func kustomization(files fs.FS, dir string) *yaml.Node {
 	return nodes[0]
 }
 
-// named lists what a kustomization names that may be a directory with a kustomization of its own, which kubectl kustomize reads from anywhere.
-func named(top *yaml.Node) []string {
+// namedPaths lists what a kustomization names that may be a directory with a kustomization of its own, which kubectl kustomize reads from anywhere.
+func namedPaths(top *yaml.Node) []string {
 	var out []string
 	for _, key := range []string{"resources", "bases", "components", "generators", "transformers", "validators"} {
 		list := render.Field(top, key)
@@ -131,4 +132,13 @@ func named(top *yaml.Node) []string {
 		}
 	}
 	return out
+}
+
+// Cause returns the operating system's reason, without the operation and the path, which the caller adds.
+func Cause(err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
 }

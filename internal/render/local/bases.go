@@ -1,0 +1,69 @@
+// Package local answers: which files does a command read that names a directory of this machine, and how are they built?
+//
+// In: a directory, and whether remote bases may be fetched.
+// Out: the tree that the directory is in, and a renderer that reads remote bases as asked.
+// Promise: what was fetched is removed when the command ends; nothing outside of the tree is read.
+// Not here: the controller's sources (source/git), its remote bases (render/remote).
+package local
+
+import (
+	"errors"
+	"os"
+
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/remote"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/source/upstream"
+)
+
+// AnyServer is the policy of commands: a person at a terminal may reach every server that the machine reaches.
+var AnyServer = egress.Policy{Reach: egress.ReachAny}
+
+// OpenStore opens a git store for one command. The function closes it and removes its clones.
+func OpenStore() (*git.Store, func(), error) {
+	work, err := os.MkdirTemp("", "truce-")
+	if err != nil {
+		return nil, nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(work))
+	}
+	store, err := git.New(git.Options{Dir: work, Executable: self, Servers: AnyServer})
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(work))
+	}
+	return store, func() { _ = errors.Join(store.Close(), os.RemoveAll(work)) }, nil // nobody else uses it
+}
+
+// notAsked is the error of a build that names a remote base, where the command was not asked to fetch any.
+const notAsked = "remote bases are not fetched unless --remote-bases is given; or copy it into the source, or make it a source of its own"
+
+// Bases says which remote bases may be fetched.
+type Bases struct {
+	Fetch bool
+	// Elsewhere says that the files come from another machine: they may name no repository of this one.
+	Elsewhere bool
+}
+
+// Over returns a renderer with remote bases that builds with r. The function removes what was fetched. Every server may be reached.
+func (f Bases) Over(r render.Renderer) (*remote.Bases, func(), error) {
+	if !f.Fetch {
+		return remote.New(remote.Options{Render: r, Why: notAsked}), func() {}, nil
+	}
+	store, end, err := OpenStore()
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := os.MkdirTemp("", "truce-")
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	done := func() {
+		end()
+		_ = os.RemoveAll(dir) // nobody else uses it
+	}
+	return remote.New(remote.Options{Render: r, Fetch: store, Local: !f.Elsewhere, Hosts: upstream.Hosts{Reach: upstream.ReachAny}, Dir: dir}), done, nil
+}
