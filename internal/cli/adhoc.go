@@ -39,7 +39,7 @@ func (p *program) mask() (redact.Mask, error) {
 	if key := p.env.Getenv(maskKey); key != "" {
 		const least = 16
 		if len(key) < least {
-			return redact.Mask{}, usage("%s is shorter than %d characters: whoever guesses it finds out values by trying", maskKey, least)
+			return redact.Mask{}, usageError("%s is shorter than %d characters: whoever guesses it finds out values by trying", maskKey, least)
 		}
 		return redact.Mask{Key: []byte(key)}, nil
 	}
@@ -71,15 +71,15 @@ func (f *adhocFlags) file(cmd *cobra.Command, what string) {
 func (f *adhocFlags) path(args []string) error {
 	switch {
 	case len(args) > 1:
-		return usage("%d paths: name one", len(args))
+		return usageError("%d paths: name one", len(args))
 	case len(args) == 0 && f.query.File == "":
-		return usage("name a directory, or a file with -f")
+		return usageError("name a directory, or a file with -f")
 	case f.query.RemoteBases && f.query.File != "":
-		return usage("--remote-bases is about the kustomizations of a directory, not for -f")
+		return usageError("--remote-bases is about the kustomizations of a directory, not for -f")
 	case len(args) == 1 && f.query.File != "":
-		return usage("PATH and -f exclude each other")
+		return usageError("PATH and -f exclude each other")
 	case len(args) == 1 && args[0] == "":
-		return usage("PATH is empty")
+		return usageError("PATH is empty")
 	case len(args) == 1:
 		f.query.Path = args[0]
 	}

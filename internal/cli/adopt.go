@@ -58,7 +58,7 @@ type adoptFlags struct {
 	timeout timeoutValue
 }
 
-func (p *program) moves(cmd *cobra.Command) *adoptFlags {
+func (p *program) moveCommand(cmd *cobra.Command) *adoptFlags {
 	f := &adoptFlags{appFlags: &appFlags{program: p, config: kubectlFlags()}, writeFlags: writeFlags{force: true}, timeout: timeoutValue(5 * time.Minute)}
 	f.config.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVarP(&f.everyNS, "all-namespaces", "A", false, "apps of all namespaces")
@@ -73,7 +73,7 @@ func (p *program) moves(cmd *cobra.Command) *adoptFlags {
 
 func (p *program) adopt() *cobra.Command {
 	cmd := &cobra.Command{Use: "adopt APP", Short: "Take an app over from Flux or Argo CD", Long: longAdopt, Example: exampleAdopt, Args: cobra.ExactArgs(1)}
-	f := p.moves(cmd)
+	f := p.moveCommand(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return f.connected(cmd.Context(), func(c *Cluster) error { return f.adopt(cmd.Context(), c, args) })
 	}
@@ -84,7 +84,7 @@ func (p *program) release() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "release APP", Short: "Hand an app back to Flux or Argo CD", Long: longRelease, Example: "  truce release web -n flux-system", Args: cobra.ExactArgs(1),
 	}
-	f := p.moves(cmd)
+	f := p.moveCommand(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return f.connected(cmd.Context(), func(c *Cluster) error { return f.release(cmd.Context(), c, args) })
 	}
@@ -100,7 +100,7 @@ func (f *adoptFlags) adopt(ctx context.Context, c *Cluster, args []string) error
 	if err != nil {
 		return err
 	}
-	v := view{term: f.program.term}
+	v := detailPrinter{term: f.program.term}
 	if err := v.diff(f.program.env.Out, a.Detail); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (f *adoptFlags) adopt(ctx context.Context, c *Cluster, args []string) error
 	} else if err := f.begin(ctx, c, keys[0], dialect.Change{Way: a.Way, At: a.At}, done); err != nil {
 		return err
 	}
-	way := passage{app: keys[0], done: done}
+	way := moveProgress{app: keys[0], done: done}
 	for _, o := range a.Detail.Report.Objects {
 		if o.Problem == "" {
 			way.moves = append(way.moves, report.Listed{ID: o.ID, Version: o.Version})
@@ -129,7 +129,7 @@ func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) err
 	if err != nil {
 		return err
 	}
-	told, err := c.Tell(ctx, keys[0])
+	told, err := c.AppState(ctx, keys[0])
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) err
 	if err := f.begin(ctx, c, keys[0], dialect.Change{Way: app.HandBack}, "released"); err != nil {
 		return err
 	}
-	way := passage{app: keys[0], done: "released"}
+	way := moveProgress{app: keys[0], done: "released"}
 	for _, o := range told.Objects {
 		way.moves = append(way.moves, report.Listed{ID: o.ID, Version: o.Version})
 	}
@@ -154,10 +154,10 @@ func (f *adoptFlags) foretell(ctx context.Context, c *Cluster, k app.Key) error 
 		err = incomplete([]Detail{d})
 	}
 	if err != nil {
-		fmt.Fprintf(f.program.env.Err, "note: what %s will change is not known: %s\n", formerly(k), redact.MaskText(err.Error()))
+		fmt.Fprintf(f.program.env.Err, "note: what %s will change is not known: %s\n", previousController(k), redact.MaskText(err.Error()))
 		return nil
 	}
-	for _, line := range resets(d) {
+	for _, line := range fieldsReset(d) {
 		if _, err := fmt.Fprintln(f.program.env.Out, line); err != nil {
 			return err
 		}
@@ -165,15 +165,15 @@ func (f *adoptFlags) foretell(ctx context.Context, c *Cluster, k app.Key) error 
 	return nil
 }
 
-// resets names the fields that hold another value than Git's, and will be set to that by the controller that applies Git without claims.
-func resets(d Detail) []string {
+// fieldsReset names the fields that hold another value than Git's, and will be set to that by the controller that applies Git without claims.
+func fieldsReset(d Detail) []string {
 	var out []string
 	for _, o := range d.Report.Objects {
 		for _, x := range o.Findings {
 			if x.Desired == nil || x.Kind != compare.Changed && x.Kind != compare.Missing || len(x.Path) == 0 {
 				continue
 			}
-			line := fmt.Sprintf("%s will set %s of %s from %s to %s", formerly(d.Report.App), path(x), o.ID.Kind+" "+fullName(o.ID), report.Show(x.Live), report.Show(x.Desired))
+			line := fmt.Sprintf("%s will set %s of %s from %s to %s", previousController(d.Report.App), fieldPath(x), o.ID.Kind+" "+fullName(o.ID), report.Show(x.Live), report.Show(x.Desired))
 			if p := d.Origin(o.ID, x.Path); p.Known() {
 				line += ", at " + p.String()
 			}
@@ -186,8 +186,8 @@ func resets(d Detail) []string {
 	return out
 }
 
-// formerly is the controller that an app is given back to, as people know it.
-func formerly(k app.Key) string {
+// previousController is the controller that an app is given back to, as people know it.
+func previousController(k app.Key) string {
 	if k.Kind == "Application" {
 		return "Argo CD"
 	}

@@ -9,19 +9,19 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 )
 
-// aftermathWait is how long a sync that overrides the breaker waits for the other controller to change a contested field back.
-const aftermathWait = 3 * time.Second
+// watchAfterSyncFor is how long a sync that overrides the breaker waits for the other controller to change a contested field back.
+const watchAfterSyncFor = 3 * time.Second
 
-// aftermath follows an app after a sync until a field is contested again that was contested before, or for aftermathWait. It returns what
+// watchAfterSync follows an app after a sync until a field is contested again that was contested before, or for aftermathWait. It returns what
 // came of the app by then.
-func aftermath(ctx context.Context, c *Cluster, k app.Key, last Summary, before string) (Summary, error) {
-	if before == "" || again(last, before) {
+func watchAfterSync(ctx context.Context, c *Cluster, k app.Key, last Summary, before string) (Summary, error) {
+	if before == "" || contestedAgain(last, before) {
 		return last, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, aftermathWait, errQuiet)
+	ctx, cancel := context.WithTimeoutCause(ctx, watchAfterSyncFor, errNoEvent)
 	defer cancel()
-	now, err := awaitApp(ctx, c, k, func(a Summary) bool { return again(a, before) })
-	if errors.Is(context.Cause(ctx), errQuiet) {
+	now, err := awaitApp(ctx, c, k, func(a Summary) bool { return contestedAgain(a, before) })
+	if errors.Is(context.Cause(ctx), errNoEvent) {
 		if now.Key == k {
 			last = now
 		}
@@ -30,15 +30,15 @@ func aftermath(ctx context.Context, c *Cluster, k app.Key, last Summary, before 
 	return now, err
 }
 
-var errQuiet = errors.New("nothing has changed it back")
+var errNoEvent = errors.New("nothing has changed it back")
 
-// again reports whether a field is contested, as of a newer try than the one that was told of before.
-func again(a Summary, before string) bool { return a.Contested != "" && a.Contested != before }
+// contestedAgain reports whether a field is contested, as of a newer try than the one that was told of before.
+func contestedAgain(a Summary, before string) bool { return a.Contested != "" && a.Contested != before }
 
 // retried is the outcome of a sync of an app with contested fields.
 func (p *progress) retried(a Summary, before string, begin time.Time) error {
 	switch {
-	case again(a, before):
+	case contestedAgain(a, before):
 		p.fail("corrected, and changed back: still contested: " + a.Contested)
 		return &ExitError{Code: ExitDiffers}
 	case a.Contested != "":
@@ -48,6 +48,6 @@ func (p *progress) retried(a Summary, before string, begin time.Time) error {
 	if err := p.outcome(a, begin); err != nil {
 		return err
 	}
-	p.done(fmt.Sprintf("the contested fields are corrected; no change back within %s", aftermathWait))
+	p.done(fmt.Sprintf("the contested fields are corrected; no change back within %s", watchAfterSyncFor))
 	return nil
 }

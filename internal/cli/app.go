@@ -67,13 +67,13 @@ func (f *appFlags) namespace() (string, error) {
 	return ns, err
 }
 
-func oneOf(flag, value string, forms []string) error {
+func checkOneOf(flag, value string, forms []string) error {
 	for _, form := range forms {
 		if value == form {
 			return nil
 		}
 	}
-	return usage("%s %q: want %s", flag, value, strings.Join(forms, ", "))
+	return usageError("%s %q: want %s", flag, value, strings.Join(forms, ", "))
 }
 
 // selects adds --all, for commands that would otherwise want names.
@@ -92,7 +92,7 @@ func (f *appFlags) targets(ctx context.Context, c *Cluster, args []string) ([]ap
 		return f.selected(ctx, c, ns)
 	}
 	if f.all || !f.chosen.empty() {
-		return nil, usage("names and --all, -l or --field-selector exclude each other")
+		return nil, usageError("names and --all, -l or --field-selector exclude each other")
 	}
 	known, err := c.Names(ctx, ns)
 	if err != nil {
@@ -128,7 +128,7 @@ func (f *appFlags) resolve(arg, namespace string, known []app.Key) (app.Key, err
 
 func (f *appFlags) selected(ctx context.Context, c *Cluster, ns string) ([]app.Key, error) {
 	if !f.all && !f.everyNS && f.chosen.empty() {
-		return nil, usage("name an app, or select with --all, -A or -l")
+		return nil, usageError("name an app, or select with --all, -A or -l")
 	}
 	found, err := f.summaries(ctx, c, ns)
 	if err != nil {

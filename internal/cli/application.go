@@ -11,18 +11,18 @@ import (
 )
 
 // applicationHead is the head of `app get` as argocd prints it (printAppSummaryTable of argo-cd): labels in 20 columns.
-func (v view) applicationHead(d Detail) *table {
+func (v detailPrinter) applicationHead(d Detail) *table {
 	const labels = 20 - gap
 	r, state := d.Report, stateOf(d)
 	t := &table{least: []int{labels}}
 	add := func(label, text string, p paint) { t.add(cell{label, faint}, cell{text, p}) }
-	add("Name:", nameOf(r.App), bold)
+	add("Name:", namespacedName(r.App), bold)
 	for _, line := range d.Told.Lines {
 		add(line.Label, line.Text, "")
 	}
 	add("Sync Status:", statusLine(state, d), paintSync[state.Sync])
 	add("Health Status:", string(state.Health.Code)+inBrackets(state.Health.Message), paintHealth[state.Health.Code])
-	if n := counts(r); n != "" {
+	if n := verdictCounts(r); n != "" {
 		add("Fields:", n, "")
 	}
 	if d.App.Suspended {
@@ -30,7 +30,7 @@ func (v view) applicationHead(d Detail) *table {
 	}
 	if d.App.Policy.Mode == app.Observe {
 		add("Mode:", observing, "")
-		add("Status:", said(d.Told), paintSync[d.Told.State.Sync])
+		add("Status:", statusOfOther(d.Told), paintSync[d.Told.State.Sync])
 	}
 	if r.Message != "" {
 		add("Stopped:", fmt.Sprintf("at %s: %s", r.Stage, r.Message), red)
@@ -60,38 +60,38 @@ func statusLine(state appstate.State, d Detail) string {
 }
 
 // resources is the table of objects as argocd prints it.
-func (v view) resources(d Detail) *table {
+func (v detailPrinter) resources(d Detail) *table {
 	t := &table{}
-	t.add(cells("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE")...)
+	t.add(plainCells("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE")...)
 	for _, o := range d.Report.Objects {
 		sync, h := o.Sync(), o.HealthStatus()
 		message := h.Message
 		if o.Problem != "" {
 			message = o.Problem
 		}
-		row := append(cells(o.ID.Group, o.ID.Kind, o.ID.Namespace, o.ID.Name), cell{string(sync), paintSync[sync]}, cell{string(h.Code), paintHealth[h.Code]})
-		t.add(append(row, cells("", oneLine(message, 100))...)...)
+		row := append(plainCells(o.ID.Group, o.ID.Kind, o.ID.Namespace, o.ID.Name), cell{string(sync), paintSync[sync]}, cell{string(h.Code), paintHealth[h.Code]})
+		t.add(append(row, plainCells("", oneLine(message, 100))...)...)
 	}
 	for _, id := range d.Leaving {
-		row := append(cells(id.Group, id.Kind, id.Namespace, id.Name), cell{string(report.OutOfSync), yellow})
-		t.add(append(row, cells("", "", "ignored (requires pruning)")...)...)
+		row := append(plainCells(id.Group, id.Kind, id.Namespace, id.Name), cell{string(report.OutOfSync), yellow})
+		t.add(append(row, plainCells("", "", "ignored (requires pruning)")...)...)
 	}
 	return t
 }
 
 // conditions are what the controller says of the app, where it says more than that all is well.
-func (v view) conditions(w io.Writer, d Detail) error {
+func (v detailPrinter) conditions(w io.Writer, d Detail) error {
 	if len(d.Told.Conditions) == 0 || len(d.Told.Lines) == 0 {
 		return nil
 	}
 	t := &table{}
-	t.add(cells("CONDITION", "MESSAGE", "LAST TRANSITION")...)
+	t.add(plainCells("CONDITION", "MESSAGE", "LAST TRANSITION")...)
 	for _, c := range d.Told.Conditions {
 		since := "<nil>"
 		if !c.Since.IsZero() {
 			since = c.Since.UTC().Format(time.DateTime + " -0700 MST")
 		}
-		t.add(cells(c.Type, c.Message, since)...)
+		t.add(plainCells(c.Type, c.Message, since)...)
 	}
 	fmt.Fprintln(w)
 	return t.print(w, v.term)

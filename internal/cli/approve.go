@@ -76,7 +76,7 @@ func (a *approveFlags) approve(ctx context.Context, c *Cluster, key app.Key) err
 			"%s: the prune that waits (%s) is not the one that Git and the cluster ask for now (%d objects): try again after the next run", key, held, len(d.Prune.Delete))}
 	}
 	out := a.program.env.Out
-	fmt.Fprintf(out, "%s is about to delete %s:\n", resourceName(key), count(len(d.Prune.Delete), "object", "objects"))
+	fmt.Fprintf(out, "%s is about to delete %s:\n", resourceName(key), pluralize(len(d.Prune.Delete), "object", "objects"))
 	for _, id := range d.Prune.Delete {
 		fmt.Fprintf(out, "  %s\n", id)
 	}
@@ -104,7 +104,7 @@ func (a *approveFlags) confirm(key app.Key) error {
 	case a.yes:
 		return nil
 	case !isTerminal(p.env.In):
-		return usage("approve the prune of %s: add -y, since there is no terminal to ask at", resourceName(key))
+		return usageError("approve the prune of %s: add -y, since there is no terminal to ask at", resourceName(key))
 	}
 	fmt.Fprint(p.env.Err, "Delete them? [y/n] ")
 	answer, err := bufio.NewReader(p.env.In).ReadString('\n')

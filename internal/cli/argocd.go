@@ -22,9 +22,9 @@ func (p *program) dialect() string {
 	return "flux"
 }
 
-// idle are argocd's global flags that say how to reach its API server. There is none here: commands speak to Kubernetes. The value
+// argocdConnectionFlags are argocd's global flags that say how to reach its API server. There is none here: commands speak to Kubernetes. The value
 // is the one of a flag that needs none.
-var idle = map[string]string{
+var argocdConnectionFlags = map[string]string{
 	"core": "true", "grpc-web": "true", "insecure": "true", "plaintext": "true", "port-forward": "true", "prompts-enabled": "true",
 	"server": "", "auth-token": "", "grpc-web-root-path": "", "port-forward-namespace": "", "client-crt": "", "client-crt-key": "",
 	"server-crt": "", "config": "", "argocd-context": "", "header": "", "http-retry-max": "", "logformat": "", "loglevel": "",
@@ -36,12 +36,12 @@ const argocdGenericError = 20 // util/errors of argo-cd: ErrorGeneric
 // argocdFlags takes argocd's global flags.
 func (f *appFlags) argocdFlags(root *cobra.Command) {
 	s := root.PersistentFlags()
-	for name, alone := range idle {
+	for name, alone := range argocdConnectionFlags {
 		short := ""
 		if name == "header" {
 			short = "H"
 		}
-		s.VarPF(&ignored{}, name, short, "taken, and without effect: there is no API server of Argo CD").NoOptDefVal = alone
+		s.VarPF(&ignoredFlag{}, name, short, "taken, and without effect: there is no API server of Argo CD").NoOptDefVal = alone
 		s.Lookup(name).Hidden = true
 	}
 	s.StringVar(f.config.Context, "kube-context", "", "the context of the kubeconfig")
@@ -52,22 +52,22 @@ func (f *appFlags) argocdFlags(root *cobra.Command) {
 	}
 }
 
-// ignored is a flag without effect. Its value is not kept: it may be a token.
-type ignored struct{}
+// ignoredFlag is a flag without effect. Its value is not kept: it may be a token.
+type ignoredFlag struct{}
 
 // String is empty: there is nothing to show.
-func (*ignored) String() string { return "" }
+func (*ignoredFlag) String() string { return "" }
 
 // Set takes any value.
-func (*ignored) Set(string) error { return nil }
+func (*ignoredFlag) Set(string) error { return nil }
 
 // Type names the kind of value in a flag's help.
-func (*ignored) Type() string { return "string" }
+func (*ignoredFlag) Type() string { return "string" }
 
 func (p *program) noteIdle(s *pflag.FlagSet) {
 	var given []string
 	s.Visit(func(f *pflag.Flag) {
-		if _, ok := idle[f.Name]; ok {
+		if _, ok := argocdConnectionFlags[f.Name]; ok {
 			given = append(given, "--"+f.Name)
 		}
 	})
@@ -96,7 +96,7 @@ func (p *program) nothingToDo(text string) error {
 	if p.argocd() {
 		return &ExitError{Code: ExitDiffers, Err: fmt.Errorf("%s", text)}
 	}
-	return usage("%s", text)
+	return usageError("%s", text)
 }
 
 // code is an exit code under the name that truce was called by.

@@ -60,7 +60,7 @@ const exampleAudit = `  truce audit
 
 type auditFlags struct {
 	appFlags
-	query           discover.Question
+	query           discover.Request
 	dialect, failOn string
 	explain         string // a rule, or everyRule; empty for none
 	base            string // an earlier revision; empty for none
@@ -85,8 +85,8 @@ func (p *program) audit() *cobra.Command {
 			if f.cluster {
 				return f.live(cmd.Context())
 			}
-			return f.compared(cmd.Context(), func(judge func(discover.Survey) []rules.Finding) error {
-				return p.backend.Survey(cmd.Context(), f.query, func(s discover.Survey) error { return f.tell(s, judge(s)) })
+			return f.compared(cmd.Context(), func(judge func(discover.Discovery) []rules.Finding) error {
+				return p.backend.Discover(cmd.Context(), f.query, func(s discover.Discovery) error { return f.tell(s, judge(s)) })
 			})
 		},
 	}
@@ -110,27 +110,27 @@ func (f *auditFlags) ready(args []string) error {
 	q := &f.query
 	switch {
 	case len(args) > 1:
-		return usage("%d arguments: name one directory or repository", len(args))
+		return usageError("%d arguments: name one directory or repository", len(args))
 	case len(args) == 0:
 		q.Path = "."
 	case args[0] == "":
-		return usage("PATH is empty")
+		return usageError("PATH is empty")
 	case strings.Contains(args[0], "://") || reader.IsSCP(args[0]):
 		q.Repo = args[0]
 	default:
 		q.Path = args[0]
 	}
 	if q.Ref != "" && q.Repo == "" {
-		return usage("--ref is about a REPO: a directory is read as it lies there")
+		return usageError("--ref is about a REPO: a directory is read as it lies there")
 	}
 	if f.dialect != "" {
-		if err := oneOf("--dialect", f.dialect, []string{string(discover.ArgoCD), string(discover.Flux)}); err != nil {
+		if err := checkOneOf("--dialect", f.dialect, []string{string(discover.ArgoCD), string(discover.Flux)}); err != nil {
 			return err
 		}
 	}
 	q.Only = discover.Dialect(f.dialect)
 	q.Progress = f.program.counter("rendered")
-	return oneOf("--fail-on", f.failOn, []string{"error", "warning", "info", "never"})
+	return checkOneOf("--fail-on", f.failOn, []string{"error", "warning", "info", "never"})
 }
 
 // counter tells on a terminal how many of how many are done; of 0 it takes that away again.
@@ -150,12 +150,12 @@ func (p *program) counter(what string) func(done, total int) {
 var severities = map[string]rules.Severity{"error": rules.Error, "warning": rules.Warning, "info": rules.Info, "never": ""}
 
 // forms are those of -o that other programs read, beside JSON and what is made of it.
-var forms = []output.Form{output.SARIF, output.JUnit, output.GitHub, output.Markdown}
+var forms = []output.Format{output.SARIF, output.JUnit, output.GitHub, output.Markdown}
 
 // compared hands over what judges: with a base what has changed since then, too.
-func (f *auditFlags) compared(ctx context.Context, do func(func(discover.Survey) []rules.Finding) error) error {
+func (f *auditFlags) compared(ctx context.Context, do func(func(discover.Discovery) []rules.Finding) error) error {
 	if f.base == "" {
-		return do(func(s discover.Survey) []rules.Finding { return rules.Here(s, rules.Judge(s)) })
+		return do(func(s discover.Discovery) []rules.Finding { return rules.InRepository(s, rules.CheckAll(s)) })
 	}
 	q := f.query
 	if q.Repo != "" {
@@ -163,19 +163,19 @@ func (f *auditFlags) compared(ctx context.Context, do func(func(discover.Survey)
 	} else {
 		q.Revision = f.base
 	}
-	return f.program.backend.Survey(ctx, q, func(base discover.Survey) error {
-		return do(func(s discover.Survey) []rules.Finding { return rules.Here(s, rules.Against(base, s)) })
+	return f.program.backend.Discover(ctx, q, func(base discover.Discovery) error {
+		return do(func(s discover.Discovery) []rules.Finding { return rules.InRepository(s, rules.CheckAgainst(base, s)) })
 	})
 }
 
 // tell prints what was found.
-func (f *auditFlags) tell(s discover.Survey, found []rules.Finding) error {
+func (f *auditFlags) tell(s discover.Discovery, found []rules.Finding) error {
 	f.query.Progress(0, 0)
 	sorted, err := f.sorted(s, found)
 	if err != nil {
 		return err
 	}
-	sheet := output.Sheet{Version: f.program.env.Version, Survey: s, Rules: rules.Rules(), Findings: sorted, FailOn: severities[f.failOn]}
+	sheet := output.Audit{Version: f.program.env.Version, Survey: s, Rules: rules.AllRules(), Findings: sorted, FailOn: severities[f.failOn]}
 	if !f.form {
 		sheet.Findings.New, sheet.Aside = rules.Weighty(sorted.New)
 	}
@@ -185,19 +185,19 @@ func (f *auditFlags) tell(s discover.Survey, found []rules.Finding) error {
 	return auditVerdict(sheet)
 }
 
-func (f *auditFlags) print(s output.Sheet) error {
+func (f *auditFlags) print(s output.Audit) error {
 	out := f.program.env.Out
-	switch form := output.Form(f.output); {
+	switch form := output.Format(f.output); {
 	case f.output == "" || f.output == "table":
-		return auditView{f.program.term, s, f.allSkipped}.print(out)
+		return auditPrinter{f.program.term, s, f.allSkipped}.print(out)
 	case slices.Contains(forms, form):
-		return output.Write(out, form, s)
+		return output.WriteAudit(out, form, s)
 	}
 	return f.structured(s.Document())
 }
 
 // auditVerdict is the exit code: what could not be rendered may hide anything.
-func auditVerdict(s output.Sheet) error {
+func auditVerdict(s output.Audit) error {
 	switch {
 	case s.Blind():
 		return &ExitError{Code: ExitRender}

@@ -17,18 +17,18 @@ const everyRule = "*"
 // explainRules prints one rule, or all.
 func (f *auditFlags) explainRules(args []string) error {
 	if len(args) > 1 || len(args) == 1 && f.explain != everyRule {
-		return usage("--explain: name one rule")
+		return usageError("--explain: name one rule")
 	}
 	if len(args) == 1 {
 		f.explain = args[0]
 	}
-	all := rules.Rules()
+	all := rules.AllRules()
 	if f.explain == everyRule {
 		return f.listRules(all)
 	}
 	i := slices.IndexFunc(all, func(r rules.Rule) bool { return r.ID == f.explain })
 	if i < 0 {
-		return usage("--explain %q: no such rule; `truce audit --explain` lists them", f.explain)
+		return usageError("--explain %q: no such rule; `truce audit --explain` lists them", f.explain)
 	}
 	return f.explainRule(all[i])
 }
@@ -47,7 +47,7 @@ func (f *auditFlags) listRules(all []rules.Rule) error {
 	case "", "table", "wide":
 		return ruleTable(all).print(out, f.program.term)
 	}
-	return usage("--explain has no form %s: want table, json, yaml, markdown", f.output)
+	return usageError("--explain has no form %s: want table, json, yaml, markdown", f.output)
 }
 
 func (f *auditFlags) explainRule(r rules.Rule) error {
@@ -60,7 +60,7 @@ func (f *auditFlags) explainRule(r rules.Rule) error {
 	case "", "table", "wide":
 		return ruleText(out, f.program.term, r)
 	}
-	return usage("--explain has no form %s: want table, json, yaml, markdown", f.output)
+	return usageError("--explain has no form %s: want table, json, yaml, markdown", f.output)
 }
 
 // ruleJSON is a rule in the structured forms.
@@ -77,19 +77,19 @@ type ruleJSON struct {
 }
 
 func newRuleJSON(r rules.Rule) ruleJSON {
-	return ruleJSON{schemaVersion, "AuditRule", r.ID, r.Severity, r.Title, r.Reason, r.Remedy, r.Source, r.Mendable}
+	return ruleJSON{schemaVersion, "AuditRule", r.ID, r.Severity, r.Title, r.Reason, r.Remedy, r.Source, r.Fixable}
 }
 
 func ruleTable(rules []rules.Rule) *table {
 	t := &table{}
-	t.add(cells("RULE", "SEVERITY", "FIX", "WHAT")...)
+	t.add(plainCells("RULE", "SEVERITY", "FIX", "WHAT")...)
 	for _, r := range rules {
-		t.add(cell{text: r.ID}, cell{string(r.Severity), paintSeverity[r.Severity]}, cell{text: yesNo(r.Mendable)}, cell{text: r.Title})
+		t.add(cell{text: r.ID}, cell{string(r.Severity), paintSeverity[r.Severity]}, cell{text: yesOrNo(r.Fixable)}, cell{text: r.Title})
 	}
 	return t
 }
 
-func yesNo(b bool) string {
+func yesOrNo(b bool) string {
 	if b {
 		return "yes"
 	}
@@ -101,21 +101,21 @@ func ruleText(w io.Writer, term terminal, r rules.Rule) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s: %s\n\n%s\n", term.in(paintSeverity[r.Severity], string(r.Severity)), term.in(bold, r.ID), r.Title, r.Reason)
 	fmt.Fprintf(&b, "\n%s %s\n", term.in(faint, "remedy:"), r.Remedy)
-	if r.Mendable {
+	if r.Fixable {
 		fmt.Fprintf(&b, "%s truce fix --rule %s\n", term.in(faint, "fix:"), r.ID)
 	}
 	fmt.Fprintf(&b, "%s %s\n", term.in(faint, "known from:"), r.Source)
 	bad, _ := rules.Examples(r.ID)
 	fmt.Fprintf(&b, "\n%s %s\n", term.in(bold, "Example:"), bad.Title)
 	for _, f := range bad.Files {
-		fmt.Fprintf(&b, "\n  %s\n%s", term.in(faint, f.Name), inset(string(f.Data)))
+		fmt.Fprintf(&b, "\n  %s\n%s", term.in(faint, f.Name), indentPlain(string(f.Data)))
 	}
-	fmt.Fprintf(&b, "\n  %s\n%s", term.in(faint, "truce says"), inset(bad.Says+"\n"))
+	fmt.Fprintf(&b, "\n  %s\n%s", term.in(faint, "truce says"), indentPlain(bad.Says+"\n"))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func inset(text string) string {
+func indentPlain(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		b.WriteString("    " + line)
@@ -133,7 +133,7 @@ func rulesIndex(w io.Writer, rules []rules.Rule) error {
 		"`truce fix --rule RULE` mends what can be mended. Each page has an example that the rule finds and one that it leaves alone; both are\n" +
 		"tests of the rule.\n\n| rule | severity | fix | what is wrong |\n|---|---|---|---|\n")
 	for _, r := range rules {
-		fmt.Fprintf(&b, "| [%s](%s.md) | %s | %s | %s |\n", r.ID, r.ID, r.Severity, yesNo(r.Mendable), strings.ReplaceAll(r.Title, "|", `\|`))
+		fmt.Fprintf(&b, "| [%s](%s.md) | %s | %s | %s |\n", r.ID, r.ID, r.Severity, yesOrNo(r.Fixable), strings.ReplaceAll(r.Title, "|", `\|`))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -142,9 +142,9 @@ func rulesIndex(w io.Writer, rules []rules.Rule) error {
 // rulePage prints docs/rules/RULE.md.
 func rulePage(w io.Writer, r rules.Rule) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s# %s\n\n**%s**: %s.\n\n%s\n\n", madeOfRules, r.ID, r.Severity, r.Title, broken(r.Reason))
-	fmt.Fprintf(&b, "## What to do\n\n%s\n\n", broken(r.Remedy))
-	if r.Mendable {
+	fmt.Fprintf(&b, "%s# %s\n\n**%s**: %s.\n\n%s\n\n", madeOfRules, r.ID, r.Severity, r.Title, wrapText(r.Reason))
+	fmt.Fprintf(&b, "## What to do\n\n%s\n\n", wrapText(r.Remedy))
+	if r.Fixable {
 		fmt.Fprintf(&b, "`truce fix --rule %s` does it, where that changes nothing else.\n\n", r.ID)
 	}
 	bad, good := rules.Examples(r.ID)
@@ -152,20 +152,20 @@ func rulePage(w io.Writer, r rules.Rule) error {
 	exampleText(&b, bad)
 	b.WriteString("Truce says:\n\n```text\n" + bad.Says + "\n```\n\n## What is left alone\n\n")
 	exampleText(&b, good)
-	fmt.Fprintf(&b, "## Known from\n\n%s\n", broken(strings.TrimSuffix(r.Source, ".")+"."))
+	fmt.Fprintf(&b, "## Known from\n\n%s\n", wrapText(strings.TrimSuffix(r.Source, ".")+"."))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 func exampleText(b *strings.Builder, e rules.Example) {
-	b.WriteString(broken(e.Title) + "\n\n")
+	b.WriteString(wrapText(e.Title) + "\n\n")
 	for _, f := range e.Files {
 		fmt.Fprintf(b, "`%s`\n\n```yaml\n%s\n```\n\n", f.Name, strings.TrimRight(string(f.Data), "\n"))
 	}
 }
 
-// broken breaks lines of prose; what is set in stays as it is.
-func broken(text string) string {
+// wrapText breaks lines of prose; what is set in stays as it is.
+func wrapText(text string) string {
 	const width = 140
 	var out []string
 	for _, line := range strings.Split(text, "\n") {

@@ -17,7 +17,7 @@ import (
 func auditRules(t *testing.T, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var o, e bytes.Buffer
-	code = Main(t.Context(), Env{Out: &o, Err: &e, Program: "truce", Args: append([]string{"audit"}, args...), Getenv: func(string) string { return "" }}, Backend{})
+	code = Execute(t.Context(), Environment{Out: &o, Err: &e, Program: "truce", Args: append([]string{"audit"}, args...), Getenv: func(string) string { return "" }}, Backend{})
 	return o.String(), e.String(), code
 }
 
@@ -33,7 +33,7 @@ func TestThePagesOfRulesAreInStep(t *testing.T) {
 		want[name] = out
 	}
 	page("README.md", "--explain")
-	for _, r := range rules.Rules() {
+	for _, r := range rules.AllRules() {
 		page(r.ID+".md", "--explain", r.ID)
 	}
 	if flag.Lookup("update").Value.String() == "true" {
@@ -86,7 +86,7 @@ func TestAuditExplainsARuleWithWhatItFinds(t *testing.T) {
 		t.Error("--explain=RULE says something else")
 	}
 	list, _, code := auditRules(t, "--explain")
-	for _, r := range rules.Rules() {
+	for _, r := range rules.AllRules() {
 		if !strings.Contains(list, r.ID+" ") || code != 0 {
 			t.Errorf("--explain leaves out %s", r.ID)
 		}

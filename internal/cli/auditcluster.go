@@ -36,24 +36,24 @@ func (f *auditFlags) clusterReady(cmd *cobra.Command, args []string) error {
 	if !f.cluster {
 		for _, name := range ofClusters {
 			if cmd.Flags().Changed(name) {
-				return usage("--%s is about a cluster: add --cluster", name)
+				return usageError("--%s is about a cluster: add --cluster", name)
 			}
 		}
 		if f.output == "wide" {
-			return usage("-o wide is a form of --cluster")
+			return usageError("-o wide is a form of --cluster")
 		}
 		return nil
 	}
 	for _, name := range ofRepositories {
 		if cmd.Flags().Changed(name) {
-			return usage("--%s is about a repository, not for --cluster", name)
+			return usageError("--%s is about a repository, not for --cluster", name)
 		}
 	}
 	switch {
 	case len(args) > 0:
-		return usage("%q and --cluster exclude each other", args[0])
+		return usageError("%q and --cluster exclude each other", args[0])
 	case !slices.Contains([]string{"", "table", "wide", "json", "yaml"}, f.output):
-		return usage("-o %s is a form of places in Git: --cluster has table, wide, json and yaml", f.output)
+		return usageError("-o %s is a form of places in Git: --cluster has table, wide, json and yaml", f.output)
 	}
 	return nil
 }
@@ -65,17 +65,17 @@ func (f *auditFlags) live(ctx context.Context) error {
 		return err
 	}
 	return f.connected(ctx, func(cl *Cluster) error {
-		rows, err := cl.Rivals(ctx, catalogue, *f.config.Namespace)
+		rows, err := cl.AutoscaledWorkloads(ctx, catalogue, *f.config.Namespace)
 		if err != nil {
 			return err
 		}
 		if f.dialect != "" {
-			rows = slices.DeleteFunc(rows, func(r autoscaled.Row) bool { return r.Dialect != discover.Dialect(f.dialect) })
+			rows = slices.DeleteFunc(rows, func(r autoscaled.Workload) bool { return r.Dialect != discover.Dialect(f.dialect) })
 		}
 		if err := f.printRivals(rows, time.Now()); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(rows, func(r autoscaled.Row) bool { return f.fails(r.Severity) }) {
+		if slices.ContainsFunc(rows, func(r autoscaled.Workload) bool { return f.fails(r.Severity) }) {
 			return &ExitError{Code: ExitDiffers}
 		}
 		return nil
@@ -89,17 +89,17 @@ func (f *auditFlags) fails(s rules.Severity) bool {
 	return least >= 0 && slices.Index(order, s) <= least
 }
 
-func (f *auditFlags) printRivals(rows []autoscaled.Row, now time.Time) error {
+func (f *auditFlags) printRivals(rows []autoscaled.Workload, now time.Time) error {
 	out := f.program.env.Out
 	if f.output == "json" || f.output == "yaml" {
-		items := make([]rivalJSON, 0, len(rows))
+		items := make([]autoscaledJSON, 0, len(rows))
 		for _, r := range rows {
-			items = append(items, newRivalJSON(r))
+			items = append(items, newAutoscaledJSON(r))
 		}
 		return f.structured(listJSON{APIVersion: schemaVersion, Kind: "RivalList", Items: items})
 	}
 	if len(rows) > 0 {
-		if err := rivalTable(rows, f.output == "wide", now).print(out, f.program.term); err != nil {
+		if err := autoscaledTable(rows, f.output == "wide", now).print(out, f.program.term); err != nil {
 			return err
 		}
 	}
@@ -113,11 +113,11 @@ var holds = map[autoscaled.Hold]string{
 
 var paintHold = map[autoscaled.Hold]paint{autoscaled.Named: red, autoscaled.Unclear: yellow}
 
-func rivalTable(rows []autoscaled.Row, wide bool, now time.Time) *table {
+func autoscaledTable(rows []autoscaled.Workload, wide bool, now time.Time) *table {
 	t := &table{}
-	head := cells("WORKLOAD", "APP", "AUTOSCALER", "RANGE", "COUNT", "GIT", "LAST WRITTEN BY")
+	head := plainCells("WORKLOAD", "APP", "AUTOSCALER", "RANGE", "COUNT", "GIT", "LAST WRITTEN BY")
 	if wide {
-		head = append(head, cells("DIALECT", "WHY")...)
+		head = append(head, plainCells("DIALECT", "WHY")...)
 	}
 	t.add(head...)
 	for _, r := range rows {
@@ -125,17 +125,17 @@ func rivalTable(rows []autoscaled.Row, wide bool, now time.Time) *table {
 		if r.Hold == autoscaled.Named {
 			git.text += fmt.Sprintf(" (%v)", r.Wants)
 		}
-		row := cells(r.Object.Kind+" "+fullName(r.Object), cmp.Or(r.Parent.String(), "-"), r.Claim.Name(), rangeOf(r), short(r.Live))
-		row = append(append(row, git), cells(setBy(r.Writer, now))...)
+		row := plainCells(r.Object.Kind+" "+fullName(r.Object), cmp.Or(r.Parent.String(), "-"), r.Claim.Name(), rangeOf(r), shortValue(r.Live))
+		row = append(append(row, git), plainCells(describeWriter(r.Writer, now))...)
 		if wide {
-			row = append(row, cells(dialectName(r.Dialect), joined(r.Message, r.Remedy))...)
+			row = append(row, plainCells(dialectName(r.Dialect), joinSentences(r.Message, r.Remedy))...)
 		}
 		t.add(row...)
 	}
 	return t
 }
 
-func rangeOf(r autoscaled.Row) string { return fmt.Sprintf("%d to %d", r.Claim.Min, r.Claim.Max) }
+func rangeOf(r autoscaled.Workload) string { return fmt.Sprintf("%d to %d", r.Claim.Min, r.Claim.Max) }
 
 func dialectName(d discover.Dialect) string {
 	if d == discover.Bare {
@@ -144,7 +144,7 @@ func dialectName(d discover.Dialect) string {
 	return string(d)
 }
 
-func (f *auditFlags) rivalSummary(w io.Writer, rows []autoscaled.Row) error {
+func (f *auditFlags) rivalSummary(w io.Writer, rows []autoscaled.Workload) error {
 	by := map[autoscaled.Hold]int{}
 	for _, r := range rows {
 		by[r.Hold]++
@@ -163,8 +163,8 @@ func (f *auditFlags) rivalSummary(w io.Writer, rows []autoscaled.Row) error {
 	return err
 }
 
-// rivalJSON is one workload of `audit --cluster`.
-type rivalJSON struct {
+// autoscaledJSON is one workload of `audit --cluster`.
+type autoscaledJSON struct {
 	Workload   idJSON      `json:"workload"`
 	App        *keyJSON    `json:"app,omitempty"`     // as its mark names it
 	Manager    string      `json:"manager,omitempty"` // the field manager of the tool that applies it
@@ -183,8 +183,8 @@ type rivalJSON struct {
 	Remedy     string      `json:"remedy,omitempty"`
 }
 
-func newRivalJSON(r autoscaled.Row) rivalJSON {
-	out := rivalJSON{
+func newAutoscaledJSON(r autoscaled.Workload) autoscaledJSON {
+	out := autoscaledJSON{
 		Workload: idJSON(r.Object), Manager: r.Parent.By, Dialect: dialectName(r.Dialect), Autoscaler: idJSON(r.Claim.By), Min: r.Claim.Min, Max: r.Claim.Max,
 		Path: field.PathString(r.Claim.Path), Live: r.Live, Hold: string(r.Hold), Owner: r.Owner, Git: r.Wants, Writer: newWriterJSON(r.Writer),
 		Severity: string(r.Severity), Message: redact.MaskText(r.Message), Remedy: r.Remedy,

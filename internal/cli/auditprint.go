@@ -15,21 +15,21 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
-// auditView prints findings as a person reads them: file by file, as compilers do.
-type auditView struct {
+// auditPrinter prints findings as a person reads them: file by file, as compilers do.
+type auditPrinter struct {
 	term terminal
-	output.Sheet
+	output.Audit
 	allSkipped bool // list each thing that was not looked into
 }
 
 var paintSeverity = map[rules.Severity]paint{rules.Error: red, rules.Warning: yellow, rules.Info: cyan}
 
-func (v auditView) print(w io.Writer) error {
+func (v auditPrinter) print(w io.Writer) error {
 	var b strings.Builder
 	file := ""
 	for i, n := 0, 0; i < len(v.Findings.New); i += n {
 		f := v.Findings.New[i]
-		n = alike(v.Findings.New[i:])
+		n = countSameField(v.Findings.New[i:])
 		if at := f.Place.File; i == 0 || at != file {
 			file = at
 			if i > 0 {
@@ -47,9 +47,9 @@ func (v auditView) print(w io.Writer) error {
 	return err
 }
 
-func (v auditView) text(s string) string { return strings.ReplaceAll(redact.MaskText(s), "\n", " ") }
+func (v auditPrinter) text(s string) string { return strings.ReplaceAll(redact.MaskText(s), "\n", " ") }
 
-func (v auditView) one(b *strings.Builder, f rules.Finding) {
+func (v auditPrinter) one(b *strings.Builder, f rules.Finding) {
 	fmt.Fprintf(b, "  %s %s %s", v.text(placeText(f.Place)), v.term.in(paintSeverity[f.Severity], string(f.Severity)), f.Rule)
 	if f.Object != (object.ID{}) {
 		b.WriteString(" " + v.text(f.Object.String()))
@@ -63,8 +63,8 @@ func (v auditView) one(b *strings.Builder, f rules.Finding) {
 	}
 }
 
-// alike counts the findings at the beginning that are about one field of one object at one place: an overlay for each cluster shares a base.
-func alike(all []rules.Finding) int {
+// countSameField counts the findings at the beginning that are about one field of one object at one place: an overlay for each cluster shares a base.
+func countSameField(all []rules.Finding) int {
 	first, n := all[0], 1
 	for n < len(all) {
 		f := all[n]
@@ -77,7 +77,7 @@ func alike(all []rules.Finding) int {
 }
 
 // again names the units that have the same finding.
-func (v auditView) again(b *strings.Builder, more []rules.Finding) {
+func (v auditPrinter) again(b *strings.Builder, more []rules.Finding) {
 	const shown = 3
 	var names []string
 	for _, f := range more {
@@ -109,7 +109,7 @@ func placeText(p desired.Place) string {
 }
 
 // summary is the last line, and what was assumed on the way.
-func (v auditView) summary(b *strings.Builder) {
+func (v auditPrinter) summary(b *strings.Builder) {
 	if b.Len() > 0 {
 		b.WriteByte('\n')
 	}
@@ -123,7 +123,7 @@ func (v auditView) summary(b *strings.Builder) {
 			bare++
 		}
 	}
-	number := func(n int, one, many string) string { return cmp.Or(count(n, one, many), "0 "+many) }
+	number := func(n int, one, many string) string { return cmp.Or(pluralize(n, one, many), "0 "+many) }
 	fmt.Fprintf(b, "%s, %s, %s:", number(len(v.Survey.Units)-bare, "app", "apps"), number(bare, "other directory", "other directories"),
 		number(objects, "object", "objects"))
 	for _, s := range []rules.Severity{rules.Error, rules.Warning, rules.Info} {

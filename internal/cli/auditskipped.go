@@ -17,7 +17,7 @@ const (
 )
 
 // skipped prints what does not render and what was not looked into, grouped by reason.
-func (v auditView) skipped(b *strings.Builder) {
+func (v auditPrinter) skipped(b *strings.Builder) {
 	cut := false
 	for _, part := range []struct {
 		head   string
@@ -40,14 +40,14 @@ func (v auditView) skipped(b *strings.Builder) {
 	}
 }
 
-func (v auditView) each(b *strings.Builder, all []discover.Skipped) {
+func (v auditPrinter) each(b *strings.Builder, all []discover.Skipped) {
 	for _, k := range all {
 		fmt.Fprintf(b, "  %s %s: %s\n", v.text(skippedAt(k)), v.text(k.What), v.text(k.Why))
 	}
 }
 
 // groups prints the reasons that are frequent with examples, and what else there is by itself. It reports whether it left anything out.
-func (v auditView) groups(b *strings.Builder, all []discover.Skipped, few int) (cut bool) {
+func (v auditPrinter) groups(b *strings.Builder, all []discover.Skipped, few int) (cut bool) {
 	alone := map[discover.Skipped]bool{}
 	for _, g := range discover.Grouped(all) {
 		if len(g.All) <= few {

@@ -38,15 +38,15 @@ type Backend struct {
 	Compare func(context.Context, AdHoc) (Detail, error)
 	Assess  func(context.Context, AdHoc) ([]report.Object, error)
 	// Survey finds the apps of a repository, renders them, and has them used, while their files can be read.
-	Survey func(ctx context.Context, q discover.Question, use func(discover.Survey) error) error
+	Discover func(ctx context.Context, q discover.Request, use func(discover.Discovery) error) error
 	// Mend looks for the edits that end what an audit finds, and has them used: Mending writes them.
-	Mend func(ctx context.Context, q fix.Question, use func(Mending) error) error
+	PlanFixes func(ctx context.Context, q fix.Request, use func(FixRun) error) error
 	// Journal returns entries, oldest first: of the controller at a URL, or of a journal file that no controller has open.
 	Journal func(ctx context.Context, from string, q journal.Query) ([]journal.Entry, error)
 	// Controller runs the controller until ctx ends.
 	Controller func(context.Context, ControllerOptions) error
 	// Up starts what `truce up` starts, and tells of each step as it is done. The World is closed by the caller.
-	Up func(ctx context.Context, o UpOptions, say func(step string)) (*World, error)
+	Up func(ctx context.Context, o UpOptions, say func(step string)) (*UpEnvironment, error)
 	// Maintenance is what commands about an installation do.
 	Maintenance maintenance
 	// CRDs are the definitions that truce installs, as *.yaml.
@@ -68,17 +68,17 @@ type Cluster struct {
 	Adoption func(context.Context, app.Key) (Adoption, error)
 	// Passage follows how the objects listed move to truce, or back, as the app's custom resource says, until seen returns true or all
 	// have. What of them is not in the cluster does not count.
-	Passage func(ctx context.Context, key app.Key, listed []report.Listed, seen func(moved, all int) bool) error
+	FollowMove func(ctx context.Context, key app.Key, listed []report.Listed, seen func(moved, all int) bool) error
 	// Alive says why it is in doubt that a controller works for a namespace; "" for a sign of life.
-	Alive func(ctx context.Context, namespace string) (doubt string, err error)
+	ControllerAbsence func(ctx context.Context, namespace string) (doubt string, err error)
 	// Versions are those of the API server and of the controllers. With an error it returns what is known.
 	Versions func(context.Context) (server string, controllers []struct{ Namespace, Version, Mode string }, err error)
 	// Ask makes the controller run the app now, and returns the token that Summary.Handled will show when it has.
-	Ask func(context.Context, Request) (token string, err error)
+	RequestRun func(context.Context, Request) (token string, err error)
 	// Edit writes another form of an app's custom resources, or a new app's, or takes them away.
-	Edit func(context.Context, Edit) (Edited, error)
+	Edit func(context.Context, Edit) (EditResult, error)
 	// Tell reads what an app's custom resource tells.
-	Tell func(context.Context, app.Key) (dialect.Told, error)
+	AppState func(context.Context, app.Key) (dialect.Told, error)
 	// Journal returns entries of the cluster's controller, oldest first.
 	Journal func(ctx context.Context, q journal.Query) ([]journal.Entry, error)
 	// Dashboard opens the status page of the controller that works for a namespace, "" for any, and returns a link that logs in the first browser
@@ -87,7 +87,7 @@ type Cluster struct {
 	// Claimants lists the objects of a namespace, of all for "", that claim something, by what the catalogue knows.
 	Claimants func(ctx context.Context, c *claim.Catalogue, namespace string) ([]claim.Claimant, error)
 	// Rivals lists the workloads of a namespace, of all for "", that are under Git and autoscaled, in order.
-	Rivals func(ctx context.Context, c *claim.Catalogue, namespace string) ([]autoscaled.Row, error)
+	AutoscaledWorkloads func(ctx context.Context, c *claim.Catalogue, namespace string) ([]autoscaled.Workload, error)
 	// Explain gathers what is known of one object. What could not be found out stands in the Subject.
 	Explain func(context.Context, explain.Question) (explain.Subject, error)
 	// Objects lists the names of a kind's objects in a namespace; for no kind, the names of the kinds.
@@ -120,8 +120,8 @@ const (
 	Delete How = "delete"
 )
 
-// Edited is what came of an Edit.
-type Edited struct {
+// EditResult is what came of an Edit.
+type EditResult struct {
 	Before, After dialect.Resources // Before is zero for a new app
 	Notes         []string
 	// Parent manages the custom resource from Git, and will not let the change stand; its zero value is nobody.
@@ -234,8 +234,8 @@ type UpOptions struct {
 	Witness       attribution.Place // as for the controller
 }
 
-// World is what `truce up` has started.
-type World struct {
+// UpEnvironment is what `truce up` has started.
+type UpEnvironment struct {
 	Kubeconfig string `json:"kubeconfig"`
 	Repo       string `json:"repo"` // a URL or a path
 	URL        string `json:"url"`  // of the status page, /healthz and /metrics

@@ -52,7 +52,7 @@ func (f *blameFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if len(rest) > 0 {
-		return usage("%q: blame is about a whole object; for one field ask `truce why`", rest)
+		return usageError("%q: blame is about a whole object; for one field ask `truce why`", rest)
 	}
 	f.question.Reach = explain.Lined
 	which := explain.Claimed
@@ -86,7 +86,7 @@ const (
 
 func blameTable(s explain.Subject, which explain.Which) *table {
 	t := &table{tight: true}
-	t.add(cells("WHERE OR WHO", "HOW", "AGE", "SURE", "FIELD")...)
+	t.add(plainCells("WHERE OR WHO", "HOW", "AGE", "SURE", "FIELD")...)
 	lines := s.Lines(which)
 	for _, l := range lines {
 		t.add(blameRow(s, l)...)
@@ -98,7 +98,7 @@ func blameTable(s explain.Subject, which explain.Which) *table {
 	most := max(blameWidth-text, leastText)
 	for i := range t.rows[1:] {
 		c := &t.rows[i+1][4]
-		c.text = cut(c.text, most)
+		c.text = truncateEnd(c.text, most)
 	}
 	return t
 }
@@ -115,7 +115,7 @@ func blameRow(s explain.Subject, l explain.Line) []cell {
 		}
 		return row
 	}
-	how, from := l.How, cell{tail(l.From, fromWidth), ""}
+	how, from := l.How, cell{truncateStart(l.From, fromWidth), ""}
 	if l.Commit != "" {
 		how += " " + l.Commit[:min(len(l.Commit), 8)]
 	}
@@ -125,9 +125,9 @@ func blameRow(s explain.Subject, l explain.Line) []cell {
 	if l.Verdict == decide.Contested {
 		from.paint = red
 	}
-	row[0], row[1], row[3] = from, cell{cut(how, howWidth), faint}, cell{string(l.Evidence), faint}
+	row[0], row[1], row[3] = from, cell{truncateEnd(how, howWidth), faint}, cell{string(l.Evidence), faint}
 	if !l.Time.IsZero() {
-		row[2] = cell{age(l.Time, s.Now), faint}
+		row[2] = cell{formatAge(l.Time, s.Now), faint}
 		if l.Commit == "" && l.Field.Writer.AtLatest {
 			row[2].text += "+"
 		}
@@ -135,15 +135,15 @@ func blameRow(s explain.Subject, l explain.Line) []cell {
 	return row
 }
 
-func cut(text string, most int) string {
+func truncateEnd(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// tail keeps the end of a text: of a path, what tells it from others.
-func tail(text string, most int) string {
+// truncateStart keeps the end of a text: of a path, what tells it from others.
+func truncateStart(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
 		return text

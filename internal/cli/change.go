@@ -48,12 +48,12 @@ func (c *changeFlags) add(cmd *cobra.Command, f *appFlags) {
 	s.Int64Var(&c.keep, "revision-history-limit", 0, "how many revisions the history keeps")
 	s.StringArrayVar(&c.ignore, "ignore-difference", nil, "leave fields to others, as JSON: '"+differenceExample+"' (repeatable)")
 	c.overlay.add(s)
-	f.complete(cmd, "sync-policy", words("automated", "manual"))
-	f.complete(cmd, "sync-option", words("Prune=false", "Prune=true", "Validate=false", "CreateNamespace=true", "ApplyOutOfSyncOnly=true", "ServerSideApply=true", "RespectIgnoreDifferences=true", "PruneLast=true"))
+	f.complete(cmd, "sync-policy", completeFrom("automated", "manual"))
+	f.complete(cmd, "sync-option", completeFrom("Prune=false", "Prune=true", "Validate=false", "CreateNamespace=true", "ApplyOutOfSyncOnly=true", "ServerSideApply=true", "RespectIgnoreDifferences=true", "PruneLast=true"))
 }
 
-// words completes with a fixed list.
-func words(all ...string) completion {
+// completeFrom completes with a fixed list.
+func completeFrom(all ...string) completion {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return all, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -62,15 +62,15 @@ func words(all ...string) completion {
 // change is what the flags ask for, and how many of them were given.
 func (c *changeFlags) change() (dialect.Change, int, error) {
 	out := dialect.Change{
-		Repo: given(c.set, "repo", c.repo), Path: given(c.set, "path", c.path), Revision: given(c.set, "revision", c.revision),
-		Project: given(c.set, "project", c.project), Server: given(c.set, "dest-server", c.server),
-		Cluster: given(c.set, "dest-name", c.cluster), Namespace: given(c.set, "dest-namespace", c.namespace),
-		Prune: given(c.set, "auto-prune", c.prune), SelfHeal: given(c.set, "self-heal", c.heal), Empty: given(c.set, "allow-empty", c.empty),
-		Keep: given(c.set, "revision-history-limit", c.keep), Options: c.options,
+		Repo: changedFlag(c.set, "repo", c.repo), Path: changedFlag(c.set, "path", c.path), Revision: changedFlag(c.set, "revision", c.revision),
+		Project: changedFlag(c.set, "project", c.project), Server: changedFlag(c.set, "dest-server", c.server),
+		Cluster: changedFlag(c.set, "dest-name", c.cluster), Namespace: changedFlag(c.set, "dest-namespace", c.namespace),
+		Prune: changedFlag(c.set, "auto-prune", c.prune), SelfHeal: changedFlag(c.set, "self-heal", c.heal), Empty: changedFlag(c.set, "allow-empty", c.empty),
+		Keep: changedFlag(c.set, "revision-history-limit", c.keep), Options: c.options,
 		Retry: dialect.Retry{
-			Limit: given(c.set, "sync-retry-limit", c.limit), Factor: given(c.set, "sync-retry-backoff-factor", c.factor),
-			Duration: given(c.set, "sync-retry-backoff-duration", c.first), MaxDuration: given(c.set, "sync-retry-backoff-max-duration", c.longest),
-			Refresh: given(c.set, "sync-retry-refresh", c.refresh),
+			Limit: changedFlag(c.set, "sync-retry-limit", c.limit), Factor: changedFlag(c.set, "sync-retry-backoff-factor", c.factor),
+			Duration: changedFlag(c.set, "sync-retry-backoff-duration", c.first), MaxDuration: changedFlag(c.set, "sync-retry-backoff-max-duration", c.longest),
+			Refresh: changedFlag(c.set, "sync-retry-refresh", c.refresh),
 		},
 	}
 	var err error
@@ -80,14 +80,14 @@ func (c *changeFlags) change() (dialect.Change, int, error) {
 	if out.Overlay, err = c.overlay.change(c.set); err != nil {
 		return out, 0, err
 	}
-	if out.Policy, err = policy(c.policy); err != nil {
+	if out.Policy, err = parseSyncPolicy(c.policy); err != nil {
 		return out, 0, err
 	}
 	return out, c.count(), nil
 }
 
-// given is the value of a flag that was on the command line, nil for another.
-func given[T any](s *pflag.FlagSet, flag string, value T) *T {
+// changedFlag is the value of a flag that was on the command line, nil for another.
+func changedFlag[T any](s *pflag.FlagSet, flag string, value T) *T {
 	if !s.Changed(flag) {
 		return nil
 	}
@@ -112,8 +112,8 @@ func (c *changeFlags) count() int {
 	return n
 }
 
-// policy reads --sync-policy, with argocd's aliases.
-func policy(text string) (dialect.SyncPolicy, error) {
+// parseSyncPolicy reads --sync-policy, with argocd's aliases.
+func parseSyncPolicy(text string) (dialect.SyncPolicy, error) {
 	switch text {
 	case "":
 		return "", nil
@@ -122,7 +122,7 @@ func policy(text string) (dialect.SyncPolicy, error) {
 	case "manual", "none":
 		return dialect.Manual, nil
 	}
-	return "", usage("--sync-policy %q: want automated or manual", text)
+	return "", usageError("--sync-policy %q: want automated or manual", text)
 }
 
 // timeoutValue is a duration that may be written as argocd's --timeout is: 120 are seconds.

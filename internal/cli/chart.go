@@ -18,14 +18,14 @@ type sample = sampleOf[int64]
 // chartWidth is the number of columns of a chart.
 const chartWidth = 60
 
-// chart draws values over time: a column is full up to the least value that held in its span, and shaded up to the greatest.
+// drawChart draws values over time: a column is full up to the least value that held in its span, and shaded up to the greatest.
 // Git's value has a mark. Samples are in the order of time, the first at the beginning.
-func chart(samples []sample, end time.Time, git int64) []string {
+func drawChart(samples []sample, end time.Time, git int64) []string {
 	if len(samples) == 0 {
 		return nil
 	}
 	begin := samples[0].at
-	columns := spans(samples, begin, end)
+	columns := columnSpans(samples, begin, end)
 	top := git
 	for _, c := range columns {
 		top = max(top, c.most)
@@ -34,7 +34,7 @@ func chart(samples []sample, end time.Time, git int64) []string {
 	for v := top; v > 0; v-- {
 		row := strings.Builder{}
 		for _, c := range columns {
-			row.WriteString(shade(c, v))
+			row.WriteString(columnShade(c, v))
 		}
 		line := fmt.Sprintf("%5d ┤%s", v, row.String())
 		if v == git {
@@ -49,7 +49,7 @@ func chart(samples []sample, end time.Time, git int64) []string {
 // span is what held during one column.
 type span struct{ least, most int64 }
 
-func shade(c span, v int64) string {
+func columnShade(c span, v int64) string {
 	switch {
 	case v <= c.least:
 		return "█"
@@ -59,7 +59,7 @@ func shade(c span, v int64) string {
 	return " "
 }
 
-func spans(samples []sample, begin, end time.Time) []span {
+func columnSpans(samples []sample, begin, end time.Time) []span {
 	width := max(end.Sub(begin), time.Millisecond) / chartWidth
 	columns := make([]span, chartWidth)
 	next, held := 0, samples[0].value
@@ -76,5 +76,5 @@ func spans(samples []sample, begin, end time.Time) []span {
 	return columns
 }
 
-// bar is a value as a length.
-func bar(v int64) string { return strings.Repeat("█", int(min(max(v, 0), chartWidth))) }
+// chartBar is a value as a length.
+func chartBar(v int64) string { return strings.Repeat("█", int(min(max(v, 0), chartWidth))) }

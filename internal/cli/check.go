@@ -83,11 +83,11 @@ func (f *appFlags) printCheck(found []preflight.Finding) error {
 		if x.Subject != "" {
 			message = x.Subject + ": " + message
 		}
-		row := cells(string(x.Severity), x.Check, message)
+		row := plainCells(string(x.Severity), x.Check, message)
 		row[0].paint = paints[x.Severity]
 		t.add(row...)
 		if x.Fix != "" && x.Severity != preflight.OK {
-			t.add(cells("", "", "→ "+x.Fix)...)
+			t.add(plainCells("", "", "→ "+x.Fix)...)
 		}
 	}
 	return t.print(f.program.env.Out, f.program.term)

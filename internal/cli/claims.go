@@ -87,10 +87,10 @@ func catalogue(files []string) (*claim.Catalogue, error) {
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, usage("--claims-file: %w", err)
+			return nil, usageError("--claims-file: %w", err)
 		}
 		if c, err = c.With(name, text); err != nil {
-			return nil, usage("--claims-file: %w", err)
+			return nil, usageError("--claims-file: %w", err)
 		}
 	}
 	return c, nil
@@ -99,13 +99,13 @@ func catalogue(files []string) (*claim.Catalogue, error) {
 func (f *claimsFlags) explained(c *claim.Catalogue) error {
 	e, ok := c.Entry(f.explain)
 	if !ok {
-		return usage("--explain %q: no such entry; `truce claims` lists them", f.explain)
+		return usageError("--explain %q: no such entry; `truce claims` lists them", f.explain)
 	}
 	switch f.output {
 	case "json", "yaml":
 		return structured(f.program.env.Out, f.output, newEntryJSON(e))
 	}
-	return explained(f.program.env.Out, f.program.term, e)
+	return printEntry(f.program.env.Out, f.program.term, e)
 }
 
 func (f *claimsFlags) print(all []claim.Entry) error {
@@ -141,13 +141,13 @@ func newEntryJSON(e claim.Entry) entryJSON { return entryJSON{schemaVersion, "Cl
 
 func entryTable(all []claim.Entry, wide bool) *table {
 	t := &table{}
-	head := cells("ID", "DO", "WHO", "ON", "PATHS")
+	head := plainCells("ID", "DO", "WHO", "ON", "PATHS")
 	if wide {
-		head = cells("ID", "DO", "WHO", "EVIDENCE", "ON", "PATHS", "FILE")
+		head = plainCells("ID", "DO", "WHO", "EVIDENCE", "ON", "PATHS", "FILE")
 	}
 	t.add(head...)
 	for _, e := range all {
-		row := cells(e.ID, string(e.Do), e.Who)
+		row := plainCells(e.ID, string(e.Do), e.Who)
 		if wide {
 			row = append(row, cell{text: strings.Join(evidenceWords(e), "; ")})
 		}
@@ -183,7 +183,7 @@ func pathNames(e claim.Entry) (out []string) {
 }
 
 // explain prints one entry for a person.
-func explained(w io.Writer, term terminal, e claim.Entry) error {
+func printEntry(w io.Writer, term terminal, e claim.Entry) error {
 	t := &table{}
 	add := func(label string, values ...string) {
 		for i, v := range values {
@@ -200,7 +200,7 @@ func explained(w io.Writer, term terminal, e claim.Entry) error {
 	add("Evidence", evidenceWords(e)...)
 	add("On", strings.Join(kindNames(e), ", "))
 	add("Fields", pathNames(e)...)
-	add("Do", doWords[e.Do])
+	add("Do", actionWords[e.Do])
 	add("Values", countWords(e)...)
 	if len(e.Over) > 0 {
 		add("Goes over", strings.Join(e.Over, ", "))
@@ -216,7 +216,7 @@ func explained(w io.Writer, term terminal, e claim.Entry) error {
 	return err
 }
 
-var doWords = map[claim.Action]string{
+var actionWords = map[claim.Action]string{
 	claim.Cede:  "cede: Git lets go of the fields while the claim holds",
 	claim.Merge: "merge: in an atomic field Git's keys are enforced, this one's are kept",
 	claim.Allow: "allow: where Git does not name the fields they are no drift",
@@ -257,8 +257,8 @@ func countWords(e claim.Entry) []string {
 	return append(out, "0, where the least is more, is a pause by somebody else")
 }
 
-// families are the headings of the entries, in the order of their first entries.
-func families(all []claim.Entry) (out []string) {
+// entryHeadings are the headings of the entries, in the order of their first entries.
+func entryHeadings(all []claim.Entry) (out []string) {
 	for _, e := range all {
 		if !slices.Contains(out, e.Family) {
 			out = append(out, e.Family)

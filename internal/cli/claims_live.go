@@ -34,10 +34,10 @@ func (f *claimsFlags) claimants(ctx context.Context, c *claim.Catalogue, cl *Clu
 		}
 		return nil
 	case "markdown":
-		return usage("-o markdown is for the catalogue, without --live")
+		return usageError("-o markdown is for the catalogue, without --live")
 	}
 	if len(found) == 0 {
-		fmt.Fprintf(f.program.env.Err, "no claimants in %s\n", place(ns))
+		fmt.Fprintf(f.program.env.Err, "no claimants in %s\n", placeOfNamespace(ns))
 		return nil
 	}
 	return claimantTable(found).print(out, f.program.term)
@@ -45,13 +45,13 @@ func (f *claimsFlags) claimants(ctx context.Context, c *claim.Catalogue, cl *Clu
 
 func claimantTable(found []claim.Claimant) *table {
 	t := &table{}
-	t.add(cells("CLAIMANT", "TARGET", "VALUES", "ENTRY", "APP", "STATE")...)
+	t.add(plainCells("CLAIMANT", "TARGET", "VALUES", "ENTRY", "APP", "STATE")...)
 	for _, c := range found {
 		state := cell{text: "active"}
 		if c.Idle != "" {
 			state = cell{"stands still: " + c.Idle, yellow}
 		}
-		row := cells(c.ID.Kind+" "+fullName(c.ID), targetName(c.Target), valuesOf(c), c.Entry, orNone(c.App))
+		row := plainCells(c.ID.Kind+" "+fullName(c.ID), targetName(c.Target), valuesOf(c), c.Entry, textOrNone(c.App))
 		t.add(append(row, state)...)
 	}
 	return t

@@ -94,7 +94,7 @@ wherever the object is shown.
 func claimsPage(w io.Writer, all []claim.Entry) error {
 	var b strings.Builder
 	b.WriteString(claimsHead)
-	for _, family := range families(all) {
+	for _, family := range entryHeadings(all) {
 		fmt.Fprintf(&b, "\n## %s\n", family)
 		for _, e := range all {
 			if e.Family == family {
@@ -116,21 +116,21 @@ func entryPage(b *strings.Builder, e claim.Entry) {
 	row("who", e.Who)
 	row("do", string(e.Do))
 	row("evidence", evidenceWords(e)...)
-	row("on", code(kindNames(e)))
-	row("fields", code(pathNames(e)))
+	row("on", codeList(kindNames(e)))
+	row("fields", codeList(pathNames(e)))
 	row("values", countWords(e)...)
 	if len(e.Stand) > 0 {
-		row("placeholders", code(quoted(e.Stand)))
+		row("placeholders", codeList(quoteAll(e.Stand)))
 	}
 	if len(e.Over) > 0 {
-		row("goes over", code(e.Over))
+		row("goes over", codeList(e.Over))
 	}
 	row("known from", e.Knowledge...)
 }
 
-func code(list []string) string { return "`" + strings.Join(list, "`, `") + "`" }
+func codeList(list []string) string { return "`" + strings.Join(list, "`, `") + "`" }
 
-func quoted(list []string) (out []string) {
+func quoteAll(list []string) (out []string) {
 	for _, s := range list {
 		out = append(out, fmt.Sprintf("%q", s))
 	}

@@ -25,7 +25,7 @@ func claims(t *testing.T, found []claim.Claimant, args ...string) (out, errs str
 			Close:     func() {},
 		}, nil
 	}}
-	code = Main(t.Context(), Env{Out: &o, Err: &e, Program: "truce", Args: append([]string{"claims"}, args...), Getenv: func(string) string { return "" }}, b)
+	code = Execute(t.Context(), Environment{Out: &o, Err: &e, Program: "truce", Args: append([]string{"claims"}, args...), Getenv: func(string) string { return "" }}, b)
 	return o.String(), e.String(), code
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// Env is the world of one invocation.
-type Env struct {
+// Environment is the world of one invocation.
+type Environment struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Program  string   // the name that truce was called by
@@ -58,20 +58,20 @@ func (f *ExitError) Error() string {
 // Unwrap returns Err.
 func (f *ExitError) Unwrap() error { return f.Err }
 
-func usage(format string, args ...any) error {
+func usageError(format string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
 }
 
 // program is one invocation.
 type program struct {
-	env     Env
+	env     Environment
 	backend Backend
 	term    terminal
 	began   bool // arguments and flags were understood
 }
 
-// Main runs the command that env.Args name, until it is done or ctx ends, and returns the exit code.
-func Main(ctx context.Context, env Env, b Backend) int {
+// Execute runs the command that env.Args name, until it is done or ctx ends, and returns the exit code.
+func Execute(ctx context.Context, env Environment, b Backend) int {
 	p := &program{env: env, backend: b, term: newTerminal(env)}
 	root := p.root()
 	root.SetArgs(env.Args)
@@ -155,7 +155,7 @@ func (p *program) root() *cobra.Command {
 		PersistentPreRunE:     func(*cobra.Command, []string) error { p.began = true; return nil },
 	}
 	root.SetVersionTemplate("truce {{.Version}}\n")
-	guides(root)
+	suggestOnTypingErrors(root)
 	apps, f := p.app()
 	root.AddCommand(apps)
 	if p.argocd() {

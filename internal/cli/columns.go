@@ -33,7 +33,7 @@ func newColumns(form, spec string) (*columns, error) {
 	}
 	c := &columns{heads: heads}
 	for _, text := range paths {
-		p, err := relaxed(text)
+		p, err := parseRelaxedPath(text)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func columnFile(name string) (heads, paths []string, err error) {
 func (c *columns) print(w io.Writer, v map[string]any) error {
 	t := &table{least: c.widths}
 	if !c.bare {
-		t.add(cells(c.heads...)...)
+		t.add(plainCells(c.heads...)...)
 		c.bare = true
 	}
 	items, ok := v["items"].([]any)
@@ -112,7 +112,7 @@ func (c *columns) row(item any) ([]cell, error) {
 				texts = append(texts, fmt.Sprint(v.Interface()))
 			}
 		}
-		out = append(out, cell{text: orNone(strings.Join(texts, ","))})
+		out = append(out, cell{text: textOrNone(strings.Join(texts, ","))})
 	}
 	return out, nil
 }
@@ -120,8 +120,8 @@ func (c *columns) row(item any) ([]cell, error) {
 // relaxedPath takes x.y, .x.y, {x.y} and {.x.y}.
 var relaxedPath = regexp.MustCompile(`^\{\.?([^{}]+)\}$|^\.?([^{}]+)$`)
 
-// relaxed compiles a path as kubectl takes it for a column or an order.
-func relaxed(text string) (*jsonpath.JSONPath, error) {
+// parseRelaxedPath compiles a path as kubectl takes it for a column or an order.
+func parseRelaxedPath(text string) (*jsonpath.JSONPath, error) {
 	p := jsonpath.New("path").AllowMissingKeys(true)
 	if text == "" {
 		return p, p.Parse(text)

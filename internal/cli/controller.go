@@ -80,13 +80,13 @@ func (f *processFlags) policy() (app.Policy, error) {
 		{"--pause", f.pause, []string{"report", "correct"}},
 		{"--additions", f.additions, []string{"correct", "report", "allow"}},
 	} {
-		if err := oneOf(flag.name, flag.value, flag.words); flag.value != "" && err != nil {
+		if err := checkOneOf(flag.name, flag.value, flag.words); flag.value != "" && err != nil {
 			return app.Policy{}, err
 		}
 	}
 	policy := app.Policy{Claims: app.Claims(f.claims), Mode: app.Mode(f.mode), Pause: app.ByHand(f.pause), Additions: app.ByHand(f.additions)}
 	if why := policy.Contradiction(); why != "" {
-		return app.Policy{}, usage("--claims %s --pause %s: %s", f.claims, f.pause, why)
+		return app.Policy{}, usageError("--claims %s --pause %s: %s", f.claims, f.pause, why)
 	}
 	return policy, nil
 }
@@ -171,12 +171,12 @@ func (f *controllerFlags) complete(log io.Writer) (ControllerOptions, error) {
 		return o, err
 	}
 	if d := o.Election.Duration; d < leastLease || d%time.Second != 0 {
-		return o, usage("--leader-elect-lease-duration %s: want whole seconds, %s or more", d, leastLease)
+		return o, usageError("--leader-elect-lease-duration %s: want whole seconds, %s or more", d, leastLease)
 	}
 	if !f.elect {
 		o.Election = Election{}
 	}
-	o.Log, err = newLog(log, f.level, f.logForm)
+	o.Log, err = newLogger(log, f.level, f.logForm)
 	return o, err
 }
 
@@ -187,7 +187,7 @@ func (f *controllerFlags) sources() (egress.Policy, error) {
 		p.Reach = egress.ReachPublic
 	}
 	if _, err := egress.ParseAllowed(p.Allowed); err != nil {
-		return p, usage("--allow-source-hosts: %v", err)
+		return p, usageError("--allow-source-hosts: %v", err)
 	}
 	return p, nil
 }
@@ -199,13 +199,13 @@ const leastLease = 5 * time.Second
 func (f *controllerFlags) hosts() (upstream.Hosts, error) {
 	switch {
 	case f.noRemotes && len(f.remotes) > 0:
-		return upstream.Hosts{}, usage("--no-remote-bases and --remote-hosts exclude each other")
+		return upstream.Hosts{}, usageError("--no-remote-bases and --remote-hosts exclude each other")
 	case f.noRemotes || f.tenancy.shared && len(f.remotes) == 0:
 		return upstream.Hosts{Reach: upstream.ReachNone}, nil
 	}
 	listed, err := upstream.ParseHosts(f.remotes)
 	if err != nil {
-		return upstream.Hosts{}, usage("--remote-hosts: %v", err)
+		return upstream.Hosts{}, usageError("--remote-hosts: %v", err)
 	}
 	return upstream.Hosts{Listed: listed}, nil
 }
@@ -215,7 +215,7 @@ func namespaces(given []string) (cluster.Namespaces, error) {
 	var out cluster.Namespaces
 	for _, name := range given {
 		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-			return nil, usage("--namespace %q: %s", name, problems[0])
+			return nil, usageError("--namespace %q: %s", name, problems[0])
 		}
 		if !slices.Contains(out, name) {
 			out = append(out, name)
@@ -224,10 +224,10 @@ func namespaces(given []string) (cluster.Namespaces, error) {
 	return out, nil
 }
 
-func newLog(w io.Writer, level, form string) (*slog.Logger, error) {
+func newLogger(w io.Writer, level, form string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, usage("--log-level %q: want debug, info, warn, error", level)
+		return nil, usageError("--log-level %q: want debug, info, warn, error", level)
 	}
 	o := &slog.HandlerOptions{Level: l}
 	switch form {
@@ -236,7 +236,7 @@ func newLog(w io.Writer, level, form string) (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, o)), nil
 	}
-	return nil, usage("--log-format %q: want text, json", form)
+	return nil, usageError("--log-format %q: want text, json", form)
 }
 
 // defaultCache is below the user's cache directory; where there is none, below the one for temporary files.

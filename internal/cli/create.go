@@ -41,8 +41,10 @@ func (f *appFlags) create() *cobra.Command {
 	c := &createFlags{appFlags: f}
 	cmd := &cobra.Command{
 		Use: "create [NAME]", Short: "Make an app", Long: longCreate, Example: exampleCreate, Args: cobra.MaximumNArgs(1),
-		PreRunE: func(*cobra.Command, []string) error { return oneOf("--dialect", c.dialect, []string{"flux", "argocd"}) },
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+		PreRunE: func(*cobra.Command, []string) error {
+			return checkOneOf("--dialect", c.dialect, []string{"flux", "argocd"})
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
 	c.changeFlags.add(cmd, f)
 	c.writeFlags.add(cmd)
@@ -50,7 +52,7 @@ func (f *appFlags) create() *cobra.Command {
 	s.StringVar(&c.dialect, "dialect", f.program.dialect(), "flux or argocd")
 	s.StringVarP(&c.file, "file", "f", "", "custom resources, as YAML or JSON")
 	s.BoolVar(&c.upsert, "upsert", false, "change the app if it is there already")
-	f.complete(cmd, "dialect", words("flux", "argocd"))
+	f.complete(cmd, "dialect", completeFrom("flux", "argocd"))
 	f.outputs(cmd, "json", "yaml", "name")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
@@ -83,7 +85,7 @@ func (c *createFlags) key(args []string, given dialect.Resources) (app.Key, erro
 		return app.Key{}, err
 	}
 	if c.everyNS {
-		return app.Key{}, usage("an app is in one namespace: -n, not -A")
+		return app.Key{}, usageError("an app is in one namespace: -n, not -A")
 	}
 	if ns == "" {
 		ns = argocdNamespace
@@ -96,10 +98,10 @@ func (c *createFlags) key(args []string, given dialect.Resources) (app.Key, erro
 		}
 	}
 	if len(args) == 0 && key.Name == "" {
-		return key, usage("give the new app a name")
+		return key, usageError("give the new app a name")
 	}
 	if len(args) > 0 && key.Name != "" && args[0] != key.Name {
-		return key, usage("the file is about %s, not %s", key.Name, args[0])
+		return key, usageError("the file is about %s, not %s", key.Name, args[0])
 	}
 	if len(args) > 0 {
 		key.Name = args[0]
@@ -116,14 +118,14 @@ func (c *createFlags) given() (dialect.Resources, error) {
 	if c.file != "-" {
 		f, err := os.Open(c.file)
 		if err != nil {
-			return dialect.Resources{}, usage("%v", err)
+			return dialect.Resources{}, usageError("%v", err)
 		}
 		defer f.Close()
 		in = f
 	}
 	out, err := readResources(in)
 	if err != nil {
-		return out, usage("read %s: %v", c.file, err)
+		return out, usageError("read %s: %v", c.file, err)
 	}
 	return out, nil
 }

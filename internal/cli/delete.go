@@ -34,7 +34,7 @@ func (f *appFlags) remove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete NAME...", Aliases: []string{"rm"}, Short: "Delete an app", Long: longDelete, Example: exampleDelete,
 		PreRunE: func(*cobra.Command, []string) error {
-			return oneOf("--propagation-policy", d.propagation, []string{"foreground", "background"})
+			return checkOneOf("--propagation-policy", d.propagation, []string{"foreground", "background"})
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.connected(cmd.Context(), func(c *Cluster) error { return d.run(cmd.Context(), c, args) })
@@ -73,7 +73,7 @@ func (d *deleteFlags) run(ctx context.Context, c *Cluster, args []string) error 
 	if !d.wait {
 		return nil
 	}
-	ctx, cancel := bounded(ctx, time.Duration(d.timeout))
+	ctx, cancel := withOptionalTimeout(ctx, time.Duration(d.timeout))
 	defer cancel()
 	for _, k := range keys {
 		if err := awaitGone(ctx, c, k); err != nil {
@@ -83,8 +83,8 @@ func (d *deleteFlags) run(ctx context.Context, c *Cluster, args []string) error 
 	return nil
 }
 
-// bounded is a context with a timeout; 0 is none.
-func bounded(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+// withOptionalTimeout is a context with a timeout; 0 is none.
+func withOptionalTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if d == 0 {
 		return context.WithCancel(ctx)
 	}
@@ -101,13 +101,13 @@ func (d *deleteFlags) confirm(keys []app.Key) error {
 	case !isTerminal(p.env.In) && p.argocd():
 		return nil
 	case !isTerminal(p.env.In):
-		return usage("delete %s: add -y, since there is no terminal to ask at", list(keys))
+		return usageError("delete %s: add -y, since there is no terminal to ask at", joinApps(keys))
 	}
 	what := "and all its objects"
 	if !d.cascade {
 		what = "and leave its objects"
 	}
-	return p.ask(fmt.Sprintf("Delete %s %s?", list(keys), what), "nothing was deleted")
+	return p.ask(fmt.Sprintf("Delete %s %s?", joinApps(keys), what), "nothing was deleted")
 }
 
 // ask asks the person at the terminal; any answer but yes is an error with that text.
@@ -120,7 +120,7 @@ func (p *program) ask(question, refused string) error {
 	return nil
 }
 
-func list(keys []app.Key) string {
+func joinApps(keys []app.Key) string {
 	var all []string
 	for _, k := range keys {
 		all = append(all, resourceName(k))

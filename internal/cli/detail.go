@@ -10,10 +10,10 @@ import (
 	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
-// drifts counts the fields that are not as Git wants them. Ceded ones and reported additions are none.
-func drifts(o report.Object) int { return countFindings(o, decide.Finding.Differs) }
+// countDrifts counts the fields that are not as Git wants them. Ceded ones and reported additions are none.
+func countDrifts(o report.Object) int { return countFindings(o, decide.Finding.Differs) }
 
-func cedes(o report.Object) int {
+func countCeded(o report.Object) int {
 	return countFindings(o, func(f decide.Finding) bool { return f.Verdict == decide.Cede })
 }
 
@@ -44,8 +44,8 @@ func stateOf(d Detail) appstate.State {
 	return s
 }
 
-// path prints a field as people write it: spec.replicas.
-func path(f decide.Finding) string { return strings.TrimPrefix(field.PathString(f.Path), ".") }
+// fieldPath prints a field as people write it: spec.replicas.
+func fieldPath(f decide.Finding) string { return strings.TrimPrefix(field.PathString(f.Path), ".") }
 
 func fullName(id object.ID) string {
 	if id.Namespace == "" {

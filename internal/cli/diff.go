@@ -94,7 +94,7 @@ func (f *appFlags) unheeded(cmd *cobra.Command, name, why string) {
 	}
 }
 
-func differs(o report.Object) bool { return len(o.Findings) > 0 || o.Problem != "" }
+func hasDifferences(o report.Object) bool { return len(o.Findings) > 0 || o.Problem != "" }
 
 func (f *appFlags) printDiff(found []Detail) error {
 	if err := incomplete(found); err != nil {
@@ -103,14 +103,14 @@ func (f *appFlags) printDiff(found []Detail) error {
 	if f.output == "json" || f.output == "yaml" {
 		items := make([]detailJSON, 0, len(found))
 		for _, d := range found {
-			items = append(items, newDetailJSON("Diff", d, differs))
+			items = append(items, newDetailJSON("Diff", d, hasDifferences))
 		}
 		if err := oneOrList(f, "DiffList", items); err != nil {
 			return err
 		}
-		return verdict(found, io.Discard)
+		return diffVerdict(found, io.Discard)
 	}
-	v := view{term: f.program.term, wide: f.output == "wide", now: time.Now()}
+	v := detailPrinter{term: f.program.term, wide: f.output == "wide", now: time.Now()}
 	for _, d := range found {
 		if err := v.diff(f.program.env.Out, d); err != nil {
 			return err
@@ -121,17 +121,17 @@ func (f *appFlags) printDiff(found []Detail) error {
 			fmt.Fprintln(f.program.env.Err, "note: "+redact.MaskText(n))
 		}
 	}
-	return verdict(found, f.program.env.Err)
+	return diffVerdict(found, f.program.env.Err)
 }
 
-// verdict says in one line what was found, and gives the exit code.
-func verdict(found []Detail, w io.Writer) error {
+// diffVerdict says in one line what was found, and gives the exit code.
+func diffVerdict(found []Detail, w io.Writer) error {
 	drift, ceded, reported, problems, leaving := 0, 0, 0, 0, 0
 	for _, d := range found {
 		leaving += len(d.Leaving)
 		for _, o := range d.Report.Objects {
-			drift += drifts(o)
-			ceded += cedes(o)
+			drift += countDrifts(o)
+			ceded += countCeded(o)
 			reported += reports(o)
 			if o.Problem != "" {
 				problems++
@@ -142,17 +142,17 @@ func verdict(found []Detail, w io.Writer) error {
 	if drift+problems+leaving > 0 {
 		text = ""
 		for _, part := range []string{
-			count(drift, "difference", "differences"), count(problems, "object that could not be compared", "objects that could not be compared"),
-			count(leaving, "object to prune", "objects to prune"),
+			pluralize(drift, "difference", "differences"), pluralize(problems, "object that could not be compared", "objects that could not be compared"),
+			pluralize(leaving, "object to prune", "objects to prune"),
 		} {
-			text = joined(text, part)
+			text = joinSentences(text, part)
 		}
 	}
 	if ceded > 0 {
-		text += "; " + count(ceded, "ceded field", "ceded fields")
+		text += "; " + pluralize(ceded, "ceded field", "ceded fields")
 	}
 	if reported > 0 {
-		text += "; " + count(reported, "reported addition", "reported additions")
+		text += "; " + pluralize(reported, "reported addition", "reported additions")
 	}
 	fmt.Fprintln(w, text)
 	if drift+problems+leaving > 0 {
@@ -161,14 +161,14 @@ func verdict(found []Detail, w io.Writer) error {
 	return nil
 }
 
-func joined(text, part string) string {
+func joinSentences(text, part string) string {
 	if part == "" || text == "" {
 		return text + part
 	}
 	return text + ", " + part
 }
 
-func count(n int, one, many string) string {
+func pluralize(n int, one, many string) string {
 	switch n {
 	case 0:
 		return ""
@@ -178,9 +178,9 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func (v view) diff(w io.Writer, d Detail) error {
+func (v detailPrinter) diff(w io.Writer, d Detail) error {
 	for _, o := range d.Report.Objects {
-		if !differs(o) {
+		if !hasDifferences(o) {
 			continue
 		}
 		if err := v.object(w, o, d); err != nil {
@@ -195,7 +195,7 @@ func (v view) diff(w io.Writer, d Detail) error {
 	return nil
 }
 
-func (v view) object(w io.Writer, o report.Object, d Detail) error {
+func (v detailPrinter) object(w io.Writer, o report.Object, d Detail) error {
 	fmt.Fprintf(w, "%s  %s\n", v.term.in(bold, o.ID.Kind+" "+fullName(o.ID)), v.term.in(faint, fmt.Sprintf("%s:%d", o.File, o.Line)))
 	if o.Problem != "" {
 		fmt.Fprintln(w, "  "+v.term.red(o.Problem))
@@ -208,14 +208,14 @@ func (v view) object(w io.Writer, o report.Object, d Detail) error {
 		return err
 	}
 	t := &table{indent: "  "}
-	t.add(cells("FIELD", "GIT", "LIVE", "SET BY", "VERDICT")...)
+	t.add(plainCells("FIELD", "GIT", "LIVE", "SET BY", "VERDICT")...)
 	for _, f := range o.Findings {
 		t.add(v.difference(f)...)
 	}
 	return t.print(w, v.term)
 }
 
-func (v view) difference(f decide.Finding) []cell {
+func (v detailPrinter) difference(f decide.Finding) []cell {
 	verdict := cell{string(f.Verdict), paintVerdict[f.Verdict]}
 	if f.Verdict == decide.Cede {
 		verdict.text += " to " + f.Claimant
@@ -223,17 +223,17 @@ func (v view) difference(f decide.Finding) []cell {
 	if f.Verdict == decide.Hold || f.Verdict == decide.Contested {
 		verdict.text += ": " + f.Reason
 	}
-	if whole(f) {
-		return append(cells("(the object)", "there", "missing", ""), verdict)
+	if isWholeObject(f) {
+		return append(plainCells("(the object)", "there", "missing", ""), verdict)
 	}
 	if f.Kind == compare.Unmanaged {
-		return append(cells("(the object)", "not compared", "there", ""), verdict)
+		return append(plainCells("(the object)", "not compared", "there", ""), verdict)
 	}
-	return append(cells(path(f), short(f.Desired), short(f.Live), setBy(f.Writer, v.now)), verdict)
+	return append(plainCells(fieldPath(f), shortValue(f.Desired), shortValue(f.Live), describeWriter(f.Writer, v.now)), verdict)
 }
 
-// short shows a value in a table.
-func short(v any) string {
+// shortValue shows a value in a table.
+func shortValue(v any) string {
 	const most = 48
 	return oneLine(report.Show(v), most)
 }

@@ -19,7 +19,7 @@ func parseDifferences(texts []string) ([]dialect.Difference, error) {
 	for _, text := range texts {
 		d, err := parseDifference(text)
 		if err != nil {
-			return nil, usage("--ignore-difference %s: %v", oneLine(text, 200), err)
+			return nil, usageError("--ignore-difference %s: %v", oneLine(text, 200), err)
 		}
 		out = append(out, d)
 	}

@@ -12,7 +12,7 @@ import (
 // pairMarkdown prints `truce diff` for a comment of a pull request, with the exit code as ever.
 func pairMarkdown(w io.Writer, d Detail) error {
 	var sum strings.Builder
-	code := verdict([]Detail{d}, &sum)
+	code := diffVerdict([]Detail{d}, &sum)
 	var rows []output.Difference
 	for _, o := range d.Report.Objects {
 		at := output.Difference{Object: o.ID.Kind + " " + fullName(o.ID)}
@@ -26,13 +26,13 @@ func pairMarkdown(w io.Writer, d Detail) error {
 		}
 		for _, f := range o.Findings {
 			row := at
-			if row.Verdict = wouldBe(f); whole(f) {
+			if row.Verdict = wouldBe(f); isWholeObject(f) {
 				row.Verdict = "would be created"
 				rows = append(rows, row)
 				continue
 			}
 			const most = 160
-			row.Field, row.Writer = path(f), f.Writer.String()
+			row.Field, row.Writer = fieldPath(f), f.Writer.String()
 			row.Git, row.Live = oneLine(report.Show(f.Desired), most), oneLine(report.Show(f.Live), most)
 			rows = append(rows, row)
 		}

@@ -64,7 +64,7 @@ func (f *adhocFlags) ready(args []string) error {
 	if err := f.path(args); err != nil {
 		return err
 	}
-	if err := oneOf("--claims", f.claims, []string{"cede", "report", "off"}); err != nil {
+	if err := checkOneOf("--claims", f.claims, []string{"cede", "report", "off"}); err != nil {
 		return err
 	}
 	q := &f.query
@@ -75,9 +75,9 @@ func (f *adhocFlags) ready(args []string) error {
 	}
 	switch {
 	case q.File == "-" && q.Live == "-":
-		return usage("the standard input cannot be both -f and --live")
+		return usageError("the standard input cannot be both -f and --live")
 	case q.Live != "" && q.Kubeconfig+q.Context != "":
-		return usage("--live asks no cluster: leave out --kubeconfig and --context")
+		return usageError("--live asks no cluster: leave out --kubeconfig and --context")
 	}
 	q.Mask, err = f.program.mask()
 	return err
@@ -106,7 +106,7 @@ func (f *adhocFlags) printPair(d Detail) error {
 		}
 		told = io.Discard
 	} else {
-		v := pairView{view: view{term: f.program.term, wide: f.output == "wide"}, detail: d, bare: f.form.bare}
+		v := pairPrinter{detailPrinter: detailPrinter{term: f.program.term, wide: f.output == "wide"}, detail: d, bare: f.form.bare}
 		if err := v.print(out); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (f *adhocFlags) printPair(d Detail) error {
 	for _, n := range d.Report.Notes {
 		fmt.Fprintln(told, "note: "+redact.MaskText(n))
 	}
-	return verdict([]Detail{d}, told)
+	return diffVerdict([]Detail{d}, told)
 }
 
 func newPairJSON(d Detail) pairJSON {
@@ -123,25 +123,25 @@ func newPairJSON(d Detail) pairJSON {
 		Objects: []objectJSON{},
 	}
 	for _, o := range d.Report.Objects {
-		out.Differences += drifts(o)
-		out.Ceded += cedes(o)
-		if differs(o) {
+		out.Differences += countDrifts(o)
+		out.Ceded += countCeded(o)
+		if hasDifferences(o) {
 			out.Objects = append(out.Objects, newObjectJSON(o, d))
 		}
 	}
 	return out
 }
 
-// pairView prints what an apply would do, not what truce does.
-type pairView struct {
-	view
+// pairPrinter prints what an apply would do, not what truce does.
+type pairPrinter struct {
+	detailPrinter
 	detail Detail
 	bare   bool // no first line with the columns' names
 }
 
-func (v pairView) print(w io.Writer) error {
+func (v pairPrinter) print(w io.Writer) error {
 	for _, o := range v.detail.Report.Objects {
-		if !differs(o) {
+		if !hasDifferences(o) {
 			continue
 		}
 		if err := v.object(w, o); err != nil {
@@ -151,7 +151,7 @@ func (v pairView) print(w io.Writer) error {
 	return nil
 }
 
-func (v pairView) object(w io.Writer, o report.Object) error {
+func (v pairPrinter) object(w io.Writer, o report.Object) error {
 	place := ""
 	if o.File != "" {
 		place = "  " + v.term.in(faint, fmt.Sprintf("%s:%d", o.File, o.Line))
@@ -168,10 +168,10 @@ func (v pairView) object(w io.Writer, o report.Object) error {
 		head = append(head, "IN GIT")
 	}
 	if !v.bare {
-		t.add(cells(head...)...)
+		t.add(plainCells(head...)...)
 	}
 	for _, f := range o.Findings {
-		if whole(f) {
+		if isWholeObject(f) {
 			_, err := fmt.Fprintln(w, "  "+v.term.in(yellow, "not there: would be created"))
 			return err
 		}
@@ -183,13 +183,13 @@ func (v pairView) object(w io.Writer, o report.Object) error {
 	return t.print(w, v.term)
 }
 
-func (v pairView) row(id object.ID, f decide.Finding) []cell {
+func (v pairPrinter) row(id object.ID, f decide.Finding) []cell {
 	most := 48
 	if v.wide {
 		most = 160
 	}
 	value := func(x any) string { return oneLine(report.Show(x), most) }
-	out := append(cells(path(f), value(f.Desired), value(f.Live), f.Writer.String()), cell{wouldBe(f), paintVerdict[f.Verdict]})
+	out := append(plainCells(fieldPath(f), value(f.Desired), value(f.Live), f.Writer.String()), cell{wouldBe(f), paintVerdict[f.Verdict]})
 	if !v.wide {
 		return out
 	}

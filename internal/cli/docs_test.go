@@ -78,7 +78,7 @@ They need no cluster. docs/offline.md tells of more of them.
 
 // TestThePageOfCommandsIsTrue keeps docs/commands.md equal to what the program says of itself.
 func TestThePageOfCommandsIsTrue(t *testing.T) {
-	p := &program{env: Env{Getenv: func(string) string { return "" }, Program: "truce"}}
+	p := &program{env: Environment{Getenv: func(string) string { return "" }, Program: "truce"}}
 	root := p.root()
 	var page strings.Builder
 	page.WriteString(pageHead)
@@ -150,7 +150,7 @@ func section(t *testing.T, cmd *cobra.Command) string {
 	}
 	if cmd.Name() == "history" {
 		var out bytes.Buffer
-		f := &appFlags{program: &program{env: Env{Out: &out, Err: &out}}}
+		f := &appFlags{program: &program{env: Environment{Out: &out, Err: &out}}}
 		if err := f.printHistory(grokdevops, []dialect.Past{
 			{ID: 0, Revision: strings.Repeat("a", 40), At: epoch}, {ID: 1, Revision: strings.Repeat("b", 40), At: epoch, By: "argocd"},
 		}); err != nil {

@@ -33,10 +33,10 @@ func (f *appFlags) edit(ctx context.Context, c *Cluster, e Edit, done string) er
 	} else if err := f.printEdited(e, out, done); err != nil {
 		return err
 	}
-	return tellEdited(f.program.env.Err, out)
+	return printEdited(f.program.env.Err, out)
 }
 
-func (f *appFlags) printEdited(e Edit, out Edited, done string) error {
+func (f *appFlags) printEdited(e Edit, out EditResult, done string) error {
 	if e.How != Delete && reflect.DeepEqual(out.Before, out.After) {
 		done = "unchanged"
 	}
@@ -48,7 +48,7 @@ func (f *appFlags) printEdited(e Edit, out Edited, done string) error {
 }
 
 // printResources prints the custom resources as they are now, or would be.
-func (f *appFlags) printResources(out Edited) error {
+func (f *appFlags) printResources(out EditResult) error {
 	if f.output == "name" {
 		for _, o := range out.After.All() {
 			if _, err := fmt.Fprintf(f.program.env.Out, "%s/%s\n", strings.ToLower(o.GVK().Kind), o.Name()); err != nil {
@@ -70,8 +70,8 @@ func (f *appFlags) printResources(out Edited) error {
 	return nil
 }
 
-// tellEdited says what else there is to know: notes, and that the change will not last where somebody keeps it as Git has it.
-func tellEdited(w io.Writer, e Edited) error {
+// printEdited says what else there is to know: notes, and that the change will not last where somebody keeps it as Git has it.
+func printEdited(w io.Writer, e EditResult) error {
 	for _, n := range e.Notes {
 		if _, err := fmt.Fprintln(w, "note: "+redact.MaskText(n)); err != nil {
 			return err
@@ -81,32 +81,32 @@ func tellEdited(w io.Writer, e Edited) error {
 		return nil
 	}
 	// The text stays as it is: it is meant for a file.
-	text, err := patch(e)
+	text, err := resourcePatch(e)
 	if err != nil || text == "" {
 		return err
 	}
 	_, err = fmt.Fprintf(w, "\n%s %s is itself managed from Git, by %s, which %s revert this.\nTo make it last, write it in Git%s:\n\n%s",
-		e.After.App.GVK().Kind, e.After.App.Namespace()+"/"+e.After.App.Name(), e.Parent, fate(e), where(e), text)
+		e.After.App.GVK().Kind, e.After.App.Namespace()+"/"+e.After.App.Name(), e.Parent, describeParent(e), describePlaces(e), text)
 	return err
 }
 
-// fate tells a parent that owns a changed field from one whose Git says nothing of it so far.
-func fate(e Edited) string {
+// describeParent tells a parent that owns a changed field from one whose Git says nothing of it so far.
+func describeParent(e EditResult) string {
 	if e.Overruled {
 		return "will"
 	}
 	return "may"
 }
 
-func where(e Edited) string {
+func describePlaces(e EditResult) string {
 	if !e.Place.Known() {
 		return ""
 	}
 	return ", at " + e.Place.String()
 }
 
-// patch is what the change adds to the custom resources, as YAML to write into their files.
-func patch(e Edited) (string, error) {
+// resourcePatch is what the change adds to the custom resources, as YAML to write into their files.
+func resourcePatch(e EditResult) (string, error) {
 	var b strings.Builder
 	before := map[string]object.Object{}
 	for _, o := range e.Before.All() {
@@ -114,7 +114,7 @@ func patch(e Edited) (string, error) {
 	}
 	for _, o := range e.After.All() {
 		old := before[o.GVK().Kind]
-		set, gone := changed(lasting(old), lasting(o), nil)
+		set, gone := changed(gitContent(old), gitContent(o), nil)
 		if set == nil && len(gone) == 0 {
 			continue
 		}
@@ -136,8 +136,8 @@ func patch(e Edited) (string, error) {
 	return b.String(), nil
 }
 
-// lasting is what Git can say of a custom resource: no status, no operation, no metadata but labels and annotations.
-func lasting(o object.Object) map[string]any {
+// gitContent is what Git can say of a custom resource: no status, no operation, no metadata but labels and annotations.
+func gitContent(o object.Object) map[string]any {
 	out := map[string]any{}
 	if spec, ok := o["spec"]; ok {
 		out["spec"] = spec

@@ -22,7 +22,7 @@ var grokdevops = app.Key{Kind: "Application", Namespace: "argocd", Name: "grokde
 func typed(t *testing.T, program string, known []app.Key, args ...string) (asked []Edit, out string, code int) {
 	t.Helper()
 	var b bytes.Buffer
-	env := Env{In: strings.NewReader(""), Out: &b, Err: &b, Program: program, Args: args, Getenv: func(string) string { return "" }}
+	env := Environment{In: strings.NewReader(""), Out: &b, Err: &b, Program: program, Args: args, Getenv: func(string) string { return "" }}
 	cluster := &Cluster{
 		Names: func(_ context.Context, ns string) ([]app.Key, error) {
 			var out []app.Key
@@ -33,13 +33,13 @@ func typed(t *testing.T, program string, known []app.Key, args ...string) (asked
 			}
 			return out, nil
 		},
-		Edit: func(_ context.Context, e Edit) (Edited, error) {
+		Edit: func(_ context.Context, e Edit) (EditResult, error) {
 			asked = append(asked, e)
-			return Edited{Before: dialect.Resources{App: object.Object{"kind": e.App.Kind}}, After: dialect.Resources{App: object.Object{"kind": e.App.Kind, "spec": 1}}}, nil
+			return EditResult{Before: dialect.Resources{App: object.Object{"kind": e.App.Kind}}, After: dialect.Resources{App: object.Object{"kind": e.App.Kind, "spec": 1}}}, nil
 		},
 		Close: func() {},
 	}
-	code = Main(t.Context(), env, Backend{Connect: func(context.Context, Target) (*Cluster, error) { return cluster, nil }})
+	code = Execute(t.Context(), env, Backend{Connect: func(context.Context, Target) (*Cluster, error) { return cluster, nil }})
 	return asked, b.String(), code
 }
 
@@ -195,14 +195,14 @@ func TestWhatWillNotLastIsSaidWithWhatToWriteInGit(t *testing.T) {
 		}}
 	}
 	rule := map[string]any{"group": "apps", "kind": "Deployment", "jsonPointers": []any{"/spec/replicas"}}
-	e := Edited{
+	e := EditResult{
 		Before:    cr(map[string]any{"project": "default", "syncPolicy": map[string]any{"retry": map[string]any{"limit": int64(5)}, "automated": map[string]any{"prune": true}}}),
 		After:     cr(map[string]any{"project": "default", "syncPolicy": map[string]any{"automated": map[string]any{"prune": true}}, "ignoreDifferences": []any{rule}}),
 		Parent:    dialect.Parent{Key: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "apps"}, By: "truce"},
 		Overruled: true, Place: desired.Place{File: "apps/grokdevops.yaml", Line: 7}, Notes: []string{"one"},
 	}
 	var b bytes.Buffer
-	if err := tellEdited(&b, e); err != nil {
+	if err := printEdited(&b, e); err != nil {
 		t.Fatal(err)
 	}
 	want := `note: one
@@ -224,7 +224,7 @@ To make it last, write it in Git, at apps/grokdevops.yaml:7:
 	}
 	e.Parent = dialect.Parent{}
 	b.Reset()
-	if err := tellEdited(&b, e); err != nil || b.String() != "note: one\n" {
+	if err := printEdited(&b, e); err != nil || b.String() != "note: one\n" {
 		t.Errorf("%v %s", err, b.String())
 	}
 }
@@ -253,7 +253,7 @@ func TestHistoryIsToldInEachForm(t *testing.T) {
 		"id": "0\n1\n",
 	} {
 		var b bytes.Buffer
-		f := &appFlags{program: &program{env: Env{Out: &b, Err: io.Discard}}, output: form}
+		f := &appFlags{program: &program{env: Environment{Out: &b, Err: io.Discard}}, output: form}
 		if err := f.printHistory(grokdevops, past); err != nil {
 			t.Fatal(err)
 		}

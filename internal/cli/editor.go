@@ -44,7 +44,7 @@ func (p *program) schemas() *cobra.Command {
 			}
 			switch {
 			case len(args) > 1 || len(args) == 1 && dir != "":
-				return usage("name one KIND, or none with --dir")
+				return usageError("name one KIND, or none with --dir")
 			case dir != "":
 				return p.writeSchemas(dir, all)
 			case len(args) == 0:
@@ -61,7 +61,7 @@ func (p *program) schemas() *cobra.Command {
 			for _, s := range all {
 				names = append(names, s.Names[0])
 			}
-			return starting(names, begun), cobra.ShellCompDirectiveNoFileComp
+			return filterPrefix(names, begun), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "write a file for each kind, and all.json, into this directory")
@@ -78,13 +78,13 @@ func (f *appFlags) oneSchema(all []crdschema.Schema, kind string) error {
 		}
 		known = append(known, s.Names[0])
 	}
-	return usage("%q: truce has no schema of such a kind, but of %s", kind, strings.Join(known, ", "))
+	return usageError("%q: truce has no schema of such a kind, but of %s", kind, strings.Join(known, ", "))
 }
 
 // writeSchemas writes the files, and says which.
 func (p *program) writeSchemas(dir string, all []crdschema.Schema) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return usage("--dir: %w", err)
+		return usageError("--dir: %w", err)
 	}
 	files := map[string]any{"all.json": crdschema.AnyOf(all)}
 	for _, s := range all {
@@ -92,10 +92,10 @@ func (p *program) writeSchemas(dir string, all []crdschema.Schema) error {
 	}
 	for name, content := range files {
 		if err := writeJSON(filepath.Join(dir, name), content); err != nil {
-			return usage("--dir: %w", err)
+			return usageError("--dir: %w", err)
 		}
 	}
-	fmt.Fprintf(p.env.Err, "%s in %s\n", count(len(files), "schema", "schemas"), dir)
+	fmt.Fprintf(p.env.Err, "%s in %s\n", pluralize(len(files), "schema", "schemas"), dir)
 	return nil
 }
 

@@ -16,8 +16,8 @@ import (
 func schemas(t *testing.T, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var o, e bytes.Buffer
-	env := Env{Out: &o, Err: &e, Program: "truce", Args: append([]string{"schema"}, args...), Getenv: func(string) string { return "" }}
-	code = Main(t.Context(), env, Backend{CRDs: deploy.CRDs})
+	env := Environment{Out: &o, Err: &e, Program: "truce", Args: append([]string{"schema"}, args...), Getenv: func(string) string { return "" }}
+	code = Execute(t.Context(), env, Backend{CRDs: deploy.CRDs})
 	return o.String(), e.String(), code
 }
 

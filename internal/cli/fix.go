@@ -44,10 +44,10 @@ const exampleFix = `  truce fix --dry-run
   truce fix --dry-run | git apply
   truce fix --dry-run -o json | jq '.proposals[].why'`
 
-// Mending is what can be done, and does it.
-type Mending struct {
+// FixRun is what can be done, and does it.
+type FixRun struct {
 	Plan   fix.Plan
-	Survey discover.Survey
+	Survey discover.Discovery
 	// Write writes the Plan's changes.
 	Write func(context.Context) error
 	// Prepare checks that the Plan can be committed, and makes the branch; Commit commits what was written. Both are nil where there is no
@@ -58,7 +58,7 @@ type Mending struct {
 
 type fixFlags struct {
 	appFlags
-	order          fix.Question
+	order          fix.Request
 	branch         string
 	dryRun, commit bool
 }
@@ -71,7 +71,7 @@ func (p *program) fix() *cobra.Command {
 			if err := f.ready(args); err != nil {
 				return err
 			}
-			return p.backend.Mend(cmd.Context(), f.order, func(m Mending) error {
+			return p.backend.PlanFixes(cmd.Context(), f.order, func(m FixRun) error {
 				f.order.Progress(0, 0)
 				return f.carry(cmd.Context(), m)
 			})
@@ -89,15 +89,15 @@ func (p *program) fix() *cobra.Command {
 func (f *fixFlags) ready(args []string) error {
 	switch {
 	case len(args) > 1:
-		return usage("%d arguments: name one directory or app", len(args))
+		return usageError("%d arguments: name one directory or app", len(args))
 	case len(args) == 1 && args[0] == "":
-		return usage("PATH is empty")
+		return usageError("PATH is empty")
 	case f.dryRun && (f.commit || f.branch != ""):
-		return usage("--dry-run writes nothing: leave out --commit and --branch")
+		return usageError("--dry-run writes nothing: leave out --commit and --branch")
 	}
 	for _, id := range f.order.Rules {
-		if !slices.ContainsFunc(rules.Rules(), func(r rules.Rule) bool { return r.ID == id }) {
-			return usage("--rule %q is none of the rules that audit has", id)
+		if !slices.ContainsFunc(rules.AllRules(), func(r rules.Rule) bool { return r.ID == id }) {
+			return usageError("--rule %q is none of the rules that audit has", id)
 		}
 	}
 	f.order.Path = "."
@@ -110,14 +110,14 @@ func (f *fixFlags) ready(args []string) error {
 }
 
 // carry shows what is to be done, and does it.
-func (f *fixFlags) carry(ctx context.Context, m Mending) error {
+func (f *fixFlags) carry(ctx context.Context, m FixRun) error {
 	if f.commit && m.Commit == nil {
-		return usage("--commit: this directory is in no working tree of Git's")
+		return usageError("--commit: this directory is in no working tree of Git's")
 	}
 	if f.output != "" {
 		return f.carryQuietly(ctx, m)
 	}
-	out := fixView{f.program.term, m.Plan}
+	out := fixPrinter{f.program.term, m.Plan}
 	if _, err := fmt.Fprint(f.program.env.Out, out.patch()); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (f *fixFlags) carry(ctx context.Context, m Mending) error {
 }
 
 // carryQuietly does it, and says all of it at the end as a form.
-func (f *fixFlags) carryQuietly(ctx context.Context, m Mending) error {
+func (f *fixFlags) carryQuietly(ctx context.Context, m FixRun) error {
 	hash, err := f.write(ctx, m)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (f *fixFlags) carryQuietly(ctx context.Context, m Mending) error {
 }
 
 // write does what is to be done, and returns the commit that it has made; empty for none.
-func (f *fixFlags) write(ctx context.Context, m Mending) (hash string, err error) {
+func (f *fixFlags) write(ctx context.Context, m FixRun) (hash string, err error) {
 	if f.dryRun || len(m.Plan.Changes) == 0 {
 		return "", nil
 	}
@@ -171,7 +171,7 @@ func (f *fixFlags) write(ctx context.Context, m Mending) (hash string, err error
 	return hash, nil
 }
 
-func (f *fixFlags) verdict(m Mending) error {
+func (f *fixFlags) verdict(m FixRun) error {
 	for _, k := range m.Survey.Skipped {
 		if k.Broken {
 			return &ExitError{Code: ExitRender, Err: fmt.Errorf("%s: %s: %s; what it holds was neither judged nor mended", k.File, k.What, k.Why)}
@@ -183,14 +183,14 @@ func (f *fixFlags) verdict(m Mending) error {
 	return nil
 }
 
-// fixView is a plan as people read it.
-type fixView struct {
+// fixPrinter is a plan as people read it.
+type fixPrinter struct {
 	terminal
 	plan fix.Plan
 }
 
 // patch is what git apply takes.
-func (v fixView) patch() string {
+func (v fixPrinter) patch() string {
 	var b strings.Builder
 	for _, c := range v.plan.Changes {
 		for line := range strings.Lines(patchOf(c)) {
@@ -208,7 +208,7 @@ func patchOf(c fix.Change) string {
 	return udiff.Unified(from, to, string(c.Before), string(c.After))
 }
 
-func (v fixView) line(line string) string {
+func (v fixPrinter) line(line string) string {
 	text, end := strings.TrimSuffix(line, "\n"), ""
 	if text != line {
 		end = "\n"
@@ -227,15 +227,15 @@ func (v fixView) line(line string) string {
 }
 
 // story tells what was done, what must be done first, and what is left.
-func (v fixView) story(done string) string {
+func (v fixPrinter) story(done string) string {
 	var b strings.Builder
-	if len(v.plan.Cures)+len(v.plan.Proposals) == 0 {
+	if len(v.plan.Fixes)+len(v.plan.Proposals) == 0 {
 		return "nothing to mend\n"
 	}
 	b.WriteString("\n")
 	first := 0
-	for _, c := range v.plan.Cures {
-		fmt.Fprintf(&b, "%s %s\n", v.in(green, c.Ends[0].Rule+":"), c.What)
+	for _, c := range v.plan.Fixes {
+		fmt.Fprintf(&b, "%s %s\n", v.in(green, c.Resolves[0].Rule+":"), c.What)
 		if c.First != "" {
 			first++
 		}
@@ -246,12 +246,12 @@ func (v fixView) story(done string) string {
 	if first > 0 {
 		b.WriteString("\n" + v.in(bold, "First, where it runs already and is not applied by truce, or the count falls to 1:") + "\n")
 	}
-	for _, c := range v.plan.Cures {
+	for _, c := range v.plan.Fixes {
 		if c.First != "" {
 			b.WriteString("    " + strings.ReplaceAll(c.First, "\n", "\n    ") + "\n")
 		}
 	}
 	left := fmt.Sprintf("%d left", len(v.plan.Proposals))
-	b.WriteString("\n" + joined(count(len(v.plan.Changes), "file "+done, "files "+done), left) + "\n")
+	b.WriteString("\n" + joinSentences(pluralize(len(v.plan.Changes), "file "+done, "files "+done), left) + "\n")
 	return b.String()
 }

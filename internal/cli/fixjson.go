@@ -20,7 +20,7 @@ type fixJSON struct {
 	Changes    []changeJSON         `json:"changes"`          // in the order of their files
 	Cures      []cureJSON           `json:"cures"`            // what the changes are made of
 	Proposals  []proposalJSON       `json:"proposals"`        // what no edit was made for
-	Skipped    []output.SkippedForm `json:"skipped"`          // what was not looked into, and so neither judged nor mended
+	Skipped    []output.SkippedJSON `json:"skipped"`          // what was not looked into, and so neither judged nor mended
 }
 
 type commitJSON struct {
@@ -51,51 +51,51 @@ type cureJSON struct {
 	Why    string               `json:"why"`
 	First  string               `json:"first,omitempty"` // to be done in the cluster before, where the object is there already and truce does not apply it
 	Files  []string             `json:"files"`
-	Ends   []output.FindingForm `json:"ends"`
+	Ends   []output.FindingJSON `json:"ends"`
 	Proven []proofJSON          `json:"proven"` // each app or root that reads one of the files was rendered before and after
 }
 
 // proofJSON is one that was rendered: in these objects the intended is changed, and nothing else in any.
 type proofJSON struct {
 	Unit    string              `json:"unit"`
-	Objects []output.ObjectForm `json:"objects"`
+	Objects []output.ObjectJSON `json:"objects"`
 }
 
 type proposalJSON struct {
-	Finding output.FindingForm `json:"finding"`
+	Finding output.FindingJSON `json:"finding"`
 	Why     string             `json:"why"` // there is no edit
 }
 
 // sheet makes the form of what was found to be done. The hash is empty where no commit was made.
-func (f *fixFlags) sheet(m Mending, hash string) fixJSON {
+func (f *fixFlags) sheet(m FixRun, hash string) fixJSON {
 	out := fixJSON{
 		APIVersion: schemaVersion, Kind: "Fix", DryRun: f.dryRun,
-		Changes: []changeJSON{}, Cures: []cureJSON{}, Proposals: []proposalJSON{}, Skipped: []output.SkippedForm{},
+		Changes: []changeJSON{}, Cures: []cureJSON{}, Proposals: []proposalJSON{}, Skipped: []output.SkippedJSON{},
 	}
 	if hash != "" {
 		out.Commit = &commitJSON{Hash: hash, Branch: f.branch, Message: m.Plan.Message()}
 	}
 	for _, c := range m.Plan.Changes {
-		out.Changes = append(out.Changes, newChangeJSON(c, m.Plan.Cures))
+		out.Changes = append(out.Changes, newChangeJSON(c, m.Plan.Fixes))
 	}
-	for _, c := range m.Plan.Cures {
+	for _, c := range m.Plan.Fixes {
 		out.Cures = append(out.Cures, newCureJSON(c, f.dryRun))
 	}
 	for _, p := range m.Plan.Proposals {
-		form := output.FindingOf(p.Finding)
+		form := output.NewFindingJSON(p.Finding)
 		form.Fails = true
 		out.Proposals = append(out.Proposals, proposalJSON{form, p.Why})
 	}
 	for _, k := range m.Survey.Skipped {
-		out.Skipped = append(out.Skipped, output.SkippedOf(k))
+		out.Skipped = append(out.Skipped, output.NewSkippedJSON(k))
 	}
 	return out
 }
 
-func newChangeJSON(c fix.Change, cures []fix.Cure) changeJSON {
+func newChangeJSON(c fix.Change, cures []fix.Fix) changeJSON {
 	out := changeJSON{File: c.File, Deleted: c.After == nil, Rules: []string{}, Hunks: []hunkJSON{}, Patch: patchOf(c)}
 	for _, cure := range cures {
-		for _, f := range cure.Ends {
+		for _, f := range cure.Resolves {
 			if slices.Contains(cure.Files, c.File) && !slices.Contains(out.Rules, f.Rule) {
 				out.Rules = append(out.Rules, f.Rule)
 			}
@@ -108,17 +108,17 @@ func newChangeJSON(c fix.Change, cures []fix.Cure) changeJSON {
 	return out
 }
 
-func newCureJSON(c fix.Cure, left bool) cureJSON {
-	out := cureJSON{What: c.What, Why: c.Why, First: c.First, Files: c.Files, Ends: []output.FindingForm{}, Proven: []proofJSON{}}
-	for _, f := range c.Ends {
-		form := output.FindingOf(f)
+func newCureJSON(c fix.Fix, left bool) cureJSON {
+	out := cureJSON{What: c.What, Why: c.Why, First: c.First, Files: c.Files, Ends: []output.FindingJSON{}, Proven: []proofJSON{}}
+	for _, f := range c.Resolves {
+		form := output.NewFindingJSON(f)
 		form.Fails = left
 		out.Ends = append(out.Ends, form)
 	}
 	for _, p := range c.Proven {
-		proof := proofJSON{Unit: p.Unit, Objects: []output.ObjectForm{}}
+		proof := proofJSON{Unit: p.Unit, Objects: []output.ObjectJSON{}}
 		for _, id := range p.Objects {
-			proof.Objects = append(proof.Objects, output.ObjectForm(id))
+			proof.Objects = append(proof.Objects, output.ObjectJSON(id))
 		}
 		out.Proven = append(out.Proven, proof)
 	}

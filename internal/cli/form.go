@@ -95,14 +95,14 @@ func (f *appFlags) choose(forms, known []string) error {
 	}
 	unknown := genericclioptions.NoCompatiblePrinterError{OutputFormat: &f.output, AllowedFormats: slices.Clone(known)}
 	if f.form.templates == nil {
-		return usage("-o: %w", unknown)
+		return usageError("-o: %w", unknown)
 	}
 	var err error
 	if f.form.print, err = f.form.printer(f.output); genericclioptions.IsNoCompatiblePrinterError(err) {
 		err = unknown
 	}
 	if err != nil {
-		return usage("-o: %w", err)
+		return usageError("-o: %w", err)
 	}
 	f.output = "json"
 	return nil
@@ -130,7 +130,7 @@ func (f *appFlags) structured(v any) error {
 	if f.form.print == nil {
 		return structured(out, f.output, v)
 	}
-	plain, err := plainly(v)
+	plain, err := toPlainJSON(v)
 	if err != nil {
 		return err
 	}
@@ -145,8 +145,8 @@ func oneOrList[T any](f *appFlags, kind string, items []T) error {
 	return f.structured(listJSON{APIVersion: schemaVersion, Kind: kind, Items: items})
 }
 
-// plainly is a value as its JSON says it, with whole numbers as such.
-func plainly(v any) (map[string]any, error) {
+// toPlainJSON is a value as its JSON says it, with whole numbers as such.
+func toPlainJSON(v any) (map[string]any, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func listed(t *testing.T, args ...string) (stdout, stderr string, code int) {
 			Close:  func() {},
 		}, nil
 	}}
-	code = Main(t.Context(), Env{Out: &out, Err: &told, Program: "truce", Args: append([]string{"app", "list", "-A"}, args...), Getenv: func(string) string { return "" }}, b)
+	code = Execute(t.Context(), Environment{Out: &out, Err: &told, Program: "truce", Args: append([]string{"app", "list", "-A"}, args...), Getenv: func(string) string { return "" }}, b)
 	return out.String(), told.String(), code
 }
 
@@ -79,7 +79,7 @@ func TestWhatKubectlRefusesIsRefusedInItsWords(t *testing.T) {
 
 func TestAnOrderCountsTheNumbersInTexts(t *testing.T) {
 	var got []string
-	items, err := sorted([]string{"web-10", "web-9", "web", "web-09b", "api-2"}, ".v", func(s string) any { return map[string]any{"v": s} })
+	items, err := sortByPath([]string{"web-10", "web-9", "web", "web-09b", "api-2"}, ".v", func(s string) any { return map[string]any{"v": s} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestAnOrderCountsTheNumbersInTexts(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	values := map[string]any{"none": nil, "big": 1000000, "small": 9, "half": 9.5}
-	items, err = sorted([]string{"big", "half", "small", "none"}, "v", func(s string) any { return map[string]any{"v": values[s]} })
+	items, err = sortByPath([]string{"big", "half", "small", "none"}, "v", func(s string) any { return map[string]any{"v": values[s]} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,9 +121,9 @@ func completed(t *testing.T, args ...string) string {
 			return []app.Key{summaries()[0].Key, summaries()[1].Key}, nil
 		}, Close: func() {}}, nil
 	}}
-	env := Env{Out: &out, Err: &bytes.Buffer{}, Program: "truce", Getenv: func(string) string { return "" }}
+	env := Environment{Out: &out, Err: &bytes.Buffer{}, Program: "truce", Getenv: func(string) string { return "" }}
 	env.Args = append([]string{"__complete", "app", "list"}, args...)
-	if code := Main(t.Context(), env, b); code != 0 {
+	if code := Execute(t.Context(), env, b); code != 0 {
 		t.Fatalf("complete %q: exit %d", args, code)
 	}
 	return out.String()

@@ -115,7 +115,7 @@ func (f *appFlags) printDetails(found []Detail) error {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		v := view{term: f.program.term, wide: f.output == "wide", now: time.Now()}
+		v := detailPrinter{term: f.program.term, wide: f.output == "wide", now: time.Now()}
 		if err := v.detail(out, d); err != nil {
 			return err
 		}
@@ -123,14 +123,14 @@ func (f *appFlags) printDetails(found []Detail) error {
 	return nil
 }
 
-// view prints details as text.
-type view struct {
+// detailPrinter prints details as text.
+type detailPrinter struct {
 	term terminal
 	wide bool
 	now  time.Time // zero for not telling how long ago things were
 }
 
-func (v view) detail(w io.Writer, d Detail) error {
+func (v detailPrinter) detail(w io.Writer, d Detail) error {
 	head, objects := v.head, v.objects
 	if len(d.Told.Lines) > 0 {
 		head, objects = v.applicationHead, v.resources
@@ -151,21 +151,21 @@ func (v view) detail(w io.Writer, d Detail) error {
 	return v.fields(w, d)
 }
 
-func (v view) head(d Detail) *table {
+func (v detailPrinter) head(d Detail) *table {
 	r, state := d.Report, stateOf(d)
 	t := &table{}
 	add := func(label, text string, p paint) { t.add(cell{label + ":", faint}, cell{text, p}) }
-	add("Name", nameOf(r.App)+" ("+r.App.Kind+")", bold)
+	add("Name", namespacedName(r.App)+" ("+r.App.Kind+")", bold)
 	add("Source", d.App.Source.String()+", path "+d.App.Path, "")
-	add("Revision", orNone(r.Revision), "")
-	add("Sync", state.SyncText()+inBrackets(counts(r)), paintSync[state.Sync])
+	add("Revision", textOrNone(r.Revision), "")
+	add("Sync", state.SyncText()+inBrackets(verdictCounts(r)), paintSync[state.Sync])
 	add("Health", string(state.Health.Code)+inBrackets(state.Health.Message), paintHealth[state.Health.Code])
 	if d.App.Suspended {
 		add("Suspended", "yes: drift is seen, nothing is written", yellow)
 	}
 	if d.App.Policy.Mode == app.Observe {
 		add("Mode", observing, "")
-		add("Status", said(d.Told), paintSync[d.Told.State.Sync])
+		add("Status", statusOfOther(d.Told), paintSync[d.Told.State.Sync])
 	}
 	if r.Message != "" {
 		add("Stopped", fmt.Sprintf("at %s: %s", r.Stage, r.Message), red)
@@ -178,9 +178,9 @@ func (v view) head(d Detail) *table {
 
 const observing = "observe: truce writes nothing; all but Status is what truce sees"
 
-// said is what a status tells that is not truce's to write.
-func said(t dialect.Told) string {
-	text := whose(t.By) + ": " + t.State.SyncText() + ", " + string(t.State.Health.Code)
+// statusOfOther is what a status tells that is not truce's to write.
+func statusOfOther(t dialect.Told) string {
+	text := statusAuthor(t.By) + ": " + t.State.SyncText() + ", " + string(t.State.Health.Code)
 	if t.Revision != "" {
 		text += ", " + shortRevision(t.Revision)
 	}
@@ -194,8 +194,8 @@ func inBrackets(s string) string {
 	return " (" + s + ")"
 }
 
-// counts says how many fields have which verdict: "1 ceded, 2 held".
-func counts(r report.Report) string {
+// verdictCounts says how many fields have which verdict: "1 ceded, 2 held".
+func verdictCounts(r report.Report) string {
 	out := ""
 	for _, v := range []decide.Verdict{decide.Correct, decide.Cede, decide.Hold, decide.Contested, decide.Reclaim} {
 		n := r.Count(v)
@@ -207,23 +207,23 @@ func counts(r report.Report) string {
 		}
 		out += fmt.Sprintf("%d %s", n, participle[v])
 	}
-	return joined(out, count(r.Reported(), "addition reported", "additions reported"))
+	return joinSentences(out, pluralize(r.Reported(), "addition reported", "additions reported"))
 }
 
 var participle = map[decide.Verdict]string{
 	decide.Correct: "to correct", decide.Cede: "ceded", decide.Hold: "held", decide.Contested: "contested", decide.Reclaim: "to reclaim",
 }
 
-func (v view) objects(d Detail) *table {
+func (v detailPrinter) objects(d Detail) *table {
 	t := &table{}
-	head := cells("KIND", "NAME", "SYNC", "HEALTH", "MESSAGE")
+	head := plainCells("KIND", "NAME", "SYNC", "HEALTH", "MESSAGE")
 	if v.wide {
-		head = cells("KIND", "NAME", "SYNC", "HEALTH", "GIT", "MESSAGE")
+		head = plainCells("KIND", "NAME", "SYNC", "HEALTH", "GIT", "MESSAGE")
 	}
 	t.add(head...)
 	for _, o := range d.Report.Objects {
 		sync, h := o.Sync(), o.HealthStatus()
-		row := append(cells(o.ID.Kind, fullName(o.ID)), cell{string(sync), paintSync[sync]}, cell{string(h.Code), paintHealth[h.Code]})
+		row := append(plainCells(o.ID.Kind, fullName(o.ID)), cell{string(sync), paintSync[sync]}, cell{string(h.Code), paintHealth[h.Code]})
 		if v.wide {
 			row = append(row, cell{text: fmt.Sprintf("%s:%d", o.File, o.Line)})
 		}
@@ -234,7 +234,7 @@ func (v view) objects(d Detail) *table {
 		t.add(append(row, cell{text: oneLine(message, 100)})...)
 	}
 	for _, id := range d.Leaving {
-		row := append(cells(id.Kind, fullName(id)), cell{string(report.OutOfSync), yellow}, cell{})
+		row := append(plainCells(id.Kind, fullName(id)), cell{string(report.OutOfSync), yellow}, cell{})
 		if v.wide {
 			row = append(row, cell{text: "-"})
 		}
@@ -244,7 +244,7 @@ func (v view) objects(d Detail) *table {
 }
 
 // fields tells each difference in sentences.
-func (v view) fields(w io.Writer, d Detail) error {
+func (v detailPrinter) fields(w io.Writer, d Detail) error {
 	title := "\n" + v.term.in(bold, "Not as Git names it:") + "\n"
 	for _, o := range d.Report.Objects {
 		if len(o.Findings) == 0 {
@@ -261,7 +261,7 @@ func (v view) fields(w io.Writer, d Detail) error {
 	return nil
 }
 
-func (v view) paragraph(o report.Object, d Detail, indent string) string {
+func (v detailPrinter) paragraph(o report.Object, d Detail, indent string) string {
 	var b strings.Builder
 	for _, f := range o.Findings {
 		for _, line := range v.sentences(o.ID, f, d) {
@@ -271,27 +271,27 @@ func (v view) paragraph(o report.Object, d Detail, indent string) string {
 	return b.String()
 }
 
-func (v view) sentences(id object.ID, f decide.Finding, d Detail) []string {
+func (v detailPrinter) sentences(id object.ID, f decide.Finding, d Detail) []string {
 	verdict := v.term.in(paintVerdict[f.Verdict], string(f.Verdict))
 	f.Reason = redact.MaskText(f.Reason)
-	if whole(f) {
+	if isWholeObject(f) {
 		return []string{"not in the cluster" + deletedBy(f, v.now), "  " + verdict + ": " + f.Reason}
 	}
 	if f.Kind == compare.Unmanaged {
 		return []string{"the object: not compared", "  " + verdict + ": " + f.Reason}
 	}
 	out := []string{
-		fmt.Sprintf("%s: %s (Git) vs %s (live, set by %s)", path(f), report.Show(f.Desired), report.Show(f.Live), setBy(f.Writer, v.now)),
-		"  " + verdict + because(f),
+		fmt.Sprintf("%s: %s (Git) vs %s (live, set by %s)", fieldPath(f), report.Show(f.Desired), report.Show(f.Live), describeWriter(f.Writer, v.now)),
+		"  " + verdict + reasonText(f),
 	}
-	out = append(out, hint(id, f, d)...)
+	out = append(out, remedyHints(id, f, d)...)
 	if f.Remedy != "" {
 		out = append(out, "  "+redact.MaskText(f.Remedy))
 	}
 	return out
 }
 
-func because(f decide.Finding) string {
+func reasonText(f decide.Finding) string {
 	if f.Verdict == decide.Cede && f.Claimant != "" {
 		short, _, _ := strings.Cut(f.NotApplied, ", ") // the reason says the rest
 		if short != "" {
@@ -302,21 +302,21 @@ func because(f decide.Finding) string {
 	return ": " + f.Reason
 }
 
-// hint says where in Git the field is named, and for a ceded one how to end the difference.
-func hint(id object.ID, f decide.Finding, d Detail) []string {
+// remedyHints says where in Git the field is named, and for a ceded one how to end the difference.
+func remedyHints(id object.ID, f decide.Finding, d Detail) []string {
 	p := d.Origin(id, f.Path)
 	switch {
 	case !p.Known():
 		return nil
 	case !p.Exact:
-		return []string{placed(p) + " has a part in it"}
+		return []string{placeLink(p) + " has a part in it"}
 	case f.Verdict == decide.Cede && f.Desired != nil && p.Field == "":
-		return []string{placed(p) + " (delete this field there, and there is nothing left to differ)"}
+		return []string{placeLink(p) + " (delete this field there, and there is nothing left to differ)"}
 	}
-	return []string{placed(p)}
+	return []string{placeLink(p)}
 }
 
-func placed(p desired.Place) string {
+func placeLink(p desired.Place) string {
 	if p.Field != "" {
 		return "  set by: " + p.String()
 	}

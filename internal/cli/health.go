@@ -29,10 +29,10 @@ func (p *program) health() *cobra.Command {
 		Use: "health -f FILE", Short: "Judge the health of objects in a file", Long: longHealth, Example: exampleHealth, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.query.File == "" {
-				return usage("name a file with -f; - is the standard input")
+				return usageError("name a file with -f; - is the standard input")
 			}
 			if f.query.Health = health.Rules(by); f.query.Health != health.Serving && f.query.Health != health.Reconciled {
-				return usage("--rules=%s: want %s or %s", by, health.Serving, health.Reconciled)
+				return usageError("--rules=%s: want %s or %s", by, health.Serving, health.Reconciled)
 			}
 			found, err := p.backend.Assess(cmd.Context(), f.query)
 			if err != nil {
@@ -84,15 +84,15 @@ func (f *adhocFlags) writeHealth(w io.Writer, found []report.Object) error {
 		return f.structured(listJSON{APIVersion: schemaVersion, Kind: "HealthList", Items: items})
 	}
 	t := &table{}
-	head, most := cells("KIND", "NAME", "HEALTH", "MESSAGE"), 100
+	head, most := plainCells("KIND", "NAME", "HEALTH", "MESSAGE"), 100
 	if f.output == "wide" {
-		head, most = cells("KIND", "NAME", "HEALTH", "FILE", "MESSAGE"), 1000
+		head, most = plainCells("KIND", "NAME", "HEALTH", "FILE", "MESSAGE"), 1000
 	}
 	if !f.form.bare {
 		t.add(head...)
 	}
 	for _, o := range found {
-		row := append(cells(o.ID.Kind, fullName(o.ID)), cell{string(o.Health.Code), paintHealth[o.Health.Code]})
+		row := append(plainCells(o.ID.Kind, fullName(o.ID)), cell{string(o.Health.Code), paintHealth[o.Health.Code]})
 		if f.output == "wide" {
 			row = append(row, cell{text: fmt.Sprintf("%s:%d", o.File, o.Line)})
 		}

@@ -25,7 +25,7 @@ func (f *appFlags) history() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				told, err := c.Tell(cmd.Context(), keys[0])
+				told, err := c.AppState(cmd.Context(), keys[0])
 				if err != nil {
 					return err
 				}
@@ -76,9 +76,9 @@ func (f *appFlags) printHistory(key app.Key, past []dialect.Past) error {
 
 func historyTable(past []dialect.Past, wide bool) *table {
 	t := &table{}
-	head := cells("ID", "DATE", "REVISION", "BY")
+	head := plainCells("ID", "DATE", "REVISION", "BY")
 	if wide {
-		head = append(head, cells("SOURCE")...)
+		head = append(head, plainCells("SOURCE")...)
 	}
 	t.add(head...)
 	for _, p := range past {
@@ -94,18 +94,18 @@ func historyTable(past []dialect.Past, wide bool) *table {
 		if by == "" {
 			by = "truce"
 		}
-		row := cells(strconv.FormatInt(p.ID, 10), at, revision, by)
+		row := plainCells(strconv.FormatInt(p.ID, 10), at, revision, by)
 		if wide {
-			row = append(row, cells(p.Source)...)
+			row = append(row, plainCells(p.Source)...)
 		}
 		t.add(row...)
 	}
 	return t
 }
 
-// pastOf finds the revision to go back to: the one with the ID, or the one before the newest. The newest is where the app is.
-func pastOf(ctx context.Context, c *Cluster, k app.Key, args []string) (dialect.Past, error) {
-	told, err := c.Tell(ctx, k)
+// findRevision finds the revision to go back to: the one with the ID, or the one before the newest. The newest is where the app is.
+func findRevision(ctx context.Context, c *Cluster, k app.Key, args []string) (dialect.Past, error) {
+	told, err := c.AppState(ctx, k)
 	if err != nil {
 		return dialect.Past{}, err
 	}
@@ -118,7 +118,7 @@ func pastOf(ctx context.Context, c *Cluster, k app.Key, args []string) (dialect.
 	}
 	id, err := strconv.ParseInt(args[0], 10, 64)
 	if err != nil {
-		return dialect.Past{}, usage("%q is no ID of a revision: see truce app history %s", args[0], k.Name)
+		return dialect.Past{}, usageError("%q is no ID of a revision: see truce app history %s", args[0], k.Name)
 	}
 	for _, p := range h {
 		if p.ID == id {

@@ -48,7 +48,7 @@ truce app get, truce app diff, and over time truce history.`,
 	cmd.Flags().BoolVarP(&l.watch, "watch", "w", false, "after the list, print apps as they change")
 	cmd.Flags().StringVar(&l.sortBy, "sort-by", "", "order of the list: a path in its JSON form, such as .metadata.name or .health")
 	f.complete(cmd, "sort-by", func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		return starting(orders, begun), cobra.ShellCompDirectiveNoFileComp
+		return filterPrefix(orders, begun), cobra.ShellCompDirectiveNoFileComp
 	})
 	f.outputs(cmd, "json", "yaml", "wide", "name")
 	return cmd
@@ -74,7 +74,7 @@ func (l *listFlags) run(ctx context.Context, c *Cluster) error {
 		return nil
 	}
 	if l.sortBy != "" {
-		if found, err = sorted(found, l.sortBy, func(s Summary) any { return newSummaryJSON(s) }); err != nil {
+		if found, err = sortByPath(found, l.sortBy, func(s Summary) any { return newSummaryJSON(s) }); err != nil {
 			return err
 		}
 	}
@@ -122,26 +122,26 @@ func (l *listFlags) printItems(items []summaryJSON) error {
 func (l *listFlags) table(found []Summary, now time.Time) *table {
 	t := &table{least: l.widths}
 	if !l.form.bare {
-		t.add(l.row("NAMESPACE", cells("NAME", "SYNC", "HEALTH", "REVISION", "AGE"), cells("SOURCE", "PATH"), "MESSAGE")...)
+		t.add(l.row("NAMESPACE", plainCells("NAME", "SYNC", "HEALTH", "REVISION", "AGE"), plainCells("SOURCE", "PATH"), "MESSAGE")...)
 	}
 	for _, s := range found {
 		sync := s.State.SyncText()
 		if s.Observed {
-			sync += " (" + whose(s.By) + ")"
+			sync += " (" + statusAuthor(s.By) + ")"
 		}
-		narrow := append(cells(s.Key.Name), cell{sync, paintSync[s.State.Sync]}, cell{string(s.State.Health.Code), paintHealth[s.State.Health.Code]})
-		narrow = append(narrow, cells(orNone(shortRevision(s.Revision)), age(s.Created, now))...)
+		narrow := append(plainCells(s.Key.Name), cell{sync, paintSync[s.State.Sync]}, cell{string(s.State.Health.Code), paintHealth[s.State.Health.Code]})
+		narrow = append(narrow, plainCells(textOrNone(shortRevision(s.Revision)), formatAge(s.Created, now))...)
 		message := cmp.Or(s.Lost, s.State.Why())
 		if l.output == "wide" {
 			message = s.Message
 		}
-		t.add(l.row(s.Key.Namespace, narrow, cells(s.Source.Kind+"/"+s.Source.Name, s.Path), oneLine(message, 120))...)
+		t.add(l.row(s.Key.Namespace, narrow, plainCells(s.Source.Kind+"/"+s.Source.Name, s.Path), oneLine(message, 120))...)
 	}
 	return t
 }
 
-// whose says of a status that truce does not write whose word it is.
-func whose(by string) string {
+// statusAuthor says of a status that truce does not write whose word it is.
+func statusAuthor(by string) string {
 	switch by {
 	case "":
 		return "nobody's word"
@@ -155,7 +155,7 @@ func whose(by string) string {
 func (l *listFlags) row(namespace string, narrow, wide []cell, message string) []cell {
 	var out []cell
 	if l.everyNS {
-		out = cells(namespace)
+		out = plainCells(namespace)
 	}
 	out = append(out, narrow...)
 	if l.output == "wide" {
@@ -201,8 +201,8 @@ func (l *listFlags) printChanged(all []Summary, last map[string]string) error {
 	return l.print(changed)
 }
 
-// age prints a span as kubectl does, roughly: 45s, 12m, 7h, 3d.
-func age(since, now time.Time) string {
+// formatAge prints a span as kubectl does, roughly: 45s, 12m, 7h, 3d.
+func formatAge(since, now time.Time) string {
 	if since.IsZero() {
 		return "<unknown>"
 	}
@@ -227,7 +227,7 @@ func shortRevision(s string) string {
 	return s
 }
 
-func orNone(s string) string {
+func textOrNone(s string) string {
 	if s == "" {
 		return "<none>"
 	}

@@ -40,7 +40,7 @@ func resolve(arg, namespace string, known []app.Key) (app.Key, error) {
 	for _, k := range found {
 		all = append(all, k.String())
 	}
-	return app.Key{}, usage("%s is ambiguous: %s: name the kind or the namespace", arg, strings.Join(all, ", "))
+	return app.Key{}, usageError("%s is ambiguous: %s: name the kind or the namespace", arg, strings.Join(all, ", "))
 }
 
 func notFound(arg, namespace string, known []app.Key) error {
@@ -56,17 +56,17 @@ func notFound(arg, namespace string, known []app.Key) error {
 	if len(names) > shown {
 		names = append(names[:shown], "…")
 	}
-	return fmt.Errorf("%s: no such app in %s; there are %s", arg, place(namespace), strings.Join(names, ", "))
+	return fmt.Errorf("%s: no such app in %s; there are %s", arg, placeOfNamespace(namespace), strings.Join(names, ", "))
 }
 
 func errNoApps(namespace string) error {
 	if namespace == "" {
 		return fmt.Errorf("no apps in the cluster")
 	}
-	return fmt.Errorf("no apps in %s (-A for all namespaces)", place(namespace))
+	return fmt.Errorf("no apps in %s (-A for all namespaces)", placeOfNamespace(namespace))
 }
 
-func place(namespace string) string {
+func placeOfNamespace(namespace string) string {
 	if namespace == "" {
 		return "the cluster"
 	}
@@ -113,11 +113,11 @@ func (f *appFlags) completeNamespaces(cmd *cobra.Command, _ []string, begun stri
 		all, err = c.Namespaces(ctx)
 		return err
 	})
-	return starting(all, begun), cobra.ShellCompDirectiveNoFileComp
+	return filterPrefix(all, begun), cobra.ShellCompDirectiveNoFileComp
 }
 
-// starting are those that begin as it was typed.
-func starting(all []string, begun string) []string {
+// filterPrefix are those that begin as it was typed.
+func filterPrefix(all []string, begun string) []string {
 	var out []string
 	for _, s := range all {
 		if strings.HasPrefix(s, begun) {

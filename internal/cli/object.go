@@ -37,7 +37,7 @@ func (f *objectFlags) parse(args []string) (rest []string, err error) {
 		name, rest = rest[0], rest[1:]
 	}
 	if kind == "" || name == "" || strings.Contains(name, "/") {
-		return nil, usage("%s: name an object as KIND/NAME or KIND NAME, as for kubectl", strings.Join(args, " "))
+		return nil, usageError("%s: name an object as KIND/NAME or KIND NAME, as for kubectl", strings.Join(args, " "))
 	}
 	f.question.Kind, f.question.Name = kind, name
 	f.question.Namespace, err = f.namespace()
@@ -89,7 +89,7 @@ func (f *objectFlags) completeObject(cmd *cobra.Command, args []string, begun st
 		}
 		return err
 	})
-	return starting(out, begun), directive
+	return filterPrefix(out, begun), directive
 }
 
 func prefixed(prefix string, texts []string) []string {

@@ -42,43 +42,43 @@ func (o *overlayFlags) add(s *pflag.FlagSet) {
 // change is what the flags ask for.
 func (o *overlayFlags) change(s *pflag.FlagSet) (overlay.Change, error) {
 	out := overlay.Change{
-		NamePrefix: given(s, "nameprefix", o.prefix), NameSuffix: given(s, "namesuffix", o.suffix),
-		Namespace: given(s, "kustomize-namespace", o.namespace), Version: given(s, "kustomize-version", o.version),
-		WithoutSelectors: given(s, "kustomize-label-without-selector", o.without),
-		Templates:        given(s, "kustomize-label-include-templates", o.templates),
-		ForceLabels:      given(s, "kustomize-force-common-label", o.forceLabels),
-		ForceAnnotations: given(s, "kustomize-force-common-annotation", o.forceAnnotations),
-		Optional:         given(s, "ignore-missing-components", o.missing),
+		NamePrefix: changedFlag(s, "nameprefix", o.prefix), NameSuffix: changedFlag(s, "namesuffix", o.suffix),
+		Namespace: changedFlag(s, "kustomize-namespace", o.namespace), Version: changedFlag(s, "kustomize-version", o.version),
+		WithoutSelectors: changedFlag(s, "kustomize-label-without-selector", o.without),
+		Templates:        changedFlag(s, "kustomize-label-include-templates", o.templates),
+		ForceLabels:      changedFlag(s, "kustomize-force-common-label", o.forceLabels),
+		ForceAnnotations: changedFlag(s, "kustomize-force-common-annotation", o.forceAnnotations),
+		Optional:         changedFlag(s, "ignore-missing-components", o.missing),
 	}
 	for _, text := range o.images {
 		m, err := overlay.ParseImage(text)
 		if err != nil {
-			return out, usage("--kustomize-image %q: %v", text, err)
+			return out, usageError("--kustomize-image %q: %v", text, err)
 		}
 		out.Images = append(out.Images, m)
 	}
 	for _, text := range o.replicas {
 		r, err := overlay.ParseReplica(text)
 		if err != nil {
-			return out, usage("--kustomize-replica %q: %v", text, err)
+			return out, usageError("--kustomize-replica %q: %v", text, err)
 		}
 		out.Replicas = append(out.Replicas, r)
 	}
 	var err error
-	if out.Labels, err = pairs("--kustomize-common-label", o.labels); err != nil {
+	if out.Labels, err = parseKeyValues("--kustomize-common-label", o.labels); err != nil {
 		return out, err
 	}
-	out.Annotations, err = pairs("--kustomize-common-annotation", o.annotations)
+	out.Annotations, err = parseKeyValues("--kustomize-common-annotation", o.annotations)
 	return out, err
 }
 
-// pairs reads KEY=VALUE, nil for none.
-func pairs(flag string, texts []string) (map[string]string, error) {
+// parseKeyValues reads KEY=VALUE, nil for none.
+func parseKeyValues(flag string, texts []string) (map[string]string, error) {
 	var out map[string]string
 	for _, text := range texts {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok || key == "" {
-			return nil, usage("%s %q: want KEY=VALUE", flag, text)
+			return nil, usageError("%s %q: want KEY=VALUE", flag, text)
 		}
 		if out == nil {
 			out = map[string]string{}

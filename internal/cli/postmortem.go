@@ -10,38 +10,38 @@ import (
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
-// postmortem is a report for people who were not there. Fields that went back and forth come first.
-func postmortem(entries []journal.Entry, git inGit, now time.Time) string {
+// writePostmortem is a report for people who were not there. Fields that went back and forth come first.
+func writePostmortem(entries []journal.Entry, git gitPlaces, now time.Time) string {
 	var b strings.Builder
 	if len(entries) == 0 {
 		return "# Postmortem\n\nThe journal holds nothing of that time.\n"
 	}
-	fmt.Fprintf(&b, "# Postmortem\n\nFrom %s to %s, by the journal of truce.\n", stamp(entries[0].At), stamp(entries[len(entries)-1].At))
+	fmt.Fprintf(&b, "# Postmortem\n\nFrom %s to %s, by the journal of truce.\n", formatTime(entries[0].At), formatTime(entries[len(entries)-1].At))
 	flaps := journal.Flaps(entries)
 	b.WriteString("\n## What flapped\n\n")
 	some := false
 	for _, f := range flaps {
 		if f.Corrections > 0 || f.Contested {
 			some = true
-			b.WriteString(flapped(f, now))
+			b.WriteString(flapParagraph(f, now))
 		}
 	}
 	if !some {
 		b.WriteString("Nothing: no field was put back.\n")
 	}
-	b.WriteString("\n## What remains to do in Git\n\n" + remains(flaps, git))
+	b.WriteString("\n## What remains to do in Git\n\n" + remainingCommits(flaps, git))
 	b.WriteString("\n## Timeline\n\n" + markdownTable(entries))
 	return b.String()
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// flapped tells of one field: what, who, since when, what stopped it, and a chart where the values are numbers.
-func flapped(f journal.Flap, now time.Time) string {
+// flapParagraph tells of one field: what, who, since when, what stopped it, and a chart where the values are numbers.
+func flapParagraph(f journal.Flap, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s `%s`\n\n", f.Object, f.Path)
 	fmt.Fprintf(&b, "- Git wants %s. Put back %s between %s and %s; undone again %s.\n",
-		report.Show(f.Git), times(f.Corrections), stamp(f.First), stamp(f.Last), times(f.Reversals))
+		report.Show(f.Git), countTimes(f.Corrections), formatTime(f.First), formatTime(f.Last), countTimes(f.Reversals))
 	if len(f.Restorers) > 0 {
 		fmt.Fprintf(&b, "- It was put back by %s; truce only observed.\n", strings.Join(f.Restorers, ", "))
 	}
@@ -52,13 +52,13 @@ func flapped(f journal.Flap, now time.Time) string {
 	}
 	switch {
 	case len(f.Restorers) > 0 && f.Reversals > 0: // truce stops nothing there
-		fmt.Fprintf(&b, "- It goes on as far as the journal shows: truce does not write the field. The newest entry is of %s.\n", stamp(f.Last))
+		fmt.Fprintf(&b, "- It goes on as far as the journal shows: truce does not write the field. The newest entry is of %s.\n", formatTime(f.Last))
 	case f.Ceded:
 		fmt.Fprintf(&b, "- It stopped because the field was ceded.\n")
 	case f.Contested:
-		fmt.Fprintf(&b, "- truce has left the field alone since %s: it goes back and forth.\n", stamp(f.Last))
+		fmt.Fprintf(&b, "- truce has left the field alone since %s: it goes back and forth.\n", formatTime(f.Last))
 	default:
-		fmt.Fprintf(&b, "- Quiet since %s.\n", stamp(f.Last))
+		fmt.Fprintf(&b, "- Quiet since %s.\n", formatTime(f.Last))
 	}
 	if lines := flapChart(f, now); len(lines) > 0 {
 		b.WriteString("\n```\n" + strings.Join(lines, "\n") + "\n```\n")
@@ -67,7 +67,7 @@ func flapped(f journal.Flap, now time.Time) string {
 	return b.String()
 }
 
-func times(n int) string {
+func countTimes(n int) string {
 	if n == 1 {
 		return "once"
 	}
@@ -78,25 +78,25 @@ func times(n int) string {
 func flapChart(f journal.Flap, now time.Time) []string {
 	var samples []sample
 	for _, v := range f.Values {
-		n, ok := counted(v.Value)
+		n, ok := wholeNumber(v.Value)
 		if !ok || n > chartMost {
 			return nil
 		}
 		samples = append(samples, sample{at: v.At, value: n, by: v.By})
 	}
-	git, _ := counted(f.Git)
+	git, _ := wholeNumber(f.Git)
 	end := f.Last.Add(f.Last.Sub(f.First) / 10)
 	if end.After(now) {
 		end = now
 	}
-	return chart(samples, end, git)
+	return drawChart(samples, end, git)
 }
 
 // chartMost is the greatest value that is drawn: a line for each.
 const chartMost = 50
 
-// counted reads a whole number as JSON or the engine holds it.
-func counted(v any) (int64, bool) {
+// wholeNumber reads a whole number as JSON or the engine holds it.
+func wholeNumber(v any) (int64, bool) {
 	switch n := v.(type) {
 	case int64:
 		return n, true
@@ -106,16 +106,16 @@ func counted(v any) (int64, bool) {
 	return 0, false
 }
 
-// remains lists what only a commit ends.
-func remains(flaps []journal.Flap, git inGit) string {
+// remainingCommits lists what only a commit ends.
+func remainingCommits(flaps []journal.Flap, git gitPlaces) string {
 	var out []string
 	for _, f := range flaps {
 		switch {
 		case !f.Unended():
 		case f.Ceded:
-			out = append(out, fmt.Sprintf("- Remove `%s` of %s from Git%s, or agree to the difference in the app: it belongs to %s.\n", f.Path, f.Object, git.place(f), writers(f)))
+			out = append(out, fmt.Sprintf("- Remove `%s` of %s from Git%s, or agree to the difference in the app: it belongs to %s.\n", f.Path, f.Object, git.place(f), writerNames(f)))
 		default:
-			out = append(out, fmt.Sprintf("- Decide who writes `%s` of %s: Git%s, or %s. An ignore rule leaves it to the other one.\n", f.Path, f.Object, git.place(f), writers(f)))
+			out = append(out, fmt.Sprintf("- Decide who writes `%s` of %s: Git%s, or %s. An ignore rule leaves it to the other one.\n", f.Path, f.Object, git.place(f), writerNames(f)))
 		}
 	}
 	if len(out) == 0 {
@@ -128,7 +128,7 @@ func remains(flaps []journal.Flap, git inGit) string {
 	return strings.Join(out, "")
 }
 
-func writers(f journal.Flap) string {
+func writerNames(f journal.Flap) string {
 	if len(f.Writers) == 0 {
 		return "somebody unknown"
 	}
@@ -145,7 +145,7 @@ func markdownTable(entries []journal.Entry) string {
 		for len(row) < len(timelineColumns) {
 			row = append(row, "")
 		}
-		row[0] = stamp(e.At)
+		row[0] = formatTime(e.At)
 		for i := range row {
 			row[i] = escape.Replace(row[i])
 		}

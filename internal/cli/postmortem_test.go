@@ -36,7 +36,7 @@ func TestAFightThatTruceOnlyObservesHasNotStopped(t *testing.T) {
 			"It stopped because the field was ceded", "It goes on",
 		},
 	} {
-		if got := postmortem(c.entries, inGit{}, begin.Add(time.Hour)); !strings.Contains(got, c.want) || strings.Contains(got, c.not) {
+		if got := writePostmortem(c.entries, gitPlaces{}, begin.Add(time.Hour)); !strings.Contains(got, c.want) || strings.Contains(got, c.not) {
 			t.Errorf("%s: want %q, and not %q:\n%s", name, c.want, c.not, got)
 		}
 	}
@@ -55,12 +55,12 @@ func TestAReleaseForetellsWhatTheOtherWillChange(t *testing.T) {
 		"Flux will set spec.replicas of Deployment shop/web from 8 to 3, at apps/web/web.yaml:6 (it is ceded to HPA shop/web); to keep the value, delete the field there first",
 		"Flux will set metadata.annotations[example.com/owner] of Deployment shop/web from",
 	}
-	got := resets(d)
+	got := fieldsReset(d)
 	if len(got) != 2 || got[0] != want[0] || !strings.HasPrefix(got[1], "Flux will set metadata.annotations") {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	d.Report.App = app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}
-	if got := resets(d); !strings.HasPrefix(got[0], "Argo CD will set") {
+	if got := fieldsReset(d); !strings.HasPrefix(got[0], "Argo CD will set") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -107,27 +107,27 @@ var epoch = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 // TestWhatPeopleSee prints each view of the same app and list.
 func TestWhatPeopleSee(t *testing.T) {
 	views := map[string]func(*testing.T, *bytes.Buffer) error{
-		"get":      func(_ *testing.T, b *bytes.Buffer) error { return view{now: epoch}.detail(b, shopWeb()) },
-		"get wide": func(_ *testing.T, b *bytes.Buffer) error { return view{wide: true}.detail(b, shopWeb()) },
+		"get":      func(_ *testing.T, b *bytes.Buffer) error { return detailPrinter{now: epoch}.detail(b, shopWeb()) },
+		"get wide": func(_ *testing.T, b *bytes.Buffer) error { return detailPrinter{wide: true}.detail(b, shopWeb()) },
 		"get json": func(_ *testing.T, b *bytes.Buffer) error {
 			return structured(b, "json", newDetailJSON("App", shopWeb(), func(report.Object) bool { return true }))
 		},
 		"get colour": func(_ *testing.T, b *bytes.Buffer) error {
-			err := view{term: terminal{colour: true}}.detail(b, shopWeb())
+			err := detailPrinter{term: terminal{colour: true}}.detail(b, shopWeb())
 			text := strings.ReplaceAll(b.String(), "\x1b[", "<")
 			b.Reset()
 			b.WriteString(text)
 			return err
 		},
 		"diff": func(_ *testing.T, b *bytes.Buffer) error {
-			if err := (view{now: epoch}).diff(b, shopWeb()); err != nil {
+			if err := (detailPrinter{now: epoch}).diff(b, shopWeb()); err != nil {
 				return err
 			}
-			_ = verdict([]Detail{shopWeb()}, b) // its exit code has a test of its own
+			_ = diffVerdict([]Detail{shopWeb()}, b) // its exit code has a test of its own
 			return nil
 		},
 		"why": func(_ *testing.T, b *bytes.Buffer) error {
-			return tellWhy(b, terminal{}, explainedWeb(t), claim.Replicas())
+			return printStory(b, terminal{}, explainedWeb(t), claim.Replicas())
 		},
 		"blame": func(_ *testing.T, b *bytes.Buffer) error {
 			return blameTable(explainedWeb(t), explain.Claimed).print(b, terminal{})
@@ -145,8 +145,8 @@ func TestWhatPeopleSee(t *testing.T) {
 		"blame yaml": func(_ *testing.T, b *bytes.Buffer) error {
 			return structured(b, "yaml", newBlameJSON(explainedWeb(t), explain.Claimed))
 		},
-		"diff wide":       func(_ *testing.T, b *bytes.Buffer) error { return view{wide: true}.diff(b, shopWeb()) },
-		"get application": func(_ *testing.T, b *bytes.Buffer) error { return view{}.detail(b, shopApplication()) },
+		"diff wide":       func(_ *testing.T, b *bytes.Buffer) error { return detailPrinter{wide: true}.diff(b, shopWeb()) },
+		"get application": func(_ *testing.T, b *bytes.Buffer) error { return detailPrinter{}.detail(b, shopApplication()) },
 		"list": func(_ *testing.T, b *bytes.Buffer) error {
 			l := listFlags{appFlags: &appFlags{}}
 			return l.table(summaries(), epoch).print(b, terminal{})
@@ -156,7 +156,7 @@ func TestWhatPeopleSee(t *testing.T) {
 			return l.table(summaries(), epoch).print(b, terminal{})
 		},
 		"chart": func(_ *testing.T, b *bytes.Buffer) error {
-			b.WriteString(strings.Join(chart(sawtooth(), epoch.Add(30*time.Second), 3), "\n"))
+			b.WriteString(strings.Join(drawChart(sawtooth(), epoch.Add(30*time.Second), 3), "\n"))
 			return nil
 		},
 	}
@@ -184,10 +184,10 @@ func sawtooth() []sample {
 }
 
 func TestReversalsAreCountedAsChangesAgainstTheOneBefore(t *testing.T) {
-	if n := reversals(sawtooth()); n != 10 {
+	if n := countReversals(sawtooth()); n != 10 {
 		t.Errorf("got %d, want 10", n)
 	}
-	if n := reversals([]sample{{value: 3}, {value: 5}, {value: 8}}); n != 0 {
+	if n := countReversals([]sample{{value: 3}, {value: 5}, {value: 8}}); n != 0 {
 		t.Errorf("a rise has %d reversals", n)
 	}
 }
@@ -197,7 +197,7 @@ func TestDriftAndNothingElseIsADifference(t *testing.T) {
 	ceded.Leaving, ceded.Report.Objects = nil, ceded.Report.Objects[:1]
 	ceded.Report.Objects[0].Findings = ceded.Report.Objects[0].Findings[:1]
 	var b bytes.Buffer
-	if err := verdict([]Detail{ceded}, &b); err != nil {
+	if err := diffVerdict([]Detail{ceded}, &b); err != nil {
 		t.Errorf("a ceded field: %v", err)
 	}
 	if diff := cmp.Diff("no differences; 1 ceded field\n", b.String()); diff != "" {
@@ -212,7 +212,7 @@ func TestDriftAndNothingElseIsADifference(t *testing.T) {
 		d.Report.Objects = []report.Object{d.Report.Objects[0]}
 		d.Report.Objects[0].Findings = append([]decide.Finding(nil), d.Report.Objects[0].Findings...)
 		change(&d)
-		if err := verdict([]Detail{d}, &b); err == nil {
+		if err := diffVerdict([]Detail{d}, &b); err == nil {
 			t.Errorf("%s is no difference", name)
 		}
 	}
@@ -236,7 +236,7 @@ func TestNamesAreResolvedByKindAndName(t *testing.T) {
 
 func TestColoursAreForTerminalsOnly(t *testing.T) {
 	env := map[string]string{}
-	term := newTerminal(Env{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Getenv: func(k string) string { return env[k] }})
+	term := newTerminal(Environment{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Getenv: func(k string) string { return env[k] }})
 	if term.colour || term.moving {
 		t.Errorf("a buffer is taken for a terminal: %+v", term)
 	}
@@ -244,7 +244,7 @@ func TestColoursAreForTerminalsOnly(t *testing.T) {
 
 func TestNoMessageOfOthersIsACommandToTheTerminal(t *testing.T) {
 	tab := &table{}
-	tab.add(cells("a\x1b[2Jb", "c\nd")...)
+	tab.add(plainCells("a\x1b[2Jb", "c\nd")...)
 	var b bytes.Buffer
 	if err := tab.print(&b, terminal{}); err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func (p *program) masked(objects []render.Object) ([]object.Object, error) {
 		out = append(out, data)
 	}
 	if n > 0 {
-		fmt.Fprintf(p.env.Err, "%s masked: --show-secrets prints the values\n", count(n, "Secret is", "Secrets are"))
+		fmt.Fprintf(p.env.Err, "%s masked: --show-secrets prints the values\n", pluralize(n, "Secret is", "Secrets are"))
 	}
 	return out, nil
 }
@@ -87,7 +87,7 @@ func (p *program) unmasked(objects []render.Object) []object.Object {
 		out = append(out, o.Data)
 	}
 	if n > 0 {
-		fmt.Fprintf(p.env.Err, "the output has the values of %s\n", count(n, "Secret", "Secrets"))
+		fmt.Fprintf(p.env.Err, "the output has the values of %s\n", pluralize(n, "Secret", "Secrets"))
 	}
 	return out
 }

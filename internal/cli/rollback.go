@@ -48,7 +48,7 @@ func (r *rollbackFlags) run(ctx context.Context, c *Cluster, args []string) erro
 		return err
 	}
 	k := keys[0]
-	to, err := pastOf(ctx, c, k, args[1:])
+	to, err := findRevision(ctx, c, k, args[1:])
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to dial
 		return err
 	}
 	fmt.Fprintf(r.program.env.Err, "automated sync is held back until: %s app resume %s -n %s\n", r.program.displayName(), k.Name, k.Namespace)
-	ctx, cancel := bounded(ctx, time.Duration(r.timeout))
+	ctx, cancel := withOptionalTimeout(ctx, time.Duration(r.timeout))
 	defer cancel()
 	p := r.program.progress(k)
 	last, err := awaitApp(ctx, c, k, func(a Summary) bool {

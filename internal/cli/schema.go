@@ -218,7 +218,7 @@ func newFieldJSON(id object.ID, f decide.Finding, d Detail) fieldJSON {
 		Path: field.PathString(f.Path), Difference: string(f.Kind), Git: f.Desired, Live: f.Live,
 		Verdict: string(f.Verdict), Reason: f.Reason, Remedy: f.Remedy, NotApplied: f.NotApplied, PausedBy: f.PausedBy, Claimant: f.Claimant, Reported: f.Reported,
 	}
-	if whole(f) || f.Kind == compare.Unmanaged {
+	if isWholeObject(f) || f.Kind == compare.Unmanaged {
 		out.Git, out.Live = nil, nil
 	} else {
 		out.Writer = newWriterJSON(f.Writer)
@@ -230,8 +230,8 @@ func newFieldJSON(id object.ID, f decide.Finding, d Detail) fieldJSON {
 	return out
 }
 
-// whole reports whether the finding is about the object, not one of its fields.
-func whole(f decide.Finding) bool { return len(f.Path) == 0 && f.Kind == compare.Missing }
+// isWholeObject reports whether the finding is about the object, not one of its fields.
+func isWholeObject(f decide.Finding) bool { return len(f.Path) == 0 && f.Kind == compare.Missing }
 
 func newWriterJSON(w ownership.Writer) *writerJSON {
 	out := &writerJSON{
@@ -259,4 +259,4 @@ func structured(w io.Writer, form string, v any) error {
 	return err
 }
 
-func nameOf(k app.Key) string { return k.Namespace + "/" + k.Name }
+func namespacedName(k app.Key) string { return k.Namespace + "/" + k.Name }

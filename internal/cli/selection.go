@@ -32,15 +32,15 @@ func (s selection) empty() bool { return s == selection{} }
 func (s selection) matches() (func(Summary) bool, error) {
 	byLabel, err := labels.Parse(s.labels)
 	if err != nil {
-		return nil, usage("-l %s: %w", s.labels, err)
+		return nil, usageError("-l %s: %w", s.labels, err)
 	}
 	byField, err := fields.ParseSelector(s.fields)
 	if err != nil {
-		return nil, usage("--field-selector %s: %w", s.fields, err)
+		return nil, usageError("--field-selector %s: %w", s.fields, err)
 	}
 	for _, r := range byField.Requirements() {
 		if r.Field != fieldName && r.Field != fieldNamespace {
-			return nil, usage("--field-selector %s: field label not supported: %s", s.fields, r.Field)
+			return nil, usageError("--field-selector %s: field label not supported: %s", s.fields, r.Field)
 		}
 	}
 	return func(x Summary) bool {
@@ -53,7 +53,7 @@ func (f *appFlags) completeField(cmd *cobra.Command, args []string, begun string
 	done := begun[:strings.LastIndex(begun, ",")+1]
 	field, value, chosen := strings.Cut(begun[len(done):], "=")
 	if !chosen {
-		return starting([]string{done + fieldName + "=", done + fieldNamespace + "="}, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return filterPrefix([]string{done + fieldName + "=", done + fieldNamespace + "="}, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 	of := f.completeApps
 	if strings.TrimSuffix(field, "!") == fieldNamespace {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// sorted puts items into the order of the values at a path of their JSON form, as kubectl's --sort-by: numbers by size, texts
+// sortByPath puts items into the order of the values at a path of their JSON form, as kubectl's --sort-by: numbers by size, texts
 // with the numbers in them by size, items without a value first, equal ones as they were.
-func sorted[T any](items []T, path string, form func(T) any) ([]T, error) {
-	at, err := relaxed(path)
+func sortByPath[T any](items []T, path string, form func(T) any) ([]T, error) {
+	at, err := parseRelaxedPath(path)
 	if err != nil {
-		return nil, usage("--sort-by %s: %w", path, err)
+		return nil, usageError("--sort-by %s: %w", path, err)
 	}
 	type keyed struct {
 		item T
@@ -21,22 +21,22 @@ func sorted[T any](items []T, path string, form func(T) any) ([]T, error) {
 	}
 	all, some := make([]keyed, 0, len(items)), len(items) == 0
 	for _, item := range items {
-		plain, err := plainly(form(item))
+		plain, err := toPlainJSON(form(item))
 		if err != nil {
 			return nil, err
 		}
 		found, err := at.FindResults(plain)
 		if err != nil {
-			return nil, usage("--sort-by %s: %w", path, err)
+			return nil, usageError("--sort-by %s: %w", path, err)
 		}
-		key := first(found)
+		key := firstResult(found)
 		some = some || key != nil
 		all = append(all, keyed{item, key})
 	}
 	if !some {
-		return nil, usage("--sort-by: couldn't find any field with path %q in the list of objects", path)
+		return nil, usageError("--sort-by: couldn't find any field with path %q in the list of objects", path)
 	}
-	slices.SortStableFunc(all, func(a, b keyed) int { return order(a.key, b.key) })
+	slices.SortStableFunc(all, func(a, b keyed) int { return compareValues(a.key, b.key) })
 	out := make([]T, 0, len(all))
 	for _, k := range all {
 		out = append(out, k.item)
@@ -44,7 +44,7 @@ func sorted[T any](items []T, path string, form func(T) any) ([]T, error) {
 	return out, nil
 }
 
-func first(found [][]reflect.Value) any {
+func firstResult(found [][]reflect.Value) any {
 	for _, values := range found {
 		for _, v := range values {
 			return v.Interface()
@@ -53,26 +53,26 @@ func first(found [][]reflect.Value) any {
 	return nil
 }
 
-func order(a, b any) int {
+func compareValues(a, b any) int {
 	if a == nil || b == nil {
-		return cmp.Compare(present(a), present(b))
+		return cmp.Compare(rankPresence(a), rankPresence(b))
 	}
-	x, isNumber := number(a)
-	y, both := number(b)
+	x, isNumber := numericValue(a)
+	y, both := numericValue(b)
 	if isNumber && both {
 		return cmp.Compare(x, y)
 	}
-	return natural(fmt.Sprint(a), fmt.Sprint(b))
+	return compareNatural(fmt.Sprint(a), fmt.Sprint(b))
 }
 
-func present(v any) int {
+func rankPresence(v any) int {
 	if v == nil {
 		return 0
 	}
 	return 1
 }
 
-func number(v any) (float64, bool) {
+func numericValue(v any) (float64, bool) {
 	switch n := v.(type) {
 	case int64:
 		return float64(n), true
@@ -82,10 +82,10 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// natural compares web-9 and web-10 as people do.
-func natural(a, b string) int {
+// compareNatural compares web-9 and web-10 as people do.
+func compareNatural(a, b string) int {
 	for a != "" && b != "" {
-		x, y := digits(a), digits(b)
+		x, y := leadingDigits(a), leadingDigits(b)
 		if x == "" || y == "" {
 			if a[0] != b[0] {
 				return cmp.Compare(a[0], b[0])
@@ -102,6 +102,6 @@ func natural(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-func digits(s string) string {
+func leadingDigits(s string) string {
 	return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
 }

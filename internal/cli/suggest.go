@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// guides makes a program's groups and flags answer a typing error with what was probably meant.
-func guides(root *cobra.Command) {
+// suggestOnTypingErrors makes a program's groups and flags answer a typing error with what was probably meant.
+func suggestOnTypingErrors(root *cobra.Command) {
 	root.Args, root.RunE = cobra.ArbitraryArgs, groupOnly
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
@@ -34,24 +34,24 @@ func unknownCommand(group *cobra.Command, word string) error {
 	if meant := nearestCommands(group, word); len(meant) > 0 {
 		see = "did you mean " + strings.Join(meant, " or ") + "?"
 	}
-	return usage("%s has no command %q: %s", group.CommandPath(), word, see)
+	return usageError("%s has no command %q: %s", group.CommandPath(), word, see)
 }
 
 // nearestCommands are the commands of the group that a word may have meant; where there are none, those of the whole program.
 func nearestCommands(group *cobra.Command, word string) []string {
-	if near := nearIn(group, word); len(near) > 0 {
+	if near := nearCommands(group, word); len(near) > 0 {
 		return near
 	}
 	var near []string
 	for _, other := range append([]*cobra.Command{group.Root()}, group.Root().Commands()...) {
 		if other != group && other.HasSubCommands() {
-			near = append(near, nearIn(other, word)...)
+			near = append(near, nearCommands(other, word)...)
 		}
 	}
 	return near
 }
 
-func nearIn(group *cobra.Command, word string) []string {
+func nearCommands(group *cobra.Command, word string) []string {
 	n := nearest{word: word}
 	for _, cmd := range group.Commands() {
 		if cmd.IsAvailableCommand() {

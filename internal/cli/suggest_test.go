@@ -32,7 +32,7 @@ func TestATypingErrorIsAnsweredWithWhatWasMeant(t *testing.T) {
 	} {
 		words := strings.Fields(line)
 		var out, errs bytes.Buffer
-		code := Main(t.Context(), Env{Out: &out, Err: &errs, Program: words[0], Args: words[1:], Getenv: func(string) string { return "" }}, Backend{})
+		code := Execute(t.Context(), Environment{Out: &out, Err: &errs, Program: words[0], Args: words[1:], Getenv: func(string) string { return "" }}, Backend{})
 		usage := int(ExitUsage)
 		if words[0] == "argocd" {
 			usage = argocdGenericError

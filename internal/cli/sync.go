@@ -80,12 +80,12 @@ func (s *syncFlags) start(ctx context.Context, args []string) error {
 // refuse returns an error for flags that would otherwise be ignored.
 func (s *syncFlags) refuse() error {
 	if s.force {
-		return usage("--force is not supported: truce never deletes an object to create it again, as kubectl apply --force does; " +
+		return usageError("--force is not supported: truce never deletes an object to create it again, as kubectl apply --force does; " +
 			"where an immutable field must change, delete the object, and truce creates it as Git has it")
 	}
 	for _, flag := range []string{"revision", "resource", "sync-option"} {
 		if s.dryRun && s.set.Changed(flag) {
-			return usage("--dry-run compares the whole app at the revision that it follows: leave out --%s", flag)
+			return usageError("--dry-run compares the whole app at the revision that it follows: leave out --%s", flag)
 		}
 	}
 	return nil
@@ -93,11 +93,11 @@ func (s *syncFlags) refuse() error {
 
 // request is what the flags ask for.
 func (s *syncFlags) request() (dialect.Run, error) {
-	run := dialect.Run{Revision: s.revision, Options: s.options, By: s.program.displayName(), Prune: given(s.set, "prune", s.prune)}
+	run := dialect.Run{Revision: s.revision, Options: s.options, By: s.program.displayName(), Prune: changedFlag(s.set, "prune", s.prune)}
 	for _, text := range s.resources {
 		parts := strings.Split(text, ":")
 		if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
-			return run, usage("--resource %q: want GROUP:KIND:NAME, such as apps:Deployment:web, or :Service:web", text)
+			return run, usageError("--resource %q: want GROUP:KIND:NAME, such as apps:Deployment:web, or :Service:web", text)
 		}
 		id := object.ID{Group: parts[0], Kind: parts[1], Name: parts[2]}
 		if ns, name, both := strings.Cut(parts[2], "/"); both {
@@ -113,7 +113,7 @@ func (s *syncFlags) run(ctx context.Context, c *Cluster, args []string, run dial
 	if err != nil {
 		return err
 	}
-	ctx, cancel := bounded(ctx, time.Duration(s.timeout))
+	ctx, cancel := withOptionalTimeout(ctx, time.Duration(s.timeout))
 	defer cancel()
 	for _, k := range keys {
 		if err := s.one(ctx, c, k, run); err != nil {
@@ -127,11 +127,11 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.
 	p := s.program.progress(k)
 	p.say("asking the controller to run it")
 	begin := time.Now()
-	before, err := c.Tell(ctx, k)
+	before, err := c.AppState(ctx, k)
 	if err != nil {
 		return err
 	}
-	token, err := c.Ask(ctx, Request{App: k, Source: s.source, Run: run})
+	token, err := c.RequestRun(ctx, Request{App: k, Source: s.source, Run: run})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &ExitError{Code: ExitDiffers, Err: err}
 	}
@@ -150,7 +150,7 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.
 		return err
 	}
 	if before.Contested != "" && last.State.Reason == report.Succeeded {
-		if last, err = aftermath(ctx, c, k, last, before.Contested); err != nil {
+		if last, err = watchAfterSync(ctx, c, k, last, before.Contested); err != nil {
 			return err
 		}
 		return p.retried(last, before.Contested, begin)
@@ -166,18 +166,18 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.
 
 // printObjects prints argocd's table of what a sync made of each object, where the status tells that.
 func (s *syncFlags) printObjects(ctx context.Context, c *Cluster, k app.Key) error {
-	told, err := c.Tell(ctx, k)
+	told, err := c.AppState(ctx, k)
 	if err != nil {
 		return err
 	}
 	t := &table{}
-	t.add(cells("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE")...)
+	t.add(plainCells("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE")...)
 	for _, o := range told.Objects {
 		if o.Sync == "" {
 			return nil
 		}
-		row := append(cells(o.ID.Group, o.ID.Kind, o.ID.Namespace, o.ID.Name), cell{string(o.Sync), paintSync[o.Sync]}, cell{string(o.Health), paintHealth[o.Health]})
-		t.add(append(row, cells("", oneLine(o.Message, 100))...)...)
+		row := append(plainCells(o.ID.Group, o.ID.Kind, o.ID.Namespace, o.ID.Name), cell{string(o.Sync), paintSync[o.Sync]}, cell{string(o.Health), paintHealth[o.Health]})
+		t.add(append(row, plainCells("", oneLine(o.Message, 100))...)...)
 	}
 	if len(told.Objects) == 0 {
 		return nil
@@ -190,13 +190,13 @@ func (p *progress) part(a Summary, begin time.Time) error {
 	if a.State.Reason != report.Succeeded {
 		return p.outcome(a, begin)
 	}
-	p.done(fmt.Sprintf("%s, %s (%s): %s", a.State.Health.Code, orNone(shortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond), a.Message))
+	p.done(fmt.Sprintf("%s, %s (%s): %s", a.State.Health.Code, textOrNone(shortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond), a.Message))
 	return nil
 }
 
 // outcome says how a run ended, and gives its exit code.
 func (p *progress) outcome(a Summary, begin time.Time) error {
-	text := fmt.Sprintf("%s, %s, %s (%s)", a.State.SyncText(), a.State.Health.Code, orNone(shortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond))
+	text := fmt.Sprintf("%s, %s, %s (%s)", a.State.SyncText(), a.State.Health.Code, textOrNone(shortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond))
 	switch {
 	case a.State.Suspended:
 		p.fail("it is suspended: nothing was done")
@@ -243,7 +243,7 @@ func awaitApp(ctx context.Context, c *Cluster, k app.Key, is func(Summary) bool)
 		return true
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return last, &ExitError{Code: ExitDiffers, Err: fmt.Errorf("%s: not in time: %s", k, state(last.State))}
+		return last, &ExitError{Code: ExitDiffers, Err: fmt.Errorf("%s: not in time: %s", k, stateLine(last.State))}
 	}
 	if err == nil && failed != nil {
 		err = &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s: %w", k, failed)}

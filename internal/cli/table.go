@@ -14,7 +14,7 @@ type cell struct {
 	paint paint
 }
 
-func cells(texts ...string) []cell {
+func plainCells(texts ...string) []cell {
 	out := make([]cell, len(texts))
 	for i, s := range texts {
 		out[i] = cell{text: s}

@@ -39,11 +39,11 @@ func (f *appFlags) target() (Target, error) {
 	}
 	t.As, t.AsUID, t.AsGroups = *c.Impersonate, *c.ImpersonateUID, *c.ImpersonateGroup
 	if t.As == "" && (t.AsUID != "" || len(t.AsGroups) > 0) {
-		return t, usage("--as-uid, --as-group: requesting uid or groups without impersonating a user: name one with --as")
+		return t, usageError("--as-uid, --as-group: requesting uid or groups without impersonating a user: name one with --as")
 	}
 	var err error
 	if t.Timeout, err = clientcmd.ParseTimeout(*c.Timeout); err != nil {
-		return t, usage("--request-timeout %q: %w", *c.Timeout, err)
+		return t, usageError("--request-timeout %q: %w", *c.Timeout, err)
 	}
 	return t, nil
 }
@@ -54,5 +54,5 @@ func (f *appFlags) completeContexts(_ *cobra.Command, _ []string, begun string) 
 	if err != nil {
 		cobra.CompDebugln(err.Error(), false)
 	}
-	return starting(slices.Sorted(maps.Keys(config.Contexts)), begun), cobra.ShellCompDirectiveNoFileComp
+	return filterPrefix(slices.Sorted(maps.Keys(config.Contexts)), begun), cobra.ShellCompDirectiveNoFileComp
 }

@@ -31,12 +31,12 @@ func (f *tenancyFlags) complete() (tenancy.Rules, error) {
 	}
 	if f.account != "" {
 		if problems := validation.IsDNS1123Subdomain(f.account); len(problems) > 0 {
-			return rules, usage("--default-service-account %q: %s", f.account, problems[0])
+			return rules, usageError("--default-service-account %q: %s", f.account, problems[0])
 		}
 	}
 	if !f.shared {
 		if len(f.admins) > 0 {
-			return rules, usage("--admin-namespaces has a meaning with --multi-tenant only")
+			return rules, usageError("--admin-namespaces has a meaning with --multi-tenant only")
 		}
 		return rules, nil
 	}
@@ -46,7 +46,7 @@ func (f *tenancyFlags) complete() (tenancy.Rules, error) {
 	}
 	for _, name := range f.admins {
 		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-			return rules, usage("--admin-namespaces %q: %s", name, problems[0])
+			return rules, usageError("--admin-namespaces %q: %s", name, problems[0])
 		}
 	}
 	rules.Admins = f.admins

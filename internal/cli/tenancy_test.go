@@ -17,7 +17,7 @@ import (
 func parsed(t *testing.T, args ...string) (ControllerOptions, error) {
 	t.Helper()
 	var got ControllerOptions
-	p := &program{env: Env{Err: io.Discard}, backend: Backend{Controller: func(_ context.Context, o ControllerOptions) error {
+	p := &program{env: Environment{Err: io.Discard}, backend: Backend{Controller: func(_ context.Context, o ControllerOptions) error {
 		got = o
 		return nil
 	}}}

@@ -17,7 +17,7 @@ type terminal struct {
 	moving bool // lines on the standard error may be written over
 }
 
-func newTerminal(env Env) terminal {
+func newTerminal(env Environment) terminal {
 	plain := env.Getenv("NO_COLOR") != "" || env.Getenv("TERM") == "dumb" // https://no-color.org
 	return terminal{
 		colour: isTerminal(env.Out) && !plain,

@@ -69,7 +69,7 @@ func (f *timelineFlags) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return f.printTimeline(entries, q, inGit{})
+		return f.printTimeline(entries, q, gitPlaces{})
 	}
 	var err error
 	if q.App.Namespace, err = f.namespace(); err != nil {
@@ -80,9 +80,9 @@ func (f *timelineFlags) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		var git inGit
+		var git gitPlaces
 		if f.postmortem {
-			if git, err = findInGit(ctx, c, entries); err != nil {
+			if git, err = findGitPlaces(ctx, c, entries); err != nil {
 				return err
 			}
 		}
@@ -90,7 +90,7 @@ func (f *timelineFlags) run(ctx context.Context, args []string) error {
 	})
 }
 
-func (f *timelineFlags) printTimeline(entries []journal.Entry, q journal.Query, git inGit) error {
+func (f *timelineFlags) printTimeline(entries []journal.Entry, q journal.Query, git gitPlaces) error {
 	if len(entries) == 0 {
 		fmt.Fprintln(f.program.env.Err, f.nothing(q.App))
 	}
@@ -98,7 +98,7 @@ func (f *timelineFlags) printTimeline(entries []journal.Entry, q journal.Query, 
 	out := f.program.env.Out
 	switch {
 	case f.postmortem:
-		_, err = fmt.Fprint(out, postmortem(entries, git, f.now()))
+		_, err = fmt.Fprint(out, writePostmortem(entries, git, f.now()))
 	case f.output == "markdown":
 		_, err = fmt.Fprint(out, markdownTable(entries))
 	case f.output == "" && len(entries) == 0:
@@ -126,9 +126,9 @@ var timelineColumns = []string{"TIME", "APP", "WHAT", "OBJECT", "FIELD", "GIT", 
 
 func timelineTable(entries []journal.Entry) *table {
 	t := &table{}
-	t.add(cells(timelineColumns...)...)
+	t.add(plainCells(timelineColumns...)...)
 	for _, e := range entries {
-		t.add(cells(timelineRow(e)...)...)
+		t.add(plainCells(timelineRow(e)...)...)
 	}
 	return t
 }

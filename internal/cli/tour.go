@@ -21,15 +21,15 @@ import (
 // tour shows what truce does, on the cluster as it is. What it tells comes from its own watch and from the engine's notices;
 // nothing is known beforehand.
 type tour struct {
-	teller    *teller
-	world     *World
+	steps     *stepPrinter
+	world     *UpEnvironment
 	claims    app.Claims
-	bystander *bystander
+	bystander *clusterWatcher
 }
 
 func (t *tour) run(ctx context.Context) error {
 	var err error
-	if t.bystander, err = newBystander(t.world.Kubeconfig, t.world.Context); err != nil {
+	if t.bystander, err = newClusterWatcher(t.world.Kubeconfig, t.world.Context); err != nil {
 		return err
 	}
 	s, err := t.bystander.find(ctx)
@@ -46,7 +46,7 @@ func (t *tour) run(ctx context.Context) error {
 	}
 	switch {
 	case s.scaled == nil:
-		t.teller.step("no managed Deployment has an autoscaler: the rest of the tour needs one")
+		t.steps.step("no managed Deployment has an autoscaler: the rest of the tour needs one")
 		return nil
 	case t.claims == app.ClaimsOff:
 		return t.fight(ctx, s)
@@ -56,7 +56,7 @@ func (t *tour) run(ctx context.Context) error {
 
 // kubectl runs it as a person would, and shows the line.
 func (t *tour) kubectl(ctx context.Context, args ...string) error {
-	t.teller.block("  $ " + t.world.kubectl() + " " + strings.Join(args, " "))
+	t.steps.block("  $ " + t.world.kubectl() + " " + strings.Join(args, " "))
 	program := cmp.Or(t.world.Kubectl, "kubectl")
 	if t.world.Context != "" {
 		args = append([]string{"--context", t.world.Context}, args...)
@@ -72,33 +72,33 @@ func (t *tour) kubectl(ctx context.Context, args ...string) error {
 }
 
 const (
-	patience  = time.Minute     // for one change to be answered, on a busy machine too
-	loadSpan  = 2 * time.Minute // for the autoscaler to have scaled up
-	fightSpan = 30 * time.Second
-	calm      = 8 * time.Second // without any change, to show that there is none
+	changeTimeout = time.Minute     // for one change to be answered, on a busy machine too
+	loadSpan      = 2 * time.Minute // for the autoscaler to have scaled up
+	fightSpan     = 30 * time.Second
+	quietSpan     = 8 * time.Second // without any change, to show that there is none
 )
 
 // byHand scales a Deployment that nobody has a claim on.
 func (t *tour) byHand(ctx context.Context, o object.Object) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("it was not put back in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, errors.New("it was not put back in time"))
 	defer cancel()
 	values, err := t.bystander.replicas(ctx, o)
 	if err != nil {
 		return err
 	}
-	first, err := next(ctx, values)
+	first, err := receiveSample(ctx, values)
 	if err != nil {
 		return err
 	}
 	other := first.value + 2
-	t.teller.head("A change by hand", fmt.Sprintf("Deployment %s has replicas: %d, as Git says. Somebody scales it:", fullName(o.ID()), first.value))
+	t.steps.heading("A change by hand", fmt.Sprintf("Deployment %s has replicas: %d, as Git says. Somebody scales it:", fullName(o.ID()), first.value))
 	if err := t.kubectl(ctx, "-n", o.Namespace(), "scale", "deployment", o.Name(), fmt.Sprintf("--replicas=%d", other)); err != nil {
 		return err
 	}
 	last := first
 	var changed, back time.Time
 	for back.IsZero() {
-		v, err := next(ctx, values)
+		v, err := receiveSample(ctx, values)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (t *tour) byHand(ctx context.Context, o object.Object) error {
 		}
 		last = v
 	}
-	t.teller.step(fmt.Sprintf("put back %s later, as a watch that is not truce's saw it", back.Sub(changed).Round(100*time.Microsecond)))
+	t.steps.step(fmt.Sprintf("put back %s later, as a watch that is not truce's saw it", back.Sub(changed).Round(100*time.Microsecond)))
 	return t.tell(ctx, o, func(n reconcile.FindingEvent) bool { return n.Carried })
 }
 
@@ -120,10 +120,10 @@ func (t *tour) change(o object.Object, was, is sample) {
 	if is.by != "" {
 		by = "  by " + is.by
 	}
-	t.teller.at(is.at, fmt.Sprintf("%s replicas %d → %-3d %-12s%s", o.Name(), was.value, is.value, bar(is.value), by))
+	t.steps.at(is.at, fmt.Sprintf("%s replicas %d → %-3d %-12s%s", o.Name(), was.value, is.value, chartBar(is.value), by))
 }
 
-func next[T any](ctx context.Context, values <-chan sampleOf[T]) (sampleOf[T], error) {
+func receiveSample[T any](ctx context.Context, values <-chan sampleOf[T]) (sampleOf[T], error) {
 	select {
 	case v, ok := <-values:
 		if !ok {
@@ -141,7 +141,7 @@ func (t *tour) tell(ctx context.Context, o object.Object, is func(reconcile.Find
 		select {
 		case n := <-t.world.Notices:
 			if n.ID == o.ID() && field.HasPrefix(n.Finding.Path, claim.Replicas()) && is(n) {
-				t.teller.at(n.At, "truce says: "+t.teller.term.in(bold, report.Sentence(n.ID, n.Finding)))
+				t.steps.at(n.At, "truce says: "+t.steps.term.in(bold, report.Sentence(n.ID, n.Finding)))
 				return nil
 			}
 		case <-ctx.Done():
@@ -151,17 +151,17 @@ func (t *tour) tell(ctx context.Context, o object.Object, is func(reconcile.Find
 }
 
 // open begins to watch the workload that is scaled, and tells its count.
-func (t *tour) open(ctx context.Context, s subjects) (<-chan sample, sample, error) {
+func (t *tour) open(ctx context.Context, s tourObjects) (<-chan sample, sample, error) {
 	values, err := t.bystander.replicas(ctx, s.scaled)
 	if err != nil {
 		return nil, sample{}, err
 	}
-	first, err := next(ctx, values)
+	first, err := receiveSample(ctx, values)
 	return values, first, err
 }
 
 // load lets the load rise under an autoscaler.
-func (t *tour) load(ctx context.Context, s subjects) error {
+func (t *tour) load(ctx context.Context, s tourObjects) error {
 	id := s.scaled.ID()
 	begin := time.Now()
 	watching, cancel := context.WithCancel(ctx)
@@ -174,27 +174,27 @@ func (t *tour) load(ctx context.Context, s subjects) error {
 	if err != nil {
 		return err
 	}
-	t.teller.head("An autoscaler at work", fmt.Sprintf("Git says replicas: %d for Deployment %s, and an autoscaler scales it. Load rises:", git, fullName(id)))
+	t.steps.heading("An autoscaler at work", fmt.Sprintf("Git says replicas: %d for Deployment %s, and an autoscaler scales it. Load rises:", git, fullName(id)))
 	seen, err := t.rise(ctx, s, values, []sample{{begin, first.value, first.by}})
 	if err != nil {
 		return err
 	}
-	t.teller.step(fmt.Sprintf("watching for %s whether anybody takes it back", calm))
+	t.steps.step(fmt.Sprintf("watching for %s whether anybody takes it back", quietSpan))
 	if seen, err = t.during(ctx, s, values, seen); err != nil {
 		return err
 	}
-	t.teller.block("", "  replicas of "+fullName(id)+" over time:", "")
-	t.teller.block(chart(seen, time.Now(), git)...)
+	t.steps.block("", "  replicas of "+fullName(id)+" over time:", "")
+	t.steps.block(drawChart(seen, time.Now(), git)...)
 	outcome := "nobody took it back"
-	if n := reversals(seen); n > 0 {
-		outcome = count(n, "change was", "changes were") + " taken back"
+	if n := countReversals(seen); n > 0 {
+		outcome = pluralize(n, "change was", "changes were") + " taken back"
 	}
-	t.teller.block("", fmt.Sprintf("  %s: %s.", sequence(seen), outcome))
+	t.steps.block("", fmt.Sprintf("  %s: %s.", valueSequence(seen), outcome))
 	return t.cure(ctx, id)
 }
 
 // rise raises the load in two steps; after the first, truce says what it makes of it.
-func (t *tour) rise(ctx context.Context, s subjects, values <-chan sample, seen []sample) ([]sample, error) {
+func (t *tour) rise(ctx context.Context, s tourObjects, values <-chan sample, seen []sample) ([]sample, error) {
 	begin := seen[0].value
 	seen, err := t.climb(ctx, s, values, seen, begin+2)
 	if err == nil && len(seen) > 1 {
@@ -207,8 +207,8 @@ func (t *tour) rise(ctx context.Context, s subjects, values <-chan sample, seen 
 }
 
 // climb puts on the load for so many pods, and follows the autoscaler there.
-func (t *tour) climb(ctx context.Context, s subjects, values <-chan sample, seen []sample, pods int64) ([]sample, error) {
-	want, load := demand(s, pods)
+func (t *tour) climb(ctx context.Context, s tourObjects, values <-chan sample, seen []sample, pods int64) ([]sample, error) {
+	want, load := loadForPods(s, pods)
 	if want == seen[len(seen)-1].value {
 		return seen, nil
 	}
@@ -220,18 +220,18 @@ func (t *tour) climb(ctx context.Context, s subjects, values <-chan sample, seen
 
 // ceded waits for truce's word that the field is the autoscaler's.
 func (t *tour) ceded(ctx context.Context, o object.Object) error {
-	ctx, stop := context.WithTimeoutCause(ctx, patience, errors.New("it was not ceded in time"))
+	ctx, stop := context.WithTimeoutCause(ctx, changeTimeout, errors.New("it was not ceded in time"))
 	defer stop()
 	return t.tell(ctx, o, func(n reconcile.FindingEvent) bool { return n.Finding.Verdict == decide.Cede })
 }
 
 // during follows the values for a while.
-func (t *tour) during(ctx context.Context, s subjects, values <-chan sample, seen []sample) ([]sample, error) {
-	waiting, cancel := context.WithTimeoutCause(ctx, calm, errShown)
+func (t *tour) during(ctx context.Context, s tourObjects, values <-chan sample, seen []sample) ([]sample, error) {
+	waiting, cancel := context.WithTimeoutCause(ctx, quietSpan, errTourShown)
 	defer cancel()
 	for {
-		v, err := next(waiting, values)
-		if errors.Is(err, errShown) {
+		v, err := receiveSample(waiting, values)
+		if errors.Is(err, errTourShown) {
 			return seen, nil
 		}
 		if err != nil {
@@ -242,8 +242,8 @@ func (t *tour) during(ctx context.Context, s subjects, values <-chan sample, see
 	}
 }
 
-// sequence is the values one after the other.
-func sequence(seen []sample) string {
+// valueSequence is the values one after the other.
+func valueSequence(seen []sample) string {
 	var out []string
 	for _, s := range seen {
 		out = append(out, fmt.Sprint(s.value))
@@ -251,16 +251,16 @@ func sequence(seen []sample) string {
 	return strings.Join(out, " → ")
 }
 
-func (t *tour) raise(ctx context.Context, s subjects, milli int64) error {
+func (t *tour) raise(ctx context.Context, s tourObjects, milli int64) error {
 	return t.kubectl(ctx, "-n", s.scaled.Namespace(), "annotate", "deployment", s.scaled.Name(), "--overwrite", fmt.Sprintf("sandbox.truce.dev/cpu-total=%dm", milli))
 }
 
 // until follows the values until the wanted one, or for loadSpan.
-func (t *tour) until(ctx context.Context, s subjects, values <-chan sample, seen []sample, want int64) ([]sample, error) {
+func (t *tour) until(ctx context.Context, s tourObjects, values <-chan sample, seen []sample, want int64) ([]sample, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, loadSpan, fmt.Errorf("the autoscaler did not come to %d replicas in time", want))
 	defer cancel()
 	for seen[len(seen)-1].value != want {
-		v, err := next(ctx, values)
+		v, err := receiveSample(ctx, values)
 		if err != nil {
 			return seen, err
 		}
@@ -291,7 +291,7 @@ func (t *tour) details(ctx context.Context) ([]Detail, error) {
 func (t *tour) gitSays(ctx context.Context, id object.ID, live int64) (int64, error) {
 	all, err := t.details(ctx)
 	for _, d := range all {
-		for _, f := range findings(d, id) {
+		for _, f := range findingsOf(d, id) {
 			if n, ok := f.Desired.(int64); ok && f.Path.Equals(claim.Replicas()) {
 				return n, nil
 			}
@@ -300,7 +300,7 @@ func (t *tour) gitSays(ctx context.Context, id object.ID, live int64) (int64, er
 	return live, err
 }
 
-func findings(d Detail, id object.ID) []decide.Finding {
+func findingsOf(d Detail, id object.ID) []decide.Finding {
 	for _, o := range d.Report.Objects {
 		if o.ID == id {
 			return o.Findings
@@ -312,11 +312,11 @@ func findings(d Detail, id object.ID) []decide.Finding {
 // cure shows how the difference ends for good.
 func (t *tour) cure(ctx context.Context, id object.ID) error {
 	all, err := t.details(ctx)
-	v := view{term: t.teller.term}
+	v := detailPrinter{term: t.steps.term}
 	for _, d := range all {
-		for _, f := range findings(d, id) {
-			t.teller.block("", fmt.Sprintf("  $ %s app get %s -n %s%s   # cut", t.world.truce(), d.Report.App.Name, d.Report.App.Namespace, t.world.inContext()), "")
-			t.teller.block(indented(v.sentences(id, f, d))...)
+		for _, f := range findingsOf(d, id) {
+			t.steps.block("", fmt.Sprintf("  $ %s app get %s -n %s%s   # cut", t.world.truce(), d.Report.App.Name, d.Report.App.Namespace, t.world.inContext()), "")
+			t.steps.block(indented(v.sentences(id, f, d))...)
 		}
 	}
 	return err

@@ -24,14 +24,14 @@ func (t *tour) commit(ctx context.Context) error {
 	if !t.world.Demo {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("the commit did not arrive in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, errors.New("the commit did not arrive in time"))
 	defer cancel()
 	web := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}
-	values, err := follow[string](ctx, t.bystander.client.Resource(configMaps), web, field.NewPath("data", "GREETING"))
+	values, err := watchField[string](ctx, t.bystander.client.Resource(configMaps), web, field.NewPath("data", "GREETING"))
 	if err != nil {
 		return err
 	}
-	first, err := next(ctx, values)
+	first, err := receiveSample(ctx, values)
 	if err != nil {
 		return err
 	}
@@ -39,8 +39,8 @@ func (t *tour) commit(ctx context.Context) error {
 	if first.value != from {
 		return nil // the user has made something else of the demo
 	}
-	t.teller.head("A commit", fmt.Sprintf("Git says GREETING: %s for ConfigMap %s. A commit changes it, and the next one reverts that:", from, fullName(web)))
-	t.teller.block("  $ cd " + shellWord(t.world.Repo))
+	t.steps.heading("A commit", fmt.Sprintf("Git says GREETING: %s for ConfigMap %s. A commit changes it, and the next one reverts that:", from, fullName(web)))
+	t.steps.block("  $ cd " + shellWord(t.world.Repo))
 	if err := t.inRepository(ctx, "sed", "-i.bak", "s/"+from+"/"+to+"/", greetings); err != nil {
 		return err
 	}
@@ -49,11 +49,11 @@ func (t *tour) commit(ctx context.Context) error {
 		if err := t.inRepository(ctx, step...); err != nil {
 			return err
 		}
-		now, err := next(ctx, values)
+		now, err := receiveSample(ctx, values)
 		if err != nil {
 			return err
 		}
-		t.teller.at(now.at, fmt.Sprintf("%s GREETING %s → %s  by %s, %s after the command", fullName(web), first.value, now.value, now.by, now.at.Sub(begin).Round(time.Millisecond)))
+		t.steps.at(now.at, fmt.Sprintf("%s GREETING %s → %s  by %s, %s after the command", fullName(web), first.value, now.value, now.by, now.at.Sub(begin).Round(time.Millisecond)))
 		first = now
 	}
 	return nil
@@ -66,7 +66,7 @@ func (t *tour) inRepository(ctx context.Context, args ...string) error {
 	for i, a := range args {
 		words[i] = shellWord(a)
 	}
-	t.teller.block("  $ " + strings.Join(words, " "))
+	t.steps.block("  $ " + strings.Join(words, " "))
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = t.world.Repo
 	elsewhere := func(v string) bool {

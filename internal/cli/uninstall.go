@@ -108,7 +108,7 @@ func (f *uninstallFlags) print(left uninstall.Leftovers) error {
 	}
 	var t table
 	for _, s := range left.Steps {
-		t.add(cells(string(s.Action), s.Object.String(), s.What)...)
+		t.add(plainCells(string(s.Action), s.Object.String(), s.What)...)
 	}
 	return t.print(f.program.env.Out, f.program.term)
 }
@@ -120,7 +120,7 @@ func (f *uninstallFlags) confirm(steps int) error {
 		return nil
 	}
 	if !isTerminal(p.env.In) {
-		return usage("uninstall: add --yes: without a terminal there is no question")
+		return usageError("uninstall: add --yes: without a terminal there is no question")
 	}
 	return p.ask(fmt.Sprintf("Carry out these %d steps?", steps), "nothing was removed")
 }

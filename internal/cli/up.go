@@ -78,7 +78,7 @@ func (p *program) up() *cobra.Command {
 
 func (p *program) runUp(ctx context.Context, f *upFlags) error {
 	begin := time.Now()
-	teller := newTeller(p.env.Out, p.term, begin)
+	teller := newStepPrinter(p.env.Out, p.term, begin)
 	world, err := p.backend.Up(ctx, f.options, teller.step)
 	if ctx.Err() != nil {
 		return nil
@@ -108,7 +108,7 @@ func (p *program) runUp(ctx context.Context, f *upFlags) error {
 }
 
 // live is the time between the start and the end.
-func (p *program) live(ctx context.Context, f *upFlags, world *World, teller *teller) error {
+func (p *program) live(ctx context.Context, f *upFlags, world *UpEnvironment, teller *stepPrinter) error {
 	stuck, err := rolledOut(ctx, world, teller)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (p *program) live(ctx context.Context, f *upFlags, world *World, teller *te
 	}
 	if f.tour {
 		teller.block("", p.term.in(bold, "The commands below work in another terminal, after:"), "  "+world.export(p.env.Getenv))
-		if err := (&tour{teller: teller, world: world, claims: f.options.Process.Claims}).run(ctx); err != nil {
+		if err := (&tour{steps: teller, world: world, claims: f.options.Process.Claims}).run(ctx); err != nil {
 			return fmt.Errorf("tour: %w", err)
 		}
 	}
@@ -138,17 +138,17 @@ func (p *program) live(ctx context.Context, f *upFlags, world *World, teller *te
 }
 
 // rolledOut tells of the rollout until each app is ready, suspended, or has failed; it names those that have.
-func rolledOut(ctx context.Context, world *World, t *teller) (stuck []string, err error) {
+func rolledOut(ctx context.Context, world *UpEnvironment, t *stepPrinter) (stuck []string, err error) {
 	said := map[string]string{}
 	err = world.Cluster.Follow(ctx, "", func(all []Summary) bool {
 		over := len(all) > 0
 		stuck = nil
 		for _, a := range all {
 			t.news(a, said)
-			if failed(a) {
+			if hasFailed(a) {
 				stuck = append(stuck, resourceName(a.Key))
 			}
-			over = over && (done(a) || failed(a))
+			over = over && (isRolledOut(a) || hasFailed(a))
 		}
 		return over
 	})
@@ -156,38 +156,38 @@ func rolledOut(ctx context.Context, world *World, t *teller) (stuck []string, er
 }
 
 // allReady tells of the rollout until all apps are ready.
-func allReady(ctx context.Context, world *World, t *teller) error {
+func allReady(ctx context.Context, world *UpEnvironment, t *stepPrinter) error {
 	said := map[string]string{}
 	return world.Cluster.Follow(ctx, "", func(all []Summary) bool {
 		over := true
 		for _, a := range all {
 			t.news(a, said)
-			over = over && done(a)
+			over = over && isRolledOut(a)
 		}
 		return over
 	})
 }
 
-// done reports whether nothing more is to be waited for. Of what truce only observes, the status is another controller's.
-func done(a Summary) bool { return a.State.Suspended || a.Observed || conditions["healthy"](a) }
+// isRolledOut reports whether nothing more is to be waited for. Of what truce only observes, the status is another controller's.
+func isRolledOut(a Summary) bool { return a.State.Suspended || a.Observed || conditions["healthy"](a) }
 
 // news tells how an app stands, once.
-func (t *teller) news(a Summary, said map[string]string) {
-	if text := rollout(a); said[a.Key.String()] != text {
+func (t *stepPrinter) news(a Summary, said map[string]string) {
+	if text := rolloutLine(a); said[a.Key.String()] != text {
 		said[a.Key.String()] = text
 		t.step(resourceName(a.Key) + ": " + text)
 	}
 }
 
-func failed(a Summary) bool {
+func hasFailed(a Summary) bool {
 	return a.State.Ready == appstate.NotReady && !a.State.Suspended && a.Settled
 }
 
-func rollout(a Summary) string {
+func rolloutLine(a Summary) string {
 	switch {
 	case conditions["healthy"](a):
 		return "applied and healthy, " + shortRevision(a.Revision)
-	case failed(a):
+	case hasFailed(a):
 		return "failed: " + oneLine(a.Message, 200)
 	case a.State.Suspended:
 		return "suspended"
@@ -196,10 +196,10 @@ func rollout(a Summary) string {
 	case a.State.Ready == appstate.ReadyUnknown && a.State.Sync == report.Unknown:
 		return "waiting for its first run"
 	}
-	return oneLine(state(a.State), 90)
+	return oneLine(stateLine(a.State), 90)
 }
 
-func readyFile(path string, world *World) error {
+func readyFile(path string, world *UpEnvironment) error {
 	if path == "" {
 		return nil
 	}

@@ -16,16 +16,16 @@ func TestWhatIsPrintedFirstMakesTheOtherCommandsWork(t *testing.T) {
 	}
 	truce, kubectl := filepath.Join(dir, "truce"), filepath.Join(dir, "kubectl")
 	for name, c := range map[string]struct {
-		world World
+		world UpEnvironment
 		path  string
 		want  string
 	}{
-		"neither on PATH":           {World{Kubeconfig: "/w/kubeconfig", Truce: truce, Kubectl: kubectl}, "/usr/bin", "export KUBECONFIG=/w/kubeconfig PATH=" + dir + ":$PATH"},
-		"both on PATH":              {World{Kubeconfig: "/w/kubeconfig", Truce: truce, Kubectl: kubectl}, "/nowhere:" + dir, "export KUBECONFIG=/w/kubeconfig"},
-		"a path with a space":       {World{Kubeconfig: "/w's dir/kubeconfig", Truce: truce}, dir, `export KUBECONFIG='/w'\''s dir/kubeconfig'`},
-		"the user's own cluster":    {World{Truce: truce, Context: "test"}, dir, ""},
-		"called by another name":    {World{Truce: filepath.Join(dir, "kubectl-truce")}, dir, ""},
-		"the user's own of kubectl": {World{Kubeconfig: "/w/kubeconfig", Truce: truce, Kubectl: "kubectl"}, dir, "export KUBECONFIG=/w/kubeconfig"},
+		"neither on PATH":           {UpEnvironment{Kubeconfig: "/w/kubeconfig", Truce: truce, Kubectl: kubectl}, "/usr/bin", "export KUBECONFIG=/w/kubeconfig PATH=" + dir + ":$PATH"},
+		"both on PATH":              {UpEnvironment{Kubeconfig: "/w/kubeconfig", Truce: truce, Kubectl: kubectl}, "/nowhere:" + dir, "export KUBECONFIG=/w/kubeconfig"},
+		"a path with a space":       {UpEnvironment{Kubeconfig: "/w's dir/kubeconfig", Truce: truce}, dir, `export KUBECONFIG='/w'\''s dir/kubeconfig'`},
+		"the user's own cluster":    {UpEnvironment{Truce: truce, Context: "test"}, dir, ""},
+		"called by another name":    {UpEnvironment{Truce: filepath.Join(dir, "kubectl-truce")}, dir, ""},
+		"the user's own of kubectl": {UpEnvironment{Kubeconfig: "/w/kubeconfig", Truce: truce, Kubectl: "kubectl"}, dir, "export KUBECONFIG=/w/kubeconfig"},
 	} {
 		if got := c.world.export(func(string) string { return c.path }); got != c.want {
 			t.Errorf("%s: %s\nwant %s", name, got, c.want)

@@ -64,7 +64,7 @@ func (f *appFlags) wait() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "wait NAME...", Short: "Wait until apps are synced or healthy", Long: longWait, Example: exampleWait,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("--for", w.what, forms); err != nil {
+			if err := checkOneOf("--for", w.what, forms); err != nil {
 				return err
 			}
 			w.until = w.asked()
@@ -85,7 +85,7 @@ func (f *appFlags) wait() *cobra.Command {
 		cmd.Flags().BoolVar(value, flag, false, "argocd's word for a --for")
 	}
 	f.selects(cmd)
-	f.complete(cmd, "for", words(forms...))
+	f.complete(cmd, "for", completeFrom(forms...))
 	return cmd
 }
 
@@ -105,7 +105,7 @@ func (w *waitFlags) asked() condition {
 		name += ", "
 	}
 	return condition{name + strings.Join(all, ", "), func(s Summary) bool {
-		return (len(either) == 0 || slices.ContainsFunc(either, func(c string) bool { return has(s, c) })) &&
+		return (len(either) == 0 || slices.ContainsFunc(either, func(c string) bool { return hasHealth(s, c) })) &&
 			!slices.ContainsFunc(all, func(c string) bool { return !conditions[c](s) })
 	}}
 }
@@ -115,8 +115,8 @@ func (w *waitFlags) named(flags map[string]bool) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(flags)), func(name string) bool { return !flags[name] })
 }
 
-// has reports whether an app has a health; unlike the condition of that name, "healthy" says nothing of Git.
-func has(s Summary, c string) bool {
+// hasHealth reports whether an app has a health; unlike the condition of that name, "healthy" says nothing of Git.
+func hasHealth(s Summary, c string) bool {
 	if c == "healthy" {
 		return s.Settled && s.State.Health.Code == health.Healthy
 	}
@@ -128,7 +128,7 @@ func (w *waitFlags) run(ctx context.Context, c *Cluster, args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := bounded(ctx, time.Duration(w.timeout))
+	ctx, cancel := withOptionalTimeout(ctx, time.Duration(w.timeout))
 	defer cancel()
 	for _, k := range keys {
 		if err := w.one(ctx, c, k); err != nil {
@@ -147,7 +147,7 @@ func (w *waitFlags) one(ctx context.Context, c *Cluster, k app.Key) error {
 		if w.until.is(a) {
 			return true
 		}
-		p.say(state(a.State))
+		p.say(stateLine(a.State))
 		return false
 	})
 	if err != nil {
@@ -157,8 +157,8 @@ func (w *waitFlags) one(ctx context.Context, c *Cluster, k app.Key) error {
 	return nil
 }
 
-// state returns the state of an app in a line, with what keeps it from being Synced and Healthy.
-func state(s appstate.State) string {
+// stateLine returns the state of an app in a line, with what keeps it from being Synced and Healthy.
+func stateLine(s appstate.State) string {
 	text := s.SyncText() + ", " + string(s.Health.Code)
 	if why := s.Why(); why != "" {
 		return text + ": " + why

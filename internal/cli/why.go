@@ -47,7 +47,7 @@ func (f *objectFlags) why(ctx context.Context, args []string) error {
 		return err
 	}
 	if len(rest) > 1 {
-		return usage("%q: one path at a time", rest)
+		return usageError("%q: one path at a time", rest)
 	}
 	if len(rest) == 1 {
 		f.question.Path = rest[0]
@@ -61,12 +61,12 @@ func (f *objectFlags) why(ctx context.Context, args []string) error {
 		if f.output != "" {
 			return f.structured(newWhyJSON(s, path))
 		}
-		return tellWhy(f.program.env.Out, f.program.term, s, path)
+		return printStory(f.program.env.Out, f.program.term, s, path)
 	})
 }
 
-// tellWhy prints a story: a title, and each part with its sentences in a column.
-func tellWhy(w io.Writer, term terminal, s explain.Subject, path field.Path) error {
+// printStory prints a story: a title, and each part with its sentences in a column.
+func printStory(w io.Writer, term terminal, s explain.Subject, path field.Path) error {
 	title := term.in(bold, s.ID.String())
 	if len(path) > 0 {
 		title += "  " + term.in(bold, field.PathString(path))

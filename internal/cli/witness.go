@@ -33,32 +33,32 @@ func (f *witnessFlags) complete() (attribution.Place, error) {
 	p := f.place
 	if !f.on {
 		if p.URL != "" || p.Service != "" {
-			return p, usage("--witness-url and --witness-service say where the witness is: add --witness")
+			return p, usageError("--witness-url and --witness-service say where the witness is: add --witness")
 		}
 		return attribution.Place{}, nil
 	}
 	if _, _, err := net.SplitHostPort(p.Listen); err != nil {
-		return p, usage("--witness-listen %q: want ADDRESS:PORT", p.Listen)
+		return p, usageError("--witness-listen %q: want ADDRESS:PORT", p.Listen)
 	}
 	if p.URL != "" && p.Service != "" {
-		return p, usage("--witness-url and --witness-service exclude each other")
+		return p, usageError("--witness-url and --witness-service exclude each other")
 	}
-	if err := reachable(p.URL); p.URL != "" && err != nil {
-		return p, usage("--witness-url %q: %v", p.URL, err)
+	if err := checkReachable(p.URL); p.URL != "" && err != nil {
+		return p, usageError("--witness-url %q: %v", p.URL, err)
 	}
 	if p.Service == "" {
 		return p, nil
 	}
 	if namespace, name, ok := strings.Cut(p.Service, "/"); !ok || namespace == "" || name == "" {
-		return p, usage("--witness-service %q: want NAMESPACE/NAME", p.Service)
+		return p, usageError("--witness-service %q: want NAMESPACE/NAME", p.Service)
 	}
 	if p.Pod = os.Getenv("POD_IP"); net.ParseIP(p.Pod) == nil {
-		return p, usage("--witness-service: the environment's POD_IP is %q: want this pod's IP address (fieldRef status.podIP)", p.Pod)
+		return p, usageError("--witness-service: the environment's POD_IP is %q: want this pod's IP address (fieldRef status.podIP)", p.Pod)
 	}
 	return p, nil
 }
 
-func reachable(address string) error {
+func checkReachable(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return errors.New("want https://HOST:PORT")

@@ -32,12 +32,12 @@ func asking() []discover.Kind {
 		{Dialect: discover.Flux, Group: kustomizations.Group, Kind: kustomizations.Kind, Apps: flux.Kustomizations{}},
 		{Dialect: discover.Flux, Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"},
 		{Dialect: discover.ArgoCD, Group: applications.Group, Kind: applications.Kind, Apps: argocd.Applications{}},
-		{Dialect: discover.ArgoCD, Group: applications.Group, Kind: "ApplicationSet", Expand: appset.Expand},
+		{Dialect: discover.ArgoCD, Group: applications.Group, Kind: "ApplicationSet", Expand: appset.ExpandSet},
 	}
 }
 
 // takeSurvey finds and renders the apps of a repository, of this machine or elsewhere.
-func takeSurvey(ctx context.Context, q discover.Question, use func(discover.Survey) error) error {
+func takeSurvey(ctx context.Context, q discover.Request, use func(discover.Discovery) error) error {
 	place, err := auditPlace(ctx, q)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ type audited struct {
 	close   func()
 }
 
-func auditPlace(ctx context.Context, q discover.Question) (audited, error) {
+func auditPlace(ctx context.Context, q discover.Request) (audited, error) {
 	if q.Repo != "" {
 		return elsewhere(ctx, q)
 	}
@@ -84,7 +84,7 @@ func auditPlace(ctx context.Context, q discover.Question) (audited, error) {
 }
 
 // atRevision is the working tree as it was at a revision, read from its object store.
-func atRevision(ctx context.Context, q discover.Question) (audited, error) {
+func atRevision(ctx context.Context, q discover.Request) (audited, error) {
 	now, err := onDisk(ctx, q.Path)
 	if err != nil {
 		return audited{}, err
@@ -97,7 +97,7 @@ func atRevision(ctx context.Context, q discover.Question) (audited, error) {
 	if err != nil {
 		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", q.Path, err))
 	}
-	a, err := elsewhere(ctx, discover.Question{Repo: now.top, Ref: commit})
+	a, err := elsewhere(ctx, discover.Request{Repo: now.top, Ref: commit})
 	a.below, a.known = now.below, now.known
 	return a, err
 }
@@ -138,7 +138,7 @@ func onDisk(ctx context.Context, dir string) (audited, error) {
 }
 
 // elsewhere is a revision of a repository. What is in it, Git does not ignore.
-func elsewhere(ctx context.Context, q discover.Question) (audited, error) {
+func elsewhere(ctx context.Context, q discover.Request) (audited, error) {
 	store, closed, err := local.OpenStore()
 	if err != nil {
 		return audited{}, err
@@ -152,10 +152,10 @@ func elsewhere(ctx context.Context, q discover.Question) (audited, error) {
 }
 
 // take takes the survey. Its files can be read until the function is called.
-func (a audited) take(ctx context.Context, q discover.Question) (s discover.Survey, end func(), err error) {
+func (a audited) take(ctx context.Context, q discover.Request) (s discover.Discovery, end func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return discover.Survey{}, func() {}, fmt.Errorf("find truce itself: %w", err)
+		return discover.Discovery{}, func() {}, fmt.Errorf("find truce itself: %w", err)
 	}
 	// One more than can run at once: while one waits for an answer, another one builds.
 	workers := runtime.GOMAXPROCS(0) + 1
@@ -165,11 +165,11 @@ func (a audited) take(ctx context.Context, q discover.Question) (s discover.Surv
 	defer queries.Close()
 	bases, end, err := local.Bases{Fetch: q.RemoteBases, Elsewhere: q.Repo != ""}.Over(&render.Cached{Renderer: pool})
 	if err != nil {
-		return discover.Survey{}, func() {}, err
+		return discover.Discovery{}, func() {}, err
 	}
-	s, err = discover.Take(ctx, bases.Over(a.tree), discover.Options{
+	s, err = discover.FindApps(ctx, bases.Over(a.tree), discover.Options{
 		Queries: queries, Kinds: asking(), Render: bases, Only: q.Only, Addresses: a.known, Ignored: a.ignored,
-		Asked: a.asked(), Workers: workers, Progress: q.Progress,
+		Directory: a.asked(), Workers: workers, Progress: q.Progress,
 	})
 	s.Assumed = append(s.Assumed, a.notes...)
 	s.Part = a.below != "." || q.Only != ""
@@ -188,7 +188,7 @@ func (a audited) asked() string {
 }
 
 // narrowed leaves of a survey what a directory of it is about.
-func narrowed(s discover.Survey, dir string) discover.Survey {
+func narrowed(s discover.Discovery, dir string) discover.Discovery {
 	in := func(name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
 	var units []discover.Unit
 	broken := map[string]bool{} // whose files may lie elsewhere

@@ -45,8 +45,8 @@ func connect(version string) func(context.Context, cli.Target) (*cli.Cluster, er
 		}
 		return &cli.Cluster{
 			Names: c.names, Namespaces: c.namespaces, Follow: c.follow, Inspect: c.inspect,
-			Adoption: c.adoption, Passage: c.passage, Alive: c.alive, Versions: c.versions, Rivals: c.rivals,
-			Ask: c.ask, Edit: c.edit, Tell: c.tell, Claimants: c.claimants, Journal: c.journal, Dashboard: c.dashboard, Explain: c.explain, Objects: c.objects, Close: c.close,
+			Adoption: c.adoption, FollowMove: c.passage, ControllerAbsence: c.alive, Versions: c.versions, AutoscaledWorkloads: c.rivals,
+			RequestRun: c.ask, Edit: c.edit, AppState: c.tell, Claimants: c.claimants, Journal: c.journal, Dashboard: c.dashboard, Explain: c.explain, Objects: c.objects, Close: c.close,
 		}, nil
 	}
 }

@@ -35,23 +35,23 @@ func found(o object.Object, err error) (object.Object, error) {
 const mostTries = 5
 
 // edit carries out a change of an app's custom resources: made on what is there, judged by the server, and written only over that.
-func (c *client) edit(ctx context.Context, e cli.Edit) (cli.Edited, error) {
+func (c *client) edit(ctx context.Context, e cli.Edit) (cli.EditResult, error) {
 	var err error
 	for range mostTries {
-		var out cli.Edited
+		var out cli.EditResult
 		if out, err = c.editOnce(ctx, e); err == nil || !apierrors.IsConflict(err) {
 			return out, err
 		}
 	}
-	return cli.Edited{}, err
+	return cli.EditResult{}, err
 }
 
-func (c *client) editOnce(ctx context.Context, e cli.Edit) (cli.Edited, error) {
+func (c *client) editOnce(ctx context.Context, e cli.Edit) (cli.EditResult, error) {
 	_, commands, err := c.fitted(ctx, e.App.Kind)
 	if err != nil {
-		return cli.Edited{}, err
+		return cli.EditResult{}, err
 	}
-	out := cli.Edited{}
+	out := cli.EditResult{}
 	if e.How == cli.Create || e.How == cli.Upsert {
 		if out, err = c.created(ctx, commands, e); err != nil {
 			return out, err
@@ -74,12 +74,12 @@ func (c *client) editOnce(ctx context.Context, e cli.Edit) (cli.Edited, error) {
 }
 
 // created is a new app, or the one that is there already where that says the same or may be changed.
-func (c *client) created(ctx context.Context, commands dialect.Commands, e cli.Edit) (cli.Edited, error) {
+func (c *client) created(ctx context.Context, commands dialect.Commands, e cli.Edit) (cli.EditResult, error) {
 	wanted, err := given(commands, e)
 	if err != nil {
-		return cli.Edited{}, &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("%s: %w", e.App, err)}
+		return cli.EditResult{}, &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("%s: %w", e.App, err)}
 	}
-	out := cli.Edited{After: wanted}
+	out := cli.EditResult{After: wanted}
 	if out.Before.App, err = c.there(ctx, wanted.App); err != nil {
 		return out, err
 	}
@@ -161,7 +161,7 @@ func (c *client) there(ctx context.Context, o object.Object) (object.Object, err
 }
 
 // write puts what has changed into the cluster: first all of it as a dry run, so that of two custom resources both are changed or none.
-func (c *client) write(ctx context.Context, e cli.Edit, out cli.Edited) (dialect.Resources, error) {
+func (c *client) write(ctx context.Context, e cli.Edit, out cli.EditResult) (dialect.Resources, error) {
 	before := out.Before.All()
 	var todo []object.Object
 	for _, o := range out.After.All() {

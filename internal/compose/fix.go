@@ -26,7 +26,7 @@ import (
 
 // mendRepository looks for the edits that end what an audit finds. All of the working tree is looked at, whatever part of it is to be
 // mended: an edit is proven by everything that reads it.
-func mendRepository(ctx context.Context, o fix.Question, use func(cli.Mending) error) error {
+func mendRepository(ctx context.Context, o fix.Request, use func(cli.FixRun) error) error {
 	dir, app := o.Path, ""
 	if info, err := os.Stat(dir); o.App != "" && (err != nil || !info.IsDir()) {
 		dir, app = ".", o.App
@@ -50,8 +50,8 @@ func mendRepository(ctx context.Context, o fix.Question, use func(cli.Mending) e
 	}
 	defer end()
 	tree := bases.Over(place.tree)
-	again := func(ctx context.Context, files source.Tree) (discover.Survey, error) {
-		return discover.Take(ctx, files, discover.Options{
+	again := func(ctx context.Context, files source.Tree) (discover.Discovery, error) {
+		return discover.FindApps(ctx, files, discover.Options{
 			Kinds: asking(), Render: bases, Addresses: place.known, Ignored: place.ignored, Workers: workers, Progress: o.Progress,
 		})
 	}
@@ -59,12 +59,12 @@ func mendRepository(ctx context.Context, o fix.Question, use func(cli.Mending) e
 	if err != nil {
 		return err
 	}
-	all := rules.Judge(s)
+	all := rules.CheckAll(s)
 	wanted, err := pick(s, all, mendable{below: place.below, app: app, rules: o.Rules})
 	if err != nil {
 		return err
 	}
-	plan, err := fix.Mend(ctx, fix.Bench{Survey: s, Files: tree, Render: bases, Again: again}, all, wanted)
+	plan, err := fix.MakePlan(ctx, fix.Repository{Discovery: s, Files: tree, Render: bases, Rediscover: again}, all, wanted)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (a mendable) names(u discover.Unit) bool {
 	return slices.Contains([]string{u.Name(), u.App.Key.Name, u.App.Key.Namespace + "/" + u.App.Key.Name}, a.app)
 }
 
-func pick(s discover.Survey, all []rules.Finding, a mendable) ([]rules.Finding, error) {
+func pick(s discover.Discovery, all []rules.Finding, a mendable) ([]rules.Finding, error) {
 	units := map[string]bool{}
 	for _, u := range s.Units {
 		if a.names(u) {
@@ -101,7 +101,7 @@ func pick(s discover.Survey, all []rules.Finding, a mendable) ([]rules.Finding, 
 		return nil, failed(cli.ExitUsage, fmt.Errorf("%s: neither a directory nor an app of this repository", a.app))
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(f rules.Finding) bool {
-		if len(a.rules) > 0 && !slices.Contains(a.rules, f.Rule) || len(a.rules) == 0 && f.Severity == rules.Info || f.Aside == rules.Generated {
+		if len(a.rules) > 0 && !slices.Contains(a.rules, f.Rule) || len(a.rules) == 0 && f.Severity == rules.Info || f.FormOnly == rules.Generated {
 			return true
 		}
 		return !units[f.Unit] && (a.app != "" || !a.holds(f.Place.File))
@@ -109,8 +109,8 @@ func pick(s discover.Survey, all []rules.Finding, a mendable) ([]rules.Finding, 
 }
 
 // carried is how a plan is carried out in a working tree.
-func carried(place audited, s discover.Survey, plan fix.Plan) cli.Mending {
-	m := cli.Mending{Plan: plan, Survey: s, Write: func(context.Context) error {
+func carried(place audited, s discover.Discovery, plan fix.Plan) cli.FixRun {
+	m := cli.FixRun{Plan: plan, Survey: s, Write: func(context.Context) error {
 		var all []disk.Replacement
 		for _, c := range plan.Changes {
 			all = append(all, disk.Replacement{Name: c.File, Before: c.Before, After: c.After})

@@ -25,9 +25,9 @@ func Main(args []string, version string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends the process at once
-	env := cli.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Program: program, Args: args, Getenv: os.Getenv, Version: version}
-	return cli.Main(ctx, env, cli.Backend{
+	env := cli.Environment{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Program: program, Args: args, Getenv: os.Getenv, Version: version}
+	return cli.Execute(ctx, env, cli.Backend{
 		Connect: connect(version), Controller: runController(version), Up: up(version),
-		Maintenance: maintenance{version}, Render: renderAdHoc, Compare: compareAdHoc(version), Assess: assessAdHoc, Survey: takeSurvey, Mend: mendRepository, Journal: readJournal, CRDs: deploy.CRDs,
+		Maintenance: maintenance{version}, Render: renderAdHoc, Compare: compareAdHoc(version), Assess: assessAdHoc, Discover: takeSurvey, PlanFixes: mendRepository, Journal: readJournal, CRDs: deploy.CRDs,
 	})
 }

@@ -35,8 +35,8 @@ type ran struct {
 func run(t *testing.T, in string, args ...string) ran {
 	t.Helper()
 	var out, told bytes.Buffer
-	env := cli.Env{In: strings.NewReader(in), Out: &out, Err: &told, Program: "truce", Args: args, Getenv: func(string) string { return "" }}
-	code := cli.Main(t.Context(), env, cli.Backend{Render: renderAdHoc, Compare: compareAdHoc("test"), Assess: assessAdHoc, Survey: takeSurvey})
+	env := cli.Environment{In: strings.NewReader(in), Out: &out, Err: &told, Program: "truce", Args: args, Getenv: func(string) string { return "" }}
+	code := cli.Execute(t.Context(), env, cli.Backend{Render: renderAdHoc, Compare: compareAdHoc("test"), Assess: assessAdHoc, Discover: takeSurvey})
 	return ran{code, out.String(), told.String()}
 }
 

@@ -74,7 +74,7 @@ func TestThePageOfAPodIsReachedThroughTheAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	access := web.NewAccess("secret", review(connection))
-	page := httptest.NewServer(web.Local(access.Guard(web.Handler(web.State{
+	page := httptest.NewServer(web.LocalOnly(access.Guard(web.Handler(web.State{
 		Ready: func() error { return nil }, Journal: func(_ journal.Query, seen func(journal.Entry) bool) error { seen(entry); return nil },
 	}))))
 	defer page.Close()

@@ -20,7 +20,7 @@ import (
 )
 
 // examine holds a change against what it will meet: rules against the app's objects, and the custom resource's own parent.
-func (c *client) examine(ctx context.Context, e cli.Edit, out *cli.Edited) error {
+func (c *client) examine(ctx context.Context, e cli.Edit, out *cli.EditResult) error {
 	if len(e.Change.Ignore) > 0 || e.Given.App != nil {
 		if err := c.checkRules(ctx, e, out); err != nil {
 			return err
@@ -46,7 +46,7 @@ func (c *client) examine(ctx context.Context, e cli.Edit, out *cli.Edited) error
 }
 
 // others says which apps a change of a shared source is about, too.
-func (c *client) others(ctx context.Context, e cli.Edit, out *cli.Edited) {
+func (c *client) others(ctx context.Context, e cli.Edit, out *cli.EditResult) {
 	if out.Before.Source == nil || reflect.DeepEqual(out.Before.Source, out.After.Source) {
 		return
 	}
@@ -94,7 +94,7 @@ func overruled(before, after object.Object, manager string) bool {
 var errElsewhere = errors.New("no app of this cluster")
 
 // describedAt finds where a parent's source gives the field that was changed its value, or else describes the custom resource.
-func (c *client) describedAt(ctx context.Context, parent app.Key, e cli.Edited) (desired.Place, error) {
+func (c *client) describedAt(ctx context.Context, parent app.Key, e cli.EditResult) (desired.Place, error) {
 	_, translate, err := translator(parent)
 	if err != nil || parent.Namespace == "" {
 		return desired.Place{}, errElsewhere

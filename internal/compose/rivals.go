@@ -23,7 +23,7 @@ import (
 
 // rivals lists the autoscaled workloads under Git, of all namespaces for "". Each kind is listed once, in pages: those that may claim
 // something, Applications, and the kinds that an autoscaler names.
-func (c *client) rivals(ctx context.Context, catalogue *claim.Catalogue, namespace string) ([]autoscaled.Row, error) {
+func (c *client) rivals(ctx context.Context, catalogue *claim.Catalogue, namespace string) ([]autoscaled.Workload, error) {
 	found, err := reconcile.ListClaimants(ctx, c.parts.engine.Live, counting(catalogue), namespace)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (c *client) rivals(ctx context.Context, catalogue *claim.Catalogue, namespa
 	if err := look.listApplications(ctx); err != nil {
 		return nil, err
 	}
-	var out []autoscaled.Row
+	var out []autoscaled.Workload
 	for gvk := range look.kinds {
 		rows, err := look.of(ctx, gvk, namespace)
 		if err != nil {
@@ -50,7 +50,7 @@ func (c *client) rivals(ctx context.Context, catalogue *claim.Catalogue, namespa
 		}
 		out = append(out, rows...)
 	}
-	slices.SortFunc(out, func(a, b autoscaled.Row) int { return a.Object.Compare(b.Object) })
+	slices.SortFunc(out, func(a, b autoscaled.Workload) int { return a.Object.Compare(b.Object) })
 	return out, nil
 }
 
@@ -114,7 +114,7 @@ func (l *rivalry) listApplications(ctx context.Context) error {
 }
 
 // of makes the rows of one kind.
-func (l *rivalry) of(ctx context.Context, gvk object.GVK, namespace string) ([]autoscaled.Row, error) {
+func (l *rivalry) of(ctx context.Context, gvk object.GVK, namespace string) ([]autoscaled.Workload, error) {
 	found, err := l.client.parts.engine.Live.List(ctx, live.Interest{GVK: gvk, Namespace: namespace})
 	if errors.Is(err, live.ErrUnknownKind) {
 		return nil, nil // an autoscaler of what is not there scales nothing
@@ -122,7 +122,7 @@ func (l *rivalry) of(ctx context.Context, gvk object.GVK, namespace string) ([]a
 	if err != nil {
 		return nil, err
 	}
-	var out []autoscaled.Row
+	var out []autoscaled.Workload
 	for _, o := range found {
 		if !l.index.Targets(o.ID()) {
 			continue
@@ -138,14 +138,14 @@ func (l *rivalry) of(ctx context.Context, gvk object.GVK, namespace string) ([]a
 	return out, nil
 }
 
-func (l *rivalry) row(o object.Object) (autoscaled.Row, bool, error) {
+func (l *rivalry) row(o object.Object) (autoscaled.Workload, bool, error) {
 	e := autoscaled.Evidence{Object: o, Hasher: l.client.parts.engine.Hasher, Now: time.Now()}
 	e.Claims = l.catalogue.On(claim.Subject{Live: o}, l.index.For(o.ID()))
 	e.Parent = dialect.ParentOf(o, func(k app.Key) bool { return k.Kind == "Application" && len(l.apps[k.Name]) > 0 })
 	if e.Parent.Key.Kind == "Application" {
 		e.Parent.Key, e.Agreed = l.agreed(e.Parent.Key, o, e.Claims)
 	}
-	return autoscaled.Of(e)
+	return autoscaled.Inspect(e)
 }
 
 // agreed finds the Application, by its name where the mark tells no more, and says whether it leaves the count alone, in a sync as well.

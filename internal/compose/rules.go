@@ -17,7 +17,7 @@ import (
 
 // checkRules refuses a custom resource that truce could not do, and rules that are new and match nothing. Both would be silent in
 // the cluster until somebody wonders.
-func (c *client) checkRules(ctx context.Context, e cli.Edit, out *cli.Edited) error {
+func (c *client) checkRules(ctx context.Context, e cli.Edit, out *cli.EditResult) error {
 	_, translate, err := translator(e.App)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func added(before, now ignore.Rules) ignore.Rules {
 
 // idle holds rules against what the app describes and what of it is live, and says why one of them does nothing. What is worth saying
 // of a rule that does something becomes a note.
-func (c *client) idle(ctx context.Context, a app.App, rules ignore.Rules, out *cli.Edited) ([]error, error) {
+func (c *client) idle(ctx context.Context, a app.App, rules ignore.Rules, out *cli.EditResult) ([]error, error) {
 	set, _, err := c.parts.described(ctx, a, out.After.App)
 	if err != nil {
 		out.Notes = append(out.Notes, fmt.Sprintf("nobody knows whether the rule matches anything: %v", err))

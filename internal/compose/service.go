@@ -124,7 +124,7 @@ func (s *service) listenForPage() (err error) {
 // servePage answers those who are logged in; an address of this machine alone answers to no other name.
 func (s *service) servePage(ctx context.Context, g *errgroup.Group) {
 	page := s.guarded(s.access.Guard(web.Handler(s.state())))
-	g.Go(func() error { return serve(ctx, s.local, web.Local(page)) })
+	g.Go(func() error { return serve(ctx, s.local, web.LocalOnly(page)) })
 	if s.listening != s.local {
 		g.Go(func() error { return serve(ctx, s.listening, page) })
 	}
@@ -141,7 +141,7 @@ func (s *service) run(ctx context.Context) error {
 		s.servePage(running, g)
 	}
 	if s.measuring != nil {
-		g.Go(func() error { return serve(running, s.measuring, s.guarded(web.Probes(s.measured()))) })
+		g.Go(func() error { return serve(running, s.measuring, s.guarded(web.ProbeHandler(s.measured()))) })
 	}
 	g.Go(func() error { return s.lead(running) })
 	err := g.Wait()

@@ -220,17 +220,17 @@ func command(t *testing.T, cr object.Object, r report.Report, args ...string) st
 	}
 	d.Origin = func(object.ID, field.Path) desired.Place { return desired.Place{} }
 	var out bytes.Buffer
-	env := cli.Env{Out: &out, Err: &bytes.Buffer{}, Program: "truce", Args: append(args, "-n", "apps"), Getenv: func(string) string { return "" }}
-	cli.Main(t.Context(), env, cli.Backend{Connect: func(context.Context, cli.Target) (*cli.Cluster, error) {
+	env := cli.Environment{Out: &out, Err: &bytes.Buffer{}, Program: "truce", Args: append(args, "-n", "apps"), Getenv: func(string) string { return "" }}
+	cli.Execute(t.Context(), env, cli.Backend{Connect: func(context.Context, cli.Target) (*cli.Cluster, error) {
 		return &cli.Cluster{
 			Names: func(context.Context, string) ([]app.Key, error) { return []app.Key{r.App}, nil },
 			Follow: func(_ context.Context, _ string, seen func([]cli.Summary) bool) error {
 				seen(b.summaries())
 				return nil
 			},
-			Inspect: func(context.Context, app.Key) (cli.Detail, error) { return d, nil },
-			Alive:   func(context.Context, string) (string, error) { return "", nil },
-			Close:   func() {},
+			Inspect:           func(context.Context, app.Key) (cli.Detail, error) { return d, nil },
+			ControllerAbsence: func(context.Context, string) (string, error) { return "", nil },
+			Close:             func() {},
 		}, nil
 	}})
 	return out.String()

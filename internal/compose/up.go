@@ -31,7 +31,7 @@ type starting struct {
 	options cli.UpOptions
 	version string
 	say     func(string)
-	world   *cli.World
+	world   *cli.UpEnvironment
 	foreign bool           // the cluster is not ours
 	close   []func() error // what is to be ended, in the order in which it was started
 	parts   *parts
@@ -42,10 +42,10 @@ type starting struct {
 }
 
 // up starts what `truce up` starts. When it fails, nothing of it goes on.
-func up(version string) func(context.Context, cli.UpOptions, func(string)) (*cli.World, error) {
-	return func(ctx context.Context, o cli.UpOptions, say func(string)) (*cli.World, error) {
+func up(version string) func(context.Context, cli.UpOptions, func(string)) (*cli.UpEnvironment, error) {
+	return func(ctx context.Context, o cli.UpOptions, say func(string)) (*cli.UpEnvironment, error) {
 		s := &starting{
-			options: o, version: version, say: say, world: &cli.World{},
+			options: o, version: version, say: say, world: &cli.UpEnvironment{},
 			notices: make(chan reconcile.FindingEvent, 256), ended: make(chan struct{}),
 		}
 		for _, step := range []func(context.Context) error{

@@ -43,8 +43,8 @@ type Access struct {
 	now    func() time.Time
 
 	mu       sync.Mutex
-	links    grants
-	sessions grants
+	links    grantSet
+	sessions grantSet
 }
 
 // NewAccess returns an Access for the controller's own token, empty for none, and for those that review allows.
@@ -68,7 +68,7 @@ func (a *Access) Guard(next http.Handler) http.Handler {
 		case slices.Contains(open, r.URL.Path):
 			next.ServeHTTP(w, r)
 		case isForeign(r):
-			text(w, http.StatusForbidden, "a page of "+r.Header.Get("Origin")+" may not ask this one")
+			writeText(w, http.StatusForbidden, "a page of "+r.Header.Get("Origin")+" may not ask this one")
 		case r.URL.Path == loginPath && r.Method == http.MethodGet:
 			a.enter(w, r)
 		case a.logged(r):
@@ -84,7 +84,7 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) {
 	session := rand.Text()
 	if !a.logged(r) {
 		if !a.redeem(r.URL.Query().Get("code"), session) {
-			text(w, http.StatusForbidden, "this link was opened before, or is older than an hour: `truce dashboard` prints a new one")
+			writeText(w, http.StatusForbidden, "this link was opened before, or is older than an hour: `truce dashboard` prints a new one")
 			return
 		}
 		http.SetCookie(w, &http.Cookie{
@@ -129,15 +129,15 @@ func (a *Access) asBearer(next http.Handler, w http.ResponseWriter, r *http.Requ
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok || token == "" {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		text(w, http.StatusUnauthorized, "log in: `truce dashboard` prints a link for a browser; programs send a bearer token of the cluster (docs/page.md)")
+		writeText(w, http.StatusUnauthorized, "log in: `truce dashboard` prints a link for a browser; programs send a bearer token of the cluster (docs/page.md)")
 		return
 	}
 	if allowed, code, why := a.allows(r.Context(), token); !allowed {
-		text(w, code, why)
+		writeText(w, code, why)
 		return
 	}
 	if r.URL.Path == loginPath && r.Method == http.MethodPost {
-		text(w, http.StatusCreated, a.Login())
+		writeText(w, http.StatusCreated, a.Login())
 		return
 	}
 	next.ServeHTTP(w, r)
@@ -164,12 +164,12 @@ func (a *Access) allows(ctx context.Context, token string) (allowed bool, code i
 	return true, 0, ""
 }
 
-// grants are secrets that end at a time. Only their hashes are kept: a lookup takes as long whatever part of a guess is right.
-type grants struct {
+// grantSet are secrets that end at a time. Only their hashes are kept: a lookup takes as long whatever part of a guess is right.
+type grantSet struct {
 	until map[[sha256.Size]byte]time.Time
 }
 
-func (g *grants) add(secret string, until time.Time) {
+func (g *grantSet) add(secret string, until time.Time) {
 	if g.until == nil {
 		g.until = map[[sha256.Size]byte]time.Time{}
 	}
@@ -179,14 +179,14 @@ func (g *grants) add(secret string, until time.Time) {
 	g.until[sha256.Sum256([]byte(secret))] = until
 }
 
-func (g *grants) has(secret string, now time.Time) bool {
+func (g *grantSet) has(secret string, now time.Time) bool {
 	until, ok := g.until[sha256.Sum256([]byte(secret))]
 	return ok && now.Before(until)
 }
 
-func (g *grants) drop(secret string) { delete(g.until, sha256.Sum256([]byte(secret))) }
+func (g *grantSet) drop(secret string) { delete(g.until, sha256.Sum256([]byte(secret))) }
 
-func (g *grants) dropOldest() {
+func (g *grantSet) dropOldest() {
 	var oldest [sha256.Size]byte
 	var first time.Time
 	for k, until := range g.until {

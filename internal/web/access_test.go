@@ -90,7 +90,7 @@ func (b *browser) wants(path string, code int) {
 
 func TestALinkLogsInOneBrowser(t *testing.T) {
 	a := accessOf()
-	h := Local(a.Guard(Handler(withMetrics())))
+	h := LocalOnly(a.Guard(Handler(withMetrics())))
 	mine, theirs := &browser{t: t, h: h, host: "localhost:8080"}, &browser{t: t, h: h, host: "localhost:8080"}
 	mine.wants("/", http.StatusUnauthorized)
 	link := a.Login()
@@ -160,7 +160,7 @@ func TestTheBearerOfATokenGetsALink(t *testing.T) {
 }
 
 func TestTheOldestLinksGoFirst(t *testing.T) {
-	var g grants
+	var g grantSet
 	now := time.Now()
 	for i := range mostGrants + 1 {
 		g.add(strconv.Itoa(i), now.Add(time.Minute+time.Duration(i)))

@@ -24,7 +24,7 @@ type appPage struct {
 	Findings               []findingRow
 	Outcome                string // class of the newest run's message
 	At                     string
-	Lately                 *lately // nil where no journal is kept
+	Lately                 *recentActivity // nil where no journal is kept
 }
 
 type objectRow struct {

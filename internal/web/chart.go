@@ -16,14 +16,14 @@ type chart struct {
 	Line          string // of an SVG path
 	Git           int    // height of Git's value
 	GitSpot       string // its marks along the line: where truce put it back
-	Levels        []level
+	Levels        []chartLevel
 	From, To      string
 	Span          string // how long it is from one to the other
 	About         string // for who does not see it
 }
 
-// level is one value, at its height.
-type level struct {
+// chartLevel is one value, at its height.
+type chartLevel struct {
 	Y    int
 	Text string
 	Git  bool
@@ -39,12 +39,12 @@ const (
 
 // newChart draws a field that took more than one value, nil for any other.
 func newChart(f journal.Flap, from, to time.Time) *chart {
-	scale := newScale(f)
+	scale := newChartScale(f)
 	if len(scale.values) < 2 || !to.After(from) {
 		return nil
 	}
 	c := &chart{
-		Width: chartWidth, Height: chartHeight, Git: scale.y(f.Git), From: clock(from, to.Sub(from)), To: clock(to, to.Sub(from)), Span: duration(to.Sub(from)), Levels: scale.levels(f.Git),
+		Width: chartWidth, Height: chartHeight, Git: scale.y(f.Git), From: axisTime(from, to.Sub(from)), To: axisTime(to, to.Sub(from)), Span: duration(to.Sub(from)), Levels: scale.levels(f.Git),
 		About: fmt.Sprintf("%s of %s: %d values, put back %d times, undone %d times", f.Path, f.Object, len(f.Values), f.Corrections, f.Reversals),
 	}
 	x := func(at time.Time) int {
@@ -63,7 +63,7 @@ func newChart(f journal.Flap, from, to time.Time) *chart {
 	return c
 }
 
-func clock(at time.Time, span time.Duration) string {
+func axisTime(at time.Time, span time.Duration) string {
 	const day = 24 * time.Hour
 	if span > day {
 		return at.UTC().Format("2006-01-02 15:04")
@@ -90,8 +90,8 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%d s", d/time.Second)
 }
 
-// scale gives each value of a field a height: in proportion where all are numbers, else one step each in the order in which they were seen.
-type scale struct {
+// chartScale gives each value of a field a height: in proportion where all are numbers, else one step each in the order in which they were seen.
+type chartScale struct {
 	values  []any
 	texts   []string
 	numbers bool
@@ -99,8 +99,8 @@ type scale struct {
 	most    float64
 }
 
-func newScale(f journal.Flap) *scale {
-	s := &scale{numbers: true}
+func newChartScale(f journal.Flap) *chartScale {
+	s := &chartScale{numbers: true}
 	s.take(f.Git)
 	for _, v := range f.Values {
 		s.take(v.Value)
@@ -108,12 +108,12 @@ func newScale(f journal.Flap) *scale {
 	return s
 }
 
-func (s *scale) take(v any) {
+func (s *chartScale) take(v any) {
 	text := report.Show(v)
 	if slices.Contains(s.texts, text) {
 		return
 	}
-	n, ok := number(v)
+	n, ok := numericValue(v)
 	s.numbers = s.numbers && ok
 	if len(s.values) == 0 {
 		s.least, s.most = n, n
@@ -122,7 +122,7 @@ func (s *scale) take(v any) {
 	s.values, s.texts = append(s.values, v), append(s.texts, text)
 }
 
-func number(v any) (float64, bool) {
+func numericValue(v any) (float64, bool) {
 	switch n := v.(type) {
 	case int64:
 		return float64(n), true
@@ -132,9 +132,9 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-func (s *scale) y(v any) int {
+func (s *chartScale) y(v any) int {
 	part := 0.0
-	if n, ok := number(v); s.numbers && ok {
+	if n, ok := numericValue(v); s.numbers && ok {
 		part = (n - s.least) / (s.most - s.least)
 	} else if at := slices.Index(s.texts, report.Show(v)); at > 0 {
 		part = float64(at) / float64(len(s.texts)-1)
@@ -143,11 +143,11 @@ func (s *scale) y(v any) int {
 }
 
 // levels are the values that there is room for: Git's, the least and the greatest (or the first and the last), then the others.
-func (s *scale) levels(git any) []level {
-	var out []level
+func (s *chartScale) levels(git any) []chartLevel {
+	var out []chartLevel
 	add := func(i int) {
-		l := level{Y: s.y(s.values[i]), Text: cut(s.texts[i]), Git: s.texts[i] == report.Show(git)}
-		if !slices.ContainsFunc(out, func(o level) bool { return max(o.Y-l.Y, l.Y-o.Y) < levelGap }) {
+		l := chartLevel{Y: s.y(s.values[i]), Text: truncateLevel(s.texts[i]), Git: s.texts[i] == report.Show(git)}
+		if !slices.ContainsFunc(out, func(o chartLevel) bool { return max(o.Y-l.Y, l.Y-o.Y) < levelGap }) {
 			out = append(out, l)
 		}
 	}
@@ -164,7 +164,7 @@ func (s *scale) levels(git any) []level {
 	return out
 }
 
-func cut(s string) string {
+func truncateLevel(s string) string {
 	text := []rune(s)
 	if len(text) <= levelText {
 		return s

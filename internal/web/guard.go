@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Probes answers /healthz, /readyz and /metrics, and nothing else.
-func Probes(s State) http.Handler {
+// ProbeHandler answers /healthz, /readyz and /metrics, and nothing else.
+func ProbeHandler(s State) http.Handler {
 	mux := http.NewServeMux()
 	(&pages{state: s}).probes(mux)
 	return guarded(mux)
 }
 
-// Local answers requests for localhost and loopback addresses only: the name of a foreign site may be made to point here (DNS rebinding).
-func Local(next http.Handler) http.Handler {
+// LocalOnly answers requests for localhost and loopback addresses only: the name of a foreign site may be made to point here (DNS rebinding).
+func LocalOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLocal(r.Host) {
-			text(w, http.StatusForbidden, "this address answers to localhost only, not to "+r.Host)
+			writeText(w, http.StatusForbidden, "this address answers to localhost only, not to "+r.Host)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -25,7 +25,7 @@ func ask(t *testing.T, h http.Handler, path, host, authorization string) *httpte
 // withMetrics is a State that is scraped, too.
 func withMetrics() State {
 	s := stateWith(nil)
-	s.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "truce_up 1") })
+	s.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "truce_up 1") })
 	return s
 }
 
@@ -38,7 +38,7 @@ func TestANoteStandsAboveTheList(t *testing.T) {
 }
 
 func TestProbesServeNoPage(t *testing.T) {
-	h := Probes(withMetrics())
+	h := ProbeHandler(withMetrics())
 	for _, path := range open {
 		if w := ask(t, h, path, "10.0.0.1:8080", ""); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
@@ -52,7 +52,7 @@ func TestProbesServeNoPage(t *testing.T) {
 }
 
 func TestALocalPageAnswersToLocalNamesOnly(t *testing.T) {
-	h := Local(Handler(withMetrics()))
+	h := LocalOnly(Handler(withMetrics()))
 	for host, want := range map[string]int{
 		"localhost:8080": http.StatusOK, "127.0.0.1:8080": http.StatusOK, "[::1]:8080": http.StatusOK, "localhost": http.StatusOK,
 		"evil.example:8080": http.StatusForbidden, "127.0.0.1.evil.example": http.StatusForbidden, "10.0.0.1:8080": http.StatusForbidden, "": http.StatusForbidden,

@@ -14,12 +14,12 @@ import (
 // said by breaking off: the connection is cut, and a client sees an unexpected end.
 func (p *pages) journal(w http.ResponseWriter, r *http.Request) {
 	if p.state.Journal == nil {
-		text(w, http.StatusNotFound, "this controller keeps no journal")
+		writeText(w, http.StatusNotFound, "this controller keeps no journal")
 		return
 	}
 	q, err := queryOf(r.URL.Query())
 	if err != nil {
-		text(w, http.StatusBadRequest, err.Error())
+		writeText(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	w.Header().Set("Content-Type", "application/jsonl")

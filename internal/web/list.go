@@ -43,13 +43,13 @@ func newListPage(reports []report.Report) listPage {
 
 func newListRow(r report.Report, s appstate.State) listRow {
 	return listRow{
-		Link: link(r.App), Namespace: r.App.Namespace, Kind: r.App.Kind, Name: r.App.Name,
+		Link: appLink(r.App), Namespace: r.App.Namespace, Kind: r.App.Kind, Name: r.App.Name,
 		Sync: string(s.Sync), SyncText: s.SyncText(), Health: string(s.Health.Code), Revision: shortRevision(r.Revision),
 		Objects: len(r.Objects), Fields: inWords(r), Message: s.Why(), Outcome: outcome(s),
 	}
 }
 
-func link(k app.Key) string {
+func appLink(k app.Key) string {
 	return "/apps/" + url.PathEscape(k.Kind) + "/" + url.PathEscape(k.Namespace) + "/" + url.PathEscape(k.Name)
 }
 

@@ -52,8 +52,8 @@ func Handler(s State) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", p.list)
 	mux.HandleFunc("GET /apps/{kind}/{namespace}/{name}", p.app)
-	mux.HandleFunc("GET /style.css", file("style.css"))
-	mux.HandleFunc("GET /favicon.svg", file("favicon.svg"))
+	mux.HandleFunc("GET /style.css", serveAsset("style.css"))
+	mux.HandleFunc("GET /favicon.svg", serveAsset("favicon.svg"))
 	mux.HandleFunc("GET /journal", p.journal)
 	p.probes(mux)
 	return guarded(mux)
@@ -61,7 +61,7 @@ func Handler(s State) http.Handler {
 
 // probes adds what Kubernetes and Prometheus ask for.
 func (p *pages) probes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", p.ready)
 	if p.state.Metrics != nil {
 		mux.Handle("GET /metrics", p.state.Metrics)
@@ -99,35 +99,35 @@ func (p *pages) app(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	text(w, http.StatusNotFound, "no such app: "+key.String())
+	writeText(w, http.StatusNotFound, "no such app: "+key.String())
 }
 
 func (p *pages) ready(w http.ResponseWriter, _ *http.Request) {
 	if err := p.state.Ready(); err != nil {
-		text(w, http.StatusServiceUnavailable, err.Error())
+		writeText(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
-	text(w, http.StatusOK, "ok")
+	writeText(w, http.StatusOK, "ok")
 }
 
 // show renders the whole page before the first byte is sent: a page is right, or it is an error.
 func (p *pages) show(w http.ResponseWriter, name string, page any) {
 	var b bytes.Buffer
 	if err := p.templates.ExecuteTemplate(&b, name, page); err != nil {
-		text(w, http.StatusInternalServerError, "show "+name+": "+err.Error())
+		writeText(w, http.StatusInternalServerError, "show "+name+": "+err.Error())
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = b.WriteTo(w) // the reader is gone: nobody is left to be told
 }
 
-func text(w http.ResponseWriter, code int, s string) {
+func writeText(w http.ResponseWriter, code int, s string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
 	_, _ = w.Write([]byte(s + "\n")) // as above
 }
 
-// file serves a part of the pages that is the same for all.
-func file(name string) http.HandlerFunc {
+// serveAsset serves a part of the pages that is the same for all.
+func serveAsset(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "templates/"+name) }
 }

@@ -12,7 +12,7 @@ type cover struct {
 	failed []string
 }
 
-func (t *taking) cover(which func(*wanted) bool) cover {
+func (t *finder) cover(which func(*wanted) bool) cover {
 	c := cover{reads: map[string]bool{}, dirs: map[string]bool{}}
 	for _, w := range t.wanted {
 		if !which(w) {
@@ -49,7 +49,7 @@ func (c cover) below(dir string) bool {
 
 // sweep marks what is there in the end. A custom resource that an overlay changes is not an app in the form in which it stands in its
 // file, nor is what was found through that form alone; and a root that an app covers is no bare one.
-func (t *taking) sweep() {
+func (t *finder) sweep() {
 	var first []*wanted
 	for _, w := range t.wanted {
 		if w.unit.Dialect != Bare && w.written {
@@ -68,7 +68,7 @@ func (t *taking) sweep() {
 }
 
 // keepBare keeps the bare roots that no app covers which is there by now. Those that describe apps come first.
-func (t *taking) keepBare(which func(*wanted) bool) {
+func (t *finder) keepBare(which func(*wanted) bool) {
 	apps := t.everything()
 	for _, w := range t.wanted {
 		if w.unit.Dialect == Bare && which(w) && !apps.root(&root{dir: w.unit.App.Path, file: w.unit.File}) {
@@ -77,12 +77,12 @@ func (t *taking) keepBare(which func(*wanted) bool) {
 	}
 }
 
-func (t *taking) describes(w *wanted) bool {
+func (t *finder) describes(w *wanted) bool {
 	return slices.ContainsFunc(t.wanted, func(o *wanted) bool { return slices.Contains(o.by, w) })
 }
 
 // instead returns the app as it is, or what it becomes: nothing where somebody else describes it, since it is found there.
-func (t *taking) instead(w *wanted) []*wanted {
+func (t *finder) instead(w *wanted) []*wanted {
 	var others []*wanted
 	for _, o := range t.wanted {
 		if o != w && o.unit.Dialect != Bare && o.unit.File == w.unit.File && o.unit.Line == w.unit.Line && o.digest != w.digest && len(o.by) > 0 {
@@ -101,7 +101,7 @@ func (t *taking) instead(w *wanted) []*wanted {
 }
 
 // keep keeps these and all that they describe.
-func (t *taking) keep(these []*wanted) {
+func (t *finder) keep(these []*wanted) {
 	for _, w := range these {
 		if w.kept {
 			continue

@@ -23,8 +23,8 @@ type document struct {
 	made   *Made // by the custom resource that stands there; nil where it is the object
 }
 
-// page is a file of the tree as it was read. A page without documents holds nothing that asks for anything, or was not understood.
-type page struct {
+// scannedFile is a file of the tree as it was read. A page without documents holds nothing that asks for anything, or was not understood.
+type scannedFile struct {
 	documents []document // custom resources that ask for something
 	objects   bool       // it speaks of Kubernetes objects
 	broken    *Skipped
@@ -34,17 +34,17 @@ type page struct {
 var asking = [][]byte{[]byte("toolkit.fluxcd.io"), []byte("argoproj.io")}
 
 // read reads the files of the tree concurrently.
-func (t *taking) read(ctx context.Context) error {
+func (t *finder) read(ctx context.Context) error {
 	var names []string
 	for _, d := range t.scan.dirs {
 		names = append(names, d.manifests...)
 	}
-	pages := make([]page, len(names))
+	pages := make([]scannedFile, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, t.Workers))
 	for i, name := range names {
 		group.Go(func() error {
-			pages[i] = t.page(name)
+			pages[i] = t.scanFile(name)
 			return ctx.Err()
 		})
 	}
@@ -57,23 +57,23 @@ func (t *taking) read(ctx context.Context) error {
 	return nil
 }
 
-func (t *taking) page(name string) page {
+func (t *finder) scanFile(name string) scannedFile {
 	data, err := render.ReadFile(t.files, name, render.Limits{}.OrDefault().FileBytes)
 	if err != nil {
-		return page{broken: &Skipped{File: name, What: fileWhat, Broken: !isJSON(name), Why: plainly(err).Error()}}
+		return scannedFile{broken: &Skipped{File: name, What: fileWhat, Broken: !isJSONFile(name), Why: plainly(err).Error()}}
 	}
 	text, err := yamltext.ManifestText(data)
 	if err != nil {
-		return page{broken: &Skipped{File: name, What: fileWhat, Broken: !isJSON(name), Why: err.Error()}}
+		return scannedFile{broken: &Skipped{File: name, What: fileWhat, Broken: !isJSONFile(name), Why: err.Error()}}
 	}
 	data = text
-	p := page{objects: ofObjects(data)}
-	if !p.objects || !asks(data) {
+	p := scannedFile{objects: ofObjects(data)}
+	if !p.objects || !mayAskForApp(data) {
 		return p
 	}
 	nodes, err := render.Nodes(name, data)
 	if err != nil {
-		return page{objects: true, broken: unreadable(name, data, err)}
+		return scannedFile{objects: true, broken: unreadable(name, data, err)}
 	}
 	for _, n := range nodes {
 		all, err := t.document(name, n)
@@ -85,7 +85,7 @@ func (t *taking) page(name string) page {
 	return p
 }
 
-func asks(data []byte) bool {
+func mayAskForApp(data []byte) bool {
 	for _, text := range asking {
 		if bytes.Contains(data, text) {
 			return true
@@ -95,7 +95,7 @@ func asks(data []byte) bool {
 }
 
 // document decodes a document, if it is one that asks for something, or those of a list that do.
-func (t *taking) document(name string, n *yaml.Node) ([]document, error) {
+func (t *finder) document(name string, n *yaml.Node) ([]document, error) {
 	kind, version := render.Field(n, "kind"), render.Field(n, "apiVersion")
 	if kind == nil || version == nil {
 		return nil, nil
@@ -122,16 +122,16 @@ func (t *taking) document(name string, n *yaml.Node) ([]document, error) {
 }
 
 // asked reports whether a kind is one that asks for something, or says where it is read.
-func (t *taking) asked(gvk object.GVK) bool {
+func (t *finder) asked(gvk object.GVK) bool {
 	_, known := t.kind(gvk)
 	return known || isRepository(gvk)
 }
 
-func isJSON(name string) bool { return strings.EqualFold(path.Ext(name), ".json") }
+func isJSONFile(name string) bool { return strings.EqualFold(path.Ext(name), ".json") }
 
 // unreadable says what is wrong with a file that no app names; nothing where another program fills it in first.
 func unreadable(file string, data []byte, err error) *Skipped {
-	s := broken(file, err)
+	s := brokenFile(file, err)
 	if !errors.Is(err, render.ErrLimit) && isTemplate(data) {
 		s.Broken, s.Reason = false, "it is a template that another program fills in"
 		s.Why = s.Reason + ": " + s.Why
@@ -139,8 +139,8 @@ func unreadable(file string, data []byte, err error) *Skipped {
 	return s
 }
 
-// broken says what is wrong with a file, at its place.
-func broken(file string, err error) *Skipped {
+// brokenFile says what is wrong with a file, at its place.
+func brokenFile(file string, err error) *Skipped {
 	s := &Skipped{File: file, What: fileWhat, Broken: true, Why: err.Error()}
 	var at *render.Error
 	if !errors.As(err, &at) {

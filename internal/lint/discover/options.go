@@ -22,7 +22,7 @@ type Options struct {
 	// Addresses are those by which this repository is known, such as the remotes of its clone.
 	Addresses []string
 	// Asked is the directory that the survey is wanted for, which is looked into whatever its name is; empty for all.
-	Asked string
+	Directory string
 	// Ignored tells which paths lie in the tree and are no part of the repository, as those that Git ignores; nil for none.
 	Ignored func(path string) bool
 	// Workers is how many units are rendered at once; 0 means one.
@@ -58,8 +58,8 @@ type Spot struct {
 	At   string // the field below which their names are those of fields; empty for the top of the file
 }
 
-// Question says which repository is meant, and what of it.
-type Question struct {
+// Request says which repository is meant, and what of it.
+type Request struct {
 	// Path is a directory of this machine; with it all of the working tree is read that it is in. Repo is an address instead.
 	Path, Repo string
 	Ref        string // of Repo: a branch, tag or commit; empty for HEAD

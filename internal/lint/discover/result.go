@@ -21,7 +21,7 @@ type unread struct {
 }
 
 // leave notes a custom resource that is not looked into, and why; nothing where it is.
-func (t *taking) leave(d document, of Dialect, by *wanted, why string) {
+func (t *finder) leave(d document, of Dialect, by *wanted, why string) {
 	if why == "" || t.Only != "" && t.Only != of {
 		return
 	}
@@ -34,8 +34,8 @@ func (t *taking) leave(d document, of Dialect, by *wanted, why string) {
 	}
 }
 
-// say notes what was not looked into, where it stands.
-func (t *taking) say(s Skipped) {
+// explain notes what was not looked into, where it stands.
+func (t *finder) explain(s Skipped) {
 	t.unread[fmt.Sprint(s.File, s.Line, s.What)] = unread{Skipped: s, described: true}
 }
 
@@ -50,9 +50,9 @@ func (w *wanted) givers() []string {
 	return out
 }
 
-// survey puts together what was found.
-func (t *taking) survey() Survey {
-	s := Survey{Files: t.files, Skipped: t.scan.skipped}
+// discovery puts together what was found.
+func (t *finder) discovery() Discovery {
+	s := Discovery{Files: t.files, Skipped: t.scan.skipped}
 	for _, w := range t.wanted {
 		if !w.kept || t.Only != "" && w.unit.Dialect != t.Only {
 			continue
@@ -89,12 +89,12 @@ var unfilled = map[string]string{
 }
 
 // partly says what of a unit was not looked into.
-func (t *taking) partly(u Unit) []Skipped {
+func (t *finder) partly(u Unit) []Skipped {
 	var out []Skipped
 	if u.Err != nil {
-		one := broken(u.File, u.Err)
+		one := brokenFile(u.File, u.Err)
 		one.What, one.Why = u.Name(), strings.TrimPrefix(one.Why, "render "+u.App.Path+": ")
-		one.Reason = cause(one.Why)
+		one.Reason = lastCause(one.Why)
 		if one.File == u.File && one.Line == 0 {
 			one.Line = u.Line
 		}
@@ -109,7 +109,7 @@ func (t *taking) partly(u Unit) []Skipped {
 }
 
 // leftOver says what is in the tree and in no unit.
-func (t *taking) leftOver(s Survey) []Skipped {
+func (t *finder) leftOver(s Discovery) []Skipped {
 	if t.Only != "" {
 		return nil
 	}
@@ -133,11 +133,11 @@ func (t *taking) leftOver(s Survey) []Skipped {
 }
 
 // unreadable are the files that could not be read, but those of which a unit tells that already.
-func (t *taking) unreadable(s Survey) []Skipped {
+func (t *finder) unreadable(s Discovery) []Skipped {
 	told := map[string]bool{}
 	for _, u := range s.Units {
 		if u.Err != nil {
-			told[broken(u.File, u.Err).File] = true
+			told[brokenFile(u.File, u.Err).File] = true
 		}
 	}
 	var out []Skipped
@@ -151,8 +151,8 @@ func (t *taking) unreadable(s Survey) []Skipped {
 	return out
 }
 
-// cause is what an error says last: what it has in common with others of its kind.
-func cause(why string) string {
+// lastCause is what an error says last: what it has in common with others of its kind.
+func lastCause(why string) string {
 	if strings.HasSuffix(why, noDirectory) {
 		return "it is read at a directory that does not exist"
 	}
@@ -162,10 +162,10 @@ func cause(why string) string {
 	return why
 }
 
-func (t *taking) everything() cover { return t.cover(func(w *wanted) bool { return w.kept }) }
+func (t *finder) everything() cover { return t.cover(func(w *wanted) bool { return w.kept }) }
 
 // plain makes a unit of each directory of manifests that neither a kustomization nor an app covers.
-func (t *taking) plain() {
+func (t *finder) plain() {
 	if t.Only != "" {
 		return
 	}
@@ -180,12 +180,12 @@ func (t *taking) plain() {
 			continue
 		}
 		for _, name := range names {
-			t.say(Skipped{File: name, What: "manifest", Why: "neither an app nor the kustomization beside it names it"})
+			t.explain(Skipped{File: name, What: "manifest", Why: "neither an app nor the kustomization beside it names it"})
 		}
 	}
 }
 
-func (t *taking) directory(dir string, names []string) {
+func (t *finder) directory(dir string, names []string) {
 	u := Unit{Dialect: Bare, App: app.App{Key: app.Key{Name: dir}, Path: dir, Layout: app.PlainLayout}, File: dir}
 	var all []render.Object
 	for _, name := range names {
@@ -198,7 +198,7 @@ func (t *taking) directory(dir string, names []string) {
 	if len(all) == 0 {
 		return
 	}
-	u.Objects, u.Err = settle(t.unique(all), u.App)
+	u.Objects, u.Err = namespacedObjects(t.unique(all), u.App)
 	w := &wanted{unit: u, done: true, kept: true}
 	t.wanted = append(t.wanted, w)
 	for _, o := range u.Objects {
@@ -214,14 +214,14 @@ func (t *taking) directory(dir string, names []string) {
 const otherDocument = "not a Kubernetes object"
 
 // manifest decodes the objects of one file. A document that is no object is none of an app's: it is another program's, or has no name yet.
-func (t *taking) manifest(name string) []render.Object {
+func (t *finder) manifest(name string) []render.Object {
 	data, err := render.ReadFile(t.files, name, render.Limits{}.OrDefault().FileBytes)
 	var nodes []*yaml.Node
 	if err == nil {
 		nodes, err = render.Nodes(name, data)
 	}
 	if err != nil {
-		t.say(*unreadable(name, data, err))
+		t.explain(*unreadable(name, data, err))
 		return nil
 	}
 	var out []render.Object
@@ -233,7 +233,7 @@ func (t *taking) manifest(name string) []render.Object {
 			if strings.HasPrefix(one.Why, otherDocument) {
 				one.Broken, one.Reason = false, otherDocument
 			}
-			t.say(one)
+			t.explain(one)
 		}
 		out = append(out, found...)
 	}
@@ -241,12 +241,12 @@ func (t *taking) manifest(name string) []render.Object {
 }
 
 // unique leaves out what describes an object a second time: nobody says that the files of the directory are applied together.
-func (t *taking) unique(all []render.Object) []render.Object {
+func (t *finder) unique(all []render.Object) []render.Object {
 	first := map[object.ID]render.Object{}
 	return slices.DeleteFunc(all, func(r render.Object) bool {
 		f, there := first[r.Data.ID()]
 		if there {
-			t.say(Skipped{
+			t.explain(Skipped{
 				File: r.File, Line: r.Line, What: r.Data.ID().String(), Why: fmt.Sprintf("is already at %s:%d, and looked at there", f.File, f.Line),
 				Reason: "another file describes the same object, and is looked at",
 			})

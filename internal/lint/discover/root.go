@@ -80,7 +80,7 @@ func (one *root) builds(list *yaml.Node) {
 		return
 	}
 	for _, n := range list.Content {
-		if dir, ok := below(one.dir, render.Follow(n).Value); ok {
+		if dir, ok := pathInTree(one.dir, render.Follow(n).Value); ok {
 			one.on = append(one.on, dir)
 		}
 	}
@@ -93,7 +93,7 @@ func (r *roots) names(dir string, n *yaml.Node) {
 		if _, file, ok := strings.Cut(text, "="); ok {
 			text = file
 		}
-		if name, ok := below(dir, text); ok {
+		if name, ok := pathInTree(dir, text); ok {
 			r.named[name] = true
 		}
 	}
@@ -102,8 +102,8 @@ func (r *roots) names(dir string, n *yaml.Node) {
 	}
 }
 
-// below is where an entry leads that is written in a directory; false where that is not inside the tree.
-func below(dir, entry string) (string, bool) {
+// pathInTree is where an entry leads that is written in a directory; false where that is not inside the tree.
+func pathInTree(dir, entry string) (string, bool) {
 	name := path.Join(dir, entry)
 	return name, entry != "" && !path.IsAbs(entry) && fs.ValidPath(name)
 }

@@ -23,7 +23,7 @@ func kinds() []discover.Kind {
 		{Dialect: discover.Flux, Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Apps: flux.Kustomizations{}},
 		{Dialect: discover.Flux, Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"},
 		{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "Application", Apps: argocd.Applications{}},
-		{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "ApplicationSet", Expand: appset.Expand},
+		{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "ApplicationSet", Expand: appset.ExpandSet},
 	}
 }
 
@@ -38,7 +38,7 @@ func TestAnAppIsFoundWhereverItIs(t *testing.T) {
 	})
 }
 
-func take(t *testing.T, files map[string]string, o discover.Options) discover.Survey {
+func take(t *testing.T, files map[string]string, o discover.Options) discover.Discovery {
 	t.Helper()
 	dir := t.TempDir()
 	golden.Files(files).Write(t, dir)
@@ -48,7 +48,7 @@ func take(t *testing.T, files map[string]string, o discover.Options) discover.Su
 	}
 	t.Cleanup(func() { _ = tree.Close() })
 	o.Render = &render.Cached{Renderer: &kustomize.Renderer{Plain: plain.Renderer{}}}
-	s, err := discover.Take(t.Context(), tree.Still(), o)
+	s, err := discover.FindApps(t.Context(), tree.Still(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func (m memory) Sum(name string) (string, error) {
 }
 
 // text is a survey as the stories write it.
-func text(s discover.Survey) string {
+func text(s discover.Discovery) string {
 	var b strings.Builder
 	for _, u := range s.Units {
 		fmt.Fprintf(&b, "%s:%d %s %s at %s", u.File, u.Line, u.Dialect, u.Name(), u.App.Path)

@@ -14,38 +14,38 @@ import (
 )
 
 // removeNull takes a key without a value out of a manifest. What renders may have left it out before.
-func (m *mender) removeNull(ctx context.Context, f finding) (Cure, error) {
+func (m *planner) removeNull(ctx context.Context, f finding) (Fix, error) {
 	at, err := m.written(f)
 	if err != nil {
-		return Cure{}, err
+		return Fix{}, err
 	}
-	at.edit.Do, at.edit.Left = yamledit.Remove, yamledit.Empty
+	at.edit.Action, at.edit.WhenEmpty = yamledit.Remove, yamledit.KeepEmpty
 	want := intent{path: f.Path, in: -1, resource: -1, meant: func(_ int, o render.Object) error {
 		if v, there := field.ValueAt(o.Data, f.Path); !there || v != nil {
 			return fmt.Errorf("%s would lose a value", o.Data.ID())
 		}
 		return nil
 	}}
-	if err := m.spliced(ctx, at, want); err != nil {
-		return Cure{}, err
+	if err := m.acceptEdit(ctx, at, want); err != nil {
+		return Fix{}, err
 	}
 	return m.removed(f, []string{f.Place.File}), nil
 }
 
 // canonical writes a quantity as the API server does.
-func (m *mender) canonical(ctx context.Context, f finding) (Cure, error) {
+func (m *planner) canonical(ctx context.Context, f finding) (Fix, error) {
 	at, err := m.written(f)
 	if err != nil {
-		return Cure{}, err
+		return Fix{}, err
 	}
 	q, err := resource.ParseQuantity(at.node.Value)
 	if err != nil {
-		return Cure{}, fmt.Errorf("%s: %w", f.Place, err)
+		return Fix{}, fmt.Errorf("%s: %w", f.Place, err)
 	}
-	at.edit.Do, at.edit.Value = yamledit.Set, q.String()
+	at.edit.Action, at.edit.Value = yamledit.Set, q.String()
 	had, err := render.Value(f.Place.File, at.node)
 	if err != nil {
-		return Cure{}, err
+		return Fix{}, err
 	}
 	want := intent{path: f.Path, becomes: q.String(), in: -1, resource: -1, meant: func(_ int, o render.Object) error {
 		if v, _ := field.ValueAt(o.Data, f.Path); !field.EqualValues(v, had) {
@@ -53,77 +53,77 @@ func (m *mender) canonical(ctx context.Context, f finding) (Cure, error) {
 		}
 		return nil
 	}}
-	if err := m.spliced(ctx, at, want); err != nil {
-		return Cure{}, err
+	if err := m.acceptEdit(ctx, at, want); err != nil {
+		return Fix{}, err
 	}
-	what := fmt.Sprintf("write %s of %s as the server does, %s", name(f.Path), f.Object, q.String())
-	return Cure{Files: []string{f.Place.File}, Why: f.Message, What: what}, nil
+	what := fmt.Sprintf("write %s of %s as the server does, %s", fieldName(f.Path), f.Object, q.String())
+	return Fix{Files: []string{f.Place.File}, Why: f.Message, What: what}, nil
 }
 
-// spot is where a finding's field is written.
-type spot struct {
+// manifestSpot is where a finding's field is written.
+type manifestSpot struct {
 	file string
 	node *yaml.Node
 	edit yamledit.Edit // its document and path
 }
 
 // written finds the field that stands at a finding's place. The edits before may have moved it.
-func (m *mender) written(f finding) (spot, error) {
+func (m *planner) written(f finding) (manifestSpot, error) {
 	data, err := render.ReadFile(m.Files, f.Place.File, maxFile)
 	if err != nil {
-		return spot{}, err
+		return manifestSpot{}, err
 	}
 	docs, err := render.Nodes(f.Place.File, data)
 	if err != nil {
-		return spot{}, err
+		return manifestSpot{}, err
 	}
-	i, way := placed(docs, f.Place)
+	i, way := findPlace(docs, f.Place)
 	if way == nil {
-		return spot{}, fmt.Errorf("nothing is written at %s", f.Place)
+		return manifestSpot{}, fmt.Errorf("nothing is written at %s", f.Place)
 	}
-	return spot{file: f.Place.File, node: render.Follow(follow(docs[i], way)), edit: yamledit.Edit{Document: i, Path: way}}, nil
+	return manifestSpot{file: f.Place.File, node: render.Follow(nodeAt(docs[i], way)), edit: yamledit.Edit{Document: i, Path: way}}, nil
 }
 
-// placed finds the document of a place and the way to the value there, or to the value of the key there.
-func placed(docs []*yaml.Node, p desired.Place) (int, yamledit.Path) {
+// findPlace finds the document of a place and the way to the value there, or to the value of the key there.
+func findPlace(docs []*yaml.Node, p desired.Place) (int, yamledit.Path) {
 	for i, doc := range docs {
-		if way, ok := leadTo(doc, p.Line, p.Column, nil); ok {
+		if way, ok := pathToPlace(doc, p.Line, p.Column, nil); ok {
 			return i, way
 		}
-		if way, ok := keyAt(doc, p, nil); ok {
+		if way, ok := findKey(doc, p, nil); ok {
 			return i, way
 		}
 	}
 	return 0, nil
 }
 
-func keyAt(n *yaml.Node, p desired.Place, way yamledit.Path) (yamledit.Path, bool) {
+func findKey(n *yaml.Node, p desired.Place, way yamledit.Path) (yamledit.Path, bool) {
 	for i, c := range n.Content {
-		step := yamledit.Item(i)
+		step := yamledit.ItemStep(i)
 		if n.Kind == yaml.MappingNode {
 			if i%2 == 0 {
 				continue
 			}
 			key := n.Content[i-1]
-			step = yamledit.Key(key.Value)
+			step = yamledit.KeyStep(key.Value)
 			if key.Line == p.Line && key.Column == p.Column {
 				return append(way[:len(way):len(way)], step), true
 			}
 		}
-		if found, ok := keyAt(c, p, append(way[:len(way):len(way)], step)); ok {
+		if found, ok := findKey(c, p, append(way[:len(way):len(way)], step)); ok {
 			return found, true
 		}
 	}
 	return nil, false
 }
 
-func (m *mender) spliced(ctx context.Context, at spot, want intent) error {
+func (m *planner) acceptEdit(ctx context.Context, at manifestSpot, want intent) error {
 	data, err := m.tree.read(at.file)
 	if err != nil {
 		return err
 	}
 	next := m.tree.clone()
-	if next.edits[at.file], err = yamledit.Apply(at.file, data, at.edit); err != nil {
+	if next.edits[at.file], err = yamledit.ApplyEdits(at.file, data, at.edit); err != nil {
 		return err
 	}
 	return m.accept(ctx, next, want)

@@ -10,7 +10,7 @@ import (
 // handover says what keeps the count when the field leaves Git. Measured (reference of Flux and of kubectl): where the applier was the only
 // owner of the field, dropping it leaves the API server's default, 1, whatever the autoscaler had set. With another owner of the same value it
 // stays. Who applies on the client's side drops what the annotation last-applied-configuration still names.
-func (m *mender) handover(f finding) string {
+func (m *planner) handover(f finding) string {
 	kind, ns := strings.ToLower(f.Object.Kind), ""
 	if f.Object.Group != "" && f.Object.Group != "apps" {
 		kind += "." + f.Object.Group
@@ -18,8 +18,8 @@ func (m *mender) handover(f finding) string {
 	if f.Object.Namespace != "" {
 		ns = " -n " + f.Object.Namespace
 	}
-	u := m.Survey.Units[f.at]
-	client := fmt.Sprintf("kubectl%s apply edit-last-applied %s/%s   # and remove %s there", ns, kind, f.Object.Name, name(f.Path))
+	u := m.Discovery.Units[f.at]
+	client := fmt.Sprintf("kubectl%s apply edit-last-applied %s/%s   # and remove %s there", ns, kind, f.Object.Name, fieldName(f.Path))
 	switch {
 	case u.Dialect == discover.ArgoCD && !serverSide(u):
 		return client
@@ -45,7 +45,7 @@ func (m *mender) handover(f finding) string {
 	return fmt.Sprintf("n=$(kubectl%s get %s/%s -o jsonpath='{.%s}') &&\n"+
 		"echo '{\"apiVersion\":%q,\"kind\":%q,%s,%s'\"$n\"'%s}' |\n"+
 		"kubectl%s apply --server-side --field-manager=handover -f -%s",
-		ns, kind, f.Object.Name, name(f.Path), gv, f.Object.Kind, meta, body, end, ns, client)
+		ns, kind, f.Object.Name, fieldName(f.Path), gv, f.Object.Kind, meta, body, end, ns, client)
 }
 
 func serverSide(u discover.Unit) bool {
@@ -60,47 +60,47 @@ func serverSide(u discover.Unit) bool {
 
 // Message is the message of the commit that has the changes: what, why, and what must be done first.
 func (p Plan) Message() string {
-	if len(p.Cures) == 0 {
+	if len(p.Fixes) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	subject := strings.SplitN(p.Cures[0].What, " from ", 2)[0]
-	if len(p.Cures) > 1 {
+	subject := strings.SplitN(p.Fixes[0].What, " from ", 2)[0]
+	if len(p.Fixes) > 1 {
 		subject = fmt.Sprintf("end %d conflicts with other writers", p.ended())
 	}
 	b.WriteString(subject + "\n")
 	var first []string
-	for _, c := range p.Cures {
-		if len(p.Cures) == 1 {
-			b.WriteString("\n" + wrap(c.Why+". ("+c.Ends[0].Rule+")", ""))
+	for _, c := range p.Fixes {
+		if len(p.Fixes) == 1 {
+			b.WriteString("\n" + wrapText(c.Why+". ("+c.Resolves[0].Rule+")", ""))
 		} else {
-			b.WriteString("\n" + wrap("- "+c.What+": "+c.Why+". ("+c.Ends[0].Rule+")", "  "))
+			b.WriteString("\n" + wrapText("- "+c.What+": "+c.Why+". ("+c.Resolves[0].Rule+")", "  "))
 		}
 		if c.First != "" {
 			first = append(first, c.First)
 		}
 	}
 	if len(first) > 0 {
-		b.WriteString("\n" + wrap("Before this gets to a cluster where the workload runs already: the count falls to 1 when its only owner "+
+		b.WriteString("\n" + wrapText("Before this gets to a cluster where the workload runs already: the count falls to 1 when its only owner "+
 			"ceases to name it. Truce hands it over by itself. With Flux, Argo CD or kubectl, do this first:", "") + "\n")
 		for _, one := range first {
 			b.WriteString("    " + strings.ReplaceAll(one, "\n", "\n    ") + "\n\n")
 		}
-		b.WriteString(wrap("A workload that is made anew starts with 1 pod until its autoscaler acts; truce starts it with the autoscaler's minReplicas.", ""))
+		b.WriteString(wrapText("A workload that is made anew starts with 1 pod until its autoscaler acts; truce starts it with the autoscaler's minReplicas.", ""))
 	}
 	return b.String()
 }
 
 func (p Plan) ended() int {
 	n := 0
-	for _, c := range p.Cures {
-		n += len(c.Ends)
+	for _, c := range p.Fixes {
+		n += len(c.Resolves)
 	}
 	return n
 }
 
-// wrap breaks a paragraph at 72 columns, as mails and git do.
-func wrap(text, indent string) string {
+// wrapText breaks a paragraph at 72 columns, as mails and git do.
+func wrapText(text, indent string) string {
 	var b strings.Builder
 	column := 0
 	for i, word := range strings.Fields(text) {

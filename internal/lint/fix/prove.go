@@ -28,7 +28,7 @@ type intent struct {
 }
 
 // accept takes the edits of a tree over, if everything that reads an edited file shows the intended change and nothing else.
-func (m *mender) accept(ctx context.Context, next *tree, want intent) error {
+func (m *planner) accept(ctx context.Context, next *tree, want intent) error {
 	touched := m.touched(next)
 	if len(touched) == 0 {
 		return errInapplicable
@@ -42,7 +42,7 @@ func (m *mender) accept(ctx context.Context, next *tree, want intent) error {
 	if err != nil {
 		return err
 	}
-	now, effects, proven := map[int][]render.Object{}, []effect{}, []Proof{}
+	now, effects, proven := map[int][]render.Object{}, []fixEffect{}, []Proof{}
 	for at, u := range units {
 		if !slices.ContainsFunc(touched, func(name string) bool { return slices.Contains(u.Reads, name) || name == u.File }) {
 			continue
@@ -54,11 +54,11 @@ func (m *mender) accept(ctx context.Context, next *tree, want intent) error {
 		now[at], effects = after, append(effects, changed...)
 		proven = append(proven, Proof{Unit: u.Name(), Objects: m.changed(at, after)})
 	}
-	if want.in >= 0 && !slices.ContainsFunc(effects, func(e effect) bool { return e.at == want.in }) {
-		return fmt.Errorf("%s is still there in %s", field.PathString(want.path), m.Survey.Units[want.in].Name())
+	if want.in >= 0 && !slices.ContainsFunc(effects, func(e fixEffect) bool { return e.at == want.in }) {
+		return fmt.Errorf("%s is still there in %s", field.PathString(want.path), m.Discovery.Units[want.in].Name())
 	}
 	m.proven = proven
-	m.tree, m.effects, m.Survey.Units = next, append(m.effects, effects...), units
+	m.tree, m.effects, m.Discovery.Units = next, append(m.effects, effects...), units
 	for at, objects := range now {
 		m.known[at] = objects
 	}
@@ -66,7 +66,7 @@ func (m *mender) accept(ctx context.Context, next *tree, want intent) error {
 }
 
 // touched lists the files in which a tree differs from what was accepted so far.
-func (m *mender) touched(next *tree) []string {
+func (m *planner) touched(next *tree) []string {
 	var out []string
 	for name, data := range next.edits {
 		had, ok := m.tree.edits[name]
@@ -79,13 +79,13 @@ func (m *mender) touched(next *tree) []string {
 }
 
 // reread returns the units as a tree has them: an app whose custom resource is edited may ask for something else.
-func (m *mender) reread(ctx context.Context, next *tree, touched []string) ([]discover.Unit, error) {
-	units := slices.Clone(m.Survey.Units)
+func (m *planner) reread(ctx context.Context, next *tree, touched []string) ([]discover.Unit, error) {
+	units := slices.Clone(m.Discovery.Units)
 	edited := func(u discover.Unit) bool { return u.Dialect != discover.Bare && slices.Contains(touched, u.File) }
 	if !slices.ContainsFunc(units, edited) {
 		return units, nil
 	}
-	s, err := m.Again(ctx, next)
+	s, err := m.Rediscover(ctx, next)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ type proof struct {
 }
 
 // compared renders a unit, and lists what changes in it.
-func (m *mender) compared(ctx context.Context, at int, p proof) ([]render.Object, []effect, error) {
+func (m *planner) compared(ctx context.Context, at int, p proof) ([]render.Object, []fixEffect, error) {
 	before, err := m.objects(ctx, at)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s reads it too, and cannot be rendered: %w", p.unit.Name(), err)
@@ -123,7 +123,7 @@ func (m *mender) compared(ctx context.Context, at int, p proof) ([]render.Object
 	if len(before) != len(after) {
 		return nil, nil, fmt.Errorf("%s would have %d objects, not %d", p.unit.Name(), len(after), len(before))
 	}
-	var out []effect
+	var out []fixEffect
 	for i, was := range before {
 		is := after[i]
 		if was.Data.ID() != is.Data.ID() {
@@ -138,28 +138,28 @@ func (m *mender) compared(ctx context.Context, at int, p proof) ([]render.Object
 		if err := p.want.meant(at, was); err != nil {
 			return nil, nil, err
 		}
-		out = append(out, effect{at: at, field: m.settled(at, was).String() + " " + field.PathString(p.want.path), cure: m.cures})
+		out = append(out, fixEffect{at: at, field: m.namespaced(at, was).String() + " " + field.PathString(p.want.path), cure: m.fixes})
 	}
 	return after, out, nil
 }
 
 // changed lists the objects of a unit that are others now than what was accepted so far gives.
-func (m *mender) changed(at int, after []render.Object) []object.ID {
+func (m *planner) changed(at int, after []render.Object) []object.ID {
 	var out []object.ID
 	for i, was := range m.known[at] {
 		if !field.EqualValues(was.Data, after[i].Data) {
-			out = append(out, m.settled(at, was))
+			out = append(out, m.namespaced(at, was))
 		}
 	}
 	return out
 }
 
 // isResource reports whether an object is the custom resource of a unit.
-func (m *mender) isResource(unit int, o render.Object) bool {
+func (m *planner) isResource(unit int, o render.Object) bool {
 	if unit < 0 {
 		return false
 	}
-	u := m.Survey.Units[unit]
+	u := m.Discovery.Units[unit]
 	id, own := o.Data.ID(), u.Resource.ID()
 	return u.Dialect != discover.Bare && id.Kind == own.Kind && id.Group == own.Group && id.Name == own.Name && o.File == u.File
 }
@@ -199,11 +199,11 @@ func dropLeaf(o object.Object, p field.Path) {
 }
 
 // objects are those that a unit gives with what was accepted so far.
-func (m *mender) objects(ctx context.Context, at int) ([]render.Object, error) {
+func (m *planner) objects(ctx context.Context, at int) ([]render.Object, error) {
 	if objects, ok := m.known[at]; ok {
 		return objects, nil
 	}
-	objects, err := m.rendered(ctx, m.Survey.Units[at], m.tree)
+	objects, err := m.rendered(ctx, m.Discovery.Units[at], m.tree)
 	if err == nil {
 		m.known[at] = objects
 	}
@@ -211,12 +211,12 @@ func (m *mender) objects(ctx context.Context, at int) ([]render.Object, error) {
 }
 
 // rendered renders a unit as the survey has.
-func (m *mender) rendered(ctx context.Context, u discover.Unit, files *tree) ([]render.Object, error) {
+func (m *planner) rendered(ctx context.Context, u discover.Unit, files *tree) ([]render.Object, error) {
 	if u.Err != nil {
 		return nil, u.Err
 	}
 	if u.Dialect == discover.Bare && u.Line == 0 {
-		return loose(files, u.Reads)
+		return looseObjects(files, u.Reads)
 	}
 	request, _, err := reconcile.RequestOf(files, u.App)
 	if err != nil {
@@ -226,8 +226,8 @@ func (m *mender) rendered(ctx context.Context, u discover.Unit, files *tree) ([]
 	return result.Objects, err
 }
 
-// loose are the objects of manifests that nothing builds.
-func loose(files *tree, names []string) ([]render.Object, error) {
+// looseObjects are the objects of manifests that nothing builds.
+func looseObjects(files *tree, names []string) ([]render.Object, error) {
 	var out []render.Object
 	for _, name := range names {
 		data, err := files.read(name)
@@ -243,10 +243,10 @@ func loose(files *tree, names []string) ([]render.Object, error) {
 	return out, nil
 }
 
-// settled is the name that the survey gives to an object of a unit: rendered, it may be without its namespace.
-func (m *mender) settled(at int, o render.Object) object.ID {
+// namespaced is the name that the survey gives to an object of a unit: rendered, it may be without its namespace.
+func (m *planner) namespaced(at int, o render.Object) object.ID {
 	id := o.Data.ID()
-	for _, s := range m.Survey.Units[at].Objects {
+	for _, s := range m.Discovery.Units[at].Objects {
 		if s.ID == id || o.Data.Namespace() == "" && s.ID.Kind == id.Kind && s.ID.Group == id.Group && s.ID.Name == id.Name {
 			return s.ID
 		}
@@ -255,13 +255,13 @@ func (m *mender) settled(at int, o render.Object) object.ID {
 }
 
 // object finds the object of a finding as its unit gives it now.
-func (m *mender) object(ctx context.Context, f finding) (render.Object, error) {
+func (m *planner) object(ctx context.Context, f finding) (render.Object, error) {
 	all, err := m.objects(ctx, f.at)
 	if err != nil {
 		return render.Object{}, err
 	}
 	for _, o := range all {
-		if m.settled(f.at, o) == f.Object {
+		if m.namespaced(f.at, o) == f.Object {
 			return o, nil
 		}
 	}
@@ -269,32 +269,32 @@ func (m *mender) object(ctx context.Context, f finding) (render.Object, error) {
 }
 
 // unit finds the unit of a finding. Apps of two clusters may bear one name.
-func (m *mender) unit(f rules.Finding) (int, bool) {
-	for at, u := range m.Survey.Units {
-		if u.Name() == f.Unit && slices.ContainsFunc(m.judge(at), func(g rules.Finding) bool { return essence(g) == essence(f) && g.Place == f.Place }) {
+func (m *planner) unit(f rules.Finding) (int, bool) {
+	for at, u := range m.Discovery.Units {
+		if u.Name() == f.Unit && slices.ContainsFunc(m.check(at), func(g rules.Finding) bool { return findingEssence(g) == findingEssence(f) && g.Place == f.Place }) {
 			return at, true
 		}
 	}
 	return 0, false
 }
 
-// judge tells what is wrong with a unit: where another one bears its name, without that one.
-func (m *mender) judge(at int) []rules.Finding {
-	if found, ok := m.judged[at]; ok {
+// check tells what is wrong with a unit: where another one bears its name, without that one.
+func (m *planner) check(at int) []rules.Finding {
+	if found, ok := m.checked[at]; ok {
 		return found
 	}
-	name := m.Survey.Units[at].Name()
-	s, found := m.Survey, m.all
+	name := m.Discovery.Units[at].Name()
+	s, found := m.Discovery, m.all
 	s.Units = nil
-	for i, u := range m.Survey.Units {
+	for i, u := range m.Discovery.Units {
 		if i == at || u.Name() != name {
 			s.Units = append(s.Units, u)
 		}
 	}
-	if len(s.Units) < len(m.Survey.Units) {
-		found = rules.Judge(s)
+	if len(s.Units) < len(m.Discovery.Units) {
+		found = rules.CheckAll(s)
 	}
-	m.judged[at] = found
+	m.checked[at] = found
 	return found
 }
 
@@ -303,4 +303,4 @@ func isKustomization(name string) bool {
 	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, path.Base(name))
 }
 
-func quoted(names []string) string { return strings.Join(names, ", ") }
+func joinNames(names []string) string { return strings.Join(names, ", ") }

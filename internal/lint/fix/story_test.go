@@ -48,20 +48,20 @@ var cured = []string{
 	"uncanonical-quantity",
 }
 
-func mended(t *testing.T, files map[string]string, known []string) (discover.Survey, fix.Plan) {
+func mended(t *testing.T, files map[string]string, known []string) (discover.Discovery, fix.Plan) {
 	t.Helper()
 	tree := onDisk(t, files)
 	cached := &render.Cached{Renderer: &kustomize.Renderer{Plain: plain.Renderer{}}, Bytes: 64 << 20}
-	again := func(ctx context.Context, files source.Tree) (discover.Survey, error) {
-		return discover.Take(ctx, files, discover.Options{Kinds: kinds(), Workers: 2, Addresses: known, Render: cached})
+	again := func(ctx context.Context, files source.Tree) (discover.Discovery, error) {
+		return discover.FindApps(ctx, files, discover.Options{Kinds: kinds(), Workers: 2, Addresses: known, Render: cached})
 	}
 	s, err := again(t.Context(), tree)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := rules.Judge(s)
+	found := rules.CheckAll(s)
 	wanted := slices.DeleteFunc(slices.Clone(found), func(f rules.Finding) bool { return !slices.Contains(cured, f.Rule) })
-	p, err := fix.Mend(t.Context(), fix.Bench{Survey: s, Files: tree, Render: cached, Again: again}, found, wanted)
+	p, err := fix.MakePlan(t.Context(), fix.Repository{Discovery: s, Files: tree, Render: cached, Rediscover: again}, found, wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +110,8 @@ func text(p fix.Plan) string {
 		}
 		b.WriteString(udiff.Unified(c.File, to, string(c.Before), string(c.After)))
 	}
-	for _, c := range p.Cures {
-		fmt.Fprintf(&b, "cure: %s (%d)\n", c.What, len(c.Ends))
+	for _, c := range p.Fixes {
+		fmt.Fprintf(&b, "cure: %s (%d)\n", c.What, len(c.Resolves))
 		if c.First != "" {
 			b.WriteString("first: " + c.First + "\n")
 		}

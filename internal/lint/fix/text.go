@@ -25,7 +25,7 @@ func (r *remover) inText(p desired.Place, docs []*yaml.Node) (bool, error) {
 			continue
 		}
 		for i, n := range list.Content {
-			in, ok := patchAt(p, n, yamledit.Path{yamledit.Key(key), yamledit.Item(i)})
+			in, ok := patchAt(p, n, yamledit.Path{yamledit.KeyStep(key), yamledit.ItemStep(i)})
 			if !ok {
 				continue
 			}
@@ -38,12 +38,12 @@ func (r *remover) inText(p desired.Place, docs []*yaml.Node) (bool, error) {
 }
 
 // patchAt is the text of an entry of patches, if the place is in it.
-func patchAt(p desired.Place, entry *yaml.Node, way yamledit.Path) (inPlace, bool) {
+func patchAt(p desired.Place, entry *yaml.Node, way yamledit.Path) (inlinePatch, bool) {
 	text := render.Follow(entry)
 	if in := render.Field(entry, "patch"); in != nil {
-		text, way = in, append(way, yamledit.Key("patch"))
+		text, way = in, append(way, yamledit.KeyStep("patch"))
 	}
-	return inPlace{p.File, 0, way, text.Value, render.Field(entry, "target") != nil}, holdsLine(text, p.Line)
+	return inlinePatch{p.File, 0, way, text.Value, render.Field(entry, "target") != nil}, holdsLine(text, p.Line)
 }
 
 // holdsLine reports whether a line of a file is one of a text's.
@@ -51,8 +51,8 @@ func holdsLine(n *yaml.Node, line int) bool {
 	return n.Kind == yaml.ScalarNode && line >= n.Line && line <= n.Line+strings.Count(n.Value, "\n")+1
 }
 
-// inPlace is a patch that stands as a text in another document.
-type inPlace struct {
+// inlinePatch is a patch that stands as a text in another document.
+type inlinePatch struct {
 	file     string
 	document int
 	way      yamledit.Path // to the text; its entry is the one above it where the text is that of a key
@@ -61,7 +61,7 @@ type inPlace struct {
 }
 
 // text removes what a text sets; false for a text that does not set it, or for another object.
-func (r *remover) text(in inPlace) (bool, error) {
+func (r *remover) text(in inlinePatch) (bool, error) {
 	docs, err := render.Nodes(in.file, []byte(in.text))
 	if err != nil {
 		return false, err
@@ -76,23 +76,23 @@ func (r *remover) text(in inPlace) (bool, error) {
 			return false, err
 		}
 		if e == nil && len(docs) == 1 {
-			return true, r.edit(in.file, yamledit.Edit{Document: in.document, Path: in.entry(), Do: yamledit.Remove, Left: yamledit.Gone})
+			return true, r.edit(in.file, yamledit.Edit{Document: in.document, Path: in.entry(), Action: yamledit.Remove, WhenEmpty: yamledit.RemoveEmpty})
 		}
 		if e == nil {
-			e = &yamledit.Edit{Document: i, Path: way, Do: yamledit.Remove, Left: yamledit.Gone}
+			e = &yamledit.Edit{Document: i, Path: way, Action: yamledit.Remove, WhenEmpty: yamledit.RemoveEmpty}
 		}
-		text, err := yamledit.Apply(in.file, []byte(in.text), *e)
+		text, err := yamledit.ApplyEdits(in.file, []byte(in.text), *e)
 		if err != nil {
 			return false, err
 		}
-		return true, r.edit(in.file, yamledit.Edit{Document: in.document, Path: in.way, Do: yamledit.Set, Value: string(text)})
+		return true, r.edit(in.file, yamledit.Edit{Document: in.document, Path: in.way, Action: yamledit.Set, Value: string(text)})
 	}
 	return false, nil
 }
 
 // entry is the item of the list of patches that the text is, or is in.
-func (in inPlace) entry() yamledit.Path {
-	if in.way[len(in.way)-1] == yamledit.Key("patch") {
+func (in inlinePatch) entry() yamledit.Path {
+	if in.way[len(in.way)-1] == yamledit.KeyStep("patch") {
 		return in.way[:len(in.way)-1]
 	}
 	return in.way
@@ -101,27 +101,27 @@ func (in inPlace) entry() yamledit.Path {
 // within is the way to the field in a patch; nil where it does not set it.
 func (r *remover) within(doc *yaml.Node) yamledit.Path {
 	if doc.Kind != yaml.SequenceNode {
-		return wayOf(doc, r.path, nil)
+		return pathToField(doc, r.path, nil)
 	}
 	for i, op := range doc.Content {
 		at, kind := render.Field(op, "path"), render.Field(op, "op")
 		if at == nil || kind == nil || kind.Value != "add" && kind.Value != "replace" {
 			continue
 		}
-		rest, ok := below(r.path, at.Value)
+		rest, ok := restBelow(r.path, at.Value)
 		value := render.Field(op, "value")
 		if !ok || value == nil {
 			continue
 		}
-		if way := wayOf(value, rest, yamledit.Path{yamledit.Item(i), yamledit.Key("value")}); way != nil {
+		if way := pathToField(value, rest, yamledit.Path{yamledit.ItemStep(i), yamledit.KeyStep("value")}); way != nil {
 			return way
 		}
 	}
 	return nil
 }
 
-// below is what is left of a path of names below a JSON pointer.
-func below(p field.Path, pointer string) (field.Path, bool) {
+// restBelow is what is left of a path of names below a JSON pointer.
+func restBelow(p field.Path, pointer string) (field.Path, bool) {
 	if pointer == "" {
 		return p, true
 	}
@@ -137,8 +137,8 @@ func below(p field.Path, pointer string) (field.Path, bool) {
 	return p[len(at):], true
 }
 
-// wayOf is the way to a path of names below a node; nil where it does not lead anywhere. An item of a list is found by its keys.
-func wayOf(n *yaml.Node, p field.Path, way yamledit.Path) yamledit.Path {
+// pathToField is the way to a path of names below a node; nil where it does not lead anywhere. An item of a list is found by its keys.
+func pathToField(n *yaml.Node, p field.Path, way yamledit.Path) yamledit.Path {
 	if way == nil {
 		way = yamledit.Path{}
 	}
@@ -146,11 +146,11 @@ func wayOf(n *yaml.Node, p field.Path, way yamledit.Path) yamledit.Path {
 		n = render.Follow(n)
 		if e.FieldName != nil {
 			n = render.Field(n, *e.FieldName)
-			way = append(way, yamledit.Key(*e.FieldName))
+			way = append(way, yamledit.KeyStep(*e.FieldName))
 		} else {
 			var i int
-			if n, i = itemOf(n, e); n != nil {
-				way = append(way, yamledit.Item(i))
+			if n, i = findItem(n, e); n != nil {
+				way = append(way, yamledit.ItemStep(i))
 			}
 		}
 		if n == nil {
@@ -160,7 +160,7 @@ func wayOf(n *yaml.Node, p field.Path, way yamledit.Path) yamledit.Path {
 	return way
 }
 
-func itemOf(n *yaml.Node, e field.Element) (*yaml.Node, int) {
+func findItem(n *yaml.Node, e field.Element) (*yaml.Node, int) {
 	if n == nil || n.Kind != yaml.SequenceNode {
 		return nil, 0
 	}
@@ -184,16 +184,16 @@ func (r *remover) inResource(p desired.Place) (bool, error) {
 		return false, fmt.Errorf("%s sets it, which is not written so in %s", p.Field, r.unit.File)
 	}
 	way := append(prefix, stepsOf(at)...)
-	n := follow(docs[i], way)
+	n := nodeAt(docs[i], way)
 	switch {
 	case n == nil:
 		return false, fmt.Errorf("%s sets it, which is not written so in %s", p.Field, r.unit.File)
 	case p.Means == desired.ByReplicas:
-		return true, r.edit(r.unit.File, yamledit.Edit{Document: i, Path: way, Do: yamledit.Remove, Left: yamledit.Gone})
+		return true, r.edit(r.unit.File, yamledit.Edit{Document: i, Path: way, Action: yamledit.Remove, WhenEmpty: yamledit.RemoveEmpty})
 	case render.Field(n, "patch") != nil:
-		return r.text(inPlace{r.unit.File, i, append(way, yamledit.Key("patch")), render.Field(n, "patch").Value, render.Field(n, "target") != nil})
+		return r.text(inlinePatch{r.unit.File, i, append(way, yamledit.KeyStep("patch")), render.Field(n, "patch").Value, render.Field(n, "target") != nil})
 	case n.Kind == yaml.ScalarNode:
-		return r.text(inPlace{r.unit.File, i, way, n.Value, false})
+		return r.text(inlinePatch{r.unit.File, i, way, n.Value, false})
 	}
 	return false, nil
 }
@@ -204,10 +204,10 @@ func stepsOf(at string) yamledit.Path {
 	for _, part := range strings.FieldsFunc(at, func(r rune) bool { return r == '.' || r == ']' }) {
 		name, index, isItem := strings.Cut(part, "[")
 		if name != "" {
-			out = append(out, yamledit.Key(name))
+			out = append(out, yamledit.KeyStep(name))
 		}
 		if i, err := strconv.Atoi(index); isItem && err == nil {
-			out = append(out, yamledit.Item(i))
+			out = append(out, yamledit.ItemStep(i))
 		}
 	}
 	return slices.Clip(out)

@@ -59,7 +59,7 @@ func (t *tree) Open(name string) (fs.File, error) {
 	case err != nil:
 		return nil, err
 	case ok:
-		return &opened{info{path.Base(name), int64(len(data))}, bytes.NewReader(data)}, nil
+		return &openFile{fileInfo{path.Base(name), int64(len(data))}, bytes.NewReader(data)}, nil
 	}
 	f, err := t.under.Open(name)
 	if err != nil {
@@ -86,7 +86,7 @@ func (t *tree) ReadFile(name string) ([]byte, error) {
 func (t *tree) Stat(name string) (fs.FileInfo, error) {
 	data, ok, err := t.edited("stat", name)
 	if ok {
-		return info{path.Base(name), int64(len(data))}, err
+		return fileInfo{path.Base(name), int64(len(data))}, err
 	}
 	return fs.Stat(t.under, name)
 }
@@ -107,18 +107,18 @@ func (t *tree) Sum(name string) (string, error) {
 		return "", err
 	}
 	if ok {
-		return sum(data), nil
+		return digestOf(data), nil
 	}
 	s, err := t.under.Sum(name)
 	for _, e := range slices.Sorted(maps.Keys(t.edits)) {
 		if name == "." || strings.HasPrefix(e, name+"/") {
-			s = sum(fmt.Appendf(nil, "%s\n%s %t %s", s, e, t.edits[e] == nil, sum(t.edits[e])))
+			s = digestOf(fmt.Appendf(nil, "%s\n%s %t %s", s, e, t.edits[e] == nil, digestOf(t.edits[e])))
 		}
 	}
 	return s, err
 }
 
-func sum(data []byte) string {
+func digestOf(data []byte) string {
 	s := sha256.Sum256(data)
 	return hex.EncodeToString(s[:])
 }
@@ -145,27 +145,27 @@ func (t *tree) linked(name string) bool {
 	return false
 }
 
-// info is of an edited file.
-type info struct {
+// fileInfo is of an edited file.
+type fileInfo struct {
 	name string
 	size int64
 }
 
-func (i info) Name() string     { return i.name }
-func (i info) Size() int64      { return i.size }
-func (info) Mode() fs.FileMode  { return 0o644 }
-func (info) ModTime() time.Time { return time.Time{} }
-func (info) IsDir() bool        { return false }
-func (info) Sys() any           { return nil }
+func (i fileInfo) Name() string     { return i.name }
+func (i fileInfo) Size() int64      { return i.size }
+func (fileInfo) Mode() fs.FileMode  { return 0o644 }
+func (fileInfo) ModTime() time.Time { return time.Time{} }
+func (fileInfo) IsDir() bool        { return false }
+func (fileInfo) Sys() any           { return nil }
 
-type opened struct {
-	info
+type openFile struct {
+	fileInfo
 	*bytes.Reader
 }
 
-func (o *opened) Stat() (fs.FileInfo, error) { return o.info, nil }
-func (*opened) Close() error                 { return nil }
-func (o *opened) Size() int64                { return o.size }
+func (o *openFile) Stat() (fs.FileInfo, error) { return o.fileInfo, nil }
+func (*openFile) Close() error                 { return nil }
+func (o *openFile) Size() int64                { return o.size }
 
 // directory is one without the files that go.
 type directory struct {

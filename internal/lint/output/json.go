@@ -28,47 +28,47 @@ type Document struct {
 	// Aside is how many findings about the form of values are left out.
 	Aside int `json:"aside"`
 
-	Findings []FindingForm `json:"findings"` // the new ones, then the known ones; each in the order of places
-	Skipped  []SkippedForm `json:"skipped"`  // what was not looked into
-	Stale    []StaleForm   `json:"stale"`    // entries of the baseline that nothing matches any more
+	Findings []FindingJSON `json:"findings"` // the new ones, then the known ones; each in the order of places
+	Skipped  []SkippedJSON `json:"skipped"`  // what was not looked into
+	Stale    []StaleJSON   `json:"stale"`    // entries of the baseline that nothing matches any more
 	Assumed  []string      `json:"assumed"`  // what was taken for true in order to find the units
 }
 
-// FindingForm is one finding.
-type FindingForm struct {
+// FindingJSON is one finding.
+type FindingJSON struct {
 	Rule        string      `json:"rule"`
 	Severity    string      `json:"severity"`       // error, warning, info
 	Unit        string      `json:"unit,omitempty"` // the app or root that it was found in
-	Object      *ObjectForm `json:"object,omitempty"`
+	Object      *ObjectJSON `json:"object,omitempty"`
 	Path        string      `json:"path,omitempty"` // of the field
 	Message     string      `json:"message"`
 	Remedy      string      `json:"remedy,omitempty"`
-	Place       *PlaceForm  `json:"place,omitempty"`
-	Others      []PlaceForm `json:"others,omitempty"` // further places that have a part in it
+	Place       *PlaceJSON  `json:"place,omitempty"`
+	Others      []PlaceJSON `json:"others,omitempty"` // further places that have a part in it
 	Known       bool        `json:"known"`            // by the baseline
 	Fails       bool        `json:"fails"`            // it counts for the exit code
 	Aside       string      `json:"aside,omitempty"`  // it is about the form of a value: form, or generated where a program has made the file
 	Fingerprint string      `json:"fingerprint"`      // stays the same while lines move
 }
 
-// ObjectForm names an object.
-type ObjectForm struct {
+// ObjectJSON names an object.
+type ObjectJSON struct {
 	Group     string `json:"group"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 }
 
-// PlaceForm is a place in Git.
-type PlaceForm struct {
+// PlaceJSON is a place in Git.
+type PlaceJSON struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
 	Field  string `json:"field,omitempty"` // of an app's custom resource, where that says it
 }
 
-// SkippedForm is something that was not looked into.
-type SkippedForm struct {
+// SkippedJSON is something that was not looked into.
+type SkippedJSON struct {
 	File   string `json:"file"`
 	Line   int    `json:"line,omitempty"`
 	What   string `json:"what,omitempty"`
@@ -77,8 +77,8 @@ type SkippedForm struct {
 	Reason string `json:"reason"` // why, as it is the same for others that are alike
 }
 
-// StaleForm is an entry of the baseline.
-type StaleForm struct {
+// StaleJSON is an entry of the baseline.
+type StaleJSON struct {
 	Rule    string `json:"rule"`
 	Unit    string `json:"unit,omitempty"`
 	Object  string `json:"object,omitempty"`
@@ -88,7 +88,7 @@ type StaleForm struct {
 	Times   int    `json:"times"` // how many are missing
 }
 
-func (s Sheet) json(w io.Writer) error { return indented(w, s.Document()) }
+func (s Audit) json(w io.Writer) error { return indented(w, s.Document()) }
 
 func indented(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
@@ -98,15 +98,15 @@ func indented(w io.Writer, v any) error {
 }
 
 // Document makes the JSON form.
-func (s Sheet) Document() Document {
+func (s Audit) Document() Document {
 	d := Document{
 		APIVersion: "cli.truce.dev/v1", Kind: "Audit", Units: len(s.Survey.Units), Known: len(s.Findings.Known), Aside: s.Aside,
-		Findings: []FindingForm{}, Skipped: []SkippedForm{}, Stale: []StaleForm{}, Assumed: append([]string{}, s.Survey.Assumed...),
+		Findings: []FindingJSON{}, Skipped: []SkippedJSON{}, Stale: []StaleJSON{}, Assumed: append([]string{}, s.Survey.Assumed...),
 	}
 	for _, u := range s.Survey.Units {
 		d.Objects += len(u.Objects)
 	}
-	d.Errors, d.Warnings, d.Infos = counts(s.Findings.New)
+	d.Errors, d.Warnings, d.Infos = countSeverities(s.Findings.New)
 	for _, f := range s.Findings.New {
 		d.Findings = append(d.Findings, newFinding(f, false, s.Fails(f)))
 	}
@@ -114,7 +114,7 @@ func (s Sheet) Document() Document {
 		d.Findings = append(d.Findings, newFinding(f, true, false))
 	}
 	for _, k := range s.Survey.Skipped {
-		d.Skipped = append(d.Skipped, SkippedOf(k))
+		d.Skipped = append(d.Skipped, NewSkippedJSON(k))
 	}
 	for _, e := range s.Findings.Stale {
 		d.Stale = append(d.Stale, newStale(e))
@@ -122,7 +122,7 @@ func (s Sheet) Document() Document {
 	return d
 }
 
-func counts(findings []rules.Finding) (errors, warnings, infos int) {
+func countSeverities(findings []rules.Finding) (errors, warnings, infos int) {
 	by := map[rules.Severity]int{}
 	for _, f := range findings {
 		by[f.Severity]++
@@ -130,16 +130,16 @@ func counts(findings []rules.Finding) (errors, warnings, infos int) {
 	return by[rules.Error], by[rules.Warning], by[rules.Info]
 }
 
-// FindingOf is the form of a finding that no baseline knows, in whatever document it stands. It fails nothing.
-func FindingOf(f rules.Finding) FindingForm { return newFinding(f, false, false) }
+// NewFindingJSON is the form of a finding that no baseline knows, in whatever document it stands. It fails nothing.
+func NewFindingJSON(f rules.Finding) FindingJSON { return newFinding(f, false, false) }
 
-func newFinding(f rules.Finding, isKnown, fails bool) FindingForm {
-	out := FindingForm{
-		Rule: f.Rule, Severity: string(f.Severity), Unit: f.Unit, Path: fieldOf(f), Message: said(f.Message), Remedy: said(f.Remedy),
-		Known: isKnown, Fails: fails, Aside: string(f.Aside), Fingerprint: baseline.Fingerprint(f),
+func newFinding(f rules.Finding, isKnown, fails bool) FindingJSON {
+	out := FindingJSON{
+		Rule: f.Rule, Severity: string(f.Severity), Unit: f.Unit, Path: fieldOf(f), Message: oneLine(f.Message), Remedy: oneLine(f.Remedy),
+		Known: isKnown, Fails: fails, Aside: string(f.FormOnly), Fingerprint: baseline.Fingerprint(f),
 	}
 	if f.Object.Name != "" {
-		object := ObjectForm(f.Object)
+		object := ObjectJSON(f.Object)
 		out.Object = &object
 	}
 	if f.Place.Known() {
@@ -152,18 +152,18 @@ func newFinding(f rules.Finding, isKnown, fails bool) FindingForm {
 	return out
 }
 
-func newPlace(p desired.Place) PlaceForm {
-	return PlaceForm{File: p.File, Line: p.Line, Column: p.Column, Field: p.Field}
+func newPlace(p desired.Place) PlaceJSON {
+	return PlaceJSON{File: p.File, Line: p.Line, Column: p.Column, Field: p.Field}
 }
 
-// SkippedOf is the form of something that was not looked into.
-func SkippedOf(k discover.Skipped) SkippedForm {
-	return SkippedForm{File: k.File, Line: k.Line, What: said(k.What), Broken: k.Broken, Why: said(k.Why), Reason: said(cmp.Or(k.Reason, k.Why))}
+// NewSkippedJSON is the form of something that was not looked into.
+func NewSkippedJSON(k discover.Skipped) SkippedJSON {
+	return SkippedJSON{File: k.File, Line: k.Line, What: oneLine(k.What), Broken: k.Broken, Why: oneLine(k.Why), Reason: oneLine(cmp.Or(k.Reason, k.Why))}
 }
 
-func newStale(e baseline.Entry) StaleForm {
-	return StaleForm{
-		Rule: e.Rule, Unit: e.Unit, Object: e.Object, Path: e.Path, File: e.File, Message: said(e.Message), Times: max(1, e.Times),
+func newStale(e baseline.Entry) StaleJSON {
+	return StaleJSON{
+		Rule: e.Rule, Unit: e.Unit, Object: e.Object, Path: e.Path, File: e.File, Message: oneLine(e.Message), Times: max(1, e.Times),
 	}
 }
 
@@ -175,8 +175,8 @@ func fieldOf(f rules.Finding) string {
 	return field.PathString(f.Path)
 }
 
-// where prints a place with all that is known of it.
-func where(p desired.Place) string {
+// placeText prints a place with all that is known of it.
+func placeText(p desired.Place) string {
 	switch {
 	case p.File == "":
 		return p.Field

@@ -53,17 +53,17 @@ const (
 	notMatched = "baseline"
 )
 
-func (s Sheet) junit(w io.Writer) error {
+func (s Audit) junit(w io.Writer) error {
 	out := junitSuites{Name: "truce audit"}
 	for _, name := range s.suites() {
 		out.add(name, s.cases(name))
 	}
 	var left, gone []junitCase
 	for _, k := range s.Left() {
-		left = append(left, caseOf(k))
+		left = append(left, skippedCase(k))
 	}
 	for _, e := range s.Findings.Stale {
-		gone = append(gone, junitCase{Name: e.Rule + " " + cmp.Or(e.Object, e.Unit, e.File), Class: notMatched, Out: stale(e)})
+		gone = append(gone, junitCase{Name: e.Rule + " " + cmp.Or(e.Object, e.Unit, e.File), Class: notMatched, Out: staleText(e)})
 	}
 	out.add(notLooked, left)
 	out.add(notMatched, gone)
@@ -80,7 +80,7 @@ func (s Sheet) junit(w io.Writer) error {
 }
 
 // suites names the units, and what else a finding names.
-func (s Sheet) suites() []string {
+func (s Audit) suites() []string {
 	var out []string
 	seen := map[string]bool{}
 	add := func(name string) {
@@ -97,15 +97,15 @@ func (s Sheet) suites() []string {
 	return out
 }
 
-func (s Sheet) cases(unit string) []junitCase {
+func (s Audit) cases(unit string) []junitCase {
 	var out []junitCase
-	class := cmp.Or(said(unit), between)
+	class := cmp.Or(oneLine(unit), between)
 	for _, f := range s.Findings.New {
 		if f.Unit != unit {
 			continue
 		}
 		c := s.caseOf(f, class)
-		text := junitText{Message: said(f.Message), Type: string(f.Severity), Text: s.told(f)}
+		text := junitText{Message: oneLine(f.Message), Type: string(f.Severity), Text: s.told(f)}
 		if s.Fails(f) {
 			c.Failure = &text
 		} else {
@@ -118,7 +118,7 @@ func (s Sheet) cases(unit string) []junitCase {
 			continue
 		}
 		c := s.caseOf(f, class)
-		c.Skipped = &junitText{Message: "known by the baseline: " + said(f.Message), Text: s.told(f)}
+		c.Skipped = &junitText{Message: "known by the baseline: " + oneLine(f.Message), Text: s.told(f)}
 		out = append(out, c)
 	}
 	if len(out) == 0 {
@@ -127,27 +127,27 @@ func (s Sheet) cases(unit string) []junitCase {
 	return out
 }
 
-func (s Sheet) caseOf(f rules.Finding, class string) junitCase {
+func (s Audit) caseOf(f rules.Finding, class string) junitCase {
 	p := s.place(f)
 	name := f.Rule
-	if about := what(f); about != "" {
+	if about := findingTitle(f); about != "" {
 		name += ": " + about
 	}
 	return junitCase{Name: name, Class: class, File: p.File, Line: p.Line}
 }
 
 // told is what stands below the message.
-func (s Sheet) told(f rules.Finding) string {
-	out := where(s.place(f))
+func (s Audit) told(f rules.Finding) string {
+	out := placeText(s.place(f))
 	for _, p := range f.Others {
-		out += "\nalso " + where(p)
+		out += "\nalso " + placeText(p)
 	}
-	return joined("\n", out, said(f.Remedy))
+	return joinTexts("\n", out, oneLine(f.Remedy))
 }
 
-func caseOf(k discover.Skipped) junitCase {
-	out := junitCase{Name: said(cmp.Or(k.What, k.File)), Class: notLooked, File: k.File, Line: k.Line}
-	text := &junitText{Message: skipped(k)}
+func skippedCase(k discover.Skipped) junitCase {
+	out := junitCase{Name: oneLine(cmp.Or(k.What, k.File)), Class: notLooked, File: k.File, Line: k.Line}
+	text := &junitText{Message: skippedText(k)}
 	if k.Broken {
 		out.Error = text
 	} else {
@@ -161,7 +161,7 @@ func (all *junitSuites) add(name string, cases []junitCase) {
 	if len(cases) == 0 {
 		return
 	}
-	s := junitSuite{Name: cmp.Or(said(name), between), Cases: cases, Tests: len(cases)}
+	s := junitSuite{Name: cmp.Or(oneLine(name), between), Cases: cases, Tests: len(cases)}
 	for _, c := range cases {
 		switch {
 		case c.Failure != nil:

@@ -76,14 +76,14 @@ func (h *lineHasher) take(c uint64) {
 // maxHashed bounds a file of which lines are hashed; renderers refuse larger ones by default.
 const maxHashed = 16 << 20
 
-// hashes are the lines' hashes by file, each file read once.
-type hashes struct {
+// lineHashCache are the lines' hashes by file, each file read once.
+type lineHashCache struct {
 	files fs.FS
 	known map[string][]string
 }
 
 // of returns the hash of a line; empty for a file that cannot be read, or has no such line: GitHub then computes its own.
-func (h *hashes) of(file string, line int) string {
+func (h *lineHashCache) of(file string, line int) string {
 	lines, ok := h.known[file]
 	if !ok {
 		lines = h.read(file)
@@ -95,7 +95,7 @@ func (h *hashes) of(file string, line int) string {
 	return lines[line-1]
 }
 
-func (h *hashes) read(file string) []string {
+func (h *lineHashCache) read(file string) []string {
 	if h.files == nil || !fs.ValidPath(file) {
 		return nil
 	}

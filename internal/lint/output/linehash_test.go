@@ -32,7 +32,7 @@ func TestTheLineHashIsGitHubs(t *testing.T) {
 
 func TestWhatIsTooLargeIsNotHashed(t *testing.T) {
 	files := fstest.MapFS{"large.yaml": {Data: make([]byte, maxHashed+1)}, "small.yaml": {Data: []byte("a: b")}, "d/a.yaml": {}}
-	h := &hashes{files: files, known: map[string][]string{}}
+	h := &lineHashCache{files: files, known: map[string][]string{}}
 	for name, want := range map[string]bool{"large.yaml": false, "small.yaml": true, "d": false, "../small.yaml": false, "none.yaml": false} {
 		if got := h.of(name, 1); (got != "") != want {
 			t.Errorf("%s: hash %q", name, got)

@@ -17,24 +17,24 @@ const (
 	longList     = 10     // rows, from which on a list is folded
 )
 
-// marks are how a severity looks in a comment.
-var marks = map[rules.Severity]string{rules.Error: "🔴 error", rules.Warning: "🟡 warning", rules.Info: "🔵 hint"}
+// severityMarks are how a severity looks in a comment.
+var severityMarks = map[rules.Severity]string{rules.Error: "🔴 error", rules.Warning: "🟡 warning", rules.Info: "🔵 hint"}
 
-// page collects Markdown until there is no room.
-type page struct {
+// markdownPage collects Markdown until there is no room.
+type markdownPage struct {
 	command string // that says all
 	b       strings.Builder
 	cut     int // rows that had none
 }
 
-// block is a list with its head; rows that have no room are counted, and the list still ends well.
-type block struct {
+// markdownBlock is a list with its head; rows that have no room are counted, and the list still ends well.
+type markdownBlock struct {
 	title, head string
 	rows        []string
 }
 
-func (s Sheet) markdown(w io.Writer) error {
-	p := newPage("truce audit", s.sum())
+func (s Audit) markdown(w io.Writer) error {
+	p := newMarkdownPage("truce audit", s.sum())
 	for _, b := range s.byFile() {
 		p.add(b)
 	}
@@ -46,7 +46,7 @@ func (s Sheet) markdown(w io.Writer) error {
 }
 
 // add writes a block; whole, or as many rows as there is room for.
-func (p *page) add(b block) {
+func (p *markdownPage) add(b markdownBlock) {
 	if len(b.rows) == 0 {
 		return
 	}
@@ -71,8 +71,8 @@ func (p *page) add(b block) {
 const tableHead = "| | where | rule | what is wrong | what to do |\n|---|---|---|---|---|\n"
 
 // byFile makes a block of each file, in the order of places.
-func (s Sheet) byFile() []block {
-	var out []block
+func (s Audit) byFile() []markdownBlock {
+	var out []markdownBlock
 	at := map[string]int{}
 	for _, f := range s.Findings.New {
 		p := s.place(f)
@@ -81,72 +81,72 @@ func (s Sheet) byFile() []block {
 			i, at[p.File] = len(out), len(out)
 			title := "In no file"
 			if p.File != "" {
-				title = code(p.File)
+				title = codeSpan(p.File)
 			}
-			out = append(out, block{title: title, head: tableHead})
+			out = append(out, markdownBlock{title: title, head: tableHead})
 		}
-		out[i].rows = append(out[i].rows, row(f, p))
+		out[i].rows = append(out[i].rows, findingRow(f, p))
 	}
 	return out
 }
 
-func row(f rules.Finding, p desired.Place) string {
-	mark := marks[f.Severity]
+func findingRow(f rules.Finding, p desired.Place) string {
+	mark := severityMarks[f.Severity]
 	if mark == "" {
-		mark = marks[rules.Warning]
+		mark = severityMarks[rules.Warning]
 	}
 	line := ""
 	switch {
 	case p.File == "":
-		line = safe(p.Field)
+		line = escapeMarkdown(p.Field)
 	case p.Line > 0:
 		line = fmt.Sprintf("line %d", p.Line)
 	}
-	text := safe(f.Message)
-	if about := what(f); about != "" {
-		text = code(about) + "<br>" + text
+	text := escapeMarkdown(f.Message)
+	if about := findingTitle(f); about != "" {
+		text = codeSpan(about) + "<br>" + text
 	}
 	for _, o := range f.Others {
-		text += "<br>also " + safe(where(o))
+		text += "<br>also " + escapeMarkdown(placeText(o))
 	}
-	return "| " + strings.Join([]string{mark, line, code(f.Rule), text, safe(f.Remedy)}, " | ") + " |\n"
+	return "| " + strings.Join([]string{mark, line, codeSpan(f.Rule), text, escapeMarkdown(f.Remedy)}, " | ") + " |\n"
 }
 
-func (s Sheet) knownBlock() block {
-	b := block{title: "Known by the baseline"}
+func (s Audit) knownBlock() markdownBlock {
+	b := markdownBlock{title: "Known by the baseline"}
 	for _, f := range s.Findings.Known {
-		b.rows = append(b.rows, fmt.Sprintf("- %s %s: %s\n", code(f.Rule), safe(where(s.place(f))), safe(f.Message)))
+		b.rows = append(b.rows, fmt.Sprintf("- %s %s: %s\n", codeSpan(f.Rule), escapeMarkdown(placeText(s.place(f))), escapeMarkdown(f.Message)))
 	}
 	return b
 }
 
-func (s Sheet) staleBlock() block {
-	b := block{title: "No longer found"}
+func (s Audit) staleBlock() markdownBlock {
+	b := markdownBlock{title: "No longer found"}
 	for _, e := range s.Findings.Stale {
-		b.rows = append(b.rows, "- "+safe(stale(e))+"\n")
+		b.rows = append(b.rows, "- "+escapeMarkdown(staleText(e))+"\n")
 	}
 	return b
 }
 
-func (s Sheet) skippedBlock() block {
-	b := block{title: "Not looked into"}
+func (s Audit) skippedBlock() markdownBlock {
+	b := markdownBlock{title: "Not looked into"}
 	for _, g := range discover.Grouped(s.Left()) {
 		for i, k := range g.All {
 			if i == mostAlike && !k.Broken {
 				b.rows = append(b.rows, fmt.Sprintf("- and %d more for the same reason\n", len(g.All)-i))
 				break
 			}
-			at := safe(where(desired.Place{File: k.File, Line: k.Line}))
-			b.rows = append(b.rows, "- "+joined(": ", at, safe(skipped(k)))+"\n")
+			at := escapeMarkdown(placeText(desired.Place{File: k.File, Line: k.Line}))
+			b.rows = append(b.rows, "- "+joinTexts(": ", at, escapeMarkdown(skippedText(k)))+"\n")
 		}
 	}
 	return b
 }
 
-func (s Sheet) assumedBlock() block {
-	b := block{title: "Assumed"}
+func (s Audit) assumedBlock() markdownBlock {
+	b := markdownBlock{title: "Assumed"}
 	for _, a := range s.Survey.Assumed {
-		b.rows = append(b.rows, "- "+safe(a)+"\n")
+		b.rows = append(b.rows, "- "+escapeMarkdown(a)+"\n")
 	}
 	return b
 }
@@ -158,10 +158,10 @@ var markup = strings.NewReplacer(
 	"@", "@<!-- -->", "#", "#<!-- -->",
 )
 
-func safe(text string) string { return markup.Replace(said(text)) }
+func escapeMarkdown(text string) string { return markup.Replace(oneLine(text)) }
 
-// code sets a name as code, in which nothing but its end means anything.
-func code(text string) string {
+// codeSpan sets a name as code, in which nothing but its end means anything.
+func codeSpan(text string) string {
 	return "<code>" + strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;", "]", "&#93;",
-		"\\", "&#92;", "~", "&#126;").Replace(said(text)) + "</code>"
+		"\\", "&#92;", "~", "&#126;").Replace(oneLine(text)) + "</code>"
 }

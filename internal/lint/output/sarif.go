@@ -22,9 +22,9 @@ const (
 // levels are SARIF's words for severities (2.1.0, §3.27.10).
 var levels = map[rules.Severity]string{rules.Error: "error", rules.Warning: "warning", rules.Info: "note"}
 
-func level(s rules.Severity) string { return cmp.Or(levels[s], "warning") }
+func sarifLevel(s rules.Severity) string { return cmp.Or(levels[s], "warning") }
 
-func (s Sheet) sarif(w io.Writer) error {
+func (s Audit) sarif(w io.Writer) error {
 	rules, index := s.rulesOf()
 	results, cut := s.results(index)
 	run := sarifRun{
@@ -35,7 +35,7 @@ func (s Sheet) sarif(w io.Writer) error {
 }
 
 // rulesOf lists the rules and tells the place of each; a rule that only a finding names is among them, with no more than its name.
-func (s Sheet) rulesOf() ([]sarifRule, map[string]int) {
+func (s Audit) rulesOf() ([]sarifRule, map[string]int) {
 	out, index := []sarifRule{}, map[string]int{}
 	for _, r := range s.Rules {
 		index[r.ID] = len(out)
@@ -52,28 +52,28 @@ func (s Sheet) rulesOf() ([]sarifRule, map[string]int) {
 
 func newSarifRule(r rules.Rule) sarifRule {
 	out := sarifRule{
-		ID: r.ID, ShortDescription: sarifText{Text: r.Title}, Default: sarifConfiguration{Level: level(r.Severity)},
-		Properties: sarifProperties{Tags: []string{"gitops", "kubernetes"}, Severity: problem(r.Severity), Precision: "high"},
+		ID: r.ID, ShortDescription: sarifText{Text: r.Title}, Default: sarifConfiguration{Level: sarifLevel(r.Severity)},
+		Properties: sarifProperties{Tags: []string{"gitops", "kubernetes"}, Severity: problemText(r.Severity), Precision: "high"},
 	}
 	if r.Reason != "" {
 		out.FullDescription = &sarifText{Text: r.Reason}
 	}
-	if help := joined("\n\n", r.Reason, r.Remedy, sourceOf(r)); help != "" {
-		out.Help = &sarifText{Text: help, Markdown: joined("\n\n", r.Reason, titled("**What to do.** ", r.Remedy), sourceOf(r))}
+	if help := joinTexts("\n\n", r.Reason, r.Remedy, sourceOf(r)); help != "" {
+		out.Help = &sarifText{Text: help, Markdown: joinTexts("\n\n", r.Reason, withTitle("**What to do.** ", r.Remedy), sourceOf(r))}
 	}
 	return out
 }
 
-func sourceOf(r rules.Rule) string { return titled("Where this is known from: ", r.Source) }
+func sourceOf(r rules.Rule) string { return withTitle("Where this is known from: ", r.Source) }
 
-func titled(title, text string) string {
+func withTitle(title, text string) string {
 	if text == "" {
 		return ""
 	}
 	return title + text
 }
 
-func joined(by string, texts ...string) string {
+func joinTexts(by string, texts ...string) string {
 	out := ""
 	for _, t := range texts {
 		if out != "" && t != "" {
@@ -84,21 +84,21 @@ func joined(by string, texts ...string) string {
 	return out
 }
 
-// problem are GitHub's words for severities (property problem.severity).
-func problem(s rules.Severity) string {
+// problemText are GitHub's words for severities (property problem.severity).
+func problemText(s rules.Severity) string {
 	if s == rules.Info {
 		return "recommendation"
 	}
-	return level(s)
+	return sarifLevel(s)
 }
 
 // results are the findings, the gravest of each half first where there are too many; cut is how many are left out.
-func (s Sheet) results(index map[string]int) (out []sarifResult, cut int) {
-	h := &hashes{files: s.Survey.Files, known: map[string][]string{}}
+func (s Audit) results(index map[string]int) (out []sarifResult, cut int) {
+	h := &lineHashCache{files: s.Survey.Files, known: map[string][]string{}}
 	out = []sarifResult{}
 	fresh, old := s.Findings.New, s.Findings.Known
 	if len(fresh)+len(old) > mostResults {
-		fresh, old = gravest(fresh), gravest(old)
+		fresh, old = gravestFirst(fresh), gravestFirst(old)
 	}
 	for i, f := range slices.Concat(fresh, old) {
 		if i == mostResults {
@@ -113,15 +113,15 @@ func (s Sheet) results(index map[string]int) (out []sarifResult, cut int) {
 	return out, 0
 }
 
-func (s Sheet) result(f rules.Finding, h *hashes) sarifResult {
+func (s Audit) result(f rules.Finding, h *lineHashCache) sarifResult {
 	place := s.place(f)
 	out := sarifResult{
-		RuleID: f.Rule, Level: level(f.Severity), Message: sarifText{Text: joined("\n\n", cmp.Or(said(f.Message), f.Rule), said(f.Remedy))},
+		RuleID: f.Rule, Level: sarifLevel(f.Severity), Message: sarifText{Text: joinTexts("\n\n", cmp.Or(oneLine(f.Message), f.Rule), oneLine(f.Remedy))},
 		Locations:    []sarifLocation{{Physical: physical(place)}},
 		Suppressions: []sarifSuppression{}, // all results have some, or none may (2.1.0, §3.27.23)
 		Fingerprints: map[string]string{"truceFinding/v1": baseline.Fingerprint(f)},
 	}
-	if about := what(f); about != "" {
+	if about := findingTitle(f); about != "" {
 		out.Locations[0].Logical = []sarifLogical{{Name: about, Kind: "resource"}}
 	}
 	if hash := h.of(place.File, max(1, place.Line)); hash != "" {
@@ -132,51 +132,51 @@ func (s Sheet) result(f rules.Finding, h *hashes) sarifResult {
 			break
 		}
 		if p.File != "" {
-			out.Related = append(out.Related, sarifLocation{ID: len(out.Related) + 1, Physical: physical(p), Message: &sarifText{Text: relation(p)}})
+			out.Related = append(out.Related, sarifLocation{ID: len(out.Related) + 1, Physical: physical(p), Message: &sarifText{Text: relationText(p)}})
 		}
 	}
 	return out
 }
 
-func relation(p desired.Place) string {
+func relationText(p desired.Place) string {
 	if p.Means == "" {
-		return where(p)
+		return placeText(p)
 	}
-	return string(p.Means) + " at " + where(p)
+	return string(p.Means) + " at " + placeText(p)
 }
 
 // physical is a place as GitHub wants it: a file below the top of the repository, and always a line of it.
 func physical(p desired.Place) *sarifPhysical {
 	return &sarifPhysical{
-		Artifact: sarifArtifact{URI: uri(cmp.Or(p.File, ".")), Base: "%SRCROOT%"},
+		Artifact: sarifArtifact{URI: fileURI(cmp.Or(p.File, ".")), Base: "%SRCROOT%"},
 		Region:   sarifRegion{StartLine: max(1, p.Line), StartColumn: p.Column},
 	}
 }
 
-func uri(file string) string { return (&url.URL{Path: file}).String() }
+func fileURI(file string) string { return (&url.URL{Path: file}).String() }
 
 // invocation says what was not looked into.
-func (s Sheet) invocation(cut int) sarifInvocation {
+func (s Audit) invocation(cut int) sarifInvocation {
 	out := sarifInvocation{Successful: true, Notifications: []sarifNotification{}}
 	for _, k := range s.Left() {
 		out.Notifications = append(out.Notifications, notificationOf(k))
 		out.Successful = out.Successful && !k.Broken
 	}
 	for _, a := range s.Survey.Assumed {
-		out.Notifications = append(out.Notifications, sarifNotification{Level: "note", Message: sarifText{Text: "assumed: " + said(a)}})
+		out.Notifications = append(out.Notifications, sarifNotification{Level: "note", Message: sarifText{Text: "assumed: " + oneLine(a)}})
 	}
 	for _, e := range s.Findings.Stale {
-		out.Notifications = append(out.Notifications, sarifNotification{Level: "note", Message: sarifText{Text: stale(e)}})
+		out.Notifications = append(out.Notifications, sarifNotification{Level: "note", Message: sarifText{Text: staleText(e)}})
 	}
 	if cut > 0 {
-		text := fmt.Sprintf("%s left out: a file of results holds %d", count(cut, "finding is", "findings are"), mostResults)
+		text := fmt.Sprintf("%s left out: a file of results holds %d", pluralize(cut, "finding is", "findings are"), mostResults)
 		out.Notifications = append(out.Notifications, sarifNotification{Level: "warning", Message: sarifText{Text: text}})
 	}
 	return out
 }
 
 func notificationOf(k discover.Skipped) sarifNotification {
-	out := sarifNotification{Level: "note", Message: sarifText{Text: skipped(k)}}
+	out := sarifNotification{Level: "note", Message: sarifText{Text: skippedText(k)}}
 	if k.Broken {
 		out.Level = "error"
 	}

@@ -38,13 +38,13 @@ type told struct {
 	Assumed []string
 }
 
-func sheet(t *testing.T, in golden.Files) output.Sheet {
+func sheet(t *testing.T, in golden.Files) output.Audit {
 	t.Helper()
 	var from told
 	if err := yaml.UnmarshalStrict([]byte(in.Need(t, "sheet")), &from); err != nil {
 		t.Fatal(err)
 	}
-	s := output.Sheet{Version: "0.0.0-story", Rules: from.Rules, FailOn: from.FailOn}
+	s := output.Audit{Version: "0.0.0-story", Rules: from.Rules, FailOn: from.FailOn}
 	s.Survey.Skipped, s.Survey.Assumed = from.Skipped, from.Assumed
 	files := fstest.MapFS{}
 	for name, text := range in {
@@ -75,10 +75,10 @@ func sheet(t *testing.T, in golden.Files) output.Sheet {
 }
 
 // written is a form of a sheet; SARIF is held against the rules of its schema each time.
-func written(t *testing.T, form output.Form, s output.Sheet) string {
+func written(t *testing.T, form output.Format, s output.Audit) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := output.Write(&b, form, s); err != nil {
+	if err := output.WriteAudit(&b, form, s); err != nil {
 		t.Fatal(err)
 	}
 	if form == output.SARIF {
@@ -89,27 +89,27 @@ func written(t *testing.T, form output.Form, s output.Sheet) string {
 
 func TestEachFormTellsItsStory(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, in golden.Files) string {
-		return written(t, output.Form(strings.TrimSpace(in.Need(t, "form"))), sheet(t, in))
+		return written(t, output.Format(strings.TrimSpace(in.Need(t, "form"))), sheet(t, in))
 	})
 }
 
 func TestNothingFoundIsSaidInEachForm(t *testing.T) {
-	for form, want := range map[output.Form]string{
+	for form, want := range map[output.Format]string{
 		output.JSON: `"findings": []`, output.SARIF: `"results": []`, output.JUnit: `tests="0"`,
 		output.GitHub: "0 errors, 0 warnings and 0 hints in 0 apps", output.Markdown: "0 errors, 0 warnings and 0 hints in 0 apps",
 	} {
-		if got := written(t, form, output.Sheet{}); !strings.Contains(got, want) {
+		if got := written(t, form, output.Audit{}); !strings.Contains(got, want) {
 			t.Errorf("%s: no %q in\n%s", form, want, got)
 		}
 	}
-	if err := output.Write(&bytes.Buffer{}, "word", output.Sheet{}); err == nil {
+	if err := output.WriteAudit(&bytes.Buffer{}, "word", output.Audit{}); err == nil {
 		t.Error("an unknown form is no error")
 	}
 }
 
 // many is a sheet of n findings, the last of which is the only error.
-func many(n int) output.Sheet {
-	var s output.Sheet
+func many(n int) output.Audit {
+	var s output.Audit
 	for i := range n {
 		f := rules.Finding{
 			Rule: "rule", Severity: rules.Info, Object: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"},

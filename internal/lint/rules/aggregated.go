@@ -10,7 +10,7 @@ import (
 
 func aggregatedRoleRules() rule {
 	return rule{Rule: Rule{
-		ID: "aggregated-role-rules", Severity: Error, Mendable: true,
+		ID: "aggregated-role-rules", Severity: Error, Fixable: true,
 		Title: "an aggregated ClusterRole names rules of its own",
 		Reason: "The rules of a ClusterRole with an aggregationRule are collected from other roles by a controller of Kubernetes, which applies them by " +
 			"force. The list is one atomic field: what Git says of it, an empty list too, is a conflict at each apply, or takes the rights away " +
@@ -18,10 +18,10 @@ func aggregatedRoleRules() rule {
 		Remedy: "Leave out rules; put what stood there into a ClusterRole of its own that bears the labels which the aggregationRule selects.",
 		Source: "https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles; " +
 			"measured on kube-apiserver 1.37: a conflict with clusterrole-aggregation-controller over .rules",
-	}, find: (*judgement).aggregatedRoleRules}
+	}, check: (*checker).aggregatedRoleRules}
 }
 
-func (j *judgement) aggregatedRoleRules() []Finding {
+func (j *checker) aggregatedRoleRules() []Finding {
 	var out []Finding
 	for u, o := range j.objects() {
 		if !isAggregated(o) {
@@ -40,7 +40,7 @@ func isAggregated(o desired.Object) bool {
 }
 
 // ruled finds rules in what is rendered, or, since an empty list is not kept there, in the document.
-func (j *judgement) ruled(u discover.Unit, o desired.Object) (Finding, bool) {
+func (j *checker) ruled(u discover.Unit, o desired.Object) (Finding, bool) {
 	if list, _ := o.Data.At("rules").([]any); len(list) > 0 {
 		return Finding{
 			Place:   j.files.place(u, o, field.NewPath("rules")),
@@ -53,7 +53,7 @@ func (j *judgement) ruled(u discover.Unit, o desired.Object) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{
-		Place:   j.files.atKey(there(o.File, render.Field(doc, "rules"))),
+		Place:   j.files.atKey(nodePlace(o.File, render.Field(doc, "rules"))),
 		Message: "ClusterRole " + o.ID.Name + " has an aggregationRule and empty rules: sent as they are they are a conflict at each apply",
 		Remedy:  "leave out rules",
 	}, true

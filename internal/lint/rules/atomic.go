@@ -22,10 +22,10 @@ func atomicSelector() rule {
 			"controller's own resources; under Argo CD ignore /spec/selector with RespectIgnoreDifferences.",
 		Source: "measured on kube-apiserver 1.37: a forced apply of the Git selector removes rollouts-pod-template-hash; " +
 			"argoproj/argo-rollouts rollout/service.go",
-	}, find: atomicSelectors}
+	}, check: atomicSelectors}
 }
 
-func atomicSelectors(j *judgement) []Finding {
+func atomicSelectors(j *checker) []Finding {
 	var out []Finding
 	for by := range j.described() {
 		for _, c := range j.catalogue.Read(by.data()) {
@@ -35,9 +35,9 @@ func atomicSelectors(j *judgement) []Finding {
 	return out
 }
 
-func (j *judgement) completes(by described, c claim.Claimant) []Finding {
+func (j *checker) completes(by described, c claim.Claimant) []Finding {
 	var out []Finding
-	for _, d := range j.byName()[nameOf(c.Target)] {
+	for _, d := range j.byName()[lookupName(c.Target)] {
 		if j.reach().meet(by.unit, d.unit) != "" {
 			out = append(out, j.completed(d, by, c)...)
 		}
@@ -46,10 +46,10 @@ func (j *judgement) completes(by described, c claim.Claimant) []Finding {
 }
 
 // completed are the findings about atomic fields that Git names, and into which the claimant writes keys of its own.
-func (j *judgement) completed(d, by described, c claim.Claimant) []Finding {
+func (j *checker) completed(d, by described, c claim.Claimant) []Finding {
 	var out []Finding
 	for _, got := range j.catalogue.On(claim.Subject{Desired: d.data()}, []claim.Claimant{c}) {
-		if got.Do != claim.Merge || got.By != c.ID || !wiped(d, got.Path) {
+		if got.Do != claim.Merge || got.By != c.ID || !isWiped(d, got.Path) {
 			continue
 		}
 		whole := got.Path[:len(got.Path)-1]
@@ -63,8 +63,8 @@ func (j *judgement) completed(d, by described, c claim.Claimant) []Finding {
 	return out
 }
 
-// wiped reports whether the unit's tool takes away what stands beside Git's keys.
-func wiped(d described, p field.Path) bool {
+// isWiped reports whether the unit's tool takes away what stands beside Git's keys.
+func isWiped(d described, p field.Path) bool {
 	last := p[len(p)-1]
 	if _, named := field.ValueAt(d.object.Data, p[:len(p)-1]); !named || last.FieldName == nil {
 		return false

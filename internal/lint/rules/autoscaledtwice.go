@@ -23,14 +23,14 @@ func autoscaledTwice() rule {
 			"of controlledResources, or set updateMode: \"Off\" and read its recommendations.",
 		Source: "Kubernetes pkg/controller/podautoscaler/horizontal.go (AmbiguousSelector); KEDA's admission webhook; kubernetes/autoscaler " +
 			"vertical-pod-autoscaler docs/known-limitations.md",
-	}, func(j *judgement) []Finding {
-		by := map[called][]*scaler{}
-		var order []called
+	}, func(j *checker) []Finding {
+		by := map[lookupKey][]*scaler{}
+		var order []lookupKey
 		for _, s := range j.scaling().scalers {
-			if !isHPA(s.object.ID) && !isScaledObject(s.object.ID) {
+			if !isHorizontalAutoscaler(s.object.ID) && !isScaledObject(s.object.ID) {
 				continue
 			}
-			n := nameOf(s.Target)
+			n := lookupName(s.Target)
 			if by[n] == nil {
 				order = append(order, n)
 			}
@@ -45,7 +45,7 @@ func autoscaledTwice() rule {
 }
 
 // pairs finds those among the scalers of one target that meet.
-func (j *judgement) pairs(all []*scaler) []Finding {
+func (j *checker) pairs(all []*scaler) []Finding {
 	var out []Finding
 	for i, second := range all {
 		for _, first := range all[:i] {
@@ -55,8 +55,8 @@ func (j *judgement) pairs(all []*scaler) []Finding {
 			}
 			f := j.finding(second.described, field.NewPath("spec", "scaleTargetRef"))
 			f.Others = []desired.Place{j.files.place(*first.unit, *first.object, field.NewPath("spec", "scaleTargetRef"))}
-			f.Message = fmt.Sprintf("%s and %s both scale %s %s/%s: %s%s", short(second.id()), first.called(), second.Target.Kind,
-				second.Target.Namespace, second.Target.Name, clash(first, second), m.unless(first.unit, second.unit))
+			f.Message = fmt.Sprintf("%s and %s both scale %s %s/%s: %s%s", shortName(second.id()), first.called(), second.Target.Kind,
+				second.Target.Namespace, second.Target.Name, clashMessage(first, second), m.unless(first.unit, second.unit))
 			f.Remedy = "leave one of them, with the metrics of both"
 			if m == perhaps || second.unit.Dialect == discover.Bare && second.unit.Line == 0 {
 				f.Severity = Warning // a directory may hold examples to choose from
@@ -68,9 +68,9 @@ func (j *judgement) pairs(all []*scaler) []Finding {
 	return out
 }
 
-// clash is what comes of two scalers of one target.
-func clash(a, b *scaler) string {
-	if isHPA(a.object.ID) && isHPA(b.object.ID) {
+// clashMessage is what comes of two scalers of one target.
+func clashMessage(a, b *scaler) string {
+	if isHorizontalAutoscaler(a.object.ID) && isHorizontalAutoscaler(b.object.ID) {
 		return "the HPA controller stops both (AmbiguousSelector), and the count stays as it is"
 	}
 	return "KEDA refuses the ScaledObject, or makes an HPA besides that works against it"
@@ -89,20 +89,20 @@ func oneTarget(a, b *scaler) bool {
 // takesOver reports whether a ScaledObject makes an HPA of Git its own.
 func takesOver(keda, hpa *scaler) bool {
 	mark, _ := keda.object.Data.Annotation("scaledobject.keda.sh/transfer-hpa-ownership")
-	name := text(keda.object.Data, "spec", "advanced", "horizontalPodAutoscalerConfig", "name")
-	return isScaledObject(keda.object.ID) && isHPA(hpa.object.ID) && mark == "true" && name == hpa.object.ID.Name
+	name := textAt(keda.object.Data, "spec", "advanced", "horizontalPodAutoscalerConfig", "name")
+	return isScaledObject(keda.object.ID) && isHorizontalAutoscaler(hpa.object.ID) && mark == "true" && name == hpa.object.ID.Name
 }
 
 // vertical finds VPAs beside HPAs on one resource.
-func (j *judgement) vertical(by map[called][]*scaler) []Finding {
+func (j *checker) vertical(by map[lookupKey][]*scaler) []Finding {
 	var out []Finding
 	for d := range j.described() {
-		if !isVPA(d.object.ID) || text(d.object.Data, "spec", "updatePolicy", "updateMode") == "Off" {
+		if !isVerticalAutoscaler(d.object.ID) || textAt(d.object.Data, "spec", "updatePolicy", "updateMode") == "Off" {
 			continue
 		}
 		ref, _ := d.object.Data.At("spec", "targetRef").(map[string]any)
 		target := object.Object(ref)
-		for _, s := range by[called{text(target, "kind"), d.id().Namespace, text(target, "name")}] {
+		for _, s := range by[lookupKey{textAt(target, "kind"), d.id().Namespace, textAt(target, "name")}] {
 			m := j.reach().meet(s.unit, d.unit)
 			i := slices.IndexFunc(utilizations(s.object.Data), func(m metric) bool { return controls(d.object.Data, m) })
 			if m == "" || i < 0 {
@@ -112,7 +112,7 @@ func (j *judgement) vertical(by map[called][]*scaler) []Finding {
 			f := j.finding(d, field.NewPath("spec", "targetRef"))
 			f.Severity = Warning
 			f.Others = []desired.Place{j.files.place(*s.unit, *s.object, metric.path)}
-			f.Message = fmt.Sprintf("%s changes the requests of %s, and %s measures %s: each moves the other%s", short(d.id()), metric.resource, s.called(), metric,
+			f.Message = fmt.Sprintf("%s changes the requests of %s, and %s measures %s: each moves the other%s", shortName(d.id()), metric.resource, s.called(), metric,
 				m.unless(s.unit, d.unit))
 			f.Remedy = fmt.Sprintf("take %s out of the VPA's controlledResources, or set its updateMode to \"Off\"", metric.resource)
 			out = append(out, f)
@@ -123,14 +123,14 @@ func (j *judgement) vertical(by map[called][]*scaler) []Finding {
 
 // controls reports whether a VPA changes the requests that a metric is measured against.
 func controls(vpa object.Object, m metric) bool {
-	policies := items(vpa.At("spec", "resourcePolicy", "containerPolicies"))
+	policies := listItems(vpa.At("spec", "resourcePolicy", "containerPolicies"))
 	if len(policies) == 0 {
 		return true
 	}
-	named := slices.ContainsFunc(policies, func(p object.Object) bool { return text(p, "containerName") == "*" })
+	named := slices.ContainsFunc(policies, func(p object.Object) bool { return textAt(p, "containerName") == "*" })
 	for _, p := range policies {
-		name := text(p, "containerName")
-		if text(p, "mode") == "Off" || m.container != "" && name != "*" && name != m.container {
+		name := textAt(p, "containerName")
+		if textAt(p, "mode") == "Off" || m.container != "" && name != "*" && name != m.container {
 			continue
 		}
 		list, given := p.At("controlledResources").([]any)

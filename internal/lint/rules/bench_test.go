@@ -62,7 +62,7 @@ data: {a: b}
 `
 
 // many is a repository of apps, each of which has an autoscaler that Git works against.
-func many(b *testing.B, n int) discover.Survey {
+func many(b *testing.B, n int) discover.Discovery {
 	b.Helper()
 	dir := b.TempDir()
 	write := func(name, text string) []render.Object {
@@ -76,7 +76,7 @@ func many(b *testing.B, n int) discover.Survey {
 		}
 		return all
 	}
-	s := discover.Survey{Files: os.DirFS(dir)}
+	s := discover.Discovery{Files: os.DirFS(dir)}
 	for i := range n {
 		cr, manifest := fmt.Sprintf("clusters/one/%d.yaml", i), fmt.Sprintf("apps/%d/all.yaml", i)
 		of := write(cr, fmt.Sprintf(manyCR, i, max(i-1, 0)))[0]
@@ -95,7 +95,7 @@ func many(b *testing.B, n int) discover.Survey {
 func BenchmarkJudgeAThousandApps(b *testing.B) {
 	s := many(b, 1000)
 	for b.Loop() {
-		if len(rules.Judge(s)) < 2000 {
+		if len(rules.CheckAll(s)) < 2000 {
 			b.Fatal("too little is found")
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 func caBundlePlaceholder() rule {
 	return rule{Rule: Rule{
-		ID: "ca-bundle-placeholder", Severity: Error, Mendable: true,
+		ID: "ca-bundle-placeholder", Severity: Error, Fixable: true,
 		Title: "Git names a caBundle that somebody else writes",
 		Reason: "The bundle of a webhook, an aggregated API or a CRD's conversion is written in the cluster, by cert-manager or by the program behind it. " +
 			"A placeholder in Git (\"\", Cg==) is a conflict with that writer at each apply, and by force it leaves the API server without a certificate " +
@@ -22,10 +22,10 @@ func caBundlePlaceholder() rule {
 		Remedy: "Leave caBundle out of Git: an apply that does not name it keeps what is there.",
 		Source: "https://cert-manager.io/docs/concepts/ca-injector/; measured on kube-apiserver 1.37: left out it is kept, \"\" and Cg== are a conflict " +
 			"with cert-manager-cainjector",
-	}, find: (*judgement).caBundlePlaceholder}
+	}, check: (*checker).caBundlePlaceholder}
 }
 
-func (j *judgement) caBundlePlaceholder() []Finding {
+func (j *checker) caBundlePlaceholder() []Finding {
 	var out []Finding
 	for u, o := range j.objects() {
 		for _, b := range bundles(o) {
@@ -49,16 +49,16 @@ type bundle struct {
 func bundles(o desired.Object) []bundle {
 	switch o.GVK.Group + "/" + o.GVK.Kind {
 	case "admissionregistration.k8s.io/MutatingWebhookConfiguration", "admissionregistration.k8s.io/ValidatingWebhookConfiguration":
-		return hooks(o)
+		return bundlesOf(o)
 	case "apiregistration.k8s.io/APIService":
-		return named(o, bundle{path: field.NewPath("spec", "caBundle")})
+		return withText(o, bundle{path: field.NewPath("spec", "caBundle")})
 	case "apiextensions.k8s.io/CustomResourceDefinition":
-		return named(o, bundle{path: field.NewPath("spec", "conversion", "webhook", "clientConfig", "caBundle")})
+		return withText(o, bundle{path: field.NewPath("spec", "conversion", "webhook", "clientConfig", "caBundle")})
 	}
 	return nil
 }
 
-func hooks(o desired.Object) []bundle {
+func bundlesOf(o desired.Object) []bundle {
 	var out []bundle
 	list, _ := o.Data.At("webhooks").([]any)
 	for i, v := range list {
@@ -66,13 +66,13 @@ func hooks(o desired.Object) []bundle {
 		in := func(e field.Element) field.Path {
 			return slices.Concat(field.NewPath("webhooks"), field.Path{e}, field.NewPath("clientConfig", "caBundle"))
 		}
-		out = append(out, named(o, bundle{path: in(field.KeyElement(hook, []string{"name"})), position: in(field.Element{Index: &i})})...)
+		out = append(out, withText(o, bundle{path: in(field.KeyElement(hook, []string{"name"})), position: in(field.Element{Index: &i})})...)
 	}
 	return out
 }
 
-// named is the bundle with its text, if the object has it.
-func named(o desired.Object, b bundle) []bundle {
+// withText is the bundle with its text, if the object has it.
+func withText(o desired.Object, b bundle) []bundle {
 	if b.position == nil {
 		b.position = b.path
 	}
@@ -85,7 +85,7 @@ func named(o desired.Object, b bundle) []bundle {
 }
 
 // bundle judges one: a placeholder is always wrong; a certificate is where the object asks an injector for one.
-func (j *judgement) bundle(o desired.Object, b bundle) (Finding, bool) {
+func (j *checker) bundle(o desired.Object, b bundle) (Finding, bool) {
 	by := j.injector(o, b)
 	switch {
 	case filledIn.MatchString(b.text):
@@ -104,7 +104,7 @@ func (j *judgement) bundle(o desired.Object, b bundle) (Finding, bool) {
 const bySign = "ca-injected"
 
 // injector tells who writes the bundle because the object itself asks for it; empty if nobody does.
-func (j *judgement) injector(o desired.Object, b bundle) string {
+func (j *checker) injector(o desired.Object, b bundle) string {
 	for _, c := range j.catalogue.On(claim.Subject{Desired: o.Data}, nil) {
 		if c.Path.Equals(b.position) && c.Certainty == claim.Annotated && c.Entry != bySign {
 			_, why, _ := strings.Cut(c.Evidence, ": ")

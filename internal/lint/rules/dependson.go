@@ -21,7 +21,7 @@ func dependsOnMissing() rule {
 			"own.",
 		Remedy: "Correct name and namespace of the entry, or remove it.",
 		Source: "kustomize-controller (DependencyNotReady; requeue-dependency 30s); Kustomization spec.dependsOn",
-	}, func(j *judgement) []Finding {
+	}, func(j *checker) []Finding {
 		var out []Finding
 		for _, e := range j.dependencies() {
 			if len(e.to) > 0 || j.isLeftOut(e.key) || j.isDormant(e.from) {
@@ -42,7 +42,7 @@ func dependsOnCycle() rule {
 			"they were ready once, the first edit of any of them stops all.",
 		Remedy: "Remove one of the entries: the one whose objects can be applied without the other's. What both need belongs into a third.",
 		Source: "kustomize-controller (DependencyNotReady); Kustomization spec.dependsOn",
-	}, func(j *judgement) []Finding {
+	}, func(j *checker) []Finding {
 		by := map[*discover.Unit][]dependency{}
 		for _, e := range j.dependencies() {
 			by[e.from] = append(by[e.from], e)
@@ -74,16 +74,16 @@ type dependency struct {
 }
 
 // dependencies are all, in the order of the survey.
-func (j *judgement) dependencies() []dependency {
+func (j *checker) dependencies() []dependency {
 	byKey := map[app.Key][]*discover.Unit{}
 	for u := range j.kustomizations() {
 		byKey[u.App.Key] = append(byKey[u.App.Key], u)
 	}
 	var out []dependency
 	for u := range j.kustomizations() {
-		for n, ref := range items(u.Resource.At("spec", "dependsOn")) {
+		for n, ref := range listItems(u.Resource.At("spec", "dependsOn")) {
 			e := dependency{from: u, at: fmt.Sprintf("spec.dependsOn[%d]", n)}
-			e.key = app.Key{Kind: u.App.Key.Kind, Namespace: cmp.Or(text(ref, "namespace"), u.App.Key.Namespace), Name: text(ref, "name")}
+			e.key = app.Key{Kind: u.App.Key.Kind, Namespace: cmp.Or(textAt(ref, "namespace"), u.App.Key.Namespace), Name: textAt(ref, "name")}
 			e.to = slices.DeleteFunc(slices.Clone(byKey[e.key]), func(to *discover.Unit) bool { return j.reach().meet(u, to) == "" })
 			out = append(out, e)
 		}
@@ -92,13 +92,13 @@ func (j *judgement) dependencies() []dependency {
 }
 
 // isLeftOut reports whether a Kustomization is in the repository and was not looked into, such as one that is read from elsewhere.
-func (j *judgement) isLeftOut(key app.Key) bool {
-	return slices.ContainsFunc(j.survey.Skipped, func(k discover.Skipped) bool { return k.What == key.String() })
+func (j *checker) isLeftOut(key app.Key) bool {
+	return slices.ContainsFunc(j.discovery.Skipped, func(k discover.Skipped) bool { return k.What == key.String() })
 }
 
 // isDormant reports whether nothing applies a Kustomization, as far as the repository tells: others are described by apps, and it is not, nor
 // does it describe any itself.
-func (j *judgement) isDormant(u *discover.Unit) bool {
+func (j *checker) isDormant(u *discover.Unit) bool {
 	if j.applied == nil {
 		j.applied = map[string]bool{}
 		for o := range j.kustomizations() {
@@ -111,10 +111,10 @@ func (j *judgement) isDormant(u *discover.Unit) bool {
 }
 
 // kustomizations yields Flux's apps.
-func (j *judgement) kustomizations() iter.Seq[*discover.Unit] {
+func (j *checker) kustomizations() iter.Seq[*discover.Unit] {
 	return func(yield func(*discover.Unit) bool) {
-		for i := range j.survey.Units {
-			if u := &j.survey.Units[i]; u.Dialect == discover.Flux && !yield(u) {
+		for i := range j.discovery.Units {
+			if u := &j.discovery.Units[i]; u.Dialect == discover.Flux && !yield(u) {
 				return
 			}
 		}
@@ -122,7 +122,7 @@ func (j *judgement) kustomizations() iter.Seq[*discover.Unit] {
 }
 
 // nearly is the question whether another one is meant.
-func (j *judgement) nearly(e dependency) string {
+func (j *checker) nearly(e dependency) string {
 	var names []string
 	for u := range j.kustomizations() {
 		if j.reach().meet(e.from, u) == "" {

@@ -21,40 +21,40 @@ func duplicateKey() rule {
 		Remedy: "Leave one of the two.",
 		Source: "measured on kube-apiserver 1.37: HTTP 500, failed to create typed patch object: duplicate entries for key, for env, ports, volumes, " +
 			"volumeMounts, containers, Service ports and finalizers; names of ports are refused as a duplicate value (422)",
-	}, find: (*judgement).duplicateKey}
+	}, check: (*checker).duplicateKey}
 }
 
-func (j *judgement) duplicateKey() []Finding {
+func (j *checker) duplicateKey() []Finding {
 	return j.walked().twice
 }
 
-func (j *judgement) twinsAt(u discover.Unit, o desired.Object, at spot) []Finding {
+func (j *checker) twinsAt(u discover.Unit, o desired.Object, at spot) []Finding {
 	var out []Finding
-	for _, t := range twins(at) {
+	for _, t := range duplicateItems(at) {
 		out = append(out, j.twice(u, o, at, t))
 	}
 	return out
 }
 
-// twin is an item that says the same as an earlier one.
-type twin struct {
+// duplicateItem is an item that says the same as an earlier one.
+type duplicateItem struct {
 	first, second int
 	by            string // what is the same in both
 }
 
-func twins(at spot) []twin {
+func duplicateItems(at spot) []duplicateItem {
 	list, ok := at.value.([]any)
 	if !ok {
 		return nil
 	}
-	var out []twin
+	var out []duplicateItem
 	switch at.kind.Form() {
 	case schema.Set:
-		out = same(list, func(v any) string { return fmt.Sprint(v) })
+		out = duplicatesBy(list, func(v any) string { return fmt.Sprint(v) })
 	case schema.Keyed:
-		out = same(list, func(v any) string { return keysOf(v, at.kind.Keys()) })
+		out = duplicatesBy(list, func(v any) string { return printKeys(v, at.kind.Keys()) })
 		if isPorts(at.kind) {
-			out = append(out, same(list, func(v any) string { return keysOf(v, []string{"name"}) })...)
+			out = append(out, duplicatesBy(list, func(v any) string { return printKeys(v, []string{"name"}) })...)
 		}
 	default: // its items have no names
 	}
@@ -63,16 +63,16 @@ func twins(at spot) []twin {
 
 // isPorts reports whether the list is one of ports, whose names are told apart too, though they are no keys.
 func isPorts(list *schema.Type) bool {
-	return slices.Contains(list.Keys(), "protocol") && has(list.Item(), "name")
+	return slices.Contains(list.Keys(), "protocol") && hasField(list.Item(), "name")
 }
 
-func same(list []any, by func(any) string) []twin {
+func duplicatesBy(list []any, by func(any) string) []duplicateItem {
 	first := map[string]int{}
-	var out []twin
+	var out []duplicateItem
 	for i, v := range list {
 		key := by(v)
 		if at, ok := first[key]; ok && key != "" {
-			out = append(out, twin{first: at, second: i, by: key})
+			out = append(out, duplicateItem{first: at, second: i, by: key})
 			continue
 		}
 		first[key] = i
@@ -80,8 +80,8 @@ func same(list []any, by func(any) string) []twin {
 	return out
 }
 
-// keysOf prints the keys of an item; empty for one that has none of them.
-func keysOf(item any, keys []string) string {
+// printKeys prints the keys of an item; empty for one that has none of them.
+func printKeys(item any, keys []string) string {
 	m, _ := item.(map[string]any)
 	var out []string
 	for _, k := range keys {
@@ -94,7 +94,7 @@ func keysOf(item any, keys []string) string {
 	return strings.Join(out, ", ")
 }
 
-func (j *judgement) twice(u discover.Unit, o desired.Object, at spot, t twin) Finding {
+func (j *checker) twice(u discover.Unit, o desired.Object, at spot, t duplicateItem) Finding {
 	list, _ := at.value.([]any)
 	f := Finding{
 		Unit: u.Name(), Object: o.ID, Path: at.path,
@@ -103,7 +103,7 @@ func (j *judgement) twice(u discover.Unit, o desired.Object, at spot, t twin) Fi
 	}
 	if nodes := j.files.items(u, o, at.path, len(list)); nodes != nil {
 		file := j.files.value(u, o, at.path).File
-		f.Place, f.Others = there(file, nodes[t.second]), []desired.Place{there(file, nodes[t.first])}
+		f.Place, f.Others = nodePlace(file, nodes[t.second]), []desired.Place{nodePlace(file, nodes[t.first])}
 		return f
 	}
 	// The list is put together of several places: a patch adds to it.

@@ -35,7 +35,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add([]byte("apiVersion: v1\nkind: Service\nmetadata: {name: [a]}\nspec: {ports: [[], {name: {}}, 1], selector: {a: 1}}\n"), []byte("apiVersion: v1"))
 	f.Fuzz(func(t *testing.T, now, was []byte) {
 		s := alone(now)
-		for _, found := range rules.Against(alone(was), s) {
+		for _, found := range rules.CheckAgainst(alone(was), s) {
 			if found.Rule == "" || found.Severity == "" || found.Message == "" || found.Remedy == "" || !found.Place.Known() {
 				t.Errorf("says too little: %+v", found)
 			}
@@ -44,9 +44,9 @@ func FuzzJudge(f *testing.F) {
 }
 
 // alone is a repository of one file.
-func alone(text []byte) discover.Survey {
+func alone(text []byte) discover.Discovery {
 	files := fstest.MapFS{"a.yaml": {Data: text}}
-	s := discover.Survey{Files: files}
+	s := discover.Discovery{Files: files}
 	objects, err := render.Manifests("a.yaml", text)
 	if err != nil {
 		return s

@@ -35,6 +35,6 @@ func (f *files) isGenerated(name string) bool {
 
 // Weighty leaves out the findings that are aside, and says how many these are.
 func Weighty(all []Finding) (weighty []Finding, aside int) {
-	weighty = slices.DeleteFunc(slices.Clone(all), func(f Finding) bool { return f.Aside != "" })
+	weighty = slices.DeleteFunc(slices.Clone(all), func(f Finding) bool { return f.FormOnly != "" })
 	return weighty, len(all) - len(weighty)
 }

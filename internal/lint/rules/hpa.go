@@ -9,53 +9,53 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
-// isHPA and the others tell kinds of autoscalers, whatever their versions.
-func isHPA(id object.ID) bool {
+// isHorizontalAutoscaler and the others tell kinds of autoscalers, whatever their versions.
+func isHorizontalAutoscaler(id object.ID) bool {
 	return id.Group == "autoscaling" && id.Kind == "HorizontalPodAutoscaler"
 }
 
 func isScaledObject(id object.ID) bool { return id.Group == "keda.sh" && id.Kind == "ScaledObject" }
 
-func isVPA(id object.ID) bool {
+func isVerticalAutoscaler(id object.ID) bool {
 	return id.Group == "autoscaling.k8s.io" && id.Kind == "VerticalPodAutoscaler"
 }
 
-// short is an object as people call it: HPA shop/web.
-func short(id object.ID) string {
+// shortName is an object as people call it: HPA shop/web.
+func shortName(id object.ID) string {
 	kind := id.Kind
-	if isHPA(id) {
+	if isHorizontalAutoscaler(id) {
 		kind = "HPA"
 	}
 	return kind + " " + id.Namespace + "/" + id.Name
 }
 
 // called is an object with its place: HPA shop/web (hpa.yaml:1).
-func (d described) called() string { return short(d.id()) + " (" + d.at() + ")" }
+func (d described) called() string { return shortName(d.id()) + " (" + d.at() + ")" }
 
 // finding is one about a field of the object.
-func (j *judgement) finding(d described, p field.Path) Finding {
+func (j *checker) finding(d described, p field.Path) Finding {
 	return Finding{Unit: d.unit.Name(), Object: d.id(), Path: p, Place: j.files.place(*d.unit, *d.object, p)}
 }
 
 // whole is where the object begins.
-func (j *judgement) whole(d described) desired.Place { return j.files.whole(*d.object) }
+func (j *checker) whole(d described) desired.Place { return j.files.whole(*d.object) }
 
-func text(o object.Object, keys ...string) string {
+func textAt(o object.Object, keys ...string) string {
 	s, _ := o.At(keys...).(string)
 	return s
 }
 
-// dotted is a field as people write it: spec.minReplicas.
-func dotted(p field.Path) string { return strings.TrimPrefix(field.PathString(p), ".") }
+// dottedField is a field as people write it: spec.minReplicas.
+func dottedField(p field.Path) string { return strings.TrimPrefix(field.PathString(p), ".") }
 
-// number reads a whole number, and whether the field is there at all.
-func number(o object.Object, keys ...string) (n int64, there bool) {
+// numberAt reads a whole number, and whether the field is there at all.
+func numberAt(o object.Object, keys ...string) (n int64, there bool) {
 	n, there = field.WholeNumber(o.At(keys...))
 	return n, there
 }
 
-// items are the maps of a list.
-func items(v any) []object.Object {
+// listItems are the maps of a list.
+func listItems(v any) []object.Object {
 	list, _ := v.([]any)
 	var out []object.Object
 	for _, e := range list {
@@ -83,20 +83,20 @@ func utilizations(o object.Object) []metric {
 	switch {
 	case isScaledObject(id):
 		return triggers(o)
-	case !isHPA(id):
+	case !isHorizontalAutoscaler(id):
 		return nil
 	case o.GVK().Version == "v1":
 		return []metric{{"cpu", "", percent(o.At("spec", "targetCPUUtilizationPercentage")), field.NewPath("spec", "targetCPUUtilizationPercentage")}}
 	}
-	all := items(o.At("spec", "metrics"))
+	all := listItems(o.At("spec", "metrics"))
 	if len(all) == 0 {
 		return []metric{{"cpu", "", "80 %", field.NewPath("spec", "metrics")}}
 	}
 	var out []metric
 	for i, m := range all {
 		for _, key := range []string{"resource", "containerResource"} {
-			if text(m, key, "target", "type") == "Utilization" {
-				out = append(out, metric{text(m, key, "name"), text(m, key, "container"), percent(m.At(key, "target", "averageUtilization")), nth(field.NewPath("spec", "metrics"), i)})
+			if textAt(m, key, "target", "type") == "Utilization" {
+				out = append(out, metric{textAt(m, key, "name"), textAt(m, key, "container"), percent(m.At(key, "target", "averageUtilization")), itemPath(field.NewPath("spec", "metrics"), i)})
 			}
 		}
 	}
@@ -106,10 +106,10 @@ func utilizations(o object.Object) []metric {
 // triggers are KEDA's of the types cpu and memory.
 func triggers(o object.Object) []metric {
 	var out []metric
-	for i, t := range items(o.At("spec", "triggers")) {
-		kind := text(t, "type")
-		if (kind == "cpu" || kind == "memory") && (text(t, "metricType") == "Utilization" || text(t, "metadata", "type") == "Utilization") {
-			out = append(out, metric{kind, text(t, "metadata", "containerName"), percent(t.At("metadata", "value")), nth(field.NewPath("spec", "triggers"), i)})
+	for i, t := range listItems(o.At("spec", "triggers")) {
+		kind := textAt(t, "type")
+		if (kind == "cpu" || kind == "memory") && (textAt(t, "metricType") == "Utilization" || textAt(t, "metadata", "type") == "Utilization") {
+			out = append(out, metric{kind, textAt(t, "metadata", "containerName"), percent(t.At("metadata", "value")), itemPath(field.NewPath("spec", "triggers"), i)})
 		}
 	}
 	return out
@@ -122,5 +122,7 @@ func percent(v any) string {
 	return fmt.Sprintf("%v %%", v)
 }
 
-// nth is the path of a list's item, by position.
-func nth(list field.Path, i int) field.Path { return append(list.Copy(), field.Element{Index: &i}) }
+// itemPath is the path of a list's item, by position.
+func itemPath(list field.Path, i int) field.Path {
+	return append(list.Copy(), field.Element{Index: &i})
+}

@@ -17,7 +17,7 @@ func hpaBounds() rule {
 			"refuses a ScaledObject likewise. The older object stays in the cluster, and the revision does not become ready.",
 		Remedy: "Write 1 <= minReplicas <= maxReplicas; of a ScaledObject idleReplicaCount < minReplicaCount <= maxReplicaCount.",
 		Source: "Kubernetes pkg/apis/autoscaling/validation; KEP-2021; KEDA's ScaledObject specification",
-	}, func(j *judgement) []Finding {
+	}, func(j *checker) []Finding {
 		var out []Finding
 		for d := range j.described() {
 			b, ok := boundsOf(d.object.Data)
@@ -29,7 +29,7 @@ func hpaBounds() rule {
 				continue
 			}
 			f := j.finding(d, p)
-			f.Message, f.Remedy = short(d.id())+": "+message, remedy
+			f.Message, f.Remedy = shortName(d.id())+": "+message, remedy
 			if b.min == 0 && b.atZero {
 				f.Severity = Info
 			}
@@ -53,7 +53,7 @@ func boundsOf(o object.Object) (limits, bool) {
 	switch id := o.ID(); {
 	case isScaledObject(id):
 		b = limits{least: field.NewPath("spec", "minReplicaCount"), most: field.NewPath("spec", "maxReplicaCount"), max: 100, hasMax: true, keda: true}
-	case !isHPA(id):
+	case !isHorizontalAutoscaler(id):
 		return limits{}, false
 	}
 	for p, into := range map[*field.Path]*int64{&b.least: &b.min, &b.most: &b.max} {
@@ -67,16 +67,16 @@ func boundsOf(o object.Object) (limits, bool) {
 		}
 		*into, b.hasMax = n, b.hasMax || p == &b.most
 	}
-	b.atZero = !b.keda && b.min == 0 && b.max > 0 && slices.ContainsFunc(items(o.At("spec", "metrics")), func(m object.Object) bool {
-		return text(m, "type") == "Object" || text(m, "type") == "External"
+	b.atZero = !b.keda && b.min == 0 && b.max > 0 && slices.ContainsFunc(listItems(o.At("spec", "metrics")), func(m object.Object) bool {
+		return textAt(m, "type") == "Object" || textAt(m, "type") == "External"
 	})
 	return b, true
 }
 
 // wrong says what cannot hold, at which field, and what to do.
 func (b limits) wrong(o object.Object) (p field.Path, message, remedy string) {
-	least, most := dotted(b.least), dotted(b.most)
-	idle, hasIdle := number(o, "spec", "idleReplicaCount")
+	least, most := dottedField(b.least), dottedField(b.most)
+	idle, hasIdle := numberAt(o, "spec", "idleReplicaCount")
 	switch {
 	case !b.hasMax:
 		return field.NewPath("spec"), "there is no " + most + ": the API server refuses it", "name " + most

@@ -17,7 +17,7 @@ func hpaNoRequests() rule {
 		Remedy: "Give each container of the workload a request of the resource, a limit (from which the request is taken), or the pod as a " +
 			"whole spec.resources.requests; or measure one container alone, with a metric of type ContainerResource; or use AverageValue.",
 		Source: "Kubernetes pkg/controller/podautoscaler/replica_calculator.go (calculateRequests); KEP-2837",
-	}, func(j *judgement) []Finding {
+	}, func(j *checker) []Finding {
 		var out []Finding
 		for _, s := range j.scaling().scalers {
 			for _, m := range utilizations(s.object.Data) {
@@ -36,7 +36,7 @@ type container struct {
 	path field.Path
 }
 
-func (c container) name() string { return text(c.Object, "name") }
+func (c container) name() string { return textAt(c.Object, "name") }
 
 // requests reports whether the container makes a request of the resource, or has a limit, of which the API server makes one.
 func (c container) requests(resource string) bool {
@@ -48,8 +48,8 @@ func containers(o object.Object) []container {
 	var out []container
 	for _, key := range []string{"containers", "initContainers"} {
 		list := field.NewPath("spec", "template", "spec", key)
-		for _, c := range items(o.At("spec", "template", "spec", key)) {
-			if key == "containers" || text(c, "restartPolicy") == "Always" {
+		for _, c := range listItems(o.At("spec", "template", "spec", key)) {
+			if key == "containers" || textAt(c, "restartPolicy") == "Always" {
 				out = append(out, container{c, append(list.Copy(), field.KeyElement(c, []string{"name"}))})
 			}
 		}
@@ -58,7 +58,7 @@ func containers(o object.Object) []container {
 }
 
 // unrequested finds the containers of the target that the metric stumbles over.
-func (j *judgement) unrequested(s *scaler, m metric, t target) []Finding {
+func (j *checker) unrequested(s *scaler, m metric, t target) []Finding {
 	all := containers(t.object.Data)
 	whole := m.container == "" && t.object.Data.At("spec", "template", "spec", "resources", "requests") != nil
 	if len(all) == 0 || whole || j.limited(t.described, m.resource) {
@@ -82,7 +82,7 @@ func (j *judgement) unrequested(s *scaler, m metric, t target) []Finding {
 	}
 	if !there {
 		f := j.finding(s.described, m.path)
-		f.Message = fmt.Sprintf("%s measures container %s, and %s (%s) has none of that name", short(s.id()), m.container, t.id(), t.at())
+		f.Message = fmt.Sprintf("%s measures container %s, and %s (%s) has none of that name", shortName(s.id()), m.container, t.id(), t.at())
 		f.Remedy = "name one of its containers: " + all[0].name()
 		out = append(out, f)
 	}
@@ -90,13 +90,13 @@ func (j *judgement) unrequested(s *scaler, m metric, t target) []Finding {
 }
 
 // limited reports whether a LimitRange of the namespace gives containers a request.
-func (j *judgement) limited(d described, resource string) bool {
+func (j *checker) limited(d described, resource string) bool {
 	for _, l := range j.limitRanges()[d.id().Namespace] {
 		if j.reach().meet(l.unit, d.unit) == "" {
 			continue
 		}
-		for _, limit := range items(l.object.Data.At("spec", "limits")) {
-			if text(limit, "type") == "Container" && (limit.At("defaultRequest", resource) != nil || limit.At("default", resource) != nil) {
+		for _, limit := range listItems(l.object.Data.At("spec", "limits")) {
+			if textAt(limit, "type") == "Container" && (limit.At("defaultRequest", resource) != nil || limit.At("default", resource) != nil) {
 				return true
 			}
 		}
@@ -105,7 +105,7 @@ func (j *judgement) limited(d described, resource string) bool {
 }
 
 // limitRanges are those that are described, by namespace.
-func (j *judgement) limitRanges() map[string][]described {
+func (j *checker) limitRanges() map[string][]described {
 	if j.ranges == nil {
 		j.ranges = map[string][]described{}
 		for d := range j.described() {

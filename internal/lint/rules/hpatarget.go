@@ -18,10 +18,10 @@ func hpaTargetMissing() rule {
 			"as bad as a wrong name: Deployment is of apps, and no longer of extensions.",
 		Remedy: "Correct scaleTargetRef: apiVersion with the group, kind, name; and the namespace of the autoscaler.",
 		Source: "Kubernetes pkg/controller/podautoscaler/horizontal.go; spec.scaleTargetRef",
-	}, func(j *judgement) []Finding {
+	}, func(j *checker) []Finding {
 		var out []Finding
 		for _, s := range j.scaling().scalers {
-			if len(s.targets) > 0 && !s.groupless() || variable(s.Target) || !isHPA(s.object.ID) && !isScaledObject(s.object.ID) {
+			if len(s.targets) > 0 && !s.groupless() || variable(s.Target) || !isHorizontalAutoscaler(s.object.ID) && !isScaledObject(s.object.ID) {
 				continue
 			}
 			f := j.finding(s.described, field.NewPath("spec", "scaleTargetRef"))
@@ -34,13 +34,13 @@ func hpaTargetMissing() rule {
 
 // groupless reports whether an HPA names no API group, which means the core group, where nothing scales but ReplicationController.
 func (s *scaler) groupless() bool {
-	return isHPA(s.object.ID) && s.Target.Group == "" && s.At.Group == ""
+	return isHorizontalAutoscaler(s.object.ID) && s.Target.Group == "" && s.At.Group == ""
 }
 
 // missing says why the target is not there, as far as what is described tells.
-func (j *judgement) missing(s *scaler) (message, remedy string, sev Severity) {
-	who, want := short(s.id()), fmt.Sprintf("%s %s/%s", kindOf(s.Target), s.Target.Namespace, s.Target.Name)
-	same := j.met(s, j.byName()[nameOf(s.Target)])
+func (j *checker) missing(s *scaler) (message, remedy string, sev Severity) {
+	who, want := shortName(s.id()), fmt.Sprintf("%s %s/%s", targetKind(s.Target), s.Target.Namespace, s.Target.Name)
+	same := j.met(s, j.byName()[lookupName(s.Target)])
 	if len(same) > 0 && same[0].object.ID.Group != s.Target.Group {
 		there := same[0]
 		return fmt.Sprintf("%s means %s, and what is there is %s (%s)", who, want, there.id(), there.at()), "write apiVersion: " + there.object.Data.APIVersion(), Error
@@ -53,7 +53,7 @@ func (j *judgement) missing(s *scaler) (message, remedy string, sev Severity) {
 		return fmt.Sprintf("%s means %s, and nothing describes it: did you mean %s (%s)?", who, want, d.object.ID.Name, d.at()), "write name: " + d.object.ID.Name, ""
 	}
 	for _, kind := range scalable {
-		if other := j.met(s, j.byName()[called{kind, s.Target.Namespace, s.Target.Name}]); len(other) > 0 {
+		if other := j.met(s, j.byName()[lookupKey{kind, s.Target.Namespace, s.Target.Name}]); len(other) > 0 {
 			return fmt.Sprintf("%s means %s, and nothing describes it; %s (%s) is what bears that name", who, want, other[0].id(), other[0].at()), "write kind: " + kind, ""
 		}
 	}
@@ -68,7 +68,7 @@ func (j *judgement) missing(s *scaler) (message, remedy string, sev Severity) {
 // scalable are kinds that people mistake for one another.
 var scalable = []string{"Deployment", "StatefulSet", "Rollout", "ReplicaSet"}
 
-func kindOf(id object.ID) string {
+func targetKind(id object.ID) string {
 	if id.Group == "" {
 		return id.Kind
 	}
@@ -76,17 +76,17 @@ func kindOf(id object.ID) string {
 }
 
 // met leaves those that may be in the scaler's cluster.
-func (j *judgement) met(s *scaler, all []described) []described {
+func (j *checker) met(s *scaler, all []described) []described {
 	return slices.DeleteFunc(slices.Clone(all), func(d described) bool { return j.reach().meet(s.unit, d.unit) == "" })
 }
 
 // elsewhere finds the only one of kind and name that is in another namespace and in the scaler's unit.
-func (j *judgement) elsewhere(s *scaler) (described, bool) {
+func (j *checker) elsewhere(s *scaler) (described, bool) {
 	return j.only(s, func(id object.ID) bool { return id.Name == s.Target.Name && id.Namespace != s.Target.Namespace })
 }
 
 // alike finds the one whose name is nearest.
-func (j *judgement) alike(s *scaler) (described, bool) {
+func (j *checker) alike(s *scaler) (described, bool) {
 	var names []string
 	j.only(s, func(id object.ID) bool {
 		if id.Namespace == s.Target.Namespace {
@@ -102,7 +102,7 @@ func (j *judgement) alike(s *scaler) (described, bool) {
 }
 
 // only finds the one object of the target's group and kind in the scaler's unit for which holds says so.
-func (j *judgement) only(s *scaler, holds func(object.ID) bool) (described, bool) {
+func (j *checker) only(s *scaler, holds func(object.ID) bool) (described, bool) {
 	var found described
 	n := 0
 	for k := range s.unit.Objects {
@@ -115,9 +115,9 @@ func (j *judgement) only(s *scaler, holds func(object.ID) bool) (described, bool
 }
 
 // unseen counts what was not looked into.
-func (j *judgement) unseen() int {
-	n := len(j.survey.Skipped)
-	for _, u := range j.survey.Units {
+func (j *checker) unseen() int {
+	n := len(j.discovery.Skipped)
+	for _, u := range j.discovery.Units {
 		if u.Err != nil {
 			n++
 		}

@@ -22,7 +22,7 @@ func ignoreMatchesNothing() rule {
 			"Deployment. In Flux group, kind, namespace and name are regular expressions that must match the whole text. Managers are the names " +
 			"in metadata.managedFields: an HPA's writes are those of kube-controller-manager. Remove a rule that has served its time.",
 		Source: "Argo CD spec.ignoreDifferences (argo-cd#29330, measured on its diff); Flux spec.ignore",
-	}, func(j *judgement) []Finding {
+	}, func(j *checker) []Finding {
 		var out []Finding
 		for _, w := range j.writtenRules() {
 			out = append(out, j.pointless(w)...)
@@ -39,11 +39,11 @@ type writtenRule struct {
 	targets     []func(object.Object) bool // whether it is about an object, for each of them
 }
 
-func (j *judgement) writtenRules() []*writtenRule {
+func (j *checker) writtenRules() []*writtenRule {
 	var out []*writtenRule
 	known := map[string]*writtenRule{}
-	for i := range j.survey.Units {
-		u := &j.survey.Units[i]
+	for i := range j.discovery.Units {
+		u := &j.discovery.Units[i]
 		for _, r := range u.App.Ignore {
 			place := j.files.said(u, r.Name)
 			at := fmt.Sprintf("%s:%d %s %q %q %q", place, place.Column, r.Name, r.Pointers, r.Queries, r.Managers)
@@ -59,7 +59,7 @@ func (j *judgement) writtenRules() []*writtenRule {
 }
 
 // pointless says what is wrong with a rule; nothing, as soon as it is right for one of its apps, or one of them could not be rendered.
-func (j *judgement) pointless(w *writtenRule) []Finding {
+func (j *checker) pointless(w *writtenRule) []Finding {
 	var about []described
 	for i, u := range w.units {
 		if u.Err != nil || len(u.Objects) == 0 {
@@ -73,14 +73,14 @@ func (j *judgement) pointless(w *writtenRule) []Finding {
 	}
 	if len(about) == 0 {
 		u := w.units[0]
-		why := strings.TrimPrefix((ignore.Rules{w.Rule}).Idle(dataOf(u))[0], w.Name+" ")
+		why := strings.TrimPrefix((ignore.Rules{w.Rule}).Idle(objectData(u))[0], w.Name+" ")
 		return []Finding{j.ruleFinding(u, w.Name, fmt.Sprintf("%s of %s %s", w.Name, u.Name(), why), "correct the rule, or remove it")}
 	}
 	return j.pointlessParts(w, about)
 }
 
 // pointlessParts are paths that none of the objects can have, and managers that nobody is.
-func (j *judgement) pointlessParts(w *writtenRule, about []described) []Finding {
+func (j *checker) pointlessParts(w *writtenRule, about []described) []Finding {
 	u := w.units[0]
 	var out []Finding
 	for i, p := range w.pointers() {
@@ -104,7 +104,7 @@ func (j *judgement) pointlessParts(w *writtenRule, about []described) []Finding 
 }
 
 // pointlessQuery looks at an expression that was run. One that selects nothing may be meant for what only the cluster has.
-func (j *judgement) pointlessQuery(w *writtenRule, n int, about []described) (Finding, bool) {
+func (j *checker) pointlessQuery(w *writtenRule, n int, about []described) (Finding, bool) {
 	q := w.Queries[n]
 	var why error
 	for _, d := range about {
@@ -129,11 +129,11 @@ var misnamed = map[string]string{
 }
 
 // ruleFinding is one about what a custom resource says.
-func (j *judgement) ruleFinding(u *discover.Unit, at, message, remedy string) Finding {
+func (j *checker) ruleFinding(u *discover.Unit, at, message, remedy string) Finding {
 	return Finding{Unit: u.Name(), Object: u.Resource.ID(), Place: j.files.said(u, at), Message: message, Remedy: remedy}
 }
 
-func dataOf(u *discover.Unit) []object.Object {
+func objectData(u *discover.Unit) []object.Object {
 	out := make([]object.Object, len(u.Objects))
 	for i, o := range u.Objects {
 		out[i] = o.Data
@@ -168,7 +168,7 @@ func (w *writtenRule) partAt(u *discover.Unit, n int) string {
 }
 
 // nowhere says why none of the objects can have such a field; empty if one has it, or may come to have it.
-func (j *judgement) nowhere(p field.Pointer, about []described) string {
+func (j *checker) nowhere(p field.Pointer, about []described) string {
 	why := ""
 	for _, d := range about {
 		t, known := j.schemas.Of(d.object.GVK)

@@ -14,7 +14,7 @@ const remedyRespect = "add RespectIgnoreDifferences=true to spec.syncPolicy.sync
 
 func ignoreNotRespected() rule {
 	return rule{Rule{
-		ID: "ignore-not-respected", Severity: Error, Mendable: true,
+		ID: "ignore-not-respected", Severity: Error, Fixable: true,
 		Title: "an Application ignores a field that Git names, without RespectIgnoreDifferences",
 		Reason: "spec.ignoreDifferences alone changes what Argo CD shows, and no more: the next sync, of whatever reason (a new commit, another " +
 			"field that drifted, a person's click), writes Git's value over what the autoscaler or the webhook has put there. truce leaves an " +
@@ -24,10 +24,10 @@ func ignoreNotRespected() rule {
 			"    spec:\n      syncPolicy:\n        syncOptions:\n        - RespectIgnoreDifferences=true\n\n" +
 			"Argo CD then copies the live value into what it applies; with ServerSideApply=true that makes it a co-owner of the field.",
 		Source: "Argo CD controller/sync.go (normalizeTargetResources); https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#respect-ignore-difference-configs",
-	}, func(j *judgement) []Finding {
+	}, func(j *checker) []Finding {
 		var out []Finding
-		for i := range j.survey.Units {
-			u := &j.survey.Units[i]
+		for i := range j.discovery.Units {
+			u := &j.discovery.Units[i]
 			if u.Dialect == discover.ArgoCD && !respects(u) {
 				out = append(out, j.hidden(u)...)
 				out = append(out, j.hiddenByObjects(u)...)
@@ -38,14 +38,14 @@ func ignoreNotRespected() rule {
 }
 
 // hidden finds what the rules of an Application only hide.
-func (j *judgement) hidden(u *discover.Unit) []Finding {
+func (j *checker) hidden(u *discover.Unit) []Finding {
 	var out []Finding
 	for _, r := range u.App.Ignore {
 		places, fields := j.namedIn(u, r)
 		if len(fields) == 0 {
 			continue
 		}
-		f := j.ruleFinding(u, r.Name, fmt.Sprintf("%s of %s only hides %s: every sync of Argo CD writes Git's value; truce leaves it out", r.Name, u.Name(), some(fields)),
+		f := j.ruleFinding(u, r.Name, fmt.Sprintf("%s of %s only hides %s: every sync of Argo CD writes Git's value; truce leaves it out", r.Name, u.Name(), firstWords(fields)),
 			remedyRespect)
 		f.Others = places
 		if u.App.Suspended {
@@ -57,7 +57,7 @@ func (j *judgement) hidden(u *discover.Unit) []Finding {
 }
 
 // hiddenByObjects finds what annotations of an Application's objects only hide. One that cannot be read is refused, and told elsewhere.
-func (j *judgement) hiddenByObjects(u *discover.Unit) []Finding {
+func (j *checker) hiddenByObjects(u *discover.Unit) []Finding {
 	var out []Finding
 	for k := range u.Objects {
 		d := described{u, &u.Objects[k]}
@@ -81,7 +81,7 @@ func (j *judgement) hiddenByObjects(u *discover.Unit) []Finding {
 }
 
 // namedIn lists the fields that Git names and the rule covers, and where the first of them stands.
-func (j *judgement) namedIn(u *discover.Unit, r ignore.Rule) (first []desired.Place, fields []string) {
+func (j *checker) namedIn(u *discover.Unit, r ignore.Rule) (first []desired.Place, fields []string) {
 	for k := range u.Objects {
 		d := described{u, &u.Objects[k]}
 		for _, p := range covered(r, d) {
@@ -94,8 +94,8 @@ func (j *judgement) namedIn(u *discover.Unit, r ignore.Rule) (first []desired.Pl
 	return first, fields
 }
 
-// some lists the first few words.
-func some(words []string) string {
+// firstWords lists the first few words.
+func firstWords(words []string) string {
 	const shown = 3
 	if len(words) > shown {
 		return strings.Join(words[:shown], ", ") + fmt.Sprintf(" and %d more", len(words)-shown)

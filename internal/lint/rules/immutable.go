@@ -23,7 +23,7 @@ func immutableChanged() rule {
 			"found when two revisions are compared (--base REV).",
 		Remedy: "Give the new object another name, or delete the old one first and mind what depends on it.",
 		Source: "measured on kube-apiserver 1.37: each field of the list was changed by a forced apply, and refused",
-	}, find: immutableFindings}
+	}, check: immutableFindings}
 }
 
 // frozen is a field that cannot be changed.
@@ -71,7 +71,7 @@ var frozenFields = map[string][]frozen{
 // sealed are the fields of what says itself that it is immutable.
 var sealed = []frozen{{path: "immutable"}, {path: "data"}, {path: "binaryData"}}
 
-func immutableFindings(j *judgement) []Finding {
+func immutableFindings(j *checker) []Finding {
 	if j.base == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func immutableFindings(j *judgement) []Finding {
 }
 
 // before finds what an object was in the base: in the unit of the same name, or, if there was no such unit, the only one of its name.
-func (j *judgement) before() func(described) (object.Object, bool) {
+func (j *checker) before() func(described) (object.Object, bool) {
 	type key struct {
 		unit string
 		id   object.ID
@@ -115,7 +115,7 @@ func (j *judgement) before() func(described) (object.Object, bool) {
 	}
 }
 
-func (j *judgement) frozenIn(d described, was object.Object) []Finding {
+func (j *checker) frozenIn(d described, was object.Object) []Finding {
 	gvk := d.object.GVK
 	list := frozenFields[gvk.Group+"/"+gvk.Kind]
 	if flag, _ := was["immutable"].(bool); flag && gvk.Group == "" && (gvk.Kind == "ConfigMap" || gvk.Kind == "Secret") {
@@ -160,29 +160,29 @@ func (f frozen) changed(p field.Path, was, now object.Object) (string, Severity)
 	from, before := field.ValueAt(was, p)
 	to, after := field.ValueAt(now, p)
 	if f.absent != nil {
-		from, to = orElse(from, before, f.absent), orElse(to, after, f.absent)
+		from, to = valueOrDefault(from, before, f.absent), valueOrDefault(to, after, f.absent)
 		before, after = true, true
 	}
 	switch {
 	case field.EqualValues(from, to), !before && !after, !after && f.kept:
 		return "", ""
 	case !before:
-		return "is set to " + shown(now.ID(), p, to) + "; it was not", Warning
+		return "is set to " + shownValue(now.ID(), p, to) + "; it was not", Warning
 	case !after:
-		return "is left out; it was " + shown(was.ID(), p, from), Warning
+		return "is left out; it was " + shownValue(was.ID(), p, from), Warning
 	}
-	return "was " + shown(was.ID(), p, from) + ", is " + shown(now.ID(), p, to), Error
+	return "was " + shownValue(was.ID(), p, from) + ", is " + shownValue(now.ID(), p, to), Error
 }
 
-func orElse(v any, there bool, otherwise any) any {
+func valueOrDefault(v any, there bool, otherwise any) any {
 	if there {
 		return v
 	}
 	return otherwise
 }
 
-// shown is a value for a message: a single one as it is, if it is no secret.
-func shown(id object.ID, p field.Path, v any) string {
+// shownValue is a value for a message: a single one as it is, if it is no secret.
+func shownValue(id object.ID, p field.Path, v any) string {
 	switch v := (redact.Mask{}).Value(id, p, v).(type) {
 	case map[string]any, []any:
 		return "something else"
@@ -191,7 +191,7 @@ func shown(id object.ID, p field.Path, v any) string {
 	}
 }
 
-func (j *judgement) frozenFinding(d described, p field.Path, message string, sev Severity) Finding {
+func (j *checker) frozenFinding(d described, p field.Path, message string, sev Severity) Finding {
 	f := j.finding(d, p)
 	f.Severity = sev
 	if strings.Contains(message, "something else") {
@@ -224,19 +224,19 @@ func (d described) replaced() bool {
 }
 
 // shrunk: a claim can only grow.
-func (j *judgement) shrunk(d described, was object.Object) []Finding {
+func (j *checker) shrunk(d described, was object.Object) []Finding {
 	if d.object.GVK.Group != "" || d.object.GVK.Kind != "PersistentVolumeClaim" {
 		return nil
 	}
 	p := field.NewPath("spec", "resources", "requests", "storage")
-	from, to := amount(was, p), amount(d.object.Data, p)
+	from, to := storageAmount(was, p), storageAmount(d.object.Data, p)
 	if from == nil || to == nil || to.Cmp(*from) >= 0 {
 		return nil
 	}
 	return []Finding{j.frozenFinding(d, p, fmt.Sprintf("was %s, is %s", from, to), Error)}
 }
 
-func amount(o object.Object, p field.Path) *resource.Quantity {
+func storageAmount(o object.Object, p field.Path) *resource.Quantity {
 	v, ok := field.ValueAt(o, p)
 	q, err := resource.ParseQuantity(fmt.Sprint(v))
 	if !ok || err != nil {

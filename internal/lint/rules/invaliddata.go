@@ -23,13 +23,13 @@ func invalidData() rule {
 		Remedy: "Rename the key; encode the value, or move it to stringData, which takes it as it is.",
 		Source: "Kubernetes pkg/apis/core/validation (ValidateConfigMap, ValidateSecret); measured on kube-apiserver 1.37: a valid config key must consist of " +
 			"alphanumeric characters, '-', '_' or '.'; illegal base64 data",
-	}, find: (*judgement).invalidData}
+	}, check: (*checker).invalidData}
 }
 
 // configMapGVK is the kind of ConfigMaps.
 var configMapGVK = object.GVK{Version: "v1", Kind: "ConfigMap"}
 
-func (j *judgement) invalidData() []Finding {
+func (j *checker) invalidData() []Finding {
 	var out []Finding
 	for u, o := range j.objects() {
 		if o.GVK != secretGVK && o.GVK != configMapGVK || isTemplated(o) {
@@ -45,7 +45,7 @@ func (j *judgement) invalidData() []Finding {
 	return out
 }
 
-func (j *judgement) invalidEntry(u discover.Unit, o desired.Object, p field.Path, v any) []Finding {
+func (j *checker) invalidEntry(u discover.Unit, o desired.Object, p field.Path, v any) []Finding {
 	name, key := *p[0].FieldName, *p[1].FieldName
 	message, remedy := "", ""
 	switch {

@@ -78,7 +78,7 @@ func (t term) holds(l labels) bool {
 // plainSelector reads a selector that is a map of labels.
 func plainSelector(o desired.Object, s selector) []selector {
 	v, _ := field.ValueAt(o.Data, s.path)
-	s.wants = texts(v)
+	s.wants = textValues(v)
 	return s.asking()
 }
 
@@ -86,7 +86,7 @@ func plainSelector(o desired.Object, s selector) []selector {
 func labelSelector(o desired.Object, s selector) []selector {
 	v, _ := field.ValueAt(o.Data, s.path)
 	m, _ := v.(map[string]any)
-	s.wants = texts(m["matchLabels"])
+	s.wants = textValues(m["matchLabels"])
 	list, _ := m["matchExpressions"].([]any)
 	for _, v := range list {
 		e, _ := v.(map[string]any)
@@ -127,8 +127,8 @@ func isAdded(label string) bool {
 	return slices.ContainsFunc(addedLabels, func(a string) bool { return a == label || strings.HasSuffix(a, "/") && strings.HasPrefix(label, a) })
 }
 
-// texts are the texts of a map.
-func texts(v any) labels {
+// textValues are the texts of a map.
+func textValues(v any) labels {
 	m, _ := v.(map[string]any)
 	out := labels{}
 	for k, v := range m {

@@ -31,7 +31,7 @@ func (from found) descend(at []string) found {
 		if from.node.Kind == yaml.ScalarNode && from.text == nil {
 			from = from.opened()
 		}
-		key, value := child(from.node, step)
+		key, value := childNode(from.node, step)
 		if value == nil {
 			return from
 		}
@@ -105,7 +105,7 @@ func (f *files) made(u *discover.Unit, maker found, at []string) desired.Place {
 	best := maker
 	best.depth = -1
 	for _, template := range u.Made.Templates {
-		top := steps(template)
+		top := fieldSteps(template)
 		in := maker.descend(top)
 		if in.depth < len(top) {
 			continue
@@ -152,7 +152,7 @@ func (f *files) given(u *discover.Unit, maker found, name string) (found, bool) 
 			from = found{node: docs[0], place: desired.Place{File: spot.File, Line: docs[0].Line, Column: docs[0].Column, Means: maker.place.Means}}
 		}
 		from.depth = 0
-		all := append(steps(spot.At), steps(rest)...)
+		all := append(fieldSteps(spot.At), fieldSteps(rest)...)
 		if got := from.descend(all); got.depth == len(all) {
 			return got, true
 		}

@@ -23,7 +23,7 @@ import (
 func TestWhatASetMakesIsFoundWhereItIsWritten(t *testing.T) {
 	golden.Run(t, "testdata-sets/*.txtar", func(t *testing.T, in golden.Files) string {
 		var b strings.Builder
-		for _, f := range rules.Judge(taken(t, in)) {
+		for _, f := range rules.CheckAll(taken(t, in)) {
 			fmt.Fprintf(&b, "%s:%d %s: %s\n", f.Place, f.Place.Column, f.Rule, f.Message)
 			for _, p := range f.Others {
 				fmt.Fprintf(&b, "  see %s:%d\n", p, p.Column)
@@ -34,7 +34,7 @@ func TestWhatASetMakesIsFoundWhereItIsWritten(t *testing.T) {
 }
 
 // taken is the repository as a survey finds it.
-func taken(t *testing.T, in golden.Files) discover.Survey {
+func taken(t *testing.T, in golden.Files) discover.Discovery {
 	t.Helper()
 	dir := t.TempDir()
 	in.Write(t, dir)
@@ -43,10 +43,10 @@ func taken(t *testing.T, in golden.Files) discover.Survey {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = files.Close() })
-	s, err := discover.Take(t.Context(), files.Still(), discover.Options{
+	s, err := discover.FindApps(t.Context(), files.Still(), discover.Options{
 		Kinds: []discover.Kind{
 			{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "Application", Apps: argocd.Applications{}},
-			{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "ApplicationSet", Expand: appset.Expand},
+			{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "ApplicationSet", Expand: appset.ExpandSet},
 		},
 		Render:    &render.Cached{Renderer: &kustomize.Renderer{Plain: plain.Renderer{}}},
 		Addresses: []string{"https://git.example.org/shop.git"}, Workers: 1,

@@ -28,21 +28,21 @@ func (m manifest) gvk() object.GVK { return m.by[0].object.GVK }
 
 // finding is one about a field of the manifest that stands at a node.
 func (m manifest) finding(p field.Path, at *yaml.Node) Finding {
-	return Finding{Unit: m.by[0].unit.Name(), Object: m.by[0].object.ID, Path: p, Place: there(m.file, at)}
+	return Finding{Unit: m.by[0].unit.Name(), Object: m.by[0].object.ID, Path: p, Place: nodePlace(m.file, at)}
 }
 
 // title is the object as messages name it.
 func (m manifest) title() string { return m.by[0].object.ID.Kind + " " + m.by[0].object.ID.Name }
 
 // manifests lists each document once, in the order in which the units read the files.
-func (j *judgement) manifests() []manifest {
+func (j *checker) manifests() []manifest {
 	if j.documents != nil {
 		return j.documents
 	}
 	made, seen := j.madeAt(), map[string]bool{}
-	for i := range j.survey.Units {
-		u := &j.survey.Units[i]
-		for _, file := range readBy(u) {
+	for i := range j.discovery.Units {
+		u := &j.discovery.Units[i]
+		for _, file := range manifestFiles(u) {
 			if !seen[file] {
 				seen[file] = true
 				j.documents = append(j.documents, j.manifestsIn(u, file, made)...)
@@ -52,8 +52,8 @@ func (j *judgement) manifests() []manifest {
 	return j.documents
 }
 
-// readBy lists the files of a unit that may hold manifests.
-func readBy(u *discover.Unit) []string {
+// manifestFiles lists the files of a unit that may hold manifests.
+func manifestFiles(u *discover.Unit) []string {
 	out := slices.Clone(u.Reads)
 	for _, o := range u.Objects {
 		if o.File != "" {
@@ -69,10 +69,10 @@ func readBy(u *discover.Unit) []string {
 func placeOf(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
 
 // madeAt are the objects by the place where their documents begin: in several units, if a base is in several.
-func (j *judgement) madeAt() map[string][]described {
+func (j *checker) madeAt() map[string][]described {
 	out := map[string][]described{}
-	for i := range j.survey.Units {
-		u := &j.survey.Units[i]
+	for i := range j.discovery.Units {
+		u := &j.discovery.Units[i]
 		for k := range u.Objects {
 			o := &u.Objects[k]
 			out[placeOf(o.File, o.Line)] = append(out[placeOf(o.File, o.Line)], described{u, o})
@@ -81,10 +81,10 @@ func (j *judgement) madeAt() map[string][]described {
 	return out
 }
 
-func (j *judgement) manifestsIn(u *discover.Unit, file string, made map[string][]described) []manifest {
+func (j *checker) manifestsIn(u *discover.Unit, file string, made map[string][]described) []manifest {
 	var out []manifest
 	for _, doc := range j.files.nodes(file) {
-		for _, n := range listed(doc) {
+		for _, n := range listedItems(doc) {
 			m := manifest{file: file, node: n, by: made[placeOf(file, n.Line)]}
 			if len(m.by) == 0 {
 				m.patch, m.by = true, patched(u, n)
@@ -97,36 +97,36 @@ func (j *judgement) manifestsIn(u *discover.Unit, file string, made map[string][
 	return out
 }
 
-// listed are the items of a list, or the document itself.
-func listed(doc *yaml.Node) []*yaml.Node {
+// listedItems are the items of a list, or the document itself.
+func listedItems(doc *yaml.Node) []*yaml.Node {
 	items := render.Field(doc, "items")
 	if items == nil || items.Kind != yaml.SequenceNode {
 		return []*yaml.Node{doc}
 	}
 	var out []*yaml.Node
 	for _, item := range items.Content {
-		out = append(out, listed(render.Follow(item))...)
+		out = append(out, listedItems(render.Follow(item))...)
 	}
 	return out
 }
 
 // patched are the unit's objects that a document may be a patch of: of its kind, and of its name but for prefixes and suffixes.
 func patched(u *discover.Unit, n *yaml.Node) []described {
-	kind, name := scalar(n, "kind"), scalar(render.Field(n, "metadata"), "name")
+	kind, name := scalarAt(n, "kind"), scalarAt(render.Field(n, "metadata"), "name")
 	if kind == "" || name == "" {
 		return nil
 	}
 	var out []described
 	for i := range u.Objects {
 		o := &u.Objects[i]
-		if o.GVK.Kind == kind && o.GVK.APIVersion() == scalar(n, "apiVersion") && strings.Contains(o.ID.Name, name) {
+		if o.GVK.Kind == kind && o.GVK.APIVersion() == scalarAt(n, "apiVersion") && strings.Contains(o.ID.Name, name) {
 			out = append(out, described{u, o})
 		}
 	}
 	return out
 }
 
-func scalar(n *yaml.Node, key string) string {
+func scalarAt(n *yaml.Node, key string) string {
 	if v := render.Field(n, key); v != nil && v.Kind == yaml.ScalarNode {
 		return v.Value
 	}
@@ -141,7 +141,7 @@ type written struct {
 }
 
 // read visits all values of a manifest that the kind knows, in the order in which they are written.
-func (j *judgement) read(m manifest, visit func(written)) {
+func (j *checker) read(m manifest, visit func(written)) {
 	if kind, ok := j.schemas.Of(m.gvk()); ok {
 		readNode(written{node: m.node, kind: kind}, visit)
 	}

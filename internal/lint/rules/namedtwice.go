@@ -20,7 +20,7 @@ func objectNamedTwice() rule {
 			"other one comes round. Flux says nothing of it; Argo CD shows SharedResourceWarning, and stops with FailOnSharedResource=true only.",
 		Remedy: "Let one app have it. What several need, such as a Namespace or a CRD, belongs into an app of its own, on which the others depend.",
 		Source: "kubernetes server-side apply with force (kustomize-controller); Argo CD's condition SharedResourceWarning",
-	}, func(j *judgement) []Finding {
+	}, func(j *checker) []Finding {
 		var out []Finding
 		for _, alike := range j.sharedAlike() {
 			out = append(out, j.sharedFinding(alike))
@@ -37,7 +37,7 @@ type sharing struct {
 }
 
 // shared finds what pairs of apps both describe, in the order of the survey. Of two roots that nobody applies nothing is known.
-func (j *judgement) shared() []*sharing {
+func (j *checker) shared() []*sharing {
 	byID := map[object.ID][]described{}
 	pairs := map[[2]*discover.Unit]*sharing{}
 	var out []*sharing
@@ -63,7 +63,7 @@ func (j *judgement) shared() []*sharing {
 }
 
 // sharedAlike gathers what several apps share with one in the same way, such as a source that each of them brings along.
-func (j *judgement) sharedAlike() [][]*sharing {
+func (j *checker) sharedAlike() [][]*sharing {
 	var out [][]*sharing
 	at := map[string]int{}
 	for _, s := range j.shared() {
@@ -82,7 +82,7 @@ func (j *judgement) sharedAlike() [][]*sharing {
 }
 
 // firstOf is the first of those of one name that another app describes and that d meets; no meeting if there is none.
-func (j *judgement) firstOf(all []described, d described) (described, meeting) {
+func (j *checker) firstOf(all []described, d described) (described, meeting) {
 	for _, before := range all {
 		if before.unit == d.unit || before.unit.App.Key == d.unit.App.Key {
 			continue
@@ -103,7 +103,7 @@ func identity(d described) object.ID {
 }
 
 // sharedFinding is about what several apps share with one in the same way; mostly it is one other.
-func (j *judgement) sharedFinding(alike []*sharing) Finding {
+func (j *checker) sharedFinding(alike []*sharing) Finding {
 	s := alike[0]
 	a, b, at := s.first[0].unit, s.second[0].unit, max(s.unlike(), 0)
 	f := Finding{Unit: b.Name(), Object: identity(s.second[at]), Place: j.whole(s.second[at]), Severity: s.severity()}
@@ -124,11 +124,11 @@ func (j *judgement) sharedFinding(alike []*sharing) Finding {
 			f.Others = append(f.Others, p)
 		}
 	}
-	f.Message = fmt.Sprintf("%s and %s both describe %s: %s%s", b.Name(), a.Name(), some(names), s.outcome(), s.meeting.unless(a, b))
+	f.Message = fmt.Sprintf("%s and %s both describe %s: %s%s", b.Name(), a.Name(), firstWords(names), s.outcome(), s.meeting.unless(a, b))
 	if len(alike) > 1 {
-		f.Message = fmt.Sprintf("%d apps (%s) describe %s, as %s does: %s%s", len(alike), some(units), some(names), a.Name(), s.outcome(), s.meeting.unless(a, b))
+		f.Message = fmt.Sprintf("%d apps (%s) describe %s, as %s does: %s%s", len(alike), firstWords(units), firstWords(names), a.Name(), s.outcome(), s.meeting.unless(a, b))
 	}
-	f.Remedy = "leave " + some(names) + " to one of them"
+	f.Remedy = "leave " + firstWords(names) + " to one of them"
 	return f
 }
 
@@ -137,7 +137,7 @@ func (s *sharing) unlike() int {
 	if s.compared == nil {
 		at := -1
 		for i, d := range s.second {
-			if !alike(s.first[i], d) {
+			if !isSameObject(s.first[i], d) {
 				at = i
 				break
 			}
@@ -173,14 +173,14 @@ func (s *sharing) severity() Severity {
 	return Error
 }
 
-// alike reports whether two apps say the same of an object, but for the marks that each puts on it.
-func alike(a, b described) bool {
-	x, y := bare(a), bare(b)
+// isSameObject reports whether two apps say the same of an object, but for the marks that each puts on it.
+func isSameObject(a, b described) bool {
+	x, y := withoutAddedLabels(a), withoutAddedLabels(b)
 	return field.EqualValues(map[string]any(x), map[string]any(y))
 }
 
-// bare is the object without the labels that its app puts on everything, and without what it lacks in any case.
-func bare(d described) object.Object {
+// withoutAddedLabels is the object without the labels that its app puts on everything, and without what it lacks in any case.
+func withoutAddedLabels(d described) object.Object {
 	o := d.data().Clone()
 	meta := o.Metadata()
 	if labels, ok := meta["labels"].(map[string]any); ok {

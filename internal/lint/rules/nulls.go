@@ -14,7 +14,7 @@ import (
 
 func nullValue() rule {
 	return rule{Rule: Rule{
-		ID: "null-value", Severity: Warning, Mendable: true,
+		ID: "null-value", Severity: Warning, Fixable: true,
 		Title: "a manifest names a field and gives it no value",
 		Reason: "A null is no \"not mine\": a server-side apply owns the field with it. What somebody else sets there is a conflict, and is taken away by " +
 			"force; replicas: null puts the count back to 1 with each forced apply. In a map of texts, such as labels, it becomes an empty " +
@@ -23,10 +23,10 @@ func nullValue() rule {
 		Remedy: "Leave the field out; write \"\" where an empty text is meant. In a patch a null is right: it takes the field out.",
 		Source: "measured on kube-apiserver 1.37: nodeSelector: null takes away what another manager has set; labels: {a: null} is kept as a: \"\"; " +
 			"a null in place of a whole map such as labels harms nobody",
-	}, find: (*judgement).nullValue}
+	}, check: (*checker).nullValue}
 }
 
-func (j *judgement) nullValue() []Finding {
+func (j *checker) nullValue() []Finding {
 	var out []Finding
 	for _, m := range j.manifests() {
 		if m.patch || !desired.Native(m.gvk().Group) || m.gvk().Group == "resource.k8s.io" {
@@ -38,10 +38,10 @@ func (j *judgement) nullValue() []Finding {
 				return
 			}
 			f := m.finding(at.path, at.key)
-			f.Severity, f.Message, f.Remedy = ofNull(at)
+			f.Severity, f.Message, f.Remedy = nullOutcome(at)
 			f.Message = m.title() + ": " + f.Message
 			if isQuiet(at) {
-				f.Severity, f.Aside = Info, Form
+				f.Severity, f.FormOnly = Info, Form
 			}
 			out = append(out, f)
 		})
@@ -67,8 +67,8 @@ func isQuiet(at written) bool {
 
 var replicasPath = field.NewPath("spec", "replicas")
 
-// ofNull says what becomes of a null.
-func ofNull(at written) (s Severity, message, remedy string) {
+// nullOutcome says what becomes of a null.
+func nullOutcome(at written) (s Severity, message, remedy string) {
 	name := field.PathString(at.path)
 	switch {
 	case at.path.Equals(replicasPath):

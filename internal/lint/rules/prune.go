@@ -19,7 +19,7 @@ func pruneDisabled() rule {
 			"is marked by itself: kustomize.toolkit.fluxcd.io/prune: disabled, or argocd.argoproj.io/sync-options: Prune=false. truce shows " +
 			"beforehand what it would delete.",
 		Source: "Flux Kustomization spec.prune; Argo CD spec.syncPolicy.automated.prune and the sync option Prune=false",
-	}, func(j *judgement) []Finding {
+	}, func(j *checker) []Finding {
 		var out []Finding
 		for _, g := range j.unprunedByParent() {
 			out = append(out, j.unprunedFinding(g))
@@ -36,10 +36,10 @@ type keeping struct {
 }
 
 // unprunedByParent gathers the apps that delete nothing. Those that nothing describes are together, too.
-func (j *judgement) unprunedByParent() []*keeping {
+func (j *checker) unprunedByParent() []*keeping {
 	var out []*keeping
-	for i := range j.survey.Units {
-		u := &j.survey.Units[i]
+	for i := range j.discovery.Units {
+		u := &j.discovery.Units[i]
 		at, says := unpruned(u)
 		if at == "" {
 			continue
@@ -68,7 +68,7 @@ func parentOf(u *discover.Unit) string {
 	return ""
 }
 
-func (j *judgement) unprunedFinding(k *keeping) Finding {
+func (j *checker) unprunedFinding(k *keeping) Finding {
 	first := k.units[0]
 	if len(k.units) == 1 {
 		return j.ruleFinding(first, k.at, first.Name()+" "+k.says+": what leaves Git stays in the cluster", "set "+onAgain(k.at)+", if that is not meant")

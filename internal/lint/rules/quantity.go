@@ -14,7 +14,7 @@ import (
 
 func uncanonicalQuantity() rule {
 	return rule{Rule: Rule{
-		ID: "uncanonical-quantity", Severity: Info, Mendable: true,
+		ID: "uncanonical-quantity", Severity: Info, Fixable: true,
 		Title: "a quantity in another form than the server keeps",
 		Reason: "The server writes 0.5 of a CPU as 500m and 1024Mi as 1Gi. Truce compares what the server makes of Git, and kubectl diff too. It matters " +
 			"where a second manager names the same field: a server-side apply compares texts, so that equal amounts in two forms are a conflict; " +
@@ -22,10 +22,10 @@ func uncanonicalQuantity() rule {
 			"Whole numbers without quotes (cpu: 1) are another form too, and are not told of.",
 		Remedy: "Write the quantity as the server does.",
 		Source: "measured on kube-apiserver 1.37: one manager applies 0.5, another 500m, and the next apply of the first is a conflict",
-	}, find: (*judgement).uncanonicalQuantity}
+	}, check: (*checker).uncanonicalQuantity}
 }
 
-func (j *judgement) uncanonicalQuantity() []Finding {
+func (j *checker) uncanonicalQuantity() []Finding {
 	var out []Finding
 	for _, m := range j.manifests() {
 		j.read(m, func(at written) {
@@ -35,10 +35,10 @@ func (j *judgement) uncanonicalQuantity() []Finding {
 			}
 			f := m.finding(at.path, render.Follow(at.node))
 			if !j.isShared(m) {
-				f.Aside = Form
+				f.FormOnly = Form
 			}
-			f.Message = fmt.Sprintf("%s: %s is %s to the server", m.title(), quoted(text), kept)
-			f.Remedy = "write " + inYAML(kept)
+			f.Message = fmt.Sprintf("%s: %s is %s to the server", m.title(), quoteVisible(text), kept)
+			f.Remedy = "write " + quantityInYAML(kept)
 			out = append(out, f)
 		})
 	}
@@ -46,9 +46,9 @@ func (j *judgement) uncanonicalQuantity() []Finding {
 }
 
 // isShared reports whether several units that meet describe an object of the manifest: its fields have two managers.
-func (j *judgement) isShared(m manifest) bool {
+func (j *checker) isShared(m manifest) bool {
 	return slices.ContainsFunc(m.by, func(d described) bool {
-		return slices.ContainsFunc(j.byName()[nameOf(d.id())], func(o described) bool { return o.unit != d.unit && j.reach().meet(d.unit, o.unit) == together })
+		return slices.ContainsFunc(j.byName()[lookupName(d.id())], func(o described) bool { return o.unit != d.unit && j.reach().meet(d.unit, o.unit) == together })
 	})
 }
 
@@ -65,16 +65,16 @@ func quantity(at written) (text, kept string) {
 	return n.Value, q.String()
 }
 
-// inYAML is a quantity as it must stand in YAML to be a text.
-func inYAML(kept string) string {
+// quantityInYAML is a quantity as it must stand in YAML to be a text.
+func quantityInYAML(kept string) string {
 	if strings.Trim(kept, "0123456789") == "" {
 		return `"` + kept + `"`
 	}
 	return kept
 }
 
-// quoted is a text as it stands in a message: in quotes where it would not be seen where it ends.
-func quoted(text string) string {
+// quoteVisible is a text as it stands in a message: in quotes where it would not be seen where it ends.
+func quoteVisible(text string) string {
 	if text == "" || strings.ContainsAny(text, " \t") {
 		return fmt.Sprintf("%q", text)
 	}

@@ -43,15 +43,15 @@ func newReach(units []discover.Unit) *reach {
 }
 
 func (r *reach) split(a, b string) {
-	dir, x, y := fork(a, b)
+	dir, x, y := forkOfPaths(a, b)
 	if r.splits[dir] == nil {
 		r.splits[dir] = map[string]bool{}
 	}
 	r.splits[dir][x], r.splits[dir][y] = true, true
 }
 
-// fork is the directory in which the ways to two files part, and how they go on.
-func fork(a, b string) (dir, x, y string) {
+// forkOfPaths is the directory in which the ways to two files part, and how they go on.
+func forkOfPaths(a, b string) (dir, x, y string) {
 	from, to := strings.Split(path.Clean(a), "/"), strings.Split(path.Clean(b), "/")
 	i := 0
 	for i < len(from)-1 && i < len(to)-1 && from[i] == to[i] {
@@ -78,7 +78,7 @@ func (r *reach) meet(a, b *discover.Unit) meeting {
 }
 
 func (r *reach) apps(a, b *discover.Unit) meeting {
-	dir, x, y := fork(a.File, b.File)
+	dir, x, y := forkOfPaths(a.File, b.File)
 	switch {
 	case destination(a) != destination(b), x != y && (path.Base(dir) == "clusters" || r.splits[dir][x] && r.splits[dir][y]):
 		return ""

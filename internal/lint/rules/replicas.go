@@ -16,7 +16,7 @@ const handOver = "Where the workload runs already, hand the count over first: of
 
 func replicasAutoscaled() rule {
 	return rule{Rule{
-		ID: "replicas-autoscaled", Severity: Error, Mendable: true,
+		ID: "replicas-autoscaled", Severity: Error, Fixable: true,
 		Title: "a workload has an autoscaler, and its manifest names replicas",
 		Reason: "Two writers hold one field. Each time Git is applied the count falls back to Git's, and the autoscaler moves it again 15 s " +
 			"later: pods start and stop for ever, under load with errors. Flux forces Git's count at every reconciliation, Argo CD at every sync " +
@@ -31,32 +31,32 @@ func replicasAutoscaled() rule {
 			"      syncPolicy:\n        syncOptions: [RespectIgnoreDifferences=true]",
 		Source: "https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership; measured on kube-apiserver 1.37.1 and " +
 			"with Flux's kustomize-controller and Argo CD's diff",
-	}, func(j *judgement) []Finding { return j.contested(writtenBelow) }}
+	}, func(j *checker) []Finding { return j.contested(writtenBelow) }}
 }
 
 func replicasPutBack() rule {
 	return rule{Rule{
-		ID: "replicas-put-back", Severity: Error, Mendable: true,
+		ID: "replicas-put-back", Severity: Error, Fixable: true,
 		Title: "an overlay sets replicas that the base of an autoscaled workload leaves to its autoscaler",
 		Reason: "Somebody has taken replicas out of the manifest, as one should, and an overlay, a patch, a component or a replicas: entry puts " +
 			"it back: who reads the manifest thinks that all is well, and the count is reset all the same each time Git is applied.",
 		Remedy: "Remove the overlay's entry. " + handOver,
 		Source: "https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/replicas/; measured on kube-apiserver 1.37.1",
-	}, func(j *judgement) []Finding { return j.contested(putBack) }}
+	}, func(j *checker) []Finding { return j.contested(putBack) }}
 }
 
-// how Git comes to name a count.
-type how string
+// namingOrigin Git comes to name a count.
+type namingOrigin string
 
 const (
-	writtenBelow how = "by the manifest"
-	putBack      how = "by an overlay alone"
+	writtenBelow namingOrigin = "by the manifest"
+	putBack      namingOrigin = "by an overlay alone"
 )
 
 // contested finds autoscaled objects of which Git names the count in that way.
-func (j *judgement) contested(in how) []Finding {
+func (j *checker) contested(in namingOrigin) []Finding {
 	if j.counted == nil {
-		j.counted = map[how][]Finding{}
+		j.counted = map[namingOrigin][]Finding{}
 		for _, s := range j.scaling().scaled {
 			if f, in := j.contest(s); in != "" {
 				j.counted[in] = append(j.counted[in], f)
@@ -67,7 +67,7 @@ func (j *judgement) contested(in how) []Finding {
 }
 
 // contest judges one; no way where nothing is wrong.
-func (j *judgement) contest(s scaled) (Finding, how) {
+func (j *checker) contest(s scaled) (Finding, namingOrigin) {
 	count, there := field.ValueAt(s.object.Data, s.claim.Path)
 	if !there || s.leftAlone() {
 		return Finding{}, ""
@@ -80,7 +80,7 @@ func (j *judgement) contest(s scaled) (Finding, how) {
 	if wins < 0 {
 		places, wins = []desired.Place{j.files.whole(*s.object)}, 0
 	}
-	in := wayOf(places)
+	in := namingWay(places)
 	f := Finding{
 		Unit: s.unit.Name(), Object: s.id(), Path: s.claim.Path, Place: places[wins],
 		Others: slices.Concat(places[:wins], places[wins+1:]), Severity: s.severity(),
@@ -90,8 +90,8 @@ func (j *judgement) contest(s scaled) (Finding, how) {
 	return f, in
 }
 
-// wayOf tells by the places of a field whether the manifest names it.
-func wayOf(places []desired.Place) how {
+// namingWay tells by the places of a field whether the manifest names it.
+func namingWay(places []desired.Place) namingOrigin {
 	for _, p := range places {
 		if p.Means == desired.ByManifest {
 			return writtenBelow
@@ -111,7 +111,7 @@ func (s scaled) severity() Severity {
 	return ""
 }
 
-func (s scaled) says(count any, in how) string {
+func (s scaled) says(count any, in namingOrigin) string {
 	verb := "Git says"
 	if in == putBack {
 		verb = "this puts back"

@@ -23,15 +23,15 @@ func (f *files) said(u *discover.Unit, at string) desired.Place {
 		place.Column = n.Column
 		whole := found{node: n, place: place}
 		if u.Made != nil {
-			return f.made(u, whole, steps(at))
+			return f.made(u, whole, fieldSteps(at))
 		}
-		return whole.descend(steps(at)).place
+		return whole.descend(fieldSteps(at)).place
 	}
 	return place
 }
 
-// child is what stands below a key or at a position, and the node at which a person looks for it.
-func child(n *yaml.Node, step string) (key, value *yaml.Node) {
+// childNode is what stands below a key or at a position, and the node at which a person looks for it.
+func childNode(n *yaml.Node, step string) (key, value *yaml.Node) {
 	n = render.Follow(n)
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -46,9 +46,9 @@ func child(n *yaml.Node, step string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// steps cuts the name of a field of a custom resource at its dots and brackets: spec.patches[0].patch, metadata.annotations["a.b/c"]. What
+// fieldSteps cuts the name of a field of a custom resource at its dots and brackets: spec.patches[0].patch, metadata.annotations["a.b/c"]. What
 // fronts call "annotation KEY" is one of metadata.annotations.
-func steps(at string) []string {
+func fieldSteps(at string) []string {
 	if key, ok := strings.CutPrefix(at, "annotation "); ok {
 		key, _, _ = strings.Cut(key, "[")
 		return []string{"metadata", "annotations", key}

@@ -22,15 +22,17 @@ type described struct {
 // id names the object with the namespace that it gets where it names none.
 func (d described) id() object.ID {
 	id := d.object.ID
-	id.Namespace = cmp.Or(id.Namespace, home(d.unit))
+	id.Namespace = cmp.Or(id.Namespace, homeNamespace(d.unit))
 	return id
 }
 
 // at prints where the object begins.
 func (d described) at() string { return fmt.Sprintf("%s:%d", d.object.File, d.object.Line) }
 
-// home is the namespace of objects that name none.
-func home(u *discover.Unit) string { return cmp.Or(u.App.Namespace, u.App.Home.Name, "default") }
+// homeNamespace is the namespace of objects that name none.
+func homeNamespace(u *discover.Unit) string {
+	return cmp.Or(u.App.Namespace, u.App.Home.Name, "default")
+}
 
 // variable reports whether a name holds a variable that only Flux's postBuild resolves: in two apps it is two names.
 func variable(id object.ID) bool { return strings.Contains(id.Kind+id.Namespace+id.Name, "${") }
@@ -43,15 +45,15 @@ func (d described) data() object.Object {
 	}
 	o = maps.Clone(o)
 	meta := maps.Clone(o.Metadata())
-	meta["namespace"] = home(d.unit)
+	meta["namespace"] = homeNamespace(d.unit)
 	o["metadata"] = meta
 	return o
 }
 
-// called is what an object is looked up by: a reference to it may name no group.
-type called struct{ kind, namespace, name string }
+// lookupKey is what an object is looked up by: a reference to it may name no group.
+type lookupKey struct{ kind, namespace, name string }
 
-func nameOf(id object.ID) called { return called{id.Kind, id.Namespace, id.Name} }
+func lookupName(id object.ID) lookupKey { return lookupKey{id.Kind, id.Namespace, id.Name} }
 
 // scaler is an object that moves the count of another one.
 type scaler struct {
@@ -81,14 +83,14 @@ type scaling struct {
 }
 
 // scaling reads all claims on counts, once.
-func (j *judgement) scaling() *scaling {
+func (j *checker) scaling() *scaling {
 	if j.scales == nil {
 		j.scales = j.readScaling()
 	}
 	return j.scales
 }
 
-func (j *judgement) readScaling() *scaling {
+func (j *checker) readScaling() *scaling {
 	out := &scaling{}
 	by := map[*desired.Object][]*scaler{}
 	for d := range j.described() {
@@ -112,9 +114,9 @@ func (j *judgement) readScaling() *scaling {
 }
 
 // meant finds what a scaler means: in its own unit, or else in those that it meets.
-func (j *judgement) meant(s *scaler) []target {
+func (j *checker) meant(s *scaler) []target {
 	var own, others []target
-	for _, d := range j.byName()[nameOf(s.Target)] {
+	for _, d := range j.byName()[lookupName(s.Target)] {
 		m := j.reach().meet(s.unit, d.unit)
 		switch {
 		case len(j.catalogue.On(claim.Subject{Desired: d.data()}, []claim.Claimant{s.Claimant})) == 0 || m == "":
@@ -132,7 +134,7 @@ func (j *judgement) meant(s *scaler) []target {
 }
 
 // counts tells where the kinds that are defined in Git keep their counts.
-func (j *judgement) counts() func(object.GVK) field.Path {
+func (j *checker) counts() func(object.GVK) field.Path {
 	crds := map[object.ID]object.Object{}
 	for d := range j.described() {
 		if d.object.GVK.Group == "apiextensions.k8s.io" && d.object.GVK.Kind == "CustomResourceDefinition" {
@@ -147,7 +149,7 @@ func (j *judgement) counts() func(object.GVK) field.Path {
 }
 
 // claims are the claims on the object's count.
-func (j *judgement) claims(d described, by []*scaler, scale func(object.GVK) field.Path) []scaled {
+func (j *checker) claims(d described, by []*scaler, scale func(object.GVK) field.Path) []scaled {
 	var claimants []claim.Claimant
 	for _, s := range by {
 		claimants = append(claimants, s.Claimant)
@@ -175,10 +177,10 @@ func (s scaled) who() string {
 	if s.by.object != nil {
 		at = " (" + s.by.at() + ")"
 	}
-	return fmt.Sprintf("%s%s moves %s of %s %s", s.claim.Name(), at, field.PathString(s.claim.Path), s.id(), bounds(s.claim.Min, s.claim.Max))
+	return fmt.Sprintf("%s%s moves %s of %s %s", s.claim.Name(), at, field.PathString(s.claim.Path), s.id(), boundsText(s.claim.Min, s.claim.Max))
 }
 
-func bounds(least, most int64) string {
+func boundsText(least, most int64) string {
 	if most >= 1<<31-1 {
 		return fmt.Sprintf("from %d up", least)
 	}
@@ -186,10 +188,10 @@ func bounds(least, most int64) string {
 }
 
 // described yields what each unit describes.
-func (j *judgement) described() func(yield func(described) bool) {
+func (j *checker) described() func(yield func(described) bool) {
 	return func(yield func(described) bool) {
-		for i := range j.survey.Units {
-			u := &j.survey.Units[i]
+		for i := range j.discovery.Units {
+			u := &j.discovery.Units[i]
 			for k := range u.Objects {
 				if !yield(described{u, &u.Objects[k]}) {
 					return
@@ -200,11 +202,11 @@ func (j *judgement) described() func(yield func(described) bool) {
 }
 
 // byName finds described objects by kind, namespace and name.
-func (j *judgement) byName() map[called][]described {
+func (j *checker) byName() map[lookupKey][]described {
 	if j.names == nil {
-		j.names = map[called][]described{}
+		j.names = map[lookupKey][]described{}
 		for d := range j.described() {
-			n := nameOf(d.id())
+			n := lookupName(d.id())
 			j.names[n] = append(j.names[n], d)
 		}
 	}
@@ -212,9 +214,9 @@ func (j *judgement) byName() map[called][]described {
 }
 
 // reach tells which units meet in one cluster.
-func (j *judgement) reach() *reach {
+func (j *checker) reach() *reach {
 	if j.reaches == nil {
-		j.reaches = newReach(j.survey.Units)
+		j.reaches = newReach(j.discovery.Units)
 	}
 	return j.reaches
 }

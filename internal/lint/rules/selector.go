@@ -21,15 +21,15 @@ func selectorWithoutLabels() rule {
 			"NetworkPolicy whose selector matches no pods is taken, and does nothing: no traffic, no protection, no rule.",
 		Remedy: "Make the selector and the labels of the pod template the same.",
 		Source: "https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#selector",
-	}, find: selectorFindings}
+	}, check: selectorFindings}
 }
 
-func selectorFindings(j *judgement) []Finding {
+func selectorFindings(j *checker) []Finding {
 	pods := j.pods()
 	var out []Finding
 	for d := range j.described() {
 		for _, s := range selectors(*d.object) {
-			f, ok := own(d, s)
+			f, ok := checkOwnSelector(d, s)
 			if !s.own {
 				f, ok = pods.judge(j, d, s)
 			}
@@ -60,12 +60,12 @@ func selectors(o desired.Object) []selector {
 	return nil
 }
 
-// own judges a workload's selector of its own pods.
-func own(d described, s selector) (Finding, bool) {
+// checkOwnSelector judges a workload's selector of its own pods.
+func checkOwnSelector(d described, s selector) (Finding, bool) {
 	if d.object.Data.At("spec", "template") == nil {
 		return Finding{}, false // a Rollout whose template stands elsewhere
 	}
-	has := texts(d.object.Data.At("spec", "template", "metadata", "labels"))
+	has := textValues(d.object.Data.At("spec", "template", "metadata", "labels"))
 	if s.matches(has) {
 		return Finding{}, false
 	}
@@ -87,17 +87,17 @@ type pods map[string][]pod
 // templates are where kinds keep the metadata of their pods.
 var templates = [][]string{{"spec", "template", "metadata"}, {"spec", "jobTemplate", "spec", "template", "metadata"}}
 
-func (j *judgement) pods() pods {
+func (j *checker) pods() pods {
 	out := pods{}
 	for d := range j.described() {
 		for _, at := range templates {
 			if meta, ok := d.object.Data.At(at...).(map[string]any); ok {
 				ns := d.id().Namespace
-				out[ns] = append(out[ns], pod{d, texts(meta["labels"])})
+				out[ns] = append(out[ns], pod{d, textValues(meta["labels"])})
 			}
 		}
 		if d.object.GVK == (object.GVK{Version: "v1", Kind: "Pod"}) {
-			out[d.id().Namespace] = append(out[d.id().Namespace], pod{d, texts(d.object.Data.At("metadata", "labels"))})
+			out[d.id().Namespace] = append(out[d.id().Namespace], pod{d, textValues(d.object.Data.At("metadata", "labels"))})
 		}
 		if !desired.Native(d.object.GVK.Group) {
 			out[d.id().Namespace] = append(out[d.id().Namespace], pod{described: d}) // its controller may make pods of any labels
@@ -107,7 +107,7 @@ func (j *judgement) pods() pods {
 }
 
 // judge looks for pods of the selector in its namespace. Where something that is not in Git may make them, only what is nearly right is told.
-func (p pods) judge(j *judgement, d described, s selector) (Finding, bool) {
+func (p pods) judge(j *checker, d described, s selector) (Finding, bool) {
 	seen := slices.DeleteFunc(slices.Clone(p[d.id().Namespace]), func(c pod) bool { return j.reach().meet(d.unit, c.unit) == "" })
 	if slices.ContainsFunc(seen, func(c pod) bool { return c.labels != nil && s.matches(c.labels) }) {
 		return Finding{}, false
@@ -135,8 +135,8 @@ func (p pods) judge(j *judgement, d described, s selector) (Finding, bool) {
 }
 
 // hasUnseenBeside reports whether a file in the same directory was not looked into: it may describe the pods.
-func (j *judgement) hasUnseenBeside(file string) bool {
-	return slices.ContainsFunc(j.survey.Skipped, func(k discover.Skipped) bool { return path.Dir(k.File) == path.Dir(file) && k.File != file })
+func (j *checker) hasUnseenBeside(file string) bool {
+	return slices.ContainsFunc(j.discovery.Skipped, func(k discover.Skipped) bool { return path.Dir(k.File) == path.Dir(file) && k.File != file })
 }
 
 // nearest are the pods that somebody may have meant, nil for none: more of the wanted labels are theirs than are not, or all are spelled alike.

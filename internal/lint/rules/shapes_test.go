@@ -22,11 +22,11 @@ import (
 func TestObjectsOfWhateverShapeAreJudged(t *testing.T) {
 	all := everything(t)
 	severities := map[string]rules.Severity{}
-	for _, r := range rules.Rules() {
+	for _, r := range rules.AllRules() {
 		severities[r.ID] = r.Severity
 	}
 	for seed := range uint64(8) {
-		for _, f := range rules.Judge(spoilt(all, rand.New(rand.NewPCG(seed, 1)))) {
+		for _, f := range rules.CheckAll(spoilt(all, rand.New(rand.NewPCG(seed, 1)))) {
 			if severities[f.Rule] == "" || f.Severity == "" || f.Message == "" || strings.Contains(f.Message, "%!") {
 				t.Errorf("seed %d: %+v", seed, f)
 			}
@@ -58,8 +58,8 @@ func everything(t *testing.T) []object.Object {
 }
 
 // spoilt is a survey of one root and of the apps among the objects, each of which describes some of them, with values in wrong places.
-func spoilt(all []object.Object, r *rand.Rand) discover.Survey {
-	s := discover.Survey{Files: fstest.MapFS{}, Units: []discover.Unit{{Dialect: discover.Bare, File: "."}}}
+func spoilt(all []object.Object, r *rand.Rand) discover.Discovery {
+	s := discover.Discovery{Files: fstest.MapFS{}, Units: []discover.Unit{{Dialect: discover.Bare, File: "."}}}
 	for _, o := range all {
 		o = object.Object(spoil(map[string]any(o), r).(map[string]any))
 		if u, ok := unitOf(render.Object{Data: o, File: "all.yaml", Line: 1}); ok {

@@ -41,7 +41,7 @@ func TestStories(t *testing.T) {
 }
 
 func TestEveryRuleHasAStoryThatItFindsAndOneThatItDoesNot(t *testing.T) {
-	for _, r := range rules.Rules() {
+	for _, r := range rules.AllRules() {
 		for name, found := range map[string]bool{"bad": true, "good": false} {
 			path := filepath.Join("testdata", r.ID, name+".txtar")
 			if got := slices.ContainsFunc(judged(t, story(t, path)), func(f rules.Finding) bool { return f.Rule == r.ID }); got != found {
@@ -91,13 +91,13 @@ func judged(t *testing.T, in golden.Files) []rules.Finding {
 		}
 	}
 	if len(was) == 0 {
-		return rules.Judge(surveyed(t.Context(), t, now))
+		return rules.CheckAll(surveyed(t.Context(), t, now))
 	}
-	return rules.Against(surveyed(t.Context(), t, was), surveyed(t.Context(), t, now))
+	return rules.CheckAgainst(surveyed(t.Context(), t, was), surveyed(t.Context(), t, now))
 }
 
 // surveyed is the repository as one root, unless it has apps or names its roots.
-func surveyed(ctx context.Context, t *testing.T, in golden.Files) discover.Survey {
+func surveyed(ctx context.Context, t *testing.T, in golden.Files) discover.Discovery {
 	t.Helper()
 	files := tree{fstest.MapFS{}}
 	var reads []string
@@ -107,7 +107,7 @@ func surveyed(ctx context.Context, t *testing.T, in golden.Files) discover.Surve
 	}
 	slices.Sort(reads)
 	if units := unitsOf(t, files, in); units != nil {
-		return discover.Survey{Files: files, Units: units}
+		return discover.Discovery{Files: files, Units: units}
 	}
 	r, err := (&kustomize.Renderer{}).Render(ctx, render.Request{Files: files, Path: "."})
 	if err != nil {
@@ -118,13 +118,13 @@ func surveyed(ctx context.Context, t *testing.T, in golden.Files) discover.Surve
 		t.Fatal(err)
 	}
 	u := discover.Unit{Dialect: discover.Bare, App: app.App{Key: app.Key{Name: "."}, Path: "."}, File: ".", Objects: unmended(set.Objects, r.Objects), Reads: reads}
-	return discover.Survey{Files: files, Units: []discover.Unit{u}}
+	return discover.Discovery{Files: files, Units: []discover.Unit{u}}
 }
 
 // surveyedWhole is the repository as truce audit looks at it: what cannot be read is left out.
-func surveyedWhole(ctx context.Context, t *testing.T, files tree) discover.Survey {
+func surveyedWhole(ctx context.Context, t *testing.T, files tree) discover.Discovery {
 	t.Helper()
-	s, err := discover.Take(ctx, files, discover.Options{
+	s, err := discover.FindApps(ctx, files, discover.Options{
 		Kinds: []discover.Kind{
 			{Dialect: discover.Flux, Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Apps: flux.Kustomizations{}},
 			{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "Application", Apps: argocd.Applications{}},

@@ -24,7 +24,7 @@ func secretStringData() rule {
 			"(${VAR}, {{ … }}) and what need not be kept (hosts, ports, user names, certificates) do not count.",
 		Remedy: "Encrypt the Secret (SOPS, Sealed Secrets) or let an operator make it (External Secrets), and change the values.",
 		Source: "measured on kube-apiserver 1.37: managedFields hold f:stringData, and a key that the next apply leaves out stays in data",
-	}, find: func(j *judgement) []Finding { return j.readable("stringData", asIs) }}
+	}, check: func(j *checker) []Finding { return j.readable("stringData", plainReading) }}
 }
 
 func secretPlainData() rule {
@@ -36,7 +36,7 @@ func secretPlainData() rule {
 			"need not be kept (hosts, ports, user names, certificates) do not count, in clear or in base64.",
 		Remedy: "Encrypt the Secret (SOPS, Sealed Secrets) or let an operator make it (External Secrets), and change the values: they have been read.",
 		Source: "https://kubernetes.io/docs/concepts/configuration/secret/: base64 is not an encryption method",
-	}, find: func(j *judgement) []Finding { return append(j.readable("data", decoded), j.generatedSecrets()...) }}
+	}, check: func(j *checker) []Finding { return append(j.readable("data", decoded), j.generatedSecrets()...) }}
 }
 
 // secretGVK is the kind of Secrets.
@@ -45,7 +45,7 @@ var secretGVK = object.GVK{Version: "v1", Kind: "Secret"}
 // reading is how a value of a Secret becomes what a container sees; false where it is none.
 type reading func(string) (string, bool)
 
-func asIs(text string) (string, bool) { return text, true }
+func plainReading(text string) (string, bool) { return text, true }
 
 func decoded(text string) (string, bool) {
 	if isPlaceholder(text) {
@@ -56,7 +56,7 @@ func decoded(text string) (string, bool) {
 }
 
 // readable finds the Secrets in manifests of which the values of a field can be read.
-func (j *judgement) readable(name string, read reading) []Finding {
+func (j *checker) readable(name string, read reading) []Finding {
 	var out []Finding
 	for _, m := range j.manifests() {
 		values := render.Field(m.node, name)
@@ -73,7 +73,7 @@ func (j *judgement) readable(name string, read reading) []Finding {
 			continue
 		}
 		f := m.finding(field.NewPath(name), keyNode(m.node, name))
-		f.Message = fmt.Sprintf("%s: %s; %s", m.title(), reads(keys, len(values.Content)/2), inForm(name))
+		f.Message = fmt.Sprintf("%s: %s; %s", m.title(), readableKeys(keys, len(values.Content)/2), isWrittenForm(name))
 		f.Remedy = "encrypt it, or let an operator make it, and change the values"
 		out = append(out, f)
 	}
@@ -81,7 +81,7 @@ func (j *judgement) readable(name string, read reading) []Finding {
 }
 
 // generatedSecrets finds the Secrets that a kustomization makes of literals and files in Git.
-func (j *judgement) generatedSecrets() []Finding {
+func (j *checker) generatedSecrets() []Finding {
 	var out []Finding
 	for d := range j.described() {
 		if d.object.GVK != secretGVK || j.files.document(*d.object) != nil {
@@ -99,7 +99,7 @@ func (j *judgement) generatedSecrets() []Finding {
 		}
 		slices.Sort(keys)
 		f := j.finding(d, field.NewPath("data"))
-		f.Message = fmt.Sprintf("Secret %s: %s; a generator makes it of what is in Git", d.object.ID.Name, reads(keys, len(values)))
+		f.Message = fmt.Sprintf("Secret %s: %s; a generator makes it of what is in Git", d.object.ID.Name, readableKeys(keys, len(values)))
 		f.Remedy = "encrypt it, or let an operator make it, and change the values"
 		out = append(out, f)
 	}
@@ -112,8 +112,8 @@ func isPlain(key, text string, read reading) bool {
 	return ok && !isPlaceholder(clear) && !isPublic(key, clear)
 }
 
-// reads says which keys can be read. The values are never said.
-func reads(keys []string, all int) string {
+// readableKeys says which keys can be read. The values are never said.
+func readableKeys(keys []string, all int) string {
 	const shown = 4
 	more := ""
 	if len(keys) > shown {
@@ -122,7 +122,7 @@ func reads(keys []string, all int) string {
 	return fmt.Sprintf("everyone who can read the repository can read %d of %d values (%s%s)", len(keys), all, strings.Join(keys[:min(shown, len(keys))], ", "), more)
 }
 
-func inForm(name string) string {
+func isWrittenForm(name string) string {
 	if name == "data" {
 		return "base64 is no encryption"
 	}

@@ -129,13 +129,13 @@ spec:
 		"b/all.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "a/all.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: b}\nspec: {ports: [{port: 80}]}\n",
 	})
 	const rule = "ignore-matches-nothing"
-	if got := of(rule, rules.Judge(s)); len(got) != 1 {
+	if got := of(rule, rules.CheckAll(s)); len(got) != 1 {
 		t.Errorf("of two apps: %s", told(got))
 	}
 	for i := range s.Units {
 		s.Units[i].File, s.Units[i].Line = "set.yaml", 1
 	}
-	if got := of(rule, rules.Judge(s)); len(got) != 0 {
+	if got := of(rule, rules.CheckAll(s)); len(got) != 0 {
 		t.Errorf("of a set: %s", told(got))
 	}
 }

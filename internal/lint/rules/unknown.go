@@ -23,20 +23,20 @@ func unknownField() rule {
 		Remedy: "Spell the field as the kind has it, or leave it out.",
 		Source: "measured on kube-apiserver 1.37: HTTP 500, failed to create typed patch object: field not declared in schema, of custom resources too; " +
 			"the fields of Kubernetes' own kinds are those of 1.37 (k8s.io/client-go/applyconfigurations), of others those of CRDs in the repository",
-	}, find: (*judgement).unknownField}
+	}, check: (*checker).unknownField}
 }
 
-func (j *judgement) unknownField() []Finding {
+func (j *checker) unknownField() []Finding {
 	return j.walked().unknown
 }
 
-func (j *judgement) unknownAt(u discover.Unit, o desired.Object, at spot) []Finding {
+func (j *checker) unknownAt(u discover.Unit, o desired.Object, at spot) []Finding {
 	var out []Finding
 	for _, name := range unknown(at) {
 		p := append(slices.Clip(at.path), *element(name))
 		out = append(out, Finding{
 			Unit: u.Name(), Object: o.ID, Path: p, Place: j.files.place(u, o, p),
-			Message: fmt.Sprintf("%s %s: %s has no field %s%s", o.ID.Kind, o.ID.Name, inWords(o, at.path), name, meant(at, name)),
+			Message: fmt.Sprintf("%s %s: %s has no field %s%s", o.ID.Kind, o.ID.Name, inWords(o, at.path), name, meantField(at, name)),
 			Remedy:  remedyOf(at, name),
 		})
 	}
@@ -66,8 +66,8 @@ func inWords(o desired.Object, p field.Path) string {
 	return field.PathString(p)
 }
 
-// meant is a question behind the message: what is spelled nearly so, or where else around it the field belongs.
-func meant(at spot, name string) string {
+// meantField is a question behind the message: what is spelled nearly so, or where else around it the field belongs.
+func meantField(at spot, name string) string {
 	if near := ignore.NearWords(name, at.kind.Fields()); len(near) > 0 {
 		return fmt.Sprintf(": did you mean %s?", near[0])
 	}
@@ -90,7 +90,7 @@ func remedyOf(at spot, name string) string {
 // elsewhere finds the field in what is around the record, the nearest first, or right in it: a wrong indentation.
 func elsewhere(at spot, name string) string {
 	for i := len(at.above) - 1; i >= 0; i-- {
-		if has(at.above[i], name) {
+		if hasField(at.above[i], name) {
 			return field.PathString(at.path[:i])
 		}
 	}
@@ -98,15 +98,15 @@ func elsewhere(at spot, name string) string {
 		below, _ := at.kind.Field(sub)
 		p := field.PathString(append(slices.Clip(at.path), *element(sub)))
 		switch {
-		case has(below, name):
+		case hasField(below, name):
 			return p
-		case below.Form() == schema.Keyed && has(below.Item(), name):
+		case below.Form() == schema.Keyed && hasField(below.Item(), name):
 			return p + "[*]"
 		}
 	}
 	return ""
 }
 
-func has(t *schema.Type, name string) bool {
+func hasField(t *schema.Type, name string) bool {
 	return t.Form() == schema.Record && slices.Contains(t.Fields(), name)
 }

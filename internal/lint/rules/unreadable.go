@@ -16,9 +16,9 @@ func unreadableManifest() rule {
 			"truce audit ends with exit code 4. Templates that another program fills in ({{ … }}) are only said to be left out.",
 		Remedy: "Correct the file, or move it out of what is deployed.",
 		Source: "YAML 1.2; kustomize build and kubectl apply refuse the same",
-	}, find: func(j *judgement) []Finding {
+	}, check: func(j *checker) []Finding {
 		var out []Finding
-		for _, k := range j.survey.Skipped {
+		for _, k := range j.discovery.Skipped {
 			if k.Unreadable() {
 				out = append(out, Finding{
 					Place:   desired.Place{File: k.File, Line: k.Line, Means: desired.ByManifest},

@@ -19,10 +19,10 @@ type spot struct {
 }
 
 // walkAll walks every object of a kind that is known.
-func (j *judgement) walkAll(visit func(discover.Unit, desired.Object, spot)) {
+func (j *checker) walkAll(visit func(discover.Unit, desired.Object, spot)) {
 	for u, o := range j.objects() {
 		if kind, ok := j.schemas.Of(o.GVK); ok {
-			walk(spot{kind: kind, value: map[string]any(o.Data)}, func(at spot) { visit(u, o, at) })
+			walkValues(spot{kind: kind, value: map[string]any(o.Data)}, func(at spot) { visit(u, o, at) })
 		}
 	}
 }
@@ -30,7 +30,7 @@ func (j *judgement) walkAll(visit func(discover.Unit, desired.Object, spot)) {
 // walked are the findings of the rules that look at every value, which is looked at once for all of them.
 type walked struct{ twice, unknown, mistyped []Finding }
 
-func (j *judgement) walked() *walked {
+func (j *checker) walked() *walked {
 	if j.walks == nil {
 		j.walks = &walked{}
 		j.walkAll(func(u discover.Unit, o desired.Object, at spot) {
@@ -42,15 +42,15 @@ func (j *judgement) walked() *walked {
 	return j.walks
 }
 
-// walk visits the value and all in it that the type knows, in the order of names. Items of a list are named by their keys; a second
+// walkValues visits the value and all in it that the type knows, in the order of names. Items of a list are named by their keys; a second
 // one of the same keys by its position.
-func walk(at spot, visit func(spot)) {
+func walkValues(at spot, visit func(spot)) {
 	visit(at)
 	switch v := at.value.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if kind, ok := at.kind.Field(name); ok && kind.Form() != schema.Any {
-				walk(at.down(*element(name), kind, v[name]), visit)
+				walkValues(at.down(*element(name), kind, v[name]), visit)
 			}
 		}
 	case []any:
@@ -64,7 +64,7 @@ func walk(at spot, visit func(spot)) {
 				e = field.Element{Index: &i}
 			}
 			seen[e.String()] = true
-			walk(at.down(e, at.kind.Item(), item), visit)
+			walkValues(at.down(e, at.kind.Item(), item), visit)
 		}
 	}
 }

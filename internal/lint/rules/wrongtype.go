@@ -23,15 +23,15 @@ func wrongType() rule {
 		Remedy: "Put numbers and booleans in quotes where a string is wanted, and take the quotes away where a number or boolean is.",
 		Source: "Kubernetes' own kinds as of 1.37 (k8s.io/client-go/applyconfigurations), others by the CRDs in the repository; measured on kube-apiserver 1.37: " +
 			"failed to create typed patch object: expected string, got 8080; expected numeric, got string; quantities must match the regular expression",
-	}, find: (*judgement).wrongType}
+	}, check: (*checker).wrongType}
 }
 
-func (j *judgement) wrongType() []Finding {
+func (j *checker) wrongType() []Finding {
 	out := j.walked().mistyped
 	metadata := j.schemas.Metadata()
 	for u, o := range j.objects() {
 		if _, known := j.schemas.Of(o.GVK); !known {
-			walk(spot{path: field.NewPath("metadata"), kind: metadata, value: o.Data.At("metadata")}, func(at spot) {
+			walkValues(spot{path: field.NewPath("metadata"), kind: metadata, value: o.Data.At("metadata")}, func(at spot) {
 				out = append(out, j.mistypedAt(u, o, at)...)
 			})
 		}
@@ -39,7 +39,7 @@ func (j *judgement) wrongType() []Finding {
 	return out
 }
 
-func (j *judgement) mistypedAt(u discover.Unit, o desired.Object, at spot) []Finding {
+func (j *checker) mistypedAt(u discover.Unit, o desired.Object, at spot) []Finding {
 	is, want := mismatch(at)
 	if want == "" || isTemplated(o) {
 		return nil
@@ -65,7 +65,7 @@ var scalarNames = map[schema.ScalarKind]string{schema.String: aString, schema.Nu
 
 // mismatch says what the value is and what its field wants; empty where they agree, where that is not known, and for what is filled in later.
 func mismatch(at spot) (is, want string) {
-	is = typeOf(at.value)
+	is = typeName(at.value)
 	if text, ok := at.value.(string); ok && isPlaceholder(text) && text != "" || at.value == nil || ofServer(at.path) {
 		return "", ""
 	}
@@ -99,7 +99,7 @@ func quantityWanted(v any) string {
 	return aQuantity
 }
 
-func typeOf(v any) string {
+func typeName(v any) string {
 	switch v.(type) {
 	case string:
 		return aString

@@ -30,7 +30,7 @@ func (a addition) isSmall() bool {
 	return true
 }
 
-func (t *text) add(at *spot, a addition) ([]cut, error) {
+func (t *text) add(at *position, a addition) ([]replacement, error) {
 	switch {
 	case at.node.Kind == yaml.AliasNode:
 		return nil, ErrShared
@@ -53,7 +53,7 @@ func (t *text) add(at *spot, a addition) ([]cut, error) {
 		return nil, ErrForm
 	}
 	end := t.lineEnd(to)
-	return []cut{{end, end, t.rows(t.style.block(a.whole(), 0), last.indent)}}, nil
+	return []replacement{{end, end, t.rows(t.style.block(a.whole(), 0), last.indent)}}, nil
 }
 
 // rows writes lines behind the end of another one.
@@ -69,7 +69,7 @@ func (t *text) rows(lines []string, indent int) string {
 }
 
 // fill puts a first entry where there is nothing: a null, or empty brackets.
-func (t *text) fill(at *spot, a addition) ([]cut, error) {
+func (t *text) fill(at *position, a addition) ([]replacement, error) {
 	in, err := t.introduced(at)
 	if err != nil {
 		return nil, err
@@ -88,24 +88,24 @@ func (t *text) fill(at *spot, a addition) ([]cut, error) {
 		if at.isBare() {
 			written = " " + written
 		}
-		return []cut{{from, to, written}}, nil
+		return []replacement{{from, to, written}}, nil
 	}
 	lines := t.style.block(a.whole(), 0)
 	switch {
 	case !t.restIsEmpty(to):
 		return nil, ErrForm
 	case at.up == nil:
-		return []cut{{from, to, strings.TrimPrefix(t.rows(lines, 0), t.eol)}}, nil
+		return []replacement{{from, to, strings.TrimPrefix(t.rows(lines, 0), t.eol)}}, nil
 	case at.key == nil && t.blanks(to) == t.lineEnd(to) && at.node.Anchor == "" && at.node.Style&yaml.TaggedStyle == 0:
 		written := strings.TrimPrefix(t.rows(lines, at.indent+2), t.eol)
-		return []cut{{in, to, " " + strings.TrimLeft(written, " ")}}, nil
+		return []replacement{{in, to, " " + strings.TrimLeft(written, " ")}}, nil
 	}
 	end := t.lineEnd(to)
-	return []cut{{in, to, ""}, {end, end, t.rows(lines, at.indent+t.style.deeper(a.kind, at.key == nil))}}, nil
+	return []replacement{{in, to, ""}, {end, end, t.rows(lines, at.indent+t.style.deeper(a.kind, at.key == nil))}}, nil
 }
 
 // addFlow puts an entry before the closing bracket: in a line of its own where the last one has one.
-func (t *text) addFlow(at *spot, a addition) ([]cut, error) {
+func (t *text) addFlow(at *position, a addition) ([]replacement, error) {
 	from, err := t.begin(at.node)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (t *text) addFlow(at *spot, a addition) ([]cut, error) {
 	f := form{json: t.json}
 	if at.size() == 0 {
 		inner := t.style.entry(a, f)
-		return []cut{{from + 1, to - 1, inner}}, nil
+		return []replacement{{from + 1, to - 1, inner}}, nil
 	}
 	if open := t.data[from]; open != '{' && open != '[' {
 		return nil, ErrForm
@@ -133,7 +133,7 @@ func (t *text) addFlow(at *spot, a addition) ([]cut, error) {
 }
 
 // behind writes an entry behind the last one, before the bracket at closing.
-func (t *text) behind(last *spot, closing int, entry string) ([]cut, error) {
+func (t *text) behind(last *position, closing int, entry string) ([]replacement, error) {
 	start, end, err := t.span(last)
 	if err != nil {
 		return nil, err
@@ -144,12 +144,12 @@ func (t *text) behind(last *spot, closing int, entry string) ([]cut, error) {
 	switch {
 	case ownLine && hasComma:
 		row := t.lineEnd(comma)
-		return []cut{{row, row, t.rows([]string{entry + ","}, t.column(start))}}, nil
+		return []replacement{{row, row, t.rows([]string{entry + ","}, t.column(start))}}, nil
 	case ownLine:
 		row := t.lineEnd(end)
-		return []cut{{end, end, ","}, {row, row, t.rows([]string{entry}, t.column(start))}}, nil
+		return []replacement{{end, end, ","}, {row, row, t.rows([]string{entry}, t.column(start))}}, nil
 	case hasComma:
-		return []cut{{comma + 1, comma + 1, " " + entry}}, nil
+		return []replacement{{comma + 1, comma + 1, " " + entry}}, nil
 	}
-	return []cut{{end, end, ", " + entry}}, nil
+	return []replacement{{end, end, ", " + entry}}, nil
 }

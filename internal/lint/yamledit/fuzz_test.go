@@ -15,15 +15,15 @@ func FuzzApply(f *testing.F) {
 		f.Add([]byte(s), byte(0))
 		f.Add([]byte(s), byte(9))
 	}
-	dos := []yamledit.Do{yamledit.Remove, yamledit.Set, yamledit.Add, yamledit.Append, yamledit.Remove}
-	paths := []yamledit.Path{yamledit.Keys("spec", "replicas"), yamledit.Keys("spec"), {yamledit.Item(0), yamledit.Item(0)}, {yamledit.Key("spec"), yamledit.Item(0)}, nil}
+	dos := []yamledit.Action{yamledit.Remove, yamledit.Set, yamledit.Add, yamledit.Append, yamledit.Remove}
+	paths := []yamledit.Path{yamledit.KeyPath("spec", "replicas"), yamledit.KeyPath("spec"), {yamledit.ItemStep(0), yamledit.ItemStep(0)}, {yamledit.KeyStep("spec"), yamledit.ItemStep(0)}, nil}
 	f.Fuzz(func(t *testing.T, data []byte, how byte) {
-		e := yamledit.Edit{Do: dos[int(how)%5], Path: paths[int(how)/5%5], Value: "a\nb", Left: yamledit.Gone, Document: int(how) / 125}
+		e := yamledit.Edit{Action: dos[int(how)%5], Path: paths[int(how)/5%5], Value: "a\nb", WhenEmpty: yamledit.RemoveEmpty, Document: int(how) / 125}
 		if how%2 == 0 {
-			e.Left = yamledit.Empty
+			e.WhenEmpty = yamledit.KeepEmpty
 		}
 		for _, name := range []string{"a.yaml", "a.json"} {
-			out, err := yamledit.Apply(name, data, e)
+			out, err := yamledit.ApplyEdits(name, data, e)
 			if err != nil {
 				continue
 			}

@@ -7,30 +7,30 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// spot is a node and how it is reached.
-type spot struct {
+// position is a node and how it is reached.
+type position struct {
 	node  *yaml.Node
 	key   *yaml.Node // nil for an item and for the top
 	index int        // which entry of up it is
-	up    *spot      // nil for the top
+	up    *position  // nil for the top
 	// indent is the column of the innermost block around it, -1 for none; inFlow says that it is in a flow collection.
 	indent int
 	inFlow bool
 }
 
 // locate follows a path, and refuses to go where something is shared.
-func (t *text) locate(top *yaml.Node, p Path) (*spot, error) {
+func (t *text) locate(top *yaml.Node, p Path) (*position, error) {
 	shared := map[*yaml.Node]bool{}
 	aliased(top, shared)
-	at := &spot{node: top, indent: -1}
+	at := &position{node: top, indent: -1}
 	for i := range p {
 		next, err := t.step(at, p[i])
 		if err != nil {
-			return nil, within(p, i, err)
+			return nil, errorWithin(p, i, err)
 		}
 		at = next
 		if at.node.Kind == yaml.AliasNode && i+1 < len(p) || shared[at.node] {
-			return nil, within(p, i, ErrShared)
+			return nil, errorWithin(p, i, ErrShared)
 		}
 	}
 	if shared[top] || at.node.Kind == yaml.AliasNode && at.up == nil {
@@ -39,8 +39,8 @@ func (t *text) locate(top *yaml.Node, p Path) (*spot, error) {
 	return at, nil
 }
 
-// within says at which step of a path it is, where that is not the last.
-func within(p Path, i int, err error) error {
+// errorWithin says at which step of a path it is, where that is not the last.
+func errorWithin(p Path, i int, err error) error {
 	if i+1 == len(p) {
 		return err
 	}
@@ -58,9 +58,9 @@ func aliased(n *yaml.Node, into map[*yaml.Node]bool) {
 	}
 }
 
-func (t *text) step(at *spot, s Step) (*spot, error) {
+func (t *text) step(at *position, s Step) (*position, error) {
 	n := at.node
-	next := &spot{up: at, indent: at.indent, inFlow: at.inFlow || n.Style&yaml.FlowStyle != 0}
+	next := &position{up: at, indent: at.indent, inFlow: at.inFlow || n.Style&yaml.FlowStyle != 0}
 	if !next.inFlow && len(n.Content) > 0 {
 		b, err := t.begin(n)
 		if err != nil {
@@ -92,7 +92,7 @@ func (t *text) step(at *spot, s Step) (*spot, error) {
 }
 
 // size counts the entries of a map or a list.
-func (s *spot) size() int {
+func (s *position) size() int {
 	if s.node.Kind == yaml.MappingNode {
 		return len(s.node.Content) / 2
 	}
@@ -100,9 +100,9 @@ func (s *spot) size() int {
 }
 
 // child is the entry of a map or a list at a position.
-func (t *text) child(s *spot, i int) (*spot, error) {
+func (t *text) child(s *position, i int) (*position, error) {
 	n := s.node
-	c := &spot{up: s, index: i, indent: s.indent, inFlow: s.inFlow || n.Style&yaml.FlowStyle != 0}
+	c := &position{up: s, index: i, indent: s.indent, inFlow: s.inFlow || n.Style&yaml.FlowStyle != 0}
 	if n.Kind == yaml.MappingNode {
 		c.key, c.node = n.Content[2*i], n.Content[2*i+1]
 	} else {
@@ -116,16 +116,16 @@ func (t *text) child(s *spot, i int) (*spot, error) {
 	return c, err
 }
 
-func (s *spot) flow() bool { return s.node.Style&yaml.FlowStyle != 0 }
+func (s *position) flow() bool { return s.node.Style&yaml.FlowStyle != 0 }
 
 // isBare reports whether a null is written with no character at all.
-func (s *spot) isBare() bool {
+func (s *position) isBare() bool {
 	n := s.node
 	return n.Kind == yaml.ScalarNode && n.Value == "" && n.Style == 0 && n.Anchor == ""
 }
 
 // from is where an entry begins: with its key or its dash.
-func (t *text) from(s *spot) (int, error) {
+func (t *text) from(s *position) (int, error) {
 	if s.key != nil {
 		at, err := t.offset(s.key)
 		if err == nil && t.isExplicit(at) {
@@ -147,10 +147,10 @@ func (t *text) isExplicit(key int) bool {
 	return key > 0 && t.data[key-1] == '?'
 }
 
-func (t *text) dash(s *spot) (int, error) {
+func (t *text) dash(s *position) (int, error) {
 	at, err := t.begin(s.up.node)
 	if s.index > 0 {
-		var prev *spot
+		var prev *position
 		if prev, err = t.child(s.up, s.index-1); err == nil {
 			at, err = t.end(prev.node, prev.indent)
 			at = t.space(at)
@@ -163,7 +163,7 @@ func (t *text) dash(s *spot) (int, error) {
 }
 
 // to is where an entry ends.
-func (t *text) to(s *spot) (int, error) {
+func (t *text) to(s *position) (int, error) {
 	if s.isBare() && s.key != nil {
 		return t.introduced(s)
 	}
@@ -171,7 +171,7 @@ func (t *text) to(s *spot) (int, error) {
 }
 
 // span is where an entry begins and where it ends.
-func (t *text) span(s *spot) (from, to int, err error) {
+func (t *text) span(s *position) (from, to int, err error) {
 	if from, err = t.from(s); err != nil {
 		return 0, 0, err
 	}
@@ -181,7 +181,7 @@ func (t *text) span(s *spot) (from, to int, err error) {
 
 // introduced is where a value may begin: behind the colon or the dash, and behind its anchor and its tag. Of a key in a flow map that has no
 // colon it is the end of the key, of the top and of an item of a flow list its own begin.
-func (t *text) introduced(s *spot) (int, error) {
+func (t *text) introduced(s *position) (int, error) {
 	if n := s.node; n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
 		return t.behindProperties(n)
 	}

@@ -207,9 +207,9 @@ func (n *node) data() any {
 // paths lists all that can be edited.
 func (n *node) paths(at yamledit.Path, into *[]yamledit.Path) {
 	for i, kid := range n.kids {
-		step := yamledit.Item(i)
+		step := yamledit.ItemStep(i)
 		if n.kind == 'm' {
-			step = yamledit.Key(n.keys[i])
+			step = yamledit.KeyStep(n.keys[i])
 		}
 		below := append(slices.Clone(at), step)
 		*into = append(*into, below)
@@ -220,7 +220,7 @@ func (n *node) paths(at yamledit.Path, into *[]yamledit.Path) {
 func (n *node) at(p yamledit.Path) *node {
 	for _, s := range p {
 		for i, kid := range n.kids {
-			if n.kind == 'm' && s == yamledit.Key(n.keys[i]) || n.kind == 'l' && s == yamledit.Item(i) {
+			if n.kind == 'm' && s == yamledit.KeyStep(n.keys[i]) || n.kind == 'l' && s == yamledit.ItemStep(i) {
 				n = kid
 				break
 			}
@@ -229,10 +229,10 @@ func (n *node) at(p yamledit.Path) *node {
 	return n
 }
 
-func (n *node) without(p yamledit.Path, left yamledit.Left) bool {
+func (n *node) without(p yamledit.Path, left yamledit.WhenEmpty) bool {
 	parent := n.at(p[:len(p)-1])
 	for i := range parent.kids {
-		if parent.kind == 'm' && p[len(p)-1] == yamledit.Key(parent.keys[i]) || parent.kind == 'l' && p[len(p)-1] == yamledit.Item(i) {
+		if parent.kind == 'm' && p[len(p)-1] == yamledit.KeyStep(parent.keys[i]) || parent.kind == 'l' && p[len(p)-1] == yamledit.ItemStep(i) {
 			parent.kids = slices.Delete(parent.kids, i, i+1)
 			if parent.kind == 'm' {
 				parent.keys = slices.Delete(parent.keys, i, i+1)
@@ -240,7 +240,7 @@ func (n *node) without(p yamledit.Path, left yamledit.Left) bool {
 			break
 		}
 	}
-	if len(parent.kids) == 0 && left == yamledit.Gone && len(p) > 1 {
+	if len(parent.kids) == 0 && left == yamledit.RemoveEmpty && len(p) > 1 {
 		return n.without(p[:len(p)-1], left)
 	}
 	return true
@@ -251,25 +251,25 @@ func change(t *rapid.T, n *node) yamledit.Edit {
 	var all []yamledit.Path
 	n.paths(nil, &all)
 	all = append(all, nil)
-	e := yamledit.Edit{Path: rapid.SampledFrom(all).Draw(t, "path"), Left: rapid.SampledFrom([]yamledit.Left{yamledit.Empty, yamledit.Gone}).Draw(t, "left")}
+	e := yamledit.Edit{Path: rapid.SampledFrom(all).Draw(t, "path"), WhenEmpty: rapid.SampledFrom([]yamledit.WhenEmpty{yamledit.KeepEmpty, yamledit.RemoveEmpty}).Draw(t, "left")}
 	value := rapid.SampledFrom([]any{"x", 7, "a: b", "l1\nl2\n", yamledit.Map{{Key: "k", Value: []any{"v"}}}}).Draw(t, "value")
 	at := n.at(e.Path)
 	_, isMap := value.(yamledit.Map)
 	switch {
 	case at.kind == 'm' && rapid.Bool().Draw(t, "add"):
-		e.Do, e.Path, e.Value = yamledit.Add, append(slices.Clone(e.Path), yamledit.Key("new")), value
+		e.Action, e.Path, e.Value = yamledit.Add, append(slices.Clone(e.Path), yamledit.KeyStep("new")), value
 		at.keys, at.kids = append(at.keys, "new"), append(at.kids, &node{kind: 's', val: plain(value)})
 	case at.kind == 'l' && rapid.Bool().Draw(t, "append"):
-		e.Do, e.Value = yamledit.Append, value
+		e.Action, e.Value = yamledit.Append, value
 		at.kids = append(at.kids, &node{kind: 's', val: plain(value)})
 	case at.kind == 's' && !isMap && rapid.Bool().Draw(t, "set"):
-		e.Do, e.Value = yamledit.Set, value
+		e.Action, e.Value = yamledit.Set, value
 		at.val = value
 	case len(e.Path) > 0:
-		e.Do = yamledit.Remove
-		n.without(e.Path, e.Left)
+		e.Action = yamledit.Remove
+		n.without(e.Path, e.WhenEmpty)
 	default:
-		e.Do, e.Path = yamledit.Remove, nil
+		e.Action, e.Path = yamledit.Remove, nil
 		n.kids, n.keys = nil, nil
 	}
 	return e
@@ -300,25 +300,25 @@ func TestRandomFilesSayExactlyWhatWasAskedFor(t *testing.T) {
 		}
 		files++
 		e := change(t, n)
-		out, err := yamledit.Apply("a.yaml", []byte(in), e)
+		out, err := yamledit.ApplyEdits("a.yaml", []byte(in), e)
 		if errors.Is(err, yamledit.ErrForm) {
 			refused++
-			reasons = append(reasons, fmt.Sprintf("refused %s %s %v: %v\n%s", e.Do, e.Path, e.Value, err, in))
+			reasons = append(reasons, fmt.Sprintf("refused %s %s %v: %v\n%s", e.Action, e.Path, e.Value, err, in))
 			return
 		}
 		if err != nil {
-			t.Fatalf("%s %s: %v\n%s", e.Do, e.Path, err, in)
+			t.Fatalf("%s %s: %v\n%s", e.Action, e.Path, err, in)
 		}
 		if !says(t, string(out), n.data()) {
-			t.Fatalf("%s %s\n%s\n--- became\n%s", e.Do, e.Path, in, out)
+			t.Fatalf("%s %s\n%s\n--- became\n%s", e.Action, e.Path, in, out)
 		}
-		if lost := p.lost(string(out)); len(lost) > 0 && e.Do != yamledit.Remove && !strings.ContainsAny(in, "{[|") {
-			t.Fatalf("%s %s lost %v\n%s\n--- became\n%s", e.Do, e.Path, lost, in, out)
+		if lost := p.lost(string(out)); len(lost) > 0 && e.Action != yamledit.Remove && !strings.ContainsAny(in, "{[|") {
+			t.Fatalf("%s %s lost %v\n%s\n--- became\n%s", e.Action, e.Path, lost, in, out)
 		}
 		equal++
 		if gone, come := changedLines(in, string(out)); gone <= 1 && come <= 1 {
 			oneLine++
-		} else if e.Do == yamledit.Add && gone > 1 && !strings.ContainsAny(in, "{[") {
+		} else if e.Action == yamledit.Add && gone > 1 && !strings.ContainsAny(in, "{[") {
 			t.Fatalf("%d lines changed for an addition:\n%s\n--- became\n%s", gone, in, out)
 		}
 	})

@@ -8,12 +8,12 @@ import (
 )
 
 // remove takes out an entry of a map or a list.
-func (t *text) remove(at *spot, left Left) ([]cut, error) {
+func (t *text) remove(at *position, left WhenEmpty) ([]replacement, error) {
 	anchored := map[*yaml.Node]bool{}
 	for _, d := range t.docs {
 		aliased(d, anchored)
 	}
-	if holds(at.node, anchored) {
+	if containsAny(at.node, anchored) {
 		return nil, ErrShared
 	}
 	switch up := at.up; {
@@ -23,19 +23,19 @@ func (t *text) remove(at *spot, left Left) ([]cut, error) {
 		return t.removeFlow(at)
 	case up.size() > 1:
 		return t.removeBlock(at)
-	case left == Gone && up.up != nil:
+	case left == RemoveEmpty && up.up != nil:
 		return t.remove(up, left)
 	default:
 		return t.hollow(up)
 	}
 }
 
-func holds(n *yaml.Node, any map[*yaml.Node]bool) bool {
+func containsAny(n *yaml.Node, any map[*yaml.Node]bool) bool {
 	if any[n] {
 		return true
 	}
 	for _, c := range n.Content {
-		if holds(c, any) {
+		if containsAny(c, any) {
 			return true
 		}
 	}
@@ -43,7 +43,7 @@ func holds(n *yaml.Node, any map[*yaml.Node]bool) bool {
 }
 
 // hollow leaves brackets of a whole map or list.
-func (t *text) hollow(at *spot) ([]cut, error) {
+func (t *text) hollow(at *position) ([]replacement, error) {
 	brackets, ok := map[yaml.Kind]string{yaml.MappingNode: "{}", yaml.SequenceNode: "[]"}[at.node.Kind]
 	if !ok {
 		return nil, ErrForm
@@ -57,29 +57,29 @@ func (t *text) hollow(at *spot) ([]cut, error) {
 		return nil, err
 	}
 	if at.flow() && t.data[from] == brackets[0] {
-		return []cut{{from + 1, to - 1, ""}}, nil
+		return []replacement{{from + 1, to - 1, ""}}, nil
 	}
 	in, err := t.introduced(at)
 	if err != nil || at.up == nil || at.flow() || t.line(in) == t.line(from) {
-		return []cut{{from, to, brackets}}, err
+		return []replacement{{from, to, brackets}}, err
 	}
 	first, err := t.child(at, 0)
 	if err != nil {
 		return nil, err
 	}
 	c, err := t.wholeLines(first, from, to)
-	return []cut{{in, in, " " + brackets}, c}, err
+	return []replacement{{in, in, " " + brackets}, c}, err
 }
 
 // removeBlock takes out an entry that is not the only one of a block.
-func (t *text) removeBlock(at *spot) ([]cut, error) {
+func (t *text) removeBlock(at *position) ([]replacement, error) {
 	from, to, err := t.span(at)
 	if err != nil {
 		return nil, err
 	}
 	if t.isFirst(from) {
 		c, err := t.wholeLines(at, from, to)
-		return []cut{c}, err
+		return []replacement{c}, err
 	}
 	if at.index+1 >= at.up.size() || !t.restIsEmpty(to) {
 		return nil, ErrForm
@@ -94,24 +94,24 @@ func (t *text) removeBlock(at *spot) ([]cut, error) {
 	}
 	// What follows moves up behind the dash, unless comments of its own stand between.
 	if len(bytes.TrimSpace(t.data[t.next(to):next])) == 0 {
-		return []cut{{from, next, ""}}, nil
+		return []replacement{{from, next, ""}}, nil
 	}
 	for from > 0 && t.data[from-1] == ' ' {
 		from--
 	}
-	return []cut{{from, t.lineEnd(to), ""}}, nil
+	return []replacement{{from, t.lineEnd(to), ""}}, nil
 }
 
 // wholeLines takes out the lines of an entry, with the comments that speak of it.
-func (t *text) wholeLines(at *spot, from, to int) (cut, error) {
+func (t *text) wholeLines(at *position, from, to int) (replacement, error) {
 	if !t.restIsEmpty(to) || !t.isFirst(from) {
-		return cut{}, ErrForm
+		return replacement{}, ErrForm
 	}
 	above, err := t.commentsAbove(at, from)
 	if err != nil {
-		return cut{}, err
+		return replacement{}, err
 	}
-	c := cut{from: above, to: t.next(to)}
+	c := replacement{from: above, to: t.next(to)}
 	if t.isBlank(t.line(above)-1) && t.isBlank(t.line(c.to)) && c.to < len(t.data) {
 		c.to = t.next(c.to) // it was a paragraph of its own
 	}
@@ -128,7 +128,7 @@ func (t *text) isBlank(line int) bool {
 
 // commentsAbove is where the comments begin that stand right above an entry and speak of it: of a key, those that name it, or behind
 // which nothing else stands that they could mean; of an item, all, unless they may be meant for the whole list.
-func (t *text) commentsAbove(at *spot, from int) (int, error) {
+func (t *text) commentsAbove(at *position, from int) (int, error) {
 	floor := 0
 	if at.index > 0 {
 		prev, err := t.child(at.up, at.index-1)
@@ -166,7 +166,7 @@ func (t *text) isComment(line, column int) bool {
 }
 
 // endsParagraph reports whether what follows an entry is an empty line, a comment, or something further out.
-func (t *text) endsParagraph(at *spot, from int) bool {
+func (t *text) endsParagraph(at *position, from int) bool {
 	to, err := t.to(at)
 	if err != nil {
 		return false
@@ -177,7 +177,7 @@ func (t *text) endsParagraph(at *spot, from int) bool {
 }
 
 // removeFlow takes out an entry that is not the only one between brackets.
-func (t *text) removeFlow(at *spot) ([]cut, error) {
+func (t *text) removeFlow(at *position) ([]replacement, error) {
 	from, to, err := t.span(at)
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (t *text) removeFlow(at *spot) ([]cut, error) {
 	comma := t.space(to)
 	hasComma := comma < len(t.data) && t.data[comma] == ','
 	if hasComma && t.isFirst(from) && t.restIsEmpty(comma+1) {
-		return []cut{{t.lineStart(from), t.next(comma), ""}}, nil
+		return []replacement{{t.lineStart(from), t.next(comma), ""}}, nil
 	}
 	if at.index+1 < at.up.size() {
 		if !hasComma {
@@ -195,16 +195,16 @@ func (t *text) removeFlow(at *spot) ([]cut, error) {
 		if next := t.blanks(end); t.lineEnd(end) != next {
 			end = next
 		}
-		return []cut{{from, end, ""}}, nil
+		return []replacement{{from, end, ""}}, nil
 	}
 	if hasComma {
-		return []cut{{from, comma + 1, ""}}, nil
+		return []replacement{{from, comma + 1, ""}}, nil
 	}
 	return t.removeLast(at, from, to)
 }
 
 // removeLast takes out the last entry between brackets, which no comma follows, with the comma before it.
-func (t *text) removeLast(at *spot, from, to int) ([]cut, error) {
+func (t *text) removeLast(at *position, from, to int) ([]replacement, error) {
 	prev, err := t.child(at.up, at.index-1)
 	if err != nil {
 		return nil, err
@@ -214,11 +214,11 @@ func (t *text) removeLast(at *spot, from, to int) ([]cut, error) {
 		return nil, err
 	}
 	if len(bytes.Trim(t.data[before:from], " \t\r\n,")) == 0 {
-		return []cut{{before, to, ""}}, nil
+		return []replacement{{before, to, ""}}, nil
 	}
 	sep := t.space(before) // a comment stands between: it stays
 	if t.isFirst(from) && t.restIsEmpty(to) {
-		return []cut{{sep, sep + 1, ""}, {t.lineStart(from), t.next(to), ""}}, nil
+		return []replacement{{sep, sep + 1, ""}, {t.lineStart(from), t.next(to), ""}}, nil
 	}
-	return []cut{{sep, sep + 1, ""}, {from, to, ""}}, nil
+	return []replacement{{sep, sep + 1, ""}, {from, to, ""}}, nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // set puts another value in place of a scalar, in the same form where that can hold it.
-func (t *text) set(at *spot, v any) ([]cut, error) {
+func (t *text) set(at *position, v any) ([]replacement, error) {
 	n := at.node
 	if n.Kind == yaml.AliasNode {
 		return nil, ErrShared
@@ -27,18 +27,18 @@ func (t *text) set(at *spot, v any) ([]cut, error) {
 		} else {
 			written = " " + written
 		}
-		return []cut{{in, in, written}}, nil
+		return []replacement{{in, in, written}}, nil
 	}
 	from, err := t.begin(n)
 	if err != nil {
 		return nil, err
 	}
 	to, err := t.end(n, at.indent)
-	return []cut{{from, to, written}}, err
+	return []replacement{{from, to, written}}, err
 }
 
 // setBlock changes the lines of a literal that differ, and leaves the others as they are.
-func (t *text) setBlock(at *spot, v string) ([]cut, error) {
+func (t *text) setBlock(at *position, v string) ([]replacement, error) {
 	from, err := t.begin(at.node)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (t *text) setBlock(at *spot, v string) ([]cut, error) {
 
 // changed replaces the lines of a block between those that are equal at its start and at its end; breaks says that the last one must end
 // with a line break, also at the end of the file.
-func (t *text) changed(b block, lines []string, breaks bool) []cut {
+func (t *text) changed(b block, lines []string, breaks bool) []replacement {
 	had := make([]string, b.count)
 	for i := range had {
 		at := t.lines[b.first+i]
@@ -89,7 +89,7 @@ func (t *text) changed(b block, lines []string, breaks bool) []cut {
 	for _, l := range lines[front : len(lines)-back] {
 		with.WriteString(l + t.eol)
 	}
-	c := cut{from: len(t.data), to: len(t.data), with: with.String()}
+	c := replacement{from: len(t.data), to: len(t.data), with: with.String()}
 	if i := b.first + front; i < len(t.lines) {
 		c.from = t.lines[i]
 	}
@@ -101,11 +101,11 @@ func (t *text) changed(b block, lines []string, breaks bool) []cut {
 	if c.with == "" && c.to == len(t.data) && c.from > 0 && c.from < c.to && !bytes.HasSuffix(t.data, []byte("\n")) {
 		c.from = t.lineEnd(c.from - 1)
 	}
-	return []cut{c}
+	return []replacement{c}
 }
 
 // chomp writes the header so that the text ends with as many line breaks (YAML 1.1 §9.2.4).
-func (t *text) chomp(b block, breaks int) cut {
+func (t *text) chomp(b block, breaks int) replacement {
 	end := b.header + 1
 	head := ""
 	for ; end < len(t.data) && strings.IndexByte("+-123456789", t.data[end]) >= 0; end++ {
@@ -120,5 +120,5 @@ func (t *text) chomp(b block, breaks int) cut {
 	default:
 		head += "+"
 	}
-	return cut{b.header + 1, end, head}
+	return replacement{b.header + 1, end, head}
 }

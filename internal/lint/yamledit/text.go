@@ -27,21 +27,21 @@ type text struct {
 	style style
 }
 
-// cut is a replacement of bytes.
-type cut struct {
+// replacement is a replacement of bytes.
+type replacement struct {
 	from, to int
 	with     string
 }
 
-var bom = []byte("\uFEFF")
+var byteOrderMark = []byte("\uFEFF")
 
-func parse(name string, data []byte) (*text, error) {
+func parseText(name string, data []byte) (*text, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("it is not UTF-8")
 	}
 	t := &text{data: data, json: strings.EqualFold(path.Ext(name), ".json"), eol: "\n"}
-	if rest, ok := bytes.CutPrefix(data, bom); ok {
-		t.mark, t.data = data[:len(bom)], rest
+	if rest, ok := bytes.CutPrefix(data, byteOrderMark); ok {
+		t.mark, t.data = data[:len(byteOrderMark)], rest
 	}
 	if i := bytes.IndexByte(t.data, '\n'); i > 0 && t.data[i-1] == '\r' {
 		t.eol = "\r\n"
@@ -49,9 +49,9 @@ func parse(name string, data []byte) (*text, error) {
 	t.lines = lineStarts(t.data)
 	yml := t.data
 	if t.json {
-		yml = asYAML(t.data)
+		yml = jsonToYAML(t.data)
 	}
-	g := grower{}
+	g := treeBuilder{}
 	for d := yaml.NewDecoder(bytes.NewReader(yml)); ; {
 		var doc yaml.Node
 		err := d.Decode(&doc)
@@ -70,7 +70,7 @@ func parse(name string, data []byte) (*text, error) {
 		}
 		t.docs, t.grown = append(t.docs, doc.Content[0]), append(t.grown, grown)
 	}
-	t.style = observe(t.docs)
+	t.style = styleOf(t.docs)
 	t.style.open = t.lineStart(len(t.data)) < len(t.data)
 	return t, nil
 }
@@ -78,9 +78,9 @@ func parse(name string, data []byte) (*text, error) {
 // quoted is what the parser quotes of a file: it may be a secret.
 var quoted = regexp.MustCompile("`[^`]*`|'[^']*'|\"[^\"]*\"")
 
-// asYAML makes YAML of what is JSON but not YAML, byte for byte: tabs between values, the escape "\/", and characters written as two
+// jsonToYAML makes YAML of what is JSON but not YAML, byte for byte: tabs between values, the escape "\/", and characters written as two
 // halves. Texts with the latter two are not those of the file, but the same ones each time.
-func asYAML(data []byte) []byte {
+func jsonToYAML(data []byte) []byte {
 	out := bytes.ReplaceAll(data, []byte{'\t'}, []byte{' '})
 	return escapes.ReplaceAllFunc(out, func(escape []byte) []byte {
 		var high, low rune
@@ -224,8 +224,8 @@ func (t *text) isFirst(at int) bool {
 }
 
 // cut makes the replacements, which must not overlap.
-func (t *text) cut(cuts []cut) []byte {
-	slices.SortStableFunc(cuts, func(a, b cut) int { return a.from - b.from })
+func (t *text) cut(cuts []replacement) []byte {
+	slices.SortStableFunc(cuts, func(a, b replacement) int { return a.from - b.from })
 	out := slices.Clone(t.mark)
 	at := 0
 	for _, c := range cuts {

@@ -26,10 +26,10 @@ const (
 
 var errLimit = errors.New("limit exceeded")
 
-// grower makes trees of nodes, and counts.
-type grower struct{ nodes int }
+// treeBuilder makes trees of nodes, and counts.
+type treeBuilder struct{ nodes int }
 
-func (g *grower) grow(n *yaml.Node, depth int) (*tree, error) {
+func (g *treeBuilder) grow(n *yaml.Node, depth int) (*tree, error) {
 	if g.nodes++; g.nodes > maxNodes || depth > maxDepth {
 		return nil, fmt.Errorf("line %d: more than %d values, or nested deeper than %d: %w", n.Line, maxNodes, maxDepth, errLimit)
 	}
@@ -55,7 +55,7 @@ func (g *grower) grow(n *yaml.Node, depth int) (*tree, error) {
 	}
 }
 
-func (g *grower) mapping(n *yaml.Node, depth int) (*tree, error) {
+func (g *treeBuilder) mapping(n *yaml.Node, depth int) (*tree, error) {
 	t := &tree{kind: n.Kind}
 	set := map[string]bool{}
 	var merges []*yaml.Node
@@ -88,7 +88,7 @@ func (g *grower) mapping(n *yaml.Node, depth int) (*tree, error) {
 	return t, nil
 }
 
-func (g *grower) merge(t *tree, n *yaml.Node, depth int) error {
+func (g *treeBuilder) merge(t *tree, n *yaml.Node, depth int) error {
 	from, err := g.grow(n, depth)
 	if err != nil {
 		return err
@@ -110,14 +110,14 @@ func (g *grower) merge(t *tree, n *yaml.Node, depth int) error {
 	return nil
 }
 
-func sameTrees(a, b []*tree) bool { return slices.EqualFunc(a, b, same) }
+func sameTrees(a, b []*tree) bool { return slices.EqualFunc(a, b, sameTree) }
 
-func same(a, b *tree) bool {
-	return a.kind == b.kind && a.tag == b.tag && a.text == b.text && slices.Equal(a.keys, b.keys) && slices.EqualFunc(a.kids, b.kids, same)
+func sameTree(a, b *tree) bool {
+	return a.kind == b.kind && a.tag == b.tag && a.text == b.text && slices.Equal(a.keys, b.keys) && slices.EqualFunc(a.kids, b.kids, sameTree)
 }
 
-// intend makes the edit on the trees: what the new file must say.
-func intend(all []*tree, e Edit) ([]*tree, error) {
+// applyToTrees makes the edit on the trees: what the new file must say.
+func applyToTrees(all []*tree, e Edit) ([]*tree, error) {
 	at := -1
 	for i, n := 0, 0; i < len(all); i++ {
 		if all[i].tag == nullTag {
@@ -153,7 +153,7 @@ func (t *tree) with(p Path, e Edit) (*tree, error) {
 	if i < 0 {
 		return t.absent(c, p, e)
 	}
-	if len(p) == 1 && e.Do == Add {
+	if len(p) == 1 && e.Action == Add {
 		return nil, errors.New("the key is there already")
 	}
 	kid, err := t.kids[i].with(p[1:], e)
@@ -169,10 +169,10 @@ func (t *tree) with(p Path, e Edit) (*tree, error) {
 		c.keys = slices.Delete(c.keys, i, i+1)
 	}
 	switch {
-	case len(c.kids) > 0 || e.Left == Empty:
+	case len(c.kids) > 0 || e.WhenEmpty == KeepEmpty:
 		return c, nil
-	case e.Left != Gone:
-		return nil, fmt.Errorf("it is the last one, and %q says nothing of what becomes of the rest", e.Left)
+	case e.WhenEmpty != RemoveEmpty:
+		return nil, fmt.Errorf("it is the last one, and %q says nothing of what becomes of the rest", e.WhenEmpty)
 	}
 	return nil, nil
 }
@@ -180,10 +180,10 @@ func (t *tree) with(p Path, e Edit) (*tree, error) {
 // absent adds the last key of an Add.
 func (t *tree) absent(c *tree, p Path, e Edit) (*tree, error) {
 	isMap := t.kind == yaml.MappingNode || t.tag == nullTag
-	if len(p) > 1 || e.Do != Add || !isMap || p[0].index > 0 {
+	if len(p) > 1 || e.Action != Add || !isMap || p[0].index > 0 {
 		return nil, ErrAbsent
 	}
-	kid, err := plant(e.Value)
+	kid, err := newTreeOf(e.Value)
 	c.kind, c.keys, c.kids = yaml.MappingNode, append(c.keys, p[0].key), append(c.kids, kid)
 	return c, err
 }
@@ -191,19 +191,19 @@ func (t *tree) absent(c *tree, p Path, e Edit) (*tree, error) {
 // ended makes the edit where its path ends.
 func (t *tree) ended(e Edit) (*tree, error) {
 	switch {
-	case e.Do == Remove:
+	case e.Action == Remove:
 		return nil, nil
-	case e.Do == Set && t.kind == yaml.ScalarNode:
-		v, err := plant(e.Value)
+	case e.Action == Set && t.kind == yaml.ScalarNode:
+		v, err := newTreeOf(e.Value)
 		if err == nil && v.kind != yaml.ScalarNode {
 			return nil, errors.New("only a scalar can be put for a scalar")
 		}
 		return v, err
-	case e.Do == Append && (t.kind == yaml.SequenceNode || t.tag == nullTag):
-		v, err := plant(e.Value)
+	case e.Action == Append && (t.kind == yaml.SequenceNode || t.tag == nullTag):
+		v, err := newTreeOf(e.Value)
 		return &tree{kind: yaml.SequenceNode, kids: append(slices.Clone(t.kids), v)}, err
 	}
-	return nil, fmt.Errorf("what is there cannot be changed so (%s)", e.Do)
+	return nil, fmt.Errorf("what is there cannot be changed so (%s)", e.Action)
 }
 
 func (t *tree) child(s Step) int {
@@ -218,8 +218,8 @@ func (t *tree) child(s Step) int {
 
 const nullTag = "!!null"
 
-// plant makes the tree of a value that is to be written.
-func plant(v any) (*tree, error) {
+// newTreeOf makes the tree of a value that is to be written.
+func newTreeOf(v any) (*tree, error) {
 	leaf := func(tag, text string) (*tree, error) { return &tree{kind: yaml.ScalarNode, tag: tag, text: text}, nil }
 	switch v := v.(type) {
 	case nil:
@@ -231,11 +231,11 @@ func plant(v any) (*tree, error) {
 	case int, int64:
 		return leaf("!!int", fmt.Sprint(v))
 	case float64:
-		return leaf("!!float", float(v))
+		return leaf("!!float", formatFloat(v))
 	case []any:
 		t := &tree{kind: yaml.SequenceNode}
 		for _, e := range v {
-			kid, err := plant(e)
+			kid, err := newTreeOf(e)
 			if err != nil {
 				return nil, err
 			}
@@ -245,7 +245,7 @@ func plant(v any) (*tree, error) {
 	case Map:
 		t := &tree{kind: yaml.MappingNode}
 		for _, e := range v {
-			kid, err := plant(e.Value)
+			kid, err := newTreeOf(e.Value)
 			if err != nil {
 				return nil, err
 			}

@@ -25,8 +25,8 @@ type form struct {
 	json      bool
 }
 
-// observe looks at the first map in a map, and the first list in a map.
-func observe(docs []*yaml.Node) style {
+// styleOf looks at the first map in a map, and the first list in a map.
+func styleOf(docs []*yaml.Node) style {
 	s := style{unit: -1, dash: -1}
 	for _, d := range docs {
 		s.look(d)
@@ -168,7 +168,7 @@ func (style) scalar(v any, f form) string {
 	case !ok:
 		return plainScalar(v)
 	case f.json:
-		return inJSON(s)
+		return quoteJSON(s)
 	case f.like&yaml.SingleQuotedStyle != 0 && printable(s):
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	case f.like&yaml.DoubleQuotedStyle == 0 && isPlain(s):
@@ -188,13 +188,13 @@ func plainScalar(v any) string {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case float64:
-		return float(v)
+		return formatFloat(v)
 	}
 	return ""
 }
 
-// float writes a number so that it stays one with a point.
-func float(v float64) string {
+// formatFloat writes a number so that it stays one with a point.
+func formatFloat(v float64) string {
 	s := strconv.FormatFloat(v, 'g', -1, 64)
 	if !strings.ContainsAny(s, ".eIN") {
 		s += ".0"
@@ -202,7 +202,7 @@ func float(v float64) string {
 	return s
 }
 
-func inJSON(s string) string {
+func quoteJSON(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

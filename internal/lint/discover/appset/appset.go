@@ -18,15 +18,15 @@ import (
 // maxSets bounds the Applications of a set, and what each of its generators gives.
 const maxSets = 5000
 
-// Expand lists the Applications that an ApplicationSet describes (argo-cd 3.x, applicationset/), for generators that ask nobody: list, git,
+// ExpandSet lists the Applications that an ApplicationSet describes (argo-cd 3.x, applicationset/), for generators that ask nobody: list, git,
 // and matrix and merge of those. The files are those of the repository that git generators read: one whose address is here, or from which the
 // Applications themselves are read. An error says why the Applications are not known.
-func Expand(set object.Object, files fs.FS, here func(address string) bool) ([]discover.Made, error) {
+func ExpandSet(set object.Object, files fs.FS, here func(address string) bool) ([]discover.Made, error) {
 	spec, _ := set.At("spec").(map[string]any)
-	m := &maker{set: set, spec: spec, template: mapOf(spec["template"]), files: &repository{files: files, here: here}}
+	m := &maker{set: set, spec: spec, template: mapValue(spec["template"]), files: &repository{files: files, here: here}}
 	m.fill = newFiller(spec)
-	for i, g := range listOf(spec["generators"]) {
-		if err := m.generator(mapOf(g), fmt.Sprintf("spec.generators[%d]", i)); err != nil {
+	for i, g := range listValue(spec["generators"]) {
+		if err := m.generator(mapValue(g), fmt.Sprintf("spec.generators[%d]", i)); err != nil {
 			return nil, err
 		}
 	}
@@ -52,8 +52,8 @@ func (m *maker) generator(g map[string]any, at string) error {
 		return err
 	}
 	for _, name := range names {
-		one := mapOf(g[name])
-		template := completed(mapOf(one["template"]), m.template)
+		one := mapValue(g[name])
+		template := completed(mapValue(one["template"]), m.template)
 		all, err := m.generated(asked{kind: name, at: at + "." + name, generator: one, selector: g["selector"], template: template})
 		if err != nil {
 			return err
@@ -85,14 +85,14 @@ func (m *maker) application(template map[string]any, p parameters) (object.Objec
 		if err != nil {
 			return nil, err
 		}
-		filled = mapOf(all)
+		filled = mapValue(all)
 	}
 	if patch, ok := m.spec["templatePatch"].(string); ok {
 		if err := m.patch(filled, patch, p); err != nil {
 			return nil, fmt.Errorf("its templatePatch: %w", err)
 		}
 	}
-	meta := completed(mapOf(filled["metadata"]), nil)
+	meta := completed(mapValue(filled["metadata"]), nil)
 	meta["namespace"] = m.set.Namespace()
 	a := object.Object{"apiVersion": m.set.APIVersion(), "kind": "Application", "metadata": meta, "spec": filled["spec"]}
 	for _, o := range m.out {
@@ -115,14 +115,14 @@ func completed(m, from map[string]any) map[string]any {
 		switch {
 		case isMap && both:
 			out[k] = completed(mine, theirs)
-		case empty(out[k]):
+		case isEmptyValue(out[k]):
 			out[k] = v
 		}
 	}
 	return out
 }
 
-func empty(v any) bool {
+func isEmptyValue(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		return len(v) == 0
@@ -132,17 +132,17 @@ func empty(v any) bool {
 	return v == nil || v == "" || v == false || v == int64(0) || v == float64(0) || v == 0
 }
 
-func mapOf(v any) map[string]any {
+func mapValue(v any) map[string]any {
 	m, _ := v.(map[string]any)
 	return m
 }
 
-func listOf(v any) []any {
+func listValue(v any) []any {
 	l, _ := v.([]any)
 	return l
 }
 
-func textOf(v any) string {
+func textValue(v any) string {
 	s, _ := v.(string)
 	return s
 }

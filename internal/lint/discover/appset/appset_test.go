@@ -34,7 +34,7 @@ func TestTheStoriesOfSetsAreToldByTheirApplications(t *testing.T) {
 		for name, text := range in {
 			files[name] = &fstest.MapFile{Data: []byte(text)}
 		}
-		all, err := appset.Expand(set, files, here)
+		all, err := appset.ExpandSet(set, files, here)
 		if err != nil {
 			return err.Error()
 		}
@@ -108,7 +108,7 @@ func expanded(t *testing.T, spec string) string {
 	if err != nil {
 		t.Fatal(spec, err)
 	}
-	all, err := appset.Expand(set, fstest.MapFS{"a.yaml": {Data: []byte("a: b")}}, here)
+	all, err := appset.ExpandSet(set, fstest.MapFS{"a.yaml": {Data: []byte("a: b")}}, here)
 	if err != nil {
 		return err.Error()
 	}
@@ -174,7 +174,7 @@ func FuzzExpand(f *testing.F) {
 		if err != nil {
 			return
 		}
-		all, err := appset.Expand(set, fstest.MapFS{"x/a.yaml": {Data: []byte(content)}}, here)
+		all, err := appset.ExpandSet(set, fstest.MapFS{"x/a.yaml": {Data: []byte(content)}}, here)
 		if err == nil && len(all) == 0 {
 			t.Error("neither Applications nor a reason")
 		}

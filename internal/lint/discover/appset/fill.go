@@ -24,30 +24,30 @@ func newFiller(spec map[string]any) *filler {
 	if f.goTemplate, _ = spec["goTemplate"].(bool); f.goTemplate {
 		f.base = template.New("").Funcs(f.fuel.functions())
 	}
-	for _, o := range listOf(spec["goTemplateOptions"]) {
-		f.options = append(f.options, textOf(o))
+	for _, o := range listValue(spec["goTemplateOptions"]) {
+		f.options = append(f.options, textValue(o))
 	}
 	return f
 }
 
 // all returns a copy of a value with every text in it filled, names of fields too.
 func (f *filler) all(v any, p parameters) (any, error) {
-	return walk(v, func(text string) (string, error) { return f.text(text, p) })
+	return walkTexts(v, func(text string) (string, error) { return f.text(text, p) })
 }
 
 // generator fills the second generator of a matrix. A value that names what only that one gives stays as it is.
 func (f *filler) generator(g map[string]any, p parameters) (map[string]any, error) {
-	rest, values := overridden(nil, g), mapOf(g["values"])
+	rest, values := overridden(nil, g), mapValue(g["values"])
 	delete(rest, "values")
 	filled, err := f.all(rest, p)
 	if err != nil || len(values) == 0 {
-		return mapOf(filled), err
+		return mapValue(filled), err
 	}
 	strict := *f
 	strict.options = append(strict.options[:len(strict.options):len(strict.options)], "missingkey=error")
 	out := map[string]any{}
 	for k, v := range values {
-		text, err := strict.text(textOf(v), p)
+		text, err := strict.text(textValue(v), p)
 		switch {
 		case err == nil:
 			out[k] = text
@@ -57,11 +57,11 @@ func (f *filler) generator(g map[string]any, p parameters) (map[string]any, erro
 			return nil, err
 		}
 	}
-	mapOf(filled)["values"] = out
-	return mapOf(filled), nil
+	mapValue(filled)["values"] = out
+	return mapValue(filled), nil
 }
 
-func walk(v any, put func(string) (string, error)) (any, error) {
+func walkTexts(v any, put func(string) (string, error)) (any, error) {
 	switch v := v.(type) {
 	case string:
 		return put(v)
@@ -72,7 +72,7 @@ func walk(v any, put func(string) (string, error)) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if out[key], err = walk(one, put); err != nil {
+			if out[key], err = walkTexts(one, put); err != nil {
 				return nil, err
 			}
 		}
@@ -81,7 +81,7 @@ func walk(v any, put func(string) (string, error)) (any, error) {
 		out := make([]any, len(v))
 		for i, one := range v {
 			var err error
-			if out[i], err = walk(one, put); err != nil {
+			if out[i], err = walkTexts(one, put); err != nil {
 				return nil, err
 			}
 		}
@@ -100,12 +100,12 @@ func (f *filler) text(text string, p parameters) (string, error) {
 	}
 	out, err := put(text)
 	if err != nil {
-		return "", fmt.Errorf("its template %q: %w", short(text), err)
+		return "", fmt.Errorf("its template %q: %w", shortenText(text), err)
 	}
 	return out, nil
 }
 
-func short(text string) string {
+func shortenText(text string) string {
 	const shown = 120
 	if r := []rune(text); len(r) > shown {
 		return string(r[:shown]) + "…"
@@ -147,7 +147,7 @@ func (f *filler) execute(text string, p parameters) (string, error) {
 		return "", err
 	}
 	b := &bounded{left: maxText}
-	if err := t.Execute(b, copied(p)); err != nil {
+	if err := t.Execute(b, deepCopy(p)); err != nil {
 		return "", err
 	}
 	return b.String(), nil

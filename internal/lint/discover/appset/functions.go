@@ -63,10 +63,10 @@ func (f *fuel) functions() template.FuncMap {
 			}
 		}
 	}
-	all["keys"], all["values"] = keys, values
+	all["keys"], all["values"] = sortedKeys, sortedValues
 	all["normalize"], all["slugify"] = normalized, slugify
-	all["toYaml"], all["fromYaml"], all["fromYamlArray"] = toYAML, fromYAML[map[string]any], fromYAML[[]any]
-	all["print"], all["println"], all["printf"] = fmt.Sprint, fmt.Sprintln, printf
+	all["toYaml"], all["fromYaml"], all["fromYamlArray"] = encodeYAML, fromYAML[map[string]any], fromYAML[[]any]
+	all["print"], all["println"], all["printf"] = fmt.Sprint, fmt.Sprintln, formatBounded
 	all["html"], all["js"], all["urlquery"] = template.HTMLEscaper, template.JSEscaper, template.URLQueryEscaper
 	for name, function := range all {
 		most := maxGiven
@@ -90,7 +90,7 @@ func (f *fuel) bounded(function any, most int) any {
 	return reflect.MakeFunc(of.Type(), func(in []reflect.Value) []reflect.Value {
 		given := 1
 		for _, v := range in {
-			n, ok := weight(v, most-given, maxDepth)
+			n, ok := valueWeight(v, most-given, maxDepth)
 			if given += n; !ok || countsTooMuch(v) {
 				panic(errTooLong)
 			}
@@ -100,7 +100,7 @@ func (f *fuel) bounded(function any, most int) any {
 		}
 		out := call(in)
 		for _, v := range out {
-			if _, ok := weight(v, maxText, maxDepth); !ok {
+			if _, ok := valueWeight(v, maxText, maxDepth); !ok {
 				panic(errTooLong)
 			}
 		}
@@ -124,8 +124,8 @@ func countsTooMuch(v reflect.Value) bool {
 	return false
 }
 
-// weight is about how many bytes a value is written in, if it is at most that, and no deeper.
-func weight(v reflect.Value, most, depth int) (int, bool) {
+// valueWeight is about how many bytes a value is written in, if it is at most that, and no deeper.
+func valueWeight(v reflect.Value, most, depth int) (int, bool) {
 	if depth < 0 || most < 0 {
 		return 0, false
 	}
@@ -134,18 +134,18 @@ func weight(v reflect.Value, most, depth int) (int, bool) {
 		if v.IsNil() {
 			return 1, true
 		}
-		return weight(v.Elem(), most, depth-1)
+		return valueWeight(v.Elem(), most, depth-1)
 	case reflect.String:
 		return v.Len(), v.Len() <= most
 	case reflect.Slice, reflect.Array:
-		return sum(most, depth, v.Len(), v.Index)
+		return sumWeights(most, depth, v.Len(), v.Index)
 	case reflect.Map:
 		all := v.MapKeys()
-		n, ok := sum(most, depth, len(all), func(i int) reflect.Value { return all[i] })
+		n, ok := sumWeights(most, depth, len(all), func(i int) reflect.Value { return all[i] })
 		if !ok {
 			return n, false
 		}
-		k, ok := sum(most-n, depth, len(all), func(i int) reflect.Value { return v.MapIndex(all[i]) })
+		k, ok := sumWeights(most-n, depth, len(all), func(i int) reflect.Value { return v.MapIndex(all[i]) })
 		return n + k, ok
 	default:
 		const number = 8
@@ -153,10 +153,10 @@ func weight(v reflect.Value, most, depth int) (int, bool) {
 	}
 }
 
-func sum(most, depth, count int, at func(int) reflect.Value) (int, bool) {
+func sumWeights(most, depth, count int, at func(int) reflect.Value) (int, bool) {
 	total := 1
 	for i := range count {
-		n, ok := weight(at(i), most-total, depth-1)
+		n, ok := valueWeight(at(i), most-total, depth-1)
 		if total += n + 1; !ok || total > most {
 			return total, false
 		}
@@ -164,8 +164,8 @@ func sum(most, depth, count int, at func(int) reflect.Value) (int, bool) {
 	return total, true
 }
 
-// keys and values of maps have no order in Sprig: here they have one.
-func keys(all ...map[string]any) []string {
+// sortedKeys and values of maps have no order in Sprig: here they have one.
+func sortedKeys(all ...map[string]any) []string {
 	out := []string{}
 	for _, m := range all {
 		out = append(out, slices.Sorted(maps.Keys(m))...)
@@ -173,7 +173,7 @@ func keys(all ...map[string]any) []string {
 	return out
 }
 
-func values(m map[string]any) []any {
+func sortedValues(m map[string]any) []any {
 	out := []any{}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, m[k])
@@ -183,7 +183,7 @@ func values(m map[string]any) []any {
 
 var wide = regexp.MustCompile(`%[^a-zA-Z%]*(\d{4}|\*)`)
 
-func printf(format string, args ...any) (string, error) {
+func formatBounded(format string, args ...any) (string, error) {
 	if wide.MatchString(format) {
 		return "", errTooLong
 	}
@@ -214,10 +214,10 @@ func slugify(args ...any) (string, error) {
 	if !ok {
 		return "", errors.New("slugify: want a number, true or false, and a text")
 	}
-	return slug(text, most, smart), nil
+	return slugName(text, most, smart), nil
 }
 
-func toYAML(v any) (string, error) {
+func encodeYAML(v any) (string, error) {
 	data, err := yaml.Marshal(v)
 	return strings.TrimSuffix(string(data), "\n"), err
 }

@@ -93,20 +93,20 @@ func (m *maker) unselected(a asked) ([]given, error) {
 // listed are the elements of a list. But for Go templates their values are texts.
 func (m *maker) listed(a asked) ([]given, error) {
 	g := a.generator
-	out := make([]given, 0, len(listOf(g["elements"])))
-	for i, e := range listOf(g["elements"]) {
-		p, err := asJSON(e)
+	out := make([]given, 0, len(listValue(g["elements"])))
+	for i, e := range listValue(g["elements"]) {
+		p, err := toJSONTypes(e)
 		if err != nil {
 			return nil, fmt.Errorf("an element of its list: %w", err)
 		}
 		if !m.fill.goTemplate {
-			if p, err = texts(p); err != nil {
+			if p, err = onlyTexts(p); err != nil {
 				return nil, fmt.Errorf("an element of its list: %w", err)
 			}
 		}
 		out = append(out, given{p, []discover.Spot{{At: fmt.Sprintf("%s.elements[%d]", a.at, i)}}})
 	}
-	if text := textOf(g["elementsYaml"]); text != "" {
+	if text := textValue(g["elementsYaml"]); text != "" {
 		var more []parameters
 		if err := yaml.Unmarshal([]byte(text), &more); err != nil {
 			return nil, fmt.Errorf("elementsYaml of its list: %w", err)
@@ -118,8 +118,8 @@ func (m *maker) listed(a asked) ([]given, error) {
 	return out, nil
 }
 
-// asJSON gives values the types that the controller reads: each number is a float.
-func asJSON(v any) (parameters, error) {
+// toJSONTypes gives values the types that the controller reads: each number is a float.
+func toJSONTypes(v any) (parameters, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -129,14 +129,14 @@ func asJSON(v any) (parameters, error) {
 	return out, err
 }
 
-// texts are parameters of which each is a text, but for those below values.
-func texts(p parameters) (parameters, error) {
+// onlyTexts are parameters of which each is a text, but for those below values.
+func onlyTexts(p parameters) (parameters, error) {
 	out := parameters{}
 	for k, v := range p {
 		below := map[string]any{k: v}
 		if k == "values" {
 			below = map[string]any{}
-			for name, v := range mapOf(v) {
+			for name, v := range mapValue(v) {
 				below["values."+name] = v
 			}
 		}
@@ -153,8 +153,8 @@ func texts(p parameters) (parameters, error) {
 // children are the generators in a matrix or a merge. Those of one that is in another already hold no further ones.
 func (m *maker) children(a asked) ([]asked, error) {
 	var out []asked
-	for i, child := range listOf(a.generator["generators"]) {
-		g := mapOf(child)
+	for i, child := range listValue(a.generator["generators"]) {
+		g := mapValue(child)
 		names, err := kindsOf(g)
 		switch {
 		case err != nil:
@@ -165,7 +165,7 @@ func (m *maker) children(a asked) ([]asked, error) {
 			return nil, fmt.Errorf("a %s stands in the %s of another generator, which is deeper than Argo CD looks", names[0], a.kind)
 		}
 		at := fmt.Sprintf("%s.generators[%d].%s", a.at, i, names[0])
-		out = append(out, asked{kind: names[0], at: at, generator: mapOf(g[names[0]]), selector: g["selector"], template: a.template, depth: a.depth + 1})
+		out = append(out, asked{kind: names[0], at: at, generator: mapValue(g[names[0]]), selector: g["selector"], template: a.template, depth: a.depth + 1})
 	}
 	return out, nil
 }
@@ -233,7 +233,7 @@ func overridden(m, by map[string]any) map[string]any {
 		switch {
 		case isMap && both:
 			out[k] = overridden(mine, theirs)
-		case isList && len(list) == 0 && !empty(out[k]):
+		case isList && len(list) == 0 && !isEmptyValue(out[k]):
 		default:
 			out[k] = v
 		}
@@ -247,7 +247,7 @@ func (m *maker) merged(a asked) ([]given, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := listOf(a.generator["mergeKeys"])
+	keys := listValue(a.generator["mergeKeys"])
 	if len(all) < 2 || len(keys) == 0 {
 		return nil, errors.New("its merge has fewer than two generators, or no mergeKeys")
 	}
@@ -258,7 +258,7 @@ func (m *maker) merged(a asked) ([]given, error) {
 		if err != nil {
 			return nil, err
 		}
-		at, err := byKeys(keys, these)
+		at, err := indexByKeys(keys, these)
 		if err != nil {
 			return nil, err
 		}
@@ -284,13 +284,13 @@ func (m *maker) over(base, by parameters) parameters {
 	return out
 }
 
-// byKeys tells by the values of the keys which of the parameters has them.
-func byKeys(keys []any, all []given) (map[string]int, error) {
+// indexByKeys tells by the values of the keys which of the parameters has them.
+func indexByKeys(keys []any, all []given) (map[string]int, error) {
 	out := map[string]int{}
 	for i, p := range all {
 		values := map[string]any{}
 		for _, k := range keys {
-			values[textOf(k)] = p.parameters[textOf(k)]
+			values[textValue(k)] = p.parameters[textValue(k)]
 		}
 		data, err := json.Marshal(values)
 		if err != nil {

@@ -56,15 +56,15 @@ func (r *repository) walk() error {
 func (m *maker) git(a asked) ([]given, error) {
 	g := a.generator
 	if !m.reads(a) {
-		return nil, fmt.Errorf("its git generator reads %s, another repository than its Applications", textOf(g["repoURL"]))
+		return nil, fmt.Errorf("its git generator reads %s, another repository than its Applications", textValue(g["repoURL"]))
 	}
 	if err := m.files.walk(); err != nil {
 		return nil, err
 	}
-	if len(listOf(g["directories"])) > 0 {
+	if len(listValue(g["directories"])) > 0 {
 		return m.directories(a)
 	}
-	if len(listOf(g["files"])) > 0 {
+	if len(listValue(g["files"])) > 0 {
 		return m.inFiles(a)
 	}
 	return nil, errors.New("its git generator has neither directories nor files")
@@ -72,13 +72,13 @@ func (m *maker) git(a asked) ([]given, error) {
 
 // reads reports whether the generator reads this repository: by its address, or since the Applications are read from the same.
 func (m *maker) reads(a asked) bool {
-	address := textOf(a.generator["repoURL"])
+	address := textValue(a.generator["repoURL"])
 	if m.files.here != nil && m.files.here(address) {
 		return true
 	}
-	spec := mapOf(a.template["spec"])
-	for _, s := range append([]any{spec["source"]}, listOf(spec["sources"])...) {
-		if address != "" && mapOf(s)["repoURL"] == address {
+	spec := mapValue(a.template["spec"])
+	for _, s := range append([]any{spec["source"]}, listValue(spec["sources"])...) {
+		if address != "" && mapValue(s)["repoURL"] == address {
 			return true
 		}
 	}
@@ -90,7 +90,7 @@ func (m *maker) directories(a asked) ([]given, error) {
 	g := a.generator
 	var out []given
 	for _, name := range m.files.dirs {
-		wanted, err := chosen(listOf(g["directories"]), func(pattern string) (bool, error) { return path.Match(pattern, name) })
+		wanted, err := isChosen(listValue(g["directories"]), func(pattern string) (bool, error) { return path.Match(pattern, name) })
 		if err != nil {
 			return nil, err
 		}
@@ -110,11 +110,11 @@ func (m *maker) directories(a asked) ([]given, error) {
 // values is where the values are written that a generator adds to what it finds.
 func (a asked) values() discover.Spot { return discover.Spot{Name: "values", At: a.at + ".values"} }
 
-// chosen reports whether a pattern matches, and none that excludes.
-func chosen(patterns []any, matches func(pattern string) (bool, error)) (bool, error) {
+// isChosen reports whether a pattern matches, and none that excludes.
+func isChosen(patterns []any, matches func(pattern string) (bool, error)) (bool, error) {
 	wanted := false
 	for _, p := range patterns {
-		pattern, exclude := textOf(mapOf(p)["path"]), mapOf(p)["exclude"] == true
+		pattern, exclude := textValue(mapValue(p)["path"]), mapValue(p)["exclude"] == true
 		found, err := matches(pattern)
 		if err != nil {
 			return false, fmt.Errorf("%q of its git generator: %w", pattern, err)
@@ -130,7 +130,7 @@ func chosen(patterns []any, matches func(pattern string) (bool, error)) (bool, e
 // inFiles are what stands in files that the patterns match and none excludes: one set of parameters, or a list of them. A pattern is one of
 // git ls-files, as Argo CD has it unless it runs with --enable-new-git-file-globbing: * matches / too.
 func (m *maker) inFiles(a asked) ([]given, error) {
-	names, err := m.namesOf(listOf(a.generator["files"]))
+	names, err := m.namesOf(listValue(a.generator["files"]))
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (m *maker) namesOf(patterns []any) ([]string, error) {
 	known := globs{}
 	var names []string
 	for _, name := range m.files.all {
-		wanted, err := chosen(patterns, func(pattern string) (bool, error) { return known.match(pattern, name) })
+		wanted, err := isChosen(patterns, func(pattern string) (bool, error) { return known.match(pattern, name) })
 		if err != nil {
 			return nil, err
 		}
@@ -239,7 +239,7 @@ func globbed(pattern string) (*regexp.Regexp, error) {
 			i++
 			b.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
 		case c == '[':
-			n := class(pattern[i:])
+			n := classLength(pattern[i:])
 			if n == 0 {
 				return nil, path.ErrBadPattern
 			}
@@ -256,5 +256,5 @@ func globbed(pattern string) (*regexp.Regexp, error) {
 
 var bracket = regexp.MustCompile(`^\[[!^]?\]?(\[:[a-z]+:\]|\\.|[^\]\\])*\]`)
 
-// class is the length of the class that a text begins with, 0 for none.
-func class(text string) int { return len(bracket.FindString(text)) }
+// classLength is the length of the class that a text begins with, 0 for none.
+func classLength(text string) int { return len(bracket.FindString(text)) }

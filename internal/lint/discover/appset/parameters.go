@@ -38,7 +38,7 @@ func flatten(out map[string]string, name string, v any) {
 
 // place adds where a directory, or a file in it, stands: path, or PREFIX.path, and what is below it.
 func (m *maker) place(p parameters, g map[string]any, dir, file string) {
-	prefix := textOf(g["pathParamPrefix"])
+	prefix := textValue(g["pathParamPrefix"])
 	base := path.Base(dir)
 	if m.fill.goTemplate {
 		segments := []any{}
@@ -73,13 +73,13 @@ func (m *maker) place(p parameters, g map[string]any, dir, file string) {
 
 // values adds the values of a generator, which may name its parameters, but not each other.
 func (m *maker) values(p parameters, g map[string]any) error {
-	given := mapOf(g["values"])
+	given := mapValue(g["values"])
 	if len(given) == 0 {
 		return nil
 	}
 	out := map[string]any{}
 	for k, v := range given {
-		text, err := m.fill.text(textOf(v), p)
+		text, err := m.fill.text(textValue(v), p)
 		if err != nil {
 			return err
 		}
@@ -106,8 +106,8 @@ func normalized(text string) string {
 
 var notInSlugs = regexp.MustCompile(`[^a-z0-9_]+`)
 
-// slug is a name without dots, of at most a number of letters, cut before a word where that is wanted (argo-cd SlugifyName, gosimple/slug).
-func slug(text string, most int, smart bool) string {
+// slugName is a name without dots, of at most a number of letters, cut before a word where that is wanted (argo-cd SlugifyName, gosimple/slug).
+func slugName(text string, most int, smart bool) string {
 	text = normalized(text)
 	if !smart && len(text) >= most {
 		text = text[:max(most, 0)]
@@ -122,21 +122,21 @@ func slug(text string, most int, smart bool) string {
 	return text[:most]
 }
 
-// copied is a deep copy: a template may change what it is given.
-func copied(v any) any {
+// deepCopy is a deep copy: a template may change what it is given.
+func deepCopy(v any) any {
 	switch v := v.(type) {
 	case parameters:
-		return copied(map[string]any(v))
+		return deepCopy(map[string]any(v))
 	case map[string]any:
 		out := maps.Clone(v)
 		for k, one := range out {
-			out[k] = copied(one)
+			out[k] = deepCopy(one)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, one := range v {
-			out[i] = copied(one)
+			out[i] = deepCopy(one)
 		}
 		return out
 	}

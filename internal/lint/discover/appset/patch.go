@@ -22,13 +22,13 @@ func (m *maker) patch(filled map[string]any, text string, p parameters) error {
 	if directed(patch) {
 		return errors.New("directives of strategic merge patches are not followed yet")
 	}
-	project, there := mapOf(filled["spec"])["project"]
+	project, there := mapValue(filled["spec"])["project"]
 	for _, part := range []string{"metadata", "spec"} {
 		if by, ok := patch[part].(map[string]any); ok {
-			filled[part] = merged(mapOf(filled[part]), by)
+			filled[part] = mergePatch(mapValue(filled[part]), by)
 		}
 	}
-	if spec := mapOf(filled["spec"]); there && spec != nil {
+	if spec := mapValue(filled["spec"]); there && spec != nil {
 		spec["project"] = project
 	} else {
 		delete(spec, "project")
@@ -55,8 +55,8 @@ func directed(v any) bool {
 	return false
 }
 
-// merged is a map with a patch in it: null takes a field away. Neither is changed.
-func merged(m, patch map[string]any) map[string]any {
+// mergePatch is a map with a patch in it: null takes a field away. Neither is changed.
+func mergePatch(m, patch map[string]any) map[string]any {
 	out := make(map[string]any, len(m)+len(patch))
 	maps.Copy(out, m)
 	for k, v := range patch {
@@ -65,7 +65,7 @@ func merged(m, patch map[string]any) map[string]any {
 		case v == nil:
 			delete(out, k)
 		case isMap:
-			out[k] = merged(mapOf(out[k]), below)
+			out[k] = mergePatch(mapValue(out[k]), below)
 		default:
 			out[k] = v
 		}

@@ -18,12 +18,12 @@ type requirement struct {
 
 func selectorOf(v any) (selector, error) {
 	var out selector
-	for k, value := range mapOf(mapOf(v)["matchLabels"]) {
+	for k, value := range mapValue(mapValue(v)["matchLabels"]) {
 		out = append(out, requirement{k, "In", []any{value}})
 	}
-	for _, e := range listOf(mapOf(v)["matchExpressions"]) {
-		one := mapOf(e)
-		out = append(out, requirement{textOf(one["key"]), textOf(one["operator"]), listOf(one["values"])})
+	for _, e := range listValue(mapValue(v)["matchExpressions"]) {
+		one := mapValue(e)
+		out = append(out, requirement{textValue(one["key"]), textValue(one["operator"]), listValue(one["values"])})
 	}
 	for _, r := range out {
 		if errs := validation.IsQualifiedName(r.key); len(errs) > 0 {

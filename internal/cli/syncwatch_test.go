@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/appstate"
+)
+
+// synced runs `truce app sync web` over an app that was contested as told, and of which the summaries are seen one after the other.
+func synced(t *testing.T, contested string, seen ...Summary) (stderr string, code int) {
+	t.Helper()
+	key := summaries()[1].Key
+	var told bytes.Buffer
+	b := Backend{Connect: func(context.Context, Target) (*Cluster, error) {
+		return &Cluster{
+			AppState:   func(context.Context, app.Key) (dialect.Told, error) { return dialect.Told{Contested: contested}, nil },
+			RequestRun: func(context.Context, Request) (string, error) { return "now", nil },
+			Names:      func(context.Context, string) ([]app.Key, error) { return []app.Key{key}, nil },
+			Follow: func(ctx context.Context, _ string, is func([]Summary) bool) error {
+				for len(seen) > 0 {
+					next := seen[0]
+					next.Key, next.Handled, next.Settled, next.State.Health.Code = key, "now", true, health.Healthy
+					seen = seen[1:]
+					if is([]Summary{next}) {
+						return nil
+					}
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			},
+			Close: func() {},
+		}, nil
+	}}
+	env := Environment{Out: &bytes.Buffer{}, Err: &told, Program: "truce", Getenv: func(string) string { return "" }}
+	env.Args = []string{"app", "sync", key.Name, "-n", key.Namespace}
+	code = Execute(t.Context(), env, b)
+	return told.String(), code
+}
+
+func TestASyncSaysWhatCameOfAContestedField(t *testing.T) {
+	const before, after = "image: put back 2 times", "image: put back 2 times; corrected on request at noon and changed back"
+	done := Summary{State: appstate.State{Sync: report.Synced, Reason: report.Succeeded}}
+	contested := func(text string) Summary {
+		return Summary{State: appstate.State{Sync: report.OutOfSync, Reason: report.Succeeded}, Contested: text}
+	}
+	for name, c := range map[string]struct {
+		seen []Summary
+		want string
+		code Exit
+	}{
+		"changed back at once":  {[]Summary{contested(after)}, "corrected, and changed back: still contested: " + after, ExitDiffers},
+		"changed back later":    {[]Summary{done, done, contested(after)}, "corrected, and changed back: still contested: " + after, ExitDiffers},
+		"it stays":              {[]Summary{done}, "the contested fields are corrected; no change back within 3s", ExitSame},
+		"it was not corrected":  {[]Summary{contested(before)}, ": still contested: " + before, ExitDiffers},
+		"the run did not begin": {[]Summary{{State: appstate.State{Reason: report.RenderFailed}, Message: "no such file"}}, "no such file", ExitRender},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stderr, code := synced(t, before, c.seen...)
+			if !strings.Contains(stderr, c.want) || code != int(c.code) {
+				t.Errorf("exit %d, want %d; no %q in:\n%s", code, c.code, c.want, stderr)
+			}
+		})
+	}
+}

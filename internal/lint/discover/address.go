@@ -1,0 +1,212 @@
+package discover
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// ownAddresses is which addresses are this repository's.
+type ownAddresses struct {
+	proven  map[string]bool
+	assumed string
+	why     string
+}
+
+func isRepository(gvk object.GVK) bool {
+	return gvk.Group == "source.toolkit.fluxcd.io" && gvk.Kind == "GitRepository"
+}
+
+// addresses are those that the app's files may come from: a GitRepository may be written differently for each cluster. One that is not
+// in the tree is its own address.
+func (t *finder) addresses(a app.App) []string {
+	if a.Source.Kind != "GitRepository" {
+		return []string{a.Source.Name}
+	}
+	var out []string
+	for _, d := range t.repositories[app.SourceKey{Namespace: a.Source.Namespace, Name: a.Source.Name}] {
+		if text, ok := d.object.At("spec", "url").(string); ok && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	if len(out) == 0 {
+		return []string{a.Source.String()}
+	}
+	return out
+}
+
+// locate finds out which addresses are this repository's. A remote of its clone is. So is that of a GitRepository which an app reads from
+// a directory that holds the very file of the GitRepository, as flux bootstrap writes it. Where no app is read from any of
+// those, the one address is assumed to be from which the most directories are read that are here.
+func (t *finder) locate() {
+	if t.own.proven == nil {
+		t.own.proven = map[string]bool{}
+		for _, text := range t.Addresses {
+			t.own.proven[sameAddress(text)] = true
+		}
+	}
+	matched := false
+	for _, w := range t.wanted {
+		t.holds(w)
+		matched = matched || slices.ContainsFunc(t.addresses(w.unit.App), t.isTaken)
+	}
+	if !matched && t.own.assumed == "" {
+		t.assume()
+	}
+}
+
+// isHere reports whether an address is one by which this repository is known from the start.
+func (t *finder) isHere(address string) bool {
+	return slices.ContainsFunc(t.Addresses, func(s string) bool { return sameAddress(s) == sameAddress(address) })
+}
+
+func (t *finder) holds(w *wanted) {
+	a := w.unit.App
+	if w.unit.Dialect != Flux || a.Path == "." {
+		return
+	}
+	for _, d := range t.repositories[app.SourceKey{Namespace: a.Source.Namespace, Name: a.Source.Name}] {
+		if text, ok := d.object.At("spec", "url").(string); ok && strings.HasPrefix(d.file, a.Path+"/") {
+			t.own.proven[sameAddress(text)] = true
+		}
+	}
+}
+
+func (t *finder) assume() {
+	shown, there, all := map[string]string{}, map[string]int{}, map[string]int{}
+	for _, w := range t.wanted {
+		if w.unit.Dialect == Bare || t.blocked(w) != "" {
+			continue
+		}
+		for _, text := range t.addresses(w.unit.App) {
+			key := sameAddress(text)
+			shown[key] = text
+			all[key]++
+			if w.unit.App.Path != "." && t.isDirectory(w.unit.App.Path) {
+				there[key]++
+			}
+		}
+	}
+	best := ""
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if there[key] > there[best] || len(all) == 1 {
+			best = key
+		}
+	}
+	if best == "" {
+		return
+	}
+	t.own.assumed = best
+	t.own.why = assumptionText(shown[best], all[best], there[best])
+}
+
+// elsewhere says why the app is not rendered; the zero Skipped where it is.
+func (t *finder) elsewhere(w *wanted) Skipped {
+	left := Skipped{File: w.unit.File, Line: w.unit.Line, What: w.unit.Name()}
+	if w.unit.Dialect == Bare {
+		return Skipped{}
+	}
+	if left.Why = t.blocked(w); left.Why != "" {
+		left.Broken = !strings.Contains(left.Why, unsupported)
+		return left
+	}
+	all := t.addresses(w.unit.App)
+	switch {
+	case slices.ContainsFunc(all, t.isTaken), t.byPath(w):
+		return Skipped{}
+	case t.isAbsent(w.unit.App):
+		left.Why = fmt.Sprintf("is read from %s, which is not in this repository", all[0])
+		if w.unit.App.Path != "." {
+			left.Why += fmt.Sprintf(", and neither is %s", w.unit.App.Path)
+		}
+		left.Reason = "is read from a GitRepository that is not in this repository"
+	default:
+		left.Why = "is read from " + strings.Join(all, ", ") + ", which is not this repository"
+		left.Reason = "is read from another repository"
+	}
+	return left
+}
+
+// isTaken reports whether an address is one of this repository's, by proof or by assumption.
+func (t *finder) isTaken(address string) bool {
+	key := sameAddress(address)
+	return t.own.proven[key] || key == t.own.assumed
+}
+
+// isAbsent reports whether no file of the tree, and nothing that an app describes, is the GitRepository that the app is read from.
+func (t *finder) isAbsent(a app.App) bool {
+	return a.Source.Kind == "GitRepository" && len(t.repositories[app.SourceKey{Namespace: a.Source.Namespace, Name: a.Source.Name}]) == 0
+}
+
+// byPath reports whether the app is taken for one of this repository because its GitRepository is absent and its path is here.
+func (t *finder) byPath(w *wanted) bool {
+	return w.unit.Dialect == Flux && w.unit.App.Path != "." && t.isAbsent(w.unit.App) && t.isDirectory(w.unit.App.Path)
+}
+
+func (t *finder) isDirectory(name string) bool {
+	info, err := fs.Stat(t.files, name)
+	return err == nil && info.IsDir()
+}
+
+// assumptions are sentences about the addresses that are taken for this repository without proof.
+func (t *finder) assumptions() []string {
+	all, there, why := map[string]int{}, map[string]int{}, []string{}
+	for _, w := range t.wanted {
+		if !w.kept || w.unit.Dialect == Bare || t.blocked(w) != "" || !t.isAbsent(w.unit.App) {
+			continue
+		}
+		name := w.unit.App.Source.String()
+		all[name]++
+		if t.byPath(w) {
+			there[name]++
+		}
+	}
+	if t.own.why != "" {
+		why = append(why, t.own.why)
+	}
+	for _, name := range slices.Sorted(maps.Keys(there)) {
+		if sameAddress(name) != t.own.assumed {
+			why = append(why, assumptionText(name, all[name], there[name]))
+		}
+	}
+	return why
+}
+
+func assumptionText(address string, all, there int) string {
+	return fmt.Sprintf("%s is taken for this repository: of %d apps that are read from it, %d name a directory that is here", address, all, there)
+}
+
+// unsupported begins the problem that a front has with what truce cannot do (reader.Lacks).
+const unsupported = "not supported yet"
+
+// blocked is the problem for which it is not known what the app reads; empty for none. Its other problems hinder no look.
+func (t *finder) blocked(w *wanted) string {
+	for _, p := range w.unit.App.Problems {
+		if p.Field == "spec" || p.Field == "spec.path" || strings.HasPrefix(p.Field, "spec.source") {
+			return p.Field + ": " + p.Reason
+		}
+	}
+	return ""
+}
+
+// sameAddress is an address without what differs between two ways to the same repository: scheme, user, port, case of the
+// host, .git at the end.
+func sameAddress(text string) string {
+	host, dir := "", text
+	if u, err := url.Parse(text); err == nil && u.Host != "" {
+		host, dir = u.Hostname(), u.Path
+	} else if before, after, ok := strings.Cut(text, ":"); ok && !strings.Contains(before, "/") {
+		host, dir = before[strings.LastIndex(before, "@")+1:], after
+	} else if u != nil && u.Scheme == "file" {
+		dir = u.Path
+	}
+	dir = strings.TrimSuffix(strings.TrimSuffix(dir, "/"), ".git")
+	return strings.ToLower(host) + path.Clean("/"+dir)
+}
