@@ -139,8 +139,8 @@ func TestTheServerKeepsWhatAnApplicationSays(t *testing.T) {
 		}
 	}
 	a := argocd.Applications{}.App(stored, app.Policy{})
-	if len(a.Problems) > 0 || len(a.Notes) != 1 || a.Order.Revision != "main" {
-		t.Errorf("problems %q, notes %q, order %+v", a.Problems, a.Notes, a.Order)
+	if len(a.Problems) > 0 || len(a.Notes) != 1 || a.SyncRequest.Revision != "main" {
+		t.Errorf("problems %q, notes %q, order %+v", a.Problems, a.Notes, a.SyncRequest)
 	}
 	c.Kubectl(t, "-n", ns, "patch", "applications.argoproj.io", "grokdevops", "--type=merge", "-p", `{"status":{"sync":{"status":"Synced"},"health":{"status":"Healthy"}}}`)
 	got := strings.Join(strings.Fields(c.Kubectl(t, "-n", ns, "get", "apps")), " ")

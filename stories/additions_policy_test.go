@@ -115,8 +115,8 @@ func TestAnAdditionThatComesBackAgainAndAgainIsContested(t *testing.T) {
 			contested = w.verdict(path) == decide.Contested
 			return contested
 		})
-		if removals > fight.Most {
-			t.Fatalf("taken away %d times, want at most %d", removals, fight.Most)
+		if removals > fight.MaxCorrections {
+			t.Fatalf("taken away %d times, want at most %d", removals, fight.MaxCorrections)
 		}
 	}
 	message := w.condition("my-app", "Contested", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })

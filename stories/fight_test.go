@@ -105,8 +105,8 @@ func TestAControllerThatRewritesAFieldIsContested(t *testing.T) {
 			w.ready("my-app")
 			w.await(d, ofCount(4))
 			w.await(d, ofImage(theirImage))
-			if n := corrections(d); n > fight.Most+1 {
-				t.Errorf("truce put the image back %d times, want at most %d, and one more for the commit", n, fight.Most)
+			if n := corrections(d); n > fight.MaxCorrections+1 {
+				t.Errorf("truce put the image back %d times, want at most %d, and one more for the commit", n, fight.MaxCorrections)
 			}
 			w.events("FieldContested", `"nginx:1.21.0" (Git) vs "`+theirImage+`" (live, set by image-keeper): put back 2 times since 20`)
 		})
@@ -150,8 +150,8 @@ func TestAPersonWhoRepeatsAnEditIsCorrectedEachTime(t *testing.T) {
 	w.until("the last correction in the journal", func() bool { // it is noted when the answer has come, which the watch may outrun
 		corrected := 0
 		err := w.running.Engine.Journal.Read(journal.Query{}, func(e journal.Entry) bool {
-			if until, _ := decide.CorrectionDue(e.Reason); until.After(e.At.Add(fight.Limit)) {
-				t.Errorf("an edit of a person waits longer than %s: %s at %s: %s", fight.Limit, e.What, e.At, e.Reason)
+			if until, _ := decide.CorrectionDue(e.Reason); until.After(e.At.Add(fight.MinSpacing)) {
+				t.Errorf("an edit of a person waits longer than %s: %s at %s: %s", fight.MinSpacing, e.What, e.At, e.Reason)
 			}
 			if e.What == journal.Corrected && e.Path == ".spec.replicas" {
 				corrected++
@@ -181,8 +181,8 @@ data: {colour: blue}
 	contested := func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" }
 	w.condition("my-app", "Contested", contested)
 	before := w.corrected(d)
-	if before > fight.Most {
-		t.Errorf("the breaker opens after %d corrections, want at most %d", before, fight.Most)
+	if before > fight.MaxCorrections {
+		t.Errorf("the breaker opens after %d corrections, want at most %d", before, fight.MaxCorrections)
 	}
 	tried := func(n int, of string, asked func()) {
 		t.Helper()

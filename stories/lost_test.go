@@ -111,7 +111,7 @@ func TestARequestCreatesAnObjectThatIsDeletedAgainAndAgain(t *testing.T) {
 	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
-	for n := range fight.Most + 1 {
+	for n := range fight.MaxCorrections + 1 {
 		was := w.get(configmaps, "a").GetUID()
 		w.kubectl("delete", "configmap/a")
 		pauses := false
@@ -123,7 +123,7 @@ func TestARequestCreatesAnObjectThatIsDeletedAgainAndAgain(t *testing.T) {
 		if pauses {
 			break
 		}
-		if n == fight.Most {
+		if n == fight.MaxCorrections {
 			t.Fatalf("created %d times without a pause", n+1)
 		}
 	}

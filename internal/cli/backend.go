@@ -171,7 +171,7 @@ type Detail struct {
 	// Leaving are objects that truce has made for the app and that Git no longer names: a run would prune them.
 	Leaving []object.ID
 	// Prune is what a run would do about what left Git.
-	Prune decide.Sweep
+	Prune decide.PrunePlan
 	// Origin tells where Git writes a field of one of the app's objects; the zero Place if that is not known.
 	Origin func(object.ID, field.Path) desired.Place
 	// Told is what the custom resource tells of the controller's own runs.
@@ -180,7 +180,7 @@ type Detail struct {
 
 // Adoption is how an app would be adopted, or is.
 type Adoption struct {
-	Way     app.Way
+	Way     app.AdoptionMode
 	At      time.Time // when it is asked for: not before any entry of the other's
 	Already bool
 	Detail  Detail // what would be changed, taken away and pruned

@@ -84,7 +84,7 @@ func (f *processFlags) policy() (app.Policy, error) {
 			return app.Policy{}, err
 		}
 	}
-	policy := app.Policy{Claims: app.Claims(f.claims), Mode: app.Mode(f.mode), Pause: app.ByHand(f.pause), Additions: app.ByHand(f.additions)}
+	policy := app.Policy{Claims: app.Claims(f.claims), Mode: app.Mode(f.mode), Pause: app.ManualChanges(f.pause), Additions: app.ManualChanges(f.additions)}
 	if why := policy.Contradiction(); why != "" {
 		return app.Policy{}, usageError("--claims %s --pause %s: %s", f.claims, f.pause, why)
 	}

@@ -39,7 +39,7 @@ func (c *client) adoption(ctx context.Context, key app.Key) (cli.Adoption, error
 	if err != nil {
 		return cli.Adoption{}, err
 	}
-	out := cli.Adoption{Way: translate.App(there.App, how.policy).Adoption.Way}
+	out := cli.Adoption{Way: translate.App(there.App, how.policy).Adoption.Mode}
 	if out.Already = out.Way == app.TakeBeside || out.Way == app.TakeAlone; !out.Already {
 		if out.Way, err = p.letGo(ctx, there.App, translate.App(unmoved(there.App), how.policy)); err != nil {
 			return out, err
@@ -78,8 +78,8 @@ func unmoved(cr object.Object) object.Object {
 }
 
 // letGo says how the other controller has let go of an app; an error tells who has not, and how it does.
-func (p *parts) letGo(ctx context.Context, cr object.Object, a app.App) (app.Way, error) {
-	refuse := func(format string, args ...any) (app.Way, error) {
+func (p *parts) letGo(ctx context.Context, cr object.Object, a app.App) (app.AdoptionMode, error) {
+	refuse := func(format string, args ...any) (app.AdoptionMode, error) {
 		return "", &cli.ExitError{Code: cli.ExitDiffers, Err: fmt.Errorf("%s is not adopted: "+format, append([]any{a.Key}, args...)...)}
 	}
 	other := others[a.Key.Kind]
@@ -178,12 +178,12 @@ func (p *parts) foreseeOne(o *report.Object, in decide.Input) {
 	if in.Live == nil {
 		return
 	}
-	if _, another := in.Adoption.Whose(in.Live); another != "" {
+	if _, another := in.Adoption.OwnerOf(in.Live); another != "" {
 		o.Problem = "it is another app's (" + another + "): not adopted"
 		return
 	}
 	entries, _ := in.Live.At("metadata", "managedFields").([]any)
-	if _, err := (ownership.Managed{Fields: entries, APIVersion: in.Live.APIVersion()}).Adopt(in.Taken(), nil); err != nil {
+	if _, err := (ownership.Managed{Fields: entries, APIVersion: in.Live.APIVersion()}).Adopt(in.AdoptedEntries(), nil); err != nil {
 		o.Problem = err.Error()
 		return
 	}
@@ -211,7 +211,7 @@ func (p *parts) inherited(ctx context.Context, a app.App, wanted map[object.ID]o
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", id, err)
 		}
-		if mine, _ := a.Adoption.Whose(o); mine {
+		if mine, _ := a.Adoption.OwnerOf(o); mine {
 			out = append(out, id)
 		}
 	}

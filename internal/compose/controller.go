@@ -135,6 +135,6 @@ func (p *parts) controller(o RunOptions) *Running {
 func (p *parts) tenancy(o RunOptions) tenancy.Rules {
 	rules := o.Tenancy
 	rules.Admins = append([]string{o.Namespaces.Home(p.cluster.Namespace())}, rules.Admins...)
-	rules.Reaches = map[string]identity.Reach{kustomizations.Kind: identity.Namespaced, applications.Kind: identity.Own}
+	rules.Reaches = map[string]identity.NamespaceReach{kustomizations.Kind: identity.Namespaced, applications.Kind: identity.Own}
 	return rules
 }

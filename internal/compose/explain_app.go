@@ -165,7 +165,7 @@ func (t *teller) walk(ctx context.Context, cr object.Object) error {
 		return nil
 	}
 	s.Revision = f.artifact.Revision
-	a = a.At(f.artifact.Commit, f.artifact.Files)
+	a = a.AtRevision(f.artifact.Commit, f.artifact.Files)
 	set, err := t.parts.settled(ctx, f.artifact, a)
 	if err != nil {
 		t.stopped(report.Render, report.RenderFailed, err)

@@ -255,7 +255,7 @@ func (p *parts) described(ctx context.Context, a app.App, cr object.Object) (des
 }
 
 func (p *parts) settled(ctx context.Context, artifact source.Artifact, a app.App) (desired.Set, error) {
-	a = a.At(artifact.Commit, artifact.Files)
+	a = a.AtRevision(artifact.Commit, artifact.Files)
 	request, _, err := reconcile.RequestOf(p.over(a, artifact.Files), a)
 	if err != nil {
 		return desired.Set{}, err
@@ -293,7 +293,7 @@ func (p *parts) origins(ctx context.Context, artifact source.Artifact, a app.App
 		if !ok {
 			return desired.Place{}
 		}
-		return desired.Origin(files, a.At(artifact.Commit, artifact.Files), o, path)
+		return desired.Origin(files, a.AtRevision(artifact.Commit, artifact.Files), o, path)
 	}
 }
 

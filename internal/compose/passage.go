@@ -32,9 +32,9 @@ func (c *client) passage(ctx context.Context, key app.Key, objects []report.List
 	if err != nil {
 		return err
 	}
-	back := a.Adoption.Way == app.HandBack || a.Policy.Mode == app.Observe && a.Adoption.Lost == "" // the controller may have ended the release already
+	back := a.Adoption.Mode == app.HandBack || a.Policy.Mode == app.Observe && a.Adoption.Lost == "" // the controller may have ended the release already
 	if back {
-		a.Adoption.Way = app.HandBack
+		a.Adoption.Mode = app.HandBack
 	} else if !a.Adoption.Takes() {
 		return &cli.ExitError{Code: cli.ExitDiffers, Err: fmt.Errorf("%s is not adopted: %s", key, strings.Join(a.Notes, "; "))}
 	}
@@ -157,7 +157,7 @@ func (m *moving) isOver(o object.Object) bool {
 		return false
 	}
 	in := decide.Input{Live: o, Owners: owners, Adoption: m.adoption, Policy: app.Policy{Mode: m.mode}}
-	return !in.Moves() && (m.adoption.Way == app.HandBack || !ownership.ApplyEntry(owners, ownership.Manager).Empty())
+	return !in.MovesOwnership() && (m.adoption.Mode == app.HandBack || !ownership.ApplyEntry(owners, ownership.Manager).Empty())
 }
 
 func (m *moving) count() (moved, all int) {

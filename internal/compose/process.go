@@ -213,7 +213,7 @@ func (c *client) allPublished(ctx context.Context, namespace string) ([]object.O
 func policyIn(o object.Object) app.Policy {
 	return app.Policy{
 		Claims: app.Claims(text(o, "data", keyClaims)), Mode: app.Mode(text(o, "data", keyMode)),
-		Pause: app.ByHand(text(o, "data", keyPause)), Additions: app.ByHand(text(o, "data", keyAdditions)),
+		Pause: app.ManualChanges(text(o, "data", keyPause)), Additions: app.ManualChanges(text(o, "data", keyAdditions)),
 	}
 }
 

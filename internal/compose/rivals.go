@@ -174,6 +174,6 @@ func (a application) leaves(o object.Object, p field.Path) bool {
 			return true
 		}
 	}
-	covered := a.ignore.Covers(ignore.Sight{Desired: o, Live: o, Owners: owners})
+	covered := a.ignore.Covers(ignore.Observed{Desired: o, Live: o, Owners: owners})
 	return slices.ContainsFunc(covered, func(x ignore.Covered) bool { return x.Path.Equals(p) })
 }

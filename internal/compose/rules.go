@@ -65,7 +65,7 @@ func (c *client) idle(ctx context.Context, a app.App, rules ignore.Rules, out *c
 		out.Notes = append(out.Notes, fmt.Sprintf("nobody knows whether the rule matches anything: %v", err))
 		return nil, nil
 	}
-	var sights []ignore.Sight
+	var sights []ignore.Observed
 	for _, o := range set.Objects {
 		s, err := c.sight(ctx, o.Data)
 		if err != nil {
@@ -91,8 +91,8 @@ func (c *client) idle(ctx context.Context, a app.App, rules ignore.Rules, out *c
 }
 
 // sight is one object with what of it is live.
-func (c *client) sight(ctx context.Context, wanted object.Object) (ignore.Sight, error) {
-	s := ignore.Sight{Desired: wanted}
+func (c *client) sight(ctx context.Context, wanted object.Object) (ignore.Observed, error) {
+	s := ignore.Observed{Desired: wanted}
 	there, err := c.parts.engine.Live.Get(ctx, wanted.GVK(), wanted.ID())
 	if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
 		return s, nil
@@ -108,7 +108,7 @@ func (c *client) sight(ctx context.Context, wanted object.Object) (ignore.Sight,
 }
 
 // tried says whether a rule covers anything, and what there is to say of it.
-func (c *client) tried(ctx context.Context, rule ignore.Rules, sights []ignore.Sight) (met bool, said []string, err error) {
+func (c *client) tried(ctx context.Context, rule ignore.Rules, sights []ignore.Observed) (met bool, said []string, err error) {
 	var all []object.Object
 	var tallies []ignore.Tally
 	for _, s := range sights {

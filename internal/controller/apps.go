@@ -20,24 +20,24 @@ import (
 type appEntry struct {
 	front   dialect.Apps
 	gvk     object.GVK
-	kept    object.Packed // the custom resource
-	cr      object.Object // the same: only in what begin and entry return
-	asks    request       // of kept
-	app     app.App       // as kept says, and as the order that was taken up wants it
-	wants   app.Order     // of kept, and not taken up yet
-	order   app.Order     // that was taken up and has not ended
-	failed  int           // runs in a row
-	answer  string        // of the newest of them
-	alike   int           // of the newest of them, that ended with answer
-	blocked bool          // it cannot be run: its custom resource may not be written
-	version uint64        // resourceVersion of kept
-	wrote   digest        // of the status that was written last
-	due     time.Time     // of the next full check: an older timer is not answered; zero for at once
-	begun   time.Time     // of the run that is under way; zero for none
-	told    time.Time     // of the last status write
-	news    string        // that were told last
-	said    *moved        // what the status that was written last says of the revision; nil for none
-	slot    time.Time     // when a status may be written that says no more than that the revision has moved; zero for none
+	kept    object.Packed   // the custom resource
+	cr      object.Object   // the same: only in what begin and entry return
+	asks    request         // of kept
+	app     app.App         // as kept says, and as the order that was taken up wants it
+	wants   app.SyncRequest // of kept, and not taken up yet
+	order   app.SyncRequest // that was taken up and has not ended
+	failed  int             // runs in a row
+	answer  string          // of the newest of them
+	alike   int             // of the newest of them, that ended with answer
+	blocked bool            // it cannot be run: its custom resource may not be written
+	version uint64          // resourceVersion of kept
+	wrote   digest          // of the status that was written last
+	due     time.Time       // of the next full check: an older timer is not answered; zero for at once
+	begun   time.Time       // of the run that is under way; zero for none
+	told    time.Time       // of the last status write
+	news    string          // that were told last
+	said    *moved          // what the status that was written last says of the revision; nil for none
+	slot    time.Time       // when a status may be written that says no more than that the revision has moved; zero for none
 }
 
 func (c *Controller) seenApp(f dialect.Apps, ev live.Event) {
@@ -85,8 +85,8 @@ func (c *Controller) seenApp(f dialect.Apps, ev live.Event) {
 	}
 	c.engine.Supersede(key)
 	c.apps.Add(key)
-	if a.Look > 0 {
-		c.sources.AddAfter(a.Source, a.Look)
+	if a.SourceInterval > 0 {
+		c.sources.AddAfter(a.Source, a.SourceInterval)
 	}
 }
 
@@ -131,7 +131,7 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 	c.block(key, false)
 	r := c.run(ctx, c.remark(e))
 	c.keepers.ran(key, r)
-	if e.app.Adoption.Way == app.HandBack && r.Stage == report.Done {
+	if e.app.Adoption.Mode == app.HandBack && r.Stage == report.Done {
 		c.released(ctx, e)
 	}
 	return c.schedule(key, e.app, r)
@@ -287,10 +287,10 @@ func (c *Controller) forget(ctx context.Context, key app.Key) time.Duration {
 }
 
 func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
-	if !slices.ContainsFunc(finalizers(e.cr), e.app.Keeps) {
+	if !slices.ContainsFunc(finalizers(e.cr), e.app.HasFinalizer) {
 		return 0
 	}
-	keeps := e.app.Keeps
+	keeps := e.app.HasFinalizer
 	if e.app.Policy.Mode == app.Observe {
 		ours, err := c.engine.HasInventory(ctx, e.app.Key)
 		if err != nil {
@@ -298,7 +298,7 @@ func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
 			return retryObject
 		}
 		if !ours || e.app.Adoption.Lost != "" { // the other finalizer is another controller's, and what it stands for
-			keeps = func(name string) bool { return name == e.app.Own }
+			keeps = func(name string) bool { return name == e.app.OwnFinalizer }
 		}
 		if !ours {
 			return max(c.forget(ctx, e.app.Key), c.unguard(ctx, e, keeps))
@@ -347,13 +347,13 @@ func (c *Controller) entry(key app.Key) (appEntry, bool) {
 // ensureFinalizer is needed only where there is something to clean up. What is handed back needs none of truce's any more.
 func (c *Controller) ensureFinalizer(ctx context.Context, e appEntry) error {
 	have := finalizers(e.cr)
-	if e.app.Adoption.Way == app.HandBack && slices.Contains(have, e.app.Own) {
-		return c.patchFinalizers(ctx, e, slices.DeleteFunc(have, func(name string) bool { return name == e.app.Own }))
+	if e.app.Adoption.Mode == app.HandBack && slices.Contains(have, e.app.OwnFinalizer) {
+		return c.patchFinalizers(ctx, e, slices.DeleteFunc(have, func(name string) bool { return name == e.app.OwnFinalizer }))
 	}
-	if e.app.Guard == "" || e.app.Policy.Mode != app.Enforce || len(e.app.Problems) > 0 || slices.Contains(have, e.app.Guard) {
+	if e.app.GuardFinalizer == "" || e.app.Policy.Mode != app.Enforce || len(e.app.Problems) > 0 || slices.Contains(have, e.app.GuardFinalizer) {
 		return nil
 	}
-	return c.patchFinalizers(ctx, e, append(have, e.app.Guard))
+	return c.patchFinalizers(ctx, e, append(have, e.app.GuardFinalizer))
 }
 
 func finalizers(o object.Object) []string {

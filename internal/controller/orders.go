@@ -24,22 +24,22 @@ func (c *Controller) take(e *appEntry, seen sight) (news bool) {
 	news = first || e.asks != seen.asks || seen.app.Request != "" && seen.app.Request != before.Request
 	e.asks = seen.asks
 	wanted := e.wants.Token
-	e.wants = seen.app.Order
+	e.wants = seen.app.SyncRequest
 	switch {
-	case e.wants.Begun.IsZero(): // somebody asks for it
+	case e.wants.StartedAt.IsZero(): // somebody asks for it
 	case first: // an earlier process has begun it
-		e.order, e.wants = e.wants, app.Order{}
+		e.order, e.wants = e.wants, app.SyncRequest{}
 	case e.wants.Token == wanted && before.Policy.Mode == app.Enforce: // we wrote that it is begun, and got no answer: takeUp does it again
 	default: // this one has begun it
-		e.wants = app.Order{}
+		e.wants = app.SyncRequest{}
 	}
 	e.app = ordered(seen.app, e.order)
 	return news || e.wants.Token != "" && e.wants.Token != wanted
 }
 
 // ordered is the app as an order that was taken up wants it.
-func ordered(a app.App, o app.Order) app.App {
-	a.Order = o
+func ordered(a app.App, o app.SyncRequest) app.App {
+	a.SyncRequest = o
 	if o.Token != "" && o.Revision != "" {
 		a.Source.Revision = o.Revision
 	}
@@ -71,10 +71,10 @@ func (c *Controller) takeUp(ctx context.Context, e appEntry) (appEntry, time.Dur
 		return e, 0
 	}
 	order := e.wants
-	order.Begun = c.Now()
+	order.StartedAt = c.Now()
 	r := c.engine.Report(e.app.Key)
-	r.Seen, r.At, r.Running = order.Begun, order.Begun, true
-	r.Rollout = report.Rollout{Order: order, Revision: r.Revision, Begun: order.Begun}
+	r.Seen, r.At, r.Running = order.StartedAt, order.StartedAt, true
+	r.Rollout = report.Rollout{Order: order, Revision: r.Revision, Begun: order.StartedAt}
 	switch err := c.answer(ctx, e, e.front.Status(e.cr, r), e.front.Answered(e.cr, r)); {
 	case apierrors.IsConflict(err):
 		return e, retryConflict // the watch is about to bring the newer form
@@ -91,7 +91,7 @@ func (c *Controller) takeUp(ctx context.Context, e appEntry) (appEntry, time.Dur
 	}
 	known.order = order
 	if known.wants.Token == order.Token {
-		known.wants = app.Order{}
+		known.wants = app.SyncRequest{}
 	}
 	known.app = ordered(known.app, order)
 	due, found := known.due, *known
@@ -113,9 +113,9 @@ func (c *Controller) finish(e *appEntry, r report.Report, wait time.Duration) ti
 			return pause
 		}
 	}
-	e.order = app.Order{}
+	e.order = app.SyncRequest{}
 	if cr := c.withResource(*e).cr; cr != nil {
-		e.app = ordered(c.Tenancy.Bind(e.front.App(cr, c.Process)), app.Order{})
+		e.app = ordered(c.Tenancy.Bind(e.front.App(cr, c.Process)), app.SyncRequest{})
 	}
 	return afterOrder
 }

@@ -332,8 +332,8 @@ func (c *Controller) lookInterval(key app.SourceKey, own time.Duration) time.Dur
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, a := range c.appSet {
-		if a.app.Source == key && a.app.Look > 0 {
-			own = min(own, a.app.Look)
+		if a.app.Source == key && a.app.SourceInterval > 0 {
+			own = min(own, a.app.SourceInterval)
 		}
 	}
 	return own

@@ -36,7 +36,7 @@ func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 		return c.observe(ctx, e)
 	}
 	r := ofFirstRun(e.app, c.engine.Report(key))
-	if r.Lost != "" && r.Passage == e.app.Adoption.Passage() {
+	if r.Lost != "" && r.Passage == e.app.Adoption.ID() {
 		return c.writeLost(ctx, e, r.Lost)
 	}
 	r.Seen = c.Now()

@@ -22,14 +22,14 @@ func judgeMissing(in Input) Plan {
 	f := Finding{Difference: d, Verdict: Correct, Reason: "not in the cluster"}
 	var again time.Time
 	switch {
-	case standstill(in.Policy.Mode) != "":
-		f.Verdict, f.Reason = Hold, standstill(in.Policy.Mode)+"; an apply would create it"+conditionText(in.Lacks)
+	case reasonOfMode(in.Policy.Mode) != "":
+		f.Verdict, f.Reason = Hold, reasonOfMode(in.Policy.Mode)+"; an apply would create it"+conditionText(in.Prerequisite)
 	case !in.Changed && in.Policy.Remediation == app.ReportOnly:
 		f.Verdict, f.Reason = Hold, "remediation is off: the deletion is reported only"
 	case !in.Changed:
 		f, again = withPause(in, f)
 	}
-	p := Plan{Findings: []Finding{f}, Again: again}
+	p := Plan{Findings: []Finding{f}, RetryAt: again}
 	if f.Verdict == Correct {
 		p.Steps = []Step{{Verb: Create, Body: creationBody(in), Reason: f.Reason}}
 	}
@@ -79,5 +79,5 @@ func creationBody(in Input) object.Object {
 
 func seedValue(in Input, c claim.Claim) int64 {
 	git, _ := field.ValueAt(in.Desired, c.Path)
-	return c.Seed(in.Memory.Value(field.PathString(c.Path)), git)
+	return c.Seed(in.Memory.LastValue(field.PathString(c.Path)), git)
 }

@@ -48,7 +48,7 @@ func judgeAdded(in Input, d compare.Difference, a addition.Addition) (Finding, t
 }
 
 // reasonToLeave says why an addition is only reported; empty where it may go.
-func reasonToLeave(policy app.ByHand, a addition.Addition, by string) string {
+func reasonToLeave(policy app.ManualChanges, a addition.Addition, by string) string {
 	switch {
 	case len(a.Held) == 0:
 		return "" // it is ours already: the next apply takes it away in any case
@@ -64,9 +64,9 @@ func reasonToLeave(policy app.ByHand, a addition.Addition, by string) string {
 	return "added by " + by + ": additions are reported only (truce.dev/additions: correct takes them away)"
 }
 
-// removal is the step by which additions become ours, so that the apply that follows takes them away: two writes that the server
+// removeSteps is the step by which additions become ours, so that the apply that follows takes them away: two writes that the server
 // checks, instead of an edit that it does not know the meaning of.
-func removal(in Input, findings []Finding, taken []field.Path) []Step {
+func removeSteps(in Input, findings []Finding, taken []field.Path) []Step {
 	s := Step{Verb: Retake, Reason: "what was added becomes truce's, and is left out of the next apply"}
 	for _, f := range findings {
 		a, ok := addedAt(in, f.Difference)

@@ -10,40 +10,40 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// passage is what moves an object between another controller and us, and comes before anything else: ownership alone is written, no value.
+// planAdoption is what moves an object between another controller and us, and comes before anything else: ownership alone is written, no value.
 // What is judged after it is judged on what the server then holds, so that a claimed field that becomes ours is handed over before
 // it leaves what we send. False where nothing is left to move.
-func passage(in Input) (Plan, bool) {
+func planAdoption(in Input) (Plan, bool) {
 	switch {
 	case in.Live == nil:
 		return Plan{}, false
-	case in.Adoption.Takes() && in.Policy.Mode == app.Enforce && !in.LeavesAlone():
+	case in.Adoption.Takes() && in.Policy.Mode == app.Enforce && !in.IsOptedOut():
 		return takeOver(in)
 	case in.Adoption.Takes() && in.Policy.Mode == app.Await:
-		text := returned(in)
-		return Plan{Lost: text}, text != ""
-	case in.Adoption.Way == app.HandBack && in.Policy.Mode == app.Observe:
+		text := writtenByFormer(in)
+		return Plan{AdoptionLost: text}, text != ""
+	case in.Adoption.Mode == app.HandBack && in.Policy.Mode == app.Observe:
 		return handBack(in)
 	}
 	return Plan{}, false
 }
 
-// Moves reports whether ownership of a live object is still to be moved between another controller and us, or cannot be.
-func (in Input) Moves() bool {
-	_, left := passage(in)
+// MovesOwnership reports whether ownership of a live object is still to be moved between another controller and us, or cannot be.
+func (in Input) MovesOwnership() bool {
+	_, left := planAdoption(in)
 	return left
 }
 
 // takeOver makes ours what others have applied before the adoption. An object that the other controller keeps for another app is not taken.
 // What the other controller writes after the adoption is not taken either: it works again, and the app is lost to it.
 func takeOver(in Input) (Plan, bool) {
-	if _, another := in.Adoption.Whose(in.Live); another != "" {
+	if _, another := in.Adoption.OwnerOf(in.Live); another != "" {
 		return Plan{Refused: "it is another app's (" + another + "): not adopted"}, true
 	}
-	if text := returned(in); text != "" {
-		return Plan{Lost: text}, true
+	if text := writtenByFormer(in); text != "" {
+		return Plan{AdoptionLost: text}, true
 	}
-	from := in.Taken()
+	from := in.AdoptedEntries()
 	if !slices.ContainsFunc(from, hasApplied) && !appliedBefore(in) {
 		return Plan{}, false
 	}
@@ -52,8 +52,8 @@ func takeOver(in Input) (Plan, bool) {
 	}}}, true
 }
 
-// Taken lists the entries that an adoption makes ours: of those that apply Git, as far as they were there before the adoption.
-func (in Input) Taken() []ownership.Entry {
+// AdoptedEntries lists the entries that an adoption makes ours: of those that apply Git, as far as they were there before the adoption.
+func (in Input) AdoptedEntries() []ownership.Entry {
 	var out []ownership.Entry
 	for _, o := range in.Owners {
 		if o.IsApplier() && precedes(in, o) {
@@ -69,7 +69,7 @@ func precedes(in Input, o ownership.Entry) bool {
 	if !hasOwnLabel(in) {
 		return true
 	}
-	return !in.Passed && (in.Adoption.At.IsZero() || !o.Time.After(in.Adoption.At))
+	return !in.Adopted && (in.Adoption.At.IsZero() || !o.Time.After(in.Adoption.At))
 }
 
 // hasOwnLabel reports whether our own apply has put our label on the object. A label that was copied proves nothing.
@@ -80,8 +80,8 @@ func hasOwnLabel(in Input) bool {
 // markPath is where truce's own label is.
 var markPath = field.NewPath("metadata", "labels", object.PartOf)
 
-// returned names the write by which the other controller shows that it works again; empty for none.
-func returned(in Input) string {
+// writtenByFormer names the write by which the other controller shows that it works again; empty for none.
+func writtenByFormer(in Input) string {
 	for _, o := range in.Owners {
 		if !o.Writes(in.Adoption.Manager) || precedes(in, o) {
 			continue
@@ -99,7 +99,7 @@ func returned(in Input) string {
 func appliedBefore(in Input) bool {
 	_, applied := in.Live.Annotation(lastApplied)
 	late := func(o ownership.Entry) bool { return o.IsApplier() && !precedes(in, o) }
-	return applied && (!hasOwnLabel(in) || !in.Passed) && !slices.ContainsFunc(in.Owners, late)
+	return applied && (!hasOwnLabel(in) || !in.Adopted) && !slices.ContainsFunc(in.Owners, late)
 }
 
 // handBack makes the other's what is ours, and takes our mark off.
@@ -117,7 +117,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // somebody else owns, too, stays.
 func Adopted(in Input) []field.Path {
 	var out []field.Path
-	for _, o := range in.Taken() {
+	for _, o := range in.AdoptedEntries() {
 		for _, p := range o.Applied(in.Adoption.Keep) {
 			if isOnlyApplied(in, p) && !coversPath(out, p) {
 				out = append(out, p)

@@ -63,7 +63,7 @@ func TestWhatWasWrittenAfterTheAdoptionIsNotTaken(t *testing.T) {
 			}
 			in := decide.Input{
 				Live: adoptedObject(t, c.owners, c.annotations), Policy: app.Policy{Mode: c.mode},
-				Adoption: app.Adoption{Way: app.TakeAlone, Manager: c.manager, At: c.at}, Passed: c.passed,
+				Adoption: app.Adoption{Mode: app.TakeAlone, Manager: c.manager, At: c.at}, Adopted: c.passed,
 			}
 			in.Owners = ownersOf(t, in.Live)
 			p := decide.JudgeObject(in)
@@ -73,8 +73,8 @@ func TestWhatWasWrittenAfterTheAdoptionIsNotTaken(t *testing.T) {
 					taken = len(s.From)
 				}
 			}
-			if taken != c.taken || (p.Lost != "") != c.lost || p.Lost != "" && !strings.Contains(p.Lost, c.manager+" wrote ConfigMap shop/web at 2026-01-02T") {
-				t.Errorf("%d entries taken, want %d; lost: %q", taken, c.taken, p.Lost)
+			if taken != c.taken || (p.AdoptionLost != "") != c.lost || p.AdoptionLost != "" && !strings.Contains(p.AdoptionLost, c.manager+" wrote ConfigMap shop/web at 2026-01-02T") {
+				t.Errorf("%d entries taken, want %d; lost: %q", taken, c.taken, p.AdoptionLost)
 			}
 		})
 	}

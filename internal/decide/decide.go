@@ -94,36 +94,36 @@ type Plan struct {
 	Findings []Finding
 	Steps    []Step
 	Withheld []field.Path // left out of Body
-	Again    time.Time    // when a held correction is due; zero for never
+	RetryAt  time.Time    // when a held correction is due; zero for never
 	Refused  string       // why nothing may be done about the object; empty for nothing
-	// Lost is the write by which the controller that the app was adopted from shows that it works again: nothing of the app may be
+	// AdoptionLost is the write by which the controller that the app was adopted from shows that it works again: nothing of the app may be
 	// written any more. Empty for none.
-	Lost string
+	AdoptionLost string
 }
 
 // Input is what one judgement needs. Nothing in it is changed.
 type Input struct {
-	Desired  object.Object     // what Git wants
-	Previous object.Object     // what Git wanted when the baseline was taken; nil if unknown
-	Live     object.Object     // nil: not in the cluster
-	Lacks    string            // of an object that is not there: what would have to be before it could be made, as a clause; empty for nothing
-	Owners   []ownership.Entry // of Live
-	Changed  bool              // Git's object is not the one that was last applied
-	Compared compare.Result
-	Claims   []claim.Claim
-	Count    field.Path // where the kind keeps the count that can be scaled; nil: it has none, or nobody knows
-	Ignored  []ignore.Covered
-	Witness  attribution.Statements
-	Past     compare.Past
-	Mutators mutation.Mutators // looked up where the baseline is mutated
+	Desired      object.Object     // what Git wants
+	Previous     object.Object     // what Git wanted when the baseline was taken; nil if unknown
+	Live         object.Object     // nil: not in the cluster
+	Prerequisite string            // of an object that is not there: what would have to be before it could be made, as a clause; empty for nothing
+	Owners       []ownership.Entry // of Live
+	Changed      bool              // Git's object is not the one that was last applied
+	Compared     compare.Result
+	Claims       []claim.Claim
+	Count        field.Path // where the kind keeps the count that can be scaled; nil: it has none, or nobody knows
+	Ignored      []ignore.Covered
+	Witness      attribution.Statements
+	Past         compare.Past
+	Mutators     mutation.Mutators // looked up where the baseline is mutated
 	// Catalogue knows which mutators have a claim to the fields that they change; nil for none.
 	Catalogue *claim.Catalogue
 	Memory    fight.Memory
 	Request   Request
 	Policy    app.Policy
 	Adoption  app.Adoption // from another controller, or back to it
-	// Passed says that the object was seen to be adopted, with nothing of the other controller's left on it, in this very adoption.
-	Passed bool
+	// Adopted says that the object was seen to be adopted, with nothing of the other controller's left on it, in this very adoption.
+	Adopted bool
 	// Treatment is what the object itself asks for.
 	Treatment optout.Treatment
 	Hasher    ownership.Hasher
@@ -132,20 +132,20 @@ type Input struct {
 
 // JudgeObject judges one object.
 func JudgeObject(in Input) Plan {
-	if p, first := passage(in); first {
+	if p, first := planAdoption(in); first {
 		return p
 	}
-	if p, alone := leftAlone(in); alone {
+	if p, alone := judgeOptOut(in); alone {
 		return p
 	}
-	p := verdicts(in)
+	p := judgeAll(in)
 	if in.Policy.Mode != app.Enforce {
 		p.Steps = nil
 	}
 	return p
 }
 
-func verdicts(in Input) Plan {
+func judgeAll(in Input) Plan {
 	if in.Live == nil {
 		return judgeMissing(in)
 	}
@@ -160,7 +160,7 @@ func verdicts(in Input) Plan {
 		}
 		f, again := judgeDifference(in, d)
 		p.Findings = append(p.Findings, f)
-		p.Again = earliest(p.Again, again)
+		p.RetryAt = earliest(p.RetryAt, again)
 	}
 	p.Withheld = withheld(in, p.Findings)
 	if mayWrite(in) {

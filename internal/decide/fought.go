@@ -12,9 +12,9 @@ import (
 )
 
 // Opponent is who changed the field, as fights count them.
-func (f Finding) Opponent() fight.Opponent { return opponent(f.Difference) }
+func (f Finding) Opponent() fight.Opponent { return opponentOf(f.Difference) }
 
-func opponent(d compare.Difference) fight.Opponent {
+func opponentOf(d compare.Difference) fight.Opponent {
 	o := fight.Opponent{Name: d.Writer.Name}
 	switch {
 	case d.Writer.Person:
@@ -31,13 +31,13 @@ func judgeFight(in Input, d compare.Difference) (Finding, time.Time) {
 	if in.Policy.Claims == app.ClaimsOff {
 		return Finding{}, time.Time{}
 	}
-	o := opponent(d)
+	o := opponentOf(d)
 	b := in.Memory.Bout(field.PathString(d.Path), o, in.Now)
 	if !b.Open() {
 		return Finding{}, time.Time{}
 	}
 	if o.Kind == fight.Person {
-		return Finding{Difference: d, Verdict: Hold, Reason: spacingReason(fight.Limit, b.Next)}, b.Next
+		return Finding{Difference: d, Verdict: Hold, Reason: spacingReason(fight.MinSpacing, b.Next)}, b.Next
 	}
 	done, undone := "put back", "changed again by "+d.Writer.String()
 	if o.Kind == fight.Deleter {

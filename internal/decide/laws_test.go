@@ -56,7 +56,7 @@ func genScene(rt *rapid.T, t *testing.T) scene {
 		Claims:      rapid.SampledFrom([]app.Claims{app.ClaimsCede, app.ClaimsCede, app.ClaimsReport, app.ClaimsOff}).Draw(rt, "claims"),
 		Remediation: rapid.SampledFrom([]app.Remediation{app.Remediate, app.ReportOnly}).Draw(rt, "remediation"),
 		Spacing:     rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(rt, "spacing"),
-		Pause:       rapid.SampledFrom([]app.ByHand{app.PauseReport, app.PauseCorrect}).Draw(rt, "pause"),
+		Pause:       rapid.SampledFrom([]app.ManualChanges{app.PauseReport, app.PauseCorrect}).Draw(rt, "pause"),
 	}
 	if rapid.Bool().Draw(rt, "changed") {
 		in.Changed, in.Previous = true, git.Clone()
@@ -75,11 +75,11 @@ func genScene(rt *rapid.T, t *testing.T) scene {
 		in.Claims = []claim.Claim{{Path: claim.Replicas(), By: object.ID{Kind: "HorizontalPodAutoscaler", Name: "x"}, Min: 2, Max: 9, Evidence: "it scales"}}
 	}
 	for _, p := range sample(rt, g.paths, "corrected") {
-		in.Memory = in.Memory.Corrected(field.PathString(p), fight.Opponent{}, now.Add(-time.Second))
+		in.Memory = in.Memory.WithCorrection(field.PathString(p), fight.Opponent{}, now.Add(-time.Second))
 	}
 	for _, p := range sample(rt, g.paths, "stuck") {
 		v, _ := field.ValueAt(in.Live, p)
-		in.Memory = in.Memory.Stuck(field.PathString(p), in.Hasher.Value(v))
+		in.Memory = in.Memory.WithStuck(field.PathString(p), in.Hasher.Value(v))
 	}
 	s.compare = compare.Input{
 		Desired: git, Live: in.Live, Owners: in.Owners, Hasher: in.Hasher, Withheld: decide.CededPaths(*in),

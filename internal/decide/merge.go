@@ -10,9 +10,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// foreign reports whether a claimant keeps a key of its own at p, in an atomic field that Git names without it: a Rollout's hash in
+// isForeign reports whether a claimant keeps a key of its own at p, in an atomic field that Git names without it: a Rollout's hash in
 // the selector of a Service. An apply of Git's field alone would take the key away, so that it is carried along.
-func foreign(in Input, p field.Path) bool {
+func isForeign(in Input, p field.Path) bool {
 	mine := func(c claim.Claim) bool { return c.Do == claim.Merge && c.Path.Equals(p) }
 	if !slices.ContainsFunc(in.Claims, mine) {
 		return false
@@ -30,7 +30,7 @@ func mergedClaims(in Input) []compare.Difference {
 	}
 	var out []compare.Difference
 	for _, c := range in.Claims {
-		if c.Do == claim.Merge && foreign(in, c.Path) {
+		if c.Do == claim.Merge && isForeign(in, c.Path) {
 			live, _ := field.ValueAt(in.Live, c.Path)
 			out = append(out, compare.Difference{Path: c.Path, Kind: compare.Extra, Live: live, Writer: ownership.WriterOf(in.Owners, c.Path)})
 		}

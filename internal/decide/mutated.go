@@ -18,7 +18,7 @@ import (
 // so that it takes effect as soon as admission lets it.
 func mutated(in Input, d compare.Difference) Finding {
 	suspects := mutation.MutatorsNaming(in.Mutators.All, d.Path)
-	d.Writer = mutator(attributeWriter(in, d, claim.Claim{}), suspects)
+	d.Writer = likelyMutator(attributeWriter(in, d, claim.Claim{}), suspects)
 	f := Finding{Difference: d, Verdict: Hold, Reason: mutatedBy + mutatorText(in.Mutators, suspects, d.Writer.Evidence)}
 	if in.Policy.Claims == app.ClaimsOff {
 		return f
@@ -51,10 +51,10 @@ func knownMutator(in Input, d compare.Difference, suspects []mutation.Mutator) (
 // mutatedBy begins the reason of each finding about a field that admission changes.
 const mutatedBy = "admission changes this: "
 
-// mutator is the writer of a field that admission changed. That it was admission is certain, since the answer to truce's own apply shows it.
+// likelyMutator is the writer of a field that admission changed. That it was admission is certain, since the answer to truce's own apply shows it.
 // Which webhook or policy it was is inferred from their rules, and recorded where the witness saw admission change the field and one matches,
 // without conditions of its own.
-func mutator(seen ownership.Writer, suspects []mutation.Mutator) ownership.Writer {
+func likelyMutator(seen ownership.Writer, suspects []mutation.Mutator) ownership.Writer {
 	w := ownership.Writer{
 		Name: attribution.Admission, Evidence: ownership.Inferred, Often: seen.Often, Before: seen.Before,
 		Because: []string{"the API server answered truce's own apply with this value"},
@@ -105,8 +105,8 @@ func mutatorText(m mutation.Mutators, suspects []mutation.Mutator, how ownership
 // mutates reports whether a finding is about a field that admission changes, which stays in what is sent.
 func mutates(f Finding) bool { return f.Kind == compare.Mutated }
 
-// sendsNew reports whether Git has a new value for a field that admission changed in the last apply: it is sent, and the answer
+// sendsNewItem reports whether Git has a new value for a field that admission changed in the last apply: it is sent, and the answer
 // will show what admission makes of it. Without the object of the last apply, that apply was about the value that Git has now.
-func sendsNew(in Input, p field.Path) bool {
-	return standstill(in.Policy.Mode) == "" && in.Previous != nil && changedInGit(in, p)
+func sendsNewItem(in Input, p field.Path) bool {
+	return reasonOfMode(in.Policy.Mode) == "" && in.Previous != nil && changedInGit(in, p)
 }

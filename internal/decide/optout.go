@@ -12,15 +12,15 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// LeavesAlone reports whether Git itself asks not to apply the object: then nothing of it is compared.
-func (in Input) LeavesAlone() bool {
+// IsOptedOut reports whether Git itself asks not to apply the object: then nothing of it is compared.
+func (in Input) IsOptedOut() bool {
 	t := in.Treatment
 	return t.Paused == "" && (t.Effect == optout.NeverApply || t.Effect == optout.CreateOnly && in.Live != nil)
 }
 
-// leftAlone is the plan for an object that Git asks not to apply. It is ceded as a whole, so that the app says so.
-func leftAlone(in Input) (Plan, bool) {
-	if !in.LeavesAlone() {
+// judgeOptOut is the plan for an object that Git asks not to apply. It is ceded as a whole, so that the app says so.
+func judgeOptOut(in Input) (Plan, bool) {
+	if !in.IsOptedOut() {
 		return Plan{}, false
 	}
 	f := Finding{

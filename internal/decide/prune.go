@@ -15,8 +15,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// Gone is an object of our inventory that Git no longer names.
-type Gone struct {
+// PruneCandidate is an object of our inventory that Git no longer names.
+type PruneCandidate struct {
 	ID   object.ID
 	UID  string        // that we recorded; empty if truce died before it could, or if the record is not known to be ours
 	Live object.Object // nil: not in the cluster
@@ -24,11 +24,11 @@ type Gone struct {
 	Inherited bool
 }
 
-// Sweep is what to do about all objects that left Git.
-type Sweep struct {
+// PrunePlan is what to do about all objects that left Git.
+type PrunePlan struct {
 	Delete     []object.ID
 	Forget     []object.ID // not ours any more, or not there: only the record goes
-	Keep       map[object.ID]Kept
+	Keep       map[object.ID]KeepReason
 	Extraneous map[object.ID]bool // of Keep: those that ask not to count as a difference
 	Held       string             // why nothing is deleted before an approval; empty for no
 	Token      string             // the approval of exactly this list
@@ -37,8 +37,8 @@ type Sweep struct {
 	confirm string // the first object that asks for an agreement
 }
 
-// Kept is why an object stays that Git no longer names.
-type Kept struct {
+// KeepReason is why an object stays that Git no longer names.
+type KeepReason struct {
 	Why    string
 	Own    bool // an annotation or label of the object itself asks for it
 	Counts Counts
@@ -53,17 +53,17 @@ const (
 	Extraneous Counts = "extraneous" // it is listed as such, and asks not to count
 )
 
-// SweepInput is what the judgement needs.
-type SweepInput struct {
-	Gone     []Gone
-	Total    int    // objects of the app before the first of pruneWindow was pruned
-	Lately   int    // objects that were pruned within pruneWindow without an approval
-	Moved    string // what of the app's identity has changed within pruneWindow; empty for nothing
-	Mark     string // the label value that our objects bear
-	Policy   app.Prune
-	Most     *int   // see app.App.PruneMost
-	Approved string // the token that a user has approved
-	Whole    bool   // the app itself was deleted: its user has asked for it
+// PruneInput is what the judgement needs.
+type PruneInput struct {
+	Gone           []PruneCandidate
+	Total          int    // objects of the app before the first of pruneWindow was pruned
+	RecentlyPruned int    // objects that were pruned within pruneWindow without an approval
+	IdentityChange string // what of the app's identity has changed within pruneWindow; empty for nothing
+	Label          string // the label value that our objects bear
+	Policy         app.Prune
+	Limit          *int   // see app.App.PruneLimit
+	Approved       string // the token that a user has approved
+	AppDeleted     bool   // the app itself was deleted: its user has asked for it
 }
 
 // The limits of a prune without approval (DESIGN §8.2), counted over pruneWindow. A prune is held that takes more than pruneCount objects and
@@ -76,16 +76,16 @@ const (
 )
 
 // Window is the time over which prunes are counted together.
-func (SweepInput) Window() time.Duration { return pruneWindow }
+func (PruneInput) Window() time.Duration { return pruneWindow }
 
 // precious kinds take data or other objects with them.
 var precious = map[string]bool{
 	"Namespace": true, "CustomResourceDefinition": true, "PersistentVolume": true, "PersistentVolumeClaim": true, "StatefulSet": true,
 }
 
-// SweepAll judges what left Git. An object is deleted only if it is in the inventory, is the very one that we made, and the policy says so.
-func SweepAll(in SweepInput) Sweep {
-	s := Sweep{Keep: map[object.ID]Kept{}}
+// PlanPrune judges what left Git. An object is deleted only if it is in the inventory, is the very one that we made, and the policy says so.
+func PlanPrune(in PruneInput) PrunePlan {
+	s := PrunePlan{Keep: map[object.ID]KeepReason{}}
 	for _, g := range in.Gone {
 		s.sort(in, g)
 	}
@@ -93,7 +93,7 @@ func SweepAll(in SweepInput) Sweep {
 	s.Token = approvalToken(s.Delete, in.Gone)
 	why := cmp.Or(s.confirm, tooMuch(in, s.Delete))
 	switch {
-	case why == "" || in.Whole:
+	case why == "" || in.AppDeleted:
 	case in.Approved == s.Token:
 		s.Approved = true
 	default:
@@ -119,22 +119,22 @@ func firstObjects(list []object.ID) string {
 	return ": " + strings.Join(names, ", ")
 }
 
-func (s *Sweep) sort(in SweepInput, g Gone) {
+func (s *PrunePlan) sort(in PruneInput, g PruneCandidate) {
 	switch {
 	case g.Live == nil:
 		s.Forget = append(s.Forget, g.ID)
-	case !g.Ours(in.Mark):
+	case !g.IsOwn(in.Label):
 		s.Forget = append(s.Forget, g.ID)
 	case in.Policy != app.PruneDelete:
-		s.Keep[g.ID] = Kept{Why: "pruning is off", Counts: countingOf(g.Live)}
-	case protected(g.Live) != "":
-		s.Keep[g.ID] = Kept{Why: protected(g.Live), Own: true}
-	case annotationLists(g.Live, syncOptions, "Prune=false") && !in.Whole: // Argo CD asks Delete=false when the app ends
-		s.Keep[g.ID] = Kept{Why: "annotation " + syncOptions + ": Prune=false", Own: true, Counts: countingOf(g.Live)}
-	case in.Whole && outlivesApp(g.Live):
+		s.Keep[g.ID] = KeepReason{Why: "pruning is off", Counts: countingOf(g.Live)}
+	case protectedBy(g.Live) != "":
+		s.Keep[g.ID] = KeepReason{Why: protectedBy(g.Live), Own: true}
+	case annotationLists(g.Live, syncOptions, "Prune=false") && !in.AppDeleted: // Argo CD asks Delete=false when the app ends
+		s.Keep[g.ID] = KeepReason{Why: "annotation " + syncOptions + ": Prune=false", Own: true, Counts: countingOf(g.Live)}
+	case in.AppDeleted && outlivesApp(g.Live):
 		s.Forget = append(s.Forget, g.ID)
 	case g.Live.At("metadata", "deletionTimestamp") != nil:
-		s.Keep[g.ID] = Kept{Why: "it is being deleted already"}
+		s.Keep[g.ID] = KeepReason{Why: "it is being deleted already"}
 	default:
 		s.Delete = append(s.Delete, g.ID)
 		if s.confirm == "" && annotationLists(g.Live, syncOptions, "Prune=confirm") {
@@ -150,20 +150,20 @@ func countingOf(live object.Object) Counts {
 	return Leaving
 }
 
-// Ours reports whether the live object is one that we made, and still the app's: it bears the mark of this very app, and it is the one that we
+// IsOwn reports whether the live object is one that we made, and still the app's: it bears the mark of this very app, and it is the one that we
 // recorded. Where truce died between making and recording, for the first time or again after a person's delete, the uid is unknown or an
 // older one's: then our mark proves it, if our own apply has put it there. A mark that was copied proves nothing. What an app was adopted with
 // and Git never named bears the other controller's mark alone, and counts by its uid.
-func (g Gone) Ours(mark string) bool {
+func (g PruneCandidate) IsOwn(mark string) bool {
 	label, marked := g.Live.Label(object.PartOf)
 	same := g.UID != "" && g.Live.UID() == g.UID
 	if !marked {
 		return same && g.Inherited
 	}
-	return label == mark && (same || markedByUs(g.Live))
+	return label == mark && (same || hasTruceMark(g.Live))
 }
 
-func markedByUs(o object.Object) bool {
+func hasTruceMark(o object.Object) bool {
 	entries, _ := o.At("metadata", "managedFields").([]any)
 	return slices.ContainsFunc(entries, func(e any) bool {
 		m, _ := e.(map[string]any)
@@ -172,8 +172,8 @@ func markedByUs(o object.Object) bool {
 	})
 }
 
-// protected says which annotation or label of Flux's or Helm's keeps the object. It counts in both dialects.
-func protected(o object.Object) string {
+// protectedBy says which annotation or label of Flux's or Helm's keeps the object. It counts in both dialects.
+func protectedBy(o object.Object) string {
 	for _, keep := range []struct{ key, value string }{
 		{"kustomize.toolkit.fluxcd.io/prune", "disabled"}, {"kustomize.toolkit.fluxcd.io/reconcile", "disabled"},
 		{"kustomize.toolkit.fluxcd.io/ssa", "ignore"}, {"helm.sh/resource-policy", "keep"},
@@ -201,37 +201,37 @@ func annotationLists(o object.Object, key, item string) bool {
 	return slices.Contains(optout.ListItems(text), item)
 }
 
-func tooMuch(in SweepInput, list []object.ID) string {
+func tooMuch(in PruneInput, list []object.ID) string {
 	for _, id := range list {
 		if precious[id.Kind] {
 			return fmt.Sprintf("%s would be deleted, and what it holds with it", id)
 		}
 	}
-	if len(list) == 0 || !exceeds(in, len(list)+in.Lately) {
+	if len(list) == 0 || !exceeds(in, len(list)+in.RecentlyPruned) {
 		return ""
 	}
 	why := fmt.Sprintf("%d of %d objects would be deleted", len(list), max(in.Total, len(list)))
-	if in.Lately > 0 {
-		n := len(list) + in.Lately
-		why = fmt.Sprintf("%d of %d objects would be deleted within %d minutes, of which %d are already", n, max(in.Total, n), int(pruneWindow.Minutes()), in.Lately)
+	if in.RecentlyPruned > 0 {
+		n := len(list) + in.RecentlyPruned
+		why = fmt.Sprintf("%d of %d objects would be deleted within %d minutes, of which %d are already", n, max(in.Total, n), int(pruneWindow.Minutes()), in.RecentlyPruned)
 	}
-	if in.Moved != "" {
-		why += ", and " + in.Moved
+	if in.IdentityChange != "" {
+		why += ", and " + in.IdentityChange
 	}
 	return why
 }
 
 // exceeds reports whether so many objects are more than may be pruned without approval.
-func exceeds(in SweepInput, n int) bool {
-	if in.Most != nil {
-		return n > *in.Most
+func exceeds(in PruneInput, n int) bool {
+	if in.Limit != nil {
+		return n > *in.Limit
 	}
 	half := 2*n > in.Total
-	return n > pruneCount && float64(n) > pruneShare*float64(in.Total) || half && (n > pruneMost || in.Moved != "")
+	return n > pruneCount && float64(n) > pruneShare*float64(in.Total) || half && (n > pruneMost || in.IdentityChange != "")
 }
 
 // approvalToken names a list of objects by their IDs and uids: an object that takes the place of one that was approved is not approved.
-func approvalToken(list []object.ID, gone []Gone) string {
+func approvalToken(list []object.ID, gone []PruneCandidate) string {
 	uids := make(map[object.ID]string, len(gone))
 	for _, g := range gone {
 		uids[g.ID] = g.Live.UID()

@@ -17,13 +17,13 @@ import (
 )
 
 // swept judges one object that left Git, with the annotations and labels that it has in the cluster.
-func swept(in decide.SweepInput, labels, annotations map[string]any) string {
+func swept(in decide.PruneInput, labels, annotations map[string]any) string {
 	id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}
 	all := map[string]any{object.PartOf: "flux-system.web"}
 	maps.Copy(all, labels)
 	live := object.Object{"metadata": map[string]any{"uid": "1", "labels": all, "annotations": annotations}}
-	in.Gone, in.Total, in.Mark = []decide.Gone{{ID: id, UID: "1", Live: live}}, 1, "flux-system.web"
-	s := decide.SweepAll(in)
+	in.Gone, in.Total, in.Label = []decide.PruneCandidate{{ID: id, UID: "1", Live: live}}, 1, "flux-system.web"
+	s := decide.PlanPrune(in)
 	switch k, kept := s.Keep[id]; {
 	case kept:
 		return strings.TrimSpace(fmt.Sprintf("kept: %s %s", k.Why, k.Counts))
@@ -63,9 +63,9 @@ func TestAnObjectSaysItselfWhetherItIsPruned(t *testing.T) {
 		{nil, m{argo + "sync-options": "Delete=confirm"}, "deleted", "kept: pruning is off leaving", "forgotten"},
 	} {
 		got := []string{
-			swept(decide.SweepInput{Policy: app.PruneDelete}, c.labels, c.annotations),
-			swept(decide.SweepInput{Policy: app.PruneReport}, c.labels, c.annotations),
-			swept(decide.SweepInput{Policy: app.PruneDelete, Whole: true}, c.labels, c.annotations),
+			swept(decide.PruneInput{Policy: app.PruneDelete}, c.labels, c.annotations),
+			swept(decide.PruneInput{Policy: app.PruneReport}, c.labels, c.annotations),
+			swept(decide.PruneInput{Policy: app.PruneDelete, AppDeleted: true}, c.labels, c.annotations),
 		}
 		if diff := cmp.Diff([]string{c.pruned, c.off, c.withApp}, got); diff != "" {
 			t.Errorf("labels %v, annotations %v (-want +got):\n%s", c.labels, c.annotations, diff)
@@ -74,12 +74,12 @@ func TestAnObjectSaysItselfWhetherItIsPruned(t *testing.T) {
 }
 
 // leaving are so many objects that left Git.
-func leaving(n int) []decide.Gone {
-	var out []decide.Gone
+func leaving(n int) []decide.PruneCandidate {
+	var out []decide.PruneCandidate
 	for i := range n {
 		id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprintf("c%03d", i)}
 		labels := map[string]any{object.PartOf: "flux-system.web"}
-		out = append(out, decide.Gone{ID: id, UID: id.Name, Live: object.Object{"metadata": map[string]any{"uid": id.Name, "labels": labels}}})
+		out = append(out, decide.PruneCandidate{ID: id, UID: id.Name, Live: object.Object{"metadata": map[string]any{"uid": id.Name, "labels": labels}}})
 	}
 	return out
 }
@@ -116,28 +116,28 @@ func TestHowMuchIsPrunedWithoutApproval(t *testing.T) {
 		{leaves: 29, total: 300, most: ptr(28), held: true},
 		{leaves: 1, total: 300, most: ptr(0), held: true},
 	} {
-		in := decide.SweepInput{
-			Gone: leaving(c.leaves), Total: c.total, Lately: c.lately, Moved: c.moved, Most: c.most, Mark: "flux-system.web", Policy: app.PruneDelete,
+		in := decide.PruneInput{
+			Gone: leaving(c.leaves), Total: c.total, RecentlyPruned: c.lately, IdentityChange: c.moved, Limit: c.most, Label: "flux-system.web", Policy: app.PruneDelete,
 		}
-		s := decide.SweepAll(in)
+		s := decide.PlanPrune(in)
 		if held := s.Held != ""; held != c.held {
 			t.Errorf("%+v: held is %t: %s", c, held, s.Held)
 		}
 		in.Approved = s.Token
-		if again := decide.SweepAll(in); again.Held != "" || again.Approved != c.held {
+		if again := decide.PlanPrune(in); again.Held != "" || again.Approved != c.held {
 			t.Errorf("%+v: approved, it is held: %q (approved %t)", c, again.Held, again.Approved)
 		}
 		in.Gone[0].Live.Metadata()["uid"] = "another"
 		in.Gone[0].UID = "another"
-		if c.held && decide.SweepAll(in).Held == "" {
+		if c.held && decide.PlanPrune(in).Held == "" {
 			t.Errorf("%+v: the approval holds for another object of the same name", c)
 		}
 	}
 }
 
 func TestAHeldPruneSaysWhatItIsAndHowToApproveIt(t *testing.T) {
-	s := decide.SweepAll(decide.SweepInput{
-		Gone: leaving(8), Total: 8, Lately: 1, Moved: "the path has changed from ./old", Mark: "flux-system.web", Policy: app.PruneDelete,
+	s := decide.PlanPrune(decide.PruneInput{
+		Gone: leaving(8), Total: 8, RecentlyPruned: 1, IdentityChange: "the path has changed from ./old", Label: "flux-system.web", Policy: app.PruneDelete,
 	})
 	want := "9 of 9 objects would be deleted within 10 minutes, of which 1 are already, and the path has changed from ./old: ConfigMap shop/c000, " +
 		"ConfigMap shop/c001, ConfigMap shop/c002, and 5 more; to approve, run truce app approve-prune, or annotate the app with " +
@@ -174,11 +174,11 @@ func TestOnlyWhatBearsTheMarkOfThisAppAndIsRecordedIsDeleted(t *testing.T) {
 		if c.mark != "" {
 			labels[object.PartOf] = c.mark
 		}
-		g := decide.Gone{
+		g := decide.PruneCandidate{
 			ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}, UID: c.uid, Inherited: c.inherited,
 			Live: object.Object{"metadata": map[string]any{"uid": "1", "labels": labels, "managedFields": c.owners}},
 		}
-		s := decide.SweepAll(decide.SweepInput{Gone: []decide.Gone{g}, Total: 9, Mark: "flux-system.web", Policy: app.PruneDelete})
+		s := decide.PlanPrune(decide.PruneInput{Gone: []decide.PruneCandidate{g}, Total: 9, Label: "flux-system.web", Policy: app.PruneDelete})
 		if got := len(s.Delete) == 1; got != c.want || got == (len(s.Forget) == 1) {
 			t.Errorf("%s: deleted %v, forgotten %v", what, s.Delete, s.Forget)
 		}

@@ -247,7 +247,7 @@ func (l *life) settle(rt *rapid.T) {
 }
 
 func (l *life) refreshRules() {
-	l.decide.Ignored = rules(l.t, strings.Join(l.rules, "\n")).Covers(ignore.Sight{Desired: l.decide.Desired, Live: l.decide.Live, Owners: l.decide.Owners})
+	l.decide.Ignored = rules(l.t, strings.Join(l.rules, "\n")).Covers(ignore.Observed{Desired: l.decide.Desired, Live: l.decide.Live, Owners: l.decide.Owners})
 }
 
 // neverLowered fails when a write has lowered the count of a workload that an autoscaler or a rule has a right to.

@@ -11,7 +11,7 @@ import (
 func toRetake(in Input, p Plan, ours ownership.Shape) []field.Path {
 	ceded := CededPaths(in)
 	var out []field.Path
-	for _, path := range in.Compared.Lost {
+	for _, path := range in.Compared.LostOwnership {
 		if reclaimable(in, path) && !coversPath(ceded, path) && !isMerged(in, path) {
 			out = append(out, path)
 		}
@@ -36,7 +36,7 @@ func reclaimable(in Input, p field.Path) bool {
 func reclaims(in Input) []Finding {
 	ceded := CededPaths(in)
 	var out []Finding
-	for _, path := range in.Compared.Lost {
+	for _, path := range in.Compared.LostOwnership {
 		desired, named := field.ValueAt(in.Desired, path)
 		if !named || coversPath(ceded, path) || isMerged(in, path) || len(out) > 0 && field.HasPrefix(path, out[len(out)-1].Path) {
 			continue // an item stands for what is in it
@@ -66,7 +66,7 @@ func heldPaths(in Input, o ownership.Entry, ours ownership.Shape) []field.Path {
 		}
 	case in.Changed && in.Treatment.Effect != optout.MergeOnly && ownership.IsPerson(o.Manager) && o.Subresource == "":
 		for _, p := range o.Fields.Paths() {
-			if dropped(in, p, ours) {
+			if wasDropped(in, p, ours) {
 				out = append(out, p)
 			}
 		}
@@ -74,9 +74,9 @@ func heldPaths(in Input, o ownership.Entry, ours ownership.Shape) []field.Path {
 	return out
 }
 
-// dropped reports whether Git once named the path, or the list item that it is in, and no longer does. What we still own was
+// wasDropped reports whether Git once named the path, or the list item that it is in, and no longer does. What we still own was
 // named by what we sent. A map that Git dropped takes nothing with it that others have put there.
-func dropped(in Input, p field.Path, ours ownership.Shape) bool {
+func wasDropped(in Input, p field.Path, ours ownership.Shape) bool {
 	for i, e := range p {
 		at := p[:i+1]
 		if e.Key == nil && len(at) < len(p) {

@@ -32,7 +32,7 @@ func planSteps(in Input, p Plan) []Step {
 	if len(paths) > 0 {
 		out = append(out, Step{Verb: Retake, Paths: paths, Reason: "the value is Git's, the ownership was lost or shared"})
 	}
-	out = append(out, removal(in, p.Findings, paths)...)
+	out = append(out, removeSteps(in, p.Findings, paths)...)
 	if why != "" {
 		out = append(out, Step{Verb: Apply, Body: applyBody(in, p), Reason: why})
 	}
@@ -53,7 +53,7 @@ func reasonToApply(in Input, p Plan, ours ownership.Shape) string {
 			return "Git lets go of " + field.PathString(w)
 		}
 	}
-	for _, p := range in.Compared.Freed {
+	for _, p := range in.Compared.Released {
 		return "Git takes back " + field.PathString(p)
 	}
 	for _, f := range p.Removed() {

@@ -78,7 +78,7 @@ func newStory(t *testing.T, f golden.Files) story {
 	}
 	s := claim.Subject{Desired: git, Live: live, Owners: in.Owners}
 	in.Claims, in.Count = claimsOn(t, f["claimants"], s), s.Count()
-	in.Ignored = rules(t, f["rules"]).Covers(ignore.Sight{Desired: git, Live: live, Owners: in.Owners})
+	in.Ignored = rules(t, f["rules"]).Covers(ignore.Observed{Desired: git, Live: live, Owners: in.Owners})
 	in.Treatment = optOuts.Of(git, live)
 	released := policy(t, &in, f["policy"])
 	in.Mutators, in.Catalogue = mutators(t, f["admission.yaml"], in), claim.Builtin()
@@ -91,7 +91,7 @@ func newStory(t *testing.T, f golden.Files) story {
 }
 
 // answer is what the server made of the last apply, from which what was withheld was left out.
-func answer(in decide.Input, settled object.Object, owners []ownership.Entry, withheld []field.Path) compare.Answer {
+func answer(in decide.Input, settled object.Object, owners []ownership.Entry, withheld []field.Path) compare.ApplyResult {
 	sent := in.Desired.Clone()
 	if in.Previous != nil {
 		sent = in.Previous.Clone()
@@ -99,7 +99,7 @@ func answer(in decide.Input, settled object.Object, owners []ownership.Entry, wi
 	for _, p := range append(decide.CededPaths(in), withheld...) {
 		field.RemoveValue(sent, p)
 	}
-	return compare.Answer{Sent: sent, Result: settled, Owners: owners, Native: desired.Native(sent.GVK().Group)}
+	return compare.ApplyResult{Sent: sent, Result: settled, Owners: owners, Native: desired.Native(sent.GVK().Group)}
 }
 
 // mutators are those of the story's admission configurations that match the object.
@@ -201,9 +201,9 @@ func policy(t *testing.T, in *decide.Input, text string) (released []field.Path)
 		case "remediation":
 			in.Policy.Remediation = app.Remediation(value)
 		case "pause":
-			in.Policy.Pause = app.ByHand(value)
+			in.Policy.Pause = app.ManualChanges(value)
 		case "additions":
-			in.Policy.Additions = app.ByHand(value)
+			in.Policy.Additions = app.ManualChanges(value)
 		case "spacing":
 			in.Policy.Spacing = duration(t, value)
 		case "request":
@@ -233,16 +233,16 @@ func remember(t *testing.T, in *decide.Input, word, value string) (m fight.Memor
 		if strings.HasPrefix(against, "kubectl") {
 			o.Kind = fight.Person
 		}
-		return in.Memory.Corrected(field.PathString(p), o, now.Add(-duration(t, ago)))
+		return in.Memory.WithCorrection(field.PathString(p), o, now.Add(-duration(t, ago)))
 	case "stuck": // at what live holds
 		v, _ := field.ValueAt(in.Live, p)
-		return in.Memory.Stuck(field.PathString(p), in.Hasher.Value(v))
+		return in.Memory.WithStuck(field.PathString(p), in.Hasher.Value(v))
 	case "seen":
 		n, err := strconv.ParseInt(more, 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return in.Memory.Seen(field.PathString(p), n, now)
+		return in.Memory.WithObserved(field.PathString(p), n, now)
 	}
 	t.Fatalf("policy: no such word: %s", word)
 	return m
@@ -298,8 +298,8 @@ func account(in decide.Input, p decide.Plan) string {
 	if len(p.Withheld) > 0 {
 		fmt.Fprintf(&b, "withheld %s\n", paths(p.Withheld))
 	}
-	if !p.Again.IsZero() {
-		fmt.Fprintf(&b, "again in %s\n", p.Again.Sub(in.Now))
+	if !p.RetryAt.IsZero() {
+		fmt.Fprintf(&b, "again in %s\n", p.RetryAt.Sub(in.Now))
 	}
 	for _, s := range p.Steps {
 		fmt.Fprintf(&b, "step %s\n", s)

@@ -28,7 +28,7 @@ func judgeDifference(in Input, d compare.Difference) (Finding, time.Time) {
 		}
 		return cededFinding(d, c), time.Time{}
 	}
-	if d.Kind == compare.Mutated && !sendsNew(in, d.Path) {
+	if d.Kind == compare.Mutated && !sendsNewItem(in, d.Path) {
 		return mutated(in, d), time.Time{}
 	}
 	f, again := enforce(in, d)
@@ -56,11 +56,11 @@ func reasonToWait(in Input) string {
 	if in.Treatment.Paused != "" {
 		return pausedBy(in)
 	}
-	return standstill(in.Policy.Mode)
+	return reasonOfMode(in.Policy.Mode)
 }
 
-// standstill says why a mode holds every difference; empty for the one that does not, and for its preview.
-func standstill(m app.Mode) string {
+// reasonOfMode says why a mode holds every difference; empty for the one that does not, and for its preview.
+func reasonOfMode(m app.Mode) string {
 	switch m {
 	case app.Enforce, app.Preview:
 		return ""

@@ -17,7 +17,7 @@ func attributeWriter(in Input, d compare.Difference, c claim.Claim) ownership.Wr
 	path := field.PathString(d.Path)
 	h := in.Past.History(in.Owners, in.Hasher, d.Path, d.Live)
 	k := attribution.Case{
-		Path: d.Path, Live: d.Live, UID: in.Live.UID(), Put: in.Memory.LastCorrection(path), Before: in.Past.Before(path, in.Hasher.Value(d.Live)), Now: in.Now,
+		Path: d.Path, Live: d.Live, UID: in.Live.UID(), CorrectedAt: in.Memory.LastCorrection(path), Before: in.Past.Before(path, in.Hasher.Value(d.Live)), Now: in.Now,
 		Claim: c, Writer: d.Writer, Sender: h.Sender(), Hasher: in.Hasher,
 	}
 	switch w, ours := appliedByUs(in, d); {
@@ -93,13 +93,13 @@ func ourselves(e ownership.Entry) ownership.Writer {
 // values of ceded fields were seen.
 func withHistory(in Input, d compare.Difference, w ownership.Writer) ownership.Writer {
 	path := field.PathString(d.Path)
-	last := in.Memory.Lately(path, in.Now)
-	w.Often = max(last.Corrections+last.Values+1, in.Witness.Often[path])
-	switch seen := in.Memory.Value(path); {
+	last := in.Memory.RecentChanges(path, in.Now)
+	w.Often = max(last.Corrections+last.Values+1, in.Witness.Changes[path])
+	switch seen := in.Memory.LastValue(path); {
 	case seen == nil || redact.IsSecret(in.Desired.ID()): // of a Secret only a mask is remembered
 	case field.EqualValues(seen, d.Live):
 		w.Often = max(w.Often-1, 1) // this value is counted
-		w.Before = in.Memory.Before(path)
+		w.Before = in.Memory.PreviousValue(path)
 	default:
 		w.Before = seen
 	}

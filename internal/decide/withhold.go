@@ -38,7 +38,7 @@ func withheld(in Input, findings []Finding) []field.Path {
 	}
 	var out []field.Path
 	for _, p := range all {
-		if _, named := field.ValueAt(in.Desired, p); (named || foreign(in, p)) && len(p) > 0 && !contains(out, p) {
+		if _, named := field.ValueAt(in.Desired, p); (named || isForeign(in, p)) && len(p) > 0 && !contains(out, p) {
 			out = append(out, p)
 		}
 	}

@@ -11,11 +11,11 @@ import (
 // other, and the app's mode may be Release still. An app that the other reconciles again is only observed: two controllers never write
 // one app, whatever was agreed before. It returns what is wrong with the annotation, or what is worth saying; "" for nothing.
 func Adopt(a *app.App, how string, passage app.Adoption) (problem, note string) {
-	passage.Way = app.Way(how)
+	passage.Mode = app.AdoptionMode(how)
 	switch {
 	case a.Policy.Mode == app.Release:
 		a.Policy.Mode, a.Suspended = app.Observe, false
-		passage.Way, passage.Lost = app.HandBack, ""
+		passage.Mode, passage.Lost = app.HandBack, ""
 	case how == "":
 		return "", ""
 	case !passage.Takes():
@@ -24,9 +24,9 @@ func Adopt(a *app.App, how string, passage app.Adoption) (problem, note string) 
 		return "", ""
 	case passage.Lost != "":
 		return "", lose(a, passage, passage.Lost)
-	case passage.Way == app.TakeBeside && !a.Suspended:
+	case passage.Mode == app.TakeBeside && !a.Suspended:
 		return "", lose(a, passage, "it is no longer suspended for "+reader.ControllerOf(passage.Manager))
-	case passage.Way == app.TakeBeside:
+	case passage.Mode == app.TakeBeside:
 		a.Suspended = false // the switch is the other's
 	}
 	a.Adoption = passage

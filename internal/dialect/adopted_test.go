@@ -15,7 +15,7 @@ func TestTwoControllersNeverKeepOneApp(t *testing.T) {
 		how       string
 		want      app.Mode
 		stands    bool
-		way       app.Way
+		way       app.AdoptionMode
 		problem   bool
 		note      bool
 		lost      string
@@ -40,8 +40,8 @@ func TestTwoControllersNeverKeepOneApp(t *testing.T) {
 			if lost := a.Adoption.Lost; lost != note || lost != "" && (!strings.HasPrefix(lost, "Flux works on the app again") || !strings.Contains(lost, c.lost)) {
 				t.Errorf("it is lost: %q, and the note is %q", lost, note)
 			}
-			if a.Policy.Mode != c.want || a.Suspended != c.stands || a.Adoption.Way != c.way || (problem != "") != c.problem || (note != "") != c.note {
-				t.Errorf("mode %s, suspended %v, way %q, problem %q, note %q", a.Policy.Mode, a.Suspended, a.Adoption.Way, problem, note)
+			if a.Policy.Mode != c.want || a.Suspended != c.stands || a.Adoption.Mode != c.way || (problem != "") != c.problem || (note != "") != c.note {
+				t.Errorf("mode %s, suspended %v, way %q, problem %q, note %q", a.Policy.Mode, a.Suspended, a.Adoption.Mode, problem, note)
 			}
 		})
 	}

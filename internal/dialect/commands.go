@@ -52,7 +52,7 @@ type Change struct {
 
 	Suspend *bool
 	// Way moves the app's objects between another controller and truce: TakeBeside, TakeAlone or HandBack.
-	Way app.Way
+	Way app.AdoptionMode
 	// At is when an adoption is asked for.
 	At time.Time
 	// Look asks for a look at the source, where the app names it itself.

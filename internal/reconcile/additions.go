@@ -62,7 +62,7 @@ func (w *objectReconcile) date(a *addition.Addition, ours bool) {
 	if a.Kept != "" || ours && !w.snap.found {
 		return
 	}
-	given := w.snap.memory.Given()
+	given := w.snap.memory.PreexistingPaths()
 	switch {
 	case !w.bearsOurMark(), slices.Contains(given, field.PathString(a.Path)):
 		a.Kept = "it was there before truce took the object over"
@@ -192,7 +192,7 @@ func (w *objectReconcile) removed(m fight.Memory, answer object.Object) fight.Me
 		path := field.PathString(f.Path)
 		m = w.corrected(m, f)
 		if v, there := field.ValueAt(answer, f.Path); there && field.EqualValues(v, f.Live) {
-			m = m.Stuck(path, w.engine.Hasher.Value(v))
+			m = m.WithStuck(path, w.engine.Hasher.Value(v))
 		}
 	}
 	return m
@@ -212,18 +212,18 @@ func (w *objectReconcile) adopt() {
 	if unknown {
 		given = nil
 	}
-	r.memory = r.memory.Found(given)
+	r.memory = r.memory.WithPreexisting(given)
 }
 
 // forget drops what was there before us and no longer is: if it comes again, somebody has added it. The record is locked by the caller.
 func (w *objectReconcile) forget() {
-	given := w.record.memory.Given()
+	given := w.record.memory.PreexistingPaths()
 	if len(given) == 0 || w.app.Policy.Additions == app.AdditionsAllow {
 		return
 	}
 	still := slices.DeleteFunc(slices.Clone(given), func(path string) bool {
 		return !slices.ContainsFunc(w.added, func(a addition.Addition) bool { return field.PathString(a.Path) == path })
 	})
-	w.record.memory = w.record.memory.Found(still)
+	w.record.memory = w.record.memory.WithPreexisting(still)
 	w.record.found = len(still) > 0
 }

@@ -33,7 +33,7 @@ func (r *appRun) inheritEntries(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", id, err)
 		}
-		if mine, _ := a.Whose(o); mine {
+		if mine, _ := a.OwnerOf(o); mine {
 			found = append(found, inventory.Entry{ID: id, Version: version, UID: o.UID()})
 		}
 	}
@@ -51,11 +51,11 @@ type lostAdoption struct {
 func (e *Engine) endAdoption(a app.App, why string) {
 	s := e.state(a.Key)
 	s.mu.Lock()
-	first := s.lostAdoption.adoption != a.Adoption.Passage()
+	first := s.lostAdoption.adoption != a.Adoption.ID()
 	if first {
-		s.lostAdoption = lostAdoption{a.Adoption.Passage(), why}
+		s.lostAdoption = lostAdoption{a.Adoption.ID(), why}
 	}
-	if s.app.Adoption.Passage() == s.lostAdoption.adoption {
+	if s.app.Adoption.ID() == s.lostAdoption.adoption {
 		s.app.Policy.Mode = app.Observe
 	}
 	s.mu.Unlock()
@@ -71,7 +71,7 @@ func (e *Engine) endAdoption(a app.App, why string) {
 func (s *appState) observedIfLost(a app.App) app.App {
 	switch {
 	case s.lostAdoption == (lostAdoption{}) || a.Adoption.Lost != "":
-	case a.Adoption.Passage() == s.lostAdoption.adoption:
+	case a.Adoption.ID() == s.lostAdoption.adoption:
 		a.Policy.Mode = app.Observe
 	default:
 		s.lostAdoption = lostAdoption{}
@@ -106,7 +106,7 @@ func (r *appRun) handBackOne(ctx context.Context, entry inventory.Entry) error {
 		return nil
 	case err != nil:
 		return err
-	case !decide.Gone{UID: entry.UID, Live: o}.Ours(desired.Mark(r.app.Key)):
+	case !decide.PruneCandidate{UID: entry.UID, Live: o}.IsOwn(desired.Mark(r.app.Key)):
 		return nil // somebody else's
 	}
 	owners, err := ownership.Entries(o)

@@ -71,11 +71,11 @@ func (e *Engine) begin(a app.App) *appRun {
 	defer s.mu.Unlock()
 	s.onRulesChanged(e, a)
 	a = s.observedIfLost(a)
-	s.app = a.Resting()
+	s.app = a.BetweenRollouts()
 	r := &appRun{engine: e, state: s, asked: a, app: s.app, superseded: s.superseded, dataEra: s.era, last: s.report.Revision}
-	r.requested = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.Handled)
+	r.requested = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.HandledRequest)
 	r.report = report.Report{
-		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.Reached), Revision: s.report.Revision, Recorded: s.report.Recorded,
+		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.ReachedRevision), Revision: s.report.Revision, Recorded: s.report.Recorded,
 		Rollout: s.report.Rollout, Leaving: s.report.Leaving, Layout: s.report.Layout, Images: s.report.Images,
 		Notes: a.Notes, At: e.Now(), Running: true, Before: previousEnd(s.report),
 	}
@@ -125,7 +125,7 @@ func (r *appRun) fetch(context.Context) error {
 		return &stageError{report.SourceNotReady, err}
 	}
 	r.artifact, r.report.Revision = artifact, artifact.Revision
-	r.asked, r.app = r.asked.At(artifact.Commit, artifact.Files), r.app.At(artifact.Commit, artifact.Files)
+	r.asked, r.app = r.asked.AtRevision(artifact.Commit, artifact.Files), r.app.AtRevision(artifact.Commit, artifact.Files)
 	r.decideRollout()
 	return nil
 }

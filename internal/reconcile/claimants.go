@@ -168,8 +168,8 @@ func (w *objectReconcile) confirmLater() {
 		return
 	}
 	w.record.force()
-	if at := w.engine.Now().Add(confirmWithin); w.plan.Again.IsZero() || at.Before(w.plan.Again) {
-		w.plan.Again = at
+	if at := w.engine.Now().Add(confirmWithin); w.plan.RetryAt.IsZero() || at.Before(w.plan.RetryAt) {
+		w.plan.RetryAt = at
 	}
 }
 

@@ -56,7 +56,7 @@ func (w *objectReconcile) hear(ctx context.Context, c compare.Input, d decide.In
 	}
 	events, err := w.engine.Witnesses.Events(ctx, about)
 	if err != nil {
-		said.Lacks = "events: " + redact.MaskText(err.Error())
+		said.Unavailable = "events: " + redact.MaskText(err.Error())
 	}
 	said.Events = events
 	return w.rejudge(c, d, said)
@@ -67,11 +67,11 @@ func (w *objectReconcile) rejudge(c compare.Input, d decide.Input, said attribut
 		return nil
 	}
 	d.Witness = said
-	again := w.plan.Again
+	again := w.plan.RetryAt
 	var err error
 	w.plan, err = decidePlan(c, d)
-	if w.plan.Again.IsZero() {
-		w.plan.Again = again
+	if w.plan.RetryAt.IsZero() {
+		w.plan.RetryAt = again
 	}
 	return err
 }
@@ -83,14 +83,14 @@ func (w *objectReconcile) statements(ctx context.Context) attribution.Statements
 	if w.engine.Witnesses.Writes != nil {
 		said.Records = w.engine.Witnesses.Writes(id)
 	}
-	said.Told = w.said()
+	said.Earlier = w.said()
 	p, err := w.engine.history.of(ctx, w.engine)
 	if err != nil {
-		said.Lacks = "journal: " + redact.MaskText(err.Error())
+		said.Unavailable = "journal: " + redact.MaskText(err.Error())
 	}
-	said.Told = append(said.Told, p.attributions[id]...)
+	said.Earlier = append(said.Earlier, p.attributions[id]...)
 	if w.engine.Memories == nil { // else what this process remembers itself is right
-		said.Often = w.often(p.changes[id])
+		said.Changes = w.often(p.changes[id])
 	}
 	return said
 }
@@ -137,8 +137,8 @@ func (w *objectReconcile) doubtful(claims []claim.Claim) (object.ID, bool) {
 		r.unexplained.since = now
 	}
 	if at := w.askAt(weak); now.Before(at) {
-		if len(w.plan.Steps) == 0 && (w.plan.Again.IsZero() || at.Before(w.plan.Again)) {
-			w.plan.Again = at
+		if len(w.plan.Steps) == 0 && (w.plan.RetryAt.IsZero() || at.Before(w.plan.RetryAt)) {
+			w.plan.RetryAt = at
 		}
 		return object.ID{}, false
 	}
@@ -179,7 +179,7 @@ func explained(known []decide.Finding, f decide.Finding) bool {
 type journalHistory struct {
 	once         sync.Once
 	err          error
-	attributions map[object.ID][]attribution.Told // the newest first
+	attributions map[object.ID][]attribution.EarlierAnswer // the newest first
 	changes      map[object.ID]map[string]journal.Change
 }
 
@@ -198,7 +198,7 @@ func (p *journalHistory) of(ctx context.Context, e *Engine) (*journalHistory, er
 
 // read takes the entries, which come in the order of time.
 func (p *journalHistory) read(entries []journal.Entry, now time.Time) {
-	p.attributions, p.changes = map[object.ID][]attribution.Told{}, map[object.ID]map[string]journal.Change{}
+	p.attributions, p.changes = map[object.ID][]attribution.EarlierAnswer{}, map[object.ID]map[string]journal.Change{}
 	seen := map[object.ID]map[string]bool{}
 	for _, e := range slices.Backward(entries) {
 		if e.Path == "" || e.Object == (object.ID{}) {
@@ -220,10 +220,10 @@ func (p *journalHistory) read(entries []journal.Entry, now time.Time) {
 }
 
 // earlierAttribution is an entry as a witness's word.
-func earlierAttribution(e journal.Entry) attribution.Told {
+func earlierAttribution(e journal.Entry) attribution.EarlierAnswer {
 	w := ownership.Writer{
 		Name: e.Writer, Manager: e.Manager, Person: e.Person, User: e.User, During: e.During, Time: e.Written, AtLatest: e.AtLatest, Before: e.Before,
 		Evidence: ownership.Evidence(e.Evidence), Because: append(slices.Clone(e.Because), fmt.Sprintf("journal: seen at %s", e.At.UTC().Format(time.RFC3339))),
 	}
-	return attribution.Told{Path: e.Path, Live: e.Live, Writer: w}
+	return attribution.EarlierAnswer{Path: e.Path, Live: e.Live, Writer: w}
 }

@@ -13,7 +13,7 @@ import (
 func (r *appRun) origin() inventory.Origin {
 	namespace := r.app.Namespace
 	if namespace == "" {
-		namespace = r.app.Home.Name
+		namespace = r.app.DefaultNamespace.Name
 	}
 	return inventory.Origin{Repository: r.artifact.Repository, Path: r.app.Path, Namespace: namespace, Commit: r.artifact.Commit}
 }
@@ -27,23 +27,23 @@ func (r *appRun) newGuard(g inventory.Guard) inventory.Guard {
 }
 
 // windowBegin is from when on prunes count.
-func (r *appRun) windowBegin() time.Time { return r.engine.Now().Add(-decide.SweepInput{}.Window()) }
+func (r *appRun) windowBegin() time.Time { return r.engine.Now().Add(-decide.PruneInput{}.Window()) }
 
 // countGuard adds to a judgement what the prune guard counts besides the objects that leave now.
 func (r *appRun) countGuard(ctx context.Context, s *pruneRun, leaving int) {
 	g := r.inventory.Guard
 	for _, p := range g.Since(r.windowBegin()) {
-		s.in.Lately += p.Count
+		s.in.RecentlyPruned += p.Count
 		if p.Moved {
-			s.in.Moved = "where the app is read from or written to has changed lately"
+			s.in.IdentityChange = "where the app is read from or written to has changed lately"
 		}
 	}
 	if g.Size == 0 {
 		g.Size = len(r.inventory.Entries)
 	}
-	s.in.Total = g.Size + s.in.Lately
-	if moved := r.originChange(ctx, 2*(leaving+s.in.Lately) > s.in.Total); moved != "" {
-		s.in.Moved = moved
+	s.in.Total = g.Size + s.in.RecentlyPruned
+	if moved := r.originChange(ctx, 2*(leaving+s.in.RecentlyPruned) > s.in.Total); moved != "" {
+		s.in.IdentityChange = moved
 	}
 }
 
@@ -85,7 +85,7 @@ func (s *pruneRun) guardAfter(g inventory.Guard, now time.Time) inventory.Guard 
 	case s.plan.Approved:
 		g.Pruned = nil
 	case len(s.deleted) > 0:
-		moved := s.in.Moved != "" && g.Origin.Repository != "" // else the record was lost, and nothing has moved
+		moved := s.in.IdentityChange != "" && g.Origin.Repository != "" // else the record was lost, and nothing has moved
 		g.Pruned = append(g.Pruned, inventory.Prune{At: now.UTC(), Count: len(s.deleted), Moved: moved})
 	}
 	return g

@@ -21,7 +21,7 @@ type Queries interface {
 var errNoQueries = errors.New("jq expressions are not answered here")
 
 // AnswerQueries returns what the queries of the rules select on one object. No queries need nobody who answers them.
-func AnswerQueries(ctx context.Context, q Queries, rules ignore.Rules, s ignore.Sight) (ignore.Sight, error) {
+func AnswerQueries(ctx context.Context, q Queries, rules ignore.Rules, s ignore.Observed) (ignore.Observed, error) {
 	queries := rules.Queries(s.Desired)
 	if len(queries) == 0 {
 		return s, nil
@@ -43,7 +43,7 @@ func (w *objectReconcile) covered(ctx context.Context) ([]ignore.Covered, error)
 	if err != nil {
 		return nil, err
 	}
-	s, err := AnswerQueries(ctx, w.engine.Queries, rules, ignore.Sight{Desired: w.snap.desired, Live: w.live, Owners: w.owners})
+	s, err := AnswerQueries(ctx, w.engine.Queries, rules, ignore.Observed{Desired: w.snap.desired, Live: w.live, Owners: w.owners})
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (l *kindLists) drop() {
 // believe its memory alone. A run on request lists the app's own objects, unless their kind was listed lately. Runs at the interval share lists
 // of whole kinds, which are at most half an interval old. A run for a new revision, and one that knows nothing yet, need no list.
 func (r *appRun) compareLive(ctx context.Context) error {
-	requested := r.requested || r.asked.Order.Token != ""
+	requested := r.requested || r.asked.SyncRequest.Token != ""
 	if r.engine.Watches == nil || !requested && r.last != r.report.Revision {
 		return nil
 	}

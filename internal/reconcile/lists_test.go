@@ -183,7 +183,7 @@ func TestWhatARunListsBeforeItBelievesItsMemory(t *testing.T) {
 	}{
 		"interval":                    {func(*appRun) {}, []live.Interest{allOurs}},
 		"request":                     {func(r *appRun) { r.requested = true }, []live.Interest{own}},
-		"order":                       {func(r *appRun) { r.asked.Order.Token = "1" }, []live.Interest{own}},
+		"order":                       {func(r *appRun) { r.asked.SyncRequest.Token = "1" }, []live.Interest{own}},
 		"request after a list":        {func(r *appRun) { r.requested = true; r.engine.OnRelist(allOurs) }, nil},
 		"revision":                    {func(r *appRun) { r.last = "0" }, nil},
 		"revision on request":         {func(r *appRun) { r.last, r.requested = "0", true }, []live.Interest{own}},

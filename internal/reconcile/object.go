@@ -84,8 +84,8 @@ func (w *objectReconcile) once(ctx context.Context) (bool, error) {
 	if w.plan.Refused != "" {
 		return false, errors.New(w.plan.Refused)
 	}
-	if w.plan.Lost != "" {
-		w.engine.endAdoption(w.app, w.plan.Lost)
+	if w.plan.AdoptionLost != "" {
+		w.engine.endAdoption(w.app, w.plan.AdoptionLost)
 		return false, nil // it is judged again, as an object of an app that is only observed
 	}
 	if again, err := w.askClaimants(ctx); again || err != nil {
@@ -126,7 +126,7 @@ func (w *objectReconcile) look(ctx context.Context) error {
 	if w.app, err = w.engine.appOf(w.snap.owner); err != nil {
 		return err
 	}
-	w.app = w.app.For(w.record.id)
+	w.app = w.app.ForObject(w.record.id)
 	if w.access, err = tenancy.AccessOf(w.engine.Identities, w.app); err != nil {
 		return err
 	}
@@ -247,11 +247,11 @@ func (w *objectReconcile) gather(ctx context.Context) (compare.Input, decide.Inp
 	}
 	in := decide.Input{
 		Desired: w.snap.desired, Previous: w.snap.previous, Live: w.live, Owners: w.owners, Changed: w.snap.changed,
-		Claims: claims, Count: count, Ignored: ignored, Lacks: w.lacks,
+		Claims: claims, Count: count, Ignored: ignored, Prerequisite: w.lacks,
 		Memory: w.snap.memory, Request: w.snap.request, Policy: w.app.Policy, Adoption: w.app.Adoption, Hasher: w.engine.Hasher, Now: w.engine.Now(),
-		Treatment: w.treatment, Passed: w.snap.adoption != "" && w.snap.adoption == w.app.Adoption.Passage(),
+		Treatment: w.treatment, Adopted: w.snap.adoption != "" && w.snap.adoption == w.app.Adoption.ID(),
 	}
-	if in.LeavesAlone() {
+	if in.IsOptedOut() {
 		return compare.Input{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Hasher: in.Hasher}, in, nil
 	}
 	ceded := decide.CededPaths(in)
@@ -273,7 +273,7 @@ func (w *objectReconcile) gather(ctx context.Context) (compare.Input, decide.Inp
 	return compare.Input{
 		Desired: in.Desired, Live: in.Live, Owners: in.Owners, Baseline: base, Hasher: in.Hasher, Added: w.added,
 		Withheld: ceded, Released: without(w.snap.withheld, ceded),
-		Past: in.Past, Unasked: w.alone, Native: desired.Native(w.snap.gvk.Group),
+		Past: in.Past, WithoutBaseline: w.alone, Native: desired.Native(w.snap.gvk.Group),
 	}, in, nil
 }
 
@@ -307,7 +307,7 @@ func (w *objectReconcile) baseline(ctx context.Context, ceded []field.Path) (com
 	for _, p := range ceded {
 		field.RemoveValue(body, p)
 	}
-	if compare.AsDesired(body, w.live, w.owners) {
+	if compare.MatchesDesired(body, w.live, w.owners) {
 		w.snap.changed = false // it was applied before, by a truce of which nothing but this is left
 		b := compare.NewBaseline(w.live, w.owners, w.engine.Hasher)
 		w.keep(b)

@@ -82,7 +82,7 @@ func optOutNotes(s desired.Set, all optout.Rules) []string {
 }
 
 // keptNotes says which objects Git no longer names and why they stay, where the object itself asks for it.
-func keptNotes(still []inventory.Entry, kept map[object.ID]decide.Kept) []string {
+func keptNotes(still []inventory.Entry, kept map[object.ID]decide.KeepReason) []string {
 	var out []string
 	for _, e := range still {
 		if k := kept[e.ID]; k.Own {
@@ -93,7 +93,7 @@ func keptNotes(still []inventory.Entry, kept map[object.ID]decide.Kept) []string
 }
 
 // leaving lists objects that Git no longer names.
-func leaving(entries []inventory.Entry, kept map[object.ID]decide.Kept) []report.Listed {
+func leaving(entries []inventory.Entry, kept map[object.ID]decide.KeepReason) []report.Listed {
 	out := listedEntries(entries)
 	for i, l := range out {
 		out[i].Extraneous = kept[l.ID].Counts == decide.Extraneous

@@ -26,7 +26,7 @@ func (w *objectReconcile) past() compare.Past {
 
 // remembered is what the next comparison is to know of this one.
 func (w *objectReconcile) remembered() compare.Past {
-	out := compare.Past{At: w.engine.Now(), Seen: w.engine.Hasher.See(w.owners, w.engine.Now())}
+	out := compare.Past{At: w.engine.Now(), Seen: w.engine.Hasher.Observe(w.owners, w.engine.Now())}
 	before := w.past()
 	for _, f := range w.plan.Findings {
 		if out.Known == nil {
@@ -41,21 +41,21 @@ func (w *objectReconcile) remembered() compare.Past {
 
 // applied takes note of our own write: what is still different now is as that write has left it.
 func (w *objectReconcile) applied() {
-	w.snap.past.At, w.snap.past.Seen = w.engine.Now(), w.engine.Hasher.See(w.owners, w.engine.Now())
+	w.snap.past.At, w.snap.past.Seen = w.engine.Now(), w.engine.Hasher.Observe(w.owners, w.engine.Now())
 	w.version = 0
 }
 
 // said lists what this process has said of the fields that hold the same value still.
-func (w *objectReconcile) said() []attribution.Told {
+func (w *objectReconcile) said() []attribution.EarlierAnswer {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
-	var out []attribution.Told
+	var out []attribution.EarlierAnswer
 	for _, f := range w.record.findings {
 		path := field.PathString(f.Path)
 		for _, now := range w.plan.Findings {
 			known, ok := w.snap.past.Known[path]
 			if ok && now.Path.Equals(f.Path) && known.Live == w.engine.Hasher.Value(now.Live) {
-				out = append(out, attribution.Told{Path: path, Live: now.Live, Writer: f.Writer, Here: true})
+				out = append(out, attribution.EarlierAnswer{Path: path, Live: now.Live, Writer: f.Writer, SameProcess: true})
 			}
 		}
 	}
@@ -82,8 +82,8 @@ func (w *objectReconcile) postpones(f decide.Finding) bool {
 		w.untold = map[string]time.Time{}
 	}
 	w.untold[field.PathString(f.Path)] = until
-	if w.plan.Again.IsZero() || until.Before(w.plan.Again) {
-		w.plan.Again = until
+	if w.plan.RetryAt.IsZero() || until.Before(w.plan.RetryAt) {
+		w.plan.RetryAt = until
 	}
 	return true
 }

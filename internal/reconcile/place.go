@@ -83,7 +83,7 @@ const homeManager = "truce-home"
 
 // applyNamespace makes the namespace that the app's objects go to where it is missing, and its revision does not bring it itself.
 func (r *appRun) applyNamespace(ctx context.Context) error {
-	h := r.app.Home
+	h := r.app.DefaultNamespace
 	if !h.Make || r.app.Policy.Mode != app.Enforce || !r.anyDue() || r.hasNamespace(h.Name) {
 		return nil
 	}

@@ -54,7 +54,7 @@ func (e *Engine) entries(s *appState) []inventory.Entry {
 
 // prune deletes what left Git. It is reached only when the whole revision was rendered and applied.
 func (r *appRun) prune(ctx context.Context) error {
-	if r.app.Adoption.Way == app.HandBack && r.app.Policy.Mode == app.Observe {
+	if r.app.Adoption.Mode == app.HandBack && r.app.Policy.Mode == app.Observe {
 		return r.handBack(ctx)
 	}
 	if r.isOutdated() {
@@ -89,7 +89,7 @@ func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) er
 	if err := r.confirmRender(ctx); err != nil {
 		return err
 	}
-	meant := slices.DeleteFunc(slices.Clone(left), func(e inventory.Entry) bool { return !r.app.Order.Means(e.ID) })
+	meant := slices.DeleteFunc(slices.Clone(left), func(e inventory.Entry) bool { return !r.app.SyncRequest.Covers(e.ID) })
 	swept := r.engine.newPruneRun(r.app, len(r.inventory.Entries))
 	r.countGuard(ctx, swept, len(meant))
 	err := swept.execute(ctx, &r.inventory, meant)
@@ -255,7 +255,7 @@ func (e *Engine) Remove(ctx context.Context, a app.App) error {
 	}
 	made := e.dropApp(a.Key)
 	a.Deleting = true
-	if a.Prune = cmp.Or(a.Leave, a.Prune); a.Prune != app.PruneDelete || a.Policy.Mode != app.Enforce {
+	if a.Prune = cmp.Or(a.PruneOnDelete, a.Prune); a.Prune != app.PruneDelete || a.Policy.Mode != app.Enforce {
 		e.passAllToWaiting(made)
 		return e.Inventory.Delete(ctx, a.Key)
 	}
@@ -308,7 +308,7 @@ func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 	}
 	a, err := e.appOf(key)
 	e.passAllToWaiting(e.dropApp(key))
-	if err != nil || cmp.Or(a.Leave, a.Prune) != app.PruneKeep || a.Policy.Mode == app.Observe {
+	if err != nil || cmp.Or(a.PruneOnDelete, a.Prune) != app.PruneKeep || a.Policy.Mode == app.Observe {
 		return nil // it was never run, or has ended already
 	}
 	if _, err := e.Inventory.Load(ctx, key); err != nil {

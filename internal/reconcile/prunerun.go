@@ -23,21 +23,21 @@ type pruneRun struct {
 	from       app.Adoption
 	access     tenancy.Access // of the app's account
 	denied     error          // there is no such access
-	in         decide.SweepInput
-	plan       decide.Sweep
+	in         decide.PruneInput
+	plan       decide.PrunePlan
 	entries    map[object.ID]inventory.Entry
 	targets    map[object.ID]apply.Target
 	forget     []object.ID // what the inventory may forget, and what is remembered of it
 	handedOver []object.ID // what the inventory may forget because another app has it now
 	deleted    []inventory.Entry
-	kept       map[object.ID]decide.Kept
+	kept       map[object.ID]decide.KeepReason
 }
 
 func (e *Engine) newPruneRun(a app.App, total int) *pruneRun {
 	s := &pruneRun{
 		engine: e, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{},
-		in: decide.SweepInput{
-			Total: total, Mark: desired.Mark(a.Key), Policy: a.Prune, Most: a.PruneMost, Approved: a.Approved, Whole: a.Deleting,
+		in: decide.PruneInput{
+			Total: total, Label: desired.Mark(a.Key), Policy: a.Prune, Limit: a.PruneLimit, Approved: a.Approved, AppDeleted: a.Deleting,
 		},
 	}
 	s.access, s.denied = tenancy.AccessOf(e.Identities, a)
@@ -57,14 +57,14 @@ func (e *Engine) stillThere(ctx context.Context, a app.App, left []inventory.Ent
 		}
 		s.in.Gone = append(s.in.Gone, g)
 	}
-	kept := decide.SweepAll(s.in).Keep
+	kept := decide.PlanPrune(s.in).Keep
 	there := slices.DeleteFunc(slices.Clone(left), func(entry inventory.Entry) bool { return kept[entry.ID].Why == "" })
 	return leaving(there, kept), nil
 }
 
 // PruneCandidates returns which entries of an app's inventory are to be pruned, or count as a difference although they stay, which counts drop with
 // them, and what a run would do about them. It writes nothing. One that cannot be read is among the entries.
-func (e *Engine) PruneCandidates(ctx context.Context, a app.App, left []inventory.Entry) ([]object.ID, []string, decide.Sweep) {
+func (e *Engine) PruneCandidates(ctx context.Context, a app.App, left []inventory.Entry) ([]object.ID, []string, decide.PrunePlan) {
 	s := e.newPruneRun(a, len(left))
 	unread := map[object.ID]bool{}
 	for _, entry := range left {
@@ -74,7 +74,7 @@ func (e *Engine) PruneCandidates(ctx context.Context, a app.App, left []inventor
 			s.in.Gone = append(s.in.Gone, g)
 		}
 	}
-	plan := decide.SweepAll(s.in)
+	plan := decide.PlanPrune(s.in)
 	var ids []object.ID
 	var listed []report.Listed
 	for _, entry := range left {
@@ -102,7 +102,7 @@ func (s *pruneRun) execute(ctx context.Context, ledger *inventory.Record, left [
 		}
 		s.in.Gone = append(s.in.Gone, g)
 	}
-	s.plan = decide.SweepAll(s.in)
+	s.plan = decide.PlanPrune(s.in)
 	s.kept = s.plan.Keep
 	if s.plan.Held == "" {
 		e.announceEnds(s.plan.Delete)
@@ -130,9 +130,9 @@ func (e *Engine) saveAfterPrune(ctx context.Context, ledger inventory.Record, sw
 }
 
 // readEntry reads what is there under an entry of the inventory.
-func (s *pruneRun) readEntry(ctx context.Context, entry inventory.Entry) (decide.Gone, error) {
+func (s *pruneRun) readEntry(ctx context.Context, entry inventory.Entry) (decide.PruneCandidate, error) {
 	if s.denied != nil {
-		return decide.Gone{}, s.denied
+		return decide.PruneCandidate{}, s.denied
 	}
 	gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
 	o, err := s.access.Live.Get(ctx, gvk, entry.ID)
@@ -140,18 +140,18 @@ func (s *pruneRun) readEntry(ctx context.Context, entry inventory.Entry) (decide
 		o, err = nil, nil
 	}
 	if err != nil {
-		return decide.Gone{}, fmt.Errorf("read %s: %w", entry.ID, err)
+		return decide.PruneCandidate{}, fmt.Errorf("read %s: %w", entry.ID, err)
 	}
 	s.entries[entry.ID] = entry
 	s.targets[entry.ID] = apply.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion()}
-	g := decide.Gone{ID: entry.ID, UID: entry.UID, Live: o}
+	g := decide.PruneCandidate{ID: entry.ID, UID: entry.UID, Live: o}
 	if s.from.Takes() {
-		g.Inherited, _ = s.from.Whose(o)
+		g.Inherited, _ = s.from.OwnerOf(o)
 	}
 	return g, nil
 }
 
-func (s *pruneRun) deletePlanned(ctx context.Context, plan decide.Sweep) error {
+func (s *pruneRun) deletePlanned(ctx context.Context, plan decide.PrunePlan) error {
 	s.forget = append(s.forget, plan.Forget...)
 	if plan.Held != "" {
 		return &stageError{report.PruneHeld, errors.New(plan.Held)}
@@ -207,8 +207,8 @@ func (s *pruneRun) readAgain(ctx context.Context, id object.ID) (bool, error) {
 		return false, err
 	}
 	in := s.in
-	in.Gone, in.Whole = []decide.Gone{g}, true
-	plan := decide.SweepAll(in)
+	in.Gone, in.AppDeleted = []decide.PruneCandidate{g}, true
+	plan := decide.PlanPrune(in)
 	s.forget = append(s.forget, plan.Forget...)
 	return len(plan.Delete) > 0, nil
 }

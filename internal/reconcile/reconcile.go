@@ -111,7 +111,7 @@ func (w *objectReconcile) reconcile(ctx context.Context) (again time.Time, err e
 			return time.Time{}, w.failed(err)
 		}
 		if done {
-			return w.plan.Again, nil
+			return w.plan.RetryAt, nil
 		}
 		if w.fresh { // a step was made, or more is known than before
 			steps++

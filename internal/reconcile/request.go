@@ -16,7 +16,7 @@ func (r *appRun) overridePauses() {
 		return
 	}
 	for _, id := range r.state.objects() {
-		if rec := r.engine.lookup(id); rec != nil && r.app.Order.Means(id) {
+		if rec := r.engine.lookup(id); rec != nil && r.app.SyncRequest.Covers(id) {
 			rec.overridePauses()
 		}
 	}
@@ -24,7 +24,7 @@ func (r *appRun) overridePauses() {
 
 // isNewRequest reports whether the run is the first one of an order. The runs that follow by themselves, since it waited or failed, are no request.
 func (r *appRun) isNewRequest() bool {
-	token := r.asked.Order.Token
+	token := r.asked.SyncRequest.Token
 	if !r.isRollout || token == "" {
 		return false
 	}
@@ -65,7 +65,7 @@ func (w *objectReconcile) overridden(m fight.Memory) fight.Memory {
 func (w *objectReconcile) corrected(m fight.Memory, f decide.Finding) fight.Memory {
 	path, now := field.PathString(f.Path), w.engine.Now()
 	if f.Overrides == decide.Contested {
-		return m.Requested(path, f.Opponent(), now)
+		return m.WithRequest(path, f.Opponent(), now)
 	}
-	return m.Corrected(path, f.Opponent(), now)
+	return m.WithCorrection(path, f.Opponent(), now)
 }

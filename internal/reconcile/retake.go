@@ -36,7 +36,7 @@ func (r *record) doubtBaseline() bool {
 	if r.forced && r.baseline.Doubted() {
 		return false
 	}
-	r.baseline, r.forced = r.baseline.Doubt(), true
+	r.baseline, r.forced = r.baseline.WithDoubt(), true
 	return true
 }
 
@@ -150,7 +150,7 @@ func (w *objectReconcile) retake(ctx context.Context, ceded []field.Path) (compa
 func (w *objectReconcile) reopen() {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
-	w.record.memory = w.record.memory.Settled()
+	w.record.memory = w.record.memory.WithoutStuck()
 	w.snap.memory = w.record.memory
 }
 

@@ -18,16 +18,16 @@ func (r *appRun) decideRollout() {
 	if a.Policy.Mode != app.Enforce {
 		return
 	}
-	if a.Order.Token == "" && (a.Rollout == app.OnOrder || r.wasRolledOut()) {
+	if a.SyncRequest.Token == "" && (a.Rollout == app.OnRequest || r.wasRolledOut()) {
 		return
 	}
 	r.report.Rollout = r.currentRollout()
-	if a.Order.Refused != "" {
-		r.endRollout(report.SpecRefused, a.Order.Refused)
+	if a.SyncRequest.Refused != "" {
+		r.endRollout(report.SpecRefused, a.SyncRequest.Refused)
 		return
 	}
 	r.isRollout = true
-	r.app = a.Rolling()
+	r.app = a.InRollout()
 	r.setPolicy(r.app)
 }
 
@@ -41,9 +41,9 @@ func (r *appRun) setPolicy(a app.App) {
 // currentRollout is the rollout that begins, or goes on after a pause.
 func (r *appRun) currentRollout() report.Rollout {
 	before := r.report.Rollout
-	now := report.Rollout{Order: r.asked.Order, Revision: r.report.Revision, Begun: r.report.At}
-	if !r.asked.Order.Begun.IsZero() {
-		now.Begun = r.asked.Order.Begun
+	now := report.Rollout{Order: r.asked.SyncRequest, Revision: r.report.Revision, Begun: r.report.At}
+	if !r.asked.SyncRequest.StartedAt.IsZero() {
+		now.Begun = r.asked.SyncRequest.StartedAt
 	}
 	if before.Order.Token != now.Order.Token || before.Revision != now.Revision && now.Order.Token == "" {
 		return now
@@ -82,12 +82,12 @@ func (r *appRun) wasRolledOut() bool {
 	if r.state.rolledOut != "" {
 		return r.state.rolledOut == r.rolloutKey()
 	}
-	return r.asked.Reached != "" && r.asked.Reached == r.artifact.Commit
+	return r.asked.ReachedRevision != "" && r.asked.ReachedRevision == r.artifact.Commit
 }
 
 // isComplete reports whether the run may say that its revision is applied.
 func (r *appRun) isComplete() bool {
-	return r.app.Policy.Mode != app.Await && (r.app.Order.Token == "" || r.app.Policy.Mode == app.Enforce && len(r.app.Order.Objects) == 0)
+	return r.app.Policy.Mode != app.Await && (r.app.SyncRequest.Token == "" || r.app.Policy.Mode == app.Enforce && len(r.app.SyncRequest.Objects) == 0)
 }
 
 // closeRollout ends the rollout with the run, unless the run is to be taken up again at once.
@@ -102,14 +102,14 @@ func (r *appRun) closeRollout() {
 		r.endRollout(r.report.Reason, r.report.Message)
 	}
 	if r.isRollout {
-		r.setPolicy(r.asked.Resting())
+		r.setPolicy(r.asked.BetweenRollouts())
 	}
 }
 
 // hasOpenRequest reports whether an order was given that has neither been carried out nor refused.
 func (r *appRun) hasOpenRequest() bool {
 	o := r.report.Rollout
-	return r.asked.Order.Token != "" && (o.Order.Token != r.asked.Order.Token || o.Ended.IsZero())
+	return r.asked.SyncRequest.Token != "" && (o.Order.Token != r.asked.SyncRequest.Token || o.Ended.IsZero())
 }
 
 func (r *appRun) endRollout(why report.Reason, message string) {
@@ -129,7 +129,7 @@ func (r *appRun) endRollout(why report.Reason, message string) {
 func (r *appRun) outcomes() []report.Outcome {
 	var out []report.Outcome
 	add := func(l report.Listed, fate report.Fate, message string) {
-		if r.app.Order.Means(l.ID) {
+		if r.app.SyncRequest.Covers(l.ID) {
 			out = append(out, report.Outcome{Listed: l, Fate: fate, Message: message})
 		}
 	}
@@ -211,11 +211,11 @@ func stillIn(ledger inventory.Record, entries []inventory.Entry) []inventory.Ent
 }
 
 // BeginSyncRequest says that an order is under way: the next run carries it out.
-func (e *Engine) BeginSyncRequest(key app.Key, o app.Order) {
+func (e *Engine) BeginSyncRequest(key app.Key, o app.SyncRequest) {
 	s := e.state(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.report.Rollout = report.Rollout{Order: o, Revision: s.report.Revision, Begun: o.Begun}
+	s.report.Rollout = report.Rollout{Order: o, Revision: s.report.Revision, Begun: o.StartedAt}
 }
 
 // refreshRivals makes the apps speak anew that hold what an app was refused, if that is not the same as before.

@@ -18,6 +18,6 @@ func (e *Engine) MayChange(key app.Key, a source.Artifact) bool {
 	if now.Key != key {
 		return true
 	}
-	q, _, err := RequestOf(a.Files, now.At(a.Commit, a.Files))
+	q, _, err := RequestOf(a.Files, now.AtRevision(a.Commit, a.Files))
 	return err != nil || !e.Cache.Holds(q)
 }

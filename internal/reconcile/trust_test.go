@@ -195,7 +195,7 @@ func mutatedBaseline(t *testing.T) compare.Baseline {
 		t.Fatal(err)
 	}
 	owners := []ownership.Entry{{Manager: ownership.Manager, Operation: "Apply", APIVersion: "v1", Fields: shape}}
-	b := compare.Answer{Sent: labelled("a"), Result: labelled("b"), Owners: owners, Native: true}.Baseline(ownership.NewHasher())
+	b := compare.ApplyResult{Sent: labelled("a"), Result: labelled("b"), Owners: owners, Native: true}.Baseline(ownership.NewHasher())
 	if !b.Mutated() {
 		t.Fatal("admission changed the label")
 	}

@@ -128,7 +128,7 @@ func appliesObject(p decide.Plan) bool {
 func (w *objectReconcile) remember(base compare.Baseline, answer object.Object, owners []ownership.Entry) (fight.Memory, bool) {
 	m := w.snap.memory
 	if w.snap.changed {
-		return w.removed(w.overridden(m.Settled()), answer), false
+		return w.removed(w.overridden(m.WithoutStuck()), answer), false
 	}
 	left, err := compare.CompareObject(compare.Input{
 		Desired: w.snap.desired, Live: answer, Owners: owners, Baseline: w.snap.baseline, Hasher: w.engine.Hasher,
@@ -143,7 +143,7 @@ func (w *objectReconcile) remember(base compare.Baseline, answer object.Object, 
 		m = w.corrected(m, f)
 		if err == nil && len(f.Path) > 0 && differs(left.Differences, f.Path) {
 			v, _ := field.ValueAt(answer, f.Path)
-			m, stuck = m.Stuck(path, w.engine.Hasher.Value(v)), true
+			m, stuck = m.WithStuck(path, w.engine.Hasher.Value(v)), true
 		}
 	}
 	return m, stuck
@@ -189,10 +189,10 @@ func (w *objectReconcile) settle() (recovered bool, err error) {
 	for _, f := range w.plan.Findings {
 		switch f.Verdict {
 		case decide.Cede:
-			r.memory = r.memory.Seen(field.PathString(f.Path), w.engine.mask(r.id, f).Live, w.engine.Now())
+			r.memory = r.memory.WithObserved(field.PathString(f.Path), w.engine.mask(r.id, f).Live, w.engine.Now())
 		case decide.Hold, decide.Contested:
 			if f.Kind != compare.Mutated {
-				r.memory = r.memory.Reversed(field.PathString(f.Path), w.engine.Now())
+				r.memory = r.memory.WithReversal(field.PathString(f.Path), w.engine.Now())
 			}
 		default:
 		}
@@ -226,7 +226,7 @@ func (w *objectReconcile) passed() string {
 	if w.app.Policy.Mode != app.Enforce {
 		return w.snap.adoption
 	}
-	return w.app.Adoption.Passage()
+	return w.app.Adoption.ID()
 }
 
 // bearsOurMark reports whether our own apply has put our mark on the object. A mark that was copied proves nothing.
@@ -320,7 +320,7 @@ func (w *objectReconcile) announceCarried(base compare.Baseline) {
 func (w *objectReconcile) tell(f decide.Finding, carried bool) {
 	n := FindingEvent{
 		App: w.snap.owner, ID: w.record.id, Finding: w.engine.mask(w.record.id, f), Carried: carried, At: w.engine.Now(),
-		Since: w.since(f), Undone: f.Verdict != decide.Cede && w.snap.memory.Undone(field.PathString(f.Path), w.engine.Now()),
+		Since: w.since(f), Undone: f.Verdict != decide.Cede && w.snap.memory.WasUndone(field.PathString(f.Path), w.engine.Now()),
 	}
 	w.engine.noteFinding(n, w.inGit(n))
 	w.engine.Tell(n)

@@ -38,7 +38,7 @@ type Report struct {
 	Unchanged bool
 
 	Lost    string   // the write by which the controller that the app was adopted from shows that it works again; empty for none
-	Passage string   // the adoption that Lost has ended (app.Adoption.Passage)
+	Passage string   // the adoption that Lost has ended (app.Adoption.ID)
 	Objects []Object // in ID order
 	// Again is how long a run that waits (InProgress) may go on waiting; 0 for the app's interval.
 	Again   time.Duration
@@ -61,7 +61,7 @@ type End struct {
 // Rollout is a run that was to bring something out: a new revision, or what somebody ordered. A look at what is there, and the
 // correction of drift, are none.
 type Rollout struct {
-	Order        app.Order // that asked for it; its zero value is the new revision itself
+	Order        app.SyncRequest // that asked for it; its zero value is the new revision itself
 	Revision     string
 	Begun, Ended time.Time // Begun is zero for none, Ended while it goes on
 	Reason       Reason

@@ -29,7 +29,7 @@ type Rules struct {
 	// Admins are the namespaces whose apps are the administrators': under Shared, Account and Reaches do not hold for them.
 	Admins []string
 	// Reaches says by the kind of app how far the apps of tenants reach under Shared. A kind that is not in it reaches its own namespace.
-	Reaches map[string]identity.Reach
+	Reaches map[string]identity.NamespaceReach
 }
 
 // References says which custom resources an app may refer to.
@@ -77,13 +77,13 @@ func crossNamespaceMessage(s app.SourceKey) string {
 
 // reachProblems refuses an app as a whole that sends its objects to a namespace which it may not write to.
 func reachProblems(a app.App) []app.Problem {
-	for _, to := range []string{a.Namespace, a.Home.Name} {
+	for _, to := range []string{a.Namespace, a.DefaultNamespace.Name} {
 		if to != "" && !a.Reach.Covers(a.Key.Namespace, to) {
 			return []app.Problem{{Denied: true, Reason: fmt.Sprintf(
 				"can't deploy to namespace %s: %s is not in a namespace of the administrators, and may only deploy to its own", to, a.Key)}}
 		}
 	}
-	if a.Home.Make && !a.Reach.Covers(a.Key.Namespace, "") {
+	if a.DefaultNamespace.Make && !a.Reach.Covers(a.Key.Namespace, "") {
 		return []app.Problem{{Denied: true, Reason: "can't create namespaces: cluster-scoped objects are the administrators' (--multi-tenant)"}}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 
 var multiTenant = Rules{
 	References: SameNamespace, Account: "default", Sharing: Shared, Admins: []string{"truce-system"},
-	Reaches: map[string]identity.Reach{"Kustomization": identity.Namespaced},
+	Reaches: map[string]identity.NamespaceReach{"Kustomization": identity.Namespaced},
 }
 
 func TestTheZeroRulesChangeNothing(t *testing.T) {
@@ -29,7 +29,7 @@ func TestTheZeroRulesChangeNothing(t *testing.T) {
 func TestWhatAnAppOfATenantMayDo(t *testing.T) {
 	type want struct {
 		user, problem string
-		reach         identity.Reach
+		reach         identity.NamespaceReach
 	}
 	kustomization := app.Key{Kind: "Kustomization", Namespace: "a", Name: "x"}
 	application := app.Key{Kind: "Application", Namespace: "a", Name: "x"}
@@ -43,16 +43,16 @@ func TestWhatAnAppOfATenantMayDo(t *testing.T) {
 	}{
 		"no account":           {multiTenant, app.App{Key: kustomization}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced}},
 		"a named account":      {multiTenant, app.App{Key: kustomization, Account: named}, want{user: "system:serviceaccount:a:deployer", reach: identity.Namespaced}},
-		"own namespace":        {multiTenant, app.App{Key: application, Home: app.Home{Name: "a"}}, want{user: "system:serviceaccount:a:default", reach: identity.Own}},
-		"another namespace":    {multiTenant, app.App{Key: application, Home: app.Home{Name: "b"}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't deploy to namespace b"}},
-		"makes a namespace":    {multiTenant, app.App{Key: application, Home: app.Home{Name: "a", Make: true}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't create namespaces"}},
+		"own namespace":        {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "a"}}, want{user: "system:serviceaccount:a:default", reach: identity.Own}},
+		"another namespace":    {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "b"}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't deploy to namespace b"}},
+		"makes a namespace":    {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "a", Make: true}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't create namespaces"}},
 		"a target namespace":   {multiTenant, app.App{Key: kustomization, Namespace: "b"}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced}},
-		"administrators":       {multiTenant, app.App{Key: admins, Home: app.Home{Name: "b", Make: true}}, want{}},
+		"administrators":       {multiTenant, app.App{Key: admins, DefaultNamespace: app.DefaultNamespace{Name: "b", Make: true}}, want{}},
 		"administrators' refs": {multiTenant, app.App{Key: admins, Source: elsewhere}, want{problem: "can't access 'GitRepository/b/r', cross-namespace references have been blocked"}},
 		"references":           {multiTenant, app.App{Key: kustomization, Source: elsewhere}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced, problem: "can't access 'GitRepository/b/r', cross-namespace references have been blocked"}},
 		"only references":      {Rules{References: SameNamespace}, app.App{Key: kustomization, Source: elsewhere}, want{problem: "cross-namespace"}},
 		"only an account":      {Rules{Account: "d"}, app.App{Key: admins}, want{user: "system:serviceaccount:truce-system:d"}},
-		"being deleted":        {multiTenant, app.App{Key: application, Home: app.Home{Name: "b"}, Source: elsewhere, Deleting: true}, want{user: "system:serviceaccount:a:default", reach: identity.Own}},
+		"being deleted":        {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "b"}, Source: elsewhere, Deleting: true}, want{user: "system:serviceaccount:a:default", reach: identity.Own}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := c.rules.Bind(c.app)
@@ -85,7 +85,7 @@ func (i identities) As(identity.Account) (Access, error) { return i.Access, nil 
 
 func TestNoWriteLeavesTheReach(t *testing.T) {
 	for name, c := range map[string]struct {
-		reach     identity.Reach
+		reach     identity.NamespaceReach
 		namespace string
 		let       bool
 	}{

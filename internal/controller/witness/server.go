@@ -74,7 +74,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	if len(body) <= maxReview {
-		r.ring.Take(body, at) // what does not fit is counted there
+		r.ring.Add(body, at) // what does not fit is counted there
 	}
 	poke(r.wake)
 }

@@ -16,9 +16,9 @@ type Case struct {
 	Path field.Path
 	Live any // what it holds; nil for what is not there
 	// Hold says what managedFields show of the field beside who wrote it.
-	Hold Hold
-	UID  string
-	Put  time.Time // when truce last put the field back: what was written before explains nothing
+	Hold        Hold
+	UID         string
+	CorrectedAt time.Time // when truce last put the field back: what was written before explains nothing
 	// Before is when the field was last seen to hold another value; zero where it was not.
 	Before time.Time
 	Now    time.Time
@@ -40,21 +40,21 @@ const (
 // Attribute joins what the witnesses say. Who saw the write itself goes first; then what was said of the same value when it was first seen;
 // then who is recorded as the owner; then whom a claim and Events point to.
 func Attribute(c Case, s Statements) ownership.Writer {
-	if w, ok := c.seen(s.Records); ok {
-		return c.earlier(w, s.Told)
+	if w, ok := c.fromRecords(s.Records); ok {
+		return c.earlier(w, s.Earlier)
 	}
 	base := c.admitted(c.Writer)
-	before, here := c.here(s.Told)
+	before, here := c.fromThisProcess(s.Earlier)
 	if here {
 		base = before
 	}
 	w := c.byClaim(base, ownership.Writer{})
-	if t, ok := c.told(s.Told, w); ok && !here {
+	if t, ok := c.fromEarlier(s.Earlier, w); ok && !here {
 		w = t
 	}
-	w = c.earlier(c.byEvents(s.Events, w), s.Told)
-	if s.Lacks != "" && w.Evidence != ownership.Recorded {
-		w = because(w, s.Lacks)
+	w = c.earlier(c.byEvents(s.Events, w), s.Earlier)
+	if s.Unavailable != "" && w.Evidence != ownership.Recorded {
+		w = because(w, s.Unavailable)
 	}
 	return w
 }
@@ -67,29 +67,29 @@ func because(w ownership.Writer, said string) ownership.Writer {
 	return w
 }
 
-// here returns what this process said when it saw the field change to its value: it knew then what had been there before.
-func (c Case) here(before []Told) (ownership.Writer, bool) {
-	t, ok := c.of(before)
-	return t.Writer, ok && t.Here
+// fromThisProcess returns what this process said when it saw the field change to its value: it knew then what had been there before.
+func (c Case) fromThisProcess(before []EarlierAnswer) (ownership.Writer, bool) {
+	t, ok := c.earlierOf(before)
+	return t.Writer, ok && t.SameProcess
 }
 
 // earlier takes the time from what was said when the same value was first seen, where the same entry bears a later one by now.
-func (c Case) earlier(w ownership.Writer, before []Told) ownership.Writer {
-	if t, ok := c.of(before); ok && w.AtLatest && t.Writer.Manager == w.Manager && !t.Writer.Time.IsZero() && t.Writer.Time.Before(w.Time) {
+func (c Case) earlier(w ownership.Writer, before []EarlierAnswer) ownership.Writer {
+	if t, ok := c.earlierOf(before); ok && w.AtLatest && t.Writer.Manager == w.Manager && !t.Writer.Time.IsZero() && t.Writer.Time.Before(w.Time) {
 		w.Time, w.AtLatest = t.Writer.Time, t.Writer.AtLatest
 	}
 	return w
 }
 
-// seen goes by the newest record of a write that touched the field.
-func (c Case) seen(records []Record) (ownership.Writer, bool) {
+// fromRecords goes by the newest record of a write that touched the field.
+func (c Case) fromRecords(records []Record) (ownership.Writer, bool) {
 	path := field.PathString(c.Path)
 	var live uint64
 	if c.Live != nil {
 		live = c.Hasher.Value(c.Live)
 	}
 	for _, r := range records {
-		if c.UID != "" && r.UID != c.UID || !r.At.After(c.Put) || c.UID == "" && r.Operation == updated {
+		if c.UID != "" && r.UID != c.UID || !r.At.After(c.CorrectedAt) || c.UID == "" && r.Operation == updated {
 			continue
 		}
 		if c.UID == "" && r.Operation == created {
@@ -139,7 +139,7 @@ func (c Case) witnessed(r Record, change Change) ownership.Writer {
 	}
 	if change.Mutated {
 		return ownership.Writer{
-			Name: Admission, During: r.as(), Operation: r.Operation, Time: r.At, Evidence: ownership.Recorded,
+			Name: Admission, During: r.account(), Operation: r.Operation, Time: r.At, Evidence: ownership.Recorded,
 			Because: append(w.Because, "admission: the sender did not write this field; the server's managedFields show that"),
 		}
 	}
@@ -190,8 +190,8 @@ func isSharedName(name string) bool {
 // IsHPAWrite reports whether managedFields show a write as the HPA controller's leave one: everyone may call themselves so.
 func IsHPAWrite(w ownership.Writer) bool { return isSharedName(w.Name) }
 
-// scalers are the users as whom the HPA controller writes: its own account, or the process's.
-func scalers(user string) bool {
+// isScaler are the users as whom the HPA controller writes: its own account, or the process's.
+func isScaler(user string) bool {
 	switch user {
 	case "system:serviceaccount:kube-system:horizontal-pod-autoscaler", "system:kube-controller-manager", "system:k3s-controller":
 		return true
@@ -207,7 +207,7 @@ func (c Case) byClaim(w, seen ownership.Writer) ownership.Writer {
 	}
 	out := w
 	switch {
-	case seen.User != "" && !scalers(seen.User):
+	case seen.User != "" && !isScaler(seen.User):
 		return w
 	case seen.User != "":
 	case w.Evidence == ownership.Recorded && !isSharedName(w.Name), !c.scaled():
@@ -229,23 +229,23 @@ func (c Case) byClaim(w, seen ownership.Writer) ownership.Writer {
 // scaled reports whether the claimant's status says that it has scaled to the live value since the field was last seen to hold another one.
 func (c Case) scaled() bool {
 	s := c.Claim.Scaled
-	return s.Known() && field.EqualValues(s.To, c.Live) && s.Time().Unix() > c.Before.Unix() && !s.Time().Before(c.Put.Truncate(time.Second))
+	return s.Known() && field.EqualValues(s.To, c.Live) && s.Time().Unix() > c.Before.Unix() && !s.Time().Before(c.CorrectedAt.Truncate(time.Second))
 }
 
-// of returns what was said of the field when it held the same value; the newest word counts.
-func (c Case) of(before []Told) (Told, bool) {
+// earlierOf returns what was said of the field when it held the same value; the newest word counts.
+func (c Case) earlierOf(before []EarlierAnswer) (EarlierAnswer, bool) {
 	path := field.PathString(c.Path)
-	i := slices.IndexFunc(before, func(t Told) bool { return t.Path == path })
-	if i < 0 || !field.EqualValues(before[i].Live, c.Live) || c.Put.After(before[i].Writer.Time) && !before[i].Writer.Time.IsZero() {
-		return Told{}, false
+	i := slices.IndexFunc(before, func(t EarlierAnswer) bool { return t.Path == path })
+	if i < 0 || !field.EqualValues(before[i].Live, c.Live) || c.CorrectedAt.After(before[i].Writer.Time) && !before[i].Writer.Time.IsZero() {
+		return EarlierAnswer{}, false
 	}
 	return before[i], true
 }
 
-// told takes over what another process has noted of the same value, where that is more than is known now.
-func (c Case) told(before []Told, w ownership.Writer) (ownership.Writer, bool) {
-	t, ok := c.of(before)
-	if !ok || t.Here || writerRank(t.Writer) <= writerRank(w) {
+// fromEarlier takes over what another process has noted of the same value, where that is more than is known now.
+func (c Case) fromEarlier(before []EarlierAnswer, w ownership.Writer) (ownership.Writer, bool) {
+	t, ok := c.earlierOf(before)
+	if !ok || t.SameProcess || writerRank(t.Writer) <= writerRank(w) {
 		return w, false
 	}
 	another := w.Evidence == ownership.Recorded && w.Manager != "" && t.Writer.Manager != "" && t.Writer.Manager != w.Manager

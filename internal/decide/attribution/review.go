@@ -118,7 +118,7 @@ func changes(r Record, before, now object.Object, h ownership.Hasher) ([]Change,
 	var out []Change
 	seen := map[string]bool{}
 	all := slices.Concat(owners, earlier)
-	before, now = visible(before), visible(now)
+	before, now = withoutStatus(before), withoutStatus(now)
 	for _, p := range slices.Concat(ownership.FieldsOf(map[string]any(now), nil, all), ownership.FieldsOf(map[string]any(before), nil, all)) {
 		name := field.PathString(p)
 		was, had := field.ValueAt(before, p)
@@ -155,8 +155,8 @@ func scaleChanges(before, now object.Object, h ownership.Hasher) []Change {
 
 const replicas = ".spec.replicas"
 
-// visible is an object without its status, and of its metadata what people write.
-func visible(o object.Object) object.Object {
+// withoutStatus is an object without its status, and of its metadata what people write.
+func withoutStatus(o object.Object) object.Object {
 	out := object.Object{}
 	for k, v := range o {
 		if k != "status" && k != "metadata" {

@@ -13,7 +13,7 @@ import (
 // nothing; what is more than fits is dropped. It may be used concurrently.
 type Ring struct {
 	Hasher ownership.Hasher
-	Kinds  func(group, resource string) string // the kind of a resource; see Read
+	Kinds  func(group, resource string) string // the kind of a resource; see ReadReview
 	Keep   func(Record) bool                   // which are kept; nil for all
 
 	reading sync.Mutex // held while what has arrived is read, so that who asks gets all of it
@@ -38,8 +38,8 @@ const (
 	ringChanges  = 64       // of one record
 )
 
-// Take takes a review in, and reports whether it fitted. The body is the ring's from then on.
-func (r *Ring) Take(body []byte, at time.Time) bool {
+// Add takes a review in, and reports whether it fitted. The body is the ring's from then on.
+func (r *Ring) Add(body []byte, at time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.arrived) >= ringArrivals || r.bytes+len(body) > ringBytes {
@@ -88,7 +88,7 @@ func (r *Ring) read(a arrival) {
 		return
 	}
 	record.At = a.at
-	record.Changes = gathered(record.Changes)
+	record.Changes = groupChanges(record.Changes)
 	if len(r.records) < ringRecords {
 		r.records = append(r.records, record)
 		return
@@ -97,8 +97,8 @@ func (r *Ring) read(a arrival) {
 	r.next = (r.next + 1) % ringRecords
 }
 
-// gathered stands for a write that changed more than is worth telling apart: it touched the whole object.
-func gathered(changes []Change) []Change {
+// groupChanges stands for a write that changed more than is worth telling apart: it touched the whole object.
+func groupChanges(changes []Change) []Change {
 	if len(changes) <= ringChanges {
 		return changes
 	}

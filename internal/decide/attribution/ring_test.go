@@ -24,7 +24,7 @@ func TestARingKeepsTheNewest(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	const many = 5000
 	for i := range many {
-		if !r.Take(review(fmt.Sprint("web-", i%10), fmt.Sprint("user-", i), i), start.Add(time.Duration(i)*time.Second)) {
+		if !r.Add(review(fmt.Sprint("web-", i%10), fmt.Sprint("user-", i), i), start.Add(time.Duration(i)*time.Second)) {
 			t.Fatal("it does not fit")
 		}
 		if i%100 == 0 {
@@ -57,7 +57,7 @@ func TestAWriteThatChangesMoreThanIsWorthTellingApartTouchesAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &attribution.Ring{Hasher: ownership.NewHasher()}
-	r.Take(body, time.Now())
+	r.Add(body, time.Now())
 	got := r.Of(object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "c"})
 	if len(got) != 1 || len(got[0].Changes) != 1 || got[0].Changes[0].Path != "." {
 		t.Errorf("%+v", got)

@@ -114,7 +114,7 @@ func read(t *testing.T, c *attribution.Case, text string, owners []ownership.Ent
 		case "before":
 			c.Before = clock(t, value)
 		case "put":
-			c.Put = clock(t, value)
+			c.CorrectedAt = clock(t, value)
 		default:
 			t.Fatalf("case: %q", line)
 		}
@@ -166,7 +166,7 @@ func statements(t *testing.T, f golden.Files, h ownership.Hasher, b *strings.Bui
 			Writer   ownership.Writer
 		}](t, doc)
 		in.Writer.Time = clock(t, in.At)
-		s.Told = append(s.Told, attribution.Told{Path: in.Path, Live: o["live"], Writer: in.Writer, Here: in.Here})
+		s.Earlier = append(s.Earlier, attribution.EarlierAnswer{Path: in.Path, Live: o["live"], Writer: in.Writer, SameProcess: in.Here})
 	}
 	return s
 }

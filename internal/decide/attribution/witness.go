@@ -48,26 +48,26 @@ type Event struct {
 	Message  string
 }
 
-// Told is what was said before of a field that held a value.
-type Told struct {
-	Path   string
-	Live   any
-	Writer ownership.Writer
-	Here   bool // this process said it when it saw the value first, and has seen the field ever since
+// EarlierAnswer is what was said before of a field that held a value.
+type EarlierAnswer struct {
+	Path        string
+	Live        any
+	Writer      ownership.Writer
+	SameProcess bool // this process said it when it saw the value first, and has seen the field ever since
 }
 
 // Statements are what the witnesses say of one object.
 type Statements struct {
-	Records []Record // the newest first
-	Events  []Event
-	Told    []Told         // the newest first
-	Often   map[string]int // by printed path: changes within the last hour, for who remembers none itself
-	Lacks   string         // what could not be asked, and why
+	Records     []Record // the newest first
+	Events      []Event
+	Earlier     []EarlierAnswer // the newest first
+	Changes     map[string]int  // by printed path: changes within the last hour, for who remembers none itself
+	Unavailable string          // what could not be asked, and why
 }
 
 // Empty reports whether nobody says anything.
 func (s Statements) Empty() bool {
-	return len(s.Records)+len(s.Events)+len(s.Told)+len(s.Often) == 0 && s.Lacks == ""
+	return len(s.Records)+len(s.Events)+len(s.Earlier)+len(s.Changes) == 0 && s.Unavailable == ""
 }
 
 // sender names who sent the write: "kubectl (scale)", or the user where no manager is named.
@@ -82,8 +82,8 @@ func (r Record) sender() string {
 	return name
 }
 
-// as is the sender with the user behind it.
-func (r Record) as() string {
+// account is the sender with the user behind it.
+func (r Record) account() string {
 	if r.Manager == "" {
 		return r.sender()
 	}

@@ -17,12 +17,12 @@ var builtin []byte
 type Catalogue struct {
 	entries []Entry
 	objects map[object.ID][]rule // by the group and kind of a claimant
-	claims  onKinds
-	allowed onKinds
+	claims  kindRules
+	allowed kindRules
 }
 
-// onKinds holds rules about objects by the group and kind of what is written to.
-type onKinds struct {
+// kindRules holds rules about objects by the group and kind of what is written to.
+type kindRules struct {
 	exact map[object.ID][]rule
 	open  []rule // of which the kinds are patterns
 }
@@ -90,7 +90,7 @@ func (c *Catalogue) add(r rule) {
 	}
 }
 
-func (ks *onKinds) add(r rule) {
+func (ks *kindRules) add(r rule) {
 	if slices.ContainsFunc(r.entry.On, Kind.open) {
 		ks.open = append(ks.open, r)
 		return
@@ -105,7 +105,7 @@ func (ks *onKinds) add(r rule) {
 }
 
 // about lists the rules about objects of a kind, in the catalogue's order.
-func (ks *onKinds) about(id object.ID) []rule {
+func (ks *kindRules) about(id object.ID) []rule {
 	own := ks.exact[object.ID{Group: id.Group, Kind: id.Kind}]
 	var open []rule
 	for _, r := range ks.open {

@@ -44,7 +44,7 @@ func (c *Catalogue) On(s Subject, by []Claimant) []Claim {
 		}
 	}
 	for _, r := range c.claims.about(id) {
-		for _, p := range s.told(r) {
+		for _, p := range s.reportedPaths(r) {
 			all, owners = append(all, s.claim(r, p)), append(owners, object.ID{})
 		}
 	}
@@ -105,8 +105,8 @@ func (s Subject) either() object.Object {
 	return s.Desired
 }
 
-// told lists the paths for which the evidence of a rule is there.
-func (s Subject) told(r rule) []field.Path {
+// reportedPaths lists the paths for which the evidence of a rule is there.
+func (s Subject) reportedPaths(r rule) []field.Path {
 	e := r.evidence
 	if e.Manager == "" && !e.Stand && !e.Grown && !e.on(s.Desired) && !e.on(s.Live) {
 		return nil

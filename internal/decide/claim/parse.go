@@ -15,21 +15,21 @@ import (
 // maxCatalogue is what a ConfigMap can hold.
 const maxCatalogue = 1 << 20
 
-// lined is an error in one line of a catalogue.
-type lined struct {
+// lineError is an error in one line of a catalogue.
+type lineError struct {
 	line int
 	err  error
 }
 
-func (e *lined) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.err) }
-func (e *lined) Unwrap() error { return e.err }
+func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.err) }
+func (e *lineError) Unwrap() error { return e.err }
 
 // atLine gives an error its line, unless it knows a better one.
 func atLine(line int, err error) error {
-	if known := (*lined)(nil); err == nil || errors.As(err, &known) {
+	if known := (*lineError)(nil); err == nil || errors.As(err, &known) {
 		return err
 	}
-	return &lined{line, err}
+	return &lineError{line, err}
 }
 
 // parseCatalogue reads a catalogue: a map with one key, claims, and a list of entries. Whatever it does not understand is an error of the form
@@ -43,7 +43,7 @@ func parseCatalogue(file string, text []byte, builtin []Entry) ([]Entry, error) 
 		return withFile(file, entries), nil
 	}
 	line := 1
-	if known := (*lined)(nil); errors.As(err, &known) {
+	if known := (*lineError)(nil); errors.As(err, &known) {
 		line, err = known.line, known.err
 	}
 	return nil, fmt.Errorf("%s:%d: %w", file, line, err)
@@ -119,7 +119,7 @@ var (
 
 // plainYAML takes the first fault out of the library's message, with its line.
 func plainYAML(err error) error {
-	if known := (*lined)(nil); errors.As(err, &known) {
+	if known := (*lineError)(nil); errors.As(err, &known) {
 		return known
 	}
 	text := err.Error()

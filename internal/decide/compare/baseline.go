@@ -29,9 +29,9 @@ func NewBaseline(settled object.Object, owners []ownership.Entry, h ownership.Ha
 // Known reports whether there is a baseline at all.
 func (b Baseline) Known() bool { return b.known }
 
-// Doubt returns the baseline with the mark that the server may make something else of the same object by now: its CRD has changed.
+// WithDoubt returns the baseline with the mark that the server may make something else of the same object by now: its CRD has changed.
 // It holds until another one is settled.
-func (b Baseline) Doubt() Baseline {
+func (b Baseline) WithDoubt() Baseline {
 	b.doubt = b.known
 	return b
 }
@@ -69,9 +69,9 @@ func (b Baseline) shape(owners []ownership.Entry) (ownership.Shape, error) {
 	return b.Shape()
 }
 
-// AsDesired reports whether the live object plainly holds what Git wants, without asking the server: each field that
+// MatchesDesired reports whether the live object plainly holds what Git wants, without asking the server: each field that
 // we own has Git's value, and Git names no field that we do not own. False means only that a dry run must tell.
-func AsDesired(desired, live object.Object, owners []ownership.Entry) bool {
+func MatchesDesired(desired, live object.Object, owners []ownership.Entry) bool {
 	ours := ownership.ApplyEntry(owners, ownership.Manager)
 	for _, p := range ours.Paths() {
 		want, named := field.ValueAt(desired, p)

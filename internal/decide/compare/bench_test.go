@@ -37,7 +37,7 @@ func diff(t testing.TB, git, live object.Object) []compare.Difference {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return compare.Unsettled(compare.Pair{
+	return compare.CompareWithoutBaseline(compare.Pair{
 		Desired: desired.Sanitise(git), Live: live, Owners: owners, Native: desired.Native(git.GVK().Group),
 	}).Differences
 }

@@ -49,9 +49,9 @@ type Input struct {
 	Released []field.Path        // withheld at the last apply, and no longer: by value too, and then to be owned again
 	Added    []addition.Addition // what somebody has put there that Git does not name
 	Hasher   ownership.Hasher
-	// Unasked says that no dry run gave a baseline: what Git names is compared by itself. Native is as in Pair.
-	Unasked, Native bool
-	Past            Past
+	// WithoutBaseline says that no dry run gave a baseline: what Git names is compared by itself. Native is as in Pair.
+	WithoutBaseline, Native bool
+	Past                    Past
 }
 
 // Past is what was seen of a live object when it was compared with the same object of Git's before. The zero Past is nothing.
@@ -81,18 +81,18 @@ func (past Past) Before(path string, live uint64) time.Time {
 // seen then does not tell who set it.
 func (past Past) History(owners []ownership.Entry, h ownership.Hasher, p field.Path, live any) ownership.History {
 	if k, known := past.Known[field.PathString(p)]; known && k.Live == h.Value(live) {
-		return ownership.History{}.Now(owners, time.Time{})
+		return ownership.History{}.With(owners, time.Time{})
 	}
-	return past.Seen.Now(owners, past.Single)
+	return past.Seen.With(owners, past.Single)
 }
 
 // Result is everything that is not as it should be.
 type Result struct {
 	Differences []Difference
 	// Lost are paths that hold the right value but are no longer ours: the next change in Git would not remove them.
-	Lost []field.Path
+	LostOwnership []field.Path
 	// Freed are released paths that hold Git's value, and that only an apply makes ours again.
-	Freed []field.Path
+	Released []field.Path
 	// Added are the additions among the differences, in their order.
 	Added []addition.Addition
 }
@@ -102,8 +102,8 @@ func CompareObject(in Input) (Result, error) {
 	if in.Live == nil {
 		return Result{Differences: []Difference{{Kind: Missing, Writer: ownership.Writer{Evidence: ownership.Unknown}}}}, nil
 	}
-	if in.Unasked {
-		return Unsettled(Pair{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Native: in.Native}), nil
+	if in.WithoutBaseline {
+		return CompareWithoutBaseline(Pair{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Native: in.Native}), nil
 	}
 	shape, err := in.Baseline.shape(in.Owners)
 	if err != nil {
@@ -117,10 +117,10 @@ func CompareObject(in Input) (Result, error) {
 	}
 	for _, p := range in.Released {
 		if r.release(in, p, ours) {
-			r.Freed = append(r.Freed, p)
+			r.Released = append(r.Released, p)
 		}
 	}
-	r.Lost = lostOwnership(in, shape, ours, r.Differences)
+	r.LostOwnership = lostOwnership(in, shape, ours, r.Differences)
 	r.add(in.Live, in.Added)
 	return r, nil
 }

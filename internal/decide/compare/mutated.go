@@ -6,8 +6,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// Answer is the API server's answer to an apply, or to a dry run of one.
-type Answer struct {
+// ApplyResult is the API server's answer to an apply, or to a dry run of one.
+type ApplyResult struct {
 	Sent   object.Object     // the body of the apply
 	Result object.Object     // the object that the server returned
 	Owners []ownership.Entry // of Result
@@ -16,14 +16,14 @@ type Answer struct {
 
 // Baseline returns the values that the server gave to what truce sent, and remembers the paths at which they are not the values that were
 // sent: managedFields are computed before mutating admission, so that what admission changes stays ours, with another value.
-func (a Answer) Baseline(h ownership.Hasher) Baseline {
+func (a ApplyResult) Baseline(h ownership.Hasher) Baseline {
 	b := NewBaseline(a.Result, a.Owners, h)
 	b.mutated = a.mutated(ownership.ApplyEntry(a.Owners, ownership.Manager), b.values, h)
 	return b
 }
 
 // mutated lists the paths that were sent with another value than the result has, topmost first.
-func (a Answer) mutated(ours ownership.Shape, result []uint64, h ownership.Hasher) []field.Path {
+func (a ApplyResult) mutated(ours ownership.Shape, result []uint64, h ownership.Hasher) []field.Path {
 	var out []field.Path
 	h.Changed(ours, result, a.Sent, func(p field.Path) {
 		sent, named := field.ValueAt(a.Sent, p)

@@ -338,7 +338,7 @@ func TestWhatAdmissionChanged(t *testing.T) {
 			git, result := parse(t, c.sent), parse(t, c.result)
 			owners := ownersOf(t, git)
 			h := ownership.NewHasher()
-			answer := compare.Answer{Sent: git, Result: result, Owners: owners, Native: git.GVK().Group != "example.com"}
+			answer := compare.ApplyResult{Sent: git, Result: result, Owners: owners, Native: git.GVK().Group != "example.com"}
 			r, err := compare.CompareObject(compare.Input{
 				Desired: git, Live: result, Owners: owners, Baseline: answer.Baseline(h), Hasher: h, Native: answer.Native,
 			})
@@ -359,7 +359,7 @@ func TestAFieldThatIsRestored(t *testing.T) {
 	owners, h := ownersOf(t, git), ownership.NewHasher()
 	in := compare.Input{
 		Desired: git, Live: git, Owners: owners, Hasher: h, Native: true,
-		Baseline: compare.Answer{Sent: git, Result: mutated, Owners: owners, Native: true}.Baseline(h),
+		Baseline: compare.ApplyResult{Sent: git, Result: mutated, Owners: owners, Native: true}.Baseline(h),
 	}
 	if !in.Baseline.Mutated() {
 		t.Fatal("the answer differs from what was sent")
@@ -394,7 +394,7 @@ func TestAFieldOfAnotherThatAdmissionChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			owners, h := ownersOf(t, git), ownership.NewHasher()
-			baseline := compare.Answer{Sent: git, Result: mutated, Owners: owners, Native: true}.Baseline(h)
+			baseline := compare.ApplyResult{Sent: git, Result: mutated, Owners: owners, Native: true}.Baseline(h)
 			r, err := compare.CompareObject(compare.Input{Desired: git, Live: mutated, Owners: owners, Hasher: h, Native: true, Baseline: baseline, Withheld: c.withheld})
 			if err != nil {
 				t.Fatal(err)
@@ -459,7 +459,7 @@ func TestAdmissionThatADryRunMeets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			git, expected, live := parse(t, head+c.git), parse(t, head+c.expected), parse(t, head+c.live)
 			in := compare.Pair{Desired: git, Expected: expected, Live: live, Native: true, Schema: ownersOf(t, git)}
-			if diff := cmp.Diff(c.want, paths(compare.Unsettled(in).Differences), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(c.want, paths(compare.CompareWithoutBaseline(in).Differences), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})

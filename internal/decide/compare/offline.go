@@ -24,8 +24,8 @@ var listKeys = map[string][][]string{
 // listSets are Kubernetes' own lists of which each value counts by itself (x-kubernetes-list-type: set).
 var listSets = map[string]bool{"finalizers": true}
 
-// telling are fields whose absence says something else than false, zero or the empty text: all others are left out by the server.
-var telling = map[string]bool{
+// distinguishingKeys are fields whose absence says something else than false, zero or the empty text: all others are left out by the server.
+var distinguishingKeys = map[string]bool{
 	"automountServiceAccountToken": true, "allowPrivilegeEscalation": true, "enableServiceLinks": true, "hostUsers": true,
 	"runAsUser": true, "runAsGroup": true, "fsGroup": true, "ttlSecondsAfterFinished": true, "tolerationSeconds": true,
 	"stabilizationWindowSeconds": true, "storageClassName": true, "replicas": true, "minReplicas": true, "defaultMode": true,
@@ -34,7 +34,7 @@ var telling = map[string]bool{
 
 // omitted reports whether the server may have left the value out of the live object although it was applied.
 func (w *walker) omitted(name string, v any) bool {
-	if !w.pair.Native || telling[name] && (name != "storageClassName" || w.pair.Desired.GVK().Kind != "PersistentVolume") {
+	if !w.pair.Native || distinguishingKeys[name] && (name != "storageClassName" || w.pair.Desired.GVK().Kind != "PersistentVolume") {
 		return false
 	}
 	switch v := v.(type) {
@@ -93,8 +93,8 @@ func (n namer) of(item any) field.Element {
 	return field.KeyElement(m, n.keys)
 }
 
-// tells reports whether each item has a name of its own: an item that lacks its keys, or stands there twice, has none.
-func (n namer) tells(items []any) bool {
+// distinguishes reports whether each item has a name of its own: an item that lacks its keys, or stands there twice, has none.
+func (n namer) distinguishes(items []any) bool {
 	for i, item := range items {
 		e := n.of(item)
 		if slices.IndexFunc(items, func(other any) bool { return field.Matches(other, e) }) != i {

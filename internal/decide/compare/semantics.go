@@ -83,10 +83,10 @@ func (s semantics) omits(at place, sent any) bool {
 	case string:
 		return v == "" // also of a volume's class, where it says none
 	case bool:
-		return !v && !telling[at.name]
+		return !v && !distinguishingKeys[at.name]
 	}
 	n, whole := field.WholeNumber(sent)
-	return whole && n == 0 && !telling[at.name]
+	return whole && n == 0 && !distinguishingKeys[at.name]
 }
 
 // fields compares what was sent of a map. An empty map only says that the map is there.
@@ -161,7 +161,7 @@ func sameScalar(name string, sent, got any) bool {
 	if !isText || !both {
 		return false
 	}
-	return a == "" && !telling[name] || sameBytes(a, b) || sameTime(a, b)
+	return a == "" && !distinguishingKeys[name] || sameBytes(a, b) || sameTime(a, b)
 }
 
 // sameBytes reports whether two texts are the same bytes in base64, which may have line breaks in a manifest and never in an answer.

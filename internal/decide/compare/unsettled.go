@@ -26,8 +26,8 @@ type Pair struct {
 	Added   []addition.Addition // what somebody has put there that Git does not name
 }
 
-// Unsettled compares a pair by the fields that Git names, in the order of the paths.
-func Unsettled(in Pair) Result {
+// CompareWithoutBaseline compares a pair by the fields that Git names, in the order of the paths.
+func CompareWithoutBaseline(in Pair) Result {
 	if in.Live == nil {
 		return Result{Differences: []Difference{{Kind: Missing, Writer: ownership.Writer{Evidence: ownership.Unknown}}}}
 	}
@@ -118,7 +118,7 @@ func (w *walker) list(p field.Path, s step) {
 	git, ok := s.git.([]any)
 	_, isList := s.live.([]any)
 	if ok && isList {
-		if name, named := w.naming(p, git); named && name.tells(git) {
+		if name, named := w.naming(p, git); named && name.distinguishes(git) {
 			for _, item := range git {
 				w.item(p, name.of(item), s)
 			}

@@ -81,14 +81,14 @@ func TestWithADryRunItsAnswerIsWhatCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := compare.Unsettled(compare.Pair{Desired: git, Live: live, Expected: expected, Applied: applied, Native: true}).Differences
+	got := compare.CompareWithoutBaseline(compare.Pair{Desired: git, Live: live, Expected: expected, Applied: applied, Native: true}).Differences
 	if diff := cmp.Diff([]string{"mutated .data.a", "changed .data.b", "extra .data.d"}, paths(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestWhatIsNotThereDiffersAsAWhole(t *testing.T) {
-	got := compare.Unsettled(compare.Pair{Desired: object.Object{"kind": "ConfigMap"}}).Differences
+	got := compare.CompareWithoutBaseline(compare.Pair{Desired: object.Object{"kind": "ConfigMap"}}).Differences
 	if len(got) != 1 || got[0].Kind != compare.Missing || len(got[0].Path) != 0 {
 		t.Errorf("got %+v", got)
 	}
@@ -109,11 +109,11 @@ func FuzzUnsettled(f *testing.F) {
 		}
 		git = desired.Sanitise(git)
 		for _, native := range []bool{true, false} {
-			if got := compare.Unsettled(compare.Pair{Desired: git, Live: git.Clone(), Native: native}).Differences; len(got) > 0 {
+			if got := compare.CompareWithoutBaseline(compare.Pair{Desired: git, Live: git.Clone(), Native: native}).Differences; len(got) > 0 {
 				t.Fatalf("it differs from itself: %v", paths(got))
 			}
 			seen := map[string]bool{}
-			for _, d := range compare.Unsettled(compare.Pair{Desired: git, Live: live, Native: native}).Differences {
+			for _, d := range compare.CompareWithoutBaseline(compare.Pair{Desired: git, Live: live, Native: native}).Differences {
 				if seen[d.Path.String()] {
 					t.Fatalf("%s is told twice", d.Path)
 				}

@@ -2,8 +2,8 @@
 //
 // In: what truce remembers of an object's fields, and what happened now.
 // Out: the same memory, one step on; and whether the next correction may be made, or from when on.
-// Promise: pure; state in, state out; the time is a value; against controllers at most Most corrections are made in any Window, unless a
-// person asks for more; the edit of a person is never left for longer than Limit.
+// Promise: pure; state in, state out; the time is a value; against controllers at most MaxCorrections corrections are made in any Window, unless a
+// person asks for more; the edit of a person is never left for longer than MinSpacing.
 // Not here: what to do about it (decide), keeping it across restarts (journal).
 package fight
 
@@ -20,10 +20,10 @@ import (
 const (
 	// Window is the time in which reversals belong to one fight. What stays put back for longer has ended.
 	Window = time.Hour
-	// Most is how many corrections of one field are made against controllers within a Window, trials included.
-	Most = 3
-	// Limit is the least time between two corrections of one field against people.
-	Limit = time.Second
+	// MaxCorrections is how many corrections of one field are made against controllers within a Window, trials included.
+	MaxCorrections = 3
+	// MinSpacing is the least time between two corrections of one field against people.
+	MinSpacing = time.Second
 
 	before   = 2 // corrections until a fight is one
 	pause    = 10 * time.Minute
@@ -72,7 +72,7 @@ type Kind string
 // The kinds of opponents.
 const (
 	Controller Kind = ""        // a controller, or an unknown writer: the breaker holds
-	Person     Kind = "person"  // a tool that people type into: only Limit holds
+	Person     Kind = "person"  // a tool that people type into: only MinSpacing holds
 	Deleter    Kind = "deleter" // a controller or an unknown writer that deletes the object: the pauses are short, since the app lacks the object meanwhile
 )
 
@@ -88,7 +88,7 @@ type Bout struct {
 func (b Bout) Open() bool { return !b.Next.IsZero() }
 
 // Bout says how it stands with a field that the opponent has changed. A controller that rewrites the field is left alone for 10 minutes,
-// then for twice as long after each trial, up to 6 hours. The edit of a person is always corrected, at most once per Limit.
+// then for twice as long after each trial, up to 6 hours. The edit of a person is always corrected, at most once per MinSpacing.
 func (m Memory) Bout(path string, o Opponent, now time.Time) Bout {
 	s := m.fields[path]
 	b, fought := s.bout(o, now)
@@ -127,15 +127,15 @@ func (s state) bout(o Opponent, now time.Time) (b Bout, fought bool) {
 	case Deleter:
 		return b, s.Trials > 0 || b.Corrections >= before
 	default:
-		return b, s.Trials > 0 || against >= before || b.Corrections >= Most
+		return b, s.Trials > 0 || against >= before || b.Corrections >= MaxCorrections
 	}
 }
 
-// next says when a field may be corrected again: after Limit for a person, else when the fight about it pauses no longer.
+// next says when a field may be corrected again: after MinSpacing for a person, else when the fight about it pauses no longer.
 func (s state) next(o Opponent) time.Time {
 	if o.Kind == Person {
 		if n := len(s.Corrections); n > 0 {
-			return s.Corrections[n-1].At.Add(Limit)
+			return s.Corrections[n-1].At.Add(MinSpacing)
 		}
 		return time.Time{}
 	}
@@ -149,8 +149,8 @@ func (s state) next(o Opponent) time.Time {
 		return last.Add(doubled(remake, s.Trials, mostRemake))
 	}
 	next := last.Add(doubled(pause, s.Trials, mostWait))
-	if n >= Most {
-		if free := counted[n-Most].At.Add(Window); free.After(next) {
+	if n >= MaxCorrections {
+		if free := counted[n-MaxCorrections].At.Add(Window); free.After(next) {
 			return free
 		}
 	}
@@ -177,14 +177,14 @@ func (s state) seen(now time.Time) time.Time {
 	return s.Back
 }
 
-// Undone reports whether a field that differs now was put back within the Window, and was not yet seen to differ again.
-func (m Memory) Undone(path string, now time.Time) bool {
+// WasUndone reports whether a field that differs now was put back within the Window, and was not yet seen to differ again.
+func (m Memory) WasUndone(path string, now time.Time) bool {
 	s := m.fields[path]
 	return s.Back.IsZero() && !s.over(now)
 }
 
-// Reversed returns the memory after a field that truce had put back was seen to differ again.
-func (m Memory) Reversed(path string, at time.Time) Memory {
+// WithReversal returns the memory after a field that truce had put back was seen to differ again.
+func (m Memory) WithReversal(path string, at time.Time) Memory {
 	s, ok := m.fields[path]
 	if !ok || len(s.Corrections) == 0 || !s.Back.IsZero() {
 		return m
@@ -192,13 +192,13 @@ func (m Memory) Reversed(path string, at time.Time) Memory {
 	return m.with(path, func(s *state) { s.Back = at })
 }
 
-// Corrected returns the memory after truce put Git's value back at the given time, against the one who had changed it.
-func (m Memory) Corrected(path string, against Opponent, at time.Time) Memory {
+// WithCorrection returns the memory after truce put Git's value back at the given time, against the one who had changed it.
+func (m Memory) WithCorrection(path string, against Opponent, at time.Time) Memory {
 	return m.corrected(path, correction{At: at, Against: against.Name, Kind: against.Kind})
 }
 
-// Requested is Corrected where the breaker was open, and a person asked for the correction: it does not make the pause longer.
-func (m Memory) Requested(path string, against Opponent, at time.Time) Memory {
+// WithRequest is Corrected where the breaker was open, and a person asked for the correction: it does not make the pause longer.
+func (m Memory) WithRequest(path string, against Opponent, at time.Time) Memory {
 	return m.corrected(path, correction{At: at, Against: against.Name, Kind: against.Kind, Request: true})
 }
 
@@ -235,13 +235,13 @@ func newestCorrections(all []correction) []correction {
 	return out
 }
 
-// Stuck returns the memory after an apply of Git's value left another one in place: an admission webhook, most likely.
-func (m Memory) Stuck(path string, live uint64) Memory {
+// WithStuck returns the memory after an apply of Git's value left another one in place: an admission webhook, most likely.
+func (m Memory) WithStuck(path string, live uint64) Memory {
 	return m.with(path, func(s *state) { s.stuck = live })
 }
 
-// Seen returns the memory after a ceded field was seen to hold the value: a new object would start with it.
-func (m Memory) Seen(path string, value any, at time.Time) Memory {
+// WithObserved returns the memory after a ceded field was seen to hold the value: a new object would start with it.
+func (m Memory) WithObserved(path string, value any, at time.Time) Memory {
 	last := m.fields[path].Value
 	if last != nil && field.EqualValues(last, value) {
 		return m
@@ -258,11 +258,11 @@ func (m Memory) Seen(path string, value any, at time.Time) Memory {
 // keptValues is how many changes of a ceded field are remembered.
 const keptValues = 16
 
-// Value returns the last value that a ceded field was seen to hold, nil for none.
-func (m Memory) Value(path string) any { return m.fields[path].Value }
+// LastValue returns the last value that a ceded field was seen to hold, nil for none.
+func (m Memory) LastValue(path string) any { return m.fields[path].Value }
 
-// Before returns the value that a ceded field was seen to hold before the last one, nil for none.
-func (m Memory) Before(path string) any { return m.fields[path].Before }
+// PreviousValue returns the value that a ceded field was seen to hold before the last one, nil for none.
+func (m Memory) PreviousValue(path string) any { return m.fields[path].Before }
 
 // Changes is how often a field was changed within the Window.
 type Changes struct {
@@ -270,8 +270,8 @@ type Changes struct {
 	Values      int // other values of a ceded field were seen, at most 16
 }
 
-// Lately counts the changes of a field.
-func (m Memory) Lately(path string, now time.Time) Changes {
+// RecentChanges counts the changes of a field.
+func (m Memory) RecentChanges(path string, now time.Time) Changes {
 	var out Changes
 	s := m.fields[path]
 	for _, c := range s.Corrections {
@@ -287,8 +287,8 @@ func (m Memory) Lately(path string, now time.Time) Changes {
 	return out
 }
 
-// Found returns the memory after truce took an object over in which somebody had added the fields before: exactly these.
-func (m Memory) Found(paths []string) Memory {
+// WithPreexisting returns the memory after truce took an object over in which somebody had added the fields before: exactly these.
+func (m Memory) WithPreexisting(paths []string) Memory {
 	for path, s := range m.fields {
 		if s.Given && !slices.Contains(paths, path) {
 			m = m.with(path, func(s *state) { s.Given = false })
@@ -300,8 +300,8 @@ func (m Memory) Found(paths []string) Memory {
 	return m
 }
 
-// Given lists what was found so.
-func (m Memory) Given() []string {
+// PreexistingPaths lists what was found so.
+func (m Memory) PreexistingPaths() []string {
 	var out []string
 	for path, s := range m.fields {
 		if s.Given {
@@ -336,8 +336,8 @@ func (m Memory) IsStuck(path string, live uint64) bool {
 	return ok && s.stuck != 0 && s.stuck == live
 }
 
-// Settled returns the memory after Git changed the object: what applies could not restore before is open again.
-func (m Memory) Settled() Memory {
+// WithoutStuck returns the memory after Git changed the object: what applies could not restore before is open again.
+func (m Memory) WithoutStuck() Memory {
 	out := Memory{fields: maps.Clone(m.fields)}
 	for k, s := range out.fields {
 		s.stuck = 0

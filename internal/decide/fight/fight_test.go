@@ -18,11 +18,11 @@ func bouts(o fight.Opponent, after, length time.Duration) []time.Duration {
 	var out []time.Duration
 	for now := start; now.Sub(start) < length; {
 		if b := m.Bout(path, o, now); b.Open() {
-			m = m.Reversed(path, now)
+			m = m.WithReversal(path, now)
 			now = b.Next
 			continue
 		}
-		m = m.Corrected(path, o, now)
+		m = m.WithCorrection(path, o, now)
 		out = append(out, now.Sub(start))
 		now = now.Add(after)
 	}
@@ -46,9 +46,9 @@ func TestAControllerIsLeftAloneAndTriedAgainAfterGrowingPauses(t *testing.T) {
 func TestAtMostThreeCorrectionsAreMadeInAnyWindow(t *testing.T) {
 	for after := time.Duration(0); after < 2*fight.Window; after += 37 * time.Second {
 		times := bouts(fight.Opponent{}, after, 30*time.Hour)
-		for i := fight.Most; i < len(times); i++ {
-			if gap := times[i] - times[i-fight.Most]; gap < fight.Window {
-				t.Fatalf("every %s: corrections %d to %d lie within %s: %v", after, i-fight.Most, i, gap, times)
+		for i := fight.MaxCorrections; i < len(times); i++ {
+			if gap := times[i] - times[i-fight.MaxCorrections]; gap < fight.Window {
+				t.Fatalf("every %s: corrections %d to %d lie within %s: %v", after, i-fight.MaxCorrections, i, gap, times)
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func TestOpponentsThatTakeTurnsAreOneFight(t *testing.T) {
 	var m fight.Memory
 	now := start
 	for i := range 3 {
-		m = m.Corrected(path, fight.Opponent{Name: fmt.Sprint(i)}, now)
+		m = m.WithCorrection(path, fight.Opponent{Name: fmt.Sprint(i)}, now)
 		now = now.Add(time.Second)
 	}
 	if b := m.Bout(path, fight.Opponent{Name: "another"}, now); !b.Open() {
@@ -83,13 +83,13 @@ func TestAPersonNeitherOpensNorWaitsForTheBreaker(t *testing.T) {
 	var m fight.Memory
 	now := start
 	for range 20 {
-		m = m.Corrected(path, person, now).Reversed(path, now.Add(fight.Limit))
-		now = now.Add(fight.Limit)
+		m = m.WithCorrection(path, person, now).WithReversal(path, now.Add(fight.MinSpacing))
+		now = now.Add(fight.MinSpacing)
 	}
 	if b := m.Bout(path, operator, now); b.Open() || b.Corrections != 0 {
 		t.Errorf("edits of people count against a controller: %+v", b)
 	}
-	m = m.Corrected(path, operator, now).Corrected(path, operator, now.Add(time.Second)).Reversed(path, now.Add(2*time.Second))
+	m = m.WithCorrection(path, operator, now).WithCorrection(path, operator, now.Add(time.Second)).WithReversal(path, now.Add(2*time.Second))
 	now = now.Add(5 * time.Second)
 	before := m.Bout(path, operator, now)
 	if !before.Open() {
@@ -99,8 +99,8 @@ func TestAPersonNeitherOpensNorWaitsForTheBreaker(t *testing.T) {
 		t.Errorf("a person's edit waits for a controller's breaker: %+v", b)
 	}
 	for range 20 {
-		m = m.Corrected(path, person, now).Reversed(path, now.Add(fight.Limit))
-		now = now.Add(fight.Limit)
+		m = m.WithCorrection(path, person, now).WithReversal(path, now.Add(fight.MinSpacing))
+		now = now.Add(fight.MinSpacing)
 	}
 	if after := m.Bout(path, operator, now); after != before {
 		t.Errorf("edits of people change the controller's pause: %+v, want %+v", after, before)
@@ -109,17 +109,17 @@ func TestAPersonNeitherOpensNorWaitsForTheBreaker(t *testing.T) {
 
 func TestARequestTriesOnceAndChangesNoPause(t *testing.T) {
 	operator := fight.Opponent{Name: "operator"}
-	m := fight.Memory{}.Corrected(path, operator, start).Corrected(path, operator, start.Add(time.Second)).Reversed(path, start.Add(2*time.Second))
+	m := fight.Memory{}.WithCorrection(path, operator, start).WithCorrection(path, operator, start.Add(time.Second)).WithReversal(path, start.Add(2*time.Second))
 	now := start.Add(time.Minute)
 	before := m.Bout(path, operator, now)
-	tried := m.Requested(path, operator, now).Reversed(path, now.Add(time.Second))
+	tried := m.WithRequest(path, operator, now).WithReversal(path, now.Add(time.Second))
 	after := tried.Bout(path, operator, now.Add(time.Second))
 	want := before
 	want.Requested = now
 	if after != want || !after.Open() {
 		t.Errorf("after a try on request: %+v, want %+v", after, want)
 	}
-	held := m.Requested(path, operator, now)
+	held := m.WithRequest(path, operator, now)
 	if b := held.Bout(path, operator, now.Add(2*fight.Window)); b != (fight.Bout{}) {
 		t.Errorf("what stayed for two hours after a try on request is still a fight: %+v", b)
 	}
@@ -143,7 +143,7 @@ func TestAnObjectThatIsDeletedAgainAndAgainComesBackAfterShortPauses(t *testing.
 func TestWhatStaysPutBackForLongerThanTheWindowIsNoFight(t *testing.T) {
 	var m fight.Memory
 	for _, at := range []time.Duration{0, time.Minute, 2 * time.Hour} {
-		m = m.Corrected(path, fight.Opponent{}, start.Add(at))
+		m = m.WithCorrection(path, fight.Opponent{}, start.Add(at))
 	}
 	if b := m.Bout(path, fight.Opponent{}, start.Add(2*time.Hour+time.Minute)); b.Open() || b.Corrections != 1 {
 		t.Errorf("%+v, want one correction and no fight", b)
@@ -152,22 +152,22 @@ func TestWhatStaysPutBackForLongerThanTheWindowIsNoFight(t *testing.T) {
 
 func TestAFightThatNobodyEndsStaysOne(t *testing.T) {
 	o := fight.Opponent{Name: "operator"}
-	m := fight.Memory{}.Corrected(path, o, start).Corrected(path, o, start).Reversed(path, start.Add(time.Second))
-	m = m.Corrected(path, o, start.Add(10*time.Minute)).Reversed(path, start.Add(11*time.Minute))
+	m := fight.Memory{}.WithCorrection(path, o, start).WithCorrection(path, o, start).WithReversal(path, start.Add(time.Second))
+	m = m.WithCorrection(path, o, start.Add(10*time.Minute)).WithReversal(path, start.Add(11*time.Minute))
 	if b := m.Bout(path, o, start.Add(29*time.Minute)); !b.Open() {
 		t.Error("the second pause is no longer than the first")
 	}
 	if b := m.Bout(path, o, start.Add(3*time.Hour)); b.Open() {
 		t.Error("it is never tried again")
 	}
-	again := m.Corrected(path, o, start.Add(3*time.Hour))
+	again := m.WithCorrection(path, o, start.Add(3*time.Hour))
 	if b := again.Bout(path, o, start.Add(3*time.Hour+39*time.Minute)); !b.Open() {
 		t.Error("a trial that failed does not make the pause longer")
 	}
 }
 
 func TestAnotherFieldIsAnotherFight(t *testing.T) {
-	m := fight.Memory{}.Corrected(path, fight.Opponent{}, start).Corrected(path, fight.Opponent{}, start)
+	m := fight.Memory{}.WithCorrection(path, fight.Opponent{}, start).WithCorrection(path, fight.Opponent{}, start)
 	if b := m.Bout(".spec.y", fight.Opponent{}, start); b.Open() {
 		t.Error("a field that was never put back is held")
 	}
@@ -175,8 +175,8 @@ func TestAnotherFieldIsAnotherFight(t *testing.T) {
 
 func TestAMemoryComesBackFromTheJournal(t *testing.T) {
 	o := fight.Opponent{Name: "operator"}
-	m := fight.Memory{}.Corrected(path, o, start).Corrected(path, o, start.Add(time.Second)).Reversed(path, start.Add(2*time.Second))
-	m = m.Seen(".spec.replicas", int64(8), start)
+	m := fight.Memory{}.WithCorrection(path, o, start).WithCorrection(path, o, start.Add(time.Second)).WithReversal(path, start.Add(2*time.Second))
+	m = m.WithObserved(".spec.replicas", int64(8), start)
 	text, err := m.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -189,10 +189,10 @@ func TestAMemoryComesBackFromTheJournal(t *testing.T) {
 	if want, got := m.Bout(path, o, now), back.Bout(path, o, now); got != want || !got.Open() {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := back.Value(".spec.replicas"); got != int64(8) {
+	if got := back.LastValue(".spec.replicas"); got != int64(8) {
 		t.Errorf("value %#v, want 8", got)
 	}
-	if text, err := (fight.Memory{}).Stuck(path, 7).Encode(); err != nil || text != nil {
+	if text, err := (fight.Memory{}).WithStuck(path, 7).Encode(); err != nil || text != nil {
 		t.Errorf("a memory that remembers nothing prints %q, %v", text, err)
 	}
 }
@@ -206,29 +206,29 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		m.Bout(path, fight.Opponent{}, start)
-		m.Corrected(path, fight.Opponent{}, start).Bout(path, fight.Opponent{Kind: fight.Person}, start)
+		m.WithCorrection(path, fight.Opponent{}, start).Bout(path, fight.Opponent{Kind: fight.Person}, start)
 	})
 }
 
 func TestACorrectionIsUndoneOnce(t *testing.T) {
 	o := fight.Opponent{Name: "operator"}
 	var m fight.Memory
-	if m.Undone(path, start) {
+	if m.WasUndone(path, start) {
 		t.Error("nothing was corrected")
 	}
-	m = m.Corrected(path, o, start)
-	if !m.Undone(path, start.Add(time.Minute)) {
+	m = m.WithCorrection(path, o, start)
+	if !m.WasUndone(path, start.Add(time.Minute)) {
 		t.Error("it differs again after a minute")
 	}
-	if m.Undone(path, start.Add(2*fight.Window)) {
+	if m.WasUndone(path, start.Add(2*fight.Window)) {
 		t.Error("what stayed for two hours is new drift")
 	}
-	m = m.Reversed(path, start.Add(time.Minute))
-	if m.Undone(path, start.Add(2*time.Minute)) {
+	m = m.WithReversal(path, start.Add(time.Minute))
+	if m.WasUndone(path, start.Add(2*time.Minute)) {
 		t.Error("it was seen to differ before")
 	}
-	m = m.Corrected(path, o, start.Add(3*time.Minute))
-	if !m.Undone(path, start.Add(4*time.Minute)) {
+	m = m.WithCorrection(path, o, start.Add(3*time.Minute))
+	if !m.WasUndone(path, start.Add(4*time.Minute)) {
 		t.Error("the next correction is undone, too")
 	}
 }
@@ -236,21 +236,21 @@ func TestACorrectionIsUndoneOnce(t *testing.T) {
 func TestChangesAreCountedWithinTheWindow(t *testing.T) {
 	var m fight.Memory
 	for i, n := range []int64{3, 5, 5, 8, 4} {
-		m = m.Seen(path, n, start.Add(time.Duration(i)*20*time.Minute))
+		m = m.WithObserved(path, n, start.Add(time.Duration(i)*20*time.Minute))
 	}
-	m = m.Corrected(path, fight.Opponent{}, start.Add(70*time.Minute))
-	if got, want := m.Lately(path, start.Add(90*time.Minute)), (fight.Changes{Corrections: 1, Values: 2}); got != want {
+	m = m.WithCorrection(path, fight.Opponent{}, start.Add(70*time.Minute))
+	if got, want := m.RecentChanges(path, start.Add(90*time.Minute)), (fight.Changes{Corrections: 1, Values: 2}); got != want {
 		t.Errorf("%+v, want %+v: 8 and 4 are within the hour, the first value is no change, and 5 was long ago", got, want)
 	}
-	if m.Value(path) != int64(4) || m.Before(path) != int64(8) {
-		t.Errorf("from %v to %v, want from 8 to 4", m.Before(path), m.Value(path))
+	if m.LastValue(path) != int64(4) || m.PreviousValue(path) != int64(8) {
+		t.Errorf("from %v to %v, want from 8 to 4", m.PreviousValue(path), m.LastValue(path))
 	}
 	text, err := m.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	back, err := fight.DecodeMemory(text)
-	if err != nil || back.Before(path) != int64(8) || back.Lately(path, start.Add(90*time.Minute)).Values != 2 {
+	if err != nil || back.PreviousValue(path) != int64(8) || back.RecentChanges(path, start.Add(90*time.Minute)).Values != 2 {
 		t.Errorf("%+v, %v", back, err)
 	}
 }
@@ -261,8 +261,8 @@ func TestAFightIsFoundWithinThreeWrites(t *testing.T) {
 		var m fight.Memory
 		writes, now := 0, start
 		for o := (fight.Opponent{Name: "operator"}); !m.Bout(path, o, now).Open(); now = now.Add(after) {
-			m = m.Corrected(path, o, now)
-			if writes++; writes > fight.Most {
+			m = m.WithCorrection(path, o, now)
+			if writes++; writes > fight.MaxCorrections {
 				t.Fatalf("every %s: no fight is seen after %d writes", after, writes)
 			}
 		}
@@ -273,7 +273,7 @@ func TestAFightIsFoundWithinThreeWrites(t *testing.T) {
 			}
 		}
 		t.Logf("undone after %-4s: found after %d writes and %s; %d writes in the first hour, %d in a day", after, writes, now.Sub(start), hour, len(day))
-		if hour > fight.Most {
+		if hour > fight.MaxCorrections {
 			t.Errorf("every %s: %d writes in an hour", after, hour)
 		}
 	}

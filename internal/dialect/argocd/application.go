@@ -21,7 +21,7 @@ const timeout = 5 * time.Minute
 func (Applications) App(cr object.Object, process app.Policy) app.App {
 	r := &reading{}
 	a, spec := r.app(cr, process)
-	a.Reached = reached(cr, spec)
+	a.ReachedRevision = reached(cr, spec)
 	a.Problems, a.Notes = r.Problems, r.Notes
 	return a
 }
@@ -31,30 +31,30 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 	var spec applicationSpec
 	r.Fields("spec", cr["spec"], &spec)
 	a := app.App{
-		Key:        app.Key{Kind: application, Namespace: cr.Namespace(), Name: cr.Name()},
-		UID:        cr.UID(),
-		Generation: cr.Generation(),
-		Home:       app.Home{Name: r.destination(spec.Destination)},
-		Interval:   interval,
-		Timeout:    timeout,
-		Deleting:   cr.At("metadata", "deletionTimestamp") != nil,
-		Wait:       app.WaitApplied,
-		Health:     health.Serving,
-		Validation: app.ValidateNone,
-		Policy:     r.policy(cr, process),
-		Aside:      []string{theirs + "hook", "helm.sh/hook"},
-		Unheeded:   []string{theirs + "sync-wave"},
-		OptOuts:    optOuts,
+		Key:              app.Key{Kind: application, Namespace: cr.Namespace(), Name: cr.Name()},
+		UID:              cr.UID(),
+		Generation:       cr.Generation(),
+		DefaultNamespace: app.DefaultNamespace{Name: r.destination(spec.Destination)},
+		Interval:         interval,
+		Timeout:          timeout,
+		Deleting:         cr.At("metadata", "deletionTimestamp") != nil,
+		Wait:             app.WaitApplied,
+		Health:           health.Serving,
+		Validation:       app.ValidateNone,
+		Policy:           r.policy(cr, process),
+		Aside:            []string{theirs + "hook", "helm.sh/hook"},
+		Unheeded:         []string{theirs + "sync-wave"},
+		OptOuts:          optOuts,
 	}
 	skip, _ := cr.Annotation(skipKey)
 	a.Suspended = skip == "true"
 	a.Request, _ = cr.Annotation(refreshKey)
 	a.Approved, _ = cr.Annotation(reader.ApproveKey)
-	a.PruneMost = r.PruneMost(cr)
+	a.PruneLimit = r.PruneMost(cr)
 	r.source(&a, spec)
 	r.syncPolicy(&a, spec)
 	a.Ignore = r.rules(spec.IgnoreDifferences)
-	a.Order = r.order(cr, spec)
+	a.SyncRequest = r.order(cr, spec)
 	r.history(spec)
 	r.project(spec.Project)
 	r.annotations(cr)
@@ -104,8 +104,8 @@ func (r *reading) project(name string) {
 // finalizers says what becomes of the objects with the Application: as in Argo CD, they are deleted with it where it bears the
 // finalizer for that, and stay otherwise. Those of hooks are ours to take off, too: hooks are not run.
 func finalizers(cr object.Object, a *app.App) {
-	kept := a.Leave == app.PruneKeep // a sync option says so
-	a.Leave = app.PruneKeep
+	kept := a.PruneOnDelete == app.PruneKeep // a sync option says so
+	a.PruneOnDelete = app.PruneKeep
 	list, _ := cr.At("metadata", "finalizers").([]any)
 	for _, v := range list {
 		name, _ := v.(string)
@@ -113,7 +113,7 @@ func finalizers(cr object.Object, a *app.App) {
 		switch stem {
 		case resourcesFinalizer:
 			if !kept {
-				a.Leave = app.PruneDelete
+				a.PruneOnDelete = app.PruneDelete
 			}
 		case preDelete, postDelete:
 		default:

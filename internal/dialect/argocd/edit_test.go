@@ -134,8 +134,8 @@ func TestARollbackIsHeldUntilTheAppIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := argocd.Applications{}.App(back.App, app.Policy{})
-	if a.Rollout != app.OnOrder || a.Order.Revision != "abc" {
-		t.Errorf("rollout %s, order %+v", a.Rollout, a.Order)
+	if a.Rollout != app.OnRequest || a.SyncRequest.Revision != "abc" {
+		t.Errorf("rollout %s, order %+v", a.Rollout, a.SyncRequest)
 	}
 	delete(back.App, "operation")
 	on, err := argocd.Commands{}.Edit(back, dialect.Change{Suspend: to(false), Pin: to("")})

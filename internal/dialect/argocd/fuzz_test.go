@@ -51,7 +51,7 @@ func FuzzApplicationNeverPanics(f *testing.F) {
 		if strings.HasPrefix(a.Path, "/") || a.Path == ".." || strings.HasPrefix(a.Path, "../") || a.Path == "" {
 			t.Errorf("path %q is none inside of a source", a.Path)
 		}
-		if a.Prune == "" || a.Leave == "" || a.Rollout == "" || a.Policy.Mode == "" || a.Policy.Claims == "" || a.Policy.Remediation == "" {
+		if a.Prune == "" || a.PruneOnDelete == "" || a.Rollout == "" || a.Policy.Mode == "" || a.Policy.Claims == "" || a.Policy.Remediation == "" {
 			t.Errorf("a policy was not chosen: %+v", a)
 		}
 		s := Repositories{}.Source(cr)
@@ -63,7 +63,7 @@ func FuzzApplicationNeverPanics(f *testing.F) {
 		}
 		at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 		for _, r := range []report.Report{
-			{Reason: report.Succeeded, Stage: report.Done, At: at, Rollout: report.Rollout{Begun: at, Ended: at, Order: a.Order, Reason: report.Succeeded}},
+			{Reason: report.Succeeded, Stage: report.Done, At: at, Rollout: report.Rollout{Begun: at, Ended: at, Order: a.SyncRequest, Reason: report.Succeeded}},
 			{Reason: report.SpecRefused, Stage: report.Admit, At: at},
 			{Running: true, At: at},
 		} {

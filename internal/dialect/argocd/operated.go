@@ -194,7 +194,7 @@ func reached(cr object.Object, spec applicationSpec) string {
 }
 
 // whole reports whether an order is about all objects, and to be carried out.
-func whole(o app.Order) bool { return o.Mode == "" && len(o.Objects) == 0 }
+func whole(o app.SyncRequest) bool { return o.Mode == "" && len(o.Objects) == 0 }
 
 // sameFiles reports whether two sources make the same of a revision.
 func sameFiles(a, b applicationSource) bool {

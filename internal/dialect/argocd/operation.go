@@ -14,23 +14,23 @@ import (
 
 // order reads what somebody asks for: the field operation, or an operation that an earlier process has taken up without ending it,
 // in the status. What is wrong with it is said by the order's own end, and hinders nobody else.
-func (r *reading) order(cr object.Object, spec applicationSpec) app.Order {
+func (r *reading) order(cr object.Object, spec applicationSpec) app.SyncRequest {
 	if asked, ok := cr["operation"].(map[string]any); ok {
 		return readOrder(asked, spec)
 	}
 	state, _ := cr.At("status", "operationState").(map[string]any)
 	asked, ok := state["operation"].(map[string]any)
 	if !ok || state["phase"] != phaseRunning {
-		return app.Order{}
+		return app.SyncRequest{}
 	}
 	if by, _ := object.Object(asked).At("initiatedBy", "automated").(bool); by {
-		return app.Order{} // it is begun anew by its reason, where that still holds
+		return app.SyncRequest{} // it is begun anew by its reason, where that still holds
 	}
 	o := readOrder(asked, spec)
 	started, _ := state["startedAt"].(string)
-	o.Begun, _ = time.Parse(time.RFC3339, started)
-	if o.Begun.IsZero() { // somebody else has written it; all that counts is that it was begun
-		o.Begun = time.Unix(0, 0)
+	o.StartedAt, _ = time.Parse(time.RFC3339, started)
+	if o.StartedAt.IsZero() { // somebody else has written it; all that counts is that it was begun
+		o.StartedAt = time.Unix(0, 0)
 	}
 	return o
 }
@@ -45,8 +45,8 @@ func tokenOf(operation map[string]any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func readOrder(asked map[string]any, spec applicationSpec) app.Order {
-	o := app.Order{Token: tokenOf(asked)}
+func readOrder(asked map[string]any, spec applicationSpec) app.SyncRequest {
+	o := app.SyncRequest{Token: tokenOf(asked)}
 	r := &reading{}
 	var op operation
 	r.Fields("operation", asked, &op)
@@ -57,7 +57,7 @@ func readOrder(asked map[string]any, spec applicationSpec) app.Order {
 		r.sync(&o, *op.Sync, spec)
 	}
 	if op.Retry != nil {
-		o.Retry, o.Backoff = r.retry("operation.retry", op.Retry, app.OnOrder)
+		o.Retry, o.Backoff = r.retry("operation.retry", op.Retry, app.OnRequest)
 		if o.Backoff.Limit < 0 {
 			o.Retry = 0
 		}
@@ -68,7 +68,7 @@ func readOrder(asked map[string]any, spec applicationSpec) app.Order {
 	return o
 }
 
-func (r *reading) sync(o *app.Order, s syncOperation, spec applicationSpec) {
+func (r *reading) sync(o *app.SyncRequest, s syncOperation, spec applicationSpec) {
 	const at = "operation.sync"
 	o.Revision = s.Revision
 	o.Prune = app.PruneReport
@@ -99,7 +99,7 @@ func (r *reading) sync(o *app.Order, s syncOperation, spec applicationSpec) {
 }
 
 // otherSource takes the source that a rollback brings along, as long as only its revision is another one.
-func (r *reading) otherSource(o *app.Order, s applicationSource, spec applicationSpec) {
+func (r *reading) otherSource(o *app.SyncRequest, s applicationSource, spec applicationSpec) {
 	now, _ := (&reading{}).oneSource(spec)
 	if s.RepoURL != now.RepoURL || s.Path != now.Path || !sameOptions(s, now) {
 		r.Lacks("operation.sync.source", "it is another one than the Application's; change that first")

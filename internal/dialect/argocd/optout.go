@@ -16,7 +16,7 @@ const (
 
 const onlyOnApplication = "has no effect on a single object: it is an option of the Application"
 
-// optOuts are the options that an object may have. Pruning is asked of the live object (decide.SweepAll).
+// optOuts are the options that an object may have. Pruning is asked of the live object (decide.PlanPrune).
 var optOuts = objectOptions()
 
 func objectOptions() optout.Rules {

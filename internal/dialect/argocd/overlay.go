@@ -168,7 +168,7 @@ func (v variables) expand(at, text string) string {
 		case "ARGOCD_APP_NAME":
 			return v.app.Key.Name
 		case "ARGOCD_APP_NAMESPACE":
-			return v.app.Home.Name
+			return v.app.DefaultNamespace.Name
 		case "ARGOCD_APP_PROJECT_NAME":
 			return "default" // no other is looked at
 		case "ARGOCD_APP_SOURCE_REPO_URL":

@@ -93,17 +93,17 @@ func appText(a app.App) string {
 	line("forced labels", a.Overlay.Labels.Force)
 	line("forced annotations", a.Overlay.Annotations.Force)
 	line("layout", string(a.Layout)+manifestsText(a.Manifests))
-	line("home", homeText(a.Home))
-	line("times", fmt.Sprintf("every %s, within %s, again after %s times %d up to %s, %d times", a.Interval, a.Timeout, a.Retry, a.Backoff.Factor, a.Backoff.Most, a.Backoff.Limit))
+	line("home", homeText(a.DefaultNamespace))
+	line("times", fmt.Sprintf("every %s, within %s, again after %s times %d up to %s, %d times", a.Interval, a.Timeout, a.Retry, a.Backoff.Factor, a.Backoff.Max, a.Backoff.Limit))
 	line("suspended", a.Suspended)
 	line("request", a.Request)
 	line("deleting", a.Deleting)
-	line("rollout", fmt.Sprintf("%s, drift %s, prune %s, at the end %s", a.Rollout, a.Policy.Remediation, a.Prune, a.Leave))
+	line("rollout", fmt.Sprintf("%s, drift %s, prune %s, at the end %s", a.Rollout, a.Policy.Remediation, a.Prune, a.PruneOnDelete))
 	line("empty", a.AllowEmpty)
 	line("finalizers", a.Finalizers)
-	line("reached", a.Reached)
+	line("reached", a.ReachedRevision)
 	line("policy", fmt.Sprintf("%s, claims %s, pause %s, additions %s", a.Policy.Mode, a.Policy.Claims, a.Policy.Pause, a.Policy.Additions))
-	line("order", orderText(a.Order))
+	line("order", orderText(a.SyncRequest))
 	for _, r := range a.Ignore {
 		line("ignore", ruleText(r))
 	}
@@ -123,14 +123,14 @@ func manifestsText(m app.Manifests) string {
 	return fmt.Sprintf(" %+v", m)
 }
 
-func homeText(h app.Home) string {
+func homeText(h app.DefaultNamespace) string {
 	if !h.Make {
 		return h.Name
 	}
 	return fmt.Sprintf("%s, made with %v %v", h.Name, h.Labels, h.Annotations)
 }
 
-func orderText(o app.Order) string {
+func orderText(o app.SyncRequest) string {
 	if o.Token == "" {
 		return ""
 	}
@@ -144,8 +144,8 @@ func orderText(o app.Order) string {
 	if o.Retry > 0 {
 		out += fmt.Sprintf(", again after %s, %d times", o.Retry, o.Backoff.Limit)
 	}
-	if !o.Begun.IsZero() {
-		out += ", begun " + o.Begun.UTC().Format(time.RFC3339)
+	if !o.StartedAt.IsZero() {
+		out += ", begun " + o.StartedAt.UTC().Format(time.RFC3339)
 	}
 	if o.Refused != "" {
 		out += ", refused: " + o.Refused
@@ -292,7 +292,7 @@ func TestOperationsWithinOneSecondAreTheirOwnEntries(t *testing.T) {
 	var revisions []string
 	for _, o := range []struct{ asked, revision string }{{"main", "1"}, {"next", "2"}, {"1", "1"}, {"1", "1"}} {
 		operation := map[string]any{"sync": map[string]any{"revision": o.asked}}
-		r := report.Report{Running: true, Rollout: report.Rollout{Order: app.Order{Token: tokenOf(operation)}, Revision: "main@sha1:" + o.revision, Begun: at}}
+		r := report.Report{Running: true, Rollout: report.Rollout{Order: app.SyncRequest{Token: tokenOf(operation)}, Revision: "main@sha1:" + o.revision, Begun: at}}
 		cr["operation"] = operation
 		cr["status"] = Applications{}.Status(cr, r)
 		delete(cr, "operation")

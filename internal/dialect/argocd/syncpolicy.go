@@ -15,7 +15,7 @@ func (r *reading) syncPolicy(a *app.App, spec applicationSpec) {
 	if p == nil {
 		p = &syncPolicy{}
 	}
-	a.Rollout, a.Prune = app.OnOrder, app.PruneReport
+	a.Rollout, a.Prune = app.OnRequest, app.PruneReport
 	a.Policy.Remediation = app.RemediateInRollouts
 	if auto := p.Automated; auto != nil && (auto.Enabled == nil || *auto.Enabled) {
 		a.Rollout = app.Automatic
@@ -30,8 +30,8 @@ func (r *reading) syncPolicy(a *app.App, spec applicationSpec) {
 	a.Retry, a.Backoff = r.retry("spec.syncPolicy.retry", p.Retry, a.Rollout)
 	r.options(a, p.SyncOptions)
 	if m := p.ManagedNamespaceMetadata; m != nil {
-		a.Home.Labels, a.Home.Annotations = m.Labels, m.Annotations
-		if !a.Home.Make {
+		a.DefaultNamespace.Labels, a.DefaultNamespace.Annotations = m.Labels, m.Annotations
+		if !a.DefaultNamespace.Make {
 			r.Note("spec.syncPolicy.managedNamespaceMetadata has no effect without the sync option CreateNamespace=true")
 		}
 	}
@@ -47,9 +47,9 @@ const (
 
 // retry reads how failed syncs are repeated. Absent, an automated one is tried five times, one that was asked for once.
 func (r *reading) retry(at string, in *retry, rollout app.Rollout) (time.Duration, app.Backoff) {
-	out := app.Backoff{Factor: pauseFactor, Most: longestPause, Limit: automatedTries}
+	out := app.Backoff{Factor: pauseFactor, Max: longestPause, Limit: automatedTries}
 	if in == nil {
-		if rollout == app.OnOrder {
+		if rollout == app.OnRequest {
 			out.Limit = -1
 		}
 		return firstPause, out
@@ -65,7 +65,7 @@ func (r *reading) retry(at string, in *retry, rollout app.Rollout) (time.Duratio
 	first := firstPause
 	if b := in.Backoff; b != nil {
 		first = r.pause(at+".backoff.duration", b.Duration, firstPause)
-		out.Most = r.pause(at+".backoff.maxDuration", b.MaxDuration, longestPause)
+		out.Max = r.pause(at+".backoff.maxDuration", b.MaxDuration, longestPause)
 		if b.Factor != nil && *b.Factor > 0 {
 			out.Factor = *b.Factor
 		}
@@ -132,11 +132,11 @@ func (r *reading) options(a *app.App, list []string) {
 		}
 		switch text {
 		case createNamespace:
-			a.Home.Make = a.Home.Name != ""
+			a.DefaultNamespace.Make = a.DefaultNamespace.Name != ""
 		case pruneNever, pruneConfirm:
 			a.Prune = app.PruneReport
 		case deleteNever, deleteConfirm:
-			a.Leave = app.PruneKeep
+			a.PruneOnDelete = app.PruneKeep
 		}
 	}
 }

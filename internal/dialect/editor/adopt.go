@@ -8,7 +8,7 @@ import (
 )
 
 // Pass moves an app's objects to truce, as was asked for at a time, or back; an empty way changes nothing.
-func (e *Editor) Pass(way app.Way, at time.Time) {
+func (e *Editor) Pass(way app.AdoptionMode, at time.Time) {
 	if way != "" {
 		e.Drop("metadata", "annotations", reader.AdoptedAtKey)
 		e.Drop("metadata", "annotations", reader.LostKey)

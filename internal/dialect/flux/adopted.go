@@ -18,8 +18,8 @@ func (r *reading) adoption(cr object.Object, a *app.App) {
 		Manager: "kustomize-controller", Labels: map[string]string{nameLabel: cr.Name(), nsLabel: cr.Namespace()}, Inventory: written(cr),
 	})
 	problem, note := dialect.Adopt(a, how, passage)
-	if a.Adoption.Way == app.TakeBeside && a.Guard != "" {
-		a.Guard = a.Own
+	if a.Adoption.Mode == app.TakeBeside && a.GuardFinalizer != "" {
+		a.GuardFinalizer = a.OwnFinalizer
 	}
 	if problem != "" {
 		r.Problem("annotation "+reader.AdoptedKey, "%s, not %q", problem, how)

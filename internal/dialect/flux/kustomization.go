@@ -50,14 +50,14 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 		Account:    r.account(cr, spec),
 	}
 	a.Request, _ = cr.Annotation(requestedAt)
-	a.Handled, _ = cr.At("status", "lastHandledReconcileAt").(string)
+	a.HandledRequest, _ = cr.At("status", "lastHandledReconcileAt").(string)
 	a.Source.Revision = r.pin(cr)
-	a.Finalizers, a.Own = []string{finalizer, ownFinalizer}, ownFinalizer
+	a.Finalizers, a.OwnFinalizer = []string{finalizer, ownFinalizer}, ownFinalizer
 	if a.Prune == app.PruneDelete {
-		a.Guard = finalizer
+		a.GuardFinalizer = finalizer
 	}
 	a.Approved, _ = cr.Annotation(reader.ApproveKey)
-	a.PruneMost = r.PruneMost(cr)
+	a.PruneLimit = r.PruneMost(cr)
 	r.required(fields, "prune", "true deletes objects that leave Git, false keeps them")
 	r.periods(&a, spec, fields)
 	r.deletion(spec.DeletionPolicy)
@@ -176,7 +176,7 @@ func (r *reading) periods(a *app.App, spec KustomizationSpec, fields map[string]
 	a.Interval = r.period("spec.interval", spec.Interval.Duration)
 	if spec.SyncInterval != nil {
 		a.Interval = r.period("spec.syncInterval", spec.SyncInterval.Duration)
-		a.Look = a.Interval
+		a.SourceInterval = a.Interval
 	}
 	a.Retry = a.Interval
 	if spec.RetryInterval != nil {
@@ -214,7 +214,7 @@ func (r *reading) leave(a *app.App, spec KustomizationSpec) {
 	case kustomizev1.DeletionPolicyOrphan:
 		a.Prune = app.PruneKeep
 	}
-	if spec.Suspend && a.Adoption.Way != app.TakeBeside { // there the switch is Flux's
+	if spec.Suspend && a.Adoption.Mode != app.TakeBeside { // there the switch is Flux's
 		a.Prune = app.PruneKeep
 	}
 }

@@ -5,7 +5,7 @@ import "github.com/truce-gitops/truce/internal/model/optout"
 const toolkit = "kustomize.toolkit.fluxcd.io/"
 
 // optOuts are the annotations and labels by which an object opts out of what kustomize-controller does with the others. Pruning is
-// asked of the live object (decide.SweepAll).
+// asked of the live object (decide.PlanPrune).
 var optOuts = optout.Rules{
 	{Key: toolkit + "reconcile", Value: "disabled", Match: optout.Word, Effect: optout.NeverApply},
 	{Key: toolkit + "reconcile", Value: "enabled", Match: optout.Word},

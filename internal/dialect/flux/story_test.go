@@ -143,7 +143,7 @@ func appText(a app.App) string {
 	line("namespace", a.Namespace)
 	line("account", a.Account.User())
 	line("interval", a.Interval)
-	line("look", a.Look)
+	line("look", a.SourceInterval)
 	line("retry", a.Retry)
 	line("timeout", a.Timeout)
 	line("suspended", a.Suspended)
@@ -151,8 +151,8 @@ func appText(a app.App) string {
 	line("approved", a.Approved)
 	line("deleting", a.Deleting)
 	line("prune", a.Prune)
-	if a.PruneMost != nil {
-		line("most pruned", *a.PruneMost)
+	if a.PruneLimit != nil {
+		line("most pruned", *a.PruneLimit)
 	}
 	line("wait", a.Wait)
 	line("validation", a.Validation)

@@ -25,7 +25,7 @@ const (
 
 // Policy lays what the annotations say over the process's policy, and that over the defaults. What becomes of additions by default,
 // and what is done about drift, is the dialect's.
-func (r *Reader) Policy(cr object.Object, process app.Policy, additions app.ByHand) app.Policy {
+func (r *Reader) Policy(cr object.Object, process app.Policy, additions app.ManualChanges) app.Policy {
 	return app.Policy{
 		Mode:      cmp.Or(Word(r, cr, ModeKey, app.Enforce, app.Observe, app.Release), process.Mode, app.Enforce),
 		Claims:    cmp.Or(Word(r, cr, ClaimsKey, app.ClaimsCede, app.ClaimsReport, app.ClaimsOff), process.Claims, app.ClaimsCede),
@@ -39,12 +39,12 @@ func (r *Reader) Policy(cr object.Object, process app.Policy, additions app.ByHa
 func (r *Reader) Agree(cr object.Object) {
 	claims, _ := cr.Annotation(ClaimsKey)
 	pause, _ := cr.Annotation(PauseKey)
-	if why := (app.Policy{Claims: app.Claims(claims), Pause: app.ByHand(pause)}).Contradiction(); why != "" {
+	if why := (app.Policy{Claims: app.Claims(claims), Pause: app.ManualChanges(pause)}).Contradiction(); why != "" {
 		r.Problem("annotation "+PauseKey, "%s", why)
 	}
 }
 
-// PruneMost reads how many objects of the app may be pruned without approval; see app.App.PruneMost.
+// PruneMost reads how many objects of the app may be pruned without approval; see app.App.PruneLimit.
 func (r *Reader) PruneMost(cr object.Object) *int {
 	text, there := cr.Annotation(GuardKey)
 	if !there {

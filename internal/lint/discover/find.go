@@ -168,7 +168,7 @@ func (t *finder) want(d document, k Kind, by *wanted) {
 // app reads a custom resource. What it takes of the revision is of one that nobody has: files as they lie there have none.
 func (t *finder) app(d document, k Kind) app.App {
 	const digits = 40
-	return k.Apps.App(d.object, app.Policy{}).At(strings.Repeat("0", digits), t.files)
+	return k.Apps.App(d.object, app.Policy{}).AtRevision(strings.Repeat("0", digits), t.files)
 }
 
 // ready are the apps that can be rendered now. Those whose GitRepository nothing has described yet come after all others, since one of these

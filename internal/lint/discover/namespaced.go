@@ -45,7 +45,7 @@ func settled(r render.Object, a app.App, wide map[object.GVK]bool) desired.Objec
 	case scope == desired.ClusterWide:
 		delete(data.Metadata(), "namespace")
 	case data.Namespace() == "":
-		data.Metadata()["namespace"] = cmp.Or(a.Namespace, a.Home.Name, "default")
+		data.Metadata()["namespace"] = cmp.Or(a.Namespace, a.DefaultNamespace.Name, "default")
 	}
 	addMetadata(data.Metadata(), "labels", a.Overlay.Metadata.Labels)
 	addMetadata(data.Metadata(), "annotations", a.Overlay.Metadata.Annotations)

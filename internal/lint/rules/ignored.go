@@ -79,7 +79,7 @@ func covered(r ignore.Rule, d described) []field.Path {
 		}
 	}
 	var out []field.Path
-	for _, c := range (ignore.Rules{r}).Covers(ignore.Sight{Desired: d.object.Data, Answers: answers}) {
+	for _, c := range (ignore.Rules{r}).Covers(ignore.Observed{Desired: d.object.Data, Answers: answers}) {
 		out = append(out, c.Path)
 	}
 	return out

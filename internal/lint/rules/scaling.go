@@ -31,7 +31,7 @@ func (d described) at() string { return fmt.Sprintf("%s:%d", d.object.File, d.ob
 
 // homeNamespace is the namespace of objects that name none.
 func homeNamespace(u *discover.Unit) string {
-	return cmp.Or(u.App.Namespace, u.App.Home.Name, "default")
+	return cmp.Or(u.App.Namespace, u.App.DefaultNamespace.Name, "default")
 }
 
 // variable reports whether a name holds a variable that only Flux's postBuild resolves: in two apps it is two names.

@@ -11,12 +11,12 @@ import (
 
 // Adoption is the passage of an app's objects between another controller and truce. Its zero value is none.
 type Adoption struct {
-	Way Way
+	Mode AdoptionMode
 	// At is when the adoption was asked for; zero where the custom resource does not say. An entry of the other's that is younger was made
 	// after it.
 	At time.Time
 	// Lost says why truce does not write to an adopted app any more: the other controller writes again. Empty for an app that is not lost;
-	// Way is empty where it is set.
+	// Mode is empty where it is set.
 	Lost string
 	// Manager is the field manager that the other applies as: what is handed back becomes its.
 	Manager string
@@ -33,32 +33,32 @@ type Adoption struct {
 	Inventory map[object.ID]string
 }
 
-// Way says what happens to the objects of an app that another controller keeps, or has kept.
-type Way string
+// AdoptionMode says what happens to the objects of an app that another controller keeps, or has kept.
+type AdoptionMode string
 
-// The values of Way, as the annotation truce.dev/adopted spells them where it does.
+// The values of AdoptionMode, as the annotation truce.dev/adopted spells them where it does.
 const (
-	TakeBeside Way = "beside"  // they become ours, while the other stands still on its own switch, which is not ours then
-	TakeAlone  Way = "alone"   // they become ours; the other does not run
-	HandBack   Way = "release" // they become the other's, and are only observed from then on
+	TakeBeside AdoptionMode = "beside"  // they become ours, while the other stands still on its own switch, which is not ours then
+	TakeAlone  AdoptionMode = "alone"   // they become ours; the other does not run
+	HandBack   AdoptionMode = "release" // they become the other's, and are only observed from then on
 )
 
 // Takes reports whether objects become ours.
-func (a Adoption) Takes() bool { return a.Way == TakeBeside || a.Way == TakeAlone }
+func (a Adoption) Takes() bool { return a.Mode == TakeBeside || a.Mode == TakeAlone }
 
-// Passage distinguishes one adoption of an app from a later one; empty for none.
-func (a Adoption) Passage() string {
+// ID distinguishes one adoption of an app from a later one; empty for none.
+func (a Adoption) ID() string {
 	switch {
 	case !a.Takes():
 		return ""
 	case a.At.IsZero():
-		return string(a.Way)
+		return string(a.Mode)
 	}
-	return string(a.Way) + " " + a.At.UTC().Format(time.RFC3339)
+	return string(a.Mode) + " " + a.At.UTC().Format(time.RFC3339)
 }
 
-// Whose tells by the other's marks whose a live object is: this app's (mine), another one's, as the mark says it, or neither.
-func (a Adoption) Whose(live object.Object) (mine bool, another string) {
+// OwnerOf tells by the other's marks whose a live object is: this app's (mine), another one's, as the mark says it, or neither.
+func (a Adoption) OwnerOf(live object.Object) (mine bool, another string) {
 	if text, there := live.Annotation(a.Annotation); there && a.Annotation != "" {
 		if slices.ContainsFunc(a.Prefixes, func(p string) bool { return strings.HasPrefix(text, p) }) {
 			return true, ""

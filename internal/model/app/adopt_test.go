@@ -27,7 +27,7 @@ func TestMarksTellWhoseAnObjectIs(t *testing.T) {
 		"another's hint is none": {live: made(map[string]any{"instance": "api"}, nil)},
 		"nothing":                {live: made(nil, nil)},
 	} {
-		if mine, another := a.Whose(c.live); mine != c.mine || another != c.another {
+		if mine, another := a.OwnerOf(c.live); mine != c.mine || another != c.another {
 			t.Errorf("%s: mine %v, another %q", name, mine, another)
 		}
 	}

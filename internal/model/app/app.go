@@ -55,53 +55,53 @@ type App struct {
 
 	Source SourceKey
 	// Labels are put on every object, for the dialect's own tools.
-	Labels    map[string]string
-	Path      string // directory inside the source, "." for its root
-	Layout    Layout
-	Manifests Manifests // which files of a plain directory are read, where Layout says so
-	Namespace string    // overrides the namespace of every namespaced object; empty keeps them
-	Overlay   overlay.Overlay
-	Home      Home
+	Labels           map[string]string
+	Path             string // directory inside the source, "." for its root
+	Layout           Layout
+	Manifests        Manifests // which files of a plain directory are read, where Layout says so
+	Namespace        string    // overrides the namespace of every namespaced object; empty keeps them
+	Overlay          overlay.Overlay
+	DefaultNamespace DefaultNamespace
 
-	Interval  time.Duration // between full checks
-	Look      time.Duration // the source is asked for a new revision at least so often; 0 leaves that to the source
-	Retry     time.Duration // after a failed run
-	Backoff   Backoff       // of Retry
-	Timeout   time.Duration // of one run, and of waiting for health
-	Suspended bool
-	Request   string // a token: a new value asks for a run now
-	Handled   string // the newest Request that was acted on, as its custom resource remembers it
-	Deleting  bool
-	Approved  string // the token of a held prune that a user has approved
+	Interval       time.Duration // between full checks
+	SourceInterval time.Duration // the source is asked for a new revision at least so often; 0 leaves that to the source
+	Retry          time.Duration // after a failed run
+	Backoff        Backoff       // of Retry
+	Timeout        time.Duration // of one run, and of waiting for health
+	Suspended      bool
+	Request        string // a token: a new value asks for a run now
+	HandledRequest string // the newest Request that was acted on, as its custom resource remembers it
+	Deleting       bool
+	Approved       string // the token of a held prune that a user has approved
 
-	Rollout Rollout
-	Order   Order
-	// Reached is the newest revision that was rolled out from where the app now reads, as its custom resource remembers it. Empty
+	Rollout     Rollout
+	SyncRequest SyncRequest
+	// ReachedRevision is the newest revision that was rolled out from where the app now reads, as its custom resource remembers it. Empty
 	// for unknown, and for an app whose drift is put back in any case.
-	Reached string
+	ReachedRevision string
 
 	// Finalizers are the names of those that keep the custom resource until the objects are gone; they are taken off then.
 	Finalizers []string
-	// Own is the one of them that no other controller takes off; empty for none.
-	Own string
-	// Guard is the finalizer that is put on the custom resource before anything is made; empty for none.
-	Guard string
+	// OwnFinalizer is the one of them that no other controller takes off; empty for none.
+	OwnFinalizer string
+	// GuardFinalizer is the finalizer that is put on the custom resource before anything is made; empty for none.
+	GuardFinalizer string
 
 	Prune Prune
-	// PruneMost is the number of objects that may be pruned within ten minutes without approval: nil for the default limits, math.MaxInt for any
+	// PruneLimit is the number of objects that may be pruned within ten minutes without approval: nil for the default limits, math.MaxInt for any
 	// number. Kinds that hold data wait in any case.
-	PruneMost *int
-	// Leave says what becomes of the objects when the app itself is deleted; empty for the same as Prune.
-	Leave      Prune
-	AllowEmpty bool // a source that describes no object at all may take away all there is
-	Wait       Wait
-	Health     health.Rules
-	Validation Validation
-	Policy     Policy
-	Account    identity.Account // as which every request about the app's objects is made
-	Reach      identity.Reach
-	Ignore     ignore.Rules
-	Adoption   Adoption
+	PruneLimit *int
+	// PruneOnDelete says what becomes of the objects when the app itself is deleted; empty for the same as Prune.
+	PruneOnDelete Prune
+	AllowEmpty    bool // a source that describes no object at all may take away all there is
+	Wait          Wait
+	Health        health.Rules
+	Validation    Validation
+	Policy        Policy
+	Account       identity.Account // as which every request about the app's objects is made
+	Reach         identity.NamespaceReach
+	Ignore        ignore.Rules
+	Adoption      Adoption
 
 	// Aside are annotations by which an object says that it is made at some moment, and not kept in sync: it is left out. Unheeded are
 	// those that change what the dialect's own tool does, and nothing here. Both is said on the app.
@@ -115,9 +115,9 @@ type App struct {
 	Notes []string
 }
 
-// Keeps reports whether a finalizer keeps the custom resource until the app's objects are gone.
-func (a App) Keeps(finalizer string) bool {
-	return finalizer != "" && finalizer == a.Guard || slices.Contains(a.Finalizers, finalizer)
+// HasFinalizer reports whether a finalizer keeps the custom resource until the app's objects are gone.
+func (a App) HasFinalizer(finalizer string) bool {
+	return finalizer != "" && finalizer == a.GuardFinalizer || slices.Contains(a.Finalizers, finalizer)
 }
 
 // Problem is a reason to refuse an app: the field of its custom resource, and what is wrong with it.

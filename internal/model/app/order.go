@@ -13,12 +13,12 @@ type Rollout string
 // The values of Rollout.
 const (
 	Automatic Rollout = "automatic" // as soon as it is seen
-	OnOrder   Rollout = "on order"  // not before somebody asks for it: until then nothing is written
+	OnRequest Rollout = "on order"  // not before somebody asks for it: until then nothing is written
 )
 
-// Order is one rollout that somebody asked for. It puts all drift of its objects right, whatever the policy does about drift. Its
+// SyncRequest is one rollout that somebody asked for. It puts all drift of its objects right, whatever the policy does about drift. Its
 // zero value is none.
-type Order struct {
+type SyncRequest struct {
 	Token    string // the same as long as it is the same order; empty for no order
 	By       string // who asks; empty for nobody known
 	Revision string // instead of what the app follows, in the form of SourceKey.Revision
@@ -31,12 +31,12 @@ type Order struct {
 	Refused string
 	Retry   time.Duration // after a failed run; 0 ends the order with the first
 	Backoff Backoff       // of Retry
-	// Begun is when an earlier process has taken it up without ending it; zero for an order that nobody has looked at.
-	Begun time.Time
+	// StartedAt is when an earlier process has taken it up without ending it; zero for an order that nobody has looked at.
+	StartedAt time.Time
 }
 
-// Means reports whether the order is about an object.
-func (o Order) Means(id object.ID) bool {
+// Covers reports whether the order is about an object.
+func (o SyncRequest) Covers(id object.ID) bool {
 	if len(o.Objects) == 0 {
 		return true
 	}
@@ -48,10 +48,10 @@ func (o Order) Means(id object.ID) bool {
 	return false
 }
 
-// Resting is the app between rollouts: what its policy leaves to be asked for is not written.
-func (a App) Resting() App {
-	a.Order = Order{}
-	if a.Rollout == OnOrder && a.Policy.Mode == Enforce {
+// BetweenRollouts is the app between rollouts: what its policy leaves to be asked for is not written.
+func (a App) BetweenRollouts() App {
+	a.SyncRequest = SyncRequest{}
+	if a.Rollout == OnRequest && a.Policy.Mode == Enforce {
 		a.Policy.Mode = Await
 	}
 	if a.Policy.Remediation == RemediateInRollouts {
@@ -63,29 +63,29 @@ func (a App) Resting() App {
 	return a
 }
 
-// Rolling is the app while a new revision, or what an order asks for, is brought out.
-func (a App) Rolling() App {
-	if a.Policy.Remediation == RemediateInRollouts || a.Order.Token != "" {
+// InRollout is the app while a new revision, or what an order asks for, is brought out.
+func (a App) InRollout() App {
+	if a.Policy.Remediation == RemediateInRollouts || a.SyncRequest.Token != "" {
 		a.Policy.Remediation = Remediate
 	}
-	if a.Order.Prune != "" {
-		a.Prune = a.Order.Prune
+	if a.SyncRequest.Prune != "" {
+		a.Prune = a.SyncRequest.Prune
 	}
-	if a.Order.Mode != "" && a.Policy.Mode == Enforce {
-		a.Policy.Mode = a.Order.Mode
+	if a.SyncRequest.Mode != "" && a.Policy.Mode == Enforce {
+		a.Policy.Mode = a.SyncRequest.Mode
 	}
 	return a
 }
 
-// At is the app at a revision of its source: with the commit and the names of its files in what asks for them.
-func (a App) At(commit string, files fs.FS) App {
+// AtRevision is the app at a revision of its source: with the commit and the names of its files in what asks for them.
+func (a App) AtRevision(commit string, files fs.FS) App {
 	a.Overlay = a.Overlay.At(commit).Found(files, a.Path)
 	return a
 }
 
-// For is the app as it holds for one object: an order may be about others only.
-func (a App) For(id object.ID) App {
-	if !a.Order.Means(id) && a.Policy.Mode == Enforce {
+// ForObject is the app as it holds for one object: an order may be about others only.
+func (a App) ForObject(id object.ID) App {
+	if !a.SyncRequest.Covers(id) && a.Policy.Mode == Enforce {
 		a.Policy.Mode = Await
 	}
 	return a
@@ -95,7 +95,7 @@ func (a App) For(id object.ID) App {
 // pause, without end.
 type Backoff struct {
 	Factor int64
-	Most   time.Duration
+	Max    time.Duration
 	Limit  int64 // of tries in a row, after which only the next full check tries again; 0 for no limit, below 0 for no try
 }
 
@@ -107,12 +107,12 @@ func (b Backoff) Pause(first time.Duration, number int) (time.Duration, bool) {
 	pause := first
 	for n := 1; n < number && b.Factor > 1; n++ {
 		pause *= time.Duration(b.Factor)
-		if b.Most > 0 && pause >= b.Most || pause < first {
+		if b.Max > 0 && pause >= b.Max || pause < first {
 			break
 		}
 	}
-	if b.Most > 0 && (pause > b.Most || pause < first) {
-		pause = b.Most
+	if b.Max > 0 && (pause > b.Max || pause < first) {
+		pause = b.Max
 	}
 	return pause, true
 }

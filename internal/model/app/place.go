@@ -17,8 +17,8 @@ type Manifests struct {
 	Include, Exclude string // globs against the path below the directory; "{a,b}" lists alternatives
 }
 
-// Home is the namespace of namespaced objects that name none. Its zero value is "default", as in kubectl.
-type Home struct {
+// DefaultNamespace is the namespace of namespaced objects that name none. Its zero value is "default", as in kubectl.
+type DefaultNamespace struct {
 	Name string
 	// Make says whether it is made where it is missing. It is nobody's object then, and is not deleted with the app.
 	Make                bool

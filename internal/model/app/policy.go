@@ -10,9 +10,9 @@ type Policy struct {
 	// Spacing is the least time between two corrections of one field; 0 corrects at once.
 	Spacing time.Duration
 	// Pause says what an autoscaled workload at replicas 0 is.
-	Pause ByHand
+	Pause ManualChanges
 	// Additions says what becomes of fields that somebody has put into an object, and that Git does not name.
-	Additions ByHand
+	Additions ManualChanges
 }
 
 // Mode says whether truce writes to users' objects at all.
@@ -24,9 +24,9 @@ type Claims string
 // Remediation says whether drift is put back.
 type Remediation string
 
-// ByHand says what is done about what somebody does by hand: about a workload that is scaled to 0 in spite of its autoscaler, and about
+// ManualChanges says what is done about what somebody does by hand: about a workload that is scaled to 0 in spite of its autoscaler, and about
 // fields that are added.
-type ByHand string
+type ManualChanges string
 
 // The values of the policies, as annotations and flags spell them.
 const (
@@ -35,7 +35,7 @@ const (
 	Preview Mode = "preview"   // judged as Enforce would, and nothing is carried out: for one who asks what would happen
 	Suspend Mode = "suspended" // the app stands still; its drift is still seen
 	Release Mode = "release"   // as a custom resource says it: all is handed back, then observed; see Adoption
-	Await   Mode = "awaits"    // nothing is written until somebody asks for it; see App.Resting
+	Await   Mode = "awaits"    // nothing is written until somebody asks for it; see App.BetweenRollouts
 
 	ClaimsCede   Claims = "cede"   // withhold claimed fields
 	ClaimsReport Claims = "report" // show claims, enforce Git
@@ -46,14 +46,14 @@ const (
 	// RemediateInRollouts reports drift, and puts it back with the next revision or order.
 	RemediateInRollouts Remediation = "in rollouts"
 
-	PauseReport  ByHand = "report"
-	PauseCorrect ByHand = "correct"
+	PauseReport  ManualChanges = "report"
+	PauseCorrect ManualChanges = "correct"
 
-	AdditionsCorrect ByHand = "correct" // take them away
-	AdditionsReport  ByHand = "report"  // show them as drift
-	AdditionsAllow   ByHand = "allow"   // say nothing
+	AdditionsCorrect ManualChanges = "correct" // take them away
+	AdditionsReport  ManualChanges = "report"  // show them as drift
+	AdditionsAllow   ManualChanges = "allow"   // say nothing
 	// AdditionsPeople takes away what people have added with their tools, and shows what unknown programs have.
-	AdditionsPeople ByHand = "people"
+	AdditionsPeople ManualChanges = "people"
 )
 
 // Contradiction says why what is wanted of claims and of pauses cannot both hold; empty where it can, and where one of the two says nothing.

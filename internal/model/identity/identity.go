@@ -20,18 +20,18 @@ func (a Account) User() string {
 	return "system:serviceaccount:" + a.Namespace + ":" + a.Name
 }
 
-// Reach says which objects an app may have, whatever its account may do.
-type Reach string
+// NamespaceReach says which objects an app may have, whatever its account may do.
+type NamespaceReach string
 
-// The values of Reach.
+// The values of NamespaceReach.
 const (
-	All        Reach = ""           // every object
-	Namespaced Reach = "namespaced" // objects that are in a namespace
-	Own        Reach = "own"        // objects in the namespace of the app's custom resource
+	All        NamespaceReach = ""           // every object
+	Namespaced NamespaceReach = "namespaced" // objects that are in a namespace
+	Own        NamespaceReach = "own"        // objects in the namespace of the app's custom resource
 )
 
 // Covers reports whether the reach of an app in a namespace covers objects in another one; "" stands for cluster-scoped objects.
-func (r Reach) Covers(home, namespace string) bool {
+func (r NamespaceReach) Covers(home, namespace string) bool {
 	switch r {
 	case All:
 		return true

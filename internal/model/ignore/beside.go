@@ -19,7 +19,7 @@ var (
 )
 
 // pathsBeside returns what may be covered of a path: itself, unless it is a name or holds names. Then it is all beside them.
-func pathsBeside(s Sight, p field.Path) []field.Path {
+func pathsBeside(s Observed, p field.Path) []field.Path {
 	if field.IsListKey(p) || slices.ContainsFunc(names, p.Equals) {
 		return nil
 	}
@@ -34,7 +34,7 @@ func pathsBeside(s Sight, p field.Path) []field.Path {
 }
 
 // children lists the names of a map's fields, in Git's object and in what we own.
-func children(s Sight, p field.Path) []string {
+func children(s Observed, p field.Path) []string {
 	found := map[string]bool{}
 	v, _ := field.ValueAt(s.Desired, p)
 	m, _ := v.(map[string]any)

@@ -36,7 +36,7 @@ func (r *Rule) parts(yield func(part) bool) {
 }
 
 // paths returns the fields that the part covers.
-func (p part) paths(s Sight) []field.Path {
+func (p part) paths(s Observed) []field.Path {
 	switch {
 	case p.pointer != nil:
 		return pointed(s, p.pointer)
@@ -48,7 +48,7 @@ func (p part) paths(s Sight) []field.Path {
 
 // pointed resolves a pointer in Git's object: a list item that is put before another in the cluster must not shift what a
 // position means. Only a pointer without positions is looked for in the cluster too.
-func pointed(s Sight, p field.Pointer) []field.Path {
+func pointed(s Observed, p field.Pointer) []field.Path {
 	path, ok := ownership.Resolve(p, s.Desired, s.Owners)
 	if !ok && !hasPosition(p) && s.Live != nil {
 		path, ok = ownership.Resolve(p, s.Live, s.Owners)
@@ -67,7 +67,7 @@ func hasPosition(p field.Pointer) bool {
 	})
 }
 
-func (a Answer) paths(s Sight) []field.Path {
+func (a Answer) paths(s Observed) []field.Path {
 	var out []field.Path
 	seen := map[string]bool{}
 	take := func(list []field.Pointer, in object.Object) {
@@ -89,7 +89,7 @@ func (a Answer) paths(s Sight) []field.Path {
 
 // ownedBy lists the fields of the manager's entries that Git names, or has dropped while they are still ours. That a list item or
 // a map is there is not meant: it would cover what others own in it.
-func ownedBy(s Sight, manager string) []field.Path {
+func ownedBy(s Observed, manager string) []field.Path {
 	ours := ownership.ApplyEntry(s.Owners, ownership.Manager)
 	var out []field.Path
 	for _, o := range s.Owners {

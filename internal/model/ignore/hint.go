@@ -13,7 +13,7 @@ import (
 )
 
 // hint says, after "covers no field", why. It is empty while the object is not in the cluster: it may still come to have the field.
-func (p part) hint(s Sight) string {
+func (p part) hint(s Observed) string {
 	switch {
 	case s.Live == nil:
 		return ""
@@ -26,7 +26,7 @@ func (p part) hint(s Sight) string {
 }
 
 // misspelt asks whether another name was meant where the pointer leaves the object.
-func misspelt(p field.Pointer, s Sight) string {
+func misspelt(p field.Pointer, s Observed) string {
 	for _, o := range []object.Object{s.Desired, s.Live} {
 		var v any = map[string]any(o)
 		i := 0
@@ -49,7 +49,7 @@ func misspelt(p field.Pointer, s Sight) string {
 }
 
 // writers says who has written to the object, if the manager has not.
-func writers(s Sight, manager string) string {
+func writers(s Observed, manager string) string {
 	var all []string
 	for _, o := range s.Owners {
 		if o.Manager != ownership.Manager && o.Manager != ownership.Handover {
@@ -68,12 +68,12 @@ func writers(s Sight, manager string) string {
 }
 
 // counts reports whether the part names list items by their positions.
-func (p part) counts(s Sight) bool {
+func (p part) counts(s Observed) bool {
 	return p.query != "" && s.Answers[p.query].Positional || p.pointer != nil && hasPosition(p.pointer)
 }
 
 // fragile says which item is meant now, and how it is named firmly.
-func (p part) fragile(s Sight) string {
+func (p part) fragile(s Observed) string {
 	for _, path := range p.paths(s) {
 		at := slices.IndexFunc(path, func(e field.Element) bool { return e.Key != nil || e.Index != nil })
 		if at < 0 {

@@ -40,8 +40,8 @@ type Target struct {
 	Labels, Annotations                   Selector
 }
 
-// Sight is one object as far as rules need it. Nothing in it is changed.
-type Sight struct {
+// Observed is one object as far as rules need it. Nothing in it is changed.
+type Observed struct {
 	Desired object.Object     // what Git wants
 	Live    object.Object     // nil: not in the cluster, or nobody looked
 	Owners  []ownership.Entry // of Live; they tell which lists have keys, without them positions are positions
@@ -90,7 +90,7 @@ func selects(sel Selector, o object.Object, kind string) bool {
 // Covers returns the fields that the rules cover: those that Git's object names, those that Git has dropped while they are
 // still ours in the cluster, and those that only the cluster has. A path that is nowhere is no error and covers nothing. What
 // names the object or a list item, and our own mark, is never covered: nobody else can have another value there.
-func (rs Rules) Covers(s Sight) []Covered {
+func (rs Rules) Covers(s Observed) []Covered {
 	var out []Covered
 	for i := range rs {
 		r := &rs[i]

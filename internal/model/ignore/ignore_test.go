@@ -77,14 +77,14 @@ spec:
       - {name: log, image: fluent}
 `
 
-func sight(t testing.TB) ignore.Sight {
+func sight(t testing.TB) ignore.Observed {
 	t.Helper()
 	live := load(t, liveWeb)
 	owners, err := ownership.Entries(live)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ignore.Sight{Desired: load(t, gitWeb), Live: live, Owners: owners}
+	return ignore.Observed{Desired: load(t, gitWeb), Live: live, Owners: owners}
 }
 
 func pointers(t testing.TB, texts ...string) []field.Pointer {
@@ -100,7 +100,7 @@ func pointers(t testing.TB, texts ...string) []field.Pointer {
 	return out
 }
 
-func covered(rs ignore.Rules, s ignore.Sight) string {
+func covered(rs ignore.Rules, s ignore.Observed) string {
 	var out []string
 	for _, c := range rs.Covers(s) {
 		out = append(out, field.PathString(c.Path))
@@ -243,7 +243,7 @@ func TestARuleThatMatchesNoObjectIsToldWithWhatWasMeant(t *testing.T) {
 	}
 }
 
-func notes(rs ignore.Rules, all ...ignore.Sight) string {
+func notes(rs ignore.Rules, all ...ignore.Observed) string {
 	var tallies []ignore.Tally
 	for _, s := range all {
 		tallies = append(tallies, rs.Tally(s))

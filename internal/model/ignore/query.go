@@ -74,7 +74,7 @@ func nobodyElse(manager string) error {
 }
 
 // Unanswered returns the first error in the answers about the object; nil if there is none.
-func (rs Rules) Unanswered(s Sight) error {
+func (rs Rules) Unanswered(s Observed) error {
 	for i := range rs {
 		if !rs[i].Target.Matches(s.Desired) {
 			continue

@@ -20,7 +20,7 @@ type result struct {
 }
 
 // Tally tells what came of the rules on the object. The rules may be those that On returned for it.
-func (rs Rules) Tally(s Sight) Tally {
+func (rs Rules) Tally(s Observed) Tally {
 	t := Tally{parts: []result{}}
 	for i := range rs {
 		r := &rs[i]
@@ -40,7 +40,7 @@ func (rs Rules) Tally(s Sight) Tally {
 	return t
 }
 
-func (p part) result(s Sight) result {
+func (p part) result(s Observed) result {
 	res := result{met: len(p.paths(s)) > 0}
 	if !res.met {
 		res.hint = p.hint(s)

@@ -70,7 +70,7 @@ func TestOnlyAnEntryThatWasWrittenSinceIsTheWriter(t *testing.T) {
 		if !c.single {
 			single = time.Time{}
 		}
-		past := h.See(entries(t, c.before...), at.Add(-time.Second)).Now(entries(t, c.after...), single)
+		past := h.Observe(entries(t, c.before...), at.Add(-time.Second)).With(entries(t, c.after...), single)
 		if got := past.WriterOf(p).String(); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
@@ -86,11 +86,11 @@ func TestTheTimeOfTheOneWriteIsNoBound(t *testing.T) {
 	m := entry(t, "kubectl-edit", []field.Path{p})
 	m["operation"], m["time"] = "Update", seconds(30)
 	at := time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC)
-	seen := ownership.NewHasher().See(entries(t, entry(t, "truce", []field.Path{p})), at.Add(-time.Second))
-	if w := seen.Now(entries(t, m), at).WriterOf(p); w.AtLatest || w.Time.IsZero() {
+	seen := ownership.NewHasher().Observe(entries(t, entry(t, "truce", []field.Path{p})), at.Add(-time.Second))
+	if w := seen.With(entries(t, m), at).WriterOf(p); w.AtLatest || w.Time.IsZero() {
 		t.Errorf("the one write: %v, at the latest: %t", w.Time, w.AtLatest)
 	}
-	if w := seen.Now(entries(t, m), time.Time{}).WriterOf(p); !w.AtLatest {
+	if w := seen.With(entries(t, m), time.Time{}).WriterOf(p); !w.AtLatest {
 		t.Error("one of several writes has a bound only")
 	}
 }
@@ -103,14 +103,14 @@ func TestTruceWroteWhereItsOwnEntryDid(t *testing.T) {
 		return m
 	}
 	at := time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC)
-	seen := ownership.NewHasher().See(entries(t, of("truce", 0), of("flux", 0)), at)
+	seen := ownership.NewHasher().Observe(entries(t, of("truce", 0), of("flux", 0)), at)
 	for _, c := range []struct {
 		h    ownership.History
 		want bool
 	}{
-		{seen.Now(entries(t, of("truce", 0), of("flux", 30)), at), false},
-		{seen.Now(entries(t, of("truce", 30), of("flux", 0)), at), true},
-		{ownership.History{}.Now(entries(t, of("truce", 30)), at), false},
+		{seen.With(entries(t, of("truce", 0), of("flux", 30)), at), false},
+		{seen.With(entries(t, of("truce", 30), of("flux", 0)), at), true},
+		{ownership.History{}.With(entries(t, of("truce", 30)), at), false},
 	} {
 		if got := c.h.Wrote(ownership.Manager); got != c.want {
 			t.Errorf("%+v wrote: %t", c.h, got)
@@ -137,7 +137,7 @@ func TestAnAuthorMayBeTruce(t *testing.T) {
 		{"an owner beside our handover", "flux", "managedFields: flux, Apply", []any{of("truce-handover", "Apply"), of("flux", "Apply")}},
 		{"nobody", "somebody (unknown)", "", nil},
 	} {
-		w := ownership.History{}.Now(entries(t, c.owners...), time.Time{}).Author(p)
+		w := ownership.History{}.With(entries(t, c.owners...), time.Time{}).Author(p)
 		if got := strings.Join(w.Because, ""); w.String() != c.want || got != c.because {
 			t.Errorf("%s: %s, %q", c.name, w, got)
 		}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// sight is what was seen of an object's entries at one moment: enough to know later which of them were written since. The zero sight
+// snapshot is what was seen of an object's entries at one moment: enough to know later which of them were written since. The zero sight
 // has seen nothing. It takes 24 bytes an entry.
-type sight struct {
+type snapshot struct {
 	at     int64 // when, in seconds
 	newest int64 // seconds of the newest entry, by the server's clock
 	traces []trace
@@ -20,9 +20,9 @@ type trace struct {
 	at           int64 // in seconds; 0 for an entry without a time
 }
 
-// See keeps what the entries of an object are now, for the History of the next write.
-func (h Hasher) See(owners []Entry, now time.Time) History {
-	s := sight{at: now.Unix(), traces: make([]trace, 0, len(owners))}
+// Observe keeps what the entries of an object are now, for the History of the next write.
+func (h Hasher) Observe(owners []Entry, now time.Time) History {
+	s := snapshot{at: now.Unix(), traces: make([]trace, 0, len(owners))}
 	for _, e := range owners {
 		t := h.traceOf(e)
 		s.newest = max(s.newest, t.at)
@@ -32,7 +32,7 @@ func (h Hasher) See(owners []Entry, now time.Time) History {
 }
 
 // known reports whether anything was seen.
-func (s sight) known() bool { return s.traces != nil }
+func (s snapshot) known() bool { return s.traces != nil }
 
 func (h Hasher) traceOf(e Entry) trace {
 	var mh maphash.Hash
@@ -50,14 +50,14 @@ func (h Hasher) traceOf(e Entry) trace {
 
 // wrote reports whether the entry is new since, or has another time. A write by which an entry gains a field sets its time, which scale writes do
 // not have.
-func (s sight) wrote(h Hasher, e Entry) bool {
+func (s snapshot) wrote(h Hasher, e Entry) bool {
 	now := h.traceOf(e)
 	i := slices.IndexFunc(s.traces, func(t trace) bool { return t.name == now.name })
 	return i < 0 || s.traces[i].at != now.at || now.at == 0 && s.traces[i].fields != now.fields
 }
 
 // settled reports whether an entry that has the same time as in the sight cannot have been written after it: entries keep seconds.
-func (s sight) settled(e Entry) bool {
+func (s snapshot) settled(e Entry) bool {
 	if e.Time.IsZero() {
 		return false
 	}

@@ -83,7 +83,7 @@ func together(entries []Entry) Writer {
 // History is what managedFields say of an object, and what they said when its fields were last seen to be good, if they were.
 type History struct {
 	owners []Entry
-	seen   sight
+	seen   snapshot
 	hasher Hasher
 	single time.Time // when the one write arrived that came after seen; the zero time where there may have been several
 }
@@ -91,9 +91,9 @@ type History struct {
 // Known reports whether an earlier state was seen.
 func (h History) Known() bool { return h.seen.known() }
 
-// Now returns the history of an object whose earlier state is the receiver's, and that has these owners now. Single is when the one write
+// With returns the history of an object whose earlier state is the receiver's, and that has these owners now. Single is when the one write
 // arrived that came between the two; the zero time where there may have been several.
-func (h History) Now(owners []Entry, single time.Time) History {
+func (h History) With(owners []Entry, single time.Time) History {
 	h.owners, h.single = owners, single
 	return h
 }

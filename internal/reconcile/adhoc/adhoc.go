@@ -90,7 +90,7 @@ func (j Comparer) findings(s Subject) ([]decide.Finding, error) {
 	if s.Live != nil && s.Expected == nil {
 		pair.Live = canonical(s.Live)
 	}
-	compared := compare.Unsettled(pair)
+	compared := compare.CompareWithoutBaseline(pair)
 	if s.Live != nil && s.Expected == nil && s.Unasked == "" {
 		compared.Differences = append(compared.Differences, j.dropped(s, owners, compared.Differences)...)
 		slices.SortFunc(compared.Differences, func(a, b compare.Difference) int { return a.Path.Compare(b.Path) })
@@ -122,7 +122,7 @@ func IsMutated(s Subject) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	differences := compare.Unsettled(s.pair(owners, schema)).Differences
+	differences := compare.CompareWithoutBaseline(s.pair(owners, schema)).Differences
 	return slices.ContainsFunc(differences, func(d compare.Difference) bool { return d.Kind == compare.Mutated }), nil
 }
 

@@ -75,7 +75,7 @@ func lastNamed(text string, s Subject, owners []ownership.Entry) []field.Path {
 	if json.Unmarshal([]byte(text), &last) != nil {
 		return nil // it was cut, or is none
 	}
-	r := compare.Unsettled(compare.Pair{
+	r := compare.CompareWithoutBaseline(compare.Pair{
 		Desired: desired.Sanitise(object.Object(last)), Live: s.Desired.Data, Owners: owners, Native: desired.Native(s.Desired.GVK.Group),
 	})
 	var out []field.Path

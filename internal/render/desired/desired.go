@@ -93,7 +93,7 @@ func settle(r render.Object, a app.App, scope Scope) Object {
 	case scope == ClusterWide:
 		delete(meta, "namespace")
 	case scope == Namespaced && data.Namespace() == "":
-		meta["namespace"] = cmp.Or(a.Namespace, a.Home.Name, "default") // as kubectl does
+		meta["namespace"] = cmp.Or(a.Namespace, a.DefaultNamespace.Name, "default") // as kubectl does
 	}
 	dress(meta, a.Overlay.Metadata)
 	mark(data, a)

@@ -75,11 +75,11 @@ func (s server) staysAsSent(t *testing.T, o desired.Object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Differences)+len(got.Lost)+len(got.Freed) > 0 {
+	if len(got.Differences)+len(got.LostOwnership)+len(got.Released) > 0 {
 		t.Errorf("the object differs from itself: %+v", got)
 	}
 	plain := !slices.Contains(notPlain, o.GVK.Kind+" "+o.ID.Name)
-	if compare.AsDesired(o.Data, live, liveOwners) != plain {
+	if compare.MatchesDesired(o.Data, live, liveOwners) != plain {
 		t.Errorf("plainly as desired: got %v, want %v", !plain, plain)
 	}
 	s.writesNothingMore(t, o)

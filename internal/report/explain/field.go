@@ -67,7 +67,7 @@ func (f Field) writer() ownership.Writer {
 	if !f.There {
 		return ownership.Writer{Evidence: ownership.Unknown}
 	}
-	return ownership.History{}.Now(f.Owners, time.Time{}).Author(f.Path)
+	return ownership.History{}.With(f.Owners, time.Time{}).Author(f.Path)
 }
 
 // at is the finding about the field itself, or what is above it; nil if it is as it should be.
