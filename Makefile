@@ -36,7 +36,7 @@ test-long: build # the stories that count and wait, in full, and all others unde
 	go -C sandbox test -p 2 -timeout 60m -run '$(LONG)' ./...
 	go -C deploy/release test -timeout 60m -run '$(LONG)' ./...
 
-check: ; .ci/check # format, vet, linters, the plan of the house, generated files, scripts, tidiness
+check: ; .ci/check # format, vet, linters, the architecture, generated files, scripts, tidiness
 
 golden: # write anew what the stages say; read the difference before you commit it
 	go test $$(grep -rl --include='*_test.go' 'truce/internal/testing/golden"' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,') -update

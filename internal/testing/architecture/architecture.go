@@ -6,6 +6,8 @@
 // Not here: what linters know better (.golangci.yml), and whether the program works.
 package architecture
 
+//go:generate go run -C ../../../tools ./measure -into ARCHITECTURE.md
+
 import (
 	"bytes"
 	"fmt"

@@ -36,7 +36,7 @@ type Cluster struct {
 	sandbox   *sandbox
 }
 
-// process is what this test process shares. It is the one place of package state in the house: tests of a package have
+// process is what this test process shares. It is the one place of package state in the code: tests of a package have
 // nothing else in common, and an API server for each of them would cost two seconds and 340 MiB.
 var process struct {
 	sync.Mutex
