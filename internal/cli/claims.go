@@ -254,7 +254,7 @@ func countWords(e claim.Entry) []string {
 	if c.Zero == claim.Own {
 		return append(out, "0 is a value of its own")
 	}
-	return append(out, "0, where the least is more, is a pause by somebody else")
+	return append(out, "0, if the minimum is more, is a pause")
 }
 
 // entryHeadings are the headings of the entries, in the order of their first entries.
