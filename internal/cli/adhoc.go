@@ -39,7 +39,7 @@ func (p *program) mask() (redact.Mask, error) {
 	if key := p.env.Getenv(maskKey); key != "" {
 		const least = 16
 		if len(key) < least {
-			return redact.Mask{}, usageError("%s is shorter than %d characters: whoever guesses it finds out values by trying", maskKey, least)
+			return redact.Mask{}, usageError("%s is shorter than %d characters: a short key can be guessed, and with it values", maskKey, least)
 		}
 		return redact.Mask{Key: []byte(key)}, nil
 	}

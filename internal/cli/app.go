@@ -29,7 +29,7 @@ no other has is found wherever it is.`
 
 func (p *program) app() (*cobra.Command, *appFlags) {
 	f := &appFlags{program: p, config: kubectlFlags()}
-	cmd := &cobra.Command{Use: "app", Aliases: []string{"apps"}, Short: "List, inspect, compare and steer apps", Long: longApp, RunE: groupOnly}
+	cmd := &cobra.Command{Use: "app", Aliases: []string{"apps"}, Short: "List, inspect, compare and change apps", Long: longApp, RunE: groupOnly}
 	f.config.AddFlags(cmd.PersistentFlags())
 	cmd.PersistentFlags().BoolVarP(&f.everyNS, "all-namespaces", "A", false, "apps of all namespaces")
 	f.chosen.add(f, cmd)

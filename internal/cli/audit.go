@@ -15,7 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/lint/rules"
 )
 
-const longAudit = `Look for conflicts in a repository, before anybody is paged for them: counts that an autoscaler owns, ignore rules
+const longAudit = `Look for conflicts in a repository, before they cause incidents: counts that an autoscaler owns, ignore rules
 that match nothing, two apps that name one object. No cluster is asked, and nothing is written.
 
 PATH is a directory, by default this one; the whole working tree is read that it is in. REPO is the address of a Git
@@ -32,11 +32,11 @@ single files, each once, without credentials. What cannot be fetched is said of 
 found in one is placed at the entry of the kustomization that names it, in every form, and the message says in which file it stands.
 
 --cluster looks at a cluster instead: it lists every workload that Flux, Argo CD or truce keeps as Git has it and that an
-autoscaler scales (an HPA, a ScaledObject, or what else truce claims tells), with the count, whether Git names it (by managedFields and
+autoscaler scales (an HPA, a ScaledObject, or another kind that truce claims lists), with the count, whether Git names it (by managedFields and
 what was last applied), and who wrote it last. Nothing is written, and each kind is listed once.
 
 A baseline is a file to keep in Git: what is found today is written to it, and does not fail tomorrow. It names no lines, so that
-findings stay known while lines move; what it names and nobody finds any more is said to be stale.
+findings stay known while lines move; an entry that is not found any more is reported as stale.
 
 What is only about the form of values is left out unless --form is given: quantities that the server writes otherwise (1000m for 1)
 where no other app describes the object, and quantities, nulls and bounds in files that a program has made (DO NOT EDIT, releases).
@@ -74,7 +74,7 @@ type auditFlags struct {
 func (p *program) audit() *cobra.Command {
 	f := &auditFlags{appFlags: appFlags{program: p, config: kubectlFlags()}}
 	cmd := &cobra.Command{
-		Use: "audit [PATH | REPO | --cluster]", Short: "Find the conflicts that a repository or a cluster holds", Long: longAudit, Example: exampleAudit,
+		Use: "audit [PATH | REPO | --cluster]", Short: "Find the conflicts in a repository or a cluster", Long: longAudit, Example: exampleAudit,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.explain != "" {
 				return f.explainRules(args)

@@ -128,10 +128,9 @@ const madeOfRules = "<!-- Made from the rules and stories of internal/lint/rules
 // rulesIndex prints docs/rules/README.md.
 func rulesIndex(w io.Writer, rules []rules.Rule) error {
 	var b strings.Builder
-	b.WriteString(madeOfRules + "# What truce audit looks for\n\n")
-	b.WriteString("`truce audit` reads a repository, and each of these rules judges what it describes. `truce audit --explain RULE` prints a rule, and\n" +
-		"`truce fix --rule RULE` mends what can be mended. Each page has an example that the rule finds and one that it leaves alone; both are\n" +
-		"tests of the rule.\n\n| rule | severity | fix | what is wrong |\n|---|---|---|---|\n")
+	b.WriteString(madeOfRules + "# Rules of truce audit\n\n")
+	b.WriteString("    truce audit                   # find\n    truce audit --explain RULE    # explain a rule\n    truce fix --rule RULE         # edit the files, where the column fix says yes\n\n" +
+		"Each page has an example that the rule finds and one that it does not find. Both are tests of the rule.\n\n| rule | severity | fix | what is wrong |\n|---|---|---|---|\n")
 	for _, r := range rules {
 		fmt.Fprintf(&b, "| [%s](%s.md) | %s | %s | %s |\n", r.ID, r.ID, r.Severity, yesOrNo(r.Fixable), strings.ReplaceAll(r.Title, "|", `\|`))
 	}

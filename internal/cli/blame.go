@@ -11,7 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/explain"
 )
 
-const longBlame = `Print the live object line by line, each with who wrote it, as git blame does for a file.
+const longBlame = `Print the live object line by line, each with its writer, as git blame does for a file.
 
 Where the field is as Git wants it, the left column is Git's: file and line, by which means (manifest, patch,
 images, …), the commit that touched the line last, and how old that is. Of several lines of Git the one that
@@ -24,7 +24,7 @@ that neither Git names nor any manager owns: defaults, and what the server keeps
 
 Lines are cut at 120 columns; -o yaml and json have all of it. Values of Secrets are masked, comparably.
 
-Exit codes: 0 told, 2 usage, 3 cluster, 4 source or render.`
+Exit codes: 0 printed, 2 usage, 3 cluster, 4 source or render.`
 
 const exampleBlame = `  truce blame deploy/web -n shop
   truce blame deploy/web -n shop --all
@@ -38,10 +38,10 @@ type blameFlags struct {
 func (p *program) blame() *cobra.Command {
 	f := &blameFlags{objectFlags: p.object()}
 	cmd := &cobra.Command{
-		Use: "blame KIND/NAME", Short: "Print an object with who wrote each field", Long: longBlame, Example: exampleBlame, Args: cobra.RangeArgs(1, 2),
+		Use: "blame KIND/NAME", Short: "Print an object with the writer of each field", Long: longBlame, Example: exampleBlame, Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
 	}
-	cmd.Flags().BoolVar(&f.every, "all", false, "fields too that nobody claims to own")
+	cmd.Flags().BoolVar(&f.every, "all", false, "also fields without an owner")
 	f.add(cmd, "json", "yaml")
 	return cmd
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 )
 
-const longClaims = `Print what truce knows of who rightly writes what: the catalogue of claims.
+const longClaims = `List the known field owners: the catalogue of claims.
 
-Each entry says by which evidence a writer is recognised (an object that refers to another one, an
-annotation, a field manager's name), which fields it writes, and what truce does about it:
+Each entry has the evidence by which a writer is recognised (an object that refers to another one, an
+annotation, the name of a field manager), the fields that it writes, and what truce does about it:
 
-  cede    Git lets go of the fields while the claim holds
-  merge   the keys lie in an atomic field: Git's are enforced, the writer's are kept
+  cede    truce stops applying the fields while the claim holds
+  merge   the keys are in an atomic field: Git's are enforced, the writer's are kept
   allow   where Git does not name the fields they are no drift
-  none    no right: the writer is known, so that messages can name it
+  none    no claim: the writer is known, so that messages can name it
 
 Entries of your own add to the built-in ones, or replace them by id: in a file (--claims-file, here
 and for the controller), or in the ConfigMap truce-claims beside the controller. docs/claims.md has
@@ -53,7 +53,7 @@ func (p *program) claims() *cobra.Command {
 		program: p, config: &genericclioptions.ConfigFlags{KubeConfig: empty(), Context: empty(), Namespace: empty()},
 	}}
 	cmd := &cobra.Command{
-		Use: "claims", Short: "Print who rightly writes what, and who does in a cluster", Long: longClaims, Example: exampleClaims, Args: cobra.NoArgs,
+		Use: "claims", Short: "List the known field owners, and the claimants found in a cluster", Long: longClaims, Example: exampleClaims, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()

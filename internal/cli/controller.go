@@ -18,7 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
-const longController = `Run truce's controller until it is told to end (SIGTERM, Ctrl-C). In a pod it uses the pod's service account.
+const longController = `Run the controller until SIGTERM or Ctrl-C. In a pod it uses the pod's service account.
 
 It keeps what the cluster's Kustomizations describe equal to Git. Where a custom resource says
 nothing, the flags hold; annotations on it (truce.dev/claims, truce.dev/mode, truce.dev/pause, truce.dev/additions)
@@ -29,7 +29,7 @@ are enough (deploy/rbac/one-namespace). Several controllers, each with namespace
 work side by side: none touches what bears the mark of an app of another. A controller for the
 whole cluster leaves these namespaces to them, by the Lease truce-keeper in each, unless they only
 observe; a namespace is taken back 10 minutes after the last renewal. Autoscalers and other
-claimants count for all, whoever works for them. The first namespace is the controller's home: its
+claimants count for all of them. The first namespace is the controller's home: its
 Lease, and the ConfigMaps truce-controller and truce-claims, lie there.
 
 A source may be at any public or private address, so that servers in the cluster work, but not at a loopback or link-local address or a
@@ -51,7 +51,7 @@ const exampleController = `  # in a cluster, one of two replicas at work
   # for one team's apps only
   truce controller --namespace team-a --namespace team-a-tools
 
-  # tell Flux's notification-controller, and so its Providers and Alerts, what happens
+  # send Events to Flux's notification-controller, and so to its Providers and Alerts
   truce controller --events-addr http://notification-controller.flux-system/
 
   # where tenants share the cluster, and administrators keep apps in flux-system
@@ -66,8 +66,8 @@ type processFlags struct{ claims, mode, pause, additions string }
 func (f *processFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.claims, "claims", "", "fields that another controller has a right to: cede (default), report, off (plain GitOps: enforce Git, and fight)")
 	flags.StringVar(&f.mode, "mode", "", "enforce (default), or observe: report what would be done and write nothing")
-	flags.StringVar(&f.pause, "pause", "", "an autoscaled workload that somebody has set to 0: report (default), correct")
-	flags.StringVar(&f.additions, "additions", "", "fields that somebody has put into an object and Git does not name: correct, report, allow; without it a Kustomization corrects what people added, and an Application reports")
+	flags.StringVar(&f.pause, "pause", "", "an autoscaled workload that a person has scaled to 0: report (default), correct")
+	flags.StringVar(&f.additions, "additions", "", "fields that were added to an object and that Git does not name: correct, report, allow; without it a Kustomization corrects what people added, and an Application reports")
 }
 
 func (f *processFlags) policy() (app.Policy, error) {
@@ -125,9 +125,9 @@ func (p *program) controller() *cobra.Command {
 	flags.StringArrayVar(&f.claimFiles, "claims-file", nil, "a file of entries for the catalogue of claims (truce claims); may be given more than once; the ConfigMap truce-claims goes over it")
 	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:8080", "address of the status page, /healthz, /readyz and /metrics; empty for none. The page needs a login: truce dashboard, or a bearer token whose user may get the URL /truce")
 	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /healthz, /readyz and /metrics, without the page; without it all are at --listen")
-	flags.StringVar(&f.options.EventsAddress, "events-addr", "", "http(s) address that gets what Events tell, with the evidence: Flux's notification-controller (for its Providers and Alerts), or anything that takes the form of its generic Provider")
+	flags.StringVar(&f.options.EventsAddress, "events-addr", "", "http(s) URL that receives a copy of every Event, with the evidence: Flux's notification-controller (for its Providers and Alerts), or anything that takes the form of its generic Provider")
 	flags.StringVar(&f.options.CacheDir, "cache-dir", defaultCache(), "directory for clones and the journal; one controller at a time. Where nothing can be written to it, clones go to a temporary one, and there is no journal")
-	flags.BoolVar(&f.options.LocalSources, "local-sources", false, "let GitRepositories name repositories on this machine (paths, file://): whoever may write one then reads what truce can read")
+	flags.BoolVar(&f.options.LocalSources, "local-sources", false, "let GitRepositories name repositories on this machine (paths, file://): users who may write one can then read what truce can read")
 	flags.StringSliceVar(&f.options.Sources.Allowed, "allow-source-hosts", nil, "servers that sources may be at although their addresses are loopback, link-local or a cloud's metadata service: HOST, HOST:PORT, *.DOMAIN, an IP address, or a network such as 127.0.0.0/8; may be given more than once, or with commas")
 	flags.BoolVar(&f.noPrivate, "no-private-sources", false, "refuse sources at private addresses too, for a cluster that tenants share; --allow-source-hosts lists the exceptions")
 	flags.BoolVar(&f.noRemotes, "no-remote-bases", false, "fetch nothing that kustomizations name by addresses")

@@ -40,7 +40,7 @@ var dialects = map[string]string{"flux": "Kustomization", "argocd": "Application
 func (f *appFlags) create() *cobra.Command {
 	c := &createFlags{appFlags: f}
 	cmd := &cobra.Command{
-		Use: "create [NAME]", Short: "Make an app", Long: longCreate, Example: exampleCreate, Args: cobra.MaximumNArgs(1),
+		Use: "create [NAME]", Short: "Create an app", Long: longCreate, Example: exampleCreate, Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return checkOneOf("--dialect", c.dialect, []string{"flux", "argocd"})
 		},

@@ -14,8 +14,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 )
 
-const longDelete = `Delete an app: its custom resource, and with --cascade (the default) the objects that it has put into
-the cluster. --cascade=false leaves them where they are, with nobody to keep them as Git has them.
+const longDelete = `Delete an app: its custom resource, and with --cascade (the default) the objects that it has applied.
+--cascade=false leaves them in the cluster, and no controller reconciles them any more.
 
 It asks first on a terminal; elsewhere it wants -y.`
 

@@ -50,8 +50,8 @@ func (f *appFlags) diff() *cobra.Command {
 			return d.exit(f.inspected(cmd.Context(), args, func(found []Detail) error { return f.printDiff(found) }))
 		},
 	}
-	cmd.Flags().BoolVar(&exits, "exit-code", true, "tell by the exit code whether there are differences")
-	cmd.Flags().IntVar(&d.code, "diff-exit-code", int(ExitDiffers), "the exit code that tells so")
+	cmd.Flags().BoolVar(&exits, "exit-code", true, "exit with --diff-exit-code if there are differences")
+	cmd.Flags().IntVar(&d.code, "diff-exit-code", int(ExitDiffers), "exit code for differences")
 	f.always(cmd, "refresh", "hard-refresh", "server-side-diff", "server-side-generate")
 	f.selects(cmd)
 	f.outputs(cmd, "json", "yaml", "wide")

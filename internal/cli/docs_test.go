@@ -28,12 +28,11 @@ var shows = map[string][]string{
 const pageHead = `# Commands about apps
 
 An app is a Flux Kustomization or an Argo CD Application; the commands are the same for both. This page is
-written by a test (make golden): each text is the program's own, and what is shown as its output are the stories
-that the tests of internal/cli hold it to.
+generated (make golden) from the program's --help and from the outputs that its tests compare.
 
 ## Called as argocd
 
-A symbolic link to truce with the name argocd takes what runbooks say, word for word:
+A symbolic link to truce with the name argocd accepts the app commands of argocd:
 
     argocd app get grokdevops
     argocd app diff grokdevops
@@ -49,7 +48,7 @@ A symbolic link to truce with the name argocd takes what runbooks say, word for 
 | app create makes | a GitRepository and a Kustomization | an Application |
 | app delete without a terminal | wants -y | goes on, as argocd does |
 | exit codes | 0 same, 1 differs, 2 usage, 3 cluster, 4 source or render | 0 same, 1 differs or nothing to set, 20 all other errors |
-| --core, --server, --auth-token, --grpc-web, … | unknown | taken, with a note: truce speaks to Kubernetes |
+| --core, --server, --auth-token, --grpc-web, … | unknown | taken, with a note: truce uses the Kubernetes API |
 | login, logout, relogin | unknown | nothing to do |
 | app sync --force | refused: truce never deletes an object to create it again | the same |
 | app sync --dry-run with --revision, --resource or --sync-option | refused: the dry run is that of the whole app | the same |
@@ -67,13 +66,13 @@ See [adopt.md](adopt.md).
 const pageObjects = `
 # Commands about one object
 
-They take any object of the cluster, as kubectl names it, whoever keeps it.
+They take any object of the cluster, named as in kubectl, whether an app contains it or not.
 `
 
 const pageFiles = `
 # Commands about files
 
-They need no cluster. docs/offline.md tells of more of them.
+They need no cluster. docs/offline.md has more of them.
 `
 
 // TestThePageOfCommandsIsTrue keeps docs/commands.md equal to what the program says of itself.

@@ -66,7 +66,7 @@ type fixFlags struct {
 func (p *program) fix() *cobra.Command {
 	f := &fixFlags{appFlags: appFlags{program: p}}
 	cmd := &cobra.Command{
-		Use: "fix [PATH | APP]", Short: "Write the cure for what audit finds into Git's files", Long: longFix, Example: exampleFix,
+		Use: "fix [PATH | APP]", Short: "Edit the repository to fix audit findings", Long: longFix, Example: exampleFix,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.ready(args); err != nil {
 				return err

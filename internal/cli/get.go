@@ -23,8 +23,8 @@ const longGet = `Show one app: how it stands, its objects, and every field that 
 set it, what truce does about it and why, and where in Git the field is named.
 
 truce renders the source and compares it with the cluster itself, with your own rights, so that
-this works without a running controller. Nothing is written. Values of Secrets are masked. What the
-running controller waits with, because it goes back and forth, is told in the controller's words.
+this works without a running controller. Nothing is written. Values of Secrets are masked. Of a field
+that the running controller does not correct because it is contested, the controller's message is shown.
 
 Of an app that truce only observes beside Flux or Argo CD, Sync, Health, objects and fields are what truce
 sees; the line Status is what the other controller says.`

@@ -31,7 +31,7 @@ type listFlags struct {
 func (f *appFlags) list() *cobra.Command {
 	l := &listFlags{appFlags: f}
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List apps and how they stand", Example: exampleList, Args: cobra.NoArgs,
+		Use: "list", Aliases: []string{"ls"}, Short: "List apps with their sync status and health", Example: exampleList, Args: cobra.NoArgs,
 		Long: `List apps and how they stand.
 
 SYNC is Synced, OutOfSync or Unknown: whether the cluster is as Git wants. A field that is ceded

@@ -8,7 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 )
 
-const longSet = `Change an app: its custom resource is written anew, and the running controller takes it up at once.
+const longSet = `Change an app: this edits its custom resource, and the running controller reconciles it at once.
 
 --ignore-difference leaves fields to others: they are left out of whatever truce applies from then on,
 and keep the values that they have. A rule that matches nothing which the app describes, or that names

@@ -6,23 +6,23 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 )
 
-const longSuspend = `Make apps stand still: spec.suspend of a Kustomization, spec.syncPolicy.automated.enabled: false of an
-Application. Drift is still seen, nothing is written, until truce app resume. The controller that is running
-takes it up at once.`
+const longSuspend = `Suspend reconciliation of apps: spec.suspend of a Kustomization, spec.syncPolicy.automated.enabled: false of an
+Application. Until truce app resume, drift is reported and nothing is written. The running controller reacts
+at once.`
 
-const longResume = `End the standstill of apps, and what truce app rollback holds. What has drifted meanwhile is corrected at once.`
+const longResume = `Resume reconciliation of apps, also after truce app rollback. Drift is corrected at once.`
 
 func (f *appFlags) suspend() *cobra.Command {
 	yes := true
 	return f.standing(&cobra.Command{
-		Use: "suspend NAME...", Short: "Make apps stand still", Long: longSuspend, Example: "  truce app suspend web",
+		Use: "suspend NAME...", Short: "Suspend reconciliation of apps", Long: longSuspend, Example: "  truce app suspend web",
 	}, dialect.Change{Suspend: &yes}, "suspended")
 }
 
 func (f *appFlags) resume() *cobra.Command {
 	no, none := false, ""
 	return f.standing(&cobra.Command{
-		Use: "resume NAME...", Short: "End the standstill of apps", Long: longResume, Example: "  truce app resume web && truce app wait web",
+		Use: "resume NAME...", Short: "Resume reconciliation of apps", Long: longResume, Example: "  truce app resume web && truce app wait web",
 	}, dialect.Change{Suspend: &no, Pin: &none}, "resumed")
 }
 

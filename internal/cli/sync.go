@@ -20,7 +20,7 @@ const longSync = `Ask the controller to look at the source and run the app now, 
 
 For a Kustomization it sets Flux's annotation reconcile.fluxcd.io/requestedAt, on the source too unless
 --with-source=false; for an Application it sets its operation, as argocd does. Then it follows the
-status. --dry-run shows what would change, as truce app diff, and asks nobody for anything.
+status. --dry-run shows what would change, as truce app diff, and requests nothing.
 
 A sync overrides the loop breaker and every pause for one correction of each field. Of an app with
 contested fields it waits up to 3 seconds more, and prints whether a field was changed back.

@@ -14,12 +14,12 @@ import (
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
-const longTimeline = `Tell what happened lately: what was put back, what was ceded and at which values, what goes back and
-forth, which revisions were applied. It is read from the journal of the controller, which survives
-restarts: of the one in the cluster, of another (--from URL), or of none that runs (--from FILE).
+const longTimeline = `Show recent drift and corrections: which fields were corrected, ceded and at which values, or contested, and
+which revisions were applied. It is read from the journal of the controller, which survives restarts: of the
+one in the cluster, of another (--from URL), or from a file (--from FILE).
 
---postmortem writes a report in Markdown: what flapped, who did it, since when, what stopped it, and
-what remains to be done in Git.`
+--postmortem writes a report in Markdown: which fields oscillated, who changed them, since when, what
+stopped it, and what remains to be done in Git.`
 
 const exampleTimeline = `  # the last hour of one app
   truce history web -n flux-system --since 1h
@@ -38,7 +38,7 @@ type timelineFlags struct {
 func (p *program) timeline() *cobra.Command {
 	f := &timelineFlags{appFlags: &appFlags{program: p, config: kubectlFlags()}, now: time.Now}
 	cmd := &cobra.Command{
-		Use: "history [APP]", Short: "Tell what happened lately, and who did it", Long: longTimeline, Example: exampleTimeline, Args: cobra.MaximumNArgs(1),
+		Use: "history [APP]", Short: "Show recent drift and corrections", Long: longTimeline, Example: exampleTimeline, Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()

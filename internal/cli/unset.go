@@ -11,10 +11,10 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 )
 
-const longUnset = `Take settings of an app away.
+const longUnset = `Remove settings from an app.
 
---ignore-difference takes a rule away, by its place in the list (from 0) or by the JSON that it was set
-with. --sync-option takes an option away. --revision lets the app follow its source again: for a
+--ignore-difference removes a rule, by its place in the list (from 0) or by the JSON that it was set
+with. --sync-option removes an option. --revision lets the app follow its source again: for a
 Kustomization it ends what truce app rollback has pinned; for an Application it removes
 spec.source.targetRevision, which is HEAD then (truce app resume ends a rollback there).`
 
@@ -32,7 +32,7 @@ type unsetFlags struct {
 func (f *appFlags) unset() *cobra.Command {
 	u := &unsetFlags{appFlags: f, whole: map[string]*bool{}}
 	cmd := &cobra.Command{
-		Use: "unset NAME...", Short: "Take settings of an app away", Long: longUnset, Example: exampleUnset,
+		Use: "unset NAME...", Short: "Remove settings from an app", Long: longUnset, Example: exampleUnset,
 		RunE: func(cmd *cobra.Command, args []string) error { return u.run(cmd.Context(), args) },
 	}
 	cmd.Flags().StringArrayVar(&u.ignore, "ignore-difference", nil, "a rule, by its place or its JSON (repeatable)")

@@ -46,7 +46,7 @@ type upFlags struct {
 func (p *program) up() *cobra.Command {
 	f := &upFlags{}
 	cmd := &cobra.Command{
-		Use: "up", Short: "A cluster, truce and a repository on this machine", Long: longUp, Example: exampleUp, Args: cobra.NoArgs,
+		Use: "up", Short: "Start a cluster, truce and a repository on this machine", Long: longUp, Example: exampleUp, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if f.options.Process, err = f.policy(); err != nil {

@@ -12,18 +12,18 @@ import (
 	"github.com/truce-gitops/truce/internal/report/explain"
 )
 
-const longWhy = `Tell the story of an object, or of one of its fields: which app keeps it; what Git wants, and which file,
-line and commit say so; what is live; who wrote it, when, and how certain that is; what truce does about
-it and why; what happened to it lately; and what would end it for good.
+const longWhy = `Explain an object or one of its fields: which app it belongs to; Git's value, with file, line and commit; the
+live value; who wrote it, when, and how certain that is; what truce does about it and why; what happened to
+it recently; and which change in Git ends the difference.
 
 PATH is a field: .spec.replicas, spec.replicas, /spec/replicas, or through lists
 spec.template.spec.containers[name=web].image and containers[0].image.
 
-The look is made here, with your own rights: it works for both dialects, with and without a running
-truce, which only its journal is asked for. What cannot be known is said, with the reason. Values of
+The command reads the cluster itself, with your own permissions, so it works with and without a running
+controller, of which it reads only the journal. What cannot be known is listed, with the reason. Values of
 Secrets are masked.
 
-Exit codes: 0 told, 2 usage or no such field, 3 cluster, 4 source or render.`
+Exit codes: 0 explained, 2 usage or no such field, 3 cluster, 4 source or render.`
 
 const exampleWhy = `  truce why deploy/web .spec.replicas -n shop
   truce why deployment web 'spec.template.spec.containers[name=web].image' -n shop
@@ -32,7 +32,7 @@ const exampleWhy = `  truce why deploy/web .spec.replicas -n shop
 func (p *program) why() *cobra.Command {
 	f := p.object()
 	cmd := &cobra.Command{
-		Use: "why KIND/NAME [PATH]", Short: "Tell the story of an object or a field", Long: longWhy, Example: exampleWhy, Args: cobra.RangeArgs(1, 3),
+		Use: "why KIND/NAME [PATH]", Short: "Explain an object or a field: Git, live value, writer", Long: longWhy, Example: exampleWhy, Args: cobra.RangeArgs(1, 3),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.why(cmd.Context(), args) },
 	}
 	cmd.Flags().DurationVar(&f.question.Since, "since", 24*time.Hour, "how far back the journal is asked")

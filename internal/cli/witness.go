@@ -19,8 +19,8 @@ type witnessFlags struct {
 }
 
 func (f *witnessFlags) add(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.on, "witness", false, "let the API server tell of writes (a ValidatingWebhookConfiguration that refuses nothing), so that the user behind a change is known")
-	flags.StringVar(&f.place.Listen, "witness-listen", "127.0.0.1:0", "address at which the API server tells of writes")
+	flags.BoolVar(&f.on, "witness", false, "let the API server report writes (a ValidatingWebhookConfiguration that never blocks a request), so that the user behind a change is known")
+	flags.StringVar(&f.place.Listen, "witness-listen", "127.0.0.1:0", "address at which the API server reports writes")
 	flags.StringVar(&f.place.URL, "witness-url", "", "https://HOST:PORT at which the API server reaches that address; without it the address itself")
 }
 

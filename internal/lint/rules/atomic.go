@@ -57,7 +57,7 @@ func (j *checker) completed(d, by described, c claim.Claimant) []Finding {
 		f.Others = []desired.Place{j.whole(by)}
 		f.Message = fmt.Sprintf("%s: %s adds %s to %s, which is one field: an apply by force of what Git names takes it away",
 			d.called(), got.Who, *got.Path[len(got.Path)-1].FieldName, field.PathString(whole))
-		f.Remedy = "leave the field to whoever completes it"
+		f.Remedy = "leave the field to the controller that completes it"
 		out = append(out, f)
 	}
 	return out

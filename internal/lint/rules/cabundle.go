@@ -15,7 +15,7 @@ import (
 func caBundlePlaceholder() rule {
 	return rule{Rule: Rule{
 		ID: "ca-bundle-placeholder", Severity: Error, Fixable: true,
-		Title: "Git names a caBundle that somebody else writes",
+		Title: "Git names a caBundle that a controller writes",
 		Reason: "The bundle of a webhook, an aggregated API or a CRD's conversion is written in the cluster, by cert-manager or by the program behind it. " +
 			"A placeholder in Git (\"\", Cg==) is a conflict with that writer at each apply, and by force it leaves the API server without a certificate " +
 			"to trust: every call fails until the injector has written again. A real bundle holds until the certificate is renewed.",

@@ -15,9 +15,9 @@ func duplicateKey() rule {
 	return rule{Rule: Rule{
 		ID: "duplicate-key", Severity: Error,
 		Title: "a list names one item twice",
-		Reason: "Environment variables, ports, volumes, mounts and containers are told apart by keys. A server-side apply (Flux, truce, Argo CD with " +
-			"ServerSideApply) of a list in which two items have the same is refused as a whole. An apply of the older form takes both of " +
-			"some lists; of the two one is dropped with the next change, and nobody knows which.",
+		Reason: "Environment variables, ports, volumes, mounts and containers have keys. A server-side apply (Flux, truce, Argo CD with " +
+			"ServerSideApply) of a list in which two items have the same key is refused as a whole. An apply of the older form takes both of " +
+			"some lists; the next change drops one of the two, and it is not defined which.",
 		Remedy: "Leave one of the two.",
 		Source: "measured on kube-apiserver 1.37: HTTP 500, failed to create typed patch object: duplicate entries for key, for env, ports, volumes, " +
 			"volumeMounts, containers, Service ports and finalizers; names of ports are refused as a duplicate value (422)",

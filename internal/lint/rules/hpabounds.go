@@ -93,7 +93,7 @@ func (b limits) wrong(o object.Object) (p field.Path, message, remedy string) {
 	case b.atZero:
 		return b.least, least + " is 0: before Kubernetes 1.37 that is refused unless the feature gate HPAScaleToZero is on", "see which version the cluster has"
 	case !b.keda && b.min == 0:
-		return b.least, least + " is 0 without a metric of type Object or External: it is refused, since nothing could tell when to start again",
+		return b.least, least + " is 0 without a metric of type Object or External: it is refused, because nothing shows when to start again",
 			"write " + least + ": 1, or add such a metric"
 	}
 	return nil, "", ""

@@ -12,8 +12,8 @@ func hpaGitOutside() rule {
 		ID: "hpa-git-outside", Severity: Warning, Fixable: true,
 		Title: "Git's replicas are outside the bounds of the autoscaler",
 		Reason: "Each apply of Git takes the workload to a count that its autoscaler does not allow, and the autoscaler takes it back within " +
-			"15 s without asking any metric. Git's 0 does more: an HPA stands still at 0 replicas as long as its minReplicas is more, so that the " +
-			"workload stays down until somebody scales it by hand.",
+			"15 s without asking any metric. Git's 0 does more: an HPA does not scale from 0 replicas as long as its minReplicas is more, so that " +
+			"the workload stays down until a person scales it.",
 		Remedy: "Remove replicas from Git. What the workload is to start with belongs into minReplicas.",
 		Source: "Kubernetes pkg/controller/podautoscaler/horizontal.go (ScalingDisabled; \"Current number of replicas above Spec.MaxReplicas\")",
 	}, func(j *checker) []Finding {

@@ -14,8 +14,8 @@ func ignoreManagersReset() rule {
 		Title: "an autoscaled count is ignored by its manager alone",
 		Reason: "managedFieldsManagers covers what that manager has changed, not what Git takes away. When replicas leaves Git, as it should, " +
 			"Argo CD predicts the default, 1, for a count of 7, shows OutOfSync, and the sync scales the workload from 7 to 1: neither this rule " +
-			"nor RespectIgnoreDifferences helps, since there is nothing to copy. Also, the API server notes the HPA as a manager only where " +
-			"somebody owned the count before it wrote.",
+			"nor RespectIgnoreDifferences helps, since there is nothing to copy. Also, the API server records the HPA as a manager only if " +
+			"the count had an owner before.",
 		Remedy: "Name the field, before replicas leaves Git:\n\n" +
 			"    spec:\n      ignoreDifferences:\n      - {group: apps, kind: Deployment, jsonPointers: [/spec/replicas]}\n\n" +
 			"truce covers a field by its manager as long as that owns it, and hands an autoscaled count over in any case.",

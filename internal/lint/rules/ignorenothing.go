@@ -16,8 +16,8 @@ func ignoreMatchesNothing() rule {
 	return rule{Rule{
 		ID: "ignore-matches-nothing", Severity: Warning,
 		Title: "an ignore rule is about nothing that the app describes",
-		Reason: "A rule whose group, kind, namespace, name or path is wrong protects nothing, and nobody says so: Argo CD writes it into a " +
-			"debug log, Flux goes on without it. The field that it was written for is reset at the next sync.",
+		Reason: "A rule whose group, kind, namespace, name or path is wrong protects nothing, and it is not reported: Argo CD writes it into a " +
+			"debug log, Flux ignores it. The field that it was written for is reset at the next sync.",
 		Remedy: "Correct what the finding names. In Argo CD the group is without a version, and empty for the core group only: apps for a " +
 			"Deployment. In Flux group, kind, namespace and name are regular expressions that must match the whole text. Managers are the names " +
 			"in metadata.managedFields: an HPA's writes are those of kube-controller-manager. Remove a rule that has served its time.",

@@ -16,13 +16,13 @@ func nullValue() rule {
 	return rule{Rule: Rule{
 		ID: "null-value", Severity: Warning, Fixable: true,
 		Title: "a manifest names a field and gives it no value",
-		Reason: "A null is no \"not mine\": a server-side apply owns the field with it. What somebody else sets there is a conflict, and is taken away by " +
-			"force; replicas: null puts the count back to 1 with each forced apply. In a map of texts, such as labels, it becomes an empty " +
+		Reason: "A null does not leave a field to others: a server-side apply owns the field with it. A value that another writer sets is a conflict, and is " +
+			"removed by force; replicas: null puts the count back to 1 with each forced apply. In a map of texts, such as labels, it becomes an empty " +
 			"text. Truce leaves nulls out of what it applies; Flux and Argo CD send them. Only nulls that are in the rendered object are found: kustomize " +
 			"leaves out many.",
 		Remedy: "Leave the field out; write \"\" where an empty text is meant. In a patch a null is right: it takes the field out.",
 		Source: "measured on kube-apiserver 1.37: nodeSelector: null takes away what another manager has set; labels: {a: null} is kept as a: \"\"; " +
-			"a null in place of a whole map such as labels harms nobody",
+			"a null in place of a whole map such as labels does no harm",
 	}, check: (*checker).nullValue}
 }
 

@@ -13,8 +13,8 @@ func pruneDisabled() rule {
 		ID: "prune-disabled", Severity: Info,
 		Title: "an app deletes nothing that leaves Git",
 		Reason: "What is removed from Git, or renamed in it, stays in the cluster and runs on: old workers that take jobs from the queue, a " +
-			"Service that sends traffic to both versions, an HPA that moves the count of its successor. Nobody is told, since nobody compares " +
-			"what Git does not name any more.",
+			"Service that sends traffic to both versions, an HPA that moves the count of its successor. It is not reported, because no " +
+			"controller compares what Git does not name any more.",
 		Remedy: "Where it is not meant: spec.prune: true in Flux, spec.syncPolicy.automated.prune: true in Argo CD. What must stay in any case " +
 			"is marked by itself: kustomize.toolkit.fluxcd.io/prune: disabled, or argocd.argoproj.io/sync-options: Prune=false. truce shows " +
 			"beforehand what it would delete.",

@@ -18,8 +18,8 @@ func uncanonicalQuantity() rule {
 		Title: "a quantity in another form than the server keeps",
 		Reason: "The server writes 0.5 of a CPU as 500m and 1024Mi as 1Gi. Truce compares what the server makes of Git, and kubectl diff too. It matters " +
 			"where a second manager names the same field: a server-side apply compares texts, so that equal amounts in two forms are a conflict; " +
-			"and to whoever compares Git with the cluster as texts. Where no other app describes the object, truce audit says so with --form alone. " +
-			"Whole numbers without quotes (cpu: 1) are another form too, and are not told of.",
+			"and for tools that compare Git with the cluster as texts. If no other app describes the object, truce audit reports it with --form only. " +
+			"Whole numbers without quotes (cpu: 1) are another form too, and are not reported.",
 		Remedy: "Write the quantity as the server does.",
 		Source: "measured on kube-apiserver 1.37: one manager applies 0.5, another 500m, and the next apply of the first is a conflict",
 	}, check: (*checker).uncanonicalQuantity}

@@ -20,8 +20,8 @@ func replicasAutoscaled() rule {
 		Title: "a workload has an autoscaler, and its manifest names replicas",
 		Reason: "Two writers hold one field. Each time Git is applied the count falls back to Git's, and the autoscaler moves it again 15 s " +
 			"later: pods start and stop for ever, under load with errors. Flux forces Git's count at every reconciliation, Argo CD at every sync " +
-			"and within seconds with selfHeal; neither knows of autoscalers. Applying without force does not help: where nobody owned the " +
-			"field, Git's count was taken without a conflict, 5 to 3. And when the autoscaler is removed while the manifest still names a " +
+			"and within seconds with selfHeal; neither knows of autoscalers. Applying without force does not help: where the field had " +
+			"no owner, Git's count was taken without a conflict, 5 to 3. And when the autoscaler is removed while the manifest still names a " +
 			"count, the workload drops to that count at once.",
 		Remedy: "Remove replicas from the base, and from every overlay, patch, component and replicas: entry. " + handOver +
 			"\n\nWhere it has to stay in Git, take the field out of what is applied. Flux 2.9 and later, and truce:\n\n" +
@@ -38,8 +38,8 @@ func replicasPutBack() rule {
 	return rule{Rule{
 		ID: "replicas-put-back", Severity: Error, Fixable: true,
 		Title: "an overlay sets replicas that the base of an autoscaled workload leaves to its autoscaler",
-		Reason: "Somebody has taken replicas out of the manifest, as one should, and an overlay, a patch, a component or a replicas: entry puts " +
-			"it back: who reads the manifest thinks that all is well, and the count is reset all the same each time Git is applied.",
+		Reason: "The manifest does not name replicas, as it should be, and an overlay, a patch, a component or a replicas: entry adds " +
+			"the field again: the manifest looks right, and the count is still reset each time Git is applied.",
 		Remedy: "Remove the overlay's entry. " + handOver,
 		Source: "https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/replicas/; measured on kube-apiserver 1.37.1",
 	}, func(j *checker) []Finding { return j.contested(putBack) }}

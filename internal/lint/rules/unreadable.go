@@ -11,9 +11,9 @@ func unreadableManifest() rule {
 	return rule{Rule: Rule{
 		ID: Unreadable, Severity: Error,
 		Title: "a manifest that cannot be read",
-		Reason: "The file speaks of Kubernetes objects and is no YAML or JSON of them: a quote that is missing, a key that stands twice, bytes that are no " +
-			"text. Whoever applies its directory fails at it, Flux and Argo CD with all that the app has. What it holds is not judged, so that " +
-			"truce audit ends with exit code 4. Templates that another program fills in ({{ … }}) are only said to be left out.",
+		Reason: "The file names Kubernetes objects and is not valid YAML or JSON: a missing quote, a key that is set twice, bytes that are no " +
+			"text. An apply of its directory fails; in Flux and Argo CD the whole app fails. Its content is not audited, so that " +
+			"truce audit ends with exit code 4. Templates that another program fills in ({{ … }}) are only listed as left out.",
 		Remedy: "Correct the file, or move it out of what is deployed.",
 		Source: "YAML 1.2; kustomize build and kubectl apply refuse the same",
 	}, check: func(j *checker) []Finding {

@@ -65,7 +65,7 @@ var named = []string{"kind", "namespace", "name"}
 func New(version string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.apps = m.ofApps()
-	m.verdicts = m.counter("truce_field_verdicts_total", "Verdicts about fields that were not as Git wants them, told once each: corrected, ceded (a value of the claimant's not seen before), held, contested, reclaimed.", with(named, "verdict")...)
+	m.verdicts = m.counter("truce_field_verdicts_total", "Verdicts about fields that differed from Git, counted once each: corrected, ceded (a value of the claimant's not seen before), held, contested, reclaimed.", with(named, "verdict")...)
 	m.reversals = m.counter("truce_field_reversals_total", "Corrections that were undone: a field that truce had put back differs again.", named...)
 	m.drift = m.histogram("truce_drift_correction_duration_seconds", "Time from drift to its correction: from the arrival of the watch event that showed it, or, where none did, from the time of the write in managedFields.", correctionTimes).WithLabelValues()
 	m.runs = m.counter("truce_app_runs_total", "Runs of an app through all stages, by how they ended.", with(named, "result")...)

@@ -17,7 +17,7 @@ func (m *Metrics) ofQueues() *queues {
 	return &queues{
 		depth:      m.gauge("workqueue_depth", "Keys that wait to be worked on now.", label),
 		adds:       m.counter("workqueue_adds_total", "Keys that were put into a queue.", label),
-		latency:    m.histogram("workqueue_queue_duration_seconds", "Time that keys waited until somebody took them.", requestTimes, label),
+		latency:    m.histogram("workqueue_queue_duration_seconds", "Time that keys waited until a worker took them.", requestTimes, label),
 		work:       m.histogram("workqueue_work_duration_seconds", "Time that the work on a key took.", runTimes, label),
 		unfinished: m.gauge("workqueue_unfinished_work_seconds", "Sum of the time that the work under way has taken so far.", label),
 		longest:    m.gauge("workqueue_longest_running_processor_seconds", "Time that the longest work under way has taken so far.", label),
