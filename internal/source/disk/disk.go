@@ -11,11 +11,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/truce-gitops/truce/internal/source"
 )
@@ -23,7 +25,6 @@ import (
 // Tree is a directory. It is not immutable, as other trees are: who changes a file while it is read gets either form of it.
 type Tree struct {
 	root *os.Root
-	fs   fs.FS
 }
 
 var _ source.Tree = (*Tree)(nil)
@@ -34,7 +35,7 @@ func Open(dir string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{root: root, fs: root.FS()}, nil
+	return &Tree{root: root}, nil
 }
 
 // Close ends the use of the tree.
@@ -45,35 +46,59 @@ var (
 	errHidden    = errors.New("git's own files are no part of a source")
 )
 
-// check refuses what must not be opened: opening a pipe would wait for its other end.
-func (t *Tree) check(op, name string) (fs.FileInfo, error) {
-	if slices.Contains(strings.Split(name, "/"), ".git") {
-		return nil, &fs.PathError{Op: op, Path: name, Err: errHidden}
+func isHidden(name string) bool { return slices.Contains(strings.Split(name, "/"), ".git") }
+
+// regular refuses what is neither a file nor a directory.
+func regular(op, name string, info fs.FileInfo) error {
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return &fs.PathError{Op: op, Path: name, Err: errIrregular}
 	}
-	info, err := fs.Stat(t.fs, name)
-	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: op, Path: name, Err: errIrregular}
-	}
-	return info, err
+	return nil
 }
 
-// Open implements fs.FS.
+// Open implements fs.FS. What is opened is checked, not the name before it: the name may become another file's in between. A pipe is opened
+// without waiting for its other end.
 func (t *Tree) Open(name string) (fs.File, error) {
-	if _, err := t.check("open", name); err != nil {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	if isHidden(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errHidden}
+	}
+	f, err := t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
 		return nil, err
 	}
-	return t.fs.Open(name)
+	info, err := f.Stat()
+	if err == nil {
+		err = regular("open", name, info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // Stat implements fs.StatFS.
-func (t *Tree) Stat(name string) (fs.FileInfo, error) { return t.check("stat", name) }
+func (t *Tree) Stat(name string) (fs.FileInfo, error) {
+	if isHidden(name) {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: errHidden}
+	}
+	info, err := fs.Stat(t.root.FS(), name)
+	if err != nil {
+		return nil, err
+	}
+	return info, regular("stat", name, info)
+}
 
 // ReadFile implements fs.ReadFileFS.
 func (t *Tree) ReadFile(name string) ([]byte, error) {
-	if _, err := t.check("open", name); err != nil {
+	f, err := t.Open(name)
+	if err != nil {
 		return nil, err
 	}
-	return fs.ReadFile(t.fs, name)
+	data, err := io.ReadAll(f)
+	return data, errors.Join(err, f.Close())
 }
 
 // ReadDir implements fs.ReadDirFS. What is excluded is not listed; a kustomization that names it gets it all the same.
@@ -82,14 +107,22 @@ func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.shown(name, all, func(file string) ([]byte, error) { return fs.ReadFile(t.fs, file) })
+	return t.shown(name, all, t.ReadFile)
 }
 
+// list returns all entries of a directory, sorted by name.
 func (t *Tree) list(name string) ([]fs.DirEntry, error) {
-	if _, err := t.check("open", name); err != nil {
+	f, err := t.Open(name)
+	if err != nil {
 		return nil, err
 	}
-	return fs.ReadDir(t.fs, name)
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, errors.Join(&fs.PathError{Op: "readdir", Path: name, Err: errIrregular}, f.Close())
+	}
+	all, err := dir.ReadDir(-1)
+	slices.SortFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return all, errors.Join(err, f.Close())
 }
 
 // shown leaves out what the .sourceignore files in the directory and above it exclude, and git's own.
@@ -122,7 +155,7 @@ func exclusions(dir string, read func(file string) ([]byte, error)) (source.Excl
 
 // Sum implements source.Tree. It reads what it sums.
 func (t *Tree) Sum(name string) (string, error) {
-	info, err := t.check("stat", name)
+	info, err := t.Stat(name)
 	if err != nil {
 		return "", err
 	}

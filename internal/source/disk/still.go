@@ -118,7 +118,7 @@ func (s *Still) ignoreFile(name string) ([]byte, error) {
 	if s.lacks(name) {
 		return nil, fs.ErrNotExist
 	}
-	return once(s, s.rules, name, func(name string) ([]byte, error) { return fs.ReadFile(s.tree.fs, name) })
+	return once(s, s.rules, name, s.tree.ReadFile)
 }
 
 // ReadFile implements fs.ReadFileFS. The bytes are the caller's.
@@ -141,7 +141,7 @@ func (s *Still) content(name string) ([]byte, error) {
 	if info.IsDir() {
 		return s.tree.ReadFile(name) // which says why not
 	}
-	v.what, v.err = fs.ReadFile(s.tree.fs, name)
+	v.what, v.err = s.tree.ReadFile(name)
 	s.keep(name, v)
 	return v.what, v.err
 }
