@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// beside is another namespace of the same story, with a repository and a truce of its own.
+// beside is another namespace of the same story, with a repository and an instance of its own.
 func (w *world) beside(process app.Policy, files string) *world {
 	w.t.Helper()
 	o := &world{Cluster: w.Cluster, t: w.t, ctx: w.ctx, ns: w.Namespace(w.t), cache: w.t.TempDir()}
@@ -38,7 +38,7 @@ spec:
   maxReplicas: 6
 `
 
-func TestTwoTrucesWorkSideBySide(t *testing.T) {
+func TestTwoInstancesWorkSideBySide(t *testing.T) {
 	w := newWorld(t, app.Policy{}, document3+configMaps("apps/my-app", "shared"))
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
@@ -48,9 +48,9 @@ func TestTwoTrucesWorkSideBySide(t *testing.T) {
 	o.app("intruder", "./app", "interval: 1h\nretryInterval: 1s")
 
 	// Objects with the other instance's label are left alone and reported; all others are applied.
-	o.fails("intruder", "shared: it is kept for Kustomization "+w.ns+"/my-app, for which another truce works")
+	o.fails("intruder", "shared: it belongs to Kustomization "+w.ns+"/my-app, for which another truce instance works")
 	if !o.isThere(configmaps, "own") {
-		t.Error("the second truce does not make its own object")
+		t.Error("the second instance does not create its own object")
 	}
 	// An autoscaler is a claimant for both instances.
 	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 5 })
@@ -77,7 +77,7 @@ func TestTwoTrucesWorkSideBySide(t *testing.T) {
 	w.ready("my-app")
 }
 
-// noneOf checks that the world's truce has written nothing in another one's namespace but the objects named.
+// noneOf checks that the world's instance has written nothing in another one's namespace but the objects named.
 func (w *world) noneOf(other *world, but ...string) {
 	w.t.Helper()
 	for _, e := range w.Audit(w.t, func(e kubetest.Entry) bool { return w.byTruce(e) && e.Namespace == other.ns && e.Writes() }) {

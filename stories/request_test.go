@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -176,10 +175,9 @@ func (w *world) inventories() int {
 	return strings.Count(w.kubectl("get", "configmaps", "-o", "name"), "/truce-inventory-")
 }
 
-// A truce for some namespaces asks once more, and so does one for the cluster that is not alone: another truce could have made the object.
+// An instance of some namespaces asks once more: another instance could have made the object.
 func TestANewObjectUnderASyncedWatchCostsOneRequest(t *testing.T) {
 	w := offClusterWorld(t, configMaps("app", "a"))
-	w.Kubectl(t, "delete", "leases", "-A", "--field-selector=metadata.name="+controller.KeeperLease) // of stories that have ended
 	w.start(app.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")

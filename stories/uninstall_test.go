@@ -96,7 +96,7 @@ spec: {holderIdentity: pod, leaseDurationSeconds: 3600, renewTime: "2999-01-01T0
 	if code, out := w.command("uninstall", "--yes"); code != 1 || !strings.Contains(out, "is being renewed by pod: end the controller first") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
-	if w.get(leases, "truce-controller") == nil {
+	if w.get(electionLeases, "truce-controller") == nil {
 		t.Error("the Lease is deleted")
 	}
 }

@@ -24,13 +24,12 @@ It keeps what the cluster's Kustomizations describe equal to Git. Where a custom
 nothing, the flags hold; annotations on it (truce.dev/claims, truce.dev/mode, truce.dev/pause, truce.dev/additions)
 go over them.
 
-With --namespace it works for the custom resources of those namespaces alone, and rights in them
-are enough (deploy/rbac/one-namespace). Several controllers, each with namespaces of its own,
-work side by side: none touches what bears the mark of an app of another. A controller for the
-whole cluster leaves these namespaces to them, by the Lease truce-keeper in each, unless they only
-observe; a namespace is taken back 10 minutes after the last renewal. Autoscalers and other
-claimants count for all of them. The first namespace is the controller's home: its
-Lease, and the ConfigMaps truce-controller and truce-claims, lie there.
+With --namespace it reconciles the custom resources of those namespaces only, and permissions in them
+are enough (deploy/rbac/one-namespace). A cluster has one instance for all namespaces, or several with
+disjoint namespaces: an instance does not touch the objects of apps in other namespaces. Two instances
+that share a namespace both write there; the log, truce check and truce app get warn of it.
+Autoscalers and other claimants count in all namespaces. The first namespace is the instance's home:
+its Lease, and the ConfigMaps truce-controller and truce-claims, are there.
 
 A source may be at any public or private address, so that servers in the cluster work, but not at a loopback or link-local address or a
 cloud's metadata service: who writes a source would have truce ask them. --allow-source-hosts lists exceptions; --no-private-sources

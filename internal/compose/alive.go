@@ -30,13 +30,8 @@ func (c *client) alive(ctx context.Context, namespace string) (doubt string, err
 	doubt = fmt.Sprintf("no controller says that it works for namespace %s (ConfigMap %s)", namespace, processConfig)
 	for _, o := range found {
 		none := c.sign(ctx, o)
-		why := hindered(o, namespace)
-		if none == nil && why == "" {
-			return "", nil
-		}
 		if none == nil {
-			doubt = fmt.Sprintf("the controller of %s does not work (%s)", where(o), why)
-			continue
+			return "", nil
 		}
 		doubt = fmt.Sprintf("the controller of %s gives no sign of life (%v)", where(o), none)
 	}

@@ -45,7 +45,6 @@ type RunOptions struct {
 	Log          *slog.Logger       // nil for none
 	Notice       func(reconcile.FindingEvent)
 	Report       func(app.Key)
-	Hindered     func(why string)  // told why no app is looked at, and "" when that is over; nil for the log
 	Witness      attribution.Place // where admission tells who wrote; the zero Place for nowhere
 	Metrics      *metrics.Metrics  // what happens is counted there; nil for nowhere
 	Notify       notify.Sender     // gets what Events tell, too; nil for nobody
@@ -96,9 +95,6 @@ func (p *parts) controller(o RunOptions) *Running {
 	if o.Watcher == nil {
 		o.Watcher = watch.Watcher{Cluster: p.cluster, History: p.engine.History}
 	}
-	if o.Hindered == nil {
-		o.Hindered = newHindrances(o.Log).all
-	}
 	p.fetchFrom(o.Remotes)
 	used := make(chan struct{}, 1)
 	home := o.Namespaces.Home(p.cluster.Namespace())
@@ -106,7 +102,7 @@ func (p *parts) controller(o RunOptions) *Running {
 		Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All, Key: &configmap.Key{Cluster: p.cluster, Namespace: home},
 	}
 	c := controller.New(p.counted(controller.Options{
-		Kept: func() { poke(used) }, Turned: records.InvalidateCache, Hindered: o.Hindered,
+		Kept:    func() { poke(used) },
 		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Ancestry: p.git, Local: p.git, Kinds: kinds(), Configured: p.configured, Namespaces: o.Namespaces,
 		LocalSources: o.LocalSources, Process: o.Process, Tenancy: p.tenancy(o), Catalogue: o.Catalogue, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: p.stirred(o.Report), Notify: o.Notify,
 	}))
@@ -118,10 +114,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	chosen.Defaults.Objects = c.Workers.Objects
 	chosen.Inventory = records
 	chosen.Identities = impersonate.New(p.cluster, tenancy.Access{Live: chosen.Live, Writer: chosen.Writer})
-	chosen.Keeper = keeper(chosen.Live, o.Namespaces, func(context.Context) ([]string, error) { return c.Apart(), nil })
-	if !o.Namespaces.Limited() {
-		chosen.Alone = func() bool { return len(c.Apart()) == 0 }
-	}
+	chosen.ForeignOwner = foreignOwner(chosen.Live, o.Namespaces)
 	s := sight{parts: p, controller: c, used: used, home: home, log: o.Log}
 	chosen.Witnesses = s.witnesses(o.Witness)
 	engine := reconcile.NewEngine(chosen)

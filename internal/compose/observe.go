@@ -161,7 +161,7 @@ func (p *parts) onlyLooking(ctx context.Context, f fetched, how process) (*recon
 	looking.Sources, looking.Writer, looking.Inventory = f, looker{p.engine.Writer}, reader{p.engine.Inventory}
 	looking.Identities = asker{tenancy.Access{Live: looking.Live, Writer: looking.Writer, Rights: anyone{}}}
 	looking.Tell = func(reconcile.FindingEvent) {}
-	looking.Keeper = keeper(looking.Live, how.namespaces, apart(looking.Live))
+	looking.ForeignOwner = foreignOwner(looking.Live, how.namespaces)
 	engine := reconcile.NewEngine(looking)
 	found, err := reconcile.ListClaimants(ctx, looking.Live, how.catalogue.Kinds(), "")
 	if err != nil {

@@ -54,7 +54,7 @@ func (m maintenance) Check(ctx context.Context, t cli.Target) (preflight.Facts, 
 		gather func(context.Context) error
 	}{
 		{"controller", x.installation}, {"permissions", x.permissions}, {"definitions", x.definitions},
-		{"clock", x.clocks}, {"other controllers", x.others}, {"webhooks", x.webhooks},
+		{"clock", x.clocks}, {"other instances", x.overlaps}, {"other controllers", x.others}, {"webhooks", x.webhooks},
 	} {
 		if err := part.gather(ctx); err != nil {
 			x.facts.Unread[part.check] = err.Error()

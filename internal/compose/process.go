@@ -50,25 +50,21 @@ const (
 // configMapKind is what discovery would say of ConfigMaps; every server has them.
 var configMapKind = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// publish writes down how this controller runs, and whether it does, until ctx ends.
+// publish writes down how this controller runs, and retries until that has succeeded or ctx ends.
 func (s *service) publish(ctx context.Context) {
-	meet := sync.OnceFunc(func() { s.meet(ctx) })
-	for ctx.Err() == nil {
-		data := s.places()
-		maps.Copy(data, s.hindrances.data())
-		var again <-chan time.Time
-		err := publish(ctx, s.parts.cluster, s.parts.version, s.options, data)
+	warn := sync.OnceFunc(func() { s.warnOfOverlap(ctx) })
+	for {
+		err := publish(ctx, s.parts.cluster, s.parts.version, s.options, s.places())
 		if err == nil {
-			meet()
+			warn()
 			err = s.publishToken(ctx)
 		}
-		if err != nil && ctx.Err() == nil {
-			s.options.Log.Warn("commands cannot know this controller's flags and log in at its page", "error", err.Error())
-			again = time.After(publishAgain)
+		if err == nil || ctx.Err() != nil {
+			return
 		}
+		s.options.Log.Warn("commands cannot know this controller's flags and log in at its page", "error", err.Error())
 		select {
-		case <-s.hindrances.news:
-		case <-again:
+		case <-time.After(publishAgain):
 		case <-ctx.Done():
 		}
 	}
@@ -149,11 +145,8 @@ func (c *client) process(ctx context.Context, key app.Key) (process, error) {
 			out.notes = append(out.notes, fmt.Sprintf("several controllers run differently (%s, %s): the flags of the first are taken", where(found[0]), where(other)))
 		}
 	}
-	if note := c.crowded(ctx, key.Namespace, found); note != "" {
+	if note := c.overlapNote(ctx, key.Namespace, found); note != "" {
 		out.notes = append(out.notes, note)
-	}
-	if why := hindered(found[0], key.Namespace); why != "" {
-		out.notes = append(out.notes, fmt.Sprintf("the controller does not work: %s (%s)", why, where(found[0])))
 	}
 	out.take(found[0])
 	c.parts.fetchFrom(remotesOf(text(found[0], "data", keyRemotes)))
@@ -173,8 +166,7 @@ func (c *client) published(ctx context.Context, namespace string) ([]object.Obje
 	if namespace == "" || err != nil {
 		return all, err
 	}
-	found, err := c.keeping(ctx, namespace, slices.DeleteFunc(all, func(o object.Object) bool { return !worksFor(o).Cover(namespace) }))
-	return working(found, namespace), err
+	return slices.DeleteFunc(all, func(o object.Object) bool { return !worksFor(o).Cover(namespace) }), nil
 }
 
 // worksFor is what a controller has written down of its namespaces.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -88,30 +89,20 @@ func TestFlagsThatWereWrittenDownAreTakenAndSaid(t *testing.T) {
 	}
 }
 
-func TestTwoControllersOfOneNamespaceAreNeighbours(t *testing.T) {
-	saying := func(home, namespaces string) object.Object {
-		return object.Object{"metadata": map[string]any{"namespace": home}, "data": map[string]any{keyNamespaces: namespaces}}
-	}
-	published := []object.Object{saying("truce-system", ""), saying("team-a", "team-a"), saying("team-b", "team-b,team-c")}
-	published = append(published, saying("other-system", ""), saying("looks", "looks"))
-	data, _ := published[4].At("data").(map[string]any)
-	data[keyMode] = string(app.Observe)
-	for _, c := range []struct {
-		ours string
-		mode app.Mode
+func TestInstancesThatOverlap(t *testing.T) {
+	all := cluster.Namespaces(nil)
+	for name, test := range map[string]struct {
+		a, b cluster.Namespaces
 		want string
 	}{
-		// One for the whole cluster and one for namespaces by name keep apart, unless that one only observes.
-		{"", "", "other-system looks"}, {"team-a", "", ""}, {"team-c", "", "team-b"}, {"team-x", "", ""},
-		{"team-x", app.Observe, "truce-system other-system"},
+		"two of the whole cluster":       {all, all, "all"},
+		"the whole cluster and one team": {all, cluster.Namespaces{"team-a"}, "team-a"},
+		"one team and the whole cluster": {cluster.Namespaces{"team-a"}, all, "team-a"},
+		"disjoint namespaces":            {cluster.Namespaces{"team-a"}, cluster.Namespaces{"team-b", "team-c"}, ""},
+		"one namespace in common":        {cluster.Namespaces{"team-a", "team-b"}, cluster.Namespaces{"team-b", "team-c"}, "team-b"},
 	} {
-		mine := worksFor(saying("", c.ours))
-		var got []string
-		for _, o := range neighbours(published, mine.Home("truce-system"), mine, app.Policy{Mode: c.mode}) {
-			got = append(got, o.Namespace())
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("one that works for %q (%s) meets %v, want %s", c.ours, c.mode, got, c.want)
+		if got := strings.Join(overlap(test.a, test.b), ","); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
 }

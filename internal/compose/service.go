@@ -65,7 +65,6 @@ type service struct {
 	options    cli.ControllerOptions
 	parts      *parts
 	watches    *roll
-	hindrances *hindrances
 	listening  net.Listener // nil until run, or for no page
 	local      net.Listener // the same where that is this machine's own, else one beside it: for commands
 	measuring  net.Listener // nil as well, for probes and /metrics at an address of their own
@@ -76,11 +75,10 @@ type service struct {
 
 func newService(p *parts, o cli.ControllerOptions, notice func(reconcile.FindingEvent), to notify.Sender) *service {
 	logClient(o.Log)
-	s := &service{options: o, parts: p, watches: &roll{Watcher: watch.Watcher{Cluster: p.cluster, History: p.engine.History}}, hindrances: newHindrances(o.Log), token: rand.Text()}
+	s := &service{options: o, parts: p, watches: &roll{Watcher: watch.Watcher{Cluster: p.cluster, History: p.engine.History}}, token: rand.Text()}
 	s.access = web.NewAccess(s.token, review(p.cluster))
 	r := p.controller(RunOptions{
 		Witness: o.Witness, LocalSources: localSources(o.LocalSources), Remotes: o.Remotes, Namespaces: o.Namespaces, Watcher: s.watches, Process: o.Process, Tenancy: o.Tenancy, Catalogue: o.Catalogue, Workers: controller.Workers{Apps: o.Apps, Objects: o.Objects}, Log: o.Log, Notice: notice, Notify: to,
-		Hindered: s.hindrances.all,
 	})
 	s.controller, s.witness = r.Controller, r.Witness
 	return s
@@ -177,13 +175,7 @@ func (s *service) guarded(h http.Handler) http.Handler {
 func (s *service) work(ctx context.Context) error {
 	s.leads.Store(true)
 	g, ctx := errgroup.WithContext(ctx)
-	kept := make(chan struct{})
 	g.Go(func() error { s.publish(ctx); return nil })
-	g.Go(func() error { s.keep(ctx, sync.OnceFunc(func() { close(kept) })); return nil })
-	select {
-	case <-kept: // before the first write
-	case <-ctx.Done():
-	}
 	g.Go(func() error { s.tidy(ctx); return nil })
 	g.Go(func() error { return s.witness(ctx) })
 	g.Go(func() error { return s.controller.Run(ctx) })
@@ -242,9 +234,6 @@ func (s *service) tidy(ctx context.Context) {
 func (s *service) ready() error {
 	if s.options.Election != (cli.Election{}) && !s.leads.Load() {
 		return nil
-	}
-	if why := s.hindrances.text(); why != "" {
-		return errors.New(why)
 	}
 	return s.watches.ready()
 }

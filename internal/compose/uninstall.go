@@ -20,7 +20,6 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/list"
-	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/view/uninstall"
 )
@@ -93,9 +92,9 @@ func (l *leftovers) records(ctx context.Context) error {
 	return nil
 }
 
-// leases are those that controllers lead by, and delegate namespaces by.
+// leases are those of the leader election, and those that earlier versions of truce wrote into namespaces of their own (ADR 16).
 func (l *leftovers) leases(ctx context.Context) error {
-	for _, name := range []string{leaseName, controller.KeeperLease} {
+	for _, name := range []string{leaseName, "truce-keeper"} {
 		found, err := l.cluster.Dynamic().Resource(leases).Namespace(l.namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 		if err != nil {
 			return fmt.Errorf("list Leases %s: %w", name, err)

@@ -80,9 +80,6 @@ func (c *Controller) seenApp(f dialect.Apps, ev live.Event) {
 	if a.Request != "" {
 		c.lookAt(a.Source)
 	}
-	if c.isApart(a.Source.Namespace) { // nobody may have read it so far
-		c.sources.Add(a.Source)
-	}
 	c.engine.Supersede(key)
 	c.apps.Add(key)
 	if a.SourceInterval > 0 {
@@ -93,22 +90,14 @@ func (c *Controller) seenApp(f dialect.Apps, ev live.Event) {
 // app runs one app, and says when its next full check is due.
 func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 	c.engine.BeginRun(key)
-	ctx, end := c.keepers.within(ctx, key.Namespace)
-	defer end()
-	if c.isApart(key.Namespace) {
-		c.engine.ReleaseApp(key)
-		return 0
-	}
 	e, ok := c.begin(key)
 	if !ok {
-		c.keepers.done(key)
 		return c.forget(ctx, key)
 	}
 	if wait := e.due.Sub(c.Now()); !e.due.IsZero() && wait > 0 && !c.newRevision(e.app) {
 		return wait
 	}
 	if e.app.Deleting {
-		c.keepers.done(key)
 		return c.remove(ctx, e)
 	}
 	e, wait := c.takeUp(ctx, e)
@@ -130,7 +119,6 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 	}
 	c.block(key, false)
 	r := c.run(ctx, c.remark(e))
-	c.keepers.ran(key, r)
 	if e.app.Adoption.Mode == app.HandBack && r.Stage == report.Done {
 		c.released(ctx, e)
 	}

@@ -65,8 +65,6 @@ type Options struct {
 	Notice       func(reconcile.FindingEvent) // told of each; nil for nobody
 	Report       func(app.Key)                // told of each app whose report changed; nil for nobody
 	Kept         func()                       // told when a kind comes under watch or leaves; nil for nobody. It must not block
-	Hindered     func(why string)             // told why no app is looked at, and "" when that is over; nil for nobody
-	Turned       func()                       // told when a namespace comes to be apart or is taken back, before its apps run; nil for nobody
 	// Ran is told of each run of an app that has ended, Fetched of each look at a source, with how long it took. Nil for nobody.
 	Ran     func(report.Report, time.Duration)
 	Fetched func(app.SourceKey, time.Duration, error)
@@ -142,9 +140,6 @@ type Controller struct {
 
 	backoff workqueue.TypedRateLimiter[string] // of work that has panicked
 
-	keepers    *keepers
-	keeperWork *queue[string] // by namespace
-
 	claimants claimants
 	claimWork *queue[string]
 	claims    *claim.Catalogue // with the ConfigMap's; guarded by mu
@@ -169,7 +164,6 @@ func New(o Options) *Controller {
 		sources: newQueue[app.SourceKey]("sources", o.Queues), statuses: newQueue[app.Key]("statuses", o.Queues),
 		records: newQueue[app.Key]("records", o.Queues), pods: newQueue[object.ID]("pods", o.Queues), podPace: rate.NewLimiter(podReads, podReads), redefined: newQueue[string]("redefined", o.Queues),
 		deep: newQueue[post]("deep", o.Queues), claimWork: newQueue[string]("claimants", o.Queues),
-		keepers: newKeepers(), keeperWork: newQueue[string]("keepers", o.Queues),
 		admissionWork:  newQueue[string]("admission", o.Queues),
 		backgroundPace: rate.NewLimiter(backgroundRate, backgroundBurst),
 		groups:         newGroups(o.Pace.Resettle), lacking: map[string]string{}, remarked: map[app.Key]string{},
@@ -235,7 +229,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	c.lookForLacks(ctx)
 	c.watchDefinitions(ctx)
-	c.watchKeepers(ctx)
 	c.watchCustomResources(ctx)
 	for _, w := range c.sourceWatches {
 		g.Go(func() error { c.enqueueListed(ctx, w); return nil })
@@ -246,7 +239,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	lanes(ctx, g, c.apps, c.Workers.Apps, guarded(c, "app", c.app))
 	work(ctx, g, c.objects, c.Workers.Objects, guarded(c, "object", c.object))
 	work(ctx, g, c.claimWork, 1, guarded(c, "claimants", c.claim))
-	work(ctx, g, c.keeperWork, 1, guarded(c, "delegation", c.keeper))
 	work(ctx, g, c.statuses, c.Workers.Statuses, guarded(c, "status", c.status))
 	work(ctx, g, c.records, recordWorkers, guarded(c, "inventory", c.record))
 	work(ctx, g, c.pods, 1, guarded(c, "pods", c.readPods))

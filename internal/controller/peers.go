@@ -18,7 +18,7 @@ func (c *Controller) Behind(own app.SourceKey, since time.Time) (sources []app.S
 	read := map[app.SourceKey]bool{}
 	for key, e := range c.appSet {
 		s := c.sourceSet[e.app.Source]
-		if s == nil || !c.isRunnable(key, e) || !c.isLookable(s) {
+		if s == nil || !e.isRunnable() || !c.isLookable(s) {
 			continue // nothing new can come of it
 		}
 		read[e.app.Source] = true
@@ -41,7 +41,7 @@ func (c *Controller) Behind(own app.SourceKey, since time.Time) (sources []app.S
 func (c *Controller) described() (sources []app.SourceKey, apps []app.Key) {
 	for gvk := range c.Kinds.Apps {
 		for _, id := range c.engine.AppliedObjects(gvk.Group, gvk.Kind) {
-			if c.appSet[appKey(id)] == nil && c.covers(id.Namespace) {
+			if c.appSet[appKey(id)] == nil && c.Namespaces.Cover(id.Namespace) {
 				apps = append(apps, appKey(id))
 			}
 		}
@@ -49,7 +49,7 @@ func (c *Controller) described() (sources []app.SourceKey, apps []app.Key) {
 	for gvk := range c.Kinds.Sources {
 		for _, id := range c.engine.AppliedObjects(gvk.Group, gvk.Kind) {
 			key := app.SourceKey{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
-			if c.sourceSet[key] == nil && c.covers(id.Namespace) {
+			if c.sourceSet[key] == nil && c.Namespaces.Cover(id.Namespace) {
 				sources = append(sources, key)
 			}
 		}
@@ -61,14 +61,9 @@ func appKey(id object.ID) app.Key {
 	return app.Key{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }
 
-// covers reports whether this truce works for the custom resources of a namespace. The caller holds mu.
-func (c *Controller) covers(namespace string) bool {
-	return c.Namespaces.Cover(namespace) && !c.isApart(namespace)
-}
-
-// isRunnable reports whether an app sees the revisions of its source. The caller holds mu.
-func (c *Controller) isRunnable(key app.Key, e *appEntry) bool {
-	return !e.app.Suspended && !e.app.Deleting && !e.blocked && !c.isApart(key.Namespace)
+// isRunnable reports whether the app runs when its source has a new revision. The caller holds mu.
+func (e *appEntry) isRunnable() bool {
+	return !e.app.Suspended && !e.app.Deleting && !e.blocked
 }
 
 // isLookable reports whether a source is looked at. The caller holds mu.

@@ -174,14 +174,14 @@ func (c *Controller) unlisted() error {
 	return nil
 }
 
-// Readers returns the apps that read a source and can be run: not those of a namespace that another truce works for, nor those whose custom
-// resource may not be written.
+// Readers returns the apps that read a source and can be run: not those that are suspended or deleted, nor those whose custom resource may not
+// be written.
 func (c *Controller) Readers(key app.SourceKey) []app.Key {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	var out []app.Key
 	for k, a := range c.appSet {
-		if a.app.Source == key && c.isRunnable(k, a) {
+		if a.app.Source == key && a.isRunnable() {
 			out = append(out, k)
 		}
 	}
@@ -190,10 +190,6 @@ func (c *Controller) Readers(key app.SourceKey) []app.Key {
 
 // source looks for a new revision of one source.
 func (c *Controller) source(ctx context.Context, key app.SourceKey) time.Duration {
-	if !c.fetches(key) {
-		c.rest(key)
-		return 0
-	}
 	f, cr := c.sourceResource(key)
 	if cr == nil {
 		return c.unseen(ctx, key, "is not in the cluster")

@@ -29,7 +29,7 @@ const statusManager = "truce-controller"
 // status writes an app's status if it is not the one that is there.
 func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 	e, ok := c.entry(key)
-	if !ok || c.isApart(key.Namespace) {
+	if !ok {
 		return 0
 	}
 	if e.app.Policy.Mode == app.Observe { // the status is that of the controller which truce only watches
@@ -154,9 +154,6 @@ func untilVerdict(a app.App, r report.Report) time.Duration {
 
 // writeSourceStatus tells what came of the newest look at a source.
 func (c *Controller) writeSourceStatus(ctx context.Context, key app.SourceKey) error {
-	if c.isApart(key.Namespace) {
-		return nil
-	}
 	c.mu.RLock()
 	known := c.sourceSet[key]
 	if known == nil || known.attached || c.foreign(key, known.cr) {

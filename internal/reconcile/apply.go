@@ -110,13 +110,12 @@ func missing(before, now map[object.ID]bool) []object.ID {
 	return out
 }
 
-// claimRecord returns the record of an object that this app may manage. One that was refused to another app, because this one keeps it,
-// is that app's no more: while another truce worked for this app, it could not ask. That app's record is returned too, as somebody may be
-// on the way down its street.
+// claimRecord returns the record of an object that this app may manage. It takes the record from an app that only observes, and returns that
+// one too: its lock may be held.
 func (e *Engine) claimRecord(id object.ID, key app.Key, mode app.Mode, memory fight.Memory) (r, taken *record, err error) {
 	e.mu.Lock()
 	r = e.records[id]
-	if r != nil && (r.isRefusedFor(key) || r.yieldsTo(key, mode)) {
+	if r != nil && r.yieldsTo(key, mode) {
 		delete(e.records, id)
 		e.waiting[id] = r.owner
 		defer e.EnqueueApp(r.owner)
@@ -144,13 +143,6 @@ func (r *record) yieldsTo(key app.Key, mode app.Mode) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.owner != key && r.yields && mode == app.Enforce
-}
-
-// isRefusedFor reports whether the record's owner was refused the object because this other app keeps it.
-func (r *record) isRefusedFor(key app.Key) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.owner != key && r.otherOwner != "" && r.otherOwner == desired.Mark(key)
 }
 
 func (r *appRun) identities() []inventory.Entry {

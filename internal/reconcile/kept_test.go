@@ -12,22 +12,22 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
-// TestAnObjectIsKeptForAnotherOnlyWhileAnotherTruceKeepsIt is about an app that was refused an object, and applies it when the other truce
-// has let go of it: from then on it is no more that other app's than anything else.
-func TestAnObjectIsKeptForAnotherOnlyWhileAnotherTruceKeepsIt(t *testing.T) {
+func TestAnObjectOfAForeignAppIsRefusedWhileThatAppExists(t *testing.T) {
 	ours, theirs := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "web"}
-	keeper := "Kustomization team/web"
-	e := NewEngine(Dependencies{Keeper: func(_ context.Context, mark string) (string, error) {
+	owner := "Kustomization team/web"
+	e := NewEngine(Dependencies{ForeignOwner: func(_ context.Context, mark string) (string, error) {
 		if mark != desired.Mark(theirs) {
 			t.Errorf("asked for the mark %q", mark)
 		}
-		return keeper, nil
+		return owner, nil
 	}})
 	marked := func(key app.Key) object.Object {
 		return object.Object{"metadata": map[string]any{"name": "web", "labels": map[string]any{object.PartOf: desired.Mark(key)}}}
 	}
-	r := &record{owner: ours}
-	w := objectReconcile{engine: e, record: r, live: marked(theirs), snap: snapshot{desired: marked(ours)}}
+	w := objectReconcile{engine: e, record: &record{owner: ours}, live: marked(theirs), snap: snapshot{desired: marked(ours)}}
+	if err := w.refuseForeign(t.Context()); err != nil {
+		t.Errorf("refused for a mark that truce did not write: %v", err)
+	}
 	fields := map[string]any{"f:metadata": map[string]any{"f:labels": map[string]any{"f:" + object.PartOf: map[string]any{}}}}
 	w.live.Metadata()["managedFields"] = []any{map[string]any{
 		"manager": ownership.Manager, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields,
@@ -36,12 +36,12 @@ func TestAnObjectIsKeptForAnotherOnlyWhileAnotherTruceKeepsIt(t *testing.T) {
 	if w.owners, err = ownership.Entries(w.live); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.leaveToOthers(t.Context()); err == nil || !r.isRefusedFor(theirs) {
-		t.Fatalf("while the other truce keeps it: %v, kept for its app: %t", err, r.isRefusedFor(theirs))
+	if err := w.refuseForeign(t.Context()); err == nil {
+		t.Error("not refused while the other app exists")
 	}
-	keeper = "" // its app is gone
-	if err := w.leaveToOthers(t.Context()); err != nil || r.isRefusedFor(theirs) {
-		t.Errorf("when it was let go of: %v, still kept for its app: %t", err, r.isRefusedFor(theirs))
+	owner = ""
+	if err := w.refuseForeign(t.Context()); err != nil {
+		t.Errorf("refused when the other app is gone: %v", err)
 	}
 }
 
@@ -88,19 +88,19 @@ func TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces(t *testing.T) {
 	}
 }
 
-// TestWhatIsTakenBackIsWrittenByNobodyElse is about an app that was refused an object, and is just looking at it when the app that keeps it
-// comes back to this truce: the look may end only while the object is still refused, which it is until that app has registered.
-func TestWhatIsTakenBackIsWrittenByNobodyElse(t *testing.T) {
+// TestAnObjectIsTakenOverBetweenTwoReconciles is about an app that observes an object, and is just reconciling it when an app that enforces
+// registers the same object: that app registers only after the reconcile has ended.
+func TestAnObjectIsTakenOverBetweenTwoReconciles(t *testing.T) {
 	ours, theirs := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "web"}
 	for range 20 {
 		e := NewEngine(Dependencies{})
 		taken, order := make(chan bool, 1), make(chan string)
 		e.EnqueueApp = func(key app.Key) { taken <- key == ours }
-		refused := newRecord(shared(), ours, fight.Memory{})
-		refused.otherOwner = desired.Mark(theirs)
-		e.records[shared()] = refused
-		back := &appRun{engine: e, state: e.state(theirs), app: app.App{Key: theirs}, set: desired.Set{Objects: []desired.Object{{ID: shared()}}}}
-		refused.reconcileLock.Lock()
+		observed := newRecord(shared(), ours, fight.Memory{})
+		observed.yields = true
+		e.records[shared()] = observed
+		back := &appRun{engine: e, state: e.state(theirs), app: app.App{Key: theirs, Policy: app.Policy{Mode: app.Enforce}}, set: desired.Set{Objects: []desired.Object{{ID: shared()}}}}
+		observed.reconcileLock.Lock()
 		go func() {
 			if err := back.registerObjects(); err != nil {
 				t.Error(err)
@@ -112,7 +112,7 @@ func TestWhatIsTakenBackIsWrittenByNobodyElse(t *testing.T) {
 		}
 		go func() {
 			order <- "looked"
-			refused.reconcileLock.Unlock()
+			observed.reconcileLock.Unlock()
 		}()
 		if first := <-order; first != "looked" {
 			t.Fatal("the app has registered while another one is on its way to the object")

@@ -64,7 +64,7 @@ func (w *objectReconcile) once(ctx context.Context) (bool, error) {
 	if err := w.look(ctx); err != nil {
 		return false, err
 	}
-	if err := w.leaveToOthers(ctx); err != nil {
+	if err := w.refuseForeign(ctx); err != nil {
 		return false, err
 	}
 	if err := w.treat(); err != nil {
@@ -197,42 +197,25 @@ func (w *objectReconcile) homeless(ctx context.Context, absent error) string {
 func (w *objectReconcile) reread() { w.fresh, w.stale = false, true }
 
 // surelyAbsent saves a GET before the creation of an object: its kind is under watch, and it was never seen there. If it is
-// there after all (without our label), the unforced apply of Create meets its owners; another truce would be none, as it writes in
-// the same name. Where nothing is written, nobody is met.
+// there after all (without our label), the unforced apply of Create conflicts with its owners. It would not conflict with another instance of
+// truce, which writes under the same field manager: an instance of some namespaces sends the GET. So does one that writes nothing.
 func (w *objectReconcile) surelyAbsent() bool {
-	return w.app.Account.IsSelf() && w.app.Policy.Mode == app.Enforce && w.mayBeMade() && !w.snap.wasThere && w.engine.isOnlyController() && w.engine.Watches != nil &&
+	return w.app.Account.IsSelf() && w.app.Policy.Mode == app.Enforce && w.mayBeMade() && !w.snap.wasThere && w.engine.ForeignOwner == nil && w.engine.Watches != nil &&
 		w.engine.Watches.Synced(w.snap.gvk, w.record.id.Namespace) && !w.engine.hasClaimant(w.record.id)
 }
 
-// isOnlyController reports whether no other truce is known to be at work in the cluster.
-func (e *Engine) isOnlyController() bool { return e.Keeper == nil || e.Alone != nil && e.Alone() }
-
-// leaveToOthers refuses an object that another truce keeps, and remembers for which app as long as that is so.
-func (w *objectReconcile) leaveToOthers(ctx context.Context) error {
-	mark, keeper, err := w.keptFor(ctx)
-	if err != nil {
+// refuseForeign returns an error for an object of an app outside of this instance's namespaces. That truce's own apply has put that app's mark
+// there proves it: a mark that was copied proves nothing.
+func (w *objectReconcile) refuseForeign(ctx context.Context) error {
+	mark, marked := w.live.Label(object.PartOf)
+	if ours, _ := w.snap.desired.Label(object.PartOf); w.engine.ForeignOwner == nil || !marked || mark == ours || !w.bearsOurMark() {
+		return nil
+	}
+	owner, err := w.engine.ForeignOwner(ctx, mark)
+	if err != nil || owner == "" {
 		return err
 	}
-	w.record.mu.Lock()
-	w.record.otherOwner = mark
-	w.record.mu.Unlock()
-	if keeper != "" {
-		err = fmt.Errorf("it is kept for %s, for which another truce works: not applied here; one of the two must let go of it", keeper)
-	}
-	return err
-}
-
-// keptFor names the app for which another truce keeps the object, with its mark; both are empty for none. That its own apply has put the mark
-// there proves it: a mark that was copied proves nothing.
-func (w *objectReconcile) keptFor(ctx context.Context) (mark, keeper string, err error) {
-	mark, marked := w.live.Label(object.PartOf)
-	if ours, _ := w.snap.desired.Label(object.PartOf); w.engine.Keeper == nil || !marked || mark == ours || !w.bearsOurMark() {
-		return "", "", nil
-	}
-	if keeper, err = w.engine.Keeper(ctx, mark); err != nil || keeper == "" {
-		return "", "", err
-	}
-	return mark, keeper, nil
+	return fmt.Errorf("it belongs to %s, for which another truce instance works: not applied here; remove the object from one of the two", owner)
 }
 
 // gather brings together, as values, everything that the judges may know.

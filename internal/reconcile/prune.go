@@ -317,14 +317,6 @@ func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 	return e.Inventory.Delete(ctx, key)
 }
 
-// ReleaseApp ends an app that another truce keeps from now on: nothing is written any more, neither its objects nor its record. It returns when
-// nobody is on the way down their streets.
-func (e *Engine) ReleaseApp(key app.Key) {
-	if e.knownApp(key) != nil {
-		e.passAllToWaiting(e.dropApp(key))
-	}
-}
-
 // dropApp forgets an app and lets go of its objects' records.
 func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	s := e.state(key)

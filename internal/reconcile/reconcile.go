@@ -180,13 +180,11 @@ type Dependencies struct {
 	Tell       func(FindingEvent)
 	Journal    journal.Journal  // what happens is noted there; nil for nowhere
 	Memories   journal.Memories // what is remembered of objects is kept there; nil for this process alone
-	// Keeper names the app of another truce whose mark an object bears; empty where the mark is none of another truce's, or its app is
-	// gone. Nil for a truce that is alone in its cluster.
-	Keeper func(ctx context.Context, mark string) (string, error)
-	// Alone reports that there is nobody for Keeper to name at present; nil where that is never known.
-	Alone     func() bool
-	Witnesses WriterEvidence
-	Admission Admission // nil: which webhooks and policies match an object is not looked up
+	// ForeignOwner names the app outside of this instance's namespaces that a mark stands for; empty where there is no such app. Nil for an
+	// instance of the whole cluster.
+	ForeignOwner func(ctx context.Context, mark string) (string, error)
+	Witnesses    WriterEvidence
+	Admission    Admission // nil: which webhooks and policies match an object is not looked up
 	// Panicked is called with each panic that was recovered, and what the work was about; nil for no call.
 	Panicked func(work, about string, p *panics.Error)
 	Defaults Limits

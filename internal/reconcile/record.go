@@ -70,7 +70,6 @@ type record struct {
 	additionProbe *additionProbe // what the server said of additions; nil where there are none
 	problem       string
 	adoption      string // the adoption in which the object was seen with nothing of the other controller's on it; empty for none
-	otherOwner    string // the mark of the app for which another truce keeps the object, which was refused therefore; empty for none
 	noDryRun      string // why no dry run can tell what an apply of text would leave; empty where one can
 }
 

@@ -42,7 +42,7 @@ func (r *record) startOver() *record {
 	defer r.mu.Unlock()
 	return &record{
 		reconcileLock: r.reconcileLock, id: r.id, owner: r.owner, served: r.served, file: r.file, line: r.line, memory: r.memory, savedMemory: r.savedMemory,
-		otherOwner: r.otherOwner, assessed: r.assessed,
+		assessed: r.assessed,
 	}
 }
 

@@ -49,7 +49,7 @@ func ControllerRules() []Rule {
 		{Group: argo, Resources: []string{"applications"}, Verbs: read, For: "read Applications"},
 		{Resources: []string{"configmaps"}, Verbs: slices.Concat(read, write), For: "write inventories and how the controller runs; read ConfigMaps that apps name"},
 		{Resources: []string{"secrets"}, Verbs: []string{"get", "list"}, For: "read credentials of sources, decryption keys and Secrets that apps name", Without: "sources without credentials only"},
-		{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: append(slices.Clone(read), "create", "update", "patch"), For: "leader election, and delegation of namespaces"},
+		{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}, For: "leader election"},
 		{Group: "events.k8s.io", Resources: []string{"events"}, Verbs: []string{"create"}, For: "report Events", Without: "no Events on custom resources"},
 		{Resources: []string{"events"}, Verbs: []string{"list"}, For: "find evidence of who changed an object", Without: "less evidence in `truce why`"},
 		{Resources: []string{"pods"}, Verbs: []string{"list"}, For: "find the cause of a Degraded workload", Without: "no causes"},

@@ -46,6 +46,7 @@ type Facts struct {
 	Definitions []Definition
 	Clocks      []Clock
 	Git         Git
+	Overlaps    []Overlap
 	Others      []Other
 	Apps        []App
 	Webhooks    []Webhook
@@ -87,6 +88,12 @@ type Clock struct {
 // Git is the program on this machine.
 type Git struct{ Program, Problem string }
 
+// Overlap is a pair of truce instances that work for the same namespaces; "all" is the whole cluster.
+type Overlap struct {
+	First, Second string
+	Namespaces    []string
+}
+
 // Other is a controller that applies apps as well.
 type Other struct{ Name, Evidence string }
 
@@ -107,6 +114,7 @@ const (
 	checkDefinitions = "definitions"
 	checkClock       = "clock"
 	checkGit         = "git"
+	checkOverlaps    = "other instances"
 	checkOthers      = "other controllers"
 	checkWebhooks    = "webhooks"
 )
@@ -119,7 +127,7 @@ func Judge(f Facts) []Finding {
 		judge func(Facts) []Finding
 	}{
 		{checkInstalled, installed}, {checkPermissions, permissions}, {checkDefinitions, definitions}, {checkClock, clocks},
-		{checkGit, git}, {checkOthers, others}, {checkWebhooks, webhooks},
+		{checkGit, git}, {checkOverlaps, overlaps}, {checkOthers, others}, {checkWebhooks, webhooks},
 	} {
 		if why := f.Unread[part.check]; why != "" {
 			out = append(out, Finding{part.check, Warning, "", "not checked: " + why, ""})
@@ -233,6 +241,20 @@ func git(f Facts) []Finding {
 		return []Finding{{checkGit, OK, "this machine", f.Git.Program, ""}}
 	}
 	return []Finding{{checkGit, Warning, "this machine", f.Git.Problem, "commands that read Git need it here; the controller uses the one in its image"}}
+}
+
+func overlaps(f Facts) []Finding {
+	if len(f.Overlaps) == 0 {
+		return []Finding{{checkOverlaps, OK, "", "no two truce instances are known to work for the same namespaces", ""}}
+	}
+	var out []Finding
+	for _, o := range f.Overlaps {
+		out = append(out, Finding{
+			checkOverlaps, Warning, o.First, "works for the same namespaces as the instance of " + o.Second + " (" + strings.Join(o.Namespaces, ", ") + "): both write there",
+			"give each instance its own namespaces by --namespace, or remove one",
+		})
+	}
+	return out
 }
 
 func others(f Facts) []Finding {

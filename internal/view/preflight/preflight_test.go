@@ -29,7 +29,7 @@ func TestNothingIsInTheWay(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if preflight.HasProblem(found) || len(found) != 8 {
+	if preflight.HasProblem(found) || len(found) != 9 {
 		t.Errorf("%d findings: %+v", len(found), found)
 	}
 }
@@ -55,6 +55,9 @@ func TestEachFactHasItsFinding(t *testing.T) {
 		"ahead":          {func(f *preflight.Facts) { f.Clocks[0].Ahead = 7 * time.Second }, "warning clock: 7s ahead of the API server's"},
 		"far behind":     {func(f *preflight.Facts) { f.Clocks[0].Ahead = -time.Hour }, "problem clock: 1h0m0s behind the API server's"},
 		"no git":         {func(f *preflight.Facts) { f.Git.Problem = "git is not on PATH" }, "warning git: git is not on PATH"},
+		"two instances": {func(f *preflight.Facts) {
+			f.Overlaps = []preflight.Overlap{{"ConfigMap a/truce-controller", "ConfigMap b/truce-controller", []string{"team-a"}}}
+		}, "warning other instances: works for the same namespaces as the instance of ConfigMap b/truce-controller (team-a): both write there"},
 		"beside, observed": {func(f *preflight.Facts) {
 			f.Others = []preflight.Other{{"Flux", "Lease held"}}
 			installed(f).Observes = true

@@ -20,7 +20,7 @@ type recordCache struct {
 	// Guarded by Store.mu:
 	listing chan struct{}         // closed when the list under way has ended; nil for none
 	listed  time.Time             // zero for never
-	renewed uint64                // how often Relearn was called
+	renewed uint64                // how often StartOver was called
 	doubts  map[app.Key]bool      // records that must be read by themselves
 	broken  map[configMapKey]bool // ConfigMaps that hold no record that can be read
 }
@@ -136,21 +136,16 @@ func (s *Store) merge(found map[app.Key]version, start uint64) {
 	}
 }
 
-// InvalidateCache makes the next Load list all records: another truce has written some meanwhile.
-func (s *Store) InvalidateCache() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all.renewed++
-	s.all.listed = time.Time{}
-}
-
 // StartOver makes the next Load list all records and read the key again: the server's data went back to an older state, which may be from
 // before the key was made.
 func (s *Store) StartOver() {
 	if s.Key != nil {
 		s.Key.doubt.Store(true)
 	}
-	s.InvalidateCache()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all.renewed++
+	s.all.listed = time.Time{}
 }
 
 func (s *Store) remember(key app.Key, v version) {

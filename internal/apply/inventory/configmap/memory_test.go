@@ -102,7 +102,7 @@ func TestWhatAnotherHasWrittenMeanwhileIsReadAnew(t *testing.T) {
 	theirs, further := inventory.MergeEntries(ours, record(ns, 2).Entries), named(record(ns, 3), "further")
 	saved(t, other, theirs)
 	saved(t, other, further)
-	s.InvalidateCache()
+	s.StartOver()
 	for _, want := range []inventory.Record{theirs, further} {
 		if diff := cmp.Diff(want, loaded(t, s, want.App), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", want.App, diff)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTwoTrucesThatWorkForOneNamespaceAreTold: nothing but flags keeps them apart.
-func TestTwoTrucesThatWorkForOneNamespaceAreTold(t *testing.T) {
+// TestTwoInstancesThatShareANamespaceAreReported is about two instances whose flags name one namespace: nothing prevents that.
+func TestTwoInstancesThatShareANamespaceAreReported(t *testing.T) {
 	w := offWorld(t, document3)
 	program, other := buildTruce(t), w.Namespace(t)
 	begin := func(namespaces string) *process {
@@ -32,10 +32,13 @@ func TestTwoTrucesThatWorkForOneNamespaceAreTold(t *testing.T) {
 	w.until("the first to be known", func() bool { return w.get(configmaps, "truce-controller") != nil })
 	second := begin(other + "," + w.ns)
 	w.until("the second to meet the first", func() bool {
-		return strings.Contains(second.said(), "another truce works for the same namespaces") && strings.Contains(second.said(), "ConfigMap "+w.ns+"/truce-controller")
+		return strings.Contains(second.said(), "another truce instance works for the same namespaces") && strings.Contains(second.said(), "ConfigMap "+w.ns+"/truce-controller")
 	})
-	if said := first.said(); strings.Contains(said, "another truce") {
-		t.Errorf("the first says that it met somebody before there was anybody:\n%s", said)
+	if said := first.said(); strings.Contains(said, "another truce instance") {
+		t.Errorf("the first warns although it was alone:\n%s", said)
 	}
-	w.saysOf(w.truce(), 0, "app get my-app", "2 truces work for namespace "+w.ns)
+	w.saysOf(w.truce(), 0, "app get my-app", "2 truce instances work for namespace "+w.ns)
+	if _, said := w.truce()("check"); !strings.Contains(said, "works for the same namespaces as the instance of ConfigMap") || !strings.Contains(said, "("+w.ns+")") {
+		t.Errorf("truce check does not report the overlap:\n%s", said)
+	}
 }
