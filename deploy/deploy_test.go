@@ -112,7 +112,7 @@ func TestTheServerKeepsTheFieldsOfTheDocuments(t *testing.T) {
 			t.Errorf("%s: problems %q, notes %q", path, a.Problems, a.Notes)
 		}
 	}
-	if drops := flux.Drops(get(t, c, "", "crd", "kustomizations.kustomize.toolkit.fluxcd.io")); drops != nil {
+	if drops := flux.DroppedFields(get(t, c, "", "crd", "kustomizations.kustomize.toolkit.fluxcd.io")); drops != nil {
 		t.Errorf("our own CRD drops %q", drops)
 	}
 }

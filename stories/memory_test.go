@@ -29,7 +29,7 @@ data: {password: Zmlyc3Q=}
 // remembered opens the journal of the story's last truce, which must have ended.
 func (w *world) remembered(id object.ID) bool {
 	w.t.Helper()
-	j, err := bolt.Open(filepath.Join(w.cache, "journal.db"), bolt.Limits{}, slog.New(slog.DiscardHandler))
+	j, err := bolt.OpenJournal(filepath.Join(w.cache, "journal.db"), bolt.Limits{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func exactly(n float64) func(float64) bool { return func(v float64) bool { retur
 
 func TestMetricsTellOfDriftCessionsAndFights(t *testing.T) {
 	w := offWorld(t, document1+document3)
-	m := metrics.New("story")
+	m := metrics.NewMetrics("story")
 	w.run(compose.RunOptions{Metrics: m})
 	page := httptest.NewServer(m.Handler())
 	t.Cleanup(page.Close)

@@ -64,7 +64,7 @@ func (w *world) hears(in <-chan heard, is func(heard) bool) []heard {
 func TestAReceiverHearsWhatEventsTell(t *testing.T) {
 	w := offWorld(t, document3)
 	address, in := receiver(t)
-	to, err := webhook.New(address)
+	to, err := webhook.NewSender(address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,7 +136,7 @@ func TestBesideFluxTruceTellsTheFightAndWritesNothing(t *testing.T) {
 		}
 		return put >= 3 && set >= 3
 	})
-	f := journal.Flaps(w.history("web"))
+	f := journal.Oscillations(w.history("web"))
 	if len(f) == 0 || f[0].Path != ".spec.replicas" || f[0].Reversals < 2 || strings.Join(f[0].Restorers, " ") != "kustomize-controller" {
 		t.Errorf("the fight is not told by the flaps: %+v", f)
 	}

@@ -45,7 +45,7 @@ func TestAPanicIsTheMatterOfOneObject(t *testing.T) {
 			e.Health[rules] = bomb{a, &armed}
 		}
 	}
-	m := metrics.New("test")
+	m := metrics.NewMetrics("test")
 	w.run(compose.RunOptions{Metrics: m})
 	w.app("bad", "./apps/bad", defaultSpec)
 	w.app("good", "./apps/good", defaultSpec)

@@ -116,7 +116,7 @@ func (f *adoptFlags) adopt(ctx context.Context, c *Cluster, args []string) error
 	way := moveProgress{app: keys[0], done: done}
 	for _, o := range a.Detail.Report.Objects {
 		if o.Problem == "" {
-			way.moves = append(way.moves, report.Listed{ID: o.ID, Version: o.Version})
+			way.moves = append(way.moves, report.ListedObject{ID: o.ID, Version: o.Version})
 		} else {
 			way.stays = append(way.stays, o)
 		}
@@ -141,7 +141,7 @@ func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) err
 	}
 	way := moveProgress{app: keys[0], done: "released"}
 	for _, o := range told.Objects {
-		way.moves = append(way.moves, report.Listed{ID: o.ID, Version: o.Version})
+		way.moves = append(way.moves, report.ListedObject{ID: o.ID, Version: o.Version})
 	}
 	return f.end(ctx, c, way)
 }
@@ -173,7 +173,7 @@ func fieldsReset(d Detail) []string {
 			if x.Desired == nil || x.Kind != compare.Changed && x.Kind != compare.Missing || len(x.Path) == 0 {
 				continue
 			}
-			line := fmt.Sprintf("%s will set %s of %s from %s to %s", previousController(d.Report.App), fieldPath(x), o.ID.Kind+" "+fullName(o.ID), report.Show(x.Live), report.Show(x.Desired))
+			line := fmt.Sprintf("%s will set %s of %s from %s to %s", previousController(d.Report.App), fieldPath(x), o.ID.Kind+" "+fullName(o.ID), report.FormatValue(x.Live), report.FormatValue(x.Desired))
 			if p := d.Origin(o.ID, x.Path); p.Known() {
 				line += ", at " + p.String()
 			}

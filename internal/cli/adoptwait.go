@@ -19,7 +19,7 @@ var errNoController = errors.New("no controller")
 // moveProgress is an app on its way to truce, or back.
 type moveProgress struct {
 	app   app.Key
-	moves []report.Listed
+	moves []report.ListedObject
 	stays []report.Object // what cannot be adopted
 	done  string
 }

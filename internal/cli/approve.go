@@ -87,7 +87,7 @@ func (a *approveFlags) approve(ctx context.Context, c *Cluster, key app.Key) err
 }
 
 // heldApproval is the approval that the controller waits for, as the status says it; empty for none.
-func heldApproval(t dialect.Told) string {
+func heldApproval(t dialect.Summary) string {
 	texts := []string{t.Message, t.End.Message}
 	for _, c := range t.Conditions {
 		texts = append(texts, c.Message)

@@ -115,7 +115,7 @@ func (f *auditFlags) ready(args []string) error {
 		q.Path = "."
 	case args[0] == "":
 		return usageError("PATH is empty")
-	case strings.Contains(args[0], "://") || reader.IsSCP(args[0]):
+	case strings.Contains(args[0], "://") || reader.IsSCPAddress(args[0]):
 		q.Repo = args[0]
 	default:
 		q.Path = args[0]

@@ -68,7 +68,7 @@ type Cluster struct {
 	Adoption func(context.Context, app.Key) (Adoption, error)
 	// Passage follows how the objects listed move to truce, or back, as the app's custom resource says, until seen returns true or all
 	// have. What of them is not in the cluster does not count.
-	FollowMove func(ctx context.Context, key app.Key, listed []report.Listed, seen func(moved, all int) bool) error
+	FollowMove func(ctx context.Context, key app.Key, listed []report.ListedObject, seen func(moved, all int) bool) error
 	// Alive says why it is in doubt that a controller works for a namespace; "" for a sign of life.
 	ControllerAbsence func(ctx context.Context, namespace string) (doubt string, err error)
 	// Versions are those of the API server and of the controllers. With an error it returns what is known.
@@ -78,7 +78,7 @@ type Cluster struct {
 	// Edit writes another form of an app's custom resources, or a new app's, or takes them away.
 	Edit func(context.Context, Edit) (EditResult, error)
 	// Tell reads what an app's custom resource tells.
-	AppState func(context.Context, app.Key) (dialect.Told, error)
+	AppState func(context.Context, app.Key) (dialect.Summary, error)
 	// Journal returns entries of the cluster's controller, oldest first.
 	Journal func(ctx context.Context, q journal.Query) ([]journal.Entry, error)
 	// Dashboard opens the status page of the controller that works for a namespace, "" for any, and returns a link that logs in the first browser
@@ -175,7 +175,7 @@ type Detail struct {
 	// Origin tells where Git writes a field of one of the app's objects; the zero Place if that is not known.
 	Origin func(object.ID, field.Path) desired.Place
 	// Told is what the custom resource tells of the controller's own runs.
-	Told dialect.Told
+	Told dialect.Summary
 }
 
 // Adoption is how an app would be adopted, or is.

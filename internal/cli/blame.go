@@ -54,7 +54,7 @@ func (f *blameFlags) run(ctx context.Context, args []string) error {
 	if len(rest) > 0 {
 		return usageError("%q: blame is about a whole object; for one field ask `truce why`", rest)
 	}
-	f.question.Reach = explain.Lined
+	f.question.Reach = explain.ReachLines
 	which := explain.Claimed
 	if f.every {
 		which = explain.Every

@@ -22,7 +22,7 @@ func describeWriter(w ownership.Writer, now time.Time) string {
 		out += formatAge(w.Time, now) + " ago"
 	}
 	if w.Before != nil {
-		out += ", from " + report.Show(w.Before)
+		out += ", from " + report.FormatValue(w.Before)
 	}
 	if w.Often > 1 {
 		out += fmt.Sprintf(", %d times within the hour", w.Often)

@@ -35,9 +35,9 @@ func countFindings(o report.Object, is func(decide.Finding) bool) int {
 func stateOf(d Detail) appstate.State {
 	r := d.Report
 	for _, id := range d.Leaving {
-		r.Leaving = append(r.Leaving, report.Listed{ID: id})
+		r.Leaving = append(r.Leaving, report.ListedObject{ID: id})
 	}
-	s := appstate.Of(r)
+	s := appstate.StateOf(r)
 	if d.App.Suspended {
 		return s.Suspend()
 	}

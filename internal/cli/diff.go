@@ -235,5 +235,5 @@ func (v detailPrinter) difference(f decide.Finding) []cell {
 // shortValue shows a value in a table.
 func shortValue(v any) string {
 	const most = 48
-	return oneLine(report.Show(v), most)
+	return oneLine(report.FormatValue(v), most)
 }

@@ -33,7 +33,7 @@ func pairMarkdown(w io.Writer, d Detail) error {
 			}
 			const most = 160
 			row.Field, row.Writer = fieldPath(f), f.Writer.String()
-			row.Git, row.Live = oneLine(report.Show(f.Desired), most), oneLine(report.Show(f.Live), most)
+			row.Git, row.Live = oneLine(report.FormatValue(f.Desired), most), oneLine(report.FormatValue(f.Live), most)
 			rows = append(rows, row)
 		}
 	}

@@ -188,7 +188,7 @@ func (v pairPrinter) row(id object.ID, f decide.Finding) []cell {
 	if v.wide {
 		most = 160
 	}
-	value := func(x any) string { return oneLine(report.Show(x), most) }
+	value := func(x any) string { return oneLine(report.FormatValue(x), most) }
 	out := append(plainCells(fieldPath(f), value(f.Desired), value(f.Live), f.Writer.String()), cell{wouldBe(f), paintVerdict[f.Verdict]})
 	if !v.wide {
 		return out

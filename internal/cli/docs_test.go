@@ -150,7 +150,7 @@ func section(t *testing.T, cmd *cobra.Command) string {
 	if cmd.Name() == "history" {
 		var out bytes.Buffer
 		f := &appFlags{program: &program{env: Environment{Out: &out, Err: &out}}}
-		if err := f.printHistory(grokdevops, []dialect.Past{
+		if err := f.printHistory(grokdevops, []dialect.HistoryEntry{
 			{ID: 0, Revision: strings.Repeat("a", 40), At: epoch}, {ID: 1, Revision: strings.Repeat("b", 40), At: epoch, By: "argocd"},
 		}); err != nil {
 			t.Fatal(err)

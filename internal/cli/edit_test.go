@@ -244,7 +244,7 @@ func TestATimeoutMayBeSecondsAsInArgocd(t *testing.T) {
 }
 
 func TestHistoryIsToldInEachForm(t *testing.T) {
-	past := []dialect.Past{
+	past := []dialect.HistoryEntry{
 		{ID: 0, Revision: "main@sha1:" + strings.Repeat("a", 40), At: epoch, By: "jane"},
 		{ID: 1, Revision: strings.Repeat("b", 40), Source: "https://git.example/x"},
 	}

@@ -82,7 +82,7 @@ type storyFoundJSON struct {
 func newWhyJSON(s explain.Subject, path field.Path) whyJSON {
 	out := whyJSON{
 		APIVersion: schemaVersion, Kind: "Why", Object: newStoryObject(s), Path: field.PathString(path), Revision: s.Revision,
-		Journal: s.Lately(path), Story: s.Tell(path), Unknown: s.Unknown, Notes: s.Notes, Findings: []storyFoundJSON{},
+		Journal: s.RecentEntries(path), Story: s.Describe(path), Unknown: s.Unknown, Notes: s.Notes, Findings: []storyFoundJSON{},
 	}
 	if out.Journal == nil {
 		out.Journal = []journal.Entry{}

@@ -179,8 +179,8 @@ func (v detailPrinter) head(d Detail) *table {
 const observing = "observe: truce writes nothing; all but Status is what truce sees"
 
 // statusOfOther is what a status tells that is not truce's to write.
-func statusOfOther(t dialect.Told) string {
-	text := statusAuthor(t.By) + ": " + t.State.SyncText() + ", " + string(t.State.Health.Code)
+func statusOfOther(t dialect.Summary) string {
+	text := statusAuthor(t.StatusWriter) + ": " + t.State.SyncText() + ", " + string(t.State.Health.Code)
 	if t.Revision != "" {
 		text += ", " + shortRevision(t.Revision)
 	}
@@ -281,7 +281,7 @@ func (v detailPrinter) sentences(id object.ID, f decide.Finding, d Detail) []str
 		return []string{"the object: not compared", "  " + verdict + ": " + f.Reason}
 	}
 	out := []string{
-		fmt.Sprintf("%s: %s (Git) vs %s (live, set by %s)", fieldPath(f), report.Show(f.Desired), report.Show(f.Live), describeWriter(f.Writer, v.now)),
+		fmt.Sprintf("%s: %s (Git) vs %s (live, set by %s)", fieldPath(f), report.FormatValue(f.Desired), report.FormatValue(f.Live), describeWriter(f.Writer, v.now)),
 		"  " + verdict + reasonText(f),
 	}
 	out = append(out, remedyHints(id, f, d)...)

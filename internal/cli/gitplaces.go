@@ -27,8 +27,8 @@ type gitField struct {
 func findGitPlaces(ctx context.Context, c *Cluster, entries []journal.Entry) (gitPlaces, error) {
 	out := gitPlaces{places: map[gitField]string{}}
 	done := map[app.Key]bool{}
-	for _, f := range journal.Flaps(entries) {
-		if !f.Unended() || done[f.App] {
+	for _, f := range journal.Oscillations(entries) {
+		if !f.Ongoing() || done[f.App] {
 			continue
 		}
 		done[f.App] = true
@@ -59,7 +59,7 @@ func (g gitPlaces) take(key app.Key, d Detail) {
 }
 
 // place says where Git writes the field, or at least the object: now, or else as the journal has noted it. Nothing where that is not known.
-func (g gitPlaces) place(f journal.Flap) string {
+func (g gitPlaces) place(f journal.Oscillation) string {
 	if at := g.places[gitField{f.App, f.Object, f.Path}]; at != "" {
 		return " (" + at + ")"
 	}

@@ -46,7 +46,7 @@ type pastJSON struct {
 	Source   string     `json:"source,omitempty"`
 }
 
-func (f *appFlags) printHistory(key app.Key, past []dialect.Past) error {
+func (f *appFlags) printHistory(key app.Key, past []dialect.HistoryEntry) error {
 	out := f.program.env.Out
 	switch f.output {
 	case "json", "yaml":
@@ -74,7 +74,7 @@ func (f *appFlags) printHistory(key app.Key, past []dialect.Past) error {
 	return historyTable(past, f.output == "wide").print(out, f.program.term)
 }
 
-func historyTable(past []dialect.Past, wide bool) *table {
+func historyTable(past []dialect.HistoryEntry, wide bool) *table {
 	t := &table{}
 	head := plainCells("ID", "DATE", "REVISION", "BY")
 	if wide {
@@ -104,26 +104,26 @@ func historyTable(past []dialect.Past, wide bool) *table {
 }
 
 // findRevision finds the revision to go back to: the one with the ID, or the one before the newest. The newest is where the app is.
-func findRevision(ctx context.Context, c *Cluster, k app.Key, args []string) (dialect.Past, error) {
+func findRevision(ctx context.Context, c *Cluster, k app.Key, args []string) (dialect.HistoryEntry, error) {
 	told, err := c.AppState(ctx, k)
 	if err != nil {
-		return dialect.Past{}, err
+		return dialect.HistoryEntry{}, err
 	}
 	h := told.History
 	if len(args) == 0 {
 		if len(h) < 2 {
-			return dialect.Past{}, &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s has no revision to go back to: its history has %d", k, len(h))}
+			return dialect.HistoryEntry{}, &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s has no revision to go back to: its history has %d", k, len(h))}
 		}
 		return h[len(h)-2], nil
 	}
 	id, err := strconv.ParseInt(args[0], 10, 64)
 	if err != nil {
-		return dialect.Past{}, usageError("%q is no ID of a revision: see truce app history %s", args[0], k.Name)
+		return dialect.HistoryEntry{}, usageError("%q is no ID of a revision: see truce app history %s", args[0], k.Name)
 	}
 	for _, p := range h {
 		if p.ID == id {
 			return p, nil
 		}
 	}
-	return dialect.Past{}, &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s: the history has no ID %d: see truce app history %s", k, id, k.Name)}
+	return dialect.HistoryEntry{}, &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s: the history has no ID %d: see truce app history %s", k, id, k.Name)}
 }

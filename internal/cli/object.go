@@ -106,7 +106,7 @@ func (f *objectFlags) completePath(ctx context.Context, c *Cluster, args []strin
 	if err != nil || len(rest) > 0 {
 		return nil, err
 	}
-	f.question.Reach = explain.Glance
+	f.question.Reach = explain.ReachLive
 	s, err := c.Explain(ctx, f.question)
 	if err != nil {
 		return nil, err

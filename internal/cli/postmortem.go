@@ -17,7 +17,7 @@ func writePostmortem(entries []journal.Entry, git gitPlaces, now time.Time) stri
 		return "# Postmortem\n\nThe journal holds nothing of that time.\n"
 	}
 	fmt.Fprintf(&b, "# Postmortem\n\nFrom %s to %s, by the journal of truce.\n", formatTime(entries[0].At), formatTime(entries[len(entries)-1].At))
-	flaps := journal.Flaps(entries)
+	flaps := journal.Oscillations(entries)
 	b.WriteString("\n## What flapped\n\n")
 	some := false
 	for _, f := range flaps {
@@ -37,11 +37,11 @@ func writePostmortem(entries []journal.Entry, git gitPlaces, now time.Time) stri
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // flapParagraph tells of one field: what, who, since when, what stopped it, and a chart where the values are numbers.
-func flapParagraph(f journal.Flap, now time.Time) string {
+func flapParagraph(f journal.Oscillation, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s `%s`\n\n", f.Object, f.Path)
 	fmt.Fprintf(&b, "- Git wants %s. Put back %s between %s and %s; undone again %s.\n",
-		report.Show(f.Git), countTimes(f.Corrections), formatTime(f.First), formatTime(f.Last), countTimes(f.Reversals))
+		report.FormatValue(f.Git), countTimes(f.Corrections), formatTime(f.First), formatTime(f.Last), countTimes(f.Reversals))
 	if len(f.Restorers) > 0 {
 		fmt.Fprintf(&b, "- It was put back by %s; truce only observed.\n", strings.Join(f.Restorers, ", "))
 	}
@@ -75,7 +75,7 @@ func countTimes(n int) string {
 }
 
 // flapChart draws the field over time; nothing where its values are no numbers.
-func flapChart(f journal.Flap, now time.Time) []string {
+func flapChart(f journal.Oscillation, now time.Time) []string {
 	var samples []sample
 	for _, v := range f.Values {
 		n, ok := wholeNumber(v.Value)
@@ -107,11 +107,11 @@ func wholeNumber(v any) (int64, bool) {
 }
 
 // remainingCommits lists what only a commit ends.
-func remainingCommits(flaps []journal.Flap, git gitPlaces) string {
+func remainingCommits(flaps []journal.Oscillation, git gitPlaces) string {
 	var out []string
 	for _, f := range flaps {
 		switch {
-		case !f.Unended():
+		case !f.Ongoing():
 		case f.Ceded:
 			out = append(out, fmt.Sprintf("- Remove `%s` of %s from Git%s, or agree to the difference in the app: it belongs to %s.\n", f.Path, f.Object, git.place(f), writerNames(f)))
 		default:
@@ -128,7 +128,7 @@ func remainingCommits(flaps []journal.Flap, git gitPlaces) string {
 	return strings.Join(out, "")
 }
 
-func writerNames(f journal.Flap) string {
+func writerNames(f journal.Oscillation) string {
 	if len(f.Writers) == 0 {
 		return "somebody unknown"
 	}

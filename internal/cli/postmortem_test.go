@@ -15,7 +15,7 @@ import (
 // TestAFightThatTruceOnlyObservesHasNotStopped checks what a postmortem says about the end of a fight.
 func TestAFightThatTruceOnlyObservesHasNotStopped(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	entry := func(minute int, what journal.What, by string, live any) journal.Entry {
+	entry := func(minute int, what journal.EntryKind, by string, live any) journal.Entry {
 		return journal.Entry{
 			At: begin.Add(time.Duration(minute) * time.Minute), What: what, Object: object.ID{Kind: "Deployment", Namespace: "shop", Name: "web"},
 			Path: ".spec.replicas", Git: 3, Live: live, Writer: by, Claimant: "HPA shop/web",

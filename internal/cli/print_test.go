@@ -77,9 +77,9 @@ func shopApplication() Detail {
 	d := shopWeb()
 	d.App.Key = app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}
 	d.Report.App = d.App.Key
-	d.Told = dialect.Told{
+	d.Told = dialect.Summary{
 		Target: "main", Conditions: []dialect.Condition{{Type: "SharedResourceWarning", Message: "Service shop/web is part of others/web, too", Since: epoch}},
-		Lines: []dialect.Line{
+		Lines: []dialect.SummaryLine{
 			{Label: "Project:", Text: "default"}, {Label: "Server:", Text: "https://kubernetes.default.svc"}, {Label: "Namespace:", Text: "shop"},
 			{Label: "Source:"}, {Label: "- Repo:", Text: "https://git.example/shop"}, {Label: "  Target:", Text: "main"}, {Label: "  Path:", Text: "apps/web"},
 			{Label: "Sync Policy:", Text: "Automated (Prune)"},

@@ -55,7 +55,7 @@ func (r *rollbackFlags) run(ctx context.Context, c *Cluster, args []string) erro
 	return r.back(ctx, c, k, to)
 }
 
-func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to dialect.Past) error {
+func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to dialect.HistoryEntry) error {
 	begin := time.Now()
 	run := dialect.Run{Token: newToken(begin), By: "truce app rollback", Revision: commitOf(to.Revision), Prune: &r.prune}
 	change := dialect.Change{Pin: &run.Revision, Run: &run}

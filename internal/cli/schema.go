@@ -185,7 +185,7 @@ func newDetailJSON(kind string, d Detail, keep func(report.Object) bool) detailJ
 	}
 	if d.App.Policy.Mode == app.Observe {
 		s := d.Told
-		out.Status = &statusJSON{By: s.By, Sync: string(s.State.Sync), Health: string(s.State.Health.Code), Revision: s.Revision, Message: s.Message}
+		out.Status = &statusJSON{By: s.StatusWriter, Sync: string(s.State.Sync), Health: string(s.State.Health.Code), Revision: s.Revision, Message: s.Message}
 	}
 	for _, o := range r.Objects {
 		if keep(o) {

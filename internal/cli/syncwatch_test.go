@@ -20,7 +20,9 @@ func synced(t *testing.T, contested string, seen ...Summary) (stderr string, cod
 	var told bytes.Buffer
 	b := Backend{Connect: func(context.Context, Target) (*Cluster, error) {
 		return &Cluster{
-			AppState:   func(context.Context, app.Key) (dialect.Told, error) { return dialect.Told{Contested: contested}, nil },
+			AppState: func(context.Context, app.Key) (dialect.Summary, error) {
+				return dialect.Summary{Contested: contested}, nil
+			},
 			RequestRun: func(context.Context, Request) (string, error) { return "now", nil },
 			Names:      func(context.Context, string) ([]app.Key, error) { return []app.Key{key}, nil },
 			Follow: func(ctx context.Context, _ string, is func([]Summary) bool) error {

@@ -146,7 +146,7 @@ func timelineRow(e journal.Entry) []string {
 	if by == "" {
 		by = string(ownership.Unknown)
 	}
-	return []string{at, name, string(e.What), e.Object.Kind + " " + fullName(e.Object), e.Path, report.Show(e.Git), report.Show(e.Live), by}
+	return []string{at, name, string(e.What), e.Object.Kind + " " + fullName(e.Object), e.Path, report.FormatValue(e.Git), report.FormatValue(e.Live), by}
 }
 
 // maxReason is how much of an error a row of the timeline shows.

@@ -52,7 +52,7 @@ func (f *objectFlags) why(ctx context.Context, args []string) error {
 	if len(rest) == 1 {
 		f.question.Path = rest[0]
 	}
-	f.question.Reach = explain.Told
+	f.question.Reach = explain.ReachField
 	return f.asked(ctx, func(s explain.Subject) error {
 		path, err := s.Locate(f.question.Path)
 		if err != nil {
@@ -75,7 +75,7 @@ func printStory(w io.Writer, term terminal, s explain.Subject, path field.Path) 
 		return err
 	}
 	t := &table{}
-	for _, part := range s.Tell(path) {
+	for _, part := range s.Describe(path) {
 		name := part.Title
 		for _, text := range part.Sentences {
 			t.add(cell{name, faint}, cell{text: text})

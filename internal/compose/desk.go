@@ -44,7 +44,7 @@ func (c *client) fitted(ctx context.Context, kind string) (object.GVK, dialect.C
 	if err != nil {
 		return gvk, d, nil // who may not read it is told by the server what it would drop: see write
 	}
-	return gvk, flux.Commands{Dropped: flux.Drops(crd)}, nil
+	return gvk, flux.Commands{Dropped: flux.DroppedFields(crd)}, nil
 }
 
 // read gets the custom resources that an app is written down in.
@@ -81,14 +81,14 @@ func idOf(gvk object.GVK, key app.Key) object.ID {
 }
 
 // tell reads what an app's custom resource tells.
-func (c *client) tell(ctx context.Context, key app.Key) (dialect.Told, error) {
+func (c *client) tell(ctx context.Context, key app.Key) (dialect.Summary, error) {
 	gvk, d, err := desk(key.Kind)
 	if err != nil {
-		return dialect.Told{}, err
+		return dialect.Summary{}, err
 	}
 	cr, err := c.parts.engine.Live.Get(ctx, gvk, idOf(gvk, key))
 	if err != nil {
-		return dialect.Told{}, fmt.Errorf("read %s: %w", key, err)
+		return dialect.Summary{}, fmt.Errorf("read %s: %w", key, err)
 	}
-	return d.Tell(cr), nil
+	return d.Summarize(cr), nil
 }

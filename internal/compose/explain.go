@@ -44,7 +44,7 @@ func (c *client) explain(ctx context.Context, q explain.Question) (explain.Subje
 	if served.Namespaced {
 		t.subject.ID.Namespace = q.Namespace
 	}
-	if err := t.look(ctx); err != nil || q.Reach == explain.Glance {
+	if err := t.look(ctx); err != nil || q.Reach == explain.ReachLive {
 		return t.subject, err
 	}
 	return t.subject, t.gather(ctx)
@@ -58,8 +58,8 @@ func (t *teller) look(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", s.ID, err)
 	}
-	s.Live = explain.Masked(t.parts.engine.Mask, o)
-	s.Owners, err = explain.Owners(o)
+	s.Live = explain.MaskObject(t.parts.engine.Mask, o)
+	s.Owners, err = explain.FieldOwners(o)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", s.ID, err)
 	}

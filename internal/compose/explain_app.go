@@ -43,8 +43,8 @@ func (t *teller) keptBy(ctx context.Context, id object.ID, o object.Object) (kee
 	best := 0
 	var silent []object.Object
 	for _, cr := range apps {
-		list := desks()[cr.GVK()].Tell(cr).Objects
-		listed := slices.ContainsFunc(list, func(l dialect.Listed) bool { return l.ID == id })
+		list := desks()[cr.GVK()].Summarize(cr).Objects
+		listed := slices.ContainsFunc(list, func(l dialect.ListedObject) bool { return l.ID == id })
 		score := 0
 		if mark != "" && desired.Mark(keyOf(cr)) == mark {
 			score += 2
@@ -176,7 +176,7 @@ func (t *teller) walk(ctx context.Context, cr object.Object) error {
 		s.Stage = report.Done
 		return t.left(ctx)
 	}
-	s.Git, s.Places = explain.Masked(t.parts.engine.Mask, want.Data), desired.Origins(f.artifact.Files, a, want)
+	s.Git, s.Places = explain.MaskObject(t.parts.engine.Mask, want.Data), desired.Origins(f.artifact.Files, a, want)
 	s.Found.File, s.Found.Line = want.File, want.Line
 	if err := t.judged(ctx, f, how); err != nil {
 		return err
@@ -271,7 +271,7 @@ func (t *teller) blamed(ctx context.Context, spec source.Spec, a source.Artifact
 // spots are the lines whose commits are shown, by file.
 func (t *teller) spots() map[string][]int {
 	var all []explain.Spot
-	if t.question.Reach == explain.Lined {
+	if t.question.Reach == explain.ReachLines {
 		all = t.subject.LinedSpots()
 	} else {
 		path, err := t.subject.Locate(t.question.Path)

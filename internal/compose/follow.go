@@ -194,7 +194,7 @@ func (b *board) kinds() []object.GVK {
 	seen := map[object.GVK]bool{}
 	var out []object.GVK
 	for _, cr := range b.apps {
-		for _, e := range desks()[cr.GVK()].Tell(cr).Objects {
+		for _, e := range desks()[cr.GVK()].Summarize(cr).Objects {
 			gvk := object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}
 			if !seen[gvk] {
 				seen[gvk] = true

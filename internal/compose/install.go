@@ -71,7 +71,7 @@ func installCRD(ctx context.Context, c *cluster.Client, o object.Object) (theirs
 
 func lacks(crd object.Object) []string {
 	var out []string
-	for _, f := range flux.Drops(crd) {
+	for _, f := range flux.DroppedFields(crd) {
 		out = append(out, fmt.Sprintf("the cluster's %s drops %s: use the annotations instead", crd.Name(), f))
 	}
 	return out

@@ -15,12 +15,12 @@ func (p *parts) counted(o controller.Options) controller.Options {
 	told := o.Notice
 	o.Notice = func(n reconcile.FindingEvent) {
 		if n.Without == "" {
-			m.Tell(metrics.Told{App: n.App, Verdict: n.Finding.Verdict, Undone: n.Undone, Since: n.Since, At: n.At})
+			m.CountFinding(metrics.FindingEvent{App: n.App, Verdict: n.Finding.Verdict, Reverted: n.Undone, Since: n.Since, At: n.At})
 		}
 		if told != nil {
 			told(n)
 		}
 	}
-	o.Ran, o.Fetched, o.Queues, o.Panicked = m.Ran, m.Fetched, m.Queues(), m.Panicked
+	o.Ran, o.Fetched, o.Queues, o.Panicked = m.CountRun, m.CountFetch, m.Queues(), m.CountPanic
 	return o
 }

@@ -106,7 +106,7 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 	if err != nil {
 		return cli.Detail{}, err
 	}
-	d := cli.Detail{App: a, Told: commands.Tell(cr), Report: p.look(ctx, engine, asked), Origin: p.origins(ctx, f.artifact, asked)}
+	d := cli.Detail{App: a, Told: commands.Summarize(cr), Report: p.look(ctx, engine, asked), Origin: p.origins(ctx, f.artifact, asked)}
 	d.Report.Notes = append(d.Report.Notes, how.notes...)
 	if err := c.waits(ctx, &d, n); err != nil {
 		return d, err

@@ -61,7 +61,7 @@ func kinds() controller.Kinds {
 		Apps:    map[object.GVK]dialect.Apps{kustomizations: flux.Kustomizations{}, applications: argocd.Applications{}},
 		Sources: map[object.GVK]dialect.Sources{gitRepositories: flux.GitRepositories{}},
 		Inline:  map[object.GVK]dialect.Sources{applications: argocd.Repositories{}},
-		Lacks:   flux.Lacks,
+		Lacks:   flux.DroppedFieldsHint,
 	}
 }
 
@@ -183,7 +183,7 @@ func unwritable(err error) bool {
 
 // remember makes the parts keep a journal under the directory. It is history: a controller works without, where none can be kept.
 func (p *parts) remember(dir string, log *slog.Logger) error {
-	j, err := bolt.Open(filepath.Join(dir, "journal.db"), bolt.Limits{}, log)
+	j, err := bolt.OpenJournal(filepath.Join(dir, "journal.db"), bolt.Limits{}, log)
 	switch {
 	case errors.Is(err, bolt.ErrInUse):
 		return err

@@ -25,7 +25,7 @@ const lookAgain = 500 * time.Millisecond
 
 // passage follows how objects move from another controller to truce, by watches of their kinds where they lie; or back, until the record
 // is gone that says what is truce's.
-func (c *client) passage(ctx context.Context, key app.Key, objects []report.Listed, seen func(moved, all int) bool) error {
+func (c *client) passage(ctx context.Context, key app.Key, objects []report.ListedObject, seen func(moved, all int) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a, err := c.neutral(ctx, key)

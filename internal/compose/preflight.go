@@ -122,7 +122,7 @@ func (x *inspection) definitions(ctx context.Context) error {
 			return err
 		}
 		if err == nil {
-			d.Owner, d.Drops = ownerOf(crd), flux.Drops(crd)
+			d.Owner, d.Drops = ownerOf(crd), flux.DroppedFields(crd)
 		}
 		x.facts.Definitions = append(x.facts.Definitions, d)
 	}

@@ -34,7 +34,7 @@ func runController(version string) func(context.Context, cli.ControllerOptions) 
 		if err != nil {
 			return err
 		}
-		p, err := assembleFor(o, version, supervision{metrics: metrics.New(version), term: termOf(o.Election)})
+		p, err := assembleFor(o, version, supervision{metrics: metrics.NewMetrics(version), term: termOf(o.Election)})
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func receiver(address string) (notify.Sender, error) {
 	if address == "" {
 		return nil, nil
 	}
-	s, err := webhook.New(address)
+	s, err := webhook.NewSender(address)
 	if err != nil {
 		return nil, failed(cli.ExitUsage, fmt.Errorf("--events-addr: %w", err))
 	}
@@ -163,7 +163,7 @@ func (s *service) guarded(h http.Handler) http.Handler {
 			}
 			s.options.Log.Error("panic", "work", "page", "about", r.URL.Path, "error", p.Value, "stack", p.Stack)
 			if m := s.parts.metrics; m != nil {
-				m.Panicked("page")
+				m.CountPanic("page")
 			}
 			http.Error(w, p.Error(), http.StatusInternalServerError)
 		}()

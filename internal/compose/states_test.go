@@ -149,7 +149,7 @@ func TestEveryOutputSaysTheSameOfAnApp(t *testing.T) {
 			t.Run(dialect+"/"+name, func(t *testing.T) {
 				cr, r := s.resource(t, text)
 				for output, got := range map[string]words{
-					"appstate": inState(appstate.Of(r)), "page": onPage(t, r), "list": inList(t, cr, r), "list json": inListJSON(t, cr, r), "get": inGet(t, cr, r), "get json": inGetJSON(t, cr, r),
+					"appstate": inState(appstate.StateOf(r)), "page": onPage(t, r), "list": inList(t, cr, r), "list json": inListJSON(t, cr, r), "get": inGet(t, cr, r), "get json": inGetJSON(t, cr, r),
 					"metrics": inMetrics(t, r), "kubectl": inColumns(cr, s),
 				} {
 					if strings.HasPrefix(s.want.Why, "spec.") && strings.HasPrefix(got.Why, "spec.") {
@@ -214,7 +214,7 @@ func command(t *testing.T, cr object.Object, r report.Report, args ...string) st
 			b.health[desired.Mark(r.App)][o.ID] = assessed{health.Reconciled: o.Health, health.Serving: o.Health}
 		}
 	}
-	d := cli.Detail{App: kinds().Apps[cr.GVK()].App(cr, app.Policy{}), Report: r, Told: desks()[cr.GVK()].Tell(cr)}
+	d := cli.Detail{App: kinds().Apps[cr.GVK()].App(cr, app.Policy{}), Report: r, Told: desks()[cr.GVK()].Summarize(cr)}
 	if d.App.Suspended { // a run without writes takes no notice of that
 		d.Report.Stage, d.Report.Reason, d.Report.Message = report.Done, r.Before.Reason, r.Before.Message
 	}
@@ -308,7 +308,7 @@ var labelled = regexp.MustCompile(`truce_app_info\{health="(\w*)",.*reason="(\w*
 
 func inMetrics(t *testing.T, r report.Report) words {
 	t.Helper()
-	m := metrics.New("v0")
+	m := metrics.NewMetrics("v0")
 	m.Watch(func() []report.Report { return []report.Report{r} })
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
@@ -331,7 +331,7 @@ func inColumns(cr object.Object, s state) words {
 		}
 		if s.suspend {
 			out.Sync += " (suspended)" // it has no column for that
-		} else if list, _ := cr.At("status", "conditions").([]any); appstate.Of(s.report).Ready == appstate.NotReady {
+		} else if list, _ := cr.At("status", "conditions").([]any); appstate.StateOf(s.report).Ready == appstate.NotReady {
 			first, _ := list[0].(map[string]any)
 			out.Why, _ = first["message"].(string)
 		}
@@ -342,7 +342,7 @@ func inColumns(cr object.Object, s state) words {
 	if s.report.Stage == "" {
 		return out
 	}
-	if want := string(appstate.Of(s.report).Ready); ready.status != want {
+	if want := string(appstate.StateOf(s.report).Ready); ready.status != want {
 		out.Sync = fmt.Sprintf("Ready is %s, want %s", ready.status, want)
 	}
 	if ready.status == "False" {

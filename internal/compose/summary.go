@@ -23,7 +23,7 @@ func (b *board) summaries() []cli.Summary {
 	for key, cr := range b.apps {
 		s := summarise(key, cr, policyOf(b.published, key.Namespace))
 		if cr.GVK() == kustomizations && !s.Observed { // else its objects do not bear our mark
-			s.State.Health = b.healthOf(key, cr, desks()[cr.GVK()].Tell(cr))
+			s.State.Health = b.healthOf(key, cr, desks()[cr.GVK()].Summarize(cr))
 		}
 		out = append(out, s)
 	}
@@ -34,7 +34,7 @@ func (b *board) summaries() []cli.Summary {
 
 // healthOf is the health of a Kustomization, whose status holds no word for it: that of its worst object, or a worse one that the status
 // holds, about objects that it does not list.
-func (b *board) healthOf(key app.Key, cr object.Object, told dialect.Told) health.Status {
+func (b *board) healthOf(key app.Key, cr object.Object, told dialect.Summary) health.Status {
 	found, rules := b.health[desired.Mark(key)], kinds().Apps[cr.GVK()].App(cr, app.Policy{}).Health
 	var objects []report.Object
 	for _, e := range told.Objects {
@@ -48,7 +48,7 @@ func (b *board) healthOf(key app.Key, cr object.Object, told dialect.Told) healt
 		}
 		objects = append(objects, report.Object{ID: e.ID, Health: status})
 	}
-	return appstate.HealthAfter(told.End, appstate.Worse(appstate.Worst(objects), told.Recorded))
+	return appstate.HealthAfter(told.End, appstate.WorseHealth(appstate.WorstHealth(objects), told.Recorded))
 }
 
 // policyOf is how the first of the controllers runs that work for a namespace.
@@ -62,11 +62,11 @@ func policyOf(published []object.Object, namespace string) app.Policy {
 }
 
 func summarise(key app.Key, cr object.Object, process app.Policy) cli.Summary {
-	a, told := kinds().Apps[cr.GVK()].App(cr, process), desks()[cr.GVK()].Tell(cr)
+	a, told := kinds().Apps[cr.GVK()].App(cr, process), desks()[cr.GVK()].Summarize(cr)
 	s := cli.Summary{
 		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, State: told.State, Revision: told.Revision,
-		Message: told.Message, Handled: told.Handled, Settled: told.Settled, Contested: told.Contested, Ceded: told.Ceded,
-		Observed: a.Policy.Mode == app.Observe, By: told.By, Lost: told.Lost,
+		Message: told.Message, Handled: told.HandledRequest, Settled: told.Finished, Contested: told.Contested, Ceded: told.Ceded,
+		Observed: a.Policy.Mode == app.Observe, By: told.StatusWriter, Lost: told.Lost,
 	}
 	s.Created, _ = time.Parse(time.RFC3339, text(cr, "metadata", "creationTimestamp")) // the zero time is unknown
 	return s

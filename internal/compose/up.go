@@ -176,7 +176,7 @@ func took(since time.Time) string { return time.Since(since).Round(10 * time.Mil
 
 func (s *starting) install(ctx context.Context) error {
 	var err error
-	s.parts, err = assemble(s.options.Target, s.version, cloning{filepath.Join(s.options.Dir, "clones"), local.AnyServer}, supervision{metrics: metrics.New(s.version)})
+	s.parts, err = assemble(s.options.Target, s.version, cloning{filepath.Join(s.options.Dir, "clones"), local.AnyServer}, supervision{metrics: metrics.NewMetrics(s.version)})
 	if err != nil {
 		return err
 	}

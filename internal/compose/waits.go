@@ -46,7 +46,7 @@ func (c *client) waits(ctx context.Context, d *cli.Detail, n *noted) error {
 				continue
 			}
 			if _, err := n.entries(ctx); err == nil { // else the difference itself tells of it, as of a witness that is missing
-				f = breaker.Noted(f, n.about[o.ID], time.Now())
+				f = breaker.ApplyJournal(f, n.about[o.ID], time.Now())
 			}
 			var err error
 			if o.Findings[i], err = c.contested(ctx, d, o.ID, f); err != nil {
@@ -59,7 +59,7 @@ func (c *client) waits(ctx context.Context, d *cli.Detail, n *noted) error {
 
 // contested believes the status while a controller gives a sign of life: one that is gone has left its last word there.
 func (c *client) contested(ctx context.Context, d *cli.Detail, id object.ID, f decide.Finding) (decide.Finding, error) {
-	said := breaker.Published(f, id, d.Told.Contested, time.Now())
+	said := breaker.ApplyEvidence(f, id, d.Told.Contested, time.Now())
 	if said.Verdict == f.Verdict {
 		return f, nil
 	}

@@ -72,6 +72,6 @@ func withConfig(c *claim.Catalogue, o object.Object) (*claim.Catalogue, error) {
 func (c *Controller) refuseClaims(o object.Object, cause error) {
 	text := fmt.Sprintf("%v; the last good claims hold", cause)
 	c.announce(notify.Message{
-		News: notify.News{Severity: notify.Error, Reason: "ClaimsRefused", Text: text}, About: o.ID(), APIVersion: "v1", UID: o.UID(), At: c.Now(),
+		Event: notify.Event{Severity: notify.Error, Reason: "ClaimsRefused", Text: text}, About: o.ID(), APIVersion: "v1", UID: o.UID(), At: c.Now(),
 	}, o.ResourceVersion())
 }

@@ -15,7 +15,7 @@ import (
 
 // Credentials reads the data of the Secret that a source names or chooses: nil where it does neither, or where there is none.
 func Credentials(ctx context.Context, c *cluster.Client, s dialect.Source) (data map[string][]byte, name string, err error) {
-	if s.Secret == "" && s.Labelled.Choose == nil {
+	if s.Secret == "" && s.SecretSelector.Choose == nil {
 		return nil, "", nil
 	}
 	secrets, err := secretsIn(c, s.Key.Namespace)
@@ -44,15 +44,15 @@ func secretsIn(c *cluster.Client, namespace string) (dynamic.ResourceInterface, 
 }
 
 func labelled(ctx context.Context, secrets dynamic.ResourceInterface, s dialect.Source) (map[string][]byte, string, error) {
-	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: s.Labelled.Selector})
+	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: s.SecretSelector.Selector})
 	if err != nil {
-		return nil, "", fmt.Errorf("list Secrets of %s in %s: %w", s.Labelled.Selector, s.Key.Namespace, err)
+		return nil, "", fmt.Errorf("list Secrets of %s in %s: %w", s.SecretSelector.Selector, s.Key.Namespace, err)
 	}
 	all := make([]object.Object, 0, len(list.Items))
 	for _, u := range list.Items {
 		all = append(all, u.Object)
 	}
-	chosen := s.Labelled.Choose(all)
+	chosen := s.SecretSelector.Choose(all)
 	if chosen == nil {
 		return nil, "", nil
 	}

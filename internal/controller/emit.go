@@ -33,12 +33,12 @@ const maxNote = 1024
 
 // emit hands news of an app to the goroutines that write Events and send messages: what is lost there loses no state, and nobody waits for
 // it.
-func (c *Controller) emit(key app.Key, n notify.News, evidence map[string]string) {
+func (c *Controller) emit(key app.Key, n notify.Event, evidence map[string]string) {
 	e, ok := c.entry(key)
 	if !ok {
 		return
 	}
-	c.announce(notify.Message{News: n, About: e.cr.ID(), APIVersion: e.cr.APIVersion(), UID: e.cr.UID(), Evidence: evidence, At: c.Now()}, e.cr.ResourceVersion())
+	c.announce(notify.Message{Event: n, About: e.cr.ID(), APIVersion: e.cr.APIVersion(), UID: e.cr.UID(), Evidence: evidence, At: c.Now()}, e.cr.ResourceVersion())
 }
 
 // announce is emit for any object.

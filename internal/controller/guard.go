@@ -36,7 +36,7 @@ func guarded[K comparable](c *Controller, work string, do func(context.Context, 
 			again = c.backoff.When(work + " " + about)
 			c.panicked(work, about, p)
 			if a, ok := any(key).(app.Key); ok {
-				c.emit(a, notify.News{Severity: notify.Error, Reason: "InternalError", Text: fmt.Sprintf("%s: %s; tried again in %s", work, p, again)}, nil)
+				c.emit(a, notify.Event{Severity: notify.Error, Reason: "InternalError", Text: fmt.Sprintf("%s: %s; tried again in %s", work, p, again)}, nil)
 			}
 		}()
 		again = do(ctx, key)
@@ -70,7 +70,7 @@ func (c *Controller) lost(ev live.Event) {
 		return
 	}
 	c.announce(notify.Message{
-		News:  notify.News{Severity: notify.Error, Reason: "InternalError", Text: "panic while truce read this (a fault of truce: the controller's log has the stack)"},
+		Event: notify.Event{Severity: notify.Error, Reason: "InternalError", Text: "panic while truce read this (a fault of truce: the controller's log has the stack)"},
 		About: ev.ID, APIVersion: ev.GVK.APIVersion(), UID: ev.Object.UID(), At: c.Now(),
 	}, ev.Object.ResourceVersion())
 }

@@ -65,7 +65,7 @@ func (c *Controller) reportLack(crd object.Object, note string) {
 		return
 	}
 	c.announce(notify.Message{
-		News: notify.News{Severity: notify.Info, Reason: fieldsDropped, Text: note}, About: crd.ID(), APIVersion: crd.APIVersion(), UID: crd.UID(), At: c.Now(),
+		Event: notify.Event{Severity: notify.Info, Reason: fieldsDropped, Text: note}, About: crd.ID(), APIVersion: crd.APIVersion(), UID: crd.UID(), At: c.Now(),
 	}, crd.ResourceVersion())
 }
 
@@ -83,7 +83,7 @@ func (c *Controller) remark(asked appEntry) app.App {
 	}
 	c.mu.Unlock()
 	if fresh && a.Policy.Mode != app.Observe && !strings.Contains(fingerprintOf(asked.cr.At("status", "conditions")), note) { // nor by a truce before this one
-		c.emit(a.Key, notify.News{Severity: notify.Error, Reason: fieldsDropped, Text: note}, nil)
+		c.emit(a.Key, notify.Event{Severity: notify.Error, Reason: fieldsDropped, Text: note}, nil)
 	}
 	if note != "" {
 		a.Notes = append(slices.Clip(a.Notes), note)

@@ -59,7 +59,7 @@ func (c *Controller) observe(ctx context.Context, e appEntry) time.Duration {
 	}
 	err := gone(c.patchConditions(ctx, e, list))
 	if err == nil && e.app.Adoption.Lost != "" {
-		news := []notify.News{{Severity: notify.Error, Reason: "AdoptionLost", Text: e.app.Adoption.Lost}}
+		news := []notify.Event{{Severity: notify.Error, Reason: "AdoptionLost", Text: e.app.Adoption.Lost}}
 		if c.isNew(e.app.Key, gist(news)) {
 			c.emit(e.app.Key, news[0], nil)
 		}

@@ -74,10 +74,10 @@ func (f *forgetful) has() string {
 // speaker is a front with a status of its own choice, whatever it is asked.
 type speaker struct{ says string }
 
-func (s *speaker) status() map[string]any                                { return map[string]any{"said": s.says} }
-func (s *speaker) App(object.Object, app.Policy) app.App                 { return app.App{} }
-func (s *speaker) Status(object.Object, report.Report) map[string]any    { return s.status() }
-func (s *speaker) Answered(object.Object, report.Report) []field.Pointer { return nil }
+func (s *speaker) status() map[string]any                                        { return map[string]any{"said": s.says} }
+func (s *speaker) App(object.Object, app.Policy) app.App                         { return app.App{} }
+func (s *speaker) Status(object.Object, report.Report) map[string]any            { return s.status() }
+func (s *speaker) AnsweredRequests(object.Object, report.Report) []field.Pointer { return nil }
 
 // before is a front of sources that says the same, and finds no file to fetch.
 type before struct{ *speaker }

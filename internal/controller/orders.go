@@ -59,7 +59,7 @@ func (s sight) uid() string { return s.asks.uid }
 func (c *Controller) sightOf(e *appEntry, ev live.Event) (sight, error) {
 	a := c.Tenancy.Bind(e.front.App(ev.Object, c.Process))
 	kept, err := c.keep(ev.GVK, ev.Object)
-	answered := e.front.Answered(ev.Object, report.Report{Request: a.Request})
+	answered := e.front.AnsweredRequests(ev.Object, report.Report{Request: a.Request})
 	version, _ := strconv.ParseUint(ev.Object.ResourceVersion(), 10, 64) // 0 where it is no number: then nothing is older
 	return sight{kept: kept, version: version, asks: requestOf(ev.Object, answered), app: a}, err
 }
@@ -75,7 +75,7 @@ func (c *Controller) takeUp(ctx context.Context, e appEntry) (appEntry, time.Dur
 	r := c.engine.Report(e.app.Key)
 	r.Seen, r.At, r.Running = order.StartedAt, order.StartedAt, true
 	r.Rollout = report.Rollout{Order: order, Revision: r.Revision, Begun: order.StartedAt}
-	switch err := c.answer(ctx, e, e.front.Status(e.cr, r), e.front.Answered(e.cr, r)); {
+	switch err := c.answer(ctx, e, e.front.Status(e.cr, r), e.front.AnsweredRequests(e.cr, r)); {
 	case apierrors.IsConflict(err):
 		return e, retryConflict // the watch is about to bring the newer form
 	case err != nil:

@@ -47,7 +47,7 @@ func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 		return wait
 	}
 	next := object.Object(e.front.Status(e.cr, r))
-	switch err := c.answer(ctx, e, next, e.front.Answered(e.cr, r)); {
+	switch err := c.answer(ctx, e, next, e.front.AnsweredRequests(e.cr, r)); {
 	case apierrors.IsConflict(err):
 		return retryConflict // the watch is about to bring the newer form
 	case errors.Is(err, errGone):
@@ -80,7 +80,7 @@ func (c *Controller) told(key app.Key, r report.Report) {
 
 // newsreader is a front that knows which changes of a status its dialect's users expect to hear of.
 type newsreader interface {
-	News(before, now object.Object) []notify.News
+	News(before, now object.Object) []notify.Event
 }
 
 // tellNews tells what is new in a status. The custom resource may be older than the status that was written last: what was told already
@@ -101,7 +101,7 @@ func (c *Controller) tellNews(e appEntry, next object.Object) {
 }
 
 // gist is what makes news the same as others: what is told of a success besides changes with every field that is ceded.
-func gist(news []notify.News) string {
+func gist(news []notify.Event) string {
 	short := slices.Clone(news)
 	for i, n := range short {
 		if n.Severity == notify.Info && n.Revision != "" {
@@ -129,7 +129,7 @@ const progressPause = 3 * time.Second
 func premature(e appEntry, r report.Report) time.Duration {
 	since := e.begun
 	if since.IsZero() {
-		h := appstate.Of(r).Health.Code
+		h := appstate.StateOf(r).Health.Code
 		if e.app.Wait != app.WaitHealthy || r.Stage != report.Done || h == health.Healthy || h == health.Degraded || h == health.Suspended {
 			return 0
 		}
@@ -241,10 +241,10 @@ func (c *Controller) resource(gvk object.GVK, namespace string) (dynamic.Resourc
 
 // event tells of drift on the app's custom resource.
 func (c *Controller) event(n reconcile.FindingEvent) {
-	news := notify.News{Severity: notify.Info, Reason: "DriftDetected", Text: report.Sentence(n.ID, n.Finding)}
+	news := notify.Event{Severity: notify.Info, Reason: "DriftDetected", Text: report.Sentence(n.ID, n.Finding)}
 	switch {
 	case n.Without != "":
-		news = notify.News{Severity: notify.Error, Reason: "ClaimEnds", Text: report.Drop(n.ID, n.Finding, n.Without)}
+		news = notify.Event{Severity: notify.Error, Reason: "ClaimEnds", Text: report.CountDropWarning(n.ID, n.Finding, n.Without)}
 	case n.Carried:
 		news.Reason = "DriftCorrected"
 	case n.Finding.Verdict == decide.Cede:

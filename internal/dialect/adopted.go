@@ -7,10 +7,10 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 )
 
-// Adopt lays over an app what its annotations say of another controller: how is truce.dev/adopted, passage what the dialect knows of the
+// ApplyAdoption lays over an app what its annotations say of another controller: how is truce.dev/adopted, passage what the dialect knows of the
 // other, and the app's mode may be Release still. An app that the other reconciles again is only observed: two controllers never write
 // one app, whatever was agreed before. It returns what is wrong with the annotation, or what is worth saying; "" for nothing.
-func Adopt(a *app.App, how string, passage app.Adoption) (problem, note string) {
+func ApplyAdoption(a *app.App, how string, passage app.Adoption) (problem, note string) {
 	passage.Mode = app.AdoptionMode(how)
 	switch {
 	case a.Policy.Mode == app.Release:
@@ -23,9 +23,9 @@ func Adopt(a *app.App, how string, passage app.Adoption) (problem, note string) 
 	case a.Policy.Mode != app.Enforce:
 		return "", ""
 	case passage.Lost != "":
-		return "", lose(a, passage, passage.Lost)
+		return "", markAdoptionLost(a, passage, passage.Lost)
 	case passage.Mode == app.TakeBeside && !a.Suspended:
-		return "", lose(a, passage, "it is no longer suspended for "+reader.ControllerOf(passage.Manager))
+		return "", markAdoptionLost(a, passage, "it is no longer suspended for "+reader.ControllerOf(passage.Manager))
 	case passage.Mode == app.TakeBeside:
 		a.Suspended = false // the switch is the other's
 	}
@@ -33,8 +33,8 @@ func Adopt(a *app.App, how string, passage app.Adoption) (problem, note string) 
 	return "", ""
 }
 
-// lose leaves an adopted app to the controller that it was adopted from.
-func lose(a *app.App, passage app.Adoption, why string) string {
+// markAdoptionLost leaves an adopted app to the controller that it was adopted from.
+func markAdoptionLost(a *app.App, passage app.Adoption, why string) string {
 	other := reader.ControllerOf(passage.Manager)
 	text := fmt.Sprintf("%s works on the app again after the adoption (%s): truce only observes it. Stop %s for the app and run truce adopt, or run truce release", other, why, other)
 	a.Policy.Mode, a.Suspended = app.Observe, false

@@ -36,7 +36,7 @@ func TestTwoControllersNeverKeepOneApp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := app.App{Policy: app.Policy{Mode: c.mode}, Suspended: c.suspended}
-			problem, note := dialect.Adopt(&a, c.how, app.Adoption{Manager: "kustomize-controller", Lost: c.lost})
+			problem, note := dialect.ApplyAdoption(&a, c.how, app.Adoption{Manager: "kustomize-controller", Lost: c.lost})
 			if lost := a.Adoption.Lost; lost != note || lost != "" && (!strings.HasPrefix(lost, "Flux works on the app again") || !strings.Contains(lost, c.lost)) {
 				t.Errorf("it is lost: %q, and the note is %q", lost, note)
 			}

@@ -19,7 +19,7 @@ type Commands interface {
 	// Create returns the custom resources of a new app.
 	Create(key app.Key, c Change) (Resources, error)
 	// Tell reads back what the status tells, whoever wrote it.
-	Tell(cr object.Object) Told
+	Summarize(cr object.Object) Summary
 }
 
 // Resources are the custom resources that one app is written down in.
@@ -105,25 +105,25 @@ type Run struct {
 	Options   []string
 }
 
-// Told is what a custom resource tells of its app.
-type Told struct {
+// Summary is what a custom resource tells of its app.
+type Summary struct {
 	// By is who has written the status last: Flux, Argo CD, truce, or a field manager; empty where the server has kept no word of it.
-	By string
+	StatusWriter string
 	// State is as the status says. Of a Kustomization the objects know the health better.
 	State appstate.State
 	End   report.End // how the newest run ended, as far as commands tell one end from another
 	// Recorded is a health that the status holds in truce's words, for an object that is not well; its zero value is none.
-	Recorded health.Status
-	Message  string // the dialect's own, of the newest run
-	Revision string // the newest that was applied whole
-	Handled  string // the newest request that was acted on
+	Recorded       health.Status
+	Message        string // the dialect's own, of the newest run
+	Revision       string // the newest that was applied whole
+	HandledRequest string // the newest request that was acted on
 	// Settled says that this is about the newest form of the custom resource, and that no run goes on.
-	Settled bool
-	Objects []Listed
-	History []Past // the oldest first
+	Finished bool
+	Objects  []ListedObject
+	History  []HistoryEntry // the oldest first
 
 	// Lines are the head of `app get` in the dialect's own words; none where the dialect's tools print no such head.
-	Lines      []Line
+	Lines      []SummaryLine
 	Target     string // the revision that is followed, as the user wrote it
 	Conditions []Condition
 	Ceded      string // the ceded fields, where a count of Git's is among them that is not applied; empty for none
@@ -132,8 +132,8 @@ type Told struct {
 	Contested string // the evidence of contested fields, as report.Evidence words it; empty for none
 }
 
-// Listed is an object that the status names as the app's.
-type Listed struct {
+// ListedObject is an object that the status names as the app's.
+type ListedObject struct {
 	ID      object.ID
 	Version string
 	Sync    report.Sync // empty where the status does not say
@@ -141,8 +141,8 @@ type Listed struct {
 	Message string // what the newest sync made of it
 }
 
-// Past is a revision that was applied.
-type Past struct {
+// HistoryEntry is a revision that was applied.
+type HistoryEntry struct {
 	ID       int64
 	Revision string
 	At       time.Time
@@ -150,8 +150,8 @@ type Past struct {
 	Source   string // where it came from
 }
 
-// Line is one line of a head.
-type Line struct{ Label, Text string }
+// SummaryLine is one line of a head.
+type SummaryLine struct{ Label, Text string }
 
 // Condition is one thing that a status says.
 type Condition struct {

@@ -41,7 +41,7 @@ var writers = []string{"truce", "kustomize-controller", "helm-controller", "argo
 // ParentOf tells who keeps an object as Git describes it. known says whether an app of that kind, namespace and name is there: the
 // common label app.kubernetes.io/instance is a mark of Argo CD's only then.
 func ParentOf(o object.Object, known func(app.Key) bool) Parent {
-	p := Parent{By: writer(o)}
+	p := Parent{By: gitOpsWriter(o)}
 	label := func(key string) string { s, _ := o.Label(key); return s }
 	tracking, _ := o.Annotation(argoTracking)
 	tracked, _, _ := strings.Cut(tracking, ":")
@@ -53,12 +53,12 @@ func ParentOf(o object.Object, known func(app.Key) bool) Parent {
 		p.Key = app.Key{Kind: "HelmRelease", Namespace: label(helmNamespace), Name: label(helmName)}
 	case tracked != "":
 		p.Key = applicationNamed(tracked)
-	case marked(o) != "":
-		p.Key = byMark(marked(o), known)
+	case partOfLabel(o) != "":
+		p.Key = appOfLabel(partOfLabel(o), known)
 	case instance.Name != "" && instance.Name != o.Name() && known(instance):
 		p.Key = instance
 	default:
-		p.Key = owner(o)
+		p.Key = owningApplicationSet(o)
 	}
 	return p
 }
@@ -72,11 +72,11 @@ func applicationNamed(text string) app.Key {
 	return app.Key{Kind: "Application", Namespace: namespace, Name: name}
 }
 
-func marked(o object.Object) string { s, _ := o.Label(object.PartOf); return s }
+func partOfLabel(o object.Object) string { s, _ := o.Label(object.PartOf); return s }
 
-// byMark reads truce's own mark, NAMESPACE.NAME or NAMESPACE.NAME_KIND (desired.Mark); no namespace holds a dot. Older marks name no
+// appOfLabel reads truce's own mark, NAMESPACE.NAME or NAMESPACE.NAME_KIND (desired.Mark); no namespace holds a dot. Older marks name no
 // kind.
-func byMark(mark string, known func(app.Key) bool) app.Key {
+func appOfLabel(mark string, known func(app.Key) bool) app.Key {
 	mark, kind, told := strings.Cut(mark, "_")
 	namespace, name, _ := strings.Cut(mark, ".")
 	if told {
@@ -90,8 +90,8 @@ func byMark(mark string, known func(app.Key) bool) app.Key {
 	return app.Key{Kind: "app", Namespace: namespace, Name: name}
 }
 
-// owner is an ApplicationSet that generates the object.
-func owner(o object.Object) app.Key {
+// owningApplicationSet is an ApplicationSet that generates the object.
+func owningApplicationSet(o object.Object) app.Key {
 	list, _ := o.At("metadata", "ownerReferences").([]any)
 	for _, v := range list {
 		m, _ := v.(map[string]any)
@@ -103,8 +103,8 @@ func owner(o object.Object) app.Key {
 	return app.Key{}
 }
 
-// writer is the first GitOps tool that owns a field of the object.
-func writer(o object.Object) string {
+// gitOpsWriter is the first GitOps tool that owns a field of the object.
+func gitOpsWriter(o object.Object) string {
 	list, _ := o.At("metadata", "managedFields").([]any)
 	for _, known := range writers {
 		if slices.ContainsFunc(list, func(v any) bool {

@@ -44,7 +44,7 @@ type appRun struct {
 	inventory inventory.Record // as it was at the beginning, then as it is
 	report    report.Report
 	problems  []error // of objects that could not be applied
-	pruned    []report.Listed
+	pruned    []report.ListedObject
 
 	superseded <-chan struct{} // closed when something newer is asked for
 	canceled   bool            // it was told to end, which is no failure of the app's

@@ -75,11 +75,11 @@ func (e *Engine) dropsWithout(id object.ID) []countDrop {
 }
 
 // dropNotes says which counts fall when claimants that Git no longer names are pruned.
-func (e *Engine) dropNotes(leaving []report.Listed) []string {
+func (e *Engine) dropNotes(leaving []report.ListedObject) []string {
 	var out []string
 	for _, l := range leaving {
 		for _, d := range e.dropsWithout(l.ID) {
-			out = append(out, report.Drop(d.id, d.finding, claim.Claim{By: l.ID}.Name()))
+			out = append(out, report.CountDropWarning(d.id, d.finding, claim.Claim{By: l.ID}.Name()))
 		}
 	}
 	return out

@@ -16,7 +16,7 @@ import (
 )
 
 // verdicts are the journal's words for what became of a difference.
-var verdicts = map[decide.Verdict]journal.What{
+var verdicts = map[decide.Verdict]journal.EntryKind{
 	decide.Correct: journal.Corrected, decide.Cede: journal.Ceded, decide.Hold: journal.Held, decide.Contested: journal.Contested,
 }
 

@@ -93,7 +93,7 @@ func keptNotes(still []inventory.Entry, kept map[object.ID]decide.KeepReason) []
 }
 
 // leaving lists objects that Git no longer names.
-func leaving(entries []inventory.Entry, kept map[object.ID]decide.KeepReason) []report.Listed {
+func leaving(entries []inventory.Entry, kept map[object.ID]decide.KeepReason) []report.ListedObject {
 	out := listedEntries(entries)
 	for i, l := range out {
 		out[i].Extraneous = kept[l.ID].Counts == decide.Extraneous

@@ -45,7 +45,7 @@ func (e *Engine) newPruneRun(a app.App, total int) *pruneRun {
 }
 
 // stillThere returns those of the entries that are in the cluster, and ours. It writes nothing.
-func (e *Engine) stillThere(ctx context.Context, a app.App, left []inventory.Entry) ([]report.Listed, error) {
+func (e *Engine) stillThere(ctx context.Context, a app.App, left []inventory.Entry) ([]report.ListedObject, error) {
 	s := e.newPruneRun(a, len(left))
 	for _, entry := range left {
 		g, err := s.readEntry(ctx, entry)
@@ -76,10 +76,10 @@ func (e *Engine) PruneCandidates(ctx context.Context, a app.App, left []inventor
 	}
 	plan := decide.PlanPrune(s.in)
 	var ids []object.ID
-	var listed []report.Listed
+	var listed []report.ListedObject
 	for _, entry := range left {
 		if unread[entry.ID] || slices.Contains(plan.Delete, entry.ID) || plan.Keep[entry.ID].Counts == decide.Leaving {
-			ids, listed = append(ids, entry.ID), append(listed, report.Listed{ID: entry.ID})
+			ids, listed = append(ids, entry.ID), append(listed, report.ListedObject{ID: entry.ID})
 		}
 	}
 	return ids, e.dropNotes(listed), plan

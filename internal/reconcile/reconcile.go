@@ -178,8 +178,8 @@ type Dependencies struct {
 	Mask       redact.Mask
 	Now        func() time.Time
 	Tell       func(FindingEvent)
-	Journal    journal.Journal  // what happens is noted there; nil for nowhere
-	Memories   journal.Memories // what is remembered of objects is kept there; nil for this process alone
+	Journal    journal.Journal     // what happens is noted there; nil for nowhere
+	Memories   journal.MemoryStore // what is remembered of objects is kept there; nil for this process alone
 	// ForeignOwner names the app outside of this instance's namespaces that a mark stands for; empty where there is no such app. Nil for an
 	// instance of the whole cluster.
 	ForeignOwner func(ctx context.Context, mark string) (string, error)

@@ -128,9 +128,9 @@ func (r *appRun) endRollout(why report.Reason, message string) {
 // outcomes is what became of each object that the rollout was about.
 func (r *appRun) outcomes() []report.Outcome {
 	var out []report.Outcome
-	add := func(l report.Listed, fate report.Fate, message string) {
+	add := func(l report.ListedObject, fate report.Fate, message string) {
 		if r.app.SyncRequest.Covers(l.ID) {
-			out = append(out, report.Outcome{Listed: l, Fate: fate, Message: message})
+			out = append(out, report.Outcome{ListedObject: l, Fate: fate, Message: message})
 		}
 	}
 	for _, id := range r.state.objects() {
@@ -143,11 +143,11 @@ func (r *appRun) outcomes() []report.Outcome {
 		if o.Problem != "" {
 			fate = report.Failed
 		}
-		add(report.Listed{ID: id, Version: o.Version}, fate, o.Problem)
+		add(report.ListedObject{ID: id, Version: o.Version}, fate, o.Problem)
 	}
 	for _, s := range r.engine.sharedObjects(r.app.Key) {
 		if !s.Ours {
-			add(report.Listed{ID: s.ID}, report.Failed, s.String())
+			add(report.ListedObject{ID: s.ID}, report.Failed, s.String())
 		}
 	}
 	for _, l := range r.pruned {
@@ -195,10 +195,10 @@ func (e *Engine) sharedObjects(key app.Key) []report.Shared {
 	return out
 }
 
-func listedEntries(entries []inventory.Entry) []report.Listed {
-	var out []report.Listed
+func listedEntries(entries []inventory.Entry) []report.ListedObject {
+	var out []report.ListedObject
 	for _, e := range entries {
-		out = append(out, report.Listed{ID: e.ID, Version: e.Version})
+		out = append(out, report.ListedObject{ID: e.ID, Version: e.Version})
 	}
 	return out
 }

@@ -89,7 +89,7 @@ func (r *appRun) afterWentBack(ctx context.Context, left []inventory.Entry) erro
 		return nil
 	}
 	for _, id := range ids {
-		r.report.Leaving = append(r.report.Leaving, report.Listed{ID: id})
+		r.report.Leaving = append(r.report.Leaving, report.ListedObject{ID: id})
 	}
 	r.report.Notes = append(r.report.Notes, drops...)
 	return &stageError{report.PruneHeld, fmt.Errorf("nothing is pruned in the first run after the API server's data went back to an older state (a restored backup): "+

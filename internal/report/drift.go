@@ -9,15 +9,15 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// named is how many things a sentence names before it counts the rest: `kubectl get` shows it on one line.
-const named = 3
+// maxFieldNames is how many things a sentence names before it counts the rest: `kubectl get` shows it on one line.
+const maxFieldNames = 3
 
 // Drift returns which fields are not as Git wants and stay so for now, or "" if none is. It names fields, never values.
 func (r Report) Drift() string {
 	var out []string
 	add := func(what string, names []string) {
 		if len(names) > 0 {
-			out = append(out, count(len(names), "field")+what+list(names))
+			out = append(out, countNoun(len(names), "field")+what+joinLimited(names))
 		}
 	}
 	add(" drifted and not corrected: ", r.fields(decide.Hold, func(id object.ID, f decide.Finding) string {
@@ -36,7 +36,7 @@ func (r Report) Drift() string {
 		return FieldName(id, f) + " with " + f.Writer.String()
 	}))
 	if left := r.toPrune(); len(left) > 0 {
-		out = append(out, count(len(left), "object")+" to prune: "+list(left))
+		out = append(out, countNoun(len(left), "object")+" to prune: "+joinLimited(left))
 	}
 	return strings.Join(out, "; ")
 }
@@ -76,16 +76,16 @@ func heldName(id object.ID, f decide.Finding) string {
 	return FieldName(id, f)
 }
 
-// list joins the first items, and counts the others.
-func list(items []string) string {
-	if len(items) <= named {
+// joinLimited joins the first items, and counts the others.
+func joinLimited(items []string) string {
+	if len(items) <= maxFieldNames {
 		return strings.Join(items, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(items[:named], ", "), len(items)-named)
+	return fmt.Sprintf("%s and %d more", strings.Join(items[:maxFieldNames], ", "), len(items)-maxFieldNames)
 }
 
-// count returns a number of things in words: 1 field, 2 fields.
-func count(n int, thing string) string {
+// countNoun returns a number of things in words: 1 field, 2 fields.
+func countNoun(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

@@ -28,7 +28,7 @@ func (r Report) Contested(most int) Evidence {
 				continue
 			}
 			text := Sentence(o.ID, f)
-			texts, patterns = append(texts, text), append(patterns, butLive(text, Show(f.Live)))
+			texts, patterns = append(texts, text), append(patterns, butLive(text, FormatValue(f.Live)))
 		}
 	}
 	if n == 0 {
@@ -55,9 +55,9 @@ func butLive(text, live string) string {
 	return regexp.QuoteMeta(before+" vs ") + ".*" + regexp.QuoteMeta(" (live, "+after)
 }
 
-// Kept returns the text that was told before if only live values have changed since: a status is not written each time that an opponent
+// TextUnlessSame returns the text that was told before if only live values have changed since: a status is not written each time that an opponent
 // thinks of another value.
-func (e Evidence) Kept(before string) string {
+func (e Evidence) TextUnlessSame(before string) string {
 	if e.alike != nil && e.alike.MatchString(before) {
 		return before
 	}

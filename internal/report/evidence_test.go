@@ -37,7 +37,7 @@ func TestEvidenceHoldsAllThatIsKnown(t *testing.T) {
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got := (report.Report{}).Contested(3); got.Text != "" || got.Kept("before") != "" {
+	if got := (report.Report{}).Contested(3); got.Text != "" || got.TextUnlessSame("before") != "" {
 		t.Errorf("nothing is contested: %+v", got)
 	}
 }
@@ -45,10 +45,10 @@ func TestEvidenceHoldsAllThatIsKnown(t *testing.T) {
 func TestEvidenceStaysAsItWasWhileOnlyTheLiveValueMoves(t *testing.T) {
 	for _, live := range []any{int64(8), "a (live, set by b) [c", nil, map[string]any{"x": "y; z"}, "x" + strings.Repeat("ü", 200)} {
 		before := fought(live, "2 times").Contested(3).Text
-		if got := fought(int64(9), "2 times").Contested(3).Kept(before); got != before {
+		if got := fought(int64(9), "2 times").Contested(3).TextUnlessSame(before); got != before {
 			t.Errorf("%v: told anew: %s", live, got)
 		}
-		if got := fought(int64(9), "3 times").Contested(3).Kept(before); !strings.Contains(got, "3 times") || strings.Contains(got, "2 times") {
+		if got := fought(int64(9), "3 times").Contested(3).TextUnlessSame(before); !strings.Contains(got, "3 times") || strings.Contains(got, "2 times") {
 			t.Errorf("%v: another correction is not told: %s", live, got)
 		}
 	}

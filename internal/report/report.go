@@ -42,7 +42,7 @@ type Report struct {
 	Objects []Object // in ID order
 	// Again is how long a run that waits (InProgress) may go on waiting; 0 for the app's interval.
 	Again   time.Duration
-	Leaving []Listed // that the app has made and Git no longer names, where somebody is to ask for their removal
+	Leaving []ListedObject // that the app has made and Git no longer names, where somebody is to ask for their removal
 	Shared  []Shared
 	Rollout Rollout    // the newest one
 	Layout  app.Layout // what the directory was found to be; empty before it was rendered
@@ -72,7 +72,7 @@ type Rollout struct {
 
 // Outcome is what a rollout did about one object.
 type Outcome struct {
-	Listed
+	ListedObject
 	Fate    Fate
 	Message string // redacted
 }
@@ -88,8 +88,8 @@ const (
 	Spared  Fate = "spared" // Git no longer names it, and it was left
 )
 
-// Listed is an object by its name.
-type Listed struct {
+// ListedObject is an object by its name.
+type ListedObject struct {
 	ID      object.ID
 	Version string // of the API
 	// Extraneous says that the object asks not to count as a difference (Argo CD's compare option IgnoreExtraneous).

@@ -21,7 +21,7 @@ func Sentence(id object.ID, f decide.Finding) string {
 	if f.Kind == compare.Unmanaged {
 		return fmt.Sprintf("%s: %s", id, f.Reason)
 	}
-	what := fmt.Sprintf("%s %s: %s (Git) vs %s (live, set by %s)", id, field.PathString(f.Path), Show(f.Desired), Show(f.Live), f.Writer)
+	what := fmt.Sprintf("%s %s: %s (Git) vs %s (live, set by %s)", id, field.PathString(f.Path), FormatValue(f.Desired), FormatValue(f.Live), f.Writer)
 	return what + ": " + outcome(f)
 }
 
@@ -51,8 +51,8 @@ func outcome(f decide.Finding) string {
 // maxShown is how much of a value a sentence shows.
 const maxShown = 120
 
-// Show prints a value as compact JSON, cut where it is long; "nothing" where there is none.
-func Show(v any) string {
+// FormatValue prints a value as compact JSON, cut where it is long; "nothing" where there is none.
+func FormatValue(v any) string {
 	if v == nil {
 		return "nothing"
 	}

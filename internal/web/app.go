@@ -36,7 +36,7 @@ type findingRow struct {
 }
 
 func newAppPage(r report.Report) appPage {
-	s := appstate.Of(r)
+	s := appstate.StateOf(r)
 	p := appPage{
 		Name: r.App.Name, Namespace: r.App.Namespace, Kind: r.App.Kind,
 		Sync: string(s.Sync), SyncText: s.SyncText(), Health: string(s.Health.Code), HealthWhy: s.Health.Message,
@@ -80,7 +80,7 @@ func newObjectRow(o report.Object) objectRow {
 
 func newFindingRow(id object.ID, f decide.Finding) findingRow {
 	row := findingRow{
-		Object: id.String(), Path: strings.TrimPrefix(field.PathString(f.Path), "."), Git: report.Show(f.Desired), Live: report.Show(f.Live),
+		Object: id.String(), Path: strings.TrimPrefix(field.PathString(f.Path), "."), Git: report.FormatValue(f.Desired), Live: report.FormatValue(f.Live),
 		Writer: f.Writer.String(), Verdict: string(f.Verdict), Reason: f.Reason,
 	}
 	if len(f.Path) == 0 && f.Kind == compare.Missing {

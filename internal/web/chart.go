@@ -38,7 +38,7 @@ const (
 )
 
 // newChart draws a field that took more than one value, nil for any other.
-func newChart(f journal.Flap, from, to time.Time) *chart {
+func newChart(f journal.Oscillation, from, to time.Time) *chart {
 	scale := newChartScale(f)
 	if len(scale.values) < 2 || !to.After(from) {
 		return nil
@@ -99,7 +99,7 @@ type chartScale struct {
 	most    float64
 }
 
-func newChartScale(f journal.Flap) *chartScale {
+func newChartScale(f journal.Oscillation) *chartScale {
 	s := &chartScale{numbers: true}
 	s.take(f.Git)
 	for _, v := range f.Values {
@@ -109,7 +109,7 @@ func newChartScale(f journal.Flap) *chartScale {
 }
 
 func (s *chartScale) take(v any) {
-	text := report.Show(v)
+	text := report.FormatValue(v)
 	if slices.Contains(s.texts, text) {
 		return
 	}
@@ -136,7 +136,7 @@ func (s *chartScale) y(v any) int {
 	part := 0.0
 	if n, ok := numericValue(v); s.numbers && ok {
 		part = (n - s.least) / (s.most - s.least)
-	} else if at := slices.Index(s.texts, report.Show(v)); at > 0 {
+	} else if at := slices.Index(s.texts, report.FormatValue(v)); at > 0 {
 		part = float64(at) / float64(len(s.texts)-1)
 	}
 	return chartHeight - chartPad - int(part*(chartHeight-2*chartPad))
@@ -146,7 +146,7 @@ func (s *chartScale) y(v any) int {
 func (s *chartScale) levels(git any) []chartLevel {
 	var out []chartLevel
 	add := func(i int) {
-		l := chartLevel{Y: s.y(s.values[i]), Text: truncateLevel(s.texts[i]), Git: s.texts[i] == report.Show(git)}
+		l := chartLevel{Y: s.y(s.values[i]), Text: truncateLevel(s.texts[i]), Git: s.texts[i] == report.FormatValue(git)}
 		if !slices.ContainsFunc(out, func(o chartLevel) bool { return max(o.Y-l.Y, l.Y-o.Y) < levelGap }) {
 			out = append(out, l)
 		}

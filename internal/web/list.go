@@ -31,7 +31,7 @@ func newListPage(reports []report.Report) listPage {
 	p := listPage{}
 	synced := 0
 	for _, r := range reports {
-		s := appstate.Of(r)
+		s := appstate.StateOf(r)
 		if s.Sync == report.Synced {
 			synced++
 		}

@@ -106,13 +106,13 @@ func (p *pages) lately(key app.Key, r *http.Request) *recentActivity {
 // newRecentActivity makes the page's part of entries that come oldest first.
 func newRecentActivity(entries []journal.Entry, from, to time.Time) *recentActivity {
 	out := &recentActivity{}
-	for _, f := range journal.Flaps(entries) {
+	for _, f := range journal.Oscillations(entries) {
 		if len(out.Fields) == mostFields {
 			break
 		}
 		begin, end := chartWindow(f, from, to)
 		out.Fields = append(out.Fields, recentField{
-			Object: f.Object.String(), Path: strings.TrimPrefix(f.Path, "."), Git: report.Show(f.Git), Words: flapNote(f), Class: entryClass(f), Chart: newChart(f, begin, end),
+			Object: f.Object.String(), Path: strings.TrimPrefix(f.Path, "."), Git: report.FormatValue(f.Git), Words: flapNote(f), Class: entryClass(f), Chart: newChart(f, begin, end),
 		})
 	}
 	for i := len(entries) - 1; i >= 0 && len(out.Rows) < mostRows; i-- {
@@ -122,7 +122,7 @@ func newRecentActivity(entries []journal.Entry, from, to time.Time) *recentActiv
 }
 
 // chartWindow is the part of a span that a chart shows: where all happened in a small part of it, that part and as much around it.
-func chartWindow(f journal.Flap, from, to time.Time) (begin, end time.Time) {
+func chartWindow(f journal.Oscillation, from, to time.Time) (begin, end time.Time) {
 	around := max(f.Last.Sub(f.First), time.Minute)
 	if f.First.Sub(from) > around {
 		from = f.First.Add(-around / 4)
@@ -134,7 +134,7 @@ func chartWindow(f journal.Flap, from, to time.Time) (begin, end time.Time) {
 }
 
 // flapNote tell of a field what its chart cannot.
-func flapNote(f journal.Flap) string {
+func flapNote(f journal.Oscillation) string {
 	var out []string
 	if f.Corrections > 0 {
 		text := "put back " + countTimes(f.Corrections)
@@ -166,7 +166,7 @@ func countTimes(n int) string {
 }
 
 // Classes are those of the verdicts.
-func entryClass(f journal.Flap) string {
+func entryClass(f journal.Oscillation) string {
 	switch {
 	case f.Contested:
 		return "Contested"
@@ -176,7 +176,7 @@ func entryClass(f journal.Flap) string {
 	return "Correct"
 }
 
-var entryClasses = map[journal.What]string{
+var entryClasses = map[journal.EntryKind]string{
 	journal.Corrected: "Correct", journal.Ceded: "Cede", journal.Held: "Hold", journal.Contested: "Contested", journal.Failed: "Degraded", journal.Suspended: "Unknown", journal.Lost: "Degraded", journal.Applied: "Synced",
 }
 
@@ -191,7 +191,7 @@ func newRecentRow(e journal.Entry) recentRow {
 		row.Object = shortRevision(e.Revision)
 	default:
 		row.Object, row.Path = e.Object.String(), strings.TrimPrefix(e.Path, ".")
-		row.Git, row.Live, row.By = report.Show(e.Git), report.Show(e.Live), e.Writer
+		row.Git, row.Live, row.By = report.FormatValue(e.Git), report.FormatValue(e.Live), e.Writer
 	}
 	return row
 }
@@ -206,7 +206,7 @@ func (p *pages) flapping() []flapRow {
 		return []flapRow{{Words: "the journal could not be read: " + err.Error()}}
 	}
 	var out []flapRow
-	for _, f := range journal.Flaps(entries) {
+	for _, f := range journal.Oscillations(entries) {
 		if f.Reversals == 0 || len(out) == mostFields {
 			break // those with most reversals come first
 		}

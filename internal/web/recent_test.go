@@ -60,7 +60,7 @@ func hostile() []journal.Entry {
 	key := app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "web"}
 	id := object.ID{Group: evil, Kind: `"><img src=x onerror=alert(1)>`, Namespace: evil, Name: evil}
 	var out []journal.Entry
-	for i, what := range []journal.What{journal.Corrected, journal.Corrected, journal.Contested, journal.Held, journal.Applied, journal.Failed, journal.What(evil)} {
+	for i, what := range []journal.EntryKind{journal.Corrected, journal.Corrected, journal.Contested, journal.Held, journal.Applied, journal.Failed, journal.EntryKind(evil)} {
 		out = append(out, journal.Entry{
 			At: noon.Add(time.Duration(i-10) * time.Minute), App: key, What: what, Object: id, Path: evil, Git: evil, Live: fmt.Sprint(evil, i), Writer: evil,
 			Revision: evil, Reason: evil, Claimant: `" onmouseover="alert(1)`,

@@ -20,10 +20,10 @@ const (
 func (r *reading) adoption(cr object.Object, a *app.App) {
 	how, passage := r.Adopted(cr, app.Adoption{
 		Manager: "argocd-controller", Annotation: trackingID, Prefixes: []string{cr.Name() + ":", cr.Namespace() + "_" + cr.Name() + ":"},
-		Hints: map[string]string{instanceLabel: cr.Name()}, Inventory: list(cr),
+		Hints: map[string]string{instanceLabel: cr.Name()}, Inventory: resourceVersions(cr),
 		Keep: []field.Path{field.NewPath("metadata", "annotations", trackingID), field.NewPath("metadata", "annotations", theirs+"installation-id"), field.NewPath("metadata", "labels", instanceLabel)},
 	})
-	problem, note := dialect.Adopt(a, how, passage)
+	problem, note := dialect.ApplyAdoption(a, how, passage)
 	if problem != "" {
 		r.Problem("annotation "+reader.AdoptedKey, "%s, not %q", problem, how)
 	}
@@ -32,8 +32,8 @@ func (r *reading) adoption(cr object.Object, a *app.App) {
 	}
 }
 
-// list is status.resources, by ID with the API version.
-func list(cr object.Object) map[object.ID]string {
+// resourceVersions is status.resources, by ID with the API version.
+func resourceVersions(cr object.Object) map[object.ID]string {
 	all, _ := cr.At("status", "resources").([]any)
 	out := map[object.ID]string{}
 	for _, v := range all {
@@ -55,5 +55,5 @@ func (Applications) Observed(cr object.Object, a app.App, now time.Time) ([]any,
 	if a.Adoption.Lost == "" {
 		return reader.WithCondition(cr, adoptionLost, nil)
 	}
-	return reader.WithCondition(cr, adoptionLost, map[string]any{"type": adoptionLost, "message": a.Adoption.Lost, "lastTransitionTime": stamp(now)})
+	return reader.WithCondition(cr, adoptionLost, map[string]any{"type": adoptionLost, "message": a.Adoption.Lost, "lastTransitionTime": formatTime(now)})
 }

@@ -21,7 +21,7 @@ const timeout = 5 * time.Minute
 func (Applications) App(cr object.Object, process app.Policy) app.App {
 	r := &reading{}
 	a, spec := r.app(cr, process)
-	a.ReachedRevision = reached(cr, spec)
+	a.ReachedRevision = appliedRevision(cr, spec)
 	a.Problems, a.Notes = r.Problems, r.Notes
 	return a
 }

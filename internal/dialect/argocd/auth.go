@@ -17,15 +17,15 @@ const (
 	manyRepository = "repo-creds"
 )
 
-// labelled chooses the Secret with the credentials for an address.
-func labelled(address string) dialect.Labelled {
-	return dialect.Labelled{
+// repositorySecrets chooses the Secret with the credentials for an address.
+func repositorySecrets(address string) dialect.SecretSelector {
+	return dialect.SecretSelector{
 		Selector: secretType + " in (" + oneRepository + "," + manyRepository + ")",
 		Choose: func(secrets []object.Object) object.Object {
 			var best object.Object
 			longest := -1
 			for _, s := range secrets {
-				if n := fits(address, s); n > longest {
+				if n := secretRank(address, s); n > longest {
 					best, longest = s, n
 				}
 			}
@@ -34,8 +34,8 @@ func labelled(address string) dialect.Labelled {
 	}
 }
 
-// fits returns how much of the address a Secret is about; -1 for another one. A repository's own Secret goes before all others.
-func fits(address string, secret object.Object) int {
+// secretRank returns how much of the address a Secret is about; -1 for another one. A repository's own Secret goes before all others.
+func secretRank(address string, secret object.Object) int {
 	text, _ := secret.At("data", "url").(string)
 	data, err := base64.StdEncoding.DecodeString(text)
 	kind, _ := secret.Label(secretType)
@@ -56,8 +56,8 @@ func plainAddress(address string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(address), "/"), ".git"))
 }
 
-// auth reads the keys that Argo CD documents, and says what is missing, never what is there.
-func auth(secret map[string][]byte) (a source.Auth, lack string) {
+// readAuth reads the keys that Argo CD documents, and says what is missing, never what is there.
+func readAuth(secret map[string][]byte) (a source.Auth, lack string) {
 	get := func(key string) string { return string(secret[key]) }
 	a = source.Auth{
 		Username: get("username"), Password: get("password"), BearerToken: get("bearerToken"),

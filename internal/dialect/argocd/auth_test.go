@@ -27,7 +27,7 @@ func TestTheSecretThatSaysMostOfTheAddressIsChosen(t *testing.T) {
 		"https://git.example/other": "all", "https://elsewhere.example/shop/web": "", "https://git.example/shop/webshop": "shop",
 	} {
 		got := ""
-		if s := labelled(address).Choose(all); s != nil {
+		if s := repositorySecrets(address).Choose(all); s != nil {
 			got = s.Name()
 		}
 		if got != want {

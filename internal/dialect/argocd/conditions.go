@@ -51,7 +51,7 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 		if message == "" {
 			return
 		}
-		c := condition{Type: kind, Message: short(message), LastTransitionTime: stamp(seen(r))}
+		c := condition{Type: kind, Message: truncateMessage(message), LastTransitionTime: formatTime(observedAt(r))}
 		if i := slices.IndexFunc(had, func(h condition) bool { return h.Type == kind && h.Message == c.Message }); i >= 0 {
 			c.LastTransitionTime = had[i].LastTransitionTime
 		}
@@ -70,12 +70,12 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 	if i := slices.IndexFunc(had, func(h condition) bool { return h.Type == fieldsContested }); i >= 0 {
 		before = had[i].Message
 	}
-	add(fieldsContested, r.Contested(named).Kept(before))
+	add(fieldsContested, r.Contested(maxFieldNames).TextUnlessSame(before))
 	if commitOf(r.Applied) == commitOf(r.Revision) { // else it is Git that has changed, and waits for a sync
-		add(fieldsDrifted, fields(r, func(f decide.Finding) bool { return f.Verdict == decide.Hold && !f.Reported }))
-		add(fieldsAdded, fields(r, func(f decide.Finding) bool { return f.Reported }))
+		add(fieldsDrifted, fieldNames(r, func(f decide.Finding) bool { return f.Verdict == decide.Hold && !f.Reported }))
+		add(fieldsAdded, fieldNames(r, func(f decide.Finding) bool { return f.Reported }))
 	}
-	add(fieldsCeded, fields(r, func(f decide.Finding) bool { return f.Verdict == decide.Cede }))
+	add(fieldsCeded, fieldNames(r, func(f decide.Finding) bool { return f.Verdict == decide.Cede }))
 	if why, suspected := r.Missing(); suspected {
 		add(maybeMissing, why)
 	}
@@ -88,8 +88,8 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 // longestMessage keeps an Application with much to tell readable, and its status small.
 const longestMessage = 4000
 
-// short cuts a message at a character's border.
-func short(message string) string {
+// truncateMessage cuts a message at a character's border.
+func truncateMessage(message string) string {
 	if len(message) <= longestMessage {
 		return message
 	}
@@ -97,27 +97,27 @@ func short(message string) string {
 	return strings.ToValidUTF8(message[:longestMessage-len(ellipsis)], "") + ellipsis
 }
 
-// named is how many fields a condition names before it counts the rest.
-const named = 5
+// maxFieldNames is how many fields a condition names before it counts the rest.
+const maxFieldNames = 5
 
-// fields names the fields that are chosen, never their values: a condition stays the same while a value moves. Contested ones are told with
+// fieldNames names the fields that are chosen, never their values: a condition stays the same while a value moves. Contested ones are told with
 // the evidence (report.Evidence).
-func fields(r report.Report, choose func(decide.Finding) bool) string {
+func fieldNames(r report.Report, choose func(decide.Finding) bool) string {
 	var all []string
-	for _, x := range r.Chosen(choose) {
+	for _, x := range r.FindingsWhere(choose) {
 		if x.Kind == compare.Missing && len(x.Path) == 0 {
 			all = append(all, report.Sentence(x.ID, x.Finding))
 			continue
 		}
-		all = append(all, report.FieldName(x.ID, x.Finding)+whose(x.Finding))
+		all = append(all, report.FieldName(x.ID, x.Finding)+claimantSuffix(x.Finding))
 	}
-	if len(all) > named {
-		return fmt.Sprintf("%s, and %d more", strings.Join(all[:named], ", "), len(all)-named)
+	if len(all) > maxFieldNames {
+		return fmt.Sprintf("%s, and %d more", strings.Join(all[:maxFieldNames], ", "), len(all)-maxFieldNames)
 	}
 	return strings.Join(all, ", ")
 }
 
-func whose(f decide.Finding) string {
+func claimantSuffix(f decide.Finding) string {
 	switch {
 	case f.Verdict == decide.Hold:
 		return " (" + f.Reason + ")"

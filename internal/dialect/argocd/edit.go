@@ -34,7 +34,7 @@ func (Commands) Edit(r dialect.Resources, c dialect.Change) (dialect.Resources, 
 	e.options("syncOptions", c.Options)
 	e.differences(c)
 	e.standing(c)
-	e.Pass(c.Way, c.At)
+	e.SetAdoption(c.Way, c.At)
 	if c.Look {
 		e.Put("normal", "metadata", "annotations", refreshKey)
 	}
@@ -102,15 +102,15 @@ func (e *edit) source(c dialect.Change) {
 	if c.Repo == nil && c.Path == nil && c.Revision == nil || e.severalSources() {
 		return
 	}
-	e.Text(c.Repo, "spec", "source", "repoURL")
-	e.Text(c.Path, "spec", "source", "path")
-	e.Text(c.Revision, "spec", "source", "targetRevision")
+	e.SetText(c.Repo, "spec", "source", "repoURL")
+	e.SetText(c.Path, "spec", "source", "path")
+	e.SetText(c.Revision, "spec", "source", "targetRevision")
 }
 
 // destination sets where objects go. A cluster has an address or a name, never both.
 func (e *edit) destination(c dialect.Change) {
-	e.Text(c.Project, "spec", "project")
-	e.Text(c.Namespace, "spec", "destination", "namespace")
+	e.SetText(c.Project, "spec", "project")
+	e.SetText(c.Namespace, "spec", "destination", "namespace")
 	if c.Server != nil && c.Cluster != nil {
 		e.Refuse("a destination has --dest-server or --dest-name, not both")
 		return
@@ -121,8 +121,8 @@ func (e *edit) destination(c dialect.Change) {
 	if c.Cluster != nil {
 		e.Drop("spec", "destination", "server")
 	}
-	e.Text(c.Server, "spec", "destination", "server")
-	e.Text(c.Cluster, "spec", "destination", "name")
+	e.SetText(c.Server, "spec", "destination", "server")
+	e.SetText(c.Cluster, "spec", "destination", "name")
 }
 
 // policy keeps what it is not told: `--sync-policy automated` of an app that heals leaves it healing.
@@ -278,7 +278,7 @@ func (e *edit) operation(run *dialect.Run) {
 		sync["dryRun"] = true
 	}
 	if len(run.Options) > 0 {
-		sync["syncOptions"] = texts(run.Options)
+		sync["syncOptions"] = anyStrings(run.Options)
 	}
 	var only []any
 	for _, id := range run.Resources {
@@ -297,7 +297,7 @@ func (e *edit) operation(run *dialect.Run) {
 	}
 }
 
-func texts(in []string) []any {
+func anyStrings(in []string) []any {
 	out := make([]any, 0, len(in))
 	for _, s := range in {
 		out = append(out, s)

@@ -16,7 +16,7 @@ func (e *edit) differences(c dialect.Change) {
 	gone := map[int]bool{}
 	for _, i := range c.UnignoreAt {
 		if i < 0 || i >= len(list) {
-			e.Refuse("spec.ignoreDifferences has no rule %d; %s", i, editor.Listed(list))
+			e.Refuse("spec.ignoreDifferences has no rule %d; %s", i, editor.FormatEntries(list))
 			return
 		}
 		gone[i] = true
@@ -24,7 +24,7 @@ func (e *edit) differences(c dialect.Change) {
 	for _, d := range c.Unignore {
 		i := slices.IndexFunc(list, func(v any) bool { return sameRule(v, d) })
 		if i < 0 {
-			e.Refuse("spec.ignoreDifferences has no such rule: %s; %s", editor.Compact(rule(d)), editor.Listed(list))
+			e.Refuse("spec.ignoreDifferences has no such rule: %s; %s", editor.CompactJSON(ignoreEntry(d)), editor.FormatEntries(list))
 			return
 		}
 		gone[i] = true
@@ -37,7 +37,7 @@ func (e *edit) differences(c dialect.Change) {
 	}
 	for _, d := range c.Ignore {
 		if !slices.ContainsFunc(out, func(v any) bool { return sameRule(v, d) }) {
-			out = append(out, rule(d))
+			out = append(out, ignoreEntry(d))
 		}
 	}
 	if len(out) == 0 {
@@ -47,8 +47,8 @@ func (e *edit) differences(c dialect.Change) {
 	e.Put(out, "spec", "ignoreDifferences")
 }
 
-// rule is a rule as the custom resource holds it.
-func rule(d dialect.Difference) map[string]any {
+// ignoreEntry is a rule as the custom resource holds it.
+func ignoreEntry(d dialect.Difference) map[string]any {
 	out := map[string]any{"kind": d.Kind}
 	for key, text := range map[string]string{"group": d.Group, "name": d.Name, "namespace": d.Namespace} {
 		if text != "" {
@@ -59,10 +59,12 @@ func rule(d dialect.Difference) map[string]any {
 		"jsonPointers": d.JSONPointers, "jqPathExpressions": d.JQPathExpressions, "managedFieldsManagers": d.ManagedFieldsManagers,
 	} {
 		if len(list) > 0 {
-			out[key] = texts(list)
+			out[key] = anyStrings(list)
 		}
 	}
 	return out
 }
 
-func sameRule(v any, d dialect.Difference) bool { return editor.Compact(v) == editor.Compact(rule(d)) }
+func sameRule(v any, d dialect.Difference) bool {
+	return editor.CompactJSON(v) == editor.CompactJSON(ignoreEntry(d))
+}

@@ -16,10 +16,10 @@ func (e *edit) overlay(change dialect.Change) {
 		return
 	}
 	at := func(key string) []string { return []string{"spec", "source", "kustomize", key} }
-	e.Text(c.NamePrefix, at("namePrefix")...)
-	e.Text(c.NameSuffix, at("nameSuffix")...)
-	e.Text(c.Namespace, at("namespace")...)
-	e.Text(c.Version, at("version")...)
+	e.SetText(c.NamePrefix, at("namePrefix")...)
+	e.SetText(c.NameSuffix, at("nameSuffix")...)
+	e.SetText(c.Namespace, at("namespace")...)
+	e.SetText(c.Version, at("version")...)
 	e.flag(c.WithoutSelectors, at("labelWithoutSelector"))
 	e.flag(c.Templates, at("labelIncludeTemplates"))
 	e.flag(c.ForceLabels, at("forceCommonLabels"))

@@ -51,7 +51,7 @@ func parsed(text string) overlay.Image {
 	return m
 }
 
-func to[T any](v T) *T { return &v }
+func revisionSuffix[T any](v T) *T { return &v }
 
 var replicas = dialect.Difference{Group: "apps", Kind: "Deployment", JSONPointers: []string{"/spec/replicas"}}
 
@@ -69,39 +69,39 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 			dialect.Change{Ignore: []dialect.Difference{{Kind: "X", Name: "nn", Namespace: "s", JQPathExpressions: []string{".a"}, ManagedFieldsManagers: []string{"m"}}}}, automated,
 			automated + "\n  ignoreDifferences: [{kind: X, name: nn, namespace: s, jqPathExpressions: [.a], managedFieldsManagers: [m]}]",
 		},
-		"a revision":     {dialect.Change{Revision: to("v1")}, "targetRevision: main", "targetRevision: v1"},
-		"HEAD":           {dialect.Change{Revision: to("")}, ", targetRevision: main", ""},
+		"a revision":     {dialect.Change{Revision: revisionSuffix("v1")}, "targetRevision: main", "targetRevision: v1"},
+		"HEAD":           {dialect.Change{Revision: revisionSuffix("")}, ", targetRevision: main", ""},
 		"unset revision": {dialect.Change{Unset: []string{"revision"}}, ", targetRevision: main", ""},
-		"repo and path":  {dialect.Change{Repo: to("https://git.example/r"), Path: to("p")}, "repoURL: https://git.example/demo, path: app", "repoURL: https://git.example/r, path: p"},
-		"destination":    {dialect.Change{Cluster: to("in-cluster"), Namespace: to("other")}, "{server: https://kubernetes.default.svc, namespace: grokdevops}", "{name: in-cluster, namespace: other}"},
+		"repo and path":  {dialect.Change{Repo: revisionSuffix("https://git.example/r"), Path: revisionSuffix("p")}, "repoURL: https://git.example/demo, path: app", "repoURL: https://git.example/r, path: p"},
+		"destination":    {dialect.Change{Cluster: revisionSuffix("in-cluster"), Namespace: revisionSuffix("other")}, "{server: https://kubernetes.default.svc, namespace: grokdevops}", "{name: in-cluster, namespace: other}"},
 		"manual":         {dialect.Change{Policy: dialect.Manual}, automated, ""},
 		"automated":      {dialect.Change{Policy: dialect.Automated}, "", ""},
-		"no self-heal":   {dialect.Change{SelfHeal: to(false)}, "selfHeal: true", "selfHeal: false"},
-		"allow empty":    {dialect.Change{Empty: to(true), Prune: to(false)}, "{prune: true, selfHeal: true}", "{prune: false, selfHeal: true, allowEmpty: true}"},
+		"no self-heal":   {dialect.Change{SelfHeal: revisionSuffix(false)}, "selfHeal: true", "selfHeal: false"},
+		"allow empty":    {dialect.Change{Empty: revisionSuffix(true), Prune: revisionSuffix(false)}, "{prune: true, selfHeal: true}", "{prune: false, selfHeal: true, allowEmpty: true}"},
 		"options":        {dialect.Change{Options: []string{"Prune=false", "Validate=false", "Prune=confirm", "!Validate=false", "!None"}}, "automated: ", "syncOptions: [Prune=confirm], automated: "},
 		"retry": {
-			dialect.Change{Retry: dialect.Retry{Limit: to(int64(-1)), Duration: to(3 * time.Minute), MaxDuration: to(2 * time.Hour), Factor: to(int64(3)), Refresh: to(true)}},
+			dialect.Change{Retry: dialect.Retry{Limit: revisionSuffix(int64(-1)), Duration: revisionSuffix(3 * time.Minute), MaxDuration: revisionSuffix(2 * time.Hour), Factor: revisionSuffix(int64(3)), Refresh: revisionSuffix(true)}},
 			"automated: ", "retry: {limit: -1, refresh: true, backoff: {duration: 3m, maxDuration: 2h, factor: 3}}, automated: ",
 		},
-		"history": {dialect.Change{Keep: to(int64(3))}, "  project", "  revisionHistoryLimit: 3\n  project"},
+		"history": {dialect.Change{Keep: revisionSuffix(int64(3))}, "  project", "  revisionHistoryLimit: 3\n  project"},
 		"look":    {dialect.Change{Look: true}, "namespace: argocd}", "namespace: argocd, annotations: {argocd.argoproj.io/refresh: normal}}"},
-		"suspend": {dialect.Change{Suspend: to(true)}, "namespace: argocd}", "namespace: argocd, annotations: {argocd.argoproj.io/skip-reconcile: 'true'}}"},
+		"suspend": {dialect.Change{Suspend: revisionSuffix(true)}, "namespace: argocd}", "namespace: argocd, annotations: {argocd.argoproj.io/skip-reconcile: 'true'}}"},
 		"kustomize": {
 			dialect.Change{Overlay: overlay.Change{
-				NamePrefix: to("my-"), Namespace: to("ns"), Labels: map[string]string{"a": "b"}, WithoutSelectors: to(true), Templates: to(false), Optional: to(true),
+				NamePrefix: revisionSuffix("my-"), Namespace: revisionSuffix("ns"), Labels: map[string]string{"a": "b"}, WithoutSelectors: revisionSuffix(true), Templates: revisionSuffix(false), Optional: revisionSuffix(true),
 				Images: []overlay.Image{parsed("web:1"), parsed("web:2"), parsed("db=*:3")}, Replicas: []overlay.Replica{{Name: "web", Count: 1}, {Name: "web", Count: 2}},
 			}},
 			"path: app", "path: app, kustomize: {namePrefix: my-, namespace: ns, commonLabels: {a: b}, labelWithoutSelector: true, ignoreMissingComponents: true, images: ['web:2', 'db=*:3'], replicas: [{name: web, count: 2}]}",
 		},
 		"cascade": {dialect.Change{Leave: app.PruneDelete}, "namespace: argocd}", "namespace: argocd, finalizers: [resources-finalizer.argocd.argoproj.io]}"},
 		"orphan":  {dialect.Change{Leave: app.PruneKeep}, "", ""},
-		"resume":  {dialect.Change{Suspend: to(false), Pin: to("")}, "", ""},
+		"resume":  {dialect.Change{Suspend: revisionSuffix(false), Pin: revisionSuffix("")}, "", ""},
 		"sync": {
-			dialect.Change{Run: &dialect.Run{Token: "t", By: "jane", Revision: "v1", Prune: to(true), DryRun: true, Options: []string{"X=1"}, Resources: []object.ID{{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "web"}, {Kind: "Service", Name: "web"}}}},
+			dialect.Change{Run: &dialect.Run{Token: "t", By: "jane", Revision: "v1", Prune: revisionSuffix(true), DryRun: true, Options: []string{"X=1"}, Resources: []object.ID{{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "web"}, {Kind: "Service", Name: "web"}}}},
 			"apiVersion", "operation: {info: [{name: truce.dev/request, value: t}], initiatedBy: {username: jane}, sync: {revision: v1, prune: true, dryRun: true, syncOptions: [X=1], resources: [{group: apps, kind: Deployment, namespace: ns, name: web}, {group: '', kind: Service, name: web}]}}\napiVersion",
 		},
 		"rollback": {
-			dialect.Change{Pin: to("abc"), Run: &dialect.Run{Token: "t", Revision: "abc"}},
+			dialect.Change{Pin: revisionSuffix("abc"), Run: &dialect.Run{Token: "t", Revision: "abc"}},
 			automated, "  syncPolicy: {automated: {prune: true, selfHeal: true, enabled: false}}\noperation: {info: [{name: truce.dev/request, value: t}], initiatedBy: {username: truce}, sync: {revision: abc}}",
 		},
 	} {
@@ -129,7 +129,7 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 
 func TestARollbackIsHeldUntilTheAppIsResumed(t *testing.T) {
 	r := dialect.Resources{App: decoded(t, edited)}
-	back, err := argocd.Commands{}.Edit(r, dialect.Change{Pin: to("abc"), Run: &dialect.Run{Revision: "abc"}})
+	back, err := argocd.Commands{}.Edit(r, dialect.Change{Pin: revisionSuffix("abc"), Run: &dialect.Run{Revision: "abc"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestARollbackIsHeldUntilTheAppIsResumed(t *testing.T) {
 		t.Errorf("rollout %s, order %+v", a.Rollout, a.SyncRequest)
 	}
 	delete(back.App, "operation")
-	on, err := argocd.Commands{}.Edit(back, dialect.Change{Suspend: to(false), Pin: to("")})
+	on, err := argocd.Commands{}.Edit(back, dialect.Change{Suspend: revisionSuffix(false), Pin: revisionSuffix("")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,13 +174,13 @@ func TestAnEditThatContradictsWhatIsThereIsRefused(t *testing.T) {
 		cr     string
 		change dialect.Change
 	}{
-		"cannot set --auto-prune: application not configured with automatic sync": {manual, dialect.Change{Prune: to(true)}},
+		"cannot set --auto-prune: application not configured with automatic sync": {manual, dialect.Change{Prune: revisionSuffix(true)}},
 		"another operation is already in progress":                                {edited + "operation: {sync: {}}", dialect.Change{Run: &dialect.Run{}}},
-		"--dest-server or --dest-name":                                            {edited, dialect.Change{Server: to("a"), Cluster: to("b")}},
-		"edit that list":                                                          {strings.Replace(edited, "  source:", "  sources: [{}]\n  source:", 1), dialect.Change{Path: to("x")}},
+		"--dest-server or --dest-name":                                            {edited, dialect.Change{Server: revisionSuffix("a"), Cluster: revisionSuffix("b")}},
+		"edit that list":                                                          {strings.Replace(edited, "  source:", "  sources: [{}]\n  source:", 1), dialect.Change{Path: revisionSuffix("x")}},
 		"no rule 1; there are none":                                               {edited, dialect.Change{UnignoreAt: []int{1}}},
 		"nothing to unset by --x":                                                 {edited, dialect.Change{Unset: []string{"x"}}},
-		"value of another form":                                                   {strings.Replace(edited, "{server: https://kubernetes.default.svc, namespace: grokdevops}", "x", 1), dialect.Change{Namespace: to("x")}},
+		"value of another form":                                                   {strings.Replace(edited, "{server: https://kubernetes.default.svc, namespace: grokdevops}", "x", 1), dialect.Change{Namespace: revisionSuffix("x")}},
 	} {
 		if _, err := (argocd.Commands{}).Edit(dialect.Resources{App: decoded(t, c.cr)}, c.change); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
@@ -190,11 +190,11 @@ func TestAnEditThatContradictsWhatIsThereIsRefused(t *testing.T) {
 
 func TestWhatIsCreatedIsAnAppWithoutProblems(t *testing.T) {
 	key := app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}
-	if _, err := (argocd.Commands{}).Create(key, dialect.Change{Repo: to("x")}); err == nil || err.Error() != "--path is required" {
+	if _, err := (argocd.Commands{}).Create(key, dialect.Change{Repo: revisionSuffix("x")}); err == nil || err.Error() != "--path is required" {
 		t.Errorf("no path: %v", err)
 	}
 	r, err := argocd.Commands{}.Create(key, dialect.Change{
-		Repo: to("https://git.example/demo"), Path: to("app"), Namespace: to("web"), Policy: dialect.Automated, SelfHeal: to(true), Prune: to(true), Ignore: []dialect.Difference{replicas},
+		Repo: revisionSuffix("https://git.example/demo"), Path: revisionSuffix("app"), Namespace: revisionSuffix("web"), Policy: dialect.Automated, SelfHeal: revisionSuffix(true), Prune: revisionSuffix(true), Ignore: []dialect.Difference{replicas},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -217,14 +217,14 @@ status:
 
 func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	got := argocd.Commands{}.Tell(decoded(t, told))
-	want := dialect.Told{
+	got := argocd.Commands{}.Summarize(decoded(t, told))
+	want := dialect.Summary{
 		State: appstate.State{Sync: "OutOfSync", Health: health.Status{Code: "Degraded"}, Ready: "True", Reason: "Succeeded"},
-		End:   report.End{Reason: "Succeeded", Message: "done"}, Message: "done", Revision: "aaaa", Handled: "token", Settled: true, Target: "main",
-		Objects:    []dialect.Listed{{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "grokdevops", Name: "web"}, Version: "v1", Sync: "OutOfSync", Health: "Missing", Message: "configured"}},
-		History:    []dialect.Past{{Revision: "aaaa", At: at, By: "jane", Source: "https://git.example/demo"}},
+		End:   report.End{Reason: "Succeeded", Message: "done"}, Message: "done", Revision: "aaaa", HandledRequest: "token", Finished: true, Target: "main",
+		Objects:    []dialect.ListedObject{{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "grokdevops", Name: "web"}, Version: "v1", Sync: "OutOfSync", Health: "Missing", Message: "configured"}},
+		History:    []dialect.HistoryEntry{{Revision: "aaaa", At: at, By: "jane", Source: "https://git.example/demo"}},
 		Conditions: []dialect.Condition{{Type: "SharedResourceWarning", Message: "shared", Since: at}},
-		Lines: []dialect.Line{
+		Lines: []dialect.SummaryLine{
 			{Label: "Project:", Text: "default"}, {Label: "Server:", Text: "https://kubernetes.default.svc"}, {Label: "Namespace:", Text: "grokdevops"},
 			{Label: "Source:"}, {Label: "- Repo:", Text: "https://git.example/demo"}, {Label: "  Target:", Text: "main"}, {Label: "  Path:", Text: "app"},
 			{Label: "Sync Policy:", Text: "Automated (Prune)"},
@@ -233,7 +233,7 @@ func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	fought := argocd.Commands{}.Tell(decoded(t, strings.Replace(told, "{type: SharedResourceWarning, message: shared,", "{type: FieldsContestedWarning, message: evidence,", 1)))
+	fought := argocd.Commands{}.Summarize(decoded(t, strings.Replace(told, "{type: SharedResourceWarning, message: shared,", "{type: FieldsContestedWarning, message: evidence,", 1)))
 	if fought.Contested != "evidence" {
 		t.Errorf("what is contested: %q", fought.Contested)
 	}
@@ -244,11 +244,11 @@ func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 		"an operation goes on":   {`, finishedAt: "2026-11-21T09:00:01Z"`, ""},
 		"a refresh is asked for": {"namespace: argocd}", "namespace: argocd, annotations: {argocd.argoproj.io/refresh: normal}}"},
 	} {
-		if (argocd.Commands{}).Tell(decoded(t, strings.Replace(told, change[0], change[1], 1))).Settled {
+		if (argocd.Commands{}).Summarize(decoded(t, strings.Replace(told, change[0], change[1], 1))).Finished {
 			t.Errorf("%s: it is settled", name)
 		}
 	}
-	if s := (argocd.Commands{}).Tell(decoded(t, strings.Replace(told, "https://git.example/demo, path", "https://me:hunter2@git.example/demo, path", 1))); strings.Contains(s.Lines[4].Text, "hunter2") {
+	if s := (argocd.Commands{}).Summarize(decoded(t, strings.Replace(told, "https://git.example/demo, path", "https://me:hunter2@git.example/demo, path", 1))); strings.Contains(s.Lines[4].Text, "hunter2") {
 		t.Errorf("a password is shown: %s", s.Lines[4].Text)
 	}
 }
@@ -264,14 +264,14 @@ func FuzzEdit(f *testing.F) {
 		}
 		commands := argocd.Commands{}
 		for _, c := range []dialect.Change{
-			{Revision: &group, Policy: dialect.Automated, SelfHeal: to(true), UnignoreAt: []int{at}},
+			{Revision: &group, Policy: dialect.Automated, SelfHeal: revisionSuffix(true), UnignoreAt: []int{at}},
 			{Ignore: []dialect.Difference{{Group: group, Kind: "Deployment", JSONPointers: []string{pointer}}}, Options: []string{group}},
 			{Pin: &pointer, Run: &dialect.Run{Revision: pointer}, Leave: app.PruneDelete},
-			{Unset: []string{"sync-policy", "revision"}, Suspend: to(true)},
+			{Unset: []string{"sync-policy", "revision"}, Suspend: revisionSuffix(true)},
 		} {
 			_, _ = commands.Edit(dialect.Resources{App: o}, c) // must not panic, whatever it says
 		}
-		_ = commands.Tell(o)
+		_ = commands.Summarize(o)
 	})
 }
 

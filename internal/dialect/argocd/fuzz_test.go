@@ -75,7 +75,7 @@ func FuzzApplicationNeverPanics(f *testing.F) {
 // stable checks that the same report gives the same status again.
 func stable(t *testing.T, cr object.Object, r report.Report) {
 	t.Helper()
-	Applications{}.Answered(cr, r)
+	Applications{}.AnsweredRequests(cr, r)
 	first := Applications{}.Status(cr, r)
 	cr["status"] = object.CloneValue(first)
 	if diff := cmp.Diff(first, Applications{}.Status(cr, r)); diff != "" {

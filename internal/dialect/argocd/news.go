@@ -16,25 +16,25 @@ const (
 )
 
 // News tells what Argo CD tells by Events: another sync status, another health, the end of an operation.
-func (Applications) News(before, now object.Object) []notify.News {
+func (Applications) News(before, now object.Object) []notify.Event {
 	var had, is applicationStatus
-	reader.Status(object.Object{"status": map[string]any(before)}, &had)
-	reader.Status(object.Object{"status": map[string]any(now)}, &is)
-	var out []notify.News
-	tell := func(n notify.News) {
+	reader.DecodeStatus(object.Object{"status": map[string]any(before)}, &had)
+	reader.DecodeStatus(object.Object{"status": map[string]any(now)}, &is)
+	var out []notify.Event
+	tell := func(n notify.Event) {
 		n.Revision = is.Sync.Revision
 		out = append(out, n)
 	}
 	if had.Sync.Status != is.Sync.Status {
-		tell(notify.News{Severity: notify.Info, Reason: resourceUpdated, Text: "Updated sync status: " + turn(had.Sync.Status, is.Sync.Status)})
+		tell(notify.Event{Severity: notify.Info, Reason: resourceUpdated, Text: "Updated sync status: " + transition(had.Sync.Status, is.Sync.Status)})
 	}
 	if text := healthNews(had.Health, is.Health); text != "" {
-		tell(notify.News{Severity: gravity(is.Health.Status), Reason: resourceUpdated, Text: text})
+		tell(notify.Event{Severity: healthSeverity(is.Health.Status), Reason: resourceUpdated, Text: text})
 	}
-	if o := is.OperationState; ended(o) && (!ended(had.OperationState) || had.OperationState.FinishedAt != o.FinishedAt) {
-		n := notify.News{Severity: notify.Info, Reason: operationCompleted, Text: "Sync operation" + to(o) + " succeeded"}
+	if o := is.OperationState; hasFinished(o) && (!hasFinished(had.OperationState) || had.OperationState.FinishedAt != o.FinishedAt) {
+		n := notify.Event{Severity: notify.Info, Reason: operationCompleted, Text: "Sync operation" + revisionSuffix(o) + " succeeded"}
 		if o.Phase != phaseSucceeded {
-			n = notify.News{Severity: notify.Error, Reason: operationCompleted, Text: fmt.Sprintf("Sync operation%s failed: %s", to(o), o.Message)}
+			n = notify.Event{Severity: notify.Error, Reason: operationCompleted, Text: fmt.Sprintf("Sync operation%s failed: %s", revisionSuffix(o), o.Message)}
 		}
 		tell(n)
 	}
@@ -46,9 +46,9 @@ func (Applications) News(before, now object.Object) []notify.News {
 func healthNews(had, is healthStatus) string {
 	switch {
 	case had.Status != is.Status && is.Status == degraded && is.Message != "":
-		return "Updated health status: " + turn(had.Status, is.Status) + ": " + is.Message
+		return "Updated health status: " + transition(had.Status, is.Status) + ": " + is.Message
 	case had.Status != is.Status:
-		return "Updated health status: " + turn(had.Status, is.Status)
+		return "Updated health status: " + transition(had.Status, is.Status)
 	case is.Status == degraded && had.Message != is.Message:
 		return "Health status is still Degraded: " + is.Message
 	}
@@ -57,18 +57,22 @@ func healthNews(had, is healthStatus) string {
 
 const degraded = "Degraded"
 
-func turn(from, to string) string { return cmp.Or(from, "Unknown") + " -> " + cmp.Or(to, "Unknown") }
+func transition(from, to string) string {
+	return cmp.Or(from, "Unknown") + " -> " + cmp.Or(to, "Unknown")
+}
 
-func gravity(health string) notify.Severity {
+func healthSeverity(health string) notify.Severity {
 	if health == degraded {
 		return notify.Error
 	}
 	return notify.Info
 }
 
-func ended(o *operationState) bool { return o != nil && o.Phase != phaseRunning && o.FinishedAt != "" }
+func hasFinished(o *operationState) bool {
+	return o != nil && o.Phase != phaseRunning && o.FinishedAt != ""
+}
 
-func to(o *operationState) string {
+func revisionSuffix(o *operationState) string {
 	if o.SyncResult == nil || o.SyncResult.Revision == "" {
 		return ""
 	}

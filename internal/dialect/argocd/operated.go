@@ -20,14 +20,14 @@ const (
 	phaseError     = "Error" // it was not begun
 )
 
-// operated tells the newest rollout as an operation. One that this process knows nothing of stays as it is.
-func operated(cr object.Object, r report.Report, spec applicationSpec, had *operationState) *operationState {
+// operationStateOf tells the newest rollout as an operation. One that this process knows nothing of stays as it is.
+func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, had *operationState) *operationState {
 	o := r.Rollout
-	if o.Begun.IsZero() || overtaken(cr, o, had) {
+	if o.Begun.IsZero() || superseded(cr, o, had) {
 		return had
 	}
 	s := &operationState{
-		Operation: operationOf(cr, o, spec, had), StartedAt: stamp(o.Begun), FinishedAt: stamp(o.Ended), RetryCount: int64(o.Tries),
+		Operation: operationOf(cr, o, spec, had), StartedAt: formatTime(o.Begun), FinishedAt: formatTime(o.Ended), RetryCount: int64(o.Tries),
 		SyncResult: &syncResult{Revision: commitOf(o.Revision), Source: sourceOf(cr)},
 	}
 	s.Phase, s.Message = phaseOf(o)
@@ -41,10 +41,10 @@ func operated(cr object.Object, r report.Report, spec applicationSpec, had *oper
 	return s
 }
 
-// overtaken reports whether an operation was taken up since the rollout: what is told of it then is told late, and would wipe out what
+// superseded reports whether an operation was taken up since the rollout: what is told of it then is told late, and would wipe out what
 // somebody has asked for.
-func overtaken(cr object.Object, o report.Rollout, had *operationState) bool {
-	if had == nil || had.Phase != phaseRunning || had.StartedAt < stamp(o.Begun) {
+func superseded(cr object.Object, o report.Rollout, had *operationState) bool {
+	if had == nil || had.Phase != phaseRunning || had.StartedAt < formatTime(o.Begun) {
 		return false
 	}
 	if o.Order.Token == "" {
@@ -57,7 +57,7 @@ func overtaken(cr object.Object, o report.Rollout, had *operationState) bool {
 func phaseOf(o report.Rollout) (phase, message string) {
 	switch {
 	case o.Ended.IsZero():
-		return phaseRunning, orText(o.Message, "one or more tasks are running")
+		return phaseRunning, textOrDefault(o.Message, "one or more tasks are running")
 	case o.Reason == report.Succeeded && o.Order.Mode != "":
 		return phaseSucceeded, "successfully synced (dry run)"
 	case o.Reason == report.Succeeded && len(o.Order.Objects) > 0:
@@ -65,12 +65,12 @@ func phaseOf(o report.Rollout) (phase, message string) {
 	case o.Reason == report.Succeeded:
 		return phaseSucceeded, "successfully synced (all tasks run)"
 	case o.Reason == report.SpecRefused || o.Reason == report.AccessDenied || o.Reason == report.SourceNotReady || o.Reason == report.RenderFailed:
-		return phaseError, short(o.Message)
+		return phaseError, truncateMessage(o.Message)
 	}
-	return phaseFailed, short(o.Message)
+	return phaseFailed, truncateMessage(o.Message)
 }
 
-func orText(text, otherwise string) string {
+func textOrDefault(text, otherwise string) string {
 	if text == "" {
 		return otherwise
 	}
@@ -93,7 +93,7 @@ func operationOf(cr object.Object, o report.Rollout, spec applicationSpec, had *
 		sync["prune"] = true
 	}
 	if p := spec.SyncPolicy; p != nil && len(p.SyncOptions) > 0 {
-		sync["syncOptions"] = texts(p.SyncOptions)
+		sync["syncOptions"] = anyStrings(p.SyncOptions)
 	}
 	out := map[string]any{"sync": sync, "initiatedBy": map[string]any{"automated": true}}
 	if limit := cr.At("spec", "syncPolicy", "retry"); limit != nil {
@@ -114,12 +114,12 @@ func resultOf(o report.Outcome) resourceResult {
 		out.Status, out.HookPhase = "SyncFailed", phaseFailed
 	case report.Pruned:
 		out.Status = "Pruned"
-		out.Message = orText(o.Message, "pruned")
+		out.Message = textOrDefault(o.Message, "pruned")
 	case report.Spared:
 		out.Status = "PruneSkipped"
-		out.Message = orText(o.Message, "ignored (requires pruning)")
+		out.Message = textOrDefault(o.Message, "ignored (requires pruning)")
 	default:
-		out.Message = orText(o.Message, resourceName(o.ID)+" serverside-applied")
+		out.Message = textOrDefault(o.Message, resourceName(o.ID)+" serverside-applied")
 	}
 	return out
 }
@@ -141,20 +141,20 @@ func sourceOf(cr object.Object) any {
 	return object.CloneValue(cr.At("spec", "source"))
 }
 
-// kept is how many entries the history has where nobody says otherwise.
-const kept = 10
+// historyLength is how many entries the history has where nobody says otherwise.
+const historyLength = 10
 
 // history adds a rollout that went through as a whole, once. Times are in seconds, and an operation may follow another one on the same
 // revision within one: what was under way before this status and has now ended is never the entry that is there.
 func history(cr object.Object, r report.Report, before applicationStatus, now *operationState) []historyEntry {
 	o := r.Rollout
-	done := !o.Ended.IsZero() && o.Reason == report.Succeeded && whole(o.Order)
-	had, begun := before.History, stamp(o.Begun)
+	done := !o.Ended.IsZero() && o.Reason == report.Succeeded && isFullSync(o.Order)
+	had, begun := before.History, formatTime(o.Begun)
 	same := len(had) > 0 && had[len(had)-1].DeployStartedAt == begun && had[len(had)-1].Revision == commitOf(o.Revision)
-	finishes := before.OperationState != nil && !ended(before.OperationState) && ended(now)
+	finishes := before.OperationState != nil && !hasFinished(before.OperationState) && hasFinished(now)
 	out := slices.Clone(had)
 	if done && (finishes || !same) {
-		entry := historyEntry{Revision: commitOf(o.Revision), Source: sourceOf(cr), DeployStartedAt: begun, DeployedAt: stamp(o.Ended)}
+		entry := historyEntry{Revision: commitOf(o.Revision), Source: sourceOf(cr), DeployStartedAt: begun, DeployedAt: formatTime(o.Ended)}
 		entry.InitiatedBy = &initiator{Username: o.Order.By, Automated: o.Order.Token == ""}
 		if len(had) > 0 {
 			entry.ID = had[len(had)-1].ID + 1
@@ -166,22 +166,22 @@ func history(cr object.Object, r report.Report, before applicationStatus, now *o
 
 // limited keeps the newest entries, as many as the spec wants.
 func limited(all []historyEntry, spec applicationSpec) []historyEntry {
-	limit := kept
+	limit := historyLength
 	if spec.RevisionHistoryLimit != nil && *spec.RevisionHistoryLimit >= 0 {
 		limit = int(min(*spec.RevisionHistoryLimit, 1000))
 	}
 	return all[max(0, len(all)-limit):]
 }
 
-// reached is the revision of the newest operation that went through, as long as files come from the same place.
-func reached(cr object.Object, spec applicationSpec) string {
+// appliedRevision is the revision of the newest operation that went through, as long as files come from the same place.
+func appliedRevision(cr object.Object, spec applicationSpec) string {
 	var s applicationStatus
-	reader.Status(cr, &s)
+	reader.DecodeStatus(cr, &s)
 	revision, from := "", any(nil)
 	if n := len(s.History); n > 0 {
 		revision, from = s.History[n-1].Revision, s.History[n-1].Source
 	}
-	if o := s.OperationState; o != nil && o.Phase == phaseSucceeded && o.SyncResult != nil && whole(readOrder(o.Operation, spec)) {
+	if o := s.OperationState; o != nil && o.Phase == phaseSucceeded && o.SyncResult != nil && isFullSync(readOrder(o.Operation, spec)) {
 		revision, from = o.SyncResult.Revision, o.SyncResult.Source
 	}
 	now, _ := (&reading{}).oneSource(spec)
@@ -193,8 +193,8 @@ func reached(cr object.Object, spec applicationSpec) string {
 	return revision
 }
 
-// whole reports whether an order is about all objects, and to be carried out.
-func whole(o app.SyncRequest) bool { return o.Mode == "" && len(o.Objects) == 0 }
+// isFullSync reports whether an order is about all objects, and to be carried out.
+func isFullSync(o app.SyncRequest) bool { return o.Mode == "" && len(o.Objects) == 0 }
 
 // sameFiles reports whether two sources make the same of a revision.
 func sameFiles(a, b applicationSource) bool {

@@ -80,9 +80,9 @@ func (r *reading) sync(o *app.SyncRequest, s syncOperation, spec applicationSpec
 	}
 	switch {
 	case len(s.Manifests) > 0:
-		r.Lacks(at+".manifests", "objects come from the repository only")
+		r.Unsupported(at+".manifests", "objects come from the repository only")
 	case len(s.Revisions) > 1 || len(s.Sources) > 1:
-		r.Lacks(at+".revisions", "an Application has one source")
+		r.Unsupported(at+".revisions", "an Application has one source")
 	case len(s.Revisions) == 1:
 		o.Revision = s.Revisions[0]
 	}
@@ -92,7 +92,7 @@ func (r *reading) sync(o *app.SyncRequest, s syncOperation, spec applicationSpec
 	r.strategy(at, s)
 	for _, sel := range s.Resources {
 		if sel.Exclude {
-			r.Lacks(at+".resources", "name the objects that are meant, not those that are not")
+			r.Unsupported(at+".resources", "name the objects that are meant, not those that are not")
 		}
 		o.Objects = append(o.Objects, object.ID{Group: sel.Group, Kind: sel.Kind, Namespace: sel.Namespace, Name: sel.Name})
 	}
@@ -102,7 +102,7 @@ func (r *reading) sync(o *app.SyncRequest, s syncOperation, spec applicationSpec
 func (r *reading) otherSource(o *app.SyncRequest, s applicationSource, spec applicationSpec) {
 	now, _ := (&reading{}).oneSource(spec)
 	if s.RepoURL != now.RepoURL || s.Path != now.Path || !sameOptions(s, now) {
-		r.Lacks("operation.sync.source", "it is another one than the Application's; change that first")
+		r.Unsupported("operation.sync.source", "it is another one than the Application's; change that first")
 	}
 	if o.Revision == "" {
 		o.Revision = s.TargetRevision

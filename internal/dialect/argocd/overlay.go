@@ -80,7 +80,7 @@ func (r *reading) overlay(a *app.App, at string, s applicationSource) {
 		o.Annotations.Pairs = vars.all(at+".commonAnnotations", k.CommonAnnotations)
 	}
 	for _, p := range k.Patches {
-		o.Patches = append(o.Patches, entry(p))
+		o.Patches = append(o.Patches, patchEntry(p))
 	}
 	r.images(&o, k, vars)
 	r.replicas(&o, k)
@@ -127,8 +127,8 @@ func (r *reading) idle(at string, k *kustomizeSource) {
 	}
 }
 
-// entry is an entry of a kustomization's patches: what the user left out is left out.
-func entry(p kustomizePatch) map[string]any {
+// patchEntry is an entry of a kustomization's patches: what the user left out is left out.
+func patchEntry(p kustomizePatch) map[string]any {
 	var out map[string]any
 	text, err := json.Marshal(p)
 	if err == nil {

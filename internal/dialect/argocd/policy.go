@@ -17,6 +17,6 @@ var annotationsRead = []string{reader.ModeKey, reader.AdoptedKey, reader.Adopted
 
 // annotations refuses those that contradict each other, and tells of what may be a slip of the pen.
 func (r *reading) annotations(cr object.Object) {
-	r.Agree(cr)
-	r.Strange(cr, reader.Ours, " on an Application", annotationsRead)
+	r.CheckAgreement(cr)
+	r.UnknownAnnotations(cr, reader.Ours, " on an Application", annotationsRead)
 }

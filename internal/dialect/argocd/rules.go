@@ -8,7 +8,7 @@ import (
 
 // rules reads spec.ignoreDifferences. Group and kind are globs, where an empty group is the core group; name and namespace are exact.
 func (r *reading) rules(list []ignoreDifference) ignore.Rules {
-	if r.Within("spec.ignoreDifferences") {
+	if r.HasProblemWithin("spec.ignoreDifferences") {
 		return nil // read in part only
 	}
 	var out ignore.Rules

@@ -29,16 +29,16 @@ func (r *reading) source(a *app.App, spec applicationSpec) {
 
 // oneSource is spec.source, or the only one of spec.sources, which goes before it as in Argo CD.
 func (r *reading) oneSource(spec applicationSpec) (applicationSource, string) {
-	if set(spec.SourceHydrator) {
-		r.Lacks("spec.sourceHydrator", "nothing is written to a repository; use source with the branch that holds the manifests")
+	if isSet(spec.SourceHydrator) {
+		r.Unsupported("spec.sourceHydrator", "nothing is written to a repository; use source with the branch that holds the manifests")
 	}
 	switch {
 	case len(spec.Sources) == 1:
 		return spec.Sources[0], "spec.sources[0]"
 	case len(spec.Sources) > 1:
-		r.Lacks("spec.sources", "make an Application of each")
+		r.Unsupported("spec.sources", "make an Application of each")
 		return spec.Sources[0], "spec.sources[0]"
-	case spec.Source == nil && !r.About("spec.source") && !r.spoilt("spec.source") && !set(spec.SourceHydrator):
+	case spec.Source == nil && !r.HasProblem("spec.source") && !r.spoilt("spec.source") && !isSet(spec.SourceHydrator):
 		r.Problem("spec.source", "required: repoURL and path of the manifests")
 	}
 	if spec.Source == nil {
@@ -49,7 +49,7 @@ func (r *reading) oneSource(spec applicationSpec) (applicationSource, string) {
 
 // spoilt reports whether something is wrong with the source that is said already, or with what stands instead of it.
 func (r *reading) spoilt(at string) bool {
-	return r.Within(at) || at == "spec.source" && (r.Within("spec.sources") || r.Within("spec.sourceHydrator"))
+	return r.HasProblemWithin(at) || at == "spec.source" && (r.HasProblemWithin("spec.sources") || r.HasProblemWithin("spec.sourceHydrator"))
 }
 
 // sourceKey names an inline source. Its name is the address without the credentials that it may hold: it stands in messages. Two
@@ -65,7 +65,7 @@ func sourceKey(namespace string, s applicationSource) app.SourceKey {
 		u.User = nil
 		key.Name = u.String() + "#" + hex.EncodeToString(sum[:4])
 	}
-	if err != nil && !reader.IsSCP(s.RepoURL) {
+	if err != nil && !reader.IsSCPAddress(s.RepoURL) {
 		key.Name = "(no address)"
 	}
 	return key
@@ -84,7 +84,7 @@ func (r *reading) path(at string, s applicationSource) string {
 	if dir == ".." || strings.HasPrefix(dir, "../") {
 		r.Problem(at+".path", "%q leads out of the repository", s.Path)
 	}
-	if r.About(at + ".path") {
+	if r.HasProblem(at + ".path") {
 		return "."
 	}
 	return dir
@@ -94,28 +94,28 @@ func (r *reading) path(at string, s applicationSource) string {
 func (r *reading) unsupported(at string, s applicationSource) {
 	switch {
 	case s.RepoURL == "":
-		if !r.About(at) && !r.spoilt(at) {
+		if !r.HasProblem(at) && !r.spoilt(at) {
 			r.Problem(at+".repoURL", "required: where the repository is")
 		}
 	case strings.HasPrefix(s.RepoURL, "oci://"):
-		r.Lacks(at+".repoURL", "only Git repositories are read, no OCI registries")
+		r.Unsupported(at+".repoURL", "only Git repositories are read, no OCI registries")
 	case r.Address(at+".repoURL", s.RepoURL):
 		r.Note("%s.repoURL holds credentials, which everybody who can read the Application can see", at)
 	}
 	if s.Chart != "" {
-		r.Lacks(at+".chart", "only Git repositories are read, no Helm repositories")
+		r.Unsupported(at+".chart", "only Git repositories are read, no Helm repositories")
 	}
 	if s.Ref != "" {
-		r.Lacks(at+".ref", "values of other sources are not read")
+		r.Unsupported(at+".ref", "values of other sources are not read")
 	}
 	if s.TagPrefix != "" {
-		r.Lacks(at+".tagPrefix", "write the prefix into targetRevision, or name a tag")
+		r.Unsupported(at+".tagPrefix", "write the prefix into targetRevision, or name a tag")
 	}
-	if set(s.Helm) {
-		r.Lacks(at+".helm", "commit what helm template makes of it")
+	if isSet(s.Helm) {
+		r.Unsupported(at+".helm", "commit what helm template makes of it")
 	}
-	if set(s.Plugin) {
-		r.Lacks(at+".plugin", "commit what the plugin makes of it")
+	if isSet(s.Plugin) {
+		r.Unsupported(at+".plugin", "commit what the plugin makes of it")
 	}
 }
 
@@ -141,11 +141,11 @@ func (r *reading) layout(a *app.App, at string, s applicationSource) {
 	if s.kustomized() {
 		r.Problem(at, "has both kustomize and directory; want one of them")
 	}
-	if set(d.Jsonnet) {
-		r.Lacks(at+".directory.jsonnet", "commit what jsonnet makes of it")
+	if isSet(d.Jsonnet) {
+		r.Unsupported(at+".directory.jsonnet", "commit what jsonnet makes of it")
 	}
 	if d.DisableExtensionFilter {
-		r.Lacks(at+".directory.disableExtensionFilter", "only .yaml, .yml and .json are manifests")
+		r.Unsupported(at+".directory.disableExtensionFilter", "only .yaml, .yml and .json are manifests")
 	}
 	a.Layout = app.PlainLayout
 	a.Manifests = app.Manifests{Recurse: d.Recurse, Include: d.Include, Exclude: d.Exclude}
@@ -156,7 +156,7 @@ func (Repositories) Source(cr object.Object) dialect.Source {
 	r := &reading{}
 	s := dialect.Source{UID: cr.UID(), Generation: cr.Generation(), Interval: interval, Timeout: source.DefaultTimeout}
 	from := r.inline(cr)
-	s.Key, s.Labelled = sourceKey(cr.Namespace(), from), labelled(from.RepoURL)
+	s.Key, s.SecretSelector = sourceKey(cr.Namespace(), from), repositorySecrets(from.RepoURL)
 	s.Problems = r.Problems
 	return s
 }
@@ -184,7 +184,7 @@ func (Repositories) Spec(cr object.Object, secret map[string][]byte) (source.Spe
 	key := sourceKey(cr.Namespace(), s)
 	out := source.Spec{URL: s.RepoURL, Ref: source.RefOf(key.Revision), Timeout: source.DefaultTimeout}
 	var lack string
-	if out.Auth, lack = auth(secret); lack != "" {
+	if out.Auth, lack = readAuth(secret); lack != "" {
 		return source.Spec{}, &source.Error{
 			Op: "read", Subject: key.String(), Reason: source.AuthenticationFailed, Err: errors.New("the Secret of the repository: " + lack),
 		}

@@ -16,27 +16,27 @@ import (
 // Status returns the status of an Application after a run, or during one.
 func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 	var had applicationStatus
-	reader.Status(cr, &had)
+	reader.DecodeStatus(cr, &had)
 	if r.Reason == report.Suspended {
-		return plain(cr, suspended(r, had))
+		return statusMap(cr, suspended(r, had))
 	}
 	read := &reading{}
 	var spec applicationSpec
 	read.Fields("spec", cr["spec"], &spec)
 	s := had
 	if !r.Running || had.Sync.Status == "" {
-		s.Sync = synced(cr, r, had.Sync)
-		s.Health = healthOf(appstate.Of(r), r, had.Health)
+		s.Sync = syncStatusOf(cr, r, had.Sync)
+		s.Health = healthOf(appstate.StateOf(r), r, had.Health)
 		s.Conditions = conditions(cr, r, had.Conditions)
 	}
-	if known(r) {
+	if objectsKnown(r) {
 		s.Resources = append(resources(r), inherited(cr, r, had.Resources)...)
 		s.Summary.Images = r.Images
 		s.SourceType = sourceType(r, had.SourceType)
 	}
-	s.OperationState = operated(cr, r, spec, had.OperationState)
+	s.OperationState = operationStateOf(cr, r, spec, had.OperationState)
 	s.History = limited(history(cr, r, had, s.OperationState), spec)
-	return stamped(cr, s, had, r)
+	return withReconciledAt(cr, s, had, r)
 }
 
 // suspended leaves the status as it is, as Argo CD does with its annotation skip-reconcile, except for what the objects say that this process
@@ -45,13 +45,13 @@ func suspended(r report.Report, had applicationStatus) applicationStatus {
 	if len(r.Objects) == 0 || had.Sync.Status == "" {
 		return had
 	}
-	s := appstate.Of(r)
+	s := appstate.StateOf(r)
 	had.Sync.Status, had.Health = string(s.Sync), healthOf(s, r, had.Health)
 	return had
 }
 
 // Answered names the operation that was taken up, and the wish to be looked at that a run has met.
-func (Applications) Answered(cr object.Object, r report.Report) []field.Pointer {
+func (Applications) AnsweredRequests(cr object.Object, r report.Report) []field.Pointer {
 	var out []field.Pointer
 	if asked, ok := cr["operation"].(map[string]any); ok && tokenOf(asked) == r.Rollout.Order.Token {
 		out = append(out, field.Pointer{"operation"})
@@ -62,15 +62,15 @@ func (Applications) Answered(cr object.Object, r report.Report) []field.Pointer 
 	return out
 }
 
-// stamped sets reconciledAt, which is no reason by itself to write a status.
-func stamped(cr object.Object, s, had applicationStatus, r report.Report) map[string]any {
-	next := plain(cr, s)
+// withReconciledAt sets reconciledAt, which is no reason by itself to write a status.
+func withReconciledAt(cr object.Object, s, had applicationStatus, r report.Report) map[string]any {
+	next := statusMap(cr, s)
 	before, _ := cr["status"].(map[string]any)
 	if r.Running || sameBut(before, next, "reconciledAt") && had.ReconciledAt != "" {
 		return next
 	}
-	s.ReconciledAt = stamp(seen(r))
-	return plain(cr, s)
+	s.ReconciledAt = formatTime(observedAt(r))
+	return statusMap(cr, s)
 }
 
 func sameBut(a, b map[string]any, key string) bool {
@@ -90,13 +90,13 @@ func sameBut(a, b map[string]any, key string) bool {
 	return without(a) == without(b)
 }
 
-// known reports whether the run came so far that it knew the app's objects.
-func known(r report.Report) bool {
-	return !r.Running && !blind(r) || len(r.Objects) > 0
+// objectsKnown reports whether the run came so far that it knew the app's objects.
+func objectsKnown(r report.Report) bool {
+	return !r.Running && !comparisonFailed(r) || len(r.Objects) > 0
 }
 
-// blind reports whether the run ended before it could compare anything: what Argo CD calls a comparison error.
-func blind(r report.Report) bool {
+// comparisonFailed reports whether the run ended before it could compare anything: what Argo CD calls a comparison error.
+func comparisonFailed(r report.Report) bool {
 	switch r.Stage {
 	case "", report.Admit, report.Fetch, report.Render, report.Normalize, report.Validate:
 		return true
@@ -105,8 +105,8 @@ func blind(r report.Report) bool {
 	}
 }
 
-func synced(cr object.Object, r report.Report, had syncStatus) syncStatus {
-	s := syncStatus{Status: string(appstate.Of(r).Sync), Revision: commitOf(r.Revision)}
+func syncStatusOf(cr object.Object, r report.Report, had syncStatus) syncStatus {
+	s := syncStatus{Status: string(appstate.StateOf(r).Sync), Revision: commitOf(r.Revision)}
 	if s.Revision == "" {
 		s.Revision = had.Revision
 	}
@@ -125,7 +125,7 @@ func commitOf(revision string) string { return revision[strings.LastIndexByte(re
 
 func healthOf(state appstate.State, r report.Report, had healthStatus) healthStatus {
 	h := state.Health
-	s := healthStatus{Status: string(h.Code), Message: h.Message, LastTransitionTime: stamp(seen(r))}
+	s := healthStatus{Status: string(h.Code), Message: h.Message, LastTransitionTime: formatTime(observedAt(r))}
 	if had.Status == s.Status && had.LastTransitionTime != "" {
 		s.LastTransitionTime = had.LastTransitionTime
 	}
@@ -173,15 +173,15 @@ func inherited(cr object.Object, r report.Report, had []resourceStatus) []resour
 	})
 }
 
-// stamp is a time as Kubernetes writes it; empty for none.
-func stamp(t time.Time) string {
+// formatTime is a time as Kubernetes writes it; empty for none.
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.UTC().Format(time.RFC3339)
 }
 
-func seen(r report.Report) time.Time {
+func observedAt(r report.Report) time.Time {
 	if r.Seen.IsZero() {
 		return r.At
 	}
@@ -191,8 +191,8 @@ func seen(r report.Report) time.Time {
 // ownKeys are the fields of a status that this front writes.
 var ownKeys = []string{"sync", "health", "resources", "conditions", "operationState", "history", "reconciledAt", "sourceType", "summary"}
 
-// plain turns a status into decoded JSON, over what the custom resource bears and this front does not know.
-func plain(cr object.Object, s applicationStatus) map[string]any {
+// statusMap turns a status into decoded JSON, over what the custom resource bears and this front does not know.
+func statusMap(cr object.Object, s applicationStatus) map[string]any {
 	out := map[string]any{}
 	before, _ := cr["status"].(map[string]any)
 	for k, v := range before {

@@ -33,7 +33,7 @@ func TestReportsBecomeStatus(t *testing.T) {
 	golden.Run(t, "testdata/status/*.txtar", func(t *testing.T, in golden.Files) string {
 		cr, r := parse(t, in.Need(t, "cr.yaml")), reported(t, in.Need(t, "report.yaml"))
 		first := Applications{}.Status(cr, r)
-		answered := Applications{}.Answered(cr, r)
+		answered := Applications{}.AnsweredRequests(cr, r)
 		cr["status"] = object.CloneValue(first)
 		r.At, r.Seen = r.At.Add(time.Hour), r.Seen.Add(time.Hour)
 		if diff := cmp.Diff(first, Applications{}.Status(cr, r)); diff != "" {
@@ -86,7 +86,7 @@ func appText(a app.App) string {
 	line("source", a.Source)
 	line("path", a.Path)
 	for _, p := range a.Overlay.Parts(a.Namespace) {
-		line("laid over", p.Field+": "+editor.Compact(p.Kustomization))
+		line("laid over", p.Field+": "+editor.CompactJSON(p.Kustomization))
 	}
 	line("components", a.Overlay.Components)
 	line("optional", a.Overlay.Optional)
@@ -234,15 +234,15 @@ func reported(t *testing.T, data string) report.Report {
 			fate = report.Failed
 		}
 		if !r.Rollout.Ended.IsZero() {
-			l := report.Listed{ID: o.Object.ID, Version: o.Version}
-			r.Rollout.Outcomes = append(r.Rollout.Outcomes, report.Outcome{Listed: l, Fate: fate, Message: o.Problem})
+			l := report.ListedObject{ID: o.Object.ID, Version: o.Version}
+			r.Rollout.Outcomes = append(r.Rollout.Outcomes, report.Outcome{ListedObject: l, Fate: fate, Message: o.Problem})
 		}
 	}
 	for _, s := range in.Pruned {
-		r.Rollout.Outcomes = append(r.Rollout.Outcomes, report.Outcome{Listed: report.Listed{ID: objectID(t, s)}, Fate: report.Pruned})
+		r.Rollout.Outcomes = append(r.Rollout.Outcomes, report.Outcome{ListedObject: report.ListedObject{ID: objectID(t, s)}, Fate: report.Pruned})
 	}
 	for _, s := range in.Leaving {
-		r.Leaving = append(r.Leaving, report.Listed{ID: objectID(t, s), Version: "v1"})
+		r.Leaving = append(r.Leaving, report.ListedObject{ID: objectID(t, s), Version: "v1"})
 	}
 	for _, s := range in.Shared {
 		r.Shared = append(r.Shared, report.Shared{ID: objectID(t, s.ID), With: s.With, Ours: s.Ours})
@@ -276,7 +276,7 @@ func TestHistoryIsOfRolloutsThatWentThroughWhole(t *testing.T) {
 		cr["status"] = Applications{}.Status(cr, done)
 	}
 	var s applicationStatus
-	reader.Status(cr, &s)
+	reader.DecodeStatus(cr, &s)
 	for _, h := range s.History {
 		ids = append(ids, h.ID)
 	}
@@ -302,7 +302,7 @@ func TestOperationsWithinOneSecondAreTheirOwnEntries(t *testing.T) {
 		cr["status"] = Applications{}.Status(cr, r)
 	}
 	var s applicationStatus
-	reader.Status(cr, &s)
+	reader.DecodeStatus(cr, &s)
 	for _, h := range s.History {
 		revisions = append(revisions, fmt.Sprint(h.ID, " ", h.Revision))
 	}

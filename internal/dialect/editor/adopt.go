@@ -7,8 +7,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 )
 
-// Pass moves an app's objects to truce, as was asked for at a time, or back; an empty way changes nothing.
-func (e *Editor) Pass(way app.AdoptionMode, at time.Time) {
+// SetAdoption moves an app's objects to truce, as was asked for at a time, or back; an empty way changes nothing.
+func (e *Editor) SetAdoption(way app.AdoptionMode, at time.Time) {
 	if way != "" {
 		e.Drop("metadata", "annotations", reader.AdoptedAtKey)
 		e.Drop("metadata", "annotations", reader.LostKey)

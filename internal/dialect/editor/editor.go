@@ -38,8 +38,8 @@ func (e *Editor) Put(value any, keys ...string) {
 // Drop takes the field at a path away.
 func (e *Editor) Drop(keys ...string) { field.RemoveValue(e.CR, field.NewPath(keys...)) }
 
-// Text sets a text; nil leaves it, and an empty one takes the field away.
-func (e *Editor) Text(value *string, keys ...string) {
+// SetText sets a text; nil leaves it, and an empty one takes the field away.
+func (e *Editor) SetText(value *string, keys ...string) {
 	switch {
 	case value == nil:
 	case *value == "":
@@ -49,8 +49,8 @@ func (e *Editor) Text(value *string, keys ...string) {
 	}
 }
 
-// Compact prints a value in one line, with sorted keys.
-func Compact(v any) string {
+// CompactJSON prints a value in one line, with sorted keys.
+func CompactJSON(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
@@ -58,14 +58,14 @@ func Compact(v any) string {
 	return string(text)
 }
 
-// Listed prints the entries of a list with their places, for one who named another.
-func Listed(list []any) string {
+// FormatEntries prints the entries of a list with their places, for one who named another.
+func FormatEntries(list []any) string {
 	if len(list) == 0 {
 		return "there are none"
 	}
 	var all []string
 	for i, v := range list {
-		all = append(all, fmt.Sprintf("%d: %s", i, Compact(v)))
+		all = append(all, fmt.Sprintf("%d: %s", i, CompactJSON(v)))
 	}
 	return "there are " + strings.Join(all, ", ")
 }

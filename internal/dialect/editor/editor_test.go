@@ -11,9 +11,9 @@ import (
 func TestAChangeEndsWithTheFirstThingThatCannotBeDone(t *testing.T) {
 	e := Editor{CR: object.Object{"spec": map[string]any{"path": "a", "list": []any{1}, "gone": "x"}}}
 	empty, b := "", "b"
-	e.Text(nil, "spec", "path")
-	e.Text(&b, "spec", "new", "text")
-	e.Text(&empty, "spec", "gone")
+	e.SetText(nil, "spec", "path")
+	e.SetText(&b, "spec", "new", "text")
+	e.SetText(&empty, "spec", "gone")
 	if e.Err != nil {
 		t.Fatal(e.Err)
 	}
@@ -29,10 +29,10 @@ func TestAChangeEndsWithTheFirstThingThatCannotBeDone(t *testing.T) {
 }
 
 func TestAListIsShownWithItsPlaces(t *testing.T) {
-	if got := Listed(nil); got != "there are none" {
+	if got := FormatEntries(nil); got != "there are none" {
 		t.Error(got)
 	}
-	if got := Listed([]any{map[string]any{"b": 1, "a": "x"}, "y"}); got != `there are 0: {"a":"x","b":1}, 1: "y"` {
+	if got := FormatEntries([]any{map[string]any{"b": 1, "a": "x"}, "y"}); got != `there are 0: {"a":"x","b":1}, 1: "y"` {
 		t.Error(got)
 	}
 }

@@ -15,9 +15,9 @@ import (
 // spec.suspend is Flux's.
 func (r *reading) adoption(cr object.Object, a *app.App) {
 	how, passage := r.Adopted(cr, app.Adoption{
-		Manager: "kustomize-controller", Labels: map[string]string{nameLabel: cr.Name(), nsLabel: cr.Namespace()}, Inventory: written(cr),
+		Manager: "kustomize-controller", Labels: map[string]string{nameLabel: cr.Name(), nsLabel: cr.Namespace()}, Inventory: lastApplied(cr),
 	})
-	problem, note := dialect.Adopt(a, how, passage)
+	problem, note := dialect.ApplyAdoption(a, how, passage)
 	if a.Adoption.Mode == app.TakeBeside && a.GuardFinalizer != "" {
 		a.GuardFinalizer = a.OwnFinalizer
 	}
@@ -29,8 +29,8 @@ func (r *reading) adoption(cr object.Object, a *app.App) {
 	}
 }
 
-// written is status.inventory.
-func written(cr object.Object) map[object.ID]string {
+// lastApplied is status.inventory.
+func lastApplied(cr object.Object) map[object.ID]string {
 	list, _ := cr.At("status", "inventory", "entries").([]any)
 	out := map[object.ID]string{}
 	for _, v := range list {

@@ -10,9 +10,9 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 )
 
-// auth reads the keys that Flux documents for the Secret of a GitRepository, and says what is missing, never what is there.
+// readAuth reads the keys that Flux documents for the Secret of a GitRepository, and says what is missing, never what is there.
 // For SSH the key password decrypts identity. ca.crt and tls.* are newer names of caFile, certFile and keyFile.
-func auth(address string, secret map[string][]byte) (a source.Auth, lack string) {
+func readAuth(address string, secret map[string][]byte) (a source.Auth, lack string) {
 	get := func(keys ...string) string {
 		for _, key := range keys {
 			if v := secret[key]; len(v) > 0 {
@@ -27,8 +27,8 @@ func auth(address string, secret map[string][]byte) (a source.Auth, lack string)
 			IdentityPassword: get("password"), KnownHosts: get("known_hosts"),
 		}
 		return a, cmp.Or(
-			absent("identity, the private key, is not in it", a.Identity),
-			absent("known_hosts is not in it; without, nobody knows whether the server is the right one", a.KnownHosts),
+			addMissing("identity, the private key, is not in it", a.Identity),
+			addMissing("known_hosts is not in it; without, nobody knows whether the server is the right one", a.KnownHosts),
 		)
 	}
 	a = source.Auth{
@@ -46,7 +46,7 @@ func auth(address string, secret map[string][]byte) (a source.Auth, lack string)
 	return a, lack
 }
 
-func absent(lack, value string) string {
+func addMissing(lack, value string) string {
 	if value == "" {
 		return lack
 	}
@@ -54,7 +54,7 @@ func absent(lack, value string) string {
 }
 
 func overSSH(address string) bool {
-	return strings.HasPrefix(address, "ssh://") || !strings.Contains(address, "://") && reader.IsSCP(address)
+	return strings.HasPrefix(address, "ssh://") || !strings.Contains(address, "://") && reader.IsSCPAddress(address)
 }
 
 // refusedSource is an error of the form that a fetch gives.

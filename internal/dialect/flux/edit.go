@@ -32,10 +32,10 @@ func (cs Commands) Edit(r dialect.Resources, c dialect.Change) (dialect.Resource
 	e.unset(c.Unset)
 	e.plan(c)
 	e.overlay(c.Overlay)
-	e.Pass(c.Way, c.At)
+	e.SetAdoption(c.Way, c.At)
 	e.remediation(c.SelfHeal)
 	e.differences(c)
-	e.Text(c.Pin, "metadata", "annotations", revisionKey)
+	e.SetText(c.Pin, "metadata", "annotations", revisionKey)
 	e.run(c.Run)
 	e.deletion(c.Leave)
 	e.Approve(c.ApprovePrune)
@@ -130,8 +130,8 @@ func (e *edit) unset(flags []string) {
 }
 
 func (e *edit) plan(c dialect.Change) {
-	e.Text(c.Path, "spec", "path")
-	e.Text(c.Namespace, "spec", "targetNamespace")
+	e.SetText(c.Path, "spec", "path")
+	e.SetText(c.Namespace, "spec", "targetNamespace")
 	if c.Retry.Duration != nil {
 		e.Put(c.Retry.Duration.String(), "spec", "retryInterval")
 	}
@@ -202,7 +202,7 @@ func editSource(cr object.Object, c dialect.Change) (object.Object, error) {
 		return nil, fmt.Errorf("the app's source is no GitRepository in this cluster: edit it itself")
 	}
 	e := &edit{Editor: editor.Editor{CR: cr.Clone()}}
-	e.Text(c.Repo, "spec", "url")
+	e.SetText(c.Repo, "spec", "url")
 	if c.Revision != nil {
 		e.Drop("spec", "ref")
 		switch text := *c.Revision; {

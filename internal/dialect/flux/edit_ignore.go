@@ -28,16 +28,16 @@ func (e *edit) differences(c dialect.Change) {
 	gone := map[int]bool{}
 	for _, i := range c.UnignoreAt {
 		if i < 0 || i >= len(list) {
-			e.Refuse("%s has no rule %d; %s", where, i, editor.Listed(list))
+			e.Refuse("%s has no rule %d; %s", where, i, editor.FormatEntries(list))
 			return
 		}
 		gone[i] = true
 	}
 	for _, d := range c.Unignore {
 		r, err := translated(d)
-		i := slices.IndexFunc(list, func(v any) bool { return editor.Compact(v) == editor.Compact(r) })
+		i := slices.IndexFunc(list, func(v any) bool { return editor.CompactJSON(v) == editor.CompactJSON(r) })
 		if err != nil || i < 0 {
-			e.Refuse("%s has no such rule; %s", where, editor.Listed(list))
+			e.Refuse("%s has no such rule; %s", where, editor.FormatEntries(list))
 			return
 		}
 		gone[i] = true
@@ -58,7 +58,7 @@ func (e *edit) added(list []any, rules []dialect.Difference) []any {
 			e.Refuse("%v", err)
 			return list
 		}
-		if !slices.ContainsFunc(list, func(v any) bool { return editor.Compact(v) == editor.Compact(r) }) {
+		if !slices.ContainsFunc(list, func(v any) bool { return editor.CompactJSON(v) == editor.CompactJSON(r) }) {
 			list = append(list, r)
 		}
 	}
@@ -77,7 +77,7 @@ func (e *edit) ruleList() (where string, list []any, err error) {
 		return where, nil, nil
 	}
 	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
-		return where, nil, fmt.Errorf("%s: %s", where, reader.Plainly(err))
+		return where, nil, fmt.Errorf("%s: %s", where, reader.DecodeErrorText(err))
 	}
 	return where, list, nil
 }
@@ -86,7 +86,7 @@ func (e *edit) writeRules(list []any) {
 	path := []string{"spec", "ignoreDifferences"}
 	var value any = list
 	if e.drops("spec.ignoreDifferences") {
-		path, value = []string{"metadata", "annotations", ignoreKey}, editor.Compact(list)
+		path, value = []string{"metadata", "annotations", ignoreKey}, editor.CompactJSON(list)
 	}
 	if len(list) == 0 {
 		e.Drop(path...)

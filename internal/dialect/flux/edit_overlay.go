@@ -8,9 +8,9 @@ import (
 
 // overlay sets what a Kustomization has fields for, too.
 func (e *edit) overlay(c overlay.Change) {
-	e.Text(c.NamePrefix, "spec", "namePrefix")
-	e.Text(c.NameSuffix, "spec", "nameSuffix")
-	e.Text(c.Namespace, "spec", "targetNamespace")
+	e.SetText(c.NamePrefix, "spec", "namePrefix")
+	e.SetText(c.NameSuffix, "spec", "nameSuffix")
+	e.SetText(c.Namespace, "spec", "targetNamespace")
 	if c.Optional != nil {
 		e.Put(*c.Optional, "spec", "ignoreMissingComponents")
 	}

@@ -194,11 +194,11 @@ func TestAnEntryOfTheInventoryIsReadAsFluxWritesIt(t *testing.T) {
 		map[string]any{"id": "shop_web_apps_Deployment", "v": "v1"}, map[string]any{"id": "_system__node_rbac.authorization.k8s.io_ClusterRole", "v": "v1"},
 		map[string]any{"id": "nonsense", "v": "v1"},
 	}}}
-	want := []dialect.Listed{
+	want := []dialect.ListedObject{
 		{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Version: "v1"},
 		{ID: object.ID{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "system:node"}, Version: "v1"},
 	}
-	if diff := cmp.Diff(want, flux.Commands{}.Tell(cr).Objects); diff != "" {
+	if diff := cmp.Diff(want, flux.Commands{}.Summarize(cr).Objects); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -206,7 +206,7 @@ func TestAnEntryOfTheInventoryIsReadAsFluxWritesIt(t *testing.T) {
 func TestTheStatusSaysWhatIsContested(t *testing.T) {
 	for status, want := range map[string]string{"True": "evidence", "False": ""} {
 		cr := object.Object{"status": map[string]any{"conditions": []any{map[string]any{"type": "Contested", "status": status, "message": "evidence"}}}}
-		if got := (flux.Commands{}).Tell(cr).Contested; got != want {
+		if got := (flux.Commands{}).Summarize(cr).Contested; got != want {
 			t.Errorf("%s: %q, want %q", status, got, want)
 		}
 	}
@@ -226,7 +226,7 @@ func FuzzEdit(f *testing.F) {
 		}
 		for _, commands := range []flux.Commands{{}, {Dropped: []string{"spec.ignoreDifferences", "spec.remediation"}}} {
 			_, _ = commands.Edit(dialect.Resources{App: o, Source: o}, c) // must not panic, whatever it says
-			_ = commands.Tell(o)
+			_ = commands.Summarize(o)
 		}
 	})
 }

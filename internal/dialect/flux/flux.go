@@ -34,7 +34,7 @@ const finalizer = "finalizers.fluxcd.io"
 const ownFinalizer = "truce.dev/finalizer"
 
 // Answered is nothing: Flux's requests stay, and the status says which of them was handled.
-func (Kustomizations) Answered(object.Object, report.Report) []field.Pointer { return nil }
+func (Kustomizations) AnsweredRequests(object.Object, report.Report) []field.Pointer { return nil }
 
 // The names of Flux's annotations and labels on custom resources and objects, and of ours that only a Kustomization has.
 const (

@@ -23,7 +23,7 @@ func (GitRepositories) Source(cr object.Object) dialect.Source {
 func (r *reading) source(cr object.Object) (dialect.Source, sourcev1.GitRepositorySpec) {
 	r.Kind(cr, sourceAPI, gitRepository)
 	var spec sourcev1.GitRepositorySpec
-	fields := r.spec(cr, &spec, lackingGitRepository)
+	fields := r.spec(cr, &spec, unsupportedInGitRepository)
 	s := dialect.Source{
 		Key:        app.SourceKey{Kind: gitRepository, Namespace: cr.Namespace(), Name: cr.Name()},
 		UID:        cr.UID(),
@@ -45,7 +45,7 @@ func (r *reading) source(cr object.Object) (dialect.Source, sourcev1.GitReposito
 	r.required(fields, "url", "where the repository is")
 	r.url(spec.URL)
 	if spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric {
-		r.Lacks("spec.provider", "only generic, which takes credentials from secretRef")
+		r.Unsupported("spec.provider", "only generic, which takes credentials from secretRef")
 	}
 	return s, spec
 }
@@ -85,7 +85,7 @@ func (GitRepositories) Spec(cr object.Object, secret map[string][]byte) (source.
 	s, spec := r.source(cr)
 	if len(r.Problems) > 0 {
 		reason := source.NotSupported
-		if r.About("spec.url") {
+		if r.HasProblem("spec.url") {
 			reason = source.URLInvalid
 		}
 		return source.Spec{}, refusedSource(s.Key, reason, sentences(r.Problems))
@@ -104,7 +104,7 @@ func (GitRepositories) Spec(cr object.Object, secret map[string][]byte) (source.
 		return source.Spec{}, refusedSource(s.Key, source.AuthenticationFailed, "Secret "+s.Secret+" is not there")
 	}
 	var lack string
-	if out.Auth, lack = auth(spec.URL, secret); lack != "" {
+	if out.Auth, lack = readAuth(spec.URL, secret); lack != "" {
 		return source.Spec{}, refusedSource(s.Key, source.AuthenticationFailed, "Secret "+s.Secret+": "+lack)
 	}
 	return out, nil

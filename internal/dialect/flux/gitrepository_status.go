@@ -17,7 +17,7 @@ import (
 // Status returns the status of a GitRepository after a fetch, or during one.
 func (GitRepositories) Status(cr object.Object, s dialect.SourceState) map[string]any {
 	var status sourcev1.GitRepositoryStatus
-	reader.Status(cr, &status)
+	reader.DecodeStatus(cr, &status)
 	if s.Request != "" {
 		status.LastHandledReconcileAt = s.Request
 	}
@@ -27,7 +27,7 @@ func (GitRepositories) Status(cr object.Object, s dialect.SourceState) map[strin
 	status.Artifact = artifact(had, s)
 	status.Conditions = sourceConditions(r, s, status)
 	if s.Running {
-		return plain(&status)
+		return statusMap(&status)
 	}
 	if s.Generation != 0 {
 		status.ObservedGeneration = s.Generation
@@ -35,7 +35,7 @@ func (GitRepositories) Status(cr object.Object, s dialect.SourceState) map[strin
 	if s.Err == nil && len(r.Problems) == 0 {
 		status.ObservedIgnore = spec.Ignore
 	}
-	return plain(&status)
+	return statusMap(&status)
 }
 
 func sourceConditions(r *reading, s dialect.SourceState, status sourcev1.GitRepositoryStatus) []metav1.Condition {
@@ -47,7 +47,7 @@ func sourceConditions(r *reading, s dialect.SourceState, status sourcev1.GitRepo
 	switch {
 	case len(r.Problems) > 0:
 		reason, message := r.refusal("")
-		if reason == invalidSpec && r.About("spec.url") {
+		if reason == invalidSpec && r.HasProblem("spec.url") {
 			reason = sourcev1.URLInvalidReason
 		}
 		c.set(meta.ReadyCondition, metav1.ConditionFalse, reason, message)
@@ -71,7 +71,7 @@ func sourceConditions(r *reading, s dialect.SourceState, status sourcev1.GitRepo
 func (c *conditions) fetching(s dialect.SourceState, status sourcev1.GitRepositoryStatus) {
 	const message = "fetching"
 	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
-	if status.ObservedGeneration == s.Generation && find(c.had, meta.ReadyCondition) != nil {
+	if status.ObservedGeneration == s.Generation && findCondition(c.had, meta.ReadyCondition) != nil {
 		c.keep(meta.ReadyCondition)
 		c.keep(sourcev1.FetchFailedCondition)
 		return

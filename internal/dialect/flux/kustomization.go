@@ -28,7 +28,7 @@ func (Kustomizations) App(cr object.Object, process app.Policy) app.App {
 func (r *reading) app(cr object.Object, process app.Policy) app.App {
 	r.Kind(cr, kustomizeAPI, kustomization)
 	var spec KustomizationSpec
-	fields := r.spec(cr, &spec, lackingKustomization)
+	fields := r.spec(cr, &spec, unsupportedInKustomization)
 	a := app.App{
 		Key:        app.Key{Kind: kustomization, Namespace: cr.Namespace(), Name: cr.Name()},
 		UID:        cr.UID(),
@@ -40,8 +40,8 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 		Overlay:    r.overlay(spec),
 		Suspended:  spec.Suspend,
 		Deleting:   cr.At("metadata", "deletionTimestamp") != nil,
-		Prune:      prune(spec.Prune),
-		Wait:       wait(spec.Wait),
+		Prune:      pruneMode(spec.Prune),
+		Wait:       waitMode(spec.Wait),
 		Health:     health.Reconciled,
 		Validation: r.validation(spec.Validation),
 		Policy:     r.policy(cr, spec, process),
@@ -110,7 +110,7 @@ func (r *reading) reference(ref kustomizev1.CrossNamespaceSourceReference) {
 	case "":
 		r.Problem("spec.sourceRef.kind", "required")
 	case "OCIRepository", "Bucket", "ExternalArtifact":
-		r.Lacks("spec.sourceRef.kind", ref.Kind+" is not read, only GitRepository is")
+		r.Unsupported("spec.sourceRef.kind", ref.Kind+" is not read, only GitRepository is")
 	default:
 		r.Problem("spec.sourceRef.kind", "%q is no source", ref.Kind)
 	}
@@ -146,14 +146,14 @@ func (r *reading) path(text string) string {
 	return dir
 }
 
-func prune(yes bool) app.Prune {
+func pruneMode(yes bool) app.Prune {
 	if yes {
 		return app.PruneDelete
 	}
 	return app.PruneKeep
 }
 
-func wait(yes bool) app.Wait {
+func waitMode(yes bool) app.Wait {
 	if yes {
 		return app.WaitHealthy
 	}
@@ -194,7 +194,7 @@ func (r *reading) deletion(policy string) {
 	switch policy {
 	case "", kustomizev1.DeletionPolicyMirrorPrune, kustomizev1.DeletionPolicyDelete, kustomizev1.DeletionPolicyOrphan:
 	case kustomizev1.DeletionPolicyWaitForTermination:
-		r.Lacks("spec.deletionPolicy", policy+" would not wait; use Delete")
+		r.Unsupported("spec.deletionPolicy", policy+" would not wait; use Delete")
 	default:
 		r.Problem("spec.deletionPolicy", "want MirrorPrune, Delete or Orphan, not %q", policy)
 	}

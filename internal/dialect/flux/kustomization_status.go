@@ -37,16 +37,16 @@ const inProgress = "Reconciliation in progress"
 // Status returns the status of a Kustomization after a run, or during one.
 func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 	var s kustomizev1.KustomizationStatus
-	reader.Status(cr, &s)
+	reader.DecodeStatus(cr, &s)
 	if r.Request != "" {
 		s.LastHandledReconcileAt = r.Request
 	}
 	if r.Reason == report.Suspended {
 		s.Conditions = suspendedConditions(r, s.Conditions)
 		s.ObservedGeneration = max(s.ObservedGeneration, r.Generation)
-		return plain(&s)
+		return statusMap(&s)
 	}
-	r = awaited(cr, r, s)
+	r = healthCheckProgress(cr, r, s)
 	fresh := r.Generation != s.ObservedGeneration || r.Revision != "" && r.Revision != s.LastAttemptedRevision
 	s.Conditions = kustomizationConditions(cr, r, s.Conditions, fresh)
 	if !r.Running && r.Generation != 0 {
@@ -62,7 +62,7 @@ func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 	if how, _ := cr.Annotation(reader.AdoptedKey); how == "" || r.Recorded { // until then Flux's own list alone says what there may be to prune
 		s.Inventory = inventory(s.Inventory, r)
 	}
-	return plain(&s)
+	return statusMap(&s)
 }
 
 // kustomizationConditions says how it stands. Fresh is a run about something that no finished run was about: until it ends, nobody
@@ -107,8 +107,8 @@ func suspendedConditions(r report.Report, had []metav1.Condition) []metav1.Condi
 		return c.sorted()
 	}
 	c.drifted(r)
-	if find(c.now, meta.HealthyCondition) == nil {
-		c.unwell(appstate.Of(r).Health)
+	if findCondition(c.now, meta.HealthyCondition) == nil {
+		c.unwell(appstate.StateOf(r).Health)
 	}
 	return c.sorted()
 }
@@ -129,12 +129,12 @@ func (c *conditions) drifted(r report.Report) {
 	} else if r.Reason == report.ClusterFailed {
 		c.set(drifted, metav1.ConditionUnknown, notCompared, "not compared: "+r.Message)
 	}
-	if e := r.Contested(named); e.Text != "" {
+	if e := r.Contested(maxFieldNames); e.Text != "" {
 		before := ""
-		if old := find(c.had, contested); old != nil {
+		if old := findCondition(c.had, contested); old != nil {
 			before = old.Message
 		}
-		c.set(contested, metav1.ConditionTrue, fieldContested, e.Kept(before))
+		c.set(contested, metav1.ConditionTrue, fieldContested, e.TextUnlessSame(before))
 	}
 }
 
@@ -173,7 +173,7 @@ func (c *conditions) stalled(cr object.Object, r report.Report) {
 // healthy sets Flux's condition Healthy. With spec.wait it says how the health check ended. Without, the condition is there only
 // while an object is not well, with truce's word as its reason: an app that is Ready without a health check does not look healthy then.
 func (c *conditions) healthy(cr object.Object, r report.Report) {
-	h := appstate.Of(r).Health
+	h := appstate.StateOf(r).Health
 	switch {
 	case cr.At("spec", "wait") != true && len(r.Objects) > 0 && r.Reason != report.SpecRefused && r.Reason != report.AccessDenied:
 		c.unwell(h)
@@ -193,13 +193,13 @@ func (c *conditions) unwell(h health.Status) {
 	switch {
 	case h.Code == health.Unknown:
 		c.set(meta.HealthyCondition, metav1.ConditionUnknown, string(h.Code), h.Message)
-	case unwell(h):
+	case isUnhealthy(h):
 		c.set(meta.HealthyCondition, metav1.ConditionFalse, string(h.Code), h.Message)
 	}
 }
 
-// unwell reports whether the health is worse than that of an app on its way.
-func unwell(h health.Status) bool {
+// isUnhealthy reports whether the health is worse than that of an app on its way.
+func isUnhealthy(h health.Status) bool {
 	return h.Code == health.Degraded || h.Code == health.Missing || h.Code == health.Unknown
 }
 

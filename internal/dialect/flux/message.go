@@ -10,8 +10,8 @@ import (
 	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
-// named is how many things a sentence names before it counts the rest: `kubectl get` shows it on one line.
-const named = 3
+// maxFieldNames is how many things a sentence names before it counts the rest: `kubectl get` shows it on one line.
+const maxFieldNames = 3
 
 // summary is the message of a ready app. It names fields, never values.
 func summary(r report.Report) string {
@@ -19,16 +19,16 @@ func summary(r report.Report) string {
 	if r.Applied != r.Revision {
 		out[0] = "Checked revision: " + r.Revision + " (nothing was applied)"
 	}
-	if ceded := fields(r, cededField, func(f decide.Finding) bool { return f.Verdict == decide.Cede }); len(ceded) > 0 {
-		out = append(out, count(len(ceded), "field")+" ceded: "+list(ceded))
+	if ceded := describeFields(r, cededField, func(f decide.Finding) bool { return f.Verdict == decide.Cede }); len(ceded) > 0 {
+		out = append(out, countNoun(len(ceded), "field")+" ceded: "+joinLimited(ceded))
 	}
 	if text := r.Drift(); text != "" {
 		out = append(out, text)
 	}
-	if reported := fields(r, reportedField, func(f decide.Finding) bool { return f.Reported }); len(reported) > 0 {
-		out = append(out, count(len(reported), "addition")+" reported: "+list(reported))
+	if reported := describeFields(r, reportedField, func(f decide.Finding) bool { return f.Reported }); len(reported) > 0 {
+		out = append(out, countNoun(len(reported), "addition")+" reported: "+joinLimited(reported))
 	}
-	if h := appstate.Of(r).Health; unwell(h) {
+	if h := appstate.StateOf(r).Health; isUnhealthy(h) {
 		out = append(out, string(h.Code)+": "+h.Message)
 	}
 	for _, s := range r.Shared {
@@ -48,9 +48,9 @@ func problemsOf(r report.Report) string {
 	return strings.Join(out, "; ")
 }
 
-func fields(r report.Report, say func(object.ID, decide.Finding) string, choose func(decide.Finding) bool) []string {
+func describeFields(r report.Report, say func(object.ID, decide.Finding) string, choose func(decide.Finding) bool) []string {
 	var out []string
-	for _, x := range r.Chosen(choose) {
+	for _, x := range r.FindingsWhere(choose) {
 		out = append(out, say(x.ID, x.Finding))
 	}
 	return out
@@ -75,14 +75,14 @@ func cededField(id object.ID, f decide.Finding) string {
 	return report.FieldName(id, f) + " to " + f.Claimant + report.NotApplied(f)
 }
 
-func list(items []string) string {
-	if len(items) <= named {
+func joinLimited(items []string) string {
+	if len(items) <= maxFieldNames {
 		return strings.Join(items, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(items[:named], ", "), len(items)-named)
+	return fmt.Sprintf("%s and %d more", strings.Join(items[:maxFieldNames], ", "), len(items)-maxFieldNames)
 }
 
-func count(n int, thing string) string {
+func countNoun(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

@@ -20,8 +20,8 @@ type outcome struct {
 
 func outcomeOf(status object.Object) outcome {
 	var o outcome
-	reader.Status(object.Object{"status": map[string]any(status)}, &o)
-	if ready := find(o.Conditions, meta.ReadyCondition); ready != nil {
+	reader.DecodeStatus(object.Object{"status": map[string]any(status)}, &o)
+	if ready := findCondition(o.Conditions, meta.ReadyCondition); ready != nil {
 		o.ready = *ready
 	}
 	if o.revision = o.Attempted; o.ready.Status == metav1.ConditionTrue {
@@ -34,7 +34,7 @@ func outcomeOf(status object.Object) outcome {
 
 // News tells how a reconciliation ended, with the reason of the Ready condition, as kustomize-controller does: once for each change, where
 // that one tells it with every run.
-func (Kustomizations) News(before, now object.Object) []notify.News {
+func (Kustomizations) News(before, now object.Object) []notify.Event {
 	had, is := outcomeOf(before), outcomeOf(now)
 	if is.ready.Status != metav1.ConditionTrue && is.ready.Status != metav1.ConditionFalse {
 		return nil
@@ -42,9 +42,9 @@ func (Kustomizations) News(before, now object.Object) []notify.News {
 	if had.ready.Status == is.ready.Status && had.ready.Reason == is.ready.Reason && had.revision == is.revision && had.why == is.why {
 		return nil
 	}
-	n := notify.News{Severity: notify.Info, Reason: is.ready.Reason, Text: is.ready.Message, Revision: is.revision}
+	n := notify.Event{Severity: notify.Info, Reason: is.ready.Reason, Text: is.ready.Message, Revision: is.revision}
 	if is.ready.Status == metav1.ConditionFalse {
 		n.Severity = notify.Error
 	}
-	return []notify.News{n}
+	return []notify.Event{n}
 }

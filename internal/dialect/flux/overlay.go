@@ -13,10 +13,10 @@ func (r *reading) overlay(spec KustomizationSpec) overlay.Overlay {
 		Components: spec.Components, Optional: spec.IgnoreMissingComponents,
 	}
 	for _, p := range spec.Patches {
-		o.Patches = append(o.Patches, patch(p))
+		o.Patches = append(o.Patches, patchEntry(p))
 	}
 	for _, m := range spec.Images {
-		o.Images = append(o.Images, image(m))
+		o.Images = append(o.Images, imageOverride(m))
 	}
 	if m := spec.CommonMetadata; m != nil {
 		o.Metadata = overlay.Metadata{Labels: m.Labels, Annotations: m.Annotations}
@@ -27,8 +27,8 @@ func (r *reading) overlay(spec KustomizationSpec) overlay.Overlay {
 	return o
 }
 
-// patch is an entry of a kustomization's patches.
-func patch(p kustomize.Patch) map[string]any {
+// patchEntry is an entry of a kustomization's patches.
+func patchEntry(p kustomize.Patch) map[string]any {
 	out := map[string]any{"patch": p.Patch}
 	if p.Target == nil {
 		return out
@@ -46,8 +46,8 @@ func patch(p kustomize.Patch) map[string]any {
 	return out
 }
 
-// image is an override that says only what is set. Tag and digest are one: who says one of them takes away the other.
-func image(m kustomize.Image) overlay.Image {
+// imageOverride is an override that says only what is set. Tag and digest are one: who says one of them takes away the other.
+func imageOverride(m kustomize.Image) overlay.Image {
 	out := overlay.Image{Name: m.Name}
 	if m.NewName != "" {
 		out.NewName = &m.NewName

@@ -20,7 +20,7 @@ func (r *reading) policy(cr object.Object, spec KustomizationSpec, process app.P
 	if block.Remediate != nil && *block.Remediate {
 		p.Remediation = app.Remediate
 	}
-	if block.Remediate == nil && !r.About("spec.remediation") {
+	if block.Remediate == nil && !r.HasProblem("spec.remediation") {
 		r.Note("remediation is set without remediate: true, so drift is reported and left alone")
 	}
 	if block.RemediationInterval != nil {
@@ -36,7 +36,7 @@ func (r *reading) remediation(cr object.Object, block *Remediation) *Remediation
 		return block
 	}
 	annotated := r.annotatedRemediation(text)
-	if block != nil && annotated != nil && !same(*block, *annotated) {
+	if block != nil && annotated != nil && !sameRemediation(*block, *annotated) {
 		r.Problem("annotation "+remediateKey, "says something else than spec.remediation; remove one of them")
 	}
 	return cmp.Or(block, annotated)
@@ -58,7 +58,7 @@ func (r *reading) annotatedRemediation(text string) *Remediation {
 	return nil
 }
 
-func same(a, b Remediation) bool {
+func sameRemediation(a, b Remediation) bool {
 	yes := func(x Remediation) bool { return x.Remediate != nil && *x.Remediate }
 	spacing := func(x Remediation) int64 {
 		if x.RemediationInterval == nil {
@@ -69,11 +69,11 @@ func same(a, b Remediation) bool {
 	return yes(a) == yes(b) && spacing(a) == spacing(b)
 }
 
-// known are the annotations of truce that a front reads.
-var known = []string{reader.ModeKey, reader.AdoptedKey, reader.AdoptedAtKey, reader.LostKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, ignoreKey, remediateKey, reader.ApproveKey, reader.GuardKey, revisionKey}
+// knownAnnotations are the annotations of truce that a front reads.
+var knownAnnotations = []string{reader.ModeKey, reader.AdoptedKey, reader.AdoptedAtKey, reader.LostKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, ignoreKey, remediateKey, reader.ApproveKey, reader.GuardKey, revisionKey}
 
 // annotations refuses those that contradict each other, and tells of what may be a slip of the pen.
 func (r *reading) annotations(cr object.Object) {
-	r.Agree(cr)
-	r.Strange(cr, reader.Ours, ": not one of truce's", known)
+	r.CheckAgreement(cr)
+	r.UnknownAnnotations(cr, reader.Ours, ": not one of truce's", knownAnnotations)
 }

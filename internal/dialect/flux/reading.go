@@ -20,7 +20,7 @@ func (r *reading) spec(cr object.Object, into any, table []lacking) map[string]a
 		return nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(spec)) {
-		if l, ok := lookUp(table, key); ok {
+		if l, ok := findUnsupported(table, key); ok {
 			r.refuse(l, spec)
 		} else if spec[key] != nil {
 			r.Decode("spec.", map[string]any{key: spec[key]}, into)
@@ -40,7 +40,7 @@ const (
 // period reads a duration that repeats: it must be above zero.
 func (r *reading) period(field string, d time.Duration) time.Duration {
 	switch {
-	case r.About(field):
+	case r.HasProblem(field):
 		return refused
 	case d <= 0:
 		r.Problem(field, "want a duration above 0, not %s", d)
@@ -68,8 +68,8 @@ func (r *reading) span(field string, d time.Duration) time.Duration {
 	return d
 }
 
-// set reports whether the value of a field says anything: not null, false, 0, "", nor a list or map without content.
-func set(v any) bool {
+// isSet reports whether the value of a field says anything: not null, false, 0, "", nor a list or map without content.
+func isSet(v any) bool {
 	switch v := v.(type) {
 	case bool:
 		return v
@@ -80,18 +80,18 @@ func set(v any) bool {
 	case float64:
 		return v != 0
 	}
-	return holds(v)
+	return hasContent(v)
 }
 
-// holds is set inside of maps, where a scalar counts whatever it is: an empty label is a label.
-func holds(v any) bool {
+// hasContent is set inside of maps, where a scalar counts whatever it is: an empty label is a label.
+func hasContent(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return false
 	case []any:
 		return len(v) > 0
 	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), holds)
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), hasContent)
 	}
 	return true
 }

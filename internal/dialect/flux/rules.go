@@ -17,7 +17,7 @@ import (
 // rules reads the three places where a user may name fields that are not Git's; what they say adds up.
 func (r *reading) rules(cr object.Object, spec KustomizationSpec) ignore.Rules {
 	var out ignore.Rules
-	if r.Within("spec.ignore") {
+	if r.HasProblemWithin("spec.ignore") {
 		spec.Ignore = nil // read in part only
 	}
 	for i, ig := range spec.Ignore {
@@ -54,14 +54,14 @@ func (r *reading) annotatedRules(cr object.Object) ignore.Rules {
 func (r *reading) yaml(where, text string) any {
 	var v any
 	if err := yaml.UnmarshalStrict([]byte(text), &v); err != nil {
-		r.Problem(where, "%s", reader.Plainly(err))
+		r.Problem(where, "%s", reader.DecodeErrorText(err))
 		return nil
 	}
 	return v
 }
 
 func (r *reading) differences(where string, list []IgnoreDifference) ignore.Rules {
-	if r.Within(where) {
+	if r.HasProblemWithin(where) {
 		return nil // read in part only
 	}
 	var out ignore.Rules

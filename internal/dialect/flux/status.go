@@ -40,10 +40,10 @@ type conditions struct {
 // set adds a condition. It keeps the time of its last transition unless its status is another one now.
 func (c *conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
 	next := metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: short(message),
+		Type: kind, Status: status, Reason: reason, Message: truncateMessage(message),
 		ObservedGeneration: c.generation, LastTransitionTime: c.at,
 	}
-	if old := find(c.had, kind); old != nil && old.Status == status && !old.LastTransitionTime.IsZero() {
+	if old := findCondition(c.had, kind); old != nil && old.Status == status && !old.LastTransitionTime.IsZero() {
 		next.LastTransitionTime = old.LastTransitionTime
 	}
 	c.now = append(c.now, next)
@@ -51,7 +51,7 @@ func (c *conditions) set(kind string, status metav1.ConditionStatus, reason, mes
 
 // keep takes over a condition as it was, if it was.
 func (c *conditions) keep(kind string) {
-	if old := find(c.had, kind); old != nil {
+	if old := findCondition(c.had, kind); old != nil {
 		c.now = append(c.now, *old)
 	}
 }
@@ -70,7 +70,7 @@ func (c *conditions) sorted() []metav1.Condition {
 	return c.now
 }
 
-func find(list []metav1.Condition, kind string) *metav1.Condition {
+func findCondition(list []metav1.Condition, kind string) *metav1.Condition {
 	i := slices.IndexFunc(list, func(c metav1.Condition) bool { return c.Type == kind })
 	if i < 0 {
 		return nil
@@ -78,8 +78,8 @@ func find(list []metav1.Condition, kind string) *metav1.Condition {
 	return &list[i]
 }
 
-// short cuts a message at a character's border.
-func short(message string) string {
+// truncateMessage cuts a message at a character's border.
+func truncateMessage(message string) string {
 	if len(message) <= longestMessage {
 		return message
 	}
@@ -108,8 +108,8 @@ func sentences(problems []app.Problem) string {
 	return strings.Join(lines, "; ")
 }
 
-// plain turns a status into decoded JSON.
-func plain(status any) map[string]any {
+// statusMap turns a status into decoded JSON.
+func statusMap(status any) map[string]any {
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil { // no type of Flux's API is other than JSON
 		return map[string]any{}

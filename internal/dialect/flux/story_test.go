@@ -134,7 +134,7 @@ func appText(a app.App) string {
 	line("source", a.Source)
 	line("path", a.Path)
 	for _, p := range a.Overlay.Parts(a.Namespace) {
-		line("laid over", p.Field+": "+editor.Compact(p.Kustomization))
+		line("laid over", p.Field+": "+editor.CompactJSON(p.Kustomization))
 	}
 	line("components", a.Overlay.Components)
 	line("optional", a.Overlay.Optional)

@@ -6,8 +6,8 @@ import "slices"
 // without it would bring about something that nobody wrote.
 type lacking struct{ field, instead string }
 
-// lackingKustomization are those of Kustomization. The old names are of API versions that Flux has removed.
-var lackingKustomization = []lacking{
+// unsupportedInKustomization are those of Kustomization. The old names are of API versions that Flux has removed.
+var unsupportedInKustomization = []lacking{
 	{"buildMetadata", "write buildMetadata into kustomization.yaml"},
 	{"decryption", "encrypted files would be applied as they are"},
 	{"dependsOn", "objects would be applied before what they need"},
@@ -20,8 +20,8 @@ var lackingKustomization = []lacking{
 	{"postBuild", "variables would be applied as they stand in the files"},
 }
 
-// lackingGitRepository are those of GitRepository.
-var lackingGitRepository = []lacking{
+// unsupportedInGitRepository are those of GitRepository.
+var unsupportedInGitRepository = []lacking{
 	{"include", "files of other repositories would be absent"},
 	{"proxySecretRef", "the server would be asked directly"},
 	{"recurseSubmodules", "files of submodules would be absent"},
@@ -30,7 +30,7 @@ var lackingGitRepository = []lacking{
 	{"verify", "commits would be applied whose signature nobody has checked"},
 }
 
-func lookUp(table []lacking, field string) (lacking, bool) {
+func findUnsupported(table []lacking, field string) (lacking, bool) {
 	i := slices.IndexFunc(table, func(l lacking) bool { return l.field == field })
 	if i < 0 {
 		return lacking{}, false
@@ -40,18 +40,18 @@ func lookUp(table []lacking, field string) (lacking, bool) {
 
 // refuse makes a field that truce cannot do a problem, if it says anything.
 func (r *reading) refuse(l lacking, spec map[string]any) {
-	if set(spec[l.field]) && !idle(l.field, spec) {
-		r.Lacks("spec."+l.field, l.instead)
+	if isSet(spec[l.field]) && !unreadByFlux(l.field, spec) {
+		r.Unsupported("spec."+l.field, l.instead)
 	}
 }
 
-// idle reports the fields that Flux itself does not look at beside others.
-func idle(field string, spec map[string]any) bool {
+// unreadByFlux reports the fields that Flux itself does not look at beside others.
+func unreadByFlux(field string, spec map[string]any) bool {
 	switch field {
 	case "healthChecks":
 		return spec["wait"] == true
 	case "healthCheckExprs":
-		return spec["wait"] != true && !set(spec["healthChecks"])
+		return spec["wait"] != true && !isSet(spec["healthChecks"])
 	}
 	return false
 }

@@ -17,30 +17,30 @@ import (
 // run ended of an app that was suspended before this process began.
 func (Kustomizations) Review(cr object.Object, r report.Report) report.Report {
 	var had kustomizev1.KustomizationStatus
-	reader.Status(cr, &had)
+	reader.DecodeStatus(cr, &had)
 	if r.Reason == report.Suspended {
-		r.Before = endOf(had.Conditions, false)
+		r.Before = lastRunEnd(had.Conditions, false)
 		return r
 	}
-	return awaited(cr, r, had)
+	return healthCheckProgress(cr, r, had)
 }
 
-// awaited is the report of a run that went through, as a Kustomization with wait: true tells it: AwaitingHealth until all objects are
+// healthCheckProgress is the report of a run that went through, as a Kustomization with wait: true tells it: AwaitingHealth until all objects are
 // healthy, HealthFailed when one has failed for good or the timeout is over. Once a revision was healthy it stays so while its objects
 // merely move (an autoscaler adds pods), as in Flux, which looks only once; an object that fails later is told.
-func awaited(cr object.Object, r report.Report, had kustomizev1.KustomizationStatus) report.Report {
+func healthCheckProgress(cr object.Object, r report.Report, had kustomizev1.KustomizationStatus) report.Report {
 	r = complete(r)
 	if r.Reason != report.Succeeded || r.Running || r.Applied == "" || cr.At("spec", "wait") != true {
 		return r
 	}
-	switch h := appstate.Of(r).Health; {
+	switch h := appstate.StateOf(r).Health; {
 	case failedObject(r) != "":
 		r.Reason, r.Message = report.HealthFailed, failedObject(r)
 	case h.Code == health.Healthy || h.Code == health.Suspended || wasHealthy(r, had):
 	case overdue(cr, r) || failedBefore(r, had):
-		r.Reason, r.Message = report.HealthFailed, "timeout waiting for "+list(moving(r))+": "+h.Message
+		r.Reason, r.Message = report.HealthFailed, "timeout waiting for "+joinLimited(pendingObjects(r))+": "+h.Message
 	default:
-		r.Reason, r.Message = report.AwaitingHealth, "waiting for "+list(moving(r))+cause(r)
+		r.Reason, r.Message = report.AwaitingHealth, "waiting for "+joinLimited(pendingObjects(r))+podCause(r)
 	}
 	return r
 }
@@ -64,20 +64,20 @@ func complete(r report.Report) report.Report {
 func failedObject(r report.Report) string {
 	for _, o := range r.Objects {
 		if o.Health.Code == health.Degraded {
-			return appstate.Worst([]report.Object{o}).Message
+			return appstate.WorstHealth([]report.Object{o}).Message
 		}
 	}
 	return ""
 }
 
 func wasHealthy(r report.Report, had kustomizev1.KustomizationStatus) bool {
-	c := find(had.Conditions, meta.HealthyCondition)
+	c := findCondition(had.Conditions, meta.HealthyCondition)
 	return c != nil && c.Status == metav1.ConditionTrue && had.LastAppliedRevision == r.Applied && had.ObservedGeneration == r.Generation
 }
 
 // failedBefore reports whether the timeout was over in an earlier run already: another look alone is no news.
 func failedBefore(r report.Report, had kustomizev1.KustomizationStatus) bool {
-	c := find(had.Conditions, meta.HealthyCondition)
+	c := findCondition(had.Conditions, meta.HealthyCondition)
 	return c != nil && c.Status == metav1.ConditionFalse && had.LastAttemptedRevision == r.Revision && had.ObservedGeneration == r.Generation
 }
 
@@ -86,12 +86,12 @@ func overdue(cr object.Object, r report.Report) bool {
 	return !r.Seen.IsZero() && r.Seen.Sub(r.At) >= read.app(cr, app.Policy{}).Timeout
 }
 
-// cause is what the pods of the first object that is not there yet report, as the end of a sentence.
-func cause(r report.Report) string {
+// podCause is what the pods of the first object that is not there yet report, as the end of a sentence.
+func podCause(r report.Report) string {
 	for _, o := range r.Objects {
 		switch {
 		case !o.Health.IsFailing() || o.Health.Cause == "":
-		case len(moving(r)) == 1:
+		case len(pendingObjects(r)) == 1:
 			return ": " + o.Health.Cause
 		default:
 			return "; " + o.ID.String() + ": " + o.Health.Cause
@@ -100,8 +100,8 @@ func cause(r report.Report) string {
 	return ""
 }
 
-// moving names the objects that are not there yet.
-func moving(r report.Report) []string {
+// pendingObjects names the objects that are not there yet.
+func pendingObjects(r report.Report) []string {
 	var out []string
 	for _, o := range r.Objects {
 		if code := o.HealthStatus().Code; code != health.Healthy && code != health.Suspended {

@@ -27,16 +27,16 @@ const (
 // and what is done about drift, is the dialect's.
 func (r *Reader) Policy(cr object.Object, process app.Policy, additions app.ManualChanges) app.Policy {
 	return app.Policy{
-		Mode:      cmp.Or(Word(r, cr, ModeKey, app.Enforce, app.Observe, app.Release), process.Mode, app.Enforce),
-		Claims:    cmp.Or(Word(r, cr, ClaimsKey, app.ClaimsCede, app.ClaimsReport, app.ClaimsOff), process.Claims, app.ClaimsCede),
-		Pause:     cmp.Or(Word(r, cr, PauseKey, app.PauseReport, app.PauseCorrect), process.Pause, app.PauseReport),
-		Additions: cmp.Or(Word(r, cr, AdditionsKey, app.AdditionsCorrect, app.AdditionsReport, app.AdditionsAllow), process.Additions, additions),
+		Mode:      cmp.Or(ReadEnum(r, cr, ModeKey, app.Enforce, app.Observe, app.Release), process.Mode, app.Enforce),
+		Claims:    cmp.Or(ReadEnum(r, cr, ClaimsKey, app.ClaimsCede, app.ClaimsReport, app.ClaimsOff), process.Claims, app.ClaimsCede),
+		Pause:     cmp.Or(ReadEnum(r, cr, PauseKey, app.PauseReport, app.PauseCorrect), process.Pause, app.PauseReport),
+		Additions: cmp.Or(ReadEnum(r, cr, AdditionsKey, app.AdditionsCorrect, app.AdditionsReport, app.AdditionsAllow), process.Additions, additions),
 		Spacing:   process.Spacing,
 	}
 }
 
-// Agree refuses annotations that cannot both hold.
-func (r *Reader) Agree(cr object.Object) {
+// CheckAgreement refuses annotations that cannot both hold.
+func (r *Reader) CheckAgreement(cr object.Object) {
 	claims, _ := cr.Annotation(ClaimsKey)
 	pause, _ := cr.Annotation(PauseKey)
 	if why := (app.Policy{Claims: app.Claims(claims), Pause: app.ManualChanges(pause)}).Contradiction(); why != "" {

@@ -32,23 +32,23 @@ type Reader struct {
 
 // Problem adds one, unless there is one with the field, or with what it is part of, already.
 func (r *Reader) Problem(field, format string, args ...any) {
-	if !r.About(field) {
+	if !r.HasProblem(field) {
 		r.Problems = append(r.Problems, app.Problem{Field: field, Reason: fmt.Sprintf(format, args...)})
 	}
 }
 
-// About reports whether something is wrong with the field, or with what it is part of.
-func (r *Reader) About(field string) bool {
-	return slices.ContainsFunc(r.Problems, func(p app.Problem) bool { return isPart(field, p.Field) })
+// HasProblem reports whether something is wrong with the field, or with what it is part of.
+func (r *Reader) HasProblem(field string) bool {
+	return slices.ContainsFunc(r.Problems, func(p app.Problem) bool { return isFieldOrPart(field, p.Field) })
 }
 
-// Within reports whether something is wrong with the field, or with a part of it.
-func (r *Reader) Within(field string) bool {
-	return slices.ContainsFunc(r.Problems, func(p app.Problem) bool { return isPart(p.Field, field) })
+// HasProblemWithin reports whether something is wrong with the field, or with a part of it.
+func (r *Reader) HasProblemWithin(field string) bool {
+	return slices.ContainsFunc(r.Problems, func(p app.Problem) bool { return isFieldOrPart(p.Field, field) })
 }
 
-// isPart reports whether a field is another or a part of it.
-func isPart(field, whole string) bool {
+// isFieldOrPart reports whether a field is another or a part of it.
+func isFieldOrPart(field, whole string) bool {
 	rest, within := strings.CutPrefix(field, whole)
 	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
@@ -58,8 +58,8 @@ func (r *Reader) Note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// Lacks refuses a field that truce cannot do.
-func (r *Reader) Lacks(field, instead string) {
+// Unsupported refuses a field that truce cannot do.
+func (r *Reader) Unsupported(field, instead string) {
 	r.Lacking++
 	r.Problem(field, "not supported yet; %s", instead)
 }
@@ -100,7 +100,7 @@ func (r *Reader) Decode(where string, value map[string]any, into any) {
 	}
 	unknown, err := kjson.UnmarshalStrict(data, into)
 	if err != nil {
-		r.Problem(where+key+below(err, key), "%s", Plainly(err))
+		r.Problem(where+key+pathBelow(err, key), "%s", DecodeErrorText(err))
 	}
 	for _, u := range unknown {
 		r.Note("%s has no effect: no such field", where+fieldPath(u))
@@ -117,8 +117,8 @@ func fieldPath(err error) string {
 
 var mismatch = regexp.MustCompile(`^json: cannot unmarshal (\w+) into Go (?:struct field (\S+)|value) of type (\S+)$`)
 
-// below returns which part of the key's value an error is about, such as ".target"; the decoder puts Go's names before it.
-func below(err error, key string) string {
+// pathBelow returns which part of the key's value an error is about, such as ".target"; the decoder puts Go's names before it.
+func pathBelow(err error, key string) string {
 	m := mismatch.FindStringSubmatch(err.Error())
 	if m == nil {
 		return ""
@@ -132,8 +132,8 @@ var kinds = map[string]string{
 	"bool": "true or false", "array": "a list", "object": "an object", "number": "a number", "int64": "a number", "string": "a string",
 }
 
-// Plainly says what a decoder of JSON or YAML says, to people who have never seen a Go type.
-func Plainly(err error) string {
+// DecodeErrorText says what a decoder of JSON or YAML says, to people who have never seen a Go type.
+func DecodeErrorText(err error) string {
 	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	m := mismatch.FindStringSubmatch(text)
 	if m == nil {
@@ -150,8 +150,8 @@ func Plainly(err error) string {
 	return "want " + want + ", not " + cmp.Or(kinds[m[1]], m[1])
 }
 
-// Status reads what can be read of a status into a pointer to a struct: whoever wrote it, it is no reason to refuse anything.
-func Status(cr object.Object, into any) {
+// DecodeStatus reads what can be read of a status into a pointer to a struct: whoever wrote it, it is no reason to refuse anything.
+func DecodeStatus(cr object.Object, into any) {
 	status, ok := cr["status"].(map[string]any)
 	if !ok {
 		return

@@ -43,7 +43,7 @@ func TestOneBadValueHidesNoOther(t *testing.T) {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 	for field, want := range map[string]bool{"spec.first": true, "spec.first.count": true, "spec.fir": false, "spec.second": false, "spec": true} {
-		if r.Within(field) != want {
+		if r.HasProblemWithin(field) != want {
 			t.Errorf("within %s: %v", field, !want)
 		}
 	}
@@ -53,13 +53,13 @@ func TestWordsAndStrangeAnnotations(t *testing.T) {
 	cr := object.Object{"metadata": map[string]any{"annotations": map[string]any{"x/mode": "enforce", "x/claims": "never", "x/other": "y", "y/z": "1"}}}
 	var r Reader
 	type mode string
-	if got := Word[mode](&r, cr, "x/mode", "enforce", "observe"); got != "enforce" {
+	if got := ReadEnum[mode](&r, cr, "x/mode", "enforce", "observe"); got != "enforce" {
 		t.Errorf("got %q", got)
 	}
-	if got := Word[mode](&r, cr, "x/claims", "cede", "off"); got != "" || len(r.Problems) != 1 || r.Problems[0].Reason != `want one of cede, off, not "never"` {
+	if got := ReadEnum[mode](&r, cr, "x/claims", "cede", "off"); got != "" || len(r.Problems) != 1 || r.Problems[0].Reason != `want one of cede, off, not "never"` {
 		t.Errorf("got %q, %v", got, r.Problems)
 	}
-	r.Strange(cr, "x/", " here", []string{"x/mode", "x/claims"})
+	r.UnknownAnnotations(cr, "x/", " here", []string{"x/mode", "x/claims"})
 	if diff := cmp.Diff([]string{"annotation x/other has no effect here"}, r.Notes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -7,9 +7,9 @@ var writers = map[string]string{
 	"kustomize-controller": "Flux", "argocd-application-controller": "Argo CD", "argocd-controller": "Argo CD", "truce-controller": "truce",
 }
 
-// StatusBy is who has written the status of a custom resource last, by managedFields: Flux, Argo CD, truce, or else a field manager;
+// StatusWriter is who has written the status of a custom resource last, by managedFields: Flux, Argo CD, truce, or else a field manager;
 // empty for nobody.
-func StatusBy(cr object.Object) string {
+func StatusWriter(cr object.Object) string {
 	entries, _ := cr.At("metadata", "managedFields").([]any)
 	by, newest := "", ""
 	for _, e := range entries {

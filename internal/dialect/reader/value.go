@@ -11,8 +11,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// Word reads an annotation that must be one of a few words, "" if it is not there or none of them.
-func Word[T ~string](r *Reader, cr object.Object, key string, words ...T) T {
+// ReadEnum reads an annotation that must be one of a few words, "" if it is not there or none of them.
+func ReadEnum[T ~string](r *Reader, cr object.Object, key string, words ...T) T {
 	text, there := cr.Annotation(key)
 	if !there || slices.Contains(words, T(text)) {
 		return T(text)
@@ -22,8 +22,8 @@ func Word[T ~string](r *Reader, cr object.Object, key string, words ...T) T {
 	return ""
 }
 
-// Strange tells of annotations that begin with a prefix and are none of the known, which may be a slip of the pen.
-func (r *Reader) Strange(cr object.Object, prefix, why string, known []string) {
+// UnknownAnnotations tells of annotations that begin with a prefix and are none of the known, which may be a slip of the pen.
+func (r *Reader) UnknownAnnotations(cr object.Object, prefix, why string, known []string) {
 	all, _ := cr.At("metadata", "annotations").(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if strings.HasPrefix(key, prefix) && !slices.Contains(known, key) {
@@ -45,8 +45,8 @@ func (r *Reader) Namespace(field, name string) string {
 // scpForm is git's user@host:path.
 var scpForm = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9._-]+:[^:]`)
 
-// IsSCP reports whether an address is written as git's user@host:path.
-func IsSCP(text string) bool { return scpForm.MatchString(text) }
+// IsSCPAddress reports whether an address is written as git's user@host:path.
+func IsSCPAddress(text string) bool { return scpForm.MatchString(text) }
 
 // Address refuses what no fetch can make sense of, and reports whether the address holds credentials: everybody who can read the
 // custom resource sees them. The address itself is in no message.
@@ -57,7 +57,7 @@ func (r *Reader) Address(field, text string) (credentials bool) {
 		return false
 	case strings.HasPrefix(text, "/"), strings.HasPrefix(text, "./"), strings.HasPrefix(text, "../"):
 		return false
-	case !strings.Contains(text, "://") && IsSCP(text):
+	case !strings.Contains(text, "://") && IsSCPAddress(text):
 		return false
 	}
 	u, err := url.Parse(text)

@@ -37,9 +37,9 @@ const (
 	ReadyUnknown Readiness = "Unknown"
 )
 
-// Of returns the state of the app that the report is about. A suspended app keeps the state that its objects and its newest run
+// StateOf returns the state of the app that the report is about. A suspended app keeps the state that its objects and its newest run
 // before the suspension give it.
-func Of(r report.Report) State {
+func StateOf(r report.Report) State {
 	end := report.End{Reason: r.Reason, Message: r.Message}
 	switch {
 	case r.Stage == "":
@@ -47,7 +47,7 @@ func Of(r report.Report) State {
 	case r.Reason == report.Suspended:
 		end = r.Before
 	}
-	s := Judge(end, differs(r), Worst(r.Objects))
+	s := StateAfter(end, differs(r), WorstHealth(r.Objects))
 	if end.Reason == report.Succeeded {
 		s = s.without(r)
 	}
@@ -72,9 +72,9 @@ func (s State) without(r report.Report) State {
 	return s
 }
 
-// Judge returns the state of an app from how its newest run ended, whether its objects are as Git wants, and the worst health among
+// StateAfter returns the state of an app from how its newest run ended, whether its objects are as Git wants, and the worst health among
 // them, whose zero value says that no object is known.
-func Judge(end report.End, objects report.Sync, worst health.Status) State {
+func StateAfter(end report.End, objects report.Sync, worst health.Status) State {
 	s := State{Sync: objects, Health: HealthAfter(end, worst), Ready: NotReady, Reason: end.Reason, Message: end.Message}
 	switch end.Reason {
 	case "", report.InProgress:
@@ -103,7 +103,7 @@ func HealthAfter(end report.End, worst health.Status) health.Status {
 	case end.Reason == report.HealthFailed && worst.Code == health.Missing:
 		return worst
 	case end.Reason == report.HealthFailed:
-		return Worse(worst, health.Status{Code: health.Degraded, Message: end.Message})
+		return WorseHealth(worst, health.Status{Code: health.Degraded, Message: end.Message})
 	case worst.Code != "":
 		return worst
 	case end.Reason == report.Succeeded: // an app without objects
@@ -136,27 +136,27 @@ func (s State) Why() string {
 	return s.Health.Message
 }
 
-// order is that of Argo CD, from best to worst (gitops-engine/pkg/health).
-var order = []health.Code{health.Healthy, health.Suspended, health.Progressing, health.Missing, health.Degraded, health.Unknown}
+// healthOrder is that of Argo CD, from best to worst (gitops-engine/pkg/health).
+var healthOrder = []health.Code{health.Healthy, health.Suspended, health.Progressing, health.Missing, health.Degraded, health.Unknown}
 
-// Worse returns the worse of two healths, the first of equal ones.
-func Worse(a, b health.Status) health.Status {
-	if rank(b.Code) > rank(a.Code) {
+// WorseHealth returns the worse of two healths, the first of equal ones.
+func WorseHealth(a, b health.Status) health.Status {
+	if healthRank(b.Code) > healthRank(a.Code) {
 		return b
 	}
 	return a
 }
 
-// rank places a word that is none of the six beside Unknown, and no word before all.
-func rank(c health.Code) int {
-	if i := slices.Index(order, c); i >= 0 || c == "" {
+// healthRank places a word that is none of the six beside Unknown, and no word before all.
+func healthRank(c health.Code) int {
+	if i := slices.Index(healthOrder, c); i >= 0 || c == "" {
 		return i
 	}
-	return len(order) - 1
+	return len(healthOrder) - 1
 }
 
-// Worst returns the worst health among an app's objects, and names the object. It is the zero value for no objects.
-func Worst(objects []report.Object) health.Status {
+// WorstHealth returns the worst health among an app's objects, and names the object. It is the zero value for no objects.
+func WorstHealth(objects []report.Object) health.Status {
 	var out health.Status
 	for _, o := range objects {
 		s := o.HealthStatus()
@@ -164,7 +164,7 @@ func Worst(objects []report.Object) health.Status {
 		if of.Code != health.Healthy {
 			of.Message = strings.TrimSuffix(o.ID.String()+": "+s.Message, ": ")
 		}
-		out = Worse(out, of)
+		out = WorseHealth(out, of)
 	}
 	return out
 }
@@ -172,7 +172,7 @@ func Worst(objects []report.Object) health.Status {
 // differs returns whether all objects are as Git wants.
 func differs(r report.Report) report.Sync {
 	out := report.Synced
-	if slices.ContainsFunc(r.Leaving, func(l report.Listed) bool { return !l.Extraneous }) {
+	if slices.ContainsFunc(r.Leaving, func(l report.ListedObject) bool { return !l.Extraneous }) {
 		return report.OutOfSync
 	}
 	for _, o := range r.Objects {

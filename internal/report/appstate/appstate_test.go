@@ -31,7 +31,7 @@ func TestTheStateThatARunLeaves(t *testing.T) {
 		report.ValidationFailed: {report.OutOfSync, appstate.NotReady, health.Progressing, "said"},
 		report.Succeeded:        {report.Synced, appstate.Ready, health.Progressing, ""},
 	} {
-		s := appstate.Judge(report.End{Reason: reason, Message: "said"}, report.Synced, worst)
+		s := appstate.StateAfter(report.End{Reason: reason, Message: "said"}, report.Synced, worst)
 		if s.Sync != want.sync || s.Ready != want.ready || s.Health.Code != want.health || s.Message != want.message || s.Suspended {
 			t.Errorf("%q: %+v, want %+v", reason, s, want)
 		}
@@ -65,16 +65,16 @@ func TestTheWorseOfTwoHealthsIsTheFirstOfEqualOnes(t *testing.T) {
 			if j > i {
 				want = second
 			}
-			if got := appstate.Worse(first, second); got != want {
+			if got := appstate.WorseHealth(first, second); got != want {
 				t.Errorf("%q and %q: %+v", a, b, got)
 			}
 		}
 	}
 	odd := health.Status{Code: "Sick", Message: "first"}
-	if got := appstate.Worse(odd, health.Status{Code: health.Unknown}); got != odd {
+	if got := appstate.WorseHealth(odd, health.Status{Code: health.Unknown}); got != odd {
 		t.Errorf("a word that is none of the six stands beside Unknown: %+v", got)
 	}
-	if got := appstate.Worse(odd, health.Status{Code: health.Degraded}); got != odd {
+	if got := appstate.WorseHealth(odd, health.Status{Code: health.Degraded}); got != odd {
 		t.Errorf("a word that is none of the six stands beside Unknown: %+v", got)
 	}
 }
@@ -84,7 +84,7 @@ func TestTheStateOfAReport(t *testing.T) {
 	web := object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	good := report.Object{ID: web, UID: "1", Applied: true, Judged: true, Health: health.Status{Code: health.Healthy}}
 	unknown := report.Object{ID: web, UID: "1", Health: health.Status{Code: health.Healthy}}
-	listed := func(extraneous bool) []report.Listed { return []report.Listed{{Extraneous: extraneous}} }
+	listed := func(extraneous bool) []report.ListedObject { return []report.ListedObject{{Extraneous: extraneous}} }
 	for name, c := range map[string]struct {
 		r      report.Report
 		sync   string
@@ -101,12 +101,12 @@ func TestTheStateOfAReport(t *testing.T) {
 			"OutOfSync (suspended)", report.Suspended, appstate.NotReady,
 		},
 	} {
-		s := appstate.Of(c.r)
+		s := appstate.StateOf(c.r)
 		if s.SyncText() != c.sync || s.Reason != c.reason || s.Ready != c.ready {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	if s := appstate.Of(report.Report{Stage: report.Done, Reason: report.Succeeded, Objects: []report.Object{good}}); s.Message != "" || s.Why() != "" {
+	if s := appstate.StateOf(report.Report{Stage: report.Done, Reason: report.Succeeded, Objects: []report.Object{good}}); s.Message != "" || s.Why() != "" {
 		t.Errorf("an app that is Synced and Healthy needs no reason: %+v", s)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
-// Noted is a finding as the truce that runs judges it, by the newest entry of its journal about the field. The entries are about the
+// ApplyJournal is a finding as the truce that runs judges it, by the newest entry of its journal about the field. The entries are about the
 // finding's object, oldest first.
-func Noted(f decide.Finding, entries []journal.Entry, now time.Time) decide.Finding {
+func ApplyJournal(f decide.Finding, entries []journal.Entry, now time.Time) decide.Finding {
 	if f.Verdict != decide.Correct {
 		return f
 	}
@@ -43,12 +43,12 @@ func Noted(f decide.Finding, entries []journal.Entry, now time.Time) decide.Find
 	return f
 }
 
-// Published is the same by the evidence of contested fields in the app's status (report.Evidence). It names some of them only.
-func Published(f decide.Finding, id object.ID, evidence string, now time.Time) decide.Finding {
+// ApplyEvidence is the same by the evidence of contested fields in the app's status (report.Evidence). It names some of them only.
+func ApplyEvidence(f decide.Finding, id object.ID, evidence string, now time.Time) decide.Finding {
 	if f.Verdict != decide.Correct {
 		return f
 	}
-	reason := report.Said(evidence, id, f)
+	reason := report.EvidenceReason(evidence, id, f)
 	if until, _ := decide.CorrectionDue(reason); until.After(now) {
 		f.Verdict, f.Reason = decide.Contested, reason
 	}

@@ -44,7 +44,7 @@ func TestTheJournalSaysWhatWaits(t *testing.T) {
 	f := differs(int64(3), int64(8))
 	held := strings.Replace(fought, "10:20:00", "10:10:05", 1)
 	const spaced = "corrected less than 10m0s ago: the next correction is due at 2026-11-21T10:15:00Z; HPA shop/web scales Deployment web"
-	entry := func(what journal.What, reason string) journal.Entry {
+	entry := func(what journal.EntryKind, reason string) journal.Entry {
 		return journal.Entry{What: what, Object: web, Path: ".spec.replicas", Git: float64(3), Live: float64(8), Reason: reason}
 	}
 	changed := func(e journal.Entry, change func(*journal.Entry)) journal.Entry {
@@ -71,15 +71,15 @@ func TestTheJournalSaysWhatWaits(t *testing.T) {
 		"another value that an apply may restore": {
 			[]journal.Entry{changed(entry(journal.Held, decide.NotRestored), func(e *journal.Entry) { e.Live = 9 })}, f},
 	} {
-		if diff := cmp.Diff(c.want, breaker.Noted(f, c.entries, now)); diff != "" {
+		if diff := cmp.Diff(c.want, breaker.ApplyJournal(f, c.entries, now)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if got := breaker.Noted(as(f, decide.Cede, "HPA"), []journal.Entry{entry(journal.Contested, fought)}, now); got.Verdict != decide.Cede {
+	if got := breaker.ApplyJournal(as(f, decide.Cede, "HPA"), []journal.Entry{entry(journal.Contested, fought)}, now); got.Verdict != decide.Cede {
 		t.Errorf("a ceded field waits for nothing: %v", got)
 	}
 	masked := journal.Entry{What: journal.Contested, Object: secret, Path: ".spec.replicas", Git: "*** (01234567)", Reason: fought}
-	if got := breaker.Noted(differs("*** (76543210)", "*** (0)"), []journal.Entry{masked}, now); got.Verdict != decide.Contested {
+	if got := breaker.ApplyJournal(differs("*** (76543210)", "*** (0)"), []journal.Entry{masked}, now); got.Verdict != decide.Contested {
 		t.Errorf("a Secret's field, masked by another process: %v", got)
 	}
 }
@@ -103,18 +103,18 @@ func TestTheStatusSaysWhatIsContested(t *testing.T) {
 			f := differs(git, live)
 			text := in(web, as(f, decide.Contested, fought))
 			f.Live = "another one by now"
-			if diff := cmp.Diff(as(f, decide.Contested, fought), breaker.Published(f, web, text, now)); diff != "" {
+			if diff := cmp.Diff(as(f, decide.Contested, fought), breaker.ApplyEvidence(f, web, text, now)); diff != "" {
 				t.Errorf("%v, %v: %s (-want +got):\n%s", git, live, text, diff)
 			}
 		}
 	}
 	gone := decide.Finding{Difference: compare.Difference{Kind: compare.Missing, Desired: map[string]any{}}, Verdict: decide.Correct}
 	const made = "made 2 times since 2026-11-21T10:00:00Z and deleted again; the next try is at 2026-11-21T10:20:00Z"
-	if got := breaker.Published(gone, web, in(web, as(gone, decide.Contested, made)), now); got.Verdict != decide.Contested || got.Reason != made {
+	if got := breaker.ApplyEvidence(gone, web, in(web, as(gone, decide.Contested, made)), now); got.Verdict != decide.Contested || got.Reason != made {
 		t.Errorf("an object that is deleted again and again: %v", got)
 	}
 	masked := differs("*** (76543210)", "*** (0)")
-	if got := breaker.Published(masked, secret, in(secret, as(differs("*** (01234567)", "*** (1)"), decide.Contested, fought)), now); got.Verdict != decide.Contested {
+	if got := breaker.ApplyEvidence(masked, secret, in(secret, as(differs("*** (01234567)", "*** (1)"), decide.Contested, fought)), now); got.Verdict != decide.Contested {
 		t.Errorf("a Secret's field, masked by another process: %v", got)
 	}
 }
@@ -125,19 +125,19 @@ func TestTheStatusSaysNothingOfWhatItDoesNotName(t *testing.T) {
 	deeper := differs(int64(3), int64(8))
 	deeper.Path = field.NewPath("spec")
 	for name, got := range map[string]decide.Finding{
-		"over":           breaker.Published(f, web, text, now.Add(time.Hour)),
-		"another Git":    breaker.Published(differs(int64(4), int64(8)), web, text, now),
-		"another field":  breaker.Published(deeper, web, text, now),
-		"another object": breaker.Published(f, object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "we"}, text, now),
-		"its namesake":   breaker.Published(f, web, strings.ReplaceAll(text, "Deployment", "MyDeployment"), now),
-		"nothing":        breaker.Published(f, web, "", now),
-		"a cut text":     breaker.Published(f, web, text[:strings.Index(text, "the next try")]+"...", now),
+		"over":           breaker.ApplyEvidence(f, web, text, now.Add(time.Hour)),
+		"another Git":    breaker.ApplyEvidence(differs(int64(4), int64(8)), web, text, now),
+		"another field":  breaker.ApplyEvidence(deeper, web, text, now),
+		"another object": breaker.ApplyEvidence(f, object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "we"}, text, now),
+		"its namesake":   breaker.ApplyEvidence(f, web, strings.ReplaceAll(text, "Deployment", "MyDeployment"), now),
+		"nothing":        breaker.ApplyEvidence(f, web, "", now),
+		"a cut text":     breaker.ApplyEvidence(f, web, text[:strings.Index(text, "the next try")]+"...", now),
 	} {
 		if got.Verdict != decide.Correct {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := breaker.Published(as(f, decide.Cede, "HPA"), web, text, now); got.Verdict != decide.Cede {
+	if got := breaker.ApplyEvidence(as(f, decide.Cede, "HPA"), web, text, now); got.Verdict != decide.Cede {
 		t.Errorf("a ceded field waits for nothing: %v", got)
 	}
 }

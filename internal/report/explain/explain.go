@@ -37,9 +37,9 @@ type Reach string
 
 // The values of Reach.
 const (
-	Glance Reach = "glance" // the object alone, as the cluster holds it
-	Told   Reach = "told"   // what Tell needs for the path of the question
-	Lined  Reach = "lined"  // what Lines needs
+	ReachLive  Reach = "glance" // the object alone, as the cluster holds it
+	ReachField Reach = "told"   // what Tell needs for the path of the question
+	ReachLines Reach = "lined"  // what Lines needs
 )
 
 // Subject is one object and all that is known of it. Values of Secrets are masked in all of it: see Masked.
@@ -86,8 +86,8 @@ type Commit struct {
 	Oldest                bool // history is known no further back
 }
 
-// Owners reads who owns which fields of a live object. Unlike ownership.Entries it knows what is owned by writes to the status.
-func Owners(o object.Object) ([]ownership.Entry, error) {
+// FieldOwners reads who owns which fields of a live object. Unlike ownership.Entries it knows what is owned by writes to the status.
+func FieldOwners(o object.Object) ([]ownership.Entry, error) {
 	list, _ := o.At("metadata", "managedFields").([]any)
 	plain := make([]any, 0, len(list))
 	subresources := make([]string, len(list))
@@ -119,8 +119,8 @@ func without(m map[string]any, key string) map[string]any {
 	return out
 }
 
-// Masked is an object as a Subject holds it: of a Secret each value is masked as findings have it, so that equal ones look equal.
-func Masked(m redact.Mask, o object.Object) object.Object {
+// MaskObject is an object as a Subject holds it: of a Secret each value is masked as findings have it, so that equal ones look equal.
+func MaskObject(m redact.Mask, o object.Object) object.Object {
 	if o == nil {
 		return nil
 	}

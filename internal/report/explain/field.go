@@ -45,7 +45,7 @@ func (s Subject) Field(p field.Path) Field {
 	}
 	for _, x := range s.Found.Findings {
 		if field.HasPrefix(p, x.Path) || field.HasPrefix(x.Path, p) {
-			f.Findings = append(f.Findings, breaker.Noted(x, s.Journal, s.Now))
+			f.Findings = append(f.Findings, breaker.ApplyJournal(x, s.Journal, s.Now))
 		}
 	}
 	f.Writer = f.writer()
@@ -101,7 +101,7 @@ func (f Field) overruled() []desired.Place {
 	return out
 }
 
-func means(p desired.Place) string {
+func describeMeans(p desired.Place) string {
 	if p.Means == "" {
 		return ""
 	}
@@ -114,12 +114,12 @@ func (s Subject) owner(o ownership.Entry) string {
 	if !o.Time.IsZero() {
 		when = s.when(o.Time)
 	}
-	return fmt.Sprintf("%s (%s, %s)", o.Manager, how(o), when)
+	return fmt.Sprintf("%s (%s, %s)", o.Manager, operationName(o), when)
 }
 
 // when tells a time with its age.
 func (s Subject) when(t time.Time) string {
-	return fmt.Sprintf("%s, %s ago", t.UTC().Format("2006-01-02 15:04:05 UTC"), span(s.Now.Sub(t)))
+	return fmt.Sprintf("%s, %s ago", t.UTC().Format("2006-01-02 15:04:05 UTC"), formatAge(s.Now.Sub(t)))
 }
 
 // timed tells when a field was written, as far as that is known.
@@ -130,15 +130,15 @@ func (s Subject) timed(w ownership.Writer) string {
 	return s.when(w.Time)
 }
 
-// span is a time span as kubectl writes ages.
-func span(d time.Duration) string { return duration.ShortHumanDuration(max(d, 0)) }
+// formatAge is a time span as kubectl writes ages.
+func formatAge(d time.Duration) string { return duration.ShortHumanDuration(max(d, 0)) }
 
-func short(hash string) string { return hash[:min(len(hash), 8)] }
+func shortHash(hash string) string { return hash[:min(len(hash), 8)] }
 
 func (s Subject) commit(c Commit) string {
-	text := fmt.Sprintf("Commit %s by %s, %s, touched that line last: %q.", short(c.Hash), cmp.Or(c.Author, "somebody"), s.when(c.Time), c.Subject)
+	text := fmt.Sprintf("Commit %s by %s, %s, touched that line last: %q.", shortHash(c.Hash), cmp.Or(c.Author, "somebody"), s.when(c.Time), c.Subject)
 	if c.Oldest {
-		text = fmt.Sprintf("The line is as old as commit %s (%s), or older: history is read no further back.", short(c.Hash), s.when(c.Time))
+		text = fmt.Sprintf("The line is as old as commit %s (%s), or older: history is read no further back.", shortHash(c.Hash), s.when(c.Time))
 	}
 	return text
 }
@@ -149,7 +149,7 @@ func evidence(e ownership.Evidence) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-func list(texts []string) string {
+func joinTexts(texts []string) string {
 	if n := len(texts); n > 1 {
 		return strings.Join(texts[:n-1], ", ") + " and " + texts[n-1]
 	}

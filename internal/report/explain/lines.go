@@ -96,18 +96,18 @@ func (w *walker) value(k string, v any, at field.Pointer, l layout) {
 	switch c := v.(type) {
 	case map[string]any:
 		if len(c) > 0 {
-			w.out = append(w.out, Line{Text: l.first + keyed(k)})
+			w.out = append(w.out, Line{Text: l.first + yamlKey(k)})
 			w.object(c, at, layout{indent: l.indent + "  "})
 			return
 		}
 	case []any:
 		if len(c) > 0 {
-			w.out = append(w.out, Line{Text: l.first + keyed(k)})
+			w.out = append(w.out, Line{Text: l.first + yamlKey(k)})
 			w.items(c, at, l.indent)
 			return
 		}
 	}
-	w.leaf(scalar(map[string]any{k: v}), v, at, l)
+	w.leaf(yamlScalar(map[string]any{k: v}), v, at, l)
 }
 
 func (w *walker) items(items []any, at field.Pointer, indent string) {
@@ -120,7 +120,7 @@ func (w *walker) items(items []any, at field.Pointer, indent string) {
 			w.object(m, p, layout{indent: indent + "  ", first: indent + "- "})
 			continue
 		}
-		w.leaf(scalar([]any{v}), v, p, layout{indent: indent, first: indent})
+		w.leaf(yamlScalar([]any{v}), v, p, layout{indent: indent, first: indent})
 	}
 }
 
@@ -225,13 +225,13 @@ func (l *Line) byManager(f Field) {
 		}
 		ours := o.IsApply(ownership.Manager) || o.IsApply(ownership.Handover)
 		if l.From == o.Manager || l.From != "" && !ours {
-			l.How = how(o)
+			l.How = operationName(o)
 		}
 	}
 }
 
-// how is an entry's operation: Apply, Update, or Update of scale.
-func how(o ownership.Entry) string {
+// operationName is an entry's operation: Apply, Update, or Update of scale.
+func operationName(o ownership.Entry) string {
 	if o.Subresource == "" {
 		return o.Operation
 	}
@@ -242,7 +242,7 @@ func how(o ownership.Entry) string {
 func (s Subject) differs(f Field, x decide.Finding) string {
 	git := "not in Git"
 	if f.Named {
-		git = "Git: " + report.Show(f.Git)
+		git = "Git: " + report.FormatValue(f.Git)
 		if p, ok := f.place(); ok {
 			git += " (" + p.String() + ")"
 		}
@@ -254,12 +254,12 @@ func (s Subject) differs(f Field, x decide.Finding) string {
 	return text
 }
 
-func keyed(k string) string {
-	return strings.TrimSuffix(strings.TrimRight(scalar(map[string]any{k: nil}), "\n"), " null")
+func yamlKey(k string) string {
+	return strings.TrimSuffix(strings.TrimRight(yamlScalar(map[string]any{k: nil}), "\n"), " null")
 }
 
-// scalar is a value as YAML.
-func scalar(v any) string {
+// yamlScalar is a value as YAML.
+func yamlScalar(v any) string {
 	text, err := yaml.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v) // decoded JSON always has a form as YAML

@@ -16,13 +16,13 @@ import (
 // Locate finds the field that a path means, in the live object, in Git's, or among those that the journal knows. An error says what
 // is near. The path of the whole object is empty.
 func (s Subject) Locate(text string) (field.Path, error) {
-	steps, err := parse(text)
+	steps, err := parsePath(text)
 	if err != nil || len(steps) == 0 {
 		return nil, err
 	}
 	var far lost
 	for _, o := range []object.Object{s.Live, s.Git} {
-		at, l := follow(o, steps)
+		at, l := followPath(o, steps)
 		if l == nil {
 			if p, ok := ownership.Resolve(at, o, s.Owners); ok {
 				return p, nil
@@ -42,9 +42,9 @@ func (s Subject) Locate(text string) (field.Path, error) {
 // remembered finds a field that only the journal knows; nil for none.
 func (s Subject) remembered(steps []step) field.Path {
 	for _, e := range s.Journal {
-		known, err := parse(e.Path)
-		if err == nil && len(known) > 0 && flat(known) == flat(steps) {
-			return pathOf(known)
+		known, err := parsePath(e.Path)
+		if err == nil && len(known) > 0 && canonicalPath(known) == canonicalPath(steps) {
+			return pathFromSteps(known)
 		}
 	}
 	return nil
@@ -58,12 +58,12 @@ type lost struct {
 	many int // items that the step names, if more than one
 }
 
-// follow walks an object and returns the positions on the way, or where it has lost the path.
-func follow(o object.Object, steps []step) (field.Pointer, *lost) {
+// followPath walks an object and returns the positions on the way, or where it has lost the path.
+func followPath(o object.Object, steps []step) (field.Pointer, *lost) {
 	var v any = map[string]any(o)
 	var at field.Pointer
 	for len(steps) > 0 {
-		token, used, many := into(v, steps)
+		token, used, many := findChild(v, steps)
 		if used == 0 {
 			return nil, &lost{at: at, left: steps, here: v, many: many}
 		}
@@ -79,11 +79,11 @@ func follow(o object.Object, steps []step) (field.Pointer, *lost) {
 	return at, nil
 }
 
-// into finds the child that the first steps name, and how many steps that takes; 0 if there is none.
-func into(v any, steps []step) (token string, used, many int) {
+// findChild finds the child that the first steps name, and how many steps that takes; 0 if there is none.
+func findChild(v any, steps []step) (token string, used, many int) {
 	switch c := v.(type) {
 	case map[string]any:
-		return named(c, steps)
+		return findField(c, steps)
 	case []any:
 		found := positions(c, steps[0])
 		if len(found) == 1 {
@@ -94,9 +94,9 @@ func into(v any, steps []step) (token string, used, many int) {
 	return "", 0, 0
 }
 
-// named finds a map's field. A name with dots in it may be typed as it is: metadata.labels.app.kubernetes.io/name.
-func named(m map[string]any, steps []step) (token string, used, many int) {
-	for i, name := range joined(steps) {
+// findField finds a map's field. A name with dots in it may be typed as it is: metadata.labels.app.kubernetes.io/name.
+func findField(m map[string]any, steps []step) (token string, used, many int) {
+	for i, name := range joinedNames(steps) {
 		v, ok := m[name]
 		if ok && used == 0 {
 			token, used = name, i+1
@@ -108,8 +108,8 @@ func named(m map[string]any, steps []step) (token string, used, many int) {
 	return token, used, 0
 }
 
-// joined are the names that the first step, the first two, and so on, make.
-func joined(steps []step) []string {
+// joinedNames are the names that the first step, the first two, and so on, make.
+func joinedNames(steps []step) []string {
 	var out []string
 	name := ""
 	for i, s := range steps {
@@ -148,19 +148,19 @@ func (s step) meets(i int, item any) bool {
 	case byValue:
 		return !isMap && fmt.Sprint(item) == s.value
 	case byKeys:
-		return isMap && !slices.ContainsFunc(s.keys, func(k key) bool { return !bears(m, k) })
+		return isMap && !slices.ContainsFunc(s.keys, func(k key) bool { return !hasKey(m, k) })
 	case byName:
 	}
 	return isMap && m["name"] == s.name
 }
 
-func bears(m map[string]any, k key) bool {
+func hasKey(m map[string]any, k key) bool {
 	v, ok := m[k.name]
 	return ok && fmt.Sprint(v) == k.value
 }
 
-// flat is a path in one form, however it was typed.
-func flat(steps []step) string {
+// canonicalPath is a path in one form, however it was typed.
+func canonicalPath(steps []step) string {
 	var b strings.Builder
 	for _, s := range steps {
 		switch s.kind {
@@ -175,8 +175,8 @@ func flat(steps []step) string {
 	return b.String()
 }
 
-// pathOf is a path that no object tells more of.
-func pathOf(steps []step) field.Path {
+// pathFromSteps is a path that no object tells more of.
+func pathFromSteps(steps []step) field.Path {
 	var out field.Path
 	for _, s := range steps {
 		switch s.kind {
@@ -207,15 +207,15 @@ func (l lost) hint() string {
 	first := l.left[0]
 	switch c := l.here.(type) {
 	case map[string]any:
-		return mapHint(where, joined(l.left), c)
+		return mapHint(where, joinedNames(l.left), c)
 	case []any:
 		return listHint(where, first, l.many, c)
 	}
 	return fmt.Sprintf(": %s is a single value", where)
 }
 
-// most is how many names a hint lists.
-const most = 12
+// maxNames is how many names a hint lists.
+const maxNames = 12
 
 func mapHint(where string, typed []string, m map[string]any) string {
 	names := slices.Sorted(maps.Keys(m))
@@ -224,7 +224,7 @@ func mapHint(where string, typed []string, m map[string]any) string {
 			return fmt.Sprintf(": did you mean %q in %s?", found[0], where)
 		}
 	}
-	return fmt.Sprintf(": %s has %s", where, some(names))
+	return fmt.Sprintf(": %s has %s", where, firstNames(names))
 }
 
 func listHint(where string, s step, many int, list []any) string {
@@ -240,15 +240,15 @@ func listHint(where string, s step, many int, list []any) string {
 			names = append(names, "["+strconv.Itoa(i)+"]")
 		}
 	}
-	return fmt.Sprintf(": %s has the items %s", where, some(names))
+	return fmt.Sprintf(": %s has the items %s", where, firstNames(names))
 }
 
-func some(names []string) string {
+func firstNames(names []string) string {
 	switch {
 	case len(names) == 0:
 		return "nothing in it"
-	case len(names) > most:
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	case len(names) > maxNames:
+		return strings.Join(names[:maxNames], ", ") + fmt.Sprintf(" and %d more", len(names)-maxNames)
 	}
 	return strings.Join(names, ", ")
 }

@@ -29,10 +29,10 @@ const (
 
 type key struct{ name, value string }
 
-// parse reads a path in the forms that people type: .spec.replicas, spec.replicas, /spec/replicas, {.spec.replicas},
+// parsePath reads a path in the forms that people type: .spec.replicas, spec.replicas, /spec/replicas, {.spec.replicas},
 // $.spec.replicas, containers[name=web].image, containers[0].image, containers[?(@.name=="web")].image, metadata.annotations["a.b/c"],
 // metadata.annotations.a\.b/c. None is the whole object.
-func parse(text string) ([]step, error) {
+func parsePath(text string) ([]step, error) {
 	text = strings.TrimSpace(text)
 	if rest, ok := strings.CutPrefix(text, "{"); ok {
 		text = strings.TrimSuffix(rest, "}")
@@ -43,7 +43,7 @@ func parse(text string) ([]step, error) {
 	}
 	var out []step
 	for rest := text; rest != "" && rest != "."; {
-		s, left, err := next(rest)
+		s, left, err := nextStep(rest)
 		if err != nil {
 			return nil, fmt.Errorf("path %q: %w", text, err)
 		}
@@ -67,8 +67,8 @@ func pointerSteps(text string) ([]step, error) {
 	return out, nil
 }
 
-// next takes one step off the front.
-func next(text string) (s step, rest string, err error) {
+// nextStep takes one step off the front.
+func nextStep(text string) (s step, rest string, err error) {
 	if strings.HasPrefix(text, "[") {
 		return bracket(text)
 	}
@@ -108,27 +108,27 @@ func bracket(text string) (step, string, error) {
 		return step{kind: byName, name: name, text: whole}, rest, nil
 	}
 	if value, ok := strings.CutPrefix(inner, "="); ok {
-		return step{kind: byValue, value: plain(value), text: whole}, rest, nil
+		return step{kind: byValue, value: withoutQuotes(value), text: whole}, rest, nil
 	}
 	s := step{kind: byKeys, text: whole}
-	for _, part := range split(inner) {
+	for _, part := range splitAtCommas(inner) {
 		name, value, ok := strings.Cut(part, "=")
 		if name = strings.TrimSpace(name); !ok || name == "" {
 			return step{}, "", fmt.Errorf("%s: want a position such as [0], a key such as [name=web], or a quoted name", whole)
 		}
-		s.keys = append(s.keys, key{plain(name), plain(value)})
+		s.keys = append(s.keys, key{withoutQuotes(name), withoutQuotes(value)})
 	}
 	return s, rest, nil
 }
 
 // closing finds the bracket that closes the first one, -1 if none does; what is quoted does not count.
-func closing(text string) int { return bare(text, 1, ']') }
+func closing(text string) int { return indexUnquoted(text, 1, ']') }
 
-// split cuts at commas that are not quoted.
-func split(text string) []string {
+// splitAtCommas cuts at commas that are not quoted.
+func splitAtCommas(text string) []string {
 	var out []string
 	for {
-		at := bare(text, 0, ',')
+		at := indexUnquoted(text, 0, ',')
 		if at < 0 {
 			return append(out, text)
 		}
@@ -136,8 +136,8 @@ func split(text string) []string {
 	}
 }
 
-// bare finds a byte that is not quoted, from a place on; -1 if there is none.
-func bare(text string, from int, want byte) int {
+// indexUnquoted finds a byte that is not quoted, from a place on; -1 if there is none.
+func indexUnquoted(text string, from int, want byte) int {
 	var quote byte
 	for i := from; i < len(text); i++ {
 		switch c := text[i]; {
@@ -165,8 +165,8 @@ func unquoted(s string) (string, bool) {
 	return out, err == nil
 }
 
-// plain is a text with or without quotes.
-func plain(s string) string {
+// withoutQuotes is a text with or without quotes.
+func withoutQuotes(s string) string {
 	s = strings.TrimSpace(s)
 	if out, ok := unquoted(s); ok {
 		return out

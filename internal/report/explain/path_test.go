@@ -37,7 +37,7 @@ func podSubject(t testing.TB) explain.Subject {
 	s := explain.Subject{Live: whole(o).(map[string]any), Journal: []journal.Entry{{Path: `.metadata.annotations["a.b/c"]`}}}
 	s.ID = s.Live.ID()
 	var err error
-	if s.Owners, err = explain.Owners(s.Live); err != nil {
+	if s.Owners, err = explain.FieldOwners(s.Live); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -130,7 +130,7 @@ func TestNoValueOfASecretIsInAnyOfIt(t *testing.T) {
 	o := object.Object{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a", "annotations": map[string]any{"x": "hunter2"}}, "data": "hunter2", "stringData": []any{"hunter2"}}
 	s := explain.Subject{ID: o.ID()}
 	var b strings.Builder
-	s.Live = explain.Masked(redact.Mask{Key: []byte("k")}, o)
+	s.Live = explain.MaskObject(redact.Mask{Key: []byte("k")}, o)
 	answer(&b, s, "blame all")
 	answer(&b, s, "object")
 	answer(&b, s, ".data")

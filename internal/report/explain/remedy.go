@@ -44,7 +44,7 @@ func (s Subject) remedies(f Field) []string {
 // afterwards is about a field that is as Git wants, and was not lately.
 func (s Subject) afterwards(f Field) []string {
 	var last journal.Entry
-	for _, e := range s.Lately(f.Path) {
+	for _, e := range s.RecentEntries(f.Path) {
 		if e.What == journal.Corrected && e.Path == field.PathString(f.Path) {
 			last = e
 		}
@@ -52,7 +52,7 @@ func (s Subject) afterwards(f Field) []string {
 	if last.What == "" || len(f.Findings) > 0 {
 		return nil
 	}
-	return append([]string{"Nothing is left to do: it has been put back."}, s.forDrift(f, last.Live, by(last))...)
+	return append([]string{"Nothing is left to do: it has been put back."}, s.forDrift(f, last.Live, liveWriter(last))...)
 }
 
 func (s Subject) forMissing(x decide.Finding) []string {
@@ -139,7 +139,7 @@ func (s Subject) standing(x decide.Finding) []string {
 func (s Subject) forDrift(f Field, live any, who string) []string {
 	var out []string
 	p, ok := f.exact()
-	value := report.Show(live)
+	value := report.FormatValue(live)
 	if redact.IsSecret(s.ID) {
 		value = "the live value"
 	}
@@ -160,7 +160,7 @@ func (s Subject) rule(p field.Path) string {
 	if pointer, ok := pointerTo(p); ok {
 		d["jsonPointers"] = []string{pointer}
 	} else {
-		d["jqPathExpressions"] = []string{jq(p)}
+		d["jqPathExpressions"] = []string{jqPath(p)}
 	}
 	text, err := json.Marshal(d)
 	if err != nil {
@@ -181,21 +181,21 @@ func pointerTo(p field.Path) (string, bool) {
 	return out.String(), true
 }
 
-// jq names list items by what they are.
-func jq(p field.Path) string {
+// jqPath names list items by what they are.
+func jqPath(p field.Path) string {
 	var b strings.Builder
 	for _, e := range p {
-		if so := b.String(); (so == "" || strings.HasSuffix(so, " | ")) && (e.FieldName == nil || !strings.HasPrefix(jqName(*e.FieldName), ".")) {
+		if so := b.String(); (so == "" || strings.HasSuffix(so, " | ")) && (e.FieldName == nil || !strings.HasPrefix(jqFieldName(*e.FieldName), ".")) {
 			b.WriteString(".")
 		}
 		switch {
 		case e.FieldName != nil:
-			b.WriteString(jqName(*e.FieldName))
+			b.WriteString(jqFieldName(*e.FieldName))
 		case e.Key != nil:
 			var wants []string
 			for _, k := range *e.Key {
 				value, _ := json.Marshal(k.Value.Unstructured()) // a list key is a plain value
-				wants = append(wants, jqName(k.Name)+" == "+string(value))
+				wants = append(wants, jqFieldName(k.Name)+" == "+string(value))
 			}
 			b.WriteString("[] | select(" + strings.Join(wants, " and ") + ") | ")
 		case e.Value != nil:
@@ -208,7 +208,7 @@ func jq(p field.Path) string {
 	return strings.TrimSuffix(b.String(), " | ")
 }
 
-func jqName(name string) string {
+func jqFieldName(name string) string {
 	if name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "" {
 		return "." + name
 	}

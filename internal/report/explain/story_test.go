@@ -67,7 +67,7 @@ func answer(b *strings.Builder, s explain.Subject, ask string) {
 		b.WriteString("error: " + err.Error() + "\n")
 		return
 	}
-	for _, part := range s.Tell(p) {
+	for _, part := range s.Describe(p) {
 		b.WriteString(part.Title + ":\n")
 		for _, text := range part.Sentences {
 			b.WriteString("  " + text + "\n")
@@ -110,7 +110,7 @@ func subject(t *testing.T, f golden.Files) explain.Subject {
 	live, git := object.Object(whole(read[map[string]any](t, f, "live")).(map[string]any)), object.Object(whole(read[map[string]any](t, f, "git")).(map[string]any))
 	about := read[told](t, f, "app")
 	s := explain.Subject{
-		ID: live.ID(), Version: "v1", Live: explain.Masked(mask, live), Git: explain.Masked(mask, git), Now: now, Commits: map[explain.Spot]explain.Commit{},
+		ID: live.ID(), Version: "v1", Live: explain.MaskObject(mask, live), Git: explain.MaskObject(mask, git), Now: now, Commits: map[explain.Spot]explain.Commit{},
 		Unknown: about.Unknown, Leaving: about.Leaving, Unsure: about.Unsure, Orphan: about.Orphan, Stage: report.Stage(about.Stage),
 		Journal: read[[]journal.Entry](t, f, "journal"),
 	}
@@ -121,7 +121,7 @@ func subject(t *testing.T, f golden.Files) explain.Subject {
 		s.Git = nil
 	}
 	var err error
-	if s.Owners, err = explain.Owners(live); err != nil {
+	if s.Owners, err = explain.FieldOwners(live); err != nil {
 		t.Fatal(err)
 	}
 	s.Since, _ = time.ParseDuration(about.Since)

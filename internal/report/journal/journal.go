@@ -15,27 +15,27 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// What says what kind of thing happened.
-type What string
+// EntryKind says what kind of thing happened.
+type EntryKind string
 
 // The things that happen.
 const (
-	Corrected What = "corrected" // Git's value was put back
-	Ceded     What = "ceded"     // a field was left to its claimant, at a value not seen before
-	Held      What = "held"      // a field differs and stays so for now
-	Contested What = "contested" // a field goes back and forth, and is left alone for a while
-	Returned  What = "returned"  // a field that truce only observes is as Git wants again: somebody else has put it back
-	Applied   What = "applied"   // a revision was applied whole
-	Failed    What = "failed"    // a run stopped
-	Suspended What = "suspended" // an app was suspended
-	Lost      What = "lost"      // the controller that an app was adopted from writes again: truce only observes the app
+	Corrected EntryKind = "corrected" // Git's value was put back
+	Ceded     EntryKind = "ceded"     // a field was left to its claimant, at a value not seen before
+	Held      EntryKind = "held"      // a field differs and stays so for now
+	Contested EntryKind = "contested" // a field goes back and forth, and is left alone for a while
+	Returned  EntryKind = "returned"  // a field that truce only observes is as Git wants again: somebody else has put it back
+	Applied   EntryKind = "applied"   // a revision was applied whole
+	Failed    EntryKind = "failed"    // a run stopped
+	Suspended EntryKind = "suspended" // an app was suspended
+	Lost      EntryKind = "lost"      // the controller that an app was adopted from writes again: truce only observes the app
 )
 
 // Entry is one thing that happened.
 type Entry struct {
 	At       time.Time `json:"at"`
 	App      app.Key   `json:"app"`
-	What     What      `json:"what"`
+	What     EntryKind `json:"what"`
 	Object   object.ID `json:"object,omitzero"`
 	Path     string    `json:"path,omitempty"` // printed; empty for the object as a whole
 	Git      any       `json:"git,omitempty"`
@@ -96,8 +96,8 @@ type Journal interface {
 	Read(q Query, seen func(Entry) bool) error
 }
 
-// Memories keep what truce remembers of single objects. They may be called concurrently.
-type Memories interface {
+// MemoryStore keep what truce remembers of single objects. They may be called concurrently.
+type MemoryStore interface {
 	// Remember keeps a memory in place of the one before; nil forgets. It does not wait until that is safe.
 	Remember(id object.ID, memory []byte)
 	// Recall returns the memory of an object, nil if there is none.

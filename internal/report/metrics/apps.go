@@ -30,11 +30,11 @@ func (m *Metrics) ofApps() *apps {
 		m.families = append(m.families, Family{name, Gauge, labels, help})
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
-	a.info = desc("truce_app_info", "1, with how an app stands: sync (Synced, OutOfSync, Unknown), health, the stage where its newest run stopped, and why.", with(named, "sync", "health", "stage", "reason")...)
-	a.ready = desc("truce_app_ready", "1 for an app whose newest run went through and whose objects are all healthy, else 0. A suspended app keeps what its newest run before gave it.", named...)
-	a.run = desc("truce_app_last_run_timestamp_seconds", "When the newest run of an app began, as Unix time.", named...)
-	a.objects = desc("truce_app_objects", "Objects of an app by their health, as of now.", with(named, "health")...)
-	a.fields = desc("truce_app_fields", "Fields of an app that are not as Git wants them, as of now: ceded, held, contested; reported for additions that do not make the app OutOfSync.", with(named, "verdict")...)
+	a.info = desc("truce_app_info", "1, with how an app stands: sync (Synced, OutOfSync, Unknown), health, the stage where its newest run stopped, and why.", withLabels(appLabels, "sync", "health", "stage", "reason")...)
+	a.ready = desc("truce_app_ready", "1 for an app whose newest run went through and whose objects are all healthy, else 0. A suspended app keeps what its newest run before gave it.", appLabels...)
+	a.run = desc("truce_app_last_run_timestamp_seconds", "When the newest run of an app began, as Unix time.", appLabels...)
+	a.objects = desc("truce_app_objects", "Objects of an app by their health, as of now.", withLabels(appLabels, "health")...)
+	a.fields = desc("truce_app_fields", "Fields of an app that are not as Git wants them, as of now: ceded, held, contested; reported for additions that do not make the app OutOfSync.", withLabels(appLabels, "verdict")...)
 	m.registry.MustRegister(a)
 	return a
 }
@@ -67,7 +67,7 @@ func (a *apps) Collect(out chan<- prometheus.Metric) {
 	a.mu.Unlock()
 	for _, r := range seen {
 		a.collect(r, func(d *prometheus.Desc, value float64, labels ...string) {
-			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, with([]string{r.App.Kind, r.App.Namespace, r.App.Name}, labels...)...)
+			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, withLabels([]string{r.App.Kind, r.App.Namespace, r.App.Name}, labels...)...)
 		})
 	}
 }
@@ -107,7 +107,7 @@ const reported = "reported"
 var states = []decide.Verdict{decide.Cede, decide.Hold, decide.Contested}
 
 func (a *apps) collect(r report.Report, set func(d *prometheus.Desc, value float64, labels ...string)) {
-	s := appstate.Of(r)
+	s := appstate.StateOf(r)
 	set(a.info, 1, string(s.Sync), string(s.Health.Code), string(r.Stage), string(s.Reason))
 	ready := 0.0
 	if s.Ready == appstate.Ready && s.Health.Code == health.Healthy {

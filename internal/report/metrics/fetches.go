@@ -9,8 +9,8 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 )
 
-// Fetched counts a look at a source. Revisions of one source are counted together.
-func (m *Metrics) Fetched(key app.SourceKey, took time.Duration, err error) {
+// CountFetch counts a look at a source. Revisions of one source are counted together.
+func (m *Metrics) CountFetch(key app.SourceKey, took time.Duration, err error) {
 	result := resultOf(err)
 	m.fetches.WithLabelValues(key.Kind, key.Namespace, key.Name, result).Inc()
 	m.fetchTime.WithLabelValues(key.Kind, result).Observe(took.Seconds())

@@ -58,19 +58,19 @@ const (
 	Histogram Kind = "histogram"
 )
 
-// named are the labels of whatever is about one app or one source.
-var named = []string{"kind", "namespace", "name"}
+// appLabels are the labels of whatever is about one app or one source.
+var appLabels = []string{"kind", "namespace", "name"}
 
-// New returns Metrics of a truce of the version.
-func New(version string) *Metrics {
+// NewMetrics returns Metrics of a truce of the version.
+func NewMetrics(version string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.apps = m.ofApps()
-	m.verdicts = m.counter("truce_field_verdicts_total", "Verdicts about fields that differed from Git, counted once each: corrected, ceded (a value of the claimant's not seen before), held, contested, reclaimed.", with(named, "verdict")...)
-	m.reversals = m.counter("truce_field_reversals_total", "Corrections that were undone: a field that truce had put back differs again.", named...)
+	m.verdicts = m.counter("truce_field_verdicts_total", "Verdicts about fields that differed from Git, counted once each: corrected, ceded (a value of the claimant's not seen before), held, contested, reclaimed.", withLabels(appLabels, "verdict")...)
+	m.reversals = m.counter("truce_field_reversals_total", "Corrections that were undone: a field that truce had put back differs again.", appLabels...)
 	m.drift = m.histogram("truce_drift_correction_duration_seconds", "Time from drift to its correction: from the arrival of the watch event that showed it, or, where none did, from the time of the write in managedFields.", correctionTimes).WithLabelValues()
-	m.runs = m.counter("truce_app_runs_total", "Runs of an app through all stages, by how they ended.", with(named, "result")...)
+	m.runs = m.counter("truce_app_runs_total", "Runs of an app through all stages, by how they ended.", withLabels(appLabels, "result")...)
 	m.runTime = m.histogram("truce_app_run_duration_seconds", "Time that runs of apps took, by how they ended.", runTimes, "kind", "result")
-	m.fetches = m.counter("truce_source_fetches_total", "Looks at a source, by how they ended: Succeeded, or the reason of the failure.", with(named, "result")...)
+	m.fetches = m.counter("truce_source_fetches_total", "Looks at a source, by how they ended: Succeeded, or the reason of the failure.", withLabels(appLabels, "result")...)
 	m.fetchTime = m.histogram("truce_source_fetch_duration_seconds", "Time that looks at sources took, by how they ended.", runTimes, "kind", "result")
 	m.requests = m.counter("truce_api_requests_total", "Requests to the API server by verb (dry runs of apply are dry-run) and by the status code of the answer; error for none.", "verb", "code")
 	m.apiTime = m.histogram("truce_api_request_duration_seconds", "Time until the API server's answer began, without watches.", requestTimes, "verb")
@@ -88,7 +88,7 @@ var (
 	requestTimes    = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 )
 
-func with(labels []string, more ...string) []string {
+func withLabels(labels []string, more ...string) []string {
 	return append(append([]string{}, labels...), more...)
 }
 
@@ -127,17 +127,17 @@ func (m *Metrics) Handler() http.Handler {
 	})
 }
 
-// Panicked counts a panic that was recovered.
-func (m *Metrics) Panicked(work string) { m.panics.WithLabelValues(work).Inc() }
+// CountPanic counts a panic that was recovered.
+func (m *Metrics) CountPanic(work string) { m.panics.WithLabelValues(work).Inc() }
 
-// Told is one finding as it was told: when it appeared, or when it was carried out.
-type Told struct {
+// FindingEvent is one finding as it was told: when it appeared, or when it was carried out.
+type FindingEvent struct {
 	App     app.Key
 	Verdict decide.Verdict
 	// Undone says that truce had put the field back, and that this is the first sight of it differing again.
-	Undone bool
-	Since  time.Time // when the difference was first seen; zero if nobody knows
-	At     time.Time
+	Reverted bool
+	Since    time.Time // when the difference was first seen; zero if nobody knows
+	At       time.Time
 }
 
 // verdictLabels are what becomes of fields, as something that has happened.
@@ -145,11 +145,11 @@ var verdictLabels = map[decide.Verdict]string{
 	decide.Correct: "corrected", decide.Cede: "ceded", decide.Hold: "held", decide.Contested: "contested", decide.Reclaim: "reclaimed",
 }
 
-// Tell counts a finding.
-func (m *Metrics) Tell(t Told) {
+// CountFinding counts a finding.
+func (m *Metrics) CountFinding(t FindingEvent) {
 	m.apps.expect(t.App)
 	m.verdicts.WithLabelValues(t.App.Kind, t.App.Namespace, t.App.Name, verdictLabels[t.Verdict]).Inc()
-	if t.Undone {
+	if t.Reverted {
 		m.reversals.WithLabelValues(t.App.Kind, t.App.Namespace, t.App.Name).Inc()
 	}
 	if t.Verdict == decide.Correct && !t.Since.IsZero() {
@@ -157,8 +157,8 @@ func (m *Metrics) Tell(t Told) {
 	}
 }
 
-// Ran counts a run of an app.
-func (m *Metrics) Ran(r report.Report, took time.Duration) {
+// CountRun counts a run of an app.
+func (m *Metrics) CountRun(r report.Report, took time.Duration) {
 	m.apps.expect(r.App)
 	m.runs.WithLabelValues(r.App.Kind, r.App.Namespace, r.App.Name, string(r.Reason)).Inc()
 	m.runTime.WithLabelValues(r.App.Kind, string(r.Reason)).Observe(took.Seconds())

@@ -55,17 +55,17 @@ func reports() []report.Report {
 }
 
 func TestAScrapeTellsHowAppsStandAndWhatHappened(t *testing.T) {
-	m := metrics.New("v1")
+	m := metrics.NewMetrics("v1")
 	m.Watch(reports)
 	at := time.Unix(1700000000, 0)
-	m.Tell(metrics.Told{App: shop, Verdict: decide.Correct, Since: at.Add(-time.Second), At: at})
-	m.Tell(metrics.Told{App: shop, Verdict: decide.Correct, Undone: true, At: at}) // since nobody knows when
-	m.Tell(metrics.Told{App: shop, Verdict: decide.Contested, Undone: true, At: at})
-	m.Ran(reports()[0], 2*time.Second)
+	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, Since: at.Add(-time.Second), At: at})
+	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, Reverted: true, At: at}) // since nobody knows when
+	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Contested, Reverted: true, At: at})
+	m.CountRun(reports()[0], 2*time.Second)
 	key := app.SourceKey{Kind: "GitRepository", Namespace: "flux-system", Name: "fleet"}
-	m.Fetched(key, time.Second, nil)
-	m.Fetched(key, time.Second, &source.Error{Reason: source.RefNotFound, Err: errors.New("no branch")})
-	m.Fetched(key, time.Second, errors.New("Secret flux-system/key: no such key: password"))
+	m.CountFetch(key, time.Second, nil)
+	m.CountFetch(key, time.Second, &source.Error{Reason: source.RefNotFound, Err: errors.New("no branch")})
+	m.CountFetch(key, time.Second, errors.New("Secret flux-system/key: no such key: password"))
 	const want = `truce_api_requests_total
 truce_app_fields{kind="Kustomization",name="shop",namespace="flux-system",verdict="ceded"} 1
 truce_app_fields{kind="Kustomization",name="shop",namespace="flux-system",verdict="contested"} 1
@@ -99,11 +99,11 @@ truce_source_fetches_total{kind="GitRepository",name="fleet",namespace="flux-sys
 }
 
 func TestAnAppThatIsGoneTakesItsSeriesAlong(t *testing.T) {
-	m := metrics.New("v1")
+	m := metrics.NewMetrics("v1")
 	there := reports()
 	m.Watch(func() []report.Report { return there })
-	m.Tell(metrics.Told{App: shop, Verdict: decide.Correct, Undone: true})
-	m.Ran(there[0], time.Second)
+	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, Reverted: true})
+	m.CountRun(there[0], time.Second)
 	if text := scrape(t, m); !strings.Contains(text, `truce_app_runs_total{kind="Kustomization",name="shop"`) {
 		t.Fatalf("not counted:\n%s", text)
 	}
@@ -114,9 +114,9 @@ func TestAnAppThatIsGoneTakesItsSeriesAlong(t *testing.T) {
 }
 
 func TestNamesFollowPrometheusConventions(t *testing.T) {
-	m := metrics.New("v1")
+	m := metrics.NewMetrics("v1")
 	m.Watch(reports)
-	m.Tell(metrics.Told{App: shop, Verdict: decide.Correct, At: time.Unix(1, 0), Since: time.Unix(1, 0)})
+	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, At: time.Unix(1, 0), Since: time.Unix(1, 0)})
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	problems, err := promlint.New(w.Body).Lint()

@@ -35,7 +35,7 @@ func TestThePageOfMetricsIsTrue(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatalf("%s: the marks are gone", page)
 	}
-	m := metrics.New("v1")
+	m := metrics.NewMetrics("v1")
 	want := head + begin + table(m) + end + tail
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		if flag.Lookup("update").Value.String() != "true" {
@@ -55,7 +55,7 @@ func TestPagesSpeakOfMetricsThatThereAre(t *testing.T) {
 	if err != nil || err2 != nil || len(more) == 0 {
 		t.Fatal(err, err2)
 	}
-	m := metrics.New("v1")
+	m := metrics.NewMetrics("v1")
 	for _, path := range append(pages, more...) {
 		text, err := os.ReadFile(path)
 		if err != nil {

@@ -19,7 +19,7 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	verb, begin := verbOf(r), time.Now()
+	verb, begin := requestVerb(r), time.Now()
 	answer, err := t.next.RoundTrip(r)
 	code := "error"
 	if err == nil {
@@ -37,9 +37,9 @@ func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 const watchVerb = "watch"
 
-// verbOf names a request as the API server's own metrics and RBAC do, as far as it shows without discovery: what asks for something that
+// requestVerb names a request as the API server's own metrics and RBAC do, as far as it shows without discovery: what asks for something that
 // is no object (/apis, /version) is discovery.
-func verbOf(r *http.Request) string {
+func requestVerb(r *http.Request) string {
 	q := r.URL.Query()
 	switch r.Method {
 	case http.MethodGet:

@@ -33,7 +33,7 @@ func TestRequestsAreNamedAsTheServerNamesThem(t *testing.T) {
 		if c.kind != "" {
 			r.Header.Set("Content-Type", c.kind)
 		}
-		if got := verbOf(r); got != c.want {
+		if got := requestVerb(r); got != c.want {
 			t.Errorf("%s %s: %s, want %s", c.method, c.address, got, c.want)
 		}
 	}
@@ -53,7 +53,7 @@ func FuzzVerbs(f *testing.F) {
 }
 
 func TestARequestWithoutAnswerIsCountedAsOne(t *testing.T) {
-	m := New("v1")
+	m := NewMetrics("v1")
 	client := &http.Client{Transport: m.Transport(http.DefaultTransport)}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:1/api/v1/nodes", nil)
 	if err != nil {

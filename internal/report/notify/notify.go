@@ -22,8 +22,8 @@ const (
 	Error Severity = "error"
 )
 
-// News is one thing that has happened.
-type News struct {
+// Event is one thing that has happened.
+type Event struct {
 	Severity Severity
 	Reason   string // one word in CamelCase
 	Text     string
@@ -32,7 +32,7 @@ type News struct {
 
 // Message is news of one app, or of another object that is truce's own affair.
 type Message struct {
-	News
+	Event
 	About      object.ID
 	APIVersion string // of About
 	UID        string

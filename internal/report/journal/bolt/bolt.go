@@ -1,6 +1,6 @@
 // Package bolt answers: what happened lately, as a file on this machine remembers it?
 //
-// In: entries and memories (journal.Journal, journal.Memories).
+// In: entries and memories (journal.Journal, journal.MemoryStore).
 // Out: the same, after a restart too.
 // Promise: one process at a time; writes are gathered and made safe within Delay; what could not be written is tried again; the oldest entries go when there are too many or they
 // are too old; a damaged file, or one of another version, is put aside and said, never trusted.
@@ -41,9 +41,9 @@ func DefaultLimits() Limits { return Limits{Entries: 100_000, Age: 30 * 24 * tim
 // Delay is how long a write may take until it is safe.
 const Delay = 50 * time.Millisecond
 
-// pending is how many entries may wait. More are dropped, and counted: no caller waits for the journal. Memories are not dropped: there is
+// maxPending is how many entries may wait. More are dropped, and counted: no caller waits for the journal. Memories are not dropped: there is
 // one for each object at most.
-const pending = 8192
+const maxPending = 8192
 
 var (
 	entriesBucket  = []byte("entries")
@@ -52,8 +52,8 @@ var (
 	formKey        = []byte("form")
 )
 
-// form is how entries and memories are written. A file without one is of the first form.
-const form = "1"
+// formatVersion is how entries and memories are written. A file without one is of the first form.
+const formatVersion = "1"
 
 // Journal is a file. It is closed by Close.
 type Journal struct {
@@ -80,13 +80,13 @@ type Journal struct {
 }
 
 var (
-	_ journal.Journal  = (*Journal)(nil)
-	_ journal.Memories = (*Journal)(nil)
+	_ journal.Journal     = (*Journal)(nil)
+	_ journal.MemoryStore = (*Journal)(nil)
 )
 
-// Open opens the file, or makes it. ErrInUse where another process has it. A file that is damaged or of another form is renamed, and a new one
+// OpenJournal opens the file, or makes it. ErrInUse where another process has it. A file that is damaged or of another form is renamed, and a new one
 // is begun. Where none can be made, as on a full disk, nothing is left of it.
-func Open(path string, l Limits, log *slog.Logger) (*Journal, error) {
+func OpenJournal(path string, l Limits, log *slog.Logger) (*Journal, error) {
 	d := DefaultLimits()
 	if l.Entries == 0 {
 		l.Entries = d.Entries
@@ -97,21 +97,21 @@ func Open(path string, l Limits, log *slog.Logger) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	db, n, err := open(path)
+	db, n, err := openFile(path)
 	if errors.Is(err, errDamaged) || errors.Is(err, errForm) {
 		aside := fmt.Sprintf("%s.damaged-%d", path, time.Now().Unix())
 		log.Warn("the journal cannot be used: put aside, a new one is begun", "file", path, "aside", aside, "error", err.Error())
 		if err := os.Rename(path, aside); err != nil {
 			return nil, fmt.Errorf("journal %s: put the damaged file aside: %w", path, err)
 		}
-		db, n, err = open(path)
+		db, n, err = openFile(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
 	j := &Journal{
 		db: db, limits: l, log: log, count: n, fresh: map[object.ID][]byte{},
-		entries: make(chan *journal.Entry, pending), dirty: make(chan struct{}, 1), sync: make(chan chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
+		entries: make(chan *journal.Entry, maxPending), dirty: make(chan struct{}, 1), sync: make(chan chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
 	}
 	go j.run()
 	return j, nil
@@ -122,18 +122,18 @@ var (
 	errForm    = errors.New("written by another version of truce")
 )
 
-// open opens the file, or makes it. A file that is begun and cannot be finished is removed.
-func open(path string) (*bbolt.DB, int, error) {
+// openFile opens the file, or makes it. A file that is begun and cannot be finished is removed.
+func openFile(path string) (*bbolt.DB, int, error) {
 	_, absent := os.Stat(path)
-	db, n, err := openWhole(path)
+	db, n, err := openComplete(path)
 	if err != nil && errors.Is(absent, fs.ErrNotExist) && !errors.Is(err, ErrInUse) {
 		err = errors.Join(err, os.RemoveAll(path))
 	}
 	return db, n, err
 }
 
-// openWhole opens the file and reads all of it once: damage shows here and not in the middle of work. bbolt panics at some of it.
-func openWhole(path string) (db *bbolt.DB, n int, err error) {
+// openComplete opens the file and reads all of it once: damage shows here and not in the middle of work. bbolt panics at some of it.
+func openComplete(path string) (db *bbolt.DB, n int, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			if db != nil {
@@ -142,7 +142,7 @@ func openWhole(path string) (db *bbolt.DB, n int, err error) {
 			db, err = nil, fmt.Errorf("%w: %v", errDamaged, r)
 		}
 	}()
-	if err := whole(path); err != nil {
+	if err := checkComplete(path); err != nil {
 		return nil, 0, err
 	}
 	db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
@@ -169,7 +169,7 @@ func prepare(tx *bbolt.Tx) (n int, err error) {
 	for damage := range tx.Check() {
 		return 0, fmt.Errorf("%w: %w", errDamaged, damage)
 	}
-	if err := formed(tx); err != nil {
+	if err := checkFormat(tx); err != nil {
 		return 0, err
 	}
 	if _, err := tx.CreateBucketIfNotExists(memoriesBucket); err != nil {
@@ -183,16 +183,16 @@ func prepare(tx *bbolt.Tx) (n int, err error) {
 	return n, err
 }
 
-// formed returns errForm for a file of another form, and notes ours in one that has none.
-func formed(tx *bbolt.Tx) error {
+// checkFormat returns errForm for a file of another form, and notes ours in one that has none.
+func checkFormat(tx *bbolt.Tx) error {
 	b, err := tx.CreateBucketIfNotExists(formBucket)
 	if err != nil {
 		return err
 	}
-	if was := b.Get(formKey); was != nil && string(was) != form {
-		return fmt.Errorf("%w: it has the form %q, and this one reads %q", errForm, was, form)
+	if was := b.Get(formKey); was != nil && string(was) != formatVersion {
+		return fmt.Errorf("%w: it has the form %q, and this one reads %q", errForm, was, formatVersion)
 	}
-	return b.Put(formKey, []byte(form))
+	return b.Put(formKey, []byte(formatVersion))
 }
 
 // Append notes entries.
@@ -238,7 +238,7 @@ func (j *Journal) Recall(id object.ID) ([]byte, error) {
 // Read hands over entries, those of the last moment included.
 func (j *Journal) Read(q journal.Query, seen func(journal.Entry) bool) error {
 	j.flush()
-	return read(j.db, q, seen)
+	return readEntries(j.db, q, seen)
 }
 
 // flush returns when all that was written before is safe, or the journal is closed.
@@ -262,8 +262,8 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// keyOf orders entries by time, and those of one moment by their number.
-func keyOf(at time.Time, n uint64) []byte {
+// entryKey orders entries by time, and those of one moment by their number.
+func entryKey(at time.Time, n uint64) []byte {
 	nanos := int64(0)
 	if !at.IsZero() { // whose nanoseconds overflow
 		nanos = max(0, at.UnixNano())

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 // scribble writes without end, and says so after each entry that is safe.
 func scribble(path string) {
-	j, err := bolt.Open(path, bolt.Limits{}, slog.New(slog.DiscardHandler))
+	j, err := bolt.OpenJournal(path, bolt.Limits{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -70,9 +70,9 @@ func manyIDs(n int) []object.ID {
 	return out
 }
 
-func open(t *testing.T, path string, l bolt.Limits) *bolt.Journal {
+func openFile(t *testing.T, path string, l bolt.Limits) *bolt.Journal {
 	t.Helper()
-	j, err := bolt.Open(path, l, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	j, err := bolt.OpenJournal(path, l, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func open(t *testing.T, path string, l bolt.Limits) *bolt.Journal {
 	return j
 }
 
-func read(t *testing.T, j *bolt.Journal, q journal.Query) []journal.Entry {
+func readEntries(t *testing.T, j *bolt.Journal, q journal.Query) []journal.Entry {
 	t.Helper()
 	var out []journal.Entry
 	if err := j.Read(q, func(e journal.Entry) bool { out = append(out, e); return true }); err != nil {
@@ -95,13 +95,13 @@ func read(t *testing.T, j *bolt.Journal, q journal.Query) []journal.Entry {
 
 func TestWhatWasWrittenIsReadAtOnceAndAfterARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "journal.db")
-	j := open(t, path, bolt.Limits{})
+	j := openFile(t, path, bolt.Limits{})
 	want := []journal.Entry{entry(0), entry(1), entry(2)}
 	j.Append(want...)
 	j.Remember(web, []byte("seven"))
 	check := func(j *bolt.Journal) {
 		t.Helper()
-		if diff := cmp.Diff(want, read(t, j, journal.Query{})); diff != "" {
+		if diff := cmp.Diff(want, readEntries(t, j, journal.Query{})); diff != "" {
 			t.Errorf("entries (-want +got):\n%s", diff)
 		}
 		if got, err := j.Recall(web); err != nil || string(got) != "seven" {
@@ -112,35 +112,35 @@ func TestWhatWasWrittenIsReadAtOnceAndAfterARestart(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	check(open(t, path, bolt.Limits{}))
+	check(openFile(t, path, bolt.Limits{}))
 }
 
 func TestAMemoryThatIsForgottenIsGone(t *testing.T) {
-	j := open(t, filepath.Join(t.TempDir(), "journal.db"), bolt.Limits{})
+	j := openFile(t, filepath.Join(t.TempDir(), "journal.db"), bolt.Limits{})
 	j.Remember(web, []byte("seven"))
 	j.Remember(web, nil)
-	read(t, j, journal.Query{}) // makes it safe
+	readEntries(t, j, journal.Query{}) // makes it safe
 	if got, err := j.Recall(web); err != nil || got != nil {
 		t.Errorf("memory %q, %v", got, err)
 	}
 }
 
 func TestTheOldestEntriesGo(t *testing.T) {
-	j := open(t, filepath.Join(t.TempDir(), "journal.db"), bolt.Limits{Entries: 10, Age: time.Hour})
+	j := openFile(t, filepath.Join(t.TempDir(), "journal.db"), bolt.Limits{Entries: 10, Age: time.Hour})
 	old := entry(-1)
 	old.At = now.Add(-2 * time.Hour)
 	j.Append(old)
 	for n := range 25 {
 		j.Append(entry(n))
 	}
-	got := read(t, j, journal.Query{})
+	got := readEntries(t, j, journal.Query{})
 	if len(got) != 10 || got[0].Live != float64(15) || got[9].Live != float64(24) {
 		t.Errorf("%d entries, the first %v", len(got), got[0].Live)
 	}
 }
 
 func TestAQueryChooses(t *testing.T) {
-	j := open(t, filepath.Join(t.TempDir(), "journal.db"), bolt.Limits{})
+	j := openFile(t, filepath.Join(t.TempDir(), "journal.db"), bolt.Limits{})
 	early, other := entry(1), entry(2)
 	early.At = now.Add(-time.Hour)
 	other.App.Name, other.Object.Name = "api", "api"
@@ -155,7 +155,7 @@ func TestAQueryChooses(t *testing.T) {
 		"kind":   {journal.Query{App: app.Key{Kind: "Application", Namespace: "flux-system", Name: "api"}}, 0},
 		"object": {journal.Query{Object: web}, 2},
 	} {
-		if got := read(t, j, c.q); len(got) != c.want {
+		if got := readEntries(t, j, c.q); len(got) != c.want {
 			t.Errorf("%s: %d entries, want %d", name, len(got), c.want)
 		}
 	}
@@ -163,8 +163,8 @@ func TestAQueryChooses(t *testing.T) {
 
 func TestOneProcessAtATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
-	open(t, path, bolt.Limits{})
-	if _, err := bolt.Open(path, bolt.Limits{}, slog.New(slog.DiscardHandler)); !errors.Is(err, bolt.ErrInUse) {
+	openFile(t, path, bolt.Limits{})
+	if _, err := bolt.OpenJournal(path, bolt.Limits{}, slog.New(slog.DiscardHandler)); !errors.Is(err, bolt.ErrInUse) {
 		t.Errorf("a second process gets %v", err)
 	}
 }
@@ -173,7 +173,7 @@ func TestOneProcessAtATime(t *testing.T) {
 func fileOf(t *testing.T, entries int) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.db")
-	j := open(t, path, bolt.Limits{})
+	j := openFile(t, path, bolt.Limits{})
 	for n := range entries {
 		j.Append(entry(n))
 	}
@@ -204,9 +204,9 @@ func TestADamagedFileIsPutAside(t *testing.T) {
 			if err := os.WriteFile(path, damage(append([]byte{}, whole...)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			j := open(t, path, bolt.Limits{})
+			j := openFile(t, path, bolt.Limits{})
 			j.Append(entry(1))
-			if got := read(t, j, journal.Query{}); len(got) != 1 {
+			if got := readEntries(t, j, journal.Query{}); len(got) != 1 {
 				t.Errorf("%d entries", len(got))
 			}
 			if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) != 1 {
@@ -228,9 +228,9 @@ func TestAShortFileIsPutAside(t *testing.T) {
 		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		j := open(t, path, bolt.Limits{})
+		j := openFile(t, path, bolt.Limits{})
 		j.Append(entry(1))
-		got := len(read(t, j, journal.Query{}))
+		got := len(readEntries(t, j, journal.Query{}))
 		aside, _ := filepath.Glob(path + ".damaged-*")
 		if kept := got == 201 && len(aside) == 0; !kept && (got != 1 || len(aside) != 1) { // behind what is in use a file may end anywhere
 			t.Errorf("%d of %d bytes: %d entries, put aside: %v", n, len(whole), got, aside)
@@ -244,7 +244,7 @@ func TestAJournalOutlivesAMetaPageThatWasWrittenInPart(t *testing.T) {
 	if err := os.WriteFile(path, fileOf(t, 200), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j := open(t, path, bolt.Limits{}) // opening it writes, so that the page before the newest has the entries, too
+	j := openFile(t, path, bolt.Limits{}) // opening it writes, so that the page before the newest has the entries, too
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestAJournalOutlivesAMetaPageThatWasWrittenInPart(t *testing.T) {
 		if err := os.WriteFile(path, torn, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got := len(read(t, open(t, path, bolt.Limits{}), journal.Query{}))
+		got := len(readEntries(t, openFile(t, path, bolt.Limits{}), journal.Query{}))
 		if aside, _ := filepath.Glob(path + ".damaged-*"); got != 200 || len(aside) != 0 {
 			t.Errorf("the page at %d: %d entries, put aside: %v", at, got, aside)
 		}
@@ -267,7 +267,7 @@ func TestAJournalOutlivesAMetaPageThatWasWrittenInPart(t *testing.T) {
 }
 
 func TestManyWriteAtOnce(t *testing.T) {
-	j := open(t, filepath.Join(t.TempDir(), "journal.db"), bolt.Limits{})
+	j := openFile(t, filepath.Join(t.TempDir(), "journal.db"), bolt.Limits{})
 	var g sync.WaitGroup
 	for range 8 {
 		g.Go(func() {
@@ -278,7 +278,7 @@ func TestManyWriteAtOnce(t *testing.T) {
 		})
 	}
 	g.Wait()
-	if got := read(t, j, journal.Query{}); len(got) != 800 {
+	if got := readEntries(t, j, journal.Query{}); len(got) != 800 {
 		t.Errorf("%d entries, want 800", len(got))
 	}
 }
@@ -304,8 +304,8 @@ func TestASIGKILLLosesNothingThatWasSafe(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	j := open(t, path, bolt.Limits{})
-	if got := read(t, j, journal.Query{}); len(got) < 21 {
+	j := openFile(t, path, bolt.Limits{})
+	if got := readEntries(t, j, journal.Query{}); len(got) < 21 {
 		t.Errorf("%d entries, want those that were safe: 21", len(got))
 	}
 	memory, err := j.Recall(web)

@@ -32,12 +32,12 @@ func fullDisk(t *testing.T, size uint64) (free func()) {
 
 func TestWhatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
-	j := open(t, path, bolt.Limits{})
+	j := openFile(t, path, bolt.Limits{})
 	memory := bytes.Repeat([]byte("seven"), 20_000) // does not fit into the file as it is
 	free := fullDisk(t, 64<<10)
 	j.Remember(web, memory)
 	j.Append(entry(1))
-	if got := read(t, j, journal.Query{}); len(got) != 0 {
+	if got := readEntries(t, j, journal.Query{}); len(got) != 0 {
 		t.Fatalf("%d entries were written to a full disk", len(got))
 	}
 	if got, err := j.Recall(web); err != nil || !bytes.Equal(got, memory) {
@@ -47,11 +47,11 @@ func TestWhatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again := open(t, path, bolt.Limits{})
+	again := openFile(t, path, bolt.Limits{})
 	if got, err := again.Recall(web); err != nil || !bytes.Equal(got, memory) {
 		t.Errorf("after a restart: memory of %d bytes, %v, want %d", len(got), err, len(memory))
 	}
-	if got := read(t, again, journal.Query{}); len(got) != 1 {
+	if got := readEntries(t, again, journal.Query{}); len(got) != 1 {
 		t.Errorf("after a restart: %d entries, want 1", len(got))
 	}
 }
@@ -59,7 +59,7 @@ func TestWhatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 // TestMoreMemoriesThanMayWaitAreKept: entries are dropped when there are too many at once, memories are not.
 func TestMoreMemoriesThanMayWaitAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
-	j := open(t, path, bolt.Limits{})
+	j := openFile(t, path, bolt.Limits{})
 	const objects = 20_000
 	ids := manyIDs(objects)
 	for _, id := range ids {
@@ -68,7 +68,7 @@ func TestMoreMemoriesThanMayWaitAreKept(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again := open(t, path, bolt.Limits{})
+	again := openFile(t, path, bolt.Limits{})
 	lost := 0
 	for _, id := range ids {
 		if got, err := again.Recall(id); err != nil || string(got) != "seven" {

@@ -20,7 +20,7 @@ func ReadFile(path string, q journal.Query, seen func(journal.Entry) bool) (err 
 			err = fmt.Errorf("journal %s: %w: %v", path, errDamaged, r)
 		}
 	}()
-	if err := whole(path); err != nil {
+	if err := checkComplete(path); err != nil {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
@@ -30,16 +30,16 @@ func ReadFile(path string, q journal.Query, seen func(journal.Entry) bool) (err 
 	if err != nil {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
-	return errors.Join(read(db, q, seen), db.Close())
+	return errors.Join(readEntries(db, q, seen), db.Close())
 }
 
-// page is how many entries are read in one transaction. Who reads may be slow, and a transaction that stays open holds up the writer.
-const page = 512
+// pageLength is how many entries are read in one transaction. Who reads may be slow, and a transaction that stays open holds up the writer.
+const pageLength = 512
 
-func read(db *bbolt.DB, q journal.Query, seen func(journal.Entry) bool) error {
-	from := keyOf(q.Since, 0)
+func readEntries(db *bbolt.DB, q journal.Query, seen func(journal.Entry) bool) error {
+	from := entryKey(q.Since, 0)
 	for from != nil {
-		entries, next, err := pageOf(db, from)
+		entries, next, err := readPage(db, from)
 		if err != nil {
 			return err
 		}
@@ -53,8 +53,8 @@ func read(db *bbolt.DB, q journal.Query, seen func(journal.Entry) bool) error {
 	return nil
 }
 
-// pageOf returns entries from a key on, and the key of the one after them; nil for none.
-func pageOf(db *bbolt.DB, from []byte) (entries []journal.Entry, next []byte, err error) {
+// readPage returns entries from a key on, and the key of the one after them; nil for none.
+func readPage(db *bbolt.DB, from []byte) (entries []journal.Entry, next []byte, err error) {
 	err = db.View(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(entriesBucket)
 		if b == nil {
@@ -62,7 +62,7 @@ func pageOf(db *bbolt.DB, from []byte) (entries []journal.Entry, next []byte, er
 		}
 		c := b.Cursor()
 		for k, v := c.Seek(from); k != nil; k, v = c.Next() {
-			if len(entries) == page {
+			if len(entries) == pageLength {
 				next = bytes.Clone(k)
 				return nil
 			}

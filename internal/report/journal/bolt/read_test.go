@@ -14,29 +14,29 @@ import (
 )
 
 func TestAJournalIsReadInPagesWithoutLossOrRepetition(t *testing.T) {
-	j := open(t, filepath.Join(t.TempDir(), "journal.db"), bolt.Limits{})
+	j := openFile(t, filepath.Join(t.TempDir(), "journal.db"), bolt.Limits{})
 	const many = 1500 // several pages
 	for n := range many {
 		j.Append(entry(n))
 	}
-	for i, e := range read(t, j, journal.Query{}) {
+	for i, e := range readEntries(t, j, journal.Query{}) {
 		if e.Live != float64(i) {
 			t.Fatalf("entry %d is %v", i, e.Live)
 		}
 	}
-	if got := read(t, j, journal.Query{Since: now}); len(got) != many {
+	if got := readEntries(t, j, journal.Query{Since: now}); len(got) != many {
 		t.Errorf("%d entries, want %d", len(got), many)
 	}
 }
 
 func TestAReaderThatIsSlowHoldsUpNoWriter(t *testing.T) {
-	j := open(t, filepath.Join(t.TempDir(), "journal.db"), bolt.Limits{})
+	j := openFile(t, filepath.Join(t.TempDir(), "journal.db"), bolt.Limits{})
 	j.Append(entry(0), entry(1))
 	err := j.Read(journal.Query{}, func(journal.Entry) bool {
 		for n := range 2000 { // the file grows, for which no transaction may be open
 			j.Append(entry(n))
 		}
-		later := read(t, j, journal.Query{})
+		later := readEntries(t, j, journal.Query{})
 		if len(later) != 2002 {
 			t.Errorf("%d entries while somebody reads, want 2002", len(later))
 		}
@@ -50,7 +50,7 @@ func TestAReaderThatIsSlowHoldsUpNoWriter(t *testing.T) {
 func TestReadingAFileChangesNothingOfIt(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "journal.db")
-	j, err := bolt.Open(path, bolt.Limits{}, slog.New(slog.DiscardHandler))
+	j, err := bolt.OpenJournal(path, bolt.Limits{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestAFullDiskAtTheFirstStartLeavesNothing(t *testing.T) {
 		if left, _ := filepath.Glob(path + "*"); len(left) > 0 {
 			t.Errorf("%s bytes: %v is left", size, left)
 		}
-		open(t, path, bolt.Limits{}).Append(entry(1))
+		openFile(t, path, bolt.Limits{}).Append(entry(1))
 	}
 }
 
@@ -48,7 +48,7 @@ func startOn(size, path string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	_, err = bolt.Open(path, bolt.Limits{}, slog.New(slog.DiscardHandler))
+	_, err = bolt.OpenJournal(path, bolt.Limits{}, slog.New(slog.DiscardHandler))
 	fmt.Fprintln(os.Stdout, err)
 	return 0
 }
@@ -78,9 +78,9 @@ func TestAFileOfAnotherVersionIsPutAside(t *testing.T) {
 			if err := errors.Join(db.Update(c.change), db.Close()); err != nil {
 				t.Fatal(err)
 			}
-			j := open(t, path, bolt.Limits{})
+			j := openFile(t, path, bolt.Limits{})
 			j.Append(entry(2))
-			if got := read(t, j, journal.Query{}); len(got) != c.entries {
+			if got := readEntries(t, j, journal.Query{}); len(got) != c.entries {
 				t.Errorf("%d entries, want %d", len(got), c.entries)
 			}
 			if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) != c.aside {

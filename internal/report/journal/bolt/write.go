@@ -34,7 +34,7 @@ func (j *Journal) run() {
 }
 
 func (j *Journal) gather(batch []*journal.Entry, until <-chan time.Time) []*journal.Entry {
-	for len(batch) < pending {
+	for len(batch) < maxPending {
 		select {
 		case e := <-j.entries:
 			batch = append(batch, e)
@@ -88,7 +88,7 @@ const (
 
 // postpone keeps entries that could not be written, as many as may wait, and has them tried again. Memories wait by themselves.
 func (j *Journal) postpone(batch []*journal.Entry, err error) {
-	lost := max(0, len(batch)-pending)
+	lost := max(0, len(batch)-maxPending)
 	j.unwritten = batch[lost:]
 	j.pause = min(max(2*j.pause, firstAgain), mostAgain)
 	j.again = time.After(j.pause)
@@ -139,12 +139,12 @@ func (j *Journal) putEntry(b *bbolt.Bucket, e *journal.Entry) error {
 	if err != nil {
 		return err
 	}
-	return b.Put(keyOf(e.At, n), text)
+	return b.Put(entryKey(e.At, n), text)
 }
 
 // trim deletes the oldest entries where there are too many, and those that are too old, and returns how many.
 func (j *Journal) trim(b *bbolt.Bucket, count int) (int, error) {
-	old := keyOf(time.Now().Add(-j.limits.Age), 0)
+	old := entryKey(time.Now().Add(-j.limits.Age), 0)
 	gone := 0
 	c := b.Cursor()
 	for k, _ := c.First(); k != nil && (count-gone > j.limits.Entries || bytes.Compare(k, old) < 0); k, _ = c.First() {

@@ -48,8 +48,8 @@ type Sender struct {
 
 var _ notify.Sender = (*Sender)(nil)
 
-// New returns a Sender for an http(s) address.
-func New(address string) (*Sender, error) {
+// NewSender returns a Sender for an http(s) address.
+func NewSender(address string) (*Sender, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("want http://HOST[:PORT][/PATH] or https://…")
@@ -58,7 +58,7 @@ func New(address string) (*Sender, error) {
 	c.Logger = nil // what fails is returned
 	c.RetryMax, c.RetryWaitMin, c.RetryWaitMax = retries, firstPause, longest
 	c.HTTPClient.Timeout = oneAttempt
-	c.CheckRetry, c.ErrorHandler = patient, retryablehttp.PassthroughErrorHandler
+	c.CheckRetry, c.ErrorHandler = shouldRetry, retryablehttp.PassthroughErrorHandler
 	secrets := append(strings.Split(u.EscapedPath(), "/"), u.Path, u.RawQuery)
 	if password, ok := u.User.Password(); ok {
 		secrets = append(secrets, password)
@@ -66,16 +66,16 @@ func New(address string) (*Sender, error) {
 	return &Sender{address: address, name: u.Scheme + "://" + u.Host, client: c, secrets: redact.KnownOf(secrets...)}, nil
 }
 
-// patient asks again where the receiver is in trouble, and not where it has said that it has had enough: Flux's does for what it knows.
-func patient(ctx context.Context, r *http.Response, err error) (bool, error) {
+// shouldRetry asks again where the receiver is in trouble, and not where it has said that it has had enough: Flux's does for what it knows.
+func shouldRetry(ctx context.Context, r *http.Response, err error) (bool, error) {
 	if r != nil && r.StatusCode == http.StatusTooManyRequests {
 		return false, nil
 	}
 	return retryablehttp.DefaultRetryPolicy(ctx, r, err)
 }
 
-// event is the form of a message.
-type event struct {
+// payload is the form of a message.
+type payload struct {
 	InvolvedObject      reference         `json:"involvedObject"`
 	Severity            notify.Severity   `json:"severity"`
 	Timestamp           time.Time         `json:"timestamp"`
@@ -96,18 +96,18 @@ type reference struct {
 
 // Send posts a message. That the receiver has had enough of it is no error.
 func (s *Sender) Send(ctx context.Context, m notify.Message) error {
-	body, err := json.Marshal(form(m))
+	body, err := json.Marshal(newPayload(m))
 	if err != nil {
 		return err
 	}
 	q, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, s.address, body)
 	if err != nil {
-		return fmt.Errorf("notify %s: %w", s.name, cause(err))
+		return fmt.Errorf("notify %s: %w", s.name, withoutAddress(err))
 	}
 	q.Header.Set("Content-Type", "application/json")
 	r, err := s.client.Do(q)
 	if err != nil {
-		return fmt.Errorf("notify %s: %w", s.name, cause(err))
+		return fmt.Errorf("notify %s: %w", s.name, withoutAddress(err))
 	}
 	defer func() { _ = r.Body.Close() }() // it was read
 	said, _ := io.ReadAll(io.LimitReader(r.Body, 256))
@@ -121,8 +121,8 @@ func (s *Sender) Send(ctx context.Context, m notify.Message) error {
 	return nil
 }
 
-func form(m notify.Message) event {
-	e := event{
+func newPayload(m notify.Message) payload {
+	e := payload{
 		InvolvedObject: reference{m.APIVersion, m.About.Kind, m.About.Namespace, m.About.Name, m.UID},
 		Severity:       m.Severity, Timestamp: m.At.UTC(), Message: m.Text, Reason: m.Reason, Metadata: map[string]string{}, ReportingController: reporter,
 	}
@@ -138,8 +138,8 @@ func form(m notify.Message) event {
 	return e
 }
 
-// cause is an error without the address, which may bear a token.
-func cause(err error) error {
+// withoutAddress is an error without the address, which may bear a token.
+func withoutAddress(err error) error {
 	var at *url.Error
 	if errors.As(err, &at) {
 		return at.Err

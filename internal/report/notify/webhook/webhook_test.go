@@ -19,7 +19,7 @@ import (
 
 func message() notify.Message {
 	return notify.Message{
-		News:  notify.News{Severity: notify.Error, Reason: "FieldContested", Text: "it goes back and forth", Revision: "main@sha1:abc"},
+		Event: notify.Event{Severity: notify.Error, Reason: "FieldContested", Text: "it goes back and forth", Revision: "main@sha1:abc"},
 		About: object.ID{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Namespace: "shop", Name: "web"}, UID: "u",
 		APIVersion: "kustomize.toolkit.fluxcd.io/v1", Evidence: map[string]string{"field": ".spec.replicas"}, At: time.Unix(0, 0),
 	}
@@ -40,7 +40,7 @@ func receiver(t *testing.T, codes ...int) (*Sender, func() (requests int, last s
 		http.Error(w, "so it is "+path.Base(r.URL.Path), code)
 	}))
 	t.Cleanup(s.Close)
-	sender, err := New(s.URL + "/hook/t0ken")
+	sender, err := NewSender(s.URL + "/hook/t0ken")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestAReceiverInTroubleIsAskedAgainAndOneThatHasEnoughIsNot(t *testing.T) {
 }
 
 func TestTheSecretOfAnAddressIsInNoError(t *testing.T) {
-	s, err := New("http://user:t0ken@127.0.0.1:1/t0ken?t0ken=t0ken")
+	s, err := NewSender("http://user:t0ken@127.0.0.1:1/t0ken?t0ken=t0ken")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestTheSecretOfAnAddressIsInNoError(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	for _, address := range []string{"t0ken", "ftp://t0ken", "http://", "http://a b/t0ken", "://t0ken"} {
-		if _, err := New(address); err == nil || strings.Contains(err.Error(), "t0ken") {
+		if _, err := NewSender(address); err == nil || strings.Contains(err.Error(), "t0ken") {
 			t.Errorf("New(%q): %v", address, err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestTheSecretOfAnAddressIsInNoError(t *testing.T) {
 func TestALongMessageIsCut(t *testing.T) {
 	m := message()
 	m.Text = strings.Repeat("x", 2*longestText)
-	if n := len(form(m).Message); n != longestText {
+	if n := len(newPayload(m).Message); n != longestText {
 		t.Errorf("%d bytes, want %d", n, longestText)
 	}
 }

@@ -19,28 +19,28 @@ import (
 )
 
 // Tell reads a Kustomization's status back.
-func (Commands) Tell(cr object.Object) dialect.Told {
+func (Commands) Summarize(cr object.Object) dialect.Summary {
 	var s kustomizev1.KustomizationStatus
-	reader.Status(cr, &s)
+	reader.DecodeStatus(cr, &s)
 	a := Kustomizations{}.App(cr, app.Policy{})
 	ready, reconciling := conditionOf(s.Conditions, meta.ReadyCondition), conditionOf(s.Conditions, meta.ReconcilingCondition)
 	stale := s.ObservedGeneration != cr.Generation()
 	running := reconciling.Status == metav1.ConditionTrue && reconciling.Reason != meta.ProgressingWithRetryReason
-	end := endOf(s.Conditions, stale)
-	t := dialect.Told{
-		By: reader.StatusBy(cr), State: stateOf(s.Conditions, end), End: end, Recorded: recorded(s.Conditions), Message: ready.Message,
-		Revision: s.LastAppliedRevision, Handled: s.LastHandledReconcileAt, Objects: entries(s.Inventory), History: past(s.History),
+	end := lastRunEnd(s.Conditions, stale)
+	t := dialect.Summary{
+		StatusWriter: reader.StatusWriter(cr), State: stateOf(s.Conditions, end), End: end, Recorded: recorded(s.Conditions), Message: ready.Message,
+		Revision: s.LastAppliedRevision, HandledRequest: s.LastHandledReconcileAt, Objects: entries(s.Inventory), History: historyEntries(s.History),
 	}
 	if a.Suspended {
 		t.State = t.State.Suspend()
 	}
 	if t.Lost = a.Adoption.Lost; t.Lost != "" {
-		t.By = reader.ControllerOf(a.Adoption.Manager)
+		t.StatusWriter = reader.ControllerOf(a.Adoption.Manager)
 	}
 	if _, text, found := strings.Cut(ready.Message, " ceded: "); found && report.HasNotApplied(text) {
 		t.Ceded, _, _ = strings.Cut(text, "; ")
 	}
-	t.Settled = !stale && (a.Suspended || !running && ready.Status != "" && ready.Status != metav1.ConditionUnknown && t.Handled == a.Request)
+	t.Finished = !stale && (a.Suspended || !running && ready.Status != "" && ready.Status != metav1.ConditionUnknown && t.HandledRequest == a.Request)
 	for _, c := range s.Conditions {
 		if c.Type == contested && c.Status == metav1.ConditionTrue {
 			t.Contested = c.Message
@@ -51,14 +51,14 @@ func (Commands) Tell(cr object.Object) dialect.Told {
 }
 
 func conditionOf(list []metav1.Condition, kind string) metav1.Condition {
-	if c := find(list, kind); c != nil {
+	if c := findCondition(list, kind); c != nil {
 		return *c
 	}
 	return metav1.Condition{}
 }
 
-// endOf reads how the newest run ended. A stale status is about another form of the Kustomization.
-func endOf(list []metav1.Condition, stale bool) report.End {
+// lastRunEnd reads how the newest run ended. A stale status is about another form of the Kustomization.
+func lastRunEnd(list []metav1.Condition, stale bool) report.End {
 	end := report.End{Reason: reasonOf(list), Message: conditionOf(list, meta.ReadyCondition).Message}
 	if stale && end.Reason != "" {
 		end.Reason = report.InProgress
@@ -72,7 +72,7 @@ func stateOf(list []metav1.Condition, end report.End) appstate.State {
 	if drift.Status == metav1.ConditionTrue {
 		objects = report.OutOfSync
 	}
-	s := appstate.Judge(end, objects, healthOf(list))
+	s := appstate.StateAfter(end, objects, healthOf(list))
 	if s.Message == "" && s.Sync == report.OutOfSync {
 		s.Message = drift.Message
 	}
@@ -98,7 +98,7 @@ func healthOf(list []metav1.Condition) health.Status {
 // recorded is the health that the condition Healthy holds in truce's words.
 func recorded(list []metav1.Condition) health.Status {
 	c := conditionOf(list, meta.HealthyCondition)
-	if s := (health.Status{Code: health.Code(c.Reason), Message: c.Message}); unwell(s) {
+	if s := (health.Status{Code: health.Code(c.Reason), Message: c.Message}); isUnhealthy(s) {
 		return s
 	}
 	return health.Status{}
@@ -147,14 +147,14 @@ func failureOf(reason string, drift metav1.Condition) report.Reason {
 }
 
 // entries reads status.inventory. What is no entry is left out: somebody else has written it.
-func entries(had *kustomizev1.ResourceInventory) []dialect.Listed {
+func entries(had *kustomizev1.ResourceInventory) []dialect.ListedObject {
 	if had == nil {
 		return nil
 	}
-	out := make([]dialect.Listed, 0, len(had.Entries))
+	out := make([]dialect.ListedObject, 0, len(had.Entries))
 	for _, e := range had.Entries {
 		if id, ok := parseEntry(e.ID); ok {
-			out = append(out, dialect.Listed{ID: id, Version: e.Version})
+			out = append(out, dialect.ListedObject{ID: id, Version: e.Version})
 		}
 	}
 	return out
@@ -184,9 +184,9 @@ const (
 	pastRevision = "revision"
 )
 
-// past reads status.history, in which the newest is the first. Entries of Flux have no number: they are counted from the oldest.
-func past(h meta.History) []dialect.Past {
-	var out []dialect.Past
+// historyEntries reads status.history, in which the newest is the first. Entries of Flux have no number: they are counted from the oldest.
+func historyEntries(h meta.History) []dialect.HistoryEntry {
+	var out []dialect.HistoryEntry
 	for i := len(h) - 1; i >= 0; i-- {
 		s := h[i]
 		revision := s.Metadata[pastRevision]
@@ -197,13 +197,13 @@ func past(h meta.History) []dialect.Past {
 		if err != nil {
 			id = int64(len(out))
 		}
-		out = append(out, dialect.Past{ID: id, Revision: revision, At: s.FirstReconciled.Time})
+		out = append(out, dialect.HistoryEntry{ID: id, Revision: revision, At: s.FirstReconciled.Time})
 	}
 	return out
 }
 
-// kept is how many revisions status.history holds, as in Argo CD. Flux keeps 5 (meta.HistoryMaxSize).
-const kept = 10
+// historyLength is how many revisions status.history holds, as in Argo CD. Flux keeps 5 (meta.HistoryMaxSize).
+const historyLength = 10
 
 // history remembers the revisions that were applied whole, the newest first: one entry for each time that another one was.
 func history(had meta.History, revision string, at time.Time) meta.History {
@@ -211,7 +211,7 @@ func history(had meta.History, revision string, at time.Time) meta.History {
 		return had
 	}
 	next := int64(0)
-	if list := past(had); len(list) > 0 {
+	if list := historyEntries(had); len(list) > 0 {
 		next = list[len(list)-1].ID + 1
 	}
 	now := metav1.NewTime(at.UTC())
@@ -224,5 +224,5 @@ func history(had meta.History, revision string, at time.Time) meta.History {
 		Metadata: map[string]string{pastRevision: revision, pastID: strconv.FormatInt(next, 10)},
 	}
 	out := append(meta.History{newest}, had...)
-	return out[:min(len(out), kept)]
+	return out[:min(len(out), historyLength)]
 }

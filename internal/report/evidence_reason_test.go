@@ -15,11 +15,11 @@ func FuzzSaid(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		o := fought(int64(8), "2 times").Objects[0]
 		for _, finding := range o.Findings {
-			if said := report.Said(text, o.ID, finding); !strings.Contains(text, said) {
+			if said := report.EvidenceReason(text, o.ID, finding); !strings.Contains(text, said) {
 				t.Errorf("%q: it does not say %q", text, said)
 			}
 			finding.Path = nil
-			report.Said(text, o.ID, finding)
+			report.EvidenceReason(text, o.ID, finding)
 		}
 	})
 }

@@ -11,11 +11,11 @@ import (
 func TestFlapsCountWhatWasUndone(t *testing.T) {
 	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	web := object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
-	said := func(what journal.What, path string, live any, by string) journal.Entry {
+	said := func(what journal.EntryKind, path string, live any, by string) journal.Entry {
 		at = at.Add(time.Second)
 		return journal.Entry{At: at, What: what, Object: web, Path: path, Git: 3, Live: live, Writer: by}
 	}
-	flaps := journal.Flaps([]journal.Entry{
+	flaps := journal.Oscillations([]journal.Entry{
 		said(journal.Corrected, ".spec.paused", true, "kubectl-edit"),
 		said(journal.Corrected, ".spec.replicas", 8, "HPA shop/web"),
 		said(journal.Corrected, ".spec.replicas", 8, "HPA shop/web"),
@@ -36,16 +36,16 @@ func TestFlapsCountWhatWasUndone(t *testing.T) {
 
 func TestTheNewestPlaceInGitThatWasNotedCounts(t *testing.T) {
 	web := object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
-	said := func(what journal.What, place, begins, revision string) journal.Entry {
+	said := func(what journal.EntryKind, place, begins, revision string) journal.Entry {
 		return journal.Entry{What: what, Object: web, Path: ".spec.replicas", Git: 3, Live: 8, Place: place, Begins: begins, Revision: revision}
 	}
-	f := journal.Flaps([]journal.Entry{
+	f := journal.Oscillations([]journal.Entry{
 		said(journal.Corrected, "", "", "main@sha1:1"),
 		said(journal.Ceded, "web.yaml:5", "web.yaml:1", "main@sha1:2"),
 		said(journal.Ceded, "web.yaml:6", "web.yaml:1", "main@sha1:3"),
 		said(journal.Ceded, "", "", "main@sha1:4"),
 	})[0]
-	if f.Place != "web.yaml:6" || f.Begins != "web.yaml:1" || f.Revision != "main@sha1:3" || !f.Unended() {
+	if f.Place != "web.yaml:6" || f.Begins != "web.yaml:1" || f.Revision != "main@sha1:3" || !f.Ongoing() {
 		t.Errorf("%+v", f)
 	}
 }
@@ -58,7 +58,7 @@ func TestAFightThatIsOnlyObservedIsAFlap(t *testing.T) {
 			journal.Entry{At: at, What: journal.Ceded, Object: object.ID{Name: "web"}, Path: ".spec.replicas", Git: 3, Live: 8, Writer: "HPA shop/web"},
 			journal.Entry{At: at, What: journal.Returned, Object: object.ID{Name: "web"}, Path: ".spec.replicas", Git: 3, Live: 3, Writer: "kustomize-controller"})
 	}
-	f := journal.Flaps(entries)[0]
+	f := journal.Oscillations(entries)[0]
 	if f.Corrections != 3 || f.Reversals != 2 || len(f.Writers) != 1 || len(f.Restorers) != 1 || f.Restorers[0] != "kustomize-controller" {
 		t.Errorf("%+v", f)
 	}
@@ -77,7 +77,7 @@ func TestAnEntryNamesThePersonBehindTheManager(t *testing.T) {
 func TestChangesCountValuesAndNotEntries(t *testing.T) {
 	id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	entry := func(minute int, what journal.What, live any) journal.Entry {
+	entry := func(minute int, what journal.EntryKind, live any) journal.Entry {
 		return journal.Entry{At: at.Add(time.Duration(minute) * time.Minute), What: what, Object: id, Path: ".data.a", Git: "1", Live: live}
 	}
 	for name, c := range map[string]struct {

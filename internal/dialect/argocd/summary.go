@@ -15,24 +15,24 @@ import (
 )
 
 // Tell reads an Application's status back.
-func (Commands) Tell(cr object.Object) dialect.Told {
+func (Commands) Summarize(cr object.Object) dialect.Summary {
 	var s applicationStatus
-	reader.Status(cr, &s)
-	end := outcome(s)
-	t := dialect.Told{
-		By: reader.StatusBy(cr), State: stateOf(s, end), End: end, Message: end.Message,
-		Revision: newest(s), Handled: handled(s), Settled: settled(cr, s), History: past(s.History),
+	reader.DecodeStatus(cr, &s)
+	end := lastRunEnd(s)
+	t := dialect.Summary{
+		StatusWriter: reader.StatusWriter(cr), State: stateOf(s, end), End: end, Message: end.Message,
+		Revision: lastSyncedRevision(s), HandledRequest: handledRequest(s), Finished: hasSettled(cr, s), History: historyEntries(s.History),
 	}
 	a := (Applications{}).App(cr, app.Policy{})
 	if a.Suspended {
 		t.State = t.State.Suspend()
 	}
 	if t.Lost = a.Adoption.Lost; t.Lost != "" {
-		t.By = reader.ControllerOf(a.Adoption.Manager)
+		t.StatusWriter = reader.ControllerOf(a.Adoption.Manager)
 	}
 	results := resultsOf(s)
 	for _, r := range s.Resources {
-		o := dialect.Listed{ID: object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Version: r.Version, Sync: report.Sync(r.Status)}
+		o := dialect.ListedObject{ID: object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Version: r.Version, Sync: report.Sync(r.Status)}
 		if r.Health != nil {
 			o.Health = health.Code(r.Health.Status)
 		}
@@ -46,19 +46,19 @@ func (Commands) Tell(cr object.Object) dialect.Told {
 		case c.Type == fieldsCeded && report.HasNotApplied(c.Message):
 			t.Ceded = c.Message
 		}
-		t.Conditions = append(t.Conditions, dialect.Condition{Type: c.Type, Message: c.Message, Since: moment(c.LastTransitionTime)})
+		t.Conditions = append(t.Conditions, dialect.Condition{Type: c.Type, Message: c.Message, Since: parseTime(c.LastTransitionTime)})
 	}
-	t.Lines, t.Target = head(cr)
+	t.Lines, t.Target = summaryLines(cr)
 	return t
 }
 
 // stateOf reads the state back. The status holds its words; the rest follows from how the newest run ended.
 func stateOf(s applicationStatus, end report.End) appstate.State {
 	if s.Sync.Status == "" {
-		return appstate.Judge(report.End{}, report.Unknown, health.Status{})
+		return appstate.StateAfter(report.End{}, report.Unknown, health.Status{})
 	}
 	worst := health.Status{Code: health.Code(s.Health.Status), Message: s.Health.Message}
-	is := appstate.Judge(end, report.Synced, worst)
+	is := appstate.StateAfter(end, report.Synced, worst)
 	is.Sync, is.Health = report.Unknown, worst
 	if sync := report.Sync(s.Sync.Status); sync == report.Synced || sync == report.OutOfSync {
 		is.Sync = sync
@@ -67,13 +67,13 @@ func stateOf(s applicationStatus, end report.End) appstate.State {
 		is.Health = health.Status{Code: health.Unknown, Message: "the status does not say"}
 	}
 	if is.Message == "" && is.Sync != report.Synced {
-		is.Message = drifted(s)
+		is.Message = driftMessage(s)
 	}
 	return is
 }
 
-// drifted is what the conditions say of fields that differ from Git, and of an object that may be missing.
-func drifted(s applicationStatus) string {
+// driftMessage is what the conditions say of fields that differ from Git, and of an object that may be missing.
+func driftMessage(s applicationStatus) string {
 	var out []string
 	for _, c := range s.Conditions {
 		if c.Type == fieldsDrifted || c.Type == fieldsContested || c.Type == maybeMissing {
@@ -95,7 +95,7 @@ func resultsOf(s applicationStatus) map[object.ID]string {
 	return out
 }
 
-func moment(text string) time.Time {
+func parseTime(text string) time.Time {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return time.Time{} // unknown
@@ -103,8 +103,8 @@ func moment(text string) time.Time {
 	return at
 }
 
-// newest is the revision of the newest sync that went through.
-func newest(s applicationStatus) string {
+// lastSyncedRevision is the revision of the newest sync that went through.
+func lastSyncedRevision(s applicationStatus) string {
 	if n := len(s.History); n > 0 {
 		return s.History[n-1].Revision
 	}
@@ -114,8 +114,8 @@ func newest(s applicationStatus) string {
 	return ""
 }
 
-// handled is the request that the newest finished operation was about.
-func handled(s applicationStatus) string {
+// handledRequest is the request that the newest finished operation was about.
+func handledRequest(s applicationStatus) string {
 	if s.OperationState == nil || s.OperationState.FinishedAt == "" {
 		return ""
 	}
@@ -130,8 +130,8 @@ func handled(s applicationStatus) string {
 	return ""
 }
 
-// settled reports whether the status is about what the Application says now: what it was compared to is kept in it.
-func settled(cr object.Object, s applicationStatus) bool {
+// hasSettled reports whether the status is about what the Application says now: what it was compared to is kept in it.
+func hasSettled(cr object.Object, s applicationStatus) bool {
 	if a := (Applications{}).App(cr, app.Policy{}); a.Suspended {
 		return true
 	}
@@ -148,15 +148,15 @@ func settled(cr object.Object, s applicationStatus) bool {
 	for key, was := range map[string]any{
 		"destination": s.Sync.ComparedTo.Destination, "ignoreDifferences": s.Sync.ComparedTo.IgnoreDifferences, "source": s.Sync.ComparedTo.Source,
 	} {
-		if is := cr.At("spec", key); set(is) && editor.Compact(is) != editor.Compact(was) {
+		if is := cr.At("spec", key); isSet(is) && editor.CompactJSON(is) != editor.CompactJSON(was) {
 			return false
 		}
 	}
 	return true
 }
 
-// outcome is how the newest run ended, as far as commands tell one end from another.
-func outcome(s applicationStatus) report.End {
+// lastRunEnd is how the newest run ended, as far as commands tell one end from another.
+func lastRunEnd(s applicationStatus) report.End {
 	for _, c := range s.Conditions {
 		switch c.Type {
 		case invalidSpec:
@@ -191,10 +191,10 @@ func failedSync(s applicationStatus) string {
 	return ""
 }
 
-func past(list []historyEntry) []dialect.Past {
-	var out []dialect.Past
+func historyEntries(list []historyEntry) []dialect.HistoryEntry {
+	var out []dialect.HistoryEntry
 	for _, h := range list {
-		p := dialect.Past{ID: h.ID, Revision: h.Revision, At: moment(h.DeployedAt)}
+		p := dialect.HistoryEntry{ID: h.ID, Revision: h.Revision, At: parseTime(h.DeployedAt)}
 		source, _ := h.Source.(map[string]any)
 		p.Source, _ = source["repoURL"].(string)
 		if h.InitiatedBy != nil {
@@ -205,11 +205,11 @@ func past(list []historyEntry) []dialect.Past {
 	return out
 }
 
-// head is what argocd prints of an Application's spec (printAppSummaryTable of argo-cd), and the revision that it follows.
-func head(cr object.Object) (lines []dialect.Line, target string) {
+// summaryLines is what argocd prints of an Application's spec (printAppSummaryTable of argo-cd), and the revision that it follows.
+func summaryLines(cr object.Object) (lines []dialect.SummaryLine, target string) {
 	spec, _ := cr["spec"].(map[string]any)
 	text := func(keys ...string) string { s, _ := object.Object(spec).At(keys...).(string); return s }
-	add := func(label, text string) { lines = append(lines, dialect.Line{Label: label, Text: text}) }
+	add := func(label, text string) { lines = append(lines, dialect.SummaryLine{Label: label, Text: text}) }
 	project, server := text("project"), text("destination", "server")
 	if project == "" {
 		project = "default"

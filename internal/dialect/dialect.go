@@ -28,7 +28,7 @@ type Apps interface {
 	Status(cr object.Object, r report.Report) map[string]any
 	// Answered names the places in the custom resource of requests that the report answers, and that the dialect's users expect
 	// to be taken off then; nil for none.
-	Answered(cr object.Object, r report.Report) []field.Pointer
+	AnsweredRequests(cr object.Object, r report.Report) []field.Pointer
 }
 
 // Sources translates one kind of custom resource that says where files come from. The promises are those of Apps.
@@ -47,21 +47,21 @@ type Source struct {
 	UID        string
 	Generation int64
 
-	Interval  time.Duration // between looks for a new revision
-	Timeout   time.Duration // of one fetch
-	Suspended bool
-	Request   string // a token: a new value asks for a look now
-	Deleting  bool
-	Secret    string // name of a Secret in the same namespace; empty for none
-	Labelled  Labelled
+	Interval       time.Duration // between looks for a new revision
+	Timeout        time.Duration // of one fetch
+	Suspended      bool
+	Request        string // a token: a new value asks for a look now
+	Deleting       bool
+	Secret         string // name of a Secret in the same namespace; empty for none
+	SecretSelector SecretSelector
 
 	// Problems refuse the source, as App.Problems do an app.
 	Problems []app.Problem
 	Notes    []string
 }
 
-// Labelled finds a Secret where none is named: among those of the namespace that bear labels. Its zero value looks for none.
-type Labelled struct {
+// SecretSelector finds a Secret where none is named: among those of the namespace that bear labels. Its zero value looks for none.
+type SecretSelector struct {
 	Selector string
 	// Choose returns one of the Secrets, nil for none of them.
 	Choose func([]object.Object) object.Object

@@ -20,9 +20,9 @@ const (
 	metaEnd      = metaStart + 64
 )
 
-// whole returns errDamaged for a file that ends before the pages that it says it has, as a full disk leaves it. bbolt maps the file, and a look
+// checkComplete returns errDamaged for a file that ends before the pages that it says it has, as a full disk leaves it. bbolt maps the file, and a look
 // behind its end is a fault (SIGBUS) that no process survives. What is no file of bbolt at all is left for bbolt to say.
-func whole(path string) error {
+func checkComplete(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

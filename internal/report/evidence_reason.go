@@ -11,9 +11,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// Said returns the reason that the text of an Evidence tells for a finding's field; empty where it tells nothing of it, or of another
+// EvidenceReason returns the reason that the text of an Evidence tells for a finding's field; empty where it tells nothing of it, or of another
 // value of Git's. The live value may be another one by now.
-func Said(evidence string, id object.ID, f decide.Finding) string {
+func EvidenceReason(evidence string, id object.ID, f decide.Finding) string {
 	head := id.String() + " " + field.PathString(f.Path) + ": "
 	if len(f.Path) == 0 {
 		head = id.String() + " is missing"
@@ -34,7 +34,7 @@ func reasonIn(text string, id object.ID, f decide.Finding) string {
 	closing := ": "
 	if len(f.Path) > 0 {
 		closing = "): "
-		if text = behindValues(text, Show(f.Desired), redact.IsSecret(id)); text == "" {
+		if text = behindValues(text, FormatValue(f.Desired), redact.IsSecret(id)); text == "" {
 			return ""
 		}
 	}
@@ -48,20 +48,20 @@ func behindValues(text, git string, masked bool) string {
 	const vs, live = " (Git) vs ", " (live, set by "
 	rest, ok := strings.CutPrefix(text, git+vs)
 	if !ok && masked {
-		rest, ok = strings.CutPrefix(behind(text), vs)
+		rest, ok = strings.CutPrefix(skipValue(text), vs)
 	}
 	if !ok {
 		return ""
 	}
-	if rest, ok = strings.CutPrefix(behind(rest), live); !ok {
+	if rest, ok = strings.CutPrefix(skipValue(rest), live); !ok {
 		return ""
 	}
 	return rest
 }
 
-// behind skips a value as Show prints it. What such a value holds is never read as words of ours.
-func behind(text string) string {
-	if rest, none := strings.CutPrefix(text, Show(nil)); none {
+// skipValue skips a value as Show prints it. What such a value holds is never read as words of ours.
+func skipValue(text string) string {
+	if rest, none := strings.CutPrefix(text, FormatValue(nil)); none {
 		return rest
 	}
 	d := json.NewDecoder(strings.NewReader(text))

@@ -22,13 +22,13 @@ type Part struct {
 	Sentences []string `json:"sentences"`
 }
 
-// Tell is the story of a field; of the whole object for an empty path.
-func (s Subject) Tell(p field.Path) []Part {
-	all := []Part{{"App", s.tellApp()}}
+// Describe is the story of a field; of the whole object for an empty path.
+func (s Subject) Describe(p field.Path) []Part {
+	all := []Part{{"App", s.describeApp()}}
 	if len(p) == 0 {
-		all = append(all, s.tellObject()...)
+		all = append(all, s.describeObject()...)
 	} else {
-		all = append(all, s.tellField(s.Field(p))...)
+		all = append(all, s.describeField(s.Field(p))...)
 	}
 	all = append(all, Part{"Not known", s.Unknown}, Part{"Note", s.Notes})
 	var out []Part
@@ -43,7 +43,7 @@ func (s Subject) Tell(p field.Path) []Part {
 	return out
 }
 
-func (s Subject) tellApp() []string {
+func (s Subject) describeApp() []string {
 	var out []string
 	switch {
 	case s.Unsure:
@@ -64,7 +64,7 @@ func (s Subject) tellApp() []string {
 	for _, o := range s.Others {
 		out = append(out, fmt.Sprintf("%s names it too: one of the two must let go of it.", o))
 	}
-	return append(out, s.tellMakers()...)
+	return append(out, s.describeOwners()...)
 }
 
 // revision cuts the hash to what people compare.
@@ -73,11 +73,11 @@ func revision(r string) string {
 	if !ok {
 		return r
 	}
-	return head + ":" + short(hash)
+	return head + ":" + shortHash(hash)
 }
 
-// tellMakers says who else answers for the object.
-func (s Subject) tellMakers() []string {
+// describeOwners says who else answers for the object.
+func (s Subject) describeOwners() []string {
 	var out []string
 	of := "It"
 	for _, m := range s.Makers {
@@ -99,14 +99,14 @@ func (s Subject) tellMakers() []string {
 	return out
 }
 
-func (s Subject) tellField(f Field) []Part {
+func (s Subject) describeField(f Field) []Part {
 	return []Part{
-		{"Git", s.tellGit(f)}, {"Live", s.tellLive(f)}, {"Written by", s.tellWriter(f)}, {"truce", s.tellVerdicts(f)},
-		{"Lately", s.tellLately(f.Path)}, {"To end it", s.remedies(f)},
+		{"Git", s.describeGit(f)}, {"Live", s.describeLive(f)}, {"Written by", s.describeWriter(f)}, {"truce", s.describeVerdicts(f)},
+		{"Lately", s.describeRecent(f.Path)}, {"To end it", s.remedies(f)},
 	}
 }
 
-func (s Subject) tellGit(f Field) []string {
+func (s Subject) describeGit(f Field) []string {
 	p, ok := f.place()
 	switch {
 	case s.App == nil:
@@ -118,21 +118,21 @@ func (s Subject) tellGit(f Field) []string {
 	case !f.Named:
 		return []string{"Git does not name this field."}
 	case !ok:
-		return []string{fmt.Sprintf("Git wants %s. No line of the source says so by itself: truce or the app adds it, or the file is made by something that truce does not follow.", report.Show(f.Git))}
+		return []string{fmt.Sprintf("Git wants %s. No line of the source says so by itself: truce or the app adds it, or the file is made by something that truce does not follow.", report.FormatValue(f.Git))}
 	}
 	if p.Field != "" {
-		return []string{fmt.Sprintf("The app wants %s: %s%s says so.", report.Show(f.Git), p.String(), means(p))}
+		return []string{fmt.Sprintf("The app wants %s: %s%s says so.", report.FormatValue(f.Git), p.String(), describeMeans(p))}
 	}
-	out := []string{fmt.Sprintf("Git wants %s: %s%s says so.", report.Show(f.Git), p.String(), means(p))}
+	out := []string{fmt.Sprintf("Git wants %s: %s%s says so.", report.FormatValue(f.Git), p.String(), describeMeans(p))}
 	if !p.Exact {
-		out = []string{fmt.Sprintf("Git wants %s: %s%s has a part in it; what else has (a variable, a replacement, the app's own patches) is not followed.", report.Show(f.Git), p.String(), means(p))}
+		out = []string{fmt.Sprintf("Git wants %s: %s%s has a part in it; what else has (a variable, a replacement, the app's own patches) is not followed.", report.FormatValue(f.Git), p.String(), describeMeans(p))}
 	}
 	var lost []string
 	for _, o := range f.overruled() {
-		lost = append(lost, o.String()+means(o))
+		lost = append(lost, o.String()+describeMeans(o))
 	}
 	if len(lost) > 0 {
-		out = append(out, fmt.Sprintf("It goes over %s.", list(lost)))
+		out = append(out, fmt.Sprintf("It goes over %s.", joinTexts(lost)))
 	}
 	if f.Commit != nil {
 		out = append(out, s.commit(*f.Commit))
@@ -140,30 +140,30 @@ func (s Subject) tellGit(f Field) []string {
 	return out
 }
 
-func (s Subject) tellLive(f Field) []string {
+func (s Subject) describeLive(f Field) []string {
 	switch {
 	case s.Live == nil:
 		return []string{"The object is not in the cluster."}
 	case !f.There:
 		return []string{"The field is not there."}
 	}
-	return []string{"It is " + report.Show(f.Live) + "."}
+	return []string{"It is " + report.FormatValue(f.Live) + "."}
 }
 
-func (s Subject) tellWriter(f Field) []string {
+func (s Subject) describeWriter(f Field) []string {
 	if s.Live == nil {
 		return nil
 	}
-	if out := s.tellOwners(f.Path); branches(f.Live) && len(out) > 0 {
+	if out := s.describeFieldOwners(f.Path); branches(f.Live) && len(out) > 0 {
 		return out
 	}
-	out := s.tellWrite(f)
+	out := s.describeWrite(f)
 	var owners []string
 	for _, o := range f.Owners {
 		owners = append(owners, s.owner(o))
 	}
 	if len(owners) > 1 || len(owners) == 1 && !f.alone() {
-		out = append(out, "managedFields name "+list(owners)+".")
+		out = append(out, "managedFields name "+joinTexts(owners)+".")
 	}
 	if slices.ContainsFunc(f.Owners, func(o ownership.Entry) bool { return o.IsApply(ownership.Handover) }) {
 		out = append(out, ownership.Handover+" only holds the value since truce has let go of it: the next write of its claimant takes it over.")
@@ -171,8 +171,8 @@ func (s Subject) tellWriter(f Field) []string {
 	return out
 }
 
-// tellWrite says who wrote the live value, when, and by which evidence.
-func (s Subject) tellWrite(f Field) []string {
+// describeWrite says who wrote the live value, when, and by which evidence.
+func (s Subject) describeWrite(f Field) []string {
 	w := f.Writer
 	if w.Name == "" && f.There && len(f.Owners) == 0 && len(f.Findings) == 0 {
 		return []string{"Unknown: managedFields name nobody. It is a default of the API server, admission has set it, or it was scaled while nobody owned it."}
@@ -188,7 +188,7 @@ func (s Subject) tellWrite(f Field) []string {
 	certain.Evidence = ownership.Recorded // String would say it too
 	out := []string{fmt.Sprintf("%s: %s%s.", evidence(w.Evidence), certain, when)}
 	if f.alone() {
-		out[0] = fmt.Sprintf("%s: %s (%s%s).", evidence(w.Evidence), f.Owners[0].Manager, how(f.Owners[0]), strings.Replace(when, "; no time is kept of it", ", no time recorded", 1))
+		out[0] = fmt.Sprintf("%s: %s (%s%s).", evidence(w.Evidence), f.Owners[0].Manager, operationName(f.Owners[0]), strings.Replace(when, "; no time is kept of it", ", no time recorded", 1))
 	}
 	for _, b := range w.Because {
 		if w.Evidence == ownership.Inferred || !strings.HasPrefix(b, "managedFields: ") { // which are told in full
@@ -196,10 +196,10 @@ func (s Subject) tellWrite(f Field) []string {
 		}
 	}
 	if w.Before != nil {
-		out = append(out, fmt.Sprintf("Before that it was %s.", report.Show(w.Before)))
+		out = append(out, fmt.Sprintf("Before that it was %s.", report.FormatValue(w.Before)))
 	}
 	if w.Often > 1 {
-		out = append(out, fmt.Sprintf("It was changed %s within an hour.", times(w.Often)))
+		out = append(out, fmt.Sprintf("It was changed %s within an hour.", countTimes(w.Often)))
 	}
 	return out
 }
@@ -209,13 +209,13 @@ func (f Field) alone() bool {
 	return len(f.Owners) == 1 && f.Owners[0].String() == f.Writer.Name && f.Writer.User+f.Writer.During == ""
 }
 
-// tellVerdicts says what truce does about it and why.
-func (s Subject) tellVerdicts(f Field) []string {
+// describeVerdicts says what truce does about it and why.
+func (s Subject) describeVerdicts(f Field) []string {
 	var out []string
 	for _, x := range f.Findings {
 		out = append(out, s.verdict(f.Path, x))
 		if place, ok := s.Field(x.Path).place(); ok && !field.HasPrefix(f.Path, x.Path) {
-			out = append(out, fmt.Sprintf("Git names it at %s%s.", place.String(), means(place)))
+			out = append(out, fmt.Sprintf("Git names it at %s%s.", place.String(), describeMeans(place)))
 		}
 	}
 	switch {
@@ -243,17 +243,17 @@ func (s Subject) verdict(of field.Path, x decide.Finding) string {
 	case x.Path.Equals(of):
 		return text
 	}
-	return fmt.Sprintf("%s (%s in Git, %s live, by %s): %s", field.PathString(x.Path), report.Show(x.Desired), report.Show(x.Live), x.Writer, text)
+	return fmt.Sprintf("%s (%s in Git, %s live, by %s): %s", field.PathString(x.Path), report.FormatValue(x.Desired), report.FormatValue(x.Live), x.Writer, text)
 }
 
-func (s Subject) tellObject() []Part {
+func (s Subject) describeObject() []Part {
 	return []Part{
-		{"Git", s.tellDocument()}, {"Live", s.tellState()}, {"Written by", s.tellWriters()}, {"truce", s.tellVerdicts(Field{Findings: s.Field(nil).Findings, Named: true, There: s.Live != nil})},
-		{"Lately", s.tellLately(nil)}, {"To end it", s.allRemedies()},
+		{"Git", s.describeDocument()}, {"Live", s.describeState()}, {"Written by", s.describeWriters()}, {"truce", s.describeVerdicts(Field{Findings: s.Field(nil).Findings, Named: true, There: s.Live != nil})},
+		{"Lately", s.describeRecent(nil)}, {"To end it", s.allRemedies()},
 	}
 }
 
-func (s Subject) tellDocument() []string {
+func (s Subject) describeDocument() []string {
 	switch {
 	case s.App == nil:
 		return nil
@@ -271,7 +271,7 @@ func (s Subject) tellDocument() []string {
 	return out
 }
 
-func (s Subject) tellState() []string {
+func (s Subject) describeState() []string {
 	if s.Live == nil {
 		return []string{"It is not in the cluster."}
 	}
@@ -288,8 +288,8 @@ func (s Subject) tellState() []string {
 	return []string{text + "."}
 }
 
-// tellOwners says who owns how many fields below a path.
-func (s Subject) tellOwners(p field.Path) []string {
+// describeFieldOwners says who owns how many fields below a path.
+func (s Subject) describeFieldOwners(p field.Path) []string {
 	var out []string
 	for _, o := range s.Owners {
 		switch n := len(o.Fields.Below(p)); n {
@@ -314,8 +314,8 @@ func branches(v any) bool {
 	return false
 }
 
-func (s Subject) tellWriters() []string {
-	out := s.tellOwners(nil)
+func (s Subject) describeWriters() []string {
+	out := s.describeFieldOwners(nil)
 	if s.Live != nil && len(out) == 0 {
 		out = append(out, "Unknown: it has no managedFields.")
 	}

@@ -16,10 +16,10 @@ var ownFields = []string{
 	"spec.validation",
 }
 
-// Drops returns which fields that truce reads the API server would silently drop from a Kustomization, given the
+// DroppedFields returns which fields that truce reads the API server would silently drop from a Kustomization, given the
 // CustomResourceDefinition that it serves: the topmost ones, in the order of the documentation. For another CRD it is nil.
 // Where it drops them, the annotations truce.dev/ignore-differences and truce.dev/remediation serve instead.
-func Drops(crd object.Object) []string {
+func DroppedFields(crd object.Object) []string {
 	if crd.Name() != "kustomizations.kustomize.toolkit.fluxcd.io" {
 		return nil
 	}
@@ -27,7 +27,7 @@ func Drops(crd object.Object) []string {
 	var out []string
 	for _, f := range ownFields {
 		parent := slices.ContainsFunc(out, func(gone string) bool { return strings.HasPrefix(f, gone+".") })
-		if !parent && !keeps(schema, strings.Split(f, ".")) {
+		if !parent && !storesField(schema, strings.Split(f, ".")) {
 			out = append(out, f)
 		}
 	}
@@ -47,8 +47,8 @@ func servedSchema(crd object.Object, version string) map[string]any {
 	return nil
 }
 
-// keeps reports whether the server stores a field under a structural schema.
-func keeps(schema map[string]any, steps []string) bool {
+// storesField reports whether the server stores a field under a structural schema.
+func storesField(schema map[string]any, steps []string) bool {
 	for _, step := range steps {
 		if schema["x-kubernetes-preserve-unknown-fields"] == true {
 			return true
@@ -66,19 +66,19 @@ func keeps(schema map[string]any, steps []string) bool {
 	return true
 }
 
-// standIns are the annotations that serve where a field is dropped.
-var standIns = map[string]string{"spec.ignoreDifferences": ignoreKey, "spec.remediation": remediateKey}
+// annotationFor are the annotations that serve where a field is dropped.
+var annotationFor = map[string]string{"spec.ignoreDifferences": ignoreKey, "spec.remediation": remediateKey}
 
-// Lacks says in a sentence what Drops returns, and which annotations stand in; empty where nothing is dropped.
-func Lacks(crd object.Object) string {
-	dropped := Drops(crd)
+// DroppedFieldsHint says in a sentence what Drops returns, and which annotations stand in; empty where nothing is dropped.
+func DroppedFieldsHint(crd object.Object) string {
+	dropped := DroppedFields(crd)
 	if len(dropped) == 0 {
 		return ""
 	}
 	var instead []string
 	for _, f := range dropped {
 		top := strings.Join(strings.SplitN(f, ".", 3)[:2], ".")
-		if key := standIns[top]; key != "" && !slices.Contains(instead, key) {
+		if key := annotationFor[top]; key != "" && !slices.Contains(instead, key) {
 			instead = append(instead, key)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// Flap is one field that went back and forth, or that was put back.
-type Flap struct {
+// Oscillation is one field that went back and forth, or that was put back.
+type Oscillation struct {
 	App         app.Key   `json:"app"`
 	Object      object.ID `json:"object"`
 	Path        string    `json:"path"`
@@ -31,8 +31,8 @@ type Flap struct {
 	Revision    string    `json:"revision,omitempty"`  // the newest of which an entry says where
 }
 
-// Unended reports whether only a commit ends what happens to the field.
-func (f Flap) Unended() bool { return f.Ceded || f.Contested || f.Reversals > 0 }
+// Ongoing reports whether only a commit ends what happens to the field.
+func (f Oscillation) Ongoing() bool { return f.Ceded || f.Contested || f.Reversals > 0 }
 
 // Value is what a field held from a time on.
 type Value struct {
@@ -41,11 +41,11 @@ type Value struct {
 	By    string    `json:"by"`
 }
 
-// Flaps gathers the entries, which come in the order of time, by field: what was corrected, contested or ceded, the field with most
+// Oscillations gathers the entries, which come in the order of time, by field: what was corrected, contested or ceded, the field with most
 // reversals first.
-func Flaps(entries []Entry) []Flap {
-	byField := map[string]*Flap{}
-	var order []*Flap
+func Oscillations(entries []Entry) []Oscillation {
+	byField := map[string]*Oscillation{}
+	var order []*Oscillation
 	for _, e := range entries {
 		if e.Object == (object.ID{}) {
 			continue
@@ -53,26 +53,26 @@ func Flaps(entries []Entry) []Flap {
 		key := fmt.Sprint(e.App, e.Object, e.Path)
 		f := byField[key]
 		if f == nil {
-			f = &Flap{App: e.App, Object: e.Object, Path: e.Path, First: e.At}
+			f = &Oscillation{App: e.App, Object: e.Object, Path: e.Path, First: e.At}
 			byField[key] = f
 			order = append(order, f)
 		}
 		f.add(e)
 	}
-	slices.SortStableFunc(order, func(a, b *Flap) int {
+	slices.SortStableFunc(order, func(a, b *Oscillation) int {
 		if n := b.Reversals - a.Reversals; n != 0 {
 			return n
 		}
 		return strings.Compare(a.Object.String()+a.Path, b.Object.String()+b.Path)
 	})
-	out := make([]Flap, 0, len(order))
+	out := make([]Oscillation, 0, len(order))
 	for _, f := range order {
 		out = append(out, *f)
 	}
 	return out
 }
 
-func (f *Flap) add(e Entry) {
+func (f *Oscillation) add(e Entry) {
 	f.Git, f.Last = e.Git, e.At
 	f.Contested, f.Ceded = e.What == Contested, e.What == Ceded
 	if e.Place != "" || e.Begins != "" {
