@@ -9,7 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 )
 
-// addedAt returns the addition that a difference tells of, and whether it does.
+// addedAt returns the addition that a difference reports, and whether it does.
 func addedAt(in Input, d compare.Difference) (addition.Addition, bool) {
 	if d.Kind != compare.Added {
 		return addition.Addition{}, false
@@ -22,7 +22,7 @@ func addedAt(in Input, d compare.Difference) (addition.Addition, bool) {
 	return addition.Addition{}, false
 }
 
-// judgeAdded gives an addition its verdict. Whatever the policy is, it is shown; taken away is what nobody needs and what came after us.
+// judgeAdded gives an addition its verdict. Whatever the policy is, it is shown; removed is what no one else owns and what came after truce.
 func judgeAdded(in Input, d compare.Difference, a addition.Addition) (Finding, time.Time) {
 	left := ""
 	if leavesCount(in, d.Path) {

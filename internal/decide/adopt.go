@@ -114,7 +114,7 @@ func handBack(in Input) (Plan, bool) {
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // Adopted lists the fields of a live object that an adoption takes away: others have applied them, and Git no longer names them. What
-// somebody else owns, too, stays.
+// another manager owns, too, stays.
 func Adopted(in Input) []field.Path {
 	var out []field.Path
 	for _, o := range in.AdoptedEntries() {
@@ -129,7 +129,7 @@ func Adopted(in Input) []field.Path {
 
 func hasApplied(o ownership.Entry) bool { return len(o.Applied(nil)) > 0 }
 
-// isOnlyApplied reports whether a field that others have applied is in the cluster, not in Git, and nobody else's.
+// isOnlyApplied reports whether a field that others have applied is in the cluster, not in Git, and has no other owner.
 func isOnlyApplied(in Input, p field.Path) bool {
 	_, named := field.ValueAt(in.Desired, p)
 	live, there := field.ValueAt(in.Live, p)

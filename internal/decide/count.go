@@ -56,7 +56,7 @@ func changeCount(d compare.Difference, c claim.Claim) string {
 	return text
 }
 
-// pausedCount holds a workload that somebody has scaled to 0 under an autoscaler which does not scale from 0.
+// pausedCount holds a workload that was scaled to 0 under an autoscaler which does not scale from 0.
 func pausedCount(in Input, d compare.Difference, c claim.Claim) Finding {
 	by := d.Writer.String()
 	return Finding{
@@ -66,7 +66,7 @@ func pausedCount(in Input, d compare.Difference, c claim.Claim) Finding {
 	}
 }
 
-// unnamedCount is the finding of a count that Git leaves open, nobody claims, and somebody has set: an addition, even where no field
+// unnamedCount is the finding of a count that Git leaves open, that has no claimant, and that was set: an addition, even where no field
 // manager records it. The server starts its own kinds with 1.
 func unnamedCount(in Input) []Finding {
 	_, named := field.ValueAt(in.Desired, in.Count)

@@ -47,7 +47,7 @@ type Finding struct {
 	Overrides Verdict
 	// NotApplied says that a count of Git's is not applied, and what decides it instead; empty for any other finding.
 	NotApplied string
-	PausedBy   string // who has paused the field or the object, where somebody has
+	PausedBy   string // who has paused the field or the object; empty if it is not paused
 	Remedy     string // what the user can do to end it, as a clause; empty where the reason says it
 }
 
@@ -81,7 +81,7 @@ const (
 type Step struct {
 	Verb  Verb
 	Body  object.Object // what Create, Apply and Handover send; not to be changed, since it may be Git's object itself
-	Paths []field.Path  // what Handover and Retake are about; what Adopt leaves to nobody
+	Paths []field.Path  // what Handover and Retake are about; what Adopt leaves without an owner
 	// From are the entries that give up the paths of Retake, beside people's and our handover; and those that Adopt makes ours.
 	From []ownership.Entry
 	// Manager gets what Release gives.
@@ -111,7 +111,7 @@ type Input struct {
 	Changed      bool              // Git's object is not the one that was last applied
 	Compared     compare.Result
 	Claims       []claim.Claim
-	Count        field.Path // where the kind keeps the count that can be scaled; nil: it has none, or nobody knows
+	Count        field.Path // where the kind keeps the count that can be scaled; nil: it has none, or it is not known
 	Ignored      []ignore.Covered
 	Witness      attribution.Statements
 	Past         compare.Past

@@ -11,7 +11,7 @@ import (
 )
 
 // toHandOver lists the fields that would lose their last owner with our next apply: ours in the cluster, not in what is sent
-// because they are withheld, and nobody else's. What Git itself has dropped is not among them, unless a rule or a claim covers it,
+// because they are withheld, and no others. What Git itself has dropped is not among them, unless a rule or a claim covers it,
 // or it is a workload's count.
 func toHandOver(in Input, p Plan, ours ownership.Shape) []field.Path {
 	letGo := append([]field.Path(nil), p.Withheld...)
@@ -35,13 +35,13 @@ func toHandOver(in Input, p Plan, ours ownership.Shape) []field.Path {
 }
 
 // leavesCount reports whether the path is a workload's count of which Git says nothing: then it stays as it is. Who takes replicas out
-// of Git leaves them to somebody, often to an autoscaler that is yet to come; the server's default would be an outage.
+// of Git leaves them to another writer, often to an autoscaler that does not exist yet; the server's default would be an outage.
 func leavesCount(in Input, p field.Path) bool {
 	_, named := field.ValueAt(in.Desired, in.Count)
 	return len(in.Count) > 0 && p.Equals(in.Count) && !named
 }
 
-// unownedClaims lists claimed numbers that nobody owns: handed over even where Git never named them, so that the claimant's
+// unownedClaims lists claimed numbers without an owner: handed over even where Git never named them, so that the claimant's
 // next write is recorded (measured: a scale write to an unowned field leaves no trace).
 func unownedClaims(in Input, p Plan) []field.Path {
 	if in.Policy.Claims != app.ClaimsCede {

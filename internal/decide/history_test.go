@@ -36,7 +36,7 @@ var record = flag.Bool("record", false, "write what the API server holds after e
 // says, and then carries out what is decided, until there is nothing left to do. A history is a list of lines:
 //
 //	git FILE            truce applies the file; the answer is settled.yaml
-//	apply MANAGER FILE  somebody else does, without force
+//	apply MANAGER FILE  another manager does, without force
 //	handover FILE       our own handover does
 //	scale N             the horizontal pod autoscaler's controller writes the scale subresource
 //	kubectl ARGS        a person types; NS stands for the namespace, {} for the object

@@ -90,7 +90,7 @@ func genScene(rt *rapid.T, t *testing.T) scene {
 }
 
 // live is Git's object after others have changed some fields and taken some away, and with random owners: an update takes a
-// field from all others, a webhook takes it from nobody, and whoever wrote an equal value may share it.
+// field from all others, a webhook takes it from no owner, and a writer of an equal value may share it.
 func (s *scene) live(rt *rapid.T, t *testing.T, git object.Object, all []field.Path) {
 	o := git.Clone()
 	for i, p := range all {

@@ -23,7 +23,7 @@ func isForeign(in Input, p field.Path) bool {
 	return part && named && there
 }
 
-// mergedClaims are the keys of claimants in atomic fields: Git names nothing there, so that no comparison tells of them.
+// mergedClaims are the keys of claimants in atomic fields: Git names nothing there, so that no comparison finds them.
 func mergedClaims(in Input) []compare.Difference {
 	if in.Policy.Claims != app.ClaimsCede {
 		return nil

@@ -44,7 +44,7 @@ type KeepReason struct {
 	Counts Counts
 }
 
-// Counts says whether the object counts as a difference of its app. The zero value does not: it belongs to nobody's app any more.
+// Counts says whether the object counts as a difference of its app. The zero value does not: it belongs to no app any more.
 type Counts string
 
 // The other values of Counts.

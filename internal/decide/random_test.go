@@ -42,7 +42,7 @@ type gitState struct {
 	note     string // an annotation; "" for none
 }
 
-// TestNothingIsLostWhateverHappens lets random things happen, and fails when a write of ours changes a field that is somebody
+// TestNothingIsLostWhateverHappens lets random things happen, and fails when a write by truce changes a field that is another
 // else's, lowers the count of an autoscaled workload, does not end, or leaves Git without what it wants.
 func TestNothingIsLostWhateverHappens(t *testing.T) {
 	c := kubetest.Start(t)

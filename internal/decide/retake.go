@@ -32,7 +32,7 @@ func reclaimable(in Input, p field.Path) bool {
 	return named || in.Changed && !leavesCount(in, p)
 }
 
-// reclaims are the findings for lost paths. The value is right, so they are told only while they are being taken back.
+// reclaims are the findings for lost paths. The value is right, so they are reported only while they are being reclaimed.
 func reclaims(in Input) []Finding {
 	ceded := CededPaths(in)
 	var out []Finding

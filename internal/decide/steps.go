@@ -102,5 +102,5 @@ func coversPath(list []field.Path, p field.Path) bool {
 	return false
 }
 
-// String tells a step in a few words: "apply: drift: changed by kubectl (scale)".
+// String returns the step in a few words: "apply: drift: changed by kubectl (scale)".
 func (s Step) String() string { return fmt.Sprintf("%s: %s", s.Verb, s.Reason) }

@@ -116,7 +116,7 @@ func mutators(t *testing.T, text string, in decide.Input) mutation.Mutators {
 	return mutation.Mutators{All: mutation.MatchingMutators(all, s)}
 }
 
-// added are the additions that plainly are none of the server's defaults: nobody is asked here.
+// added are the additions that plainly are none of the server's defaults: there is no server here.
 func added(t *testing.T, c compare.Input, in decide.Input) []addition.Addition {
 	t.Helper()
 	settled, err := c.Baseline.Fields(in.Owners)
@@ -208,7 +208,7 @@ func policy(t *testing.T, in *decide.Input, text string) (released []field.Path)
 			in.Policy.Spacing = duration(t, value)
 		case "request":
 			in.Request = decide.Request(value)
-		case "revision": // a new one whose predecessor nobody remembers
+		case "revision": // a new one whose predecessor is not known
 			in.Changed = true
 		case "withheld": // at the last apply, and no longer by a rule or claim
 			p := resolve(t, in, value)
@@ -275,7 +275,7 @@ func duration(t *testing.T, text string) time.Duration {
 	return d
 }
 
-// account tells a plan: findings, then steps. Secrets are masked as in everything that people read.
+// account prints a plan: findings, then steps. Secrets are masked as in everything that people read.
 func account(in decide.Input, p decide.Plan) string {
 	var b strings.Builder
 	id := in.Desired.ID()

@@ -39,7 +39,7 @@ func judgeDifference(in Input, d compare.Difference) (Finding, time.Time) {
 	return f, again
 }
 
-// enforce judges a field to which nobody but Git has a right that counts.
+// enforce judges a field to which only Git has a right that counts.
 func enforce(in Input, d compare.Difference) (Finding, time.Time) {
 	if why := reasonToWait(in); why != "" {
 		return Finding{Difference: d, Verdict: Hold, Reason: why, PausedBy: pauseWriter(in)}, time.Time{}
@@ -149,7 +149,7 @@ func endsPause(in Input, c claim.Claim, d compare.Difference) bool {
 }
 
 // lacksCount reports whether the count that Git names is gone from a custom resource whose API gives it no default: GET of its scale
-// subresource is then an error (HTTP 500, measured), and nobody can scale it until somebody puts a count back.
+// subresource is then an error (HTTP 500, measured), and it cannot be scaled until it has a count again.
 func lacksCount(c claim.Claim, d compare.Difference) bool {
 	return c.Scale && d.Kind == compare.Missing && d.Desired != nil
 }
@@ -186,7 +186,7 @@ func claimOn(in Input, p field.Path) (claim.Claim, bool) {
 }
 
 // changedInGit reports whether Git itself gave the field another value since the baseline. Without the earlier object
-// every field of a changed one counts: a new revision wins over drift that cannot be told from it.
+// every field of a changed one counts: a new revision wins over drift that cannot be distinguished from it.
 func changedInGit(in Input, p field.Path) bool {
 	if !in.Changed {
 		return false

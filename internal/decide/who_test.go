@@ -11,7 +11,7 @@ import (
 )
 
 // TestTheSeedIsOurs: truce creates the object with the least count that its autoscaler allows, and hands it over. The autoscaler, whose status
-// tells of an earlier write of the same number, has not written it since; of a value that was there before truce, nothing is known.
+// records an earlier write of the same number, has not written it since; of a value that was there before truce, nothing is known.
 func TestTheSeedIsOurs(t *testing.T) {
 	git := load(t, `
 apiVersion: apps/v1

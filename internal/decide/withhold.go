@@ -45,7 +45,7 @@ func withheld(in Input, findings []Finding) []field.Path {
 	return out
 }
 
-// corrects reports whether exactly this path is put back although somebody has a right to it: the end of a pause.
+// corrects reports whether exactly this path is corrected although a claimant has a right to it: the end of a pause.
 func corrects(findings []Finding, p field.Path) bool {
 	for _, f := range findings {
 		if f.Verdict == Correct && f.Path.Equals(p) {
@@ -55,7 +55,7 @@ func corrects(findings []Finding, p field.Path) bool {
 	return false
 }
 
-// isInNewItem reports whether the path lies in a list item that live has not: an item that is made anew starts with all that Git
+// isInNewItem reports whether the path lies in a list item that live has not: an item that is created again starts with all that Git
 // names, as an object does, and lets go of it afterwards. Without its image no container can be made.
 func isInNewItem(in Input, p field.Path) bool {
 	for i, e := range p[:max(len(p)-1, 0)] {

@@ -1,10 +1,10 @@
-// Package addition answers: what has somebody put into an object that Git does not name?
+// Package addition answers: which fields does an object have that Git does not name?
 //
 // In: Git's object and the live one with its owners, the catalogue of known writers, the claims on it.
 // Out: Additions: the field or list item, who wrote it, and which entries of managedFields it would have to be taken from.
 // Promise: pure; what a known controller or a claimant holds is none, nor is a status, a subresource, a finalizer or an owner;
 // no addition lies in another one; without entries of others it costs nothing.
-// Not here: whether the server would put it there by itself (Kept tells, of its answer), what to do about it (decide).
+// Not here: whether the server would put it there by itself (Kept decides it from its answer), what to do about it (decide).
 package addition
 
 import (
@@ -20,7 +20,7 @@ import (
 // Addition is one field, or one list item, that Git does not name.
 type Addition struct {
 	Path   field.Path
-	Owned  []field.Path      // what entries of managedFields name of it: without these nobody owns it
+	Owned  []field.Path      // what entries of managedFields name of it: without these it has no owner
 	Held   []ownership.Entry // those entries; none where it is ours already, and only has to be left out
 	Writer ownership.Writer
 	People bool // all who hold it are tools that people type into
@@ -36,7 +36,7 @@ type Input struct {
 	Catalogue *claim.Catalogue
 	Claims    []claim.Claim // what they cover is the claimants'
 	Manager   string        // who applies Git; empty for truce
-	// Settled is what the last apply made ours. What our entry holds beyond it was taken from somebody in order to be left out, by
+	// Settled is what the last apply made ours. What our entry holds beyond it was taken from another manager in order to be left out, by
 	// a removal that was cut short. Nil where it is not known.
 	Settled *ownership.Shape
 }
@@ -60,7 +60,7 @@ type search struct {
 	ours    ownership.Shape
 	subject claim.Subject
 
-	fields   []part       // added, and owned by somebody without a right
+	fields   []part       // added, and owned by a manager without a right
 	frames   []part       // maps and lists of which only the presence is owned
 	standing []field.Path // of those who have a right, in what Git does not name
 }
@@ -170,13 +170,13 @@ func isNameable(p field.Path) bool {
 	return true
 }
 
-// isTruceAnnotation reports whether an annotation is one of truce's, which people set to tell it something.
+// isTruceAnnotation reports whether an annotation is one of truce's, which people set to direct it.
 func isTruceAnnotation(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	return domain == "truce.dev" || strings.HasSuffix(domain, ".truce.dev")
 }
 
-// allowed reports whether whoever holds the field has a right to it, or it is none that Git could keep.
+// allowed reports whether the owner of the field has a right to it, or it is none that Git could keep.
 func (s *search) allowed(p field.Path, o ownership.Entry) bool {
 	if slices.ContainsFunc(s.Claims, func(c claim.Claim) bool { return field.HasPrefix(p, c.Path) || field.HasPrefix(c.Path, p) }) {
 		return true

@@ -12,7 +12,7 @@ func (s *search) found() []Addition {
 	var out []Addition
 	for _, f := range s.fields {
 		if slices.ContainsFunc(s.standing, func(p field.Path) bool { return field.HasPrefix(p, f.path) }) {
-			continue // somebody with a right holds it too, or a part of it
+			continue // a manager with a right holds it too, or a part of it
 		}
 		top := s.top(f.path)
 		i := slices.IndexFunc(out, func(a Addition) bool { return a.Path.Equals(top) })
@@ -46,7 +46,7 @@ func (a *Addition) take(p part) {
 	}
 }
 
-// own takes in what goes with the addition, whoever has written it.
+// own takes in what goes with the addition, from any writer.
 func (a *Addition) own(p part) {
 	if !slices.ContainsFunc(a.Owned, p.path.Equals) {
 		a.Owned = append(a.Owned, p.path)
@@ -98,7 +98,7 @@ func (a *Addition) join(inner Addition) {
 // byKey are maps whose keys are fields of their own: of these each key is an addition by itself.
 var byKey = map[string]bool{"metadata": true, "labels": true, "annotations": true, "data": true, "binaryData": true, "spec": true}
 
-// top returns the outermost field on the way to p that Git does not name and of which nobody with a right holds a part.
+// top returns the outermost field on the way to p that Git does not name and of which no manager with a right holds a part.
 func (s *search) top(p field.Path) field.Path {
 	n := 1
 	for ; n < len(p); n++ {
@@ -128,7 +128,7 @@ func (s *search) settled() ownership.Shape {
 	return *s.Settled
 }
 
-// frame gives each map or list that was added, and that is empty without the additions, to the last of these: nobody may keep it.
+// frame gives each map or list that was added, and that is empty without the additions, to the last of these: no manager may keep it.
 func (s *search) frame(out []Addition) {
 	for _, f := range s.frames {
 		if !s.emptied(f.path, out) {

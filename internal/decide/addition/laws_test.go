@@ -20,7 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// part is what one writer wants of an object, and the fields that it owns by that. What kind of value a field holds its name tells: a and
+// part is what one writer wants of an object, and the fields that it owns by that. The name of a field says what kind of value it holds: a and
 // b are texts, m is a map, l a list whose items have names, s a set.
 type part struct {
 	object map[string]any
@@ -122,7 +122,7 @@ func sameItem(a, b any) bool {
 // scene is an object of Git's to which others have added.
 type scene struct {
 	addition.Input
-	right *part // of somebody who writes to a subresource
+	right *part // of a writer to a subresource
 }
 
 func genScene(t *rapid.T) scene {
@@ -237,7 +237,7 @@ func without(v any, p field.Pointer) (any, bool) {
 	return v, false
 }
 
-// filled is a value without maps and lists that are empty: whether these stay tells nobody anything.
+// filled is a value without maps and lists that are empty: whether these stay has no meaning.
 func filled(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -34,7 +34,7 @@ type Hold string
 // The values of Hold.
 const (
 	Untouched Hold = "untouched" // each owner's entry is as it was when the field held another value: no request has named it
-	Ours      Hold = "ours"      // truce, or its handover, owns the value: nobody else has written it since
+	Ours      Hold = "ours"      // truce, or its handover, owns the value: no other writer has written it since
 )
 
 // Attribute joins what the witnesses say. Who saw the write itself goes first; then what was said of the same value when it was first seen;
@@ -100,7 +100,7 @@ func (c Case) fromRecords(records []Record) (ownership.Writer, bool) {
 		case how == apart:
 			continue
 		case how == other, how == near && c.contradicts(r):
-			return ownership.Writer{}, false // somebody has written since, whom it did not see
+			return ownership.Writer{}, false // there is a later write that it did not see
 		}
 		return c.witnessed(r, change), true
 	}
@@ -118,7 +118,7 @@ func (c Case) pathIn(r Record, path string) string {
 // slack is how far the clocks of truce and the API server may be apart, and how coarse times of managedFields are.
 const slack = 3 * time.Second
 
-// contradicts reports whether managedFields tell of a later write than the record's, or of another's.
+// contradicts reports whether managedFields record a later write than the record's, or of another's.
 func (c Case) contradicts(r Record) bool {
 	w := c.Writer
 	if w.Evidence != ownership.Recorded {
@@ -199,7 +199,7 @@ func isScaler(user string) bool {
 	return false
 }
 
-// byClaim names the claimant as the writer where the witness saw its user, or where its own status tells of this write. A field manager's name
+// byClaim names the claimant as the writer where the witness saw its user, or where its own status records this write. A field manager's name
 // alone proves nothing: everyone names themselves.
 func (c Case) byClaim(w, seen ownership.Writer) ownership.Writer {
 	if n, ok := c.Live.(int64); !ok || !c.Claim.Counts() || n < c.Claim.Min || n > c.Claim.Max || c.Hold != "" || w.Name == Admission {

@@ -39,9 +39,9 @@ type Setup struct {
 // Probe is below the path of reviews: what arrives there only shows that the API server finds us.
 const Probe = "/probe"
 
-// Configuration is the ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1) by which the API server tells of writes. It
-// refuses nothing and waits for nobody: failurePolicy Ignore, the shortest timeout that there is, no side effects. It is about as few
-// requests as can be told apart before they are sent.
+// Configuration is the ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1) by which the API server reports writes. It
+// never blocks a request: failurePolicy Ignore, the shortest timeout that there is, no side effects. It is about as few
+// requests as can be distinguished before they are sent.
 func (s Setup) Configuration() object.Object {
 	hooks := []any{s.probe()}
 	if len(s.Kinds) > 0 {
@@ -67,7 +67,7 @@ func (s Setup) Configuration() object.Object {
 }
 
 // probe is about a request that truce itself makes and that leaves nothing behind: a ConfigMap, as a dry run, under the configuration's name.
-// Reviews of authentication and authorization, which leave nothing behind either, are told to no webhook (measured, Kubernetes 1.37).
+// Reviews of authentication and authorization, which leave nothing behind either, are sent to no webhook (measured, Kubernetes 1.37).
 func (s Setup) probe() map[string]any {
 	rule := map[string]any{
 		"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"}, "operations": []any{created}, "scope": "Namespaced",

@@ -9,7 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
-// TestTheConfigurationRefusesNothing prints what the API server is told, whole, for each setup.yaml (a witness.Setup).
+// TestTheConfigurationRefusesNothing prints the whole configuration that the API server gets for each setup.yaml (a witness.Setup).
 func TestTheConfigurationRefusesNothing(t *testing.T) {
 	golden.Run(t, "testdata/configuration/*.txtar", func(t *testing.T, f golden.Files) string {
 		var s attribution.Setup

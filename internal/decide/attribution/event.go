@@ -19,7 +19,7 @@ var scaling = map[string]*regexp.Regexp{
 	"KEDAScaleTargetDeactivated": regexp.MustCompile(`from \d+ to (\d+)\b`),
 }
 
-// followers are controllers that tell of a change on the object and did not make it.
+// followers are controllers that report a change on the object and did not make it.
 var followers = []string{
 	"truce", "deployment-controller", "replicaset-controller", "statefulset-controller", "daemonset-controller", "replication-controller",
 	"service-controller", "endpoint-controller", "horizontal-pod-autoscaler", "default-scheduler", "kubelet", "controllermanager",
@@ -28,8 +28,8 @@ var followers = []string{
 // lately is how old an event may be that is to explain what is live.
 const lately = 2 * time.Minute
 
-// byEvents goes by what controllers say of their own writes: a claimant that tells the very number is recorded; somebody else who
-// tells anything of the object just then is inferred where nobody else is known.
+// byEvents goes by what controllers say of their own writes: a claimant that reports the same number is recorded; another controller that
+// reports anything about the object at that time is inferred where no other writer is known.
 func (c Case) byEvents(events []Event, w ownership.Writer) ownership.Writer {
 	if w.Evidence == ownership.Recorded && !isSharedName(w.Name) || c.Hold != "" {
 		return w
@@ -56,7 +56,7 @@ func (c Case) byEvents(events []Event, w ownership.Writer) ownership.Writer {
 	return w
 }
 
-// scales reports whether the claimant tells by the event that it has scaled, or one that it made for itself (KEDA makes an HPA).
+// scales reports whether the claimant reports by the event that it has scaled, or one that it made for itself (KEDA makes an HPA).
 func (c Case) scales(e Event) bool {
 	_, counts := e.count()
 	return counts && c.Claim.Counts() && e.About.Namespace == c.Claim.By.Namespace && (e.About.Name == c.Claim.By.Name || e.About.Name == "keda-hpa-"+c.Claim.By.Name)

@@ -45,7 +45,7 @@ type review struct {
 // ErrNoWrite is what a review says that changes nothing anyone asks about: a dry run, a status, a write of the same again.
 var ErrNoWrite = errors.New("nothing was written")
 
-// ReadReview makes a Record of an AdmissionReview. Kinds tells the kind of a resource, for reviews of the subresource scale, which name it
+// ReadReview makes a Record of an AdmissionReview. Kinds returns the kind of a resource, for reviews of the subresource scale, which name it
 // only by its plural. The time is the caller's to set.
 func ReadReview(body []byte, h ownership.Hasher, kinds func(group, resource string) string) (Record, error) {
 	var in review
@@ -197,7 +197,7 @@ func writers(r Record, before, now []ownership.Entry) []ownership.Entry {
 			newest = append(newest, e)
 		}
 	}
-	if len(out) == 0 && r.Manager == "" { // a second write within one second leaves an entry as it was, and one that names no manager does not tell which
+	if len(out) == 0 && r.Manager == "" { // a second write within one second leaves an entry as it was, and one without a manager does not identify it
 		return newest
 	}
 	return out

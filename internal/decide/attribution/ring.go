@@ -9,7 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// Ring keeps the newest Records. What arrives is read when somebody asks or Drain is called, so that taking a review in costs
+// Ring keeps the newest Records. What arrives is read on a query or when Drain is called, so that taking a review in costs
 // nothing; what is more than fits is dropped. It may be used concurrently.
 type Ring struct {
 	Hasher ownership.Hasher
@@ -97,7 +97,7 @@ func (r *Ring) read(a arrival) {
 	r.next = (r.next + 1) % ringRecords
 }
 
-// groupChanges stands for a write that changed more than is worth telling apart: it touched the whole object.
+// groupChanges stands for a write that changed more than is worth distinguishing: it touched the whole object.
 func groupChanges(changes []Change) []Change {
 	if len(changes) <= ringChanges {
 		return changes

@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestStories tells who changed a field. A story has
+// TestStories attributes changed fields. A story has
 //
 //	live.yaml   the object as it is
 //	case        field (a JSON pointer), gone, untouched (whose annotation was written), ours, before, put: words with their values
-//	reviews     what admission saw: YAML documents with at and request; reads: what the ring makes of it is told, too
+//	reviews     what admission saw: YAML documents with at and request; reads: what the ring makes of it is printed, too
 //	claimants   autoscalers, as YAML
 //	events      YAML documents
 //	told        what was said before, as YAML documents

@@ -1,7 +1,7 @@
 // Package attribution answers: who sent this write?
 //
 // In: what each witness says: managedFields (as compare has read them), the claim on the field, what admission saw, Events, and what
-// was told of the same value before.
+// was reported with the same value before.
 // Out: one attribution with its evidence; the Records of admission reviews, in a ring; the configuration by which they are sent.
 // Promise: pure but for the ring's memory, which is bounded; what is not known is not named; no value is kept, only hashes under the
 // process's key, and of a Secret not even those.
@@ -24,7 +24,7 @@ type Record struct {
 	User        string
 	UserUID     string
 	Groups      []string
-	Manager     string // the request's fieldManager; empty where the server takes it from the user agent, which admission is not told
+	Manager     string // the request's fieldManager; empty where the server takes it from the user agent, which admission does not get
 	Operation   string // CREATE, UPDATE, DELETE
 	Subresource string // scale, status, or empty
 	Changes     []Change
@@ -41,7 +41,7 @@ type Change struct {
 
 // Event is a Kubernetes Event about an object or a claimant of it.
 type Event struct {
-	At       time.Time // the newest time that it tells
+	At       time.Time // its newest time
 	About    object.ID // group and kind as the event has them
 	Reporter string    // the controller that wrote it
 	Reason   string
@@ -65,7 +65,7 @@ type Statements struct {
 	Unavailable string          // what could not be asked, and why
 }
 
-// Empty reports whether nobody says anything.
+// Empty reports whether no source has a record.
 func (s Statements) Empty() bool {
 	return len(s.Records)+len(s.Events)+len(s.Earlier)+len(s.Changes) == 0 && s.Unavailable == ""
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// Allows reports whether a field that Git does not name is no drift although somebody has set it, and by which entry: the API
+// Allows reports whether a field that Git does not name is no drift although it was set, and by which entry: the API
 // server's own allocation, another controller's annotation, a field that is claimed. By is the entry of managedFields that holds
 // it; the zero Entry where none does.
 func (c *Catalogue) Allows(s Subject, p field.Path, by ownership.Entry) (Entry, bool) {

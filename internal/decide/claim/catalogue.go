@@ -134,7 +134,7 @@ func (c *Catalogue) Entry(id string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Differs returns a function that tells of which objects the two catalogues may say different things, by their kinds.
+// Differs returns a function that reports for which objects the two catalogues may differ, by their kinds.
 func (c *Catalogue) Differs(other *Catalogue) func(object.ID) bool {
 	var changed []Entry
 	for _, x := range [][2]*Catalogue{{c, other}, {other, c}} {
@@ -150,7 +150,7 @@ func (c *Catalogue) Differs(other *Catalogue) func(object.ID) bool {
 }
 
 // Kinds lists the types of object that may be claimants. Of each kind the versions stand in the order in which they are preferred:
-// whoever watches takes the first that is served, and nothing of a kind of which none is.
+// a watch takes the first that is served, and nothing of a kind of which none is.
 func (c *Catalogue) Kinds() []object.GVK {
 	var out []object.GVK
 	for _, e := range c.entries {
@@ -176,7 +176,7 @@ func (e Entry) claimants() (out []object.GVK) {
 	return out
 }
 
-// Writer returns what is known of a field manager that wrote to an object of that kind, and whether anything is. The most telling
+// Writer returns what is known of a field manager that wrote to an object of that kind, and whether anything is. The strongest
 // entry counts: one about few kinds goes before one about all.
 func (c *Catalogue) Writer(w ownership.Entry, of object.ID) (Entry, bool) {
 	best := -1

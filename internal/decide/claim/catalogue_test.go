@@ -10,7 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// writers are those that were found by measuring and in other tools' sources, and the entries that tell of them. Of the others it
+// writers are those that were found by measuring and in other tools' sources, and the entries that name them. Of the others it
 // is said why a catalogue of claims has none.
 var writers = map[string]string{
 	"hpa-replicas": "hpa", "keda-replicas": "keda", "keda-hpa-object": "keda-hpa", "keda-so-meta": "keda-marks", "keda-pause": "keda-pause",
@@ -38,14 +38,14 @@ var writers = map[string]string{
 	"gitops-tools": "deployers", "gc-meta": "garbage-collection",
 }
 
-// unrecognisable writers leave nothing by which they could be told: the settled values of an apply hold what they make of it.
+// unrecognisable writers leave nothing by which they could be recognised: the baseline values of an apply hold what they make of it.
 var unrecognisable = map[string]string{
 	"secret-stringdata": "normalised before an apply", "secret-b64": "normalised before an apply", "quantity": "normalised before an apply",
 	"null-fields": "normalised before an apply", "empty-values": "normalised before an apply", "creation-ts": "normalised before an apply",
 	"mutating-any": "any webhook: told by the settled value alone",
 }
 
-// additional entries tell whose additions to an object are none of anybody's business.
+// additional entries name writers whose additions to an object are not reported.
 var additional = []string{"kubernetes-controllers", "known-controllers", "truce-tools", "deployer-marks", "flux-requests", "argocd-requests",
 	"policy-engines", "gke-autopilot-webhook", "kueue-suspend", "pod-webhooks", "load-balancer-class", // known by the names of their webhooks
 }

@@ -51,7 +51,7 @@ func (s Scaling) Time() time.Time { return time.Unix(s.At, 0) }
 // Claim is a claimant's right to one field of one object.
 type Claim struct {
 	Path     field.Path
-	By       object.ID // the claimant; the zero ID where none but the object itself tells
+	By       object.ID // the claimant; the zero ID where only the object itself shows it
 	Min, Max int64     // of a number: the least and the greatest value that the claimant writes; 0, 0 for what is no number
 	Evidence string    // the sentence that shows it
 
@@ -85,14 +85,14 @@ func (c Claim) Unbounded() bool { return c.Max == unbounded }
 // Counts reports whether the claim is to a number that the claimant moves.
 func (c Claim) Counts() bool { return c.Max > 0 }
 
-// Paused reports whether the claimant stands still because somebody has set the number to 0: the HPA controller does nothing at 0
+// Paused reports whether the claimant is inactive because a person has set the number to 0: the HPA controller does nothing at 0
 // replicas unless its minReplicas is 0. Those that write 0 themselves (KEDA) are never paused by it.
 func (c Claim) Paused(live any) bool {
 	n, ok := live.(int64)
 	return ok && n == 0 && c.Min > 0 && c.zero != Own
 }
 
-// Placeholder reports whether Git's value of the field only says that somebody else fills it in: caBundle: Cg==.
+// Placeholder reports whether Git's value of the field only says that another writer fills it in: caBundle: Cg==.
 func (c Claim) Placeholder(git any) bool {
 	return git != nil && slices.Contains(c.placeholders, valueText(git))
 }

@@ -19,7 +19,7 @@ type Entry struct {
 	Paths     []Path     `yaml:"paths" json:"paths,omitempty"`
 	Do        Action     `yaml:"do" json:"do,omitempty"`
 	Count     *Count     `yaml:"count" json:"count,omitempty"`
-	Stand     []string   `yaml:"placeholders" json:"placeholders,omitempty"` // values in Git that leave the field to somebody else
+	Stand     []string   `yaml:"placeholders" json:"placeholders,omitempty"` // values in Git that leave the field to another writer
 	Over      []string   `yaml:"over" json:"over,omitempty"`                 // ids of those that share the field with it by design, and come second
 	Knowledge []string   `yaml:"knowledge" json:"knowledge,omitempty"`       // where this is known from
 	Text      string     `yaml:"text" json:"text,omitempty"`
@@ -98,7 +98,7 @@ type Zero string
 
 // The meanings. The zero value is Pause.
 const (
-	Pause Zero = "pause" // somebody has switched the claimant off
+	Pause Zero = "pause" // a person has switched the claimant off
 	Own   Zero = "own"   // the claimant writes 0 itself
 )
 
@@ -158,7 +158,7 @@ func matchesKind(all []Kind, id object.ID) bool {
 // byObject reports whether the evidence is another object.
 func (e Evidence) byObject() bool { return e.Object.given() }
 
-// certainty is how much this form of evidence tells.
+// certainty is how strong this form of evidence is.
 func (e Evidence) certainty() Certainty {
 	switch {
 	case e.Manager != "":
@@ -169,7 +169,7 @@ func (e Evidence) certainty() Certainty {
 	return Declared
 }
 
-// String tells the evidence in a few words: "a ScaledObject.keda.sh that refers to it (spec.scaleTargetRef)".
+// String returns the evidence in a few words: "a ScaledObject.keda.sh that refers to it (spec.scaleTargetRef)".
 func (e Evidence) String() string {
 	var b strings.Builder
 	switch {
@@ -209,7 +209,7 @@ func (e Evidence) String() string {
 	return b.String()
 }
 
-// way tells how a claimant says whom it writes to.
+// way is how a claimant names the object that it writes to.
 func (e Evidence) way() string {
 	switch {
 	case e.Refers.given():
@@ -224,7 +224,7 @@ func (e Evidence) way() string {
 	return "that names it (" + strings.Join(at, ", ") + ")"
 }
 
-// String tells the condition: "spec.workloadRef.scaleDown is onsuccess or progressively".
+// String returns the condition: "spec.workloadRef.scaleDown is onsuccess or progressively".
 func (c Condition) String() string {
 	var parts []string
 	if len(c.In) > 0 {

@@ -27,7 +27,7 @@ func (s Subject) id() object.ID {
 }
 
 // On returns the claims on one object, one for each path: those of the claimants that target it (Index.For), and those that it
-// tells itself by its marks, its fields and its field managers. Of several claims to one path the one that goes over the others
+// shows itself by its marks, its fields and its field managers. Of several claims to one path the one that goes over the others
 // by design is returned, else the most certain; what is odd about them stands in its Notes.
 func (c *Catalogue) On(s Subject, by []Claimant) []Claim {
 	id := s.id()
@@ -88,7 +88,7 @@ func (e *Entry) claim(p field.Path) Claim {
 	return out
 }
 
-// claim is the right to a field that the object itself tells.
+// claim is the right to a field that the object itself shows.
 func (s Subject) claim(r rule, p field.Path) Claim {
 	out := r.entry.claim(p)
 	out.Min, out.Max = r.entry.Count.bounds(s.either())
@@ -179,7 +179,7 @@ func findMark(o object.Object, where, key, value string) (string, bool) {
 	return found, found != ""
 }
 
-// shown tells the evidence in a few words.
+// shown returns the evidence in a few words.
 func (s Subject) shown(e *Evidence, p field.Path) string {
 	mark := func(where, key string) string {
 		for _, o := range []object.Object{s.Desired, s.Live} {

@@ -241,7 +241,7 @@ func wholeNumber(p Path, o object.Object) (int64, bool) {
 	return n, ok && n >= 0
 }
 
-// String tells what a claimant claims, and why it does nothing at present.
+// String returns what a claimant claims, and why it does nothing at present.
 func (c Claimant) String() string {
 	if c.Idle == "" {
 		return c.Evidence

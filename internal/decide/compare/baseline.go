@@ -36,7 +36,7 @@ func (b Baseline) WithDoubt() Baseline {
 	return b
 }
 
-// Doubted reports whether the baseline should be taken anew.
+// Doubted reports whether the baseline should be taken again.
 func (b Baseline) Doubted() bool { return b.doubt }
 
 // Shape returns the fields that the baseline is about.
@@ -70,14 +70,14 @@ func (b Baseline) shape(owners []ownership.Entry) (ownership.Shape, error) {
 }
 
 // MatchesDesired reports whether the live object plainly holds what Git wants, without asking the server: each field that
-// we own has Git's value, and Git names no field that we do not own. False means only that a dry run must tell.
+// we own has Git's value, and Git names no field that we do not own. False means only that a dry run must decide.
 func MatchesDesired(desired, live object.Object, owners []ownership.Entry) bool {
 	ours := ownership.ApplyEntry(owners, ownership.Manager)
 	for _, p := range ours.Paths() {
 		want, named := field.ValueAt(desired, p)
 		have, there := field.ValueAt(live, p)
 		if named && !there && want == "" {
-			continue // the server leaves an empty text out (the value of an environment variable), and nobody else owns it
+			continue // the server leaves an empty text out (the value of an environment variable), and no other manager owns it
 		}
 		if !named || !there {
 			return false

@@ -24,7 +24,7 @@ const (
 	Changed Kind = "changed" // live has another value
 	Missing Kind = "missing" // live has none; with an empty path, the object itself is not there
 	Extra   Kind = "extra"   // Git dropped the field, and it is still there, with another value than we gave it
-	Added   Kind = "added"   // Git names none, and somebody has put one there
+	Added   Kind = "added"   // Git names none, and live has one
 	// Unmanaged is the object as a whole: it is there, and is not compared since Git asks not to apply it.
 	Unmanaged Kind = "unmanaged"
 	Mutated   Kind = "mutated"  // admission gave the field another value than truce sent
@@ -47,7 +47,7 @@ type Input struct {
 	Baseline Baseline
 	Withheld []field.Path        // compared by value, since no baseline can hold them
 	Released []field.Path        // withheld at the last apply, and no longer: by value too, and then to be owned again
-	Added    []addition.Addition // what somebody has put there that Git does not name
+	Added    []addition.Addition // what live has that Git does not name
 	Hasher   ownership.Hasher
 	// WithoutBaseline says that no dry run gave a baseline: what Git names is compared by itself. Native is as in Pair.
 	WithoutBaseline, Native bool
@@ -78,7 +78,7 @@ func (past Past) Before(path string, live uint64) time.Time {
 }
 
 // History is what managedFields say of the field at p, where live holds the value now. Where it was seen to hold that value before, what was
-// seen then does not tell who set it.
+// seen then does not show who set it.
 func (past Past) History(owners []ownership.Entry, h ownership.Hasher, p field.Path, live any) ownership.History {
 	if k, known := past.Known[field.PathString(p)]; known && k.Live == h.Value(live) {
 		return ownership.History{}.With(owners, time.Time{})
@@ -125,7 +125,7 @@ func CompareObject(in Input) (Result, error) {
 	return r, nil
 }
 
-// add tells of additions, but for those in a field that is told already.
+// add reports additions, but for those in a field that is reported already.
 func (r *Result) add(live object.Object, all []addition.Addition) {
 	for _, a := range all {
 		if covered(r.Differences, a.Path) {
@@ -146,7 +146,7 @@ func fromBaseline(in Input, shape, ours ownership.Shape) []Difference {
 			return
 		}
 		d, ok := difference(in, p)
-		if d.Kind == Missing || len(p) > 0 && p[len(p)-1].Key != nil { // told as a whole
+		if d.Kind == Missing || len(p) > 0 && p[len(p)-1].Key != nil { // reported as a whole
 			gone = p
 		}
 		if ok && !onlyWithheld(in, d) && !additive(d, ours) && !isOwnedElsewhere(in, d) && !restored(in, d) {
@@ -195,13 +195,13 @@ func contains(paths []field.Path, p field.Path) bool {
 	return slices.ContainsFunc(paths, p.Equals)
 }
 
-// isOwnedElsewhere reports whether Git has dropped a field that is somebody else's anyway.
+// isOwnedElsewhere reports whether Git has dropped a field that has another owner anyway.
 func isOwnedElsewhere(in Input, d Difference) bool {
 	return d.Kind == Extra && isWithin(in.Withheld, d.Path)
 }
 
 // additive reports whether others have filled a map that Git names without content (emptyDir: {}): an entry of ours that
-// names the map alone does not tell that from an atomic field, but a change of an atomic one would have taken it from us.
+// names the map alone does not distinguish that from an atomic field, but a change of an atomic one would have taken it from us.
 func additive(d Difference, ours ownership.Shape) bool {
 	return ours.Leaf(d.Path) && matchesEmptyMap(d.Desired, d.Live)
 }
@@ -213,7 +213,7 @@ func matchesEmptyMap(desired, live any) bool {
 	return ok && len(want) == 0 && isMap
 }
 
-// byValue compares what Git names at p with live, unless that is told already.
+// byValue compares what Git names at p with live, unless that is reported already.
 func (r *Result) byValue(in Input, p field.Path) {
 	if covered(r.Differences, p) {
 		return

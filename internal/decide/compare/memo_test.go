@@ -11,7 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// owned is an object of which we own the named fields of the spec, and somebody else one more.
+// owned is an object of which we own the named fields of the spec, and another manager one more.
 func owned(fields ...string) object.Object {
 	ours, spec := map[string]any{".": map[string]any{}}, map[string]any{}
 	for _, f := range fields {

@@ -9,7 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// What a server's schema would tell, for where there is none: enough of Kubernetes' own kinds to read a pair without
+// What a server's schema would say, for where there is none: enough of Kubernetes' own kinds to read a pair without
 // managedFields. With them they decide.
 
 // listKeys are the keys of Kubernetes' own lists by the list's name (x-kubernetes-list-map-keys), the first set that an item has.
@@ -50,7 +50,7 @@ func (w *walker) omitted(name string, v any) bool {
 // namer names the items of one list.
 type namer struct{ keys []string } // no keys: by value
 
-// naming tells how the items of a list are named; false for one that counts as a whole.
+// naming returns how the items of a list are named; false for one that counts as a whole.
 func (w *walker) naming(list field.Path, items []any) (namer, bool) {
 	for _, owners := range [2][]ownership.Entry{w.pair.Owners, w.pair.Schema} {
 		for _, o := range owners {

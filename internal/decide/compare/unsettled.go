@@ -9,21 +9,21 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// Pair is an object of Git's and the live one, with no baseline between them: nothing of ours has applied it, or nobody can ask.
+// Pair is an object of Git's and the live one, with no baseline between them: truce has not applied it, or there is no server to ask.
 type Pair struct {
 	Desired object.Object // what Git wants, sanitised
 	Live    object.Object // nil: not in the cluster
 	Owners  []ownership.Entry
 	// Expected is what an apply would leave: the answer to a dry run. Nil where no server can be asked; then a field that
-	// Git does not name is nobody's business, since it may be a default.
+	// Git does not name is not compared, since it may be a default.
 	Expected object.Object
-	// Native says that it is one of Kubernetes' own kinds, of which more is known than managedFields tell.
+	// Native says that it is one of Kubernetes' own kinds, of which more is known than managedFields record.
 	Native bool
 	// Schema are further entries that show which lists have keys: those of Expected.
 	Schema []ownership.Entry
-	// Applied are the fields that whoever applies Git owns in Live. With Expected, those that Git has dropped are told.
+	// Applied are the fields that the manager which applies Git owns in Live. With Expected, those that Git has dropped are reported.
 	Applied ownership.Shape
-	Added   []addition.Addition // what somebody has put there that Git does not name
+	Added   []addition.Addition // what live has that Git does not name
 }
 
 // CompareWithoutBaseline compares a pair by the fields that Git names, in the order of the paths.
@@ -170,7 +170,7 @@ func (w *walker) spares(p field.Path, s step) bool {
 	return w.pair.Expected != nil && s.there && api.same(p, s.git, s.live, true) && !api.same(p, s.git, s.want, s.expected)
 }
 
-// dropped tells the fields that Git no longer names, and that an apply would take away or reset.
+// dropped reports the fields that Git no longer names, and that an apply would take away or reset.
 func (w *walker) dropped() {
 	if w.pair.Expected == nil {
 		return
@@ -186,7 +186,7 @@ func (w *walker) dropped() {
 	}
 }
 
-// writerElsewhere is who set a field to another value than Git's; truce itself where nobody else owns it. Who applies Git owns fields that it applied
+// writerElsewhere is who set a field to another value than Git's; truce itself where no other manager owns it. Who applies Git owns fields that it applied
 // at another revision, and fields that admission has changed in its requests: that it wrote this value is inferred.
 func writerElsewhere(owners []ownership.Entry, p field.Path) ownership.Writer {
 	writer := ownership.WriterOf(owners, p)
@@ -211,7 +211,7 @@ func appliedOnce(w ownership.Writer) ownership.Writer {
 	return w
 }
 
-// holds reports whether live has all that Git names, as far as that can be told without a server.
+// holds reports whether live has all that Git names, as far as that can be decided without a server.
 func (w *walker) holds(live, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:

@@ -94,7 +94,7 @@ func TestWhatIsNotThereDiffersAsAWhole(t *testing.T) {
 	}
 }
 
-// FuzzUnsettled compares any two objects: nothing differs from itself, no path is told twice, and what is told differs.
+// FuzzUnsettled compares any two objects: nothing differs from itself, no path is reported twice, and what is reported differs.
 func FuzzUnsettled(f *testing.F) {
 	f.Add(`{"apiVersion":"v1","spec":{"containers":[{"name":"a","image":"x"}],"finalizers":["a"]}}`, `{"spec":{"containers":[{"name":"a","image":"y"},{"name":"b"}]}}`)
 	f.Add(`{"metadata":{"finalizers":["a","b"]},"spec":{"ports":[{"port":1},{"port":"x"}],"a":[[1],null]}}`, `{"spec":{"ports":{},"a":[[1.0],null]}}`)

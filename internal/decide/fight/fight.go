@@ -46,7 +46,7 @@ type state struct {
 	Value       any          `json:"value,omitempty"`       // the last live value of a ceded field
 	Before      any          `json:"before,omitempty"`      // the one before that
 	Values      []time.Time  `json:"values,omitempty"`      // when other values of a ceded field were seen, the newest last
-	Given       bool         `json:"given,omitempty"`       // somebody had put it there before truce took the object over
+	Given       bool         `json:"given,omitempty"`       // it was there before truce adopted the object
 	stuck       uint64       // hash of the live value that an apply did not change; of this process
 }
 
@@ -287,7 +287,7 @@ func (m Memory) RecentChanges(path string, now time.Time) Changes {
 	return out
 }
 
-// WithPreexisting returns the memory after truce took an object over in which somebody had added the fields before: exactly these.
+// WithPreexisting returns the memory after truce adopted an object that had exactly these added fields before.
 func (m Memory) WithPreexisting(paths []string) Memory {
 	for path, s := range m.fields {
 		if s.Given && !slices.Contains(paths, path) {

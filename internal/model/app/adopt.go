@@ -57,7 +57,7 @@ func (a Adoption) ID() string {
 	return string(a.Mode) + " " + a.At.UTC().Format(time.RFC3339)
 }
 
-// OwnerOf tells by the other's marks whose a live object is: this app's (mine), another one's, as the mark says it, or neither.
+// OwnerOf returns by the other tool's marks whose a live object is: this app's (mine), another one's, as the mark says it, or neither.
 func (a Adoption) OwnerOf(live object.Object) (mine bool, another string) {
 	if text, there := live.Annotation(a.Annotation); there && a.Annotation != "" {
 		if slices.ContainsFunc(a.Prefixes, func(p string) bool { return strings.HasPrefix(text, p) }) {

@@ -147,7 +147,7 @@ type Validation string
 const (
 	PruneDelete Prune = "Delete" // remove them
 	PruneKeep   Prune = "Keep"   // leave them where they are
-	PruneReport Prune = "Report" // leave them, and count them as a difference: somebody is to ask for their removal
+	PruneReport Prune = "Report" // leave them, and count them as a difference: a person must request their removal
 
 	WaitApplied Wait = "Applied"
 	WaitHealthy Wait = "Healthy"

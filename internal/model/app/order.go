@@ -13,14 +13,14 @@ type Rollout string
 // The values of Rollout.
 const (
 	Automatic Rollout = "automatic" // as soon as it is seen
-	OnRequest Rollout = "on order"  // not before somebody asks for it: until then nothing is written
+	OnRequest Rollout = "on order"  // not before it is requested: until then nothing is written
 )
 
-// SyncRequest is one rollout that somebody asked for. It puts all drift of its objects right, whatever the policy does about drift. Its
+// SyncRequest is one requested rollout. It puts all drift of its objects right, whatever the policy does about drift. Its
 // zero value is none.
 type SyncRequest struct {
 	Token    string // the same as long as it is the same order; empty for no order
-	By       string // who asks; empty for nobody known
+	By       string // who asks; empty if not known
 	Revision string // instead of what the app follows, in the form of SourceKey.Revision
 	Prune    Prune  // instead of the app's; empty for the app's
 	// Mode is Preview for an order that only asks what would happen; empty for the app's.
@@ -31,7 +31,7 @@ type SyncRequest struct {
 	Refused string
 	Retry   time.Duration // after a failed run; 0 ends the order with the first
 	Backoff Backoff       // of Retry
-	// StartedAt is when an earlier process has taken it up without ending it; zero for an order that nobody has looked at.
+	// StartedAt is when an earlier process has taken it up without ending it; zero for a request that was not started.
 	StartedAt time.Time
 }
 

@@ -20,7 +20,7 @@ type Manifests struct {
 // DefaultNamespace is the namespace of namespaced objects that name none. Its zero value is "default", as in kubectl.
 type DefaultNamespace struct {
 	Name string
-	// Make says whether it is made where it is missing. It is nobody's object then, and is not deleted with the app.
+	// Make says whether it is made where it is missing. It has no owner then, and is not deleted with the app.
 	Make                bool
 	Labels, Annotations map[string]string // that it is to bear where it is made
 }

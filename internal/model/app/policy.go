@@ -11,7 +11,7 @@ type Policy struct {
 	Spacing time.Duration
 	// Pause says what an autoscaled workload at replicas 0 is.
 	Pause ManualChanges
-	// Additions says what becomes of fields that somebody has put into an object, and that Git does not name.
+	// Additions says what becomes of fields of an object that Git does not name.
 	Additions ManualChanges
 }
 
@@ -24,7 +24,7 @@ type Claims string
 // Remediation says whether drift is put back.
 type Remediation string
 
-// ManualChanges says what is done about what somebody does by hand: about a workload that is scaled to 0 in spite of its autoscaler, and about
+// ManualChanges says what is done about manual changes: about a workload that is scaled to 0 in spite of its autoscaler, and about
 // fields that are added.
 type ManualChanges string
 
@@ -35,7 +35,7 @@ const (
 	Preview Mode = "preview"   // judged as Enforce would, and nothing is carried out: for one who asks what would happen
 	Suspend Mode = "suspended" // the app stands still; its drift is still seen
 	Release Mode = "release"   // as a custom resource says it: all is handed back, then observed; see Adoption
-	Await   Mode = "awaits"    // nothing is written until somebody asks for it; see App.BetweenRollouts
+	Await   Mode = "awaits"    // nothing is written until it is requested; see App.BetweenRollouts
 
 	ClaimsCede   Claims = "cede"   // withhold claimed fields
 	ClaimsReport Claims = "report" // show claims, enforce Git

@@ -62,7 +62,7 @@ func position(list []any, e Element) int {
 	return -1
 }
 
-// CountMatching tells how many items of the list bear the keys that e names.
+// CountMatching returns how many items of the list have the keys that e names.
 func CountMatching(list any, e Element) int {
 	items, _ := list.([]any)
 	n := 0
@@ -166,7 +166,7 @@ func mapOf(v any) (map[string]any, bool) {
 	return nil, false
 }
 
-// WholeNumber returns a number as an integer, where it is one: JSON does not tell 1 from 1.0.
+// WholeNumber returns a number as an integer, where it is one: JSON does not distinguish 1 from 1.0.
 func WholeNumber(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:

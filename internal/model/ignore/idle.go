@@ -9,7 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// Idle tells of each rule that is about none of the app's objects, in a sentence that says what is most likely wrong with it.
+// Idle reports each rule that is about none of the app's objects, in a sentence that says what is most likely wrong with it.
 func (rs Rules) Idle(all []object.Object) []string {
 	var out []string
 	for _, r := range rs {
@@ -75,7 +75,7 @@ func (a aspect) missed(there []string) string {
 	return fmt.Sprintf(": %s %q; there is %s", a.word, text, firstWords(there))
 }
 
-// literal is the pattern as its user wrote it, as far as a glob that became a regular expression tells.
+// literal is the pattern as its user wrote it, as far as a glob that became a regular expression shows it.
 func literal(re *regexp.Regexp) string {
 	text := strings.TrimSuffix(re.String(), ")$")
 	if glob, ok := strings.CutPrefix(text, globOpen); ok {

@@ -6,7 +6,7 @@
 // Promise: pure; a covered field is left out of what is applied, in every sync, whatever its value, and is never copied from live
 // into Git's object. Rules only take fields from Git, so two of them never contradict each other: what they cover adds up, in
 // any order, and the first that covers a field is the one that is named. A rule goes before a claim on the same field.
-// Not here: running jq (the jq child), standing rights that nobody had to write down (claim).
+// Not here: running jq (the jq child), rights that need no rule (claim).
 package ignore
 
 import (
@@ -43,8 +43,8 @@ type Target struct {
 // Observed is one object as far as rules need it. Nothing in it is changed.
 type Observed struct {
 	Desired object.Object     // what Git wants
-	Live    object.Object     // nil: not in the cluster, or nobody looked
-	Owners  []ownership.Entry // of Live; they tell which lists have keys, without them positions are positions
+	Live    object.Object     // nil: not in the cluster, or not read
+	Owners  []ownership.Entry // of Live; they show which lists have keys, without them positions are positions
 	Answers map[string]Answer // by query, to all that Rules.Queries asks
 }
 
@@ -89,7 +89,7 @@ func selects(sel Selector, o object.Object, kind string) bool {
 
 // Covers returns the fields that the rules cover: those that Git's object names, those that Git has dropped while they are
 // still ours in the cluster, and those that only the cluster has. A path that is nowhere is no error and covers nothing. What
-// names the object or a list item, and our own mark, is never covered: nobody else can have another value there.
+// names the object or a list item, and our own mark, is never covered: no other value is possible there.
 func (rs Rules) Covers(s Observed) []Covered {
 	var out []Covered
 	for i := range rs {

@@ -36,7 +36,7 @@ spec:
       - {name: log, image: fluent}
 `
 
-// In the cluster a sidecar was put before Git's containers, an autoscaler has scaled, somebody added a label.
+// In the cluster a sidecar was put before Git's containers, an autoscaler has scaled, a person added a label.
 const liveWeb = `
 apiVersion: apps/v1
 kind: Deployment

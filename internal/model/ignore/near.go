@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// NearWords returns those of the words that somebody may have meant by the text, the nearest first: the same in other letters, or within
+// NearWords returns those of the words that the writer of the text may have meant, the nearest first: the same in other letters, or within
 // a third of its letters.
 func NearWords(text string, words []string) []string {
 	type candidate struct {

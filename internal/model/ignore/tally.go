@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Tally is what came of the rules on one object. The zero Tally is of an object that nobody has looked at.
+// Tally is the result of the rules on one object. The zero Tally is of an object that was not looked at.
 type Tally struct {
 	parts []result // of the rules, in order
 	own   []string // what is to be said of the object's own annotation
@@ -19,7 +19,7 @@ type result struct {
 	fragile string // how it may come to mean something else
 }
 
-// Tally tells what came of the rules on the object. The rules may be those that On returned for it.
+// Tally returns the result of the rules on the object. The rules may be those that On returned for it.
 func (rs Rules) Tally(s Observed) Tally {
 	t := Tally{parts: []result{}}
 	for i := range rs {
@@ -51,7 +51,7 @@ func (p part) result(s Observed) result {
 	return res
 }
 
-// sentences tells a result of what the subject names.
+// sentences returns the results about what the subject names.
 func sentences(subject string, r result) []string {
 	var out []string
 	if !r.met && r.hint != "" {

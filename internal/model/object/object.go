@@ -24,7 +24,7 @@ type GVK struct {
 	Group, Version, Kind string
 }
 
-// PartOf is the label that every object of ours bears; its value tells the app (DESIGN §2.5). It finds, it proves nothing.
+// PartOf is the label of every managed object; its value names the app (DESIGN §2.5). It finds, it proves nothing.
 const PartOf = "truce.dev/part-of"
 
 // ID returns the object's name in the cluster. Missing parts are empty.
@@ -176,7 +176,7 @@ func (g GVK) APIVersion() string {
 // String prints the type as "apps/v1 Deployment".
 func (g GVK) String() string { return g.APIVersion() + " " + g.Kind }
 
-// ownGroups are the API groups of Kubernetes itself. The suffix alone does not tell: gateway.networking.k8s.io is a CRD's.
+// ownGroups are the API groups of Kubernetes itself. The suffix alone does not decide it: gateway.networking.k8s.io is a CRD's.
 var ownGroups = map[string]bool{
 	"": true, "apps": true, "autoscaling": true, "batch": true, "extensions": true, "policy": true,
 	"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true, "authentication.k8s.io": true,

@@ -50,7 +50,7 @@ type Rules []Rule
 type Treatment struct {
 	Effect        // NeverApply, CreateOnly, MergeOnly or none
 	Mark   string // what asks for it: "annotation kustomize.toolkit.fluxcd.io/ssa: Ignore"
-	// Paused is the key of the annotation or label on the live object that asks for NeverApply where Git does not: somebody has paused
+	// Paused is the key of the annotation or label on the live object that asks for NeverApply where Git does not: a person has paused
 	// the object.
 	Paused string
 	// Refused and Remarks say what cannot be done, and what has no effect, each a sentence.

@@ -75,7 +75,7 @@ func (f *faults) component(field, dir string) {
 	}
 }
 
-// patch checks the form of an entry, which Kustomize would tell only when an object is there to be patched.
+// patch checks the form of an entry, which Kustomize would report only when an object is there to be patched.
 func (f *faults) patch(field string, p map[string]any) {
 	text, _ := p["patch"].(string)
 	file, _ := p["path"].(string)

@@ -12,7 +12,7 @@ import (
 // either kind of apply, Helm, and kubectl's client-side apply, in whose name Argo CD and people apply as well.
 var appliers = []string{"kustomize-controller", "helm-controller", "argocd-controller", "helm", "kubectl-client-side-apply"}
 
-// lastApplied is the annotation of client-side apply. Whoever takes over applies on the server's side.
+// lastApplied is the annotation of client-side apply. An adopted object is applied server-side.
 var lastApplied = field.NewPath("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 
 // IsApplier reports whether the entry is that of a manager that applies Git, or of kubectl's client-side apply.
@@ -26,7 +26,7 @@ func (w Writer) AppliesGit() bool {
 	return w.Operation == "Apply" && slices.Contains(appliers, w.Manager)
 }
 
-// Applied returns the fields of an entry of somebody who applies Git, of which Adopt makes ours all but keep; none for another entry.
+// Applied returns the fields of an entry of a manager that applies Git, of which Adopt makes ours all but keep; none for another entry.
 func (o Entry) Applied(keep []field.Path) []field.Path {
 	if !o.IsApplier() {
 		return nil
@@ -58,8 +58,8 @@ func (f Managed) Adopt(from []Entry, keep []field.Path) ([]any, error) {
 	return uniteEntries(f.Fields, entryName{Manager, f.APIVersion}, gives, func(p field.Path) bool { return staysForeign(p, keep) })
 }
 
-// Release returns managedFields as they are when what was ours is manager's, but for drop, which become nobody's; so does what our
-// handover has kept, since without an owner a value stays as it is until somebody writes it.
+// Release returns managedFields as they are when what was ours is manager's, but for drop, which lose their owner; so does what our
+// handover has kept, since without an owner a value stays as it is until it is written.
 func (f Managed) Release(manager string, drop []field.Path) ([]any, error) {
 	kept := make([]any, 0, len(f.Fields))
 	for _, e := range f.Fields {
@@ -111,7 +111,7 @@ func uniteEntries(managedFields []any, to entryName, gives func(map[string]any) 
 }
 
 // setWithout returns the set without the fields to drop, and as an apply would have made it: an update owns a map for being there, and
-// whoever owns that and no longer names the map takes away all in it that nobody owns.
+// a manager that owns that and no longer names the map removes all in it that has no owner.
 func setWithout(s *fieldpath.Set, drop func(field.Path) bool) *fieldpath.Set {
 	above := fieldpath.NewSet()
 	s.Iterate(func(p fieldpath.Path) {

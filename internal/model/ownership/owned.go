@@ -146,7 +146,7 @@ func (s Shape) Owns(p field.Path, v any) bool {
 }
 
 // Covers reports whether every field that obj names is owned. What names the object (apiVersion, kind, name,
-// namespace) is nobody's.
+// namespace) has no owner.
 func (s Shape) Covers(obj map[string]any) bool {
 	for k, v := range obj {
 		switch k {

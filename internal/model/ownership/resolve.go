@@ -10,7 +10,7 @@ import (
 )
 
 // Resolve finds the field that the pointer names in obj. Positions in keyed lists become list keys, which
-// the owners' shapes tell; so the path stays right when somebody puts an item before it.
+// the owners' shapes show; so the path stays right when an item is inserted before it.
 //
 // A field that obj has no more is found as long as Manager owns it in the cluster. False if it is nowhere.
 func Resolve(p field.Pointer, obj object.Object, owners []Entry) (field.Path, bool) {
@@ -104,7 +104,7 @@ func AtomicAncestor(owners []Entry, p field.Path) (field.Path, bool) {
 }
 
 // Owns reports whether the entry owns p, by itself or as a part of an atomic field. An entry may name a map only because it is
-// there: fieldsV1 writes that as it writes an atomic field. Another entry that names something in the map tells the two apart.
+// there: fieldsV1 writes that as it writes an atomic field. Another entry that names something in the map distinguishes the two.
 func (o Entry) Owns(p field.Path, owners []Entry) bool {
 	if depth, above := o.Fields.whole(p); above {
 		return !granular(owners, p[:depth])

@@ -10,7 +10,7 @@ import (
 )
 
 // Hasher turns values into 8-byte hashes under a key of its own, so that a hash kept in memory does not
-// tell a Secret's value, and two processes never agree on one. The zero Hasher does not work; see NewHasher.
+// reveal a Secret's value, and two processes never agree on one. The zero Hasher does not work; see NewHasher.
 type Hasher struct {
 	seed maphash.Seed
 }

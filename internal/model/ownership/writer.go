@@ -99,7 +99,7 @@ func (h History) With(owners []Entry, single time.Time) History {
 }
 
 // WriterOf returns who set p to a value that it did not hold in the state seen before. An owner of p is its writer if its entry has gained p, or was
-// written since. Where nobody owns p, the entry that the single write since has left is inferred.
+// written since. Where p has no owner, the entry that the single write since has left is inferred.
 func (h History) WriterOf(p field.Path) Writer {
 	owners := h.others(p)
 	if len(owners) == 0 {

@@ -23,7 +23,7 @@ type Mask struct {
 	Key []byte
 }
 
-// IsSecret reports whether the object's values are for nobody's eyes.
+// IsSecret reports whether the object's values must be masked.
 func IsSecret(id object.ID) bool { return id.Group == "" && id.Kind == "Secret" }
 
 // Value returns the value of one field as a person may see it. Of a Secret, only what is under metadata and type is open,

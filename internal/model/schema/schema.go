@@ -1,8 +1,8 @@
-// Package schema answers: which fields can an object of this kind have, and by what are the items of its lists told apart?
+// Package schema answers: which fields can an object of this kind have, and what identifies the items of its lists?
 //
 // In: a kind; CRDs, for kinds of their own.
 // Out: Types: the fields of a record, the items of a list or map and their keys.
-// Promise: pure, and without a cluster; what nobody knows is Any, never wrong.
+// Promise: pure, and without a cluster; what is not known is Any, never wrong.
 // Not here: whether a value is allowed (validate), which versions a cluster serves (cluster).
 package schema
 
@@ -91,7 +91,7 @@ func (t *Type) Item() *Type {
 	return t.item
 }
 
-// Keys are the fields by which the items of a Keyed list are told apart.
+// Keys are the fields that identify the items of a Keyed list.
 func (t *Type) Keys() []string {
 	if t == nil {
 		return nil

@@ -74,7 +74,7 @@ func byKstatus(o object.Object) (s health.Status) {
 	}
 }
 
-// suspended reports whether a person has told the object to stand still.
+// suspended reports whether a person has suspended the object.
 func suspended(o object.Object) bool {
 	gvk := o.GVK()
 	switch gvk.Group + "/" + gvk.Kind {

@@ -47,7 +47,7 @@ type Limits struct {
 // Evaluator asks a worker. It is safe for concurrent use.
 type Evaluator struct {
 	Worker Worker
-	// IsLimit tells the error of a request that ran into its limits.
+	// IsLimit reports whether an error is that of a request that ran into its limits.
 	IsLimit func(error) bool
 	// Now is the time; nil means time.Now.
 	Now func() time.Time

@@ -61,7 +61,7 @@ func (g *generator) kinds() []string {
 		o.SetGroupVersionKind(gvk)
 		typed, err := converter.ObjectToTyped(o)
 		if err != nil || typed.TypeRef().NamedType == nil {
-			continue // a kind that nobody applies: reviews, lists
+			continue // a kind that is never applied: reviews, lists
 		}
 		g.schema = typed.Schema()
 		if atom, ok := g.schema.Resolve(typed.TypeRef()); !ok || atom.Map == nil || !isObject(atom.Map) {
