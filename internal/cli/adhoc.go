@@ -1,35 +1,14 @@
 package cli
 
 import (
-	"cmp"
 	"crypto/rand"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/model/health"
-	"io"
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/view/files"
 )
-
-// AdHoc is what a command is about that needs no app: files of this machine, and what to hold against them.
-type AdHoc struct {
-	Target
-	Path      string // of a directory, or of a file
-	File      string // of manifests instead; "-" is the standard input
-	Live      string // a file of live objects; empty for the cluster
-	In        io.Reader
-	Namespace string // of objects that name none; empty for the context's
-	Claims    app.Claims
-	Mask      redact.Mask
-	Health    health.Rules // see Rules
-	// RemoteBases says that what kustomizations name by its address is fetched.
-	RemoteBases bool
-}
-
-// Rules are the rules of health that hold: an Application's, where nothing else is asked for.
-func (q AdHoc) Rules() health.Rules { return cmp.Or(q.Health, health.Serving) }
 
 // maskKey names the variable whose text makes the marks of Secrets' values comparable from one run to another.
 const maskKey = "TRUCE_MASK_KEY"
@@ -53,7 +32,7 @@ func (p *program) mask() (redact.Mask, error) {
 // adhocFlags are those of the commands on files. Of appFlags they have the form of the output and its completion.
 type adhocFlags struct {
 	appFlags
-	query  AdHoc
+	query  files.Query
 	claims string
 }
 

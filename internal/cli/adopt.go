@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 const longAdopt = `Take an app over from Flux or Argo CD, whose controller must have let go of it: suspended
@@ -151,7 +152,7 @@ func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) err
 func (f *adoptFlags) foretell(ctx context.Context, c *Cluster, k app.Key) error {
 	d, err := c.Inspect(ctx, k)
 	if err == nil {
-		err = incomplete([]Detail{d})
+		err = incomplete([]view.Detail{d})
 	}
 	if err != nil {
 		fmt.Fprintf(f.program.env.Err, "note: what %s will change is not known: %s\n", previousController(k), redact.MaskText(err.Error()))
@@ -166,7 +167,7 @@ func (f *adoptFlags) foretell(ctx context.Context, c *Cluster, k app.Key) error 
 }
 
 // fieldsReset names the fields that hold another value than Git's, and will be set to that by the controller that applies Git without claims.
-func fieldsReset(d Detail) []string {
+func fieldsReset(d view.Detail) []string {
 	var out []string
 	for _, o := range d.Report.Objects {
 		for _, x := range o.Findings {
@@ -199,5 +200,5 @@ func (f *adoptFlags) begin(ctx context.Context, c *Cluster, k app.Key, change di
 	if !f.dryRun {
 		done = "to be " + done
 	}
-	return f.edit(ctx, c, Edit{App: k, How: Alter, Change: change, Force: true, DryRun: f.dryRun}, done)
+	return f.edit(ctx, c, view.Edit{App: k, How: view.Alter, Change: change, Force: true, DryRun: f.dryRun}, done)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // idleFor is how long nothing may move where nobody knows of a controller that runs.
@@ -68,7 +69,7 @@ func (f *adoptFlags) end(ctx context.Context, c *Cluster, way moveProgress) erro
 
 func (f *adoptFlags) fails(p *progress, s string) error {
 	p.fail(s)
-	return &ExitError{Code: ExitDiffers}
+	return &exit.Error{Code: exit.Differs}
 }
 
 // appMessage is what the controller says of the app; nothing where it says nothing.
@@ -88,7 +89,7 @@ func (w moveProgress) outcome(p *progress, done string) error {
 	var err error
 	for _, o := range w.stays {
 		p.fail(o.ID.String() + ": " + o.Problem)
-		err = &ExitError{Code: ExitDiffers}
+		err = &exit.Error{Code: exit.Differs}
 	}
 	p.done(done)
 	return err

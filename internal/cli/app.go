@@ -8,6 +8,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // appFlags are kubectl's flags, as far as they mean something for apps.
@@ -139,19 +141,19 @@ func (f *appFlags) selected(ctx context.Context, c *Cluster, ns string) ([]app.K
 		out = append(out, s.Key)
 	}
 	if len(out) == 0 {
-		return nil, &ExitError{Code: ExitCluster, Err: errNoApps(ns)}
+		return nil, &exit.Error{Code: exit.Cluster, Err: errNoApps(ns)}
 	}
 	return out, nil
 }
 
 // summaries are the selected apps as they stand now.
-func (f *appFlags) summaries(ctx context.Context, c *Cluster, ns string) ([]Summary, error) {
+func (f *appFlags) summaries(ctx context.Context, c *Cluster, ns string) ([]view.Summary, error) {
 	match, err := f.chosen.matches()
 	if err != nil {
 		return nil, err
 	}
-	var out []Summary
-	err = c.Follow(ctx, ns, func(all []Summary) bool {
+	var out []view.Summary
+	err = c.Follow(ctx, ns, func(all []view.Summary) bool {
 		out = matching(all, match)
 		return true
 	})

@@ -8,10 +8,11 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // applicationHead is the head of `app get` as argocd prints it (printAppSummaryTable of argo-cd): labels in 20 columns.
-func (v detailPrinter) applicationHead(d Detail) *table {
+func (v detailPrinter) applicationHead(d view.Detail) *table {
 	const labels = 20 - gap
 	r, state := d.Report, stateOf(d)
 	t := &table{least: []int{labels}}
@@ -42,7 +43,7 @@ func (v detailPrinter) applicationHead(d Detail) *table {
 }
 
 // statusLine says like argocd what the app is in sync with: "OutOfSync from main (abc1234)".
-func statusLine(state appstate.State, d Detail) string {
+func statusLine(state appstate.State, d view.Detail) string {
 	text := state.SyncText()
 	switch state.Sync {
 	case report.Synced:
@@ -60,7 +61,7 @@ func statusLine(state appstate.State, d Detail) string {
 }
 
 // resources is the table of objects as argocd prints it.
-func (v detailPrinter) resources(d Detail) *table {
+func (v detailPrinter) resources(d view.Detail) *table {
 	t := &table{}
 	t.add(plainCells("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE")...)
 	for _, o := range d.Report.Objects {
@@ -80,7 +81,7 @@ func (v detailPrinter) resources(d Detail) *table {
 }
 
 // conditions are what the controller says of the app, where it says more than that all is well.
-func (v detailPrinter) conditions(w io.Writer, d Detail) error {
+func (v detailPrinter) conditions(w io.Writer, d view.Detail) error {
 	if len(d.Told.Conditions) == 0 || len(d.Told.Lines) == 0 {
 		return nil
 	}

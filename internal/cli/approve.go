@@ -12,6 +12,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longApprove = `Show the objects that an app is about to prune and that wait for approval, and approve exactly that list.
@@ -70,9 +72,9 @@ func (a *approveFlags) approve(ctx context.Context, c *Cluster, key app.Key) err
 	held := heldApproval(d.Told)
 	switch {
 	case held == "":
-		return &ExitError{Code: ExitDiffers, Err: fmt.Errorf("%s: no prune waits for approval", key)}
+		return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s: no prune waits for approval", key)}
 	case held != d.Prune.Token:
-		return &ExitError{Code: ExitDiffers, Err: fmt.Errorf(
+		return &exit.Error{Code: exit.Differs, Err: fmt.Errorf(
 			"%s: the prune that waits (%s) is not the one that Git and the cluster ask for now (%d objects): try again after the next run", key, held, len(d.Prune.Delete))}
 	}
 	out := a.program.env.Out
@@ -83,7 +85,7 @@ func (a *approveFlags) approve(ctx context.Context, c *Cluster, key app.Key) err
 	if err := a.confirm(key); err != nil {
 		return err
 	}
-	return a.edit(ctx, c, Edit{App: key, How: Alter, Change: dialect.Change{ApprovePrune: held}}, "prune approved")
+	return a.edit(ctx, c, view.Edit{App: key, How: view.Alter, Change: dialect.Change{ApprovePrune: held}}, "prune approved")
 }
 
 // heldApproval is the approval that the controller waits for, as the status says it; empty for none.
@@ -109,7 +111,7 @@ func (a *approveFlags) confirm(key app.Key) error {
 	fmt.Fprint(p.env.Err, "Delete them? [y/n] ")
 	answer, err := bufio.NewReader(p.env.In).ReadString('\n')
 	if text := strings.ToLower(strings.TrimSpace(answer)); err != nil || text != "y" && text != "yes" {
-		return &ExitError{Code: ExitDiffers, Err: errors.New("nothing was approved")}
+		return &exit.Error{Code: exit.Differs, Err: errors.New("nothing was approved")}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // argocdNamespace is where Applications are if nobody says otherwise.
@@ -94,14 +95,14 @@ func (p *program) login() []*cobra.Command {
 // nothingToDo is a command without any option that it could act on. argocd ends with 1 then.
 func (p *program) nothingToDo(text string) error {
 	if p.argocd() {
-		return &ExitError{Code: ExitDiffers, Err: fmt.Errorf("%s", text)}
+		return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s", text)}
 	}
 	return usageError("%s", text)
 }
 
 // code is an exit code under the name that truce was called by.
-func (p *program) code(c Exit) Exit {
-	if p.argocd() && (c == ExitUsage || c == ExitCluster || c == ExitRender) {
+func (p *program) code(c exit.Code) exit.Code {
+	if p.argocd() && (c == exit.Usage || c == exit.Cluster || c == exit.Render) {
 		return argocdGenericError
 	}
 	return c

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/lint/output"
 	"github.com/truce-gitops/truce/internal/lint/rules"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longAudit = `Look for conflicts in a repository, before they cause incidents: counts that an autoscaler owns, ignore rules
@@ -200,9 +201,9 @@ func (f *auditFlags) print(s output.Audit) error {
 func auditVerdict(s output.Audit) error {
 	switch {
 	case s.Blind():
-		return &ExitError{Code: ExitRender}
+		return &exit.Error{Code: exit.Render}
 	case slices.ContainsFunc(s.Findings.New, s.Fails):
-		return &ExitError{Code: ExitDiffers}
+		return &exit.Error{Code: exit.Differs}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/lint/rules"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // auditRules runs `truce audit` with nothing to survey.
@@ -91,7 +92,7 @@ func TestAuditExplainsARuleWithWhatItFinds(t *testing.T) {
 			t.Errorf("--explain leaves out %s", r.ID)
 		}
 	}
-	if _, errs, code := auditRules(t, "--explain", "nothing"); code != int(ExitUsage) || !strings.Contains(errs, `--explain "nothing": no such rule`) {
+	if _, errs, code := auditRules(t, "--explain", "nothing"); code != int(exit.Usage) || !strings.Contains(errs, `--explain "nothing": no such rule`) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if out, _, code := auditRules(t, "--explain", "-o", "json"); code != 0 || !strings.Contains(out, `"id": "unknown-field"`) {

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const scaled = `apiVersion: apps/v1
@@ -67,7 +68,7 @@ func audits(t *testing.T, s discover.Discovery, args ...string) (out, errs strin
 
 func TestWhatTheBaselineKnowsDoesNotFail(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "known.yaml")
-	if out, errs, code := audits(t, fought(t, "web")); code != int(ExitDiffers) {
+	if out, errs, code := audits(t, fought(t, "web")); code != int(exit.Differs) {
 		t.Fatalf("without a baseline: exit code %d, %s\n%s", code, errs, out)
 	}
 	if out, errs, code := audits(t, fought(t, "web"), "--write-baseline", file); code != 0 || !strings.Contains(errs, "known by "+file) {
@@ -84,7 +85,7 @@ func TestWhatTheBaselineKnowsDoesNotFail(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
-	if code != int(ExitDiffers) || got.Known == 0 || got.Errors == 0 || len(got.Stale) > 0 {
+	if code != int(exit.Differs) || got.Known == 0 || got.Errors == 0 || len(got.Stale) > 0 {
 		t.Errorf("one more: exit code %d, %s, %+v", code, errs, got)
 	}
 }
@@ -117,7 +118,7 @@ func TestABaselineThatCannotBeReadIsAMatterOfUsage(t *testing.T) {
 		"is a directory":                 {"--write-baseline", filepath.Dir(file)},
 	} {
 		out, errs, code := audits(t, fought(t, "web"), args...)
-		if code != int(ExitUsage) || !strings.Contains(errs, want) || out != "" {
+		if code != int(exit.Usage) || !strings.Contains(errs, want) || out != "" {
 			t.Errorf("%q: exit code %d, %s\n%s", args, code, errs, out)
 		}
 	}

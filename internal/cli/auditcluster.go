@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/lint/rules"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // ofRepositories are flags that mean nothing with --cluster, ofClusters those that mean nothing without it.
@@ -76,7 +77,7 @@ func (f *auditFlags) live(ctx context.Context) error {
 			return err
 		}
 		if slices.ContainsFunc(rows, func(r autoscaled.Workload) bool { return f.fails(r.Severity) }) {
-			return &ExitError{Code: ExitDiffers}
+			return &exit.Error{Code: exit.Differs}
 		}
 		return nil
 	})

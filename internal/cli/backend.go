@@ -8,39 +8,27 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/lint/autoscaled"
 	"github.com/truce-gitops/truce/internal/lint/discover"
-	"github.com/truce-gitops/truce/internal/lint/fix"
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/model/field"
-	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
-	"github.com/truce-gitops/truce/internal/render"
-	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/upstream"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // Backend is what commands do. Each function blocks until it is done or its context ends.
 type Backend struct {
 	// Connect opens the cluster for the commands about apps.
-	Connect func(context.Context, Target) (*Cluster, error)
-	// Render makes objects of files, Compare compares them, Assess judges their health: nothing is written anywhere.
-	Render  func(context.Context, AdHoc) ([]render.Object, error)
-	Compare func(context.Context, AdHoc) (Detail, error)
-	Assess  func(context.Context, AdHoc) ([]report.Object, error)
+	Connect func(context.Context, cluster.Target) (*Cluster, error)
 	// Survey finds the apps of a repository, renders them, and has them used, while their files can be read.
 	Discover func(ctx context.Context, q discover.Request, use func(discover.Discovery) error) error
-	// Mend looks for the edits that end what an audit finds, and has them used: Mending writes them.
-	PlanFixes func(ctx context.Context, q fix.Request, use func(FixRun) error) error
 	// Journal returns entries, oldest first: of the controller at a URL, or of a journal file that no controller has open.
 	Journal func(ctx context.Context, from string, q journal.Query) ([]journal.Entry, error)
 	// Controller runs the controller until ctx ends.
@@ -61,11 +49,11 @@ type Cluster struct {
 	Namespaces func(context.Context) ([]string, error)
 	// Follow calls seen with all apps of a namespace, first when all is known and then after each change, until seen
 	// returns true. It returns nil then, or the context's error.
-	Follow func(ctx context.Context, namespace string, seen func([]Summary) bool) error
+	Follow func(ctx context.Context, namespace string, seen func([]view.Summary) bool) error
 	// Inspect walks one app through all stages without writing. What stopped it is in the Report.
-	Inspect func(context.Context, app.Key) (Detail, error)
+	Inspect func(context.Context, app.Key) (view.Detail, error)
 	// Adoption looks what the adoption of an app would do. That another controller has not let go of the app is an ExitError.
-	Adoption func(context.Context, app.Key) (Adoption, error)
+	Adoption func(context.Context, app.Key) (view.Adoption, error)
 	// Passage follows how the objects listed move to truce, or back, as the app's custom resource says, until seen returns true or all
 	// have. What of them is not in the cluster does not count.
 	FollowMove func(ctx context.Context, key app.Key, listed []report.ListedObject, seen func(moved, all int) bool) error
@@ -74,9 +62,9 @@ type Cluster struct {
 	// Versions are those of the API server and of the controllers. With an error it returns what is known.
 	Versions func(context.Context) (server string, controllers []struct{ Namespace, Version, Mode string }, err error)
 	// Ask makes the controller run the app now, and returns the token that Summary.Handled will show when it has.
-	RequestRun func(context.Context, Request) (token string, err error)
+	RequestRun func(context.Context, view.Request) (token string, err error)
 	// Edit writes another form of an app's custom resources, or a new app's, or takes them away.
-	Edit func(context.Context, Edit) (EditResult, error)
+	Edit func(context.Context, view.Edit) (view.EditResult, error)
 	// Tell reads what an app's custom resource tells.
 	AppState func(context.Context, app.Key) (dialect.Summary, error)
 	// Journal returns entries of the cluster's controller, oldest first.
@@ -96,99 +84,9 @@ type Cluster struct {
 	Close func()
 }
 
-// Edit is a change of an app's custom resources.
-type Edit struct {
-	App    app.Key
-	How    How
-	Change dialect.Change
-	// Given are custom resources to create; the zero value makes new ones for the Change.
-	Given dialect.Resources
-	// Force writes a rule also if it matches nothing that the app describes.
-	Force bool
-	// DryRun asks the server what it would say, and writes nothing.
-	DryRun bool
-}
-
-// How says what is to be done with an app's custom resources.
-type How string
-
-// The values of How.
-const (
-	Alter  How = "alter"  // they must be there
-	Create How = "create" // they must not be there, unless they say the same
-	Upsert How = "upsert" // either
-	Delete How = "delete"
-)
-
-// EditResult is what came of an Edit.
-type EditResult struct {
-	Before, After dialect.Resources // Before is zero for a new app
-	Notes         []string
-	// Parent manages the custom resource from Git, and will not let the change stand; its zero value is nobody.
-	Parent dialect.Parent
-	// Overruled says that the Parent owns a field that was changed: it is sure to revert it.
-	Overruled bool
-	// Place is where the Parent's source describes the custom resource, if that is known.
-	Place desired.Place
-}
-
-// Request asks for a run of an app.
-type Request struct {
-	App app.Key
-	// Source says whether its source is to be looked at anew first.
-	Source bool
-	Run    dialect.Run
-}
-
-// Summary is how an app stands, by its custom resource and by the objects that bear its mark.
-type Summary struct {
-	Key     app.Key
-	Labels  map[string]string
-	Source  app.SourceKey
-	Path    string
-	Created time.Time
-	State   appstate.State
-	// Observed says that truce only watches the app: what is told here is By's, who has written the status last; nobody where empty.
-	Observed bool
-	By       string
-	// Lost says that the app was adopted and its former controller works on it again; empty for any other app.
-	Lost     string
-	Revision string // the newest that was applied whole
-	Message  string // the dialect's own, of the newest run
-	Handled  string // the newest request that was acted on
-	// Ceded tells the ceded fields, where a count of Git's is among them that is not applied; empty for none.
-	Ceded string
-	// Contested is the evidence of contested fields; empty for none.
-	Contested string
-	// Settled says that this is about the newest form of the custom resource, and that no run goes on.
-	Settled bool
-}
-
-// Detail is one app as a run without writes found it.
-type Detail struct {
-	App    app.App
-	Report report.Report
-	// Leaving are objects that truce has made for the app and that Git no longer names: a run would prune them.
-	Leaving []object.ID
-	// Prune is what a run would do about what left Git.
-	Prune decide.PrunePlan
-	// Origin tells where Git writes a field of one of the app's objects; the zero Place if that is not known.
-	Origin func(object.ID, field.Path) desired.Place
-	// Told is what the custom resource tells of the controller's own runs.
-	Told dialect.Summary
-}
-
-// Adoption is how an app would be adopted, or is.
-type Adoption struct {
-	Way     app.AdoptionMode
-	At      time.Time // when it is asked for: not before any entry of the other's
-	Already bool
-	Detail  Detail // what would be changed, taken away and pruned
-}
-
 // ControllerOptions are the flags of `truce controller`.
 type ControllerOptions struct {
-	Target
+	cluster.Target
 	Process app.Policy
 	Tenancy tenancy.Rules // what holds for each app, whatever its custom resource says
 	// Namespaces are those whose custom resources the controller works for; none means all.
@@ -220,7 +118,7 @@ type Election struct {
 
 // UpOptions are the flags of `truce up`.
 type UpOptions struct {
-	Target
+	cluster.Target
 	Dir    string
 	Repo   string // a URL or a path; empty for a copy of the demo
 	Path   string

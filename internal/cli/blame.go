@@ -9,6 +9,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/report/explain"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longBlame = `Print the live object line by line, each with its writer, as git blame does for a file.
@@ -61,7 +62,7 @@ func (f *blameFlags) run(ctx context.Context, args []string) error {
 	}
 	return f.asked(ctx, func(s explain.Subject) error {
 		if s.Live == nil {
-			return &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s is not in the cluster: ask `truce why` what is to become of it", s.ID)}
+			return &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s is not in the cluster: ask `truce why` what is to become of it", s.ID)}
 		}
 		if f.output != "" {
 			return f.structured(newBlameJSON(s, which))

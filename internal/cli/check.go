@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"github.com/truce-gitops/truce/internal/view/preflight"
 	"github.com/truce-gitops/truce/internal/view/uninstall"
 )
@@ -12,11 +14,11 @@ import (
 // maintenance is what commands about an installation do. Its methods block until they are done or the context ends.
 type maintenance interface {
 	// Check gathers facts about a cluster. It writes nothing.
-	Check(ctx context.Context, t Target) (preflight.Facts, error)
+	Check(ctx context.Context, t cluster.Target) (preflight.Facts, error)
 	// Leftovers lists what truce has left in a cluster. It writes nothing.
-	Leftovers(ctx context.Context, t Target, in uninstall.Scope) (uninstall.Leftovers, error)
+	Leftovers(ctx context.Context, t cluster.Target, in uninstall.Scope) (uninstall.Leftovers, error)
 	// Remove carries out one step.
-	Remove(ctx context.Context, t Target, s uninstall.Step) error
+	Remove(ctx context.Context, t cluster.Target, s uninstall.Step) error
 }
 
 const longCheck = `Check whether truce can work in a cluster, before and after it is installed. It writes nothing.
@@ -68,7 +70,7 @@ func (f *appFlags) check(ctx context.Context) error {
 		return err
 	}
 	if preflight.HasProblem(found) {
-		return &ExitError{Code: ExitDiffers}
+		return &exit.Error{Code: exit.Differs}
 	}
 	return nil
 }

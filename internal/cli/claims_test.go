@@ -11,15 +11,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // claims runs `truce claims` with a cluster that has the claimants.
 func claims(t *testing.T, found []claim.Claimant, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var o, e bytes.Buffer
-	b := Backend{Connect: func(context.Context, Target) (*Cluster, error) {
+	b := Backend{Connect: func(context.Context, cluster.Target) (*Cluster, error) {
 		return &Cluster{
 			Claimants: func(context.Context, *claim.Catalogue, string) ([]claim.Claimant, error) { return found, nil },
 			Close:     func() {},
@@ -70,7 +72,7 @@ A ScaledObject moves the count of what it names: KEDA itself between 0 and 1, to
 	if d := cmp.Diff(want, out); d != "" || code != 0 {
 		t.Errorf("exit code %d: %s", code, d)
 	}
-	if _, errs, code := claims(t, nil, "--explain", "nobody"); code != int(ExitUsage) || !strings.Contains(errs, `--explain "nobody": no such entry`) {
+	if _, errs, code := claims(t, nil, "--explain", "nobody"); code != int(exit.Usage) || !strings.Contains(errs, `--explain "nobody": no such entry`) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
@@ -97,7 +99,7 @@ func TestAFileOfClaimsIsCheckedWithItsLines(t *testing.T) {
 		}
 	}
 	write("claims:\n- id: mine\n  whom: x\n")
-	if _, errs, code := claims(t, nil, "--claims-file", file); code != int(ExitUsage) || !strings.Contains(errs, "mine.yaml:3: unknown key whom") {
+	if _, errs, code := claims(t, nil, "--claims-file", file); code != int(exit.Usage) || !strings.Contains(errs, "mine.yaml:3: unknown key whom") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	write("claims: [{id: mine, who: we, evidence: [{label: a}], on: [Thing.example.org], paths: [spec.x], do: cede, text: Ours.}, {id: hpa, off: true}]\n")
@@ -105,7 +107,7 @@ func TestAFileOfClaimsIsCheckedWithItsLines(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "Thing.example.org") || strings.Contains(out, "\nhpa ") {
 		t.Errorf("exit code %d: %s\n%s", code, errs, out)
 	}
-	if _, errs, code := claims(t, nil, "--claims-file", file+".not"); code != int(ExitUsage) || !strings.Contains(errs, "no such file") {
+	if _, errs, code := claims(t, nil, "--claims-file", file+".not"); code != int(exit.Usage) || !strings.Contains(errs, "no such file") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

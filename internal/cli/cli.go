@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // Environment is the world of one invocation.
@@ -29,37 +30,8 @@ type Environment struct {
 	Version  string
 }
 
-// Exit is an exit code.
-type Exit int
-
-// The exit codes, as `truce --help` lists them.
-const (
-	ExitSame    Exit = 0 // done; nothing differs
-	ExitDiffers Exit = 1 // something is not as Git wants it, or did not become so in time
-	ExitUsage   Exit = 2 // the command line or the configuration makes no sense
-	ExitCluster Exit = 3 // the API server cannot be reached, refuses, or does not know the app
-	ExitRender  Exit = 4 // the source cannot be fetched, or does not render
-)
-
-// ExitError is an error with its exit code. An error without one counts as the cluster's.
-type ExitError struct {
-	Code Exit
-	Err  error // nil says nothing: the output has said it
-}
-
-// Error returns the text of Err.
-func (f *ExitError) Error() string {
-	if f.Err == nil {
-		return ""
-	}
-	return f.Err.Error()
-}
-
-// Unwrap returns Err.
-func (f *ExitError) Unwrap() error { return f.Err }
-
 func usageError(format string, args ...any) error {
-	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
+	return &exit.Error{Code: exit.Usage, Err: fmt.Errorf(format, args...)}
 }
 
 // program is one invocation.
@@ -82,15 +54,15 @@ func Execute(ctx context.Context, env Environment, b Backend) int {
 }
 
 // exit prints an error and returns its code. What goes wrong before a command begins is a matter of usage.
-func (p *program) exit(err error) Exit {
+func (p *program) exit(err error) exit.Code {
 	if err == nil {
-		return ExitSame
+		return exit.Same
 	}
-	code := ExitCluster
+	code := exit.Cluster
 	if !p.began {
-		code = ExitUsage
+		code = exit.Usage
 	}
-	var f *ExitError
+	var f *exit.Error
 	if errors.As(err, &f) {
 		code = f.Code
 	}

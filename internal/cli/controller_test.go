@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 func TestNamespacesAreNamedOnceAndWell(t *testing.T) {
@@ -16,7 +17,7 @@ func TestNamespacesAreNamedOnceAndWell(t *testing.T) {
 	}
 	for _, bad := range []string{"", "Team", "a.b", "*"} {
 		_, err := namespaces([]string{"team-a", bad})
-		if exit := (*ExitError)(nil); !errors.As(err, &exit) || exit.Code != ExitUsage {
+		if coded := (*exit.Error)(nil); !errors.As(err, &coded) || coded.Code != exit.Usage {
 			t.Errorf("--namespace %q: %v", bad, err)
 		}
 	}

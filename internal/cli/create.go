@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 const longCreate = `Make an app: a GitRepository and a Kustomization (--dialect flux, the default), or an Application
@@ -63,9 +64,9 @@ func (c *createFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	e := Edit{How: Create, Change: change, Force: c.force, DryRun: c.dryRun}
+	e := view.Edit{How: view.Create, Change: change, Force: c.force, DryRun: c.dryRun}
 	if c.upsert {
-		e.How = Upsert
+		e.How = view.Upsert
 	}
 	if c.file != "" {
 		if e.Given, err = c.given(); err != nil {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longDelete = `Delete an app: its custom resource, and with --cascade (the default) the objects that it has applied.
@@ -66,7 +68,7 @@ func (d *deleteFlags) run(ctx context.Context, c *Cluster, args []string) error 
 		leave = app.PruneKeep
 	}
 	for _, k := range keys {
-		if err := d.edit(ctx, c, Edit{App: k, How: Delete, Change: dialect.Change{Leave: leave}}, "deleted"); err != nil {
+		if err := d.edit(ctx, c, view.Edit{App: k, How: view.Delete, Change: dialect.Change{Leave: leave}}, "deleted"); err != nil {
 			return err
 		}
 	}
@@ -115,7 +117,7 @@ func (p *program) ask(question, refused string) error {
 	fmt.Fprintf(p.env.Err, "%s [y/n] ", question)
 	answer, err := bufio.NewReader(p.env.In).ReadString('\n')
 	if a := strings.ToLower(strings.TrimSpace(answer)); err != nil || a != "y" && a != "yes" {
-		return &ExitError{Code: ExitDiffers, Err: errors.New(refused)}
+		return &exit.Error{Code: exit.Differs, Err: errors.New(refused)}
 	}
 	return nil
 }
@@ -131,7 +133,7 @@ func joinApps(keys []app.Key) string {
 // awaitGone waits until an app's custom resource is gone.
 func awaitGone(ctx context.Context, c *Cluster, k app.Key) error {
 	last := ""
-	err := c.Follow(ctx, k.Namespace, func(all []Summary) bool {
+	err := c.Follow(ctx, k.Namespace, func(all []view.Summary) bool {
 		for _, a := range all {
 			if a.Key == k {
 				last = a.Message
@@ -141,7 +143,7 @@ func awaitGone(ctx context.Context, c *Cluster, k app.Key) error {
 		return true
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &ExitError{Code: ExitDiffers, Err: fmt.Errorf("%s is not gone in time: %s", k, last)}
+		return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s is not gone in time: %s", k, last)}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // countDrifts counts the fields that are not as Git wants them. Ceded ones and reported additions are none.
@@ -32,7 +33,7 @@ func countFindings(o report.Object, is func(decide.Finding) bool) int {
 }
 
 // stateOf is the app's state as the run without writes found it.
-func stateOf(d Detail) appstate.State {
+func stateOf(d view.Detail) appstate.State {
 	r := d.Report
 	for _, id := range d.Leaving {
 		r.Leaving = append(r.Leaving, report.ListedObject{ID: id})

@@ -12,6 +12,8 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longDiff = `Show, for each object of an app, the fields that are not as Git names them: Git's value, the
@@ -47,11 +49,11 @@ func (f *appFlags) diff() *cobra.Command {
 		Use: "diff NAME...", Aliases: []string{"plan"}, Short: "Show the fields that differ from Git", Long: longDiff, Example: exampleDiff,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d.quiet = !exits
-			return d.exit(f.inspected(cmd.Context(), args, func(found []Detail) error { return f.printDiff(found) }))
+			return d.exit(f.inspected(cmd.Context(), args, func(found []view.Detail) error { return f.printDiff(found) }))
 		},
 	}
 	cmd.Flags().BoolVar(&exits, "exit-code", true, "exit with --diff-exit-code if there are differences")
-	cmd.Flags().IntVar(&d.code, "diff-exit-code", int(ExitDiffers), "exit code for differences")
+	cmd.Flags().IntVar(&d.code, "diff-exit-code", int(exit.Differs), "exit code for differences")
 	f.always(cmd, "refresh", "hard-refresh", "server-side-diff", "server-side-generate")
 	f.selects(cmd)
 	f.outputs(cmd, "json", "yaml", "wide")
@@ -60,14 +62,14 @@ func (f *appFlags) diff() *cobra.Command {
 
 // exit gives differences the exit code that was asked for.
 func (d *diffFlags) exit(err error) error {
-	var e *ExitError
-	if !errors.As(err, &e) || e.Code != ExitDiffers || e.Err != nil {
+	var e *exit.Error
+	if !errors.As(err, &e) || e.Code != exit.Differs || e.Err != nil {
 		return err
 	}
 	if d.quiet {
 		return nil
 	}
-	return &ExitError{Code: Exit(d.code)}
+	return &exit.Error{Code: exit.Code(d.code)}
 }
 
 // always takes flags of argocd that ask for what truce does anyway: each look is a fresh one, by the server.
@@ -96,7 +98,7 @@ func (f *appFlags) unheeded(cmd *cobra.Command, name, why string) {
 
 func hasDifferences(o report.Object) bool { return len(o.Findings) > 0 || o.Problem != "" }
 
-func (f *appFlags) printDiff(found []Detail) error {
+func (f *appFlags) printDiff(found []view.Detail) error {
 	if err := incomplete(found); err != nil {
 		return err
 	}
@@ -125,7 +127,7 @@ func (f *appFlags) printDiff(found []Detail) error {
 }
 
 // diffVerdict says in one line what was found, and gives the exit code.
-func diffVerdict(found []Detail, w io.Writer) error {
+func diffVerdict(found []view.Detail, w io.Writer) error {
 	drift, ceded, reported, problems, leaving := 0, 0, 0, 0, 0
 	for _, d := range found {
 		leaving += len(d.Leaving)
@@ -156,7 +158,7 @@ func diffVerdict(found []Detail, w io.Writer) error {
 	}
 	fmt.Fprintln(w, text)
 	if drift+problems+leaving > 0 {
-		return &ExitError{Code: ExitDiffers}
+		return &exit.Error{Code: exit.Differs}
 	}
 	return nil
 }
@@ -178,7 +180,7 @@ func pluralize(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func (v detailPrinter) diff(w io.Writer, d Detail) error {
+func (v detailPrinter) diff(w io.Writer, d view.Detail) error {
 	for _, o := range d.Report.Objects {
 		if !hasDifferences(o) {
 			continue
@@ -195,7 +197,7 @@ func (v detailPrinter) diff(w io.Writer, d Detail) error {
 	return nil
 }
 
-func (v detailPrinter) object(w io.Writer, o report.Object, d Detail) error {
+func (v detailPrinter) object(w io.Writer, o report.Object, d view.Detail) error {
 	fmt.Fprintf(w, "%s  %s\n", v.term.in(bold, o.ID.Kind+" "+fullName(o.ID)), v.term.in(faint, fmt.Sprintf("%s:%d", o.File, o.Line)))
 	if o.Problem != "" {
 		fmt.Fprintln(w, "  "+v.term.red(o.Problem))

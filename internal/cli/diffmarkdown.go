@@ -7,12 +7,13 @@ import (
 
 	"github.com/truce-gitops/truce/internal/lint/output"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // pairMarkdown prints `truce diff` for a comment of a pull request, with the exit code as ever.
-func pairMarkdown(w io.Writer, d Detail) error {
+func pairMarkdown(w io.Writer, d view.Detail) error {
 	var sum strings.Builder
-	code := diffVerdict([]Detail{d}, &sum)
+	code := diffVerdict([]view.Detail{d}, &sum)
 	var rows []output.Difference
 	for _, o := range d.Report.Objects {
 		at := output.Difference{Object: o.ID.Kind + " " + fullName(o.ID)}

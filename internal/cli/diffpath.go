@@ -11,6 +11,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/files"
 )
 
 const longDiffPath = `Show which fields of a cluster are not as a directory names them: Git's value, the live one, who wrote it, and
@@ -41,7 +43,7 @@ func (p *program) diff() *cobra.Command {
 			if err := f.ready(args); err != nil {
 				return err
 			}
-			d, err := p.backend.Compare(cmd.Context(), f.query)
+			d, err := files.Compare(cmd.Context(), f.program.env.Version, f.query)
 			if err != nil {
 				return err
 			}
@@ -95,7 +97,7 @@ type pairJSON struct {
 	Objects     []objectJSON `json:"objects"` // that differ
 }
 
-func (f *adhocFlags) printPair(d Detail) error {
+func (f *adhocFlags) printPair(d view.Detail) error {
 	out, told := f.program.env.Out, f.program.env.Err
 	if f.output == "markdown" {
 		return pairMarkdown(out, d)
@@ -114,10 +116,10 @@ func (f *adhocFlags) printPair(d Detail) error {
 	for _, n := range d.Report.Notes {
 		fmt.Fprintln(told, "note: "+redact.MaskText(n))
 	}
-	return diffVerdict([]Detail{d}, told)
+	return diffVerdict([]view.Detail{d}, told)
 }
 
-func newPairJSON(d Detail) pairJSON {
+func newPairJSON(d view.Detail) pairJSON {
 	out := pairJSON{
 		APIVersion: schemaVersion, Kind: "Diff", Sync: string(stateOf(d).Sync), Compared: len(d.Report.Objects), Notes: d.Report.Notes,
 		Objects: []objectJSON{},
@@ -135,7 +137,7 @@ func newPairJSON(d Detail) pairJSON {
 // pairPrinter prints what an apply would do, not what truce does.
 type pairPrinter struct {
 	detailPrinter
-	detail Detail
+	detail view.Detail
 	bare   bool // no first line with the columns' names
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // writeFlags are those of all commands that change custom resources.
@@ -21,7 +22,7 @@ type writeFlags struct {
 }
 
 // edit carries out a change of one app, and says what it did.
-func (f *appFlags) edit(ctx context.Context, c *Cluster, e Edit, done string) error {
+func (f *appFlags) edit(ctx context.Context, c *Cluster, e view.Edit, done string) error {
 	out, err := c.Edit(ctx, e)
 	if err != nil {
 		return err
@@ -36,8 +37,8 @@ func (f *appFlags) edit(ctx context.Context, c *Cluster, e Edit, done string) er
 	return printEdited(f.program.env.Err, out)
 }
 
-func (f *appFlags) printEdited(e Edit, out EditResult, done string) error {
-	if e.How != Delete && reflect.DeepEqual(out.Before, out.After) {
+func (f *appFlags) printEdited(e view.Edit, out view.EditResult, done string) error {
+	if e.How != view.Delete && reflect.DeepEqual(out.Before, out.After) {
 		done = "unchanged"
 	}
 	if e.DryRun {
@@ -48,7 +49,7 @@ func (f *appFlags) printEdited(e Edit, out EditResult, done string) error {
 }
 
 // printResources prints the custom resources as they are now, or would be.
-func (f *appFlags) printResources(out EditResult) error {
+func (f *appFlags) printResources(out view.EditResult) error {
 	if f.output == "name" {
 		for _, o := range out.After.All() {
 			if _, err := fmt.Fprintf(f.program.env.Out, "%s/%s\n", strings.ToLower(o.GVK().Kind), o.Name()); err != nil {
@@ -71,7 +72,7 @@ func (f *appFlags) printResources(out EditResult) error {
 }
 
 // printEdited says what else there is to know: notes, and that the change will not last where somebody keeps it as Git has it.
-func printEdited(w io.Writer, e EditResult) error {
+func printEdited(w io.Writer, e view.EditResult) error {
 	for _, n := range e.Notes {
 		if _, err := fmt.Fprintln(w, "note: "+redact.MaskText(n)); err != nil {
 			return err
@@ -91,14 +92,14 @@ func printEdited(w io.Writer, e EditResult) error {
 }
 
 // describeParent tells a parent that owns a changed field from one whose Git says nothing of it so far.
-func describeParent(e EditResult) string {
+func describeParent(e view.EditResult) string {
 	if e.Overruled {
 		return "will"
 	}
 	return "may"
 }
 
-func describePlaces(e EditResult) string {
+func describePlaces(e view.EditResult) string {
 	if !e.Place.Known() {
 		return ""
 	}
@@ -106,7 +107,7 @@ func describePlaces(e EditResult) string {
 }
 
 // resourcePatch is what the change adds to the custom resources, as YAML to write into their files.
-func resourcePatch(e EditResult) (string, error) {
+func resourcePatch(e view.EditResult) (string, error) {
 	var b strings.Builder
 	before := map[string]object.Object{}
 	for _, o := range e.Before.All() {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"github.com/truce-gitops/truce/internal/cluster"
 	"io"
 	"strings"
 	"testing"
@@ -14,16 +15,18 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 var grokdevops = app.Key{Kind: "Application", Namespace: "argocd", Name: "grokdevops"}
 
 // typed runs a command line against a cluster that holds the apps and takes every change. It returns what was asked for.
-func typed(t *testing.T, program string, known []app.Key, args ...string) (asked []Edit, out string, code int) {
+func typed(t *testing.T, program string, known []app.Key, args ...string) (asked []view.Edit, out string, code int) {
 	t.Helper()
 	var b bytes.Buffer
 	env := Environment{In: strings.NewReader(""), Out: &b, Err: &b, Program: program, Args: args, Getenv: func(string) string { return "" }}
-	cluster := &Cluster{
+	fake := &Cluster{
 		Names: func(_ context.Context, ns string) ([]app.Key, error) {
 			var out []app.Key
 			for _, k := range known {
@@ -33,13 +36,13 @@ func typed(t *testing.T, program string, known []app.Key, args ...string) (asked
 			}
 			return out, nil
 		},
-		Edit: func(_ context.Context, e Edit) (EditResult, error) {
+		Edit: func(_ context.Context, e view.Edit) (view.EditResult, error) {
 			asked = append(asked, e)
-			return EditResult{Before: dialect.Resources{App: object.Object{"kind": e.App.Kind}}, After: dialect.Resources{App: object.Object{"kind": e.App.Kind, "spec": 1}}}, nil
+			return view.EditResult{Before: dialect.Resources{App: object.Object{"kind": e.App.Kind}}, After: dialect.Resources{App: object.Object{"kind": e.App.Kind, "spec": 1}}}, nil
 		},
 		Close: func() {},
 	}
-	code = Execute(t.Context(), env, Backend{Connect: func(context.Context, Target) (*Cluster, error) { return cluster, nil }})
+	code = Execute(t.Context(), env, Backend{Connect: func(context.Context, cluster.Target) (*Cluster, error) { return fake, nil }})
 	return asked, b.String(), code
 }
 
@@ -47,7 +50,7 @@ func typed(t *testing.T, program string, known []app.Key, args ...string) (asked
 func TestTheRunbookIsTakenWordForWord(t *testing.T) {
 	asked, out, code := typed(t, "argocd", []app.Key{grokdevops},
 		"app", "set", "grokdevops", "--ignore-difference", `{"group":"apps","kind":"Deployment","jsonPointers":["/spec/replicas"]}`)
-	want := []Edit{{App: grokdevops, How: Alter, Change: dialect.Change{Ignore: []dialect.Difference{
+	want := []view.Edit{{App: grokdevops, How: view.Alter, Change: dialect.Change{Ignore: []dialect.Difference{
 		{Group: "apps", Kind: "Deployment", JSONPointers: []string{"/spec/replicas"}},
 	}}}}
 	if diff := cmp.Diff(want, asked); diff != "" || code != 0 {
@@ -83,7 +86,7 @@ func TestFlagsOfArgocdThatMeanNothingHereAreTakenAndTold(t *testing.T) {
 	if diff := cmp.Diff(want, out); diff != "" || code != 0 {
 		t.Errorf("code %d (-want +got):\n%s", code, diff)
 	}
-	if _, out, code := typed(t, "truce", nil, "app", "suspend", "x", "--core"); code != int(ExitUsage) {
+	if _, out, code := typed(t, "truce", nil, "app", "suspend", "x", "--core"); code != int(exit.Usage) {
 		t.Errorf("truce took --core: %d\n%s", code, out)
 	}
 	if _, out, code := typed(t, "argocd", nil, "login", "argocd.example", "--username", "admin", "--password", "hunter2"); code != 0 || strings.Contains(out, "hunter2") {
@@ -121,7 +124,7 @@ func TestARuleThatIsNoneIsRefusedBeforeAnythingIsAsked(t *testing.T) {
 		`{"group":"apps","kind":"Deployment","jsonPointers":["/spec/replicas"]} {"group":"x","kind":"y"}`: "after top-level value",
 	} {
 		asked, out, code := typed(t, "truce", []app.Key{grokdevops}, "app", "set", "grokdevops", "-n", "argocd", "--ignore-difference", text)
-		if code != int(ExitUsage) || len(asked) > 0 || !strings.Contains(out, want) {
+		if code != int(exit.Usage) || len(asked) > 0 || !strings.Contains(out, want) {
 			t.Errorf("%s: code %d, want %q in\n%s", text, code, want, out)
 		}
 	}
@@ -143,7 +146,7 @@ func TestFlagsBecomeTheChangeThatTheySay(t *testing.T) {
 	yes, minute, n := true, time.Minute, int64(3)
 	asked, out, code := typed(t, "truce", []app.Key{grokdevops}, "app", "set", "grokdevops", "-n", "argocd", "--path", "x", "--revision", "", "--sync-policy", "auto",
 		"--self-heal", "--sync-option", "Prune=false", "--sync-option", "!Validate=false", "--sync-retry-limit", "3", "--sync-retry-backoff-duration", "1m", "--dry-run")
-	want := []Edit{{App: grokdevops, How: Alter, DryRun: true, Change: dialect.Change{
+	want := []view.Edit{{App: grokdevops, How: view.Alter, DryRun: true, Change: dialect.Change{
 		Path: ptr("x"), Revision: ptr(""), Policy: dialect.Automated, SelfHeal: &yes, Options: []string{"Prune=false", "!Validate=false"},
 		Retry: dialect.Retry{Limit: &n, Duration: &minute},
 	}}}
@@ -161,7 +164,7 @@ func TestCreateTakesTheDialectOfItsName(t *testing.T) {
 			args = append(args, "-n", "shop")
 		}
 		asked, out, code := typed(t, program, nil, args...)
-		if code != 0 || len(asked) != 1 || asked[0].App != want || asked[0].How != Create {
+		if code != 0 || len(asked) != 1 || asked[0].App != want || asked[0].How != view.Create {
 			t.Errorf("%s: code %d, %v\n%s", program, code, asked, out)
 		}
 	}
@@ -195,7 +198,7 @@ func TestWhatWillNotLastIsSaidWithWhatToWriteInGit(t *testing.T) {
 		}}
 	}
 	rule := map[string]any{"group": "apps", "kind": "Deployment", "jsonPointers": []any{"/spec/replicas"}}
-	e := EditResult{
+	e := view.EditResult{
 		Before:    cr(map[string]any{"project": "default", "syncPolicy": map[string]any{"retry": map[string]any{"limit": int64(5)}, "automated": map[string]any{"prune": true}}}),
 		After:     cr(map[string]any{"project": "default", "syncPolicy": map[string]any{"automated": map[string]any{"prune": true}}, "ignoreDifferences": []any{rule}}),
 		Parent:    dialect.Parent{Key: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "apps"}, By: "truce"},

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/deploy"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 func schemas(t *testing.T, args ...string) (out, errs string, code int) {
@@ -45,7 +46,7 @@ func TestSchemaPrintsOneKindOrAll(t *testing.T) {
 		t.Errorf("all: exit code %d, title %s", code, title(t, out))
 	}
 	for _, args := range [][]string{{"helmrelease"}, {"ks.argoproj.io"}, {"ks", "app"}, {"ks", "--dir", t.TempDir()}} {
-		if _, errs, code := schemas(t, args...); code != int(ExitUsage) || errs == "" {
+		if _, errs, code := schemas(t, args...); code != int(exit.Usage) || errs == "" {
 			t.Errorf("%q: exit code %d, %s", args, code, errs)
 		}
 	}

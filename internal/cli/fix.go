@@ -9,9 +9,10 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/lint"
 	"github.com/truce-gitops/truce/internal/lint/fix"
 	"github.com/truce-gitops/truce/internal/lint/rules"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longFix = `Write the cure for what truce audit finds into Git's files: replicas that an autoscaler owns leave the base and every
@@ -44,18 +45,6 @@ const exampleFix = `  truce fix --dry-run
   truce fix --dry-run | git apply
   truce fix --dry-run -o json | jq '.proposals[].why'`
 
-// FixRun is what can be done, and does it.
-type FixRun struct {
-	Plan   fix.Plan
-	Survey discover.Discovery
-	// Write writes the Plan's changes.
-	Write func(context.Context) error
-	// Prepare checks that the Plan can be committed, and makes the branch; Commit commits what was written. Both are nil where there is no
-	// working tree of Git's.
-	Prepare func(ctx context.Context, branch string) error
-	Commit  func(ctx context.Context) (hash string, err error)
-}
-
 type fixFlags struct {
 	appFlags
 	order          fix.Request
@@ -71,7 +60,7 @@ func (p *program) fix() *cobra.Command {
 			if err := f.ready(args); err != nil {
 				return err
 			}
-			return p.backend.PlanFixes(cmd.Context(), f.order, func(m FixRun) error {
+			return lint.Fix(cmd.Context(), f.order, func(m *lint.Edits) error {
 				f.order.Progress(0, 0)
 				return f.carry(cmd.Context(), m)
 			})
@@ -110,8 +99,8 @@ func (f *fixFlags) ready(args []string) error {
 }
 
 // carry shows what is to be done, and does it.
-func (f *fixFlags) carry(ctx context.Context, m FixRun) error {
-	if f.commit && m.Commit == nil {
+func (f *fixFlags) carry(ctx context.Context, m *lint.Edits) error {
+	if f.commit && !m.InWorkingTree() {
 		return usageError("--commit: this directory is in no working tree of Git's")
 	}
 	if f.output != "" {
@@ -139,7 +128,7 @@ func (f *fixFlags) carry(ctx context.Context, m FixRun) error {
 }
 
 // carryQuietly does it, and says all of it at the end as a form.
-func (f *fixFlags) carryQuietly(ctx context.Context, m FixRun) error {
+func (f *fixFlags) carryQuietly(ctx context.Context, m *lint.Edits) error {
 	hash, err := f.write(ctx, m)
 	if err != nil {
 		return err
@@ -151,7 +140,7 @@ func (f *fixFlags) carryQuietly(ctx context.Context, m FixRun) error {
 }
 
 // write does what is to be done, and returns the commit that it has made; empty for none.
-func (f *fixFlags) write(ctx context.Context, m FixRun) (hash string, err error) {
+func (f *fixFlags) write(ctx context.Context, m *lint.Edits) (hash string, err error) {
 	if f.dryRun || len(m.Plan.Changes) == 0 {
 		return "", nil
 	}
@@ -160,7 +149,7 @@ func (f *fixFlags) write(ctx context.Context, m FixRun) (hash string, err error)
 			return "", fmt.Errorf("nothing was written: %w", err)
 		}
 	}
-	if err := m.Write(ctx); err != nil {
+	if err := m.Write(); err != nil {
 		return "", err
 	}
 	if f.commit {
@@ -171,14 +160,14 @@ func (f *fixFlags) write(ctx context.Context, m FixRun) (hash string, err error)
 	return hash, nil
 }
 
-func (f *fixFlags) verdict(m FixRun) error {
+func (f *fixFlags) verdict(m *lint.Edits) error {
 	for _, k := range m.Survey.Skipped {
 		if k.Broken {
-			return &ExitError{Code: ExitRender, Err: fmt.Errorf("%s: %s: %s; what it holds was neither judged nor mended", k.File, k.What, k.Why)}
+			return &exit.Error{Code: exit.Render, Err: fmt.Errorf("%s: %s: %s; what it holds was neither judged nor mended", k.File, k.What, k.Why)}
 		}
 	}
 	if len(m.Plan.Proposals) > 0 || f.dryRun && len(m.Plan.Changes) > 0 {
-		return &ExitError{Code: ExitDiffers}
+		return &exit.Error{Code: exit.Differs}
 	}
 	return nil
 }

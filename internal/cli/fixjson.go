@@ -6,6 +6,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/truce-gitops/truce/internal/lint"
 	"github.com/truce-gitops/truce/internal/lint/fix"
 	"github.com/truce-gitops/truce/internal/lint/output"
 )
@@ -67,7 +68,7 @@ type proposalJSON struct {
 }
 
 // sheet makes the form of what was found to be done. The hash is empty where no commit was made.
-func (f *fixFlags) sheet(m FixRun, hash string) fixJSON {
+func (f *fixFlags) sheet(m *lint.Edits, hash string) fixJSON {
 	out := fixJSON{
 		APIVersion: schemaVersion, Kind: "Fix", DryRun: f.dryRun,
 		Changes: []changeJSON{}, Cures: []cureJSON{}, Proposals: []proposalJSON{}, Skipped: []output.SkippedJSON{},

@@ -10,16 +10,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // listed runs `truce app list` over the summaries of print_test.go, and returns what it prints and its exit code.
 func listed(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, told bytes.Buffer
-	b := Backend{Connect: func(context.Context, Target) (*Cluster, error) {
+	b := Backend{Connect: func(context.Context, cluster.Target) (*Cluster, error) {
 		return &Cluster{
-			Follow: func(_ context.Context, _ string, seen func([]Summary) bool) error { seen(summaries()); return nil },
+			Follow: func(_ context.Context, _ string, seen func([]view.Summary) bool) error { seen(summaries()); return nil },
 			Close:  func() {},
 		}, nil
 	}}
@@ -71,7 +74,7 @@ func TestWhatKubectlRefusesIsRefusedInItsWords(t *testing.T) {
 		"-o custom-columns-file=/not/there": "-o: read custom-columns-file /not/there: open /not/there: no such file or directory",
 	} {
 		stdout, stderr, code := listed(t, parted(flags)...)
-		if diff := cmp.Diff("truce: "+want+"\n", stderr); diff != "" || code != int(ExitUsage) || stdout != "" {
+		if diff := cmp.Diff("truce: "+want+"\n", stderr); diff != "" || code != int(exit.Usage) || stdout != "" {
 			t.Errorf("%s: exit %d, printed %q (-want +got):\n%s", flags, code, stdout, diff)
 		}
 	}
@@ -116,7 +119,7 @@ func TestFormsAndFieldsAreCompleted(t *testing.T) {
 func completed(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	b := Backend{Connect: func(context.Context, Target) (*Cluster, error) {
+	b := Backend{Connect: func(context.Context, cluster.Target) (*Cluster, error) {
 		return &Cluster{Names: func(context.Context, string) ([]app.Key, error) {
 			return []app.Key{summaries()[0].Key, summaries()[1].Key}, nil
 		}, Close: func() {}}, nil

@@ -17,6 +17,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longGet = `Show one app: how it stands, its objects, and every field that is not as Git names it, with who
@@ -36,7 +38,7 @@ func (f *appFlags) get() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get NAME...", Aliases: []string{"describe"}, Short: "Show an app, its objects and its fields", Long: longGet, Example: exampleGet,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.inspected(cmd.Context(), args, func(found []Detail) error { return f.printDetails(found) })
+			return f.inspected(cmd.Context(), args, func(found []view.Detail) error { return f.printDetails(found) })
 		},
 	}
 	f.always(cmd, "refresh", "hard-refresh")
@@ -48,13 +50,13 @@ func (f *appFlags) get() *cobra.Command {
 }
 
 // inspected runs with the details of the apps that are meant. An app that could not be walked to the end decides the exit code.
-func (f *appFlags) inspected(ctx context.Context, args []string, run func([]Detail) error) error {
+func (f *appFlags) inspected(ctx context.Context, args []string, run func([]view.Detail) error) error {
 	return f.connected(ctx, func(c *Cluster) error {
 		keys, err := f.targets(ctx, c, args)
 		if err != nil {
 			return err
 		}
-		var found []Detail
+		var found []view.Detail
 		for _, k := range keys {
 			d, err := c.Inspect(ctx, k)
 			if err != nil {
@@ -70,31 +72,31 @@ func (f *appFlags) inspected(ctx context.Context, args []string, run func([]Deta
 }
 
 // incomplete is the first run that a stage has stopped.
-func incomplete(found []Detail) error {
+func incomplete(found []view.Detail) error {
 	for _, d := range found {
-		if code := stoppedAt(d.Report.Stage, d.Report.Reason); code != ExitSame {
-			return &ExitError{Code: code, Err: fmt.Errorf("%s: %s: %s", d.Report.App, d.Report.Stage, d.Report.Message)}
+		if code := stoppedAt(d.Report.Stage, d.Report.Reason); code != exit.Same {
+			return &exit.Error{Code: code, Err: fmt.Errorf("%s: %s: %s", d.Report.App, d.Report.Stage, d.Report.Message)}
 		}
 	}
 	return nil
 }
 
 // stoppedAt is the exit code for where a run has stopped. Objects that could not be compared are found among the others.
-func stoppedAt(s report.Stage, why report.Reason) Exit {
+func stoppedAt(s report.Stage, why report.Reason) exit.Code {
 	switch {
 	case s == report.Done || s == report.Apply && why == report.ApplyFailed:
-		return ExitSame
+		return exit.Same
 	case why == report.ClusterFailed || why == report.RecordFailed:
-		return ExitCluster
+		return exit.Cluster
 	case s == report.Admit:
-		return ExitUsage
+		return exit.Usage
 	case s == report.Fetch || s == report.Render || s == report.Normalize || s == report.Validate:
-		return ExitRender
+		return exit.Render
 	}
-	return ExitCluster
+	return exit.Cluster
 }
 
-func (f *appFlags) printDetails(found []Detail) error {
+func (f *appFlags) printDetails(found []view.Detail) error {
 	out := f.program.env.Out
 	switch f.output {
 	case "json", "yaml":
@@ -130,7 +132,7 @@ type detailPrinter struct {
 	now  time.Time // zero for not telling how long ago things were
 }
 
-func (v detailPrinter) detail(w io.Writer, d Detail) error {
+func (v detailPrinter) detail(w io.Writer, d view.Detail) error {
 	head, objects := v.head, v.objects
 	if len(d.Told.Lines) > 0 {
 		head, objects = v.applicationHead, v.resources
@@ -151,7 +153,7 @@ func (v detailPrinter) detail(w io.Writer, d Detail) error {
 	return v.fields(w, d)
 }
 
-func (v detailPrinter) head(d Detail) *table {
+func (v detailPrinter) head(d view.Detail) *table {
 	r, state := d.Report, stateOf(d)
 	t := &table{}
 	add := func(label, text string, p paint) { t.add(cell{label + ":", faint}, cell{text, p}) }
@@ -214,7 +216,7 @@ var participle = map[decide.Verdict]string{
 	decide.Correct: "to correct", decide.Cede: "ceded", decide.Hold: "held", decide.Contested: "contested", decide.Reclaim: "to reclaim",
 }
 
-func (v detailPrinter) objects(d Detail) *table {
+func (v detailPrinter) objects(d view.Detail) *table {
 	t := &table{}
 	head := plainCells("KIND", "NAME", "SYNC", "HEALTH", "MESSAGE")
 	if v.wide {
@@ -244,7 +246,7 @@ func (v detailPrinter) objects(d Detail) *table {
 }
 
 // fields tells each difference in sentences.
-func (v detailPrinter) fields(w io.Writer, d Detail) error {
+func (v detailPrinter) fields(w io.Writer, d view.Detail) error {
 	title := "\n" + v.term.in(bold, "Not as Git names it:") + "\n"
 	for _, o := range d.Report.Objects {
 		if len(o.Findings) == 0 {
@@ -261,7 +263,7 @@ func (v detailPrinter) fields(w io.Writer, d Detail) error {
 	return nil
 }
 
-func (v detailPrinter) paragraph(o report.Object, d Detail, indent string) string {
+func (v detailPrinter) paragraph(o report.Object, d view.Detail, indent string) string {
 	var b strings.Builder
 	for _, f := range o.Findings {
 		for _, line := range v.sentences(o.ID, f, d) {
@@ -271,7 +273,7 @@ func (v detailPrinter) paragraph(o report.Object, d Detail, indent string) strin
 	return b.String()
 }
 
-func (v detailPrinter) sentences(id object.ID, f decide.Finding, d Detail) []string {
+func (v detailPrinter) sentences(id object.ID, f decide.Finding, d view.Detail) []string {
 	verdict := v.term.in(paintVerdict[f.Verdict], string(f.Verdict))
 	f.Reason = redact.MaskText(f.Reason)
 	if isWholeObject(f) {
@@ -303,7 +305,7 @@ func reasonText(f decide.Finding) string {
 }
 
 // remedyHints says where in Git the field is named, and for a ceded one how to end the difference.
-func remedyHints(id object.ID, f decide.Finding, d Detail) []string {
+func remedyHints(id object.ID, f decide.Finding, d view.Detail) []string {
 	p := d.Origin(id, f.Path)
 	switch {
 	case !p.Known():

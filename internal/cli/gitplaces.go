@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // gitPlaces is where Git writes fields that go back and forth, as of now. Its zero value knows nothing.
@@ -45,7 +46,7 @@ func findGitPlaces(ctx context.Context, c *Cluster, entries []journal.Entry) (gi
 	return out, nil
 }
 
-func (g gitPlaces) take(key app.Key, d Detail) {
+func (g gitPlaces) take(key app.Key, d view.Detail) {
 	for _, o := range d.Report.Objects {
 		if o.File != "" {
 			g.places[gitField{key, o.ID, ""}] = fmt.Sprintf("%s:%d", o.File, o.Line)

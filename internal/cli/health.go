@@ -8,6 +8,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/view/exit"
+	"github.com/truce-gitops/truce/internal/view/files"
 )
 
 const longHealth = `Say of each object of a file whether it works, by its status: Healthy, Progressing, Degraded, Suspended, Missing or
@@ -34,7 +36,7 @@ func (p *program) health() *cobra.Command {
 			if f.query.Health = health.Rules(by); f.query.Health != health.Serving && f.query.Health != health.Reconciled {
 				return usageError("--rules=%s: want %s or %s", by, health.Serving, health.Reconciled)
 			}
-			found, err := p.backend.Assess(cmd.Context(), f.query)
+			found, err := files.Assess(f.query)
 			if err != nil {
 				return err
 			}
@@ -67,7 +69,7 @@ func (f *adhocFlags) printHealth(found []report.Object) error {
 		return err
 	}
 	if worst != health.Healthy {
-		return &ExitError{Code: ExitDiffers}
+		return &exit.Error{Code: exit.Differs}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longHistory = `Show the revisions that an app was brought to, the oldest first: those of status.history.
@@ -112,7 +113,7 @@ func findRevision(ctx context.Context, c *Cluster, k app.Key, args []string) (di
 	h := told.History
 	if len(args) == 0 {
 		if len(h) < 2 {
-			return dialect.HistoryEntry{}, &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s has no revision to go back to: its history has %d", k, len(h))}
+			return dialect.HistoryEntry{}, &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s has no revision to go back to: its history has %d", k, len(h))}
 		}
 		return h[len(h)-2], nil
 	}
@@ -125,5 +126,5 @@ func findRevision(ctx context.Context, c *Cluster, k app.Key, args []string) (di
 			return p, nil
 		}
 	}
-	return dialect.HistoryEntry{}, &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s: the history has no ID %d: see truce app history %s", k, id, k.Name)}
+	return dialect.HistoryEntry{}, &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s: the history has no ID %d: see truce app history %s", k, id, k.Name)}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // completeWithin bounds how long a shell waits for names.
@@ -74,14 +75,14 @@ func (l *listFlags) run(ctx context.Context, c *Cluster) error {
 		return nil
 	}
 	if l.sortBy != "" {
-		if found, err = sortByPath(found, l.sortBy, func(s Summary) any { return newSummaryJSON(s) }); err != nil {
+		if found, err = sortByPath(found, l.sortBy, func(s view.Summary) any { return newSummaryJSON(s) }); err != nil {
 			return err
 		}
 	}
 	return l.print(found)
 }
 
-func (l *listFlags) print(found []Summary) error {
+func (l *listFlags) print(found []view.Summary) error {
 	out := l.program.env.Out
 	switch l.output {
 	case "json", "yaml":
@@ -119,7 +120,7 @@ func (l *listFlags) printItems(items []summaryJSON) error {
 	return nil
 }
 
-func (l *listFlags) table(found []Summary, now time.Time) *table {
+func (l *listFlags) table(found []view.Summary, now time.Time) *table {
 	t := &table{least: l.widths}
 	if !l.form.bare {
 		t.add(l.row("NAMESPACE", plainCells("NAME", "SYNC", "HEALTH", "REVISION", "AGE"), plainCells("SOURCE", "PATH"), "MESSAGE")...)
@@ -172,7 +173,7 @@ func (l *listFlags) follow(ctx context.Context, c *Cluster, ns string) error {
 	}
 	last := map[string]string{}
 	var failed error
-	err = c.Follow(ctx, ns, func(all []Summary) bool {
+	err = c.Follow(ctx, ns, func(all []view.Summary) bool {
 		failed = l.printChanged(matching(all, match), last)
 		l.form.bare = true
 		return failed != nil
@@ -186,8 +187,8 @@ func (l *listFlags) follow(ctx context.Context, c *Cluster, ns string) error {
 	return err
 }
 
-func (l *listFlags) printChanged(all []Summary, last map[string]string) error {
-	var changed []Summary
+func (l *listFlags) printChanged(all []view.Summary, last map[string]string) error {
+	var changed []view.Summary
 	for _, s := range all {
 		now := fmt.Sprint(s.State, s.Revision, s.Observed, s.By, s.Lost, s.Message)
 		if last[s.Key.String()] != now {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // shortNames are those of the custom resources, as kubectl takes them.
@@ -34,7 +35,7 @@ func resolve(arg, namespace string, known []app.Key) (app.Key, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return app.Key{}, &ExitError{Code: ExitCluster, Err: notFound(arg, namespace, known)}
+		return app.Key{}, &exit.Error{Code: exit.Cluster, Err: notFound(arg, namespace, known)}
 	}
 	var all []string
 	for _, k := range found {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/report/explain"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // objectFlags are those of the commands about one object of the cluster, whoever keeps it.
@@ -54,8 +55,8 @@ func (f *objectFlags) asked(ctx context.Context, run func(explain.Subject) error
 		if err := run(s); err != nil {
 			return err
 		}
-		if code := stoppedAt(s.Stage, s.Reason); s.Stage != "" && code != ExitSame {
-			return &ExitError{Code: code} // the story has said why
+		if code := stoppedAt(s.Stage, s.Reason); s.Stage != "" && code != exit.Same {
+			return &exit.Error{Code: code} // the story has said why
 		}
 		return nil
 	})

@@ -22,17 +22,18 @@ import (
 	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/testing/golden"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // shopWeb is an app with every kind of finding.
-func shopWeb() Detail {
+func shopWeb() view.Detail {
 	web := object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	hpa := ownership.Writer{Name: "HPA shop/web", Evidence: ownership.Recorded}
 	kubectl := ownership.Writer{
 		Name: "kubectl-edit", Manager: "kubectl-edit", Operation: "Update", User: "alice", Person: true, Evidence: ownership.Recorded,
 		Time: time.Date(2026, 11, 21, 8, 59, 48, 0, time.UTC), Often: 3, Because: []string{"admission: update by user alice, fieldManager kubectl-edit"},
 	}
-	return Detail{
+	return view.Detail{
 		App: app.App{
 			Key: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "web"}, Path: "apps/web",
 			Source: app.SourceKey{Kind: "GitRepository", Namespace: "flux-system", Name: "demo"},
@@ -73,7 +74,7 @@ func shopWeb() Detail {
 }
 
 // shopApplication is the same as an Application, whose tools print another head and another table.
-func shopApplication() Detail {
+func shopApplication() view.Detail {
 	d := shopWeb()
 	d.App.Key = app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}
 	d.Report.App = d.App.Key
@@ -88,12 +89,12 @@ func shopApplication() Detail {
 	return d
 }
 
-func summaries() []Summary {
+func summaries() []view.Summary {
 	key := func(name string) app.Key {
 		return app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: name}
 	}
 	source := app.SourceKey{Kind: "GitRepository", Namespace: "flux-system", Name: "demo"}
-	return []Summary{
+	return []view.Summary{
 		{Key: key("cart"), Source: source, Path: "apps/cart", Created: epoch.Add(-90 * time.Second), State: appstate.State{Sync: report.Synced, Health: health.Status{Code: health.Healthy}, Ready: appstate.Ready, Reason: report.Succeeded},
 			Revision: "main@sha1:0123456789abcdef0123456789abcdef01234567", Message: "Applied revision"},
 		{Key: key("web"), Source: source, Path: "apps/web", Created: epoch.Add(-50 * time.Hour), State: appstate.State{
@@ -123,7 +124,7 @@ func TestWhatPeopleSee(t *testing.T) {
 			if err := (detailPrinter{now: epoch}).diff(b, shopWeb()); err != nil {
 				return err
 			}
-			_ = diffVerdict([]Detail{shopWeb()}, b) // its exit code has a test of its own
+			_ = diffVerdict([]view.Detail{shopWeb()}, b) // its exit code has a test of its own
 			return nil
 		},
 		"why": func(_ *testing.T, b *bytes.Buffer) error {
@@ -197,22 +198,22 @@ func TestDriftAndNothingElseIsADifference(t *testing.T) {
 	ceded.Leaving, ceded.Report.Objects = nil, ceded.Report.Objects[:1]
 	ceded.Report.Objects[0].Findings = ceded.Report.Objects[0].Findings[:1]
 	var b bytes.Buffer
-	if err := diffVerdict([]Detail{ceded}, &b); err != nil {
+	if err := diffVerdict([]view.Detail{ceded}, &b); err != nil {
 		t.Errorf("a ceded field: %v", err)
 	}
 	if diff := cmp.Diff("no differences; 1 ceded field\n", b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for name, change := range map[string]func(*Detail){
-		"a held field": func(d *Detail) { d.Report.Objects[0].Findings[0].Verdict = decide.Hold },
-		"a problem":    func(d *Detail) { d.Report.Objects[0].Problem = "forbidden" },
-		"a prune":      func(d *Detail) { d.Leaving = []object.ID{{Kind: "Service"}} },
+	for name, change := range map[string]func(*view.Detail){
+		"a held field": func(d *view.Detail) { d.Report.Objects[0].Findings[0].Verdict = decide.Hold },
+		"a problem":    func(d *view.Detail) { d.Report.Objects[0].Problem = "forbidden" },
+		"a prune":      func(d *view.Detail) { d.Leaving = []object.ID{{Kind: "Service"}} },
 	} {
 		d := ceded
 		d.Report.Objects = []report.Object{d.Report.Objects[0]}
 		d.Report.Objects[0].Findings = append([]decide.Finding(nil), d.Report.Objects[0].Findings...)
 		change(&d)
-		if err := diffVerdict([]Detail{d}, &b); err == nil {
+		if err := diffVerdict([]view.Detail{d}, &b); err == nil {
 			t.Errorf("%s is no difference", name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/view/files"
 )
 
 const longRender = `Print the objects that a directory describes, as truce would take them from Git: a kustomization, object
@@ -36,7 +37,7 @@ func (p *program) render() *cobra.Command {
 			if err := f.path(args); err != nil {
 				return err
 			}
-			objects, err := p.backend.Render(cmd.Context(), f.query)
+			objects, err := files.Render(cmd.Context(), f.query)
 			if err != nil {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // schemaVersion names the JSON forms of this file. Within it names are only added.
@@ -69,7 +70,7 @@ type summaryJSON struct {
 	Created       *time.Time   `json:"created,omitempty"`
 }
 
-func newSummaryJSON(s Summary) summaryJSON {
+func newSummaryJSON(s view.Summary) summaryJSON {
 	out := summaryJSON{
 		App: keyJSON(s.Key), Sync: string(s.State.Sync), Health: string(s.State.Health.Code), HealthMessage: s.State.Health.Message,
 		Revision: s.Revision, Source: sourceJSON(s.Source), Path: s.Path, Suspended: s.State.Suspended, Observed: s.Observed, StatusBy: s.By, AdoptionLost: s.Lost, Settled: s.Settled,
@@ -175,7 +176,7 @@ type placeJSON struct {
 }
 
 // newDetailJSON keeps the objects for which keep is true.
-func newDetailJSON(kind string, d Detail, keep func(report.Object) bool) detailJSON {
+func newDetailJSON(kind string, d view.Detail, keep func(report.Object) bool) detailJSON {
 	r, state := d.Report, stateOf(d)
 	out := detailJSON{
 		APIVersion: schemaVersion, Kind: kind, Metadata: newMetadataJSON(r.App), App: keyJSON(r.App), Sync: string(state.Sync), Health: string(state.Health.Code),
@@ -198,7 +199,7 @@ func newDetailJSON(kind string, d Detail, keep func(report.Object) bool) detailJ
 	return out
 }
 
-func newObjectJSON(o report.Object, d Detail) objectJSON {
+func newObjectJSON(o report.Object, d view.Detail) objectJSON {
 	h := o.HealthStatus()
 	out := objectJSON{
 		Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
@@ -213,7 +214,7 @@ func newObjectJSON(o report.Object, d Detail) objectJSON {
 	return out
 }
 
-func newFieldJSON(id object.ID, f decide.Finding, d Detail) fieldJSON {
+func newFieldJSON(id object.ID, f decide.Finding, d view.Detail) fieldJSON {
 	out := fieldJSON{
 		Path: field.PathString(f.Path), Difference: string(f.Kind), Git: f.Desired, Live: f.Live,
 		Verdict: string(f.Verdict), Reason: f.Reason, Remedy: f.Remedy, NotApplied: f.NotApplied, PausedBy: f.PausedBy, Claimant: f.Claimant, Reported: f.Reported,

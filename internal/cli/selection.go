@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/truce-gitops/truce/internal/view"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -29,7 +30,7 @@ func (s *selection) add(f *appFlags, cmd *cobra.Command) {
 func (s selection) empty() bool { return s == selection{} }
 
 // matches compiles the two selectors. What kubectl would let the server refuse is refused with the server's words.
-func (s selection) matches() (func(Summary) bool, error) {
+func (s selection) matches() (func(view.Summary) bool, error) {
 	byLabel, err := labels.Parse(s.labels)
 	if err != nil {
 		return nil, usageError("-l %s: %w", s.labels, err)
@@ -43,7 +44,7 @@ func (s selection) matches() (func(Summary) bool, error) {
 			return nil, usageError("--field-selector %s: field label not supported: %s", s.fields, r.Field)
 		}
 	}
-	return func(x Summary) bool {
+	return func(x view.Summary) bool {
 		return byLabel.Matches(labels.Set(x.Labels)) && byField.Matches(fields.Set{fieldName: x.Key.Name, fieldNamespace: x.Key.Namespace})
 	}, nil
 }
@@ -66,8 +67,8 @@ func (f *appFlags) completeField(cmd *cobra.Command, args []string, begun string
 	return names, directive
 }
 
-func matching(all []Summary, match func(Summary) bool) []Summary {
-	var out []Summary
+func matching(all []view.Summary, match func(view.Summary) bool) []view.Summary {
+	var out []view.Summary
 	for _, s := range all {
 		if match(s) {
 			out = append(out, s)

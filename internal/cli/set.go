@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 const longSet = `Change an app: this edits its custom resource, and the running controller reconciles it at once.
@@ -71,7 +72,7 @@ func (f *appFlags) alter(ctx context.Context, args []string, change dialect.Chan
 			return err
 		}
 		for _, k := range keys {
-			if err := f.edit(ctx, c, Edit{App: k, How: Alter, Change: change, Force: w.force, DryRun: w.dryRun}, done); err != nil {
+			if err := f.edit(ctx, c, view.Edit{App: k, How: view.Alter, Change: change, Force: w.force, DryRun: w.dryRun}, done); err != nil {
 				return err
 			}
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"strings"
 	"testing"
 )
@@ -33,7 +34,7 @@ func TestATypingErrorIsAnsweredWithWhatWasMeant(t *testing.T) {
 		words := strings.Fields(line)
 		var out, errs bytes.Buffer
 		code := Execute(t.Context(), Environment{Out: &out, Err: &errs, Program: words[0], Args: words[1:], Getenv: func(string) string { return "" }}, Backend{})
-		usage := int(ExitUsage)
+		usage := int(exit.Usage)
 		if words[0] == "argocd" {
 			usage = argocdGenericError
 		}

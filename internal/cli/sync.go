@@ -14,6 +14,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longSync = `Ask the controller to look at the source and run the app now, and wait until it has.
@@ -68,7 +70,7 @@ func (s *syncFlags) start(ctx context.Context, args []string) error {
 		return err
 	}
 	if s.dryRun {
-		return s.inspected(ctx, args, func(found []Detail) error { return s.printDiff(found) })
+		return s.inspected(ctx, args, func(found []view.Detail) error { return s.printDiff(found) })
 	}
 	run, err := s.request()
 	if err != nil {
@@ -131,9 +133,9 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.
 	if err != nil {
 		return err
 	}
-	token, err := c.RequestRun(ctx, Request{App: k, Source: s.source, Run: run})
+	token, err := c.RequestRun(ctx, view.Request{App: k, Source: s.source, Run: run})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &ExitError{Code: ExitDiffers, Err: err}
+		return &exit.Error{Code: exit.Differs, Err: err}
 	}
 	if err != nil {
 		return err
@@ -142,7 +144,7 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.
 		p.done("asked")
 		return nil
 	}
-	last, err := awaitApp(ctx, c, k, func(a Summary) bool {
+	last, err := awaitApp(ctx, c, k, func(a view.Summary) bool {
 		p.say(a.Message)
 		return a.Handled == token && (a.Settled || a.State.Suspended)
 	})
@@ -186,7 +188,7 @@ func (s *syncFlags) printObjects(ctx context.Context, c *Cluster, k app.Key) err
 }
 
 // part is the outcome of a run that leaves differences by its nature: another revision than the one that is followed, or some objects.
-func (p *progress) part(a Summary, begin time.Time) error {
+func (p *progress) part(a view.Summary, begin time.Time) error {
 	if a.State.Reason != report.Succeeded {
 		return p.outcome(a, begin)
 	}
@@ -195,28 +197,28 @@ func (p *progress) part(a Summary, begin time.Time) error {
 }
 
 // outcome says how a run ended, and gives its exit code.
-func (p *progress) outcome(a Summary, begin time.Time) error {
+func (p *progress) outcome(a view.Summary, begin time.Time) error {
 	text := fmt.Sprintf("%s, %s, %s (%s)", a.State.SyncText(), a.State.Health.Code, textOrNone(shortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond))
 	switch {
 	case a.State.Suspended:
 		p.fail("it is suspended: nothing was done")
-		return &ExitError{Code: ExitDiffers}
+		return &exit.Error{Code: exit.Differs}
 	case a.State.Reason == report.SourceNotReady || a.State.Reason == report.RenderFailed:
 		p.fail(a.Message)
-		return &ExitError{Code: ExitRender}
+		return &exit.Error{Code: exit.Render}
 	case a.State.Reason != report.Succeeded:
 		p.fail(a.Message)
-		return &ExitError{Code: ExitDiffers}
+		return &exit.Error{Code: exit.Differs}
 	case a.State.Sync != report.Synced:
 		p.fail(text + ": " + a.Message)
-		return &ExitError{Code: ExitDiffers}
+		return &exit.Error{Code: exit.Differs}
 	}
 	p.done(text + notApplied(a))
 	return nil
 }
 
 // notApplied says which counts of Git's a sync did not apply, and where one is stuck what to do.
-func notApplied(a Summary) string {
+func notApplied(a view.Summary) string {
 	if a.Ceded == "" {
 		return ""
 	}
@@ -228,11 +230,11 @@ func notApplied(a Summary) string {
 }
 
 // awaitApp follows one app until it is as asked. An app that vanishes, and the end of ctx, are errors.
-func awaitApp(ctx context.Context, c *Cluster, k app.Key, is func(Summary) bool) (Summary, error) {
-	var last Summary
+func awaitApp(ctx context.Context, c *Cluster, k app.Key, is func(view.Summary) bool) (view.Summary, error) {
+	var last view.Summary
 	gone := errors.New("it was deleted")
 	var failed error
-	err := c.Follow(ctx, k.Namespace, func(all []Summary) bool {
+	err := c.Follow(ctx, k.Namespace, func(all []view.Summary) bool {
 		failed = gone
 		for _, a := range all {
 			if a.Key == k {
@@ -243,10 +245,10 @@ func awaitApp(ctx context.Context, c *Cluster, k app.Key, is func(Summary) bool)
 		return true
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return last, &ExitError{Code: ExitDiffers, Err: fmt.Errorf("%s: not in time: %s", k, stateLine(last.State))}
+		return last, &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s: not in time: %s", k, stateLine(last.State))}
 	}
 	if err == nil && failed != nil {
-		err = &ExitError{Code: ExitCluster, Err: fmt.Errorf("%s: %w", k, failed)}
+		err = &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s: %w", k, failed)}
 	}
 	return last, err
 }

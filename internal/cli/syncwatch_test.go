@@ -6,31 +6,34 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // synced runs `truce app sync web` over an app that was contested as told, and of which the summaries are seen one after the other.
-func synced(t *testing.T, contested string, seen ...Summary) (stderr string, code int) {
+func synced(t *testing.T, contested string, seen ...view.Summary) (stderr string, code int) {
 	t.Helper()
 	key := summaries()[1].Key
 	var told bytes.Buffer
-	b := Backend{Connect: func(context.Context, Target) (*Cluster, error) {
+	b := Backend{Connect: func(context.Context, cluster.Target) (*Cluster, error) {
 		return &Cluster{
 			AppState: func(context.Context, app.Key) (dialect.Summary, error) {
 				return dialect.Summary{Contested: contested}, nil
 			},
-			RequestRun: func(context.Context, Request) (string, error) { return "now", nil },
+			RequestRun: func(context.Context, view.Request) (string, error) { return "now", nil },
 			Names:      func(context.Context, string) ([]app.Key, error) { return []app.Key{key}, nil },
-			Follow: func(ctx context.Context, _ string, is func([]Summary) bool) error {
+			Follow: func(ctx context.Context, _ string, is func([]view.Summary) bool) error {
 				for len(seen) > 0 {
 					next := seen[0]
 					next.Key, next.Handled, next.Settled, next.State.Health.Code = key, "now", true, health.Healthy
 					seen = seen[1:]
-					if is([]Summary{next}) {
+					if is([]view.Summary{next}) {
 						return nil
 					}
 				}
@@ -48,20 +51,20 @@ func synced(t *testing.T, contested string, seen ...Summary) (stderr string, cod
 
 func TestASyncSaysWhatCameOfAContestedField(t *testing.T) {
 	const before, after = "image: put back 2 times", "image: put back 2 times; corrected on request at noon and changed back"
-	done := Summary{State: appstate.State{Sync: report.Synced, Reason: report.Succeeded}}
-	contested := func(text string) Summary {
-		return Summary{State: appstate.State{Sync: report.OutOfSync, Reason: report.Succeeded}, Contested: text}
+	done := view.Summary{State: appstate.State{Sync: report.Synced, Reason: report.Succeeded}}
+	contested := func(text string) view.Summary {
+		return view.Summary{State: appstate.State{Sync: report.OutOfSync, Reason: report.Succeeded}, Contested: text}
 	}
 	for name, c := range map[string]struct {
-		seen []Summary
+		seen []view.Summary
 		want string
-		code Exit
+		code exit.Code
 	}{
-		"changed back at once":  {[]Summary{contested(after)}, "corrected, and changed back: still contested: " + after, ExitDiffers},
-		"changed back later":    {[]Summary{done, done, contested(after)}, "corrected, and changed back: still contested: " + after, ExitDiffers},
-		"it stays":              {[]Summary{done}, "the contested fields are corrected; no change back within 3s", ExitSame},
-		"it was not corrected":  {[]Summary{contested(before)}, ": still contested: " + before, ExitDiffers},
-		"the run did not begin": {[]Summary{{State: appstate.State{Reason: report.RenderFailed}, Message: "no such file"}}, "no such file", ExitRender},
+		"changed back at once":  {[]view.Summary{contested(after)}, "corrected, and changed back: still contested: " + after, exit.Differs},
+		"changed back later":    {[]view.Summary{done, done, contested(after)}, "corrected, and changed back: still contested: " + after, exit.Differs},
+		"it stays":              {[]view.Summary{done}, "the contested fields are corrected; no change back within 3s", exit.Same},
+		"it was not corrected":  {[]view.Summary{contested(before)}, ": still contested: " + before, exit.Differs},
+		"the run did not begin": {[]view.Summary{{State: appstate.State{Reason: report.RenderFailed}, Message: "no such file"}}, "no such file", exit.Render},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -3,22 +3,12 @@ package cli
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/truce-gitops/truce/internal/cluster"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/tools/clientcmd"
 )
-
-// Target says which cluster is meant, and as whom. Empty fields are kubectl's defaults.
-type Target struct {
-	Kubeconfig, Context string
-	// As is who is impersonated, with a UID and groups: kubectl's --as, --as-uid and --as-group.
-	As, AsUID string
-	AsGroups  []string
-	// Timeout bounds each request; 0 does not.
-	Timeout time.Duration
-}
 
 // kubectlFlags are those of kubectl's that say which cluster is meant.
 func kubectlFlags() *genericclioptions.ConfigFlags {
@@ -31,9 +21,9 @@ func kubectlFlags() *genericclioptions.ConfigFlags {
 }
 
 // target is the cluster that the flags name.
-func (f *appFlags) target() (Target, error) {
+func (f *appFlags) target() (cluster.Target, error) {
 	c := f.config
-	t := Target{Kubeconfig: *c.KubeConfig, Context: *c.Context}
+	t := cluster.Target{Kubeconfig: *c.KubeConfig, Context: *c.Context}
 	if c.Timeout == nil {
 		return t, nil
 	}

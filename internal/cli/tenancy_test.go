@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/upstream"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // parsed is what the flags of `truce controller` ask for.
@@ -49,7 +50,7 @@ func TestMultiTenantSetsWhatTenantsNeed(t *testing.T) {
 	}
 	for _, bad := range [][]string{{"--admin-namespaces", "a"}, {"--multi-tenant", "--admin-namespaces", "A"}, {"--default-service-account", "a:b"}} {
 		_, err := parsed(t, bad...)
-		if exit := (*ExitError)(nil); !errors.As(err, &exit) || exit.Code != ExitUsage {
+		if coded := (*exit.Error)(nil); !errors.As(err, &coded) || coded.Code != exit.Usage {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

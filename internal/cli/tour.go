@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // tour shows what truce does, on the cluster as it is. What it tells comes from its own watch and from the engine's notices;
@@ -271,12 +272,12 @@ func (t *tour) until(ctx context.Context, s tourObjects, values <-chan sample, s
 }
 
 // details are the apps as a run without writes finds them.
-func (t *tour) details(ctx context.Context) ([]Detail, error) {
+func (t *tour) details(ctx context.Context) ([]view.Detail, error) {
 	names, err := t.world.Cluster.Names(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	var out []Detail
+	var out []view.Detail
 	for _, k := range names {
 		d, err := t.world.Cluster.Inspect(ctx, k)
 		if err != nil {
@@ -300,7 +301,7 @@ func (t *tour) gitSays(ctx context.Context, id object.ID, live int64) (int64, er
 	return live, err
 }
 
-func findingsOf(d Detail, id object.ID) []decide.Finding {
+func findingsOf(d view.Detail, id object.ID) []decide.Finding {
 	for _, o := range d.Report.Objects {
 		if o.ID == id {
 			return o.Findings

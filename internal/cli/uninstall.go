@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"github.com/truce-gitops/truce/internal/view/uninstall"
 )
 
@@ -80,7 +81,7 @@ func (f *uninstallFlags) run(ctx context.Context) error {
 	case f.dryRun || len(left.Steps) == 0:
 		return nil
 	case len(left.Running) > 0:
-		return &ExitError{Code: ExitDiffers, Err: fmt.Errorf("nothing was removed: %s: end the controller first, kubectl -n truce-system scale deployment truce --replicas=0", strings.Join(left.Running, "; "))}
+		return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("nothing was removed: %s: end the controller first, kubectl -n truce-system scale deployment truce --replicas=0", strings.Join(left.Running, "; "))}
 	}
 	if err := f.confirm(len(left.Steps)); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 const longUp = `Bring up everything on this machine: a real Kubernetes API server with its controllers (the
@@ -140,7 +141,7 @@ func (p *program) live(ctx context.Context, f *upFlags, world *UpEnvironment, te
 // rolledOut tells of the rollout until each app is ready, suspended, or has failed; it names those that have.
 func rolledOut(ctx context.Context, world *UpEnvironment, t *stepPrinter) (stuck []string, err error) {
 	said := map[string]string{}
-	err = world.Cluster.Follow(ctx, "", func(all []Summary) bool {
+	err = world.Cluster.Follow(ctx, "", func(all []view.Summary) bool {
 		over := len(all) > 0
 		stuck = nil
 		for _, a := range all {
@@ -158,7 +159,7 @@ func rolledOut(ctx context.Context, world *UpEnvironment, t *stepPrinter) (stuck
 // allReady tells of the rollout until all apps are ready.
 func allReady(ctx context.Context, world *UpEnvironment, t *stepPrinter) error {
 	said := map[string]string{}
-	return world.Cluster.Follow(ctx, "", func(all []Summary) bool {
+	return world.Cluster.Follow(ctx, "", func(all []view.Summary) bool {
 		over := true
 		for _, a := range all {
 			t.news(a, said)
@@ -169,21 +170,23 @@ func allReady(ctx context.Context, world *UpEnvironment, t *stepPrinter) error {
 }
 
 // isRolledOut reports whether nothing more is to be waited for. Of what truce only observes, the status is another controller's.
-func isRolledOut(a Summary) bool { return a.State.Suspended || a.Observed || conditions["healthy"](a) }
+func isRolledOut(a view.Summary) bool {
+	return a.State.Suspended || a.Observed || conditions["healthy"](a)
+}
 
 // news tells how an app stands, once.
-func (t *stepPrinter) news(a Summary, said map[string]string) {
+func (t *stepPrinter) news(a view.Summary, said map[string]string) {
 	if text := rolloutLine(a); said[a.Key.String()] != text {
 		said[a.Key.String()] = text
 		t.step(resourceName(a.Key) + ": " + text)
 	}
 }
 
-func hasFailed(a Summary) bool {
+func hasFailed(a view.Summary) bool {
 	return a.State.Ready == appstate.NotReady && !a.State.Suspended && a.Settled
 }
 
-func rolloutLine(a Summary) string {
+func rolloutLine(a view.Summary) string {
 	switch {
 	case conditions["healthy"](a):
 		return "applied and healthy, " + shortRevision(a.Revision)

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 const longWait = `Wait until apps are as asked, by watching: no polling.
@@ -43,18 +44,18 @@ type waitFlags struct {
 // condition is what a command waits for.
 type condition struct {
 	name string
-	is   func(Summary) bool // nil for the absence of the app
+	is   func(view.Summary) bool // nil for the absence of the app
 }
 
 // conditions are what --for takes.
-var conditions = map[string]func(Summary) bool{
-	"synced": func(s Summary) bool { return s.Settled && s.State.Sync == report.Synced },
-	"healthy": func(s Summary) bool {
+var conditions = map[string]func(view.Summary) bool{
+	"synced": func(s view.Summary) bool { return s.Settled && s.State.Sync == report.Synced },
+	"healthy": func(s view.Summary) bool {
 		return s.Settled && s.State.Sync == report.Synced && s.State.Health.Code == health.Healthy
 	},
-	"operation": func(s Summary) bool { return s.Settled },
-	"suspended": func(s Summary) bool { return s.State.Suspended || s.State.Health.Code == health.Suspended },
-	"degraded":  func(s Summary) bool { return s.State.Health.Code == health.Degraded },
+	"operation": func(s view.Summary) bool { return s.Settled },
+	"suspended": func(s view.Summary) bool { return s.State.Suspended || s.State.Health.Code == health.Suspended },
+	"degraded":  func(s view.Summary) bool { return s.State.Health.Code == health.Degraded },
 	"delete":    nil,
 }
 
@@ -104,7 +105,7 @@ func (w *waitFlags) asked() condition {
 	if name != "" && len(all) > 0 {
 		name += ", "
 	}
-	return condition{name + strings.Join(all, ", "), func(s Summary) bool {
+	return condition{name + strings.Join(all, ", "), func(s view.Summary) bool {
 		return (len(either) == 0 || slices.ContainsFunc(either, func(c string) bool { return hasHealth(s, c) })) &&
 			!slices.ContainsFunc(all, func(c string) bool { return !conditions[c](s) })
 	}}
@@ -116,7 +117,7 @@ func (w *waitFlags) named(flags map[string]bool) []string {
 }
 
 // hasHealth reports whether an app has a health; unlike the condition of that name, "healthy" says nothing of Git.
-func hasHealth(s Summary, c string) bool {
+func hasHealth(s view.Summary, c string) bool {
 	if c == "healthy" {
 		return s.Settled && s.State.Health.Code == health.Healthy
 	}
@@ -143,7 +144,7 @@ func (w *waitFlags) one(ctx context.Context, c *Cluster, k app.Key) error {
 		return awaitGone(ctx, c, k)
 	}
 	p := w.program.progress(k)
-	_, err := awaitApp(ctx, c, k, func(a Summary) bool {
+	_, err := awaitApp(ctx, c, k, func(a view.Summary) bool {
 		if w.until.is(a) {
 			return true
 		}

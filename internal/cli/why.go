@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/report/explain"
+	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longWhy = `Explain an object or one of its fields: which app it belongs to; Git's value, with file, line and commit; the
@@ -56,7 +57,7 @@ func (f *objectFlags) why(ctx context.Context, args []string) error {
 	return f.asked(ctx, func(s explain.Subject) error {
 		path, err := s.Locate(f.question.Path)
 		if err != nil {
-			return &ExitError{Code: ExitUsage, Err: err}
+			return &exit.Error{Code: exit.Usage, Err: err}
 		}
 		if f.output != "" {
 			return f.structured(newWhyJSON(s, path))

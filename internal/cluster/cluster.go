@@ -34,13 +34,8 @@ var ErrUnknownKind = errors.New("the API server does not serve this kind")
 // Options say how to reach a server. Without Kubeconfig and Context, the KUBECONFIG variable, the home directory's
 // kubeconfig and the pod's service account are tried, as kubectl does.
 type Options struct {
-	Kubeconfig, Context string
-	UserAgent           string // "truce/<version>"; the server names field managers of other writes than apply after it
-	// As is who is impersonated, with a UID and groups; empty for what the kubeconfig says.
-	As, AsUID string
-	AsGroups  []string
-	// Timeout bounds each request, watches too; 0 does not.
-	Timeout time.Duration
+	Target
+	UserAgent string // "truce/<version>"; the server names field managers of other writes than apply after it
 	// Wrap sees every request that is made, as the server does; nil for nobody.
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Term is when the client may write; nil for always. A client that is made of its Config is not held to it.

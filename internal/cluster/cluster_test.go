@@ -30,7 +30,7 @@ var (
 func connect(t *testing.T) (*kubetest.Cluster, *cluster.Client) {
 	t.Helper()
 	k := kubetest.Start(t)
-	c, err := cluster.Connect(cluster.Options{Kubeconfig: k.Kubeconfig, UserAgent: "truce/test"})
+	c, err := cluster.Connect(cluster.Options{Target: cluster.Target{Kubeconfig: k.Kubeconfig}, UserAgent: "truce/test"})
 	if err != nil {
 		t.Fatal(err)
 	}

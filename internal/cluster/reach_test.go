@@ -50,9 +50,9 @@ func TestAKubeconfigThatNamesNoClusterSaysWhatToDo(t *testing.T) {
 		says, advice string
 	}{
 		"no file at all": {absent, cluster.Options{}, "no cluster is configured: " + absent + " does not exist", "truce up"},
-		"a named file":   {"", cluster.Options{Kubeconfig: absent}, "kubeconfig " + absent + " does not exist", "--kubeconfig or KUBECONFIG"},
+		"a named file":   {"", cluster.Options{Target: cluster.Target{Kubeconfig: absent}}, "kubeconfig " + absent + " does not exist", "--kubeconfig or KUBECONFIG"},
 		"an empty file":  {empty, cluster.Options{}, "no cluster is configured: kubeconfig " + empty + " has no current context", "truce up"},
-		"a context":      {configOf(t, "https://192.0.2.1"), cluster.Options{Context: "prod"}, `the kubeconfig has no context "prod"`, "its contexts: dev"},
+		"a context":      {configOf(t, "https://192.0.2.1"), cluster.Options{Target: cluster.Target{Context: "prod"}}, `the kubeconfig has no context "prod"`, "its contexts: dev"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", c.variable)

@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"slices"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/dialect"
 	annotation "github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -22,30 +24,30 @@ import (
 )
 
 // adoption looks whether the other controller has let go of an app, and what truce would do with the app's objects. It writes nothing.
-func (c *client) adoption(ctx context.Context, key app.Key) (cli.Adoption, error) {
+func (c *client) adoption(ctx context.Context, key app.Key) (view.Adoption, error) {
 	p, err := c.assembled()
 	if err != nil {
-		return cli.Adoption{}, err
+		return view.Adoption{}, err
 	}
-	_, translate, err := translator(key)
+	_, translate, err := registry.AppsFor(key)
 	if err != nil {
-		return cli.Adoption{}, err
+		return view.Adoption{}, err
 	}
 	there, err := c.read(ctx, key)
 	if err != nil {
-		return cli.Adoption{}, err
+		return view.Adoption{}, err
 	}
 	how, err := c.process(ctx, key)
 	if err != nil {
-		return cli.Adoption{}, err
+		return view.Adoption{}, err
 	}
-	out := cli.Adoption{Way: translate.App(there.App, how.policy).Adoption.Mode}
+	out := view.Adoption{Way: translate.App(there.App, how.policy).Adoption.Mode}
 	if out.Already = out.Way == app.TakeBeside || out.Way == app.TakeAlone; !out.Already {
 		if out.Way, err = p.letGo(ctx, there.App, translate.App(unmoved(there.App), how.policy)); err != nil {
 			return out, err
 		}
 	}
-	_, commands, err := desk(key.Kind)
+	_, commands, err := registry.CommandsFor(key.Kind)
 	if err != nil {
 		return out, err
 	}
@@ -80,7 +82,7 @@ func unmoved(cr object.Object) object.Object {
 // letGo says how the other controller has let go of an app; an error tells who has not, and how it does.
 func (p *parts) letGo(ctx context.Context, cr object.Object, a app.App) (app.AdoptionMode, error) {
 	refuse := func(format string, args ...any) (app.AdoptionMode, error) {
-		return "", &cli.ExitError{Code: cli.ExitDiffers, Err: fmt.Errorf("%s is not adopted: "+format, append([]any{a.Key}, args...)...)}
+		return "", &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s is not adopted: "+format, append([]any{a.Key}, args...)...)}
 	}
 	other := others[a.Key.Kind]
 	if len(a.Problems) > 0 {
@@ -109,7 +111,7 @@ func busy(cr object.Object) bool {
 // foresee is what the controller would do about an app that is adopted: what differs would be changed, what others have applied and Git
 // does not name would be removed, and what the other has put there and Git does not name would be pruned. It returns the time of the newest
 // write of the other's, too.
-func (p *parts) foresee(ctx context.Context, cr object.Object, a app.App, how process) (d cli.Detail, newest time.Time, err error) {
+func (p *parts) foresee(ctx context.Context, cr object.Object, a app.App, how process) (d view.Detail, newest time.Time, err error) {
 	a.Policy.Mode = app.Preview
 	f := fetched{}
 	f.artifact, f.err = p.fetch(ctx, a, cr)
@@ -117,14 +119,14 @@ func (p *parts) foresee(ctx context.Context, cr object.Object, a app.App, how pr
 	if err != nil {
 		return d, newest, err
 	}
-	d = cli.Detail{App: a, Report: engine.App(ctx, a), Origin: p.origins(ctx, f.artifact, a)}
+	d = view.Detail{App: a, Report: engine.App(ctx, a), Origin: p.origins(ctx, f.artifact, a)}
 	d.Report.Notes = append(d.Report.Notes, how.notes...)
 	if d.Report.Stage != report.Done && d.Report.Stage != report.Apply {
-		return d, newest, &cli.ExitError{Code: cli.ExitRender, Err: fmt.Errorf("%s is not adopted: %s: %s", a.Key, d.Report.Stage, d.Report.Message)}
+		return d, newest, &exit.Error{Code: exit.Render, Err: fmt.Errorf("%s is not adopted: %s: %s", a.Key, d.Report.Stage, d.Report.Message)}
 	}
 	set, err := p.settled(ctx, f.artifact, a)
 	if err != nil {
-		return d, newest, &cli.ExitError{Code: cli.ExitRender, Err: err}
+		return d, newest, &exit.Error{Code: exit.Render, Err: err}
 	}
 	wanted := map[object.ID]object.Object{}
 	for _, o := range set.Objects {

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/view"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +28,7 @@ import (
 
 // client is the cluster as the commands about apps see it.
 type client struct {
-	target  cli.Target
+	target  cluster.Target
 	version string
 	parts   *parts
 	work    string // a directory for clones that is removed at the end; empty for one that stays
@@ -37,8 +40,8 @@ type client struct {
 const forgetClones = 14 * 24 * time.Hour
 
 // connect opens a cluster for the commands about apps.
-func connect(version string) func(context.Context, cli.Target) (*cli.Cluster, error) {
-	return func(_ context.Context, t cli.Target) (*cli.Cluster, error) {
+func connect(version string) func(context.Context, cluster.Target) (*cli.Cluster, error) {
+	return func(_ context.Context, t cluster.Target) (*cli.Cluster, error) {
 		c := &client{target: t, version: version}
 		if _, err := c.assembled(); err != nil {
 			return nil, err
@@ -88,7 +91,7 @@ func (c *client) close() {
 
 func (c *client) names(ctx context.Context, namespace string) ([]app.Key, error) {
 	var out []app.Key
-	for gvk := range kinds().Apps {
+	for gvk := range registry.Apps() {
 		found, err := c.parts.engine.Live.List(ctx, live.Interest{GVK: gvk, Namespace: namespace})
 		if errors.Is(err, live.ErrUnknownKind) {
 			continue
@@ -120,7 +123,7 @@ func (c *client) namespaces(ctx context.Context) ([]string, error) {
 const requestedAt = "reconcile.fluxcd.io/requestedAt"
 
 // ask annotates the source first, so that the app's run sees what is new.
-func (c *client) ask(ctx context.Context, r cli.Request) (string, error) {
+func (c *client) ask(ctx context.Context, r view.Request) (string, error) {
 	r.Run.Token = time.Now().UTC().Format(time.RFC3339Nano)
 	key, err := c.sourceOf(ctx, r.App)
 	if err != nil {
@@ -135,13 +138,13 @@ func (c *client) ask(ctx context.Context, r cli.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = c.edit(ctx, cli.Edit{App: r.App, How: cli.Alter, Change: dialect.Change{Run: &r.Run}, Force: true})
+	_, err = c.edit(ctx, view.Edit{App: r.App, How: view.Alter, Change: dialect.Change{Run: &r.Run}, Force: true})
 	return r.Run.Token, err
 }
 
 // isResource reports whether a source is a custom resource of its own.
 func isResource(key app.SourceKey) bool {
-	for gvk := range kinds().Sources {
+	for gvk := range registry.Sources() {
 		if gvk.Kind == key.Kind {
 			return true
 		}
@@ -151,11 +154,11 @@ func isResource(key app.SourceKey) bool {
 
 // askLook makes the controller look at the source that an app names itself, and waits until it has answered.
 func (c *client) askLook(ctx context.Context, key app.Key) error {
-	if _, err := c.edit(ctx, cli.Edit{App: key, How: cli.Alter, Change: dialect.Change{Look: true}, Force: true}); err != nil {
+	if _, err := c.edit(ctx, view.Edit{App: key, How: view.Alter, Change: dialect.Change{Look: true}, Force: true}); err != nil {
 		return err
 	}
-	err := c.follow(ctx, key.Namespace, func(all []cli.Summary) bool {
-		i := slices.IndexFunc(all, func(s cli.Summary) bool { return s.Key == key })
+	err := c.follow(ctx, key.Namespace, func(all []view.Summary) bool {
+		i := slices.IndexFunc(all, func(s view.Summary) bool { return s.Key == key })
 		return i < 0 || all[i].Settled || all[i].State.Suspended
 	})
 	if err != nil {
@@ -184,7 +187,7 @@ func (c *client) askSource(ctx context.Context, key app.SourceKey, token string)
 }
 
 func (c *client) sourceOf(ctx context.Context, key app.Key) (app.SourceKey, error) {
-	gvk, translate, err := translator(key)
+	gvk, translate, err := registry.AppsFor(key)
 	if err != nil {
 		return app.SourceKey{}, err
 	}
@@ -200,7 +203,7 @@ func (c *client) sourceHandled(ctx context.Context, key app.SourceKey, token str
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	handled := errors.New("handled")
-	for gvk := range kinds().Sources {
+	for gvk := range registry.Sources() {
 		if gvk.Kind != key.Kind {
 			continue
 		}

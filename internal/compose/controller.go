@@ -3,6 +3,7 @@ package compose
 import (
 	"context"
 	"errors"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"log/slog"
 	"path/filepath"
@@ -128,6 +129,6 @@ func (p *parts) controller(o RunOptions) *Running {
 func (p *parts) tenancy(o RunOptions) tenancy.Rules {
 	rules := o.Tenancy
 	rules.Admins = append([]string{o.Namespaces.Home(p.cluster.Namespace())}, rules.Admins...)
-	rules.Reaches = map[string]identity.NamespaceReach{kustomizations.Kind: identity.Namespaced, applications.Kind: identity.Own}
+	rules.Reaches = map[string]identity.NamespaceReach{registry.Kustomizations.Kind: identity.Namespaced, registry.Applications.Kind: identity.Own}
 	return rules
 }

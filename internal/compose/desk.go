@@ -5,38 +5,15 @@ import (
 	"fmt"
 
 	"github.com/truce-gitops/truce/internal/dialect"
-	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// desks are what commands need of each kind of app.
-func desks() map[object.GVK]dialect.Commands {
-	return map[object.GVK]dialect.Commands{
-		kustomizations: flux.Commands{},
-		{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}: argocd.Commands{},
-	}
-}
-
-// inline are the sources that apps name themselves, by their kind.
-func inline() map[string]dialect.Sources {
-	return map[string]dialect.Sources{"Repository": argocd.Repositories{}}
-}
-
-// desk is the one for an app's kind.
-func desk(kind string) (object.GVK, dialect.Commands, error) {
-	for gvk, d := range desks() {
-		if gvk.Kind == kind {
-			return gvk, d, nil
-		}
-	}
-	return object.GVK{}, nil, fmt.Errorf("%s: truce knows no such kind of app", kind)
-}
-
 // fitted is the desk for a kind as the cluster's own CRD lets it write.
 func (c *client) fitted(ctx context.Context, kind string) (object.GVK, dialect.Commands, error) {
-	gvk, d, err := desk(kind)
+	gvk, d, err := registry.CommandsFor(kind)
 	if _, ok := d.(flux.Commands); err != nil || !ok {
 		return gvk, d, err
 	}
@@ -49,7 +26,7 @@ func (c *client) fitted(ctx context.Context, kind string) (object.GVK, dialect.C
 
 // read gets the custom resources that an app is written down in.
 func (c *client) read(ctx context.Context, key app.Key) (dialect.Resources, error) {
-	gvk, translate, err := translator(key)
+	gvk, translate, err := registry.AppsFor(key)
 	if err != nil {
 		return dialect.Resources{}, err
 	}
@@ -59,7 +36,7 @@ func (c *client) read(ctx context.Context, key app.Key) (dialect.Resources, erro
 		return out, fmt.Errorf("read %s: %w", key, err)
 	}
 	source := translate.App(out.App, app.Policy{}).Source
-	for gvk := range kinds().Sources {
+	for gvk := range registry.Sources() {
 		if gvk.Kind != source.Kind {
 			continue
 		}
@@ -82,7 +59,7 @@ func idOf(gvk object.GVK, key app.Key) object.ID {
 
 // tell reads what an app's custom resource tells.
 func (c *client) tell(ctx context.Context, key app.Key) (dialect.Summary, error) {
-	gvk, d, err := desk(key.Kind)
+	gvk, d, err := registry.CommandsFor(key.Kind)
 	if err != nil {
 		return dialect.Summary{}, err
 	}

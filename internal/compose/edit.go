@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"reflect"
 	"slices"
 
@@ -12,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -35,24 +37,24 @@ func found(o object.Object, err error) (object.Object, error) {
 const mostTries = 5
 
 // edit carries out a change of an app's custom resources: made on what is there, judged by the server, and written only over that.
-func (c *client) edit(ctx context.Context, e cli.Edit) (cli.EditResult, error) {
+func (c *client) edit(ctx context.Context, e view.Edit) (view.EditResult, error) {
 	var err error
 	for range mostTries {
-		var out cli.EditResult
+		var out view.EditResult
 		if out, err = c.editOnce(ctx, e); err == nil || !apierrors.IsConflict(err) {
 			return out, err
 		}
 	}
-	return cli.EditResult{}, err
+	return view.EditResult{}, err
 }
 
-func (c *client) editOnce(ctx context.Context, e cli.Edit) (cli.EditResult, error) {
+func (c *client) editOnce(ctx context.Context, e view.Edit) (view.EditResult, error) {
 	_, commands, err := c.fitted(ctx, e.App.Kind)
 	if err != nil {
-		return cli.EditResult{}, err
+		return view.EditResult{}, err
 	}
-	out := cli.EditResult{}
-	if e.How == cli.Create || e.How == cli.Upsert {
+	out := view.EditResult{}
+	if e.How == view.Create || e.How == view.Upsert {
 		if out, err = c.created(ctx, commands, e); err != nil {
 			return out, err
 		}
@@ -61,25 +63,25 @@ func (c *client) editOnce(ctx context.Context, e cli.Edit) (cli.EditResult, erro
 			return out, err
 		}
 		if out.After, err = commands.Edit(out.Before, e.Change); err != nil {
-			return out, &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("%s: %w", e.App, err)}
+			return out, &exit.Error{Code: exit.Usage, Err: fmt.Errorf("%s: %w", e.App, err)}
 		}
 	}
 	if err := c.examine(ctx, e, &out); err != nil {
 		return out, err
 	}
-	if out.After, err = c.write(ctx, e, out); err != nil || e.How != cli.Delete {
+	if out.After, err = c.write(ctx, e, out); err != nil || e.How != view.Delete {
 		return out, err
 	}
 	return out, c.delete(ctx, e, out.After.App)
 }
 
 // created is a new app, or the one that is there already where that says the same or may be changed.
-func (c *client) created(ctx context.Context, commands dialect.Commands, e cli.Edit) (cli.EditResult, error) {
+func (c *client) created(ctx context.Context, commands dialect.Commands, e view.Edit) (view.EditResult, error) {
 	wanted, err := given(commands, e)
 	if err != nil {
-		return cli.EditResult{}, &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("%s: %w", e.App, err)}
+		return view.EditResult{}, &exit.Error{Code: exit.Usage, Err: fmt.Errorf("%s: %w", e.App, err)}
 	}
-	out := cli.EditResult{After: wanted}
+	out := view.EditResult{After: wanted}
 	if out.Before.App, err = c.there(ctx, wanted.App); err != nil {
 		return out, err
 	}
@@ -90,7 +92,7 @@ func (c *client) created(ctx context.Context, commands dialect.Commands, e cli.E
 	}
 	out.After = dialect.Resources{App: laid(out.Before.App, wanted.App), Source: laid(out.Before.Source, wanted.Source)}
 	for _, o := range [][2]object.Object{{out.Before.App, out.After.App}, {out.Before.Source, out.After.Source}} {
-		if e.How == cli.Create && o[0] != nil && !reflect.DeepEqual(o[0], o[1]) {
+		if e.How == view.Create && o[0] != nil && !reflect.DeepEqual(o[0], o[1]) {
 			return out, fmt.Errorf("%s is there already, and says something else: --upsert changes it", name(o[0]))
 		}
 	}
@@ -109,7 +111,7 @@ func says(there, wanted object.Object) bool {
 }
 
 // given are the custom resources that a command describes.
-func given(commands dialect.Commands, e cli.Edit) (dialect.Resources, error) {
+func given(commands dialect.Commands, e view.Edit) (dialect.Resources, error) {
 	if e.Given.App == nil {
 		return commands.Create(e.App, e.Change)
 	}
@@ -161,7 +163,7 @@ func (c *client) there(ctx context.Context, o object.Object) (object.Object, err
 }
 
 // write puts what has changed into the cluster: first all of it as a dry run, so that of two custom resources both are changed or none.
-func (c *client) write(ctx context.Context, e cli.Edit, out cli.EditResult) (dialect.Resources, error) {
+func (c *client) write(ctx context.Context, e view.Edit, out view.EditResult) (dialect.Resources, error) {
 	before := out.Before.All()
 	var todo []object.Object
 	for _, o := range out.After.All() {
@@ -215,7 +217,7 @@ func (c *client) put(ctx context.Context, o object.Object, dry []string) (object
 }
 
 // delete takes the app's custom resource away, as it was read.
-func (c *client) delete(ctx context.Context, e cli.Edit, cr object.Object) error {
+func (c *client) delete(ctx context.Context, e view.Edit, cr object.Object) error {
 	if e.DryRun {
 		return nil
 	}
@@ -234,7 +236,7 @@ func (c *client) delete(ctx context.Context, e cli.Edit, cr object.Object) error
 // known reports whether an app is in the cluster.
 func (c *client) known(ctx context.Context) func(app.Key) bool {
 	return func(key app.Key) bool {
-		gvk, _, err := desk(key.Kind)
+		gvk, _, err := registry.CommandsFor(key.Kind)
 		if err != nil {
 			return false
 		}

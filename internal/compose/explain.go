@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -34,7 +34,7 @@ func (c *client) explain(ctx context.Context, q explain.Question) (explain.Subje
 	t := &teller{client: c, question: q}
 	served, err := c.parts.cluster.Find(ctx, q.Kind)
 	if errors.Is(err, cluster.ErrUnknownKind) {
-		err = &cli.ExitError{Code: cli.ExitUsage, Err: err}
+		err = &exit.Error{Code: exit.Usage, Err: err}
 	}
 	if err != nil {
 		return explain.Subject{}, err

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/view"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -43,7 +44,7 @@ func (t *teller) keptBy(ctx context.Context, id object.ID, o object.Object) (kee
 	best := 0
 	var silent []object.Object
 	for _, cr := range apps {
-		list := desks()[cr.GVK()].Summarize(cr).Objects
+		list := registry.Commands()[cr.GVK()].Summarize(cr).Objects
 		listed := slices.ContainsFunc(list, func(l dialect.ListedObject) bool { return l.ID == id })
 		score := 0
 		if mark != "" && desired.Mark(keyOf(cr)) == mark {
@@ -76,7 +77,7 @@ func (t *teller) keptBy(ctx context.Context, id object.ID, o object.Object) (kee
 // apps lists the custom resources of all apps; who may list them in one namespace only finds those.
 func (t *teller) apps(ctx context.Context) ([]object.Object, error) {
 	var out []object.Object
-	for gvk := range kinds().Apps {
+	for gvk := range registry.Apps() {
 		found, err := t.parts.engine.Live.List(ctx, live.Interest{GVK: gvk})
 		if apierrors.IsForbidden(err) {
 			t.unknown(fmt.Sprintf("Apps of kind %s outside of namespace %s: you may not list them.", gvk.Kind, t.question.Namespace))
@@ -109,7 +110,7 @@ func (t *teller) rendering(ctx context.Context, id object.ID, apps []object.Obje
 		apps = apps[:mostRendered]
 	}
 	for _, cr := range apps {
-		set, _, err := t.parts.described(ctx, kinds().Apps[cr.GVK()].App(cr, app.Policy{}), cr)
+		set, _, err := t.parts.described(ctx, registry.Apps()[cr.GVK()].App(cr, app.Policy{}), cr)
 		if err != nil {
 			t.unknown(fmt.Sprintf("Whether %s describes it: %s.", keyOf(cr), redact.MaskText(err.Error())))
 			continue
@@ -153,7 +154,7 @@ func (t *teller) walk(ctx context.Context, cr object.Object) error {
 		return err
 	}
 	s.Notes = how.notes
-	a := kinds().Apps[cr.GVK()].App(cr, how.policy)
+	a := registry.Apps()[cr.GVK()].App(cr, how.policy)
 	s.App = &a
 	spec, err := t.parts.specOf(ctx, a, cr)
 	f := fetched{err: err}
@@ -231,7 +232,7 @@ func (t *teller) judged(ctx context.Context, f fetched, how process) error {
 	if asked.Policy.Mode == app.Enforce {
 		asked.Policy.Mode = app.Preview
 	}
-	d := cli.Detail{App: *s.App, Report: engine.App(ctx, asked), Origin: func(object.ID, field.Path) desired.Place { return desired.Place{} }}
+	d := view.Detail{App: *s.App, Report: engine.App(ctx, asked), Origin: func(object.ID, field.Path) desired.Place { return desired.Place{} }}
 	s.Stage, s.Reason = d.Report.Stage, d.Report.Reason
 	if d.Report.Message != "" {
 		t.unknown(fmt.Sprintf("The look at the app ended at %s: %s.", d.Report.Stage, d.Report.Message))

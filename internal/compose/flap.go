@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/view"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
@@ -19,7 +19,7 @@ import (
 // fought finds fields that are as Git wants at this moment only because they have just been put back: who looks at an app that flaps
 // must not be told that all is well. Where truce owns a field that an autoscaler wants to be another number, claims are not ceded, and
 // each of the two sets its own, again and again.
-func (p *parts) fought(ctx context.Context, d *cli.Detail, catalogue *claim.Catalogue, claimants []object.Object) error {
+func (p *parts) fought(ctx context.Context, d *view.Detail, catalogue *claim.Catalogue, claimants []object.Object) error {
 	var index claim.Index
 	wants := map[object.ID]any{}
 	for _, o := range claimants {

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/view"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/watch"
@@ -21,7 +22,7 @@ import (
 func (c *client) watcher() live.Watcher { return watch.Watcher{Cluster: c.parts.cluster} }
 
 // follow keeps the summaries of a namespace's apps, by watches of their custom resources and of the objects that bear our label.
-func (c *client) follow(ctx context.Context, namespace string, seen func([]cli.Summary) bool) error {
+func (c *client) follow(ctx context.Context, namespace string, seen func([]view.Summary) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	published, err := c.allPublished(ctx, namespace)
@@ -33,7 +34,7 @@ func (c *client) follow(ctx context.Context, namespace string, seen func([]cli.S
 		apps: map[app.Key]object.Object{}, health: map[string]map[object.ID]assessed{}, watches: map[object.GVK]live.Watch{},
 	}
 	dialects := 0
-	for gvk := range kinds().Apps {
+	for gvk := range registry.Apps() {
 		switch served, err := c.serves(gvk); {
 		case err != nil:
 			return err
@@ -194,7 +195,7 @@ func (b *board) kinds() []object.GVK {
 	seen := map[object.GVK]bool{}
 	var out []object.GVK
 	for _, cr := range b.apps {
-		for _, e := range desks()[cr.GVK()].Summarize(cr).Objects {
+		for _, e := range registry.Commands()[cr.GVK()].Summarize(cr).Objects {
 			gvk := object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}
 			if !seen[gvk] {
 				seen[gvk] = true

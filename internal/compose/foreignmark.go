@@ -7,6 +7,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,7 +42,7 @@ func foreignOwner(r live.Reader, namespaces cluster.Namespaces) func(ctx context
 // appWithMark finds the app of the namespaces that has the mark; empty for none.
 func appWithMark(ctx context.Context, r live.Reader, namespaces []string, mark string) (string, error) {
 	for _, namespace := range namespaces {
-		for gvk := range kinds().Apps {
+		for gvk := range registry.Apps() {
 			name, err := appOfKindWithMark(ctx, r, live.Interest{GVK: gvk, Namespace: namespace}, mark)
 			if err != nil || name != "" {
 				return name, err

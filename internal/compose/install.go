@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/watch"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -123,7 +124,7 @@ func waitServed(ctx context.Context, c *cluster.Client) error {
 	}
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
-	for _, gvk := range []object.GVK{kustomizations, gitRepositories, applications} {
+	for _, gvk := range []object.GVK{registry.Kustomizations, registry.GitRepositories, registry.Applications} {
 		for {
 			err := listable(ctx, probe, gvk)
 			if err == nil {

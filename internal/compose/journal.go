@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"io"
 	"net"
 	"net/http"
@@ -14,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/report/journal/bolt"
 )
@@ -72,7 +72,7 @@ func (c *client) journal(ctx context.Context, q journal.Query) ([]journal.Entry,
 
 func journalFile(path string, q journal.Query) ([]journal.Entry, error) {
 	if _, err := os.Stat(path); err != nil {
-		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("journal: %w", err)}
+		return nil, &exit.Error{Code: exit.Usage, Err: fmt.Errorf("journal: %w", err)}
 	}
 	var out []journal.Entry
 	err := bolt.ReadFile(path, q, func(e journal.Entry) bool { out = append(out, e); return true })
@@ -96,7 +96,7 @@ func journalAt(ctx context.Context, address, token string, q journal.Query) ([]j
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"?"+v.Encode(), nil)
 	if err != nil {
-		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("journal: %w", err)}
+		return nil, &exit.Error{Code: exit.Usage, Err: fmt.Errorf("journal: %w", err)}
 	}
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)

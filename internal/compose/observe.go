@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/model/identity"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/view"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/apply/readonly"
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/events"
@@ -24,37 +24,6 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 )
-
-// errReadOnly is what every part says that was asked to write for somebody who only looks. It is a fault of truce.
-var errReadOnly = errors.New("asked to write while only looking: this is a bug in truce")
-
-// looker is an apply.Writer that lets dry runs through and nothing else.
-type looker struct{ writer apply.Writer }
-
-func (l looker) Apply(ctx context.Context, a apply.Apply) (object.Object, error) {
-	if a.DryRun != apply.Simulate {
-		return nil, errReadOnly
-	}
-	return l.writer.Apply(ctx, a)
-}
-
-func (l looker) Edit(ctx context.Context, e apply.Edit) (object.Object, error) {
-	if e.DryRun != apply.Simulate {
-		return nil, errReadOnly
-	}
-	return l.writer.Edit(ctx, e)
-}
-
-func (looker) Delete(context.Context, apply.Target) error { return errReadOnly }
-
-// reader is an inventory.Store that cannot be written.
-type reader struct{ store inventory.Store }
-
-func (r reader) Load(ctx context.Context, key app.Key) (inventory.Record, error) {
-	return r.store.Load(ctx, key)
-}
-func (reader) Save(context.Context, inventory.Record) error { return errReadOnly }
-func (reader) Delete(context.Context, app.Key) error        { return errReadOnly }
 
 // fetched is the one source of the app that is looked at.
 type fetched struct {
@@ -71,22 +40,22 @@ func (fetched) Readers(app.SourceKey) []app.Key { return nil }
 func (fetched) Behind(app.SourceKey, time.Time) ([]app.SourceKey, []app.Key) { return nil, nil }
 
 // inspect walks one app through all stages without writing, as the controller would now.
-func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
+func (c *client) inspect(ctx context.Context, key app.Key) (view.Detail, error) {
 	p, err := c.assembled()
 	if err != nil {
-		return cli.Detail{}, err
+		return view.Detail{}, err
 	}
-	gvk, translate, err := translator(key)
+	gvk, translate, err := registry.AppsFor(key)
 	if err != nil {
-		return cli.Detail{}, err
+		return view.Detail{}, err
 	}
 	cr, err := p.engine.Live.Get(ctx, gvk, object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: key.Namespace, Name: key.Name})
 	if err != nil {
-		return cli.Detail{}, fmt.Errorf("read %s: %w", key, err)
+		return view.Detail{}, fmt.Errorf("read %s: %w", key, err)
 	}
 	how, err := c.process(ctx, key)
 	if err != nil {
-		return cli.Detail{}, err
+		return view.Detail{}, err
 	}
 	a := translate.App(cr, how.policy)
 	asked := a
@@ -98,15 +67,15 @@ func (c *client) inspect(ctx context.Context, key app.Key) (cli.Detail, error) {
 	f.artifact, f.err = p.fetch(ctx, a, cr)
 	engine, claimants, err := p.onlyLooking(ctx, f, how)
 	if err != nil {
-		return cli.Detail{}, err
+		return view.Detail{}, err
 	}
 	n := &noted{past: c.pastOf(key)}
 	engine.Witnesses = reconcile.WriterEvidence{Events: events.New(p.cluster).Of, Journal: n.entries}
-	_, commands, err := desk(key.Kind)
+	_, commands, err := registry.CommandsFor(key.Kind)
 	if err != nil {
-		return cli.Detail{}, err
+		return view.Detail{}, err
 	}
-	d := cli.Detail{App: a, Told: commands.Summarize(cr), Report: p.look(ctx, engine, asked), Origin: p.origins(ctx, f.artifact, asked)}
+	d := view.Detail{App: a, Told: commands.Summarize(cr), Report: p.look(ctx, engine, asked), Origin: p.origins(ctx, f.artifact, asked)}
 	d.Report.Notes = append(d.Report.Notes, how.notes...)
 	if err := c.waits(ctx, &d, n); err != nil {
 		return d, err
@@ -158,8 +127,8 @@ func (p *parts) left(ctx context.Context, a app.App, r report.Report) ([]invento
 // claims, too.
 func (p *parts) onlyLooking(ctx context.Context, f fetched, how process) (*reconcile.Engine, []object.Object, error) {
 	looking := p.engine
-	looking.Sources, looking.Writer, looking.Inventory = f, looker{p.engine.Writer}, reader{p.engine.Inventory}
-	looking.Identities = asker{tenancy.Access{Live: looking.Live, Writer: looking.Writer, Rights: anyone{}}}
+	looking.Sources, looking.Writer, looking.Inventory = f, readonly.Writer{Writer: p.engine.Writer}, readonly.Inventory{Store: p.engine.Inventory}
+	looking.Identities = readonly.Identity{Access: tenancy.Access{Live: looking.Live, Writer: looking.Writer, Rights: readonly.AnyRights{}}}
 	looking.Tell = func(reconcile.FindingEvent) {}
 	looking.ForeignOwner = foreignOwner(looking.Live, how.namespaces)
 	engine := reconcile.NewEngine(looking)
@@ -173,15 +142,6 @@ func (p *parts) onlyLooking(ctx context.Context, f fetched, how process) (*recon
 	}
 	engine.UseClaims(claims)
 	return engine, found, nil
-}
-
-func translator(key app.Key) (object.GVK, dialect.Apps, error) {
-	for gvk, f := range kinds().Apps {
-		if gvk.Kind == key.Kind {
-			return gvk, f, nil
-		}
-	}
-	return object.GVK{}, nil, fmt.Errorf("%s: truce knows no such kind of app", key)
 }
 
 // fetch brings the revision that an app reads; cr is the app's custom resource, which may name the source itself.
@@ -211,10 +171,10 @@ func (p *parts) specOf(ctx context.Context, a app.App, cr object.Object) (source
 
 // sourceOf is the custom resource that says where an app's files come from, and who reads it.
 func (p *parts) sourceOf(ctx context.Context, key app.SourceKey, cr object.Object) (dialect.Sources, object.Object, error) {
-	if f, ok := inline()[key.Kind]; ok {
+	if f, ok := registry.InlineSources()[key.Kind]; ok {
 		return f, cr, nil
 	}
-	for gvk, f := range kinds().Sources {
+	for gvk, f := range registry.Sources() {
 		if gvk.Kind != key.Kind {
 			continue
 		}
@@ -296,15 +256,3 @@ func (p *parts) origins(ctx context.Context, artifact source.Artifact, a app.App
 		return desired.Origin(files, a.AtRevision(artifact.Commit, artifact.Files), o, path)
 	}
 }
-
-// asker is the identity of the user who runs a command: it only looks, by the rights of the user's own kubeconfig, whatever account an app has.
-type asker struct{ tenancy.Access }
-
-// As implements tenancy.Identities.
-func (a asker) As(identity.Account) (tenancy.Access, error) { return a.Access, nil }
-
-// anyone is refused nothing beforehand: the API server answers each request by itself.
-type anyone struct{}
-
-// Refused implements tenancy.Rights.
-func (anyone) Refused(context.Context, object.GVK, object.ID) (string, error) { return "", nil }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/view"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -20,7 +21,7 @@ import (
 )
 
 // examine holds a change against what it will meet: rules against the app's objects, and the custom resource's own parent.
-func (c *client) examine(ctx context.Context, e cli.Edit, out *cli.EditResult) error {
+func (c *client) examine(ctx context.Context, e view.Edit, out *view.EditResult) error {
 	if len(e.Change.Ignore) > 0 || e.Given.App != nil {
 		if err := c.checkRules(ctx, e, out); err != nil {
 			return err
@@ -46,12 +47,12 @@ func (c *client) examine(ctx context.Context, e cli.Edit, out *cli.EditResult) e
 }
 
 // others says which apps a change of a shared source is about, too.
-func (c *client) others(ctx context.Context, e cli.Edit, out *cli.EditResult) {
+func (c *client) others(ctx context.Context, e view.Edit, out *view.EditResult) {
 	if out.Before.Source == nil || reflect.DeepEqual(out.Before.Source, out.After.Source) {
 		return
 	}
 	var also []string
-	for gvk, translate := range kinds().Apps {
+	for gvk, translate := range registry.Apps() {
 		all, err := c.parts.engine.Live.List(ctx, live.Interest{GVK: gvk})
 		if err != nil {
 			continue // who may not list apps everywhere is not told of them
@@ -94,8 +95,8 @@ func overruled(before, after object.Object, manager string) bool {
 var errElsewhere = errors.New("no app of this cluster")
 
 // describedAt finds where a parent's source gives the field that was changed its value, or else describes the custom resource.
-func (c *client) describedAt(ctx context.Context, parent app.Key, e cli.EditResult) (desired.Place, error) {
-	_, translate, err := translator(parent)
+func (c *client) describedAt(ctx context.Context, parent app.Key, e view.EditResult) (desired.Place, error) {
+	_, translate, err := registry.AppsFor(parent)
 	if err != nil || parent.Namespace == "" {
 		return desired.Place{}, errElsewhere
 	}

@@ -28,18 +28,15 @@ import (
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/admission"
 	"github.com/truce-gitops/truce/internal/controller/memory"
-	healthargocd "github.com/truce-gitops/truce/internal/decide/health/argocd"
-	"github.com/truce-gitops/truce/internal/decide/health/kstatus"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
-	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
-	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/remote"
 	"github.com/truce-gitops/truce/internal/render/worker"
 	"github.com/truce-gitops/truce/internal/report/journal/bolt"
@@ -49,27 +46,19 @@ import (
 	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
-// The custom resources that truce reads.
-var (
-	kustomizations  = object.GVK{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
-	gitRepositories = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"}
-	applications    = object.GVK{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
-)
-
 func kinds() controller.Kinds {
 	return controller.Kinds{
-		Apps:    map[object.GVK]dialect.Apps{kustomizations: flux.Kustomizations{}, applications: argocd.Applications{}},
-		Sources: map[object.GVK]dialect.Sources{gitRepositories: flux.GitRepositories{}},
-		Inline:  map[object.GVK]dialect.Sources{applications: argocd.Repositories{}},
-		Lacks:   flux.DroppedFieldsHint,
+		Apps: registry.Apps(), Sources: registry.Sources(),
+		Inline: map[object.GVK]dialect.Sources{registry.Applications: argocd.Repositories{}},
+		Lacks:  flux.DroppedFieldsHint,
 	}
 }
 
 // workerPatience keeps a truce whose builds take milliseconds, as most do, from a second render worker: it is longer than the start of the first.
 const workerPatience = 250 * time.Millisecond
 
-// cacheBytes bounds the rendered objects that are kept in memory.
-const cacheBytes = 64 << 20
+// renderCacheBytes bounds the rendered objects that are kept in memory.
+const renderCacheBytes = 64 << 20
 
 // parts are what every way of running the stages has in common.
 type parts struct {
@@ -97,7 +86,7 @@ type cloning struct {
 }
 
 // assemble connects to the cluster and chooses the parts.
-func assemble(t cli.Target, version string, from cloning, by supervision) (*parts, error) {
+func assemble(t cluster.Target, version string, from cloning, by supervision) (*parts, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find truce itself: %w", err)
@@ -135,27 +124,19 @@ func newParts(client *cluster.Client, self string, from cloning) (*parts, error)
 	p := &parts{cluster: client, git: store, pool: pool, releaser: releaser, work: from.dir}
 	p.queries = jqworker.New(self, part.Query)
 	p.configured = &admission.Reader{Cluster: client, Live: list.Reader{Cluster: client}}
-	cache := &render.Cached{Renderer: p.pool, Bytes: cacheBytes}
+	cache := &render.Cached{Renderer: p.pool, Bytes: renderCacheBytes}
 	p.rendered = remote.Renderer{Builder: cache}
 	p.engine = reconcile.Dependencies{
 		Render: p.rendered, Cache: cache, Fresh: remote.Renderer{Builder: p.pool}, Scope: served.Scope(client), Scale: served.ScalePath(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
 		History: &live.History{},
 		Writer:  ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
-		Health: assessors(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
+		Health: registry.HealthRules(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
 		Checkers: checkers(client),
 		Queries:  p.queries.Evaluator, Admission: p.configured,
 		Tell: func(reconcile.FindingEvent) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
 	}
 	p.fetchFrom(upstream.Hosts{})
 	return p, nil
-}
-
-// assessors are the rules of health by what an app asks for.
-func assessors() map[health.Rules]health.Assessor {
-	return map[health.Rules]health.Assessor{
-		health.Reconciled: kstatus.Assessor{},
-		health.Serving:    healthargocd.Assessor{BuiltIn: desired.Native, Custom: kstatus.Assessor{}},
-	}
 }
 
 // assembleFor is assemble for a controller. Where nothing can be written below its cache directory, the clones lie in a temporary one.

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
@@ -36,7 +37,7 @@ func (c *client) passage(ctx context.Context, key app.Key, objects []report.List
 	if back {
 		a.Adoption.Mode = app.HandBack
 	} else if !a.Adoption.Takes() {
-		return &cli.ExitError{Code: cli.ExitDiffers, Err: fmt.Errorf("%s is not adopted: %s", key, strings.Join(a.Notes, "; "))}
+		return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s is not adopted: %s", key, strings.Join(a.Notes, "; "))}
 	}
 	m := &moving{adoption: a.Adoption, mode: a.Policy.Mode, waits: map[object.ID]string{}, there: map[object.ID]bool{}, news: make(chan struct{}, 1)}
 	for _, o := range objects {
@@ -83,7 +84,7 @@ func (c *client) neutral(ctx context.Context, key app.Key) (app.App, error) {
 	if err != nil {
 		return app.App{}, err
 	}
-	_, translate, err := translator(key)
+	_, translate, err := registry.AppsFor(key)
 	if err != nil {
 		return app.App{}, err
 	}

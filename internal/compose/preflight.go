@@ -17,13 +17,13 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/apply/inventory/configmap"
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/list"
 	"github.com/truce-gitops/truce/internal/controller/admission"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source/git"
@@ -40,7 +40,7 @@ const installation = "app.kubernetes.io/name=truce,app.kubernetes.io/component=c
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
 // Check gathers what a check judges. Only an API server that does not answer is an error; what cannot be read besides is in the Facts.
-func (m maintenance) Check(ctx context.Context, t cli.Target) (preflight.Facts, error) {
+func (m maintenance) Check(ctx context.Context, t cluster.Target) (preflight.Facts, error) {
 	c, err := dial(t, m.version, supervision{})
 	if err != nil {
 		return preflight.Facts{}, err
@@ -106,7 +106,7 @@ func (x *inspection) installation(ctx context.Context) error {
 
 // definitions looks at the kinds that truce reads.
 func (x *inspection) definitions(ctx context.Context) error {
-	for _, gvk := range []object.GVK{kustomizations, gitRepositories, applications} {
+	for _, gvk := range []object.GVK{registry.Kustomizations, registry.GitRepositories, registry.Applications} {
 		d := preflight.Definition{Kind: gvk.Kind + "." + gvk.Group, Version: gvk.Version}
 		res, err := x.cluster.Resource(gvk)
 		switch {
@@ -205,7 +205,7 @@ func (x *inspection) others(ctx context.Context) error {
 	if x.facts.Installed == nil {
 		return nil
 	}
-	for gvk, f := range kinds().Apps {
+	for gvk, f := range registry.Apps() {
 		if err := x.shared(ctx, gvk, f); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/lint/autoscaled"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
@@ -99,7 +100,7 @@ func (l *rivalry) target(x claim.Claimant) {
 
 func (l *rivalry) listApplications(ctx context.Context) error {
 	l.apps = map[string][]application{}
-	found, err := l.client.parts.engine.Live.List(ctx, live.Interest{GVK: applications})
+	found, err := l.client.parts.engine.Live.List(ctx, live.Interest{GVK: registry.Applications})
 	if errors.Is(err, live.ErrUnknownKind) {
 		return nil
 	}

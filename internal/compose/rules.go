@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/ignore"
@@ -17,8 +19,8 @@ import (
 
 // checkRules refuses a custom resource that truce could not do, and rules that are new and match nothing. Both would be silent in
 // the cluster until somebody wonders.
-func (c *client) checkRules(ctx context.Context, e cli.Edit, out *cli.EditResult) error {
-	_, translate, err := translator(e.App)
+func (c *client) checkRules(ctx context.Context, e view.Edit, out *view.EditResult) error {
+	_, translate, err := registry.AppsFor(e.App)
 	if err != nil {
 		return err
 	}
@@ -45,7 +47,7 @@ func (c *client) checkRules(ctx context.Context, e cli.Edit, out *cli.EditResult
 	if len(all) == 0 {
 		return nil
 	}
-	return &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("%s: %w", e.App, errors.Join(all...))}
+	return &exit.Error{Code: exit.Usage, Err: fmt.Errorf("%s: %w", e.App, errors.Join(all...))}
 }
 
 // added are the rules beyond those that were there: a command adds at the end.
@@ -59,7 +61,7 @@ func added(before, now ignore.Rules) ignore.Rules {
 
 // idle holds rules against what the app describes and what of it is live, and says why one of them does nothing. What is worth saying
 // of a rule that does something becomes a note.
-func (c *client) idle(ctx context.Context, a app.App, rules ignore.Rules, out *cli.EditResult) ([]error, error) {
+func (c *client) idle(ctx context.Context, a app.App, rules ignore.Rules, out *view.EditResult) ([]error, error) {
 	set, _, err := c.parts.described(ctx, a, out.After.App)
 	if err != nil {
 		out.Notes = append(out.Notes, fmt.Sprintf("nobody knows whether the rule matches anything: %v", err))

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"net"
 	"net/http"
 	"sync"
@@ -53,7 +55,7 @@ func receiver(address string) (notify.Sender, error) {
 	}
 	s, err := webhook.NewSender(address)
 	if err != nil {
-		return nil, failed(cli.ExitUsage, fmt.Errorf("--events-addr: %w", err))
+		return nil, exit.With(exit.Usage, fmt.Errorf("--events-addr: %w", err))
 	}
 	return s, nil
 }
@@ -295,7 +297,7 @@ func (r *roll) ready() error {
 // begun reports whether the apps are watched, which comes last. The caller holds mu.
 func (r *roll) begun() bool {
 	for i := range r.watches {
-		if kinds().Apps[i.GVK] != nil {
+		if registry.Apps()[i.GVK] != nil {
 			return true
 		}
 	}
@@ -303,7 +305,7 @@ func (r *roll) begun() bool {
 }
 
 // asks reports whether a kind is one of those that tell truce what to do.
-func asks(gvk object.GVK) bool { return kinds().Apps[gvk] != nil || kinds().Sources[gvk] != nil }
+func asks(gvk object.GVK) bool { return registry.Apps()[gvk] != nil || registry.Sources()[gvk] != nil }
 
 func orPending(err error) error {
 	if err == nil {

@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/view"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -123,12 +126,12 @@ func (s state) resource(t *testing.T, text string) (object.Object, report.Report
 		if cr.GVK().Kind == "Application" {
 			spec["source"] = map[string]any{"repoURL": "https://git.example/web", "chart": "web", "targetRevision": "1"}
 		}
-		r.Message = kinds().Apps[cr.GVK()].App(cr, app.Policy{}).Problems[0].Field + ": refused"
+		r.Message = registry.Apps()[cr.GVK()].App(cr, app.Policy{}).Problems[0].Field + ": refused"
 	}
 	if r.Stage == "" {
 		return cr, r
 	}
-	front := kinds().Apps[cr.GVK()]
+	front := registry.Apps()[cr.GVK()]
 	if s.suspend {
 		before := r
 		before.Stage, before.Reason, before.Message = report.Done, r.Before.Reason, r.Before.Message
@@ -214,21 +217,21 @@ func command(t *testing.T, cr object.Object, r report.Report, args ...string) st
 			b.health[desired.Mark(r.App)][o.ID] = assessed{health.Reconciled: o.Health, health.Serving: o.Health}
 		}
 	}
-	d := cli.Detail{App: kinds().Apps[cr.GVK()].App(cr, app.Policy{}), Report: r, Told: desks()[cr.GVK()].Summarize(cr)}
+	d := view.Detail{App: registry.Apps()[cr.GVK()].App(cr, app.Policy{}), Report: r, Told: registry.Commands()[cr.GVK()].Summarize(cr)}
 	if d.App.Suspended { // a run without writes takes no notice of that
 		d.Report.Stage, d.Report.Reason, d.Report.Message = report.Done, r.Before.Reason, r.Before.Message
 	}
 	d.Origin = func(object.ID, field.Path) desired.Place { return desired.Place{} }
 	var out bytes.Buffer
 	env := cli.Environment{Out: &out, Err: &bytes.Buffer{}, Program: "truce", Args: append(args, "-n", "apps"), Getenv: func(string) string { return "" }}
-	cli.Execute(t.Context(), env, cli.Backend{Connect: func(context.Context, cli.Target) (*cli.Cluster, error) {
+	cli.Execute(t.Context(), env, cli.Backend{Connect: func(context.Context, cluster.Target) (*cli.Cluster, error) {
 		return &cli.Cluster{
 			Names: func(context.Context, string) ([]app.Key, error) { return []app.Key{r.App}, nil },
-			Follow: func(_ context.Context, _ string, seen func([]cli.Summary) bool) error {
+			Follow: func(_ context.Context, _ string, seen func([]view.Summary) bool) error {
 				seen(b.summaries())
 				return nil
 			},
-			Inspect:           func(context.Context, app.Key) (cli.Detail, error) { return d, nil },
+			Inspect:           func(context.Context, app.Key) (view.Detail, error) { return d, nil },
 			ControllerAbsence: func(context.Context, string) (string, error) { return "", nil },
 			Close:             func() {},
 		}, nil

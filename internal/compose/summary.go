@@ -1,11 +1,12 @@
 package compose
 
 import (
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/view"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
@@ -16,26 +17,26 @@ import (
 )
 
 // summaries are in the order of namespace, kind and name.
-func (b *board) summaries() []cli.Summary {
+func (b *board) summaries() []view.Summary {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := make([]cli.Summary, 0, len(b.apps))
+	out := make([]view.Summary, 0, len(b.apps))
 	for key, cr := range b.apps {
 		s := summarise(key, cr, policyOf(b.published, key.Namespace))
-		if cr.GVK() == kustomizations && !s.Observed { // else its objects do not bear our mark
-			s.State.Health = b.healthOf(key, cr, desks()[cr.GVK()].Summarize(cr))
+		if cr.GVK() == registry.Kustomizations && !s.Observed { // else its objects do not bear our mark
+			s.State.Health = b.healthOf(key, cr, registry.Commands()[cr.GVK()].Summarize(cr))
 		}
 		out = append(out, s)
 	}
 	order := func(k app.Key) string { return k.Namespace + "/" + k.Kind + "/" + k.Name }
-	slices.SortFunc(out, func(a, b cli.Summary) int { return strings.Compare(order(a.Key), order(b.Key)) })
+	slices.SortFunc(out, func(a, b view.Summary) int { return strings.Compare(order(a.Key), order(b.Key)) })
 	return out
 }
 
 // healthOf is the health of a Kustomization, whose status holds no word for it: that of its worst object, or a worse one that the status
 // holds, about objects that it does not list.
 func (b *board) healthOf(key app.Key, cr object.Object, told dialect.Summary) health.Status {
-	found, rules := b.health[desired.Mark(key)], kinds().Apps[cr.GVK()].App(cr, app.Policy{}).Health
+	found, rules := b.health[desired.Mark(key)], registry.Apps()[cr.GVK()].App(cr, app.Policy{}).Health
 	var objects []report.Object
 	for _, e := range told.Objects {
 		at, ok := found[e.ID]
@@ -61,9 +62,9 @@ func policyOf(published []object.Object, namespace string) app.Policy {
 	return app.Policy{}
 }
 
-func summarise(key app.Key, cr object.Object, process app.Policy) cli.Summary {
-	a, told := kinds().Apps[cr.GVK()].App(cr, process), desks()[cr.GVK()].Summarize(cr)
-	s := cli.Summary{
+func summarise(key app.Key, cr object.Object, process app.Policy) view.Summary {
+	a, told := registry.Apps()[cr.GVK()].App(cr, process), registry.Commands()[cr.GVK()].Summarize(cr)
+	s := view.Summary{
 		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, State: told.State, Revision: told.Revision,
 		Message: told.Message, Handled: told.HandledRequest, Settled: told.Finished, Contested: told.Contested, Ceded: told.Ceded,
 		Observed: a.Policy.Mode == app.Observe, By: told.StatusWriter, Lost: told.Lost,

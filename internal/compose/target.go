@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/lease"
 	"github.com/truce-gitops/truce/internal/report/metrics"
@@ -14,10 +13,9 @@ type supervision struct {
 }
 
 // dial connects to the cluster that a command's flags name.
-func dial(t cli.Target, version string, by supervision) (*cluster.Client, error) {
+func dial(t cluster.Target, version string, by supervision) (*cluster.Client, error) {
 	o := cluster.Options{
-		Kubeconfig: t.Kubeconfig, Context: t.Context, UserAgent: "truce/" + version,
-		As: t.As, AsUID: t.AsUID, AsGroups: t.AsGroups, Timeout: t.Timeout, Term: by.term,
+		Target: t, UserAgent: "truce/" + version, Term: by.term,
 	}
 	if m := by.metrics; m != nil {
 		o.Wrap = m.Transport

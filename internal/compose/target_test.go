@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"github.com/truce-gitops/truce/internal/cluster"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,8 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/truce-gitops/truce/internal/cli"
 )
 
 // kubeconfig names a server, without any credentials.
@@ -30,7 +29,7 @@ func TestARequestTimeoutEndsARequestToAServerThatHangs(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
 	defer server.Close()
 	defer close(done)
-	c, err := connect("v0")(t.Context(), cli.Target{Kubeconfig: kubeconfig(t, server.URL), Timeout: 200 * time.Millisecond})
+	c, err := connect("v0")(t.Context(), cluster.Target{Kubeconfig: kubeconfig(t, server.URL), Timeout: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +47,7 @@ func TestWhoIsImpersonatedIsTold(t *testing.T) {
 		http.Error(w, "no", http.StatusForbidden)
 	}))
 	defer server.Close()
-	c, err := connect("v0")(t.Context(), cli.Target{Kubeconfig: kubeconfig(t, server.URL), As: "jane", AsUID: "7", AsGroups: []string{"shop", "ops"}})
+	c, err := connect("v0")(t.Context(), cluster.Target{Kubeconfig: kubeconfig(t, server.URL), As: "jane", AsUID: "7", AsGroups: []string{"shop", "ops"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,10 +16,10 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/apply/inventory/configmap"
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/list"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/view/uninstall"
 )
@@ -28,7 +28,7 @@ import (
 const witnessPrefix = "truce-witness-"
 
 // Leftovers lists what truce has left, and the controllers that still work: they would write it again.
-func (m maintenance) Leftovers(ctx context.Context, t cli.Target, in uninstall.Scope) (uninstall.Leftovers, error) {
+func (m maintenance) Leftovers(ctx context.Context, t cluster.Target, in uninstall.Scope) (uninstall.Leftovers, error) {
 	c, err := dial(t, m.version, supervision{})
 	if err != nil {
 		return uninstall.Leftovers{}, err
@@ -59,7 +59,7 @@ type leftovers struct {
 }
 
 func (l *leftovers) resources(ctx context.Context) error {
-	for _, gvk := range []object.GVK{kustomizations, gitRepositories, applications} {
+	for _, gvk := range []object.GVK{registry.Kustomizations, registry.GitRepositories, registry.Applications} {
 		found, err := l.live.List(ctx, live.Interest{GVK: gvk, Namespace: l.namespace, Depth: live.Full})
 		if err != nil && !errors.Is(err, live.ErrUnknownKind) {
 			return err
@@ -158,7 +158,7 @@ func (l *leftovers) markedBy(ctx context.Context, r inventory.Record) error {
 const tries = 5
 
 // Remove carries a step out. What is gone already is done.
-func (m maintenance) Remove(ctx context.Context, t cli.Target, s uninstall.Step) error {
+func (m maintenance) Remove(ctx context.Context, t cluster.Target, s uninstall.Step) error {
 	c, err := dial(t, m.version, supervision{})
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/truce-gitops/truce/examples"
 	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render/local"
@@ -291,12 +292,12 @@ func (s *starting) wanted() ([]object.Object, error) {
 		return nil, fmt.Errorf("read %s: %w", s.world.Repo, err)
 	}
 	for _, o := range objects {
-		if spec, ok := o["spec"].(map[string]any); ok && o.GVK() == gitRepositories {
+		if spec, ok := o["spec"].(map[string]any); ok && o.GVK() == registry.GitRepositories {
 			spec["url"] = s.world.Repo
 		}
 	}
 	// Namespaces first, then sources: what the others need.
-	rank := map[string]int{"Namespace": 0, gitRepositories.Kind: 1}
+	rank := map[string]int{"Namespace": 0, registry.GitRepositories.Kind: 1}
 	slices.SortStableFunc(objects, func(a, b object.Object) int { return order(rank, a) - order(rank, b) })
 	return objects, nil
 }
@@ -320,12 +321,12 @@ func ofRepository(url string, o cli.UpOptions) []object.Object {
 	}
 	return []object.Object{
 		{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": home}},
-		{"apiVersion": gitRepositories.APIVersion(), "kind": gitRepositories.Kind, "metadata": meta(), "spec": spec},
+		{"apiVersion": registry.GitRepositories.APIVersion(), "kind": registry.GitRepositories.Kind, "metadata": meta(), "spec": spec},
 		{
-			"apiVersion": kustomizations.APIVersion(), "kind": kustomizations.Kind, "metadata": meta(),
+			"apiVersion": registry.Kustomizations.APIVersion(), "kind": registry.Kustomizations.Kind, "metadata": meta(),
 			"spec": map[string]any{
 				"interval": "10m", "path": cmp.Or(o.Path, "./"), "prune": true,
-				"sourceRef": map[string]any{"kind": gitRepositories.Kind, "name": name},
+				"sourceRef": map[string]any{"kind": registry.GitRepositories.Kind, "name": name},
 			},
 		},
 	}

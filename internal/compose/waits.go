@@ -3,10 +3,10 @@ package compose
 import (
 	"context"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/view"
 	"sync"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
@@ -39,7 +39,7 @@ func (n *noted) entries(ctx context.Context) ([]journal.Entry, error) {
 // waits gives what this process would put back the verdict of the controller where that waits with it: only the controller remembers how
 // often a field was put back. It says so in its journal, which was asked for this difference already, and, where that cannot be read, in
 // the app's status.
-func (c *client) waits(ctx context.Context, d *cli.Detail, n *noted) error {
+func (c *client) waits(ctx context.Context, d *view.Detail, n *noted) error {
 	for _, o := range d.Report.Objects {
 		for i, f := range o.Findings {
 			if f.Verdict != decide.Correct {
@@ -58,7 +58,7 @@ func (c *client) waits(ctx context.Context, d *cli.Detail, n *noted) error {
 }
 
 // contested believes the status while a controller gives a sign of life: one that is gone has left its last word there.
-func (c *client) contested(ctx context.Context, d *cli.Detail, id object.ID, f decide.Finding) (decide.Finding, error) {
+func (c *client) contested(ctx context.Context, d *view.Detail, id object.ID, f decide.Finding) (decide.Finding, error) {
 	said := breaker.ApplyEvidence(f, id, d.Told.Contested, time.Now())
 	if said.Verdict == f.Verdict {
 		return f, nil

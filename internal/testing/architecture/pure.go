@@ -21,6 +21,7 @@ var impureByNeed = map[string]string{
 	"model/ignore/jq":       "runs each program under a deadline, which is a context",
 	"model/schema/gen":      "a command that writes a generated file",
 	"decide/health/kstatus": "the library's object type imports a package that can serve HTTP",
+	"dialect/registry":      "joins the dialects, and the health checks that are excused above",
 	"dialect/flux":          "the API machinery's check of a label imports a package that parses addresses",
 }
 

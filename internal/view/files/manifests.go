@@ -1,4 +1,4 @@
-package compose
+package files
 
 import (
 	"bytes"
@@ -16,15 +16,15 @@ import (
 // maxFile bounds a file of manifests: more than a cluster's objects of one kind, less than what takes the machine's memory.
 const maxFile = 32 << 20
 
-// eachOf reads the objects of a file of any length, or of the standard input for "-".
-func eachOf(name string, in io.Reader, use func(render.Object)) error {
+// eachObject reads the objects of a file of any length, or of the standard input for "-".
+func eachObject(name string, in io.Reader, use func(render.Object)) error {
 	shown := shownFile(name)
 	file, err := openFile(name, in)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", shown, local.Cause(err))
 	}
 	defer file.Close()
-	size := &counter{in: file}
+	size := &textCounter{in: file}
 	err = plain.Each(shown, size, func(o render.Object) error {
 		use(o)
 		return nil
@@ -35,14 +35,14 @@ func eachOf(name string, in io.Reader, use func(render.Object)) error {
 	return err
 }
 
-// counter counts the bytes that are no white space.
-type counter struct {
+// textCounter counts the bytes that are no white space.
+type textCounter struct {
 	in   io.Reader
 	text int64
 }
 
 // Read implements io.Reader.
-func (c *counter) Read(p []byte) (int, error) {
+func (c *textCounter) Read(p []byte) (int, error) {
 	n, err := c.in.Read(p)
 	c.text += int64(len(bytes.TrimSpace(p[:n])))
 	return n, err
@@ -64,8 +64,8 @@ func shownFile(name string) string {
 	return name
 }
 
-// fromFile reads the objects of one file, or of the standard input for "-". A pipe is a file, too: diff -f <(helm template …).
-func fromFile(name string, in io.Reader) (described, error) {
+// readFile reads the objects of one file, or of the standard input for "-". A pipe is a file, too: diff -f <(helm template …).
+func readFile(name string, in io.Reader) (described, error) {
 	file, err := readWhole(name, in)
 	if err != nil {
 		return described{}, fmt.Errorf("read %s: %w", file.name, local.Cause(err))
@@ -77,8 +77,8 @@ func fromFile(name string, in io.Reader) (described, error) {
 	return described{objects: objects, file: file}, nil
 }
 
-func readWhole(name string, in io.Reader) (oneFile, error) {
-	file := oneFile{name: shownFile(name)}
+func readWhole(name string, in io.Reader) (singleFile, error) {
+	file := singleFile{name: shownFile(name)}
 	f, err := openFile(name, in)
 	if err != nil {
 		return file, err
@@ -96,19 +96,19 @@ func readWhole(name string, in io.Reader) (oneFile, error) {
 	return file, nil
 }
 
-// oneFile is a tree of a single file, whatever its name, for who looks for places in files.
-type oneFile struct {
+// singleFile is a tree of a single file, whatever its name, for who looks for places in files.
+type singleFile struct {
 	name string
 	data []byte
 }
 
 // Open implements fs.FS: nothing can be opened, since Stat and ReadFile are there.
-func (f oneFile) Open(name string) (fs.File, error) {
+func (f singleFile) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
 // Stat implements fs.StatFS.
-func (f oneFile) Stat(name string) (fs.FileInfo, error) {
+func (f singleFile) Stat(name string) (fs.FileInfo, error) {
 	if name != f.name {
 		_, err := f.Open(name)
 		return nil, err
@@ -117,7 +117,7 @@ func (f oneFile) Stat(name string) (fs.FileInfo, error) {
 }
 
 // ReadFile implements fs.ReadFileFS.
-func (f oneFile) ReadFile(name string) ([]byte, error) {
+func (f singleFile) ReadFile(name string) ([]byte, error) {
 	if _, err := f.Stat(name); err != nil {
 		return nil, err
 	}
@@ -125,19 +125,19 @@ func (f oneFile) ReadFile(name string) ([]byte, error) {
 }
 
 // Name and the others implement fs.FileInfo.
-func (f oneFile) Name() string { return f.name }
+func (f singleFile) Name() string { return f.name }
 
 // Size implements fs.FileInfo.
-func (f oneFile) Size() int64 { return int64(len(f.data)) }
+func (f singleFile) Size() int64 { return int64(len(f.data)) }
 
 // Mode implements fs.FileInfo.
-func (oneFile) Mode() fs.FileMode { return 0 }
+func (singleFile) Mode() fs.FileMode { return 0 }
 
 // ModTime implements fs.FileInfo.
-func (oneFile) ModTime() time.Time { return time.Time{} }
+func (singleFile) ModTime() time.Time { return time.Time{} }
 
 // IsDir implements fs.FileInfo.
-func (oneFile) IsDir() bool { return false }
+func (singleFile) IsDir() bool { return false }
 
 // Sys implements fs.FileInfo.
-func (oneFile) Sys() any { return nil }
+func (singleFile) Sys() any { return nil }

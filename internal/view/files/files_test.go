@@ -1,4 +1,4 @@
-package compose
+package files_test
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/lint"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
@@ -20,7 +22,7 @@ import (
 
 // TestMain lets the test binary be the worker processes that it starts.
 func TestMain(m *testing.M) {
-	if code, ok := Hidden(os.Args[1:]); ok {
+	if code, ok := compose.Hidden(os.Args[1:]); ok {
 		os.Exit(code)
 	}
 	kubetest.Main(m)
@@ -36,14 +38,14 @@ func run(t *testing.T, in string, args ...string) ran {
 	t.Helper()
 	var out, told bytes.Buffer
 	env := cli.Environment{In: strings.NewReader(in), Out: &out, Err: &told, Program: "truce", Args: args, Getenv: func(string) string { return "" }}
-	code := cli.Execute(t.Context(), env, cli.Backend{Render: renderAdHoc, Compare: compareAdHoc("test"), Assess: assessAdHoc, Discover: takeSurvey})
+	code := cli.Execute(t.Context(), env, cli.Backend{Discover: lint.Discover})
 	return ran{code, out.String(), told.String()}
 }
 
 // kubectl is the one beside the sandbox.
 func kubectlBinary(t *testing.T) string {
 	t.Helper()
-	dir := "../../bin"
+	dir := "../../../bin"
 	if named := os.Getenv("TRUCE_SANDBOX"); named != "" {
 		dir = filepath.Dir(named)
 	}
@@ -96,8 +98,8 @@ var refused = map[string]bool{"alias-bomb-in-base": true, "duplicate-key": true,
 // TestRenderGivesWhatKubectlGives renders every kustomization of the examples and of the renderer's stories with both programs.
 func TestRenderGivesWhatKubectlGives(t *testing.T) {
 	kubectl := kubectlBinary(t)
-	dirs := unpack(t, "../render/kustomize/testdata/*.txtar")
-	examples, err := filepath.Glob("../../examples/demo/apps/*/*/kustomization.yaml")
+	dirs := unpack(t, "../../render/kustomize/testdata/*.txtar")
+	examples, err := filepath.Glob("../../../examples/demo/apps/*/*/kustomization.yaml")
 	if err != nil || len(examples) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}

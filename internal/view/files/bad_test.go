@@ -1,4 +1,4 @@
-package compose
+package files_test
 
 import (
 	"bytes"

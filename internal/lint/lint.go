@@ -1,20 +1,27 @@
-package compose
+// Package lint answers: which conflicts does a repository hold, and which edits end them?
+//
+// In: a directory, a revision of it, or the address of a repository; for Fix, the rules and the app that it is about.
+// Out: the apps that were discovered in it; for Fix, the Edits that can be written and committed.
+// Promise: no cluster is asked; nothing is written before Edits.Write.
+// Not here: the rules (lint/rules), the edits of a finding (lint/fix), printing (cli).
+package lint
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/controller/memory"
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/lint/discover/appset"
 	"github.com/truce-gitops/truce/internal/render"
@@ -26,36 +33,36 @@ import (
 	"github.com/truce-gitops/truce/internal/source/git"
 )
 
-// asking are the custom resources that an audit looks for.
-func asking() []discover.Kind {
+// appKinds are the custom resources that an audit looks for.
+func appKinds() []discover.Kind {
 	return []discover.Kind{
-		{Dialect: discover.Flux, Group: kustomizations.Group, Kind: kustomizations.Kind, Apps: flux.Kustomizations{}},
+		{Dialect: discover.Flux, Group: registry.Kustomizations.Group, Kind: registry.Kustomizations.Kind, Apps: flux.Kustomizations{}},
 		{Dialect: discover.Flux, Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"},
-		{Dialect: discover.ArgoCD, Group: applications.Group, Kind: applications.Kind, Apps: argocd.Applications{}},
-		{Dialect: discover.ArgoCD, Group: applications.Group, Kind: "ApplicationSet", Expand: appset.ExpandSet},
+		{Dialect: discover.ArgoCD, Group: registry.Applications.Group, Kind: registry.Applications.Kind, Apps: argocd.Applications{}},
+		{Dialect: discover.ArgoCD, Group: registry.Applications.Group, Kind: "ApplicationSet", Expand: appset.ExpandSet},
 	}
 }
 
-// takeSurvey finds and renders the apps of a repository, of this machine or elsewhere.
-func takeSurvey(ctx context.Context, q discover.Request, use func(discover.Discovery) error) error {
-	place, err := auditPlace(ctx, q)
+// Discover finds and renders the apps of a repository on this machine or elsewhere, and calls use while their files can be read.
+func Discover(ctx context.Context, q discover.Request, use func(discover.Discovery) error) error {
+	place, err := openCheckout(ctx, q)
 	if err != nil {
 		return err
 	}
 	defer place.close()
-	s, end, err := place.take(ctx, q)
+	s, end, err := place.discover(ctx, q)
 	defer end()
 	if err != nil {
 		return err
 	}
 	if len(s.Units)+len(s.Skipped) == 0 && q.Only == "" {
-		return failed(cli.ExitUsage, fmt.Errorf("audit %s: nothing in it describes an object", cmp.Or(q.Repo, q.Path)))
+		return exit.With(exit.Usage, fmt.Errorf("audit %s: nothing in it describes an object", cmp.Or(q.Repo, q.Path)))
 	}
 	return use(s)
 }
 
-// audited is the tree that an audit is about.
-type audited struct {
+// checkout is the tree that is audited.
+type checkout struct {
 	dir     string // the directory of the tree; empty elsewhere than on this machine
 	tree    source.Tree
 	below   string // the directory in it that was named
@@ -66,50 +73,50 @@ type audited struct {
 	close   func()
 }
 
-func auditPlace(ctx context.Context, q discover.Request) (audited, error) {
+func openCheckout(ctx context.Context, q discover.Request) (checkout, error) {
 	if q.Repo != "" {
-		return elsewhere(ctx, q)
+		return fetchRepository(ctx, q)
 	}
 	info, err := os.Stat(q.Path)
 	if err == nil && !info.IsDir() {
 		err = errors.New("not a directory")
 	}
 	if err != nil {
-		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", q.Path, local.Cause(err)))
+		return checkout{}, exit.With(exit.Usage, fmt.Errorf("audit %s: %w", q.Path, local.Cause(err)))
 	}
 	if q.Revision != "" {
 		return atRevision(ctx, q)
 	}
-	return onDisk(ctx, q.Path)
+	return openDirectory(ctx, q.Path)
 }
 
 // atRevision is the working tree as it was at a revision, read from its object store.
-func atRevision(ctx context.Context, q discover.Request) (audited, error) {
-	now, err := onDisk(ctx, q.Path)
+func atRevision(ctx context.Context, q discover.Request) (checkout, error) {
+	now, err := openDirectory(ctx, q.Path)
 	if err != nil {
-		return audited{}, err
+		return checkout{}, err
 	}
 	defer now.close()
 	if now.top == "" {
-		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: it is in no working tree of git, and has no revision %s", q.Path, q.Revision))
+		return checkout{}, exit.With(exit.Usage, fmt.Errorf("audit %s: it is in no working tree of git, and has no revision %s", q.Path, q.Revision))
 	}
 	commit, err := git.Commit(ctx, now.top, q.Revision)
 	if err != nil {
-		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", q.Path, err))
+		return checkout{}, exit.With(exit.Usage, fmt.Errorf("audit %s: %w", q.Path, err))
 	}
-	a, err := elsewhere(ctx, discover.Request{Repo: now.top, Ref: commit})
+	a, err := fetchRepository(ctx, discover.Request{Repo: now.top, Ref: commit})
 	a.below, a.known = now.below, now.known
 	return a, err
 }
 
-// onDisk is the working tree that a directory is in, or the directory where it is in none.
-func onDisk(ctx context.Context, dir string) (audited, error) {
+// openDirectory is the working tree that a directory is in, or the directory where it is in none.
+func openDirectory(ctx context.Context, dir string) (checkout, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
-		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", dir, local.Cause(err)))
+		return checkout{}, exit.With(exit.Usage, fmt.Errorf("audit %s: %w", dir, local.Cause(err)))
 	}
 	top, found := local.WorkingTree(dir)
 	if !found {
@@ -117,13 +124,13 @@ func onDisk(ctx context.Context, dir string) (audited, error) {
 	}
 	tree, err := disk.Open(top)
 	if err != nil {
-		return audited{}, failed(cli.ExitUsage, fmt.Errorf("audit %s: %w", dir, local.Cause(err)))
+		return checkout{}, exit.With(exit.Usage, fmt.Errorf("audit %s: %w", dir, local.Cause(err)))
 	}
 	below, err := filepath.Rel(top, dir)
 	if err != nil {
-		return audited{}, errors.Join(err, tree.Close())
+		return checkout{}, errors.Join(err, tree.Close())
 	}
-	a := audited{dir: top, tree: tree.Still(), below: filepath.ToSlash(below), close: func() { _ = tree.Close() }} // it was only read
+	a := checkout{dir: top, tree: tree.Still(), below: filepath.ToSlash(below), close: func() { _ = tree.Close() }} // it was only read
 	if !found {
 		return a, nil
 	}
@@ -137,22 +144,22 @@ func onDisk(ctx context.Context, dir string) (audited, error) {
 	return a, nil
 }
 
-// elsewhere is a revision of a repository. What is in it, Git does not ignore.
-func elsewhere(ctx context.Context, q discover.Request) (audited, error) {
+// fetchRepository is a revision of a repository. What is in it, Git does not ignore.
+func fetchRepository(ctx context.Context, q discover.Request) (checkout, error) {
 	store, closed, err := local.OpenStore()
 	if err != nil {
-		return audited{}, err
+		return checkout{}, err
 	}
 	artifact, err := store.Fetch(ctx, source.Spec{URL: q.Repo, Ref: source.RefOf(q.Ref)})
 	if err != nil {
 		closed()
-		return audited{}, failed(cli.ExitRender, err)
+		return checkout{}, exit.With(exit.Render, err)
 	}
-	return audited{tree: artifact.Files, below: ".", known: []string{q.Repo}, close: closed}, nil
+	return checkout{tree: artifact.Files, below: ".", known: []string{q.Repo}, close: closed}, nil
 }
 
-// take takes the survey. Its files can be read until the function is called.
-func (a audited) take(ctx context.Context, q discover.Request) (s discover.Discovery, end func(), err error) {
+// discover finds the apps. Their files can be read until the function is called.
+func (a checkout) discover(ctx context.Context, q discover.Request) (s discover.Discovery, end func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return discover.Discovery{}, func() {}, fmt.Errorf("find truce itself: %w", err)
@@ -168,27 +175,27 @@ func (a audited) take(ctx context.Context, q discover.Request) (s discover.Disco
 		return discover.Discovery{}, func() {}, err
 	}
 	s, err = discover.FindApps(ctx, bases.Over(a.tree), discover.Options{
-		Queries: queries, Kinds: asking(), Render: bases, Only: q.Only, Addresses: a.known, Ignored: a.ignored,
+		Queries: queries, Kinds: appKinds(), Render: bases, Only: q.Only, Addresses: a.known, Ignored: a.ignored,
 		Directory: a.asked(), Workers: workers, Progress: q.Progress,
 	})
 	s.Assumed = append(s.Assumed, a.notes...)
 	s.Part = a.below != "." || q.Only != ""
 	if a.below != "." {
-		s = narrowed(s, a.below)
+		s = narrowTo(s, a.below)
 	}
 	return s, end, err
 }
 
 // asked is the directory that the audit is about; empty for the whole tree.
-func (a audited) asked() string {
+func (a checkout) asked() string {
 	if a.below == "." {
 		return ""
 	}
 	return a.below
 }
 
-// narrowed leaves of a survey what a directory of it is about.
-func narrowed(s discover.Discovery, dir string) discover.Discovery {
+// narrowTo keeps what a directory describes, and drops the rest.
+func narrowTo(s discover.Discovery, dir string) discover.Discovery {
 	in := func(name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
 	var units []discover.Unit
 	broken := map[string]bool{} // whose files may lie elsewhere

@@ -1,9 +1,10 @@
-package compose
+package files
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"maps"
 	"slices"
 
@@ -12,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/readonly"
 	"github.com/truce-gitops/truce/internal/apply/ssa"
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/list"
@@ -29,11 +30,11 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
-// looks is how many objects are looked at, at once.
-const looks = 8
+// parallelReads is how many objects are looked at, at once.
+const parallelReads = 8
 
-// glance is the cluster as somebody sees it who only looks.
-type glance struct {
+// clusterState is the cluster as somebody sees it who only looks.
+type clusterState struct {
 	cluster *cluster.Client
 	reader  live.Reader
 	writer  apply.Writer
@@ -43,11 +44,11 @@ type glance struct {
 
 // withCluster compares with what the cluster holds, and with what a dry run says that an apply would leave.
 func (c comparison) withCluster(ctx context.Context, version string) ([]adhoc.Subject, adhoc.Comparer, error) {
-	client, err := dial(c.query.Target, version, supervision{})
+	client, err := cluster.Connect(cluster.Options{Target: c.query.Target, UserAgent: "truce/" + version})
 	if err != nil {
 		return nil, adhoc.Comparer{}, err
 	}
-	g := glance{cluster: client, reader: list.Reader{Cluster: client}, writer: looker{ssa.Writer{Cluster: client}}}
+	g := clusterState{cluster: client, reader: list.Reader{Cluster: client}, writer: readonly.Writer{Writer: ssa.Writer{Cluster: client}}}
 	g.configured = &admission.Reader{Cluster: client, Live: g.reader}
 	set, err := g.settle(ctx, c)
 	if err != nil {
@@ -86,7 +87,7 @@ func (c comparison) unasked(subjects []adhoc.Subject) {
 }
 
 // settle gives each object its namespace: that of the command, or of the kubeconfig's context, where it names none.
-func (g glance) settle(ctx context.Context, c comparison) (desired.Set, error) {
+func (g clusterState) settle(ctx context.Context, c comparison) (desired.Set, error) {
 	ns := c.query.Namespace
 	if ns == "" {
 		ns = g.cluster.Namespace()
@@ -104,13 +105,13 @@ func (g glance) settle(ctx context.Context, c comparison) (desired.Set, error) {
 	if unreachable != nil {
 		return set, unreachable
 	}
-	return set, failed(cli.ExitRender, err)
+	return set, exit.With(exit.Render, err)
 }
 
-func (g glance) all(ctx context.Context, set desired.Set) ([]adhoc.Subject, error) {
+func (g clusterState) all(ctx context.Context, set desired.Set) ([]adhoc.Subject, error) {
 	out := make([]adhoc.Subject, len(set.Objects))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(looks)
+	group.SetLimit(parallelReads)
 	for i, o := range set.Objects {
 		group.Go(func() error {
 			var err error
@@ -125,7 +126,7 @@ func (g glance) all(ctx context.Context, set desired.Set) ([]adhoc.Subject, erro
 
 // subject reads one object and asks what an apply would make of it. What the server refuses to try is told of that object
 // alone, and it is compared as far as it goes without.
-func (g glance) subject(ctx context.Context, o desired.Object) (adhoc.Subject, error) {
+func (g clusterState) subject(ctx context.Context, o desired.Object) (adhoc.Subject, error) {
 	const tries = 5
 	s := adhoc.Subject{Desired: o}
 	for range tries {
@@ -162,7 +163,7 @@ func (g glance) subject(ctx context.Context, o desired.Object) (adhoc.Subject, e
 }
 
 // additions asks which of the fields that Git does not name the server would not put there by itself.
-func (g glance) additions(ctx context.Context, s *adhoc.Subject) error {
+func (g clusterState) additions(ctx context.Context, s *adhoc.Subject) error {
 	found, err := adhoc.FindAdditions(*s)
 	if err != nil || len(found) == 0 {
 		return err
@@ -173,7 +174,7 @@ func (g glance) additions(ctx context.Context, s *adhoc.Subject) error {
 }
 
 // mutators looks up which webhooks and policies may have changed what the dry run shows as changed.
-func (g glance) mutators(ctx context.Context, s *adhoc.Subject) error {
+func (g clusterState) mutators(ctx context.Context, s *adhoc.Subject) error {
 	mutated, err := adhoc.IsMutated(*s)
 	if err != nil || !mutated {
 		return err
@@ -185,7 +186,7 @@ func (g glance) mutators(ctx context.Context, s *adhoc.Subject) error {
 	return nil
 }
 
-func (g glance) expect(ctx context.Context, o desired.Object, now object.Object) (object.Object, error) {
+func (g clusterState) expect(ctx context.Context, o desired.Object, now object.Object) (object.Object, error) {
 	owners, err := ownership.Entries(now)
 	if err != nil {
 		return nil, err
@@ -198,7 +199,7 @@ func (g glance) expect(ctx context.Context, o desired.Object, now object.Object)
 
 // claimants lists those of the whole cluster, or else of the namespaces that the objects are in: who may not read the others
 // has none of their claimants either. Nobody asks for them where they claim nothing.
-func (g glance) claimants(ctx context.Context, claims app.Claims, set desired.Set) ([]object.Object, error) {
+func (g clusterState) claimants(ctx context.Context, claims app.Claims, set desired.Set) ([]object.Object, error) {
 	if claims == app.ClaimsOff {
 		return nil, nil
 	}
@@ -219,7 +220,7 @@ func (g glance) claimants(ctx context.Context, claims app.Claims, set desired.Se
 }
 
 // definitions are the CRDs of the custom resources, which say where they keep the count that is scaled.
-func (c comparison) definitions(ctx context.Context, g glance, set desired.Set) ([]object.Object, error) {
+func (c comparison) definitions(ctx context.Context, g clusterState, set desired.Set) ([]object.Object, error) {
 	var out []object.Object
 	asked := map[object.GVK]bool{}
 	for _, o := range set.Objects {

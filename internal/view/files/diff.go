@@ -1,11 +1,13 @@
-package compose
+package files
 
 import (
 	"context"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
@@ -18,42 +20,40 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// compareAdHoc compares what a command names with a file of live objects, or with the cluster.
-func compareAdHoc(version string) func(context.Context, cli.AdHoc) (cli.Detail, error) {
-	return func(ctx context.Context, q cli.AdHoc) (cli.Detail, error) {
-		files, err := wanted(ctx, q)
-		defer files.close()
-		if err != nil {
-			return cli.Detail{}, failed(cli.ExitRender, err)
-		}
-		d := cli.Detail{Report: report.Report{Stage: report.Done, Reason: report.Succeeded}}
-		c := comparison{query: q, notes: &d.Report.Notes}
-		var nameless []report.Object
-		nameless, c.git = adhoc.SplitNameless(files.objects)
-		var subjects []adhoc.Subject
-		var judge adhoc.Comparer
-		if q.Live != "" {
-			subjects, judge, err = c.withFile()
-		} else {
-			subjects, judge, err = c.withCluster(ctx, version)
-		}
-		if err != nil {
-			return cli.Detail{}, err
-		}
-		for _, s := range subjects {
-			o := judge.Object(s)
-			c.scaled(o)
-			d.Report.Objects = append(d.Report.Objects, o)
-		}
-		d.Origin = files.origins(subjects, d.Report.Objects)
-		d.Report.Objects = append(d.Report.Objects, nameless...)
-		return d, nil
+// Compare compares what a command names with a file of live objects, or with the cluster that it connects to as this version of truce.
+func Compare(ctx context.Context, version string, q Query) (view.Detail, error) {
+	files, err := readDesired(ctx, q)
+	defer files.close()
+	if err != nil {
+		return view.Detail{}, exit.With(exit.Render, err)
 	}
+	d := view.Detail{Report: report.Report{Stage: report.Done, Reason: report.Succeeded}}
+	c := comparison{query: q, notes: &d.Report.Notes}
+	var nameless []report.Object
+	nameless, c.git = adhoc.SplitNameless(files.objects)
+	var subjects []adhoc.Subject
+	var judge adhoc.Comparer
+	if q.Live != "" {
+		subjects, judge, err = c.withFile()
+	} else {
+		subjects, judge, err = c.withCluster(ctx, version)
+	}
+	if err != nil {
+		return view.Detail{}, err
+	}
+	for _, s := range subjects {
+		o := judge.Object(s)
+		c.scaled(o)
+		d.Report.Objects = append(d.Report.Objects, o)
+	}
+	d.Origin = files.origins(subjects, d.Report.Objects)
+	d.Report.Objects = append(d.Report.Objects, nameless...)
+	return d, nil
 }
 
 // comparison is one run of the command.
 type comparison struct {
-	query cli.AdHoc
+	query Query
 	git   []render.Object
 	notes *[]string
 }
@@ -64,24 +64,24 @@ func (c comparison) note(format string, args ...any) {
 
 func (c comparison) judge(all []object.Object) adhoc.Comparer {
 	return adhoc.Comparer{
-		Claims: adhoc.ClaimFinder(all), Cession: c.query.Claims, Health: assessors()[c.query.Rules()], Mask: c.query.Mask, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
+		Claims: adhoc.ClaimFinder(all), Cession: c.query.Claims, Health: registry.HealthRules()[c.query.Rules()], Mask: c.query.Mask, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
 	}
 }
 
 // withFile compares without a cluster.
 func (c comparison) withFile() ([]adhoc.Subject, adhoc.Comparer, error) {
 	var from []render.Object
-	err := eachOf(c.query.Live, c.query.In, func(o render.Object) { from = append(from, o) })
+	err := eachObject(c.query.Live, c.query.In, func(o render.Object) { from = append(from, o) })
 	if err != nil {
-		return nil, adhoc.Comparer{}, failed(cli.ExitUsage, err)
+		return nil, adhoc.Comparer{}, exit.With(exit.Usage, err)
 	}
 	live, err := adhoc.UniqueObjects(from)
 	if err != nil {
-		return nil, adhoc.Comparer{}, failed(cli.ExitUsage, err)
+		return nil, adhoc.Comparer{}, exit.With(exit.Usage, err)
 	}
 	subjects, err := adhoc.MatchObjects(c.git, live, c.query.Namespace)
 	if err != nil {
-		return nil, adhoc.Comparer{}, failed(cli.ExitUsage, err)
+		return nil, adhoc.Comparer{}, exit.With(exit.Usage, err)
 	}
 	var all []object.Object
 	for _, s := range subjects {

@@ -1,14 +1,15 @@
-package compose
+package files
 
 import (
 	"context"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/controller/memory"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -22,25 +23,17 @@ import (
 	"github.com/truce-gitops/truce/internal/source/disk"
 )
 
-// renderAdHoc renders what a command names: a directory of the working tree, or one file of manifests.
-func renderAdHoc(ctx context.Context, q cli.AdHoc) ([]render.Object, error) {
-	files, err := wanted(ctx, q)
+// Render renders a directory of the working tree, or reads one file of manifests.
+func Render(ctx context.Context, q Query) ([]render.Object, error) {
+	files, err := readDesired(ctx, q)
 	defer files.close()
-	return files.objects, failed(cli.ExitRender, err)
-}
-
-// failed gives an error its exit code.
-func failed(code cli.Exit, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &cli.ExitError{Code: code, Err: err}
+	return files.objects, exit.With(exit.Render, err)
 }
 
 // described are the objects that a command's files describe, with what says where they stand in them.
 type described struct {
 	objects []render.Object
-	file    oneFile     // where tree is nil
+	file    singleFile  // where tree is nil
 	tree    source.Tree // nil for a file
 	dir     string      // in the tree
 	ends    []func()
@@ -52,9 +45,9 @@ func (g described) close() {
 	}
 }
 
-func wanted(ctx context.Context, q cli.AdHoc) (described, error) {
+func readDesired(ctx context.Context, q Query) (described, error) {
 	if q.File != "" {
-		return describing(q.File, q.In)
+		return readManifests(q.File, q.In)
 	}
 	info, err := os.Stat(q.Path)
 	switch {
@@ -65,12 +58,12 @@ func wanted(ctx context.Context, q cli.AdHoc) (described, error) {
 	case local.IsKustomization(q.Path):
 		return renderDirectory(ctx, filepath.Dir(q.Path), q.RemoteBases)
 	}
-	return describing(q.Path, nil)
+	return readManifests(q.Path, nil)
 }
 
-// describing reads a file of what Git wants, of which no object can be described twice, and some must be.
-func describing(name string, in io.Reader) (described, error) {
-	g, err := fromFile(name, in)
+// readManifests reads a file of what Git wants, of which no object can be described twice, and some must be.
+func readManifests(name string, in io.Reader) (described, error) {
+	g, err := readFile(name, in)
 	if err == nil {
 		_, err = adhoc.UniqueObjects(g.objects)
 	}
@@ -128,10 +121,10 @@ func (e renamed) Error() string {
 
 func (e renamed) Unwrap() error { return e.error }
 
-// assessAdHoc judges the health of objects in a file. Why a workload does not work, its pods in the same file tell.
-func assessAdHoc(_ context.Context, q cli.AdHoc) ([]report.Object, error) {
-	f := failing{rules: assessors()[q.Rules()], workloads: map[int]object.Object{}}
-	err := eachOf(q.File, q.In, f.assess)
+// Assess judges the health of the objects in a file. The cause of a failing workload comes from its pods in the same file.
+func Assess(q Query) ([]report.Object, error) {
+	f := healthAssessment{rules: registry.HealthRules()[q.Rules()], workloads: map[int]object.Object{}}
+	err := eachObject(q.File, q.In, f.assess)
 	if err == nil && len(f.all) == 0 {
 		err = fmt.Errorf("read %s: no objects", q.File)
 	}
@@ -139,18 +132,18 @@ func assessAdHoc(_ context.Context, q cli.AdHoc) ([]report.Object, error) {
 		o := &f.all[i]
 		o.Health = o.Health.With(redact.Message(o.ID, health.PodTrouble(health.PodsOfWorkload(workload, f.pods))))
 	}
-	return f.all, failed(cli.ExitUsage, err)
+	return f.all, exit.With(exit.Usage, err)
 }
 
-// failing is what is known of the objects of a file; of those that work, no more than that.
-type failing struct {
+// healthAssessment collects the objects of a file; healthy ones without their manifests.
+type healthAssessment struct {
 	rules     health.Assessor
 	all       []report.Object
 	workloads map[int]object.Object // by their place in all: those whose pods may say why
 	pods      []object.Object       // that report a cause
 }
 
-func (f *failing) assess(at render.Object) {
+func (f *healthAssessment) assess(at render.Object) {
 	live := at.Data
 	o := report.Object{ID: live.ID(), Version: live.GVK().Version, UID: live.UID(), File: at.File, Line: at.Line}
 	o.Health = health.Explained(live, f.rules.Assess(live))

@@ -1,9 +1,10 @@
-package compose
+package lint
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/view/exit"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/controller/memory"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/lint/fix"
@@ -24,14 +24,14 @@ import (
 	"github.com/truce-gitops/truce/internal/source/git"
 )
 
-// mendRepository looks for the edits that end what an audit finds. All of the working tree is looked at, whatever part of it is to be
-// mended: an edit is proven by everything that reads it.
-func mendRepository(ctx context.Context, o fix.Request, use func(cli.FixRun) error) error {
+// Fix finds the edits that end what an audit finds, and calls use with them. It reads all of the working tree, whatever part is to be
+// edited: an edit is proven by every app that reads the file.
+func Fix(ctx context.Context, o fix.Request, use func(*Edits) error) error {
 	dir, app := o.Path, ""
 	if info, err := os.Stat(dir); o.App != "" && (err != nil || !info.IsDir()) {
 		dir, app = ".", o.App
 	}
-	place, err := onDisk(ctx, dir)
+	place, err := openDirectory(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func mendRepository(ctx context.Context, o fix.Request, use func(cli.FixRun) err
 	workers := runtime.GOMAXPROCS(0) + 1
 	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{worker.Command}, Size: workers, Memory: memory.OfMachine().Build, Garbage: 400})
 	defer pool.Close()
-	cached := &render.Cached{Renderer: pool, Bytes: cacheBytes}
+	cached := &render.Cached{Renderer: pool, Bytes: 64 << 20}
 	bases, end, err := local.Bases{Fetch: o.RemoteBases}.Over(cached)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func mendRepository(ctx context.Context, o fix.Request, use func(cli.FixRun) err
 	tree := bases.Over(place.tree)
 	again := func(ctx context.Context, files source.Tree) (discover.Discovery, error) {
 		return discover.FindApps(ctx, files, discover.Options{
-			Kinds: asking(), Render: bases, Addresses: place.known, Ignored: place.ignored, Workers: workers, Progress: o.Progress,
+			Kinds: appKinds(), Render: bases, Addresses: place.known, Ignored: place.ignored, Workers: workers, Progress: o.Progress,
 		})
 	}
 	s, err := again(ctx, tree)
@@ -60,7 +60,7 @@ func mendRepository(ctx context.Context, o fix.Request, use func(cli.FixRun) err
 		return err
 	}
 	all := rules.CheckAll(s)
-	wanted, err := pick(s, all, mendable{below: place.below, app: app, rules: o.Rules})
+	wanted, err := selectFindings(s, all, selection{below: place.below, app: app, rules: o.Rules})
 	if err != nil {
 		return err
 	}
@@ -68,29 +68,29 @@ func mendRepository(ctx context.Context, o fix.Request, use func(cli.FixRun) err
 	if err != nil {
 		return err
 	}
-	return use(carried(place, s, plan))
+	return use(newEdits(place, s, plan))
 }
 
-// mendable is which findings are to be mended.
-type mendable struct {
+// selection says which findings are to be fixed.
+type selection struct {
 	below, app string
 	rules      []string
 }
 
 // holds reports whether a file or directory is the one that was named, or below it.
-func (a mendable) holds(name string) bool {
+func (a selection) holds(name string) bool {
 	return a.below == "." || name == a.below || strings.HasPrefix(name, a.below+"/")
 }
 
 // names reports whether a unit is meant, by its name or by where it lies.
-func (a mendable) names(u discover.Unit) bool {
+func (a selection) names(u discover.Unit) bool {
 	if a.app == "" {
 		return a.holds(u.File) || a.holds(path.Clean(u.App.Path))
 	}
 	return slices.Contains([]string{u.Name(), u.App.Key.Name, u.App.Key.Namespace + "/" + u.App.Key.Name}, a.app)
 }
 
-func pick(s discover.Discovery, all []rules.Finding, a mendable) ([]rules.Finding, error) {
+func selectFindings(s discover.Discovery, all []rules.Finding, a selection) ([]rules.Finding, error) {
 	units := map[string]bool{}
 	for _, u := range s.Units {
 		if a.names(u) {
@@ -98,7 +98,7 @@ func pick(s discover.Discovery, all []rules.Finding, a mendable) ([]rules.Findin
 		}
 	}
 	if a.app != "" && len(units) == 0 {
-		return nil, failed(cli.ExitUsage, fmt.Errorf("%s: neither a directory nor an app of this repository", a.app))
+		return nil, exit.With(exit.Usage, fmt.Errorf("%s: neither a directory nor an app of this repository", a.app))
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(f rules.Finding) bool {
 		if len(a.rules) > 0 && !slices.Contains(a.rules, f.Rule) || len(a.rules) == 0 && f.Severity == rules.Info || f.FormOnly == rules.Generated {
@@ -108,30 +108,46 @@ func pick(s discover.Discovery, all []rules.Finding, a mendable) ([]rules.Findin
 	}), nil
 }
 
-// carried is how a plan is carried out in a working tree.
-func carried(place audited, s discover.Discovery, plan fix.Plan) cli.FixRun {
-	m := cli.FixRun{Plan: plan, Survey: s, Write: func(context.Context) error {
-		var all []disk.Replacement
-		for _, c := range plan.Changes {
-			all = append(all, disk.Replacement{Name: c.File, Before: c.Before, After: c.After})
-		}
-		return disk.Replace(place.dir, all)
-	}}
-	if _, err := os.Stat(filepath.Join(place.dir, ".git")); err != nil {
-		return m
-	}
-	commit := git.Making{Dir: place.dir, Message: plan.Message()}
-	for _, c := range plan.Changes {
-		commit.Paths = append(commit.Paths, c.File)
-	}
-	m.Prepare = func(ctx context.Context, branch string) error {
-		commit.Branch = branch
-		err := commit.Prepare(ctx)
-		if errors.Is(err, git.ErrUnclean) {
-			err = failed(cli.ExitUsage, fmt.Errorf("%w: commit or stash them first, or leave out --commit", err))
-		}
-		return err
-	}
-	m.Commit = commit.Make
-	return m
+// Edits are the changes of a Plan to one working tree.
+type Edits struct {
+	Plan   fix.Plan
+	Survey discover.Discovery
+	dir    string // of the working tree
+	commit git.Making
 }
+
+func newEdits(place checkout, s discover.Discovery, plan fix.Plan) *Edits {
+	e := &Edits{Plan: plan, Survey: s, dir: place.dir, commit: git.Making{Dir: place.dir, Message: plan.Message()}}
+	for _, c := range plan.Changes {
+		e.commit.Paths = append(e.commit.Paths, c.File)
+	}
+	return e
+}
+
+// Write writes the Plan's changes to the working tree.
+func (e *Edits) Write() error {
+	var all []disk.Replacement
+	for _, c := range e.Plan.Changes {
+		all = append(all, disk.Replacement{Name: c.File, Before: c.Before, After: c.After})
+	}
+	return disk.Replace(e.dir, all)
+}
+
+// InWorkingTree reports whether the directory is a working tree of git, in which the changes can be committed.
+func (e *Edits) InWorkingTree() bool {
+	_, err := os.Stat(filepath.Join(e.dir, ".git"))
+	return err == nil
+}
+
+// Prepare checks that the Plan can be committed, and makes the branch; empty for the current one.
+func (e *Edits) Prepare(ctx context.Context, branch string) error {
+	e.commit.Branch = branch
+	err := e.commit.Prepare(ctx)
+	if errors.Is(err, git.ErrUnclean) {
+		err = exit.With(exit.Usage, fmt.Errorf("%w: commit or stash them first, or leave out --commit", err))
+	}
+	return err
+}
+
+// Commit commits what was written, and returns the commit's hash.
+func (e *Edits) Commit(ctx context.Context) (hash string, err error) { return e.commit.Make(ctx) }
