@@ -69,3 +69,33 @@ func TestOneWrongAnswerDoesNotFailAnAppUntilItsInterval(t *testing.T) {
 		})
 	}
 }
+
+// TestAStatusThatIsNotFoundIsWrittenAgain: a status that gets one 404 is not taken for a field of the custom resource, into which the server would
+// take it and drop it. The interval is an hour.
+func TestAStatusThatIsNotFoundIsWrittenAgain(t *testing.T) {
+	w := offWorld(t, configMaps("app", "a"))
+	w.tap = &tap{}
+	refuseOnce := func() {
+		met := false
+		w.tap.set(func(r *http.Request) *http.Response {
+			if met || r.Method != http.MethodPatch || !strings.HasSuffix(r.URL.Path, "/kustomizations/web/status") || !strings.Contains(bodyOf(r), `"lastAppliedRevision"`) {
+				return nil
+			}
+			met = true
+			return refusing(r, 404, "NotFound")
+		})
+	}
+	refuseOnce()
+	stop := w.start(app.Policy{})
+	w.app("web", "./app", defaultSpec)
+	w.ready("web")
+	refuseOnce()
+	w.repo.Commit(map[string]string{"app/note": "a"}, "a status by a truce that has written some")
+	w.ready("web")
+	stop()
+	refuseOnce()
+	w.repo.Commit(map[string]string{"app/note": "b"}, "a status by a truce that has written none")
+	w.start(app.Policy{})
+	t.Cleanup(w.removeApps)
+	w.ready("web")
+}

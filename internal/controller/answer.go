@@ -35,17 +35,17 @@ func (c *Controller) writeAnswer(ctx context.Context, e appEntry, next object.Ob
 	}
 	if len(answered) == 0 {
 		err := c.patchStatus(ctx, e.gvk, e.cr, e.wrote, next)
-		if !apierrors.IsNotFound(err) {
-			return err
+		if c.lacksSubresource(e.gvk, err) {
+			return c.answerWhole(ctx, e, next, answered)
 		}
-		return c.answerWhole(ctx, e, next, answered)
+		return gone(err)
 	}
 	err := c.patch(ctx, e.gvk, e.cr, "status", []operation{{"add", "/status", next}})
-	if apierrors.IsNotFound(err) {
+	if c.lacksSubresource(e.gvk, err) {
 		return c.answerWhole(ctx, e, next, answered)
 	}
 	if err != nil {
-		return err
+		return gone(err)
 	}
 	ops := make([]operation, 0, 2*len(answered))
 	for _, p := range answered {
@@ -81,10 +81,18 @@ func (c *Controller) answerWhole(ctx context.Context, e appEntry, next object.Ob
 	}
 	now := object.Object(got.Object)
 	kept, _ := now.At("status").(map[string]any)
-	c.setWhole(e.gvk, field.EqualValues(map[string]any(next), kept))
+	taken := field.EqualValues(map[string]any(next), kept)
+	c.setWhole(e.gvk, taken)
 	c.answered(e, now)
+	if had, _ := e.cr.At("status").(map[string]any); !taken && field.EqualValues(had, kept) {
+		return errDropped
+	}
 	return nil
 }
+
+// errDropped says that the server left a status out of a write of the custom resource itself. It does so where the status is a subresource: the
+// answer that said otherwise was wrong, and the write has to be repeated.
+var errDropped = errors.New("the API server has dropped the status")
 
 // answered takes in what the server made of our own write, before the watch tells of it.
 func (c *Controller) answered(e appEntry, now object.Object) {
@@ -129,6 +137,18 @@ func (c *Controller) isWhole(gvk object.GVK) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.whole[gvk]
+}
+
+// lacksSubresource reports whether the answer to a write of a kind's status means that the status is no subresource: it is not found. Where
+// one was written before, a single such answer is wrong.
+func (c *Controller) lacksSubresource(gvk object.GVK, err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.subresource[gvk]
+	if err == nil || apierrors.IsNotFound(err) {
+		c.subresource[gvk] = err == nil
+	}
+	return apierrors.IsNotFound(err) && !known
 }
 
 func (c *Controller) setWhole(gvk object.GVK, whole bool) {

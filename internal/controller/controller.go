@@ -146,12 +146,13 @@ type Controller struct {
 
 	sourceWatches []live.Watch // complete before any worker starts
 
-	mu        sync.RWMutex
-	appSet    map[app.Key]*appEntry
-	sourceSet map[app.SourceKey]*sourceEntry
-	lacking   map[string]string   // by the kind of app: what its CRD lacks
-	remarked  map[app.Key]string  // which of it an event has told
-	whole     map[object.GVK]bool // kinds whose status is no subresource
+	mu          sync.RWMutex
+	appSet      map[app.Key]*appEntry
+	sourceSet   map[app.SourceKey]*sourceEntry
+	lacking     map[string]string   // by the kind of app: what its CRD lacks
+	remarked    map[app.Key]string  // which of it an event has told
+	whole       map[object.GVK]bool // kinds whose status is no subresource
+	subresource map[object.GVK]bool // kinds whose last status was written as a subresource
 }
 
 // New returns a Controller; its Sources and Watches are the parts that the engine needs of it, set by Use.
@@ -159,7 +160,7 @@ func New(o Options) *Controller {
 	o.Pace = o.Pace.OrDefault()
 	c := &Controller{
 		Options: o, backoff: newBackoff(),
-		appSet: map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{}, whole: map[object.GVK]bool{},
+		appSet: map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{}, whole: map[object.GVK]bool{}, subresource: map[object.GVK]bool{},
 		apps: newQueue[app.Key]("apps", o.Queues), objects: newQueue[object.ID]("objects", o.Queues),
 		sources: newQueue[app.SourceKey]("sources", o.Queues), statuses: newQueue[app.Key]("statuses", o.Queues),
 		records: newQueue[app.Key]("records", o.Queues), pods: newQueue[object.ID]("pods", o.Queues), podPace: rate.NewLimiter(podReads, podReads), redefined: newQueue[string]("redefined", o.Queues),

@@ -74,7 +74,7 @@ func (c *Controller) patchConditions(ctx context.Context, e appEntry, list []any
 		ops[1] = operation{"add", "/status", map[string]any{"conditions": list}}
 	}
 	if !c.isWhole(e.gvk) {
-		if err := c.patch(ctx, e.gvk, e.cr, "status", ops); !apierrors.IsNotFound(err) {
+		if err := c.patch(ctx, e.gvk, e.cr, "status", ops); !c.lacksSubresource(e.gvk, err) {
 			return err
 		}
 	}
