@@ -11,6 +11,7 @@ CALM  = $(shell go list ./... | grep -vE '$(RACE)')
 COUNT ?= 3
 LONG  ?= ^TestLong
 FAULTS ?= 500
+SEED  ?= 1
 
 .PHONY: build run demo-fight test test-calm test-racy test-sandbox test-release test-long check golden bench faults fuzz gen image
 build: # bin/truce, bin/truce-sandbox, bin/kubectl; the last two are built once (sandbox/README.md says how long it takes) and then left alone
@@ -44,6 +45,10 @@ golden: # write anew what the stages say; read the difference before you commit 
 bench: # against bench/baseline.txt; about 10 min on a quiet machine of 2 cores
 	go -C bench test -run '^$$' -bench . -count $(COUNT) -timeout 60m ./... | tee bench/new.out
 	go tool -modfile=tools/go.mod benchstat bench/baseline.txt bench/new.out
+
+faults: build # makes FAULTS trials more, those that were made least often first, and writes the ledger and docs/faults.md; may be ended at any time
+	go test ./stories -run '^TestLongFaults$$' -timeout 0 -args -faults $(FAULTS) -faults.seed $(SEED) -faults.commit $$(git describe --always --dirty) \
+		-faults.ledger testdata/faults -faults.page ../docs/faults.md
 
 fuzz: ; .ci/fuzz 30s # for each target
 gen: ; go generate ./... # CRDs, roles, install.yaml, the chart and generated pages

@@ -1,9 +1,13 @@
 package stories
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -22,7 +26,7 @@ var passages = []scene{
 	},
 	{
 		name: "adoption of what kubectl apply has made", files: kept, objects: keptWhole, floor: 8, load: 10,
-		setup:   func(s *stage) { s.beside(besideFlux, byCSA("kubectl-client-side-apply")) },
+		setup:   func(s *stage) { s.beside(besideFlux, byClient("kubectl-client-side-apply")) },
 		trigger: func(s *stage) { s.adopt() },
 		ended:   func(s *stage) { s.adopted() },
 	},
@@ -34,7 +38,7 @@ var passages = []scene{
 	},
 	{
 		name: "adoption of an Application", files: kept, objects: keptWhole, floor: 8, load: 10,
-		setup:   func(s *stage) { s.beside(besideArgo, byCSA("argocd-controller")) },
+		setup:   func(s *stage) { s.beside(besideArgo, byClient("argocd-controller")) },
 		trigger: func(s *stage) { s.adopt() },
 		ended:   func(s *stage) { s.adopted() },
 	},
@@ -60,26 +64,67 @@ func (s *stage) beside(other neighbour, how birth) {
 	s.other = other
 	s.bornBy(other, how)
 	s.repo.Remove("apps/web/old.yaml")
+	text := s.manifest("web", "./apps/web", "interval: 1h")
 	if other.kind == applications {
-		s.Apply(s.t, strings.ReplaceAll(s.applicationText("web", "apps/web", automated), "file://"+s.repo.Dir, s.toll.git))
-	} else {
-		s.appAt("./apps/web", "")
+		text = s.applicationText("web", "apps/web", automated)
 	}
-	s.annotate(other.kind, "web", "truce.dev/mode", "observe")
-	s.kubectl(append([]string{"patch", other.cr, "--type=merge", "-p", other.list(s.world)}, other.sub...)...)
+	observed := "{name: web, annotations: {truce.dev/mode: observe},"
+	s.Apply(s.t, strings.NewReplacer("file://"+s.repo.Dir, s.toll.git, "{name: web,", observed).Replace(text))
+	s.merge(other.list(s.world), other.sub)
 	s.t.Cleanup(func() { s.freed(other.kind, "web") })
 	s.load(8)
 	s.await(s.deployments, func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
-	s.begin()
+	s.start()
 	s.until("truce to have looked at all objects", func() bool {
 		return len(slices.DeleteFunc(s.toll.requests(), func(r string) bool { return !strings.HasPrefix(r, "PATCH ") })) >= len(keptWhole)
 	})
-	s.kubectl(other.stop...)
+	if last := other.stop[len(other.stop)-1]; other.stop[0] == "annotate" {
+		key, value, _ := strings.Cut(last, "=")
+		s.annotate(other.kind, "web", key, value)
+	} else {
+		s.merge(last, nil)
+	}
 	s.quiet()
 	for _, o := range still {
 		r := s.Watch(s.t, o.kind, s.ns, o.name)
 		s.await(r, exists)
 		s.still = append(s.still, r)
+	}
+}
+
+// merge does what kubectl patch does with the other controller's app.
+func (s *stage) merge(text string, flags []string) {
+	s.t.Helper()
+	var patch map[string]any
+	if err := json.Unmarshal([]byte(text), &patch); err != nil {
+		s.t.Fatal(err)
+	}
+	var sub []string
+	if len(flags) > 0 {
+		sub = []string{"status"}
+	}
+	s.patch(s.other.kind, "web", patch, "kubectl-patch", sub...)
+}
+
+// byClient makes the objects as kubectl apply makes what is not there yet.
+func byClient(manager string) birth {
+	return func(w *world, manifest string) {
+		for text := range strings.SplitSeq(manifest, "\n---\n") {
+			o := &unstructured.Unstructured{}
+			if err := json.Unmarshal([]byte(text), &o.Object); err != nil {
+				w.t.Fatal(err)
+			}
+			notes := o.GetAnnotations()
+			if notes == nil {
+				notes = map[string]string{}
+			}
+			notes["kubectl.kubernetes.io/last-applied-configuration"] = text + "\n"
+			o.SetAnnotations(notes)
+			kind, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+			if _, err := w.dynamic().Resource(kind).Namespace(w.ns).Create(w.ctx, o, metav1.CreateOptions{FieldManager: manager}); err != nil {
+				w.t.Fatal(err)
+			}
+		}
 	}
 }
 
@@ -126,7 +171,7 @@ func (s *stage) released() {
 	for _, r := range s.still {
 		s.await(r, func(o *unstructured.Unstructured) bool { return isTheirs(o, s.other.manager) })
 	}
-	s.until("the end of the record", func() bool { return len(s.inventory().Entries) == 0 })
+	s.untilEvery(400*time.Millisecond, "the end of the record", func() bool { return len(s.inventory().Entries) == 0 })
 }
 
 // unchanged checks that no value of a passage's objects has ever changed.

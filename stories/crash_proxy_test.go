@@ -37,7 +37,7 @@ type toll struct {
 	at   map[int]fault          // by the number of the request
 	hit  int                    // faults that have happened since arm
 
-	unsafe []string // the deletes of this and earlier lives that would take whatever bears the name
+	unsafe []string // the deletes of this stage that would take whatever bears the name
 }
 
 // fault is what happens to a request in place of its way to the server and back.
@@ -68,8 +68,8 @@ const (
 	after  moment = "answered" // the server has done it, and truce never learns
 )
 
-// newToll stands before the API server and the repository until the test ends.
-func newToll(t *testing.T, config *rest.Config, repo *gittest.Repo) *toll {
+// newToll stands before the API server until the test ends.
+func newToll(t *testing.T, config *rest.Config) *toll {
 	t.Helper()
 	x := &toll{open: map[*http.Request]bool{}}
 	transport, err := rest.TransportFor(config)
@@ -80,6 +80,12 @@ func newToll(t *testing.T, config *rest.Config, repo *gittest.Repo) *toll {
 	api.EnableHTTP2 = true
 	api.StartTLS()
 	x.api, x.ca = api.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw})
+	return x
+}
+
+// serveGit stands before the repository until the test ends.
+func (x *toll) serveGit(t *testing.T, repo *gittest.Repo) {
+	t.Helper()
 	backend := gittest.ServeHTTP(t, repo, gittest.HTTPOptions{})
 	at, err := url.Parse(backend.URL)
 	if err != nil {
@@ -88,7 +94,6 @@ func newToll(t *testing.T, config *rest.Config, repo *gittest.Repo) *toll {
 	git := x.serve(t, "http://"+at.Host, http.DefaultTransport)
 	git.Start()
 	x.git = git.URL + at.Path
-	return x
 }
 
 // serve prepares a reverse proxy that counts.
@@ -104,8 +109,13 @@ func (x *toll) serve(t *testing.T, to string, transport http.RoundTripper) *http
 	server := httptest.NewUnstartedServer(x.gate(proxy))
 	r := &road{Listener: server.Listener, conns: map[net.Conn]bool{}}
 	server.Listener, server.Config.ErrorLog, server.Config.ConnContext = r, quiet, x.accept
+	x.mu.Lock()
 	x.roads = append(x.roads, r)
+	x.mu.Unlock()
 	t.Cleanup(func() {
+		x.mu.Lock()
+		x.roads = slices.DeleteFunc(x.roads, func(other *road) bool { return other == r })
+		x.mu.Unlock()
 		r.cut()
 		server.Close()
 	})
@@ -237,6 +247,13 @@ func (x *toll) arm(at map[int]fault) {
 	x.seen, x.at, x.hit = nil, at, 0
 }
 
+// forget forgets what was asked for: another stage begins.
+func (x *toll) forget() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.seen, x.at, x.hit, x.unsafe = nil, nil, 0, nil
+}
+
 // disarm lets all requests pass from now on, and returns how many faults have happened since arm. It counts from 1 again.
 func (x *toll) disarm() (hit int) {
 	x.mu.Lock()
@@ -260,15 +277,21 @@ func isWrite(request string) bool {
 
 // cut ends all connections and lets no new one live until mend.
 func (x *toll) cut() {
-	for _, r := range x.roads {
+	for _, r := range x.all() {
 		r.cut()
 	}
 }
 
 func (x *toll) mend() {
-	for _, r := range x.roads {
+	for _, r := range x.all() {
 		r.mend()
 	}
+}
+
+func (x *toll) all() []*road {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.roads)
 }
 
 // road is a listener whose connections can be cut.

@@ -2,6 +2,7 @@ package stories
 
 import (
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,8 @@ type scene struct {
 	files string
 	// live says that truce is at rest on the files when the scene begins; else the scene begins with its start.
 	live bool
+	// starts says that a trial with faults is about a start of truce; else it may find a truce that runs already.
+	starts bool
 	// setup is what happens before, with truce at rest.
 	setup func(*stage)
 	// trigger is what makes truce act.
@@ -84,11 +87,11 @@ var whole = []string{"ConfigMap/a", "ConfigMap/b", "Deployment/web", "Service/we
 var scenes = []scene{
 	{
 		name: "rollout", files: shop, objects: whole, floor: 3,
-		trigger: func(s *stage) { s.app(""); s.begin() },
+		trigger: func(s *stage) { s.app(""); s.start() },
 	},
 	{
 		name: "rollout, after which Git wants less", files: shop, objects: []string{"ConfigMap/a", "Deployment/web"}, floor: 3,
-		trigger:   func(s *stage) { s.app(""); s.begin() },
+		trigger:   func(s *stage) { s.app(""); s.start() },
 		meanwhile: func(s *stage) { s.less() },
 	},
 	{
@@ -119,7 +122,7 @@ var scenes = []scene{
 	{
 		name: "handover at creation", files: scaled, floor: 2, load: 5,
 		objects: []string{"ConfigMap/a", "ConfigMap/b", "Deployment/web", "HorizontalPodAutoscaler/web", "Service/web"},
-		trigger: func(s *stage) { s.app(""); s.begin() },
+		trigger: func(s *stage) { s.app(""); s.start() },
 	},
 	{
 		name: "handover of a live workload", files: shop, live: true, objects: whole, floor: 3, load: 6,
@@ -147,7 +150,7 @@ var scenes = []scene{
 func (s *stage) has(kind schema.GroupVersionResource, name string, is func(*unstructured.Unstructured) bool) {
 	s.t.Helper()
 	s.ready("web")
-	s.until(kind.Resource+"/"+name, func() bool {
+	s.untilEvery(200*time.Millisecond, kind.Resource+"/"+name, func() bool {
 		u, err := s.client.Resource(kind).Namespace(s.ns).Get(s.ctx, name, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			s.t.Fatal(err)

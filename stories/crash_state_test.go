@@ -135,10 +135,32 @@ func (s *stage) looksLike(want picture) {
 			s.t.Logf("the end state is not that of a run without a crash (-without +with):\n%s", diff)
 		}
 	}()
-	s.untilEvery(200*time.Millisecond, "the end state", func() bool { // five lists and a long comparison
+	worth := s.worthALook()
+	s.untilEvery(100*time.Millisecond, "the end state", func() bool { // five lists and a long comparison
+		if !worth() {
+			return false
+		}
 		diff = cmp.Diff(want, s.picture())
 		return diff == ""
 	})
+}
+
+// worthALook returns what is to be asked again and again: whether the namespace may look other than at the last look, as truce has asked for
+// something since and has paused, or some time has gone by.
+func (s *stage) worthALook() func() bool {
+	const longest = 2 * time.Second
+	before, looked := traffic{}, traffic{seen: -1}
+	at := time.Now()
+	return func() bool {
+		now := s.toll.traffic()
+		paused := now == before
+		before = now
+		if paused && now != looked || time.Since(at) > longest {
+			looked, at = now, time.Now()
+			return true
+		}
+		return false
+	}
 }
 
 // accounted waits until the inventories list exactly the objects that are ours in the cluster, with their uids, and these are exactly the
@@ -151,7 +173,7 @@ func (s *stage) accounted(want []string) {
 			s.t.Logf("objects (-in Git +in the cluster):\n%s\n(-in the cluster +in the inventory):\n%s", objects, record)
 		}
 	}()
-	s.untilEvery(200*time.Millisecond, "the inventory to tell what is there", func() bool {
+	s.untilEvery(400*time.Millisecond, "the inventory to tell what is there", func() bool {
 		live := map[string]string{}
 		for _, o := range s.ours() {
 			live[fmt.Sprint(o["kind"], "/", o.Name())] = o.UID()

@@ -160,7 +160,7 @@ func (x scene) prepare(s *stage) int {
 	s.t.Helper()
 	if x.live {
 		s.app("")
-		s.begin()
+		s.start()
 		x.settled(s)
 	}
 	if x.setup != nil {
@@ -214,6 +214,12 @@ func (s *stage) crashed() {
 func (x scene) check(s *stage, from int) {
 	s.t.Helper()
 	s.accounted(x.objects)
+	x.autoscales(s, from)
+}
+
+// autoscales checks that values stay as they are, and that an autoscaler can go on.
+func (x scene) autoscales(s *stage, from int) {
+	s.t.Helper()
 	s.unchanged()
 	if x.load > 0 {
 		s.load(x.load)

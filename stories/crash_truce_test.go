@@ -2,6 +2,7 @@ package stories
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -29,44 +31,64 @@ func buildTruce(t *testing.T) string {
 	return kubetest.Start(t).Program(t, "../cmd/truce")
 }
 
-// stage is a world whose truce is a process of its own that reaches the server and git by a toll only.
+// host is a truce as a process of its own, which reaches the server and git by a toll only.
+type host struct {
+	toll                      *toll
+	binary, kubeconfig, cache string
+	namespaces                []string                // for which alone it works
+	truce                     atomic.Pointer[process] // the proxy that kills it reads it too
+}
+
+// newHost makes a host whose truce does not run yet.
+func newHost(t *testing.T, c *kubetest.Cluster, binary string, namespaces ...string) *host {
+	t.Helper()
+	h := &host{toll: newToll(t, truceConfig(t, c)), binary: binary, cache: t.TempDir(), namespaces: namespaces}
+	h.kubeconfig = filepath.Join(h.cache, "kubeconfig")
+	config := clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"toll": {Server: h.toll.api, CertificateAuthorityData: h.toll.ca}},
+		Contexts:       map[string]*clientcmdapi.Context{"toll": {Cluster: "toll"}},
+		CurrentContext: "toll",
+	}
+	if err := clientcmd.WriteToFile(config, h.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// stage is a world with a truce of that kind.
 type stage struct {
 	*world
-	toll   *toll
-	client dynamic.Interface // past the toll
-
-	binary, kubeconfig, cache string
-	truce                     atomic.Pointer[process] // the proxy that kills it reads it too
-	deployments               *kubetest.Recorder      // the one that scenes are about: web
-	apps                      *kubetest.Recorder      // the Kustomization
-	still                     []*kubetest.Recorder    // objects of which nothing may change
-	other                     neighbour               // the controller that already runs; the zero value for none
+	*host
+	truce       *atomic.Pointer[process] // the host's
+	client      dynamic.Interface        // past the toll
+	deployments *kubetest.Recorder       // the one that scenes are about: web
+	apps        *kubetest.Recorder       // the Kustomization
+	still       []*kubetest.Recorder     // objects of which nothing may change
+	other       neighbour                // the controller that already runs; the zero value for none
 }
 
 // newStage makes a stage in a namespace of its own, for which alone truce works. Truce does not run yet.
 func newStage(t *testing.T, c *kubetest.Cluster, binary, files string) *stage {
 	t.Helper()
+	ns := c.Namespace(t)
+	s := newHost(t, c, binary, ns).stage(t, c, ns, files)
+	t.Cleanup(s.leave)
+	return s
+}
+
+// stage makes a stage in one of the host's namespaces. Its repository takes the place of that of the stage before.
+func (h *host) stage(t *testing.T, c *kubetest.Cluster, ns, files string) *stage {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*patience)
 	t.Cleanup(cancel)
-	w := &world{Cluster: c, t: t, ctx: ctx, ns: c.Namespace(t)}
+	w := &world{Cluster: c, t: t, ctx: ctx, ns: ns}
 	w.repo = gittest.NewTxtar(t, strings.ReplaceAll(files, "NAMESPACE", w.ns))
 	client, err := dynamic.NewForConfig(c.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{world: w, client: client, toll: newToll(t, truceConfig(t, c), w.repo), binary: binary, cache: t.TempDir()}
-	s.kubeconfig = filepath.Join(s.cache, "kubeconfig")
-	config := clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"toll": {Server: s.toll.api, CertificateAuthorityData: s.toll.ca}},
-		Contexts:       map[string]*clientcmdapi.Context{"toll": {Cluster: "toll"}},
-		CurrentContext: "toll",
-	}
-	if err := clientcmd.WriteToFile(config, s.kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	s.deployments, s.apps = w.Watch(t, deployments, w.ns, "web"), w.Watch(t, kustomizations, w.ns, "web")
-	t.Cleanup(s.leave)
-	return s
+	h.toll.serveGit(t, w.repo)
+	return &stage{world: w, host: h, truce: &h.truce, client: client, deployments: w.Watch(t, deployments, ns, "web"), apps: w.Watch(t, kustomizations, ns, "web")}
 }
 
 // leave removes what the next stage's truce would find, while this one's truce still runs, and then ends it.
@@ -120,6 +142,20 @@ func (s *stage) named(name, path, spec string) {
 	s.Apply(s.t, strings.ReplaceAll(manifest, "file://"+s.repo.Dir, s.toll.git))
 }
 
+// ready is world's, by the stage's own watch.
+func (s *stage) ready(name string) {
+	s.t.Helper()
+	if name != "web" || s.apps == nil {
+		s.world.ready(name)
+		return
+	}
+	head := s.repo.Head()
+	s.await(s.apps, func(o *unstructured.Unstructured) bool {
+		revision, ok := readyAt(o)
+		return ok && strings.HasSuffix(revision, head)
+	})
+}
+
 // look makes truce look for a new commit: over HTTP it learns of one by asking.
 func (s *stage) look() {
 	s.t.Helper()
@@ -127,12 +163,21 @@ func (s *stage) look() {
 	s.annotate(gitRepositories, "repo", "reconcile.fluxcd.io/requestedAt", fmt.Sprintf("look-%d", s.requests))
 }
 
+// start starts truce, unless it runs.
+func (s *stage) start() {
+	s.t.Helper()
+	if !s.truce.Load().running() {
+		s.begin()
+	}
+}
+
 // begin starts truce.
 func (s *stage) begin() {
 	s.t.Helper()
 	s.toll.next()
-	log := filepath.Join(s.cache, "log")
-	p, err := startProcess(log, s.binary, "controller", "--kubeconfig", s.kubeconfig, "--cache-dir", s.cache, "--listen", "", "--allow-source-hosts", "127.0.0.0/8", "--namespace", s.ns)
+	log := filepath.Join(s.host.cache, "log")
+	p, err := startProcess(log, s.binary, "controller", "--kubeconfig", s.kubeconfig, "--cache-dir", s.host.cache, "--listen", "", "--allow-source-hosts", "127.0.0.0/8",
+		"--namespace", strings.Join(s.namespaces, ","))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -282,32 +327,52 @@ func (p *process) signal(s syscall.Signal) error {
 
 // gone reports whether no process of the group runs any more. A dead process that was not waited for is not running.
 func (p *process) gone() bool {
-	return !slices.ContainsFunc(p.group("stat"), func(state string) bool { return state != "Z" })
+	return errors.Is(syscall.Kill(-p.pid, 0), syscall.ESRCH) || !slices.ContainsFunc(p.group(), func(m member) bool { return m.state != "Z" })
 }
 
 // busy reports whether a thread of the group computes, or waits for a processor or a disk.
 func (p *process) busy() bool {
-	return p.running() && slices.ContainsFunc(p.group("task/[0-9]*/stat"), func(state string) bool { return state == "R" || state == "D" })
+	return p.running() && slices.ContainsFunc(p.group(), func(m member) bool {
+		threads, err := filepath.Glob("/proc/" + m.pid + "/task/[0-9]*/stat")
+		return err == nil && slices.ContainsFunc(threads, func(path string) bool {
+			state, _ := stateOf(path)
+			return state == "R" || state == "D"
+		})
+	})
 }
 
-// group lists the states of the group's processes or threads, by their files below /proc/PID.
-func (p *process) group(files string) []string {
-	paths, err := filepath.Glob("/proc/[0-9]*/" + files)
+// member is a process of a group.
+type member struct{ pid, state string }
+
+// group lists the processes of the group.
+func (p *process) group() []member {
+	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return []string{err.Error()}
+		return []member{{state: err.Error()}}
 	}
-	var states []string
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has just ended
+	var out []member
+	for _, e := range entries {
+		if e.Name()[0] < '0' || e.Name()[0] > '9' {
+			continue
 		}
-		_, rest, _ := strings.Cut(string(text), ") ") // pid (name) state ppid pgrp …, proc_pid_stat(5)
-		if f := strings.Fields(rest); len(f) > 2 && f[2] == strconv.Itoa(p.pid) {
-			states = append(states, f[0])
+		if state, group := stateOf("/proc/" + e.Name() + "/stat"); group == strconv.Itoa(p.pid) {
+			out = append(out, member{e.Name(), state})
 		}
 	}
-	return states
+	return out
+}
+
+// stateOf reads the state and the group of a process or a thread; both are empty when it has just ended.
+func stateOf(path string) (state, group string) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", ""
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // pid (name) state ppid pgrp …, proc_pid_stat(5)
+	if f := strings.Fields(rest); len(f) > 2 {
+		return f[0], f[2]
+	}
+	return "", ""
 }
 
 // said is the log of this process and of those before it.

@@ -1,13 +1,9 @@
 package stories
 
 import (
-	"fmt"
-	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,9 +42,10 @@ func (x *trial) judge(s *stage, of scene, whole outcome, from int) {
 		s.looksLike(whole.end)
 	})
 	x.Struck = s.toll.disarm()
-	x.holds(s, noSteady, func() { s.unwritten() })
+	var written []kubetest.Entry
+	x.holds(s, noSteady, func() { written = s.unwritten() })
 	x.holds(s, accountable, func() { s.accounted(of.objects) })
-	x.holds(s, noDelete, func() { s.deletedAtMost(whole.deleted) })
+	x.holds(s, noDelete, func() { s.deletedAtMost(whole.deleted, written) })
 	x.holds(s, noFlap, func() {
 		for spec := range s.specs(from) {
 			if !whole.specs[spec] {
@@ -61,7 +58,7 @@ func (x *trial) judge(s *stage, of scene, whole outcome, from int) {
 		}
 	})
 	x.holds(s, honestReady, func() { s.readyWas(whole) })
-	x.holds(s, endState, func() { of.check(s, from) })
+	x.holds(s, endState, func() { of.autoscales(s, from) })
 }
 
 // written are truce's writes of users' objects so far, by the audit log.
@@ -73,14 +70,16 @@ func (s *stage) written() []kubetest.Entry {
 	})
 }
 
-// unwritten checks that truce, at rest, writes no object of users any more, whatever it does for itself.
-func (s *stage) unwritten() {
+// unwritten checks that truce, at rest, writes no object of users any more, whatever it does for itself. It returns all writes until now.
+func (s *stage) unwritten() []kubetest.Entry {
 	s.t.Helper()
 	before := len(s.written())
 	s.quiet()
-	for _, e := range s.written()[before:] {
+	all := s.written()
+	for _, e := range all[before:] {
 		s.t.Errorf("truce at rest writes: %s %s/%s", e.Verb, e.Resource.Resource, e.Name)
 	}
+	return all
 }
 
 // deleted are the objects that truce has deleted, by kind and name.
@@ -96,9 +95,9 @@ func (s *stage) deleted() map[string]bool {
 }
 
 // deletedAtMost checks each delete against those of a run without a fault.
-func (s *stage) deletedAtMost(want map[string]bool) {
+func (s *stage) deletedAtMost(want map[string]bool, written []kubetest.Entry) {
 	s.t.Helper()
-	for _, e := range s.written() {
+	for _, e := range written {
 		if e.Verb != "delete" && e.Verb != "deletecollection" {
 			continue
 		}
@@ -175,94 +174,6 @@ func (s *stage) deploymentAt(version string) (at *unstructured.Unstructured) {
 		}
 	}
 	return at
-}
-
-// write writes the page from all trials that are known.
-func (l *laboratory) write(t *testing.T) {
-	t.Helper()
-	if *faultsPage == "" {
-		return
-	}
-	if err := os.WriteFile(*faultsPage, []byte(pageOf(slices.Collect(maps.Values(l.done)))), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// pageOf is docs/faults.md.
-func pageOf(trials []trial) string {
-	var b strings.Builder
-	var pairs int
-	for _, x := range trials {
-		if len(x.Hits) > 1 {
-			pairs++
-		}
-	}
-	fmt.Fprintf(&b, `# Faults
-
-Written by `+"`make faults`"+`. A proxy between truce and the API server, and between truce and git, does something wrong with one request of a scene, or with two. Then the scene
-goes on, and what came of it is judged by a watch that is not truce's and by the API server's audit log. `+"`make faults`"+` goes on where it ended; the seed decides the order
-(`+"`-faults.seed`"+`), a trial is repeated by its name (`+"`go test ./stories -run TestLongFaults -args -faults.only 'prune: 409 at 12'`"+`).
-
-%d trials with one fault, %d with two. A trial counts in the column *struck* where its fault happened: a run may have fewer requests than the one without faults.
-
-Each trial is judged by these promises:
-
-`, len(trials)-pairs, pairs)
-	for _, p := range promises {
-		fmt.Fprintf(&b, "- %s\n", p)
-	}
-	byFault, byScene := map[string]*tally{}, map[string]*tally{}
-	for _, x := range trials {
-		for _, h := range x.Hits {
-			count(byFault, h.Fault, x)
-		}
-		count(byScene, x.Scene, x)
-	}
-	names := make([]string, 0, len(faultClasses))
-	for _, c := range faultClasses {
-		names = append(names, c.name)
-	}
-	table(&b, "fault", names, byFault)
-	table(&b, "scene", slices.Sorted(maps.Keys(byScene)), byScene)
-	b.WriteString("\n## Broken promises\n\n")
-	var broken []string
-	for _, x := range trials {
-		for _, p := range x.Broken {
-			broken = append(broken, fmt.Sprintf("- %s (`%s`): %s\n", x.name(), x.Request, p))
-		}
-	}
-	slices.Sort(broken)
-	if broken == nil {
-		broken = []string{"None.\n"}
-	}
-	b.WriteString(strings.Join(broken, ""))
-	return b.String()
-}
-
-// tally counts trials.
-type tally struct{ made, struck, broken int }
-
-func count(in map[string]*tally, name string, x trial) {
-	if in[name] == nil {
-		in[name] = &tally{}
-	}
-	t := in[name]
-	t.made++
-	if x.Struck == len(x.Hits) {
-		t.struck++
-	}
-	if len(x.Broken) > 0 {
-		t.broken++
-	}
-}
-
-func table(b *strings.Builder, what string, names []string, of map[string]*tally) {
-	fmt.Fprintf(b, "\n| %s | trials | struck | with a broken promise |\n|---|---|---|---|\n", what)
-	for _, name := range names {
-		if t := of[name]; t != nil {
-			fmt.Fprintf(b, "| %s | %d | %d | %d |\n", name, t.made, t.struck, t.broken)
-		}
-	}
 }
 
 // versionOf is a resourceVersion as the number that it is (KEP-5504); 0 for none.

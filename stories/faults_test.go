@@ -1,51 +1,49 @@
 package stories
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
+	"k8s.io/client-go/dynamic"
 )
 
 var (
-	faultsMany = flag.Int("faults", 40, "how many trials `make faults` makes that its file has not")
-	faultsFile = flag.String("faults.file", "", "JSON lines of trials: those in it are not made again, new ones are added; empty for none")
-	faultsPage = flag.String("faults.page", "", "the page to write from the file; empty for none")
-	faultsSeed = flag.Uint64("faults.seed", 1, "decides the order of the trials, and which pairs there are")
-	faultsOnly = flag.String("faults.only", "", "a substring of the trials to make, also of those in the file")
+	faultsMany   = flag.Int("faults", 40, "how many trials `make faults` makes: first those that were made least often")
+	faultsLedger = flag.String("faults.ledger", "", "directory of the ledger, which is read and added to; empty for none")
+	faultsPage   = flag.String("faults.page", "", "the page to write from the ledger; empty for none")
+	faultsCommit = flag.String("faults.commit", "", "the commit that the trials are made at, for the ledger")
+	faultsSeed   = flag.Uint64("faults.seed", 1, "decides the order of the trials, and which pairs there are")
+	faultsLanes  = flag.Int("faults.lanes", 6, "how many trials are made at once")
+	faultsFor    = flag.Duration("faults.for", 0, "no trial begins after so long; 0 for no limit")
+	faultsOnly   = flag.String("faults.only", "", "a substring of the trials to make, however often they were made")
 )
 
 // hit is a fault at one request of a scene.
 type hit struct {
-	Fault string `json:"fault"` // the name of a faultClass
-	At    int    `json:"at"`    // from 1
+	Fault string // the name of a faultClass
+	At    int    // from 1
 }
 
 func (h hit) String() string { return fmt.Sprintf("%s at %d", h.Fault, h.At) }
 
 // trial is a scene with one or two faults, and what came of it.
 type trial struct {
-	Scene string `json:"scene"`
-	Hits  []hit  `json:"hits"`
+	Scene string
+	Hits  []hit
 	// Struck is how many of the faults happened: a run may have fewer requests than the one without faults.
-	Struck int `json:"struck"`
+	Struck int
 	// Request is what the first fault happened to in the run without faults.
-	Request string   `json:"request"`
-	Broken  []string `json:"broken,omitempty"` // the promises that did not hold
-	Seconds float64  `json:"seconds"`
+	Request string
+	Broken  []string // the promises that did not hold
 }
 
 func (x trial) name() string {
@@ -54,6 +52,21 @@ func (x trial) name() string {
 		hits = append(hits, h.String())
 	}
 	return x.Scene + ": " + strings.Join(hits, ", ")
+}
+
+// trialOf is the trial of that name.
+func trialOf(t *testing.T, name string) trial {
+	t.Helper()
+	of, hits, _ := strings.Cut(name, ": ")
+	x := trial{Scene: of}
+	for h := range strings.SplitSeq(hits, ", ") {
+		i := strings.LastIndex(h, " at ")
+		if i < 0 {
+			t.Fatalf("%q names no trial", name)
+		}
+		x.Hits = append(x.Hits, hit{h[:i], number(t, h[i+len(" at "):])})
+	}
+	return x
 }
 
 // shortFaults are few trials of each class, over all scenes.
@@ -66,35 +79,33 @@ func TestFaultsChangeNothingInTheEnd(t *testing.T) {
 	l.run(t, l.perClass(shortFaults))
 }
 
-// TestLongFaults is `make faults`: it makes trials that its file has not, and writes the page.
+// TestLongFaults is `make faults`: it makes trials, those that were made least often first, and writes the page.
 func TestLongFaults(t *testing.T) {
 	t.Parallel()
 	l := newLaboratory(t)
-	l.read(t)
+	l.ledger = readLedger(t, *faultsLedger, *faultsCommit, strconv.FormatUint(*faultsSeed, 10), time.Now().UTC().Format(time.DateOnly))
 	trials := l.singles()
 	trials = append(trials, l.pairs(len(trials)/15)...)
 	l.rand.Shuffle(len(trials), func(i, j int) { trials[i], trials[j] = trials[j], trials[i] })
-	var next []trial
-	for _, x := range trials {
-		_, done := l.done[x.name()]
-		wanted := !done && *faultsOnly == "" || *faultsOnly != "" && strings.Contains(x.name(), *faultsOnly)
-		if wanted && len(next) < *faultsMany {
-			next = append(next, x)
-		}
+	trials = slices.DeleteFunc(trials, func(x trial) bool { return !strings.Contains(x.name(), *faultsOnly) })
+	if len(trials) == 0 {
+		trials = []trial{trialOf(t, *faultsOnly)}
 	}
-	t.Run("trials", func(t *testing.T) { l.run(t, next) })
-	l.write(t)
+	slices.SortStableFunc(trials, func(a, b trial) int { return l.ledger.times(a) - l.ledger.times(b) })
+	t.Run("trials", func(t *testing.T) { l.run(t, trials[:min(len(trials), *faultsMany)]) })
 }
 
 // laboratory makes trials.
 type laboratory struct {
 	cluster *kubetest.Cluster
+	client  dynamic.Interface
 	binary  string
+	began   time.Time
 	rand    *rand.Rand
 	scenes  map[string]scene
 	whole   map[string]outcome // of each scene without a fault
 	mu      sync.Mutex
-	done    map[string]trial
+	ledger  *ledger // of what `make faults` has made; nil for none
 }
 
 // newLaboratory plays each scene once without a fault.
@@ -103,18 +114,36 @@ func newLaboratory(t *testing.T) *laboratory {
 	c := kubetest.Start(t)
 	installCRDs(t, c)
 	l := &laboratory{
-		cluster: c, binary: buildTruce(t), rand: rand.New(rand.NewPCG(*faultsSeed, 0)),
-		scenes: map[string]scene{}, whole: map[string]outcome{}, done: map[string]trial{},
+		cluster: c, binary: buildTruce(t), began: time.Now(), rand: rand.New(rand.NewPCG(*faultsSeed, 0)),
+		scenes: map[string]scene{}, whole: map[string]outcome{},
 	}
+	var err error
+	if l.client, err = dynamic.NewForConfig(c.Config()); err != nil {
+		t.Fatal(err)
+	}
+	defer l.logRequests(t)
+	all := slices.Concat(scenes, passages, []scene{start, restart, move})
+	queue := make(chan scene, len(all))
+	for _, x := range all {
+		if x.load == 0 { // nothing looks at its pods
+			x.files = strings.Replace(x.files, "  replicas: 3\n", "  replicas: 3\n  paused: true\n", 1)
+		}
+		l.scenes[x.name] = x
+		queue <- x
+	}
+	close(queue)
 	t.Run("no fault", func(t *testing.T) {
-		for _, x := range slices.Concat(scenes, passages, []scene{restart, move}) {
-			l.scenes[x.name] = x
-			t.Run(x.name, func(t *testing.T) {
+		for range *faultsLanes {
+			t.Run("lane", func(t *testing.T) {
 				t.Parallel()
-				o := x.play(newStage(t, c, l.binary, x.files))
-				l.mu.Lock()
-				defer l.mu.Unlock()
-				l.whole[x.name] = o
+				lane := &lane{laboratory: l, t: t}
+				for x := range queue {
+					t.Run(x.name, func(t *testing.T) {
+						s := lane.stage(t, x, false)
+						l.keep(x, s.ns, x.play(s))
+					})
+				}
+				lane.end()
 			})
 		}
 	})
@@ -124,9 +153,34 @@ func newLaboratory(t *testing.T) *laboratory {
 	return l
 }
 
+func (l *laboratory) logRequests(t *testing.T) {
+	sum := 0
+	for _, name := range slices.Sorted(maps.Keys(l.whole)) {
+		t.Logf("%s: %d requests", name, len(l.whole[name].requests))
+		sum += len(l.whole[name].requests)
+	}
+	t.Logf("%d requests, %d single faults", sum, sum*len(faultClasses))
+}
+
+// keep keeps what a scene without a fault looked like, in a namespace.
+func (l *laboratory) keep(x scene, namespace string, o outcome) {
+	for i, r := range o.requests {
+		o.requests[i] = strings.ReplaceAll(r, namespace, "NAMESPACE")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.whole[x.name] = o
+}
+
+// start is the start of a truce that finds an app of which nothing is there.
+var start = scene{
+	name: "rollout by a truce that starts", files: shop, starts: true, objects: whole, floor: 3,
+	trigger: func(s *stage) { s.app(""); s.begin() },
+}
+
 // restart is the start of a truce that finds all as it should be.
 var restart = scene{
-	name: "restart", files: shop, live: true, objects: whole, floor: 3,
+	name: "restart", files: shop, live: true, starts: true, objects: whole, floor: 3,
 	setup:   func(s *stage) { s.end() },
 	trigger: func(s *stage) { s.begin() },
 }
@@ -205,31 +259,23 @@ func (l *laboratory) pairs(n int) []trial {
 	return out
 }
 
-func (l *laboratory) run(t *testing.T, trials []trial) {
-	for _, x := range trials {
-		t.Run(x.name(), func(t *testing.T) {
-			t.Parallel()
-			begin := time.Now()
-			t.Cleanup(func() { // after all that the trial cleans up
-				if t.Failed() && len(x.Broken) == 0 {
-					x.Broken = []string{endState}
-				}
-				x.Seconds = time.Since(begin).Round(time.Millisecond).Seconds()
-				l.add(t, x)
-			})
-			x.make(newStage(t, l.cluster, l.binary, l.scenes[x.Scene].files), l.scenes[x.Scene], l.whole[x.Scene])
-		})
-	}
+// kills reports whether truce has to be started again on the way.
+func (x trial) kills() bool {
+	return slices.ContainsFunc(x.Hits, func(h hit) bool { return classOf(h.Fault).kills() })
+}
+
+func classOf(fault string) faultClass {
+	i := slices.IndexFunc(faultClasses, func(c faultClass) bool { return c.name == fault })
+	return faultClasses[i]
 }
 
 // make plays the scene with the faults.
 func (x *trial) make(s *stage, of scene, whole outcome) {
 	s.t.Helper()
 	from := of.prepare(s)
-	at, kills := map[int]fault{}, false
+	at, kills := map[int]fault{}, x.kills()
 	for _, h := range x.Hits {
-		i := slices.IndexFunc(faultClasses, func(c faultClass) bool { return c.name == h.Fault })
-		at[h.At], kills = faultClasses[i].on(s), kills || faultClasses[i].kills()
+		at[h.At] = classOf(h.Fault).on(s)
 	}
 	s.toll.arm(at)
 	of.trigger(s)
@@ -246,57 +292,4 @@ func (x *trial) make(s *stage, of scene, whole outcome) {
 		s.begin()
 	}
 	x.judge(s, of, whole, from)
-}
-
-func (l *laboratory) read(t *testing.T) {
-	t.Helper()
-	if *faultsFile == "" {
-		return
-	}
-	f, err := os.Open(*faultsFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		var x trial
-		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
-			t.Fatalf("%s: %v", *faultsFile, err)
-		}
-		l.done[x.name()] = x
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// add writes down a trial as soon as it is over: a run may be ended at any time.
-func (l *laboratory) add(t *testing.T, x trial) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.done[x.name()] = x
-	if *faultsFile == "" {
-		return
-	}
-	text, err := json.Marshal(x)
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(*faultsFile), 0o755)
-	}
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	f, err := os.OpenFile(*faultsFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer f.Close()
-	if _, err := f.Write(append(text, '\n')); err != nil {
-		t.Error(err)
-	}
 }

@@ -1,0 +1,154 @@
+package stories
+
+import (
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// stagesPerTruce is how many trials one truce serves, each in a namespace of its own.
+const stagesPerTruce = 8
+
+var (
+	autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+)
+
+// lane makes trials one after the other. Those that neither begin with a start of truce nor kill it share one truce that runs already: its
+// start is a fifth of what a trial costs. What a trial leaves behind stays, until the API server ends: to remove it costs more than to make it.
+type lane struct {
+	*laboratory
+	t    *testing.T
+	host *host    // of the truce that several trials share; nil for none
+	free []string // its namespaces that no trial has used
+}
+
+// stage makes a stage for a trial of a scene.
+func (l *lane) stage(t *testing.T, of scene, kills bool) *stage {
+	t.Helper()
+	shared := !of.starts && !kills
+	h := l.host
+	switch {
+	case !shared:
+		h = newHost(t, l.cluster, l.binary, l.namespace(t))
+	case h == nil || len(l.free) == 0:
+		l.end()
+		l.free = nil
+		for range stagesPerTruce {
+			l.free = append(l.free, l.namespace(t))
+		}
+		h = newHost(l.t, l.cluster, l.binary, l.free...)
+		l.host = h
+	}
+	ns := h.namespaces[0]
+	if shared {
+		ns, l.free = l.free[0], l.free[1:]
+	}
+	h.toll.forget()
+	s := h.stage(t, l.cluster, ns, of.files)
+	if of.load > 0 {
+		s.until("the account of its pods", func() bool { return s.isThere(serviceAccounts, "default") })
+	}
+	if !of.starts {
+		s.start()
+		s.quiet()
+		s.toll.forget()
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.confess()
+		}
+		s.toll.disarm()
+		s.toll.mend()
+		s.forsake()
+		if !shared && s.truce.Load().running() {
+			s.end()
+		}
+		if shared && t.Failed() {
+			l.host = nil // its truce has ended
+		}
+	})
+	return s
+}
+
+// namespace makes a namespace that lasts as long as the API server.
+func (l *lane) namespace(t *testing.T) string {
+	t.Helper()
+	made, err := l.client.Resource(namespaces).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"generateName": "trial-"},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.GetName()
+}
+
+// end ends the truce that trials shared.
+func (l *lane) end() {
+	l.t.Helper()
+	h := l.host
+	if l.host = nil; h == nil || !h.truce.Load().running() {
+		return
+	}
+	s := &stage{world: &world{t: l.t, ctx: l.t.Context()}, host: h, truce: &h.truce}
+	s.end()
+}
+
+// forsake ends what would go on in the namespace by itself: truce's work for its apps, and autoscalers.
+func (s *stage) forsake() {
+	s.t.Helper()
+	ctx := s.ctx
+	suspended := []byte(`{"spec":{"suspend":true}}`)
+	for _, name := range []string{"web", "other"} {
+		_, err := s.client.Resource(kustomizations).Namespace(s.ns).Patch(ctx, name, "application/merge-patch+json", suspended, metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			s.t.Errorf("suspend %s: %v", name, err)
+		}
+	}
+	for _, kind := range []schema.GroupVersionResource{gitRepositories, autoscalers} {
+		if err := s.client.Resource(kind).Namespace(s.ns).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			s.t.Errorf("delete %s: %v", kind.Resource, err)
+		}
+	}
+}
+
+// run makes trials on several lanes at once.
+func (l *laboratory) run(t *testing.T, trials []trial) {
+	queue := make(chan trial, len(trials))
+	for _, x := range trials {
+		queue <- x
+	}
+	close(queue)
+	for range *faultsLanes {
+		t.Run("lane", func(t *testing.T) {
+			t.Parallel()
+			lane := &lane{laboratory: l, t: t}
+			for x := range queue {
+				if l.late() {
+					break
+				}
+				t.Run(x.name(), func(t *testing.T) { lane.try(t, x) })
+			}
+			lane.end()
+		})
+	}
+}
+
+// late reports whether the time for trials is over.
+func (l *laboratory) late() bool { return *faultsFor > 0 && time.Since(l.began) > *faultsFor }
+
+// try makes a trial, and writes it down after all that it cleans up.
+func (l *lane) try(t *testing.T, x trial) {
+	t.Cleanup(func() {
+		if t.Failed() && len(x.Broken) == 0 {
+			x.Broken = []string{endState}
+		}
+		if l.ledger != nil {
+			l.ledger.add(t, x)
+		}
+	})
+	x.make(l.stage(t, l.scenes[x.Scene], x.kills()), l.scenes[x.Scene], l.whole[x.Scene])
+}
