@@ -24,6 +24,7 @@ import (
 type ledger struct {
 	mu     sync.Mutex
 	dir    string // empty: nothing is written
+	to     string // the page that is written with the files; empty for none
 	run    string // the number of this run
 	runs   [][]string
 	rows   map[rowKey]*ledgerRow
@@ -121,7 +122,7 @@ func (l *ledger) add(t *testing.T, x trial) {
 	if err := l.write(); err != nil {
 		t.Error(err)
 	}
-	l.page(t)
+	l.writePage(t)
 }
 
 // write replaces the files. The caller holds mu.

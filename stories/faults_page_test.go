@@ -4,18 +4,21 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// page writes docs/faults.md.
-func (l *ledger) page(t *testing.T) {
+// writePage writes docs/faults.md.
+func (l *ledger) writePage(t *testing.T) {
 	t.Helper()
-	if *faultsPage == "" {
+	if l.to == "" {
 		return
 	}
-	if err := os.WriteFile(*faultsPage, []byte(l.text()), 0o644); err != nil {
+	if err := os.WriteFile(l.to, []byte(l.text()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -112,5 +115,20 @@ func table(b *strings.Builder, what string, names []string, of map[string]*tally
 		if t := of[name]; t != nil {
 			fmt.Fprintf(b, "| %s | %d | %d | %d |\n", name, t.made, t.struck, t.broken)
 		}
+	}
+}
+
+// TestTheFaultsPageIsTheLedgers compares docs/faults.md with the ledger; with -faults.page it writes the page first.
+func TestTheFaultsPageIsTheLedgers(t *testing.T) {
+	t.Parallel()
+	l := readLedger(t, filepath.Join("testdata", "faults"), "", "", "")
+	l.to = *faultsPage
+	l.writePage(t)
+	text, err := os.ReadFile(filepath.Join("..", "docs", "faults.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(l.text(), string(text)); diff != "" {
+		t.Errorf("docs/faults.md is not the ledger's (-ledger +page); write it: go test ./stories -run TestTheFaultsPage -args -faults.page ../docs/faults.md\n%s", diff)
 	}
 }

@@ -84,6 +84,7 @@ func TestLongFaults(t *testing.T) {
 	t.Parallel()
 	l := newLaboratory(t)
 	l.ledger = readLedger(t, *faultsLedger, *faultsCommit, strconv.FormatUint(*faultsSeed, 10), time.Now().UTC().Format(time.DateOnly))
+	l.ledger.to = *faultsPage
 	trials := l.singles()
 	trials = append(trials, l.pairs(len(trials)/15)...)
 	l.rand.Shuffle(len(trials), func(i, j int) { trials[i], trials[j] = trials[j], trials[i] })
