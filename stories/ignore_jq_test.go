@@ -85,7 +85,7 @@ func newStreetOver(t *testing.T, files string, over func(*rest.Config)) *street 
 	t.Cleanup(running.Close)
 	parts := running.Engine.Dependencies
 	parts.Sources, parts.Watches = folder{s}, nil // without watches every run looks at every object
-	s.engine = reconcile.NewEngine(parts)
+	s.engine = reconcile.NewEngine(parts, nil)
 	s.app = app.App{
 		Key: app.Key{Kind: "Application", Namespace: s.ns, Name: "web"}, UID: "4b5c9e5e-0000-4000-8000-000000000001", Path: ".",
 		Namespace: s.ns, Prune: app.PruneDelete, Wait: app.WaitApplied, Validation: app.ValidateNone,

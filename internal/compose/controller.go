@@ -102,26 +102,26 @@ func (p *parts) controller(o RunOptions) *Running {
 	records := &configmap.Store{
 		Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All, Key: &configmap.Key{Cluster: p.cluster, Namespace: home},
 	}
-	c := controller.New(p.counted(controller.Options{
+	options := p.counted(controller.Options{
 		Kept:    func() { poke(used) },
 		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Ancestry: p.git, Local: p.git, Kinds: kinds(), Configured: p.configured, Namespaces: o.Namespaces,
 		LocalSources: o.LocalSources, Process: o.Process, Tenancy: p.tenancy(o), Catalogue: o.Catalogue, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: p.stirred(o.Report), Notify: o.Notify,
-	}))
-	if p.metrics != nil {
-		p.metrics.Watch(c.Reports)
-	}
+	})
 	chosen := p.engine
 	chosen.History.OnWentBack(records.StartOver)
-	chosen.Defaults.Objects = c.Workers.Objects
+	chosen.ObjectsAtOnce = options.Workers.Objects
 	chosen.Inventory = records
 	chosen.Identities = impersonate.New(p.cluster, tenancy.Access{Live: chosen.Live, Writer: chosen.Writer})
-	chosen.ForeignOwner = foreignOwner(chosen.Live, o.Namespaces)
-	s := sight{parts: p, controller: c, used: used, home: home, log: o.Log}
+	if o.Namespaces.Limited() {
+		chosen.Foreign = foreignApps{chosen.Live, o.Namespaces}
+	}
+	s := sight{parts: p, used: used, home: home, log: o.Log}
 	chosen.Witnesses = s.witnesses(o.Witness)
-	engine := reconcile.NewEngine(chosen)
-	c.Use(engine)
-	s.engine = engine
-	return &Running{Engine: engine, Controller: c, Witness: s.run(o.Witness), close: func() {}}
+	s.controller = controller.New(options, chosen)
+	if p.metrics != nil {
+		p.metrics.Watch(s.controller.Reports)
+	}
+	return &Running{Engine: s.controller.Engine(), Controller: s.controller, Witness: s.run(o.Witness), close: func() {}}
 }
 
 // tenancy completes the rules by what this process knows: which namespace is its own, and that an Application may be in any namespace and

@@ -13,30 +13,30 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// foreignOwner returns a function that names the app outside of an instance's namespaces that a mark stands for, empty for none. It is nil for an
-// instance of the whole cluster. An app in a namespace that may not be read is taken to exist.
-func foreignOwner(r live.Reader, namespaces cluster.Namespaces) func(ctx context.Context, mark string) (string, error) {
-	if !namespaces.Limited() {
-		return nil
+// foreignApps are the apps outside of an instance's namespaces.
+type foreignApps struct {
+	live       live.Reader
+	namespaces cluster.Namespaces
+}
+
+// WithMark names the app that a mark stands for; empty for none. An app in a namespace that may not be read is taken to exist.
+func (f foreignApps) WithMark(ctx context.Context, mark string) (string, error) {
+	namespace, _, whole := strings.Cut(mark, ".")
+	if !whole { // the mark is cut to a hash within the namespace's name: it is foreign unless an app of these namespaces has it
+		name, err := appWithMark(ctx, f.live, f.namespaces.Each(), mark)
+		if err != nil || name != "" {
+			return "", err
+		}
+		return mark, nil
 	}
-	return func(ctx context.Context, mark string) (string, error) {
-		namespace, _, whole := strings.Cut(mark, ".")
-		if !whole { // the mark is cut to a hash within the namespace's name: it is foreign unless an app of these namespaces has it
-			name, err := appWithMark(ctx, r, namespaces.Each(), mark)
-			if err != nil || name != "" {
-				return "", err
-			}
-			return mark, nil
-		}
-		if namespaces.Cover(namespace) {
-			return "", nil
-		}
-		name, err := appWithMark(ctx, r, []string{namespace}, mark)
-		if apierrors.IsForbidden(err) {
-			return mark, nil
-		}
-		return name, err
+	if f.namespaces.Cover(namespace) {
+		return "", nil
 	}
+	name, err := appWithMark(ctx, f.live, []string{namespace}, mark)
+	if apierrors.IsForbidden(err) {
+		return mark, nil
+	}
+	return name, err
 }
 
 // appWithMark finds the app of the namespaces that has the mark; empty for none.

@@ -129,9 +129,10 @@ func (p *parts) onlyLooking(ctx context.Context, f fetched, how process) (*recon
 	looking := p.engine
 	looking.Sources, looking.Writer, looking.Inventory = f, readonly.Writer{Writer: p.engine.Writer}, readonly.Inventory{Store: p.engine.Inventory}
 	looking.Identities = readonly.Identity{Access: tenancy.Access{Live: looking.Live, Writer: looking.Writer, Rights: readonly.AnyRights{}}}
-	looking.Tell = func(reconcile.FindingEvent) {}
-	looking.ForeignOwner = foreignOwner(looking.Live, how.namespaces)
-	engine := reconcile.NewEngine(looking)
+	if how.namespaces.Limited() {
+		looking.Foreign = foreignApps{looking.Live, how.namespaces}
+	}
+	engine := reconcile.NewEngine(looking, nil)
 	found, err := reconcile.ListClaimants(ctx, looking.Live, how.catalogue.Kinds(), "")
 	if err != nil {
 		return nil, nil, fmt.Errorf("claimants: %w", err)

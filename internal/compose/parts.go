@@ -133,7 +133,7 @@ func newParts(client *cluster.Client, self string, from cloning) (*parts, error)
 		Health: registry.HealthRules(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
 		Checkers: checkers(client),
 		Queries:  p.queries.Evaluator, Admission: p.configured,
-		Tell: func(reconcile.FindingEvent) {}, Defaults: reconcile.Limits{Objects: controller.DefaultWorkers().Objects},
+		ObjectsAtOnce: controller.DefaultWorkers().Objects,
 	}
 	p.fetchFrom(upstream.Hosts{})
 	return p, nil

@@ -24,9 +24,8 @@ const eventsDelay = 3 * time.Second
 // sight is how a controller sees who writes.
 type sight struct {
 	parts      *parts
-	controller *controller.Controller
-	engine     *reconcile.Engine
-	ring       *attribution.Ring // nil without an admission witness
+	controller *controller.Controller // set before it runs
+	ring       *attribution.Ring      // nil without an admission witness
 	used       chan struct{}
 	home       string // the namespace that tells this truce from others in the cluster
 	log        *slog.Logger
@@ -35,7 +34,7 @@ type sight struct {
 func (s *sight) witnesses(at attribution.Place) reconcile.WriterEvidence {
 	out := reconcile.WriterEvidence{Events: events.New(s.parts.cluster).Of, Delay: eventsDelay}
 	if at != (attribution.Place{}) {
-		s.ring = &attribution.Ring{Hasher: s.parts.engine.Hasher, Kinds: s.kindOf, Keep: func(r attribution.Record) bool { return s.engine.Manages(r.Object) }}
+		s.ring = &attribution.Ring{Hasher: s.parts.engine.Hasher, Kinds: s.kindOf, Keep: func(r attribution.Record) bool { return s.controller.Engine().Manages(r.Object) }}
 		out.Writes = s.ring.Of
 	}
 	if j := s.parts.journal; j != nil {

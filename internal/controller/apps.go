@@ -185,7 +185,7 @@ func (c *Controller) underWay(key app.Key, since time.Time) {
 	}
 	c.mu.Unlock()
 	if since.IsZero() {
-		c.changed(key)
+		c.AppChanged(key)
 	}
 }
 

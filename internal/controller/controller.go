@@ -23,7 +23,6 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/reconcile"
@@ -155,8 +154,8 @@ type Controller struct {
 	subresource map[object.GVK]bool // kinds whose last status was written as a subresource
 }
 
-// New returns a Controller; its Sources and Watches are the parts that the engine needs of it, set by Use.
-func New(o Options) *Controller {
+// New returns a Controller and its engine, which takes from d all that the controller does not provide itself.
+func New(o Options, d reconcile.Dependencies) *Controller {
 	o.Pace = o.Pace.OrDefault()
 	c := &Controller{
 		Options: o, backoff: newBackoff(),
@@ -190,6 +189,9 @@ func New(o Options) *Controller {
 	c.claimants.watcher, c.claimants.served, c.claimants.log = c.Watcher, c.kinds.served, o.Log
 	c.claimants.places, c.claimants.learn = o.Namespaces, o.Cluster.Learn
 	c.claimants.everywhere, c.claimants.again = c.isClusterWide, c.claimWork.Add
+	c.engine = c.newEngine(d)
+	c.engine.History.OnWentBack(c.startOver)
+	c.kinds.objects, c.kinds.began = guardedObjects{c.engine, c}, c.verifyFirst
 	return c
 }
 
@@ -202,24 +204,17 @@ func (c *Controller) isClusterWide(gvk object.GVK) bool {
 	return err == nil && !r.Namespaced
 }
 
-// Use makes the controller drive the engine, and hands it what it needs in return.
-func (c *Controller) Use(e *reconcile.Engine) {
-	c.engine = e
-	e.Sources, e.Histories, e.Watches = c, c, c.kinds
-	e.History.OnWentBack(c.startOver)
+// newEngine returns the engine of the controller, which is its queue, its observer, and where it looks up sources and watches.
+func (c *Controller) newEngine(d reconcile.Dependencies) *reconcile.Engine {
+	d.Sources, d.Histories, d.Watches, d.Observer = c, c, c.kinds, c
 	if c.Configured != nil {
-		e.Admission = c
+		d.Admission = c
 	}
-	e.Tell = c.notice
-	e.Panicked = c.panicked
-	e.Enqueue = c.objects.Add
-	e.EnqueueAfter = func(id object.ID, at time.Time) { c.objects.AddAfter(id, c.until(at)) }
-	e.AppChanged = c.changed
-	e.EnqueueApp = c.rerun
-	e.EnqueueInventory = func(key app.Key) { c.records.AddAfter(key, recordPause) }
-	e.EnqueuePods = func(id object.ID, at time.Time) { c.pods.AddAfter(id, c.until(at)) }
-	c.kinds.objects, c.kinds.began = guardedObjects{e, c}, c.verifyFirst
+	return reconcile.NewEngine(d, c)
 }
+
+// Engine returns the engine that the controller drives.
+func (c *Controller) Engine() *reconcile.Engine { return c.engine }
 
 // Run works until ctx ends, then returns nil; or it returns why it cannot begin.
 func (c *Controller) Run(ctx context.Context) error {
@@ -284,39 +279,6 @@ func (c *Controller) until(at time.Time) time.Duration { return max(at.Sub(c.Now
 
 // retryObject is the pause before an object that could not be brought in line is tried again without an event.
 const retryObject = 30 * time.Second
-
-func (c *Controller) notice(n reconcile.FindingEvent) {
-	if c.Notice != nil {
-		c.Notice(n)
-	}
-	if n.Carried {
-		f := n.Finding
-		c.Log.Info("put back", "app", n.App.String(), "object", n.ID.String(), "field", field.PathString(f.Path), "by", f.Writer.String(), "evidence", string(f.Writer.Evidence))
-	}
-	if !c.observes(n.App) {
-		c.event(n)
-	}
-}
-
-// statusDelay gathers what happens in quick succession into one status write.
-const statusDelay = 40 * time.Millisecond
-
-func (c *Controller) changed(key app.Key) {
-	c.statuses.AddAfter(key, statusDelay)
-	if c.Report != nil {
-		c.Report(key)
-	}
-}
-
-// rerun makes an app's next run due at once.
-func (c *Controller) rerun(key app.Key) {
-	c.mu.Lock()
-	if e := c.appSet[key]; e != nil {
-		e.due = time.Time{}
-	}
-	c.mu.Unlock()
-	c.apps.Add(key)
-}
 
 // queue is a work queue that works on a key by one goroutine at a time, and holds it once.
 type queue[K comparable] struct {

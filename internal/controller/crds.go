@@ -135,7 +135,7 @@ func (c *Controller) reserve(group string) {
 			apps = c.engine.OnKindUnserved(gvk)
 		}
 		for _, key := range apps {
-			c.rerun(key)
+			c.EnqueueApp(key)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (c *Controller) reserve(group string) {
 func (c *Controller) admitted(p post) {
 	c.safely("watch", p.gvk.String(), func() {
 		for _, key := range c.engine.AppsWithObjects(live.Interest{GVK: p.gvk, Namespace: p.namespace}) {
-			c.rerun(key)
+			c.EnqueueApp(key)
 		}
 	})
 }

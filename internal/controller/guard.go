@@ -34,7 +34,7 @@ func guarded[K comparable](c *Controller, work string, do func(context.Context, 
 				return
 			}
 			again = c.backoff.When(work + " " + about)
-			c.panicked(work, about, p)
+			c.OnPanic(work, about, p)
 			if a, ok := any(key).(app.Key); ok {
 				c.emit(a, notify.Event{Severity: notify.Error, Reason: "InternalError", Text: fmt.Sprintf("%s: %s; tried again in %s", work, p, again)}, nil)
 			}
@@ -49,13 +49,14 @@ func guarded[K comparable](c *Controller, work string, do func(context.Context, 
 func (c *Controller) safely(work, about string, do func()) {
 	defer func() {
 		if p := panics.CaughtError(recover()); p != nil {
-			c.panicked(work, about, p)
+			c.OnPanic(work, about, p)
 		}
 	}()
 	do()
 }
 
-func (c *Controller) panicked(work, about string, p *panics.Error) {
+// OnPanic implements reconcile.Observer: it logs and counts the panic.
+func (c *Controller) OnPanic(work, about string, p *panics.Error) {
 	c.Log.Error("panic", "work", work, "about", about, "error", p.Value, "stack", p.Stack)
 	if c.Panicked != nil {
 		c.Panicked(work)

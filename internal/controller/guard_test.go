@@ -24,9 +24,7 @@ func broken(t *testing.T, o Options) (c *Controller, log *strings.Builder, panic
 	o.Log = slog.New(slog.NewTextHandler(log, nil))
 	o.Panicked = func(work string) { panicked[work]++ }
 	o.Now = time.Now
-	c = New(o)
-	c.Use(reconcile.NewEngine(reconcile.Dependencies{}))
-	return c, log, panicked
+	return New(o, reconcile.Dependencies{}), log, panicked
 }
 
 func TestOnlyTheKeyThatPanicsIsTriedLater(t *testing.T) {

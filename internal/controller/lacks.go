@@ -54,7 +54,7 @@ func (c *Controller) lacks(crd object.Object) {
 		c.reportLack(crd, note)
 	}
 	for _, key := range apps {
-		c.rerun(key)
+		c.EnqueueApp(key)
 	}
 }
 

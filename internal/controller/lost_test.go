@@ -106,8 +106,7 @@ func speaking(t *testing.T) (*Controller, *speaker, *forgetful) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := New(Options{Cluster: client, Fetcher: nothing{}, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	c.engine = reconcile.NewEngine(reconcile.Dependencies{Now: time.Now})
+	c := New(Options{Cluster: client, Fetcher: nothing{}, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}, reconcile.Dependencies{Now: time.Now})
 	return c, &speaker{}, f
 }
 
@@ -158,7 +157,7 @@ func TestAnAppWaitsForSourcesOnlyWhereTheyCanBeListed(t *testing.T) {
 		live.ErrUnknownKind:   false,
 		apierrors.NewForbidden(schema.GroupResource{Resource: "gitrepositories"}, "", nil): false,
 	} {
-		c := New(Options{})
+		c := New(Options{}, reconcile.Dependencies{})
 		c.sourceWatches = []live.Watch{&failing{why: why}}
 		if got := c.awaitSource(key) > 0; got != waits {
 			t.Errorf("%v: an app waits: %v, want %v", why, got, waits)

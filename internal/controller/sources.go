@@ -255,7 +255,7 @@ func (c *Controller) fetch(ctx context.Context, f dialect.Sources, cr object.Obj
 	state.Artifact, state.Err = c.Fetcher.Fetch(ctx, spec)
 	var p *panics.Error
 	if errors.As(state.Err, &p) {
-		c.panicked("source", s.Key.String(), p)
+		c.OnPanic("source", s.Key.String(), p)
 	}
 	return state
 }

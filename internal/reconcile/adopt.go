@@ -61,8 +61,8 @@ func (e *Engine) endAdoption(a app.App, why string) {
 	s.mu.Unlock()
 	if first {
 		e.noteLost(a.Key, why)
-		e.AppChanged(a.Key)
-		e.EnqueueApp(a.Key)
+		e.queue.AppChanged(a.Key)
+		e.queue.EnqueueApp(a.Key)
 	}
 }
 

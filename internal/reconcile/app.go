@@ -249,7 +249,7 @@ func (r *appRun) stopped(at report.Stage, err error) report.Report {
 	}
 	r.report.Outlook = outlook(r.report.Reason, err)
 	if errors.Is(err, inventory.ErrChanged) { // whoever that was: a run from now on reads what is there, and adds to it
-		r.engine.EnqueueApp(r.app.Key)
+		r.engine.queue.EnqueueApp(r.app.Key)
 	}
 	if r.app.Policy.Mode == app.Suspend && r.report.Reason != report.Suspended {
 		return r.suspended()
@@ -293,7 +293,7 @@ func (r *appRun) publish() report.Report {
 	if !r.canceled {
 		e.noteRun(before, r.report)
 	}
-	e.AppChanged(r.app.Key)
+	e.queue.AppChanged(r.app.Key)
 	e.PeerChanged(r.app.Key)
 	return e.Report(r.app.Key)
 }

@@ -118,7 +118,7 @@ func (e *Engine) claimRecord(id object.ID, key app.Key, mode app.Mode, memory fi
 	if r != nil && r.yieldsTo(key, mode) {
 		delete(e.records, id)
 		e.waiting[id] = r.owner
-		defer e.EnqueueApp(r.owner)
+		defer e.queue.EnqueueApp(r.owner)
 		r, taken = nil, r
 	}
 	defer e.mu.Unlock()
@@ -219,7 +219,7 @@ func (r *appRun) wave(ctx context.Context, wave []desired.Object) error {
 		return err
 	}
 	var g errgroup.Group
-	g.SetLimit(max(1, r.engine.Defaults.Objects))
+	g.SetLimit(max(1, r.engine.ObjectsAtOnce))
 	failures := make([]error, len(wave))
 	for i, o := range wave {
 		if rec := r.engine.lookup(o.ID); rec != nil {
@@ -231,7 +231,7 @@ func (r *appRun) wave(ctx context.Context, wave []desired.Object) error {
 		g.Go(func() error {
 			var again time.Time
 			if again, failures[i] = r.engine.reconcileObject(ctx, o.ID); !again.IsZero() {
-				r.engine.EnqueueAfter(o.ID, again)
+				r.engine.queue.EnqueueAt(o.ID, again)
 			}
 			return nil
 		})
@@ -239,7 +239,7 @@ func (r *appRun) wave(ctx context.Context, wave []desired.Object) error {
 	_ = g.Wait() // the functions return no error: failures has them
 	for i, err := range failures {
 		if errors.Is(err, errKeepsChanging) {
-			r.engine.Enqueue(wave[i].ID) // it is nobody's fault, and the next full check may be an hour away
+			r.engine.queue.Enqueue(wave[i].ID) // it is nobody's fault, and the next full check may be an hour away
 		}
 		if err != nil {
 			r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", wave[i].File, wave[i].Line, wave[i].ID, err))

@@ -58,7 +58,7 @@ func TestNothingIsPrunedByACachedRenderAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &appRun{app: app.App{AllowEmpty: c.allowEmpty}}
-			r.engine = NewEngine(Dependencies{Fresh: c.fresh, Scope: func(context.Context, object.GVK) (desired.Scope, error) { return desired.Namespaced, c.scope }})
+			r.engine = NewEngine(Dependencies{Fresh: c.fresh, Scope: func(context.Context, object.GVK) (desired.Scope, error) { return desired.Namespaced, c.scope }}, nil)
 			before, err := rendered{names: c.cached}.Render(t.Context(), render.Request{})
 			if err != nil {
 				t.Fatal(err)
@@ -107,7 +107,7 @@ func TestAnAppIsTouchedUnlessItsRenderIsKnown(t *testing.T) {
 		"an app that never ran":   {true, false, "app", true},
 		"a directory that is not": {true, true, "other", true},
 	} {
-		e := NewEngine(Dependencies{Cache: c.cache})
+		e := NewEngine(Dependencies{Cache: c.cache}, nil)
 		if c.runs {
 			e.state(key).app = app.App{Key: key, Path: c.path, Layout: app.PlainLayout}
 		}
@@ -115,7 +115,7 @@ func TestAnAppIsTouchedUnlessItsRenderIsKnown(t *testing.T) {
 			t.Errorf("%s: touched %t", name, got)
 		}
 	}
-	e := NewEngine(Dependencies{Cache: cached(true)})
+	e := NewEngine(Dependencies{Cache: cached(true)}, nil)
 	e.state(key)
 	if !e.MayChange(key, source.Artifact{Files: files}) {
 		t.Error("an app of which only the name is known is touched")
@@ -126,16 +126,16 @@ func TestAnAppIsTouchedUnlessItsRenderIsKnown(t *testing.T) {
 func TestAPanicStaysOnItsObject(t *testing.T) {
 	owner := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}
 	var changed []app.Key
-	counted := ""
-	e := NewEngine(Dependencies{Panicked: func(work, about string, p *panics.Error) { counted = work + " " + about + " " + p.Value }})
-	e.AppChanged = func(key app.Key) { changed = append(changed, key) }
+	counted := &panicCounter{}
+	e := NewEngine(Dependencies{Observer: counted}, nil)
+	e.queue = queueFuncs{report: func(key app.Key) { changed = append(changed, key) }}
 	r := &record{id: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "bomb"}, owner: owner}
 	w := &objectReconcile{engine: e, record: r}
 	p := panics.CaughtError("boom")
 	if err := w.panicked(p); !errors.Is(err, p) {
 		t.Errorf("returned %v", err)
 	}
-	if r.problem != p.Error() || len(changed) != 1 || changed[0] != owner || counted != "object ConfigMap shop/bomb boom" {
-		t.Errorf("problem %q, changed %v, counted %q", r.problem, changed, counted)
+	if r.problem != p.Error() || len(changed) != 1 || changed[0] != owner || counted.newest != "object ConfigMap shop/bomb boom" {
+		t.Errorf("problem %q, changed %v, counted %q", r.problem, changed, counted.newest)
 	}
 }

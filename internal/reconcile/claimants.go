@@ -137,7 +137,7 @@ func (e *Engine) reconsider(id object.ID) {
 	if r := e.lookup(id); r != nil {
 		r.force()
 	}
-	e.Enqueue(id)
+	e.queue.Enqueue(id)
 }
 
 // unconfirmed lists the kinds of the object's claimants of which only a list has told.

@@ -16,6 +16,7 @@ import (
 // Engine holds what truce knows between runs: each managed object's baseline, each app's newest report, and the claims.
 type Engine struct {
 	Dependencies
+	queue Queue
 
 	mu           sync.RWMutex
 	records      map[object.ID]*record
@@ -34,31 +35,25 @@ type Engine struct {
 	waiting   map[object.ID]app.Key // by object that another app still holds: who asked for it, and was refused
 	listen    sync.Mutex
 	listeners map[chan struct{}]bool
-
-	// Wake is called with an object that should be judged soon, Later with one that should be at a time, Changed with an app whose report has changed, Rerun with one that
-	// should run soon, Owed with one whose record is left to be written (WriteRecord), Failing with an object that does not work and whose pods
-	// should be read at a time (ReadPods). None may block.
-	Enqueue          func(object.ID)
-	EnqueueAfter     func(object.ID, time.Time)
-	AppChanged       func(app.Key)
-	EnqueueApp       func(app.Key)
-	EnqueueInventory func(app.Key)
-	EnqueuePods      func(object.ID, time.Time)
 }
 
-// NewEngine returns an Engine that knows nothing yet.
-func NewEngine(p Dependencies) *Engine {
+// NewEngine returns an Engine that knows nothing yet. It enqueues in q what is not done at once; nil drops that, for an engine whose owner calls
+// App and Object by itself.
+func NewEngine(p Dependencies, q Queue) *Engine {
 	if p.Identities == nil {
 		p.Identities = ownIdentity{tenancy.Access{Live: p.Live, Writer: p.Writer}}
 	}
-	e := &Engine{
-		Dependencies: p, records: map[object.ID]*record{}, apps: map[app.Key]*appState{},
-		waiting: map[object.ID]app.Key{},
-		Enqueue: func(object.ID) {}, EnqueueAfter: func(object.ID, time.Time) {}, AppChanged: func(app.Key) {}, EnqueueApp: func(app.Key) {}, EnqueueInventory: func(app.Key) {},
-		EnqueuePods: func(object.ID, time.Time) {},
+	if q == nil {
+		q = noQueue{}
 	}
-	if e.History == nil {
-		e.History = &live.History{}
+	if p.Observer == nil {
+		p.Observer = noObserver{}
+	}
+	if p.History == nil {
+		p.History = &live.History{}
+	}
+	e := &Engine{
+		Dependencies: p, queue: q, records: map[object.ID]*record{}, apps: map[app.Key]*appState{}, waiting: map[object.ID]app.Key{},
 	}
 	e.UseClaims(NewClaims(claim.Builtin()))
 	return e

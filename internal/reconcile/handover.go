@@ -117,6 +117,6 @@ func (e *Engine) handoverChanged(on blocker) {
 	}
 	e.peers.mu.Unlock()
 	for _, key := range free {
-		e.EnqueueApp(key)
+		e.queue.EnqueueApp(key)
 	}
 }

@@ -28,9 +28,9 @@ func TestAPruneWaitsForOtherSourcesAndTheirApps(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	own, other := appNamed(0), app.SourceKey{Kind: "GitRepository", Namespace: "shop", Name: "other"}
 	n := &neighbours{sources: []app.SourceKey{other}, apps: []app.Key{own, appNamed(1)}}
-	e := NewEngine(Dependencies{Sources: n, Now: func() time.Time { return now }})
+	e := NewEngine(Dependencies{Sources: n, Now: func() time.Time { return now }}, nil)
 	var again []app.Key
-	e.EnqueueApp = func(key app.Key) { again = append(again, key) }
+	e.queue = queueFuncs{app: func(key app.Key) { again = append(again, key) }}
 	waits := func(want string) {
 		t.Helper()
 		r := &appRun{engine: e, state: e.state(own), app: app.App{Key: own}, asked: app.App{Key: own}, artifact: source.Artifact{Revision: "2", Commit: "2"}}

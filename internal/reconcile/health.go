@@ -49,10 +49,10 @@ func (r *record) keepHealth(e *Engine, o object.Object) bool {
 		r.podReport = nil
 	case r.podReport == nil:
 		r.podReport = &podReport{}
-		e.EnqueuePods(r.id, e.Now().Add(podDelay(r.health.Code)))
+		e.queue.EnqueuePods(r.id, e.Now().Add(podDelay(r.health.Code)))
 	case changed:
 		r.podReport.reads = 0
-		e.EnqueuePods(r.id, e.Now().Add(podDelay(r.health.Code)))
+		e.queue.EnqueuePods(r.id, e.Now().Add(podDelay(r.health.Code)))
 	}
 	return changed
 }
@@ -115,7 +115,7 @@ func (e *Engine) ReadPods(ctx context.Context, id object.ID) (time.Time, error) 
 		cause = e.refusal(ctx, id)
 	}
 	if r.keepCause(redact.MaskText(cause)) {
-		e.AppChanged(r.ownedBy())
+		e.queue.AppChanged(r.ownedBy())
 		e.notifyListeners()
 	}
 	return r.nextRead(e.Now()), nil

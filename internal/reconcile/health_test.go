@@ -26,9 +26,9 @@ func saying(code health.Code, message string) object.Object {
 
 func TestPodsAreReadOnlyForWhatDoesNotWork(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	e := NewEngine(Dependencies{Health: map[health.Rules]health.Assessor{health.Serving: said{}}, Now: func() time.Time { return now }})
+	e := NewEngine(Dependencies{Health: map[health.Rules]health.Assessor{health.Serving: said{}}, Now: func() time.Time { return now }}, nil)
 	var asked []time.Duration
-	e.EnqueuePods = func(_ object.ID, at time.Time) { asked = append(asked, at.Sub(now)) }
+	e.queue = queueFuncs{pods: func(_ object.ID, at time.Time) { asked = append(asked, at.Sub(now)) }}
 	r := newRecord(object.ID{Kind: "Deployment", Name: "web"}, app.Key{Name: "web"}, fight.Memory{})
 	r.assessBy(health.Serving)
 	for _, step := range []struct {
@@ -59,7 +59,7 @@ func TestPodsAreReadOnlyForWhatDoesNotWork(t *testing.T) {
 
 func TestACauseStaysUntilTheWorkloadWorks(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	e := NewEngine(Dependencies{Health: map[health.Rules]health.Assessor{health.Reconciled: said{}}, Now: func() time.Time { return now }})
+	e := NewEngine(Dependencies{Health: map[health.Rules]health.Assessor{health.Reconciled: said{}}, Now: func() time.Time { return now }}, nil)
 	r := newRecord(object.ID{Kind: "Deployment", Name: "web"}, app.Key{Name: "web"}, fight.Memory{})
 	r.keepHealth(e, saying(health.Degraded, "too late"))
 	if !r.keepCause("CrashLoopBackOff") || r.keepCause("CrashLoopBackOff") {

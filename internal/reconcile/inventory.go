@@ -146,7 +146,7 @@ func (r *appRun) deferInventory(ctx context.Context, next inventory.Record) erro
 	}
 	l.next = &next
 	l.mu.Unlock()
-	r.engine.EnqueueInventory(r.app.Key)
+	r.engine.queue.EnqueueInventory(r.app.Key)
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (e *Engine) WriteInventory(ctx context.Context, key app.Key) error {
 	switch {
 	case errors.Is(err, inventory.ErrChanged): // what is owed was built on another record
 		l.clear()
-		e.EnqueueApp(key) // reads what is there, and adds to it
+		e.queue.EnqueueApp(key) // reads what is there, and adds to it
 		return nil
 	case err == nil:
 		l.clearIf(owed)

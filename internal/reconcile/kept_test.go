@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -15,12 +14,12 @@ import (
 func TestAnObjectOfAForeignAppIsRefusedWhileThatAppExists(t *testing.T) {
 	ours, theirs := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "web"}
 	owner := "Kustomization team/web"
-	e := NewEngine(Dependencies{ForeignOwner: func(_ context.Context, mark string) (string, error) {
+	e := NewEngine(Dependencies{Foreign: foreignFunc(func(mark string) string {
 		if mark != desired.Mark(theirs) {
 			t.Errorf("asked for the mark %q", mark)
 		}
-		return owner, nil
-	}})
+		return owner
+	})}, nil)
 	marked := func(key app.Key) object.Object {
 		return object.Object{"metadata": map[string]any{"name": "web", "labels": map[string]any{object.PartOf: desired.Mark(key)}}}
 	}
@@ -49,7 +48,7 @@ func TestAnObjectOfAForeignAppIsRefusedWhileThatAppExists(t *testing.T) {
 func shared() object.ID { return object.ID{Kind: "ConfigMap", Namespace: "team", Name: "shared"} }
 
 func TestAnObjectIsOfTheAppThatNamedItFirstFromThatMomentOn(t *testing.T) {
-	e := NewEngine(Dependencies{})
+	e := NewEngine(Dependencies{}, nil)
 	first, second := app.Key{Kind: "Kustomization", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
 	if _, _, err := e.claimRecord(shared(), first, app.Enforce, fight.Memory{}); err != nil {
 		t.Fatal(err)
@@ -65,9 +64,9 @@ func TestAnObjectIsOfTheAppThatNamedItFirstFromThatMomentOn(t *testing.T) {
 
 // TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces also where it was there first: no app would keep the object as Git has it.
 func TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces(t *testing.T) {
-	e := NewEngine(Dependencies{})
+	e := NewEngine(Dependencies{}, nil)
 	var rerun []app.Key
-	e.EnqueueApp = func(key app.Key) { rerun = append(rerun, key) }
+	e.queue = queueFuncs{app: func(key app.Key) { rerun = append(rerun, key) }}
 	watching, keeping := app.Key{Kind: "Application", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
 	observed, _, err := e.claimRecord(shared(), watching, app.Observe, fight.Memory{})
 	if err != nil {
@@ -93,9 +92,9 @@ func TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces(t *testing.T) {
 func TestAnObjectIsTakenOverBetweenTwoReconciles(t *testing.T) {
 	ours, theirs := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "web"}
 	for range 20 {
-		e := NewEngine(Dependencies{})
+		e := NewEngine(Dependencies{}, nil)
 		taken, order := make(chan bool, 1), make(chan string)
-		e.EnqueueApp = func(key app.Key) { taken <- key == ours }
+		e.queue = queueFuncs{app: func(key app.Key) { taken <- key == ours }}
 		observed := newRecord(shared(), ours, fight.Memory{})
 		observed.yields = true
 		e.records[shared()] = observed

@@ -142,8 +142,8 @@ func (e *Engine) OnRelist(i live.Interest) {
 	e.kindLists.made(i, e.Now())
 	for _, r := range e.recordsIn(i) {
 		if r.suspectBehind(i) {
-			e.Enqueue(r.id)
-			e.AppChanged(r.ownedBy())
+			e.queue.Enqueue(r.id)
+			e.queue.AppChanged(r.ownedBy())
 		}
 	}
 }

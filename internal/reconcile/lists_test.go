@@ -64,9 +64,9 @@ func (watched) Watched(gvk object.GVK, _ string) (live.Interest, bool) {
 // knowing is an engine that has judged ConfigMaps of an app, each at a resourceVersion that the watch has shown.
 func knowing(t *testing.T, l *listing, versions map[string]uint64) (*Engine, map[string]*record, *[]string) {
 	t.Helper()
-	e := NewEngine(Dependencies{Live: l, Now: time.Now, Watches: watched{}})
+	e := NewEngine(Dependencies{Live: l, Now: time.Now, Watches: watched{}}, nil)
 	woken := &[]string{}
-	e.Enqueue = func(id object.ID) { *woken = append(*woken, id.Name) }
+	e.queue = queueFuncs{object: func(id object.ID) { *woken = append(*woken, id.Name) }}
 	key := appNamed(1)
 	e.state(key).app = app.App{Key: key, Policy: app.Policy{Mode: app.Enforce}}
 	records := map[string]*record{}
@@ -212,7 +212,7 @@ func TestWhatARunListsBeforeItBelievesItsMemory(t *testing.T) {
 func TestStartingOverForgetsWhatWasKnown(t *testing.T) {
 	e, records, _ := knowing(t, &listing{}, map[string]uint64{"a": 7})
 	var again []app.Key
-	e.EnqueueApp = func(key app.Key) { again = append(again, key) }
+	e.queue = queueFuncs{app: func(key app.Key) { again = append(again, key) }}
 	key := appNamed(1)
 	s := e.state(key)
 	s.report, s.rolledOut, s.wanted = report.Report{App: key, Stage: report.Done, Reason: report.Succeeded, Revision: "1"}, "1", map[object.ID]bool{records["a"].id: true}

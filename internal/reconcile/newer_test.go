@@ -32,7 +32,7 @@ func TestWhatTheWatchHasToldIsNotForgottenForAnOlderSight(t *testing.T) {
 		"failed": func(w *objectReconcile) { w.keepProblem(errKeepsChanging) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now})
+			e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now}, nil)
 			answer, later := definition("7", "False"), definition("8", "True")
 			r := &record{id: answer.ID()}
 			e.records[r.id] = r
@@ -53,7 +53,7 @@ func TestWhatWasChangedBackIsJudgedAsItIs(t *testing.T) {
 		o.Metadata()["labels"] = map[string]any{"team": label}
 		return live.Event{GVK: o.GVK(), ID: o.ID(), Object: o, Depth: live.Full}
 	}
-	e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now})
+	e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now}, nil)
 	first := labelled("7", "a")
 	r := &record{id: first.ID}
 	e.records[r.id] = r

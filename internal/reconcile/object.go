@@ -200,7 +200,7 @@ func (w *objectReconcile) reread() { w.fresh, w.stale = false, true }
 // there after all (without our label), the unforced apply of Create conflicts with its owners. It would not conflict with another instance of
 // truce, which writes under the same field manager: an instance of some namespaces sends the GET. So does one that writes nothing.
 func (w *objectReconcile) surelyAbsent() bool {
-	return w.app.Account.IsSelf() && w.app.Policy.Mode == app.Enforce && w.mayBeMade() && !w.snap.wasThere && w.engine.ForeignOwner == nil && w.engine.Watches != nil &&
+	return w.app.Account.IsSelf() && w.app.Policy.Mode == app.Enforce && w.mayBeMade() && !w.snap.wasThere && w.engine.Foreign == nil && w.engine.Watches != nil &&
 		w.engine.Watches.Synced(w.snap.gvk, w.record.id.Namespace) && !w.engine.hasClaimant(w.record.id)
 }
 
@@ -208,10 +208,10 @@ func (w *objectReconcile) surelyAbsent() bool {
 // there proves it: a mark that was copied proves nothing.
 func (w *objectReconcile) refuseForeign(ctx context.Context) error {
 	mark, marked := w.live.Label(object.PartOf)
-	if ours, _ := w.snap.desired.Label(object.PartOf); w.engine.ForeignOwner == nil || !marked || mark == ours || !w.bearsOurMark() {
+	if ours, _ := w.snap.desired.Label(object.PartOf); w.engine.Foreign == nil || !marked || mark == ours || !w.bearsOurMark() {
 		return nil
 	}
-	owner, err := w.engine.ForeignOwner(ctx, mark)
+	owner, err := w.engine.Foreign.WithMark(ctx, mark)
 	if err != nil || owner == "" {
 		return err
 	}

@@ -54,7 +54,7 @@ func (r *appRun) awaitPeers() (app.Key, bool) {
 // PeerChanged takes note that an app has ended a run, is gone, or cannot run: the apps that wait for it to see a revision may go on.
 func (e *Engine) PeerChanged(key app.Key) {
 	for _, waiter := range e.peers.opened(e, key) {
-		e.EnqueueApp(waiter)
+		e.queue.EnqueueApp(waiter)
 	}
 	e.handoverChanged(blocker{app: key})
 }

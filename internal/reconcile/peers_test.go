@@ -44,9 +44,9 @@ func sees(e *Engine, key app.Key, revision string) {
 // TestEachAppOfManyThatPruneRunsTwice: a commit that prunes in all apps of a source must not make them run again and again.
 func TestEachAppOfManyThatPruneRunsTwice(t *testing.T) {
 	var all readers
-	e := NewEngine(Dependencies{Sources: &all})
+	e := NewEngine(Dependencies{Sources: &all}, nil)
 	again := map[app.Key]int{}
-	e.EnqueueApp = func(key app.Key) { again[key]++ }
+	e.queue = queueFuncs{app: func(key app.Key) { again[key]++ }}
 	for i := range 300 {
 		all = append(all, appNamed(i))
 		sees(e, appNamed(i), "1")
@@ -89,9 +89,9 @@ func TestWhoEndsTheWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := readers{appNamed(0), appNamed(1), appNamed(2)}
-			e := NewEngine(Dependencies{Sources: &all})
+			e := NewEngine(Dependencies{Sources: &all}, nil)
 			var again []app.Key
-			e.EnqueueApp = func(key app.Key) { again = append(again, key) }
+			e.queue = queueFuncs{app: func(key app.Key) { again = append(again, key) }}
 			if other, ok := prunes(e, appNamed(0)).awaitPeers(); !ok || other != appNamed(1) {
 				t.Fatalf("it waits for %v (%t), want the first that has not seen the revision", other, ok)
 			}

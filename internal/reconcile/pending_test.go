@@ -15,7 +15,7 @@ import (
 
 // TestWhatWaitsForItsRunWaitsPacked is a start: the first list tells of every object before any app has come to judge its own.
 func TestWhatWaitsForItsRunWaitsPacked(t *testing.T) {
-	e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now})
+	e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now}, nil)
 	o := definition("7", "True")
 	o["spec"] = map[string]any{"replicas": int64(3), "ratio": 0.5, "text": "<a> & b", "none": nil, "list": []any{int64(1), "two", true}}
 	want := live.Event{GVK: o.GVK(), ID: o.ID(), Object: o.Clone(), Depth: live.Full}
@@ -43,7 +43,7 @@ func TestWhatWaitsForItsRunWaitsPacked(t *testing.T) {
 
 // TestARunLetsGoOfWhatItsRecordsHave is an app that waits: of its objects, the run needs no more than their names.
 func TestARunLetsGoOfWhatItsRecordsHave(t *testing.T) {
-	e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now})
+	e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now}, nil)
 	o := definition("", "True")
 	r := e.begin(app.App{Key: app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}})
 	r.set.Objects = []desired.Object{{ID: o.ID(), GVK: o.GVK(), Data: o}}

@@ -183,7 +183,7 @@ func (e *Engine) passToWaiting(id object.ID) bool {
 	_, taken := e.records[id] // not by this app: it let go of its own when it registered
 	e.mu.Unlock()
 	if ok {
-		e.EnqueueApp(key)
+		e.queue.EnqueueApp(key)
 	}
 	return ok || taken
 }

@@ -22,7 +22,7 @@ func (r *appRun) watchAndRead(ctx context.Context, wave []desired.Object) error 
 	r.reserve(wave, false)
 	for _, o := range wave {
 		if err != nil && r.engine.isDue(o.ID) {
-			r.engine.Enqueue(o.ID)
+			r.engine.queue.Enqueue(o.ID)
 		}
 	}
 	return err

@@ -38,7 +38,7 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 	r := e.begin(a)
 	defer func() {
 		if p := panics.CaughtError(recover()); p != nil {
-			e.panicked("app", a.Key.String(), p)
+			e.Observer.OnPanic("app", a.Key.String(), p)
 			out = r.stopped(r.at, p)
 		}
 	}()
@@ -157,8 +157,11 @@ type Dependencies struct {
 		// Related reports whether two commits may have a common ancestor. It may block.
 		Related(ctx context.Context, key app.SourceKey, was, is string) (bool, error)
 	}
-	Render   render.Renderer
-	Cache    Cache           // of Render
+	Render render.Renderer
+	// Cache knows what Render answers from memory. It does not block.
+	Cache interface {
+		Holds(q render.Request) bool
+	}
 	Fresh    render.Renderer // without a cache: a cached render is never the only evidence for a prune
 	Bases    Bases           // what kustomizations name by addresses; nil adds nothing
 	Scope    func(context.Context, object.GVK) (desired.Scope, error)
@@ -177,27 +180,18 @@ type Dependencies struct {
 	Hasher     ownership.Hasher
 	Mask       redact.Mask
 	Now        func() time.Time
-	Tell       func(FindingEvent)
+	Observer   Observer            // nil for none
 	Journal    journal.Journal     // what happens is noted there; nil for nowhere
 	Memories   journal.MemoryStore // what is remembered of objects is kept there; nil for this process alone
-	// ForeignOwner names the app outside of this instance's namespaces that a mark stands for; empty where there is no such app. Nil for an
-	// instance of the whole cluster.
-	ForeignOwner func(ctx context.Context, mark string) (string, error)
-	Witnesses    WriterEvidence
-	Admission    Admission // nil: which webhooks and policies match an object is not looked up
-	// Panicked is called with each panic that was recovered, and what the work was about; nil for no call.
-	Panicked func(work, about string, p *panics.Error)
-	Defaults Limits
-}
-
-// Cache knows what a Renderer answers from memory. It does not block.
-type Cache interface {
-	Holds(q render.Request) bool
-}
-
-// Limits bound how much runs at once.
-type Limits struct {
-	Objects int // objects of one app that are judged at once
+	// Foreign are the apps outside of this instance's namespaces; nil for an instance of the whole cluster.
+	Foreign interface {
+		// WithMark names the app that a mark stands for; empty where there is no such app outside of this instance's namespaces.
+		WithMark(ctx context.Context, mark string) (string, error)
+	}
+	Witnesses WriterEvidence
+	Admission Admission // nil: which webhooks and policies match an object is not looked up
+	// ObjectsAtOnce is how many objects of one app are reconciled at once; zero for one.
+	ObjectsAtOnce int
 }
 
 // Sources gives the newest artifact of a source, and the apps that read it. It does not block: an artifact that is not there

@@ -92,7 +92,7 @@ func (e *Engine) isDescribed(id object.ID) bool {
 // enqueueOwner asks for a run of the object's app.
 func (e *Engine) enqueueOwner(id object.ID) {
 	if r := e.lookup(id); r != nil {
-		e.EnqueueApp(r.ownedBy())
+		e.queue.EnqueueApp(r.ownedBy())
 	}
 }
 
@@ -162,6 +162,6 @@ func (w *objectReconcile) complain(err error) {
 	r.problem = redact.MaskText(err.Error())
 	r.mu.Unlock()
 	if first {
-		w.engine.EnqueueApp(w.snap.owner)
+		w.engine.queue.EnqueueApp(w.snap.owner)
 	}
 }

@@ -225,7 +225,7 @@ func (e *Engine) refreshRivals(before, now []report.Shared) {
 	}
 	for _, s := range slices.Concat(before, now) {
 		if !s.Ours {
-			e.AppChanged(s.With)
+			e.queue.AppChanged(s.With)
 		}
 	}
 }

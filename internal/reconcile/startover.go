@@ -30,8 +30,8 @@ func (e *Engine) StartOver() {
 	e.kindLists.drop()
 	for key, s := range apps {
 		s.startOver(era)
-		e.AppChanged(key)
-		e.EnqueueApp(key)
+		e.queue.AppChanged(key)
+		e.queue.EnqueueApp(key)
 	}
 }
 

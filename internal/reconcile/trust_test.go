@@ -83,7 +83,7 @@ func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 
 // TestAnEventThatComesBeforeItsAppIsHeld until the app has run, and the newest of several is.
 func TestAnEventThatComesBeforeItsAppIsHeld(t *testing.T) {
-	e := NewEngine(Dependencies{})
+	e := NewEngine(Dependencies{}, nil)
 	for _, version := range []string{"5", "6"} {
 		e.OnEvent(configMapEvent("1", version))
 	}
@@ -109,7 +109,7 @@ func TestAnEventThatComesBeforeItsAppIsHeld(t *testing.T) {
 
 // TestNoMoreEventsAreHeldThanFit: those beyond are dropped, and their objects are read.
 func TestNoMoreEventsAreHeldThanFit(t *testing.T) {
-	e := NewEngine(Dependencies{})
+	e := NewEngine(Dependencies{}, nil)
 	e.early.size = maxEarlyEvents
 	e.OnEvent(configMapEvent("1", "5"))
 	if e.early.size--; e.early.size != maxEarlyEvents-1 || len(e.early.apps) > 0 {
@@ -124,7 +124,7 @@ func TestNoMoreEventsAreHeldThanFit(t *testing.T) {
 // TestAnEventThatCameBeforeTheRecordIsTakenIn: as the earlier process judged it, it is trusted; else it is to be judged; and what is newer stays.
 func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	e := NewEngine(Dependencies{Now: func() time.Time { return now }, Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}})
+	e := NewEngine(Dependencies{Now: func() time.Time { return now }, Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}}, nil)
 	held := func(version string) *pendingEvent {
 		h := earlyEvents{}
 		h.hold(configMapEvent("1", version), &e.eventTexts)
@@ -168,7 +168,7 @@ func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
 
 // TestAnAdmissionThatHasChangedIsAskedAgain about the objects of which it changed a field, and no others.
 func TestAnAdmissionThatHasChangedIsAskedAgain(t *testing.T) {
-	e := NewEngine(Dependencies{})
+	e := NewEngine(Dependencies{}, nil)
 	mutated := func(name string) *record {
 		return &record{id: object.ID{Kind: "ConfigMap", Name: name}, baseline: mutatedBaseline(t)}
 	}

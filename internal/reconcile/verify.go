@@ -108,7 +108,7 @@ func (e *Engine) enqueueMissed(r *record, ev live.Event) int {
 	if !r.onMissed(ev) {
 		return 0
 	}
-	e.Enqueue(r.id)
+	e.queue.Enqueue(r.id)
 	return 1
 }
 

@@ -82,9 +82,9 @@ func (e *Engine) OnEvent(ev live.Event) {
 		return
 	}
 	if wake, news := r.onEvent(ev, e); wake {
-		e.Enqueue(ev.ID)
+		e.queue.Enqueue(ev.ID)
 	} else if news {
-		e.AppChanged(r.ownedBy())
+		e.queue.AppChanged(r.ownedBy())
 		e.notifyListeners()
 	}
 }

@@ -39,10 +39,10 @@ func (w *objectReconcile) act(ctx context.Context) error {
 	remembered := w.learn(base, answer, owners)
 	w.announceCarried(base)
 	if w.live == nil && w.engine.listedSince(begin, t) && w.record.suspectGone() { // the list may be from after its end, and the watch goes on from there
-		w.engine.Enqueue(w.record.id)
+		w.engine.queue.Enqueue(w.record.id)
 	}
 	if w.live == nil && w.snap.wasThere {
-		w.engine.EnqueueApp(w.snap.owner) // the inventory has the uid of the one that is gone
+		w.engine.queue.EnqueueApp(w.snap.owner) // the inventory has the uid of the one that is gone
 	}
 	w.live, w.owners = answer, owners
 	w.applied()
@@ -165,9 +165,9 @@ func (w *objectReconcile) rest() error {
 		return err
 	}
 	if recovered {
-		w.engine.EnqueueApp(w.snap.owner) // what stopped its last run is over
+		w.engine.queue.EnqueueApp(w.snap.owner) // what stopped its last run is over
 	}
-	w.engine.AppChanged(w.snap.owner)
+	w.engine.queue.AppChanged(w.snap.owner)
 	w.engine.notifyListeners()
 	return nil
 }
@@ -237,7 +237,7 @@ func (w *objectReconcile) bearsOurMark() bool {
 // failed keeps why an object could not be brought in line. The next event, revision or full check tries again.
 func (w *objectReconcile) failed(err error) error {
 	w.keepProblem(err)
-	w.engine.AppChanged(w.snap.owner)
+	w.engine.queue.AppChanged(w.snap.owner)
 	w.engine.notifyListeners()
 	return err
 }
@@ -323,7 +323,7 @@ func (w *objectReconcile) tell(f decide.Finding, carried bool) {
 		Since: w.since(f), Undone: f.Verdict != decide.Cede && w.snap.memory.WasUndone(field.PathString(f.Path), w.engine.Now()),
 	}
 	w.engine.noteFinding(n, w.inGit(n))
-	w.engine.Tell(n)
+	w.engine.Observer.OnFinding(n)
 }
 
 func isKnown(list []decide.Finding, f decide.Finding) bool {

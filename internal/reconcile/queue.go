@@ -1,0 +1,54 @@
+package reconcile
+
+import (
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/panics"
+)
+
+// Queue calls the engine later. controller.Controller implements it (controller/enqueue.go). No method blocks.
+type Queue interface {
+	// Enqueue has Engine.Object called soon.
+	Enqueue(id object.ID)
+	// EnqueueAt has Engine.Object called at a time.
+	EnqueueAt(id object.ID, at time.Time)
+	// EnqueueApp has Engine.App called soon.
+	EnqueueApp(key app.Key)
+	// EnqueueInventory has Engine.WriteInventory called soon.
+	EnqueueInventory(key app.Key)
+	// EnqueuePods has Engine.ReadPods called at a time, for a workload that does not work.
+	EnqueuePods(id object.ID, at time.Time)
+	// AppChanged reports that an app's report has changed: its status is written soon.
+	AppChanged(key app.Key)
+}
+
+// noQueue drops everything.
+type noQueue struct{}
+
+func (noQueue) Enqueue(object.ID) {}
+
+func (noQueue) EnqueueAt(object.ID, time.Time) {}
+
+func (noQueue) EnqueueApp(app.Key) {}
+
+func (noQueue) EnqueueInventory(app.Key) {}
+
+func (noQueue) EnqueuePods(object.ID, time.Time) {}
+
+func (noQueue) AppChanged(app.Key) {}
+
+// Observer learns of findings and panics as they happen. controller.Controller implements it. No method blocks.
+type Observer interface {
+	// OnFinding is called when a finding appears, and when its correction is written.
+	OnFinding(n FindingEvent)
+	// OnPanic is called with each recovered panic: which kind of work, and what it was about.
+	OnPanic(work, about string, p *panics.Error)
+}
+
+type noObserver struct{}
+
+func (noObserver) OnFinding(FindingEvent) {}
+
+func (noObserver) OnPanic(string, string, *panics.Error) {}
