@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,9 +20,9 @@ import (
 )
 
 // finds waits until truce's report on the app has a finding about a field of one of its objects, as wanted, and returns it.
-func (w *world) finds(key app.Key, path string, is func(decide.Finding) bool) decide.Finding {
+func (w *world) finds(key app.Key, path string, is func(report.Finding) bool) report.Finding {
 	w.t.Helper()
-	var last decide.Finding
+	var last report.Finding
 	defer func() {
 		if w.t.Failed() {
 			w.t.Logf("%s: %s: %s: added by %q", path, last.Verdict, last.Reason, last.Writer.Manager)
@@ -45,7 +46,7 @@ func (w *world) finds(key app.Key, path string, is func(decide.Finding) bool) de
 // held waits until truce says that it leaves an addition, by whom it is, and why.
 func (w *world) held(key app.Key, path, writer, why string) {
 	w.t.Helper()
-	w.finds(key, path, func(f decide.Finding) bool {
+	w.finds(key, path, func(f report.Finding) bool {
 		return f.Verdict == decide.Hold && f.Writer.Manager == writer && strings.Contains(f.Reason, why)
 	})
 }

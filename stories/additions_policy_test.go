@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/fight"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -121,7 +122,7 @@ func TestAnAdditionThatComesBackAgainAndAgainIsContested(t *testing.T) {
 	}
 	message := w.condition("my-app", "Contested", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
 	t.Logf("%d removals: %s", removals, message)
-	if f := w.finds(w.ofFlux(), path, func(f decide.Finding) bool { return f.Verdict == decide.Contested }); f.Writer.Manager != "some-tool" || !contains(message, "labels.tool") || !contains(message, "some-tool") {
+	if f := w.finds(w.ofFlux(), path, func(f report.Finding) bool { return f.Verdict == decide.Contested }); f.Writer.Manager != "some-tool" || !contains(message, "labels.tool") || !contains(message, "some-tool") {
 		t.Errorf("told by %+v: %s", f.Writer, message)
 	}
 	w.heals(d, labelled("tool", "x"))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -68,7 +69,7 @@ func TestAWorkloadThatAPersonScalesToZero(t *testing.T) {
 	d := w.Watch(t, deployments, w.ns, "my-app")
 	w.kubectl("wait", "--for=condition=ScalingActive=false", "hpa/scaler", "--timeout="+patience.String())
 	w.kubectl("scale", "deployment/my-app", "deployment/free", "--replicas=0")
-	w.finds(w.ofFlux(), ".spec.replicas", func(f decide.Finding) bool {
+	w.finds(w.ofFlux(), ".spec.replicas", func(f report.Finding) bool {
 		return f.Verdict == decide.Hold && f.PausedBy != "" && strings.Contains(f.Reason, "paused by ") && strings.Contains(f.Reason, "does not scale from 0")
 	})
 	w.readyTells("my-app", "1 field drifted and not corrected: Deployment "+w.ns+"/my-app .spec.replicas (paused by ", true)

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal/bolt"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -56,7 +56,7 @@ ignoreDifferences:
 	w.ready("my-app")
 	w.ready("kept")
 	w.load(8)
-	w.finds(appKeyOf("Kustomization", w.ns, "web"), ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(8) })
+	w.finds(appKeyOf("Kustomization", w.ns, "web"), ".spec.replicas", func(f report.Finding) bool { return f.Live == int64(8) })
 	w.kubectl("patch", "secret/token", "--type=merge", "-p", `{"data":{"password":"`+theirSecret+`"}}`)
 	stopKeeper := w.keeper(0)
 	w.condition("my-app", "Contested", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })

@@ -6,6 +6,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -23,7 +24,7 @@ func TestAPauseOnTheLiveObjectStands(t *testing.T) {
 	w.await(d, pause)
 	since := len(d.Values())
 	w.kubectl("scale", "deployment/my-app", "--replicas=5")
-	paused := func(f decide.Finding) bool { return f.Verdict == decide.Hold && f.PausedBy == "kubectl-annotate" }
+	paused := func(f report.Finding) bool { return f.Verdict == decide.Hold && f.PausedBy == "kubectl-annotate" }
 	w.finds(w.ofFlux(), ".spec.replicas", paused)
 	w.readyTells("my-app", "/my-app .metadata.annotations[\""+reconcileKey+"\"] (paused by kubectl-annotate)", true)
 	w.events("DriftDetected", "paused by kubectl-annotate: annotation "+reconcileKey+": disabled on the live object")

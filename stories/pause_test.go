@@ -7,6 +7,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -22,7 +23,7 @@ func (s dialect) paused(what string) app.Key {
 	s.synced()
 	s.Apply(s.t, strings.ReplaceAll(scalerOf("scaler", "Deployment", "my-app"), "NAMESPACE", s.ns))
 	s.kubectl("scale", "deployment/my-app", "--replicas=5")
-	s.finds(key, ".spec.replicas", func(f decide.Finding) bool { return f.Verdict == decide.Cede && f.Live == int64(5) })
+	s.finds(key, ".spec.replicas", func(f report.Finding) bool { return f.Verdict == decide.Cede && f.Live == int64(5) })
 	return key
 }
 
@@ -52,7 +53,7 @@ func TestAPauseLastsWhileTheServerHasTrouble(t *testing.T) {
 		key := s.paused("report")
 		d := s.deployment()
 		s.kubectl("scale", "deployment/my-app", "--replicas=0")
-		paused := func(f decide.Finding) bool { return strings.HasPrefix(f.Reason, "paused by ") && f.Live == int64(0) }
+		paused := func(f report.Finding) bool { return strings.HasPrefix(f.Reason, "paused by ") && f.Live == int64(0) }
 		s.finds(key, ".spec.replicas", paused)
 		s.trouble()
 		s.commit("nginx:1.21.0", "nginx:1.22.0", "replicas: 3", "replicas: 4")

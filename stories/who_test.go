@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/compose"
-	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -183,12 +183,12 @@ type day struct {
 	scenes map[string]played // by object
 
 	mu    sync.Mutex
-	said  map[string][]decide.Finding // by object: of the played's field
+	said  map[string][]report.Finding // by object: of the played's field
 	heard chan struct{}
 }
 
 func newDay(t *testing.T, rounds int, mode app.Mode, place attribution.Place) *day {
-	d := &day{mode: mode, scenes: map[string]played{}, said: map[string][]decide.Finding{}, heard: make(chan struct{}, 1)}
+	d := &day{mode: mode, scenes: map[string]played{}, said: map[string][]report.Finding{}, heard: make(chan struct{}, 1)}
 	var files, all strings.Builder
 	for round := range rounds {
 		for _, s := range playedKinds() {
@@ -379,7 +379,7 @@ func (d *day) silent() []string {
 	var out []string
 	for name, s := range d.scenes {
 		last := len(s.requests) - 1
-		done := func(f decide.Finding) bool {
+		done := func(f report.Finding) bool {
 			return last < 0 || s.requests[last].live == nil || field.EqualValues(f.Live, s.requests[last].live)
 		}
 		if !slices.ContainsFunc(d.said[name], done) {
@@ -434,7 +434,7 @@ func (d *day) judge(least float64) {
 
 // verdict says by whom the audit log has the write that a finding is about, and whether the finding names that one; no one for a writer that
 // is not known.
-func (s played) verdict(f decide.Finding, log []kubetest.Entry) (by string, right bool) {
+func (s played) verdict(f report.Finding, log []kubetest.Entry) (by string, right bool) {
 	w := f.Writer
 	if w.Name == "" || w.Evidence != ownership.Recorded && w.Evidence != ownership.Inferred {
 		return "", true

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,7 +63,7 @@ func noticed(w *world, o compose.RunOptions) (notices <-chan reconcile.FindingEv
 }
 
 // awaitFinding waits for a finding about a field of web.
-func (w *world) awaitFinding(notices <-chan reconcile.FindingEvent, path string, is func(decide.Finding) bool) decide.Finding {
+func (w *world) awaitFinding(notices <-chan reconcile.FindingEvent, path string, is func(report.Finding) bool) report.Finding {
 	w.t.Helper()
 	limit := time.After(patience)
 	for {
@@ -77,7 +78,7 @@ func (w *world) awaitFinding(notices <-chan reconcile.FindingEvent, path string,
 	}
 }
 
-func anything(decide.Finding) bool { return true }
+func anything(report.Finding) bool { return true }
 
 // seen waits until the API server reports writes: it takes a moment to read a new configuration.
 func (w *world) seen() {
@@ -146,7 +147,7 @@ func TestWhatTheAutoscalerScalesIsTheAutoscalers(t *testing.T) {
 	w.ready("web")
 	w.seen()
 	w.load(8)
-	f := w.awaitFinding(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(8) })
+	f := w.awaitFinding(notices, ".spec.replicas", func(f report.Finding) bool { return f.Live == int64(8) })
 	if by := f.Writer; f.Verdict != decide.Cede || by.Name != "HPA "+w.ns+"/web" || by.Evidence != ownership.Recorded || by.Person ||
 		!slices.ContainsFunc(by.Because, func(s string) bool { return strings.HasPrefix(s, "admission: ") }) {
 		t.Errorf("%s: %+v", f.Verdict, by)
@@ -154,7 +155,7 @@ func TestWhatTheAutoscalerScalesIsTheAutoscalers(t *testing.T) {
 
 	// A person goes in between, within the autoscaler's bounds: it is the person.
 	w.alice("scale", "deployment/web", "--replicas=9")
-	f = w.awaitFinding(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(9) })
+	f = w.awaitFinding(notices, ".spec.replicas", func(f report.Finding) bool { return f.Live == int64(9) })
 	if by := f.Writer; by.User != "alice" || by.Before != int64(8) || by.Often < 2 {
 		t.Errorf("%+v, want alice, from 8, at least the second time within the hour", by)
 	}
@@ -170,7 +171,7 @@ func TestAScaleThatNobodyRecordsIsTold(t *testing.T) {
 	w.awaitFinding(notices, ".spec.replicas", anything)
 	w.seen()
 	w.alice("scale", "deployment/web", "--replicas=5")
-	f := w.awaitFinding(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(5) })
+	f := w.awaitFinding(notices, ".spec.replicas", func(f report.Finding) bool { return f.Live == int64(5) })
 	if by := f.Writer; by.Name != "alice (scale)" || by.User != "alice" || by.Evidence != ownership.Recorded {
 		t.Errorf("%+v", by)
 	}
@@ -191,8 +192,8 @@ func TestTheAutoscalersOwnEventSaysThatItWasIt(t *testing.T) {
 	w.await(w.Watch(t, deployments, w.ns, "web"), func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
 	notices, _ := noticed(w, compose.RunOptions{Process: app.Policy{Mode: app.Observe}})
 	w.app("web", "./apps/web/production", defaultSpec)
-	first := w.awaitFinding(notices, ".spec.replicas", func(f decide.Finding) bool { return f.Live == int64(8) }).Writer
-	by := w.finds(appKeyOf("Kustomization", w.ns, "web"), ".spec.replicas", func(f decide.Finding) bool {
+	first := w.awaitFinding(notices, ".spec.replicas", func(f report.Finding) bool { return f.Live == int64(8) }).Writer
+	by := w.finds(appKeyOf("Kustomization", w.ns, "web"), ".spec.replicas", func(f report.Finding) bool {
 		return f.Live == int64(8) && f.Writer.Evidence == ownership.Recorded
 	}).Writer
 	if by.Name != "HPA "+w.ns+"/web" || first.Evidence != ownership.Inferred || !slices.ContainsFunc(by.Because, func(s string) bool { return strings.HasPrefix(s, "events: SuccessfulRescale") }) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -31,7 +30,7 @@ func describeWriter(w ownership.Writer, now time.Time) string {
 }
 
 // deletedBy says who has deleted an object, where that is known.
-func deletedBy(f decide.Finding, now time.Time) string {
+func deletedBy(f report.Finding, now time.Time) string {
 	if f.Writer.Name == "" {
 		return ""
 	}

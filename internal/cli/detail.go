@@ -12,17 +12,17 @@ import (
 )
 
 // countDrifts counts the fields that are not as Git wants them. Ceded ones and reported additions are none.
-func countDrifts(o report.Object) int { return countFindings(o, decide.Finding.Differs) }
+func countDrifts(o report.Object) int { return countFindings(o, report.Finding.Differs) }
 
 func countCeded(o report.Object) int {
-	return countFindings(o, func(f decide.Finding) bool { return f.Verdict == decide.Cede })
+	return countFindings(o, func(f report.Finding) bool { return f.Verdict == decide.Cede })
 }
 
 func reports(o report.Object) int {
-	return countFindings(o, func(f decide.Finding) bool { return f.Reported })
+	return countFindings(o, func(f report.Finding) bool { return f.Reported })
 }
 
-func countFindings(o report.Object, is func(decide.Finding) bool) int {
+func countFindings(o report.Object, is func(report.Finding) bool) int {
 	n := 0
 	for _, f := range o.Findings {
 		if is(f) {
@@ -46,7 +46,7 @@ func stateOf(d view.Detail) appstate.State {
 }
 
 // fieldPath prints a field as people write it: spec.replicas.
-func fieldPath(f decide.Finding) string { return strings.TrimPrefix(field.PathString(f.Path), ".") }
+func fieldPath(f report.Finding) string { return strings.TrimPrefix(field.PathString(f.Path), ".") }
 
 func fullName(id object.ID) string {
 	if id.Namespace == "" {

@@ -217,7 +217,7 @@ func (v detailPrinter) object(w io.Writer, o report.Object, d view.Detail) error
 	return t.print(w, v.term)
 }
 
-func (v detailPrinter) difference(f decide.Finding) []cell {
+func (v detailPrinter) difference(f report.Finding) []cell {
 	verdict := cell{string(f.Verdict), paintVerdict[f.Verdict]}
 	if f.Verdict == decide.Cede {
 		verdict.text += " to " + f.Claimant

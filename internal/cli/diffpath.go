@@ -185,7 +185,7 @@ func (v pairPrinter) object(w io.Writer, o report.Object) error {
 	return t.print(w, v.term)
 }
 
-func (v pairPrinter) row(id object.ID, f decide.Finding) []cell {
+func (v pairPrinter) row(id object.ID, f report.Finding) []cell {
 	most := 48
 	if v.wide {
 		most = 160
@@ -202,7 +202,7 @@ func (v pairPrinter) row(id object.ID, f decide.Finding) []cell {
 }
 
 // wouldBe says what an apply would do with a field.
-func wouldBe(f decide.Finding) string {
+func wouldBe(f report.Finding) string {
 	switch {
 	case f.Verdict == decide.Cede:
 		return "ceded to " + f.Claimant

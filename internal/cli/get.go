@@ -273,7 +273,7 @@ func (v detailPrinter) paragraph(o report.Object, d view.Detail, indent string) 
 	return b.String()
 }
 
-func (v detailPrinter) sentences(id object.ID, f decide.Finding, d view.Detail) []string {
+func (v detailPrinter) sentences(id object.ID, f report.Finding, d view.Detail) []string {
 	verdict := v.term.in(paintVerdict[f.Verdict], string(f.Verdict))
 	f.Reason = redact.MaskText(f.Reason)
 	if isWholeObject(f) {
@@ -293,7 +293,7 @@ func (v detailPrinter) sentences(id object.ID, f decide.Finding, d view.Detail) 
 	return out
 }
 
-func reasonText(f decide.Finding) string {
+func reasonText(f report.Finding) string {
 	if f.Verdict == decide.Cede && f.Claimant != "" {
 		short, _, _ := strings.Cut(f.NotApplied, ", ") // the reason says the rest
 		if short != "" {
@@ -305,7 +305,7 @@ func reasonText(f decide.Finding) string {
 }
 
 // remedyHints says where in Git the field is named, and for a ceded one how to end the difference.
-func remedyHints(id object.ID, f decide.Finding, d view.Detail) []string {
+func remedyHints(id object.ID, f report.Finding, d view.Detail) []string {
 	p := d.Origin(id, f.Path)
 	switch {
 	case !p.Known():

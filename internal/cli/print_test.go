@@ -45,19 +45,19 @@ func shopWeb() view.Detail {
 				{
 					ID: web, Version: "v1", File: "apps/web/web.yaml", Line: 1, Applied: true,
 					Health: health.Status{Code: health.Progressing, Message: "Available: 3/8"},
-					Findings: []decide.Finding{
-						{Difference: compare.Difference{Path: field.NewPath("spec", "replicas"), Kind: compare.Changed, Desired: int64(3), Live: int64(8), Writer: hpa},
+					Findings: []report.Finding{
+						{Path: field.NewPath("spec", "replicas"), Kind: compare.Changed, Desired: int64(3), Live: int64(8), Writer: hpa,
 							Verdict: decide.Cede, Claimant: "HPA shop/web", Reason: "HPA shop/web scales Deployment web between 3 and 10 (spec.scaleTargetRef)"},
-						{Difference: compare.Difference{Path: field.NewPath("spec", "paused"), Kind: compare.Extra, Live: true, Writer: kubectl},
+						{Path: field.NewPath("spec", "paused"), Kind: compare.Extra, Live: true, Writer: kubectl,
 							Verdict: decide.Correct, Reason: "drift: changed by kubectl-edit"},
-						{Difference: compare.Difference{Path: field.NewPath("metadata", "annotations", "example.com/owner"), Kind: compare.Missing, Desired: "team", Writer: ownership.Writer{Evidence: ownership.Unknown}},
+						{Path: field.NewPath("metadata", "annotations", "example.com/owner"), Kind: compare.Missing, Desired: "team", Writer: ownership.Writer{Evidence: ownership.Unknown},
 							Verdict: decide.Hold, Reason: "remediation is off: drift is reported only"},
 					},
 				},
 				{
 					ID: object.ID{Kind: "Service", Namespace: "shop", Name: "web"}, Version: "v1", File: "apps/web/web.yaml", Line: 20,
 					Health: health.Status{Code: health.Missing, Message: "not in the cluster"},
-					Findings: []decide.Finding{{Difference: compare.Difference{Kind: compare.Missing, Desired: map[string]any{"kind": "Service"}, Writer: ownership.Writer{Evidence: ownership.Unknown}},
+					Findings: []report.Finding{{Kind: compare.Missing, Desired: map[string]any{"kind": "Service"}, Writer: ownership.Writer{Evidence: ownership.Unknown},
 						Verdict: decide.Correct, Reason: "not in the cluster"}},
 				},
 				{ID: object.ID{Kind: "Secret", Namespace: "shop", Name: "web"}, Version: "v1", File: "apps/web/secret.yaml", Line: 1, Problem: "dry run of Secret shop/web: forbidden"},
@@ -211,7 +211,7 @@ func TestDriftAndNothingElseIsADifference(t *testing.T) {
 	} {
 		d := ceded
 		d.Report.Objects = []report.Object{d.Report.Objects[0]}
-		d.Report.Objects[0].Findings = append([]decide.Finding(nil), d.Report.Objects[0].Findings...)
+		d.Report.Objects[0].Findings = append([]report.Finding(nil), d.Report.Objects[0].Findings...)
 		change(&d)
 		if err := diffVerdict([]view.Detail{d}, &b); err == nil {
 			t.Errorf("%s is no difference", name)

@@ -9,7 +9,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
@@ -214,7 +213,7 @@ func newObjectJSON(o report.Object, d view.Detail) objectJSON {
 	return out
 }
 
-func newFieldJSON(id object.ID, f decide.Finding, d view.Detail) fieldJSON {
+func newFieldJSON(id object.ID, f report.Finding, d view.Detail) fieldJSON {
 	out := fieldJSON{
 		Path: field.PathString(f.Path), Difference: string(f.Kind), Git: f.Desired, Live: f.Live,
 		Verdict: string(f.Verdict), Reason: f.Reason, Remedy: f.Remedy, NotApplied: f.NotApplied, PausedBy: f.PausedBy, Claimant: f.Claimant, Reported: f.Reported,
@@ -232,7 +231,7 @@ func newFieldJSON(id object.ID, f decide.Finding, d view.Detail) fieldJSON {
 }
 
 // isWholeObject reports whether the finding is about the object, not one of its fields.
-func isWholeObject(f decide.Finding) bool { return len(f.Path) == 0 && f.Kind == compare.Missing }
+func isWholeObject(f report.Finding) bool { return len(f.Path) == 0 && f.Kind == compare.Missing }
 
 func newWriterJSON(w ownership.Writer) *writerJSON {
 	out := &writerJSON{

@@ -301,7 +301,7 @@ func (t *tour) gitSays(ctx context.Context, id object.ID, live int64) (int64, er
 	return live, err
 }
 
-func findingsOf(d view.Detail, id object.ID) []decide.Finding {
+func findingsOf(d view.Detail, id object.ID) []report.Finding {
 	for _, o := range d.Report.Objects {
 		if o.ID == id {
 			return o.Findings

@@ -176,7 +176,7 @@ func lastWritten(in decide.Input) (newest time.Time) {
 // become truce's. Neither is truce's own label.
 func (p *parts) foreseeOne(o *report.Object, in decide.Input) {
 	mark := field.NewPath("metadata", "labels", desired.PartOf)
-	o.Findings = slices.DeleteFunc(o.Findings, func(f decide.Finding) bool { return f.Path.Equals(mark) || f.Verdict == decide.Reclaim })
+	o.Findings = slices.DeleteFunc(o.Findings, func(f report.Finding) bool { return f.Path.Equals(mark) || f.Verdict == decide.Reclaim })
 	if in.Live == nil {
 		return
 	}
@@ -191,10 +191,10 @@ func (p *parts) foreseeOne(o *report.Object, in decide.Input) {
 	}
 	for _, path := range decide.Adopted(in) {
 		value, _ := field.ValueAt(in.Live, path)
-		o.Findings = slices.DeleteFunc(o.Findings, func(f decide.Finding) bool { return field.HasPrefix(f.Path, path) && len(f.Path) > 0 })
-		o.Findings = append(o.Findings, decide.Finding{
-			Difference: compare.Difference{Path: path, Kind: compare.Extra, Live: p.engine.Mask.Value(o.ID, path, value), Writer: ownership.WriterOf(in.Owners, path)},
-			Verdict:    decide.Correct, Reason: "Git does not name it: the first apply takes it away",
+		o.Findings = slices.DeleteFunc(o.Findings, func(f report.Finding) bool { return field.HasPrefix(f.Path, path) && len(f.Path) > 0 })
+		o.Findings = append(o.Findings, report.Finding{
+			Path: path, Kind: compare.Extra, Live: p.engine.Mask.Value(o.ID, path, value), Writer: ownership.WriterOf(in.Owners, path),
+			Verdict: decide.Correct, Reason: "Git does not name it: the first apply takes it away",
 		})
 	}
 }

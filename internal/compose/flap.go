@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -40,8 +41,9 @@ func (p *parts) fought(ctx context.Context, d *view.Detail, catalogue *claim.Cat
 		}
 		for _, c := range claims {
 			p.name(o.Findings, c)
-			if f, yes := decide.BackAndForth(c, there.Live, there.Owners, wants[c.By]); yes && !told(*o, f) {
-				o.Findings = append(o.Findings, f)
+			f, yes := decide.BackAndForth(c, there.Live, there.Owners, wants[c.By])
+			if masked := report.MaskFinding(p.engine.Mask, o.ID, f); yes && !told(*o, masked) {
+				o.Findings = append(o.Findings, masked)
 			}
 		}
 	}
@@ -50,12 +52,12 @@ func (p *parts) fought(ctx context.Context, d *view.Detail, catalogue *claim.Cat
 
 // name tells who claims a field that differs just now, though claims are off: whether it is ceded or not, people ask for the autoscaler, and not for the process
 // that speaks for it.
-func (p *parts) name(findings []decide.Finding, c claim.Claim) {
+func (p *parts) name(findings []report.Finding, c claim.Claim) {
 	for i, f := range findings {
 		if f.Claimant != "" || !f.Path.Equals(c.Path) {
 			continue
 		}
-		w := attribution.Attribute(attribution.Case{Path: f.Path, Live: f.Live, Claim: c, Writer: f.Writer, Hasher: p.engine.Hasher}, attribution.Statements{})
+		w := attribution.Attribute(attribution.Case{Path: f.Path, Live: redact.HideValue(f.Live), Claim: c, Writer: f.Writer, Hasher: p.engine.Hasher}, attribution.Statements{})
 		w.Often, w.Before = f.Writer.Often, f.Writer.Before
 		findings[i].Writer = w
 	}
@@ -78,6 +80,6 @@ func (p *parts) claimsOn(ctx context.Context, o report.Object, catalogue *claim.
 	return catalogue.On(s, by), s, nil
 }
 
-func told(o report.Object, f decide.Finding) bool {
-	return slices.ContainsFunc(o.Findings, func(g decide.Finding) bool { return g.Path.Equals(f.Path) })
+func told(o report.Object, f report.Finding) bool {
+	return slices.ContainsFunc(o.Findings, func(g report.Finding) bool { return g.Path.Equals(f.Path) })
 }

@@ -43,7 +43,7 @@ type state struct {
 
 const message = "why it is so"
 
-func webObject(h health.Code, text string, findings ...decide.Finding) report.Object {
+func webObject(h health.Code, text string, findings ...report.Finding) report.Object {
 	return report.Object{
 		ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Version: "v1", UID: "1", Applied: true, Judged: true,
 		Health: health.Status{Code: h, Message: text}, Findings: findings,
@@ -51,7 +51,7 @@ func webObject(h health.Code, text string, findings ...decide.Finding) report.Ob
 }
 
 func states() map[string]state {
-	held := decide.Finding{Difference: compare.Difference{Path: field.NewPath("spec", "paused"), Kind: compare.Changed, Desired: false, Live: true}, Verdict: decide.Hold, Reason: "the app is suspended"}
+	held := report.Finding{Path: field.NewPath("spec", "paused"), Kind: compare.Changed, Desired: false, Live: true, Verdict: decide.Hold, Reason: "the app is suspended"}
 	const drift = "1 field drifted and not corrected: Deployment shop/web .spec.paused"
 	good, bad := webObject(health.Healthy, ""), webObject(health.Degraded, "in a crash loop: web")
 	ran := func(stage report.Stage, why report.Reason, text string, objects ...report.Object) report.Report {
@@ -69,7 +69,7 @@ func states() map[string]state {
 		}
 		return r
 	}
-	gone := webObject(health.Missing, "not in the cluster", decide.Finding{Difference: compare.Difference{Kind: compare.Missing}, Verdict: decide.Hold, Reason: "remediation is off"})
+	gone := webObject(health.Missing, "not in the cluster", report.Finding{Kind: compare.Missing, Verdict: decide.Hold, Reason: "remediation is off"})
 	gone.UID, gone.Applied = "", false
 	const missing = "Deployment.apps shop/web is missing: remediation is off"
 	suspect := good

@@ -58,7 +58,7 @@ func (c *client) waits(ctx context.Context, d *view.Detail, n *noted) error {
 }
 
 // contested believes the status while a controller gives a sign of life: one that is gone has left its last word there.
-func (c *client) contested(ctx context.Context, d *view.Detail, id object.ID, f decide.Finding) (decide.Finding, error) {
+func (c *client) contested(ctx context.Context, d *view.Detail, id object.ID, f report.Finding) (report.Finding, error) {
 	said := breaker.ApplyEvidence(f, id, d.Told.Contested, time.Now())
 	if said.Verdict == f.Verdict {
 		return f, nil
@@ -67,7 +67,7 @@ func (c *client) contested(ctx context.Context, d *view.Detail, id object.ID, f 
 	if err != nil || doubt == "" {
 		return said, err
 	}
-	text := fmt.Sprintf("%s: the app's status says %q, but %s", report.FieldName(id, f), said.Reason, doubt)
+	text := fmt.Sprintf("%s: the app's status says %q, but %s", f.FieldName(id), said.Reason, doubt)
 	d.Report.Notes = append(d.Report.Notes, redact.MaskText(text))
 	return f, nil
 }

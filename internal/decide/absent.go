@@ -10,11 +10,12 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // judgeMissing judges an object that is not in the cluster.
 func judgeMissing(in Input) Plan {
-	d := compare.Difference{Kind: compare.Missing, Desired: map[string]any(in.Desired), Writer: ownership.Writer{Evidence: ownership.Unknown}}
+	d := compare.Difference{Kind: compare.Missing, Desired: redact.HideValue(map[string]any(in.Desired)), Writer: ownership.Writer{Evidence: ownership.Unknown}}
 	if len(in.Compared.Differences) > 0 {
 		d.Writer = in.Compared.Differences[0].Writer
 	}

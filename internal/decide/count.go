@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // notApplied says that a count of Git's is not applied, and how its claimant decides it instead. The live count is part of it only where
@@ -28,8 +29,8 @@ func notApplied(d compare.Difference, c claim.Claim) string {
 
 // bothCounts are Git's count and the live one, and whether both are there.
 func bothCounts(d compare.Difference) (git, live int64, both bool) {
-	git, named := d.Desired.(int64)
-	live, there := d.Live.(int64)
+	git, named := d.Desired.Reveal().(int64)
+	live, there := d.Live.Reveal().(int64)
 	return git, live, named && there && d.Kind == compare.Changed
 }
 
@@ -76,7 +77,7 @@ func unnamedCount(in Input) []Finding {
 		slices.ContainsFunc(in.Compared.Added, func(a addition.Addition) bool { return a.Path.Equals(in.Count) }) {
 		return nil
 	}
-	d := compare.Difference{Path: in.Count, Kind: compare.Added, Live: n, Writer: ownership.WriterOf(in.Owners, in.Count)}
+	d := compare.Difference{Path: in.Count, Kind: compare.Added, Live: redact.HideValue(n), Writer: ownership.WriterOf(in.Owners, in.Count)}
 	d.Writer = attributeWriter(in, d, claim.Claim{})
 	f := Finding{Difference: d, Verdict: Hold, Reported: true}
 	if n == 0 {

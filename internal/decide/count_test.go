@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // TestWhatBecomesOfACount: a count of Git's that a claimant decides is not applied, and the remedy says how Git gets it and what happens at the
@@ -20,7 +21,7 @@ func TestWhatBecomesOfACount(t *testing.T) {
 	nobody.By, nobody.Who = object.ID{}, "a program"
 	no.Max = 0
 	changed := func(git, live any) compare.Difference {
-		return compare.Difference{Kind: compare.Changed, Desired: git, Live: live}
+		return compare.Difference{Kind: compare.Changed, Desired: redact.HideValue(git), Live: redact.HideValue(live)}
 	}
 	missing, added := changed(int64(6), int64(3)), changed(int64(6), int64(3))
 	missing.Kind, added.Kind = compare.Missing, compare.Added

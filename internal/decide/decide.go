@@ -35,7 +35,7 @@ const (
 	Reclaim   Verdict = "Reclaim"   // the value is right, the ownership is not
 )
 
-// Finding is one difference with its verdict.
+// Finding is one difference with its verdict, before masking: its values cannot be printed or encoded. report.Finding is what people see.
 type Finding struct {
 	compare.Difference
 	Verdict  Verdict
@@ -50,9 +50,6 @@ type Finding struct {
 	PausedBy   string // who has paused the field or the object; empty if it is not paused
 	Remedy     string // what the user can do to end it, as a clause; empty where the reason says it
 }
-
-// Differs reports whether the finding makes its object OutOfSync. What is ceded does not, and neither does a reported addition.
-func (f Finding) Differs() bool { return f.Verdict != Cede && !f.Reported }
 
 // Request says whether a person asks for the object to be corrected now.
 type Request string

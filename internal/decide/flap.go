@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // BackAndForth finds a field that we enforce against a claim: it is ours in the live object, and the claimant wants another number
@@ -19,7 +20,7 @@ func BackAndForth(c claim.Claim, live object.Object, owners []ownership.Entry, w
 		return Finding{}, false
 	}
 	d := compare.Difference{
-		Path: c.Path, Kind: compare.Changed, Desired: is, Live: wants,
+		Path: c.Path, Kind: compare.Changed, Desired: redact.HideValue(is), Live: redact.HideValue(wants),
 		Writer: ownership.Writer{Name: c.Name(), Evidence: ownership.Recorded},
 	}
 	reason := fmt.Sprintf("back and forth: %s sets %v, and %v is put back each time, as it is at this moment; %s", c.Name(), wants, is, c.Evidence)

@@ -11,27 +11,13 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 )
 
-// Opponent is who changed the field, as fights count them.
-func (f Finding) Opponent() fight.Opponent { return opponentOf(f.Difference) }
-
-func opponentOf(d compare.Difference) fight.Opponent {
-	o := fight.Opponent{Name: d.Writer.Name}
-	switch {
-	case d.Writer.Person:
-		o.Kind = fight.Person
-	case len(d.Path) == 0:
-		o.Kind = fight.Deleter
-	}
-	return o
-}
-
 // judgeFight returns a difference as contested that truce has put back again and again, and says when it tries again; the zero time for one
 // that may be put back now. The edit of a person is only limited in rate. Without claims the breaker is disarmed: plain GitOps fights.
 func judgeFight(in Input, d compare.Difference) (Finding, time.Time) {
 	if in.Policy.Claims == app.ClaimsOff {
 		return Finding{}, time.Time{}
 	}
-	o := opponentOf(d)
+	o := fight.OpponentOf(d.Writer, d.Path)
 	b := in.Memory.Bout(field.PathString(d.Path), o, in.Now)
 	if !b.Open() {
 		return Finding{}, time.Time{}

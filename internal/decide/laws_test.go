@@ -271,7 +271,7 @@ func TestNoSecretIsTold(t *testing.T) {
 		for _, f := range s.judge(rt).Findings {
 			for _, mask := range []redact.Mask{{}, {Key: []byte("key")}} {
 				id := s.decide.Desired.ID()
-				text := fmt.Sprint(mask.Value(id, f.Path, f.Desired), mask.Value(id, f.Path, f.Live), f.Reason, f.Writer, field.PathString(f.Path))
+				text := fmt.Sprint(mask.Show(id, f.Path, f.Desired), mask.Show(id, f.Path, f.Live), f.Reason, f.Writer, field.PathString(f.Path))
 				if strings.Contains(text, canary) {
 					rt.Fatal(text)
 				}
@@ -280,7 +280,7 @@ func TestNoSecretIsTold(t *testing.T) {
 		s.decide.Live = nil
 		s.compare.Live = nil
 		for _, f := range s.judge(rt).Findings {
-			if strings.Contains(fmt.Sprint(redact.Mask{}.Value(s.decide.Desired.ID(), f.Path, f.Desired)), canary) {
+			if strings.Contains(fmt.Sprint(redact.Mask{}.Show(s.decide.Desired.ID(), f.Path, f.Desired)), canary) {
 				rt.Fatal("a missing Secret is told")
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // isForeign reports whether a claimant keeps a key of its own at p, in an atomic field that Git names without it: a Rollout's hash in
@@ -32,7 +33,7 @@ func mergedClaims(in Input) []compare.Difference {
 	for _, c := range in.Claims {
 		if c.Do == claim.Merge && isForeign(in, c.Path) {
 			live, _ := field.ValueAt(in.Live, c.Path)
-			out = append(out, compare.Difference{Path: c.Path, Kind: compare.Extra, Live: live, Writer: ownership.WriterOf(in.Owners, c.Path)})
+			out = append(out, compare.Difference{Path: c.Path, Kind: compare.Extra, Live: redact.HideValue(live), Writer: ownership.WriterOf(in.Owners, c.Path)})
 		}
 	}
 	return out

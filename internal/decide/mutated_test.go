@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // TestAFieldThatAdmissionChanges is held or ceded, never corrected, and stays in what is sent when there is something else to apply.
@@ -154,6 +155,6 @@ func mutatedInput() decide.Input {
 		Desired: git, Live: live, Hasher: ownership.NewHasher(), Now: now,
 		Policy:    app.Policy{Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate},
 		Catalogue: claim.Builtin(),
-		Compared:  compare.Result{Differences: []compare.Difference{{Path: path, Kind: compare.Mutated, Desired: "a", Live: "policy"}}},
+		Compared:  compare.Result{Differences: []compare.Difference{{Path: path, Kind: compare.Mutated, Desired: redact.HideValue("a"), Live: redact.HideValue("policy")}}},
 	}
 }

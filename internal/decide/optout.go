@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // IsOptedOut reports whether Git itself asks not to apply the object: then nothing of it is compared.
@@ -60,7 +61,7 @@ func pauseMark(in Input) compare.Difference {
 	}
 	p := field.NewPath("metadata", where, in.Treatment.Paused)
 	live, _ := field.ValueAt(in.Live, p)
-	d := compare.Difference{Path: p, Kind: compare.Added, Live: live, Writer: ownership.WriterOf(in.Owners, p)}
+	d := compare.Difference{Path: p, Kind: compare.Added, Live: redact.HideValue(live), Writer: ownership.WriterOf(in.Owners, p)}
 	d.Writer = attributeWriter(in, d, claim.Claim{})
 	return d
 }

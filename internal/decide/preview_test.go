@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 func TestAPreviewHasTheVerdictsOfEnforcingAndNoSteps(t *testing.T) {
@@ -15,7 +16,7 @@ func TestAPreviewHasTheVerdictsOfEnforcingAndNoSteps(t *testing.T) {
 		in := Input{
 			Desired: object.Object{"kind": "ConfigMap"}, Live: live, Hasher: ownership.NewHasher(),
 			Policy:   app.Policy{Mode: app.Preview, Claims: app.ClaimsCede, Remediation: app.Remediate},
-			Compared: compare.Result{Differences: []compare.Difference{{Path: field.NewPath("data", "a"), Kind: compare.Changed, Desired: "b", Live: "c"}}},
+			Compared: compare.Result{Differences: []compare.Difference{{Path: field.NewPath("data", "a"), Kind: compare.Changed, Desired: redact.HideValue("b"), Live: redact.HideValue("c")}}},
 		}
 		p := JudgeObject(in)
 		if len(p.Steps) > 0 || len(p.Findings) != 1 || p.Findings[0].Verdict != Correct {

@@ -5,6 +5,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // toRetake lists lost paths, and those that Git takes back or drops while a person or our own handover still holds them.
@@ -44,7 +45,7 @@ func reclaims(in Input) []Finding {
 		live, _ := field.ValueAt(in.Live, path)
 		out = append(out, Finding{
 			Difference: compare.Difference{
-				Path: path, Kind: compare.Disowned, Desired: desired, Live: live, Writer: ownership.WriterOf(in.Owners, path),
+				Path: path, Kind: compare.Disowned, Desired: redact.HideValue(desired), Live: redact.HideValue(live), Writer: ownership.WriterOf(in.Owners, path),
 			},
 			Verdict: Reclaim, Reason: "the value is Git's, the ownership was lost",
 		})

@@ -280,7 +280,7 @@ func account(in decide.Input, p decide.Plan) string {
 	var b strings.Builder
 	id := in.Desired.ID()
 	for _, f := range p.Findings {
-		want, have := redact.Mask{}.Value(id, f.Path, f.Desired), redact.Mask{}.Value(id, f.Path, f.Live)
+		want, have := redact.Mask{}.Show(id, f.Path, f.Desired), redact.Mask{}.Show(id, f.Path, f.Live)
 		fmt.Fprintf(&b, "%s %s %s\n  desired %s\n  live    %s\n  writer  %s\n  %s\n",
 			f.Verdict, field.PathString(f.Path), f.Kind, short(want), short(have), f.Writer, f.Reason)
 		for _, more := range []struct{ what, text string }{{"paused by", f.PausedBy}, {"not applied", f.NotApplied}, {"remedy", f.Remedy}} {

@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // judgeDifference gives one difference its verdict, and the time at which a held one is due.
@@ -23,7 +24,7 @@ func judgeDifference(in Input, d compare.Difference) (Finding, time.Time) {
 		return judgeAdded(in, d, a)
 	}
 	if claimed && in.Policy.Claims == app.ClaimsCede && !endsPause(in, c, d) && !lacksCount(c, d) {
-		if c.Paused(d.Live) {
+		if c.Paused(d.Live.Reveal()) {
 			return pausedCount(in, d, c), time.Time{}
 		}
 		return cededFinding(d, c), time.Time{}
@@ -109,7 +110,7 @@ func pauseOf(in Input, d compare.Difference) (Finding, time.Time) {
 const NotRestored = "an apply does not restore this: something in the API server's admission changes it"
 
 func isStuck(in Input, d compare.Difference) bool {
-	return in.Memory.IsStuck(field.PathString(d.Path), in.Hasher.Value(d.Live))
+	return in.Memory.IsStuck(field.PathString(d.Path), d.LiveHash(in.Hasher))
 }
 
 // isHeldStuck reports whether a finding is held because an apply does not restore it. Git's value is sent all the same when there is
@@ -145,13 +146,13 @@ func cededFinding(d compare.Difference, c claim.Claim) Finding {
 
 // endsPause reports whether a pause is to be ended by us.
 func endsPause(in Input, c claim.Claim, d compare.Difference) bool {
-	return in.Policy.Pause == app.PauseCorrect && c.Paused(d.Live)
+	return in.Policy.Pause == app.PauseCorrect && c.Paused(d.Live.Reveal())
 }
 
 // lacksCount reports whether the count that Git names is gone from a custom resource whose API gives it no default: GET of its scale
 // subresource is then an error (HTTP 500, measured), and it cannot be scaled until it has a count again.
 func lacksCount(c claim.Claim, d compare.Difference) bool {
-	return c.Scale && d.Kind == compare.Missing && d.Desired != nil
+	return c.Scale && d.Kind == compare.Missing && !d.Desired.IsNil()
 }
 
 // pauseDifferences are the differences that only a claim makes, where Git does not name the count: a workload at 0, one without a count.
@@ -165,7 +166,7 @@ func pauseDifferences(in Input) []compare.Difference {
 		switch {
 		case named:
 		case c.Paused(live):
-			return []compare.Difference{{Path: c.Path, Kind: compare.Changed, Live: live, Writer: in.Past.History(in.Owners, in.Hasher, c.Path, live).WriterOf(c.Path)}}
+			return []compare.Difference{{Path: c.Path, Kind: compare.Changed, Live: redact.HideValue(live), Writer: in.Past.History(in.Owners, in.Hasher, c.Path, redact.HideValue(live)).WriterOf(c.Path)}}
 		case c.Scale && !there:
 			return []compare.Difference{{Path: c.Path, Kind: compare.Missing, Writer: ownership.Writer{Evidence: ownership.Unknown}}}
 		}

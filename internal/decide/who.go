@@ -17,7 +17,7 @@ func attributeWriter(in Input, d compare.Difference, c claim.Claim) ownership.Wr
 	path := field.PathString(d.Path)
 	h := in.Past.History(in.Owners, in.Hasher, d.Path, d.Live)
 	k := attribution.Case{
-		Path: d.Path, Live: d.Live, UID: in.Live.UID(), CorrectedAt: in.Memory.LastCorrection(path), Before: in.Past.Before(path, in.Hasher.Value(d.Live)), Now: in.Now,
+		Path: d.Path, Live: d.Live, UID: in.Live.UID(), CorrectedAt: in.Memory.LastCorrection(path), Before: in.Past.Before(path, d.LiveHash(in.Hasher)), Now: in.Now,
 		Claim: c, Writer: d.Writer, Sender: h.Sender(), Hasher: in.Hasher,
 	}
 	switch w, ours := appliedByUs(in, d); {
@@ -41,7 +41,7 @@ func untouched(in Input, d compare.Difference, h ownership.History) bool {
 	if d.Writer.Manager == ownership.Manager { // compared without a baseline: truce may have applied it at another revision
 		return false
 	}
-	_, isMap := d.Desired.(map[string]any)
+	_, isMap := d.Desired.Reveal().(map[string]any)
 	return !isMap && !in.Changed && ownership.ApplyEntry(in.Owners, ownership.Manager).Leaf(d.Path) && !h.Wrote(ownership.Manager)
 }
 
@@ -53,7 +53,7 @@ func appliedByUs(in Input, d compare.Difference) (ownership.Writer, bool) {
 	}
 	if i := by(ownership.Manager); i >= 0 && in.Changed && d.Kind != compare.Missing && d.Writer.Evidence != ownership.Recorded {
 		before, had := field.ValueAt(in.Previous, d.Path)
-		if had && field.EqualValues(before, d.Live) {
+		if had && field.EqualValues(before, d.Live.Reveal()) {
 			return ourselves(in.Owners[i]), true
 		}
 	}
@@ -97,7 +97,7 @@ func withHistory(in Input, d compare.Difference, w ownership.Writer) ownership.W
 	w.Often = max(last.Corrections+last.Values+1, in.Witness.Changes[path])
 	switch seen := in.Memory.LastValue(path); {
 	case seen == nil || redact.IsSecret(in.Desired.ID()): // of a Secret only a mask is remembered
-	case field.EqualValues(seen, d.Live):
+	case field.EqualValues(seen, d.Live.Reveal()):
 		w.Often = max(w.Often-1, 1) // this value is counted
 		w.Before = in.Memory.PreviousValue(path)
 	default:

@@ -191,7 +191,7 @@ func (w *objectReconcile) removed(m fight.Memory, answer object.Object) fight.Me
 	for _, f := range w.plan.Removed() {
 		path := field.PathString(f.Path)
 		m = w.corrected(m, f)
-		if v, there := field.ValueAt(answer, f.Path); there && field.EqualValues(v, f.Live) {
+		if v, there := field.ValueAt(answer, f.Path); there && f.Live.Equal(redact.HideValue(v)) {
 			m = m.WithStuck(path, w.engine.Hasher.Value(v))
 		}
 	}

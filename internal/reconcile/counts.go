@@ -14,11 +14,11 @@ import (
 type countDrop struct {
 	app     app.Key
 	id      object.ID
-	finding decide.Finding
+	finding report.Finding
 }
 
 // lowersCount reports whether Git's count is less than the live one.
-func lowersCount(f decide.Finding) bool {
+func lowersCount(f report.Finding) bool {
 	git, named := f.Desired.(int64)
 	live, there := f.Live.(int64)
 	return named && there && git < live
@@ -30,11 +30,11 @@ func (w *objectReconcile) announceDrops() {
 	known := w.record.findings
 	w.record.mu.Unlock()
 	for _, f := range w.plan.Findings {
-		i := slices.IndexFunc(known, func(k decide.Finding) bool {
+		i := slices.IndexFunc(known, func(k report.Finding) bool {
 			return k.Path.Equals(f.Path) && k.Verdict == decide.Cede && k.NotApplied != "" && k.Remedy != ""
 		})
-		if i >= 0 && f.Verdict == decide.Correct && lowersCount(f) {
-			w.engine.announceDrop(countDrop{w.snap.owner, w.record.id, w.engine.mask(w.record.id, f)}, known[i].Claimant)
+		if masked := w.engine.mask(w.record.id, f); i >= 0 && f.Verdict == decide.Correct && lowersCount(masked) {
+			w.engine.announceDrop(countDrop{w.snap.owner, w.record.id, masked}, known[i].Claimant)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
@@ -131,7 +132,7 @@ func (w *objectReconcile) doubtful(claims []claim.Claim) (object.ID, bool) {
 		r.unexplained = &unexplained{}
 	}
 	if r.unexplained.since.IsZero() {
-		if !slices.ContainsFunc(weak, func(f decide.Finding) bool { return !explained(r.findings, f) }) {
+		if !slices.ContainsFunc(weak, func(f decide.Finding) bool { return !explained(r.findings, w.engine.mask(w.record.id, f)) }) {
 			return object.ID{}, false
 		}
 		r.unexplained.since = now
@@ -171,8 +172,8 @@ func (w *objectReconcile) asks(weak []decide.Finding, claims []claim.Claim) obje
 }
 
 // explained reports whether the same difference was looked at before: as much as there is to know of it was asked for then.
-func explained(known []decide.Finding, f decide.Finding) bool {
-	return slices.ContainsFunc(known, func(k decide.Finding) bool { return k.Path.Equals(f.Path) && field.EqualValues(k.Live, f.Live) })
+func explained(known []report.Finding, f report.Finding) bool {
+	return slices.ContainsFunc(known, func(k report.Finding) bool { return k.Path.Equals(f.Path) && field.EqualValues(k.Live, f.Live) })
 }
 
 // journalHistory is what a journal tells of differences, by object.
@@ -225,5 +226,5 @@ func earlierAttribution(e journal.Entry) attribution.EarlierAnswer {
 		Name: e.Writer, Manager: e.Manager, Person: e.Person, User: e.User, During: e.During, Time: e.Written, AtLatest: e.AtLatest, Before: e.Before,
 		Evidence: ownership.Evidence(e.Evidence), Because: append(slices.Clone(e.Because), fmt.Sprintf("journal: seen at %s", e.At.UTC().Format(time.RFC3339))),
 	}
-	return attribution.EarlierAnswer{Path: e.Path, Live: e.Live, Writer: w}
+	return attribution.EarlierAnswer{Path: e.Path, Live: redact.HideValue(e.Live), Writer: w}
 }

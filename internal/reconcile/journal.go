@@ -20,7 +20,7 @@ var verdicts = map[decide.Verdict]journal.EntryKind{
 	decide.Correct: journal.Corrected, decide.Cede: journal.Ceded, decide.Hold: journal.Held, decide.Contested: journal.Contested,
 }
 
-// noteFinding writes a finding into the journal. Its values are masked already.
+// noteFinding writes a finding into the journal.
 func (e *Engine) noteFinding(n FindingEvent, in gitPlace) {
 	what, ok := verdicts[n.Finding.Verdict]
 	if !ok || e.Journal == nil {
@@ -59,8 +59,8 @@ func (w *objectReconcile) inGit(n FindingEvent) gitPlace {
 	return at
 }
 
-// noteReturned writes down that a field, with its live value, is as Git wants again. Its values are masked already.
-func (e *Engine) noteReturned(key app.Key, id object.ID, f decide.Finding) {
+// noteReturned writes down that a field, with its live value, is as Git wants again.
+func (e *Engine) noteReturned(key app.Key, id object.ID, f report.Finding) {
 	if e.Journal == nil {
 		return
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
 // past is what the last comparison of the same two objects has seen. Where Git's object or the baseline is another one now, a field may differ
@@ -32,7 +34,7 @@ func (w *objectReconcile) remembered() compare.Past {
 		if out.Known == nil {
 			out.Known = map[string]compare.Known{}
 		}
-		path, k := field.PathString(f.Path), compare.Known{Live: w.engine.Hasher.Value(f.Live)}
+		path, k := field.PathString(f.Path), compare.Known{Live: f.LiveHash(w.engine.Hasher)}
 		k.Before = before.Before(path, k.Live)
 		out.Known[path] = k
 	}
@@ -54,7 +56,7 @@ func (w *objectReconcile) said() []attribution.EarlierAnswer {
 		path := field.PathString(f.Path)
 		for _, now := range w.plan.Findings {
 			known, ok := w.snap.past.Known[path]
-			if ok && now.Path.Equals(f.Path) && known.Live == w.engine.Hasher.Value(now.Live) {
+			if ok && now.Path.Equals(f.Path) && known.Live == now.LiveHash(w.engine.Hasher) {
 				out = append(out, attribution.EarlierAnswer{Path: path, Live: now.Live, Writer: f.Writer, SameProcess: true})
 			}
 		}
@@ -99,15 +101,15 @@ func (w *objectReconcile) scales(f decide.Finding) bool {
 }
 
 // unsaid are findings that were postponed, and whose value is gone by now: they are told as they were.
-func (w *objectReconcile) unsaid(known []decide.Finding) []decide.Finding {
-	var out []decide.Finding
+func (w *objectReconcile) unsaid(known []report.Finding) []report.Finding {
+	var out []report.Finding
 	for _, f := range known {
 		if _, ok := w.snap.postponed[field.PathString(f.Path)]; !ok {
 			continue
 		}
 		stands := false
 		for _, now := range w.plan.Findings {
-			stands = stands || now.Path.Equals(f.Path) && field.EqualValues(now.Live, f.Live)
+			stands = stands || now.Path.Equals(f.Path) && field.EqualValues(w.engine.mask(w.record.id, now).Live, f.Live)
 		}
 		if !stands {
 			out = append(out, f)
@@ -117,7 +119,7 @@ func (w *objectReconcile) unsaid(known []decide.Finding) []decide.Finding {
 }
 
 // writerNow is who has set a field that is as Git wants again.
-func (w *objectReconcile) writerNow(p field.Path, live any, id object.ID) ownership.Writer {
+func (w *objectReconcile) writerNow(p field.Path, live redact.Raw, id object.ID) ownership.Writer {
 	c := attribution.Case{Path: p, Live: live, UID: w.live.UID(), Now: w.engine.Now(), Hasher: w.engine.Hasher}
 	h := w.past().History(w.owners, w.engine.Hasher, p, live)
 	c.Writer, c.Sender = h.WriterOf(p), h.Sender()

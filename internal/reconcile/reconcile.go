@@ -239,7 +239,7 @@ type Watches interface {
 type FindingEvent struct {
 	App     app.Key
 	ID      object.ID
-	Finding decide.Finding
+	Finding report.Finding
 	Carried bool      // the correction was written
 	Undone  bool      // truce had put the field back lately, and this is the first sight of it differing again
 	Since   time.Time // when the difference was first seen; zero if nobody knows

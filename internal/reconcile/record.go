@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -65,7 +66,7 @@ type record struct {
 	assessed      health.Rules         // by which rules
 	podReport     *podReport           // nil for an object that works
 	ignored       ignore.Tally         // what came of the rules at the last judgement
-	findings      []decide.Finding
+	findings      []report.Finding
 	unexplained   *unexplained   // nil for none
 	additionProbe *additionProbe // what the server said of additions; nil where there are none
 	problem       string

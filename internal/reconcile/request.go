@@ -65,7 +65,7 @@ func (w *objectReconcile) overridden(m fight.Memory) fight.Memory {
 func (w *objectReconcile) corrected(m fight.Memory, f decide.Finding) fight.Memory {
 	path, now := field.PathString(f.Path), w.engine.Now()
 	if f.Overrides == decide.Contested {
-		return m.WithRequest(path, f.Opponent(), now)
+		return m.WithRequest(path, fight.OpponentOf(f.Writer, f.Path), now)
 	}
-	return m.WithCorrection(path, f.Opponent(), now)
+	return m.WithCorrection(path, fight.OpponentOf(f.Writer, f.Path), now)
 }

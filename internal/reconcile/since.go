@@ -10,15 +10,15 @@ import (
 
 // since says when a difference was first seen: at an earlier look that left it for now; else when the event arrived that showed it; else,
 // where a full check has found it, when the server says that it was written, to the second. Zero if nobody knows.
-func (w *objectReconcile) since(f decide.Finding) time.Time {
-	if at, ok := w.snap.open[field.PathString(f.Path)]; ok {
+func (w *objectReconcile) since(p field.Path, by ownership.Writer) time.Time {
+	if at, ok := w.snap.open[field.PathString(p)]; ok {
 		return at
 	}
 	if !w.arrived.IsZero() {
 		return w.arrived
 	}
-	if f.Writer.Evidence == ownership.Recorded {
-		return f.Writer.Time
+	if by.Evidence == ownership.Recorded {
+		return by.Time
 	}
 	return time.Time{}
 }
@@ -33,7 +33,7 @@ func (w *objectReconcile) leftOpen() map[string]time.Time {
 		if out == nil {
 			out = map[string]time.Time{}
 		}
-		out[field.PathString(f.Path)] = w.since(f)
+		out[field.PathString(f.Path)] = w.since(f.Path, f.Writer)
 	}
 	return out
 }

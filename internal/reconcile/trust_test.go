@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
-	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/health/kstatus"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
 func configMapEvent(uid, version string) live.Event {
@@ -64,7 +64,7 @@ func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 		"not judged":              func(r *record) { r.judged = false },
 		"an event waits":          func(r *record) { r.pending = newPendingEvent(configMapEvent("1", "8")) },
 		"it has a problem":        func(r *record) { r.problem = "refused" },
-		"a field differs":         func(r *record) { r.findings = []decide.Finding{{}} },
+		"a field differs":         func(r *record) { r.findings = []report.Finding{{}} },
 		"a field is withheld":     func(r *record) { r.withheld = []field.Path{field.NewPath("data")} },
 		"a Secret, not digested":  func(r *record) { r.digest = "" },
 		"admission changed it":    func(r *record) { r.baseline = mutatedBaseline(t) },

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
 // act makes the plan's writes. A stale judgement is no error: the object is read and judged again.
@@ -254,18 +255,16 @@ func (w *objectReconcile) keepProblem(err error) {
 }
 
 // masked are the findings as a person may read them.
-func (w *objectReconcile) masked(findings []decide.Finding) []decide.Finding {
-	out := make([]decide.Finding, len(findings))
+func (w *objectReconcile) masked(findings []decide.Finding) []report.Finding {
+	out := make([]report.Finding, len(findings))
 	for i, f := range findings {
 		out[i] = w.engine.mask(w.record.id, f)
 	}
 	return out
 }
 
-func (e *Engine) mask(id object.ID, f decide.Finding) decide.Finding {
-	f.Desired, f.Live = e.Mask.Value(id, f.Path, f.Desired), e.Mask.Value(id, f.Path, f.Live)
-	f.Writer.Before = e.Mask.Value(id, f.Path, f.Writer.Before)
-	return f
+func (e *Engine) mask(id object.ID, f decide.Finding) report.Finding {
+	return report.MaskFinding(e.Mask, id, f)
 }
 
 // announce tells of findings that are new and left as they are.
@@ -281,8 +280,9 @@ func (w *objectReconcile) announce() {
 	}
 	for _, f := range w.plan.Findings {
 		_, untold := w.snap.postponed[field.PathString(f.Path)]
-		if f.Verdict != decide.Correct && !w.postpones(f) && (untold || !isKnown(known, w.engine.mask(w.record.id, f))) {
-			w.tell(f, false)
+		masked := w.engine.mask(w.record.id, f)
+		if f.Verdict != decide.Correct && !w.postpones(f) && (untold || !isKnown(known, masked)) {
+			w.tell(masked, false)
 		}
 	}
 	w.announceReturned(known)
@@ -290,7 +290,7 @@ func (w *objectReconcile) announce() {
 
 // announceReturned notes what has differed, and is as Git wants again without our doing: another one puts it back. It says who has
 // fought over a field before truce enforces anything.
-func (w *objectReconcile) announceReturned(known []decide.Finding) {
+func (w *objectReconcile) announceReturned(known []report.Finding) {
 	w.record.mu.Lock()
 	same := w.record.judged // else it is Git that has changed
 	w.record.mu.Unlock()
@@ -301,9 +301,10 @@ func (w *objectReconcile) announceReturned(known []decide.Finding) {
 		if slices.ContainsFunc(w.plan.Findings, func(g decide.Finding) bool { return g.Path.Equals(f.Path) }) {
 			continue
 		}
-		f.Live, _ = field.ValueAt(w.live, f.Path)
-		f.Writer = w.writerNow(f.Path, f.Live, w.record.id)
-		w.engine.noteReturned(w.snap.owner, w.record.id, w.engine.mask(w.record.id, f))
+		now, _ := field.ValueAt(w.live, f.Path)
+		live := redact.HideValue(now)
+		f.Live, f.Writer = w.engine.Mask.Show(w.record.id, f.Path, live), w.writerNow(f.Path, live, w.record.id)
+		w.engine.noteReturned(w.snap.owner, w.record.id, f)
 	}
 }
 
@@ -312,21 +313,21 @@ func (w *objectReconcile) announceReturned(known []decide.Finding) {
 func (w *objectReconcile) announceCarried(base compare.Baseline) {
 	for _, f := range w.plan.Findings {
 		if f.Verdict == decide.Correct && !base.MutatedAt(f.Path) && (!w.snap.changed || f.Kind == compare.Added || f.Overrides == decide.Contested) {
-			w.tell(f, true)
+			w.tell(w.engine.mask(w.record.id, f), true)
 		}
 	}
 }
 
-func (w *objectReconcile) tell(f decide.Finding, carried bool) {
+func (w *objectReconcile) tell(f report.Finding, carried bool) {
 	n := FindingEvent{
-		App: w.snap.owner, ID: w.record.id, Finding: w.engine.mask(w.record.id, f), Carried: carried, At: w.engine.Now(),
-		Since: w.since(f), Undone: f.Verdict != decide.Cede && w.snap.memory.WasUndone(field.PathString(f.Path), w.engine.Now()),
+		App: w.snap.owner, ID: w.record.id, Finding: f, Carried: carried, At: w.engine.Now(),
+		Since: w.since(f.Path, f.Writer), Undone: f.Verdict != decide.Cede && w.snap.memory.WasUndone(field.PathString(f.Path), w.engine.Now()),
 	}
 	w.engine.noteFinding(n, w.inGit(n))
 	w.engine.Observer.OnFinding(n)
 }
 
-func isKnown(list []decide.Finding, f decide.Finding) bool {
+func isKnown(list []report.Finding, f report.Finding) bool {
 	for _, k := range list {
 		if k.Path.Equals(f.Path) && k.Verdict == f.Verdict && k.Claimant == f.Claimant && k.NotApplied == f.NotApplied && field.EqualValues(k.Live, f.Live) {
 			return true

@@ -8,15 +8,15 @@ import (
 )
 
 func TestAReportedAdditionLeavesTheAppSynced(t *testing.T) {
-	reported := decide.Finding{Verdict: decide.Hold, Reported: true}
-	held := decide.Finding{Verdict: decide.Hold}
+	reported := report.Finding{Verdict: decide.Hold, Reported: true}
+	held := report.Finding{Verdict: decide.Hold}
 	for name, c := range map[string]struct {
-		findings []decide.Finding
+		findings []report.Finding
 		want     report.Sync
 		held     int
 	}{
-		"reported": {[]decide.Finding{reported}, report.Synced, 0}, "held": {[]decide.Finding{held}, report.OutOfSync, 1},
-		"both": {[]decide.Finding{reported, held}, report.OutOfSync, 1}, "ceded": {[]decide.Finding{{Verdict: decide.Cede}}, report.Synced, 0},
+		"reported": {[]report.Finding{reported}, report.Synced, 0}, "held": {[]report.Finding{held}, report.OutOfSync, 1},
+		"both": {[]report.Finding{reported, held}, report.OutOfSync, 1}, "ceded": {[]report.Finding{{Verdict: decide.Cede}}, report.Synced, 0},
 	} {
 		r := report.Report{Stage: report.Done, Reason: report.Succeeded, Objects: []report.Object{{Applied: true, Findings: c.findings}}}
 		if got := r.Objects[0].Sync(); got != c.want || r.Count(decide.Hold) != c.held {

@@ -20,20 +20,20 @@ func (r Report) Drift() string {
 			out = append(out, countNoun(len(names), "field")+what+joinLimited(names))
 		}
 	}
-	add(" drifted and not corrected: ", r.fields(decide.Hold, func(id object.ID, f decide.Finding) string {
+	add(" drifted and not corrected: ", r.fields(decide.Hold, func(id object.ID, f Finding) string {
 		if f.Kind == compare.Mutated {
 			return ""
 		}
 		return heldName(id, f)
 	}))
-	add(" changed by admission: ", r.fields(decide.Hold, func(id object.ID, f decide.Finding) string {
+	add(" changed by admission: ", r.fields(decide.Hold, func(id object.ID, f Finding) string {
 		if f.Kind != compare.Mutated {
 			return ""
 		}
-		return FieldName(id, f) + " by " + f.Writer.String()
+		return f.FieldName(id) + " by " + f.Writer.String()
 	}))
-	add(" contested: ", r.fields(decide.Contested, func(id object.ID, f decide.Finding) string {
-		return FieldName(id, f) + " with " + f.Writer.String()
+	add(" contested: ", r.fields(decide.Contested, func(id object.ID, f Finding) string {
+		return f.FieldName(id) + " with " + f.Writer.String()
 	}))
 	if left := r.toPrune(); len(left) > 0 {
 		out = append(out, countNoun(len(left), "object")+" to prune: "+joinLimited(left))
@@ -42,7 +42,7 @@ func (r Report) Drift() string {
 }
 
 // fields names the fields of a verdict; those for which name returns "" are left out.
-func (r Report) fields(v decide.Verdict, name func(object.ID, decide.Finding) string) []string {
+func (r Report) fields(v decide.Verdict, name func(object.ID, Finding) string) []string {
 	var out []string
 	for _, o := range r.Objects {
 		for _, f := range o.Findings {
@@ -69,11 +69,11 @@ func (r Report) toPrune() []string {
 }
 
 // heldName names a field as FieldName does, and of a paused one says by whom: truce waits for that person.
-func heldName(id object.ID, f decide.Finding) string {
+func heldName(id object.ID, f Finding) string {
 	if f.PausedBy != "" {
-		return FieldName(id, f) + " (paused by " + f.PausedBy + ")"
+		return f.FieldName(id) + " (paused by " + f.PausedBy + ")"
 	}
-	return FieldName(id, f)
+	return f.FieldName(id)
 }
 
 // joinLimited joins the first items, and counts the others.

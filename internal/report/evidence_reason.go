@@ -13,7 +13,7 @@ import (
 
 // EvidenceReason returns the reason that the text of an Evidence tells for a finding's field; empty where it tells nothing of it, or of another
 // value of Git's. The live value may be another one by now.
-func EvidenceReason(evidence string, id object.ID, f decide.Finding) string {
+func EvidenceReason(evidence string, id object.ID, f Finding) string {
 	head := id.String() + " " + field.PathString(f.Path) + ": "
 	if len(f.Path) == 0 {
 		head = id.String() + " is missing"
@@ -30,7 +30,7 @@ func EvidenceReason(evidence string, id object.ID, f decide.Finding) string {
 }
 
 // reasonIn reads on where a sentence has named its field, to the end of what it says of the next try.
-func reasonIn(text string, id object.ID, f decide.Finding) string {
+func reasonIn(text string, id object.ID, f Finding) string {
 	closing := ": "
 	if len(f.Path) > 0 {
 		closing = "): "

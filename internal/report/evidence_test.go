@@ -17,11 +17,9 @@ func fought(live any, times string) report.Report {
 	for _, name := range []string{"a", "b"} {
 		r.Objects = append(r.Objects, report.Object{
 			ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: name},
-			Findings: []decide.Finding{{
-				Difference: compare.Difference{
-					Path: field.NewPath("spec", "replicas"), Kind: compare.Changed, Desired: int64(3), Live: live,
-					Writer: ownership.Writer{Name: "keeper", Evidence: ownership.Recorded},
-				},
+			Findings: []report.Finding{{
+				Path: field.NewPath("spec", "replicas"), Kind: compare.Changed, Desired: int64(3), Live: live,
+				Writer:  ownership.Writer{Name: "keeper", Evidence: ownership.Recorded},
 				Verdict: decide.Contested,
 				Reason:  "put back " + times + " since 2026-11-21T10:00:00Z and changed again by keeper; the next try is at 2026-11-21T10:20:00Z",
 			}},

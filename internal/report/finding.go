@@ -4,18 +4,17 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // FindingOf is a finding with its object.
 type FindingOf struct {
 	ID object.ID
-	decide.Finding
+	Finding
 }
 
 // FindingsWhere lists findings of the app. Counts of Git's that are not applied come first: a list that is cut must not hide them.
-func (r Report) FindingsWhere(is func(decide.Finding) bool) []FindingOf {
+func (r Report) FindingsWhere(is func(Finding) bool) []FindingOf {
 	var out []FindingOf
 	for _, o := range r.Objects {
 		for _, f := range o.Findings {
@@ -28,7 +27,7 @@ func (r Report) FindingsWhere(is func(decide.Finding) bool) []FindingOf {
 	return out
 }
 
-func applied(f decide.Finding) int {
+func applied(f Finding) int {
 	if f.NotApplied != "" {
 		return 0
 	}
@@ -36,7 +35,7 @@ func applied(f decide.Finding) int {
 }
 
 // CountDropWarning says that a count falls to Git's once its claimant is gone.
-func CountDropWarning(id object.ID, f decide.Finding, claimant string) string {
+func CountDropWarning(id object.ID, f Finding, claimant string) string {
 	return fmt.Sprintf("%s drops from %s to %s without %s: Git names %s; to keep the pods, name %s in Git, or no count",
-		FieldName(id, f), FormatValue(f.Live), FormatValue(f.Desired), claimant, FormatValue(f.Desired), FormatValue(f.Live))
+		f.FieldName(id), FormatValue(f.Live), FormatValue(f.Desired), claimant, FormatValue(f.Desired), FormatValue(f.Live))
 }

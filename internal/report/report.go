@@ -134,12 +134,12 @@ type Object struct {
 	Version  string // the API version that Git names
 	UID      string // of the live object; empty before it exists
 	Health   health.Status
-	Findings []decide.Finding // as of the newest judgement, Secrets masked
-	Problem  string           // why it could not be brought in line; redacted
-	File     string           // in the source, that describes it
-	Line     int              // where in File the object begins
-	Applied  bool             // the server holds our newest version of it
-	Judged   bool             // it was compared with the newest version that Git has
+	Findings []Finding // as of the newest judgement, Secrets masked
+	Problem  string    // why it could not be brought in line; redacted
+	File     string    // in the source, that describes it
+	Line     int       // where in File the object begins
+	Applied  bool      // the server holds our newest version of it
+	Judged   bool      // it was compared with the newest version that Git has
 	// Suspected says that the object may be missing, and is about to be read. Health is Missing of one that is known to be.
 	Suspected bool
 }
@@ -160,7 +160,7 @@ func (o Object) Sync() Sync {
 	if o.Problem != "" {
 		return OutOfSync
 	}
-	if slices.ContainsFunc(o.Findings, decide.Finding.Differs) {
+	if slices.ContainsFunc(o.Findings, Finding.Differs) {
 		return OutOfSync
 	}
 	if !o.Applied && !o.Judged {
@@ -205,15 +205,15 @@ func missing(o Object) string {
 
 // Count returns how many fields of the app have the verdict, without reported additions.
 func (r Report) Count(v decide.Verdict) int {
-	return r.count(func(f decide.Finding) bool { return f.Verdict == v && !f.Reported })
+	return r.count(func(f Finding) bool { return f.Verdict == v && !f.Reported })
 }
 
 // Reported returns how many additions the app's policy only reports.
 func (r Report) Reported() int {
-	return r.count(func(f decide.Finding) bool { return f.Reported })
+	return r.count(func(f Finding) bool { return f.Reported })
 }
 
-func (r Report) count(is func(decide.Finding) bool) int {
+func (r Report) count(is func(Finding) bool) int {
 	n := 0
 	for _, o := range r.Objects {
 		for _, f := range o.Findings {

@@ -14,7 +14,7 @@ import (
 
 // Sentence tells one finding: what differs, from what to what, who did it, and what becomes of it.
 // Its text has no durations and no times, so that equal findings read the same.
-func Sentence(id object.ID, f decide.Finding) string {
+func Sentence(id object.ID, f Finding) string {
 	if len(f.Path) == 0 && f.Kind == compare.Missing {
 		return fmt.Sprintf("%s is missing%s: %s", id, deleter(f), f.Reason)
 	}
@@ -26,14 +26,14 @@ func Sentence(id object.ID, f decide.Finding) string {
 }
 
 // deleter says who has deleted an object, where that is known.
-func deleter(f decide.Finding) string {
+func deleter(f Finding) string {
 	if f.Writer.Name == "" {
 		return ""
 	}
 	return ", deleted by " + f.Writer.String()
 }
 
-func outcome(f decide.Finding) string {
+func outcome(f Finding) string {
 	switch f.Verdict {
 	case decide.Correct:
 		return "put back"
@@ -70,20 +70,20 @@ func FormatValue(v any) string {
 }
 
 // withRemedy is the reason of a finding, and what the user can do.
-func withRemedy(f decide.Finding) string {
+func withRemedy(f Finding) string {
 	if f.Remedy == "" {
 		return f.Reason
 	}
 	return f.Reason + "; " + f.Remedy
 }
 
-// NotApplied says in brackets that a ceded count of Git's is not applied; empty for any other finding.
-func NotApplied(f decide.Finding) string {
+// NotAppliedText says in brackets that a ceded count of Git's is not applied; empty for any other finding.
+func (f Finding) NotAppliedText() string {
 	if f.NotApplied == "" {
 		return ""
 	}
 	return " (" + f.NotApplied + ")"
 }
 
-// HasNotApplied reports whether a text that tells ceded fields has one with NotApplied.
+// HasNotApplied reports whether a text that tells ceded fields has one with NotAppliedText.
 func HasNotApplied(text string) bool { return strings.Contains(text, " from Git not applied") }

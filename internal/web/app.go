@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -78,7 +77,7 @@ func newObjectRow(o report.Object) objectRow {
 	return row
 }
 
-func newFindingRow(id object.ID, f decide.Finding) findingRow {
+func newFindingRow(id object.ID, f report.Finding) findingRow {
 	row := findingRow{
 		Object: id.String(), Path: strings.TrimPrefix(field.PathString(f.Path), "."), Git: report.FormatValue(f.Desired), Live: report.FormatValue(f.Live),
 		Writer: f.Writer.String(), Verdict: string(f.Verdict), Reason: f.Reason,

@@ -31,9 +31,9 @@ func reports() []report.Report {
 		Objects: []report.Object{{
 			ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Version: "v1", File: "apps/web/web.yaml", Line: 1,
 			Applied: true, Health: health.Status{Code: health.Healthy},
-			Findings: []decide.Finding{{
-				Difference: compare.Difference{Path: field.NewPath("spec", "replicas"), Kind: compare.Changed, Desired: int64(3), Live: evil,
-					Writer: ownership.Writer{Name: "HPA shop/web", Evidence: ownership.Recorded}},
+			Findings: []report.Finding{{
+				Path: field.NewPath("spec", "replicas"), Kind: compare.Changed, Desired: int64(3), Live: evil,
+				Writer:  ownership.Writer{Name: "HPA shop/web", Evidence: ownership.Recorded},
 				Verdict: decide.Cede, Claimant: "HPA shop/web", Reason: "HPA shop/web scales Deployment web between 3 and 10 (spec.scaleTargetRef)",
 			}},
 		}},

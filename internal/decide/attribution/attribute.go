@@ -9,12 +9,13 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // Case is one field about which it is asked.
 type Case struct {
 	Path field.Path
-	Live any // what it holds; nil for what is not there
+	Live redact.Raw // what it holds; nil for what is not there
 	// Hold says what managedFields show of the field beside who wrote it.
 	Hold        Hold
 	UID         string
@@ -85,8 +86,8 @@ func (c Case) earlier(w ownership.Writer, before []EarlierAnswer) ownership.Writ
 func (c Case) fromRecords(records []Record) (ownership.Writer, bool) {
 	path := field.PathString(c.Path)
 	var live uint64
-	if c.Live != nil {
-		live = c.Hasher.Value(c.Live)
+	if !c.Live.IsNil() {
+		live = c.Hasher.Value(c.Live.Reveal())
 	}
 	for _, r := range records {
 		if c.UID != "" && r.UID != c.UID || !r.At.After(c.CorrectedAt) || c.UID == "" && r.Operation == updated {
@@ -202,7 +203,7 @@ func isScaler(user string) bool {
 // byClaim names the claimant as the writer where the witness saw its user, or where its own status records this write. A field manager's name
 // alone proves nothing: everyone names themselves.
 func (c Case) byClaim(w, seen ownership.Writer) ownership.Writer {
-	if n, ok := c.Live.(int64); !ok || !c.Claim.Counts() || n < c.Claim.Min || n > c.Claim.Max || c.Hold != "" || w.Name == Admission {
+	if n, ok := c.Live.Reveal().(int64); !ok || !c.Claim.Counts() || n < c.Claim.Min || n > c.Claim.Max || c.Hold != "" || w.Name == Admission {
 		return w
 	}
 	out := w
@@ -229,14 +230,14 @@ func (c Case) byClaim(w, seen ownership.Writer) ownership.Writer {
 // scaled reports whether the claimant's status says that it has scaled to the live value since the field was last seen to hold another one.
 func (c Case) scaled() bool {
 	s := c.Claim.Scaled
-	return s.Known() && field.EqualValues(s.To, c.Live) && s.Time().Unix() > c.Before.Unix() && !s.Time().Before(c.CorrectedAt.Truncate(time.Second))
+	return s.Known() && field.EqualValues(s.To, c.Live.Reveal()) && s.Time().Unix() > c.Before.Unix() && !s.Time().Before(c.CorrectedAt.Truncate(time.Second))
 }
 
 // earlierOf returns what was said of the field when it held the same value; the newest word counts.
 func (c Case) earlierOf(before []EarlierAnswer) (EarlierAnswer, bool) {
 	path := field.PathString(c.Path)
 	i := slices.IndexFunc(before, func(t EarlierAnswer) bool { return t.Path == path })
-	if i < 0 || !field.EqualValues(before[i].Live, c.Live) || c.CorrectedAt.After(before[i].Writer.Time) && !before[i].Writer.Time.IsZero() {
+	if i < 0 || !before[i].Live.Equal(c.Live) || c.CorrectedAt.After(before[i].Writer.Time) && !before[i].Writer.Time.IsZero() {
 		return EarlierAnswer{}, false
 	}
 	return before[i], true

@@ -37,7 +37,7 @@ func (c Case) byEvents(events []Event, w ownership.Writer) ownership.Writer {
 	events = newestFirst(events)
 	if i := slices.IndexFunc(events, c.scales); i >= 0 {
 		e := events[i] // only the newest says what it left
-		if n, _ := e.count(); !field.EqualValues(n, c.Live) || e.At.Before(c.CorrectedAt) || e.At.Before(c.Before.Truncate(time.Second)) {
+		if n, _ := e.count(); !field.EqualValues(n, c.Live.Reveal()) || e.At.Before(c.CorrectedAt) || e.At.Before(c.Before.Truncate(time.Second)) {
 			return w
 		}
 		return ownership.Writer{

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
@@ -99,7 +100,8 @@ func read(t *testing.T, c *attribution.Case, text string, owners []ownership.Ent
 				t.Fatalf("no field %s", value)
 			}
 			c.Path = path
-			c.Live, _ = field.ValueAt(live, path)
+			value, _ := field.ValueAt(live, path)
+			c.Live = redact.HideValue(value)
 			c.Writer = ownership.WriterOf(owners, path)
 		case "gone":
 			c.Writer = ownership.Writer{Evidence: ownership.Unknown}
@@ -166,7 +168,7 @@ func statements(t *testing.T, f golden.Files, h ownership.Hasher, b *strings.Bui
 			Writer   ownership.Writer
 		}](t, doc)
 		in.Writer.Time = clock(t, in.At)
-		s.Earlier = append(s.Earlier, attribution.EarlierAnswer{Path: in.Path, Live: o["live"], Writer: in.Writer, SameProcess: in.Here})
+		s.Earlier = append(s.Earlier, attribution.EarlierAnswer{Path: in.Path, Live: redact.HideValue(o["live"]), Writer: in.Writer, SameProcess: in.Here})
 	}
 	return s
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // Record is one write as admission saw it, shortly before the server stored it. (It may still have been refused after that.)
@@ -51,7 +52,7 @@ type Event struct {
 // EarlierAnswer is what was said before of a field that held a value.
 type EarlierAnswer struct {
 	Path        string
-	Live        any
+	Live        redact.Raw
 	Writer      ownership.Writer
 	SameProcess bool // this process said it when it saw the value first, and has seen the field ever since
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // Kind says how a field differs.
@@ -35,9 +36,12 @@ const (
 type Difference struct {
 	Path          field.Path // empty: the object as a whole
 	Kind          Kind
-	Desired, Live any // nil where absent
+	Desired, Live redact.Raw // nil where absent
 	Writer        ownership.Writer
 }
+
+// LiveHash returns the hash of the live value.
+func (d Difference) LiveHash(h ownership.Hasher) uint64 { return h.Value(d.Live.Reveal()) }
 
 // Input is what one comparison needs. Nothing in it is changed.
 type Input struct {
@@ -79,8 +83,8 @@ func (past Past) Before(path string, live uint64) time.Time {
 
 // History is what managedFields say of the field at p, where live holds the value now. Where it was seen to hold that value before, what was
 // seen then does not show who set it.
-func (past Past) History(owners []ownership.Entry, h ownership.Hasher, p field.Path, live any) ownership.History {
-	if k, known := past.Known[field.PathString(p)]; known && k.Live == h.Value(live) {
+func (past Past) History(owners []ownership.Entry, h ownership.Hasher, p field.Path, live redact.Raw) ownership.History {
+	if k, known := past.Known[field.PathString(p)]; known && k.Live == h.Value(live.Reveal()) {
 		return ownership.History{}.With(owners, time.Time{})
 	}
 	return past.Seen.With(owners, past.Single)
@@ -133,7 +137,7 @@ func (r *Result) add(live object.Object, all []addition.Addition) {
 		}
 		v, _ := field.ValueAt(live, a.Path)
 		r.Added = append(r.Added, a)
-		r.Differences = append(r.Differences, Difference{Path: a.Path, Kind: Added, Live: v, Writer: a.Writer})
+		r.Differences = append(r.Differences, Difference{Path: a.Path, Kind: Added, Live: redact.HideValue(v), Writer: a.Writer})
 	}
 }
 
@@ -158,14 +162,15 @@ func fromBaseline(in Input, shape, ours ownership.Shape) []Difference {
 
 // difference describes a field. There is none where Git names no value and live has none.
 func difference(in Input, p field.Path) (Difference, bool) {
-	desired, named := field.ValueAt(in.Desired, p)
-	live, there := field.ValueAt(in.Live, p)
+	git, named := field.ValueAt(in.Desired, p)
+	now, there := field.ValueAt(in.Live, p)
+	desired, live := redact.HideValue(git), redact.HideValue(now)
 	d := Difference{Path: p, Kind: Changed, Desired: desired, Live: live, Writer: in.Past.History(in.Owners, in.Hasher, p, live).WriterOf(p)}
 	if w := d.Writer; !in.Past.Seen.Known() && w.AppliesGit() && ownership.ApplyEntry(in.Owners, ownership.Manager).Empty() {
 		d.Writer = appliedOnce(w)
 	}
 	if all, ok := field.DuplicatesOf(in.Live, p); ok {
-		d.Live = all
+		d.Live = redact.HideValue(all)
 	}
 	switch {
 	case !there:
@@ -183,7 +188,7 @@ func onlyWithheld(in Input, d Difference) bool {
 		return false
 	}
 	sent, _ := field.ValueAt(Overlay(in.Desired, in.Live, parts), d.Path)
-	return field.ContainsValues(d.Live, sent)
+	return field.ContainsValues(d.Live.Reveal(), sent)
 }
 
 // restored reports whether a field that admission had changed holds Git's value now.
@@ -203,7 +208,7 @@ func isOwnedElsewhere(in Input, d Difference) bool {
 // additive reports whether others have filled a map that Git names without content (emptyDir: {}): an entry of ours that
 // names the map alone does not distinguish that from an atomic field, but a change of an atomic one would have taken it from us.
 func additive(d Difference, ours ownership.Shape) bool {
-	return ours.Leaf(d.Path) && matchesEmptyMap(d.Desired, d.Live)
+	return ours.Leaf(d.Path) && matchesEmptyMap(d.Desired.Reveal(), d.Live.Reveal())
 }
 
 // matchesEmptyMap reports whether Git names an empty map, and live has one with or without content.
@@ -219,7 +224,7 @@ func (r *Result) byValue(in Input, p field.Path) {
 		return
 	}
 	d, ok := difference(in, p)
-	if !ok || d.Kind == Extra || d.Kind == Changed && (isListItem(p) || field.ContainsValues(d.Live, d.Desired)) || onlyWithheld(in, d) {
+	if !ok || d.Kind == Extra || d.Kind == Changed && (isListItem(p) || field.ContainsValues(d.Live.Reveal(), d.Desired.Reveal())) || onlyWithheld(in, d) {
 		return
 	}
 	r.Differences = append(r.Differences, d)

@@ -4,6 +4,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // ApplyResult is the API server's answer to an apply, or to a dry run of one.
@@ -74,7 +75,7 @@ func (w *walker) mutated() {
 		}
 		live, there := field.ValueAt(in.Live, p)
 		if !s.same(p, sent, live, there) {
-			w.found = append(w.found, Difference{Path: p, Kind: Mutated, Desired: sent, Live: live, Writer: writerElsewhere(in.Owners, p)})
+			w.found = append(w.found, Difference{Path: p, Kind: Mutated, Desired: redact.HideValue(sent), Live: redact.HideValue(live), Writer: writerElsewhere(in.Owners, p)})
 		}
 	}
 }
@@ -86,5 +87,5 @@ func identifies(p field.Path) bool {
 
 // holdsGit reports whether live has Git's value under the API's semantics, whatever the last apply left.
 func holdsGit(in Input, d Difference) bool {
-	return d.Kind != Extra && semantics{in.Native}.same(d.Path, d.Desired, d.Live, d.Kind != Missing)
+	return d.Kind != Extra && semantics{in.Native}.same(d.Path, d.Desired.Reveal(), d.Live.Reveal(), d.Kind != Missing)
 }

@@ -402,7 +402,7 @@ func TestAFieldOfAnotherThatAdmissionChanges(t *testing.T) {
 			var got []string
 			for _, d := range r.Differences {
 				if d.Kind == compare.Mutated {
-					got = append(got, field.PathString(d.Path)+": "+fmt.Sprint(d.Live))
+					got = append(got, field.PathString(d.Path)+": "+fmt.Sprint(d.Live.Reveal()))
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -533,7 +533,7 @@ func printed(t *testing.T, all []compare.Difference) []string {
 		if d.Kind != compare.Mutated {
 			t.Errorf("%s is %s", field.PathString(d.Path), d.Kind)
 		}
-		out = append(out, field.PathString(d.Path)+": "+fmt.Sprint(d.Live))
+		out = append(out, field.PathString(d.Path)+": "+fmt.Sprint(d.Live.Reveal()))
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // Pair is an object of Git's and the live one, with no baseline between them: truce has not applied it, or there is no server to ask.
@@ -153,7 +154,7 @@ func (w *walker) differs(p field.Path, s step) {
 	if w.spares(p, s) {
 		return
 	}
-	d := Difference{Path: p, Kind: Changed, Desired: s.git, Live: s.live, Writer: writerElsewhere(w.pair.Owners, p)}
+	d := Difference{Path: p, Kind: Changed, Desired: redact.HideValue(s.git), Live: redact.HideValue(s.live), Writer: writerElsewhere(w.pair.Owners, p)}
 	switch {
 	case !s.there:
 		d.Kind = Missing
@@ -182,7 +183,7 @@ func (w *walker) dropped() {
 		if !there || named || covered(w.found, p) || stays && (!w.pair.Applied.Leaf(p) || field.EqualValues(want, live)) {
 			continue
 		}
-		w.found = append(w.found, Difference{Path: p, Kind: Extra, Live: live, Writer: writerElsewhere(w.pair.Owners, p)})
+		w.found = append(w.found, Difference{Path: p, Kind: Extra, Live: redact.HideValue(live), Writer: writerElsewhere(w.pair.Owners, p)})
 	}
 }
 

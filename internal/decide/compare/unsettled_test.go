@@ -118,7 +118,7 @@ func FuzzUnsettled(f *testing.F) {
 					t.Fatalf("%s is told twice", d.Path)
 				}
 				seen[d.Path.String()] = true
-				if d.Kind == compare.Changed && field.EqualValues(d.Desired, d.Live) {
+				if d.Kind == compare.Changed && d.Desired.Equal(d.Live) {
 					t.Fatalf("%s does not differ", d.Path)
 				}
 			}

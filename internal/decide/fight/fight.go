@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // The breaker's measures (DESIGN §4). They count reversals of values, not writes: a field that was put back twice and differs once
@@ -64,6 +65,18 @@ func (c correction) counts() bool { return c.Kind != Person && !c.Request }
 type Opponent struct {
 	Name string // empty for unknown writers: they count as one
 	Kind Kind
+}
+
+// OpponentOf returns who changed the field at a path, or for an empty one the object, as memories count them.
+func OpponentOf(w ownership.Writer, p field.Path) Opponent {
+	o := Opponent{Name: w.Name}
+	switch {
+	case w.Person:
+		o.Kind = Person
+	case len(p) == 0:
+		o.Kind = Deleter
+	}
+	return o
 }
 
 // Kind says which pauses hold for an opponent.

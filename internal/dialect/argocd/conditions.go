@@ -72,10 +72,10 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 	}
 	add(fieldsContested, r.Contested(maxFieldNames).TextUnlessSame(before))
 	if commitOf(r.Applied) == commitOf(r.Revision) { // else it is Git that has changed, and waits for a sync
-		add(fieldsDrifted, fieldNames(r, func(f decide.Finding) bool { return f.Verdict == decide.Hold && !f.Reported }))
-		add(fieldsAdded, fieldNames(r, func(f decide.Finding) bool { return f.Reported }))
+		add(fieldsDrifted, fieldNames(r, func(f report.Finding) bool { return f.Verdict == decide.Hold && !f.Reported }))
+		add(fieldsAdded, fieldNames(r, func(f report.Finding) bool { return f.Reported }))
 	}
-	add(fieldsCeded, fieldNames(r, func(f decide.Finding) bool { return f.Verdict == decide.Cede }))
+	add(fieldsCeded, fieldNames(r, func(f report.Finding) bool { return f.Verdict == decide.Cede }))
 	if why, suspected := r.Missing(); suspected {
 		add(maybeMissing, why)
 	}
@@ -102,14 +102,14 @@ const maxFieldNames = 5
 
 // fieldNames names the fields that are chosen, never their values: a condition stays the same while a value moves. Contested ones are told with
 // the evidence (report.Evidence).
-func fieldNames(r report.Report, choose func(decide.Finding) bool) string {
+func fieldNames(r report.Report, choose func(report.Finding) bool) string {
 	var all []string
 	for _, x := range r.FindingsWhere(choose) {
 		if x.Kind == compare.Missing && len(x.Path) == 0 {
 			all = append(all, report.Sentence(x.ID, x.Finding))
 			continue
 		}
-		all = append(all, report.FieldName(x.ID, x.Finding)+claimantSuffix(x.Finding))
+		all = append(all, x.Finding.FieldName(x.ID)+claimantSuffix(x.Finding))
 	}
 	if len(all) > maxFieldNames {
 		return fmt.Sprintf("%s, and %d more", strings.Join(all[:maxFieldNames], ", "), len(all)-maxFieldNames)
@@ -117,14 +117,14 @@ func fieldNames(r report.Report, choose func(decide.Finding) bool) string {
 	return strings.Join(all, ", ")
 }
 
-func claimantSuffix(f decide.Finding) string {
+func claimantSuffix(f report.Finding) string {
 	switch {
 	case f.Verdict == decide.Hold:
 		return " (" + f.Reason + ")"
 	case f.Claimant == "":
 		return ""
 	case strings.HasPrefix(f.Claimant, "spec.") || strings.HasPrefix(f.Claimant, "annotation ") || strings.HasPrefix(f.Claimant, "label "):
-		return " by " + f.Claimant + report.NotApplied(f)
+		return " by " + f.Claimant + f.NotAppliedText()
 	}
-	return " to " + f.Claimant + report.NotApplied(f)
+	return " to " + f.Claimant + f.NotAppliedText()
 }

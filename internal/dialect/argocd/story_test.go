@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/dialect/editor"
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -224,8 +223,8 @@ func reported(t *testing.T, data string) report.Report {
 			if f.Path != "" {
 				path = field.NewPath(strings.Split(f.Path, ".")...)
 			}
-			o.Object.Findings = append(o.Object.Findings, decide.Finding{
-				Difference: compare.Difference{Path: path, Desired: f.Desired, Live: f.Live}, Verdict: decide.Verdict(f.Verdict), Claimant: f.Claimant, Reason: f.Reason,
+			o.Object.Findings = append(o.Object.Findings, report.Finding{
+				Path: path, Desired: f.Desired, Live: f.Live, Verdict: decide.Verdict(f.Verdict), Claimant: f.Claimant, Reason: f.Reason,
 			})
 		}
 		r.Objects = append(r.Objects, o.Object)

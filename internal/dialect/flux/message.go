@@ -19,13 +19,13 @@ func summary(r report.Report) string {
 	if r.Applied != r.Revision {
 		out[0] = "Checked revision: " + r.Revision + " (nothing was applied)"
 	}
-	if ceded := describeFields(r, cededField, func(f decide.Finding) bool { return f.Verdict == decide.Cede }); len(ceded) > 0 {
+	if ceded := describeFields(r, cededField, func(f report.Finding) bool { return f.Verdict == decide.Cede }); len(ceded) > 0 {
 		out = append(out, countNoun(len(ceded), "field")+" ceded: "+joinLimited(ceded))
 	}
 	if text := r.Drift(); text != "" {
 		out = append(out, text)
 	}
-	if reported := describeFields(r, reportedField, func(f decide.Finding) bool { return f.Reported }); len(reported) > 0 {
+	if reported := describeFields(r, reportedField, func(f report.Finding) bool { return f.Reported }); len(reported) > 0 {
 		out = append(out, countNoun(len(reported), "addition")+" reported: "+joinLimited(reported))
 	}
 	if h := appstate.StateOf(r).Health; isUnhealthy(h) {
@@ -48,7 +48,7 @@ func problemsOf(r report.Report) string {
 	return strings.Join(out, "; ")
 }
 
-func describeFields(r report.Report, say func(object.ID, decide.Finding) string, choose func(decide.Finding) bool) []string {
+func describeFields(r report.Report, say func(object.ID, report.Finding) string, choose func(report.Finding) bool) []string {
 	var out []string
 	for _, x := range r.FindingsWhere(choose) {
 		out = append(out, say(x.ID, x.Finding))
@@ -57,22 +57,22 @@ func describeFields(r report.Report, say func(object.ID, decide.Finding) string,
 }
 
 // reportedField says of a pause by whom it is: truce waits for that person.
-func reportedField(id object.ID, f decide.Finding) string {
+func reportedField(id object.ID, f report.Finding) string {
 	if f.PausedBy != "" {
-		return report.FieldName(id, f) + " (paused by " + f.PausedBy + ")"
+		return f.FieldName(id) + " (paused by " + f.PausedBy + ")"
 	}
-	return report.FieldName(id, f)
+	return f.FieldName(id)
 }
 
 // cededField tells a claimant, which is an object, from a rule, which is a field of the Kustomization.
-func cededField(id object.ID, f decide.Finding) string {
+func cededField(id object.ID, f report.Finding) string {
 	switch {
 	case f.Claimant == "":
-		return report.FieldName(id, f)
+		return f.FieldName(id)
 	case strings.HasPrefix(f.Claimant, "spec.") || strings.HasPrefix(f.Claimant, "annotation ") || strings.HasPrefix(f.Claimant, "label "):
-		return report.FieldName(id, f) + " by " + f.Claimant + report.NotApplied(f)
+		return f.FieldName(id) + " by " + f.Claimant + f.NotAppliedText()
 	}
-	return report.FieldName(id, f) + " to " + f.Claimant + report.NotApplied(f)
+	return f.FieldName(id) + " to " + f.Claimant + f.NotAppliedText()
 }
 
 func joinLimited(items []string) string {

@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // Hold is what Git has of the count. The zero value is unknown.
@@ -77,7 +78,7 @@ func Inspect(e Evidence) (Workload, bool, error) {
 	r.Live, _ = field.ValueAt(map[string]any(e.Object), r.Claim.Path)
 	r.hold(e, owners)
 	r.Writer = attribution.Attribute(attribution.Case{
-		Path: r.Claim.Path, Live: r.Live, UID: e.Object.UID(), Now: e.Now, Claim: r.Claim, Hasher: e.Hasher,
+		Path: r.Claim.Path, Live: redact.HideValue(r.Live), UID: e.Object.UID(), Now: e.Now, Claim: r.Claim, Hasher: e.Hasher,
 		Writer: writerOf(owners, r.Claim.Path),
 	}, attribution.Statements{})
 	r.judge()

@@ -65,8 +65,7 @@ func (j Comparer) Object(s Subject) report.Object {
 	}
 	out.Judged = true
 	for _, f := range found {
-		f.Desired, f.Live = j.Mask.Value(id, f.Path, f.Desired), j.Mask.Value(id, f.Path, f.Live)
-		out.Findings = append(out.Findings, f)
+		out.Findings = append(out.Findings, report.MaskFinding(j.Mask, id, f))
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
@@ -30,7 +31,7 @@ func (j Comparer) dropped(s Subject, owners []ownership.Entry, found []compare.D
 		case slices.ContainsFunc(found, inside), slices.ContainsFunc(out, inside):
 		case isFilled(j.Kinds, s.Live, p):
 		default:
-			out = append(out, compare.Difference{Path: p, Kind: compare.Extra, Live: value, Writer: droppedBy(owners, p)})
+			out = append(out, compare.Difference{Path: p, Kind: compare.Extra, Live: redact.HideValue(value), Writer: droppedBy(owners, p)})
 		}
 	}
 	return out
@@ -75,13 +76,15 @@ func lastNamed(text string, s Subject, owners []ownership.Entry) []field.Path {
 	if json.Unmarshal([]byte(text), &last) != nil {
 		return nil // it was cut, or is none
 	}
+	applied := desired.Sanitise(object.Object(last))
 	r := compare.CompareWithoutBaseline(compare.Pair{
-		Desired: desired.Sanitise(object.Object(last)), Live: s.Desired.Data, Owners: owners, Native: desired.Native(s.Desired.GVK.Group),
+		Desired: applied, Live: s.Desired.Data, Owners: owners, Native: desired.Native(s.Desired.GVK.Group),
 	})
 	var out []field.Path
 	for _, d := range r.Differences {
 		if d.Kind == compare.Missing && len(d.Path) > 0 {
-			out = append(out, leavesOf(d.Path, d.Desired)...)
+			value, _ := field.ValueAt(applied, d.Path)
+			out = append(out, leavesOf(d.Path, value)...)
 		}
 	}
 	return out

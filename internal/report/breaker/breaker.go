@@ -19,7 +19,7 @@ import (
 
 // ApplyJournal is a finding as the truce that runs judges it, by the newest entry of its journal about the field. The entries are about the
 // finding's object, oldest first.
-func ApplyJournal(f decide.Finding, entries []journal.Entry, now time.Time) decide.Finding {
+func ApplyJournal(f report.Finding, entries []journal.Entry, now time.Time) report.Finding {
 	if f.Verdict != decide.Correct {
 		return f
 	}
@@ -44,7 +44,7 @@ func ApplyJournal(f decide.Finding, entries []journal.Entry, now time.Time) deci
 }
 
 // ApplyEvidence is the same by the evidence of contested fields in the app's status (report.Evidence). It names some of them only.
-func ApplyEvidence(f decide.Finding, id object.ID, evidence string, now time.Time) decide.Finding {
+func ApplyEvidence(f report.Finding, id object.ID, evidence string, now time.Time) report.Finding {
 	if f.Verdict != decide.Correct {
 		return f
 	}

@@ -25,17 +25,15 @@ var (
 	secret = object.ID{Kind: "Secret", Namespace: "shop", Name: "web"}
 )
 
-func differs(git, live any) decide.Finding {
-	return decide.Finding{
-		Difference: compare.Difference{
-			Path: field.NewPath("spec", "replicas"), Kind: compare.Changed, Desired: git, Live: live,
-			Writer: ownership.Writer{Name: "keeper (scale)", Evidence: ownership.Recorded},
-		},
+func differs(git, live any) report.Finding {
+	return report.Finding{
+		Path: field.NewPath("spec", "replicas"), Kind: compare.Changed, Desired: git, Live: live,
+		Writer:  ownership.Writer{Name: "keeper (scale)", Evidence: ownership.Recorded},
 		Verdict: decide.Correct, Reason: "drift: changed by keeper (scale)",
 	}
 }
 
-func as(f decide.Finding, v decide.Verdict, reason string) decide.Finding {
+func as(f report.Finding, v decide.Verdict, reason string) report.Finding {
 	f.Verdict, f.Reason = v, reason
 	return f
 }
@@ -53,7 +51,7 @@ func TestTheJournalSaysWhatWaits(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		entries []journal.Entry
-		want    decide.Finding
+		want    report.Finding
 	}{
 		"contested":       {[]journal.Entry{entry(journal.Corrected, "drift"), entry(journal.Contested, fought)}, as(f, decide.Contested, fought)},
 		"a person's edit": {[]journal.Entry{entry(journal.Held, held)}, as(f, decide.Hold, held)},
@@ -85,12 +83,12 @@ func TestTheJournalSaysWhatWaits(t *testing.T) {
 }
 
 // in is the evidence of a finding among others.
-func in(id object.ID, f decide.Finding) string {
+func in(id object.ID, f report.Finding) string {
 	other := as(differs("; "+id.String()+" .spec.replicas: ", nil), decide.Contested, fought)
 	after := as(differs("before", "after"), decide.Contested, fought)
 	after.Path = field.NewPath("spec", "template")
 	r := report.Report{Objects: []report.Object{
-		{ID: object.ID{Kind: "Other", Name: "a"}, Findings: []decide.Finding{other}}, {ID: id, Findings: []decide.Finding{f, after, f}},
+		{ID: object.ID{Kind: "Other", Name: "a"}, Findings: []report.Finding{other}}, {ID: id, Findings: []report.Finding{f, after, f}},
 	}}
 	return r.Contested(3).Text
 }
@@ -108,7 +106,7 @@ func TestTheStatusSaysWhatIsContested(t *testing.T) {
 			}
 		}
 	}
-	gone := decide.Finding{Difference: compare.Difference{Kind: compare.Missing, Desired: map[string]any{}}, Verdict: decide.Correct}
+	gone := report.Finding{Kind: compare.Missing, Desired: map[string]any{}, Verdict: decide.Correct}
 	const made = "made 2 times since 2026-11-21T10:00:00Z and deleted again; the next try is at 2026-11-21T10:20:00Z"
 	if got := breaker.ApplyEvidence(gone, web, in(web, as(gone, decide.Contested, made)), now); got.Verdict != decide.Contested || got.Reason != made {
 		t.Errorf("an object that is deleted again and again: %v", got)
@@ -124,7 +122,7 @@ func TestTheStatusSaysNothingOfWhatItDoesNotName(t *testing.T) {
 	text := in(web, as(f, decide.Contested, fought))
 	deeper := differs(int64(3), int64(8))
 	deeper.Path = field.NewPath("spec")
-	for name, got := range map[string]decide.Finding{
+	for name, got := range map[string]report.Finding{
 		"over":           breaker.ApplyEvidence(f, web, text, now.Add(time.Hour)),
 		"another Git":    breaker.ApplyEvidence(differs(int64(4), int64(8)), web, text, now),
 		"another field":  breaker.ApplyEvidence(deeper, web, text, now),

@@ -231,7 +231,7 @@ func (s Subject) describeVerdicts(f Field) []string {
 	return out
 }
 
-func (s Subject) verdict(of field.Path, x decide.Finding) string {
+func (s Subject) verdict(of field.Path, x report.Finding) string {
 	text := string(x.Verdict)
 	if x.Verdict == decide.Cede && x.Claimant != "" {
 		text += " to " + x.Claimant

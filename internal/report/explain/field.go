@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/breaker"
 )
 
@@ -27,7 +27,7 @@ type Field struct {
 	Wins     int               // which of them gives it its value; -1 for none
 	Owners   []ownership.Entry // that managedFields name for it, truce among them
 	Writer   ownership.Writer  // of the live value
-	Findings []decide.Finding  // about it, something above it, or something below it
+	Findings []report.Finding  // about it, something above it, or something below it
 	Commit   *Commit           // that last touched the line of the place that wins
 }
 
@@ -71,7 +71,7 @@ func (f Field) writer() ownership.Writer {
 }
 
 // at is the finding about the field itself, or what is above it; nil if it is as it should be.
-func (f Field) at() *decide.Finding {
+func (f Field) at() *report.Finding {
 	for i, x := range f.Findings {
 		if field.HasPrefix(f.Path, x.Path) {
 			return &f.Findings[i]

@@ -239,7 +239,7 @@ func operationName(o ownership.Entry) string {
 }
 
 // differs says what Git wants instead, and what truce does about it.
-func (s Subject) differs(f Field, x decide.Finding) string {
+func (s Subject) differs(f Field, x report.Finding) string {
 	git := "not in Git"
 	if f.Named {
 		git = "Git: " + report.FormatValue(f.Git)

@@ -55,14 +55,14 @@ func (s Subject) afterwards(f Field) []string {
 	return append([]string{"Nothing is left to do: it has been put back."}, s.forDrift(f, last.Live, liveWriter(last))...)
 }
 
-func (s Subject) forMissing(x decide.Finding) []string {
+func (s Subject) forMissing(x report.Finding) []string {
 	if x.Verdict == decide.Correct {
 		return []string{"truce makes it while it runs."}
 	}
 	return s.standing(x)
 }
 
-func (s Subject) forIgnored(f Field, x decide.Finding) []string {
+func (s Subject) forIgnored(f Field, x report.Finding) []string {
 	var out []string
 	if p, ok := f.exact(); ok {
 		out = append(out, fmt.Sprintf("Delete the field at %s: then there is nothing left to differ, and the rule can go too.", p.String()))
@@ -70,7 +70,7 @@ func (s Subject) forIgnored(f Field, x decide.Finding) []string {
 	return append(out, fmt.Sprintf("Or, if Git is to decide: take %s off %s.", x.Claimant, s.App.Key))
 }
 
-func (s Subject) forCeded(f Field, x decide.Finding) []string {
+func (s Subject) forCeded(f Field, x report.Finding) []string {
 	if x.Remedy != "" {
 		text := strings.ToUpper(x.Remedy[:1]) + x.Remedy[1:] + "."
 		x.Remedy = ""
@@ -92,7 +92,7 @@ func (s Subject) forCeded(f Field, x decide.Finding) []string {
 }
 
 // forClaimed is about a claim that is not ceded.
-func (s Subject) forClaimed(f Field, x decide.Finding) []string {
+func (s Subject) forClaimed(f Field, x report.Finding) []string {
 	var out []string
 	if s.App.Policy.Claims != app.ClaimsCede {
 		out = append(out, fmt.Sprintf("Cede the field to %s: set truce.dev/claims: cede on %s (it is %q now).", x.Claimant, s.App.Key, s.App.Policy.Claims))
@@ -104,7 +104,7 @@ func (s Subject) forClaimed(f Field, x decide.Finding) []string {
 }
 
 // unclaim says how a claim ends: by an object that declares it, or else by what shows it.
-func unclaim(x decide.Finding) string {
+func unclaim(x report.Finding) string {
 	if strings.Contains(x.Claimant, "/") {
 		return fmt.Sprintf("Or, if Git is to decide: delete %s or give it another target.", x.Claimant)
 	}
@@ -112,7 +112,7 @@ func unclaim(x decide.Finding) string {
 }
 
 // standing says what holds a correction back, and how to let it go on.
-func (s Subject) standing(x decide.Finding) []string {
+func (s Subject) standing(x report.Finding) []string {
 	p, to := s.App.Policy, "To have Git's value put back: "
 	switch {
 	case len(x.Path) == 0:

@@ -150,7 +150,7 @@ func subject(t *testing.T, f golden.Files) explain.Subject {
 	return s
 }
 
-func finding(t *testing.T, s explain.Subject, mask redact.Mask, x found) decide.Finding {
+func finding(t *testing.T, s explain.Subject, mask redact.Mask, x found) report.Finding {
 	t.Helper()
 	var p field.Path
 	if x.Path != "" {
@@ -163,13 +163,11 @@ func finding(t *testing.T, s explain.Subject, mask redact.Mask, x found) decide.
 	if age, err := time.ParseDuration(x.Age); err == nil {
 		at = now.Add(-age)
 	}
-	return decide.Finding{
-		Difference: compare.Difference{
-			Path: p, Kind: compare.Kind(x.Kind), Desired: mask.Value(s.ID, p, whole(x.Git)), Live: mask.Value(s.ID, p, whole(x.Live)),
-			Writer: ownership.Writer{
-				Name: x.Writer, Manager: x.Manager, User: x.User, Person: x.Person, Evidence: ownership.Evidence(x.Evidence), Time: at, Before: x.Before,
-				Often: x.Often, Because: x.Because,
-			},
+	return report.Finding{
+		Path: p, Kind: compare.Kind(x.Kind), Desired: mask.Value(s.ID, p, whole(x.Git)), Live: mask.Value(s.ID, p, whole(x.Live)),
+		Writer: ownership.Writer{
+			Name: x.Writer, Manager: x.Manager, User: x.User, Person: x.Person, Evidence: ownership.Evidence(x.Evidence), Time: at, Before: x.Before,
+			Often: x.Often, Because: x.Because,
 		},
 		Verdict: decide.Verdict(x.Verdict), Reason: x.Reason, Claimant: x.Claimant,
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
@@ -42,14 +41,14 @@ func scrape(t *testing.T, m *metrics.Metrics) string {
 }
 
 func reports() []report.Report {
-	found := func(path string, v decide.Verdict) decide.Finding {
-		return decide.Finding{Difference: compare.Difference{Path: field.NewPath("spec", path), Live: "a secret value"}, Verdict: v}
+	found := func(path string, v decide.Verdict) report.Finding {
+		return report.Finding{Path: field.NewPath("spec", path), Live: "a secret value", Verdict: v}
 	}
 	return []report.Report{{
 		App: shop, Stage: report.Done, Reason: report.Succeeded, At: time.Unix(1700000000, 0),
 		Objects: []report.Object{{
 			ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Applied: true,
-			Health: health.Status{Code: health.Healthy}, Findings: []decide.Finding{found("replicas", decide.Cede), found("paused", decide.Contested)},
+			Health: health.Status{Code: health.Healthy}, Findings: []report.Finding{found("replicas", decide.Cede), found("paused", decide.Contested)},
 		}},
 	}}
 }

@@ -23,6 +23,7 @@ var rules = []rule{
 	{"imports-go-down", importsGoDown},
 	{"pure-packages-are-pure", purePackagesArePure},
 	{"one-importer", oneImporter},
+	{"raw-values-stay-hidden", rawValuesStayHidden},
 	{"says-what-it-is-for", everyPackageSaysWhatItIsFor},
 	{"every-name-documented", everyNameIsDocumented},
 	{"no-drawers", noDrawers},
