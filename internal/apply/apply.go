@@ -31,7 +31,7 @@ var ErrGone = errors.New("the object is not there")
 // ErrForbidden says that the server does not let this identity write the object, nor try to; or that its API takes no apply at all.
 var ErrForbidden = errors.New("forbidden")
 
-// ErrRefused says that the server understood a write and does not take it: by its own checks, or those of somebody's admission.
+// ErrRefused says that the server understood a write and does not take it: by its own checks, or by admission.
 var ErrRefused = errors.New("refused")
 
 // Target is the object that a write was judged on. UID and ResourceVersion are empty for one that is to be created.
@@ -114,7 +114,7 @@ func executeStep(ctx context.Context, w Writer, t Target, live object.Object, s 
 		return w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: ownership.Manager, Force: Take, DryRun: Persist})
 	case decide.Handover:
 		handed, err := w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: ownership.Handover, Force: Yield, DryRun: Persist})
-		if errors.Is(err, ErrOwned) { // somebody wrote it meanwhile, and owns it
+		if errors.Is(err, ErrOwned) { // it was written meanwhile, and has another owner
 			return nil, ErrStale
 		}
 		return handed, err
@@ -142,7 +142,7 @@ func executeStep(ctx context.Context, w Writer, t Target, live object.Object, s 
 	}
 }
 
-// lastApplied is the annotation of client-side apply: nobody may act on it any more once its fields are ours.
+// lastApplied is the annotation of client-side apply: it must not be used any more once truce owns its fields.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 func entriesOf(o object.Object) []any {

@@ -27,17 +27,17 @@ type Resource struct {
 const (
 	askAgain  = time.Second      // an answer of "not served", or an error, holds so long
 	askSeldom = 5 * time.Minute  // an answer of "not served" holds so long at most, where a watch of CRDs invalidates it
-	askWithin = 10 * time.Second // the server's own limit for an aggregated API is longer, and nobody should wait for a dead one
+	askWithin = 10 * time.Second // the server's own limit for an aggregated API is longer, and no caller should wait for a dead one
 )
 
-// discoverer asks the server what it serves: one apiVersion, or, where the server can tell, all of it at once.
+// discoverer asks the server what it serves: one apiVersion, or, where the server supports it, all of it at once.
 type discoverer interface {
 	discovery.ServerResourcesInterfaceWithContext
 	discovery.AggregatedDiscoveryInterfaceWithContext
 }
 
-// kinds remembers discovery, one group and version at a time: a broken aggregated API makes nobody else's kinds unknown,
-// and a slow one makes nobody else wait.
+// kinds remembers discovery, one group and version at a time: a broken aggregated API makes no other kinds unknown,
+// and a slow one delays no others.
 type kinds struct {
 	disco discoverer
 	now   func() time.Time
@@ -61,7 +61,7 @@ func newKinds(d discoverer, now func() time.Time) *kinds {
 }
 
 // Resource returns where the kind is served. It asks the server for what is not known yet, at most once a second for each
-// apiVersion, and for at most 10 s. ErrUnknownKind is the server's answer; every other error means that nobody knows.
+// apiVersion, and for at most 10 s. ErrUnknownKind is the server's answer; every other error means that it is not known.
 func (c *Client) Resource(gvk object.GVK) (Resource, error) { return c.kinds.resource(gvk) }
 
 // Invalidate forgets what is known of an apiVersion, after a CRD changed.

@@ -13,7 +13,7 @@ const few = 2
 
 // Learn finds out about many kinds at once, in two requests for the whole of what the server serves (aggregated discovery, KEP-3352),
 // so that Resource then answers for each of them without a request. What it learns, an error too, holds as Resource's own
-// answers do. It leaves to Resource a server that cannot tell, and an apiVersion of which the server has no fresh answer itself.
+// answers do. It leaves to Resource a server that does not support it, and an apiVersion of which the server has no fresh answer itself.
 func (c *Client) Learn(all []object.GVK) { c.kinds.learn(all) }
 
 func (k *kinds) learn(all []object.GVK) {
@@ -25,7 +25,7 @@ func (k *kinds) learn(all []object.GVK) {
 	if err == nil && lists == nil {
 		return
 	}
-	// What has been invalidated meanwhile is another group by now, which nobody has been asked for.
+	// What has been invalidated meanwhile is another group by now, which was not discovered yet.
 	for gv, g := range open {
 		if stale[gv] == nil {
 			g.told(k, gv, lists[gv], err)
@@ -51,7 +51,7 @@ func (k *kinds) open(all []object.GVK) map[schema.GroupVersion]*group {
 	return out
 }
 
-// askAll returns nil and no error where the server cannot tell of all at once.
+// askAll returns nil and no error where the server does not support aggregated discovery.
 func (k *kinds) askAll() (map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
 	defer cancel()
@@ -59,7 +59,7 @@ func (k *kinds) askAll() (map[schema.GroupVersion]*metav1.APIResourceList, map[s
 	return lists, stale, err
 }
 
-// told takes in what the whole server's answer says of one apiVersion: nothing, where it serves none of it.
+// addVersion adds what the whole server's answer says of one apiVersion: nothing, where it serves none of it.
 func (g *group) told(k *kinds, gv schema.GroupVersion, list *metav1.APIResourceList, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -22,7 +22,7 @@ const format = "truce-render-2"
 const variants = 4
 
 // Cached answers from memory when nothing that a former build of the same request read has changed. It also fills
-// Result.Inputs and Result.Reads. Failed builds are not kept. Results are decoded anew for every caller.
+// Result.Inputs and Result.Reads. Failed builds are not kept. Results are decoded for every caller.
 type Cached struct {
 	// Renderer builds what the cache does not know.
 	Renderer Renderer
@@ -81,7 +81,7 @@ func (c *Cached) Holds(r Request) bool {
 	return c.find(key, r.Files) != nil
 }
 
-// flightKey keeps requests for different trees apart, where those can be told apart at once.
+// flightKey keeps requests for different trees apart, where those can be distinguished at once.
 func flightKey(key string, t source.Tree) string {
 	top, err := t.Sum(".")
 	if err != nil {
@@ -90,7 +90,7 @@ func flightKey(key string, t source.Tree) string {
 	return key + top
 }
 
-// turn waits until nobody else renders the same, and returns how to let the next one begin.
+// turn waits until no other caller renders the same, and returns how to let the next one begin.
 func (c *Cached) turn(ctx context.Context, key string) (func(), error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -105,7 +105,7 @@ func (r *record) note(name string, access Access) {
 	r.reads[key] = sum
 }
 
-// list returns the inputs in path order, or why they cannot be told. What kind of thing a path is follows from its content or names,
+// list returns the inputs in path order, or why they cannot be listed. What kind of thing a path is follows from its content or names,
 // where those were read too.
 func (r *record) list() ([]Read, error) {
 	r.mu.Lock()

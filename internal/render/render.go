@@ -81,7 +81,7 @@ type Object struct {
 	Line int
 }
 
-// Result is a complete render. It is the caller's: nobody else holds its objects.
+// Result is a complete render. The caller owns it and its objects.
 type Result struct {
 	Objects []Object
 	// Inputs is a digest over the request and every input really read. Renderers below Cached leave it empty.

@@ -7,7 +7,7 @@ import (
 
 var (
 	hashForm = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	// rangeForm tells ranges of versions from names: no reference holds a space or one of ~^*.
+	// rangeForm distinguishes ranges of versions from names: no reference holds a space or one of ~^*.
 	rangeForm = regexp.MustCompile(`^[<>=~^!]|\*|\.x$|\.X$|\|\||, | - `)
 )
 

@@ -111,7 +111,7 @@ type Fetcher interface {
 	Fetch(ctx context.Context, s Spec) (Artifact, error)
 }
 
-// Watcher tells of changes where that needs no polling. Watch blocks until ctx ends (then it returns nil) or the watch breaks.
+// Watcher reports changes where that needs no polling. Watch blocks until ctx ends (then it returns nil) or the watch breaks.
 // It calls changed once as soon as it stands, so that nothing is missed before, and then a few milliseconds after each
 // change of a reference. changed must not block. For a URL that is not on this machine, Watch returns ErrNotLocal at once.
 type Watcher interface {

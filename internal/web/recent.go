@@ -133,7 +133,7 @@ func chartWindow(f journal.Oscillation, from, to time.Time) (begin, end time.Tim
 	return from, to
 }
 
-// flapNote tell of a field what its chart cannot.
+// flapNote says of a field what its chart cannot.
 func flapNote(f journal.Oscillation) string {
 	var out []string
 	if f.Corrections > 0 {

@@ -33,7 +33,7 @@ func stateWith(entries []journal.Entry) State {
 	return State{Reports: reports, Journal: kept(entries), Now: func() time.Time { return noon }, Ready: func() error { return nil }}
 }
 
-// TestPagesOfTheJournal tells stories of entries, a JSON object a line.
+// TestPagesOfTheJournal runs stories of entries, a JSON object a line.
 func TestPagesOfTheJournal(t *testing.T) {
 	golden.Run(t, "testdata/lately/*.txtar", func(t *testing.T, f golden.Files) string {
 		var entries []journal.Entry

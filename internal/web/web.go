@@ -1,4 +1,4 @@
-// Package web answers: how does it stand, for somebody with a browser?
+// Package web answers: what does a person with a browser see of the apps?
 //
 // In: the reports of all apps, what the journal holds of the last days, whether the controller has begun, and who may look.
 // Out: a list of apps, a page for each with its objects, findings and what happened lately, /healthz, /readyz and /metrics.
@@ -118,7 +118,7 @@ func (p *pages) show(w http.ResponseWriter, name string, page any) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = b.WriteTo(w) // the reader is gone: nobody is left to be told
+	_, _ = b.WriteTo(w) // the client is gone
 }
 
 func writeText(w http.ResponseWriter, code int, s string) {

@@ -34,7 +34,7 @@ func (p Schemas) Check(ctx context.Context, _ tenancy.Access, all []desired.Obje
 type DryRun struct{}
 
 // Check implements reconcile.Checker. An object whose kind or namespace is not there passes: they may come with the same
-// revision, and the apply tells if they do not.
+// revision, and the apply fails if they do not.
 func (DryRun) Check(ctx context.Context, as tenancy.Access, all []desired.Object) []error {
 	absent := namespacesOf(ctx, as.Live, all)
 	out := make([]error, len(all))

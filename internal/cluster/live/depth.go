@@ -2,7 +2,7 @@ package live
 
 import "github.com/truce-gitops/truce/internal/model/object"
 
-// bare are built-in kinds without any health of their own: their metadata tells all that must be known until something
+// bare are built-in kinds without any health of their own: their metadata has all that must be known until something
 // changes. Of Secrets it is all that ever may arrive.
 var bare = map[object.GVK]bool{
 	{Kind: "ConfigMap"}: true, {Kind: "Secret"}: true, {Kind: "ServiceAccount"}: true, {Kind: "LimitRange"}: true,
@@ -24,7 +24,7 @@ var bare = map[object.GVK]bool{
 	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: true,
 }
 
-// DepthOf returns how deep a kind is watched: whole where its health matters or nobody knows whether it does, metadata alone elsewhere.
+// DepthOf returns how deep a kind is watched: whole where its health matters or may matter, metadata alone elsewhere.
 func DepthOf(gvk object.GVK) Depth {
 	gvk.Version = ""
 	if bare[gvk] {
@@ -35,7 +35,7 @@ func DepthOf(gvk object.GVK) Depth {
 
 // counted are built-in kinds whose metadata.generation moves with every change of their spec, measured on a real API server
 // (TestTrustedGenerationsMove). Kinds that have none, or one that does not move (PriorityClass), are not in it; nor are custom
-// resources, since nobody knows whether an aggregated API serves them.
+// resources, since an aggregated API may not serve them.
 var counted = map[object.GVK]bool{
 	{Group: "apps", Kind: "Deployment"}:                               true,
 	{Group: "apps", Kind: "StatefulSet"}:                              true,

@@ -8,7 +8,7 @@ import (
 )
 
 // Fingerprint is a hash of everything whose change can mean that something of ours has changed: what we own, the generation (or,
-// where that tells nothing, the resourceVersion), labels and annotations. It is the same for a whole object, its metadata
+// where that is not set, the resourceVersion), labels and annotations. It is the same for a whole object, its metadata
 // alone, and the server's answer to an apply.
 func Fingerprint(h ownership.Hasher, o object.Object) uint64 {
 	sum := mix(h.Value(o.UID()), fields(h, ours(o)))

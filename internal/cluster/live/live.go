@@ -2,7 +2,7 @@
 //
 // In: interests: a kind at a version, a label selector, how deep to look.
 // Out: Events, in the order of each object's changes; whole objects and whole lists on request.
-// Promise: a failed read is an error, never "absent"; what changed while nobody looked is told after the next list.
+// Promise: a failed read is an error, never "absent"; what changed while a watch was down is reported after the next list.
 // Not here: what a change means (reconcile and the judges), how the server is asked (children).
 package live
 
@@ -75,7 +75,7 @@ type Interest struct {
 }
 
 // Event is one change. Object is the newest state, or the last one known of an object that is gone from the watch:
-// that means no more than that somebody should look, since a removed label looks the same.
+// that means no more than that the object should be read, since a removed label looks the same.
 type Event struct {
 	GVK    object.GVK
 	ID     object.ID
@@ -90,7 +90,7 @@ type Watcher interface {
 	Watch(ctx context.Context, i Interest, handle func(Event)) Watch
 }
 
-// Head names an object and its state, and tells nothing of what is in it.
+// Head names an object and its state, without its content.
 type Head struct {
 	ID                   object.ID
 	UID, ResourceVersion string
@@ -134,11 +134,11 @@ func Listed(ctx context.Context, w Watch, final func(error) bool) error {
 
 // Reader reads. It may be called concurrently; what it returns is the caller's.
 type Reader interface {
-	// Get returns one object; ErrNotFound if it is not there, ErrUnknownKind if its kind is not served, ErrUnanswered if nobody knows.
+	// Get returns one object; ErrNotFound if it is not there, ErrUnknownKind if its kind is not served, ErrUnanswered if it is not known.
 	Get(ctx context.Context, gvk object.GVK, id object.ID) (object.Object, error)
 	// List returns the objects of an interest, whatever its depth: whole objects, and all of them up to Most, or an error.
 	List(ctx context.Context, i Interest) ([]object.Object, error)
-	// Heads tells of every object of an interest, whatever its depth, as the server's store holds it now: of each once or more often,
+	// Heads returns every object of an interest, at any depth, as the server's store holds it now: of each once or more often,
 	// or an error.
 	Heads(ctx context.Context, i Interest, each func(Head)) error
 }

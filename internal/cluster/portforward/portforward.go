@@ -42,7 +42,7 @@ func Open(ctx context.Context, config *rest.Config, to string) (address string, 
 		cancel()
 		return "", nil, fmt.Errorf("forward a port to pod %s/%s: %w", namespace, pod, err)
 	}
-	stop = func() { cancel(); <-ended } //nolint:errcheck // its error is that it was told to end
+	stop = func() { cancel(); <-ended } //nolint:errcheck // its error is that it was stopped
 	ports, err := f.GetPorts()
 	if err != nil {
 		stop()

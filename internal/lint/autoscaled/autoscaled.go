@@ -2,7 +2,7 @@
 //
 // In: workloads as the cluster has them, what claims their counts, the Applications that agreed to live with differences.
 // Out: a Row for each workload under Git that is autoscaled: whose it is, what Git's hold on the count is, and who wrote the count last.
-// Promise: pure; a hold is said only if a record shows it; what no record can tell is Unclear, and never called a conflict.
+// Promise: pure; a hold is said only if a record shows it; what no record shows is Unclear, and never called a conflict.
 // Not here: reading the cluster (wire), what the files in Git say (audit).
 package autoscaled
 
@@ -33,19 +33,19 @@ const (
 	Agreed  Hold = "agreed"  // the Application ignores it, in a sync as well
 	Ceded   Hold = "ceded"   // truce has let go of it
 	Free    Hold = "free"    // Git does not name it
-	Unclear Hold = "unclear" // somebody else owns it now, and with that the record of an earlier writer is gone; or an update, which owns defaults as well
+	Unclear Hold = "unclear" // another manager owns it now, and with that the record of an earlier writer is gone; or an update, which owns defaults as well
 )
 
 // Workload is one workload under Git that is autoscaled.
 type Workload struct {
 	Object  object.ID
 	Parent  dialect.Parent
-	Dialect discover.Dialect // whose controller applies it; Bare for truce where its mark does not tell the app's kind
+	Dialect discover.Dialect // whose controller applies it; Bare for truce where its mark does not give the app's kind
 	Claim   claim.Claim      // the autoscaler's
 	Live    any              // the count; nil for none
 	Hold    Hold
 	Owner   string // the field manager by which Git owns the count now; empty for none
-	Wants   any    // Git's count, where a record tells it
+	Wants   any    // Git's count, where a record has it
 	Writer  ownership.Writer
 	// Severity is what the Row is worth: an Error where the two fight.
 	Severity rules.Severity
@@ -85,7 +85,7 @@ func Inspect(e Evidence) (Workload, bool, error) {
 	return r, true, nil
 }
 
-// writerOf is the latest recorded owner, whoever it is: truce, too, where it holds the count.
+// writerOf is the latest recorded owner: truce, too, where it holds the count.
 func writerOf(owners []ownership.Entry, p field.Path) ownership.Writer {
 	w := ownership.WriterOf(owners, p)
 	if w.Evidence != ownership.Recorded && applies(owners, ownership.Manager, p) {
@@ -143,7 +143,7 @@ func (r *Workload) hold(e Evidence, owners []ownership.Entry) {
 		r.Hold, r.Wants = Named, r.Live
 	case byArgo && applied && wants != nil:
 		r.Hold, r.Wants = Named, wants
-	case byArgo && applied, leftAlone(e.Object), !owned && e.Parent.By != ownership.Manager: // a scale of what nobody owned is not recorded
+	case byArgo && applied, leftAlone(e.Object), !owned && e.Parent.By != ownership.Manager: // a scale of a field without an owner is not recorded
 		r.Hold = Free
 	case applies(owners, ownership.Handover, r.Claim.Path), e.Parent.By == ownership.Manager:
 		r.Hold = Ceded

@@ -107,7 +107,7 @@ func TestWhatIsNotUnderGitOrNotScaledIsNoRival(t *testing.T) {
 	o := workload(t, "", owns("kubectl", "Apply", "", true))
 	flux := dialect.Parent{By: "kustomize-controller"}
 	label := hpa
-	label.By = object.ID{} // told by the object itself, not by an autoscaler
+	label.By = object.ID{} // shown by the object itself, not by an autoscaler
 	for name, e := range map[string]autoscaled.Evidence{
 		"not under Git": {Object: o, Claims: []claim.Claim{hpa}}, "not scaled": {Object: o, Parent: flux}, "no autoscaler": {Object: o, Parent: flux, Claims: []claim.Claim{label}},
 	} {

@@ -1,7 +1,7 @@
 // Package baseline answers: which findings does a team live with for now?
 //
 // In: findings of an audit; the text of a file that a team keeps in Git.
-// Out: that text; findings apart in those that are new and those that are known; what the file lists and nobody finds any more.
+// Out: that text; findings apart in those that are new and those that are known; what the file lists and is no longer found.
 // Promise: pure; moved lines make no finding new; the same findings give the same text, in an order that makes small diffs;
 // a file that is not understood is refused with its line.
 // Not here: finding (audit), what a known finding looks like to others (publish, cli).
@@ -26,7 +26,7 @@ type Entry struct {
 	// Object is Kind.group namespace/name, Path the field of it.
 	Object string `yaml:"object,omitempty"`
 	Path   string `yaml:"path,omitempty"`
-	// File is where it is, if there is no object that tells.
+	// File is where it is, if no object says it.
 	File    string `yaml:"file,omitempty"`
 	Message string `yaml:"message"`
 	// Times is how often there is a finding of which all of this is true; 0 means once.
@@ -73,7 +73,7 @@ func (e Entry) compare(other Entry) int {
 	)
 }
 
-// Compare tells which of the findings are on the list. Of several that are alike the first ones are.
+// Compare returns which of the findings are on the list. Duplicates are matched in order.
 func (l List) Compare(findings []rules.Finding) Comparison {
 	left := map[Entry]int{}
 	for _, e := range l.Entries {

@@ -81,7 +81,7 @@ func (t *finder) describes(w *wanted) bool {
 	return slices.ContainsFunc(t.wanted, func(o *wanted) bool { return slices.Contains(o.by, w) })
 }
 
-// instead returns the app as it is, or what it becomes: nothing where somebody else describes it, since it is found there.
+// instead returns the app as it is, or what it becomes: nothing where another app describes it, since it is found there.
 func (t *finder) instead(w *wanted) []*wanted {
 	var others []*wanted
 	for _, o := range t.wanted {

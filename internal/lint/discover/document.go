@@ -150,7 +150,7 @@ func brokenFile(file string, err error) *Skipped {
 	if at.File != "" {
 		s.File = at.File
 	}
-	// What a worker tells is the whole sentence.
+	// A worker's message is the whole sentence.
 	if _, rest, ok := strings.Cut(s.Why, (&render.Error{File: at.File, Line: at.Line, Err: errors.New("")}).Error()); ok {
 		s.Why = rest
 	}

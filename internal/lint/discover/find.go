@@ -165,7 +165,7 @@ func (t *finder) want(d document, k Kind, by *wanted) {
 	}
 }
 
-// app reads a custom resource. What it takes of the revision is of one that nobody has: files as they lie there have none.
+// app reads a custom resource. The revision is empty: a working tree has none.
 func (t *finder) app(d document, k Kind) app.App {
 	const digits = 40
 	return k.Apps.App(d.object, app.Policy{}).AtRevision(strings.Repeat("0", digits), t.files)

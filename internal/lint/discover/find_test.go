@@ -33,7 +33,7 @@ func application(name, path string) string {
 		"  destination: {server: 'https://kubernetes.default.svc', namespace: shop}\n"
 }
 
-// TestASurveyIsTheSameHoweverManyWork: what is found, in which order, and how far it is told to be, does not depend on who is first.
+// TestASurveyIsTheSameHoweverManyWork: what is found, in which order, and the progress that is reported, does not depend on who is first.
 func TestASurveyIsTheSameHoweverManyWork(t *testing.T) {
 	const n = 40
 	files := fleet(n)

@@ -13,7 +13,7 @@ import (
 )
 
 // namespacedObjects names the objects as a cluster would. Unlike desired.Settle it leaves them as they are written, since what truce would mend on
-// the way is worth a finding. Kinds that nobody knows are taken to live in namespaces, as most do.
+// the way is worth a finding. Unknown kinds are taken to be namespaced, as most do.
 func namespacedObjects(rendered []render.Object, a app.App) ([]desired.Object, error) {
 	wide := clusterWide(rendered)
 	first := map[object.ID]render.Object{}

@@ -23,11 +23,11 @@ type Options struct {
 	Addresses []string
 	// Asked is the directory that the survey is wanted for, which is looked into whatever its name is; empty for all.
 	Directory string
-	// Ignored tells which paths lie in the tree and are no part of the repository, as those that Git ignores; nil for none.
+	// Ignored reports which paths are in the tree and are no part of the repository, as those that Git ignores; nil for none.
 	Ignored func(path string) bool
 	// Workers is how many units are rendered at once; 0 means one.
 	Workers int
-	// Progress is told how many units are rendered of those that are known of so far; nil for nobody. Its calls do not overlap.
+	// Progress gets the number of rendered units and of known ones; may be nil. Its calls do not overlap.
 	Progress func(done, total int)
 }
 

@@ -51,7 +51,7 @@ func (e *entries) walk(dir string, by desired.Place) {
 	}
 	name, err := render.KustomizationFile(e.files, dir)
 	if err != nil || name == "" {
-		return // who renders it tells
+		return // the renderer reports it
 	}
 	for _, n := range namedEntries(e.files, name) {
 		at, to := by, upstream.Join(dir, n.Value)
@@ -71,7 +71,7 @@ func (e *entries) reached(dir string, by desired.Place) {
 	}
 }
 
-// namedEntries are the entries of a kustomization file that may lead to another one; none where it cannot be read, as who renders it tells.
+// namedEntries are the entries of a kustomization file that may lead to another one; none where it cannot be read, the renderer reports it.
 func namedEntries(files fs.FS, name string) []*yaml.Node {
 	data, err := render.ReadFile(files, name, render.Limits{}.OrDefault().FileBytes)
 	if err != nil {

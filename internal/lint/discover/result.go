@@ -132,7 +132,7 @@ func (t *finder) leftOver(s Discovery) []Skipped {
 	return out
 }
 
-// unreadable are the files that could not be read, but those of which a unit tells that already.
+// unreadable are the files that could not be read, but those that a unit reports already.
 func (t *finder) unreadable(s Discovery) []Skipped {
 	told := map[string]bool{}
 	for _, u := range s.Units {
@@ -240,7 +240,7 @@ func (t *finder) manifest(name string) []render.Object {
 	return out
 }
 
-// unique leaves out what describes an object a second time: nobody says that the files of the directory are applied together.
+// unique leaves out what describes an object a second time: the files of the directory need not be applied together.
 func (t *finder) unique(all []render.Object) []render.Object {
 	first := map[object.ID]render.Object{}
 	return slices.DeleteFunc(all, func(r render.Object) bool {

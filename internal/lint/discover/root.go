@@ -10,7 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 )
 
-// roots are the directories with a kustomization file, and what they build on. What is wrong in them is told by who builds them.
+// roots are the directories with a kustomization file, and what they build on. The builder reports what is wrong in them.
 type roots struct {
 	files fs.FS
 	all   []*root

@@ -112,7 +112,7 @@ func mayHold(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(path.Ext(name))) || path.Base(name) == "Kustomization"
 }
 
-// plainly takes the operation and the path out of an error that is told beside its path.
+// plainly takes the operation and the path out of an error that is reported beside its path.
 func plainly(err error) error {
 	var at *fs.PathError
 	var in *render.Error

@@ -27,7 +27,7 @@ func kinds() []discover.Kind {
 	}
 }
 
-// TestAnAppIsFoundWhereverItIs tells the stories of testdata: each section is a file of a repository; "known" holds its addresses, and
+// TestAnAppIsFoundWhereverItIs runs the stories of testdata: each section is a file of a repository; "known" holds its addresses, and
 // "only" a dialect.
 func TestAnAppIsFoundWhereverItIs(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, in golden.Files) string {

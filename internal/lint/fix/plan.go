@@ -252,7 +252,7 @@ func (m *planner) resets(at int) bool {
 	return slices.ContainsFunc(m.check(at), func(g rules.Finding) bool { return g.Rule == ignoreManagersReset && g.Unit == name })
 }
 
-// errInapplicable says that a cure is none for this finding, of which there is nothing to tell.
+// errInapplicable says that an edit does not apply to this finding, which needs no message.
 var errInapplicable = errors.New("this cure is not for it")
 
 // finding is a finding with the unit that it was made in.

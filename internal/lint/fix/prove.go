@@ -278,7 +278,7 @@ func (m *planner) unit(f rules.Finding) (int, bool) {
 	return 0, false
 }
 
-// check tells what is wrong with a unit: where another one bears its name, without that one.
+// check returns what is wrong with a unit: where another one has its name, without that one.
 func (m *planner) check(at int) []rules.Finding {
 	if found, ok := m.checked[at]; ok {
 		return found

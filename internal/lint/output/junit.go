@@ -136,7 +136,7 @@ func (s Audit) caseOf(f rules.Finding, class string) junitCase {
 	return junitCase{Name: name, Class: class, File: p.File, Line: p.Line}
 }
 
-// told is what stands below the message.
+// details is the text below the message.
 func (s Audit) told(f rules.Finding) string {
 	out := placeText(s.place(f))
 	for _, p := range f.Others {

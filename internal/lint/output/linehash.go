@@ -56,7 +56,7 @@ func lineHashes(text []byte) []string {
 	return h.out
 }
 
-// tell notes the hash of the line that began a whole window ago.
+// record stores the hash of the line that began a whole window ago.
 func (h *lineHasher) tell() {
 	if h.lines[h.at] == 0 {
 		return

@@ -152,7 +152,7 @@ func (s Audit) assumedBlock() markdownBlock {
 }
 
 // markup is what text from elsewhere could mean in a cell of a table: each is said in another way. An empty comment keeps a name after @
-// from being told, as it keeps a number after # from being linked.
+// from being printed, as it keeps a number after # from being linked.
 var markup = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;", "]", "&#93;", "\\", "&#92;", "~", "&#126;",
 	"@", "@<!-- -->", "#", "#<!-- -->",

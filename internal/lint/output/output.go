@@ -33,7 +33,7 @@ const (
 	Markdown Format = "markdown"
 )
 
-// Audit is all that is told of one audit.
+// Audit is all that is printed of one audit.
 type Audit struct {
 	Version string             // truce's own
 	Survey  discover.Discovery // what was looked at

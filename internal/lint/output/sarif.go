@@ -34,7 +34,7 @@ func (s Audit) sarif(w io.Writer) error {
 	return indented(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
-// rulesOf lists the rules and tells the place of each; a rule that only a finding names is among them, with no more than its name.
+// rulesOf lists the rules and the place of each; a rule that only a finding names is among them, with no more than its name.
 func (s Audit) rulesOf() ([]sarifRule, map[string]int) {
 	out, index := []sarifRule{}, map[string]int{}
 	for _, r := range s.Rules {

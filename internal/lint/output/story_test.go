@@ -20,7 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
-// told is a Sheet as a story writes it.
+// printed is a Sheet as a story writes it.
 type told struct {
 	FailOn rules.Severity
 	Rules  []rules.Rule

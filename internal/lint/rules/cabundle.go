@@ -100,10 +100,10 @@ func (j *checker) bundle(o desired.Object, b bundle) (Finding, bool) {
 	return Finding{}, false
 }
 
-// bySign is the entry that a placeholder alone is the evidence for: it names nobody.
+// bySign is the entry that a placeholder alone is the evidence for: it names no controller.
 const bySign = "ca-injected"
 
-// injector tells who writes the bundle because the object itself asks for it; empty if nobody does.
+// injector returns the controller that writes the bundle because the object asks for it; empty if there is none.
 func (j *checker) injector(o desired.Object, b bundle) string {
 	for _, c := range j.catalogue.On(claim.Subject{Desired: o.Data}, nil) {
 		if c.Path.Equals(b.position) && c.Certainty == claim.Annotated && c.Entry != bySign {

@@ -96,7 +96,7 @@ func (j *checker) isLeftOut(key app.Key) bool {
 	return slices.ContainsFunc(j.discovery.Skipped, func(k discover.Skipped) bool { return k.What == key.String() })
 }
 
-// isDormant reports whether nothing applies a Kustomization, as far as the repository tells: others are described by apps, and it is not, nor
+// isDormant reports whether nothing applies a Kustomization, as far as the repository shows: others are described by apps, and it is not, nor
 // does it describe any itself.
 func (j *checker) isDormant(u *discover.Unit) bool {
 	if j.applied == nil {

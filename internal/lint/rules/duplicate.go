@@ -61,7 +61,7 @@ func duplicateItems(at spot) []duplicateItem {
 	return out
 }
 
-// isPorts reports whether the list is one of ports, whose names are told apart too, though they are no keys.
+// isPorts reports whether the list is one of ports, whose names are unique too, though they are no keys.
 func isPorts(list *schema.Type) bool {
 	return slices.Contains(list.Keys(), "protocol") && hasField(list.Item(), "name")
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// stories are the ones that the rules are tested by: whoever reads of a rule sees what is known to be true of it.
+// stories are the ones that the rules are tested by: a reader of a rule sees what is known to be true of it.
 //
 //go:embed testdata/*/bad.txtar testdata/*/good.txtar
 var stories embed.FS

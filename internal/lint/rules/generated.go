@@ -8,7 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 )
 
-// formRules are about how a value is written. In a file that a program has made there is nobody to write it otherwise.
+// formRules are about how a value is written. In a file that a program has made it cannot be written otherwise by hand.
 var formRules = []string{"hpa-bounds", "null-value", "uncanonical-quantity"}
 
 // byProgram is what programs write into a comment at the head of what they make.

@@ -9,7 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
-// isHorizontalAutoscaler and the others tell kinds of autoscalers, whatever their versions.
+// isHorizontalAutoscaler and the others recognise kinds of autoscalers, at any version.
 func isHorizontalAutoscaler(id object.ID) bool {
 	return id.Group == "autoscaling" && id.Kind == "HorizontalPodAutoscaler"
 }
@@ -74,7 +74,7 @@ type metric struct {
 	path      field.Path // in the autoscaler
 }
 
-// String tells the metric: "80 % of the requested cpu".
+// String returns the metric: "80 % of the requested cpu".
 func (m metric) String() string { return fmt.Sprintf("%s of the requested %s", m.percent, m.resource) }
 
 // utilizations are the metrics of an HPA or a ScaledObject that need requests. An HPA that names no metric at all means 80 % of the CPU.

@@ -63,7 +63,7 @@ func boundsOf(o object.Object) (limits, bool) {
 		}
 		n, whole := field.WholeNumber(v)
 		if !whole {
-			return limits{}, false // a variable, or a text: the schema tells
+			return limits{}, false // a variable, or a text: the schema decides
 		}
 		*into, b.hasMax = n, b.hasMax || p == &b.most
 	}

@@ -37,7 +37,7 @@ func (s *scaler) groupless() bool {
 	return isHorizontalAutoscaler(s.object.ID) && s.Target.Group == "" && s.At.Group == ""
 }
 
-// missing says why the target is not there, as far as what is described tells.
+// missing says why the target is not there, as far as the described objects show.
 func (j *checker) missing(s *scaler) (message, remedy string, sev Severity) {
 	who, want := shortName(s.id()), fmt.Sprintf("%s %s/%s", targetKind(s.Target), s.Target.Namespace, s.Target.Name)
 	same := j.met(s, j.byName()[lookupName(s.Target)])

@@ -30,7 +30,7 @@ func (d described) ignoring(p field.Path) ignoring {
 	out := ignoring{respect: respects(d.unit)}
 	rules, err := d.unit.App.Ignore.On(d.object.Data)
 	if err != nil {
-		return out // nobody knows what is meant, and the app is refused
+		return out // the meaning is not known, and the app is refused
 	}
 	for _, r := range rules {
 		if !r.Target.Matches(d.object.Data) {
@@ -68,7 +68,7 @@ func (d described) answer(query string) (ignore.Answer, bool) {
 	return a, asked && a.Err == nil
 }
 
-// covered lists the fields that Git names and the rule covers, but for those that only jq or the cluster could tell.
+// covered lists the fields that Git names and the rule covers, but for those that only jq or the cluster can find.
 func covered(r ignore.Rule, d described) []field.Path {
 	answers := map[string]ignore.Answer{}
 	for _, q := range r.Queries {

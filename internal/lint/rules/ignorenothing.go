@@ -79,7 +79,7 @@ func (j *checker) pointless(w *writtenRule) []Finding {
 	return j.pointlessParts(w, about)
 }
 
-// pointlessParts are paths that none of the objects can have, and managers that nobody is.
+// pointlessParts are paths that none of the objects can have, and managers that do not exist.
 func (j *checker) pointlessParts(w *writtenRule, about []described) []Finding {
 	u := w.units[0]
 	var out []Finding
@@ -122,7 +122,7 @@ func (j *checker) pointlessQuery(w *writtenRule, n int, about []described) (Find
 	return f, true
 }
 
-// misnamed are names under which nobody writes, and those that are meant.
+// misnamed are managers that never write, and the names that are meant.
 var misnamed = map[string]string{
 	"horizontal-pod-autoscaler": "kube-controller-manager", "horizontalpodautoscaler": "kube-controller-manager", "hpa": "kube-controller-manager",
 	"hpa-controller": "kube-controller-manager", "autoscaler": "kube-controller-manager", "HorizontalPodAutoscaler": "kube-controller-manager",

@@ -56,7 +56,7 @@ func (j *checker) hidden(u *discover.Unit) []Finding {
 	return out
 }
 
-// hiddenByObjects finds what annotations of an Application's objects only hide. One that cannot be read is refused, and told elsewhere.
+// hiddenByObjects finds what annotations of an Application's objects only hide. One that cannot be read is refused, and reported elsewhere.
 func (j *checker) hiddenByObjects(u *discover.Unit) []Finding {
 	var out []Finding
 	for k := range u.Objects {

@@ -207,7 +207,7 @@ func (j *checker) frozenFinding(d described, p field.Path, message string, sev S
 	return f
 }
 
-// replaced reports whether the app asks that what cannot be changed is deleted and made anew.
+// replaced reports whether the app asks that what cannot be changed is deleted and created again.
 func (d described) replaced() bool {
 	switch d.unit.Dialect {
 	case discover.Flux:

@@ -18,7 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
-// TestWhatASetMakesIsFoundWhereItIsWritten tells the stories of testdata-sets: what is wrong in an Application that an ApplicationSet makes is
+// TestWhatASetMakesIsFoundWhereItIsWritten runs the stories of testdata-sets: what is wrong in an Application that an ApplicationSet makes is
 // in its template, its templatePatch, or a parameter.
 func TestWhatASetMakesIsFoundWhereItIsWritten(t *testing.T) {
 	golden.Run(t, "testdata-sets/*.txtar", func(t *testing.T, in golden.Files) string {

@@ -36,7 +36,7 @@ type sharing struct {
 	compared      *int // see unlike
 }
 
-// shared finds what pairs of apps both describe, in the order of the survey. Of two roots that nobody applies nothing is known.
+// shared finds what pairs of apps both describe, in the order of the survey. Of two roots that no app applies nothing is known.
 func (j *checker) shared() []*sharing {
 	byID := map[object.ID][]described{}
 	pairs := map[[2]*discover.Unit]*sharing{}

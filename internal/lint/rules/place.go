@@ -22,7 +22,7 @@ type files struct {
 	generated map[string]bool
 }
 
-// nodes are the documents of a file; none where it cannot be read as YAML, which the survey tells.
+// nodes are the documents of a file; none where it cannot be read as YAML, which the discovery reports.
 func (f *files) nodes(name string) []*yaml.Node {
 	if nodes, ok := f.parsed[name]; ok {
 		return nodes

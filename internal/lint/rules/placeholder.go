@@ -40,7 +40,7 @@ func isPlaceholder(text string) bool {
 // isTemplated reports whether an object has no name yet: what else it says is not final either.
 func isTemplated(o desired.Object) bool { return strings.Contains(o.ID.Name+o.ID.Namespace, "{{") }
 
-// publicWords end the names of keys whose values tell nothing that has to be kept: DB_HOST, server, s3-region.
+// publicWords end the names of keys whose values are no secrets: DB_HOST, server, s3-region.
 var publicWords = []string{
 	"host", "hostname", "port", "user", "username", "email", "name", "dbname", "database", "db", "type", "region", "bucket", "project", "insecure", "enabled",
 	"namespace", "path", "file", "dir", "role", "zone", "version", "issuer", "domain", "scope", "scopes", "mode", "level", "provider", "driver", "schema", "timezone", "tz",

@@ -90,8 +90,8 @@ func (j *checker) unprunedFinding(k *keeping) Finding {
 	return f
 }
 
-// unpruned says by which field the app leaves what it no longer describes; empty if it does not. An app that is only synced when somebody
-// asks for it is pruned when somebody asks for that.
+// unpruned says by which field the app leaves what it no longer describes; empty if it does not. An app that is only synced on
+// request is pruned on request.
 func unpruned(u *discover.Unit) (at, says string) {
 	switch {
 	case u.Dialect == discover.Flux && u.Resource.At("spec", "prune") == false:

@@ -18,7 +18,7 @@ const (
 	perhaps  meeting = "perhaps" // nothing says that it does not
 )
 
-// reach tells which units meet. Apps that are named alike in two directories are those of two clusters, and so is all that stands beside
+// reach returns which units meet. Apps that are named alike in two directories are those of two clusters, and so is all that stands beside
 // them: clusters/staging/apps.yaml and clusters/production/apps.yaml.
 type reach struct {
 	splits map[string]map[string]bool // by directory: its entries that are clusters of their own
@@ -91,7 +91,7 @@ func (r *reach) apps(a, b *discover.Unit) meeting {
 // stages are directories of which the entries are often, but not always, clusters of their own.
 var stages = []string{"env", "envs", "environments", "overlays", "regions", "stages", "tenants"}
 
-// cluster is where an app goes: by address, or by a name that somebody else gives an address. Both empty: where the app itself is.
+// cluster is where an app goes: by address, or by a name whose address is configured elsewhere. Both empty: where the app itself is.
 type cluster struct{ server, name string }
 
 // destination reads where the unit's objects go: Argo CD's spec.destination, Flux's spec.kubeConfig.

@@ -9,7 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
-// InRepository are the findings as whoever has the repository can look at them: what stands in a remote base is placed at the entry of the
+// InRepository are the findings as they can be looked up in the repository: what stands in a remote base is placed at the entry of the
 // kustomization that names the base, and the message says which file of the base is meant.
 func InRepository(s discover.Discovery, all []Finding) []Finding {
 	h := relocation{survey: s, known: map[[2]string]desired.Place{}}

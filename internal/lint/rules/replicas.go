@@ -90,7 +90,7 @@ func (j *checker) contest(s scaled) (Finding, namingOrigin) {
 	return f, in
 }
 
-// namingWay tells by the places of a field whether the manifest names it.
+// namingWay returns, from the places of a field, whether the manifest names it.
 func namingWay(places []desired.Place) namingOrigin {
 	for _, p := range places {
 		if p.Means == desired.ByManifest {

@@ -60,7 +60,7 @@ type Finding struct {
 	FormOnly FormOnly
 }
 
-// FormOnly is why a finding about the form of a value harms nobody by itself. The zero value is that it does.
+// FormOnly is why a finding about the form of a value does no harm by itself. The zero value is that it does.
 type FormOnly string
 
 // The reasons.

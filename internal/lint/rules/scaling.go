@@ -68,11 +68,11 @@ type target struct {
 	meeting meeting
 }
 
-// scaled is a described object that somebody moves the count of.
+// scaled is a described object with an autoscaled count.
 type scaled struct {
 	described
 	claim   claim.Claim
-	by      described // zero where the object itself tells
+	by      described // zero where the object itself shows it
 	meeting meeting
 }
 
@@ -133,7 +133,7 @@ func (j *checker) meant(s *scaler) []target {
 	return others
 }
 
-// counts tells where the kinds that are defined in Git keep their counts.
+// counts returns where the kinds that are defined in Git keep their counts.
 func (j *checker) counts() func(object.GVK) field.Path {
 	crds := map[object.ID]object.Object{}
 	for d := range j.described() {
@@ -213,7 +213,7 @@ func (j *checker) byName() map[lookupKey][]described {
 	return j.names
 }
 
-// reach tells which units meet in one cluster.
+// reach returns which units meet in one cluster.
 func (j *checker) reach() *reach {
 	if j.reaches == nil {
 		j.reaches = newReach(j.discovery.Units)

@@ -106,7 +106,7 @@ func (j *checker) pods() pods {
 	return out
 }
 
-// judge looks for pods of the selector in its namespace. Where something that is not in Git may make them, only what is nearly right is told.
+// judge looks for pods of the selector in its namespace. Where something that is not in Git may make them, only near matches are reported.
 func (p pods) judge(j *checker, d described, s selector) (Finding, bool) {
 	seen := slices.DeleteFunc(slices.Clone(p[d.id().Namespace]), func(c pod) bool { return j.reach().meet(d.unit, c.unit) == "" })
 	if slices.ContainsFunc(seen, func(c pod) bool { return c.labels != nil && s.matches(c.labels) }) {
@@ -139,7 +139,7 @@ func (j *checker) hasUnseenBeside(file string) bool {
 	return slices.ContainsFunc(j.discovery.Skipped, func(k discover.Skipped) bool { return path.Dir(k.File) == path.Dir(file) && k.File != file })
 }
 
-// nearest are the pods that somebody may have meant, nil for none: more of the wanted labels are theirs than are not, or all are spelled alike.
+// nearest are the pods that may be meant, nil for none: more of the wanted labels are theirs than are not, or all are spelled alike.
 func nearest(s selector, all []pod) *pod {
 	var found *pod
 	most := 0

@@ -18,7 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
-// Nobody has checked what Git holds: a list may stand where a text belongs, and nothing where a map does.
+// What Git holds was never validated: a list may stand where a text belongs, and nothing where a map does.
 func TestObjectsOfWhateverShapeAreJudged(t *testing.T) {
 	all := everything(t)
 	severities := map[string]rules.Severity{}

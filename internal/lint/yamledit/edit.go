@@ -100,7 +100,7 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// The kinds of refusal that somebody may want to tell apart.
+// The kinds of refusal that a caller may want to distinguish.
 var (
 	// ErrAbsent says that the path leads nowhere.
 	ErrAbsent = errors.New("there is no such field")
@@ -110,7 +110,7 @@ var (
 	ErrForm = errors.New("it is written in a form that is not edited")
 )
 
-// ApplyEdits makes the edits, each on what the ones before it left, and returns the new file. The name tells JSON (.json) from YAML; its
+// ApplyEdits makes the edits, each on what the ones before it left, and returns the new file. The name distinguishes JSON (.json) from YAML; its
 // errors begin with it.
 func ApplyEdits(name string, data []byte, edits ...Edit) ([]byte, error) {
 	for _, e := range edits {

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The parser tells where a node begins, and not where it ends.
+// The parser gives where a node begins, and not where it ends.
 
 // begin is where a node begins behind its anchor and its tag.
 func (t *text) begin(n *yaml.Node) (int, error) {

@@ -230,7 +230,7 @@ func (t *text) cut(cuts []replacement) []byte {
 	at := 0
 	for _, c := range cuts {
 		if c.from < at {
-			continue // the tree will tell
+			continue // the tree decides
 		}
 		out = append(append(out, t.data[at:c.from]...), c.with...)
 		at = c.to

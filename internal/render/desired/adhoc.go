@@ -6,7 +6,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 )
 
-// Unmarked makes the Set of what is rendered for nobody: like Settle, without the mark of an app. The namespace is that of
+// Unmarked makes the Set of what is rendered for no app: like Settle, without the mark of an app. The namespace is that of
 // objects that name none.
 func Unmarked(rendered []render.Object, namespace string, scope func(object.GVK) Scope) (Set, error) {
 	s, err := Settle(rendered, app.App{Namespace: namespace}, scope)

@@ -28,7 +28,7 @@ type Object struct {
 	File string // in the source
 	Line int    // where in File its document begins
 	Wave int    // lower waves come first
-	// Digest is over all that is sent, for telling a change in Git. It is empty for Secrets: a digest of a guessable value would tell it.
+	// Digest is over all that is sent, for finding a change in Git. It is empty for Secrets: a digest of a guessable value would reveal it.
 	Digest string
 }
 

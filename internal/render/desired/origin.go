@@ -54,14 +54,14 @@ func (p Place) String() string {
 // maxFile bounds a file that Origin reads; renderers refuse larger ones by default.
 const maxFile = 16 << 20
 
-// Parsed is a tree of which somebody keeps the parsed files: Origins asks it instead of parsing a file once more.
+// Parsed is a tree with a cache of parsed files: Origins asks it instead of parsing a file once more.
 type Parsed interface {
 	fs.FS
 	// Nodes are the documents of a file; none where it is not there, or is no YAML.
 	Nodes(file string) []*yaml.Node
 }
 
-// Origin tells which file and line gives a field of an object its value: the last of the manifest, patches and
+// Origin returns which file and line gives a field of an object its value: the last of the manifest, patches and
 // transformers, in the order in which Kustomize applies them, whose value is the object's. It reads only what it must, and
 // knows what a person would find by reading: replacements, vars and custom transformers are not followed, which shows as a Place
 // that is not Exact, or unknown. Of the app its directory and what it changes itself are looked at.
@@ -73,7 +73,7 @@ func Origin(files fs.FS, a app.App, o Object, p field.Path) Place {
 	return Place{}
 }
 
-// Origins tells every place that touches a field, in the order in which they are applied, with the limits of Origin. A file is
+// Origins returns every place that touches a field, in the order in which they are applied, with the limits of Origin. A file is
 // read once, however many fields are asked for; the function is not for concurrent use.
 func Origins(files fs.FS, a app.App, o Object) func(field.Path) []Place {
 	parsed := map[string][]*yaml.Node{}

@@ -217,7 +217,7 @@ func (t *trail) named(name string) bool {
 	return name != "" && strings.Contains(t.object.ID.Name, name)
 }
 
-// targeted reports whether a patch's target selects the object, as far as kind and name tell.
+// targeted reports whether a patch's target selects the object, as far as kind and name decide it.
 func (t *trail) targeted(target *yaml.Node) bool {
 	if kind := text(target, "kind"); kind != "" && !matches(kind, t.object.ID.Kind) {
 		return false

@@ -13,7 +13,7 @@ import (
 )
 
 // laid notes what the app's custom resource changes in what its directory describes. It is edited into the directory's own
-// kustomization, so that its parts come in between of that one's; which of two that touch one field is the last, the value tells.
+// kustomization, so that its parts come in between of that one's; which of two that touch one field is the last, the value decides.
 func (t *trail) laid(a app.App) {
 	dir := path.Clean(a.Path)
 	for _, c := range a.Overlay.Components {

@@ -118,7 +118,7 @@ func names(at, next any, e field.Element, token string) bool {
 		return false
 	}
 	if token == "-" {
-		return true // the value tells
+		return true // the value decides
 	}
 	i, err := strconv.Atoi(token)
 	return err == nil && i >= 0 && i < len(list) && field.EqualValues(list[i], next)

@@ -34,12 +34,12 @@ func Sanitise(o object.Object) object.Object {
 	return c
 }
 
-// serverSet are the parts of metadata that the server writes, found in manifests that somebody once read from a cluster.
+// serverSet are the parts of metadata that the server writes, found in manifests that were exported from a cluster.
 var serverSet = []string{
 	"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds",
 }
 
-// opaque reports whether nobody but the kind's own schema knows what an empty map means in it, or which text is a quantity:
+// opaque reports whether only the kind's own schema says what an empty map means in it, or which text is a quantity:
 // custom resources, the schemas in CRDs, and the drivers' parameters of resource.k8s.io.
 func opaque(gvk object.GVK) bool {
 	return !builtIn(gvk.Group) || isCRD(gvk) || gvk.Group == "resource.k8s.io"

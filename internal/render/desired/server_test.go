@@ -33,7 +33,7 @@ import (
 func TestMain(m *testing.M) { kubetest.Main(m) }
 
 // notPlain are the objects of which defaults hide that they are as desired: inside an atomic list, or in a list key that only
-// the CRD's schema knows. A dry run must tell.
+// the CRD's schema knows. A dry run must decide.
 var notPlain = []string{
 	"StatefulSet traps", "LimitRange traps", "NetworkPolicy traps", "RoleBinding traps",
 }

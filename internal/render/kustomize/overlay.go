@@ -51,7 +51,7 @@ func (s *survey) patch(v visit, p map[string]any) error {
 	return nil
 }
 
-// ask tells an error about what the request asks for with the field that does, which is no file of the source.
+// ask returns an error about the request with the field that asks for it, which is no file of the source.
 func ask(field string, err error) error {
 	var at *render.Error
 	switch {

@@ -86,7 +86,7 @@ func readStory(t *testing.T, file string) story {
 	return s
 }
 
-// tell prints a result as a story does.
+// printResult prints a result as a story does.
 func tell(t *testing.T, objects []render.Object) string {
 	t.Helper()
 	var b strings.Builder

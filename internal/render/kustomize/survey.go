@@ -173,7 +173,7 @@ func (s *survey) resource(v visit, n *yaml.Node, decode decoder) error {
 // decoder reads a file for its errors alone.
 type decoder func(file string, data []byte) error
 
-// manifests wants complete objects, with the names by which Kustomize tells them apart.
+// manifests wants complete objects, with the names by which Kustomize distinguishes them.
 func manifests(file string, data []byte) error {
 	all, err := render.Manifests(file, data)
 	for _, o := range all {
@@ -264,7 +264,7 @@ func isBare(n *yaml.Node) bool {
 	return slices.ContainsFunc(items.Content, func(item *yaml.Node) bool { return render.Field(item, "kind") == nil })
 }
 
-// yaml checks an entry that is a YAML file, or a document in place. Of the latter Kustomize tells the errors: only bombs
+// yaml checks an entry that is a YAML file, or a document in place. Kustomize reports the errors of the latter: only bombs
 // must not get that far.
 func (s *survey) yaml(v visit, n *yaml.Node) error {
 	if n != nil && n.Kind == yaml.ScalarNode && inline(n.Value) {
@@ -345,7 +345,7 @@ func inline(entry string) bool {
 	return strings.ContainsAny(entry, "\n{") || strings.Contains(entry, ": ")
 }
 
-// plainly takes the path out of an error that is told with its own.
+// plainly takes the path out of an error that is reported with its own.
 func plainly(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no such file%w", silent{fs.ErrNotExist})
@@ -353,7 +353,7 @@ func plainly(err error) error {
 	return err
 }
 
-// cause takes the place out of an error that is told with another.
+// cause takes the place out of an error that is reported with another.
 func cause(err error) error {
 	var e *render.Error
 	if errors.As(err, &e) {

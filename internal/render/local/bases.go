@@ -34,7 +34,7 @@ func OpenStore() (*git.Store, func(), error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(work))
 	}
-	return store, func() { _ = errors.Join(store.Close(), os.RemoveAll(work)) }, nil // nobody else uses it
+	return store, func() { _ = errors.Join(store.Close(), os.RemoveAll(work)) }, nil // no other caller uses it
 }
 
 // notAsked is the error of a build that names a remote base, where the command was not asked to fetch any.
@@ -63,7 +63,7 @@ func (f Bases) Over(r render.Renderer) (*remote.Bases, func(), error) {
 	}
 	done := func() {
 		end()
-		_ = os.RemoveAll(dir) // nobody else uses it
+		_ = os.RemoveAll(dir) // no other caller uses it
 	}
 	return remote.New(remote.Options{Render: r, Fetch: store, Local: !f.Elsewhere, Hosts: upstream.Hosts{Reach: upstream.ReachAny}, Dir: dir}), done, nil
 }

@@ -256,7 +256,7 @@ func (l *listing) jsonItems(d *json.Decoder, lines *lineCounter) error {
 type lineCounter struct {
 	in    io.Reader
 	read  int64
-	ends  []int64 // of the lines that nobody has asked behind yet
+	ends  []int64 // of the lines that were not asked for yet
 	lines int
 }
 

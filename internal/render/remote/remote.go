@@ -28,7 +28,7 @@ import (
 type Options struct {
 	// Render builds from trees of Over, and keeps no failed build.
 	Render render.Renderer
-	// Fetch fetches repositories; nil for nothing at all, which builds are told in the words of Why.
+	// Fetch fetches repositories; nil for nothing at all, which builds report in the words of Why.
 	Fetch source.Fetcher
 	Why   string
 	// Hosts are those that may be fetched from.
@@ -165,7 +165,7 @@ func (f fetcher) fetch(ctx context.Context, a upstream.Address, before page) (br
 // everything takes back the exclusions of .sourceignore files, and of Flux's default list, which Kustomize does not know.
 const everything = "!*"
 
-// explained says what is to be done where that is known. It is told by text alone: what is absent elsewhere is no absent file here.
+// explained says what is to be done where that is known. It is recognised by text alone: what is absent elsewhere is no absent file here.
 func explained(err error) error {
 	var e *source.Error
 	switch {

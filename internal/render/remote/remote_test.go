@@ -70,7 +70,7 @@ func (y *yard) bases(o remote.Options) (*remote.Bases, source.Tree) {
 	return b, b.Over(tree.Still())
 }
 
-// rendered tells the objects of a directory with their places, or the error.
+// rendered prints the objects of a directory with their places, or the error.
 func rendered(t *testing.T, b *remote.Bases, files source.Tree, dir string) string {
 	t.Helper()
 	r, err := b.Render(t.Context(), render.Request{Files: files, Path: dir})

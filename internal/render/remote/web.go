@@ -147,7 +147,7 @@ func (w *web) ask(ctx context.Context, a upstream.Address, before page) (*http.R
 	return answer, nil
 }
 
-// plain is an error of net/http without the address, which is told beside it: a Location in it could hold anything.
+// plain is an error of net/http without the address, which is reported beside it: a Location in it could hold anything.
 func plain(err error) error {
 	var at *url.Error
 	if errors.As(err, &at) {

@@ -2,7 +2,7 @@
 //
 // In: an object as Git wants it, and the schema that the server publishes for its kind.
 // Out: Problems: the field, and what is wrong with it, without the value.
-// Promise: an object that the server would take has no Problem; a Problem never tells a value, since it may be a secret's.
+// Promise: an object that the server would take has no Problem; a Problem never contains a value, since it may be a secret's.
 // Not here: where schemas come from (openapi child); what only admission and the kind's own code know (a dry run).
 package validate
 
@@ -48,12 +48,12 @@ func Object(s Schema, o object.Object) []Problem {
 }
 
 // Checker checks objects of a revision before the first of it is applied. An object whose kind has no schema yet passes:
-// its CRD may come with the same revision; the apply tells if it does not.
+// its CRD may come with the same revision; the apply fails if it does not.
 type Checker struct {
 	Schemas Schemas
 }
 
-// shown is how many problems of an object its error tells.
+// shown is how many problems of an object its error lists.
 const shown = 5
 
 // Check returns an error for each of the objects, in their order, that names its first few problems; nil for one that has none.

@@ -21,7 +21,7 @@ type Builder interface {
 	Spent() bool
 }
 
-// Main is the worker process: it builds what it is told on stdin, one build after the other, and answers on stdout, until
+// Main is the worker process: it builds what stdin requests, one build after the other, and answers on stdout, until
 // stdin ends. It returns the exit code. The process reads no file and opens no connection: all that it knows of the tree
 // it asks for over the pipe.
 func Main(b Builder, stdin io.Reader, stdout io.Writer) int {

@@ -63,7 +63,7 @@ type Options struct {
 	Patience time.Duration
 	// After runs a function later, unless it is stopped before; nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
-	// Rested is called when the workers have been ended because nothing was built for a while; nil for nobody.
+	// Rested is called when the workers have been ended because nothing was built for a while; may be nil.
 	Rested func()
 }
 

@@ -111,7 +111,7 @@ func explain(stopped error, l render.Limits) error {
 	return stopped
 }
 
-// guard kills the worker when ctx ends or its memory passes the limit. The returned function ends the watch and tells
+// guard kills the worker when ctx ends or its memory passes the limit. The returned function ends the watch and reports
 // why the worker was killed, if it was.
 func (w *worker) guard(ctx context.Context, memory int64) func() error {
 	quit := make(chan struct{})
@@ -214,10 +214,10 @@ func (f *failure) As(target any) bool {
 	return false
 }
 
-// Is tells limits from other failures.
+// Is distinguishes limits from other failures.
 func (f *failure) Is(target error) bool { return f.Limit && target == render.ErrLimit }
 
-// crash tells how the worker ended: its last words on stderr are the panic or the runtime's complaint.
+// crash returns how the worker ended: its last words on stderr are the panic or the runtime's complaint.
 func (w *worker) crash(err error) error {
 	_ = w.cmd.Process.Kill() // it may have ended by itself
 	<-w.exited

@@ -1,7 +1,7 @@
 // Package disk answers: which files does this directory hold, as they lie there now?
 //
 // In: a directory of this machine: the top of a working tree.
-// Out: a source.Tree of it, without git's own files, and with what .sourceignore excludes left out of its listings; files written anew, whole.
+// Out: a source.Tree of it, without git's own files, and with what .sourceignore excludes left out of its listings; files written whole.
 // Promise: nothing outside the directory can be read through it, by links either; only files and directories can, no pipes and devices.
 // Not here: revisions (git), which directory is the top (wire).
 package disk

@@ -68,7 +68,7 @@ func once[T any](s *Still, known map[string]seen[T], name string, look func(stri
 // Open implements fs.FS. What is read through it is not kept.
 func (s *Still) Open(name string) (fs.File, error) { return s.tree.Open(name) }
 
-// Stat implements fs.StatFS. Where the directory was listed, its list tells what is not there.
+// Stat implements fs.StatFS. Where the directory was listed, its list shows what is not there.
 func (s *Still) Stat(name string) (fs.FileInfo, error) {
 	return once(s, s.infos, name, func(name string) (fs.FileInfo, error) {
 		if s.lacks(name) {

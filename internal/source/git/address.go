@@ -102,7 +102,7 @@ func (a address) check() error {
 
 func (a address) local() bool { return a.scheme == "file" }
 
-// String is what a person may see and git may be told: without any credential. The user of an HTTP URL can be a token.
+// String is what may be shown and passed to git: without any credential. The user of an HTTP URL can be a token.
 func (a address) String() string {
 	switch {
 	case a.scheme == "":

@@ -42,7 +42,7 @@ func TestEveryDocumentedFormOfAnAddressIsTaken(t *testing.T) {
 	}
 }
 
-// attacks are addresses by which programs like this one were made to run commands, read files, or tell secrets.
+// attacks are addresses by which programs like this one were made to run commands, read files, or reveal secrets.
 var attacks = []string{
 	"", " ", "-", "--upload-pack=touch x", "-oProxyCommand=x", "ext::sh -c touch% x", "fd::17", "transport::address",
 	"file://-oProxyCommand=x/a", "file://host/share", "file://", "ssh://-oProxyCommand=x/a", "ssh://-x@example.com/a", "ssh://git@-x/a",

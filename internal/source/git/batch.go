@@ -19,7 +19,7 @@ import (
 
 const (
 	readTimeout = time.Minute      // one object
-	idleTimeout = 30 * time.Second // then the process ends, and the blobs that were read are let go; the next read starts anew
+	idleTimeout = 30 * time.Second // then the process ends, and the blobs that were read are let go; the next read starts again
 )
 
 // The sizes of what is read into memory: of files, and of commits and tags.
@@ -127,7 +127,7 @@ func (o *objects) run() error {
 	return nil
 }
 
-// rest ends the process when nobody has asked for a while.
+// rest ends the process when it was idle for a while.
 func (o *objects) rest() {
 	if o.idle != nil {
 		o.idle.Stop()

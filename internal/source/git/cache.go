@@ -10,7 +10,7 @@ import (
 // largestCached keeps one big file from emptying the cache.
 const largestCached = 1 << 20
 
-// blobCache keeps the contents of small files, those read last, up to a number of bytes, and none when nobody has read any for
+// blobCache keeps the contents of small files, those read last, up to a number of bytes, and none when none was read for
 // idleTimeout: renders come together, and what they have made is kept elsewhere. The git directory is part of the key: no
 // repository can answer for another.
 type blobCache struct {
@@ -67,7 +67,7 @@ func (c *blobCache) put(dir, hash string, data []byte) {
 	}
 }
 
-// rest lets everything go when nobody reads for a while. The caller holds mu.
+// rest clears the cache when it was not read for a while. The caller holds mu.
 func (c *blobCache) rest() {
 	if c.idle == nil {
 		c.idle = time.AfterFunc(idleTimeout, c.clear)

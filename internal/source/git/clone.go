@@ -31,7 +31,7 @@ type clone struct {
 	turn    chan struct{} // one git process at a time writes
 	deep    bool          // keeps history; see Store.History
 	checked string        // the last failure after which the clone was checked, and was not damaged
-	removed bool          // whoever has the turn must begin with another clone
+	removed bool          // the caller that has the turn must begin with another clone
 }
 
 // clone is the one keeper of an address with credentials.
@@ -123,7 +123,7 @@ func (c *clone) bring(ctx context.Context, want ref, to reach) (revision, error)
 	return c.visit(ctx, want, to)
 }
 
-// prepare makes the clone, or removes what a process that was killed left in it. Its configuration is written anew each time.
+// prepare makes the clone, or removes what a process that was killed left in it. Its configuration is written each time.
 func (c *clone) prepare() error {
 	if err := makePrivate(c.private); err != nil {
 		return err

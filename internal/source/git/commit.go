@@ -20,7 +20,7 @@ type Making struct {
 	Branch string
 }
 
-// ErrUnclean says that a commit would take along, or leave half staged, what somebody else is working on.
+// ErrUnclean says that a commit would take along, or leave half staged, other changes in the working tree.
 var ErrUnclean = errors.New("there are changes that are not committed")
 
 // Prepare checks that the commit can be made, and checks its branch out. It is called before the files are written: a file with changes of

@@ -48,7 +48,7 @@ func sshCredentials(a address, auth source.Auth) (address, source.Auth, error) {
 	return a, auth, nil
 }
 
-// storeKey reads or makes the key of the store's names: without it a directory's name tells nothing of a password.
+// storeKey reads or makes the key of the store's names: without it a directory's name reveals nothing of a password.
 func storeKey(file string) ([]byte, error) {
 	key, err := os.ReadFile(file)
 	if err == nil && len(key) == 32 {
@@ -64,7 +64,7 @@ func storeKey(file string) ([]byte, error) {
 	return key, os.WriteFile(file, key, 0o600)
 }
 
-// cloneName tells clones apart: an address with other credentials is another clone, so that nobody reads what they could not fetch.
+// cloneName identifies a clone: an address with other credentials is another clone, so that no app reads what it could not fetch.
 func cloneName(key []byte, a address, auth source.Auth) string {
 	h := hmac.New(sha256.New, key)
 	for _, part := range []string{

@@ -27,7 +27,7 @@ type flight struct {
 	err     error
 }
 
-// do runs fn or waits for a run that begins from now on. fn's context ends when nobody waits any more; it has the
+// do runs fn or waits for a run that begins from now on. fn's context ends when no caller waits any more; it has the
 // values, not the deadline, of the caller that asked first.
 func (f *flights) do(ctx context.Context, key string, fn func(context.Context) (revision, error)) (revision, error) {
 	fl := f.join(ctx, key, fn)
@@ -62,7 +62,7 @@ func (f *flights) join(ctx context.Context, key string, fn func(context.Context)
 	return fl
 }
 
-// fly runs one flight after the other until nobody waits.
+// fly runs one flight after the other until no caller waits.
 func (f *flights) fly(key string, fl *flight) {
 	for ; fl != nil; fl = f.land(key) {
 		fl.at, fl.err = fl.safely()
@@ -89,7 +89,7 @@ func (f *flights) land(key string) *flight {
 	return l.now
 }
 
-// leave ends a flight for which nobody waits; one that has not begun is forgotten.
+// leave ends a flight without a waiting caller; one that has not begun is forgotten.
 func (f *flights) leave(key string, fl *flight) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

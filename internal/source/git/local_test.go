@@ -165,7 +165,7 @@ func TestALocalRepositoryMayBeRepackedUnderAReader(t *testing.T) {
 
 func TestACorruptObjectIsDetected(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "1"})
-	// Another valid object under the name of a's: only its hash tells.
+	// Another valid object under the name of a's: only its hash shows it.
 	a := r.Git("rev-parse", "main:a")
 	r.Commit(map[string]string{"a": "2", "b": "kept"}, "second")
 	b := r.Git("rev-parse", "main:a")

@@ -104,7 +104,7 @@ func (t *trip) location(ctx context.Context) (string, error) {
 	return to.String(), nil
 }
 
-// plainClient follows nothing and trusts what git was told to trust.
+// plainClient follows nothing and trusts what git is configured to trust.
 func plainClient(auth source.Auth, way route) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if auth.CABundle != "" {

@@ -66,7 +66,7 @@ func named(name, show string) (ref, error) {
 	return ref{name: name, show: show}, nil
 }
 
-// key tells references apart within one clone.
+// key identifies a reference within one clone.
 func (r ref) key() string { return r.commit + " " + r.name + " " + r.version }
 
 // checkRefName has the rules of git-check-ref-format(1), and wants a full name: HEAD or refs/...

@@ -98,7 +98,7 @@ func TestCallersShareOneFetchThatBeganAfterThem(t *testing.T) {
 		at++
 		most = max(most, at)
 		mu.Unlock()
-		if n == 3 { // the references have been told, the objects have not
+		if n == 3 { // the references were sent, the objects were not
 			close(began)
 			<-let
 		}

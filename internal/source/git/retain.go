@@ -37,7 +37,7 @@ func (s *Store) Retain(keep []source.Artifact, idle time.Duration) error {
 	return err
 }
 
-// fetched is when a fetch into the clone began: its configuration is written anew for each.
+// fetched is when a fetch into the clone began: its configuration is written for each.
 func fetched(dir string) time.Time {
 	info, err := os.Stat(filepath.Join(dir, "config"))
 	if err != nil {
@@ -46,7 +46,7 @@ func fetched(dir string) time.Time {
 	return info.ModTime()
 }
 
-// forget removes one clone, unless somebody is at work in it.
+// forget removes one clone, unless it is in use.
 func (s *Store) forget(dir string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,7 +45,7 @@ type setting struct{ key, value string }
 
 // hardened holds for every git process.
 var hardened = []setting{
-	{"safe.directory", "*"}, // whoever names a directory in a Spec may read it
+	{"safe.directory", "*"}, // a Spec may name any directory
 	{"core.hooksPath", "/dev/null"},
 	{"core.symlinks", "false"},
 	{"core.fsmonitor", "false"},

@@ -12,7 +12,7 @@ import (
 )
 
 func TestSeedMakesARepositoryOnce(t *testing.T) {
-	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull) // a user who never told git a name
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull) // a user without a name in git's configuration
 	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
 	dir := filepath.Join(t.TempDir(), "repo")
 	files := fstest.MapFS{"a/b.yaml": {Data: []byte("x: 1\n")}}

@@ -40,7 +40,7 @@ func called(t *testing.T, calls <-chan struct{}, after string) {
 	}
 }
 
-// until fetches at each call until the commit is seen: a change may be told more than once, never less.
+// until fetches at each call until the commit is seen: a change may be reported more than once, never less.
 func until(t *testing.T, s *git.Store, calls <-chan struct{}, spec source.Spec, commit string) {
 	t.Helper()
 	for {

@@ -76,7 +76,7 @@ func TestALeaderFindsOutInTimeThatARecordWasDamaged(t *testing.T) {
 	k.Kubectl(t, "-n", ns, "delete", "configmap", "truce-inventory-kustomization-gone")
 	k.Kubectl(t, "-n", ns, "patch", "configmap", "truce-inventory-kustomization-changed", "--type=merge", "-p", `{"data":{"inventory.json":"{"}}`)
 	pass(time.Hour)
-	loaded(t, s, kept.App) // lists anew
+	loaded(t, s, kept.App) // lists again
 	for _, r := range []inventory.Record{gone, changed} {
 		if err := s.Save(t.Context(), r); !errors.Is(err, inventory.ErrChanged) && r.App == changed.App {
 			t.Errorf("%s: %v", r.App, err)

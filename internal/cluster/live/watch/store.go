@@ -15,7 +15,7 @@ import (
 type store struct {
 	interest live.Interest
 	handle   func(live.Event)
-	known    *known // enough to tell what is gone after a new list
+	known    *known // enough to find what is gone after a new list
 	lists    int    // that have arrived whole
 	abandon  context.CancelCauseFunc
 	synced   chan struct{}
@@ -113,7 +113,7 @@ func (s *store) changed(obj any) error {
 
 func (s *store) seen(o object.Object) {
 	id, uid := o.ID(), o.UID()
-	if before, ok := s.known.get(id); ok && before != uid { // deleted and made again while nobody looked
+	if before, ok := s.known.get(id); ok && before != uid { // deleted and created again while the watch was down
 		s.gone(s.stub(id, before))
 	}
 	s.known.put(id, uid)
@@ -160,7 +160,7 @@ func (s *store) Transformer() cache.TransformFunc {
 	}
 }
 
-// told stands in a streamed list for an object that was handed on.
+// told stands in a streamed list for an object that was passed to the handler.
 type told struct{ metav1.ObjectMeta }
 
 // Replace hands on a whole list: what is in it, and what no longer is.

@@ -35,7 +35,7 @@ func TestAStreamedListIsToldAsItArrives(t *testing.T) {
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Fatal(diff)
 	}
-	stub := arrive("a", "3") // made anew while the watch was away, as b was deleted
+	stub := arrive("a", "3") // created again while the watch was down, as b was deleted
 	want = append(want, "gone a 1", "a 3")
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Fatal(diff)

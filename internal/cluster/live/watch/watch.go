@@ -180,7 +180,7 @@ func (l listing) narrowed(o metav1.ListOptions) metav1.ListOptions {
 }
 
 // explain keeps an error for Err, and gives it its meaning. "Not found" for a whole list means that the kind has left the
-// server since it was discovered: the next attempt asks anew.
+// server since it was discovered: the next attempt discovers it again.
 func (l listing) explain(err error) error {
 	switch {
 	case apierrors.IsNotFound(err):

@@ -86,7 +86,7 @@ func (s *seen) forget() {
 	s.all = nil
 }
 
-// story tells events as "+ name" and "- name".
+// story prints events as "+ name" and "- name".
 func story(events []live.Event) []string {
 	var out []string
 	for _, ev := range events {

@@ -2,7 +2,7 @@
 //
 // In: an ApplicationSet, the files of its repository, and which addresses are this repository's.
 // Out: the Applications that its controller would make, or why they are not known.
-// Promise: nobody is asked, neither the environment nor a clock; the same files give the same Applications; what a set can make is bounded.
+// Promise: neither the environment nor a clock is read; the same files give the same Applications; what a set can make is bounded.
 // Not here: what becomes of the Applications (survey), generators that ask a cluster or a service.
 package appset
 
@@ -18,7 +18,7 @@ import (
 // maxSets bounds the Applications of a set, and what each of its generators gives.
 const maxSets = 5000
 
-// ExpandSet lists the Applications that an ApplicationSet describes (argo-cd 3.x, applicationset/), for generators that ask nobody: list, git,
+// ExpandSet lists the Applications that an ApplicationSet describes (argo-cd 3.x, applicationset/), for generators that need no server: list, git,
 // and matrix and merge of those. The files are those of the repository that git generators read: one whose address is here, or from which the
 // Applications themselves are read. An error says why the Applications are not known.
 func ExpandSet(set object.Object, files fs.FS, here func(address string) bool) ([]discover.Made, error) {

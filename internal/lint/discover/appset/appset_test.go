@@ -52,7 +52,7 @@ func TestTheStoriesOfSetsAreToldByTheirApplications(t *testing.T) {
 	})
 }
 
-// TestTemplatesAreFilledAsArgoCDDoes tells what becomes of one text with given parameters.
+// TestTemplatesAreFilledAsArgoCDDoes fills one text with given parameters.
 func TestTemplatesAreFilledAsArgoCDDoes(t *testing.T) {
 	list := func(text string) string {
 		return `{generators: [{list: {elements: [{a: x, b: 'y z'}]}}], template: {metadata: {name: '` + text + `'}}}`

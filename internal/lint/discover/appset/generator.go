@@ -284,7 +284,7 @@ func (m *maker) over(base, by parameters) parameters {
 	return out
 }
 
-// indexByKeys tells by the values of the keys which of the parameters has them.
+// indexByKeys returns the index of the parameters with the same values of the keys.
 func indexByKeys(keys []any, all []given) (map[string]int, error) {
 	out := map[string]int{}
 	for i, p := range all {

@@ -171,7 +171,7 @@ func TestNothingThatTheServerHoldsIsAProblem(t *testing.T) {
 	checked, kinds := 0, 0
 	for _, l := range lists {
 		for _, r := range l.APIResources {
-			// The server takes old Events without the eventTime that it calls required; nobody keeps Events in Git.
+			// The server takes old Events without the eventTime that it calls required; Events are not kept in Git.
 			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "patch") || r.Kind == "Event" {
 				continue
 			}

@@ -135,7 +135,7 @@ func (w *walk) other(s *spec.Schema, m map[string]any, name, path string) {
 	}
 }
 
-// instead names the field that was meant, if case alone tells.
+// instead names the field that was meant, if only the case differs.
 func instead(s *spec.Schema, name string) string {
 	for known := range s.Properties {
 		if strings.EqualFold(known, name) {
