@@ -36,7 +36,7 @@ var ErrUnknownKind = errors.New("the API server does not serve this kind")
 type Options struct {
 	Target
 	UserAgent string // "truce/<version>"; the server names field managers of other writes than apply after it
-	// Wrap sees every request that is made, as the server does; nil for nobody.
+	// Wrap sees every request that is made, as the server does; may be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Term is when the client may write; nil for always. A client that is made of its Config is not held to it.
 	Term *lease.Term
@@ -140,7 +140,7 @@ func (c *Client) makeClients() (err error) {
 }
 
 // IsUnanswered reports whether a request failed without the server's having done or refused it: there was no answer, for another reason
-// than that nobody waits for it any more, or the server's own fault (5xx), or its plea to come again (429).
+// than that no caller waits for it any more, or the server's own fault (5xx), or its plea to come again (429).
 func IsUnanswered(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -171,7 +171,7 @@ func IsAbsent(err error, name string) bool {
 		status.Status().Details != nil && status.Status().Details.Name == name
 }
 
-// As returns a Client that acts as somebody else over the same connections. What the server serves is asked once for all
+// As returns a Client that impersonates another user over the same connections. What the server serves is asked once for all
 // identities, as c's. An empty user is refused, as is a service account without a name: the server would take the first for
 // truce itself.
 func (c *Client) As(user string, groups []string) (*Client, error) {

@@ -28,7 +28,7 @@ func openStore() (*git.Store, func(), error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(work))
 	}
-	return store, func() { _ = errors.Join(store.Close(), os.RemoveAll(work)) }, nil // nobody else uses it
+	return store, func() { _ = errors.Join(store.Close(), os.RemoveAll(work)) }, nil // no other caller uses it
 }
 
 // notAsked is what a build is told that names a remote base, by a command that was not asked to fetch any.
@@ -58,7 +58,7 @@ func (f fetching) over(r render.Renderer) (*remote.Bases, func(), error) {
 	}
 	done := func() {
 		end()
-		_ = os.RemoveAll(dir) // nobody else uses it
+		_ = os.RemoveAll(dir) // no other caller uses it
 	}
 	return remote.New(remote.Options{Render: r, Fetch: store, Local: !f.elsewhere, Hosts: upstream.Hosts{Reach: upstream.ReachAny}, Dir: dir}), done, nil
 }

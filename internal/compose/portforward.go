@@ -36,7 +36,7 @@ func forward(ctx context.Context, config *rest.Config, to string) (address strin
 		cancel()
 		return "", nil, fmt.Errorf("forward a port to pod %s/%s: %w", namespace, pod, err)
 	}
-	stop = func() { cancel(); <-ended } //nolint:errcheck // its error is that it was told to end
+	stop = func() { cancel(); <-ended } //nolint:errcheck // its error is that it was stopped
 	ports, err := f.GetPorts()
 	if err != nil {
 		stop()
