@@ -28,7 +28,7 @@ func (k *kinds) learn(all []object.GVK) {
 	// What has been invalidated meanwhile is another group by now, which was not discovered yet.
 	for gv, g := range open {
 		if stale[gv] == nil {
-			g.told(k, gv, lists[gv], err)
+			g.addVersion(k, gv, lists[gv], err)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func (k *kinds) askAll() (map[schema.GroupVersion]*metav1.APIResourceList, map[s
 }
 
 // addVersion adds what the whole server's answer says of one apiVersion: nothing, where it serves none of it.
-func (g *group) told(k *kinds, gv schema.GroupVersion, list *metav1.APIResourceList, err error) {
+func (g *group) addVersion(k *kinds, gv schema.GroupVersion, list *metav1.APIResourceList, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var served map[string]Resource

@@ -105,7 +105,7 @@ func (s Audit) cases(unit string) []junitCase {
 			continue
 		}
 		c := s.caseOf(f, class)
-		text := junitText{Message: oneLine(f.Message), Type: string(f.Severity), Text: s.told(f)}
+		text := junitText{Message: oneLine(f.Message), Type: string(f.Severity), Text: s.detailsOf(f)}
 		if s.Fails(f) {
 			c.Failure = &text
 		} else {
@@ -118,7 +118,7 @@ func (s Audit) cases(unit string) []junitCase {
 			continue
 		}
 		c := s.caseOf(f, class)
-		c.Skipped = &junitText{Message: "known by the baseline: " + oneLine(f.Message), Text: s.told(f)}
+		c.Skipped = &junitText{Message: "known by the baseline: " + oneLine(f.Message), Text: s.detailsOf(f)}
 		out = append(out, c)
 	}
 	if len(out) == 0 {
@@ -136,8 +136,8 @@ func (s Audit) caseOf(f rules.Finding, class string) junitCase {
 	return junitCase{Name: name, Class: class, File: p.File, Line: p.Line}
 }
 
-// details is the text below the message.
-func (s Audit) told(f rules.Finding) string {
+// detailsOf returns the text below the message.
+func (s Audit) detailsOf(f rules.Finding) string {
 	out := placeText(s.place(f))
 	for _, p := range f.Others {
 		out += "\nalso " + placeText(p)

@@ -41,7 +41,7 @@ func lineHashes(text []byte) []string {
 		if afterCR = c == '\r'; afterCR {
 			c = '\n'
 		}
-		h.tell()
+		h.record()
 		if begin {
 			line++
 			h.lines[h.at] = line
@@ -50,14 +50,14 @@ func lineHashes(text []byte) []string {
 		h.take(uint64(c))
 	}
 	for range hashBlock {
-		h.tell()
+		h.record()
 		h.take(0)
 	}
 	return h.out
 }
 
 // record stores the hash of the line that began a whole window ago.
-func (h *lineHasher) tell() {
+func (h *lineHasher) record() {
 	if h.lines[h.at] == 0 {
 		return
 	}

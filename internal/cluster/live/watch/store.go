@@ -156,18 +156,18 @@ func (s *store) Transformer() cache.TransformFunc {
 		}
 		s.seen(o)
 		id := o.ID()
-		return &told{metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}, nil
+		return &reportedObject{metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}, nil
 	}
 }
 
-// told stands in a streamed list for an object that was passed to the handler.
-type told struct{ metav1.ObjectMeta }
+// reportedObject stands in a streamed list for an object that was passed to the handler.
+type reportedObject struct{ metav1.ObjectMeta }
 
 // Replace hands on a whole list: what is in it, and what no longer is.
 func (s *store) Replace(list []any, _ string) error {
 	missing := maps.Collect(s.known.all())
 	for _, obj := range list {
-		if t, ok := obj.(*told); ok {
+		if t, ok := obj.(*reportedObject); ok {
 			delete(missing, s.known.id(place{t.Namespace, t.Name}))
 			continue
 		}
