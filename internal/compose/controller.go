@@ -48,7 +48,7 @@ type RunOptions struct {
 	Report       func(app.Key)
 	Witness      attribution.Place // where admission tells who wrote; the zero Place for nowhere
 	Metrics      *metrics.Metrics  // what happens is counted there; nil for nowhere
-	Notify       notify.Sender     // gets what Events tell, too; nil for nobody
+	Notify       notify.Sender     // gets a copy of every Event; may be nil
 }
 
 // Running is a controller with the engine that it drives.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// answer replaces an app's status, and takes the requests off its custom resource that it answers. After an error nobody knows which
+// answer replaces an app's status, and takes the requests off its custom resource that it answers. After an error it is not known which
 // status is there.
 func (c *Controller) answer(ctx context.Context, e appEntry, next object.Object, answered []field.Pointer) error {
 	err := c.writeAnswer(ctx, e, next, answered)
@@ -52,7 +52,7 @@ func (c *Controller) writeAnswer(ctx context.Context, e appEntry, next object.Ob
 		ops = append(ops, operation{"test", pointerText(p), e.cr.At(p...)}, operation{"remove", pointerText(p), nil})
 	}
 	err = c.patch(ctx, e.gvk, e.cr, "", ops)
-	if apierrors.IsInvalid(err) { // somebody has put another request there
+	if apierrors.IsInvalid(err) { // there is another request
 		return nil
 	}
 	return gone(err)
@@ -94,7 +94,7 @@ func (c *Controller) answerWhole(ctx context.Context, e appEntry, next object.Ob
 // answer that said otherwise was wrong, and the write has to be repeated.
 var errDropped = errors.New("the API server has dropped the status")
 
-// answered takes in what the server made of our own write, before the watch tells of it.
+// answered takes in what the server made of our own write, before the watch reports it.
 func (c *Controller) answered(e appEntry, now object.Object) {
 	seen, err := c.sightOf(&e, live.Event{ID: now.ID(), GVK: e.gvk, Object: now, Depth: live.Full})
 	if err != nil {

@@ -35,7 +35,7 @@ type appEntry struct {
 	due     time.Time       // of the next full check: an older timer is not answered; zero for at once
 	begun   time.Time       // of the run that is under way; zero for none
 	told    time.Time       // of the last status write
-	news    string          // that were told last
+	news    string          // that were reported last
 	said    *moved          // what the status that was written last says of the revision; nil for none
 	slot    time.Time       // when a status may be written that says no more than that the revision has moved; zero for none
 }
@@ -156,7 +156,7 @@ func (c *Controller) begin(key app.Key) (appEntry, bool) {
 	return c.withResource(asked), true
 }
 
-// retryConflict is the pause before a custom resource that somebody else has just written is looked at again.
+// retryConflict is the pause before a custom resource that another client has just written is read again.
 const retryConflict = 20 * time.Millisecond
 
 func (c *Controller) run(ctx context.Context, a app.App) report.Report {
@@ -189,7 +189,7 @@ func (c *Controller) underWay(key app.Key, since time.Time) {
 	}
 }
 
-// schedule sets the next full check, unless somebody has asked for one during the run. A source that is not ready wakes its
+// schedule sets the next full check, unless one was requested during the run. A source that is not ready wakes its
 // apps itself.
 func (c *Controller) schedule(key app.Key, a app.App, r report.Report) time.Duration {
 	wait, read, now := c.plan(key, a, r)

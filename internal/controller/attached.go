@@ -8,7 +8,7 @@ import (
 )
 
 // Some sources have no custom resource of their own: those that an app names itself, and other revisions of those that have one. They are
-// there as long as an app reads them, shared by all that read the same, and have no status: what became of a fetch is told by the apps.
+// there as long as an app reads them, shared by all that read the same, and have no status: the apps report the result of a fetch.
 
 // attach makes sure that what the app reads is fetched, where no custom resource of its own asks for that.
 func (c *Controller) attach(a app.App) {
@@ -61,7 +61,7 @@ func (c *Controller) inlineOf(key app.Key) (dialect.Sources, bool) {
 	return nil, false
 }
 
-// detach drops attached sources that nobody reads any more.
+// detach drops attached sources that no app reads any more.
 func (c *Controller) detach(key app.SourceKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

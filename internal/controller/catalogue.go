@@ -24,7 +24,7 @@ func (c *Controller) catalogue() *claim.Catalogue {
 	return c.claims
 }
 
-// watchCatalogue keeps the catalogue in step with the ConfigMap. A malformed one is told, and changes nothing.
+// watchCatalogue keeps the catalogue in step with the ConfigMap. A malformed one is reported, and changes nothing.
 func (c *Controller) watchCatalogue(ctx context.Context) {
 	id := object.ID{Kind: configMaps.Kind, Namespace: c.home(), Name: claimsConfig}
 	w := c.Watcher.Watch(ctx, live.Interest{GVK: configMaps, Namespace: id.Namespace, Name: id.Name, Depth: live.Full}, func(ev live.Event) {
@@ -68,7 +68,7 @@ func withConfig(c *claim.Catalogue, o object.Object) (*claim.Catalogue, error) {
 	return c, nil
 }
 
-// refuseClaims tells of it on the ConfigMap.
+// refuseClaims reports it on the ConfigMap.
 func (c *Controller) refuseClaims(o object.Object, cause error) {
 	text := fmt.Sprintf("%v; the last good claims hold", cause)
 	c.announce(notify.Message{

@@ -18,7 +18,7 @@ import (
 )
 
 // claimants keeps the kinds of claimants under watch, as far as the server serves them; the others cost nothing. A truce that is
-// limited to some namespaces watches them there and wherever else its objects lie, whoever works for the claimants themselves.
+// limited to some namespaces watches them there and wherever else its objects lie, for any app of the claimants.
 type claimants struct {
 	watcher    live.Watcher
 	learn      func([]object.GVK)     // finds out about many kinds at once
@@ -37,7 +37,7 @@ type claimants struct {
 	ctx     context.Context   // of these watches
 	stop    context.CancelFunc
 	asked   map[string]int // how often it was asked for a group in a row
-	refused map[post]bool  // what we may not list, and have told
+	refused map[post]bool  // what may not be listed, and was reported
 }
 
 // begin watches what a catalogue knows to be claimants, into claims of their own. It does not wait for anything. What was
@@ -64,7 +64,7 @@ func (w *claimants) revisit(group string) {
 	w.extend(slices.DeleteFunc(kinds, func(gvk object.GVK) bool { return gvk.Group != group }))
 }
 
-// extend begins to watch those of the kinds that are served and not watched yet, each at the first version that is. Where nobody can say
+// extend begins to watch those of the kinds that are served and not watched yet, each at the first version that is. Where it is not known
 // whether it is, it is watched as well: wait finds out. The caller has the turn.
 func (w *claimants) extend(kinds []object.GVK) {
 	w.learn(kinds)
@@ -140,7 +140,7 @@ func (w *claimants) coverAt(namespace string) {
 
 // wait returns when every kind that is watched has been listed or is found not to be served, or ctx ends. Where only some namespaces are
 // ours, what we may not list does not hold up the rest: before a field is put back that such a kind could claim, its claimants are asked
-// for, and the refusal is told on the app.
+// for, and the refusal is reported on the app.
 func (w *claimants) wait(ctx context.Context) {
 	w.mu.Lock()
 	all := maps.Clone(w.watches)
@@ -161,10 +161,10 @@ func (w *claimants) wait(ctx context.Context) {
 	}
 }
 
-// slowList is how long a first list for which all wait may take before that is told.
+// slowList is how long a first list for which all wait may take before that is reported.
 const slowList = 10 * time.Second
 
-// tellSlow tells, unless it is stopped before, why the first list of a watch does not come.
+// tellSlow reports, unless it is stopped before, why the first list of a watch does not come.
 func tellSlow(ctx context.Context, log *slog.Logger, w live.Watch, message string, about ...any) *time.Timer {
 	return time.AfterFunc(slowList, func() {
 		if err := w.Err(); err != nil && ctx.Err() == nil {
@@ -184,7 +184,7 @@ func (w *claimants) drop(p post, watch watching) {
 	w.again(p.gvk.Group)
 }
 
-// refuse tells once that claimants of a kind stay unknown.
+// refuse reports once that claimants of a kind stay unknown.
 func (w *claimants) refuse(p post, why error) {
 	w.mu.Lock()
 	told := w.refused[p]
@@ -228,7 +228,7 @@ func (c *Controller) recognise(ctx context.Context, catalogue *claim.Catalogue) 
 }
 
 // claim does what has to be done about claimants: it takes in a changed catalogue, or watches a kind that a CRD has brought. The
-// server may take a moment to serve what a CRD defines: the CRD's own changes of status tell of it.
+// server may take a moment to serve what a CRD defines: the CRD's own changes of status show it.
 func (c *Controller) claim(ctx context.Context, what string) time.Duration {
 	if what == changedCatalogue {
 		if next := c.catalogue(); next != c.engine.Catalogue() {

@@ -2,7 +2,7 @@
 //
 // In: watches of custom resources, claimants and managed kinds; clocks; requests.
 // Out: runs of reconcile, fetches of sources, and status, events and finalizers of the custom resources.
-// Promise: nobody waits in line: readiness and dependencies are events; one app, source or object is worked on by one goroutine at
+// Promise: no app waits for another: readiness and dependencies are events; one app, source or object is worked on by one goroutine at
 // a time; a status is written once for each real change.
 // Not here: any logic of what to do (reconcile and the judges), the words of a status (front).
 package controller
@@ -54,21 +54,21 @@ type Options struct {
 	Tenancy    tenancy.Rules // what holds for each app, whatever its custom resource says
 	// Catalogue is what claimants are recognised by; nil for the built-in one. The ConfigMap truce-claims goes over it.
 	Catalogue *claim.Catalogue
-	// LocalSources says whether a source may be a repository on this machine: whoever may write a GitRepository then reads
+	// LocalSources says whether a source may be a repository on this machine: a user who may write a GitRepository then reads
 	// what truce can read. It is for a machine of one's own.
 	LocalSources LocalSources
 	Workers      Workers
 	Pace         Pace
 	Log          *slog.Logger
 	Now          func() time.Time
-	Notice       func(reconcile.FindingEvent) // told of each; nil for nobody
-	Report       func(app.Key)                // told of each app whose report changed; nil for nobody
-	Kept         func()                       // told when a kind comes under watch or leaves; nil for nobody. It must not block
-	// Ran is told of each run of an app that has ended, Fetched of each look at a source, with how long it took. Nil for nobody.
+	Notice       func(reconcile.FindingEvent) // called with each; may be nil
+	Report       func(app.Key)                // called with each app whose report changed; may be nil
+	Kept         func()                       // called when a kind comes under watch or leaves; may be nil. It must not block
+	// Ran is called with each run of an app that has ended, Fetched with each fetch of a source, with how long it took. Both may be nil.
 	Ran     func(report.Report, time.Duration)
 	Fetched func(app.SourceKey, time.Duration, error)
 	Queues  workqueue.MetricsProvider // of the work queues; nil for none
-	Notify  notify.Sender             // gets what Events tell, too; nil for nobody
+	Notify  notify.Sender             // gets a copy of every Event; may be nil
 	// Panicked is called with the kind of work of each panic that was recovered; nil for no call.
 	Panicked func(work string)
 }
@@ -133,7 +133,7 @@ type Controller struct {
 	groups        *groups
 
 	events   chan *unstructured.Unstructured
-	dropped  atomic.Int64 // events that found no room, and of which nobody has been told
+	dropped  atomic.Int64 // events that found no room, and were not reported
 	messages chan notify.Message
 	texts    object.Packer // of custom resources
 
@@ -149,7 +149,7 @@ type Controller struct {
 	appSet      map[app.Key]*appEntry
 	sourceSet   map[app.SourceKey]*sourceEntry
 	lacking     map[string]string   // by the kind of app: what its CRD lacks
-	remarked    map[app.Key]string  // which of it an event has told
+	remarked    map[app.Key]string  // which of it an event has reported
 	whole       map[object.GVK]bool // kinds whose status is no subresource
 	subresource map[object.GVK]bool // kinds whose last status was written as a subresource
 }

@@ -17,7 +17,7 @@ var definitions = object.GVK{Group: "apiextensions.k8s.io", Version: "v1", Kind:
 
 // laps are the pauses after which an API group is looked at once more when a CRD of it has changed. The API server itself learns of
 // that from a watch: what it serves, by discovery and by schema, follows within milliseconds, or within most of a second where there
-// are several of it, and nothing tells when. It allows itself two seconds (apiextensions-apiserver, justCreated).
+// are several of it, and there is no sign of when. It allows itself two seconds (apiextensions-apiserver, justCreated).
 var laps = []time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond, 2 * time.Second}
 
 // definition is what is remembered of one CRD.
@@ -30,11 +30,11 @@ type definition struct {
 // groups remembers the CRDs of the cluster.
 type groups struct {
 	mu    sync.Mutex
-	seen  map[string]definition          // by name: as the watch tells
+	seen  map[string]definition          // by name: as the watch reports it
 	known map[string]definition          // by name: as was acted upon
-	news  map[string]map[string]struct{} // by group: names that the watch has told of since
+	news  map[string]map[string]struct{} // by group: names that the watch has reported since
 	laps  map[string]int                 // by group: looks since then
-	rate  *rate.Limiter                  // of objects that are settled anew
+	rate  *rate.Limiter                  // of objects whose baseline is taken again
 }
 
 func newGroups(perSecond float64) *groups {
@@ -69,7 +69,7 @@ func (c *Controller) watchDefinitions(ctx context.Context) {
 	})
 }
 
-// saw takes in what the watch tells of a CRD.
+// saw stores what the watch reports of a CRD.
 func (g *groups) saw(name string, d definition) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -163,7 +163,7 @@ func (c *Controller) settleDefinition(ctx context.Context, name string) error {
 	}
 	crd, err := c.engine.Live.Get(ctx, definitions, object.ID{Group: definitions.Group, Kind: definitions.Kind, Name: name})
 	if errors.Is(err, live.ErrNotFound) {
-		return nil // the watch is about to tell
+		return nil // the watch is about to report it
 	}
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func TestAGroupIsLookedAtUntilTheServerMustHaveNoticed(t *testing.T) {
 	}
 	g.saw("a.example.com", definition{uid: "1", generation: 1})
 	g.lap("example.com")
-	g.saw("b.example.com", definition{uid: "2", generation: 1}) // begins anew
+	g.saw("b.example.com", definition{uid: "2", generation: 1}) // begins again
 	pauses, names := looks()
 	if diff := cmp.Diff(laps[1:], pauses); diff != "" {
 		t.Errorf("pauses (-want +got):\n%s", diff)

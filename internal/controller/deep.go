@@ -14,7 +14,7 @@ type Pace struct {
 	// Verify is the mean time between two deep verifications of a kind: a list of all of its objects, 500 a request, that shows
 	// which events were lost. Kinds are verified at different times.
 	Verify time.Duration
-	// Resettle is how many objects a second are judged anew after their CRD has changed.
+	// Resettle is how many objects a second are judged again after their CRD has changed.
 	Resettle float64
 }
 

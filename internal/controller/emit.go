@@ -31,7 +31,7 @@ func digestOf(status object.Object) digest { return sha256.Sum256([]byte(fingerp
 // maxNote is the longest note that the events API takes, in bytes.
 const maxNote = 1024
 
-// emit hands news of an app to the goroutines that write Events and send messages: what is lost there loses no state, and nobody waits for
+// emit hands news of an app to the goroutines that write Events and send messages: what is lost there loses no state, and no worker waits for
 // it.
 func (c *Controller) emit(key app.Key, n notify.Event, evidence map[string]string) {
 	e, ok := c.entry(key)

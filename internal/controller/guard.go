@@ -63,7 +63,7 @@ func (c *Controller) OnPanic(work, about string, p *panics.Error) {
 	}
 }
 
-// lost deals with an event whose handler has panicked: a managed object is judged anew, which reports why on its app; a custom resource gets
+// lost deals with an event whose handler has panicked: a managed object is judged again, which reports why on its app; a custom resource gets
 // an Event.
 func (c *Controller) lost(ev live.Event) {
 	c.engine.ForceReconcile(ev.ID)

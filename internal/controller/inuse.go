@@ -32,7 +32,7 @@ func (k *kinds) inUse() (all []object.GVK, mark string, namespaces []string) {
 	return all, mark, namespaces
 }
 
-// tell says that the kinds in use have changed.
+// tell announces that the kinds in use have changed.
 func (k *kinds) tell() {
 	if k.changed != nil {
 		k.changed()

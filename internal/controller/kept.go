@@ -41,8 +41,8 @@ type request struct {
 	deleting          bool
 }
 
-// requestOf tells what a user wrote from what came of it: a status or a finalizer asks for nothing, and neither does it that a
-// request is taken off (answered). The generation does not tell: where the status is no subresource, it counts our own writes.
+// requestOf distinguishes what a user wrote from what came of it: a status or a finalizer asks for nothing, and neither does it that a
+// request is taken off (answered). The generation does not show it: where the status is no subresource, it counts our own writes.
 func requestOf(cr object.Object, answered []field.Pointer) request {
 	all, _ := cr.At("metadata", "annotations").(map[string]any)
 	annotations := maps.Clone(all)

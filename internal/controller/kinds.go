@@ -19,13 +19,13 @@ type kinds struct {
 	watcher   live.Watcher
 	objects   objects
 	served    func(object.GVK) error // live.ErrUnknownKind for a kind that the server does not know
-	began     func(post)             // told of each kind that comes under watch
-	changed   func()                 // told when a kind comes under watch or leaves; nil for nobody
+	began     func(post)             // called with each kind that comes under watch
+	changed   func()                 // called when a kind comes under watch or leaves; may be nil
 	limited   bool
 	claimants *claimants
 	ctx       context.Context // of the run: a watch outlives the app that first needed it
 
-	allowed func(post) // told when a watch that was refused has come to its first list after all
+	allowed func(post) // called when a watch that was refused has its first list after all
 
 	mu      sync.Mutex
 	watches map[post]watching
@@ -99,7 +99,7 @@ func (k *kinds) Ensure(ctx context.Context, i live.Interest) error {
 	return nil
 }
 
-// awaitRights has it told when a refused watch is let in: its retries go on meanwhile.
+// awaitRights reports when a refused watch is permitted: its retries go on meanwhile.
 func (k *kinds) awaitRights(p post, w watching) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -172,7 +172,7 @@ func (w watching) reportLists(to objects) {
 	}
 }
 
-// endAfter ends the watch when the one that takes its place has told all: a delete in between is told by this one.
+// endAfter ends the watch when the one that replaces it has listed all: a delete in between is reported by this one.
 func (w watching) endAfter(ctx context.Context, next live.Watch) {
 	select {
 	case <-next.Synced():

@@ -17,7 +17,7 @@ func (c *Controller) lookForLacks(ctx context.Context) {
 	for gvk := range c.Kinds.Apps {
 		res, err := c.Cluster.Resource(gvk)
 		if err != nil {
-			continue // not there yet: the watch of CRDs will tell
+			continue // not there yet: the watch of CRDs will report it
 		}
 		id := object.ID{Group: definitions.Group, Kind: definitions.Kind, Name: res.GVR.GroupResource().String()}
 		crd, err := c.engine.Live.Get(ctx, definitions, id)

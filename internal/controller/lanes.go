@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A key that takes longer than slow most likely waits for somebody: a git server that does not answer, a CRD that is never
-// established. It is worked on further, but no longer counts, so that nobody else waits for it; up to mostSlow times as many do not count.
+// A key that takes longer than slow most likely waits for a server: a git server that does not answer, a CRD that is never
+// established. It is worked on further, but no longer counts, so that no other key waits for it; up to mostSlow times as many do not count.
 const (
 	slow     = 2 * time.Second
 	mostSlow = 16

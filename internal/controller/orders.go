@@ -26,7 +26,7 @@ func (c *Controller) take(e *appEntry, seen sight) (news bool) {
 	wanted := e.wants.Token
 	e.wants = seen.app.SyncRequest
 	switch {
-	case e.wants.StartedAt.IsZero(): // somebody asks for it
+	case e.wants.StartedAt.IsZero(): // it is requested
 	case first: // an earlier process has begun it
 		e.order, e.wants = e.wants, app.SyncRequest{}
 	case e.wants.Token == wanted && before.Policy.Mode == app.Enforce: // we wrote that it is begun, and got no answer: takeUp does it again

@@ -35,7 +35,7 @@ func (c *Controller) record(ctx context.Context, key app.Key) time.Duration {
 	return 0
 }
 
-// lastRecords writes down what is left when everything has ended. What does not succeed is learnt anew at the next start.
+// lastRecords writes down what is left when everything has ended. What does not succeed is read again at the next start.
 func (c *Controller) lastRecords(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMoment)
 	defer cancel()

@@ -31,7 +31,7 @@ type reviewer interface {
 	Review(cr object.Object, r report.Report) report.Report
 }
 
-// report returns the app's newest report as its status tells it. A status is read only where it can matter.
+// report returns the app's newest report as its status has it. A status is read only where it can matter.
 func (c *Controller) report(key app.Key) report.Report {
 	r := c.engine.Report(key)
 	r.Seen = c.Now()

@@ -101,7 +101,7 @@ func (c *Controller) Artifacts() []source.Artifact {
 }
 
 // awaitSource is how long an app should wait before it asks again for a source of which nothing is known yet: at a start, that it
-// was not listed or fetched so far is no failure to tell anybody. The first look at a source wakes its apps before that.
+// was not listed or fetched so far is no failure to report. The first look at a source wakes its apps before that.
 func (c *Controller) awaitSource(key app.SourceKey) time.Duration {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -155,7 +155,7 @@ func (c *Controller) isListing() bool {
 	})
 }
 
-// isHopeless reports whether sources cannot be listed until somebody changes the cluster.
+// isHopeless reports whether sources cannot be listed until the cluster is changed.
 func isHopeless(err error) bool {
 	return errors.Is(err, live.ErrUnknownKind) || apierrors.IsForbidden(err)
 }
@@ -220,7 +220,7 @@ func (c *Controller) source(ctx context.Context, key app.SourceKey) time.Duratio
 	return c.lookInterval(key, s.Interval)
 }
 
-// unseen tells the apps that read another revision of a source why nobody looks for that: they wait for the first look.
+// unseen reports to the apps that read another revision of a source why it is not fetched: they wait for the first look.
 func (c *Controller) unseen(ctx context.Context, key app.SourceKey, why string) time.Duration {
 	c.mu.RLock()
 	e := c.sourceSet[key]
@@ -237,7 +237,7 @@ func (c *Controller) unseen(ctx context.Context, key app.SourceKey, why string) 
 	return 0
 }
 
-// retrySource is the pause after a fetch that failed or could not be told, where the interval is not shorter.
+// retrySource is the pause after a fetch that failed or could not be reported, where the interval is not shorter.
 const retrySource = 15 * time.Second
 
 func (c *Controller) fetch(ctx context.Context, f dialect.Sources, cr object.Object, s dialect.Source) dialect.SourceState {

@@ -61,7 +61,7 @@ func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 	return untilVerdict(e.app, r)
 }
 
-// ofFirstRun is the report of an app of which no run has ended since the start: what was told before it of the same generation holds until
+// ofFirstRun is the report of an app of which no run has ended since the start: what was reported before it of the same generation holds until
 // then.
 func ofFirstRun(a app.App, r report.Report) report.Report {
 	if r.Stage == "" {
@@ -83,8 +83,8 @@ type newsreader interface {
 	News(before, now object.Object) []notify.Event
 }
 
-// tellNews tells what is new in a status. The custom resource may be older than the status that was written last: what was told already
-// is not told again.
+// tellNews reports what is new in a status. The custom resource may be older than the status that was written last: what was reported already
+// is not reported again.
 func (c *Controller) tellNews(e appEntry, next object.Object) {
 	front, ok := e.front.(newsreader)
 	if !ok {
@@ -100,7 +100,7 @@ func (c *Controller) tellNews(e appEntry, next object.Object) {
 	}
 }
 
-// gist is what makes news the same as others: what is told of a success besides changes with every field that is ceded.
+// gist is what makes news the same as others: the rest of a success message changes with every field that is ceded.
 func gist(news []notify.Event) string {
 	short := slices.Clone(news)
 	for i, n := range short {
@@ -152,7 +152,7 @@ func untilVerdict(a app.App, r report.Report) time.Duration {
 	return 0
 }
 
-// writeSourceStatus tells what came of the newest look at a source.
+// writeSourceStatus writes the result of the newest fetch of a source.
 func (c *Controller) writeSourceStatus(ctx context.Context, key app.SourceKey) error {
 	c.mu.RLock()
 	known := c.sourceSet[key]
@@ -239,7 +239,7 @@ func (c *Controller) resource(gvk object.GVK, namespace string) (dynamic.Resourc
 	return c.Cluster.Dynamic().Resource(res.GVR).Namespace(namespace), nil
 }
 
-// event tells of drift on the app's custom resource.
+// event reports drift on the app's custom resource.
 func (c *Controller) event(n reconcile.FindingEvent) {
 	news := notify.Event{Severity: notify.Info, Reason: "DriftDetected", Text: report.Sentence(n.ID, n.Finding)}
 	switch {

@@ -18,7 +18,7 @@ type Commands interface {
 	Edit(r Resources, c Change) (Resources, error)
 	// Create returns the custom resources of a new app.
 	Create(key app.Key, c Change) (Resources, error)
-	// Tell reads back what the status tells, whoever wrote it.
+	// Tell reads back a status, of any writer.
 	Summarize(cr object.Object) Summary
 }
 
@@ -96,7 +96,7 @@ type Difference struct {
 
 // Run asks for one sync.
 type Run struct {
-	Token     string // that tells this request from others
+	Token     string // that distinguishes this request from others
 	By        string // who asks
 	Revision  string // instead of what the app follows
 	Prune     *bool
@@ -105,13 +105,13 @@ type Run struct {
 	Options   []string
 }
 
-// Summary is what a custom resource tells of its app.
+// Summary is what a custom resource says of its app.
 type Summary struct {
 	// By is who has written the status last: Flux, Argo CD, truce, or a field manager; empty where the server has kept no word of it.
 	StatusWriter string
 	// State is as the status says. Of a Kustomization the objects know the health better.
 	State appstate.State
-	End   report.End // how the newest run ended, as far as commands tell one end from another
+	End   report.End // how the newest run ended, as far as commands distinguish them
 	// Recorded is a health that the status holds in truce's words, for an object that is not well; its zero value is none.
 	Recorded       health.Status
 	Message        string // the dialect's own, of the newest run

@@ -1,4 +1,4 @@
-// Package dialect answers: what does this custom resource ask for, and how are its users told what came of it?
+// Package dialect answers: what does this custom resource ask for, and how is the result reported to its users?
 //
 // In: a custom resource as the API server holds it; later a report, or the state of a source.
 // Out: an app.App or a Source with every problem in it; the whole new .status in the dialect's own words.

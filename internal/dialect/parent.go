@@ -8,9 +8,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// Parent is who keeps a custom resource as Git describes it. Its zero value is nobody.
+// Parent is who keeps a custom resource as Git describes it. Its zero value is none.
 type Parent struct {
-	// Key names the app; its Namespace is empty where the mark does not tell it, and all of it where only a writer is known.
+	// Key names the app; its Namespace is empty where the mark does not contain it, and all of it where only a writer is known.
 	Key app.Key
 	// By is the field manager that the parent writes as; empty for unknown.
 	By string
@@ -38,7 +38,7 @@ const (
 // writers are the field managers of GitOps tools, truce's own first.
 var writers = []string{"truce", "kustomize-controller", "helm-controller", "argocd-controller"}
 
-// ParentOf tells who keeps an object as Git describes it. known says whether an app of that kind, namespace and name is there: the
+// ParentOf returns who keeps an object as Git describes it. known says whether an app of that kind, namespace and name is there: the
 // common label app.kubernetes.io/instance is a mark of Argo CD's only then.
 func ParentOf(o object.Object, known func(app.Key) bool) Parent {
 	p := Parent{By: gitOpsWriter(o)}

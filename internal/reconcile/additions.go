@@ -17,7 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// additions gathers what somebody has put into the object that Git does not name. Until an object is ours they are looked for
+// additions gathers the fields of the object that Git does not name. Until an object is ours they are looked for
 // whatever the policy is: what was there before us is never taken away.
 func (w *objectReconcile) additions(ctx context.Context, base compare.Baseline, in decide.Input) ([]addition.Addition, error) {
 	ours := w.ours()
@@ -51,7 +51,7 @@ func (w *objectReconcile) adopted(a addition.Addition) bool {
 	return len(a.Held) == 0 && !w.bearsOurMark()
 }
 
-// date says of an addition that was there before us, or of which nobody knows better, that it stays.
+// date says of an addition that was there before us, or of which nothing else is known, that it stays.
 func (w *objectReconcile) date(a *addition.Addition, ours bool) {
 	if len(a.Held) == 0 {
 		if by, ok := w.taken[field.PathString(a.Path)]; ok {
@@ -81,7 +81,7 @@ type additionProbe struct {
 const maxAlone = 16
 
 // try asks the server what it would make of the object without the additions, once for each state of them. What it would put there by
-// itself is none: the defaults in the entry of somebody who has made the object or a container, and what its admission adds.
+// itself is none: the defaults in the entry of the manager that created the object or a container, and what its admission adds.
 func (w *objectReconcile) try(ctx context.Context, found []addition.Addition) ([]addition.Addition, error) {
 	if len(found) == 0 {
 		w.tried(nil)
@@ -103,7 +103,7 @@ func (w *objectReconcile) try(ctx context.Context, found []addition.Addition) ([
 	return real, nil
 }
 
-// kept applies what is known of earlier to additions that were found anew.
+// kept applies earlier knowledge to additions that were found again.
 func (t *additionProbe) kept(found []addition.Addition) []addition.Addition {
 	var out []addition.Addition
 	for _, a := range found {
@@ -176,7 +176,7 @@ func dryRunRemoval(ctx context.Context, by apply.Writer, t apply.Target, live ob
 	return by.Edit(ctx, e)
 }
 
-// take remembers who had added what the plan makes ours: if it is judged anew before it is gone, nobody records that any more.
+// take remembers who had added what the plan makes ours: if it is judged again before it is gone, no entry records that any more.
 func (w *objectReconcile) take() {
 	for _, f := range w.plan.Removed() {
 		if w.taken == nil {
@@ -215,7 +215,7 @@ func (w *objectReconcile) adopt() {
 	r.memory = r.memory.WithPreexisting(given)
 }
 
-// forget drops what was there before us and no longer is: if it comes again, somebody has added it. The record is locked by the caller.
+// forget drops what was there before us and no longer is: if it comes again, it was added since. The record is locked by the caller.
 func (w *objectReconcile) forget() {
 	given := w.record.memory.PreexistingPaths()
 	if len(given) == 0 || w.app.Policy.Additions == app.AdditionsAllow {

@@ -80,7 +80,7 @@ func (s *appState) observedIfLost(a app.App) app.App {
 }
 
 // handBack ends the release of an app when all objects that Git names have been handed back on their streets: those that Git no longer
-// names follow, and then the record, so that nothing of ours is left. It is begun anew until it is done.
+// names follow, and then the record, so that nothing of ours is left. It is begun again until it is done.
 func (r *appRun) handBack(ctx context.Context) error {
 	if r.inventory.Unverified != "" {
 		return &stageError{report.RecordFailed, errors.Join(unverified(r.inventory.Unverified), r.engine.Inventory.Save(ctx, r.inventory))}
@@ -107,7 +107,7 @@ func (r *appRun) handBackOne(ctx context.Context, entry inventory.Entry) error {
 	case err != nil:
 		return err
 	case !decide.PruneCandidate{UID: entry.UID, Live: o}.IsOwn(desired.Mark(r.app.Key)):
-		return nil // somebody else's
+		return nil // it has another owner
 	}
 	owners, err := ownership.Entries(o)
 	if err != nil {

@@ -47,7 +47,7 @@ type appRun struct {
 	pruned    []report.ListedObject
 
 	superseded <-chan struct{} // closed when something newer is asked for
-	canceled   bool            // it was told to end, which is no failure of the app's
+	canceled   bool            // it was canceled, which is no failure of the app
 
 	dataEra int    // of the app's state when the run began
 	last    string // the revision that the run before was about
@@ -248,7 +248,7 @@ func (r *appRun) stopped(at report.Stage, err error) report.Report {
 		r.report.Reason = f.reason
 	}
 	r.report.Outlook = outlook(r.report.Reason, err)
-	if errors.Is(err, inventory.ErrChanged) { // whoever that was: a run from now on reads what is there, and adds to it
+	if errors.Is(err, inventory.ErrChanged) { // by any writer: a run from now on reads what is there, and adds to it
 		r.engine.queue.EnqueueApp(r.app.Key)
 	}
 	if r.app.Policy.Mode == app.Suspend && r.report.Reason != report.Suspended {

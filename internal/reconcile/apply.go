@@ -18,7 +18,7 @@ import (
 )
 
 // registerObjects hands the revision's objects to their records, and lets go of those that left Git. An object that another app names
-// already is refused here, before the first write, and said on this app; the other one is told by its own next report.
+// already is refused here, before the first write, and said on this app; the other one sees it in its own next report.
 func (r *appRun) registerObjects() error {
 	before := r.engine.sharedObjects(r.app.Key)
 	r.engine.forgetRefusals(r.app.Key)
@@ -27,13 +27,13 @@ func (r *appRun) registerObjects() error {
 	if err != nil {
 		return err
 	}
-	for _, rec := range taken { // the other app is still refused it; when this run has ended, nobody asks
+	for _, rec := range taken { // the other app is still refused it; when this run has ended, it is not asked for
 		rec.waitUnlocked()
 	}
 	r.overridePauses()
 	let := r.engine.dropRecords(r.app.Key, left)
 	r.inventory = inventory.MergeEntries(r.inventory, newerUIDs(r.inventory, let))
-	if r.app.Policy.Mode == app.Observe { // no inventory holds them, and nobody will sweep them
+	if r.app.Policy.Mode == app.Observe { // no inventory holds them, and no prune will find them
 		for id := range let {
 			r.engine.forgetMemory(id)
 		}
@@ -239,7 +239,7 @@ func (r *appRun) wave(ctx context.Context, wave []desired.Object) error {
 	_ = g.Wait() // the functions return no error: failures has them
 	for i, err := range failures {
 		if errors.Is(err, errKeepsChanging) {
-			r.engine.queue.Enqueue(wave[i].ID) // it is nobody's fault, and the next full check may be an hour away
+			r.engine.queue.Enqueue(wave[i].ID) // it is no error of the app, and the next full check may be an hour away
 		}
 		if err != nil {
 			r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", wave[i].File, wave[i].Line, wave[i].ID, err))
@@ -249,7 +249,7 @@ func (r *appRun) wave(ctx context.Context, wave []desired.Object) error {
 }
 
 // watch puts the wave's kinds under watch, where its objects lie. A kind that the server does not know is the problem of its own objects;
-// one that we may not watch is told, and its objects are brought in line with each run.
+// one that may not be watched is reported, and its objects are brought in line with each run.
 func (r *appRun) watch(ctx context.Context, wave []desired.Object) error {
 	if r.engine.Watches == nil {
 		return nil

@@ -45,7 +45,7 @@ func (e *Engine) claimants(id object.ID) []claim.Claimant {
 	return c.index.For(id)
 }
 
-// claims is who claims what of the object, by its claimants and by what it tells itself.
+// claims is who claims what of the object, by its claimants and by its own marks.
 // The path is where its kind keeps the count that can be scaled, where that matters and is known.
 func (w *objectReconcile) claims(ctx context.Context) ([]claim.Claim, field.Path, error) {
 	s := claim.Subject{Desired: w.snap.desired, Live: w.live, Owners: w.owners}
@@ -100,7 +100,7 @@ func ListClaimants(ctx context.Context, r live.Reader, kinds []object.GVK, names
 	return out, nil
 }
 
-// refreshClaims lists the claimants of one namespace anew. Two watches are unordered: a scale can be seen before its autoscaler.
+// refreshClaims lists the claimants of one namespace again. Two watches are unordered: a scale can be seen before its autoscaler.
 func (e *Engine) refreshClaims(ctx context.Context, kinds []object.GVK, namespace string) error {
 	found, err := ListClaimants(ctx, e.Live, kinds, namespace)
 	if err != nil {
@@ -132,7 +132,7 @@ func (e *Engine) enqueueTargets(target object.ID) {
 	}
 }
 
-// reconsider judges an object anew, whatever is known of it.
+// reconsider judges an object again, whatever is known of it.
 func (e *Engine) reconsider(id object.ID) {
 	if r := e.lookup(id); r != nil {
 		r.force()
@@ -140,7 +140,7 @@ func (e *Engine) reconsider(id object.ID) {
 	e.queue.Enqueue(id)
 }
 
-// unconfirmed lists the kinds of the object's claimants of which only a list has told.
+// unconfirmed lists the kinds of the object's claimants that only a list has shown.
 func (e *Engine) unconfirmed(id object.ID) []object.GVK {
 	c := e.currentClaims()
 	c.mu.RLock()
@@ -159,7 +159,7 @@ func (e *Engine) unconfirmed(id object.ID) []object.GVK {
 	return out
 }
 
-// confirmWithin is how long a claimant of which only a list has told is taken for granted.
+// confirmWithin is how long a claimant that only a list has shown is taken for granted.
 const confirmWithin = 2 * time.Second
 
 // confirmLater has the object judged again where a claim on it is not confirmed by a watch.

@@ -14,7 +14,7 @@ import (
 // ends when its claimant is gone from both. It may be used concurrently.
 type Claims struct {
 	catalogue *claim.Catalogue
-	enqueue   func(object.ID) // nil while nobody judges by them yet
+	enqueue   func(object.ID) // nil while they are not used yet
 
 	mu    sync.RWMutex
 	index claim.Index
@@ -26,18 +26,18 @@ type Claims struct {
 type observedClaimant struct {
 	claims  []claim.Claimant
 	version uint64
-	// listed says that only a list has told of it. A list may be older than what the watch has told already, or the kind may
-	// not be under watch yet: until the watch tells too, the claimant is asked for again.
+	// listed says that only a list has shown it. A list may be older than what the watch has reported already, or the kind may
+	// not be under watch yet: until the watch reports it too, the claimant is read again.
 	listed bool
 }
 
-// NewClaims returns Claims that nobody judges by yet: whoever knows the cluster's claimants shows them (Seen), and then calls
+// NewClaims returns Claims that are not used yet: the caller adds the cluster's claimants (Seen), and then calls
 // UseClaims.
 func NewClaims(c *claim.Catalogue) *Claims {
 	return &Claims{catalogue: c, live: map[object.ID]observedClaimant{}, git: map[app.Key]map[object.ID]object.Object{}}
 }
 
-// UseClaims makes the engine judge by other claims. What Git declares is carried over, and every object is judged anew of whose
+// UseClaims makes the engine judge by other claims. What Git declares is carried over, and every object is judged again of whose
 // kind the two catalogues say different things.
 func (e *Engine) UseClaims(next *Claims) {
 	e.mu.Lock()

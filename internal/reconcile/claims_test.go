@@ -26,7 +26,7 @@ func deployment(name string) object.ID {
 	return object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: name}
 }
 
-// on tells who claims a Deployment, and from which count up.
+// on returns who claims a Deployment, and from which count up.
 func on(c *Claims, name string) []string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -24,7 +24,7 @@ import (
 type WriterEvidence struct {
 	// Writes returns what admission saw of writes to an object, the newest first. It does not block.
 	Writes func(object.ID) []attribution.Record
-	// Events lists what was told lately of one object. It is asked only for what is not explained otherwise, and at most once a
+	// Events lists what was reported lately about one object. It is asked only for what is not explained otherwise, and at most once a
 	// minute for each managed object.
 	Events func(context.Context, object.ID) ([]attribution.Event, error)
 	// Past reads the journal of an earlier or another process; once, when there is something to explain.
@@ -36,7 +36,7 @@ type WriterEvidence struct {
 // eventsEvery is how often the Events about one object are read at most.
 const eventsEvery = time.Minute
 
-// unexplained are what an object's record keeps of differences that nobody has explained.
+// unexplained are what an object's record keeps of differences without an explanation.
 type unexplained struct {
 	since time.Time // zero for none
 	asked time.Time // when Events were read last
@@ -77,7 +77,7 @@ func (w *objectReconcile) rejudge(c compare.Input, d decide.Input, said attribut
 	return err
 }
 
-// statements are what costs no request: what admission saw, and what was told of the object before.
+// statements are what costs no request: what admission saw, and what was reported of the object before.
 func (w *objectReconcile) statements(ctx context.Context) attribution.Statements {
 	id := w.record.id
 	var said attribution.Statements
@@ -96,7 +96,7 @@ func (w *objectReconcile) statements(ctx context.Context) attribution.Statements
 	return said
 }
 
-// often counts, by field, how often another value was set within the hour, by what a journal tells and what is live now.
+// often counts, by field, how often another value was set within the hour, by a journal and what is live now.
 func (w *objectReconcile) often(noted map[string]journal.Change) map[string]int {
 	out := map[string]int{}
 	for _, f := range w.plan.Findings {
@@ -159,7 +159,7 @@ func (w *objectReconcile) askAt(weak []decide.Finding) time.Time {
 	return at
 }
 
-// asks is about whom Events may tell: an autoscaler with a claim to one of the fields, else the object itself.
+// asks is the object whose Events may explain it: an autoscaler with a claim to one of the fields, else the object itself.
 func (w *objectReconcile) asks(weak []decide.Finding, claims []claim.Claim) object.ID {
 	for _, f := range weak {
 		for _, c := range claims {
@@ -176,7 +176,7 @@ func explained(known []report.Finding, f report.Finding) bool {
 	return slices.ContainsFunc(known, func(k report.Finding) bool { return k.Path.Equals(f.Path) && field.EqualValues(k.Live, f.Live) })
 }
 
-// journalHistory is what a journal tells of differences, by object.
+// journalHistory is what a journal has about differences, by object.
 type journalHistory struct {
 	once         sync.Once
 	err          error
@@ -210,7 +210,7 @@ func (p *journalHistory) read(entries []journal.Entry, now time.Time) {
 		}
 		if !seen[e.Object][e.Path] {
 			seen[e.Object][e.Path] = true
-			if e.What != journal.Corrected && e.What != journal.Returned { // these ended what they tell of
+			if e.What != journal.Corrected && e.What != journal.Returned { // these ended what they report
 				p.attributions[e.Object] = append(p.attributions[e.Object], earlierAttribution(e))
 			}
 		}

@@ -20,7 +20,7 @@ type Queries interface {
 
 var errNoQueries = errors.New("jq expressions are not answered here")
 
-// AnswerQueries returns what the queries of the rules select on one object. No queries need nobody who answers them.
+// AnswerQueries returns what the queries of the rules select on one object. Without queries no jq process is needed.
 func AnswerQueries(ctx context.Context, q Queries, rules ignore.Rules, s ignore.Observed) (ignore.Observed, error) {
 	queries := rules.Queries(s.Desired)
 	if len(queries) == 0 {

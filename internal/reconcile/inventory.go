@@ -16,7 +16,7 @@ import (
 
 // pendingInventory is an app's inventory between two runs. The names of what is about to be made are written before it is made; what came of
 // it (uids, digests) may be written a little later, together with whatever is written next: until then our own entry
-// in managedFields proves what the uid would (ADR 6), and after a crash the first look at an object tells whether it is as Git wants.
+// in managedFields proves what the uid would (ADR 6), and after a crash the first look at an object shows whether it is as Git wants.
 type pendingInventory struct {
 	turn chan struct{} // holds a token while the record is read or written: one at a time
 
@@ -131,7 +131,7 @@ func (l *pendingInventory) save(ctx context.Context, to inventory.Store, r inven
 }
 
 // deferInventory leaves the app's record to be written by WriteRecord, unless the next run does it. Where drift is not simply put back it is
-// written now: after a crash the digests are what tells drift from a change in Git.
+// written now: after a crash the digests distinguish drift from a change in Git.
 func (r *appRun) deferInventory(ctx context.Context, next inventory.Record) error {
 	if p := r.app.Policy; p.Remediation != app.Remediate || p.Spacing > 0 {
 		if err := r.engine.save(ctx, next); err != nil {

@@ -49,7 +49,7 @@ func (w *objectReconcile) inGit(n FindingEvent) gitPlace {
 	}
 	artifact, err := w.engine.Sources.Artifact(w.app.Source)
 	if err != nil || w.snap.file == "" {
-		return gitPlace{} // the app's own run tells of the source
+		return gitPlace{} // the app's own run reports the source
 	}
 	o := desired.Object{ID: w.record.id, GVK: w.snap.gvk, Data: w.snap.desired, File: w.snap.file, Line: w.snap.line}
 	at := gitPlace{begins: fmt.Sprintf("%s:%d", o.File, o.Line), revision: artifact.Revision}
@@ -137,7 +137,7 @@ func (e *Engine) keepMemory(r *record) error {
 }
 
 // forgetMemory drops what is remembered of an object that is gone, or let go of for good: there are never more memories than objects that
-// somebody keeps or asks for.
+// is kept or requested.
 func (e *Engine) forgetMemory(id object.ID) {
 	e.mu.RLock()
 	_, kept := e.records[id]

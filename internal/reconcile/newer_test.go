@@ -46,7 +46,7 @@ func TestWhatTheWatchHasToldIsNotForgottenForAnOlderSight(t *testing.T) {
 	}
 }
 
-// TestWhatWasChangedBackIsJudgedAsItIs is a change that somebody takes back before it is judged, or while it is.
+// TestWhatWasChangedBackIsJudgedAsItIs is a change that is reverted before it is judged, or while it is.
 func TestWhatWasChangedBackIsJudgedAsItIs(t *testing.T) {
 	labelled := func(version, label string) live.Event {
 		o := definition(version, "True")

@@ -45,18 +45,18 @@ type objectReconcile struct {
 	plan    decide.Plan
 	fresh   bool   // live is the server's newest answer, not to be read again
 	stale   bool   // what we knew was wrong: only a GET counts
-	asked   bool   // claimants were listed anew
+	asked   bool   // claimants were listed again
 	lacks   string // what would have to be there before an absent object could be made
-	alone   bool   // no dry run can tell what an apply would leave
+	alone   bool   // no dry run can show what an apply would leave
 	rebased bool   // the baseline is another one than at the last judgement
 
 	treatment optout.Treatment // what the object itself asks for
 
-	added []addition.Addition         // what somebody has put there that Git does not name
+	added []addition.Addition         // what live has that Git does not name
 	taken map[string]ownership.Writer // of additions that were made ours, in order to go
 
 	counts []claim.Claim        // on the object
-	untold map[string]time.Time // by path: until when a finding waits to be told
+	untold map[string]time.Time // by path: until when a finding waits to be reported
 }
 
 // once looks, judges, and makes the plan's writes. It reports whether nothing was left to do.
@@ -175,7 +175,7 @@ func (w *objectReconcile) newer() *live.Event {
 }
 
 // homeless says what would have to be there before an absent object that is only observed could be made: its kind, or its namespace.
-// Where nobody may know, nothing is said.
+// Where it is not known, nothing is reported.
 func (w *objectReconcile) homeless(ctx context.Context, absent error) string {
 	id := w.record.id
 	switch {
@@ -302,7 +302,7 @@ func (w *objectReconcile) baseline(ctx context.Context, ceded []field.Path) (com
 	return w.predict(ctx, body)
 }
 
-// unasked remembers that the server lets nobody ask what an apply would leave: then what Git names is compared by itself.
+// unasked remembers that the server refuses dry runs of this object: then what Git names is compared by itself.
 func (w *objectReconcile) unasked(why error) error {
 	w.alone = true
 	w.record.mu.Lock()

@@ -14,7 +14,7 @@ import (
 )
 
 // past is what the last comparison of the same two objects has seen. Where Git's object or the baseline is another one now, a field may differ
-// that nobody has written.
+// that has no writer.
 func (w *objectReconcile) past() compare.Past {
 	if !w.snap.judged || w.rebased {
 		return compare.Past{Known: w.snap.past.Known}
@@ -67,8 +67,8 @@ func (w *objectReconcile) said() []attribution.EarlierAnswer {
 // statusWithin is how long the status of an autoscaler that may have scaled is waited for: its controller writes it right after the scale.
 const statusWithin = 2 * time.Second
 
-// postpones reports whether a ceded count is to be told of a moment later: the autoscaler's own status is about to say whether it has set it.
-// What is told then is as of now.
+// postpones reports whether a ceded count is to be reported a moment later: the autoscaler's own status is about to say whether it has set it.
+// What is reported then is as of now.
 func (w *objectReconcile) postpones(f decide.Finding) bool {
 	if f.Verdict != decide.Cede || f.Writer.Name != "" && !attribution.IsHPAWrite(f.Writer) || !w.scales(f) {
 		return false
@@ -100,7 +100,7 @@ func (w *objectReconcile) scales(f decide.Finding) bool {
 	return false
 }
 
-// unsaid are findings that were postponed, and whose value is gone by now: they are told as they were.
+// unsaid are findings that were postponed, and whose value is gone by now: they are reported as they were.
 func (w *objectReconcile) unsaid(known []report.Finding) []report.Finding {
 	var out []report.Finding
 	for _, f := range known {

@@ -7,7 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// pendingEvent is an event that nobody has judged yet. After a start there are as many of them as objects, and each waits for the run of its
+// pendingEvent is an event that is not judged yet. After a start there are as many of them as objects, and each waits for the run of its
 // app: a whole object that waits is packed, to a fiftieth of what it takes as maps.
 type pendingEvent struct {
 	live.Event // without its Object while that is packed
@@ -20,7 +20,7 @@ func newPendingEvent(ev live.Event) *pendingEvent {
 	return &pendingEvent{Event: ev, uid: ev.Object.UID(), version: versionOf(ev.Object)}
 }
 
-// pack makes a whole object small. Nobody else may have it yet.
+// pack makes a whole object small. No other goroutine may have it yet.
 func (s *pendingEvent) pack(texts *object.Packer) {
 	if s.Depth != live.Full || s.Gone {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
-// TestWhatWaitsForItsRunWaitsPacked is a start: the first list tells of every object before any app has come to judge its own.
+// TestWhatWaitsForItsRunWaitsPacked is a start: the first list reports every object before any app has run.
 func TestWhatWaitsForItsRunWaitsPacked(t *testing.T) {
 	e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now}, nil)
 	o := definition("7", "True")

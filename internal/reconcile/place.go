@@ -23,7 +23,7 @@ var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustom
 const chart = "Chart.yaml"
 
 // RequestOf says what is to be rendered for an app, and what its directory was found to be: plain manifests or a kustomization. Where
-// the app's layout is AnyLayout, nobody looks, and the renderer finds out itself.
+// the app's layout is AnyLayout, it is not looked up, and the renderer finds out itself.
 func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error) {
 	q := render.Request{Files: files, Path: a.Path, Namespace: a.Namespace, Overlay: a.Overlay}
 	if a.Layout == app.AnyLayout {

@@ -107,7 +107,7 @@ func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) er
 	return err
 }
 
-// keepUnnamed leaves what left Git, and says so. What is not there any more, or somebody else's, is forgotten.
+// keepUnnamed leaves what left Git, and says so. What is gone, or has another owner, is dropped from the inventory.
 func (r *appRun) keepUnnamed(ctx context.Context, left []inventory.Entry) error {
 	a := r.app
 	a.Prune = app.PruneReport
@@ -196,7 +196,7 @@ func (e *Engine) passAllToWaiting(let map[object.ID]string) {
 	}
 }
 
-// forgetRefusals forgets which objects an app was refused: its next run says anew.
+// forgetRefusals forgets which objects an app was refused: its next run reports them again.
 func (e *Engine) forgetRefusals(key app.Key) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -207,8 +207,8 @@ func (e *Engine) forgetRefusals(key app.Key) {
 	}
 }
 
-// dropRecords drops records of an app, and returns when nobody is on the way down their streets: what is about to be deleted must
-// not be made again by the very event that tells of it. It returns the uids of what was made.
+// dropRecords drops records of an app, and returns when no goroutine holds their locks: what is about to be deleted must
+// not be created again by the event that reports its deletion. It returns the uids of what was made.
 func (e *Engine) dropRecords(key app.Key, ids []object.ID) map[object.ID]string {
 	var dropped []*record
 	e.mu.Lock()
@@ -228,13 +228,13 @@ func (e *Engine) dropRecords(key app.Key, ids []object.ID) map[object.ID]string 
 	uids := make(map[object.ID]string, len(dropped))
 	for _, r := range dropped {
 		r.reconcileLock.Lock()
-		uids[r.id] = r.appliedUID // nobody writes it any more
+		uids[r.id] = r.appliedUID // it is written no more
 		r.reconcileLock.Unlock()
 	}
 	return uids
 }
 
-// newerUIDs lists the ledger's entries with the uids that are known by now: an object that was deleted by somebody and came back
+// newerUIDs lists the ledger's entries with the uids that are known by now: an object that was deleted by another client and came back
 // between two runs has another one than the ledger says, and is ours all the same.
 func newerUIDs(ledger inventory.Record, uids map[object.ID]string) []inventory.Entry {
 	var out []inventory.Entry
@@ -296,9 +296,9 @@ func (e *Engine) HasInventory(ctx context.Context, key app.Key) (bool, error) {
 	return len(ledger.Entries) > 0, err
 }
 
-// Forget ends an app whose custom resource is gone, without touching its objects: nobody keeps them any more, and they are free for
-// other apps. The record goes where the objects were to stay; where they were not, somebody took the finalizer away, and the record
-// is all that tells what truce has left behind.
+// Forget ends an app whose custom resource is gone, without touching its objects: they have no app any more, and are free for
+// other apps. The record goes where the objects were to stay; where they were not, the finalizer was removed by hand, and the record
+// is all that shows what truce has left behind.
 func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 	if err := e.WriteInventory(ctx, key); err != nil {
 		return err

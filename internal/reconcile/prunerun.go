@@ -95,7 +95,7 @@ func (s *pruneRun) execute(ctx context.Context, ledger *inventory.Record, left [
 		}
 		g, err := s.readEntry(ctx, entry)
 		if errors.Is(err, live.ErrUnknownKind) {
-			continue // with its CRD, or out of reach with its API: not to be deleted, and remembered until somebody knows
+			continue // with its CRD, or out of reach with its API: not to be deleted, and remembered until it is known
 		}
 		if err != nil {
 			return &stageError{report.PruneFailed, err}

@@ -11,7 +11,7 @@ import (
 // minListed is how many objects of a kind are worth a list: fewer are read one by one.
 const minListed = 4
 
-// watchAndRead puts the wave's kinds under watch, and reads what the watches do not bring. The objects' first events wake nobody meanwhile:
+// watchAndRead puts the wave's kinds under watch, and reads what the watches do not bring. The objects' first events enqueue nothing meanwhile:
 // the run is about to walk them.
 func (r *appRun) watchAndRead(ctx context.Context, wave []desired.Object) error {
 	r.reserve(wave, true)
@@ -77,7 +77,7 @@ func (r *record) needsRead() bool {
 	return !r.baseline.Known() && r.pending != nil && !r.pending.Gone && r.pending.Depth == live.Metadata
 }
 
-// onRead puts what was read in the place of an event that told less, and nothing newer.
+// onRead puts what was read in the place of an event with less in it, and of nothing newer.
 func (r *record) onRead(ev live.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

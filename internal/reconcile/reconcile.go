@@ -62,7 +62,7 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 }
 
 // Object walks one object down the street: look, compare, decide, act, until nothing is left to do. It is entered by a watch
-// event, by a changed claim, or by App. The time is when a held correction is due; zero for none. A failure is told by the app's
+// event, by a changed claim, or by App. The time is when a held correction is due; zero for none. A failure is reported by the app's
 // own run, which is asked for where none has met it yet.
 func (e *Engine) Object(ctx context.Context, id object.ID) (time.Time, error) {
 	known := e.isTroubled(id)
@@ -235,14 +235,14 @@ type Watches interface {
 	Watched(gvk object.GVK, namespace string) (live.Interest, bool)
 }
 
-// FindingEvent tells of one finding when it appears, and when it is carried out.
+// FindingEvent reports one finding when it appears, and when it is carried out.
 type FindingEvent struct {
 	App     app.Key
 	ID      object.ID
 	Finding report.Finding
 	Carried bool      // the correction was written
 	Undone  bool      // truce had put the field back lately, and this is the first sight of it differing again
-	Since   time.Time // when the difference was first seen; zero if nobody knows
+	Since   time.Time // when the difference was first seen; zero if it is not known
 	At      time.Time
 	// Without is the claimant whose claim ends, where the notice comes before the count drops to Git's; nothing was found then.
 	Without string

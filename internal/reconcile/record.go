@@ -42,7 +42,7 @@ type record struct {
 	foreseen      bool           // the baseline is what a dry run said of text, which was not applied
 	judged        bool           // text was compared with what is there
 	forced        bool           // to be judged whatever is known: a claim on it has changed
-	reserved      bool           // a run is about to judge it: its events need wake nobody
+	reserved      bool           // a run is about to judge it: its events need not enqueue it
 	found         bool           // the object that we applied to was there before us, and others had added fields to it, or that is unknown
 	yields        bool           // the owner only observes, as of its newest run: an app that enforces takes the object over
 	request       decide.Request // of a person, until the object was judged with it
@@ -51,7 +51,7 @@ type record struct {
 	memory        fight.Memory
 	savedMemory   []byte // of memory, in the journal
 	uid           string // of the newest answer or event that was judged
-	appliedUID    string // uid of the object that we applied to; somebody may have put another one in its place
+	appliedUID    string // uid of the object that we applied to; it may have been replaced
 	version       uint64 // resourceVersion of the newest answer or event that was judged
 	watched       uint64 // resourceVersion of the newest event; less than version as long as the watch has not shown what a read or a write has
 	trusted       uint64 // resourceVersion at which an earlier process found the object to be as text wants; 0 for unknown
@@ -60,7 +60,7 @@ type record struct {
 	arrived       time.Time            // of the first event that is pending
 	arrivals      int                  // how many are
 	past          *compare.Past        // what was seen at the last judgement; nil for nothing
-	postponed     map[string]time.Time // by path: until when a finding waits to be told
+	postponed     map[string]time.Time // by path: until when a finding waits to be reported
 	open          map[string]time.Time // by path: since when a difference is known that is left for now
 	health        health.Status        // without what pods report
 	assessed      health.Rules         // by which rules
@@ -88,7 +88,7 @@ func (r *record) gvk() object.GVK {
 	return object.GVK{Group: r.id.Group, Version: r.served, Kind: r.id.Kind}
 }
 
-// textSum tells texts apart: half of a SHA-256.
+// textSum identifies a text: half of a SHA-256.
 type textSum [sha256.Size / 2]byte
 
 func textSumOf(text []byte) textSum {
@@ -140,13 +140,13 @@ func (r *record) isForced() bool {
 	return r.forced
 }
 
-// waitUnlocked returns when nobody is on the way down the record's street.
+// waitUnlocked returns when no goroutine holds the record's lock.
 func (r *record) waitUnlocked() {
 	r.reconcileLock.Lock()
 	defer r.reconcileLock.Unlock()
 }
 
-// takePending returns the newest event that nobody has judged, and when the first of those arrived, and clears both.
+// takePending returns the newest event that is not judged yet, and when the first of those arrived, and clears both.
 func (r *record) takePending(texts *object.Packer) (arrival, error) {
 	r.mu.Lock()
 	s, out := r.pending, arrival{at: r.arrived}

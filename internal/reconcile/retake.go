@@ -16,7 +16,7 @@ import (
 )
 
 // RetakeBaselines takes note that the CRD of a kind has changed: another default, another list type, a field less. What the server makes of
-// Git's object may be something else now, so every baseline of the kind is to be taken anew, and what an apply could not
+// Git's object may be something else now, so every baseline of the kind is taken again, and what an apply could not
 // restore may be tried again. It returns the objects that Object should be called for; how fast is the caller's choice.
 func (e *Engine) RetakeBaselines(group, kind string) []object.ID {
 	var out []object.ID
@@ -146,7 +146,7 @@ func (w *objectReconcile) retake(ctx context.Context, ceded []field.Path) (compa
 	return b, err
 }
 
-// reopen forgets what an apply could not restore: the dry run has just told what one would.
+// reopen forgets what an apply could not restore: the dry run has just shown what one would.
 func (w *objectReconcile) reopen() {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// decideRollout decides, as soon as the revision is known, whether this run brings something out: what somebody ordered, or a revision that was
+// decideRollout decides, as soon as the revision is known, whether this run brings something out: what was requested, or a revision that was
 // not brought out yet. Otherwise it is a look, with what the policy lets a look do.
 func (r *appRun) decideRollout() {
 	a := r.asked
@@ -218,7 +218,7 @@ func (e *Engine) BeginSyncRequest(key app.Key, o app.SyncRequest) {
 	s.report.Rollout = report.Rollout{Order: o, Revision: s.report.Revision, Begun: o.StartedAt}
 }
 
-// refreshRivals makes the apps speak anew that hold what an app was refused, if that is not the same as before.
+// refreshRivals refreshes the status of the apps that own what an app was refused, if that is not the same as before.
 func (e *Engine) refreshRivals(before, now []report.Shared) {
 	if slices.Equal(before, now) {
 		return

@@ -7,7 +7,7 @@ import (
 )
 
 // judgedAt is the resourceVersion at which the object is as Git wants, for the inventory; empty where the next process has to look at it
-// itself: a field differs or is not Git's, whoever may write it, or the object's health is not known from its metadata. The caller holds mu.
+// itself: a field differs or is not Git's, for any writer, or the object's health is not known from its metadata. The caller holds mu.
 func (r *record) judgedAt() string {
 	quiet := r.judged && r.pending == nil && r.problem == "" && len(r.findings) == 0 && len(r.withheld) == 0 && !r.baseline.Mutated()
 	if !quiet || r.digest == "" || r.version == 0 || r.uid != r.appliedUID || r.uid == "" || live.DepthOf(r.gvk()) != live.Metadata {

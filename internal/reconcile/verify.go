@@ -9,7 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// Verify lists the heads of a kind's objects, and has each of them judged anew that is not in the state which is remembered, or that
+// Verify lists the heads of a kind's objects, and has each of them judged again that is not in the state which is remembered, or that
 // should be there and is not: its event was lost. It returns how many objects apps name, and how many of them were missed.
 func (e *Engine) Verify(ctx context.Context, i live.Interest) (named, missed int, err error) {
 	begin := e.Now()

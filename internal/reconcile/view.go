@@ -46,7 +46,7 @@ func (e *Engine) LastAttempt(key app.Key) (revision string, stage report.Stage) 
 	return s.report.Revision, s.report.Stage
 }
 
-// unaskedNotes says of which objects no dry run can tell what an apply would leave (DESIGN §2.7).
+// unaskedNotes names the objects for which no dry run can show what an apply would leave (DESIGN §2.7).
 func (e *Engine) unaskedNotes(ids []object.ID) []string {
 	n, why := 0, ""
 	for _, id := range ids {

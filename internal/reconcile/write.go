@@ -63,7 +63,7 @@ func (w *objectReconcile) learn(base compare.Baseline, answer object.Object, own
 	}
 	remembered := e.keepMemory(r)
 	r.observed(answer, e)
-	if movesOwnership(w.plan) { // what was applied before the object passed tells nothing of what is to be applied after it
+	if movesOwnership(w.plan) { // what was applied before the object passed says nothing about what is to be applied after it
 		r.baseline, r.previous, r.withheld = compare.Baseline{}, object.Packed{}, nil
 		r.changed, r.applied, r.foreseen = true, false, false
 	}
@@ -90,7 +90,7 @@ func (w *objectReconcile) sent() bool {
 	return w.record.sum == w.snap.sum
 }
 
-// observed takes note of what the server said of the object, and reports whether that is still the newest: the watch may have told since of
+// observed takes note of what the server said of the object, and reports whether that is still the newest: the watch may have reported since
 // what another wrote right after it, and no further event would come.
 func (r *record) observed(o object.Object, e *Engine) bool {
 	if r.knowsNewer(o) {
@@ -267,7 +267,7 @@ func (e *Engine) mask(id object.ID, f decide.Finding) report.Finding {
 	return report.MaskFinding(e.Mask, id, f)
 }
 
-// announce tells of findings that are new and left as they are.
+// announce reports findings that are new and not corrected.
 func (w *objectReconcile) announce() {
 	w.record.mu.Lock()
 	known := w.record.findings

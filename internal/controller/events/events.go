@@ -1,8 +1,8 @@
-// Package events answers: what do Kubernetes Events tell of one object?
+// Package events answers: what do Kubernetes Events report about one object?
 //
 // In: a cluster and an object.
 // Out: the newest Events about it, as words.
-// Promise: one LIST with a field selector, bounded in size and time; few at once, whoever asks.
+// Promise: one LIST with a field selector, bounded in size and time; few at once, for all callers together.
 // Not here: when to ask (reconcile), what an Event means (witness).
 package events
 

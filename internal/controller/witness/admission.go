@@ -36,10 +36,10 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// token is the length of the part of the path that only the API server is told, in bytes.
+// token is the length of the part of the path that only the API server knows, in bytes.
 const token = 16
 
-// Run receives reviews until ctx ends. That the API server cannot be told is logged and tried again: nothing else waits for it.
+// Run receives reviews until ctx ends. A failure to configure the API server is logged and retried: nothing else waits for it.
 func Run(ctx context.Context, o Options) error {
 	l, err := net.Listen("tcp", o.Place.Listen)
 	if err != nil {

@@ -36,7 +36,7 @@ type authority struct {
 type ca struct {
 	cert      *x509.Certificate
 	key       *ecdsa.PrivateKey
-	published time.Time // when the API server was told to trust it; zero for not yet
+	published time.Time // when the API server got it; zero for not yet
 }
 
 func newAuthority(host string, now func() time.Time) (*authority, error) {
@@ -94,7 +94,7 @@ func (a *authority) bundle() []byte {
 	return out
 }
 
-// published says that the API server has been told of the bundle.
+// published says that the API server has the bundle.
 func (a *authority) published() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,7 +105,7 @@ func (a *authority) published() {
 	}
 }
 
-// certificate is what the server shows; it is made anew in time.
+// certificate is what the server shows; it is renewed in time.
 func (a *authority) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // least timeout that there is: then the configuration is withdrawn, and offered again after a pause that grows.
 type circuit struct {
 	rest  time.Duration // the pause before the next offer; zero while nothing is wrong
-	deaf  int           // probes, one after the other, that ended at once and did not arrive: nobody waits, and nobody is told
+	deaf  int           // probes, one after the other, that ended at once and did not arrive: no write waits, and nothing is reported
 	blind bool          // probes are refused, which was logged
 }
 
@@ -79,7 +79,7 @@ func (k *keeper) hangs(ctx context.Context) bool {
 	return false
 }
 
-// unprobed says, once, why nobody knows whether writes wait for us: the API server itself does not answer, or has other rules.
+// unprobed says, once, why it is not known whether writes wait for the witness: the API server itself does not answer, or has other rules.
 func (k *keeper) unprobed(ctx context.Context, why error) {
 	if !k.circuit.blind && ctx.Err() == nil {
 		k.Log.Warn("it is not known whether the API server reaches the witness", "error", why.Error())
@@ -87,7 +87,7 @@ func (k *keeper) unprobed(ctx context.Context, why error) {
 	k.circuit.blind = true
 }
 
-// withdraw takes the configuration away, and returns how long nobody is to be asked.
+// withdraw takes the configuration away, and returns how long it stays removed.
 func (k *keeper) withdraw(ctx context.Context) time.Duration {
 	rest := min(max(2*k.circuit.rest, restLeast), restMost)
 	k.circuit.rest = rest

@@ -32,7 +32,7 @@ const manager = "truce-controller"
 
 // The keeper's times.
 const (
-	lookAgain = 5 * time.Minute // whether somebody has changed or removed the configuration: an apply that changes nothing writes nothing
+	lookAgain = 5 * time.Minute // whether the configuration was changed or removed: an apply that changes nothing writes nothing
 	tryAgain  = 10 * time.Second
 	gather    = 200 * time.Millisecond // kinds come into use together
 	leaveIn   = 5 * time.Second
@@ -47,7 +47,7 @@ func (k *keeper) keep(ctx context.Context) {
 	}
 }
 
-// offer has the API server tell of writes until that has to be looked at anew.
+// offer has the API server report writes until the configuration must be checked again.
 func (k *keeper) offer(ctx context.Context) {
 	if err := k.ensure(ctx); err != nil {
 		if ctx.Err() == nil {
@@ -61,7 +61,7 @@ func (k *keeper) offer(ctx context.Context) {
 	}
 }
 
-// pause waits so long, or until kinds have changed: those that come into use together are told together. It reports whether they have.
+// pause waits so long, or until kinds have changed: those that come into use together are reported together. It reports whether they have.
 func (k *keeper) pause(ctx context.Context, changed <-chan struct{}, most time.Duration) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -109,7 +109,7 @@ func (k *keeper) ensure(ctx context.Context) error {
 	for _, gvk := range kinds {
 		r, err := k.Cluster.Resource(gvk)
 		if errors.Is(err, cluster.ErrUnknownKind) {
-			continue // nobody writes it
+			continue // it is not written
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", gvk, err)

@@ -3,7 +3,7 @@
 // In: a cluster, an address to listen on and how the API server reaches it, and the kinds that are in use.
 // Out: every review in the ring; a ValidatingWebhookConfiguration that is kept while Run runs and removed when it ends.
 // Promise: no request is refused, and none waits: the answer goes out before anything is done with a review, and what is more than can
-// be taken in is not; keys never leave the process; only who was told the path in the configuration is heard.
+// be taken in is not; keys never leave the process; only requests with the path of the configuration are read.
 // Not here: what a review says (witness).
 package witness
 
@@ -28,7 +28,7 @@ import (
 // maxReview is the largest review that is read: an object is at most 1.5 MiB in etcd, and comes as JSON, as it was and as it is.
 const maxReview = 8 << 20
 
-// inFlight is how many reviews are read at once. One more is turned away at once, which the API server is told to ignore.
+// inFlight is how many reviews are read at once. One more is turned away at once, which the API server is configured to ignore.
 const inFlight = 32
 
 // receiver answers reviews.
@@ -136,7 +136,7 @@ func enter(d *json.Decoder, key string) bool {
 	return false
 }
 
-// drain reads what has arrived, so that it does not pile up while nobody asks.
+// drain reads what has arrived, so that it does not pile up between queries.
 func (r *receiver) drain(ctx context.Context) {
 	for {
 		select {

@@ -12,7 +12,7 @@ import (
 
 const (
 	trackingID    = theirs + "tracking-id"
-	instanceLabel = "app.kubernetes.io/instance" // the tracking label, where nobody has chosen another; charts bear it, too
+	instanceLabel = "app.kubernetes.io/instance" // the tracking label, where no other is configured; charts have it, too
 )
 
 // adoption reads how the Application's objects pass between Argo CD and truce. With truce.dev/adopted: beside, the annotation

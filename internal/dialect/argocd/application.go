@@ -126,7 +126,7 @@ func finalizers(cr object.Object, a *app.App) {
 // binding are the fields without which nothing can be deleted rightly: in which cluster.
 var binding = []string{"spec.destination", "spec.destination.server", "spec.destination.name"}
 
-// leave reads what the end of an app needs, and no more: an Application that nobody can apply can still be deleted.
+// leave reads what the end of an app needs, and no more: an Application that cannot be applied can still be deleted.
 func (r *reading) leave() {
 	r.Problems = slices.DeleteFunc(r.Problems, func(p app.Problem) bool { return !slices.Contains(binding, p.Field) })
 }

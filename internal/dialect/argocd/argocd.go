@@ -1,4 +1,4 @@
-// Package argocd answers: what does this Argo CD Application ask for, and which status does Argo CD's own form of it tell?
+// Package argocd answers: what does this Argo CD Application ask for, and what is its status in Argo CD's form?
 //
 // In: Applications (argoproj.io/v1alpha1) with one source in Git, plain or Kustomize, in the cluster that they are in.
 // Out: an app.App, the front.Source that the Application itself names, and a status with Argo CD's sync, health, resources,

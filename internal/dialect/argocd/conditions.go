@@ -85,7 +85,7 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 	return out
 }
 
-// longestMessage keeps an Application with much to tell readable, and its status small.
+// longestMessage keeps an Application with many messages readable, and its status small.
 const longestMessage = 4000
 
 // truncateMessage cuts a message at a character's border.
@@ -100,7 +100,7 @@ func truncateMessage(message string) string {
 // maxFieldNames is how many fields a condition names before it counts the rest.
 const maxFieldNames = 5
 
-// fieldNames names the fields that are chosen, never their values: a condition stays the same while a value moves. Contested ones are told with
+// fieldNames names the fields that are chosen, never their values: a condition stays the same while a value moves. Contested ones are reported with
 // the evidence (report.Evidence).
 func fieldNames(r report.Report, choose func(report.Finding) bool) string {
 	var all []string

@@ -125,7 +125,7 @@ func (e *edit) destination(c dialect.Change) {
 	e.SetText(c.Cluster, "spec", "destination", "name")
 }
 
-// policy keeps what it is not told: `--sync-policy automated` of an app that heals leaves it healing.
+// policy keeps what is not set: `--sync-policy automated` of an app that heals leaves it healing.
 func (e *edit) policy(c dialect.Change) {
 	switch c.Policy {
 	case dialect.Automated:

@@ -15,7 +15,7 @@ const (
 	operationCompleted = "OperationCompleted"
 )
 
-// News tells what Argo CD tells by Events: another sync status, another health, the end of an operation.
+// News returns what Argo CD reports by Events: another sync status, another health, the end of an operation.
 func (Applications) News(before, now object.Object) []notify.Event {
 	var had, is applicationStatus
 	reader.DecodeStatus(object.Object{"status": map[string]any(before)}, &had)

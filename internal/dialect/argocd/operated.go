@@ -20,7 +20,7 @@ const (
 	phaseError     = "Error" // it was not begun
 )
 
-// operationStateOf tells the newest rollout as an operation. One that this process knows nothing of stays as it is.
+// operationStateOf returns the newest rollout as an operation. One that this process knows nothing of stays as it is.
 func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, had *operationState) *operationState {
 	o := r.Rollout
 	if o.Begun.IsZero() || superseded(cr, o, had) {
@@ -41,8 +41,8 @@ func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, h
 	return s
 }
 
-// superseded reports whether an operation was taken up since the rollout: what is told of it then is told late, and would wipe out what
-// somebody has asked for.
+// superseded reports whether an operation was taken up since the rollout: what is reported of it then is late, and would overwrite what
+// was requested.
 func superseded(cr object.Object, o report.Rollout, had *operationState) bool {
 	if had == nil || had.Phase != phaseRunning || had.StartedAt < formatTime(o.Begun) {
 		return false
@@ -141,7 +141,7 @@ func sourceOf(cr object.Object) any {
 	return object.CloneValue(cr.At("spec", "source"))
 }
 
-// historyLength is how many entries the history has where nobody says otherwise.
+// historyLength is how many entries the history has where the Application does not say otherwise.
 const historyLength = 10
 
 // history adds a rollout that went through as a whole, once. Times are in seconds, and an operation may follow another one on the same

@@ -12,8 +12,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// order reads what somebody asks for: the field operation, or an operation that an earlier process has taken up without ending it,
-// in the status. What is wrong with it is said by the order's own end, and hinders nobody else.
+// order reads what is requested: the field operation, or an operation that an earlier process has taken up without ending it,
+// in the status. What is wrong with it is said by the order's own end, and hinders no other app.
 func (r *reading) order(cr object.Object, spec applicationSpec) app.SyncRequest {
 	if asked, ok := cr["operation"].(map[string]any); ok {
 		return readOrder(asked, spec)
@@ -24,18 +24,18 @@ func (r *reading) order(cr object.Object, spec applicationSpec) app.SyncRequest 
 		return app.SyncRequest{}
 	}
 	if by, _ := object.Object(asked).At("initiatedBy", "automated").(bool); by {
-		return app.SyncRequest{} // it is begun anew by its reason, where that still holds
+		return app.SyncRequest{} // it is begun again by its reason, where that still holds
 	}
 	o := readOrder(asked, spec)
 	started, _ := state["startedAt"].(string)
 	o.StartedAt, _ = time.Parse(time.RFC3339, started)
-	if o.StartedAt.IsZero() { // somebody else has written it; all that counts is that it was begun
+	if o.StartedAt.IsZero() { // another client has written it; all that counts is that it was begun
 		o.StartedAt = time.Unix(0, 0)
 	}
 	return o
 }
 
-// tokenOf tells operations apart by all that is in them, read or not.
+// tokenOf identifies an operation by all that is in it, read or not.
 func tokenOf(operation map[string]any) string {
 	text, err := json.Marshal(operation) // decoded JSON always encodes, with sorted keys
 	if err != nil {

@@ -172,7 +172,7 @@ func (v variables) expand(at, text string) string {
 		case "ARGOCD_APP_PROJECT_NAME":
 			return "default" // no other is looked at
 		case "ARGOCD_APP_SOURCE_REPO_URL":
-			address, _, _ := strings.Cut(v.app.Source.Name, "#") // which holds no credentials, and tells them apart behind a #
+			address, _, _ := strings.Cut(v.app.Source.Name, "#") // which holds no credentials, and distinguishes them behind a #
 			return address
 		case "ARGOCD_APP_SOURCE_PATH":
 			return v.source.Path

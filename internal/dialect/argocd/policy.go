@@ -15,7 +15,7 @@ func (r *reading) policy(cr object.Object, process app.Policy) app.Policy {
 // annotationsRead are the annotations of truce that this front reads.
 var annotationsRead = []string{reader.ModeKey, reader.AdoptedKey, reader.AdoptedAtKey, reader.LostKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, reader.ApproveKey, reader.GuardKey}
 
-// annotations refuses those that contradict each other, and tells of what may be a slip of the pen.
+// annotations refuses those that contradict each other, and reports what may be a typing error.
 func (r *reading) annotations(cr object.Object) {
 	r.CheckAgreement(cr)
 	r.UnknownAnnotations(cr, reader.Ours, " on an Application", annotationsRead)

@@ -192,5 +192,5 @@ func (Repositories) Spec(cr object.Object, secret map[string][]byte) (source.Spe
 	return out, nil
 }
 
-// Status is nothing: what came of a fetch is told by the Applications that read it.
+// Status is nothing: the Applications that read it report the result of a fetch.
 func (Repositories) Status(object.Object, dialect.SourceState) map[string]any { return nil }

@@ -155,7 +155,7 @@ func hasSettled(cr object.Object, s applicationStatus) bool {
 	return true
 }
 
-// lastRunEnd is how the newest run ended, as far as commands tell one end from another.
+// lastRunEnd is how the newest run ended, as far as commands distinguish them.
 func lastRunEnd(s applicationStatus) report.End {
 	for _, c := range s.Conditions {
 		switch c.Type {

@@ -92,7 +92,7 @@ func (r *reading) pause(at, text string, otherwise time.Duration) time.Duration 
 // option is what a sync option does here; without a why, it is done in any case, or read by whom it concerns.
 type option struct {
 	why     string
-	refused bool // going on without it would bring about something that nobody wrote
+	refused bool // going on without it would apply something that is written nowhere
 }
 
 // options are Argo CD's, by NAME=VALUE; NAME alone stands for any other value.

@@ -92,7 +92,7 @@ type info struct {
 	Value string `json:"value"`
 }
 
-// operation is what somebody asks for, in the field of that name beside spec.
+// operation is what is requested, in the field of that name beside spec.
 type operation struct {
 	Sync        *syncOperation `json:"sync,omitempty"`
 	InitiatedBy initiator      `json:"initiatedBy,omitempty"`

@@ -1,7 +1,7 @@
 package argocd
 
 // applicationStatus is Argo CD's form of how an Application stands. Operations and sources are kept as they were written: their
-// unknown fields are somebody's.
+// unknown fields are kept.
 type applicationStatus struct {
 	Sync           syncStatus       `json:"sync"`
 	Health         healthStatus     `json:"health"`

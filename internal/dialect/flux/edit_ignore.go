@@ -124,7 +124,7 @@ func translated(d dialect.Difference) (map[string]any, error) {
 }
 
 // pattern translates a glob into the regular expression that means the same, without the anchors that Flux adds itself. The empty
-// text, which in Argo CD is the core group, is every group here: a kind tells them apart well enough, and Flux has no way to write it.
+// text, which in Argo CD is the core group, is every group here: a kind distinguishes them well enough, and Flux has no way to write it.
 func pattern(glob string) (string, error) {
 	re, err := ignore.GlobPattern(glob)
 	if err != nil {

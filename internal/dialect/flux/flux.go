@@ -1,4 +1,4 @@
-// Package flux answers: what does this Flux custom resource ask for, and which status does Flux's own form of it tell?
+// Package flux answers: what does this Flux custom resource ask for, and what is its status in Flux's form?
 //
 // In: Kustomizations (kustomize.toolkit.fluxcd.io/v1) and GitRepositories (source.toolkit.fluxcd.io/v1), with the fields of
 // Kustomization that Flux lacks: ignoreDifferences, syncInterval, remediation, validation.

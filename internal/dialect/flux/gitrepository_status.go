@@ -79,7 +79,7 @@ func (c *conditions) fetching(s dialect.SourceState, status sourcev1.GitReposito
 	c.set(meta.ReadyCondition, metav1.ConditionUnknown, meta.ProgressingReason, message)
 }
 
-// unfetched tells a fetch that failed; one that the next look cannot mend is stalled, as in Flux.
+// unfetched reports a fetch that failed; one that the next look cannot mend is stalled, as in Flux.
 func (c *conditions) unfetched(err error) {
 	reason, message := fetchReason(err), err.Error()
 	c.set(meta.ReadyCondition, metav1.ConditionFalse, reason, message)
@@ -112,7 +112,7 @@ func fetchReason(err error) string {
 // digestForm is what the CRD of Flux's artifacts demands.
 var digestForm = regexp.MustCompile(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$`)
 
-// artifact tells what was fetched. Its url and path are required, and empty: truce serves no archives. The former one stays until there
+// artifact describes what was fetched. Its url and path are required, and empty: truce serves no archives. The former one stays until there
 // is another that Flux's schema takes.
 func artifact(had *meta.Artifact, s dialect.SourceState) *meta.Artifact {
 	a := s.Artifact

@@ -203,7 +203,7 @@ func (r *reading) deletion(policy string) {
 // binding are the fields without which nothing can be deleted rightly: what goes, in which cluster, in whose name.
 var binding = []string{"spec", "spec.prune", "spec.deletionPolicy", "spec.kubeConfig", "spec.serviceAccountName"}
 
-// leave reads what the end of an app needs, and no more: a Kustomization that nobody can apply can still be deleted. Git names
+// leave reads what the end of an app needs, and no more: a Kustomization that cannot be applied can still be deleted. Git names
 // nothing of an app that goes, so Prune says what becomes of its objects; as in Flux, a suspended one leaves them.
 func (r *reading) leave(a *app.App, spec KustomizationSpec) {
 	r.Problems = slices.DeleteFunc(r.Problems, func(p app.Problem) bool { return !slices.Contains(binding, p.Field) })

@@ -65,7 +65,7 @@ func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 	return statusMap(&s)
 }
 
-// kustomizationConditions says how it stands. Fresh is a run about something that no finished run was about: until it ends, nobody
+// kustomizationConditions says how it stands. Fresh is a run about something that no finished run was about: until it ends, no one
 // knows whether the app is ready. A repeated check does not make a ready app unready.
 func kustomizationConditions(cr object.Object, r report.Report, had []metav1.Condition, fresh bool) []metav1.Condition {
 	c := conditionsFor(r, had)
@@ -122,7 +122,7 @@ func conditionsFor(r report.Report, had []metav1.Condition) *conditions {
 }
 
 // drifted sets truce's own conditions: Drifted for fields that differ from Git, Contested for those that go back and forth. Drifted is
-// Unknown where the API server did not answer, which Flux's reasons do not tell from an apply that it refused.
+// Unknown where the API server did not answer, which Flux's reasons do not distinguish from an apply that it refused.
 func (c *conditions) drifted(r report.Report) {
 	if text := r.Drift(); text != "" {
 		c.set(drifted, metav1.ConditionTrue, driftDetected, text)
@@ -158,7 +158,7 @@ func (c *conditions) failed(r report.Report, reason string) {
 	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, message)
 }
 
-// stalled is not tried again before somebody changes the Kustomization.
+// stalled is not retried before the Kustomization changes.
 func (c *conditions) stalled(cr object.Object, r report.Report) {
 	read := &reading{}
 	read.app(cr, app.Policy{})

@@ -64,7 +64,7 @@ func reportedField(id object.ID, f report.Finding) string {
 	return f.FieldName(id)
 }
 
-// cededField tells a claimant, which is an object, from a rule, which is a field of the Kustomization.
+// cededField distinguishes a claimant, which is an object, from a rule, which is a field of the Kustomization.
 func cededField(id object.ID, f report.Finding) string {
 	switch {
 	case f.Claimant == "":

@@ -32,8 +32,8 @@ func outcomeOf(status object.Object) outcome {
 	return o
 }
 
-// News tells how a reconciliation ended, with the reason of the Ready condition, as kustomize-controller does: once for each change, where
-// that one tells it with every run.
+// News returns how a reconciliation ended, with the reason of the Ready condition, as kustomize-controller does: once for each change, where
+// that one reports it with every run.
 func (Kustomizations) News(before, now object.Object) []notify.Event {
 	had, is := outcomeOf(before), outcomeOf(now)
 	if is.ready.Status != metav1.ConditionTrue && is.ready.Status != metav1.ConditionFalse {

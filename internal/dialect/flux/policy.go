@@ -72,7 +72,7 @@ func sameRemediation(a, b Remediation) bool {
 // knownAnnotations are the annotations of truce that a front reads.
 var knownAnnotations = []string{reader.ModeKey, reader.AdoptedKey, reader.AdoptedAtKey, reader.LostKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, ignoreKey, remediateKey, reader.ApproveKey, reader.GuardKey, revisionKey}
 
-// annotations refuses those that contradict each other, and tells of what may be a slip of the pen.
+// annotations refuses those that contradict each other, and reports what may be a typing error.
 func (r *reading) annotations(cr object.Object) {
 	r.CheckAgreement(cr)
 	r.UnknownAnnotations(cr, reader.Ours, ": not one of truce's", knownAnnotations)

@@ -15,7 +15,7 @@ import (
 const (
 	unsupportedField = "UnsupportedField" // a field that truce cannot do
 	invalidSpec      = "InvalidSpec"      // a field that makes no sense
-	pruneHeld        = "PruneHeld"        // somebody must agree to what would be deleted
+	pruneHeld        = "PruneHeld"        // a person must approve what would be deleted
 	driftDetected    = "DriftDetected"    // the word of Flux's HelmRelease
 	drifted          = "Drifted"
 	notCompared      = "NotCompared"

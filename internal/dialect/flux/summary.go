@@ -104,7 +104,7 @@ func recorded(list []metav1.Condition) health.Status {
 	return health.Status{}
 }
 
-// reasonOf translates Flux's reasons of the condition Ready as far as commands tell them apart.
+// reasonOf translates Flux's reasons of the condition Ready as far as commands distinguish them.
 func reasonOf(list []metav1.Condition) report.Reason {
 	ready := conditionOf(list, meta.ReadyCondition)
 	switch ready.Status {
@@ -146,7 +146,7 @@ func failureOf(reason string, drift metav1.Condition) report.Reason {
 	return report.ApplyFailed
 }
 
-// entries reads status.inventory. What is no entry is left out: somebody else has written it.
+// entries reads status.inventory. What is no entry is left out: another client has written it.
 func entries(had *kustomizev1.ResourceInventory) []dialect.ListedObject {
 	if had == nil {
 		return nil

@@ -3,7 +3,7 @@ package flux
 import "slices"
 
 // lacking is a field that changes what happens, and that truce cannot do: an app that sets it is refused, since going on
-// without it would bring about something that nobody wrote.
+// without it would apply something that is written nowhere.
 type lacking struct{ field, instead string }
 
 // unsupportedInKustomization are those of Kustomization. The old names are of API versions that Flux has removed.

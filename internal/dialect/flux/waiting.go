@@ -25,9 +25,9 @@ func (Kustomizations) Review(cr object.Object, r report.Report) report.Report {
 	return healthCheckProgress(cr, r, had)
 }
 
-// healthCheckProgress is the report of a run that went through, as a Kustomization with wait: true tells it: AwaitingHealth until all objects are
+// healthCheckProgress is the report of a run that went through, as a Kustomization with wait: true has it: AwaitingHealth until all objects are
 // healthy, HealthFailed when one has failed for good or the timeout is over. Once a revision was healthy it stays so while its objects
-// merely move (an autoscaler adds pods), as in Flux, which looks only once; an object that fails later is told.
+// merely move (an autoscaler adds pods), as in Flux, which looks only once; an object that fails later is reported.
 func healthCheckProgress(cr object.Object, r report.Report, had kustomizev1.KustomizationStatus) report.Report {
 	r = complete(r)
 	if r.Reason != report.Succeeded || r.Running || r.Applied == "" || cr.At("spec", "wait") != true {

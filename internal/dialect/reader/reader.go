@@ -150,7 +150,7 @@ func DecodeErrorText(err error) string {
 	return "want " + want + ", not " + cmp.Or(kinds[m[1]], m[1])
 }
 
-// DecodeStatus reads what can be read of a status into a pointer to a struct: whoever wrote it, it is no reason to refuse anything.
+// DecodeStatus reads what can be read of a status into a pointer to a struct: a malformed one is no reason to refuse anything.
 func DecodeStatus(cr object.Object, into any) {
 	status, ok := cr["status"].(map[string]any)
 	if !ok {

@@ -65,7 +65,7 @@ func TestWordsAndStrangeAnnotations(t *testing.T) {
 	}
 }
 
-// An address is refused or not; in no case is it told, and nothing panics.
+// An address is refused or not; in no case is it printed, and nothing panics.
 func FuzzAddress(f *testing.F) {
 	for _, text := range []string{"https://u:hunter2@git.example/a", "git@git.example:a", "ftp://x", "/srv/git", "file:///a", "://", "https://", "a\x00", "ssh://git@[::1"} {
 		f.Add(text)

@@ -8,7 +8,7 @@ var writers = map[string]string{
 }
 
 // StatusWriter is who has written the status of a custom resource last, by managedFields: Flux, Argo CD, truce, or else a field manager;
-// empty for nobody.
+// empty if not known.
 func StatusWriter(cr object.Object) string {
 	entries, _ := cr.At("metadata", "managedFields").([]any)
 	by, newest := "", ""
@@ -27,7 +27,7 @@ func StatusWriter(cr object.Object) string {
 }
 
 // WithCondition returns the conditions of a custom resource with the one given in place of that of the same type, and without that where it
-// is nil; false where they are so already. All others stay as they are, whoever wrote them.
+// is nil; false where they are so already. All others stay as they are, of any writer.
 func WithCondition(cr object.Object, kind string, c map[string]any) ([]any, bool) {
 	had, _ := cr.At("status", "conditions").([]any)
 	out := []any{}

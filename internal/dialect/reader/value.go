@@ -22,7 +22,7 @@ func ReadEnum[T ~string](r *Reader, cr object.Object, key string, words ...T) T 
 	return ""
 }
 
-// UnknownAnnotations tells of annotations that begin with a prefix and are none of the known, which may be a slip of the pen.
+// UnknownAnnotations returns annotations that begin with a prefix and are none of the known, which may be a typing error.
 func (r *Reader) UnknownAnnotations(cr object.Object, prefix, why string, known []string) {
 	all, _ := cr.At("metadata", "annotations").(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(all)) {

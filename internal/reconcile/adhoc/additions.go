@@ -12,8 +12,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// FindAdditions lists what somebody has put into the live object that Git does not name, as far as its managedFields tell. Defaults of the server
-// in the entry of whoever made something may be among them; a dry run tells them apart.
+// FindAdditions lists the fields of the live object that Git does not name, as far as its managedFields show. Defaults of the server
+// in the entry of a creator may be among them; a dry run distinguishes them.
 func FindAdditions(s Subject) ([]addition.Addition, error) {
 	owners, err := ownership.Entries(s.Live)
 	if err != nil || s.Live == nil {
@@ -24,7 +24,7 @@ func FindAdditions(s Subject) ([]addition.Addition, error) {
 	}), nil
 }
 
-// added lists the additions that count: what the server has told of them, or what is certain without; but for what is claimed.
+// added lists the additions that count: what the server has shown, or what is certain without; but for what is claimed.
 func (j Comparer) added(s Subject) ([]addition.Addition, error) {
 	all := s.Asked
 	if s.Expected == nil {
@@ -45,12 +45,12 @@ func (j Comparer) added(s Subject) ([]addition.Addition, error) {
 	}), nil
 }
 
-// certain drops what may be a default of the server: where nobody can ask it, only what no server would add counts in the entry of whoever
+// certain drops what may be a default of the server: where there is no server to ask, only what no server would add counts in the entry of the manager that
 // has made the object.
 func certain(live object.Object, all []addition.Addition) []addition.Addition {
 	made := stringAt(live, "metadata", "creationTimestamp")
 	return slices.DeleteFunc(all, func(a addition.Addition) bool {
-		if a.Kept != "" { // nobody knows who it was
+		if a.Kept != "" { // it is not known who it was
 			return true
 		}
 		first := func(o ownership.Entry) bool {

@@ -21,7 +21,7 @@ func ClaimFinder(all []object.Object) func(Subject) []claim.Claim {
 	return func(s Subject) []claim.Claim {
 		owners, err := ownership.Entries(s.Live)
 		if err != nil {
-			owners = nil // the comparison tells of it
+			owners = nil // the comparison reports it
 		}
 		gvk := s.Desired.GVK
 		scale := claim.ScaleOf(crds[object.ID{Group: gvk.Group, Kind: gvk.Kind}], gvk.Version)

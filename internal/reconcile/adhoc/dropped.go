@@ -19,7 +19,7 @@ var updaters = []string{"kubectl-client-side-apply", "argocd-controller", "argoc
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // dropped lists what Git once named and no longer names, by what managedFields or the annotation of the last apply say that was applied: an
-// apply would take it away. What would stay, since the server fills it in or somebody else owns it too, is none.
+// apply would take it away. What would stay, since the server fills it in or another manager owns it too, is none.
 func (j Comparer) dropped(s Subject, owners []ownership.Entry, found []compare.Difference) []compare.Difference {
 	var out []compare.Difference
 	for _, p := range appliedFields(s, owners) {
@@ -56,7 +56,7 @@ func isUpdater(o ownership.Entry) bool {
 	return o.Operation == "Update" && o.Subresource == "" && slices.Contains(updaters, o.Manager)
 }
 
-// solelyOwned are the fields that nobody else owns: those of others stay when they are applied no more.
+// solelyOwned are the fields without another owner: those of others stay when they are applied no more.
 func solelyOwned(shape ownership.Shape, owners []ownership.Entry, is func(ownership.Entry) bool) []field.Path {
 	var out []field.Path
 	for _, p := range shape.Paths() {
@@ -121,7 +121,7 @@ func isServers(p field.Path) bool {
 	return false
 }
 
-// droppedBy is who has written a field that was applied once: who applied it, if that is still so, or whoever wrote it since.
+// droppedBy is who has written a field that was applied once: who applied it, if that is still so, or its writer since.
 func droppedBy(owners []ownership.Entry, p field.Path) ownership.Writer {
 	for _, o := range owners {
 		if (o.IsApply(Applier(owners)) || isUpdater(o)) && o.Fields.Has(p) {

@@ -136,7 +136,7 @@ type FindingEvent struct {
 	Verdict decide.Verdict
 	// Undone says that truce had put the field back, and that this is the first sight of it differing again.
 	Reverted bool
-	Since    time.Time // when the difference was first seen; zero if nobody knows
+	Since    time.Time // when the difference was first seen; zero if it is not known
 	At       time.Time
 }
 
