@@ -330,7 +330,7 @@ func (d *day) begun() {
 // seenBy waits until the API server asks the witness about an object.
 func (d *day) seenBy(name string) {
 	id := object.ID{Kind: "ConfigMap", Namespace: d.ns, Name: name}
-	for n := 0; len(d.running.Engine.Witnesses.Writes(id)) == 0; n++ {
+	for n := 0; len(d.running.Engine.Witnesses.Writes.Of(id)) == 0; n++ {
 		d.kubectl("annotate", "--overwrite", "configmap/"+name, fmt.Sprintf("who.example/try=%d", n))
 		if d.ctx.Err() != nil {
 			d.t.Fatal("the API server does not ask the witness")

@@ -84,8 +84,8 @@ func anything(report.Finding) bool { return true }
 func (w *world) seen() {
 	w.t.Helper()
 	web := object.ID{Group: "apps", Kind: "Deployment", Namespace: w.ns, Name: "web"}
-	before := len(w.running.Engine.Witnesses.Writes(web))
-	for n := 0; len(w.running.Engine.Witnesses.Writes(web)) == before; n++ {
+	before := len(w.running.Engine.Witnesses.Writes.Of(web))
+	for n := 0; len(w.running.Engine.Witnesses.Writes.Of(web)) == before; n++ {
 		w.kubectl("annotate", "--overwrite", "deployment/web", fmt.Sprintf("probe.example/try=%d", n))
 		if w.ctx.Err() != nil {
 			w.t.Fatal("the API server does not tell of writes")

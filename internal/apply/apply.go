@@ -93,7 +93,7 @@ type Writer interface {
 func ExecuteSteps(ctx context.Context, w Writer, t Target, live object.Object, steps []decide.Step) (object.Object, error) {
 	for _, s := range steps {
 		t.UID, t.ResourceVersion = live.UID(), live.ResourceVersion()
-		next, err := executeStep(ctx, w, t, live, s)
+		next, err := ExecuteStep(ctx, w, t, live, s)
 		if err != nil {
 			return live, fmt.Errorf("%s: %w", s.Verb, err) // callers know of which object
 		}
@@ -102,8 +102,14 @@ func ExecuteSteps(ctx context.Context, w Writer, t Target, live object.Object, s
 	return live, nil
 }
 
-func executeStep(ctx context.Context, w Writer, t Target, live object.Object, s decide.Step) (object.Object, error) {
+// ExecuteStep makes one write: all writes to users' objects come here. t is the live object that the step was decided on. After Prune there is
+// no object to return.
+func ExecuteStep(ctx context.Context, w Writer, t Target, live object.Object, s decide.Step) (object.Object, error) {
 	switch s.Verb {
+	case decide.Prune:
+		return nil, w.Delete(ctx, t)
+	case decide.Namespace:
+		return w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: s.Manager, Force: Take, DryRun: Persist})
 	case decide.Create:
 		made, err := w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: ownership.Manager, Force: Yield, DryRun: Persist})
 		if errors.Is(err, ErrOwned) { // it was there after all
@@ -114,7 +120,7 @@ func executeStep(ctx context.Context, w Writer, t Target, live object.Object, s 
 		return w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: ownership.Manager, Force: Take, DryRun: Persist})
 	case decide.Handover:
 		handed, err := w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: ownership.Handover, Force: Yield, DryRun: Persist})
-		if errors.Is(err, ErrOwned) { // it was written meanwhile, and has another owner
+		if errors.Is(err, ErrOwned) { // another manager wrote it meanwhile, and owns it
 			return nil, ErrStale
 		}
 		return handed, err
@@ -142,7 +148,7 @@ func executeStep(ctx context.Context, w Writer, t Target, live object.Object, s 
 	}
 }
 
-// lastApplied is the annotation of client-side apply: it must not be used any more once truce owns its fields.
+// lastApplied is the annotation of client-side apply: it is outdated as soon as truce owns its fields.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 func entriesOf(o object.Object) []any {

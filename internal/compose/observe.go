@@ -70,7 +70,7 @@ func (c *client) inspect(ctx context.Context, key app.Key) (view.Detail, error) 
 		return view.Detail{}, err
 	}
 	n := &noted{past: c.pastOf(key)}
-	engine.Witnesses = reconcile.WriterEvidence{Events: events.New(p.cluster).Of, Journal: n.entries}
+	engine.Witnesses = reconcile.WriterEvidence{Events: events.New(p.cluster), Journal: n}
 	_, commands, err := registry.CommandsFor(key.Kind)
 	if err != nil {
 		return view.Detail{}, err

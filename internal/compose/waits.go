@@ -25,7 +25,7 @@ type noted struct {
 	err   error
 }
 
-func (n *noted) entries(ctx context.Context) ([]journal.Entry, error) {
+func (n *noted) Entries(ctx context.Context) ([]journal.Entry, error) {
 	n.once.Do(func() {
 		n.all, n.err = n.past(ctx)
 		n.about = map[object.ID][]journal.Entry{}
@@ -45,7 +45,7 @@ func (c *client) waits(ctx context.Context, d *view.Detail, n *noted) error {
 			if f.Verdict != decide.Correct {
 				continue
 			}
-			if _, err := n.entries(ctx); err == nil { // else the difference itself tells of it, as of a witness that is missing
+			if _, err := n.Entries(ctx); err == nil { // else the difference itself tells of it, as of a witness that is missing
 				f = breaker.ApplyJournal(f, n.about[o.ID], time.Now())
 			}
 			var err error

@@ -32,23 +32,29 @@ type sight struct {
 }
 
 func (s *sight) witnesses(at attribution.Place) reconcile.WriterEvidence {
-	out := reconcile.WriterEvidence{Events: events.New(s.parts.cluster).Of, Delay: eventsDelay}
+	out := reconcile.WriterEvidence{Events: events.New(s.parts.cluster), Delay: eventsDelay}
 	if at != (attribution.Place{}) {
 		s.ring = &attribution.Ring{Hasher: s.parts.engine.Hasher, Kinds: s.kindOf, Keep: func(r attribution.Record) bool { return s.controller.Engine().Manages(r.Object) }}
-		out.Writes = s.ring.Of
+		out.Writes = s.ring
 	}
-	if j := s.parts.journal; j != nil {
-		out.Journal = func(context.Context) (all []journal.Entry, err error) {
-			err = j.Read(journal.Query{Since: time.Now().Add(-pastWithin)}, func(e journal.Entry) bool {
-				if e.Path != "" {
-					all = append(all, e)
-				}
-				return true
-			})
-			return all, err
-		}
+	if s.parts.journal != nil {
+		out.Journal = recentEntries{s.parts.journal}
 	}
 	return out
+}
+
+// recentEntries reads the newest entries about fields.
+type recentEntries struct{ journal journal.Journal }
+
+// Entries implements the journal of reconcile.WriterEvidence.
+func (r recentEntries) Entries(context.Context) (all []journal.Entry, err error) {
+	err = r.journal.Read(journal.Query{Since: time.Now().Add(-pastWithin)}, func(e journal.Entry) bool {
+		if e.Path != "" {
+			all = append(all, e)
+		}
+		return true
+	})
+	return all, err
 }
 
 // kindOf is the kind of a resource in use.

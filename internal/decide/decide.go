@@ -72,6 +72,8 @@ const (
 	Adopt    Verb = "adopt"    // rewrite managedFields: what others have applied becomes ours
 	Release  Verb = "release"  // rewrite managedFields: what is ours becomes another manager's, and our mark goes
 	Prune    Verb = "prune"    // delete
+	// Namespace applies, by force, the namespace that an app's objects go to: under a field manager of its own.
+	Namespace Verb = "namespace"
 )
 
 // Step is one write to one object.
@@ -81,7 +83,7 @@ type Step struct {
 	Paths []field.Path  // what Handover and Retake are about; what Adopt leaves without an owner
 	// From are the entries that give up the paths of Retake, beside people's and our handover; and those that Adopt makes ours.
 	From []ownership.Entry
-	// Manager gets what Release gives.
+	// Manager gets what Release gives, and owns what Namespace applies.
 	Manager string
 	Reason  string
 }

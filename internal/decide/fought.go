@@ -37,11 +37,11 @@ func requestResult(b fight.Bout) string {
 	if b.Requested.IsZero() {
 		return ""
 	}
-	return Requested + b.Requested.UTC().Format(time.RFC3339) + " and changed back"
+	return requestedAt + b.Requested.UTC().Format(time.RFC3339) + " and changed back"
 }
 
-// Requested comes before the time of a correction on request in the reason of a field that is contested again.
-const Requested = "; corrected on request at "
+// requestedAt comes before the time of a correction on request in the reason of a field that is contested again.
+const requestedAt = "; corrected on request at "
 
 func reversalText(done string, b fight.Bout) string {
 	times := "once"

@@ -17,7 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// additions gathers the fields of the object that Git does not name. Until an object is ours they are looked for
+// additions returns the fields that others have added and that Git does not name. Until truce has applied the object they are looked for
 // whatever the policy is: what was there before us is never taken away.
 func (w *objectReconcile) additions(ctx context.Context, base compare.Baseline, in decide.Input) ([]addition.Addition, error) {
 	ours := w.ours()
@@ -51,7 +51,7 @@ func (w *objectReconcile) adopted(a addition.Addition) bool {
 	return len(a.Held) == 0 && !w.bearsOurMark()
 }
 
-// date says of an addition that was there before us, or of which nothing else is known, that it stays.
+// date marks an addition to be kept that was there before truce, or that may have been.
 func (w *objectReconcile) date(a *addition.Addition, ours bool) {
 	if len(a.Held) == 0 {
 		if by, ok := w.taken[field.PathString(a.Path)]; ok {
@@ -116,9 +116,9 @@ func (t *additionProbe) kept(found []addition.Addition) []addition.Addition {
 }
 
 func (w *objectReconcile) tried(t *additionProbe) {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	w.record.additionProbe, w.snap.additionProbe = t, t
+	w.managed.mu.Lock()
+	defer w.managed.mu.Unlock()
+	w.managed.additionProbe, w.snap.additionProbe = t, t
 }
 
 func (w *objectReconcile) sum(found []addition.Addition) uint64 {
@@ -131,7 +131,7 @@ func (w *objectReconcile) sum(found []addition.Addition) uint64 {
 }
 
 func (w *objectReconcile) target() apply.Target {
-	return apply.Target{GVK: w.snap.gvk, ID: w.record.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()}
+	return apply.Target{GVK: w.snap.gvk, ID: w.managed.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()}
 }
 
 // ProbeAdditions returns those of the additions that the server would not put there by itself, by dry runs. Of those that it would not let go it
@@ -176,7 +176,7 @@ func dryRunRemoval(ctx context.Context, by apply.Writer, t apply.Target, live ob
 	return by.Edit(ctx, e)
 }
 
-// take remembers who had added what the plan makes ours: if it is judged again before it is gone, no entry records that any more.
+// take remembers who had added the fields that the plan makes truce's: after that write managedFields no longer show it.
 func (w *objectReconcile) take() {
 	for _, f := range w.plan.Removed() {
 		if w.taken == nil {
@@ -200,7 +200,7 @@ func (w *objectReconcile) removed(m fight.Memory, answer object.Object) fight.Me
 
 // adopt notes what was there when the object became ours. The record is locked by the caller.
 func (w *objectReconcile) adopt() {
-	r := w.record
+	r := w.managed
 	var given []string
 	for _, a := range w.added {
 		if len(a.Held) > 0 {
@@ -215,15 +215,15 @@ func (w *objectReconcile) adopt() {
 	r.memory = r.memory.WithPreexisting(given)
 }
 
-// forget drops what was there before us and no longer is: if it comes again, it was added since. The record is locked by the caller.
+// forget drops fields that were there before truce and are gone: if they appear again, they were added. The caller holds mu.
 func (w *objectReconcile) forget() {
-	given := w.record.memory.PreexistingPaths()
+	given := w.managed.memory.PreexistingPaths()
 	if len(given) == 0 || w.app.Policy.Additions == app.AdditionsAllow {
 		return
 	}
 	still := slices.DeleteFunc(slices.Clone(given), func(path string) bool {
 		return !slices.ContainsFunc(w.added, func(a addition.Addition) bool { return field.PathString(a.Path) == path })
 	})
-	w.record.memory = w.record.memory.WithPreexisting(still)
-	w.record.found = len(still) > 0
+	w.managed.memory = w.managed.memory.WithPreexisting(still)
+	w.managed.found = len(still) > 0
 }

@@ -86,7 +86,7 @@ func (r *appRun) handBack(ctx context.Context) error {
 		return &stageError{report.RecordFailed, errors.Join(unverified(r.inventory.Unverified), r.engine.Inventory.Save(ctx, r.inventory))}
 	}
 	for _, entry := range r.unnamedEntries() {
-		if err := r.handBackOne(ctx, entry); err != nil {
+		if err := r.handBackEntry(ctx, entry); err != nil {
 			return &stageError{report.ApplyFailed, fmt.Errorf("hand back %s: %w", entry.ID, err)}
 		}
 	}
@@ -98,7 +98,7 @@ func (r *appRun) handBack(ctx context.Context) error {
 	return nil
 }
 
-func (r *appRun) handBackOne(ctx context.Context, entry inventory.Entry) error {
+func (r *appRun) handBackEntry(ctx context.Context, entry inventory.Entry) error {
 	gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
 	o, err := r.access.Live.Get(ctx, gvk, entry.ID)
 	switch {
@@ -107,7 +107,7 @@ func (r *appRun) handBackOne(ctx context.Context, entry inventory.Entry) error {
 	case err != nil:
 		return err
 	case !decide.PruneCandidate{UID: entry.UID, Live: o}.IsOwn(desired.Mark(r.app.Key)):
-		return nil // it has another owner
+		return nil // of another owner
 	}
 	owners, err := ownership.Entries(o)
 	if err != nil {

@@ -47,7 +47,7 @@ type appRun struct {
 	pruned    []report.ListedObject
 
 	superseded <-chan struct{} // closed when something newer is asked for
-	canceled   bool            // it was canceled, which is no failure of the app
+	canceled   bool            // the process is shutting down, which is no failure of the app
 
 	dataEra int    // of the app's state when the run began
 	last    string // the revision that the run before was about
@@ -166,10 +166,6 @@ func (r *appRun) normalize(ctx context.Context) error {
 	}
 	r.report.Notes = append(r.report.Notes, optOutNotes(r.set, r.app.OptOuts)...)
 	r.rendered.settled(r.set)
-	if err := r.removeForbidden(ctx); err != nil {
-		return &stageError{report.ClusterFailed, err}
-	}
-	r.engine.declareClaimants(r.app.Key, r.set.Data())
 	return nil
 }
 
@@ -248,7 +244,7 @@ func (r *appRun) stopped(at report.Stage, err error) report.Report {
 		r.report.Reason = f.reason
 	}
 	r.report.Outlook = outlook(r.report.Reason, err)
-	if errors.Is(err, inventory.ErrChanged) { // by any writer: a run from now on reads what is there, and adds to it
+	if errors.Is(err, inventory.ErrChanged) { // the next run reads the new inventory, and adds to it
 		r.engine.queue.EnqueueApp(r.app.Key)
 	}
 	if r.app.Policy.Mode == app.Suspend && r.report.Reason != report.Suspended {

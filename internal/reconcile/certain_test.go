@@ -129,8 +129,8 @@ func TestAPanicStaysOnItsObject(t *testing.T) {
 	counted := &panicCounter{}
 	e := NewEngine(Dependencies{Observer: counted}, nil)
 	e.queue = queueFuncs{report: func(key app.Key) { changed = append(changed, key) }}
-	r := &record{id: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "bomb"}, owner: owner}
-	w := &objectReconcile{engine: e, record: r}
+	r := &managedObject{id: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "bomb"}, owner: owner}
+	w := &objectReconcile{engine: e, managed: r}
 	p := panics.CaughtError("boom")
 	if err := w.panicked(p); !errors.Is(err, p) {
 		t.Errorf("returned %v", err)

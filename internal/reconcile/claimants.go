@@ -17,6 +17,12 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
+// declareClaims registers what the revision's objects claim, before anything is applied.
+func (r *appRun) declareClaims(context.Context) error {
+	r.engine.declareClaimants(r.app.Key, r.set.Data())
+	return nil
+}
+
 // declareClaimants picks those of an app's objects that may claim something.
 func (e *Engine) declareClaimants(key app.Key, all []object.Object) {
 	claims := e.currentClaims()
@@ -45,12 +51,12 @@ func (e *Engine) claimants(id object.ID) []claim.Claimant {
 	return c.index.For(id)
 }
 
-// claims is who claims what of the object, by its claimants and by its own marks.
-// The path is where its kind keeps the count that can be scaled, where that matters and is known.
-func (w *objectReconcile) claims(ctx context.Context) ([]claim.Claim, field.Path, error) {
+// findClaims returns the claims on the object, by its claimants and by its own managedFields. The path is the field in which its kind keeps
+// the count that can be scaled; nil where that does not matter or is not known.
+func (w *objectReconcile) findClaims(ctx context.Context) ([]claim.Claim, field.Path, error) {
 	s := claim.Subject{Desired: w.snap.desired, Live: w.live, Owners: w.owners}
-	by := w.engine.claimants(w.record.id)
-	if len(by) > 0 || w.snap.changed && w.live != nil {
+	by := w.engine.claimants(w.managed.id)
+	if len(by) > 0 || w.snap.state.isChanged() && w.live != nil {
 		var err error
 		s.Scale, err = w.engine.scales.of(ctx, w.engine.Scale, w.snap.gvk)
 		if err != nil && (len(by) > 0 || !errors.Is(err, apply.ErrForbidden)) {
@@ -68,7 +74,7 @@ func (w *objectReconcile) claimable() []object.GVK {
 		if f.Verdict != decide.Correct || len(f.Path) == 0 || f.Writer.Person && f.Writer.Evidence == ownership.Recorded {
 			continue
 		}
-		for _, gvk := range w.engine.Catalogue().ClaimantsOf(w.record.id, f.Path) {
+		for _, gvk := range w.engine.Catalogue().ClaimantsOf(w.managed.id, f.Path) {
 			if !slices.Contains(out, gvk) {
 				out = append(out, gvk)
 			}
@@ -120,7 +126,7 @@ func (e *Engine) enqueueTargets(target object.ID) {
 	}
 	e.mu.RLock()
 	var found []object.ID
-	for id := range e.records {
+	for id := range e.objects {
 		if id.Kind == target.Kind && id.Namespace == target.Namespace && id != target &&
 			(target.Name == "" || id.Name == target.Name) && (target.Group == "" || target.Group == id.Group) {
 			found = append(found, id)
@@ -140,7 +146,7 @@ func (e *Engine) reconsider(id object.ID) {
 	e.queue.Enqueue(id)
 }
 
-// unconfirmed lists the kinds of the object's claimants that only a list has shown.
+// unconfirmed lists the kinds of the object's claimants that only a list has shown, and no watch.
 func (e *Engine) unconfirmed(id object.ID) []object.GVK {
 	c := e.currentClaims()
 	c.mu.RLock()
@@ -159,25 +165,25 @@ func (e *Engine) unconfirmed(id object.ID) []object.GVK {
 	return out
 }
 
-// confirmWithin is how long a claimant that only a list has shown is taken for granted.
+// confirmWithin is how long a claimant counts that only a list has shown.
 const confirmWithin = 2 * time.Second
 
 // confirmLater has the object judged again where a claim on it is not confirmed by a watch.
 func (w *objectReconcile) confirmLater() {
-	if len(w.engine.unconfirmed(w.record.id)) == 0 {
+	if len(w.engine.unconfirmed(w.managed.id)) == 0 {
 		return
 	}
-	w.record.force()
+	w.managed.force()
 	if at := w.engine.Now().Add(confirmWithin); w.plan.RetryAt.IsZero() || at.Before(w.plan.RetryAt) {
 		w.plan.RetryAt = at
 	}
 }
 
-func enqueueTargets(wake func(object.ID), changed []object.ID) {
+func enqueueTargets(wake targetQueue, changed []object.ID) {
 	if wake == nil {
 		return
 	}
 	for _, target := range changed {
-		wake(target)
+		wake.enqueueTargets(target)
 	}
 }

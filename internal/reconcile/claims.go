@@ -14,7 +14,7 @@ import (
 // ends when its claimant is gone from both. It may be used concurrently.
 type Claims struct {
 	catalogue *claim.Catalogue
-	enqueue   func(object.ID) // nil while they are not used yet
+	engine    targetQueue // nil until an engine uses the claims
 
 	mu    sync.RWMutex
 	index claim.Index
@@ -22,16 +22,21 @@ type Claims struct {
 	git   map[app.Key]map[object.ID]object.Object // Git's claimants
 }
 
+// targetQueue enqueues the managed objects that a claimant means.
+type targetQueue interface {
+	enqueueTargets(target object.ID)
+}
+
 // observedClaimant is a claimant as the cluster was seen to have it.
 type observedClaimant struct {
 	claims  []claim.Claimant
 	version uint64
-	// listed says that only a list has shown it. A list may be older than what the watch has reported already, or the kind may
-	// not be under watch yet: until the watch reports it too, the claimant is read again.
+	// listed says that only a list has shown it. A list may be older than what the watch has shown already, or the kind may not be under
+	// watch yet: until the watch shows it too, the claimant is listed again.
 	listed bool
 }
 
-// NewClaims returns Claims that are not used yet: the caller adds the cluster's claimants (Seen), and then calls
+// NewClaims returns Claims that no engine uses yet: the caller hands over the cluster's claimants (OnEvent), and then calls
 // UseClaims.
 func NewClaims(c *claim.Catalogue) *Claims {
 	return &Claims{catalogue: c, live: map[object.ID]observedClaimant{}, git: map[app.Key]map[object.ID]object.Object{}}
@@ -43,7 +48,7 @@ func (e *Engine) UseClaims(next *Claims) {
 	e.mu.Lock()
 	before := e.claims
 	e.claims = next
-	ids := slices.Collect(maps.Keys(e.records))
+	ids := slices.Collect(maps.Keys(e.objects))
 	e.mu.Unlock()
 	if before != nil {
 		before.mu.RLock()
@@ -54,7 +59,7 @@ func (e *Engine) UseClaims(next *Claims) {
 		}
 	}
 	next.mu.Lock()
-	next.enqueue = e.enqueueTargets
+	next.engine = e
 	next.mu.Unlock()
 	if before == nil {
 		return
@@ -101,7 +106,7 @@ func (c *Claims) put(id object.ID, now observedClaimant) {
 	} else {
 		c.live[id] = now
 	}
-	changed, wake := c.index.Put(id, c.merged(id)), c.enqueue
+	changed, wake := c.index.Put(id, c.merged(id)), c.engine
 	c.mu.Unlock()
 	enqueueTargets(wake, changed)
 }
@@ -141,7 +146,7 @@ func (c *Claims) declare(key app.Key, now map[object.ID]object.Object) {
 			changed = append(changed, c.index.Put(id, c.merged(id))...)
 		}
 	}
-	wake := c.enqueue
+	wake := c.engine
 	c.mu.Unlock()
 	enqueueTargets(wake, changed)
 }

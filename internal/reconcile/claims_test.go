@@ -140,13 +140,18 @@ func TestAListBringsNothingBack(t *testing.T) {
 
 func TestOnlyTargetsOfWhatHasChangedAreWoken(t *testing.T) {
 	c := NewClaims(claim.Builtin())
-	var woken []string
-	c.enqueue = func(id object.ID) { woken = append(woken, id.Name) }
+	var woken targetNames
+	c.engine = &woken
 	c.OnEvent(hpa("a", "web", 2, 1))
 	c.OnEvent(hpa("a", "web", 2, 2)) // its status has changed
 	c.OnEvent(hpa("a", "cart", 2, 3))
 	c.OnDelete(hpa("a", "cart", 2, 3).ID())
-	if d := cmp.Diff([]string{"web", "web", "cart", "cart"}, woken); d != "" {
+	if d := cmp.Diff([]string{"web", "web", "cart", "cart"}, []string(woken)); d != "" {
 		t.Error(d)
 	}
 }
+
+// targetNames records the targets by name.
+type targetNames []string
+
+func (n *targetNames) enqueueTargets(id object.ID) { *n = append(*n, id.Name) }

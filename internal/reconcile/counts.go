@@ -26,15 +26,15 @@ func lowersCount(f report.Finding) bool {
 
 // announceDrops announces, before the write, that counts fall because the claim on them has ended.
 func (w *objectReconcile) announceDrops() {
-	w.record.mu.Lock()
-	known := w.record.findings
-	w.record.mu.Unlock()
+	w.managed.mu.Lock()
+	known := w.managed.findings
+	w.managed.mu.Unlock()
 	for _, f := range w.plan.Findings {
 		i := slices.IndexFunc(known, func(k report.Finding) bool {
 			return k.Path.Equals(f.Path) && k.Verdict == decide.Cede && k.NotApplied != "" && k.Remedy != ""
 		})
-		if masked := w.engine.mask(w.record.id, f); i >= 0 && f.Verdict == decide.Correct && lowersCount(masked) {
-			w.engine.announceDrop(countDrop{w.snap.owner, w.record.id, masked}, known[i].Claimant)
+		if masked := w.engine.mask(w.managed.id, f); i >= 0 && f.Verdict == decide.Correct && lowersCount(masked) {
+			w.engine.announceDrop(countDrop{w.snap.owner, w.managed.id, masked}, known[i].Claimant)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func (e *Engine) dropsWithout(id object.ID) []countDrop {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	var out []countDrop
-	for _, r := range e.records {
+	for _, r := range e.objects {
 		r.mu.Lock()
 		for _, f := range r.findings {
 			if f.Verdict == decide.Cede && f.Claimant == name && lowersCount(f) {

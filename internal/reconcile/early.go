@@ -77,7 +77,7 @@ func (h *earlyEvents) take(mark string) map[object.ID]*pendingEvent {
 }
 
 // takeEarly takes in an event that came before the record.
-func (r *record) takeEarly(u *pendingEvent, e *Engine) error {
+func (r *managedObject) takeEarly(u *pendingEvent, e *Engine) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if u == nil || r.pending != nil || r.version != 0 {

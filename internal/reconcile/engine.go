@@ -19,7 +19,7 @@ type Engine struct {
 	queue Queue
 
 	mu           sync.RWMutex
-	records      map[object.ID]*record
+	objects      map[object.ID]*managedObject
 	apps         map[app.Key]*appState
 	claims       *Claims
 	desiredTexts object.Packer // of what Git wants
@@ -53,7 +53,7 @@ func NewEngine(p Dependencies, q Queue) *Engine {
 		p.History = &live.History{}
 	}
 	e := &Engine{
-		Dependencies: p, queue: q, records: map[object.ID]*record{}, apps: map[app.Key]*appState{}, waiting: map[object.ID]app.Key{},
+		Dependencies: p, queue: q, objects: map[object.ID]*managedObject{}, apps: map[app.Key]*appState{}, waiting: map[object.ID]app.Key{},
 	}
 	e.UseClaims(NewClaims(claim.Builtin()))
 	return e
@@ -100,10 +100,10 @@ func (e *Engine) Supersede(key app.Key) {
 	}
 }
 
-func (e *Engine) lookup(id object.ID) *record {
+func (e *Engine) lookup(id object.ID) *managedObject {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.records[id]
+	return e.objects[id]
 }
 
 func (e *Engine) state(key app.Key) *appState {
@@ -125,7 +125,7 @@ func (e *Engine) AppliedObjects(group, kind string) []object.ID {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	var out []object.ID
-	for id, r := range e.records {
+	for id, r := range e.objects {
 		if id.Kind == kind && id.Group == group && r.isApplied() {
 			out = append(out, id)
 		}
@@ -133,8 +133,8 @@ func (e *Engine) AppliedObjects(group, kind string) []object.ID {
 	return out
 }
 
-func (r *record) isApplied() bool {
+func (r *managedObject) isApplied() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.applied
+	return r.state.phase == applied
 }

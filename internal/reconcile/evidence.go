@@ -20,69 +20,79 @@ import (
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
-// WriterEvidence say who wrote, beside managedFields and claims. Each may be nil, and may be called concurrently.
+// WriterEvidence shows who wrote, beside managedFields and claims. Each may be nil, and may be called concurrently.
 type WriterEvidence struct {
-	// Writes returns what admission saw of writes to an object, the newest first. It does not block.
-	Writes func(object.ID) []attribution.Record
-	// Events lists what was reported lately about one object. It is asked only for what is not explained otherwise, and at most once a
-	// minute for each managed object.
-	Events func(context.Context, object.ID) ([]attribution.Event, error)
-	// Past reads the journal of an earlier or another process; once, when there is something to explain.
-	Journal func(context.Context) ([]journal.Entry, error)
-	// Delay is how long after a change that is not put back its Events are read: they are written a moment later.
+	Writes  writeLog
+	Events  eventReader
+	Journal journalReader // of an earlier or another process
+	// Delay is how long after a change that is not corrected its Events are read: they are written a moment later.
 	Delay time.Duration
+}
+
+// writeLog has the writes that admission saw. It does not block.
+type writeLog interface {
+	// Of returns the writes to an object, the newest first.
+	Of(id object.ID) []attribution.Record
+}
+
+// eventReader reads Events. It is called only for differences without another explanation, and at most once a minute for each managed object.
+type eventReader interface {
+	// Of lists the recent Events about one object.
+	Of(ctx context.Context, id object.ID) ([]attribution.Event, error)
+}
+
+// journalReader reads a journal, once, when there is something to explain.
+type journalReader interface {
+	Entries(ctx context.Context) ([]journal.Entry, error)
 }
 
 // eventsEvery is how often the Events about one object are read at most.
 const eventsEvery = time.Minute
 
-// unexplained are what an object's record keeps of differences without an explanation.
+// unexplained says when differences without a known writer were first seen, and when Events were read for them.
 type unexplained struct {
 	since time.Time // zero for none
 	asked time.Time // when Events were read last
 }
 
-// hear judges once more by what the witnesses say. An object without a difference costs nothing.
-func (w *objectReconcile) hear(ctx context.Context, c compare.Input, d decide.Input) error {
+// addEvidence makes the plan again with the evidence of who wrote. An object without a difference costs nothing.
+func (w *objectReconcile) addEvidence(ctx context.Context) {
 	if len(w.plan.Findings) == 0 {
-		return nil
+		return
 	}
 	said := w.statements(ctx)
-	if err := w.rejudge(c, d, said); err != nil {
-		return err
-	}
-	about, ask := w.doubtful(d.Claims)
+	w.decideWith(said)
+	about, ask := w.doubtful(w.input.Claims)
 	if !ask {
-		return nil
+		return
 	}
-	events, err := w.engine.Witnesses.Events(ctx, about)
+	events, err := w.engine.Witnesses.Events.Of(ctx, about)
 	if err != nil {
 		said.Unavailable = "events: " + redact.MaskText(err.Error())
 	}
 	said.Events = events
-	return w.rejudge(c, d, said)
+	w.decideWith(said)
 }
 
-func (w *objectReconcile) rejudge(c compare.Input, d decide.Input, said attribution.Statements) error {
+func (w *objectReconcile) decideWith(said attribution.Statements) {
 	if said.Empty() {
-		return nil
+		return
 	}
-	d.Witness = said
 	again := w.plan.RetryAt
-	var err error
-	w.plan, err = decidePlan(c, d)
+	in := w.input
+	in.Witness = said
+	w.plan = decide.JudgeObject(in)
 	if w.plan.RetryAt.IsZero() {
 		w.plan.RetryAt = again
 	}
-	return err
 }
 
-// statements are what costs no request: what admission saw, and what was reported of the object before.
+// statements returns the evidence that costs no request: what admission saw, and what was reported of the object before.
 func (w *objectReconcile) statements(ctx context.Context) attribution.Statements {
-	id := w.record.id
+	id := w.managed.id
 	var said attribution.Statements
 	if w.engine.Witnesses.Writes != nil {
-		said.Records = w.engine.Witnesses.Writes(id)
+		said.Records = w.engine.Witnesses.Writes.Of(id)
 	}
 	said.Earlier = w.said()
 	p, err := w.engine.history.of(ctx, w.engine)
@@ -96,13 +106,13 @@ func (w *objectReconcile) statements(ctx context.Context) attribution.Statements
 	return said
 }
 
-// often counts, by field, how often another value was set within the hour, by a journal and what is live now.
+// often counts, by field, how often another value was set within the hour, by the journal and the live value.
 func (w *objectReconcile) often(noted map[string]journal.Change) map[string]int {
 	out := map[string]int{}
 	for _, f := range w.plan.Findings {
 		path := field.PathString(f.Path)
 		c, known := noted[path]
-		if out[path] = c.Times; known && !field.EqualValues(c.Live, w.engine.mask(w.record.id, f).Live) {
+		if out[path] = c.Times; known && !field.EqualValues(c.Live, w.engine.mask(w.managed.id, f).Live) {
 			out[path]++
 		}
 	}
@@ -119,7 +129,7 @@ func (w *objectReconcile) doubtful(claims []claim.Claim) (object.ID, bool) {
 	weak = slices.DeleteFunc(weak, func(f decide.Finding) bool {
 		return f.Writer.Evidence == ownership.Recorded || f.Verdict == decide.Reclaim || f.Kind == compare.Missing || f.Kind == compare.Mutated // no Event is about what is not there, or what admission did
 	})
-	r, now := w.record, w.engine.Now()
+	r, now := w.managed, w.engine.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(weak) == 0 {
@@ -132,7 +142,7 @@ func (w *objectReconcile) doubtful(claims []claim.Claim) (object.ID, bool) {
 		r.unexplained = &unexplained{}
 	}
 	if r.unexplained.since.IsZero() {
-		if !slices.ContainsFunc(weak, func(f decide.Finding) bool { return !explained(r.findings, w.engine.mask(w.record.id, f)) }) {
+		if !slices.ContainsFunc(weak, func(f decide.Finding) bool { return !explained(r.findings, w.engine.mask(w.managed.id, f)) }) {
 			return object.ID{}, false
 		}
 		r.unexplained.since = now
@@ -149,17 +159,17 @@ func (w *objectReconcile) doubtful(claims []claim.Claim) (object.ID, bool) {
 
 // askAt is when Events may be read. The record's lock is held by the caller.
 func (w *objectReconcile) askAt(weak []decide.Finding) time.Time {
-	at := w.record.unexplained.since
+	at := w.managed.unexplained.since
 	if !slices.ContainsFunc(weak, func(f decide.Finding) bool { return f.Verdict == decide.Correct }) {
 		at = at.Add(w.engine.Witnesses.Delay)
 	}
-	if next := w.record.unexplained.asked.Add(eventsEvery); at.Before(next) {
+	if next := w.managed.unexplained.asked.Add(eventsEvery); at.Before(next) {
 		return next
 	}
 	return at
 }
 
-// asks is the object whose Events may explain it: an autoscaler with a claim to one of the fields, else the object itself.
+// asks returns the object whose Events may explain the difference: an autoscaler that claims one of the fields, else the object itself.
 func (w *objectReconcile) asks(weak []decide.Finding, claims []claim.Claim) object.ID {
 	for _, f := range weak {
 		for _, c := range claims {
@@ -168,7 +178,7 @@ func (w *objectReconcile) asks(weak []decide.Finding, claims []claim.Claim) obje
 			}
 		}
 	}
-	return w.record.id
+	return w.managed.id
 }
 
 // explained reports whether the same difference was looked at before: as much as there is to know of it was asked for then.
@@ -176,7 +186,7 @@ func explained(known []report.Finding, f report.Finding) bool {
 	return slices.ContainsFunc(known, func(k report.Finding) bool { return k.Path.Equals(f.Path) && field.EqualValues(k.Live, f.Live) })
 }
 
-// journalHistory is what a journal has about differences, by object.
+// journalHistory is the differences in a journal, by object.
 type journalHistory struct {
 	once         sync.Once
 	err          error
@@ -190,7 +200,7 @@ func (p *journalHistory) of(ctx context.Context, e *Engine) (*journalHistory, er
 	}
 	p.once.Do(func() {
 		var entries []journal.Entry
-		if entries, p.err = e.Witnesses.Journal(ctx); p.err == nil {
+		if entries, p.err = e.Witnesses.Journal.Entries(ctx); p.err == nil {
 			p.read(entries, e.Now())
 		}
 	})
@@ -210,7 +220,7 @@ func (p *journalHistory) read(entries []journal.Entry, now time.Time) {
 		}
 		if !seen[e.Object][e.Path] {
 			seen[e.Object][e.Path] = true
-			if e.What != journal.Corrected && e.What != journal.Returned { // these ended what they report
+			if e.What != journal.Corrected && e.What != journal.Returned { // these ended the difference
 				p.attributions[e.Object] = append(p.attributions[e.Object], earlierAttribution(e))
 			}
 		}

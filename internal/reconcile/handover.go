@@ -11,7 +11,7 @@ import (
 
 // An object that leaves one app may be on its way into another one, which reads another source or has just been described itself. A prune waits
 // until each source was looked at once, handoverGrace after the object left, and until each app has seen what is newest then: it asks for the
-// object if it has it (claimRecord), and gets it without a delete. An app that is slower than handoverPatience is not waited for.
+// object if it has it (claimObject), and gets it without a delete. An app that is slower than handoverPatience is not waited for.
 const (
 	handoverGrace    = 3 * time.Second
 	handoverPatience = 2 * time.Minute

@@ -33,14 +33,14 @@ type podReport struct {
 	reads int    // since the workload's health changed last
 }
 
-func (r *record) assessBy(h health.Rules) {
+func (r *managedObject) assessBy(h health.Rules) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.assessed = h
 }
 
 // keepHealth assesses a newer state of the object, and reports whether its health has changed. The caller holds mu.
-func (r *record) keepHealth(e *Engine, o object.Object) bool {
+func (r *managedObject) keepHealth(e *Engine, o object.Object) bool {
 	before := r.health
 	r.health = e.assess(r.assessed, o)
 	changed := r.health != before
@@ -65,7 +65,7 @@ func podDelay(c health.Code) time.Duration {
 }
 
 // currentHealth is the object's health with what its pods reported. The caller holds mu.
-func (r *record) currentHealth() health.Status {
+func (r *managedObject) currentHealth() health.Status {
 	if r.podReport == nil {
 		return r.health
 	}
@@ -127,7 +127,7 @@ func (e *Engine) refusal(ctx context.Context, id object.ID) string {
 	if e.Witnesses.Events == nil {
 		return ""
 	}
-	events, err := e.Witnesses.Events(ctx, id)
+	events, err := e.Witnesses.Events.Of(ctx, id)
 	if err != nil {
 		return ""
 	}
@@ -144,7 +144,7 @@ func (e *Engine) refusal(ctx context.Context, id object.ID) string {
 }
 
 // workload returns how to find the pods of an object that does not work; an empty selector for one that works or has none.
-func (r *record) workload(e *Engine) (selector, uid string, err error) {
+func (r *managedObject) workload(e *Engine) (selector, uid string, err error) {
 	r.mu.Lock()
 	text, uid, failing := r.text, r.uid, r.podReport != nil
 	r.mu.Unlock()
@@ -159,7 +159,7 @@ func (r *record) workload(e *Engine) (selector, uid string, err error) {
 }
 
 // keepCause takes in what the pods reported, and reports whether that is news.
-func (r *record) keepCause(cause string) bool {
+func (r *managedObject) keepCause(cause string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.podReport == nil || r.podReport.cause == cause { // it works by now, or nothing has changed
@@ -170,7 +170,7 @@ func (r *record) keepCause(cause string) bool {
 }
 
 // nextRead counts a read of the pods, and returns when the next one is due; zero for none.
-func (r *record) nextRead(now time.Time) time.Time {
+func (r *managedObject) nextRead(now time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.podReport == nil || r.podReport.reads >= len(podPauses) {

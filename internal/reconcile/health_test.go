@@ -29,7 +29,7 @@ func TestPodsAreReadOnlyForWhatDoesNotWork(t *testing.T) {
 	e := NewEngine(Dependencies{Health: map[health.Rules]health.Assessor{health.Serving: said{}}, Now: func() time.Time { return now }}, nil)
 	var asked []time.Duration
 	e.queue = queueFuncs{pods: func(_ object.ID, at time.Time) { asked = append(asked, at.Sub(now)) }}
-	r := newRecord(object.ID{Kind: "Deployment", Name: "web"}, app.Key{Name: "web"}, fight.Memory{})
+	r := newManagedObject(object.ID{Kind: "Deployment", Name: "web"}, app.Key{Name: "web"}, fight.Memory{})
 	r.assessBy(health.Serving)
 	for _, step := range []struct {
 		name    string
@@ -60,7 +60,7 @@ func TestPodsAreReadOnlyForWhatDoesNotWork(t *testing.T) {
 func TestACauseStaysUntilTheWorkloadWorks(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	e := NewEngine(Dependencies{Health: map[health.Rules]health.Assessor{health.Reconciled: said{}}, Now: func() time.Time { return now }}, nil)
-	r := newRecord(object.ID{Kind: "Deployment", Name: "web"}, app.Key{Name: "web"}, fight.Memory{})
+	r := newManagedObject(object.ID{Kind: "Deployment", Name: "web"}, app.Key{Name: "web"}, fight.Memory{})
 	r.keepHealth(e, saying(health.Degraded, "too late"))
 	if !r.keepCause("CrashLoopBackOff") || r.keepCause("CrashLoopBackOff") {
 		t.Error("a new cause must be news, and the same one none")

@@ -20,7 +20,7 @@ type Queries interface {
 
 var errNoQueries = errors.New("jq expressions are not answered here")
 
-// AnswerQueries returns what the queries of the rules select on one object. Without queries no jq process is needed.
+// AnswerQueries returns what the queries of the rules select on one object. Queries may be nil where the rules have none.
 func AnswerQueries(ctx context.Context, q Queries, rules ignore.Rules, s ignore.Observed) (ignore.Observed, error) {
 	queries := rules.Queries(s.Desired)
 	if len(queries) == 0 {
@@ -48,12 +48,12 @@ func (w *objectReconcile) covered(ctx context.Context) ([]ignore.Covered, error)
 		return nil, err
 	}
 	if len(rules) > 0 {
-		w.record.setTally(rules.Tally(s))
+		w.managed.setTally(rules.Tally(s))
 	}
 	return rules.Covers(s), nil
 }
 
-func (r *record) setTally(t ignore.Tally) {
+func (r *managedObject) setTally(t ignore.Tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ignored = t

@@ -16,7 +16,7 @@ import (
 
 // pendingInventory is an app's inventory between two runs. The names of what is about to be made are written before it is made; what came of
 // it (uids, digests) may be written a little later, together with whatever is written next: until then our own entry
-// in managedFields proves what the uid would (ADR 6), and after a crash the first look at an object shows whether it is as Git wants.
+// in managedFields proves what the uid would (ADR 6), and after a crash the first comparison shows whether the object is as Git wants.
 type pendingInventory struct {
 	turn chan struct{} // holds a token while the record is read or written: one at a time
 
@@ -61,14 +61,15 @@ func (l *pendingInventory) clearIf(written *inventory.Record) {
 	}
 }
 
-// writeInventory writes down what is about to be made. Losing an object that we made is worse than remembering one that we did not.
-func (r *appRun) writeInventory(ctx context.Context) error {
+// loadInventory reads what earlier runs applied; for an app that is adopted, what the other controller applied.
+func (r *appRun) loadInventory(ctx context.Context) error {
 	l := r.state.inventory
 	if err := l.lock(ctx); err != nil {
 		return &stageError{report.RecordFailed, err}
 	}
-	defer l.unlock()
-	if err := r.load(ctx); err != nil {
+	err := r.load(ctx)
+	l.unlock()
+	if err != nil {
 		return &stageError{report.RecordFailed, err}
 	}
 	r.report.Recorded = len(r.inventory.Entries) > 0
@@ -81,12 +82,20 @@ func (r *appRun) writeInventory(ctx context.Context) error {
 	if err := r.inheritEntries(ctx); err != nil {
 		return &stageError{report.ClusterFailed, err}
 	}
-	if err := r.registerObjects(); err != nil {
-		return &stageError{report.RecordFailed, err}
-	}
+	return nil
+}
+
+// writeInventory writes the names of what is about to be applied. Losing an object that truce made is worse than remembering one that it did
+// not make.
+func (r *appRun) writeInventory(ctx context.Context) error {
 	if r.app.Policy.Mode != app.Enforce {
 		return nil
 	}
+	l := r.state.inventory
+	if err := l.lock(ctx); err != nil {
+		return &stageError{report.RecordFailed, err}
+	}
+	defer l.unlock()
 	r.inventory.AppUID = r.app.UID
 	ahead := inventory.AddEntries(r.inventory, r.identities())
 	if err := l.save(ctx, r.engine.Inventory, ahead); err != nil {

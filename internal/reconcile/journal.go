@@ -49,9 +49,9 @@ func (w *objectReconcile) inGit(n FindingEvent) gitPlace {
 	}
 	artifact, err := w.engine.Sources.Artifact(w.app.Source)
 	if err != nil || w.snap.file == "" {
-		return gitPlace{} // the app's own run reports the source
+		return gitPlace{} // the app's own run reports what is wrong with the source
 	}
-	o := desired.Object{ID: w.record.id, GVK: w.snap.gvk, Data: w.snap.desired, File: w.snap.file, Line: w.snap.line}
+	o := desired.Object{ID: w.managed.id, GVK: w.snap.gvk, Data: w.snap.desired, File: w.snap.file, Line: w.snap.line}
 	at := gitPlace{begins: fmt.Sprintf("%s:%d", o.File, o.Line), revision: artifact.Revision}
 	if p := desired.Origin(artifact.Files, w.app.AtRevision(artifact.Commit, artifact.Files), o, f.Path); p.Known() {
 		at.place = p.String()
@@ -121,7 +121,7 @@ func (e *Engine) recall(id object.ID) (fight.Memory, error) {
 }
 
 // keepMemory writes down what is remembered of an object, if that has changed. Its lock is held by the caller.
-func (e *Engine) keepMemory(r *record) error {
+func (e *Engine) keepMemory(r *managedObject) error {
 	if e.Memories == nil {
 		return nil
 	}
@@ -137,10 +137,10 @@ func (e *Engine) keepMemory(r *record) error {
 }
 
 // forgetMemory drops what is remembered of an object that is gone, or let go of for good: there are never more memories than objects that
-// is kept or requested.
+// an app has or asks for.
 func (e *Engine) forgetMemory(id object.ID) {
 	e.mu.RLock()
-	_, kept := e.records[id]
+	_, kept := e.objects[id]
 	_, wanted := e.waiting[id]
 	e.mu.RUnlock()
 	if e.Memories != nil && !kept && !wanted {

@@ -23,7 +23,7 @@ func TestAnObjectOfAForeignAppIsRefusedWhileThatAppExists(t *testing.T) {
 	marked := func(key app.Key) object.Object {
 		return object.Object{"metadata": map[string]any{"name": "web", "labels": map[string]any{object.PartOf: desired.Mark(key)}}}
 	}
-	w := objectReconcile{engine: e, record: &record{owner: ours}, live: marked(theirs), snap: snapshot{desired: marked(ours)}}
+	w := objectReconcile{engine: e, managed: &managedObject{owner: ours}, live: marked(theirs), snap: snapshot{desired: marked(ours)}}
 	if err := w.refuseForeign(t.Context()); err != nil {
 		t.Errorf("refused for a mark that truce did not write: %v", err)
 	}
@@ -50,11 +50,11 @@ func shared() object.ID { return object.ID{Kind: "ConfigMap", Namespace: "team",
 func TestAnObjectIsOfTheAppThatNamedItFirstFromThatMomentOn(t *testing.T) {
 	e := NewEngine(Dependencies{}, nil)
 	first, second := app.Key{Kind: "Kustomization", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
-	if _, _, err := e.claimRecord(shared(), first, app.Enforce, fight.Memory{}); err != nil {
+	if _, _, err := e.claimObject(shared(), first, app.Enforce, fight.Memory{}); err != nil {
 		t.Fatal(err)
 	}
 	// The first has not handed over yet what it wants of it.
-	if _, _, err := e.claimRecord(shared(), second, app.Enforce, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), second, app.Enforce, fight.Memory{}); err == nil {
 		t.Error("another app has got the same object")
 	}
 	if e.isDue(shared()) {
@@ -68,21 +68,21 @@ func TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces(t *testing.T) {
 	var rerun []app.Key
 	e.queue = queueFuncs{app: func(key app.Key) { rerun = append(rerun, key) }}
 	watching, keeping := app.Key{Kind: "Application", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
-	observed, _, err := e.claimRecord(shared(), watching, app.Observe, fight.Memory{})
+	observed, _, err := e.claimObject(shared(), watching, app.Observe, fight.Memory{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := e.claimRecord(shared(), keeping, app.Observe, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), keeping, app.Observe, fight.Memory{}); err == nil {
 		t.Error("of two apps that observe, the second has taken the object")
 	}
-	got, taken, err := e.claimRecord(shared(), keeping, app.Enforce, fight.Memory{})
+	got, taken, err := e.claimObject(shared(), keeping, app.Enforce, fight.Memory{})
 	if err != nil || taken != observed || got.owner != keeping || !slices.Equal(rerun, []app.Key{watching}) {
 		t.Fatalf("not taken: %v, %v, %v", err, got, rerun)
 	}
-	if _, _, err := e.claimRecord(shared(), watching, app.Observe, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), watching, app.Observe, fight.Memory{}); err == nil {
 		t.Error("the app that observes has taken it back")
 	}
-	if _, _, err := e.claimRecord(shared(), watching, app.Enforce, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), watching, app.Enforce, fight.Memory{}); err == nil {
 		t.Error("two apps that enforce take the object from each other")
 	}
 }
@@ -95,13 +95,13 @@ func TestAnObjectIsTakenOverBetweenTwoReconciles(t *testing.T) {
 		e := NewEngine(Dependencies{}, nil)
 		taken, order := make(chan bool, 1), make(chan string)
 		e.queue = queueFuncs{app: func(key app.Key) { taken <- key == ours }}
-		observed := newRecord(shared(), ours, fight.Memory{})
+		observed := newManagedObject(shared(), ours, fight.Memory{})
 		observed.yields = true
-		e.records[shared()] = observed
+		e.objects[shared()] = observed
 		back := &appRun{engine: e, state: e.state(theirs), app: app.App{Key: theirs, Policy: app.Policy{Mode: app.Enforce}}, set: desired.Set{Objects: []desired.Object{{ID: shared()}}}}
 		observed.reconcileLock.Lock()
 		go func() {
-			if err := back.registerObjects(); err != nil {
+			if err := back.claimObjects(t.Context()); err != nil {
 				t.Error(err)
 			}
 			order <- "registered"

@@ -114,10 +114,10 @@ func (r *appRun) judgedPlaces() map[live.Interest]live.Interest {
 	return out
 }
 
-func (r *record) wasJudged() bool {
+func (r *managedObject) wasJudged() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.text.Known() && r.judged
+	return r.state.compared
 }
 
 // refresh lists a kind unless that was done lately.
@@ -140,7 +140,7 @@ func (e *Engine) refresh(ctx context.Context, i live.Interest, within time.Durat
 // or written last: one that was created while the watch was away, and deleted before the list, is in no event.
 func (e *Engine) OnRelist(i live.Interest) {
 	e.kindLists.made(i, e.Now())
-	for _, r := range e.recordsIn(i) {
+	for _, r := range e.objectsIn(i) {
 		if r.suspectBehind(i) {
 			e.queue.Enqueue(r.id)
 			e.queue.AppChanged(r.ownedBy())
@@ -158,15 +158,15 @@ func (e *Engine) listedSince(begin time.Time, t apply.Target) bool {
 }
 
 // suspectBehind is suspect for an object that the watch has not shown as it was known last.
-func (r *record) suspectBehind(i live.Interest) bool {
+func (r *managedObject) suspectBehind(i live.Interest) bool {
 	r.mu.Lock()
-	behind := r.gvk() == i.GVK && r.text.Known() && r.watched < r.version
+	behind := r.gvk() == i.GVK && r.state.isDescribed() && r.watched < r.version
 	r.mu.Unlock()
 	return behind && r.suspectGone()
 }
 
 // suspectGone has an object that was there read again, and reports whether it must be woken for that.
-func (r *record) suspectGone() bool {
+func (r *managedObject) suspectGone() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.uid == "" || r.pending != nil || r.problem != "" {
@@ -177,4 +177,4 @@ func (r *record) suspectGone() bool {
 }
 
 // isSuspected reports whether the object, which was there, may be gone and has not been read since. The caller holds mu.
-func (r *record) isSuspected() bool { return r.pending != nil && r.pending.Gone && r.uid != "" }
+func (r *managedObject) isSuspected() bool { return r.pending != nil && r.pending.Gone && r.uid != "" }

@@ -62,19 +62,20 @@ func (watched) Watched(gvk object.GVK, _ string) (live.Interest, bool) {
 }
 
 // knowing is an engine that has judged ConfigMaps of an app, each at a resourceVersion that the watch has shown.
-func knowing(t *testing.T, l *listing, versions map[string]uint64) (*Engine, map[string]*record, *[]string) {
+func knowing(t *testing.T, l *listing, versions map[string]uint64) (*Engine, map[string]*managedObject, *[]string) {
 	t.Helper()
 	e := NewEngine(Dependencies{Live: l, Now: time.Now, Watches: watched{}}, nil)
 	woken := &[]string{}
 	e.queue = queueFuncs{object: func(id object.ID) { *woken = append(*woken, id.Name) }}
 	key := appNamed(1)
 	e.state(key).app = app.App{Key: key, Policy: app.Policy{Mode: app.Enforce}}
-	records := map[string]*record{}
+	records := map[string]*managedObject{}
 	for name, version := range versions {
-		r := newRecord(object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}, key, fight.Memory{})
-		r.served, r.uid, r.appliedUID, r.version, r.watched, r.judged, r.applied = "v1", "uid-"+name, "uid-"+name, version, version, true, true
+		r := newManagedObject(object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}, key, fight.Memory{})
+		r.served, r.uid, r.appliedUID, r.version, r.watched = "v1", "uid-"+name, "uid-"+name, version, version
+		r.state = objectState{phase: applied, compared: true}
 		r.text = e.desiredTexts.Pack(configMaps, []byte(`{}`))
-		e.records[r.id], records[name] = r, r
+		e.objects[r.id], records[name] = r, r
 	}
 	return e, records, woken
 }
@@ -110,8 +111,8 @@ func TestAReadThatShowsAnOlderStateStartsOver(t *testing.T) {
 	} {
 		e, records, _ := knowing(t, &listing{heads: []live.Head{c.head}}, map[string]uint64{"a": 100})
 		era := e.History.Era()
-		w := objectReconcile{engine: e, record: records["a"], stale: true}
-		if err := w.look(t.Context()); errors.Is(err, errWentBack) != c.back || err != nil && !c.back || (e.History.Era() != era) != c.back {
+		w := objectReconcile{engine: e, managed: records["a"], stale: true}
+		if err := w.readObject(t.Context()); errors.Is(err, errWentBack) != c.back || err != nil && !c.back || (e.History.Era() != era) != c.back {
 			t.Errorf("%s: error %v, the era has ended: %t", name, err, e.History.Era() != era)
 		}
 	}
@@ -187,7 +188,7 @@ func TestWhatARunListsBeforeItBelievesItsMemory(t *testing.T) {
 		"request after a list":        {func(r *appRun) { r.requested = true; r.engine.OnRelist(allOurs) }, nil},
 		"revision":                    {func(r *appRun) { r.last = "0" }, nil},
 		"revision on request":         {func(r *appRun) { r.last, r.requested = "0", true }, []live.Interest{own}},
-		"nothing was compared so far": {func(r *appRun) { r.engine.records = map[object.ID]*record{} }, nil},
+		"nothing was compared so far": {func(r *appRun) { r.engine.objects = map[object.ID]*managedObject{} }, nil},
 	} {
 		l := &listing{heads: []live.Head{headOf("a", "uid-a", "7"), headOf("b", "uid-b", "8")}}
 		e, records, woken := knowing(t, l, map[string]uint64{"a": 7, "b": 8, "gone": 9})
@@ -219,7 +220,7 @@ func TestStartingOverForgetsWhatWasKnown(t *testing.T) {
 	before := &appRun{engine: e, state: s, app: app.App{Key: key}}
 	e.StartOver()
 	now := e.lookup(records["a"].id)
-	if now == records["a"] || now.reconcileLock != records["a"].reconcileLock || now.uid != "" || now.version != 0 || now.judged || now.text.Known() || now.owner != key {
+	if now == records["a"] || now.reconcileLock != records["a"].reconcileLock || now.uid != "" || now.version != 0 || now.state != (objectState{}) || now.text.Known() || now.owner != key {
 		t.Errorf("the record is %+v", now)
 	}
 	r := e.Report(key)

@@ -47,7 +47,7 @@ func (w *objectReconcile) mutators(ctx context.Context) mutation.Mutators {
 // apply of an object may be left alone by now. It returns the objects that Object should be called for; how fast is the caller's choice.
 func (e *Engine) AdmissionChanged() []object.ID {
 	var out []object.ID
-	for _, r := range e.recordsWhere(func(*record) bool { return true }) {
+	for _, r := range e.objectsWhere(func(*managedObject) bool { return true }) {
 		if r.doubtMutated() {
 			out = append(out, r.id)
 		}
@@ -58,7 +58,7 @@ func (e *Engine) AdmissionChanged() []object.ID {
 
 // doubtMutated makes the next look at the object ask the server again what it makes of a field that admission changed. It reports whether
 // there is such a field.
-func (r *record) doubtMutated() bool {
+func (r *managedObject) doubtMutated() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.baseline.Mutated() {

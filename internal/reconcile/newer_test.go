@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func definition(version, established string) object.Object {
 func TestWhatTheWatchHasToldIsNotForgottenForAnOlderSight(t *testing.T) {
 	for what, end := range map[string]func(*objectReconcile){
 		"judged": func(w *objectReconcile) {
-			if _, err := w.settle(); err != nil {
+			if _, err := w.storeResult(); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -34,11 +35,11 @@ func TestWhatTheWatchHasToldIsNotForgottenForAnOlderSight(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now}, nil)
 			answer, later := definition("7", "False"), definition("8", "True")
-			r := &record{id: answer.ID()}
-			e.records[r.id] = r
+			r := &managedObject{id: answer.ID()}
+			e.objects[r.id] = r
 			r.observed(answer, e)
 			e.OnEvent(live.Event{GVK: later.GVK(), ID: r.id, Object: later, Depth: live.Full})
-			end(&objectReconcile{engine: e, record: r, live: answer})
+			end(&objectReconcile{engine: e, managed: r, live: answer})
 			if r.health.Code != health.Healthy || r.version != 8 {
 				t.Errorf("after an older sight: %v at version %d, want Healthy at 8", r.health, r.version)
 			}
@@ -55,8 +56,8 @@ func TestWhatWasChangedBackIsJudgedAsItIs(t *testing.T) {
 	}
 	e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now}, nil)
 	first := labelled("7", "a")
-	r := &record{id: first.ID}
-	e.records[r.id] = r
+	r := &managedObject{id: first.ID}
+	e.objects[r.id] = r
 	r.observed(first.Object, e)
 
 	e.OnEvent(labelled("8", "b"))
@@ -69,8 +70,8 @@ func TestWhatWasChangedBackIsJudgedAsItIs(t *testing.T) {
 	came, _ := r.takePending(&e.eventTexts)
 	ev := came.event
 	e.OnEvent(labelled("11", "a"))
-	w := &objectReconcile{engine: e, record: r, live: ev.Object, fresh: true}
-	if done, err := w.end(); done || err != nil || w.fresh {
-		t.Errorf("a judgement of what is no more: done %v, error %v, to be read again %v", done, err, !w.fresh)
+	w := &objectReconcile{engine: e, managed: r, live: ev.Object, fresh: true}
+	if err := w.keepResult(); !errors.Is(err, errRepeat) || w.fresh {
+		t.Errorf("a comparison with an outdated object: error %v, to be read again %v", err, !w.fresh)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// treat reads what the object itself asks for, in Git and in the cluster, and refuses what cannot be done.
-func (w *objectReconcile) treat() error {
+// readOptOuts reads what the object itself asks for, in Git and in the cluster, and refuses what cannot be done.
+func (w *objectReconcile) readOptOuts() error {
 	w.treatment = w.app.OptOuts.Of(w.snap.desired, w.live)
 	if w.treatment.Paused != "" && w.isOurs(w.treatment.Paused) { // Git asked for it once, and no longer does
 		w.treatment = w.app.OptOuts.Of(w.snap.desired, nil)

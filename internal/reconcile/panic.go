@@ -7,7 +7,7 @@ import (
 
 // panicked keeps a panic as the object's problem, which its app reports. It judges nothing: that may be what has panicked.
 func (w *objectReconcile) panicked(p *panics.Error) error {
-	r := w.record
+	r := w.managed
 	w.engine.Observer.OnPanic("object", r.id.String(), p)
 	r.mu.Lock()
 	r.problem = p.Error()

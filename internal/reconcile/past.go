@@ -14,9 +14,9 @@ import (
 )
 
 // past is what the last comparison of the same two objects has seen. Where Git's object or the baseline is another one now, a field may differ
-// that has no writer.
+// that no one wrote.
 func (w *objectReconcile) past() compare.Past {
-	if !w.snap.judged || w.rebased {
+	if !w.snap.state.compared || w.rebased {
 		return compare.Past{Known: w.snap.past.Known}
 	}
 	out := w.snap.past
@@ -49,10 +49,10 @@ func (w *objectReconcile) applied() {
 
 // said lists what this process has said of the fields that hold the same value still.
 func (w *objectReconcile) said() []attribution.EarlierAnswer {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
+	w.managed.mu.Lock()
+	defer w.managed.mu.Unlock()
 	var out []attribution.EarlierAnswer
-	for _, f := range w.record.findings {
+	for _, f := range w.managed.findings {
 		path := field.PathString(f.Path)
 		for _, now := range w.plan.Findings {
 			known, ok := w.snap.past.Known[path]
@@ -67,8 +67,8 @@ func (w *objectReconcile) said() []attribution.EarlierAnswer {
 // statusWithin is how long the status of an autoscaler that may have scaled is waited for: its controller writes it right after the scale.
 const statusWithin = 2 * time.Second
 
-// postpones reports whether a ceded count is to be reported a moment later: the autoscaler's own status is about to say whether it has set it.
-// What is reported then is as of now.
+// postpones reports whether the report of a ceded count waits a moment: the autoscaler's own status is about to show whether it has set it. The
+// report is then as of now.
 func (w *objectReconcile) postpones(f decide.Finding) bool {
 	if f.Verdict != decide.Cede || f.Writer.Name != "" && !attribution.IsHPAWrite(f.Writer) || !w.scales(f) {
 		return false
@@ -80,10 +80,10 @@ func (w *objectReconcile) postpones(f decide.Finding) bool {
 	if !w.engine.Now().Before(until) {
 		return false
 	}
-	if w.untold == nil {
-		w.untold = map[string]time.Time{}
+	if w.postponed == nil {
+		w.postponed = map[string]time.Time{}
 	}
-	w.untold[field.PathString(f.Path)] = until
+	w.postponed[field.PathString(f.Path)] = until
 	if w.plan.RetryAt.IsZero() || until.Before(w.plan.RetryAt) {
 		w.plan.RetryAt = until
 	}
@@ -92,7 +92,7 @@ func (w *objectReconcile) postpones(f decide.Finding) bool {
 
 // scales reports whether an autoscaler with a status of its own claims the field.
 func (w *objectReconcile) scales(f decide.Finding) bool {
-	for _, c := range w.counts {
+	for _, c := range w.claims {
 		if c.Counts() && c.Path.Equals(f.Path) && (c.By.Kind == "HorizontalPodAutoscaler" || c.Scaled.Known()) {
 			return true
 		}
@@ -100,7 +100,7 @@ func (w *objectReconcile) scales(f decide.Finding) bool {
 	return false
 }
 
-// unsaid are findings that were postponed, and whose value is gone by now: they are reported as they were.
+// unsaid returns the findings whose report was postponed and whose value is gone by now: they are reported as they were.
 func (w *objectReconcile) unsaid(known []report.Finding) []report.Finding {
 	var out []report.Finding
 	for _, f := range known {
@@ -109,7 +109,7 @@ func (w *objectReconcile) unsaid(known []report.Finding) []report.Finding {
 		}
 		stands := false
 		for _, now := range w.plan.Findings {
-			stands = stands || now.Path.Equals(f.Path) && field.EqualValues(w.engine.mask(w.record.id, now).Live, f.Live)
+			stands = stands || now.Path.Equals(f.Path) && field.EqualValues(w.engine.mask(w.managed.id, now).Live, f.Live)
 		}
 		if !stands {
 			out = append(out, f)
@@ -128,7 +128,7 @@ func (w *objectReconcile) writerNow(p field.Path, live redact.Raw, id object.ID)
 	}
 	var said attribution.Statements
 	if w.engine.Witnesses.Writes != nil {
-		said.Records = w.engine.Witnesses.Writes(id)
+		said.Records = w.engine.Witnesses.Writes.Of(id)
 	}
 	return attribution.Attribute(c, said)
 }

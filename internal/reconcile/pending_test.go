@@ -19,8 +19,8 @@ func TestWhatWaitsForItsRunWaitsPacked(t *testing.T) {
 	o := definition("7", "True")
 	o["spec"] = map[string]any{"replicas": int64(3), "ratio": 0.5, "text": "<a> & b", "none": nil, "list": []any{int64(1), "two", true}}
 	want := live.Event{GVK: o.GVK(), ID: o.ID(), Object: o.Clone(), Depth: live.Full}
-	r := &record{id: want.ID}
-	e.records[r.id] = r
+	r := &managedObject{id: want.ID}
+	e.objects[r.id] = r
 	e.OnEvent(live.Event{GVK: want.GVK, ID: want.ID, Object: o, Depth: live.Full})
 	if r.pending == nil || r.pending.Object != nil || !r.pending.packed.Known() {
 		t.Fatalf("what waits is %+v, want it packed", r.pending)
@@ -47,7 +47,7 @@ func TestARunLetsGoOfWhatItsRecordsHave(t *testing.T) {
 	o := definition("", "True")
 	r := e.begin(app.App{Key: app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}})
 	r.set.Objects = []desired.Object{{ID: o.ID(), GVK: o.GVK(), Data: o}}
-	if _, _, err := r.assignRecords(); err != nil {
+	if _, _, err := r.assignObjects(); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range r.set.Objects {

@@ -9,17 +9,18 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
-// removeForbidden takes out of the set what the app may not have, and makes each such object a problem. It comes before records and claims are
-// made: what a tenant's Git names must not keep another tenant's app from its object, nor claim a field of it. Nothing is pruned in such a
-// run, since a run with problems ends before that.
-func (r *appRun) removeForbidden(ctx context.Context) error {
+// authorize drops the objects that the app may not have, and makes each of them a problem. It comes before objects and claims are registered:
+// what a tenant's Git names must not keep another tenant's app from its object, nor claim a field of it. Nothing is pruned in such a run, since a
+// run with problems ends before that.
+func (r *appRun) authorize(ctx context.Context) error {
 	kept := r.set.Objects[:0:0]
 	for _, o := range r.set.Objects {
 		why, err := r.refused(ctx, o)
 		if err != nil {
-			return fmt.Errorf("ask whether %s may apply %s: %w", r.app.Account.User(), o.ID, err)
+			return &stageError{report.ClusterFailed, fmt.Errorf("ask whether %s may apply %s: %w", r.app.Account.User(), o.ID, err)}
 		}
 		if why == "" {
 			kept = append(kept, o)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
@@ -23,7 +24,7 @@ var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustom
 const chart = "Chart.yaml"
 
 // RequestOf says what is to be rendered for an app, and what its directory was found to be: plain manifests or a kustomization. Where
-// the app's layout is AnyLayout, it is not looked up, and the renderer finds out itself.
+// the app's layout is AnyLayout, the renderer finds out itself.
 func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error) {
 	q := render.Request{Files: files, Path: a.Path, Namespace: a.Namespace, Overlay: a.Overlay}
 	if a.Layout == app.AnyLayout {
@@ -78,10 +79,7 @@ func findLayout(files fs.FS, a app.App) (app.Layout, error) {
 	return app.PlainLayout, nil
 }
 
-// homeManager is the field manager of what a namespace bears that is made for an app: it is no object of the app's.
-const homeManager = "truce-home"
-
-// applyNamespace makes the namespace that the app's objects go to where it is missing, and its revision does not bring it itself.
+// applyNamespace creates the namespace of the app's objects, and its labels and annotations, unless the revision describes it.
 func (r *appRun) applyNamespace(ctx context.Context) error {
 	h := r.app.DefaultNamespace
 	if !h.Make || r.app.Policy.Mode != app.Enforce || !r.anyDue() || r.hasNamespace(h.Name) {
@@ -89,24 +87,15 @@ func (r *appRun) applyNamespace(ctx context.Context) error {
 	}
 	gvk, id := object.GVK{Version: "v1", Kind: "Namespace"}, object.ID{Kind: "Namespace", Name: h.Name}
 	have, err := r.access.Live.Get(ctx, gvk, id)
-	if err == nil && hasMetadata(have, "labels", h.Labels) && hasMetadata(have, "annotations", h.Annotations) {
-		return nil
-	}
 	if err != nil && !errors.Is(err, live.ErrNotFound) {
 		return &stageError{report.ClusterFailed, fmt.Errorf("read %s: %w", id, err)}
 	}
-	meta := map[string]any{"name": h.Name}
-	for key, values := range map[string]map[string]string{"labels": h.Labels, "annotations": h.Annotations} {
-		if len(values) > 0 {
-			meta[key] = decoded(values)
+	target := apply.Target{GVK: gvk, ID: id, UID: have.UID(), ResourceVersion: have.ResourceVersion()}
+	for _, step := range decide.PlanNamespace(h, have).Steps {
+		_, err := apply.ExecuteStep(ctx, r.access.Writer, target, have, step)
+		if err != nil && !errors.Is(err, apply.ErrStale) { // the next run reads it again
+			return &stageError{report.ApplyFailed, fmt.Errorf("apply %s: %w", id, err)}
 		}
-	}
-	_, err = r.access.Writer.Apply(ctx, apply.Apply{
-		Target: apply.Target{GVK: gvk, ID: id, UID: have.UID(), ResourceVersion: have.ResourceVersion()},
-		Body:   object.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": meta}, Manager: homeManager, Force: apply.Take, DryRun: apply.Persist,
-	})
-	if err != nil && !errors.Is(err, apply.ErrStale) { // the next run looks again
-		return &stageError{report.ApplyFailed, fmt.Errorf("make %s: %w", id, err)}
 	}
 	return nil
 }
@@ -128,21 +117,4 @@ func (r *appRun) hasNamespace(namespace string) bool {
 		}
 	}
 	return false
-}
-
-func hasMetadata(o object.Object, kind string, want map[string]string) bool {
-	for k, v := range want {
-		if o.At("metadata", kind, k) != v {
-			return false
-		}
-	}
-	return true
-}
-
-func decoded(values map[string]string) map[string]any {
-	out := make(map[string]any, len(values))
-	for k, v := range values {
-		out[k] = v
-	}
-	return out
 }

@@ -43,7 +43,7 @@ func (e *Engine) entries(s *appState) []inventory.Entry {
 		}
 		r.mu.Lock()
 		entry := inventory.Entry{ID: id, Version: r.gvk().Version, UID: r.appliedUID, Found: r.found}
-		if r.applied {
+		if r.state.phase == applied {
 			entry.Sent, entry.Judged = r.digest, r.judgedAt()
 		}
 		r.mu.Unlock()
@@ -107,7 +107,7 @@ func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) er
 	return err
 }
 
-// keepUnnamed leaves what left Git, and says so. What is gone, or has another owner, is dropped from the inventory.
+// keepUnnamed keeps what left Git, and reports it. Entries of objects that are gone, or that belong to another app, leave the inventory.
 func (r *appRun) keepUnnamed(ctx context.Context, left []inventory.Entry) error {
 	a := r.app
 	a.Prune = app.PruneReport
@@ -178,9 +178,9 @@ func (e *Engine) passToWaiting(id object.ID) bool {
 	key, ok := e.waiting[id]
 	if ok {
 		delete(e.waiting, id)
-		delete(e.records, id)
+		delete(e.objects, id)
 	}
-	_, taken := e.records[id] // not by this app: it let go of its own when it registered
+	_, taken := e.objects[id] // not by this app: it let go of its own when it registered
 	e.mu.Unlock()
 	if ok {
 		e.queue.EnqueueApp(key)
@@ -207,19 +207,19 @@ func (e *Engine) forgetRefusals(key app.Key) {
 	}
 }
 
-// dropRecords drops records of an app, and returns when no goroutine holds their locks: what is about to be deleted must
-// not be created again by the event that reports its deletion. It returns the uids of what was made.
-func (e *Engine) dropRecords(key app.Key, ids []object.ID) map[object.ID]string {
-	var dropped []*record
+// dropObjects ends an app's ownership of objects, and returns when no reconcile of them is under way: what is about to be deleted must not be
+// created again by the event of its deletion. It returns the uids of the objects that truce applied.
+func (e *Engine) dropObjects(key app.Key, ids []object.ID) map[object.ID]string {
+	var dropped []*managedObject
 	e.mu.Lock()
 	for _, id := range ids {
-		r := e.records[id]
+		r := e.objects[id]
 		if r == nil {
 			continue
 		}
 		r.mu.Lock()
 		if r.owner == key {
-			delete(e.records, id)
+			delete(e.objects, id)
 			dropped = append(dropped, r)
 		}
 		r.mu.Unlock()
@@ -228,13 +228,13 @@ func (e *Engine) dropRecords(key app.Key, ids []object.ID) map[object.ID]string 
 	uids := make(map[object.ID]string, len(dropped))
 	for _, r := range dropped {
 		r.reconcileLock.Lock()
-		uids[r.id] = r.appliedUID // it is written no more
+		uids[r.id] = r.appliedUID // no reconcile writes it any more
 		r.reconcileLock.Unlock()
 	}
 	return uids
 }
 
-// newerUIDs lists the ledger's entries with the uids that are known by now: an object that was deleted by another client and came back
+// newerUIDs lists the inventory's entries with the uids that are known by now: an object that a person deleted and that truce created again
 // between two runs has another one than the ledger says, and is ours all the same.
 func newerUIDs(ledger inventory.Record, uids map[object.ID]string) []inventory.Entry {
 	var out []inventory.Entry
@@ -296,9 +296,9 @@ func (e *Engine) HasInventory(ctx context.Context, key app.Key) (bool, error) {
 	return len(ledger.Entries) > 0, err
 }
 
-// Forget ends an app whose custom resource is gone, without touching its objects: they have no app any more, and are free for
-// other apps. The record goes where the objects were to stay; where they were not, the finalizer was removed by hand, and the record
-// is all that shows what truce has left behind.
+// Forget ends an app whose custom resource is gone, without touching its objects: other apps may take them. The inventory is deleted where the
+// objects were to stay. Where they were to be deleted, another program removed the finalizer, and the inventory stays as the only list of
+// what truce has left behind.
 func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 	if err := e.WriteInventory(ctx, key); err != nil {
 		return err
@@ -332,5 +332,5 @@ func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	e.forgetRefusals(key)
 	e.refreshRivals(before, nil)
 	defer e.PeerChanged(key)
-	return e.dropRecords(key, ids)
+	return e.dropObjects(key, ids)
 }

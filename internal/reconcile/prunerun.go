@@ -95,7 +95,7 @@ func (s *pruneRun) execute(ctx context.Context, ledger *inventory.Record, left [
 		}
 		g, err := s.readEntry(ctx, entry)
 		if errors.Is(err, live.ErrUnknownKind) {
-			continue // with its CRD, or out of reach with its API: not to be deleted, and remembered until it is known
+			continue // its CRD or its API is gone: it cannot be deleted, and stays in the inventory
 		}
 		if err != nil {
 			return &stageError{report.PruneFailed, err}
@@ -178,7 +178,7 @@ func (s *pruneRun) delete(ctx context.Context, id object.ID) error {
 			s.handedOver = append(s.handedOver, id)
 			return nil
 		}
-		err := s.access.Writer.Delete(ctx, s.targets[id])
+		_, err := apply.ExecuteStep(ctx, s.access.Writer, s.targets[id], nil, decide.Step{Verb: decide.Prune, Reason: "Git no longer describes it"})
 		if err == nil || errors.Is(err, apply.ErrGone) {
 			s.forget = append(s.forget, id)
 			s.deleted = append(s.deleted, s.entries[id])

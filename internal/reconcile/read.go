@@ -12,7 +12,7 @@ import (
 const minListed = 4
 
 // watchAndRead puts the wave's kinds under watch, and reads what the watches do not bring. The objects' first events enqueue nothing meanwhile:
-// the run is about to walk them.
+// the run is about to reconcile them.
 func (r *appRun) watchAndRead(ctx context.Context, wave []desired.Object) error {
 	r.reserve(wave, true)
 	err := r.watch(ctx, wave)
@@ -71,14 +71,14 @@ func (r *appRun) sameKind(o desired.Object) live.Interest {
 }
 
 // needsRead reports whether the object is there, and has to be read before it can be judged.
-func (r *record) needsRead() bool {
+func (r *managedObject) needsRead() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.baseline.Known() && r.pending != nil && !r.pending.Gone && r.pending.Depth == live.Metadata
 }
 
-// onRead puts what was read in the place of an event with less in it, and of nothing newer.
-func (r *record) onRead(ev live.Event) {
+// onRead replaces a pending event that shows less of the object and is not newer.
+func (r *managedObject) onRead(ev live.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.pending

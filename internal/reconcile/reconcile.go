@@ -16,8 +16,6 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster/live"
-	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/mutation"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
@@ -47,10 +45,14 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 		{report.Fetch, r.fetch},                   // which files, at which revision?
 		{report.Render, r.render},                 // which objects do they describe?
 		{report.Normalize, r.normalize},           // exactly which, in which order?
-		{report.Validate, r.validate},             // would the server take them?
-		{report.WriteInventory, r.writeInventory}, // written down before anything is made
-		{report.Apply, r.apply},                   // each object down its own street, wave by wave
-		{report.Prune, r.prune},                   // what left Git leaves the cluster
+		{report.Normalize, r.authorize},           // which of them may the app have?
+		{report.Normalize, r.declareClaims},       // which fields of other objects do they claim?
+		{report.Validate, r.validate},             // would the server accept them?
+		{report.WriteInventory, r.loadInventory},  // what did earlier runs apply?
+		{report.WriteInventory, r.claimObjects},   // each object belongs to one app
+		{report.WriteInventory, r.writeInventory}, // before the first write
+		{report.Apply, r.apply},                   // each object, wave by wave
+		{report.Prune, r.prune},                   // what Git no longer describes
 	} {
 		r.at = s.name
 		if err := s.run(ctx); err != nil {
@@ -59,94 +61,6 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 		}
 	}
 	return r.done()
-}
-
-// Object walks one object down the street: look, compare, decide, act, until nothing is left to do. It is entered by a watch
-// event, by a changed claim, or by App. The time is when a held correction is due; zero for none. A failure is reported by the app's
-// own run, which is asked for where none has met it yet.
-func (e *Engine) Object(ctx context.Context, id object.ID) (time.Time, error) {
-	known := e.isTroubled(id)
-	again, err := e.reconcileObject(ctx, id)
-	if err != nil && !known && ctx.Err() == nil {
-		e.enqueueOwner(id)
-	}
-	return again, err
-}
-
-func (e *Engine) reconcileObject(ctx context.Context, id object.ID) (time.Time, error) {
-	r := e.lookup(id)
-	if r == nil {
-		return time.Time{}, nil
-	}
-	r.reconcileLock.Lock()
-	defer r.reconcileLock.Unlock()
-	if e.lookup(id) != r { // let go of while we waited
-		return time.Time{}, nil
-	}
-	if !e.isDue(id) && !r.isForced() { // the event that woke us was an older sight of what the last walk has judged
-		return time.Time{}, nil
-	}
-	w := objectReconcile{engine: e, record: r}
-	return w.reconcile(ctx)
-}
-
-// reconcile judges and writes until nothing is left to do. The caller holds the object's lock. A panic becomes the object's problem.
-func (w *objectReconcile) reconcile(ctx context.Context) (again time.Time, err error) {
-	defer func() {
-		if p := panics.CaughtError(recover()); p != nil {
-			again, err = time.Time{}, w.panicked(p)
-		}
-	}()
-	came, err := w.record.takePending(&w.engine.eventTexts)
-	if err != nil {
-		return time.Time{}, w.failed(err)
-	}
-	w.seen, w.arrived, w.version = came.event, came.at, came.single
-	for stale, steps := 0, 0; stale < maxTries && steps < maxTries; {
-		done, err := w.once(ctx)
-		if errors.Is(err, errWentBack) {
-			return time.Time{}, nil // the app's next run begins at once
-		}
-		if err != nil {
-			return time.Time{}, w.failed(err)
-		}
-		if done {
-			return w.plan.RetryAt, nil
-		}
-		if w.fresh { // a step was made, or more is known than before
-			steps++
-			continue
-		}
-		stale++
-		if err := pauseStale(ctx, stale); err != nil {
-			return time.Time{}, w.failed(err)
-		}
-	}
-	return time.Time{}, w.failed(errKeepsChanging)
-}
-
-// pauses are those before a stale look is repeated: the deployment controller writes a status a few milliseconds after each change of a
-// Deployment, and several while its pods come; on a busy server that takes longer.
-var pauses = [...]time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 180 * time.Millisecond, 1080 * time.Millisecond}
-
-// pauseStale lets others finish what they write, before the look after so many stale ones.
-func pauseStale(ctx context.Context, stale int) error {
-	select {
-	case <-time.After(pauses[min(stale, len(pauses))-1]):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// decidePlan is the one place where it is decided what happens to an object. It is pure.
-func decidePlan(c compare.Input, d decide.Input) (decide.Plan, error) {
-	compared, err := compare.CompareObject(c)
-	if err != nil {
-		return decide.Plan{}, err
-	}
-	d.Compared = compared
-	return decide.JudgeObject(d), nil
 }
 
 // Dependencies are what carries the stages, chosen by wire.
@@ -235,14 +149,14 @@ type Watches interface {
 	Watched(gvk object.GVK, namespace string) (live.Interest, bool)
 }
 
-// FindingEvent reports one finding when it appears, and when it is carried out.
+// FindingEvent reports one finding when it appears, and when it is corrected.
 type FindingEvent struct {
 	App     app.Key
 	ID      object.ID
 	Finding report.Finding
 	Carried bool      // the correction was written
 	Undone  bool      // truce had put the field back lately, and this is the first sight of it differing again
-	Since   time.Time // when the difference was first seen; zero if it is not known
+	Since   time.Time // when the difference was first seen; zero if that is unknown
 	At      time.Time
 	// Without is the claimant whose claim ends, where the notice comes before the count drops to Git's; nothing was found then.
 	Without string

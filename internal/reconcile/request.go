@@ -36,16 +36,16 @@ func (r *appRun) isNewRequest() bool {
 }
 
 // overridePauses takes note of a request, unless nothing about the object is paused: then the request would override a later pause.
-func (r *record) overridePauses() {
+func (r *managedObject) overridePauses() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.findings) > 0 || !r.judged && r.memory.Fought() {
+	if len(r.findings) > 0 || !r.state.compared && r.memory.Fought() {
 		r.request, r.forced = decide.TryOnce, true
 	}
 }
 
 // endRequest takes note that the object was judged with a request. The caller holds mu.
-func (r *record) endRequest(request decide.Request) {
+func (r *managedObject) endRequest(request decide.Request) {
 	if request != decide.NoRequest {
 		r.request = decide.NoRequest
 	}

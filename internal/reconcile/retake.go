@@ -20,7 +20,7 @@ import (
 // restore may be tried again. It returns the objects that Object should be called for; how fast is the caller's choice.
 func (e *Engine) RetakeBaselines(group, kind string) []object.ID {
 	var out []object.ID
-	for _, r := range e.recordsWhere(func(r *record) bool { return r.id.Group == group && r.id.Kind == kind }) {
+	for _, r := range e.objectsWhere(func(r *managedObject) bool { return r.id.Group == group && r.id.Kind == kind }) {
 		if r.doubtBaseline() {
 			out = append(out, r.id)
 		}
@@ -30,7 +30,7 @@ func (e *Engine) RetakeBaselines(group, kind string) []object.ID {
 }
 
 // doubtBaseline reports whether the record was not doubted before.
-func (r *record) doubtBaseline() bool {
+func (r *managedObject) doubtBaseline() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.forced && r.baseline.Doubted() {
@@ -43,7 +43,7 @@ func (r *record) doubtBaseline() bool {
 // KindsInGroup returns the types of an API group that apps name objects of.
 func (e *Engine) KindsInGroup(group string) []object.GVK {
 	found := map[object.GVK]bool{}
-	for _, r := range e.recordsWhere(func(r *record) bool { return r.id.Group == group }) {
+	for _, r := range e.objectsWhere(func(r *managedObject) bool { return r.id.Group == group }) {
 		r.mu.Lock()
 		found[r.gvk()] = true
 		r.mu.Unlock()
@@ -54,7 +54,7 @@ func (e *Engine) KindsInGroup(group string) []object.GVK {
 // OnKindUnserved takes note that the server does not serve a type any more: the next run of an app that names objects of it looks at
 // each of them, and says so. It returns those apps.
 func (e *Engine) OnKindUnserved(gvk object.GVK) []app.Key {
-	return e.ownersWhere(func(r *record) bool {
+	return e.ownersWhere(func(r *managedObject) bool {
 		if r.gvk() == gvk && r.pending == nil {
 			r.pending = newPendingEvent(live.Event{GVK: gvk, ID: r.id, Gone: true, Depth: live.Metadata})
 		}
@@ -64,7 +64,7 @@ func (e *Engine) OnKindUnserved(gvk object.GVK) []app.Key {
 
 // AppsWithProblems returns the apps that could not bring an object of a type in line.
 func (e *Engine) AppsWithProblems(gvk object.GVK) []app.Key {
-	return e.ownersWhere(func(r *record) bool { return r.gvk() == gvk && r.problem != "" })
+	return e.ownersWhere(func(r *managedObject) bool { return r.gvk() == gvk && r.problem != "" })
 }
 
 // isTroubled reports whether the object could not be brought in line when it was judged last.
@@ -86,7 +86,7 @@ func (e *Engine) isDescribed(id object.ID) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.text.Known()
+	return r.state.isDescribed()
 }
 
 // enqueueOwner asks for a run of the object's app.
@@ -97,11 +97,11 @@ func (e *Engine) enqueueOwner(id object.ID) {
 }
 
 // ownersWhere returns the apps of the records for which is holds; it is called with the record locked.
-func (e *Engine) ownersWhere(is func(*record) bool) []app.Key {
+func (e *Engine) ownersWhere(is func(*managedObject) bool) []app.Key {
 	found := map[app.Key]bool{}
-	for _, r := range e.recordsWhere(func(*record) bool { return true }) {
+	for _, r := range e.objectsWhere(func(*managedObject) bool { return true }) {
 		r.mu.Lock()
-		if r.text.Known() && is(r) {
+		if r.state.isDescribed() && is(r) {
 			found[r.owner] = true
 		}
 		r.mu.Unlock()
@@ -109,12 +109,12 @@ func (e *Engine) ownersWhere(is func(*record) bool) []app.Key {
 	return slices.Collect(maps.Keys(found))
 }
 
-// recordsWhere returns the records for which is holds; it may look at their ids alone.
-func (e *Engine) recordsWhere(is func(*record) bool) []*record {
+// objectsWhere returns the records for which is holds; it may look at their ids alone.
+func (e *Engine) objectsWhere(is func(*managedObject) bool) []*managedObject {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	var out []*record
-	for _, r := range e.records {
+	var out []*managedObject
+	for _, r := range e.objects {
 		if is(r) {
 			out = append(out, r)
 		}
@@ -138,7 +138,7 @@ func (w *objectReconcile) retake(ctx context.Context, ceded []field.Path) (compa
 		w.reopen()
 		return b, nil
 	case errors.Is(err, apply.ErrStale):
-	case w.snap.changed && w.app.Policy.Mode == app.Enforce: // the server may refuse what Git named before, which is why Git names it no more
+	case w.snap.state.isChanged() && w.app.Policy.Mode == app.Enforce: // the server may refuse what Git named before, which is why Git names it no more
 		return w.snap.baseline, nil
 	default:
 		w.complain(err)
@@ -146,17 +146,17 @@ func (w *objectReconcile) retake(ctx context.Context, ceded []field.Path) (compa
 	return b, err
 }
 
-// reopen forgets what an apply could not restore: the dry run has just shown what one would.
+// reopen forgets which fields an apply could not restore: the dry run has just shown what one would leave.
 func (w *objectReconcile) reopen() {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	w.record.memory = w.record.memory.WithoutStuck()
-	w.snap.memory = w.record.memory
+	w.managed.mu.Lock()
+	defer w.managed.mu.Unlock()
+	w.managed.memory = w.managed.memory.WithoutStuck()
+	w.snap.memory = w.managed.memory
 }
 
 // complain keeps a problem that no run has met, and has the app say it.
 func (w *objectReconcile) complain(err error) {
-	r := w.record
+	r := w.managed
 	r.mu.Lock()
 	first := r.problem == ""
 	r.problem = redact.MaskText(err.Error())

@@ -11,7 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// decideRollout decides, as soon as the revision is known, whether this run brings something out: what was requested, or a revision that was
+// decideRollout decides, as soon as the revision is known, whether this run is a rollout: of a sync request, or of a revision that was
 // not brought out yet. Otherwise it is a look, with what the policy lets a look do.
 func (r *appRun) decideRollout() {
 	a := r.asked
@@ -177,7 +177,7 @@ func (e *Engine) sharedObjects(key app.Key) []report.Shared {
 	defer e.mu.RUnlock()
 	var out []report.Shared
 	for id, waits := range e.waiting {
-		rec := e.records[id]
+		rec := e.objects[id]
 		if rec == nil {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // since says when a difference was first seen: at an earlier look that left it for now; else when the event arrived that showed it; else,
-// where a full check has found it, when the server says that it was written, to the second. Zero if it is not known.
+// where a full check has found it, when the server says that it was written, to the second. Zero if that is unknown.
 func (w *objectReconcile) since(p field.Path, by ownership.Writer) time.Time {
 	if at, ok := w.snap.open[field.PathString(p)]; ok {
 		return at

@@ -22,8 +22,8 @@ func (e *Engine) StartOver() {
 	e.mu.Lock()
 	e.eras++
 	era, apps := e.eras, maps.Clone(e.apps)
-	for id, r := range e.records {
-		e.records[id] = r.startOver() // who is at work on the old one changes nothing any more that is known
+	for id, r := range e.objects {
+		e.objects[id] = r.startOver() // who is at work on the old one changes nothing any more that is known
 	}
 	e.mu.Unlock()
 	e.early.drop()
@@ -37,12 +37,13 @@ func (e *Engine) StartOver() {
 
 // startOver returns a record of the same object and app that has nothing but what is remembered of fights. The next run of the app fills it
 // as that of a new process does. Both have one lock for judging and writing.
-func (r *record) startOver() *record {
+func (r *managedObject) startOver() *managedObject {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &record{
-		reconcileLock: r.reconcileLock, id: r.id, owner: r.owner, served: r.served, file: r.file, line: r.line, memory: r.memory, savedMemory: r.savedMemory,
-		assessed: r.assessed,
+	return &managedObject{
+		reconcileLock: r.reconcileLock, id: r.id, owner: r.owner, memory: r.memory, savedMemory: r.savedMemory,
+		description: description{served: r.served, file: r.file, line: r.line},
+		observation: observation{assessed: r.assessed},
 	}
 }
 

@@ -26,11 +26,11 @@ func configMapEvent(uid, version string) live.Event {
 // TestOnlyWhatIsExactlyAsItWasIsTrusted: an object that changed while no truce ran has another resourceVersion, one that was made again
 // another uid.
 func TestOnlyWhatIsExactlyAsItWasIsTrusted(t *testing.T) {
-	good := func() *record { return &record{appliedUID: "1", trusted: 7} }
+	good := func() *managedObject { return &managedObject{observation: observation{appliedUID: "1", trusted: 7}} }
 	gone, full := configMapEvent("1", "7"), configMapEvent("1", "7")
 	gone.Gone, full.Depth = true, live.Full
 	for name, c := range map[string]struct {
-		r    *record
+		r    *managedObject
 		ev   live.Event
 		want bool
 	}{
@@ -40,11 +40,11 @@ func TestOnlyWhatIsExactlyAsItWasIsTrusted(t *testing.T) {
 		"made again":           {good(), configMapEvent("2", "7"), false},
 		"it is gone":           {good(), gone, false},
 		"seen as a whole":      {good(), full, false},
-		"nothing is known":     {&record{appliedUID: "1"}, configMapEvent("1", "7"), false},
-		"no version":           {&record{appliedUID: "1"}, configMapEvent("1", ""), false},
-		"Git has changed":      {&record{appliedUID: "1", trusted: 7, changed: true}, configMapEvent("1", "7"), false},
-		"a claim has changed":  {&record{appliedUID: "1", trusted: 7, forced: true}, configMapEvent("1", "7"), false},
-		"it was judged before": {&record{appliedUID: "1", trusted: 7, judged: true}, configMapEvent("1", "7"), false},
+		"nothing is known":     {&managedObject{observation: observation{appliedUID: "1"}}, configMapEvent("1", "7"), false},
+		"no version":           {&managedObject{observation: observation{appliedUID: "1"}}, configMapEvent("1", ""), false},
+		"Git has changed":      {&managedObject{observation: observation{appliedUID: "1", trusted: 7}, state: objectState{phase: unapplied}}, configMapEvent("1", "7"), false},
+		"a claim has changed":  {&managedObject{observation: observation{appliedUID: "1", trusted: 7}, inbox: inbox{forced: true}}, configMapEvent("1", "7"), false},
+		"it was judged before": {&managedObject{observation: observation{appliedUID: "1", trusted: 7}, state: objectState{compared: true}}, configMapEvent("1", "7"), false},
 	} {
 		if got := c.r.matchesTrusted(newPendingEvent(c.ev)); got != c.want {
 			t.Errorf("%s: trusted %t, want %t", name, got, c.want)
@@ -54,24 +54,29 @@ func TestOnlyWhatIsExactlyAsItWasIsTrusted(t *testing.T) {
 
 // TestWhatIsWrittenDownAsJudged: the next process has to look at whatever is not plainly as Git wants.
 func TestWhatIsWrittenDownAsJudged(t *testing.T) {
-	fresh := func() *record {
-		return &record{id: object.ID{Kind: "ConfigMap"}, served: "v1", judged: true, digest: "sha256:1", version: 7, uid: "1", appliedUID: "1"}
+	fresh := func() *managedObject {
+		return &managedObject{
+			id: object.ID{Kind: "ConfigMap"}, state: objectState{phase: applied, compared: true},
+			description: description{served: "v1", digest: "sha256:1"}, observation: observation{version: 7, uid: "1", appliedUID: "1"},
+		}
 	}
 	if got := fresh().judgedAt(); got != "7" {
 		t.Fatalf("judged at %q, want 7", got)
 	}
-	for name, spoil := range map[string]func(*record){
-		"not judged":              func(r *record) { r.judged = false },
-		"an event waits":          func(r *record) { r.pending = newPendingEvent(configMapEvent("1", "8")) },
-		"it has a problem":        func(r *record) { r.problem = "refused" },
-		"a field differs":         func(r *record) { r.findings = []report.Finding{{}} },
-		"a field is withheld":     func(r *record) { r.withheld = []field.Path{field.NewPath("data")} },
-		"a Secret, not digested":  func(r *record) { r.digest = "" },
-		"admission changed it":    func(r *record) { r.baseline = mutatedBaseline(t) },
-		"no version":              func(r *record) { r.version = 0 },
-		"no uid":                  func(r *record) { r.uid, r.appliedUID = "", "" },
-		"another object":          func(r *record) { r.uid = "2" },
-		"health is in its status": func(r *record) { r.id, r.served = object.ID{Group: "apps", Kind: "Deployment", Name: "web"}, "v1" },
+	for name, spoil := range map[string]func(*managedObject){
+		"not judged":             func(r *managedObject) { r.state.compared = false },
+		"an event waits":         func(r *managedObject) { r.pending = newPendingEvent(configMapEvent("1", "8")) },
+		"it has a problem":       func(r *managedObject) { r.problem = "refused" },
+		"a field differs":        func(r *managedObject) { r.findings = []report.Finding{{}} },
+		"a field is withheld":    func(r *managedObject) { r.withheld = []field.Path{field.NewPath("data")} },
+		"a Secret, not digested": func(r *managedObject) { r.digest = "" },
+		"admission changed it":   func(r *managedObject) { r.baseline = mutatedBaseline(t) },
+		"no version":             func(r *managedObject) { r.version = 0 },
+		"no uid":                 func(r *managedObject) { r.uid, r.appliedUID = "", "" },
+		"another object":         func(r *managedObject) { r.uid = "2" },
+		"health is in its status": func(r *managedObject) {
+			r.id, r.served = object.ID{Group: "apps", Kind: "Deployment", Name: "web"}, "v1"
+		},
 	} {
 		r := fresh()
 		spoil(r)
@@ -130,37 +135,39 @@ func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
 		h.hold(configMapEvent("1", version), &e.eventTexts)
 		return h.take("app")[configMapEvent("", "").ID]
 	}
-	fresh := func() *record { return &record{appliedUID: "1", trusted: 7, assessed: health.Reconciled} }
+	fresh := func() *managedObject {
+		return &managedObject{observation: observation{appliedUID: "1", trusted: 7, assessed: health.Reconciled}}
+	}
 
 	r := fresh()
 	if err := r.takeEarly(held("7"), e); err != nil {
 		t.Fatal(err)
 	}
-	if !r.judged || !r.applied || r.pending != nil || r.uid != "1" || r.version != 7 || r.fingerprint == 0 || r.health.Code != health.Healthy {
+	if r.state != (objectState{applied, true}) || r.pending != nil || r.uid != "1" || r.version != 7 || r.fingerprint == 0 || r.health.Code != health.Healthy {
 		t.Errorf("what is as it was is taken over as judged, not %+v", r)
 	}
 	r = fresh()
 	if err := r.takeEarly(held("8"), e); err != nil {
 		t.Fatal(err)
 	}
-	if r.judged || r.applied || r.pending == nil || !r.arrived.Equal(now) || r.version != 0 {
+	if r.state != (objectState{}) || r.pending == nil || !r.arrived.Equal(now) || r.version != 0 {
 		t.Errorf("what has changed is to be judged, not %+v", r)
 	}
 	waits := newPendingEvent(configMapEvent("1", "9"))
 	for name, c := range map[string]struct {
-		r *record
+		r *managedObject
 		u *pendingEvent
 	}{
 		"no event":          {fresh(), nil},
-		"a newer event":     {&record{appliedUID: "1", trusted: 7, pending: waits}, held("7")},
-		"a judged object":   {&record{appliedUID: "1", trusted: 7, version: 9}, held("7")},
-		"a judged one, old": {&record{appliedUID: "1", version: 9}, held("8")},
+		"a newer event":     {&managedObject{observation: observation{appliedUID: "1", trusted: 7}, inbox: inbox{pending: waits}}, held("7")},
+		"a judged object":   {&managedObject{observation: observation{appliedUID: "1", trusted: 7, version: 9}}, held("7")},
+		"a judged one, old": {&managedObject{observation: observation{appliedUID: "1", version: 9}}, held("8")},
 	} {
 		pending, version := c.r.pending, c.r.version
 		if err := c.r.takeEarly(c.u, e); err != nil {
 			t.Fatal(err)
 		}
-		if c.r.pending != pending || c.r.version != version || c.r.judged {
+		if c.r.pending != pending || c.r.version != version || c.r.state.compared {
 			t.Errorf("%s: what is newer stays, not %+v", name, c.r)
 		}
 	}
@@ -169,12 +176,12 @@ func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
 // TestAnAdmissionThatHasChangedIsAskedAgain about the objects of which it changed a field, and no others.
 func TestAnAdmissionThatHasChangedIsAskedAgain(t *testing.T) {
 	e := NewEngine(Dependencies{}, nil)
-	mutated := func(name string) *record {
-		return &record{id: object.ID{Kind: "ConfigMap", Name: name}, baseline: mutatedBaseline(t)}
+	mutated := func(name string) *managedObject {
+		return &managedObject{id: object.ID{Kind: "ConfigMap", Name: name}, observation: observation{baseline: mutatedBaseline(t)}}
 	}
-	b, a, plain := mutated("b"), mutated("a"), &record{id: object.ID{Kind: "ConfigMap", Name: "c"}}
-	for _, r := range []*record{b, a, plain} {
-		e.records[r.id] = r
+	b, a, plain := mutated("b"), mutated("a"), &managedObject{id: object.ID{Kind: "ConfigMap", Name: "c"}}
+	for _, r := range []*managedObject{b, a, plain} {
+		e.objects[r.id] = r
 	}
 	if got := e.AdmissionChanged(); len(got) != 2 || got[0] != a.id || got[1] != b.id {
 		t.Errorf("to be asked: %v", got)

@@ -32,7 +32,7 @@ func (e *Engine) verify(ctx context.Context, i live.Interest, of app.Key) (named
 		}
 		delete(expected, h.ID)
 		older = older || h.UID == x.uid && e.isOlder(parseVersion(h.ResourceVersion), x.version, era)
-		missed += e.enqueueMissed(x.record, headEvent(i.GVK, h))
+		missed += e.enqueueMissed(x.managedObject, headEvent(i.GVK, h))
 	})
 	switch {
 	case older:
@@ -41,14 +41,14 @@ func (e *Engine) verify(ctx context.Context, i live.Interest, of app.Key) (named
 		return named, missed, err
 	}
 	for id, x := range expected {
-		missed += e.enqueueMissed(x.record, live.Event{GVK: i.GVK, ID: id, Gone: true, Depth: live.Metadata})
+		missed += e.enqueueMissed(x.managedObject, live.Event{GVK: i.GVK, ID: id, Gone: true, Depth: live.Metadata})
 	}
 	return named, missed, nil
 }
 
 // expectation is a record as it was before a list began.
 type expectation struct {
-	*record
+	*managedObject
 	uid     string
 	version uint64
 }
@@ -58,9 +58,9 @@ type expectation struct {
 func (e *Engine) expected(i live.Interest, of app.Key) map[object.ID]expectation {
 	out := map[object.ID]expectation{}
 	modes := map[app.Key]app.Mode{}
-	for _, r := range e.recordsIn(i) {
+	for _, r := range e.objectsIn(i) {
 		r.mu.Lock()
-		owner, named := r.owner, r.gvk() == i.GVK && r.text.Known() && (of == app.Key{} || of == r.owner)
+		owner, named := r.owner, r.gvk() == i.GVK && r.state.isDescribed() && (of == app.Key{} || of == r.owner)
 		now := expectation{r, r.uid, r.version}
 		r.mu.Unlock()
 		if _, ok := modes[owner]; !ok {
@@ -76,16 +76,16 @@ func (e *Engine) expected(i live.Interest, of app.Key) map[object.ID]expectation
 	return out
 }
 
-// recordsIn returns the records of what an interest is about, whatever the version.
-func (e *Engine) recordsIn(i live.Interest) []*record {
-	return e.recordsWhere(func(r *record) bool {
+// objectsIn returns the records of what an interest is about, whatever the version.
+func (e *Engine) objectsIn(i live.Interest) []*managedObject {
+	return e.objectsWhere(func(r *managedObject) bool {
 		return r.id.Group == i.GVK.Group && r.id.Kind == i.GVK.Kind && (i.Namespace == "" || r.id.Namespace == i.Namespace)
 	})
 }
 
 // HasObjects reports whether any app names an object of a kind, at its version, in the interest's namespace.
 func (e *Engine) HasObjects(i live.Interest) bool {
-	return slices.ContainsFunc(e.recordsIn(i), func(r *record) bool {
+	return slices.ContainsFunc(e.objectsIn(i), func(r *managedObject) bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.gvk() == i.GVK
@@ -94,7 +94,9 @@ func (e *Engine) HasObjects(i live.Interest) bool {
 
 // AppsWithObjects returns the apps that name an object of a kind, at its version, in the interest's namespace.
 func (e *Engine) AppsWithObjects(i live.Interest) []app.Key {
-	return e.ownersWhere(func(r *record) bool { return r.gvk() == i.GVK && (i.Namespace == "" || r.id.Namespace == i.Namespace) })
+	return e.ownersWhere(func(r *managedObject) bool {
+		return r.gvk() == i.GVK && (i.Namespace == "" || r.id.Namespace == i.Namespace)
+	})
 }
 
 // headEvent is the event that must have been lost if the state is not known.
@@ -104,7 +106,7 @@ func headEvent(gvk object.GVK, h live.Head) live.Event {
 }
 
 // enqueueMissed wakes the object of an event that was lost, and counts it.
-func (e *Engine) enqueueMissed(r *record, ev live.Event) int {
+func (e *Engine) enqueueMissed(r *managedObject, ev live.Event) int {
 	if !r.onMissed(ev) {
 		return 0
 	}
@@ -113,7 +115,7 @@ func (e *Engine) enqueueMissed(r *record, ev live.Event) int {
 }
 
 // onMissed makes an event pending unless it was judged already, or another look is under way.
-func (r *record) onMissed(ev live.Event) bool {
+func (r *managedObject) onMissed(ev live.Event) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.uid == ev.Object.UID() && (ev.Gone || r.knows(versionOf(ev.Object)))

@@ -46,7 +46,7 @@ func (e *Engine) LastAttempt(key app.Key) (revision string, stage report.Stage) 
 	return s.report.Revision, s.report.Stage
 }
 
-// unaskedNotes names the objects for which no dry run can show what an apply would leave (DESIGN §2.7).
+// unaskedNotes lists the objects for which no dry run can show what an apply would leave.
 func (e *Engine) unaskedNotes(ids []object.ID) []string {
 	n, why := 0, ""
 	for _, id := range ids {
@@ -64,12 +64,12 @@ func (e *Engine) unaskedNotes(ids []object.ID) []string {
 	return []string{fmt.Sprintf("compared without a dry run, by what Git names alone: %d of the objects (%s)", n, why)}
 }
 
-func (r *record) view() report.Object {
+func (r *managedObject) view() report.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return report.Object{
 		ID: r.id, Version: r.gvk().Version, UID: r.uid, Health: r.currentHealth(), Findings: r.findings, Problem: r.problem,
-		File: r.file, Line: r.line, Applied: r.applied, Judged: r.judged, Suspected: r.isSuspected(),
+		File: r.file, Line: r.line, Applied: r.state.phase == applied, Judged: r.state.compared, Suspected: r.isSuspected(),
 	}
 }
 
@@ -89,14 +89,14 @@ func (e *Engine) OnEvent(ev live.Event) {
 	}
 }
 
-func (r *record) ownedBy() app.Key {
+func (r *managedObject) ownedBy() app.Key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.owner
 }
 
 // onEvent reports whether the object must be judged, and whether its health has changed.
-func (r *record) onEvent(ev live.Event, e *Engine) (wake, news bool) {
+func (r *managedObject) onEvent(ev live.Event, e *Engine) (wake, news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ev.Gone {
@@ -120,7 +120,7 @@ func (r *record) onEvent(ev live.Event, e *Engine) (wake, news bool) {
 		return false, true
 	}
 	r.setPending(ev, e.Now())
-	if !r.text.Known() || r.reserved {
+	if !r.state.isDescribed() || r.reserved {
 		r.pending.pack(&e.eventTexts)
 		return false, false
 	}
@@ -128,7 +128,7 @@ func (r *record) onEvent(ev live.Event, e *Engine) (wake, news bool) {
 }
 
 // knows reports whether what was judged last is as new as the version, where versions can be compared at all.
-func (r *record) knows(version uint64) bool { return version != 0 && version <= r.version }
+func (r *managedObject) knows(version uint64) bool { return version != 0 && version <= r.version }
 
 // subscribe returns a channel that gets a token after each change of an object's health, and how to end that.
 func (e *Engine) subscribe() (<-chan struct{}, func()) {

@@ -18,9 +18,18 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// act makes the plan's writes. A stale judgement is no error: the object is read and judged again.
-func (w *objectReconcile) act(ctx context.Context) error {
-	t := apply.Target{GVK: w.snap.gvk, ID: w.record.id}
+// write reports the findings, and makes the plan's writes. A plan without a step ends the reconcile.
+func (w *objectReconcile) write(ctx context.Context) error {
+	w.announce()
+	if len(w.plan.Steps) == 0 {
+		return w.keepResult()
+	}
+	return w.executePlan(ctx)
+}
+
+// executePlan makes the plan's writes. That the object has changed since it was read is no error: it is read and compared again.
+func (w *objectReconcile) executePlan(ctx context.Context) error {
+	t := apply.Target{GVK: w.snap.gvk, ID: w.managed.id}
 	w.take()
 	w.announceDrops()
 	begin := w.engine.Now()
@@ -39,8 +48,8 @@ func (w *objectReconcile) act(ctx context.Context) error {
 	base := w.answered(w.sentBody(), answer, owners)
 	remembered := w.learn(base, answer, owners)
 	w.announceCarried(base)
-	if w.live == nil && w.engine.listedSince(begin, t) && w.record.suspectGone() { // the list may be from after its end, and the watch goes on from there
-		w.engine.queue.Enqueue(w.record.id)
+	if w.live == nil && w.engine.listedSince(begin, t) && w.managed.suspectGone() { // the list may be from after its end, and the watch goes on from there
+		w.engine.queue.Enqueue(w.managed.id)
 	}
 	if w.live == nil && w.snap.wasThere {
 		w.engine.queue.EnqueueApp(w.snap.owner) // the inventory has the uid of the one that is gone
@@ -52,7 +61,7 @@ func (w *objectReconcile) act(ctx context.Context) error {
 
 // learn keeps what the server's answer teaches: the new baseline, or that an apply does not restore a field.
 func (w *objectReconcile) learn(base compare.Baseline, answer object.Object, owners []ownership.Entry) error {
-	e, r := w.engine, w.record
+	e, r := w.engine, w.managed
 	memory, stuck := w.remember(base, answer, owners)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,9 +72,9 @@ func (w *objectReconcile) learn(base compare.Baseline, answer object.Object, own
 	}
 	remembered := e.keepMemory(r)
 	r.observed(answer, e)
-	if movesOwnership(w.plan) { // what was applied before the object passed says nothing about what is to be applied after it
+	if movesOwnership(w.plan) { // what was applied before shows nothing about what an apply leaves now
 		r.baseline, r.previous, r.withheld = compare.Baseline{}, object.Packed{}, nil
-		r.changed, r.applied, r.foreseen = true, false, false
+		r.state.takeOver()
 	}
 	if !appliesObject(w.plan) {
 		return remembered
@@ -75,7 +84,8 @@ func (w *objectReconcile) learn(base compare.Baseline, answer object.Object, own
 		r.baseline = base
 	}
 	if w.sent() {
-		r.changed, r.applied, r.previous = false, true, object.Packed{}
+		r.state.apply()
+		r.previous = object.Packed{}
 	}
 	return remembered
 }
@@ -87,12 +97,12 @@ func movesOwnership(p decide.Plan) bool {
 
 // sent reports whether what was judged is still what Git wants: a run may have brought a newer object meanwhile.
 func (w *objectReconcile) sent() bool {
-	return w.record.sum == w.snap.sum
+	return w.managed.sum == w.snap.sum
 }
 
-// observed takes note of what the server said of the object, and reports whether that is still the newest: the watch may have reported since
+// observed takes in an answer of the server, and reports whether that is still the newest state: the watch may have shown since
 // what another wrote right after it, and no further event would come.
-func (r *record) observed(o object.Object, e *Engine) bool {
+func (r *managedObject) observed(o object.Object, e *Engine) bool {
 	if r.knowsNewer(o) {
 		return false
 	}
@@ -110,7 +120,7 @@ func (r *record) observed(o object.Object, e *Engine) bool {
 }
 
 // knowsNewer reports whether a later state of the object than this one was seen.
-func (r *record) knowsNewer(o object.Object) bool {
+func (r *managedObject) knowsNewer(o object.Object) bool {
 	v := versionOf(o)
 	return v != 0 && v < r.version && o.UID() == r.uid
 }
@@ -128,7 +138,7 @@ func appliesObject(p decide.Plan) bool {
 // does not restore the field, and repeating it would be a fight with the API server itself.
 func (w *objectReconcile) remember(base compare.Baseline, answer object.Object, owners []ownership.Entry) (fight.Memory, bool) {
 	m := w.snap.memory
-	if w.snap.changed {
+	if w.snap.state.isChanged() {
 		return w.removed(w.overridden(m.WithoutStuck()), answer), false
 	}
 	left, err := compare.CompareObject(compare.Input{
@@ -159,9 +169,14 @@ func differs(list []compare.Difference, p field.Path) bool {
 	return false
 }
 
-// rest keeps the findings of a judgement that left nothing to do, and the object's health.
-func (w *objectReconcile) rest() error {
-	recovered, err := w.settle()
+// keepResult keeps the findings of a comparison that left nothing to do, and the object's health. A result that is outdated already is
+// dropped, and the object is read again.
+func (w *objectReconcile) keepResult() error {
+	recovered, err := w.storeResult()
+	if errors.Is(err, errChangedBack) {
+		w.reread()
+		return errRepeat
+	}
 	if err != nil {
 		return err
 	}
@@ -170,15 +185,16 @@ func (w *objectReconcile) rest() error {
 	}
 	w.engine.queue.AppChanged(w.snap.owner)
 	w.engine.notifyListeners()
+	w.confirmLater()
 	return nil
 }
 
 // errChangedBack says that what was judged is not what is there any more, although what was known before it is there again.
 var errChangedBack = errors.New("it was changed back while truce judged it")
 
-// settle reports whether the object had a problem until now.
-func (w *objectReconcile) settle() (recovered bool, err error) {
-	r := w.record
+// storeResult reports whether the object had a problem until now.
+func (w *objectReconcile) storeResult() (recovered bool, err error) {
+	r := w.managed
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.knowsNewer(w.live) && r.fingerprint != live.Fingerprint(w.engine.Hasher, w.live) {
@@ -201,10 +217,11 @@ func (w *objectReconcile) settle() (recovered bool, err error) {
 	err = w.engine.keepMemory(r)
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
 	past := w.remembered()
-	r.judged, r.past, r.postponed = w.sent(), &past, w.untold
+	current, enforced := w.sent(), w.app.Policy.Mode == app.Enforce
+	r.past, r.postponed = &past, w.postponed
+	r.state.compare(comparison{current: current, present: w.live != nil, enforced: enforced})
 	if w.live == nil {
-		r.health, r.podReport = w.healthOfAbsent(), nil
-		r.fingerprint, r.applied = 0, false
+		r.health, r.podReport, r.fingerprint = w.healthOfAbsent(), nil, 0
 		return recovered, err
 	}
 	if r.observed(w.live, w.engine) {
@@ -215,10 +232,9 @@ func (w *objectReconcile) settle() (recovered bool, err error) {
 		r.appliedUID, r.adoption = r.uid, w.passed()
 	}
 	w.forget()
-	if w.app.Policy.Mode == app.Enforce && w.sent() {
-		r.changed, r.previous = false, object.Packed{} // all that Git changed, if anything, is withheld
+	if enforced && current {
+		r.previous = object.Packed{} // all that Git changed, if anything, is withheld
 	}
-	r.applied = r.applied || !r.changed
 	return recovered, err
 }
 
@@ -244,7 +260,7 @@ func (w *objectReconcile) failed(err error) error {
 }
 
 func (w *objectReconcile) keepProblem(err error) {
-	r := w.record
+	r := w.managed
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.problem = redact.MaskText(err.Error())
@@ -258,7 +274,7 @@ func (w *objectReconcile) keepProblem(err error) {
 func (w *objectReconcile) masked(findings []decide.Finding) []report.Finding {
 	out := make([]report.Finding, len(findings))
 	for i, f := range findings {
-		out[i] = w.engine.mask(w.record.id, f)
+		out[i] = w.engine.mask(w.managed.id, f)
 	}
 	return out
 }
@@ -267,12 +283,12 @@ func (e *Engine) mask(id object.ID, f decide.Finding) report.Finding {
 	return report.MaskFinding(e.Mask, id, f)
 }
 
-// announce reports findings that are new and not corrected.
+// announce reports the findings that are new and not corrected.
 func (w *objectReconcile) announce() {
-	w.record.mu.Lock()
-	known := w.record.findings
-	w.record.mu.Unlock()
-	if w.app.Policy.Mode == app.Await && w.treatment.Paused == "" && w.snap.changed {
+	w.managed.mu.Lock()
+	known := w.managed.findings
+	w.managed.mu.Unlock()
+	if w.app.Policy.Mode == app.Await && w.treatment.Paused == "" && w.snap.state.isChanged() {
 		return // it is Git that has changed
 	}
 	for _, f := range w.unsaid(known) {
@@ -280,7 +296,7 @@ func (w *objectReconcile) announce() {
 	}
 	for _, f := range w.plan.Findings {
 		_, untold := w.snap.postponed[field.PathString(f.Path)]
-		masked := w.engine.mask(w.record.id, f)
+		masked := w.engine.mask(w.managed.id, f)
 		if f.Verdict != decide.Correct && !w.postpones(f) && (untold || !isKnown(known, masked)) {
 			w.tell(masked, false)
 		}
@@ -291,9 +307,9 @@ func (w *objectReconcile) announce() {
 // announceReturned notes what has differed, and is as Git wants again without our doing: another one puts it back. It says who has
 // fought over a field before truce enforces anything.
 func (w *objectReconcile) announceReturned(known []report.Finding) {
-	w.record.mu.Lock()
-	same := w.record.judged // else it is Git that has changed
-	w.record.mu.Unlock()
+	w.managed.mu.Lock()
+	same := w.managed.state.compared // else it is Git that has changed
+	w.managed.mu.Unlock()
 	if w.app.Policy.Mode != app.Observe || !same || w.live == nil {
 		return
 	}
@@ -303,8 +319,8 @@ func (w *objectReconcile) announceReturned(known []report.Finding) {
 		}
 		now, _ := field.ValueAt(w.live, f.Path)
 		live := redact.HideValue(now)
-		f.Live, f.Writer = w.engine.Mask.Show(w.record.id, f.Path, live), w.writerNow(f.Path, live, w.record.id)
-		w.engine.noteReturned(w.snap.owner, w.record.id, f)
+		f.Live, f.Writer = w.engine.Mask.Show(w.managed.id, f.Path, live), w.writerNow(f.Path, live, w.managed.id)
+		w.engine.noteReturned(w.snap.owner, w.managed.id, f)
 	}
 }
 
@@ -312,15 +328,15 @@ func (w *objectReconcile) announceReturned(known []report.Finding) {
 // corrected.
 func (w *objectReconcile) announceCarried(base compare.Baseline) {
 	for _, f := range w.plan.Findings {
-		if f.Verdict == decide.Correct && !base.MutatedAt(f.Path) && (!w.snap.changed || f.Kind == compare.Added || f.Overrides == decide.Contested) {
-			w.tell(w.engine.mask(w.record.id, f), true)
+		if f.Verdict == decide.Correct && !base.MutatedAt(f.Path) && (!w.snap.state.isChanged() || f.Kind == compare.Added || f.Overrides == decide.Contested) {
+			w.tell(w.engine.mask(w.managed.id, f), true)
 		}
 	}
 }
 
 func (w *objectReconcile) tell(f report.Finding, carried bool) {
 	n := FindingEvent{
-		App: w.snap.owner, ID: w.record.id, Finding: f, Carried: carried, At: w.engine.Now(),
+		App: w.snap.owner, ID: w.managed.id, Finding: f, Carried: carried, At: w.engine.Now(),
 		Since: w.since(f.Path, f.Writer), Undone: f.Verdict != decide.Cede && w.snap.memory.WasUndone(field.PathString(f.Path), w.engine.Now()),
 	}
 	w.engine.noteFinding(n, w.inGit(n))

@@ -16,7 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// ErrChanged says that the stored record was changed or removed since it was loaded: load it again and start over.
+// ErrChanged says that another writer changed or removed the stored record since it was loaded: load it again and start over.
 var ErrChanged = errors.New("the record was changed by somebody else")
 
 // Record is what we have put there for one app. Entries are in ID order, one for each ID.
@@ -55,7 +55,7 @@ type Entry struct {
 	// Judged is the resourceVersion at which the object was found to be as Git wants, after Sent was applied; empty for unknown. An object
 	// that a list shows at that version has not changed since.
 	Judged string
-	// Found says that it was there before we took it over, and that fields had been added to it, or that this is not known.
+	// Found says that it was there before we took it over, and that others had added fields to it, or that this is unknown.
 	Found bool
 }
 

@@ -150,7 +150,7 @@ func (w Writer) resource(t apply.Target) (dynamic.ResourceInterface, error) {
 	return r, nil
 }
 
-// translate distinguishes the caller's cases. The server's words may quote the object that was sent, so they are redacted.
+// translate returns the error that the caller distinguishes. The server's words may quote the object that was sent, so they are redacted.
 func translate(err error, id object.ID) error {
 	switch {
 	case cluster.IsUnanswered(err):
@@ -197,7 +197,7 @@ func refusal(err error, id object.ID) error {
 	return inWords(err, id)
 }
 
-// inWords is an error as the server or, where it has not answered, the client words it.
+// inWords returns an error with the server's words or, where it has not answered, the client's.
 func inWords(err error, id object.ID) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -4,7 +4,7 @@
 // Out: the app with its account, its reach, and a Problem for each reference that the rules forbid; for an account, the Access that every
 // request about the app's objects goes through.
 // Promise: the zero Rules change nothing; an app that the rules refuse names no source of another namespace any more; a write outside of an
-// app's reach is never sent, for any app.
+// app's reach is never sent.
 // Not here: impersonation itself (cluster), what the API server allows the account (RBAC).
 package tenancy
 

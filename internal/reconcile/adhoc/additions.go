@@ -12,8 +12,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// FindAdditions lists the fields of the live object that Git does not name, as far as its managedFields show. Defaults of the server
-// in the entry of a creator may be among them; a dry run distinguishes them.
+// FindAdditions lists the fields of the live object that others have added and that Git does not name, by its managedFields. Defaults of the
+// server, in the entry of the manager that created the object, may be among them; a dry run shows which.
 func FindAdditions(s Subject) ([]addition.Addition, error) {
 	owners, err := ownership.Entries(s.Live)
 	if err != nil || s.Live == nil {
@@ -24,7 +24,7 @@ func FindAdditions(s Subject) ([]addition.Addition, error) {
 	}), nil
 }
 
-// added lists the additions that count: what the server has shown, or what is certain without; but for what is claimed.
+// added lists the additions that count: those that a dry run has shown, or that are certain without one; without what is claimed.
 func (j Comparer) added(s Subject) ([]addition.Addition, error) {
 	all := s.Asked
 	if s.Expected == nil {
@@ -39,18 +39,18 @@ func (j Comparer) added(s Subject) ([]addition.Addition, error) {
 	if j.cession() == app.ClaimsOff || len(all) == 0 {
 		return all, nil
 	}
-	claims := j.Claims(s)
+	claims := j.Claims.On(s)
 	return slices.DeleteFunc(slices.Clone(all), func(a addition.Addition) bool {
 		return slices.ContainsFunc(claims, func(c claim.Claim) bool { return field.HasPrefix(a.Path, c.Path) })
 	}), nil
 }
 
-// certain drops what may be a default of the server: where there is no server to ask, only what no server would add counts in the entry of the manager that
+// certain drops what may be a default of the server: without a dry run, only what no server adds counts in the entry of the manager that
 // has made the object.
 func certain(live object.Object, all []addition.Addition) []addition.Addition {
 	made := stringAt(live, "metadata", "creationTimestamp")
 	return slices.DeleteFunc(all, func(a addition.Addition) bool {
-		if a.Kept != "" { // it is not known who it was
+		if a.Kept != "" { // its writer is unknown
 			return true
 		}
 		first := func(o ownership.Entry) bool {

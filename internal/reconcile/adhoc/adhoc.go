@@ -1,4 +1,4 @@
-// Package adhoc answers: what differs between these objects and that state, without an installation?
+// Package adhoc answers: what differs between these objects and that state, where truce is not installed?
 //
 // In: objects that Git describes, each with the live one and, where a server could be asked, the answer to a dry run; claims.
 // Out: what an app's report says of each: its fields with writer and verdict, its health, why it could not be compared.
@@ -30,7 +30,7 @@ type Subject struct {
 	Desired  desired.Object
 	Live     object.Object       // nil: not there
 	Expected object.Object       // the answer to a dry run; nil where none was made
-	Asked    []addition.Addition // what a dry run has shown of additions; counts where there is Expected
+	Asked    []addition.Addition // the additions, as a dry run has shown them; used where there is Expected
 	Unasked  string              // why none could be made; redacted
 	Mutators mutation.Mutators   // looked up where the dry run shows that admission changes what Git names (Mutated)
 	Problem  string              // why it cannot be compared, or not as well as it could; redacted
@@ -38,7 +38,7 @@ type Subject struct {
 
 // Comparer is what holds for all subjects.
 type Comparer struct {
-	Claims  func(Subject) []claim.Claim
+	Claims  *ClaimFinder
 	Cession app.Claims // what claims lead to; empty for cede
 	Health  health.Assessor
 	Mask    redact.Mask
@@ -96,7 +96,7 @@ func (j Comparer) findings(s Subject) ([]decide.Finding, error) {
 	}
 	p := decide.JudgeObject(decide.Input{
 		Desired: pair.Desired, Live: pair.Live, Owners: owners, Compared: compared, Hasher: j.Hasher, Mutators: s.Mutators, Catalogue: claim.Builtin(),
-		Claims: j.Claims(s), Policy: app.Policy{Mode: app.Preview, Claims: j.cession(), Remediation: app.Remediate, Additions: app.AdditionsReport},
+		Claims: j.Claims.On(s), Policy: app.Policy{Mode: app.Preview, Claims: j.cession(), Remediation: app.Remediate, Additions: app.AdditionsReport},
 	})
 	for i := range p.Findings {
 		p.Findings[i].Reason = explainReason(p.Findings[i])
@@ -139,7 +139,7 @@ func canonical(live object.Object) object.Object {
 	return out
 }
 
-// explainReason says of a field that was written last by the manager which applies Git that Git has changed: then it has not drifted.
+// explainReason says that Git has changed, for a field that was written last by the manager that applies Git: it has not drifted.
 func explainReason(f decide.Finding) string {
 	applied := slices.Contains(appliers, f.Writer.Name) || slices.Contains(updaters, f.Writer.Name)
 	switch {

@@ -14,7 +14,7 @@ import (
 var appliers = []string{ownership.Manager, "kustomize-controller", "argocd-controller", "kubectl"}
 
 // Applier returns the manager that applies Git to the live object: a dry run under its name shows what would go away, too.
-// It is truce where no manager does.
+// It is truce where none does.
 func Applier(owners []ownership.Entry) string {
 	for _, name := range appliers {
 		if slices.ContainsFunc(owners, func(o ownership.Entry) bool { return o.IsApply(name) }) {

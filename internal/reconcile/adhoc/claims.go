@@ -6,27 +6,35 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// ClaimFinder answers who claims what of a subject, by the objects that may claim: Git's first, then those that are live. CRDs among them
-// say where custom resources keep the count that is scaled.
-func ClaimFinder(all []object.Object) func(Subject) []claim.Claim {
-	c := claim.Builtin()
-	var index claim.Index
-	crds := map[object.ID]object.Object{} // by group and kind of what they define
+// ClaimFinder finds the claims on a subject, by the objects that may claim.
+type ClaimFinder struct {
+	catalogue *claim.Catalogue
+	index     claim.Index
+	crds      map[object.ID]object.Object // by group and kind of what they define
+}
+
+// NewClaimFinder returns a ClaimFinder of objects: Git's first, then those that are live. CRDs among them say where custom resources keep the
+// count that is scaled.
+func NewClaimFinder(all []object.Object) *ClaimFinder {
+	f := &ClaimFinder{catalogue: claim.Builtin(), crds: map[object.ID]object.Object{}}
 	for _, o := range all {
-		index.Put(o.ID(), c.Read(o))
-		if id := defined(o); id.Kind != "" && crds[id] == nil {
-			crds[id] = o
+		f.index.Put(o.ID(), f.catalogue.Read(o))
+		if id := defined(o); id.Kind != "" && f.crds[id] == nil {
+			f.crds[id] = o
 		}
 	}
-	return func(s Subject) []claim.Claim {
-		owners, err := ownership.Entries(s.Live)
-		if err != nil {
-			owners = nil // the comparison reports it
-		}
-		gvk := s.Desired.GVK
-		scale := claim.ScaleOf(crds[object.ID{Group: gvk.Group, Kind: gvk.Kind}], gvk.Version)
-		return c.On(claim.Subject{Desired: s.Desired.Data, Live: s.Live, Owners: owners, Scale: scale}, index.For(s.Desired.ID))
+	return f
+}
+
+// On returns the claims on a subject.
+func (f *ClaimFinder) On(s Subject) []claim.Claim {
+	owners, err := ownership.Entries(s.Live)
+	if err != nil {
+		owners = nil // the comparison reports it
 	}
+	gvk := s.Desired.GVK
+	scale := claim.ScaleOf(f.crds[object.ID{Group: gvk.Group, Kind: gvk.Kind}], gvk.Version)
+	return f.catalogue.On(claim.Subject{Desired: s.Desired.Data, Live: s.Live, Owners: owners, Scale: scale}, f.index.For(s.Desired.ID))
 }
 
 // defined is the group and kind that a CRD defines; zero for any other object.

@@ -56,7 +56,7 @@ func isUpdater(o ownership.Entry) bool {
 	return o.Operation == "Update" && o.Subresource == "" && slices.Contains(updaters, o.Manager)
 }
 
-// solelyOwned are the fields without another owner: those of others stay when they are applied no more.
+// solelyOwned returns the fields that no other manager owns: the others stay when they are applied no more.
 func solelyOwned(shape ownership.Shape, owners []ownership.Entry, is func(ownership.Entry) bool) []field.Path {
 	var out []field.Path
 	for _, p := range shape.Paths() {
@@ -121,7 +121,7 @@ func isServers(p field.Path) bool {
 	return false
 }
 
-// droppedBy is who has written a field that was applied once: who applied it, if that is still so, or its writer since.
+// droppedBy returns the writer of a field that was applied once: the manager that applied it, or the one that has written it since.
 func droppedBy(owners []ownership.Entry, p field.Path) ownership.Writer {
 	for _, o := range owners {
 		if (o.IsApply(Applier(owners)) || isUpdater(o)) && o.Fields.Has(p) {

@@ -139,7 +139,7 @@ var clusterKinds = map[string]bool{
 	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true, "FlowSchema": true, "PriorityLevelConfiguration": true,
 }
 
-// BuiltinScope returns without a server whether a kind is namespaced. For a kind that is not Kubernetes' own it is not known: Unserved.
+// BuiltinScope returns the scope of a kind without asking a server: Unserved for a kind that is not Kubernetes' own.
 func BuiltinScope(gvk object.GVK) desired.Scope {
 	switch {
 	case !desired.Native(gvk.Group):
@@ -150,7 +150,7 @@ func BuiltinScope(gvk object.GVK) desired.Scope {
 	return desired.Namespaced
 }
 
-// clusterWide reports whether the kind has no namespace, or may have none: only its CRD says so.
+// clusterWide reports whether the kind has no namespace, or may have none: only its CRD says.
 func clusterWide(id object.ID) bool { return clusterKinds[id.Kind] || !desired.Native(id.Group) }
 
 func otherVersion(s Subject) error {

@@ -45,7 +45,7 @@ func TestStories(t *testing.T) {
 			all = append(all, o.Data)
 		}
 		j := adhoc.Comparer{
-			Claims: adhoc.ClaimFinder(all), Cession: app.Claims(strings.TrimSpace(f["claims"])), Health: kstatus.Assessor{}, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
+			Claims: adhoc.NewClaimFinder(all), Cession: app.Claims(strings.TrimSpace(f["claims"])), Health: kstatus.Assessor{}, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
 		}
 		return account(t, j, subjects)
 	})

@@ -64,7 +64,7 @@ func (c comparison) note(format string, args ...any) {
 
 func (c comparison) judge(all []object.Object) adhoc.Comparer {
 	return adhoc.Comparer{
-		Claims: adhoc.ClaimFinder(all), Cession: c.query.Claims, Health: registry.HealthRules()[c.query.Rules()], Mask: c.query.Mask, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
+		Claims: adhoc.NewClaimFinder(all), Cession: c.query.Claims, Health: registry.HealthRules()[c.query.Rules()], Mask: c.query.Mask, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
 	}
 }
 

@@ -2,9 +2,9 @@
 //
 // In: records.
 // Out: one ConfigMap for each app, in the app's namespace.
-// Promise: one write for each Save that changes something, none for others; another client's change is not overwritten, and
+// Promise: one write for each Save that changes something, none for others; what another writer has changed is not written over, and
 // what we wrote ourselves without an answer is not taken for that; what others put into the ConfigMap's metadata stays. A controller's Store reads all records at once, now and then, and each
-// by itself only where another client changed it.
+// by itself only where another writer changed it.
 // Not here: what is in a record (inventory).
 package configmap
 

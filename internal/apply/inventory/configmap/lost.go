@@ -17,12 +17,12 @@ import (
 // textSum identifies the text of a record.
 type textSum [sha256.Size]byte
 
-// maxUnanswered is how many texts of a record are remembered of which it is not known whether the server holds them.
+// maxUnanswered is how many texts of a record are remembered of which it is unknown whether the server holds them.
 const maxUnanswered = 16
 
 // addUnanswered remembers a text whose write was not answered: the server may hold it, or not. All such writes go out from the same known version, so
 // that the server holds one of them at most: as a rule the first, whose answer was lost as the trouble began, or one of the newest, as it
-// ends. Those in between are forgotten: if the server does hold one of them, it is taken for another client's, and read before anything is
+// ends. Those in between are forgotten: if the server does hold one of them, it counts as another writer's, and is read before anything is
 // written again.
 func (s *Store) addUnanswered(key app.Key, text textSum) {
 	s.mu.Lock()
@@ -58,7 +58,7 @@ func (s *Store) unanswered(key app.Key) []textSum {
 }
 
 // retryWrite writes once more after the server has refused the version that was known: where it holds nothing but what we have written
-// ourselves, the answer to that was lost, or the ConfigMap's metadata was changed. Else the refusal stands.
+// ourselves, the answer to that was lost, or another writer has changed the ConfigMap's metadata. Else the refusal stands.
 func (s *Store) retryWrite(ctx context.Context, key app.Key, r signed, refusal error) (*unstructured.Unstructured, error) {
 	ours := s.unanswered(key)
 	if was := s.lastSeen(key); was.resourceVersion != "" {

@@ -34,7 +34,7 @@ const cacheLifetime = 10 * time.Minute
 
 // loadCached gives a record without asking for it, and whether it is known.
 func (s *Store) loadCached(ctx context.Context, key app.Key) (inventory.Record, bool, error) {
-	if err := s.renew(ctx); apierrors.IsForbidden(err) { // with permission for some namespaces only, they are read one by one
+	if err := s.renew(ctx); apierrors.IsForbidden(err) { // with permissions for some namespaces only, records are read one by one
 		return inventory.Record{}, false, nil
 	} else if err != nil {
 		return inventory.Record{}, false, err
@@ -120,7 +120,7 @@ func (s *Store) endList() {
 }
 
 // merge takes in a list that began when seen had been changed start times. What has been seen since then is newer. Where the
-// list says something else than what was seen before, another client changed it: a run that goes on must not overwrite that.
+// list says something else than what was seen before, another writer has changed it: a run that goes on must not write over that.
 func (s *Store) merge(found map[app.Key]version, start uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

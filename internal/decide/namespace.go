@@ -1,0 +1,42 @@
+package decide
+
+import (
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// namespaceManager owns the labels and annotations of a namespace that truce creates for an app. The namespace is none of the app's objects: it
+// stays when the app is deleted.
+const namespaceManager = "truce-home"
+
+// PlanNamespace decides what to do about the namespace of an app's objects; live is nil where it does not exist.
+func PlanNamespace(want app.DefaultNamespace, live object.Object) Plan {
+	if live != nil && hasMetadata(live, "labels", want.Labels) && hasMetadata(live, "annotations", want.Annotations) {
+		return Plan{}
+	}
+	metadata := map[string]any{"name": want.Name}
+	for field, values := range map[string]map[string]string{"labels": want.Labels, "annotations": want.Annotations} {
+		if len(values) > 0 {
+			metadata[field] = asAny(values)
+		}
+	}
+	body := object.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+	return Plan{Steps: []Step{{Verb: Namespace, Body: body, Manager: namespaceManager, Reason: "the app's objects need their namespace"}}}
+}
+
+func hasMetadata(o object.Object, field string, want map[string]string) bool {
+	for k, v := range want {
+		if o.At("metadata", field, k) != v {
+			return false
+		}
+	}
+	return true
+}
+
+func asAny(values map[string]string) map[string]any {
+	out := make(map[string]any, len(values))
+	for k, v := range values {
+		out[k] = v
+	}
+	return out
+}

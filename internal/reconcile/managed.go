@@ -1,0 +1,217 @@
+package reconcile
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"strconv"
+	"sync"
+	"time"
+	"unique"
+
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/decide/fight"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/ignore"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// managedObject is what the engine knows of one object that an app describes: less than a kilobyte. Git's object is kept as packed JSON text,
+// the live one not at all.
+type managedObject struct {
+	reconcileLock *sync.Mutex // held while the object is compared and written: one reconcile of an object at a time
+
+	mu    sync.Mutex // guards what follows; never held across a request
+	id    object.ID
+	owner app.Key
+	description
+	observation
+	inbox
+	state  objectState
+	yields bool // the owner only observes, as of its newest run: an app that enforces takes the object over
+	found  bool // the object was there before truce applied it, with fields that others had added, or that is not known
+	outcome
+	memory      fight.Memory
+	savedMemory []byte         // memory, as the journal has it
+	request     decide.Request // of a person, until the object was reconciled with it
+}
+
+// description is the object as Git describes it.
+type description struct {
+	served   string // the version of the API that Git names; the rest of the type is in the ID
+	text     object.Packed
+	sum      textSum       // of text
+	previous object.Packed // the text of which the baseline was taken, while that is another one
+	digest   string        // of text, comparable across processes
+	file     string
+	line     int
+}
+
+// observation is what the API server has shown of the object.
+type observation struct {
+	uid         string // of the newest answer or event that was compared
+	appliedUID  string // of the object that truce applied; another one may be in its place
+	version     uint64 // resourceVersion of the newest answer or event that was compared
+	watched     uint64 // resourceVersion of the newest event; less than version until the watch has shown what a read or a write has
+	trusted     uint64 // resourceVersion at which an earlier process found the object to be as Git wants; 0 for unknown
+	fingerprint uint64 // of the object at version, see live.Fingerprint
+	baseline    compare.Baseline
+	withheld    []field.Path  // at the last apply
+	health      health.Status // without what pods report
+	assessed    health.Rules  // by which rules
+	podReport   *podReport    // nil for a healthy object
+}
+
+// outcome is what the last reconcile of the object has found.
+type outcome struct {
+	problem       string // why it failed; empty for none
+	findings      []report.Finding
+	past          *compare.Past        // what the last comparison has seen; nil for nothing
+	postponed     map[string]time.Time // by path: until when the report of a finding waits
+	open          map[string]time.Time // by path: since when a difference is known that is left for now
+	ignored       ignore.Tally         // how often each ignore rule applied
+	unexplained   *unexplained         // differences without a known writer; nil for none
+	additionProbe *additionProbe       // what the server answered about additions; nil where there are none
+	adoption      string               // the adoption in which nothing of the other controller's was found on the object; empty for none
+	noDryRun      string               // why no dry run can show what an apply would leave; empty where one can
+}
+
+// newManagedObject keeps an ID of its own: of an app's objects, most have their kind and namespace in common.
+func newManagedObject(id object.ID, owner app.Key, memory fight.Memory) *managedObject {
+	id.Group, id.Kind, id.Namespace = internString(id.Group), internString(id.Kind), internString(id.Namespace)
+	return &managedObject{reconcileLock: &sync.Mutex{}, id: id, owner: owner, memory: memory}
+}
+
+// internString returns the same text, of which no second copy is kept.
+func internString(s string) string { return unique.Make(s).Value() }
+
+// gvk is the type that Git names.
+func (r *managedObject) gvk() object.GVK {
+	return object.GVK{Group: r.id.Group, Version: r.served, Kind: r.id.Kind}
+}
+
+// textSum identifies a text: half of a SHA-256.
+type textSum [sha256.Size / 2]byte
+
+func textSumOf(text []byte) textSum {
+	sum := sha256.Sum256(text)
+	return textSum(sum[:len(textSum{})])
+}
+
+// setDesired takes in what a new revision describes; last is what an earlier process wrote to the inventory about the object. It reports
+// whether that is known to differ from what was described before.
+func (r *managedObject) setDesired(o desired.Object, owner app.Key, last inventory.Entry, texts *object.Packer) (changed bool, err error) {
+	text, err := json.Marshal(o.Data)
+	if err != nil {
+		return false, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.owner, r.served, r.file, r.line = owner, internString(o.GVK.Version), o.File, o.Line
+	sum := textSumOf(text)
+	if r.state.isDescribed() && sum == r.sum {
+		return false, nil
+	}
+	if r.state.isDescribed() {
+		if !r.previous.Known() && !r.state.isChanged() {
+			r.previous = r.text
+		}
+		changed = true
+		r.state.describe(false)
+	} else {
+		r.state.describe(last.Sent != "" && last.Sent == o.Digest)
+		changed = r.state.isChanged() && last.Sent != ""
+		r.uid, r.appliedUID, r.found = last.UID, last.UID, last.Found
+		if !r.state.isChanged() {
+			r.trusted = parseVersion(last.Judged)
+		}
+	}
+	r.text, r.sum, r.digest = texts.Pack(o.GVK, text), sum, o.Digest
+	r.noDryRun, r.podReport = "", nil
+	return changed, nil
+}
+
+// waitUnlocked returns when no reconcile of the object is under way.
+func (r *managedObject) waitUnlocked() {
+	r.reconcileLock.Lock()
+	defer r.reconcileLock.Unlock()
+}
+
+// snapshot is the part of a record that a judgement reads.
+type snapshot struct {
+	gvk           object.GVK
+	owner         app.Key
+	file          string // in which Git describes it, and where
+	line          int
+	desired       object.Object
+	sum           textSum // of desired
+	previous      object.Object
+	state         objectState
+	baseline      compare.Baseline
+	withheld      []field.Path
+	memory        fight.Memory
+	open          map[string]time.Time // not to be changed
+	uid           string
+	appliedUID    string
+	found         bool
+	additionProbe *additionProbe
+	request       decide.Request
+	wasThere      bool // an object of this ID was seen or made
+	noDryRun      string
+	version       uint64
+	past          compare.Past
+	postponed     map[string]time.Time // not to be changed
+	adoption      string
+}
+
+func (r *managedObject) snapshot(texts *object.Packer) (snapshot, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := snapshot{
+		gvk: r.gvk(), owner: r.owner, file: r.file, line: r.line, sum: r.sum, state: r.state, baseline: r.baseline, withheld: r.withheld,
+		memory: r.memory, open: r.open, uid: r.uid, appliedUID: r.appliedUID, found: r.found, additionProbe: r.additionProbe, wasThere: r.uid != "", noDryRun: r.noDryRun,
+		request: r.request, adoption: r.adoption,
+		past: r.before(), postponed: r.postponed, version: r.version,
+	}
+	var err error
+	if s.desired, err = decodeText(texts, r.text); err != nil {
+		return s, err
+	}
+	s.previous, err = decodeText(texts, r.previous)
+	return s, err
+}
+
+// before is what was seen at the last judgement. The caller holds mu.
+func (r *managedObject) before() compare.Past {
+	if r.past == nil {
+		return compare.Past{}
+	}
+	return *r.past
+}
+
+func decodeText(texts *object.Packer, packed object.Packed) (object.Object, error) {
+	text, err := texts.Text(packed)
+	if text == nil || err != nil {
+		return nil, err
+	}
+	var o map[string]any
+	err = utiljson.Unmarshal(text, &o)
+	return o, err
+}
+
+// versionOf reads a resourceVersion as the number that it is (KEP-5504); 0 where it is none.
+func versionOf(o object.Object) uint64 { return parseVersion(o.ResourceVersion()) }
+
+func parseVersion(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

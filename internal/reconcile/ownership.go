@@ -1,0 +1,151 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/decide/fight"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// claimObjects makes the app the owner of the objects that the revision describes, and ends its ownership of those that left Git. An object
+// that another app owns already is refused here, before the first write, and reported by this app; the other app's own next report has it too.
+func (r *appRun) claimObjects(context.Context) error {
+	before := r.engine.sharedObjects(r.app.Key)
+	r.engine.forgetRefusals(r.app.Key)
+	left, taken, err := r.assignObjects()
+	r.engine.refreshRivals(before, r.engine.sharedObjects(r.app.Key))
+	if err != nil {
+		return &stageError{report.RecordFailed, err}
+	}
+	for _, other := range taken { // the other app is still refused it; when the reconcile under way has ended, it writes nothing more
+		other.waitUnlocked()
+	}
+	r.overridePauses()
+	dropped := r.engine.dropObjects(r.app.Key, left)
+	r.inventory = inventory.MergeEntries(r.inventory, newerUIDs(r.inventory, dropped))
+	if r.app.Policy.Mode == app.Observe { // no inventory has them, so that no prune comes to them
+		for id := range dropped {
+			r.engine.forgetMemory(id)
+		}
+	}
+	return nil
+}
+
+// assignObjects makes or renews the records of what the revision names, and returns what the one before named and this one does not, and the
+// records that were another app's.
+func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err error) {
+	memories, err := r.memories()
+	if err != nil {
+		return nil, nil, err
+	}
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	wanted := map[object.ID]bool{}
+	early := r.engine.early.take(desired.Mark(r.app.Key))
+	last := map[object.ID]inventory.Entry{}
+	for _, entry := range r.inventory.Entries {
+		last[entry.ID] = entry
+	}
+	for _, o := range r.set.Objects {
+		rec, before, err := r.engine.claimObject(o.ID, r.app.Key, r.app.Policy.Mode, memories[o.ID])
+		if err != nil {
+			r.problems = append(r.problems, err)
+			continue
+		}
+		if before != nil {
+			taken = append(taken, before)
+		}
+		wanted[rec.id] = true
+		rec.assessBy(r.app.Health)
+		changed, err := rec.setDesired(o, r.app.Key, last[o.ID], &r.engine.desiredTexts)
+		if err == nil {
+			err = rec.takeEarly(early[o.ID], r.engine)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		r.renewed = r.renewed || changed || len(r.state.wanted) > 0 && !r.state.wanted[rec.id]
+	}
+	releaseData(r.set.Objects)
+	left = missing(r.state.wanted, wanted)
+	r.renewed = r.renewed || len(left) > 0
+	r.state.wanted = wanted
+	return left, taken, nil
+}
+
+// memories recalls what an earlier process remembered of the objects that this app has no record of yet.
+func (r *appRun) memories() (map[object.ID]fight.Memory, error) {
+	out := map[object.ID]fight.Memory{}
+	for _, o := range r.set.Objects {
+		if rec := r.engine.lookup(o.ID); rec != nil && rec.ownedBy() == r.app.Key {
+			continue
+		}
+		m, err := r.engine.recall(o.ID)
+		if err != nil {
+			return nil, err
+		}
+		out[o.ID] = m
+	}
+	return out, nil
+}
+
+// missing lists what was and no longer is.
+func missing(before, now map[object.ID]bool) []object.ID {
+	var out []object.ID
+	for id := range before {
+		if !now[id] {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// claimObject returns the object as this app's. It takes the object from an app that only observes, and returns what that one had as taken: its lock
+// may be held.
+func (e *Engine) claimObject(id object.ID, key app.Key, mode app.Mode, memory fight.Memory) (r, taken *managedObject, err error) {
+	e.mu.Lock()
+	r = e.objects[id]
+	if r != nil && r.yieldsTo(key, mode) {
+		delete(e.objects, id)
+		e.waiting[id] = r.owner
+		defer e.queue.EnqueueApp(r.owner)
+		r, taken = nil, r
+	}
+	defer e.mu.Unlock()
+	if r == nil {
+		r = newManagedObject(id, key, memory)
+		r.yields = mode == app.Observe
+		e.objects[r.id] = r
+		return r, taken, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.owner != key {
+		e.waiting[id] = key
+		return nil, nil, fmt.Errorf("%s is named by %s too: not applied here; one of the two must let go of it", id, r.owner)
+	}
+	r.yields = mode == app.Observe
+	return r, nil, nil
+}
+
+// yieldsTo reports whether the record's owner only observes, and this other app is to keep the object as Git has it.
+func (r *managedObject) yieldsTo(key app.Key, mode app.Mode) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.owner != key && r.yields && mode == app.Enforce
+}
+
+func (r *appRun) identities() []inventory.Entry {
+	var out []inventory.Entry
+	for _, o := range r.set.Objects {
+		if r.state.wanted[o.ID] {
+			out = append(out, inventory.Entry{ID: o.ID, Version: o.GVK.Version})
+		}
+	}
+	return out
+}
