@@ -76,15 +76,19 @@ func (c *Controller) lost(ev live.Event) {
 	}, ev.Object.ResourceVersion())
 }
 
-// guardedObjects recovers the panics of Relisted; those of Seen are recovered by guardedWatcher.
+// guardedObjects hands watch events and lists to the engine, and recovers the panics of OnRelist; those of OnEvent are recovered by
+// guardedWatcher. The engine is no embedded field: a method that is missing here must not be taken from it.
 type guardedObjects struct {
-	*reconcile.Engine
+	engine     *reconcile.Engine
 	controller *Controller
 }
 
-// Relisted implements objects.
-func (g guardedObjects) Relisted(i live.Interest) {
-	g.controller.safely("list", i.GVK.String(), func() { g.Engine.OnRelist(i) })
+// OnEvent implements objects.
+func (g guardedObjects) OnEvent(ev live.Event) { g.engine.OnEvent(ev) }
+
+// OnRelist implements objects.
+func (g guardedObjects) OnRelist(i live.Interest) {
+	g.controller.safely("list", i.GVK.String(), func() { g.engine.OnRelist(i) })
 }
 
 // guardedWatcher recovers the panics of handlers: the event is lost, and the watch goes on.

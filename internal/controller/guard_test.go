@@ -104,6 +104,15 @@ func TestAWatchGoesOnAfterAPanic(t *testing.T) {
 	}
 }
 
+func TestAPanicAfterAListIsRecovered(t *testing.T) {
+	c, log, panicked := broken(t, Options{})
+	var o objects = guardedObjects{nil, c} // OnRelist of no engine panics
+	o.OnRelist(live.Interest{})
+	if panicked["list"] != 1 {
+		t.Errorf("counted %v, logged %s", panicked, log)
+	}
+}
+
 // TestALostEventOfACustomResourceIsAnnounced, of an app as of a source, and none that was handled.
 func TestALostEventOfACustomResourceIsAnnounced(t *testing.T) {
 	appKind, sourceKind := object.GVK{Group: "x", Version: "v1", Kind: "App"}, object.GVK{Group: "x", Version: "v1", Kind: "Source"}
