@@ -3,6 +3,7 @@ package compose
 import (
 	"context"
 	"errors"
+	"github.com/truce-gitops/truce/internal/controller/instance"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"log/slog"
@@ -113,7 +114,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	chosen.Inventory = records
 	chosen.Identities = impersonate.New(p.cluster, tenancy.Access{Live: chosen.Live, Writer: chosen.Writer})
 	if o.Namespaces.Limited() {
-		chosen.Foreign = foreignApps{chosen.Live, o.Namespaces}
+		chosen.Foreign = instance.ForeignApps{Live: chosen.Live, Namespaces: o.Namespaces}
 	}
 	s := sight{parts: p, used: used, home: home, log: o.Log}
 	chosen.Witnesses = s.witnesses(o.Witness)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/reconcile/served"
 	"io/fs"
 	"net/http"
 	"slices"
@@ -25,8 +26,6 @@ import (
 
 // installer is the field manager of what `truce up` brings into a cluster.
 const installer = "truce-up"
-
-var crds = object.GVK{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
 // establishWithin is how long the server may take to serve a new CRD.
 const establishWithin = time.Minute
@@ -88,8 +87,8 @@ func established(ctx context.Context, c *cluster.Client, objects []object.Object
 	defer stop()
 	done := make(chan string, len(objects))
 	told := map[string]bool{}
-	watch.Watcher{Cluster: c}.Watch(watching, live.Interest{GVK: crds, Depth: live.Full}, func(ev live.Event) {
-		if conditionOf(ev.Object, "Established").status == "True" && !told[ev.ID.Name] {
+	watch.Watcher{Cluster: c}.Watch(watching, live.Interest{GVK: served.CRDs, Depth: live.Full}, func(ev live.Event) {
+		if isEstablished(ev.Object) && !told[ev.ID.Name] {
 			told[ev.ID.Name] = true
 			select {
 			case done <- ev.ID.Name:
@@ -210,4 +209,12 @@ func manifests(files fs.FS, dir string) ([]object.Object, error) {
 		}
 	}
 	return out, nil
+}
+
+func isEstablished(crd object.Object) bool {
+	conditions, _ := crd.At("status", "conditions").([]any)
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		m, _ := c.(map[string]any)
+		return m["type"] == "Established" && m["status"] == "True"
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/deploy"
 	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/lint"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // Main runs the program and returns its exit code. The hidden commands come before anything else: they are started often and
@@ -29,6 +30,6 @@ func Main(args []string, version string) int {
 	env := cli.Environment{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Program: program, Args: args, Getenv: os.Getenv, Version: version}
 	return cli.Execute(ctx, env, cli.Backend{
 		Connect: connect(version), Controller: runController(version), Up: up(version),
-		Maintenance: maintenance{version}, Discover: lint.Discover, Journal: readJournal, CRDs: deploy.CRDs,
+		Maintenance: maintenance{version}, Discover: lint.Discover, Journal: view.ReadJournal, CRDs: deploy.CRDs,
 	})
 }

@@ -3,6 +3,8 @@ package compose
 import (
 	"context"
 	"errors"
+	"github.com/truce-gitops/truce/internal/controller/instance"
+	"github.com/truce-gitops/truce/internal/view"
 	"io"
 	"net"
 	"net/http"
@@ -83,27 +85,30 @@ func TestThePageOfAPodIsReachedThroughTheAPIServer(t *testing.T) {
 	defer kubelet.Close()
 	name := runsOn(t, k, ns, kubelet.URL)
 
-	c := &client{parts: &parts{cluster: connection}}
+	published := func(at string) instance.Instance {
+		return instance.New(connection, object.Object{"data": map[string]any{"pod": at}})
+	}
 	_, port, err := net.SplitHostPort(at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, stop, err := c.page(t.Context(), object.Object{"data": map[string]any{keyPod: ns + "/" + name + ":" + port}})
+	address, stop, err := published(ns + "/" + name + ":" + port).OpenPage(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
-	if _, err := journalAt(t.Context(), address+"/journal", "", journal.Query{}); err == nil || !strings.Contains(err.Error(), "401") {
+	if _, err := view.ReadJournal(t.Context(), address, journal.Query{}); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("without a token: %v", err)
 	}
-	got, err := journalAt(t.Context(), address+"/journal", "secret", journal.Query{})
+	t.Setenv("TRUCE_PAGE_TOKEN", "secret")
+	got, err := view.ReadJournal(t.Context(), address, journal.Query{})
 	if err != nil || len(got) != 1 || got[0].Revision != entry.Revision {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, _, err := c.page(t.Context(), object.Object{"data": map[string]any{keyPod: ns + "/gone:" + port}}); err == nil || !strings.Contains(err.Error(), "not found") {
+	if _, _, err := published(ns + "/gone:" + port).OpenPage(t.Context()); err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("a pod that is gone: %v", err)
 	}
-	if _, _, err := c.page(t.Context(), object.Object{}); !errors.Is(err, errNoPage) {
+	if _, _, err := published("").OpenPage(t.Context()); !errors.Is(err, instance.ErrNoPage) {
 		t.Errorf("a controller without a page: %v", err)
 	}
 }
@@ -171,7 +176,7 @@ func TestAnAddressForOtherMachinesGetsOneForThisMachineToo(t *testing.T) {
 		if (s.local == s.listening) != own || !isLoopback(s.local.Addr()) {
 			t.Errorf("%s: listens at %s, and for this machine at %s", listen, s.listening.Addr(), s.local.Addr())
 		}
-		if got := s.places()[keyPage]; got != "http://"+s.local.Addr().String() {
+		if got := s.published().Page; got != "http://"+s.local.Addr().String() {
 			t.Errorf("%s: published as %v", listen, got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/reconcile/served"
 	"github.com/truce-gitops/truce/internal/render/jqworker"
+	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/render/validate"
 	"github.com/truce-gitops/truce/internal/render/validate/openapi"
 	"io/fs"
@@ -197,4 +198,10 @@ func checkers(c *cluster.Client) map[app.Validation]reconcile.Checker {
 		app.ValidateClient: validation.Schemas{Checker: validate.Checker{Schemas: &openapi.Schemas{Cluster: c}}},
 		app.ValidateServer: validation.DryRun{},
 	}
+}
+
+// fetchFrom sets the hosts that the remote bases of apps may be at.
+func (p *parts) fetchFrom(r upstream.Hosts) {
+	p.remotes = local.Apps(p.git, p.work, r)
+	p.engine.Bases = p.remotes
 }

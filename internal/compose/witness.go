@@ -2,7 +2,6 @@ package compose
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/truce-gitops/truce/internal/controller/events"
 	"github.com/truce-gitops/truce/internal/controller/witness"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
@@ -95,16 +93,5 @@ func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
-	}
-}
-
-// pastOf is what the cluster's controller has noted of an app; nothing where none says where it can be asked.
-func (c *client) pastOf(key app.Key) func(context.Context) ([]journal.Entry, error) {
-	return func(ctx context.Context) ([]journal.Entry, error) {
-		all, err := c.journal(ctx, journal.Query{Since: time.Now().Add(-pastWithin), App: key})
-		if errors.Is(err, errNoPage) {
-			return nil, nil
-		}
-		return all, err
 	}
 }

@@ -107,7 +107,7 @@ func dialectOf(p dialect.Parent) discover.Dialect {
 		return discover.Flux
 	}
 	switch p.By {
-	case argocd:
+	case argocdManager:
 		return discover.ArgoCD
 	case "kustomize-controller", "helm-controller":
 		return discover.Flux
@@ -115,16 +115,16 @@ func dialectOf(p dialect.Parent) discover.Dialect {
 	return discover.Bare
 }
 
-const argocd = "argocd-controller"
+const argocdManager = "argocd-controller"
 
 // gitManagers are the field managers that write what Git says.
-var gitManagers = []string{ownership.Manager, "kustomize-controller", "helm-controller", argocd}
+var gitManagers = []string{ownership.Manager, "kustomize-controller", "helm-controller", argocdManager}
 
 // hold reads the records of Git's hold on the count, the surest first.
 func (r *Workload) hold(e Evidence, owners []ownership.Entry) {
 	applied, wants := lastApplied(e.Object, r.Claim.Path)
 	byArgo := slices.ContainsFunc(owners, func(o ownership.Entry) bool {
-		return o.Manager == argocd && o.Operation == "Update" && o.Subresource == ""
+		return o.Manager == argocdManager && o.Operation == "Update" && o.Subresource == ""
 	})
 	sure, owned := false, false // an update owns defaults as well, an apply only what it names
 	for _, o := range owners {

@@ -39,23 +39,23 @@ func (o Object) GVK() GVK {
 	if !ok {
 		group, version = "", group
 	}
-	return GVK{Group: group, Version: version, Kind: o.str("kind")}
+	return GVK{Group: group, Version: version, Kind: o.StringAt("kind")}
 }
 
 // APIVersion returns the declared apiVersion, such as "apps/v1".
-func (o Object) APIVersion() string { return o.str("apiVersion") }
+func (o Object) APIVersion() string { return o.StringAt("apiVersion") }
 
 // Name returns metadata.name.
-func (o Object) Name() string { return o.str("metadata", "name") }
+func (o Object) Name() string { return o.StringAt("metadata", "name") }
 
 // Namespace returns metadata.namespace, empty for cluster-scoped objects.
-func (o Object) Namespace() string { return o.str("metadata", "namespace") }
+func (o Object) Namespace() string { return o.StringAt("metadata", "namespace") }
 
 // UID returns metadata.uid: empty for objects that no server has seen.
-func (o Object) UID() string { return o.str("metadata", "uid") }
+func (o Object) UID() string { return o.StringAt("metadata", "uid") }
 
 // ResourceVersion returns metadata.resourceVersion.
-func (o Object) ResourceVersion() string { return o.str("metadata", "resourceVersion") }
+func (o Object) ResourceVersion() string { return o.StringAt("metadata", "resourceVersion") }
 
 // Generation returns metadata.generation, 0 for kinds that have none.
 func (o Object) Generation() int64 {
@@ -119,7 +119,8 @@ func CloneValue(v any) any {
 	return v
 }
 
-func (o Object) str(keys ...string) string {
+// StringAt returns the string at a path of keys; empty where there is none.
+func (o Object) StringAt(keys ...string) string {
 	s, _ := o.At(keys...).(string)
 	return s
 }
@@ -144,13 +145,15 @@ func (id ID) String() string {
 
 // IsGenerated reports whether the server makes the object's name, another one at each creation (metadata.generateName). Such an object can be
 // created, and never be found again.
-func (o Object) IsGenerated() bool { return o.Name() == "" && o.str("metadata", "generateName") != "" }
+func (o Object) IsGenerated() bool {
+	return o.Name() == "" && o.StringAt("metadata", "generateName") != ""
+}
 
 // ShownID is the object's name in messages: that of a generated one is the prefix and a star.
 func (o Object) ShownID() ID {
 	id := o.ID()
 	if o.IsGenerated() {
-		id.Name = o.str("metadata", "generateName") + "*"
+		id.Name = o.StringAt("metadata", "generateName") + "*"
 	}
 	return id
 }

@@ -23,7 +23,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-var definitions = object.GVK{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+// CRDs is the kind of CustomResourceDefinitions.
+var CRDs = object.GVK{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
 // ScalePath returns a function that reads from the CRD of a kind which field its scale subresource writes. It returns no path for a kind
 // without a CRD: nothing says where an aggregated API keeps a count.
@@ -50,7 +51,7 @@ func Definition(ctx context.Context, c *cluster.Client, r live.Reader, gvk objec
 		return nil, err
 	}
 	name := served.GVR.Resource + "." + gvk.Group
-	crd, err := r.Get(ctx, definitions, object.ID{Group: definitions.Group, Kind: definitions.Kind, Name: name})
+	crd, err := r.Get(ctx, CRDs, object.ID{Group: CRDs.Group, Kind: CRDs.Kind, Name: name})
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil, fmt.Errorf("read the definition %s: %w: %w", name, apply.ErrForbidden, err)

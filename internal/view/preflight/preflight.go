@@ -126,8 +126,8 @@ func Judge(f Facts) []Finding {
 		check string
 		judge func(Facts) []Finding
 	}{
-		{checkInstalled, installed}, {checkPermissions, permissions}, {checkDefinitions, definitions}, {checkClock, clocks},
-		{checkGit, git}, {checkOverlaps, overlaps}, {checkOthers, others}, {checkWebhooks, webhooks},
+		{checkInstalled, installationFindings}, {checkPermissions, permissions}, {checkDefinitions, definitions}, {checkClock, clockFindings},
+		{checkGit, gitFindings}, {checkOverlaps, overlaps}, {checkOthers, otherControllerFindings}, {checkWebhooks, webhookFindings},
 	} {
 		if why := f.Unread[part.check]; why != "" {
 			out = append(out, Finding{part.check, Warning, "", "not checked: " + why, ""})
@@ -143,7 +143,7 @@ func HasProblem(all []Finding) bool {
 	return slices.ContainsFunc(all, func(f Finding) bool { return f.Severity == Problem })
 }
 
-func installed(f Facts) []Finding {
+func installationFindings(f Facts) []Finding {
 	i := f.Installed
 	if i == nil {
 		return []Finding{{checkInstalled, Notice, "", "no Deployment with the label app.kubernetes.io/name=truce: truce is not installed, or runs elsewhere", "docs/install.md"}}
@@ -217,7 +217,7 @@ const (
 	skewProblem = time.Minute
 )
 
-func clocks(f Facts) []Finding {
+func clockFindings(f Facts) []Finding {
 	var out []Finding
 	for _, c := range f.Clocks {
 		off, side := c.Ahead.Abs().Round(time.Second), "ahead of"
@@ -236,7 +236,7 @@ func clocks(f Facts) []Finding {
 	return out
 }
 
-func git(f Facts) []Finding {
+func gitFindings(f Facts) []Finding {
 	if f.Git.Problem == "" {
 		return []Finding{{checkGit, OK, "this machine", f.Git.Program, ""}}
 	}
@@ -257,7 +257,7 @@ func overlaps(f Facts) []Finding {
 	return out
 }
 
-func others(f Facts) []Finding {
+func otherControllerFindings(f Facts) []Finding {
 	var out []Finding
 	for _, o := range f.Others {
 		finding := Finding{checkOthers, Notice, o.Name, o.Evidence, "install truce in mode observe, and move app by app with truce adopt (docs/adopt.md)"}
@@ -279,7 +279,7 @@ func others(f Facts) []Finding {
 	return out
 }
 
-func webhooks(f Facts) []Finding {
+func webhookFindings(f Facts) []Finding {
 	var out []Finding
 	for _, w := range f.Webhooks {
 		out = append(out, Finding{

@@ -2,7 +2,7 @@
 //
 // In: custom resources, and the objects that truce keeps for itself.
 // Out: the steps, in an order that can be interrupted and begun again.
-// Promise: pure; no step deletes or changes an object of a user's, but for a finalizer that truce has added to a custom resource and, if asked for,
+// Promise: no step deletes or changes an object of a user's, but for a finalizer that truce has added to a custom resource and, if asked for,
 // truce's own label on applied objects. A finalizer that another controller has added as well stays.
 // Not here: the Deployment, the roles and the CustomResourceDefinitions: what has installed them removes them (kubectl, Helm).
 package uninstall

@@ -1,0 +1,218 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/truce-gitops/truce/internal/view/exit"
+	"github.com/truce-gitops/truce/internal/view/othercontroller"
+	"slices"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/dialect"
+	annotation "github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// Adoption looks whether the other controller has let go of an app, and what truce would do with the app's objects. It writes nothing.
+func (c *Cluster) Adoption(ctx context.Context, key app.Key) (Adoption, error) {
+	_, translate, err := registry.AppsFor(key)
+	if err != nil {
+		return Adoption{}, err
+	}
+	there, err := c.read(ctx, key)
+	if err != nil {
+		return Adoption{}, err
+	}
+	how, err := c.process(ctx, key)
+	if err != nil {
+		return Adoption{}, err
+	}
+	out := Adoption{Way: translate.App(there.App, how.policy).Adoption.Mode}
+	if out.Already = out.Way == app.TakeBeside || out.Way == app.TakeAlone; !out.Already {
+		if out.Way, err = c.letGo(ctx, there.App, translate.App(unmoved(there.App), how.policy)); err != nil {
+			return out, err
+		}
+	}
+	_, commands, err := registry.CommandsFor(key.Kind)
+	if err != nil {
+		return out, err
+	}
+	out.At = time.Now()
+	change := dialect.Change{Way: out.Way, At: out.At}
+	if out.Already {
+		change = dialect.Change{}
+	}
+	after, err := commands.Edit(there, change)
+	if err != nil {
+		return out, err
+	}
+	var newest time.Time
+	out.Detail, newest, err = c.foresee(ctx, after.App, translate.App(after.App, how.policy), how)
+	if newest.After(out.At) { // the clock of the API server is ahead of ours
+		out.At = newest
+	}
+	return out, err
+}
+
+// unmoved is a custom resource without what an earlier passage has left on it: a released app's own switch would not be seen.
+func unmoved(cr object.Object) object.Object {
+	out := cr.Clone()
+	for _, key := range []string{annotation.ModeKey, annotation.AdoptedKey, annotation.AdoptedAtKey, annotation.LostKey} {
+		if notes, ok := out.At("metadata", "annotations").(map[string]any); ok {
+			delete(notes, key)
+		}
+	}
+	return out
+}
+
+// letGo says how the other controller has let go of an app; an error tells who has not, and how it does.
+func (c *Cluster) letGo(ctx context.Context, cr object.Object, a app.App) (app.AdoptionMode, error) {
+	refuse := func(format string, args ...any) (app.AdoptionMode, error) {
+		return "", &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s is not adopted: "+format, append([]any{a.Key}, args...)...)}
+	}
+	other := othercontroller.ByAppKind[a.Key.Kind]
+	if len(a.Problems) > 0 {
+		return refuse("truce cannot do what it asks: %s: %s", a.Problems[0].Field, a.Problems[0].Reason)
+	}
+	running, err := other.Working(ctx, c.cluster, cr, a)
+	switch {
+	case a.Suspended && isRunning(cr) && (err != nil || running != ""):
+		return refuse("%s is in the middle of a run: try again when that has ended", other.Name)
+	case a.Suspended:
+		return app.TakeBeside, nil
+	case err != nil:
+		return refuse("it is not known whether %s still reconciles it (%v); suspend it: %s", other.Name, err, other.Stop(a.Key))
+	case running != "":
+		return refuse("%s still reconciles it (%s); suspend it first: %s", other.Name, running, other.Stop(a.Key))
+	}
+	return app.TakeAlone, nil
+}
+
+// isRunning reports whether a status says that a run goes on. One that waits for its next try does not (Flux's ProgressingWithRetry).
+func isRunning(cr object.Object) bool {
+	c := conditionOf(cr, "Reconciling")
+	return c.status == "True" && c.reason != "ProgressingWithRetry" || cr.StringAt("status", "operationState", "phase") == "Running"
+}
+
+// foresee is what the controller would do about an app that is adopted: what differs would be changed, what others have applied and Git
+// does not name would be removed, and what the other has put there and Git does not name would be pruned. It returns the time of the newest
+// write of the other's, too.
+func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how controllerSettings) (d Detail, newest time.Time, err error) {
+	a.Policy.Mode = app.Preview
+	f := fetchedSource{}
+	f.artifact, f.err = c.fetch(ctx, a, cr)
+	engine, _, err := c.onlyLooking(ctx, f, how)
+	if err != nil {
+		return d, newest, err
+	}
+	d = Detail{App: a, Report: engine.App(ctx, a), Origin: c.origins(ctx, f.artifact, a)}
+	d.Report.Notes = append(d.Report.Notes, how.notes...)
+	if d.Report.Stage != report.Done && d.Report.Stage != report.Apply {
+		return d, newest, &exit.Error{Code: exit.Render, Err: fmt.Errorf("%s is not adopted: %s: %s", a.Key, d.Report.Stage, d.Report.Message)}
+	}
+	set, err := c.settled(ctx, f.artifact, a)
+	if err != nil {
+		return d, newest, &exit.Error{Code: exit.Render, Err: err}
+	}
+	wanted := map[object.ID]object.Object{}
+	for _, o := range set.Objects {
+		wanted[o.ID] = o.Data
+	}
+	for i := range d.Report.Objects {
+		o := &d.Report.Objects[i]
+		in, err := c.adoptable(ctx, a, *o, wanted[o.ID])
+		if err != nil {
+			return d, newest, err
+		}
+		if at := lastWritten(in); at.After(newest) {
+			newest = at
+		}
+		c.foreseeOne(o, in)
+	}
+	d.Leaving, err = c.inherited(ctx, a, wanted)
+	return d, newest, err
+}
+
+// adoptable is one object as its adoption is judged. Nothing is live where it is not there.
+func (c *Cluster) adoptable(ctx context.Context, a app.App, o report.Object, want object.Object) (decide.Input, error) {
+	in := decide.Input{Desired: want, Adoption: a.Adoption}
+	there, err := c.engine.Live.Get(ctx, object.GVK{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}, o.ID)
+	if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
+		return in, nil
+	}
+	owners, entriesErr := ownership.Entries(there)
+	if err = errors.Join(err, entriesErr); err != nil {
+		return in, fmt.Errorf("read %s: %w", o.ID, err)
+	}
+	in.Live, in.Owners = there, owners
+	return in, nil
+}
+
+// lastWritten is when the other controller wrote an object last; zero where no entry of it has a time.
+func lastWritten(in decide.Input) (newest time.Time) {
+	for _, o := range in.Owners {
+		if o.Writes(in.Adoption.Manager) && o.Time.After(newest) {
+			newest = o.Time
+		}
+	}
+	return newest
+}
+
+// foreseeOne changes what an object's report says to what the adoption of its fields brings about. Whose they are is not worth saying: they
+// become truce's. Neither is truce's own label.
+func (c *Cluster) foreseeOne(o *report.Object, in decide.Input) {
+	mark := field.NewPath("metadata", "labels", desired.PartOf)
+	o.Findings = slices.DeleteFunc(o.Findings, func(f report.Finding) bool { return f.Path.Equals(mark) || f.Verdict == decide.Reclaim })
+	if in.Live == nil {
+		return
+	}
+	if _, another := in.Adoption.OwnerOf(in.Live); another != "" {
+		o.Problem = "it is another app's (" + another + "): not adopted"
+		return
+	}
+	entries, _ := in.Live.At("metadata", "managedFields").([]any)
+	if _, err := (ownership.Managed{Fields: entries, APIVersion: in.Live.APIVersion()}).Adopt(in.AdoptedEntries(), nil); err != nil {
+		o.Problem = err.Error()
+		return
+	}
+	for _, path := range decide.Adopted(in) {
+		value, _ := field.ValueAt(in.Live, path)
+		o.Findings = slices.DeleteFunc(o.Findings, func(f report.Finding) bool { return field.HasPrefix(f.Path, path) && len(f.Path) > 0 })
+		o.Findings = append(o.Findings, report.Finding{
+			Path: path, Kind: compare.Extra, Live: c.engine.Mask.Value(o.ID, path, value), Writer: ownership.WriterOf(in.Owners, path),
+			Verdict: decide.Correct, Reason: "Git does not name it: the first apply takes it away",
+		})
+	}
+}
+
+// inherited lists what the other controller has put there for the app, and Git no longer names.
+func (c *Cluster) inherited(ctx context.Context, a app.App, wanted map[object.ID]object.Object) ([]object.ID, error) {
+	var out []object.ID
+	for id, version := range a.Adoption.Inventory {
+		if wanted[id] != nil || a.Prune != app.PruneDelete {
+			continue
+		}
+		o, err := c.engine.Live.Get(ctx, object.GVK{Group: id.Group, Version: version, Kind: id.Kind}, id)
+		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", id, err)
+		}
+		if mine, _ := a.Adoption.OwnerOf(o); mine {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, object.ID.Compare)
+	return out, nil
+}

@@ -1,0 +1,238 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/remote"
+	"github.com/truce-gitops/truce/internal/source/upstream"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render/local"
+	"github.com/truce-gitops/truce/internal/source/git"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// Cluster answers the questions of commands about the apps of one cluster. Its methods write the custom resources of apps that they are given, and
+// nothing else.
+type Cluster struct {
+	cluster  *cluster.Client
+	git      *git.Store
+	work     string // the directory of the store's clones
+	rendered render.Renderer
+	remotes  *remote.Apps
+	engine   reconcile.Dependencies // without Sources and Witnesses
+	closer   io.Closer
+}
+
+// Sources are what a Cluster fetches and builds with.
+type Sources struct {
+	Git      *git.Store
+	Work     string          // the directory of its clones
+	Renderer render.Renderer // builds with the cache of Engine
+	Engine   reconcile.Dependencies
+}
+
+// New returns a Cluster, whose Close closes closer.
+func New(c *cluster.Client, s Sources, closer io.Closer) *Cluster {
+	out := &Cluster{cluster: c, git: s.Git, work: s.Work, rendered: s.Renderer, engine: s.Engine, closer: closer}
+	out.fetchFrom(upstream.Hosts{})
+	return out
+}
+
+// fetchFrom sets the hosts that remote bases may be at.
+func (c *Cluster) fetchFrom(r upstream.Hosts) {
+	c.remotes = local.Apps(c.git, c.work, r)
+	c.engine.Bases = c.remotes
+}
+
+// Close ends what the client has started. Its errors concern files that the next command replaces.
+func (c *Cluster) Close() { _ = c.closer.Close() }
+
+// Names returns the apps of a namespace, all for "". It is one request for each kind of app.
+func (c *Cluster) Names(ctx context.Context, namespace string) ([]app.Key, error) {
+	var out []app.Key
+	for gvk := range registry.Apps() {
+		found, err := c.engine.Live.List(ctx, live.Interest{GVK: gvk, Namespace: namespace})
+		if errors.Is(err, live.ErrUnknownKind) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range found {
+			out = append(out, app.Key{Kind: gvk.Kind, Namespace: o.Namespace(), Name: o.Name()})
+		}
+	}
+	return out, nil
+}
+
+// Namespaces returns the names of the cluster's namespaces, sorted.
+func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
+	found, err := c.engine.Live.List(ctx, live.Interest{GVK: object.GVK{Version: "v1", Kind: "Namespace"}})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, 0, len(found))
+	for _, o := range found {
+		out = append(out, o.Name())
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// requestedAt is the annotation by which Flux's tools ask for a run (fluxcd/pkg/apis/meta ReconcileRequestAnnotation).
+const requestedAt = "reconcile.fluxcd.io/requestedAt"
+
+// RequestRun annotates the source first, so that the app's run sees what is new.
+func (c *Cluster) RequestRun(ctx context.Context, r Request) (string, error) {
+	r.Run.Token = time.Now().UTC().Format(time.RFC3339Nano)
+	key, err := c.sourceOf(ctx, r.App)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case r.Source && isResource(key):
+		err = c.askSource(ctx, key, r.Run.Token)
+	case r.Source:
+		err = c.askLook(ctx, r.App)
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = c.Edit(ctx, Edit{App: r.App, How: Alter, Change: dialect.Change{Run: &r.Run}, Force: true})
+	return r.Run.Token, err
+}
+
+// isResource reports whether a source is a custom resource of its own.
+func isResource(key app.SourceKey) bool {
+	for gvk := range registry.Sources() {
+		if gvk.Kind == key.Kind {
+			return true
+		}
+	}
+	return false
+}
+
+// askLook makes the controller look at the source that an app names itself, and waits until it has answered.
+func (c *Cluster) askLook(ctx context.Context, key app.Key) error {
+	if _, err := c.Edit(ctx, Edit{App: key, How: Alter, Change: dialect.Change{Look: true}, Force: true}); err != nil {
+		return err
+	}
+	err := c.Follow(ctx, key.Namespace, func(all []Summary) bool {
+		i := slices.IndexFunc(all, func(s Summary) bool { return s.Key == key })
+		return i < 0 || all[i].Settled || all[i].State.Suspended
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the source of %s to be looked at: %w (does the controller run?)", key, err)
+	}
+	return nil
+}
+
+// askSource makes the controller look at a source now, and waits until it has. One that is suspended stays as it is.
+func (c *Cluster) askSource(ctx context.Context, key app.SourceKey, token string) error {
+	r, err := c.resource(sourceCustomResource(key))
+	if err != nil {
+		return err
+	}
+	found, err := r.Get(ctx, key.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read %s: %w", key, err)
+	}
+	if object.Object(found.Object).At("spec", "suspend") == true {
+		return nil
+	}
+	if err := c.annotate(ctx, sourceCustomResource(key), token); err != nil {
+		return err
+	}
+	return c.sourceHandled(ctx, key, token)
+}
+
+func (c *Cluster) sourceOf(ctx context.Context, key app.Key) (app.SourceKey, error) {
+	gvk, translate, err := registry.AppsFor(key)
+	if err != nil {
+		return app.SourceKey{}, err
+	}
+	cr, err := c.engine.Live.Get(ctx, gvk, object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: key.Namespace, Name: key.Name})
+	if err != nil {
+		return app.SourceKey{}, fmt.Errorf("read %s: %w", key, err)
+	}
+	return translate.App(cr, app.Policy{}).Source, nil
+}
+
+// sourceHandled waits until the request has been acted on.
+func (c *Cluster) sourceHandled(ctx context.Context, key app.SourceKey, token string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	handled := errors.New("handled")
+	for gvk := range registry.Sources() {
+		if gvk.Kind != key.Kind {
+			continue
+		}
+		c.watcher().Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) {
+			at, _ := ev.Object.At("status", "lastHandledReconcileAt").(string)
+			if ev.ID.Namespace == key.Namespace && ev.ID.Name == key.Name && at == token {
+				cancel(handled)
+			}
+		})
+		<-ctx.Done()
+		if err := context.Cause(ctx); !errors.Is(err, handled) {
+			return fmt.Errorf("wait for %s to be looked at: %w (does the controller run?)", key, err)
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) annotate(ctx context.Context, key app.Key, token string) error {
+	return c.patch(ctx, key, map[string]any{"metadata": map[string]any{"annotations": map[string]any{requestedAt: token}}})
+}
+
+func (c *Cluster) patch(ctx context.Context, key app.Key, change map[string]any) error {
+	body, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	r, err := c.resource(key)
+	if err != nil {
+		return err
+	}
+	if _, err := r.Patch(ctx, key.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+		return fmt.Errorf("patch %s: %w", key, err)
+	}
+	return nil
+}
+
+func (c *Cluster) resource(key app.Key) (dynamic.ResourceInterface, error) {
+	for gvk := range registry.Apps() {
+		if gvk.Kind == key.Kind {
+			return c.served(gvk, key.Namespace)
+		}
+	}
+	for gvk := range registry.Sources() {
+		if gvk.Kind == key.Kind {
+			return c.served(gvk, key.Namespace)
+		}
+	}
+	return nil, fmt.Errorf("%s: truce knows no such kind", key)
+}
+
+func (c *Cluster) served(gvk object.GVK, namespace string) (dynamic.ResourceInterface, error) {
+	res, err := c.cluster.Resource(gvk)
+	if err != nil {
+		return nil, err
+	}
+	return c.cluster.Dynamic().Resource(res.GVR).Namespace(namespace), nil
+}

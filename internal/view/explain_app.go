@@ -1,0 +1,290 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/explain"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/git"
+)
+
+// objectOwner is by which app an object is kept.
+type objectOwner struct {
+	cr     object.Object // nil for none
+	others []app.Key     // that name the object, too
+	orphan string        // the mark on the object, where no app was found
+}
+
+// keptBy finds the app by the object's mark and by what the apps' statuses list. Of those that list nothing yet the first few are
+// rendered.
+func (t *explanation) keptBy(ctx context.Context, id object.ID, o object.Object) (objectOwner, error) {
+	apps, err := t.apps(ctx)
+	if err != nil {
+		return objectOwner{}, err
+	}
+	var k objectOwner
+	mark, _ := o.Label(object.PartOf)
+	best := 0
+	var silent []object.Object
+	for _, cr := range apps {
+		list := registry.Commands()[cr.GVK()].Summarize(cr).Objects
+		listed := slices.ContainsFunc(list, func(l dialect.ListedObject) bool { return l.ID == id })
+		score := 0
+		if mark != "" && desired.Mark(appKeyOf(cr)) == mark {
+			score += 2
+		}
+		if listed {
+			score++
+		}
+		if len(list) == 0 {
+			silent = append(silent, cr)
+		}
+		if score > best {
+			best, k.cr = score, cr
+		}
+		if listed {
+			k.others = append(k.others, appKeyOf(cr))
+		}
+	}
+	if k.cr == nil {
+		k.cr = t.rendering(ctx, id, silent)
+	}
+	if k.cr == nil {
+		k.orphan = mark
+		return k, nil
+	}
+	k.others = slices.DeleteFunc(k.others, func(key app.Key) bool { return key == appKeyOf(k.cr) })
+	return k, nil
+}
+
+// apps lists the custom resources of all apps; who may list them in one namespace only finds those.
+func (t *explanation) apps(ctx context.Context) ([]object.Object, error) {
+	var out []object.Object
+	for gvk := range registry.Apps() {
+		found, err := t.engine.Live.List(ctx, live.Interest{GVK: gvk})
+		if apierrors.IsForbidden(err) {
+			t.unknown(fmt.Sprintf("Apps of kind %s outside of namespace %s: you may not list them.", gvk.Kind, t.question.Namespace))
+			found, err = t.engine.Live.List(ctx, live.Interest{GVK: gvk, Namespace: t.question.Namespace})
+		}
+		if errors.Is(err, live.ErrUnknownKind) || apierrors.IsForbidden(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list apps: %w", err)
+		}
+		out = append(out, found...)
+	}
+	slices.SortFunc(out, func(a, b object.Object) int { return a.ID().Compare(b.ID()) })
+	return out, nil
+}
+
+// How many apps are rendered only to find out whether they describe an object, and within which time.
+const (
+	mostRendered    = 10
+	renderingWithin = 30 * time.Second
+)
+
+// rendering finds the app that describes an object among those that have never told what they list.
+func (t *explanation) rendering(ctx context.Context, id object.ID, apps []object.Object) object.Object {
+	ctx, cancel := context.WithTimeout(ctx, renderingWithin)
+	defer cancel()
+	if len(apps) > mostRendered {
+		t.unknown(fmt.Sprintf("%d apps that have not run yet were not looked into.", len(apps)-mostRendered))
+		apps = apps[:mostRendered]
+	}
+	for _, cr := range apps {
+		set, _, err := t.described(ctx, registry.Apps()[cr.GVK()].App(cr, app.Policy{}), cr)
+		if err != nil {
+			t.unknown(fmt.Sprintf("Whether %s describes it: %s.", appKeyOf(cr), redact.MaskText(err.Error())))
+			continue
+		}
+		if _, ok := describedIn(set, id); ok {
+			return cr
+		}
+	}
+	return nil
+}
+
+func describedIn(set desired.Set, id object.ID) (desired.Object, bool) {
+	i := slices.IndexFunc(set.Objects, func(o desired.Object) bool { return o.ID == id })
+	if i < 0 {
+		return desired.Object{}, false
+	}
+	return set.Objects[i], true
+}
+
+// oneObjectRenderer renders one object of all.
+type oneObjectRenderer struct {
+	render.Renderer
+	id object.ID
+}
+
+// Render implements render.Renderer. An object that names no namespace may come to be the one.
+func (o oneObjectRenderer) Render(ctx context.Context, r render.Request) (render.Result, error) {
+	out, err := o.Renderer.Render(ctx, r)
+	out.Objects = slices.DeleteFunc(out.Objects, func(x render.Object) bool {
+		id := x.Data.ID()
+		return id.Kind != o.id.Kind || id.Group != o.id.Group || id.Name != o.id.Name
+	})
+	return out, err
+}
+
+// walk does for one object what inspect does for a whole app. What stops it is told in the Subject.
+func (t *explanation) walk(ctx context.Context, cr object.Object) error {
+	s := &t.subject
+	how, err := t.process(ctx, appKeyOf(cr))
+	if err != nil {
+		return err
+	}
+	s.Notes = how.notes
+	a := registry.Apps()[cr.GVK()].App(cr, how.policy)
+	s.App = &a
+	spec, err := t.specOf(ctx, a, cr)
+	f := fetchedSource{err: err}
+	if err == nil {
+		f.artifact, f.err = t.git.Fetch(ctx, spec)
+	}
+	if f.err != nil {
+		t.stopped(report.Fetch, report.SourceNotReady, f.err)
+		return nil
+	}
+	s.Revision = f.artifact.Revision
+	a = a.AtRevision(f.artifact.Commit, f.artifact.Files)
+	set, err := t.settled(ctx, f.artifact, a)
+	if err != nil {
+		t.stopped(report.Render, report.RenderFailed, err)
+		return nil
+	}
+	want, ok := describedIn(set, s.ID)
+	if !ok {
+		s.Stage = report.Done
+		return t.left(ctx)
+	}
+	s.Git, s.Places = explain.MaskObject(t.engine.Mask, want.Data), desired.Origins(f.artifact.Files, a, want)
+	s.Found.File, s.Found.Line = want.File, want.Line
+	if err := t.judged(ctx, f, how); err != nil {
+		return err
+	}
+	if t.gvk = want.GVK; t.gvk.Version != s.Version || s.Live == nil {
+		if err := t.look(ctx); err != nil {
+			return err
+		}
+	}
+	t.blamed(ctx, spec, f.artifact)
+	return nil
+}
+
+// unknown notes once what is not known, and why.
+func (t *explanation) unknown(text string) {
+	if !slices.Contains(t.subject.Unknown, text) {
+		t.subject.Unknown = append(t.subject.Unknown, text)
+	}
+}
+
+// stopped says that the look at the app ended before anything was compared.
+func (t *explanation) stopped(at report.Stage, why report.Reason, err error) {
+	t.subject.Stage, t.subject.Reason = at, why
+	t.unknown("What Git wants: " + redact.MaskText(err.Error()) + ".")
+}
+
+// left finds out whether a run would prune the object.
+func (t *explanation) left(ctx context.Context) error {
+	s := &t.subject
+	ledger, err := t.engine.Inventory.Load(ctx, s.App.Key)
+	if err != nil {
+		return err
+	}
+	for _, e := range ledger.Entries {
+		s.Leaving = s.Leaving || e.ID == s.ID && s.App.Prune != app.PruneKeep
+	}
+	return nil
+}
+
+// judged runs the stages for the one object, without writing.
+func (t *explanation) judged(ctx context.Context, f fetchedSource, how controllerSettings) error {
+	s := &t.subject
+	engine, claimants, err := t.onlyLooking(ctx, f, how)
+	if err != nil {
+		t.unknown("What differs, and whose it is: " + redact.MaskText(err.Error()) + ".")
+		s.Stage = report.Done
+		return nil
+	}
+	engine.Render, engine.Fresh = oneObjectRenderer{engine.Render, s.ID}, oneObjectRenderer{engine.Fresh, s.ID}
+	asked := *s.App
+	asked.Suspended = false
+	if asked.Policy.Mode == app.Enforce {
+		asked.Policy.Mode = app.Preview
+	}
+	d := Detail{App: *s.App, Report: engine.App(ctx, asked), Origin: func(object.ID, field.Path) desired.Place { return desired.Place{} }}
+	s.Stage, s.Reason = d.Report.Stage, d.Report.Reason
+	if d.Report.Message != "" {
+		t.unknown(fmt.Sprintf("The look at the app ended at %s: %s.", d.Report.Stage, d.Report.Message))
+	}
+	if err := t.fought(ctx, &d, engine.Catalogue(), claimants); err != nil {
+		return err
+	}
+	for _, o := range d.Report.Objects {
+		if o.ID == s.ID {
+			s.Found = o
+		}
+	}
+	return nil
+}
+
+// historyWithin is how long git is asked for commits; a first look at a large repository elsewhere takes that long.
+const historyWithin = 20 * time.Second
+
+// blamed asks git who last touched the lines that are shown.
+func (t *explanation) blamed(ctx context.Context, spec source.Spec, a source.Artifact) {
+	s := &t.subject
+	ctx, cancel := context.WithTimeout(ctx, historyWithin)
+	defer cancel()
+	s.Commits = map[explain.Spot]explain.Commit{}
+	for file, lines := range t.spots() {
+		changes, err := t.git.History(ctx, spec, git.Lines{Commit: a.Commit, File: file, Lines: lines})
+		if err != nil {
+			t.unknown(fmt.Sprintf("Which commit touched %s last: %s.", file, redact.MaskText(err.Error())))
+			return
+		}
+		for n, c := range changes {
+			s.Commits[explain.Spot{File: file, Line: n}] = explain.Commit{Hash: c.Commit, Author: c.Author, Subject: c.Subject, Time: c.Time, Oldest: c.Oldest}
+		}
+	}
+}
+
+// spots are the lines whose commits are shown, by file.
+func (t *explanation) spots() map[string][]int {
+	var all []explain.Spot
+	if t.question.Reach == explain.ReachLines {
+		all = t.subject.LinedSpots()
+	} else {
+		path, err := t.subject.Locate(t.question.Path)
+		if err != nil {
+			return nil // the command says what is wrong with it
+		}
+		all = t.subject.Spots(path)
+	}
+	out := map[string][]int{}
+	for _, s := range all {
+		if s.File != "" && s.Line > 0 && !slices.Contains(out[s.File], s.Line) {
+			out[s.File] = append(out[s.File], s.Line)
+		}
+	}
+	return out
+}

@@ -1,0 +1,207 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/truce-gitops/truce/internal/controller/instance"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/watch"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render/desired"
+)
+
+func (c *Cluster) watcher() live.Watcher { return watch.Watcher{Cluster: c.cluster} }
+
+// Follow keeps the summaries of a namespace's apps, by watches of their custom resources and of the objects that bear our label.
+func (c *Cluster) Follow(ctx context.Context, namespace string, seen func([]Summary) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	published, err := instance.List(ctx, c.cluster, namespace)
+	if err != nil {
+		return err
+	}
+	b := &summaryCache{
+		namespace: namespace, published: published, assessors: c.engine.Health, news: make(chan struct{}, 1),
+		apps: map[app.Key]object.Object{}, health: map[string]map[object.ID]assessed{}, watches: map[object.GVK]live.Watch{},
+	}
+	dialects := 0
+	for gvk := range registry.Apps() {
+		switch served, err := c.serves(gvk); {
+		case err != nil:
+			return err
+		case !served:
+			continue
+		}
+		dialects++
+		w := c.watcher().Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, b.seenApp)
+		if err := waitListed(ctx, w); err != nil {
+			return fmt.Errorf("list %s: %w", gvk, err)
+		}
+	}
+	if dialects == 0 {
+		return errNoDialect
+	}
+	for {
+		if err := c.followObjects(ctx, b); err != nil {
+			return err
+		}
+		if seen(b.summaries()) {
+			return nil
+		}
+		select {
+		case <-b.news:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// errNoDialect says that the cluster knows no kind of app at all.
+var errNoDialect = errors.New("the cluster knows neither Kustomization nor Application: are truce's, Flux's or Argo CD's CRDs installed?")
+
+func (c *Cluster) serves(gvk object.GVK) (bool, error) {
+	_, err := c.cluster.Resource(gvk)
+	if errors.Is(err, cluster.ErrUnknownKind) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// waitListed waits for a watch's first list. That it may not be listed at all is the answer then, not a reason to wait.
+func waitListed(ctx context.Context, w live.Watch) error {
+	return live.Listed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) })
+}
+
+// followObjects puts the kinds of the apps' objects under watch.
+func (c *Cluster) followObjects(ctx context.Context, b *summaryCache) error {
+	for _, gvk := range b.kinds() {
+		if b.watches[gvk] != nil {
+			continue
+		}
+		if _, err := c.cluster.Resource(gvk); errors.Is(err, cluster.ErrUnknownKind) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		w := c.watcher().Watch(ctx, live.Interest{GVK: gvk, Selector: desired.PartOf, Depth: live.DepthOf(gvk)}, b.seenObject)
+		err := waitListed(ctx, w)
+		if apierrors.IsForbidden(err) {
+			b.refuse(gvk)
+		} else if err != nil {
+			return fmt.Errorf("list %s: %w", gvk, err)
+		}
+		b.watches[gvk] = w
+	}
+	return nil
+}
+
+// summaryCache is what is known of the apps.
+type summaryCache struct {
+	namespace string
+	assessors map[health.Rules]health.Assessor
+	news      chan struct{}
+	watches   map[object.GVK]live.Watch // of objects
+	published []instance.Instance       // what controllers have written down of themselves
+
+	mu     sync.Mutex
+	apps   map[app.Key]object.Object
+	health map[string]map[object.ID]assessed // by mark
+	closed map[object.GVK]bool               // kinds that we may not list
+}
+
+// refuse notes that nothing will be seen of a kind.
+func (b *summaryCache) refuse(gvk object.GVK) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed == nil {
+		b.closed = map[object.GVK]bool{}
+	}
+	b.closed[gvk] = true
+}
+
+func (b *summaryCache) seenApp(ev live.Event) {
+	if b.namespace != "" && ev.ID.Namespace != b.namespace {
+		return
+	}
+	key := app.Key{Kind: ev.GVK.Kind, Namespace: ev.ID.Namespace, Name: ev.ID.Name}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if ev.Gone {
+		delete(b.apps, key)
+	} else {
+		b.apps[key] = ev.Object
+	}
+	b.tell()
+}
+
+func (b *summaryCache) seenObject(ev live.Event) {
+	mark, _ := ev.Object.Label(desired.PartOf)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if ev.Gone {
+		delete(b.health[mark], ev.ID)
+		b.tell()
+		return
+	}
+	if b.health[mark] == nil {
+		b.health[mark] = map[object.ID]assessed{}
+	}
+	b.health[mark][ev.ID] = b.assess(ev)
+	b.tell()
+}
+
+// assessed is an object's health by each of the rules that an app may ask for.
+type assessed map[health.Rules]health.Status
+
+func (b *summaryCache) assess(ev live.Event) assessed {
+	if ev.Depth != live.Full {
+		return nil // a kind without any health of its own works if it is there
+	}
+	out := assessed{}
+	for by, rules := range b.assessors {
+		out[by] = health.Explained(ev.Object, rules.Assess(ev.Object))
+	}
+	return out
+}
+
+// by returns the health by one of the rules.
+func (a assessed) by(rules health.Rules) health.Status {
+	if s, ok := a[rules]; ok {
+		return s
+	}
+	return health.Status{Code: health.Healthy}
+}
+
+func (b *summaryCache) tell() {
+	select {
+	case b.news <- struct{}{}:
+	default:
+	}
+}
+
+// kinds are those of all objects that the apps list as theirs.
+func (b *summaryCache) kinds() []object.GVK {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	seen := map[object.GVK]bool{}
+	var out []object.GVK
+	for _, cr := range b.apps {
+		for _, e := range registry.Commands()[cr.GVK()].Summarize(cr).Objects {
+			gvk := object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}
+			if !seen[gvk] {
+				seen[gvk] = true
+				out = append(out, gvk)
+			}
+		}
+	}
+	return out
+}

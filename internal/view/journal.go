@@ -1,0 +1,130 @@
+package view
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"github.com/truce-gitops/truce/internal/controller/instance"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/view/exit"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/report/journal/bolt"
+)
+
+// ReadJournal reads entries from a URL or a file.
+func ReadJournal(ctx context.Context, from string, q journal.Query) ([]journal.Entry, error) {
+	if strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://") {
+		return journalAt(ctx, strings.TrimSuffix(from, "/")+"/journal", os.Getenv(tokenVariable), q)
+	}
+	return journalFile(from, q)
+}
+
+// tokenVariable is the environment variable with the bearer token for a page that is named by its URL. A flag would show it to all of the machine.
+const tokenVariable = "TRUCE_PAGE_TOKEN"
+
+// Journal asks the cluster's controller: one in a pod through the API server, one on this machine itself.
+func (c *Cluster) Journal(ctx context.Context, q journal.Query) ([]journal.Entry, error) {
+	found, err := instance.WorkingFor(ctx, c.cluster, q.App.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range found {
+		page, stop, err := o.OpenPage(ctx)
+		if errors.Is(err, instance.ErrNoPage) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("journal: %w", err)
+		}
+		defer stop()
+		token, err := o.PageToken(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("journal: %w", err)
+		}
+		return journalAt(ctx, page+"/journal", token, q)
+	}
+	return nil, fmt.Errorf("journal: %w (ConfigMap %s): name it by --from", instance.ErrNoPage, instance.ConfigMap)
+}
+
+func journalFile(path string, q journal.Query) ([]journal.Entry, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, &exit.Error{Code: exit.Usage, Err: fmt.Errorf("journal: %w", err)}
+	}
+	var out []journal.Entry
+	err := bolt.ReadFile(path, q, func(e journal.Entry) bool { out = append(out, e); return true })
+	if errors.Is(err, bolt.ErrInUse) {
+		err = fmt.Errorf("%w: ask that controller, by --from with the URL of its status page", err)
+	}
+	return out, err
+}
+
+func journalAt(ctx context.Context, address, token string, q journal.Query) ([]journal.Entry, error) {
+	v := url.Values{}
+	for name, t := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if !t.IsZero() {
+			v.Set(name, t.UTC().Format(time.RFC3339))
+		}
+	}
+	for name, s := range map[string]string{"kind": q.App.Kind, "namespace": q.App.Namespace, "name": q.App.Name} {
+		if s != "" {
+			v.Set(name, s)
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"?"+v.Encode(), nil)
+	if err != nil {
+		return nil, &exit.Error{Code: exit.Usage, Err: fmt.Errorf("journal: %w", err)}
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it has been read to its end, or is given up
+	if answer.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(answer.Body, 1024)) // what it says is only added
+		return nil, fmt.Errorf("journal: %s: %s %s", address, answer.Status, strings.TrimSpace(string(said)))
+	}
+	return entriesFrom(answer.Body)
+}
+
+// entriesFrom reads a JSON object a line.
+func entriesFrom(r io.Reader) ([]journal.Entry, error) {
+	var out []journal.Entry
+	d := json.NewDecoder(bufio.NewReader(r))
+	for {
+		var e journal.Entry
+		err := d.Decode(&e)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("journal: %w", err)
+		}
+		out = append(out, e)
+	}
+}
+
+// journalWindow is how far back a journal is read for the writers of what is live.
+const journalWindow = 24 * time.Hour
+
+// pastOf is what the cluster's controller has noted of an app; nothing where none says where it can be asked.
+func (c *Cluster) pastOf(key app.Key) func(context.Context) ([]journal.Entry, error) {
+	return func(ctx context.Context) ([]journal.Entry, error) {
+		all, err := c.Journal(ctx, journal.Query{Since: time.Now().Add(-journalWindow), App: key})
+		if errors.Is(err, instance.ErrNoPage) {
+			return nil, nil
+		}
+		return all, err
+	}
+}

@@ -1,0 +1,131 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorization "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/model/access"
+)
+
+// toInstall is what an installation writes.
+var toInstall = []access.Rule{
+	{Resources: []string{"namespaces", "serviceaccounts", "services"}, Verbs: []string{"create"}, For: "install truce"},
+	{Group: "apps", Resources: []string{"deployments"}, Verbs: []string{"create"}, For: "install truce"},
+	{Group: "rbac.authorization.k8s.io", Resources: []string{"clusterroles"}, Verbs: []string{"create", "escalate"}, For: "install truce's roles"},
+	{Group: "rbac.authorization.k8s.io", Resources: []string{"clusterrolebindings"}, Verbs: []string{"create"}, For: "install truce's roles"},
+	{Group: "apiextensions.k8s.io", Resources: []string{"customresourcedefinitions"}, Verbs: []string{"create", "patch"}, For: "install the kinds that truce reads", Without: "somebody else must install them"},
+}
+
+// permissions asks for those of the controller's account; before an installation, for those of the user who installs.
+func (x *inspection) permissions(ctx context.Context) error {
+	reviews, err := authorizationclient.NewForConfig(x.cluster.Config())
+	if err != nil {
+		return err
+	}
+	if x.facts.Installed == nil {
+		return x.ask(ctx, toInstall, selfReview{reviews})
+	}
+	ns, name, _ := strings.Cut(x.facts.Installed.Account, "/")
+	review := accountReview{reviews, "system:serviceaccount:" + ns + ":" + name, []string{"system:serviceaccounts", "system:serviceaccounts:" + ns, "system:authenticated"}}
+	rules := slices.Concat(access.ControllerRules(), access.StatusRules(), access.ClaimantRules(claim.Builtin().Kinds()))
+	every := access.ApplyRules()
+	if x.facts.Installed.Observes {
+		rules, every = access.ControllerRules(), access.Observe()
+	}
+	if err := x.ask(ctx, rules, review); err != nil {
+		return err
+	}
+	home, _, _ := strings.Cut(x.facts.Installed.Deployment, "/")
+	for _, r := range access.NamespaceRules() {
+		if err := x.askRule(ctx, r, x.namespaces.Home(home), review); err != nil {
+			return err
+		}
+	}
+	asked := len(x.facts.Permissions)
+	if err := x.ask(ctx, every, review); err != nil {
+		return err
+	}
+	for i := range x.facts.Permissions[asked:] {
+		x.facts.Permissions[asked+i].Replaceable = true
+	}
+	return nil
+}
+
+// reviewer asks the API server whether a request would be allowed.
+type reviewer interface {
+	allows(ctx context.Context, a *authorization.ResourceAttributes) (bool, error)
+}
+
+type selfReview struct {
+	client authorizationclient.AuthorizationV1Interface
+}
+
+func (r selfReview) allows(ctx context.Context, a *authorization.ResourceAttributes) (bool, error) {
+	got, err := r.client.SelfSubjectAccessReviews().Create(ctx, &authorization.SelfSubjectAccessReview{
+		Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: a},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return got.Status.Allowed, nil
+}
+
+type accountReview struct {
+	client authorizationclient.AuthorizationV1Interface
+	user   string
+	groups []string
+}
+
+func (r accountReview) allows(ctx context.Context, a *authorization.ResourceAttributes) (bool, error) {
+	got, err := r.client.SubjectAccessReviews().Create(ctx, &authorization.SubjectAccessReview{
+		Spec: authorization.SubjectAccessReviewSpec{User: r.user, Groups: r.groups, ResourceAttributes: a},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return got.Status.Allowed, nil
+}
+
+// ask asks for each verb of each resource, in each namespace that the controller works for.
+func (x *inspection) ask(ctx context.Context, rules []access.Rule, who reviewer) error {
+	for _, r := range rules {
+		if r.ClusterOnly && x.namespaces.Limited() {
+			continue
+		}
+		for _, ns := range x.namespaces.Each() {
+			if err := x.askRule(ctx, r, ns, who); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (x *inspection) askRule(ctx context.Context, r access.Rule, namespace string, who reviewer) error {
+	for _, resource := range r.Resources {
+		name, sub, _ := strings.Cut(resource, "/")
+		for _, verb := range r.Verbs {
+			what := authorization.ResourceAttributes{Namespace: namespace, Verb: verb, Group: r.Group, Resource: name, Subresource: sub}
+			if len(r.Names) > 0 {
+				what.Name = r.Names[0]
+			}
+			allowed, err := who.allows(ctx, &what)
+			if err != nil {
+				return fmt.Errorf("ask for permission to %s %s: %w", verb, resource, err)
+			}
+			shown := resource
+			if r.Group != "" && r.Group != "*" {
+				shown += "." + r.Group
+			}
+			x.facts.Permissions = append(x.facts.Permissions, Permission{Rule: r, Verb: verb, Resource: shown, Namespace: namespace, Allowed: allowed})
+		}
+	}
+	return nil
+}

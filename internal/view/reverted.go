@@ -1,0 +1,84 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// fought finds fields that are as Git wants at this moment only because they have just been put back: who looks at an app that flaps
+// must not be told that all is well. Where truce owns a field that an autoscaler wants to be another number, claims are not ceded, and
+// each of the two sets its own, again and again.
+func (c *Cluster) fought(ctx context.Context, d *Detail, catalogue *claim.Catalogue, claimants []object.Object) error {
+	var index claim.Index
+	wants := map[object.ID]any{}
+	for _, o := range claimants {
+		index.Put(o.ID(), catalogue.Read(o))
+		if n := o.At("status", "desiredReplicas"); n != nil { // a HorizontalPodAutoscaler's
+			wants[o.ID()] = n
+		}
+	}
+	for i := range d.Report.Objects {
+		o := &d.Report.Objects[i]
+		by := index.For(o.ID)
+		if len(by) == 0 {
+			continue
+		}
+		claims, there, err := c.claimsOn(ctx, *o, catalogue, by)
+		if err != nil {
+			return err
+		}
+		for _, claimed := range claims {
+			c.name(o.Findings, claimed)
+			f, yes := decide.BackAndForth(claimed, there.Live, there.Owners, wants[claimed.By])
+			if masked := report.MaskFinding(c.engine.Mask, o.ID, f); yes && !hasFinding(*o, masked) {
+				o.Findings = append(o.Findings, masked)
+			}
+		}
+	}
+	return nil
+}
+
+// name tells who claims a field that differs just now, though claims are off: whether it is ceded or not, people ask for the autoscaler, and not for the process
+// that speaks for it.
+func (c *Cluster) name(findings []report.Finding, claimed claim.Claim) {
+	for i, f := range findings {
+		if f.Claimant != "" || !f.Path.Equals(claimed.Path) {
+			continue
+		}
+		w := attribution.Attribute(attribution.Case{Path: f.Path, Live: redact.HideValue(f.Live), Claim: claimed, Writer: f.Writer, Hasher: c.engine.Hasher}, attribution.Statements{})
+		w.Often, w.Before = f.Writer.Often, f.Writer.Before
+		findings[i].Writer = w
+	}
+}
+
+// claimsOn are the claims on an object as it is live; none on one that is not there.
+func (c *Cluster) claimsOn(ctx context.Context, o report.Object, catalogue *claim.Catalogue, by []claim.Claimant) ([]claim.Claim, claim.Subject, error) {
+	there, err := c.engine.Live.Get(ctx, object.GVK{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}, o.ID)
+	if errors.Is(err, live.ErrNotFound) {
+		return nil, claim.Subject{}, nil
+	}
+	owners, entriesErr := ownership.Entries(there)
+	if err = errors.Join(err, entriesErr); err != nil {
+		return nil, claim.Subject{}, fmt.Errorf("read %s: %w", o.ID, err)
+	}
+	s := claim.Subject{Live: there, Owners: owners}
+	if s.Scale, err = c.engine.Scale(ctx, there.GVK()); err != nil {
+		return nil, claim.Subject{}, err
+	}
+	return catalogue.On(s, by), s, nil
+}
+
+func hasFinding(o report.Object, f report.Finding) bool {
+	return slices.ContainsFunc(o.Findings, func(g report.Finding) bool { return g.Path.Equals(f.Path) })
+}

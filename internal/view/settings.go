@@ -1,0 +1,94 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/controller/instance"
+	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// claimsConfig is the ConfigMap with claims of the user's, as internal/controller reads it.
+const claimsConfig = "truce-claims"
+
+// controllerSettings is how the controller runs, as far as it is known.
+type controllerSettings struct {
+	policy     app.Policy
+	catalogue  *claim.Catalogue
+	namespaces cluster.Namespaces
+	notes      []string // what a reader of a comparison should know of it
+}
+
+// process reads what the controller has written down. Without that the defaults are taken, and a note says so.
+func (c *Cluster) process(ctx context.Context, key app.Key) (controllerSettings, error) {
+	found, err := instance.WorkingFor(ctx, c.cluster, key.Namespace)
+	if err != nil {
+		return controllerSettings{}, err
+	}
+	out := controllerSettings{catalogue: claim.Builtin()}
+	if len(found) == 0 {
+		out.notes = []string{"no controller says how it runs (ConfigMap " + instance.ConfigMap + "): the defaults of its flags are taken"}
+		return out, nil
+	}
+	for _, other := range found[1:] {
+		if other.Flags() != found[0].Flags() {
+			out.notes = append(out.notes, fmt.Sprintf("several controllers run differently (%s, %s): the flags of the first are taken", found[0], other))
+		}
+	}
+	if note := instance.WarnOfOverlap(ctx, key.Namespace, found); note != "" {
+		out.notes = append(out.notes, note)
+	}
+	out.take(found[0])
+	c.fetchFrom(found[0].Remotes())
+	claims, err := instance.ConfigMaps(c.cluster, found[0].Home()).Get(ctx, claimsConfig, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		out.claims(claims.Object)
+	case !apierrors.IsNotFound(err):
+		out.notes = append(out.notes, fmt.Sprintf("what ConfigMap %s/%s says of claims is not known: %v", found[0].Home(), claimsConfig, err))
+	}
+	return out, nil
+}
+
+// take judges by the flags of a controller.
+func (p *controllerSettings) take(i instance.Instance) {
+	p.policy = i.Policy()
+	if p.policy != (app.Policy{}) {
+		p.notes = append(p.notes, fmt.Sprintf("as the controller runs: %s (%s)", i.Flags(), i))
+	}
+	p.namespaces = i.Namespaces()
+	p.with(i.String(), i.Claims())
+}
+
+// claims adds the files of the ConfigMap that the controller watches.
+func (p *controllerSettings) claims(o object.Object) {
+	for _, name := range dataKeys(o) {
+		p.with("ConfigMap "+o.Namespace()+"/"+o.Name()+" "+name, o.StringAt("data", name))
+	}
+}
+
+func (p *controllerSettings) with(file, claims string) {
+	next, err := p.catalogue.With(file, []byte(claims))
+	if err != nil {
+		p.notes = append(p.notes, fmt.Sprintf("claims left out: %v", err))
+		return
+	}
+	p.catalogue = next
+}
+
+func dataKeys(o object.Object) []string {
+	data, _ := o.At("data").(map[string]any)
+	out := make([]string, 0, len(data))
+	for name := range data {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
