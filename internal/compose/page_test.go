@@ -166,7 +166,7 @@ func TestTheAPIServerJudgesTokens(t *testing.T) {
 // TestAnAddressForOtherMachinesGetsOneForThisMachineToo checks where a page listens, and where commands find it.
 func TestAnAddressForOtherMachinesGetsOneForThisMachineToo(t *testing.T) {
 	for listen, own := range map[string]bool{"127.0.0.1:0": true, "0.0.0.0:0": false} {
-		s := &service{}
+		s := &service{parts: &parts{}}
 		s.options.Listen = listen
 		if err := s.listen(); err != nil {
 			t.Fatal(err)
