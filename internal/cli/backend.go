@@ -2,9 +2,9 @@ package cli
 
 import (
 	"context"
+	"github.com/truce-gitops/truce/internal/controller/leader"
 	"io/fs"
 	"log/slog"
-	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster"
@@ -95,7 +95,7 @@ type ControllerOptions struct {
 	Listen     string // address of the status page; empty for none
 	// MetricsListen is the address of /metrics; empty for that of the status page.
 	MetricsListen string
-	Election      Election
+	Election      leader.Election
 	// LocalSources lets sources be repositories on this machine.
 	LocalSources bool
 	Sources      egress.Policy     // the servers that sources may be at
@@ -107,13 +107,6 @@ type ControllerOptions struct {
 	// EventsAddress gets what Events tell, as Flux's notification-controller and what takes its generic Provider's form do; empty for nobody.
 	EventsAddress string
 	Log           *slog.Logger
-}
-
-// Election names the Lease by which one of several controllers becomes the one that works. The zero value is no election.
-type Election struct {
-	Namespace, Name string
-	// Duration is how long the Lease holds after its last renewal.
-	Duration time.Duration
 }
 
 // UpOptions are the flags of `truce up`.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/truce-gitops/truce/internal/controller/leader"
 	"io"
 	"log/slog"
 	"os"
@@ -173,7 +174,7 @@ func (f *controllerFlags) complete(log io.Writer) (ControllerOptions, error) {
 		return o, usageError("--leader-elect-lease-duration %s: want whole seconds, %s or more", d, leastLease)
 	}
 	if !f.elect {
-		o.Election = Election{}
+		o.Election = leader.Election{}
 	}
 	o.Log, err = newLogger(log, f.level, f.logForm)
 	return o, err

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"github.com/truce-gitops/truce/internal/controller/leader"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/view/exit"
 	"net"
@@ -36,7 +37,7 @@ func runController(version string) func(context.Context, cli.ControllerOptions) 
 		if err != nil {
 			return err
 		}
-		p, err := assembleFor(o, version, supervision{metrics: metrics.NewMetrics(version), term: termOf(o.Election)})
+		p, err := assembleFor(o, version, supervision{metrics: metrics.NewMetrics(version), term: o.Election.Term()})
 		if err != nil {
 			return err
 		}
@@ -173,6 +174,13 @@ func (s *service) guarded(h http.Handler) http.Handler {
 	})
 }
 
+// lead stands for election, and works as the leader.
+func (s *service) lead(ctx context.Context) error {
+	return leader.Run(ctx, leader.Options{
+		Election: s.options.Election, Namespace: s.options.Namespaces.Home(s.parts.cluster.Namespace()), Cluster: s.parts.cluster, Term: s.parts.term, Log: s.options.Log,
+	}, s.work)
+}
+
 // work is what a controller does that leads.
 func (s *service) work(ctx context.Context) error {
 	s.leads.Store(true)
@@ -198,7 +206,7 @@ func (s *service) state() web.State {
 
 // standsBy is what the page of a controller that does not lead says of its empty list.
 func (s *service) standsBy() string {
-	if s.options.Election == (cli.Election{}) || s.leads.Load() {
+	if s.options.Election == (leader.Election{}) || s.leads.Load() {
 		return ""
 	}
 	return "This controller stands by and knows no apps. The leader is the holder of the " + election(s.options, s.parts.cluster.Namespace()) + "."
@@ -234,7 +242,7 @@ func (s *service) tidy(ctx context.Context) {
 
 // ready is an error while it is not yet known what there is to do. Who stands by for the one that leads is ready to do so.
 func (s *service) ready() error {
-	if s.options.Election != (cli.Election{}) && !s.leads.Load() {
+	if s.options.Election != (leader.Election{}) && !s.leads.Load() {
 		return nil
 	}
 	return s.watches.ready()

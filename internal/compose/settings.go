@@ -2,6 +2,7 @@ package compose
 
 import (
 	"cmp"
+	"github.com/truce-gitops/truce/internal/controller/leader"
 	"net"
 	"strings"
 
@@ -27,7 +28,7 @@ func (s *service) settings() []any {
 
 // election is the Lease that the controllers of a deployment hold in turn.
 func election(o cli.ControllerOptions, own string) string {
-	if o.Election == (cli.Election{}) {
+	if o.Election == (leader.Election{}) {
 		return "off"
 	}
 	return "Lease " + cmp.Or(o.Election.Namespace, o.Namespaces.Home(own)) + "/" + o.Election.Name

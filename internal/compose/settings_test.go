@@ -2,6 +2,7 @@ package compose
 
 import (
 	"bytes"
+	"github.com/truce-gitops/truce/internal/controller/leader"
 	"log/slog"
 	"net"
 	"testing"
@@ -38,7 +39,7 @@ func TestTheFirstLineOfTheLogSaysWhatAControllerRunsWith(t *testing.T) {
 		{
 			cli.ControllerOptions{
 				Namespaces: cluster.Namespaces{"team-a", "team-b"}, Process: app.Policy{Mode: app.Observe, Claims: app.ClaimsReport, Pause: app.PauseCorrect, Additions: app.AdditionsAllow},
-				Election: cli.Election{Name: "truce-controller"}, EventsAddress: "http://jane:hunter2@events.example/", LocalSources: true,
+				Election: leader.Election{Name: "truce-controller"}, EventsAddress: "http://jane:hunter2@events.example/", LocalSources: true,
 			}, page,
 			`level=INFO msg="truce starts" version=v1.2.3 server=https://192.0.2.1:6443 namespaces=team-a,team-b home=team-a mode=observe claims=report pause=correct additions=allow ` +
 				`leaderElection="Lease team-a/truce-controller" witness=off page=` + at + ` metrics=` + at + ` events=http://***@events.example/ localSources=true cacheDir=""`,

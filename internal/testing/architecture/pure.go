@@ -110,7 +110,7 @@ var soleImporters = []soleImporter{
 	{"k8s.io/cli-runtime/", []string{"cli"}},
 	{"k8s.io/client-go/", []string{
 		"model/schema/gen", "cluster", "cluster/lease", "cluster/portforward", "cluster/live/list", "cluster/live/watch", "apply/ssa", "apply/impersonate", "apply/inventory/configmap", "render/validate/openapi",
-		"controller", "controller/admission", "controller/events", "controller/witness", "controller/instance", "view", "view/preflight", "cli", "web", "report/metrics", "compose",
+		"controller", "controller/admission", "controller/events", "controller/witness", "controller/instance", "controller/leader", "view", "view/preflight", "cli", "web", "report/metrics", "compose",
 	}},
 }
 

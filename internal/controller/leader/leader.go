@@ -1,4 +1,10 @@
-package compose
+// Package leader answers: which of several controllers works?
+//
+// In: the Lease to elect by, and the work.
+// Out: the work, done while this process holds the Lease.
+// Promise: no two controllers write at once; the Lease is given back only when the work has ended; losing it is an error that ends the process.
+// Not here: that no write outlives the Lease (cluster/lease), what the work is (compose).
+package leader
 
 import (
 	"cmp"
@@ -9,7 +15,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/lease"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -18,20 +24,87 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
+// Election names the Lease by which one of several controllers becomes the leader. The zero value is no election.
+type Election struct {
+	Namespace, Name string
+	// Duration is how long the Lease holds after its last renewal.
+	Duration time.Duration
+}
+
+// Term returns when a controller that stands for the election may write; nil for the zero Election.
+func (e Election) Term() *lease.Term {
+	if e == (Election{}) {
+		return nil
+	}
+	return lease.NewTerm(e.Duration)
+}
+
+// Options say how to stand for an election.
+type Options struct {
+	Election  Election
+	Namespace string // of the Lease, where Election names none
+	Cluster   *cluster.Client
+	Term      *lease.Term // that of the Election, which bounds the Cluster's writes
+	Log       *slog.Logger
+}
+
+// Run does the work: at once without an election, else while this process holds the Lease. Losing the Lease is an error.
+func Run(ctx context.Context, o Options, work func(context.Context) error) error {
+	if o.Election == (Election{}) {
+		return work(ctx)
+	}
+	c, err := newCandidate(ctx, o, work)
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	return c.run(ctx)
+}
+
+func newCandidate(ctx context.Context, o Options, work func(context.Context) error) (*candidate, error) {
+	lock, err := newLock(o)
+	if err != nil {
+		return nil, err
+	}
+	e := o.Election
+	c := &candidate{lock: lock, term: o.Term, outcome: make(chan error, 1), log: o.Log}
+	c.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: c.term.Lock(lock), LeaseDuration: e.Duration, RenewDeadline: renewWithin(e), RetryPeriod: 2 * e.Duration / 15,
+		ReleaseOnCancel: false, // it would release the Lease of another process, and before the work has ended
+		Name:            e.Name,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) { c.outcome <- c.work(ctx, leading, work) },
+			OnStoppedLeading: func() {},
+			OnNewLeader:      func(identity string) { o.Log.Info("leader", "identity", identity) },
+		},
+	})
+	return c, err
+}
+
+// newLock returns the Lease. Its requests are not held to the term, and two of them have time before the elector gives up.
+func newLock(o Options) (*resourcelock.LeaseLock, error) {
+	e, config := o.Election, o.Cluster.Config()
+	config.Timeout = renewWithin(e) / 2
+	client, err := coordination.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	return &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: cmp.Or(e.Namespace, o.Namespace), Name: e.Name},
+		Client:     client,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+	}, nil
+}
+
 // errDeposed ends a controller whose elector has given up.
 var errDeposed = errors.New("the lease of this controller could not be renewed")
 
 // endWithin is how long a controller that has lost the Lease waits for its work to end, whose requests are cut off at once; and how long a
 // release may take.
 const endWithin = 5 * time.Second
-
-// termOf is when a controller may write that stands for election; nil for one that does not.
-func termOf(e cli.Election) *lease.Term {
-	if e == (cli.Election{}) {
-		return nil
-	}
-	return lease.NewTerm(e.Duration)
-}
 
 // candidate stands for election. The proportions of its times are those of Kubernetes' own controllers: with a lease of 15 s, failover takes
 // at most 17 s after a crash, and 2 s after a clean shutdown.
@@ -43,60 +116,8 @@ type candidate struct {
 	log     *slog.Logger
 }
 
-// lead does the controller's work: at once without an election, else while this process holds the Lease. Losing it is an error. The Lease is
-// given back only when the work has ended.
-func (s *service) lead(ctx context.Context) error {
-	if s.options.Election == (cli.Election{}) {
-		return s.work(ctx)
-	}
-	c, err := s.candidate(ctx)
-	if err != nil {
-		return fmt.Errorf("leader election: %w", err)
-	}
-	return c.run(ctx)
-}
-
-func (s *service) candidate(ctx context.Context) (*candidate, error) {
-	lock, err := s.lock()
-	if err != nil {
-		return nil, err
-	}
-	e := s.options.Election
-	c := &candidate{lock: lock, term: s.parts.term, outcome: make(chan error, 1), log: s.options.Log}
-	c.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: c.term.Lock(lock), LeaseDuration: e.Duration, RenewDeadline: renewWithin(e), RetryPeriod: 2 * e.Duration / 15,
-		ReleaseOnCancel: false, // it would release the Lease of another process, and before the work has ended
-		Name:            e.Name,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(leading context.Context) { c.outcome <- c.work(ctx, leading, s.work) },
-			OnStoppedLeading: func() {},
-			OnNewLeader:      func(identity string) { s.options.Log.Info("leader", "identity", identity) },
-		},
-	})
-	return c, err
-}
-
 // renewWithin is how long renewals are tried before the elector gives up.
-func renewWithin(e cli.Election) time.Duration { return 2 * e.Duration / 3 }
-
-// lock is the Lease. Its requests are not held to the term, and two of them have time before the elector gives up.
-func (s *service) lock() (*resourcelock.LeaseLock, error) {
-	e, config := s.options.Election, s.parts.cluster.Config()
-	config.Timeout = renewWithin(e) / 2
-	client, err := coordination.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, err
-	}
-	return &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: cmp.Or(e.Namespace, s.options.Namespaces.Home(s.parts.cluster.Namespace())), Name: e.Name},
-		Client:     client,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
-	}, nil
-}
+func renewWithin(e Election) time.Duration { return 2 * e.Duration / 3 }
 
 // work does the work until it is to end, the elector gives up, or the term is over.
 func (c *candidate) work(ctx, leading context.Context, work func(context.Context) error) error {
