@@ -218,6 +218,7 @@ func (h *history) settle(path string, a *txtar.Archive) {
 	}
 }
 
+// setFile writes a section; a new one goes behind all others, since a reader looks at what is wanted first.
 func setFile(a *txtar.Archive, name, text string) {
 	i := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == name })
 	switch {
@@ -226,11 +227,7 @@ func setFile(a *txtar.Archive, name, text string) {
 	case i >= 0:
 		a.Files[i].Data = []byte(text)
 	case text != "":
-		at := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == "want" })
-		if at < 0 {
-			at = len(a.Files)
-		}
-		a.Files = slices.Insert(a.Files, at, txtar.File{Name: name, Data: []byte(text)})
+		a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text)})
 	}
 }
 
