@@ -1,6 +1,6 @@
 // Manifests answers: which files of deploy/ follow from the others?
 //
-// In: deploy/base, the components and overlays, deploy/VERSION, and the permissions of internal/model/access.
+// In: deploy/base, the components and overlays, deploy/VERSION, and the permissions of internal/model/permissions.
 // Out: deploy/rbac, deploy/install.yaml and the generated part of deploy/chart.
 // Promise: the same input gives the same bytes; a line of the base that the chart replaces and that is gone is an error.
 // Not here: the CustomResourceDefinitions (deploy/gen), the image.

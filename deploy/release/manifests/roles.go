@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
-	"github.com/truce-gitops/truce/internal/model/access"
+	"github.com/truce-gitops/truce/internal/model/permissions"
 )
 
 const (
@@ -33,20 +33,20 @@ const (
 func roles() map[string][]byte {
 
 	return map[string][]byte{
-		"base/home.yaml": doc(homeHead, strings.Replace(role("truce-home", access.NamespaceRules()), "kind: ClusterRole", "kind: Role", 1),
+		"base/home.yaml": doc(homeHead, strings.Replace(role("truce-home", permissions.NamespaceRules()), "kind: ClusterRole", "kind: Role", 1),
 			strings.NewReplacer("kind: ClusterRole\n", "kind: Role\n", "  namespace: team-a\n", "").Replace(binding("RoleBinding", "truce-home", "truce-home"))),
-		"rbac/controller/role.yaml":    doc(ownHead, role("truce-controller", access.ControllerRules(), access.StatusRules(), access.ClaimantRules(claim.Builtin().Kinds())), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
-		"rbac/objects/role.yaml":       doc(objHead, role("truce-objects", access.ApplyRules()), binding("ClusterRoleBinding", "truce-objects", "truce-objects")),
-		"rbac/tenants/role.yaml":       doc(actHead, role("truce-tenants", access.Impersonate()), binding("ClusterRoleBinding", "truce-tenants", "truce-tenants")),
+		"rbac/controller/role.yaml":    doc(ownHead, role("truce-controller", permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds())), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
+		"rbac/objects/role.yaml":       doc(objHead, role("truce-objects", permissions.ApplyRules()), binding("ClusterRoleBinding", "truce-objects", "truce-objects")),
+		"rbac/tenants/role.yaml":       doc(actHead, role("truce-tenants", permissions.Impersonate()), binding("ClusterRoleBinding", "truce-tenants", "truce-tenants")),
 		"rbac/cluster-admin/role.yaml": doc(adminHead, binding("ClusterRoleBinding", "truce-objects", "cluster-admin")),
-		"rbac/observe/role.yaml":       doc(obsHead, role("truce-observe", access.ControllerRules(), access.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
+		"rbac/observe/role.yaml":       doc(obsHead, role("truce-observe", permissions.ControllerRules(), permissions.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
 		"rbac/one-namespace/role.yaml": doc(oneHead,
-			role("truce-controller", access.ControllerRules(), access.StatusRules(), access.ClaimantRules(claim.Builtin().Kinds())), role("truce-objects", access.ApplyRules()),
+			role("truce-controller", permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds())), role("truce-objects", permissions.ApplyRules()),
 			binding("RoleBinding", "truce-controller", "truce-controller"), binding("RoleBinding", "truce-objects", "truce-objects")),
 	}
 }
 
-const generated = "\n# Generated from internal/model/access by `make gen`.\n"
+const generated = "\n# Generated from internal/model/permissions by `make gen`.\n"
 
 func doc(head string, objects ...string) []byte {
 	return []byte(head + generated + strings.Join(objects, "---\n"))
@@ -63,7 +63,7 @@ metadata:
     app.kubernetes.io/component: rbac
 `
 
-func role(name string, rules ...[]access.Rule) string {
+func role(name string, rules ...[]permissions.Rule) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, meta, "ClusterRole", name, "")
 	b.WriteString("rules:\n")

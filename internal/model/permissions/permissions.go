@@ -1,11 +1,11 @@
-// Package access answers: which permissions does a controller need, and what for?
+// Package permissions answers: which permissions does a controller need, and what for?
 //
 // In: the kinds that claim fields.
 // Out: permissions, by what a controller does with them: its own work, reading, applying.
 // Promise: the roles of an installation are generated from these, `truce check` asks the API server for them, and `make test-long` runs the
 // stories with no others.
 // Not here: asking the API server (wire), writing roles as YAML (deploy/release).
-package access
+package permissions
 
 import (
 	"slices"

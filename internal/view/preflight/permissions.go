@@ -11,11 +11,11 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
-	"github.com/truce-gitops/truce/internal/model/access"
+	"github.com/truce-gitops/truce/internal/model/permissions"
 )
 
 // toInstall is what an installation writes.
-var toInstall = []access.Rule{
+var toInstall = []permissions.Rule{
 	{Resources: []string{"namespaces", "serviceaccounts", "services"}, Verbs: []string{"create"}, For: "install truce"},
 	{Group: "apps", Resources: []string{"deployments"}, Verbs: []string{"create"}, For: "install truce"},
 	{Group: "rbac.authorization.k8s.io", Resources: []string{"clusterroles"}, Verbs: []string{"create", "escalate"}, For: "install truce's roles"},
@@ -34,16 +34,16 @@ func (x *inspection) permissions(ctx context.Context) error {
 	}
 	ns, name, _ := strings.Cut(x.facts.Installed.Account, "/")
 	review := accountReview{reviews, "system:serviceaccount:" + ns + ":" + name, []string{"system:serviceaccounts", "system:serviceaccounts:" + ns, "system:authenticated"}}
-	rules := slices.Concat(access.ControllerRules(), access.StatusRules(), access.ClaimantRules(claim.Builtin().Kinds()))
-	every := access.ApplyRules()
+	rules := slices.Concat(permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds()))
+	every := permissions.ApplyRules()
 	if x.facts.Installed.Observes {
-		rules, every = access.ControllerRules(), access.Observe()
+		rules, every = permissions.ControllerRules(), permissions.Observe()
 	}
 	if err := x.ask(ctx, rules, review); err != nil {
 		return err
 	}
 	home, _, _ := strings.Cut(x.facts.Installed.Deployment, "/")
-	for _, r := range access.NamespaceRules() {
+	for _, r := range permissions.NamespaceRules() {
 		if err := x.askRule(ctx, r, x.namespaces.Home(home), review); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (r accountReview) allows(ctx context.Context, a *authorization.ResourceAttr
 }
 
 // ask asks for each verb of each resource, in each namespace that the controller works for.
-func (x *inspection) ask(ctx context.Context, rules []access.Rule, who reviewer) error {
+func (x *inspection) ask(ctx context.Context, rules []permissions.Rule, who reviewer) error {
 	for _, r := range rules {
 		if r.ClusterOnly && x.namespaces.Limited() {
 			continue
@@ -108,7 +108,7 @@ func (x *inspection) ask(ctx context.Context, rules []access.Rule, who reviewer)
 	return nil
 }
 
-func (x *inspection) askRule(ctx context.Context, r access.Rule, namespace string, who reviewer) error {
+func (x *inspection) askRule(ctx context.Context, r permissions.Rule, namespace string, who reviewer) error {
 	for _, resource := range r.Resources {
 		name, sub, _ := strings.Cut(resource, "/")
 		for _, verb := range r.Verbs {

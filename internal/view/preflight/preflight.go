@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/access"
+	"github.com/truce-gitops/truce/internal/model/permissions"
 )
 
 // Severity says how much a finding matters.
@@ -63,7 +63,7 @@ type Installation struct {
 
 // Permission is one answer of the API server.
 type Permission struct {
-	Rule           access.Rule
+	Rule           permissions.Rule
 	Verb, Resource string
 	Namespace      string // empty for all
 	Allowed        bool
@@ -126,7 +126,7 @@ func Judge(f Facts) []Finding {
 		check string
 		judge func(Facts) []Finding
 	}{
-		{checkInstalled, installationFindings}, {checkPermissions, permissions}, {checkDefinitions, definitions}, {checkClock, clockFindings},
+		{checkInstalled, installationFindings}, {checkPermissions, refusedPermissions}, {checkDefinitions, definitions}, {checkClock, clockFindings},
 		{checkGit, gitFindings}, {checkOverlaps, overlaps}, {checkOthers, otherControllerFindings}, {checkWebhooks, webhookFindings},
 	} {
 		if why := f.Unread[part.check]; why != "" {
@@ -159,7 +159,7 @@ func installationFindings(f Facts) []Finding {
 	return []Finding{out}
 }
 
-func permissions(f Facts) []Finding {
+func refusedPermissions(f Facts) []Finding {
 	who, fix := "you, to install truce", "ask an administrator of the cluster to install it"
 	if f.Installed != nil {
 		who, fix = "ServiceAccount "+f.Installed.Account, "apply the roles of deploy/rbac again, as of this version"

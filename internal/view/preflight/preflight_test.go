@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/truce-gitops/truce/internal/model/access"
+	"github.com/truce-gitops/truce/internal/model/permissions"
 	"github.com/truce-gitops/truce/internal/view/preflight"
 )
 
@@ -16,7 +16,7 @@ import (
 func good() preflight.Facts {
 	return preflight.Facts{
 		Server: "v1.37.0", Installed: &preflight.Installation{Deployment: "truce-system/truce", Account: "truce-system/truce", Ready: 2, Wanted: 2},
-		Permissions: []preflight.Permission{{Rule: access.ControllerRules()[0], Verb: "get", Resource: "kustomizations", Allowed: true}},
+		Permissions: []preflight.Permission{{Rule: permissions.ControllerRules()[0], Verb: "get", Resource: "kustomizations", Allowed: true}},
 		Definitions: []preflight.Definition{{Kind: "Kustomization", Version: "v1", Served: true, Owner: "flux"}},
 		Clocks:      []preflight.Clock{{Of: "this machine", Ahead: time.Second}}, Git: preflight.Git{Program: "/usr/bin/git"},
 	}
@@ -37,7 +37,7 @@ func TestNothingIsInTheWay(t *testing.T) {
 // TestEachFactHasItsFinding changes one fact, and compares what is found besides OK.
 func TestEachFactHasItsFinding(t *testing.T) {
 	installed := func(f *preflight.Facts) *preflight.Installation { i := *f.Installed; f.Installed = &i; return &i }
-	refused := func(r access.Rule) []preflight.Permission {
+	refused := func(r permissions.Rule) []preflight.Permission {
 		return []preflight.Permission{{Rule: r, Verb: "list", Resource: "things", Namespace: "team-a"}}
 	}
 	for name, test := range map[string]struct {
@@ -46,9 +46,9 @@ func TestEachFactHasItsFinding(t *testing.T) {
 	}{
 		"not installed":  {func(f *preflight.Facts) { f.Installed = nil }, "notice controller: no Deployment with the label app.kubernetes.io/name=truce"},
 		"not ready":      {func(f *preflight.Facts) { installed(f).Ready = 0 }, "problem controller: 0 of 2 replicas ready"},
-		"a right":        {func(f *preflight.Facts) { f.Permissions = refused(access.Rule{For: "live"}) }, "problem permissions: may not list things in namespace team-a (to live)"},
-		"a lesser right": {func(f *preflight.Facts) { f.Permissions = refused(access.Rule{For: "see", Without: "blind"}) }, "warning permissions: may not list things in namespace team-a (to see): blind"},
-		"of every kind":  {func(f *preflight.Facts) { f.Permissions = refused(access.Rule{}); f.Permissions[0].Replaceable = true }, "notice permissions: may not list things"},
+		"a right":        {func(f *preflight.Facts) { f.Permissions = refused(permissions.Rule{For: "live"}) }, "problem permissions: may not list things in namespace team-a (to live)"},
+		"a lesser right": {func(f *preflight.Facts) { f.Permissions = refused(permissions.Rule{For: "see", Without: "blind"}) }, "warning permissions: may not list things in namespace team-a (to see): blind"},
+		"of every kind":  {func(f *preflight.Facts) { f.Permissions = refused(permissions.Rule{}); f.Permissions[0].Replaceable = true }, "notice permissions: may not list things"},
 		"not served":     {func(f *preflight.Facts) { f.Definitions[0].Served = false }, "warning definitions: not served in v1: apps of this kind are not seen"},
 		"not served yet": {func(f *preflight.Facts) { f.Definitions[0].Served, f.Installed = false, nil }, "notice controller: no Deployment with the label app.kubernetes.io/name=truce: truce is not installed, or runs elsewhere\nnotice definitions: not served in v1"},
 		"drops":          {func(f *preflight.Facts) { f.Definitions[0].Drops = []string{"spec.x"} }, "notice definitions: served in v1, installed by flux; it does not keep spec.x"},
