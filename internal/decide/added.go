@@ -3,27 +3,26 @@ package decide
 import (
 	"time"
 
-	"github.com/truce-gitops/truce/internal/decide/addition"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 )
 
 // addedAt returns the addition that a difference reports, and whether it does.
-func addedAt(in Input, d compare.Difference) (addition.Addition, bool) {
+func addedAt(in Input, d compare.Difference) (compare.Addition, bool) {
 	if d.Kind != compare.Added {
-		return addition.Addition{}, false
+		return compare.Addition{}, false
 	}
 	for _, a := range in.Compared.Added {
 		if a.Path.Equals(d.Path) {
 			return a, true
 		}
 	}
-	return addition.Addition{}, false
+	return compare.Addition{}, false
 }
 
 // judgeAdded gives an addition its verdict. Whatever the policy is, it is shown; removed is what no one else owns and what came after truce.
-func judgeAdded(in Input, d compare.Difference, a addition.Addition) (Finding, time.Time) {
+func judgeAdded(in Input, d compare.Difference, a compare.Addition) (Finding, time.Time) {
 	left := ""
 	if leavesCount(in, d.Path) {
 		left = "set by " + d.Writer.String() + "; Git names no count, and without one the default would hold: it stays"
@@ -48,7 +47,7 @@ func judgeAdded(in Input, d compare.Difference, a addition.Addition) (Finding, t
 }
 
 // reasonToLeave says why an addition is only reported; empty where it may go.
-func reasonToLeave(policy app.ManualChanges, a addition.Addition, by string) string {
+func reasonToLeave(policy app.ManualChanges, a compare.Addition, by string) string {
 	switch {
 	case len(a.Held) == 0:
 		return "" // it is ours already: the next apply takes it away in any case

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/decide/addition"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
@@ -74,7 +73,7 @@ func unnamedCount(in Input) []Finding {
 	value, there := field.ValueAt(in.Live, in.Count)
 	n, whole := value.(int64)
 	if len(in.Count) == 0 || named || !there || !whole || n == 1 || slices.ContainsFunc(in.Claims, func(c claim.Claim) bool { return c.Path.Equals(in.Count) }) ||
-		slices.ContainsFunc(in.Compared.Added, func(a addition.Addition) bool { return a.Path.Equals(in.Count) }) {
+		slices.ContainsFunc(in.Compared.Added, func(a compare.Addition) bool { return a.Path.Equals(in.Count) }) {
 		return nil
 	}
 	d := compare.Difference{Path: in.Count, Kind: compare.Added, Live: redact.HideValue(n), Writer: ownership.WriterOf(in.Owners, in.Count)}

@@ -117,7 +117,7 @@ func mutators(t *testing.T, text string, in decide.Input) mutation.Mutators {
 }
 
 // added are the additions that plainly are none of the server's defaults: there is no server here.
-func added(t *testing.T, c compare.Input, in decide.Input) []addition.Addition {
+func added(t *testing.T, c compare.Input, in decide.Input) []compare.Addition {
 	t.Helper()
 	settled, err := c.Baseline.Fields(in.Owners)
 	if err != nil {

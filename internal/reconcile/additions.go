@@ -19,7 +19,7 @@ import (
 
 // additions returns the fields that others have added and that Git does not name. Until truce has applied the object they are looked for
 // whatever the policy is: what was there before us is never taken away.
-func (w *objectReconcile) additions(ctx context.Context, base compare.Baseline, in decide.Input) ([]addition.Addition, error) {
+func (w *objectReconcile) additions(ctx context.Context, base compare.Baseline, in decide.Input) ([]compare.Addition, error) {
 	ours := w.ours()
 	if w.live == nil || ours && in.Policy.Additions == app.AdditionsAllow {
 		return nil, nil
@@ -47,12 +47,12 @@ func (w *objectReconcile) ours() bool {
 }
 
 // adopted reports whether what looks like a removal that was cut short is what an adoption made ours: we have never applied the object.
-func (w *objectReconcile) adopted(a addition.Addition) bool {
+func (w *objectReconcile) adopted(a compare.Addition) bool {
 	return len(a.Held) == 0 && !w.bearsOurMark()
 }
 
 // date marks an addition to be kept that was there before truce, or that may have been.
-func (w *objectReconcile) date(a *addition.Addition, ours bool) {
+func (w *objectReconcile) date(a *compare.Addition, ours bool) {
 	if len(a.Held) == 0 {
 		if by, ok := w.taken[field.PathString(a.Path)]; ok {
 			a.Writer = by
@@ -82,7 +82,7 @@ const maxAlone = 16
 
 // try asks the server what it would make of the object without the additions, once for each state of them. What it would put there by
 // itself is none: the defaults in the entry of the manager that created the object or a container, and what its admission adds.
-func (w *objectReconcile) try(ctx context.Context, found []addition.Addition) ([]addition.Addition, error) {
+func (w *objectReconcile) try(ctx context.Context, found []compare.Addition) ([]compare.Addition, error) {
 	if len(found) == 0 {
 		w.tried(nil)
 		return nil, nil
@@ -104,8 +104,8 @@ func (w *objectReconcile) try(ctx context.Context, found []addition.Addition) ([
 }
 
 // kept applies earlier knowledge to additions that were found again.
-func (t *additionProbe) kept(found []addition.Addition) []addition.Addition {
-	var out []addition.Addition
+func (t *additionProbe) kept(found []compare.Addition) []compare.Addition {
+	var out []compare.Addition
 	for _, a := range found {
 		if why, ok := t.keep[field.PathString(a.Path)]; ok {
 			a.Kept = why
@@ -121,7 +121,7 @@ func (w *objectReconcile) tried(t *additionProbe) {
 	w.managed.additionProbe, w.snap.additionProbe = t, t
 }
 
-func (w *objectReconcile) sum(found []addition.Addition) uint64 {
+func (w *objectReconcile) sum(found []compare.Addition) uint64 {
 	all := []any{w.live.UID(), string(w.snap.sum[:])}
 	for _, a := range found {
 		v, _ := field.ValueAt(w.live, a.Path)
@@ -136,7 +136,7 @@ func (w *objectReconcile) target() apply.Target {
 
 // ProbeAdditions returns those of the additions that the server would not put there by itself, by dry runs. Of those that it would not let go it
 // says why.
-func ProbeAdditions(ctx context.Context, by apply.Writer, t apply.Target, live object.Object, found []addition.Addition) ([]addition.Addition, error) {
+func ProbeAdditions(ctx context.Context, by apply.Writer, t apply.Target, live object.Object, found []compare.Addition) ([]compare.Addition, error) {
 	without, err := dryRunRemoval(ctx, by, t, live, found)
 	if err == nil {
 		return addition.WithoutDefaults(live, without, found), nil
@@ -147,7 +147,7 @@ func ProbeAdditions(ctx context.Context, by apply.Writer, t apply.Target, live o
 	if len(found) == 1 || len(found) > maxAlone || errors.Is(err, apply.ErrForbidden) {
 		return refused(found, err), nil
 	}
-	var out []addition.Addition
+	var out []compare.Addition
 	for i := range found {
 		alone, err := ProbeAdditions(ctx, by, t, live, found[i:i+1])
 		if err != nil {
@@ -158,7 +158,7 @@ func ProbeAdditions(ctx context.Context, by apply.Writer, t apply.Target, live o
 	return out, nil
 }
 
-func refused(all []addition.Addition, err error) []addition.Addition {
+func refused(all []compare.Addition, err error) []compare.Addition {
 	out := slices.Clone(all)
 	for i := range out {
 		if out[i].Kept == "" {
@@ -168,7 +168,7 @@ func refused(all []addition.Addition, err error) []addition.Addition {
 	return out
 }
 
-func dryRunRemoval(ctx context.Context, by apply.Writer, t apply.Target, live object.Object, all []addition.Addition) (object.Object, error) {
+func dryRunRemoval(ctx context.Context, by apply.Writer, t apply.Target, live object.Object, all []compare.Addition) (object.Object, error) {
 	e := apply.Edit{Target: t, DryRun: apply.Simulate}
 	for _, p := range addition.Pointers(live, all) {
 		e.Operations = append(e.Operations, apply.Operation{At: p})
@@ -222,7 +222,7 @@ func (w *objectReconcile) forget() {
 		return
 	}
 	still := slices.DeleteFunc(slices.Clone(given), func(path string) bool {
-		return !slices.ContainsFunc(w.added, func(a addition.Addition) bool { return field.PathString(a.Path) == path })
+		return !slices.ContainsFunc(w.added, func(a compare.Addition) bool { return field.PathString(a.Path) == path })
 	})
 	w.managed.memory = w.managed.memory.WithPreexisting(still)
 	w.managed.found = len(still) > 0

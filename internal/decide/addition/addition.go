@@ -12,21 +12,11 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
-
-// Addition is one field, or one list item, that Git does not name.
-type Addition struct {
-	Path   field.Path
-	Owned  []field.Path      // what entries of managedFields name of it: without these it has no owner
-	Held   []ownership.Entry // those entries; none where it is ours already, and only has to be left out
-	Writer ownership.Writer
-	People bool // all who hold it are tools that people type into
-	// Kept says why it must stay, whatever the policy says; empty where it may be taken away.
-	Kept string
-}
 
 // Input is what additions are found in. Nothing in it is changed.
 type Input struct {
@@ -42,7 +32,7 @@ type Input struct {
 }
 
 // FindAdditions lists the additions in the order of their paths.
-func FindAdditions(in Input) []Addition {
+func FindAdditions(in Input) []compare.Addition {
 	if in.Manager == "" {
 		in.Manager = ownership.Manager
 	}

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // Pointers names the additions by where they stand in live, so that each may be taken away after those before it.
-func Pointers(live object.Object, all []Addition) []field.Pointer {
+func Pointers(live object.Object, all []compare.Addition) []field.Pointer {
 	var out []field.Pointer
 	for _, a := range all {
 		if p, ok := pointer(live, a.Path); ok {
@@ -82,8 +83,8 @@ func listPosition(items []any, token string) int {
 
 // WithoutDefaults drops what the server would put there by itself, its defaults and what its admission adds: without is what it makes of live
 // when all additions are taken away.
-func WithoutDefaults(live, without object.Object, all []Addition) []Addition {
-	return slices.DeleteFunc(slices.Clone(all), func(a Addition) bool {
+func WithoutDefaults(live, without object.Object, all []compare.Addition) []compare.Addition {
+	return slices.DeleteFunc(slices.Clone(all), func(a compare.Addition) bool {
 		is, _ := field.ValueAt(live, a.Path)
 		then, there := field.ValueAt(without, a.Path)
 		return there && field.EqualValues(is, then)

@@ -3,32 +3,33 @@ package addition
 import (
 	"slices"
 
+	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // found puts together what belongs together: a container that was added is one addition, not its fields.
-func (s *search) found() []Addition {
-	var out []Addition
+func (s *search) found() []compare.Addition {
+	var out []compare.Addition
 	for _, f := range s.fields {
 		if slices.ContainsFunc(s.standing, func(p field.Path) bool { return field.HasPrefix(p, f.path) }) {
 			continue // a manager with a right holds it too, or a part of it
 		}
 		top := s.top(f.path)
-		i := slices.IndexFunc(out, func(a Addition) bool { return a.Path.Equals(top) })
+		i := slices.IndexFunc(out, func(a compare.Addition) bool { return a.Path.Equals(top) })
 		if i < 0 {
-			out, i = append(out, Addition{Path: top, People: true}), len(out)
+			out, i = append(out, compare.Addition{Path: top, People: true}), len(out)
 		}
-		out[i].take(f)
+		takePart(&out[i], f)
 	}
-	slices.SortFunc(out, func(a, b Addition) int { return a.Path.Compare(b.Path) })
+	slices.SortFunc(out, func(a, b compare.Addition) int { return a.Path.Compare(b.Path) })
 	out = outermost(out)
 	s.frame(out)
 	return out
 }
 
-func (a *Addition) take(p part) {
-	a.own(p)
+func takePart(a *compare.Addition, p part) {
+	recordOwner(a, p)
 	if p.ours {
 		a.People = false
 		a.Writer.Evidence = orUnknown(a.Writer.Evidence)
@@ -46,8 +47,8 @@ func (a *Addition) take(p part) {
 	}
 }
 
-// own takes in what goes with the addition, from any writer.
-func (a *Addition) own(p part) {
+// recordOwner takes in what goes with the addition, from any writer.
+func recordOwner(a *compare.Addition, p part) {
 	if !slices.ContainsFunc(a.Owned, p.path.Equals) {
 		a.Owned = append(a.Owned, p.path)
 	}
@@ -67,11 +68,11 @@ func orUnknown(e ownership.Evidence) ownership.Evidence {
 var nameless = map[string]bool{"before-first-apply": true, "ancient-changes": true}
 
 // outermost drops additions that lie in another one. What they own goes with that.
-func outermost(list []Addition) []Addition {
-	var out []Addition
+func outermost(list []compare.Addition) []compare.Addition {
+	var out []compare.Addition
 	for _, a := range list {
 		if n := len(out); n > 0 && field.HasPrefix(a.Path, out[n-1].Path) {
-			out[n-1].join(a)
+			joinInner(&out[n-1], a)
 			continue
 		}
 		out = append(out, a)
@@ -79,7 +80,7 @@ func outermost(list []Addition) []Addition {
 	return out
 }
 
-func (a *Addition) join(inner Addition) {
+func joinInner(a *compare.Addition, inner compare.Addition) {
 	a.Owned = append(a.Owned, inner.Owned...)
 	for _, o := range inner.Held {
 		if !slices.ContainsFunc(a.Held, func(h ownership.Entry) bool { return h.Manager == o.Manager && h.Operation == o.Operation }) {
@@ -129,7 +130,7 @@ func (s *search) settled() ownership.Shape {
 }
 
 // frame gives each map or list that was added, and that is empty without the additions, to the last of these: no manager may keep it.
-func (s *search) frame(out []Addition) {
+func (s *search) frame(out []compare.Addition) {
 	for _, f := range s.frames {
 		if !s.emptied(f.path, out) {
 			continue
@@ -137,11 +138,11 @@ func (s *search) frame(out []Addition) {
 		for i := len(out) - 1; i >= 0; i-- {
 			a := &out[i]
 			if field.HasPrefix(f.path, a.Path) {
-				a.take(f)
+				takePart(a, f)
 				break
 			}
 			if field.HasPrefix(a.Path, f.path) { // who made the list has not added this item
-				a.own(f)
+				recordOwner(a, f)
 				break
 			}
 		}
@@ -149,9 +150,9 @@ func (s *search) frame(out []Addition) {
 }
 
 // emptied reports whether all that lies in the field was added, and goes.
-func (s *search) emptied(p field.Path, out []Addition) bool {
+func (s *search) emptied(p field.Path, out []compare.Addition) bool {
 	within := func(p field.Path) bool {
-		return slices.ContainsFunc(out, func(a Addition) bool { return field.HasPrefix(p, a.Path) })
+		return slices.ContainsFunc(out, func(a compare.Addition) bool { return field.HasPrefix(p, a.Path) })
 	}
 	if within(p) {
 		return true

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/truce-gitops/truce/internal/decide/addition"
+	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
@@ -175,7 +176,7 @@ func TestAllThatWasAddedIsFoundAndNothingElse(t *testing.T) {
 }
 
 // inOrder holds for whatever is there: the additions are in the order of their paths, none lies in another, and Git names none of them.
-func inOrder(t interface{ Fatalf(string, ...any) }, git object.Object, found []addition.Addition) {
+func inOrder(t interface{ Fatalf(string, ...any) }, git object.Object, found []compare.Addition) {
 	for i, a := range found {
 		if _, there := field.ValueAt(git, a.Path); there {
 			t.Fatalf("Git names %s", field.PathString(a.Path))
@@ -192,7 +193,7 @@ func inOrder(t interface{ Fatalf(string, ...any) }, git object.Object, found []a
 }
 
 // takenAway takes the additions from the live object: Git's part is left, and of who has a right.
-func (s scene) takenAway(t *rapid.T, found []addition.Addition) {
+func (s scene) takenAway(t *rapid.T, found []compare.Addition) {
 	pointers := addition.Pointers(s.Live, found)
 	if len(pointers) != len(found) {
 		t.Fatalf("%d additions are at %d places", len(found), len(pointers))
@@ -291,7 +292,7 @@ func sorted(v any) any {
 }
 
 // held checks that an addition names all who hold something of it, and the last of them as its writer.
-func (s scene) held(t *rapid.T, found []addition.Addition) {
+func (s scene) held(t *rapid.T, found []compare.Addition) {
 	for _, a := range found {
 		var holders []string
 		var last ownership.Entry
@@ -325,7 +326,7 @@ func (s scene) held(t *rapid.T, found []addition.Addition) {
 	}
 }
 
-func named(found []addition.Addition) []string {
+func named(found []compare.Addition) []string {
 	var out []string
 	for _, a := range found {
 		var owned []string

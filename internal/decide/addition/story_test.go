@@ -12,6 +12,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide/addition"
 	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
@@ -88,7 +89,7 @@ func load(t *testing.T, text string) object.Object {
 	return o
 }
 
-func told(live object.Object, a addition.Addition) string {
+func told(live object.Object, a compare.Addition) string {
 	var b strings.Builder
 	v, _ := field.ValueAt(live, a.Path)
 	text, err := json.Marshal(v)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/decide/addition"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
@@ -49,9 +48,9 @@ type Input struct {
 	Live     object.Object     // nil: not in the cluster
 	Owners   []ownership.Entry // of Live
 	Baseline Baseline
-	Withheld []field.Path        // compared by value, since no baseline can hold them
-	Released []field.Path        // withheld at the last apply, and no longer: by value too, and then to be owned again
-	Added    []addition.Addition // what live has that Git does not name
+	Withheld []field.Path // compared by value, since no baseline can hold them
+	Released []field.Path // withheld at the last apply, and no longer: by value too, and then to be owned again
+	Added    []Addition   // what live has that Git does not name
 	Hasher   ownership.Hasher
 	// WithoutBaseline says that no dry run gave a baseline: what Git names is compared by itself. Native is as in Pair.
 	WithoutBaseline, Native bool
@@ -98,7 +97,7 @@ type Result struct {
 	// Freed are released paths that hold Git's value, and that only an apply makes ours again.
 	Released []field.Path
 	// Added are the additions among the differences, in their order.
-	Added []addition.Addition
+	Added []Addition
 }
 
 // CompareObject compares one object with its baseline.
@@ -130,7 +129,7 @@ func CompareObject(in Input) (Result, error) {
 }
 
 // add reports additions, but for those in a field that is reported already.
-func (r *Result) add(live object.Object, all []addition.Addition) {
+func (r *Result) add(live object.Object, all []Addition) {
 	for _, a := range all {
 		if covered(r.Differences, a.Path) {
 			continue

@@ -3,7 +3,6 @@ package compare
 import (
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/decide/addition"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
@@ -24,7 +23,7 @@ type Pair struct {
 	Schema []ownership.Entry
 	// Applied are the fields that the manager which applies Git owns in Live. With Expected, those that Git has dropped are reported.
 	Applied ownership.Shape
-	Added   []addition.Addition // what live has that Git does not name
+	Added   []Addition // what live has that Git does not name
 }
 
 // CompareWithoutBaseline compares a pair by the fields that Git names, in the order of the paths.

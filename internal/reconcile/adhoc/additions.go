@@ -6,6 +6,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide/addition"
 	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -14,7 +15,7 @@ import (
 
 // FindAdditions lists the fields of the live object that others have added and that Git does not name, by its managedFields. Defaults of the
 // server, in the entry of the manager that created the object, may be among them; a dry run shows which.
-func FindAdditions(s Subject) ([]addition.Addition, error) {
+func FindAdditions(s Subject) ([]compare.Addition, error) {
 	owners, err := ownership.Entries(s.Live)
 	if err != nil || s.Live == nil {
 		return nil, err
@@ -25,14 +26,14 @@ func FindAdditions(s Subject) ([]addition.Addition, error) {
 }
 
 // added lists the additions that count: those that a dry run has shown, or that are certain without one; without what is claimed.
-func (j Comparer) added(s Subject) ([]addition.Addition, error) {
+func (j Comparer) added(s Subject) ([]compare.Addition, error) {
 	all := s.Asked
 	if s.Expected == nil {
 		found, err := FindAdditions(s)
 		if err != nil {
 			return nil, err
 		}
-		all = slices.DeleteFunc(certain(s.Live, found), func(a addition.Addition) bool {
+		all = slices.DeleteFunc(certain(s.Live, found), func(a compare.Addition) bool {
 			return isFilled(j.Kinds, s.Live, a.Path) || len(a.Held) > 0 && !slices.ContainsFunc(a.Held, func(o ownership.Entry) bool { return !isUpdater(o) })
 		})
 	}
@@ -40,16 +41,16 @@ func (j Comparer) added(s Subject) ([]addition.Addition, error) {
 		return all, nil
 	}
 	claims := j.Claims.On(s)
-	return slices.DeleteFunc(slices.Clone(all), func(a addition.Addition) bool {
+	return slices.DeleteFunc(slices.Clone(all), func(a compare.Addition) bool {
 		return slices.ContainsFunc(claims, func(c claim.Claim) bool { return field.HasPrefix(a.Path, c.Path) })
 	}), nil
 }
 
 // certain drops what may be a default of the server: without a dry run, only what no server adds counts in the entry of the manager that
 // has made the object.
-func certain(live object.Object, all []addition.Addition) []addition.Addition {
+func certain(live object.Object, all []compare.Addition) []compare.Addition {
 	made := stringAt(live, "metadata", "creationTimestamp")
-	return slices.DeleteFunc(all, func(a addition.Addition) bool {
+	return slices.DeleteFunc(all, func(a compare.Addition) bool {
 		if a.Kept != "" { // its writer is unknown
 			return true
 		}

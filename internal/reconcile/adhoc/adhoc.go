@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/decide/addition"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/mutation"
@@ -30,7 +29,7 @@ type Subject struct {
 	Desired  desired.Object
 	Live     object.Object       // nil: not there
 	Expected object.Object       // the answer to a dry run; nil where none was made
-	Asked    []addition.Addition // the additions, as a dry run has shown them; used where there is Expected
+	Asked    []compare.Addition // the additions, as a dry run has shown them; used where there is Expected
 	Unasked  string              // why none could be made; redacted
 	Mutators mutation.Mutators   // looked up where the dry run shows that admission changes what Git names (Mutated)
 	Problem  string              // why it cannot be compared, or not as well as it could; redacted
