@@ -48,7 +48,7 @@ func (p *program) schemas() *cobra.Command {
 			case dir != "":
 				return p.writeSchemas(dir, all)
 			case len(args) == 0:
-				return f.structured(crdschema.AnyOf(all))
+				return f.structured(crdschema.AnyOfSchemas(all))
 			}
 			return f.oneSchema(all, args[0])
 		},
@@ -86,7 +86,7 @@ func (p *program) writeSchemas(dir string, all []crdschema.Schema) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return usageError("--dir: %w", err)
 	}
-	files := map[string]any{"all.json": crdschema.AnyOf(all)}
+	files := map[string]any{"all.json": crdschema.AnyOfSchemas(all)}
 	for _, s := range all {
 		files[s.File()] = s.JSON
 	}

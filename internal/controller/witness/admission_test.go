@@ -32,8 +32,15 @@ func scale(uid, user string, to int) []byte {
 "object":{"metadata":{"name":"web","uid":"u1"},"spec":{"replicas":%d}},"oldObject":{"metadata":{"name":"web","uid":"u1"},"spec":{"replicas":1}}}}`, uid, user, to)
 }
 
+// deployments is a cluster in which every resource is a Deployment, and every object is managed.
+type deployments struct{}
+
+func (deployments) KindOf(string, string) string { return "Deployment" }
+
+func (deployments) Manages(object.ID) bool { return true }
+
 func newRing() *attribution.Ring {
-	return &attribution.Ring{Hasher: ownership.NewHasher(), Kinds: func(string, string) string { return "Deployment" }}
+	return &attribution.Ring{Hasher: ownership.NewHasher(), Objects: deployments{}}
 }
 
 func post(h http.Handler, path string, body []byte) *httptest.ResponseRecorder {

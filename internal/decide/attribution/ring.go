@@ -12,9 +12,8 @@ import (
 // Ring keeps the newest Records. What arrives is read on a query or when Drain is called, so that taking a review in costs
 // nothing; what is more than fits is dropped. It may be used concurrently.
 type Ring struct {
-	Hasher ownership.Hasher
-	Kinds  func(group, resource string) string // the kind of a resource; see ReadReview
-	Keep   func(Record) bool                   // which are kept; nil for all
+	Hasher  ownership.Hasher
+	Objects Objects
 
 	reading sync.Mutex // held while what has arrived is read, so that who asks gets all of it
 	mu      sync.Mutex
@@ -23,6 +22,14 @@ type Ring struct {
 	missed  int
 	records []Record // a ring
 	next    int
+}
+
+// Objects knows the cluster that records are about. It may be called concurrently, and does not block.
+type Objects interface {
+	// KindOf returns the kind of a resource, for reviews of the subresource scale, which name it only by its plural.
+	KindOf(group, resource string) string
+	// Manages reports whether records of the object are kept.
+	Manages(id object.ID) bool
 }
 
 type arrival struct {
@@ -77,8 +84,8 @@ func (r *Ring) Drain() {
 }
 
 func (r *Ring) read(a arrival) {
-	record, err := ReadReview(a.body, r.Hasher, r.Kinds)
-	if errors.Is(err, ErrNoWrite) || err == nil && r.Keep != nil && !r.Keep(record) {
+	record, err := ReadReview(a.body, r.Hasher, r.Objects.KindOf)
+	if errors.Is(err, ErrNoWrite) || err == nil && !r.Objects.Manages(record.Object) {
 		return
 	}
 	r.mu.Lock()

@@ -16,8 +16,15 @@ func review(name, user string, to int) []byte {
 "operation":"UPDATE","userInfo":{"username":%q},"object":{"metadata":{"uid":"u"},"spec":{"replicas":%d}},"oldObject":{"metadata":{"uid":"u"},"spec":{"replicas":-1}}}}`, name, user, to)
 }
 
+// deployments is a cluster in which every resource is a Deployment, and every object is managed.
+type deployments struct{}
+
+func (deployments) KindOf(string, string) string { return "Deployment" }
+
+func (deployments) Manages(object.ID) bool { return true }
+
 func TestARingKeepsTheNewest(t *testing.T) {
-	r := &attribution.Ring{Hasher: ownership.NewHasher(), Kinds: func(string, string) string { return "Deployment" }}
+	r := &attribution.Ring{Hasher: ownership.NewHasher(), Objects: deployments{}}
 	id := func(name string) object.ID {
 		return object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: name}
 	}
@@ -56,7 +63,7 @@ func TestAWriteThatChangesMoreThanIsWorthTellingApartTouchesAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &attribution.Ring{Hasher: ownership.NewHasher()}
+	r := &attribution.Ring{Hasher: ownership.NewHasher(), Objects: deployments{}}
 	r.Add(body, time.Now())
 	got := r.Of(object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "c"})
 	if len(got) != 1 || len(got[0].Changes) != 1 || got[0].Changes[0].Path != "." {

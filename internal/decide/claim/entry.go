@@ -134,7 +134,7 @@ func (k *Kind) UnmarshalYAML(n *yaml.Node) error {
 	if err == nil {
 		*k, err = parseKind(text)
 	}
-	return atLine(n.Line, err)
+	return withLine(n.Line, err)
 }
 
 // Matches reports whether an object is of the kind.

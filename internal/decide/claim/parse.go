@@ -24,8 +24,8 @@ type lineError struct {
 func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.err) }
 func (e *lineError) Unwrap() error { return e.err }
 
-// atLine gives an error its line, unless it knows a better one.
-func atLine(line int, err error) error {
+// withLine gives an error its line, unless it knows a better one.
+func withLine(line int, err error) error {
 	if known := (*lineError)(nil); err == nil || errors.As(err, &known) {
 		return err
 	}
@@ -78,7 +78,7 @@ func decodeCatalogue(text []byte) ([]lineEntry, error) {
 	}
 	var second yaml.Node
 	if err := d.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, atLine(second.Line, errors.New("a second YAML document; put all entries into one list"))
+		return nil, withLine(second.Line, errors.New("a second YAML document; put all entries into one list"))
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
@@ -134,7 +134,7 @@ func plainYAML(err error) error {
 		}
 	}
 	text = unknownKey.ReplaceAllString(strings.TrimPrefix(text, "yaml: "), "unknown key $1")
-	return atLine(line, errors.New(text))
+	return withLine(line, errors.New(text))
 }
 
 // checkEntries refuses entries that contradict themselves or each other.
@@ -145,13 +145,13 @@ func checkEntries(entries []lineEntry, builtin []Entry) error {
 	}
 	for _, e := range entries {
 		if first, twice := seen[e.ID]; twice {
-			return atLine(e.line, fmt.Errorf("%s stands already in line %d", e.ID, first))
+			return withLine(e.line, fmt.Errorf("%s stands already in line %d", e.ID, first))
 		}
 		seen[e.ID], ids[e.ID] = e.line, true
 	}
 	for _, e := range entries {
 		if err := e.check(ids); err != nil {
-			return atLine(e.line, fmt.Errorf("%s: %w", withDefault(e.ID, "an entry"), err))
+			return withLine(e.line, fmt.Errorf("%s: %w", withDefault(e.ID, "an entry"), err))
 		}
 	}
 	return nil

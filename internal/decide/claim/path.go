@@ -121,7 +121,7 @@ func (p *Path) UnmarshalYAML(n *yaml.Node) error {
 	if err == nil {
 		*p, err = parsePath(text)
 	}
-	return atLine(n.Line, err)
+	return withLine(n.Line, err)
 }
 
 // given reports whether a catalogue names the path at all.

@@ -17,7 +17,6 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 // The custom resources that truce reads.
@@ -31,7 +30,7 @@ var (
 func HealthRules() map[health.Rules]health.Assessor {
 	return map[health.Rules]health.Assessor{
 		health.Reconciled: kstatus.Assessor{},
-		health.Serving:    healthargocd.Assessor{BuiltIn: desired.Native, Custom: kstatus.Assessor{}},
+		health.Serving:    healthargocd.Assessor{Custom: kstatus.Assessor{}},
 	}
 }
 

@@ -147,7 +147,6 @@ func answered(t *testing.T, u *discover.Unit) {
 		Worker: func(ctx context.Context, input []byte, _ jq.Limits) ([]byte, error) {
 			return jq.AnswerRequest(ctx, input)
 		},
-		IsLimit: func(error) bool { return false },
 	}
 	u.Answers = map[object.ID]map[string]ignore.Answer{}
 	for _, o := range u.Objects {

@@ -130,8 +130,8 @@ func (s Schema) whole(openAPI map[string]any) map[string]any {
 	return out
 }
 
-// AnyOf is one schema that takes any of the kinds.
-func AnyOf(all []Schema) map[string]any {
+// AnyOfSchemas is one schema that takes any of the kinds.
+func AnyOfSchemas(all []Schema) map[string]any {
 	definitions, oneOf := map[string]any{}, []any{}
 	for _, s := range all {
 		name := strings.TrimSuffix(s.File(), ".json")

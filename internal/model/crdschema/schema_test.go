@@ -53,7 +53,7 @@ func TestOurKindsAreThere(t *testing.T) {
 
 func TestAllTakesEachKind(t *testing.T) {
 	each := ours(t)
-	all := crdschema.AnyOf(each)
+	all := crdschema.AnyOfSchemas(each)
 	for _, s := range each {
 		if s.JSON["$schema"] == nil {
 			t.Errorf("%s is no schema by itself any more", s.File())

@@ -106,7 +106,7 @@ func EqualValues(a, b any) bool {
 	case object.Object:
 		return EqualValues(map[string]any(a), b)
 	case map[string]any:
-		bm, ok := mapOf(b)
+		bm, ok := stringMapOf(b)
 		return ok && maps.EqualFunc(a, bm, EqualValues)
 	case []any:
 		bl, ok := b.([]any)
@@ -139,8 +139,8 @@ func DuplicatesOf(v any, p Path) ([]any, bool) {
 
 // ContainsValues reports whether live has every value that want names. Maps of live may hold more: the API server's defaults.
 func ContainsValues(live, want any) bool {
-	if w, ok := mapOf(want); ok {
-		l, ok := mapOf(live)
+	if w, ok := stringMapOf(want); ok {
+		l, ok := stringMapOf(live)
 		for k, v := range w {
 			c, there := l[k]
 			if !there || !ContainsValues(c, v) {
@@ -156,7 +156,7 @@ func ContainsValues(live, want any) bool {
 	return EqualValues(live, want)
 }
 
-func mapOf(v any) (map[string]any, bool) {
+func stringMapOf(v any) (map[string]any, bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		return v, true
@@ -183,11 +183,11 @@ func WholeNumber(v any) (int64, bool) {
 // SetValue writes value at p inside root, making the maps and keyed list items on the way.
 // It reports false where the path crosses a value of another form, or a list position that is not there.
 func SetValue(root map[string]any, p Path, value any) bool {
-	_, ok := setIn(root, p, value)
+	_, ok := setValueIn(root, p, value)
 	return ok
 }
 
-func setIn(v any, p Path, value any) (any, bool) {
+func setValueIn(v any, p Path, value any) (any, bool) {
 	if len(p) == 0 {
 		return value, true
 	}
@@ -198,14 +198,14 @@ func setIn(v any, p Path, value any) (any, bool) {
 }
 
 func putName(v any, p Path, value any) (any, bool) {
-	m, ok := mapOf(v)
+	m, ok := stringMapOf(v)
 	if v == nil {
 		m, ok = map[string]any{}, true
 	}
 	if !ok {
 		return v, false
 	}
-	c, ok := setIn(m[*p[0].FieldName], p[1:], value)
+	c, ok := setValueIn(m[*p[0].FieldName], p[1:], value)
 	if ok {
 		m[*p[0].FieldName] = c
 	}
@@ -218,7 +218,7 @@ func putItem(v any, p Path, value any) (any, bool) {
 		return v, false
 	}
 	if i := position(list, p[0]); i >= 0 {
-		c, ok := setIn(list[i], p[1:], value)
+		c, ok := setValueIn(list[i], p[1:], value)
 		if ok {
 			list[i] = c
 		}
@@ -228,7 +228,7 @@ func putItem(v any, p Path, value any) (any, bool) {
 	if !ok {
 		return v, false
 	}
-	c, ok := setIn(item, p[1:], value)
+	c, ok := setValueIn(item, p[1:], value)
 	return append(list, c), ok
 }
 
@@ -267,7 +267,7 @@ func removeFrom(v any, p Path) (any, bool) {
 		return v, false
 	}
 	gone := len(p) == 1 || isEmptyValue(rest)
-	if m, ok := mapOf(v); ok {
+	if m, ok := stringMapOf(v); ok {
 		if gone {
 			delete(m, *p[0].FieldName)
 		} else {

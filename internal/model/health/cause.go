@@ -105,10 +105,10 @@ func containersOf(pod object.Object) []container {
 		{"containers", "containerStatuses", "container"},
 	} {
 		specs := map[string]object.Object{}
-		for _, s := range mapsIn(pod.At("spec", kind.specs)) {
+		for _, s := range objectsIn(pod.At("spec", kind.specs)) {
 			specs[stringAt(s, "name")] = s
 		}
-		for _, s := range mapsIn(pod.At("status", kind.statuses)) {
+		for _, s := range objectsIn(pod.At("status", kind.statuses)) {
 			out = append(out, container{spec: specs[stringAt(s, "name")], status: s, pod: pod.Name(), role: kind.role})
 		}
 	}
@@ -237,7 +237,7 @@ func Explained(o object.Object, s Status) Status {
 
 // Condition returns the condition of that type in an object's status, nil if there is none.
 func Condition(o object.Object, kind string) object.Object {
-	for _, c := range mapsIn(o.At("status", "conditions")) {
+	for _, c := range objectsIn(o.At("status", "conditions")) {
 		if c["type"] == kind {
 			return c
 		}
@@ -245,8 +245,8 @@ func Condition(o object.Object, kind string) object.Object {
 	return nil
 }
 
-// mapsIn are the objects of a list; what is no object is left out.
-func mapsIn(list any) []object.Object {
+// objectsIn are the objects of a list; what is no object is left out.
+func objectsIn(list any) []object.Object {
 	items, _ := list.([]any)
 	out := make([]object.Object, 0, len(items))
 	for _, item := range items {

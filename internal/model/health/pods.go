@@ -41,7 +41,7 @@ func PodsOfWorkload(workload object.Object, all []object.Object) []object.Object
 func OwnedPods(uid string, pods []object.Object) []object.Object {
 	var out []object.Object
 	for _, pod := range pods {
-		for _, owner := range mapsIn(pod.At("metadata", "ownerReferences")) {
+		for _, owner := range objectsIn(pod.At("metadata", "ownerReferences")) {
 			if owner["controller"] == true && (owner["uid"] == uid || owner["kind"] == "ReplicaSet") {
 				out = append(out, pod)
 			}
@@ -102,7 +102,7 @@ func selectorOf(o object.Object) []requirement {
 		out = append(out, requirement{key, "In", []string{value}})
 	}
 	slices.SortFunc(out, func(a, b requirement) int { return strings.Compare(a.key, b.key) })
-	for _, e := range mapsIn(o.At("spec", "selector", "matchExpressions")) {
+	for _, e := range objectsIn(o.At("spec", "selector", "matchExpressions")) {
 		r := requirement{key: stringAt(e, "key"), operator: stringAt(e, "operator")}
 		values, _ := e["values"].([]any)
 		for _, v := range values {

@@ -24,18 +24,30 @@ func (rs Rules) Idle(all []object.Object) []string {
 type aspect struct {
 	word string
 	want *regexp.Regexp
-	of   func(object.Object) string
-	drop func(*Target)
+	rest Target // the target without it
 }
 
 func (t Target) aspects() []aspect {
+	group, version, kind, namespace, name := t, t, t, t, t
+	group.Group, version.Version, kind.Kind, namespace.Namespace, name.Name = nil, nil, nil, nil, nil
 	return []aspect{
-		{"group", t.Group, func(o object.Object) string { return o.GVK().Group }, func(t *Target) { t.Group = nil }},
-		{"version", t.Version, func(o object.Object) string { return o.GVK().Version }, func(t *Target) { t.Version = nil }},
-		{"kind", t.Kind, func(o object.Object) string { return o.GVK().Kind }, func(t *Target) { t.Kind = nil }},
-		{"namespace", t.Namespace, object.Object.Namespace, func(t *Target) { t.Namespace = nil }},
-		{"name", t.Name, object.Object.Name, func(t *Target) { t.Name = nil }},
+		{"group", t.Group, group}, {"version", t.Version, version}, {"kind", t.Kind, kind}, {"namespace", t.Namespace, namespace}, {"name", t.Name, name},
 	}
+}
+
+// valueIn returns what an object has there.
+func (a aspect) valueIn(o object.Object) string {
+	switch a.word {
+	case "group":
+		return o.GVK().Group
+	case "version":
+		return o.GVK().Version
+	case "kind":
+		return o.GVK().Kind
+	case "namespace":
+		return o.Namespace()
+	}
+	return o.Name()
 }
 
 // missed says which one aspect keeps the target from every object, and what the objects have there. If it is more than one, what
@@ -45,12 +57,10 @@ func (t Target) missed(all []object.Object) string {
 		if a.want == nil {
 			continue
 		}
-		rest := t
-		a.drop(&rest)
 		var there []string
 		for _, o := range all {
-			if rest.Matches(o) {
-				there = appendMissing(there, []string{a.of(o)})
+			if a.rest.Matches(o) {
+				there = appendMissing(there, []string{a.valueIn(o)})
 			}
 		}
 		if len(there) > 0 {

@@ -29,13 +29,13 @@ func IsSecret(id object.ID) bool { return id.Group == "" && id.Kind == "Secret" 
 // Value returns the value of one field as a person may see it. Of a Secret, only what is under metadata and type is open,
 // and of its metadata not what others have copied its content into.
 func (m Mask) Value(id object.ID, p field.Path, v any) any {
-	if v == nil || !IsSecret(id) || isOpen(p) {
+	if v == nil || !IsSecret(id) || isOpenField(p) {
 		return v
 	}
 	return m.deep(v)
 }
 
-func isOpen(p field.Path) bool {
+func isOpenField(p field.Path) bool {
 	if len(p) == 0 || p[0].FieldName == nil {
 		return false
 	}

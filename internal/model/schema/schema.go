@@ -143,7 +143,7 @@ func Builtin() *Kinds {
 		case words[0] == "type":
 			current = k.record(words[1])
 		default:
-			k.kinds[gvkOf(words[1], words[2])] = k.record(words[3])
+			k.kinds[definedKind(words[1], words[2])] = k.record(words[3])
 		}
 	}
 	k.fill()
@@ -153,7 +153,7 @@ func Builtin() *Kinds {
 // Metadata is the type of the metadata that objects of every kind have.
 func (k *Kinds) Metadata() *Type { return k.record("meta.v1.ObjectMeta") }
 
-func gvkOf(apiVersion, kind string) object.GVK {
+func definedKind(apiVersion, kind string) object.GVK {
 	return object.Object{"apiVersion": apiVersion, "kind": kind}.GVK()
 }
 

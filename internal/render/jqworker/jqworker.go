@@ -9,6 +9,7 @@ package jqworker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/truce-gitops/truce/internal/model/ignore/jq"
@@ -35,10 +36,13 @@ type Pool struct {
 func New(self string, memory int64) Pool {
 	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{Command}, Size: workers, Memory: memory})
 	call := func(ctx context.Context, input []byte, l jq.Limits) ([]byte, error) {
-		return pool.Call(ctx, input, render.Limits{Time: l.Time, Memory: l.Memory})
+		out, err := pool.Call(ctx, input, render.Limits{Time: l.Time, Memory: l.Memory})
+		if errors.Is(err, render.ErrLimit) {
+			err = fmt.Errorf("%w: %w", jq.ErrLimit, err)
+		}
+		return out, err
 	}
-	limited := func(err error) bool { return errors.Is(err, render.ErrLimit) }
-	return Pool{&jq.Evaluator{Worker: call, IsLimit: limited}, pool}
+	return Pool{&jq.Evaluator{Worker: call}, pool}
 }
 
 // Close ends the processes.

@@ -3,7 +3,7 @@
 // In: a live object.
 // Out: one of health's words, with a sentence for each but Healthy.
 // Promise: pure; the codes for built-in kinds are those of Argo CD 3.5; what cannot be read is Unknown, with the field.
-// Not here: custom resources, which another Assessor judges; why pods do not work (health.PodTrouble); the health of a whole Application (front/argocd).
+// Not here: custom resources, which another Assessor judges; why pods do not work (health.PodTrouble); the health of a whole Application (dialect/argocd).
 package argocd
 
 import (
@@ -13,8 +13,7 @@ import (
 
 // Assessor judges built-in kinds as Argo CD does. A built-in kind for which Argo CD has no rule is Healthy as soon as it is there.
 type Assessor struct {
-	BuiltIn func(group string) bool // reports whether the kinds of an API group are Kubernetes' own
-	Custom  health.Assessor         // judges custom resources
+	Custom health.Assessor // judges custom resources
 }
 
 var _ health.Assessor = Assessor{}
@@ -36,7 +35,7 @@ func (a Assessor) assess(o object.Object) health.Status {
 		return progressing("Pending deletion")
 	}
 	gvk := o.GVK()
-	if !a.BuiltIn(gvk.Group) {
+	if !object.IsBuiltIn(gvk.Group) {
 		return a.Custom.Assess(o)
 	}
 	rule := ruleFor(gvk.Group, gvk.Kind)

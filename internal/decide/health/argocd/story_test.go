@@ -8,7 +8,6 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/health/argocd"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
@@ -21,7 +20,7 @@ func (custom) Assess(object.Object) health.Status {
 	return health.Status{Code: health.Unknown, Message: "judged as a custom resource"}
 }
 
-func assessor() argocd.Assessor { return argocd.Assessor{BuiltIn: desired.Native, Custom: custom{}} }
+func assessor() argocd.Assessor { return argocd.Assessor{Custom: custom{}} }
 
 func decode(text string) (object.Object, error) {
 	b, err := yaml.YAMLToJSON([]byte(text))

@@ -35,8 +35,11 @@ const (
 )
 
 // Worker runs one request of Evaluator in a process of its own, and gives its answer back: Answer must run there. A process that
-// needs more than the limits is ended; that is an error that IsLimit reports.
+// needs more than the limits is ended; the error then wraps ErrLimit.
 type Worker func(ctx context.Context, input []byte, limits Limits) ([]byte, error)
+
+// ErrLimit is wrapped by the error of a request that needed more than its Limits.
+var ErrLimit = errors.New("over its limits")
 
 // Limits are those of one request.
 type Limits struct {
@@ -47,10 +50,6 @@ type Limits struct {
 // Evaluator asks a worker. It is safe for concurrent use.
 type Evaluator struct {
 	Worker Worker
-	// IsLimit reports whether an error is that of a request that ran into its limits.
-	IsLimit func(error) bool
-	// Now is the time; nil means time.Now.
-	Now func() time.Time
 
 	spoilt spoilt
 }
@@ -191,14 +190,7 @@ func (e *Evaluator) refuse(query string) error {
 	if !utf8.ValidString(query) {
 		return errors.New("it is not UTF-8")
 	}
-	return e.spoilt.error(query, e.now())
-}
-
-func (e *Evaluator) now() time.Time {
-	if e.Now == nil {
-		return time.Now()
-	}
-	return e.Now()
+	return e.spoilt.error(query, time.Now())
 }
 
 var errHushed = errors.New("it does not run on this Secret; what it says is withheld, since it may quote the Secret")

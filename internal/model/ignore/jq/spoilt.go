@@ -43,7 +43,7 @@ func (s *spoilt) error(query string, now time.Time) error {
 // without room for another process, is not the expression's fault.
 func (e *Evaluator) spoil(query string, err error) error {
 	switch {
-	case e.IsLimit != nil && e.IsLimit(err):
+	case errors.Is(err, ErrLimit):
 		err = fmt.Errorf("%w: %w", errLost, err)
 	case !errors.Is(err, errSlow):
 		return err
@@ -54,6 +54,6 @@ func (e *Evaluator) spoil(query string, err error) error {
 	if s.all == nil || len(s.all) >= maxSpoilt {
 		s.all = map[string]spoiling{}
 	}
-	s.all[query] = spoiling{err: err, until: e.now().Add(pause)}
+	s.all[query] = spoiling{err: err, until: time.Now().Add(pause)}
 	return err
 }
