@@ -48,7 +48,10 @@ func TestEachFactHasItsFinding(t *testing.T) {
 		"not ready":      {func(f *preflight.Facts) { installed(f).Ready = 0 }, "problem controller: 0 of 2 replicas ready"},
 		"a right":        {func(f *preflight.Facts) { f.Permissions = refused(permissions.Rule{For: "live"}) }, "problem permissions: may not list things in namespace team-a (to live)"},
 		"a lesser right": {func(f *preflight.Facts) { f.Permissions = refused(permissions.Rule{For: "see", Without: "blind"}) }, "warning permissions: may not list things in namespace team-a (to see): blind"},
-		"of every kind":  {func(f *preflight.Facts) { f.Permissions = refused(permissions.Rule{}); f.Permissions[0].Replaceable = true }, "notice permissions: may not list things"},
+		"of every kind": {func(f *preflight.Facts) {
+			f.Permissions = refused(permissions.Rule{})
+			f.Permissions[0].Replaceable = true
+		}, "notice permissions: may not list things"},
 		"not served":     {func(f *preflight.Facts) { f.Definitions[0].Served = false }, "warning definitions: not served in v1: apps of this kind are not seen"},
 		"not served yet": {func(f *preflight.Facts) { f.Definitions[0].Served, f.Installed = false, nil }, "notice controller: no Deployment with the label app.kubernetes.io/name=truce: truce is not installed, or runs elsewhere\nnotice definitions: not served in v1"},
 		"drops":          {func(f *preflight.Facts) { f.Definitions[0].Drops = []string{"spec.x"} }, "notice definitions: served in v1, installed by flux; it does not keep spec.x"},
