@@ -32,7 +32,7 @@ type sight struct {
 func (s *sight) witnesses(at attribution.Place) reconcile.WriterEvidence {
 	out := reconcile.WriterEvidence{Events: events.New(s.parts.cluster), Delay: eventsDelay}
 	if at != (attribution.Place{}) {
-		s.ring = &attribution.Ring{Hasher: s.parts.engine.Hasher, Kinds: s.kindOf, Keep: func(r attribution.Record) bool { return s.controller.Engine().Manages(r.Object) }}
+		s.ring = &attribution.Ring{Hasher: s.parts.engine.Hasher, Objects: s}
 		out.Writes = s.ring
 	}
 	if s.parts.journal != nil {
@@ -55,8 +55,11 @@ func (r recentEntries) Entries(context.Context) (all []journal.Entry, err error)
 	return all, err
 }
 
-// kindOf is the kind of a resource in use.
-func (s *sight) kindOf(group, resource string) string {
+// Manages implements attribution.Objects.
+func (s *sight) Manages(id object.ID) bool { return s.controller.Engine().Manages(id) }
+
+// KindOf implements attribution.Objects for the kinds in use.
+func (s *sight) KindOf(group, resource string) string {
 	kinds, _, _ := s.controller.InUse()
 	for _, gvk := range kinds {
 		r, err := s.parts.cluster.Resource(gvk)

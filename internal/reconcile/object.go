@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
@@ -64,7 +65,7 @@ type objectReconcile struct {
 
 	// What compare leaves for decide.
 	input    decide.Input
-	added    []compare.Addition         // fields that others have added
+	added    []compare.Addition          // fields that others have added
 	taken    map[string]ownership.Writer // who had added the fields that truce owns now, in order to remove them
 	claims   []claim.Claim               // on the object
 	noDryRun bool                        // no dry run can show what an apply would leave

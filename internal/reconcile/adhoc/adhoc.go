@@ -27,12 +27,12 @@ import (
 // Subject is one object that Git describes, and what is known of it.
 type Subject struct {
 	Desired  desired.Object
-	Live     object.Object       // nil: not there
-	Expected object.Object       // the answer to a dry run; nil where none was made
+	Live     object.Object      // nil: not there
+	Expected object.Object      // the answer to a dry run; nil where none was made
 	Asked    []compare.Addition // the additions, as a dry run has shown them; used where there is Expected
-	Unasked  string              // why none could be made; redacted
-	Mutators mutation.Mutators   // looked up where the dry run shows that admission changes what Git names (Mutated)
-	Problem  string              // why it cannot be compared, or not as well as it could; redacted
+	Unasked  string             // why none could be made; redacted
+	Mutators mutation.Mutators  // looked up where the dry run shows that admission changes what Git names (Mutated)
+	Problem  string             // why it cannot be compared, or not as well as it could; redacted
 }
 
 // Comparer is what holds for all subjects.
