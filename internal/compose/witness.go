@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/controller/events"
 	"github.com/truce-gitops/truce/internal/controller/witness"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
