@@ -184,7 +184,7 @@ func (x *box) inside() *inside {
 	config := x.config()
 	config.UserAgent, config.WarningHandler = "truce/bench", rest.NoWarnings{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return in.requests.over(next) })
-	client, err := cluster.New(config)
+	client, err := cluster.NewClient(config)
 	must(x.b, err)
 	exe, err := os.Executable()
 	must(x.b, err)

@@ -118,7 +118,7 @@ func (s *stage) anywhere(v any) any {
 	s.t.Helper()
 	text, err := json.Marshal(v)
 	if err == nil {
-		err = json.Unmarshal([]byte(strings.NewReplacer(desired.Mark(s.key()), "MARK", desired.Mark(s.neighbour()), "OTHER", s.ns, "NAMESPACE").Replace(string(text))), &v)
+		err = json.Unmarshal([]byte(strings.NewReplacer(desired.PartOfValue(s.key()), "MARK", desired.PartOfValue(s.neighbour()), "OTHER", s.ns, "NAMESPACE").Replace(string(text))), &v)
 	}
 	if err != nil {
 		s.t.Fatal(err)
@@ -191,7 +191,7 @@ func (s *stage) inventory() inventory.Record { return s.inventoryOf(s.key()) }
 
 func (s *stage) inventoryOf(key app.Key) inventory.Record {
 	s.t.Helper()
-	c, err := cluster.New(s.Config())
+	c, err := cluster.NewClient(s.Config())
 	if err != nil {
 		s.t.Fatal(err)
 	}

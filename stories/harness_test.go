@@ -170,7 +170,7 @@ func (w *world) asTruce(m *metrics.Metrics) *cluster.Client {
 	if w.tap != nil {
 		config.Wrap(w.tap.wrap)
 	}
-	client, err := cluster.New(config)
+	client, err := cluster.NewClient(config)
 	if err != nil {
 		w.t.Fatal(err)
 	}

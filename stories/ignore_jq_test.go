@@ -44,7 +44,7 @@ type folder struct {
 }
 
 func (f folder) Artifact(app.SourceKey) (source.Artifact, error) {
-	tree, err := disk.Open(f.dir)
+	tree, err := disk.OpenTree(f.dir)
 	if err != nil {
 		return source.Artifact{}, err
 	}
@@ -70,7 +70,7 @@ func newStreetOver(t *testing.T, files string, over func(*rest.Config)) *street 
 	config := truceConfig(t, c)
 	config.UserAgent = "truce/story"
 	over(config)
-	client, err := cluster.New(config)
+	client, err := cluster.NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}

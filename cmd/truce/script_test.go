@@ -144,7 +144,7 @@ func repository(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(fillAll(filled, "$"+name, ts.Getenv(name)))
 	}
 	ts.Check(os.RemoveAll(dir))
-	ts.Check(git.Seed(context.Background(), dir, os.DirFS(filled)))
+	ts.Check(git.SeedRepository(context.Background(), dir, os.DirFS(filled)))
 }
 
 // server is the command serve. What it serves ends with the test.

@@ -86,9 +86,9 @@ func Connect(o Options) (*Client, error) {
 	return c, nil
 }
 
-// New returns a Client over a configuration, of which it keeps a copy. The client throttles nothing: the server's
+// NewClient returns a Client over a configuration, of which it keeps a copy. The client throttles nothing: the server's
 // fairness (API priority and fairness, KEP-1040) does.
-func New(config *rest.Config) (*Client, error) { return newClient(config, nil) }
+func NewClient(config *rest.Config) (*Client, error) { return newClient(config, nil) }
 
 func newClient(config *rest.Config, term *lease.Term) (*Client, error) {
 	config = rest.CopyConfig(config)

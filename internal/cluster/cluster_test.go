@@ -146,7 +146,7 @@ func stalling(t *testing.T, config *rest.Config, path string) *cluster.Client {
 		pass.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
-	c, err := cluster.New(&rest.Config{Host: s.URL})
+	c, err := cluster.NewClient(&rest.Config{Host: s.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestAnEmptyIdentityIsRefused(t *testing.T) {
 	}
 	config := k.Config()
 	config.Impersonate.Groups = []string{"system:masters"}
-	if _, err := cluster.New(config); err == nil {
+	if _, err := cluster.NewClient(config); err == nil {
 		t.Error("groups without a user were taken")
 	}
 }
@@ -227,7 +227,7 @@ func TestADeadServerIsAnErrorAtOnce(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	c, err := cluster.New(&rest.Config{Host: "http://" + addr})
+	c, err := cluster.NewClient(&rest.Config{Host: "http://" + addr})
 	if err != nil {
 		t.Fatal(err)
 	}

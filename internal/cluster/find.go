@@ -59,7 +59,7 @@ func (c *Client) Served(ctx context.Context) ([]Served, error) {
 	var out []Served
 	for _, g := range groups {
 		for _, v := range inOrder(g) {
-			out = append(out, served(byVersion[v])...)
+			out = append(out, servedResources(byVersion[v])...)
 		}
 	}
 	return out, nil
@@ -76,7 +76,7 @@ func inOrder(g *metav1.APIGroup) []string {
 	return out
 }
 
-func served(list *metav1.APIResourceList) []Served {
+func servedResources(list *metav1.APIResourceList) []Served {
 	if list == nil {
 		return nil
 	}

@@ -179,11 +179,11 @@ func (k *kinds) ask(gvk object.GVK) (map[string]Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return byKind(schema.GroupVersion{Group: gvk.Group, Version: gvk.Version}, list), nil
+	return resourcesByKind(schema.GroupVersion{Group: gvk.Group, Version: gvk.Version}, list), nil
 }
 
-// byKind is what a list says of the kinds themselves, without their subresources.
-func byKind(gv schema.GroupVersion, list *metav1.APIResourceList) map[string]Resource {
+// resourcesByKind is what a list says of the kinds themselves, without their subresources.
+func resourcesByKind(gv schema.GroupVersion, list *metav1.APIResourceList) map[string]Resource {
 	served := make(map[string]Resource, len(list.APIResources))
 	for _, r := range list.APIResources {
 		if !strings.Contains(r.Name, "/") {

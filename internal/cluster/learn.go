@@ -65,7 +65,7 @@ func (g *group) addVersion(k *kinds, gv schema.GroupVersion, list *metav1.APIRes
 	defer k.mu.Unlock()
 	var served map[string]Resource
 	if list != nil {
-		served = byKind(gv, list)
+		served = resourcesByKind(gv, list)
 	}
 	g.learn(served, err)
 	k.hold(g)

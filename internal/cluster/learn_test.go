@@ -34,7 +34,7 @@ func tapped(t *testing.T, see func(*http.Request) error) (*cluster.Client, *tap)
 	t.Helper()
 	config, p := kubetest.Start(t).Config(), &tap{see: see}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { p.next = next; return p })
-	c, err := cluster.New(config)
+	c, err := cluster.NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ var many = []object.GVK{
 	{Group: "../x", Version: "v1", Kind: "X"},
 }
 
-// served asks where each of many is served, and fails where that is not as it should be.
-func served(t *testing.T, c *cluster.Client) {
+// servedResources asks where each of many is served, and fails where that is not as it should be.
+func servedResources(t *testing.T, c *cluster.Client) {
 	t.Helper()
 	for n, gvk := range many {
 		if r, err := c.Resource(gvk); n < 2 && (err != nil || !r.Namespaced) || n >= 2 && !errors.Is(err, cluster.ErrUnknownKind) {
@@ -62,7 +62,7 @@ func TestManyKindsAreLearntInTwoRequests(t *testing.T) {
 	t.Parallel()
 	c, p := tapped(t, func(*http.Request) error { return nil })
 	c.Learn(many)
-	served(t, c)
+	servedResources(t, c)
 	if n := p.counted.Load(); n != 2 {
 		t.Errorf("%d requests", n)
 	}
@@ -83,7 +83,7 @@ func TestAServerThatCannotTellOfAllAtOnceIsAskedOneByOne(t *testing.T) {
 		return nil
 	})
 	c.Learn(many)
-	served(t, c)
+	servedResources(t, c)
 	if n := p.counted.Load(); n < 7 {
 		t.Errorf("%d requests: the server seems to have told of all at once", n)
 	}
@@ -118,7 +118,7 @@ func TestWhatIsInvalidatedWhileTheServerAnswersIsAskedForAgain(t *testing.T) {
 		return nil
 	})
 	c.Learn(many)
-	served(t, c)
+	servedResources(t, c)
 	if n := p.counted.Load(); n != 4 {
 		t.Errorf("%d requests, want two for all, and one for each version of the group that was invalidated", n)
 	}
@@ -136,7 +136,7 @@ func TestAStaleGroupIsAskedForByItself(t *testing.T) {
 		return err
 	}
 	for { // until the aggregator has taken it
-		c, err := cluster.New(rest.CopyConfig(k.Config()))
+		c, err := cluster.NewClient(rest.CopyConfig(k.Config()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,7 +85,7 @@ func TestAWebPageIsNoAnswer(t *testing.T) {
 			w.WriteHeader(code)
 			_, _ = io.WriteString(w, "<html>Basic c2VjcmV0</html>")
 		}))
-		c, err := New(&rest.Config{Host: server.URL})
+		c, err := NewClient(&rest.Config{Host: server.URL})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ type UnreachableError struct {
 
 // Error returns what is wrong.
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("cannot connect to the API server at %s: %s", e.Server, cause(e.Err))
+	return fmt.Sprintf("cannot connect to the API server at %s: %s", e.Server, rootCause(e.Err))
 }
 
 // Advice returns what a person can do, in a sentence.
@@ -49,7 +49,7 @@ func (e *UnreachableError) Advice() string {
 		return "check the server's address in the kubeconfig, or choose another context with --context or --kubeconfig"
 	case errors.Is(e.Err, errWebPage):
 		return "check server of the cluster in the kubeconfig, and the proxies and load balancers in between"
-	case !isDial(e.Err):
+	case !isDialError(e.Err):
 		return "check server and certificate-authority of the cluster in the kubeconfig"
 	}
 	return "check that it runs and that the context is the right one (kubectl config current-context), or choose another with --context or --kubeconfig; " +
@@ -59,13 +59,13 @@ func (e *UnreachableError) Advice() string {
 // Unwrap returns the error of the dial or the handshake.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-func isDial(err error) bool {
+func isDialError(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// cause is the innermost part of a connection error: "connection refused", "no such host".
-func cause(err error) string {
+// rootCause is the innermost part of a connection error: "connection refused", "no such host".
+func rootCause(err error) string {
 	var dns *net.DNSError
 	var call *os.SyscallError
 	switch {
@@ -91,7 +91,7 @@ type reaching struct {
 func (r reaching) RoundTrip(q *http.Request) (*http.Response, error) {
 	answer, err := r.next.RoundTrip(q)
 	switch {
-	case err != nil && (isDial(err) || isHandshake(err)):
+	case err != nil && (isDialError(err) || isHandshake(err)):
 		err = &UnreachableError{Server: r.server, Err: err}
 	case err == nil && strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html"):
 		_ = answer.Body.Close() // it is of no use
@@ -118,13 +118,13 @@ func configError(o Options, rules *clientcmd.ClientConfigLoadingRules, err error
 	case o.Context != "" && !slices.Contains(contexts(rules), o.Context):
 		return &ConfigError{fmt.Sprintf("the kubeconfig has no context %q", o.Context), "its contexts: " + cmp.Or(strings.Join(contexts(rules), ", "), "none"), err}
 	case clientcmd.IsEmptyConfig(err):
-		return &ConfigError{"no cluster is configured: " + looked(o, rules), advice, err}
+		return &ConfigError{"no cluster is configured: " + searchedFiles(o, rules), advice, err}
 	}
 	return fmt.Errorf("connect to the cluster: %w", err)
 }
 
-// looked says where a kubeconfig was looked for.
-func looked(o Options, rules *clientcmd.ClientConfigLoadingRules) string {
+// searchedFiles says where a kubeconfig was looked for.
+func searchedFiles(o Options, rules *clientcmd.ClientConfigLoadingRules) string {
 	if o.Kubeconfig != "" {
 		return "kubeconfig " + o.Kubeconfig + " has no current context"
 	}

@@ -86,7 +86,7 @@ func TestAServerThatCannotBeReachedSaysWhatToDo(t *testing.T) {
 		{other.URL, "cannot connect to the API server at " + other.URL + ": tls: failed to verify certificate", "certificate-authority"},
 		{"https://server.invalid", "cannot connect to the API server at https://server.invalid: no address for server.invalid", "check the server's address"},
 	} {
-		client, err := cluster.New(&rest.Config{Host: c.server})
+		client, err := cluster.NewClient(&rest.Config{Host: c.server})
 		if err != nil {
 			t.Fatal(err)
 		}

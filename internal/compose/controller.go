@@ -118,7 +118,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	}
 	s := sight{parts: p, used: used, home: home, log: o.Log}
 	chosen.Witnesses = s.witnesses(o.Witness)
-	s.controller = controller.New(options, chosen)
+	s.controller = controller.NewController(options, chosen)
 	if p.metrics != nil {
 		p.metrics.Watch(s.controller.Reports)
 	}

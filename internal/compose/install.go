@@ -117,7 +117,7 @@ func established(ctx context.Context, c *cluster.Client, objects []object.Object
 func waitServed(ctx context.Context, c *cluster.Client) error {
 	config := c.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return hasty{next} })
-	probe, err := cluster.New(config)
+	probe, err := cluster.NewClient(config)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func TestThePageOfAPodIsReachedThroughTheAPIServer(t *testing.T) {
 	ns := k.Namespace(t)
 	entry := journal.Entry{At: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), What: journal.Applied, Revision: "main@sha1:aaa"}
 	entry.App.Name = "web"
-	connection, err := cluster.New(k.Config())
+	connection, err := cluster.NewClient(k.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ spec: {nodeName: node-`+ns+`, automountServiceAccountToken: false, containers: [
 func TestTheAPIServerJudgesTokens(t *testing.T) {
 	k := kubetest.Start(t)
 	ns := k.Namespace(t)
-	client, err := cluster.New(k.Config())
+	client, err := cluster.NewClient(k.Config())
 	if err != nil {
 		t.Fatal(err)
 	}

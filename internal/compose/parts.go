@@ -109,7 +109,7 @@ func assemble(t cluster.Target, version string, from cloning, by supervision) (*
 
 func newParts(client *cluster.Client, self string, from cloning) (*parts, error) {
 	part := memory.OfMachine()
-	store, err := git.New(git.Options{Dir: from.dir, Executable: self, Servers: from.servers, Memory: part.Git})
+	store, err := git.OpenStore(git.Options{Dir: from.dir, Executable: self, Servers: from.servers, Memory: part.Git})
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // TestTheFirstLineOfTheLogSaysWhatAControllerRunsWith checks each setting, with the defaults and with flags.
 func TestTheFirstLineOfTheLogSaysWhatAControllerRunsWith(t *testing.T) {
-	client, err := cluster.New(&rest.Config{Host: "https://192.0.2.1:6443"})
+	client, err := cluster.NewClient(&rest.Config{Host: "https://192.0.2.1:6443"})
 	if err != nil {
 		t.Fatal(err)
 	}

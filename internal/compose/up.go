@@ -209,7 +209,7 @@ func (s *starting) repository(ctx context.Context) error {
 		return err
 	}
 	s.world.Demo, s.world.Repo = true, filepath.Join(s.options.Dir, "repo")
-	if err := git.Seed(ctx, s.world.Repo, demo); err != nil {
+	if err := git.SeedRepository(ctx, s.world.Repo, demo); err != nil {
 		return err
 	}
 	s.say("repository: " + s.world.Repo)

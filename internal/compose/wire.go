@@ -19,7 +19,7 @@ import (
 
 // Hidden runs the commands that truce calls itself with, and what git calls it for. It reports false for all others.
 func Hidden(args []string) (code int, ok bool) {
-	if git.IsSSH() {
+	if git.IsSSHHelper() {
 		return git.SSHMain(context.Background(), args, os.Stdin, os.Stdout, os.Stderr), true
 	}
 	if len(args) == 0 {
@@ -27,7 +27,7 @@ func Hidden(args []string) (code int, ok bool) {
 	}
 	switch args[0] {
 	case worker.Command:
-		return worker.Main(&kustomize.Renderer{Plain: plain.Renderer{}}, os.Stdin, os.Stdout), true
+		return worker.RunWorker(&kustomize.Renderer{Plain: plain.Renderer{}}, os.Stdin, os.Stdout), true
 	case jqworker.Command:
 		return jqworker.Main(), true
 	}

@@ -31,7 +31,7 @@ type sight struct {
 }
 
 func (s *sight) witnesses(at attribution.Place) reconcile.WriterEvidence {
-	out := reconcile.WriterEvidence{Events: events.New(s.parts.cluster), Delay: eventsDelay}
+	out := reconcile.WriterEvidence{Events: events.NewReader(s.parts.cluster), Delay: eventsDelay}
 	if at != (attribution.Place{}) {
 		s.ring = &attribution.Ring{Hasher: s.parts.engine.Hasher, Objects: s}
 		out.Writes = s.ring
@@ -76,14 +76,14 @@ func (s *sight) run(at attribution.Place) func(context.Context) error {
 	name := "truce-witness-" + s.home
 	if at == (attribution.Place{}) {
 		return func(ctx context.Context) error {
-			if err := witness.Remove(ctx, s.parts.cluster, name); err != nil && ctx.Err() == nil {
+			if err := witness.RemoveConfiguration(ctx, s.parts.cluster, name); err != nil && ctx.Err() == nil {
 				s.log.Warn("an earlier witness's configuration may be left", "error", err.Error())
 			}
 			return nil
 		}
 	}
 	return func(ctx context.Context) error {
-		err := witness.Run(ctx, witness.Options{
+		err := witness.RunWitness(ctx, witness.Options{
 			Cluster: s.parts.cluster, Ring: s.ring, Name: name, Home: s.home, Place: at, InUse: s.controller.InUse, Changed: s.used, Log: s.log, Now: time.Now,
 		})
 		if err != nil { // who only watches stops nobody

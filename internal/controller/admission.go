@@ -77,7 +77,7 @@ func (c *Controller) watchAdmission() {
 // compareMutated compares the objects of which admission changed a field with what the server makes of them now.
 func (c *Controller) compareMutated(context.Context, string) time.Duration {
 	ids := c.engine.AdmissionChanged()
-	for i, wait := range spread(c.groups.rate, c.Now(), len(ids)) {
+	for i, wait := range reserveDelays(c.groups.rate, c.Now(), len(ids)) {
 		c.objects.AddAfter(ids[i], wait)
 	}
 	return c.admission.next()

@@ -22,7 +22,7 @@ func (c *Controller) answer(ctx context.Context, e appEntry, next object.Object,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := c.appSet[e.app.Key]; now != nil && now.asks.uid == e.asks.uid {
-		now.wrote = writtenAs(next, err)
+		now.wrote = statusAfterWrite(next, err)
 	}
 	return err
 }
@@ -38,14 +38,14 @@ func (c *Controller) writeAnswer(ctx context.Context, e appEntry, next object.Ob
 		if c.lacksSubresource(e.gvk, err) {
 			return c.answerWhole(ctx, e, next, answered)
 		}
-		return gone(err)
+		return asGone(err)
 	}
 	err := c.patch(ctx, e.gvk, e.cr, "status", []operation{{"add", "/status", next}})
 	if c.lacksSubresource(e.gvk, err) {
 		return c.answerWhole(ctx, e, next, answered)
 	}
 	if err != nil {
-		return gone(err)
+		return asGone(err)
 	}
 	ops := make([]operation, 0, 2*len(answered))
 	for _, p := range answered {
@@ -55,12 +55,12 @@ func (c *Controller) writeAnswer(ctx context.Context, e appEntry, next object.Ob
 	if apierrors.IsInvalid(err) { // there is another request
 		return nil
 	}
-	return gone(err)
+	return asGone(err)
 }
 
 // answerWhole writes into the custom resource itself.
 func (c *Controller) answerWhole(ctx context.Context, e appEntry, next object.Object, answered []field.Pointer) error {
-	if len(answered) == 0 && isThere(e.cr, e.wrote, next) {
+	if len(answered) == 0 && isStatusWritten(e.cr, e.wrote, next) {
 		return nil
 	}
 	ops := []operation{{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()}, {"add", "/status", next}}
@@ -77,7 +77,7 @@ func (c *Controller) answerWhole(ctx context.Context, e appEntry, next object.Ob
 	}
 	got, err := r.Patch(ctx, e.cr.Name(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: statusManager})
 	if err != nil {
-		return gone(err)
+		return asGone(err)
 	}
 	now := object.Object(got.Object)
 	kept, _ := now.At("status").(map[string]any)
@@ -96,7 +96,7 @@ var errDropped = errors.New("the API server has dropped the status")
 
 // answered takes in what the server made of our own write, before the watch reports it.
 func (c *Controller) answered(e appEntry, now object.Object) {
-	seen, err := c.sightOf(&e, live.Event{ID: now.ID(), GVK: e.gvk, Object: now, Depth: live.Full})
+	seen, err := c.observeApp(&e, live.Event{ID: now.ID(), GVK: e.gvk, Object: now, Depth: live.Full})
 	if err != nil {
 		return // the watch brings it, too
 	}
@@ -106,7 +106,7 @@ func (c *Controller) answered(e appEntry, now object.Object) {
 	if known == nil || known.asks.uid != seen.asks.uid || known.version > seen.version {
 		return
 	}
-	c.take(known, seen)
+	c.updateEntry(known, seen)
 }
 
 // errGone says that the server does not find a custom resource. If it was deleted the watch is about to report it; else the answer was wrong, and
@@ -116,7 +116,7 @@ var errGone = errors.New("the custom resource is not found")
 // retryGone is the pause before a write of a custom resource that was not found is repeated.
 const retryGone = time.Second
 
-func gone(err error) error {
+func asGone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return errGone
 	}

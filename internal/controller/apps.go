@@ -20,28 +20,28 @@ import (
 type appEntry struct {
 	front   dialect.Apps
 	gvk     object.GVK
-	kept    object.Packed   // the custom resource
-	cr      object.Object   // the same: only in what begin and entry return
-	asks    request         // of kept
-	app     app.App         // as kept says, and as the order that was taken up wants it
-	wants   app.SyncRequest // of kept, and not taken up yet
-	order   app.SyncRequest // that was taken up and has not ended
-	failed  int             // runs in a row
-	answer  string          // of the newest of them
-	alike   int             // of the newest of them, that ended with answer
-	blocked bool            // it cannot be run: its custom resource may not be written
-	version uint64          // resourceVersion of kept
-	wrote   digest          // of the status that was written last
-	due     time.Time       // of the next full check: an older timer is not answered; zero for at once
-	begun   time.Time       // of the run that is under way; zero for none
-	told    time.Time       // of the last status write
-	news    string          // that were reported last
-	said    *moved          // what the status that was written last says of the revision; nil for none
-	slot    time.Time       // when a status may be written that says no more than that the revision has moved; zero for none
+	kept    object.Packed    // the custom resource
+	cr      object.Object    // the same: only in what begin and entry return
+	asks    request          // of kept
+	app     app.App          // as kept says, and as the order that was taken up wants it
+	wants   app.SyncRequest  // of kept, and not taken up yet
+	order   app.SyncRequest  // that was taken up and has not ended
+	failed  int              // runs in a row
+	answer  string           // of the newest of them
+	alike   int              // of the newest of them, that ended with answer
+	blocked bool             // it cannot be run: its custom resource may not be written
+	version uint64           // resourceVersion of kept
+	wrote   digest           // of the status that was written last
+	due     time.Time        // of the next full check: an older timer is not answered; zero for at once
+	begun   time.Time        // of the run that is under way; zero for none
+	told    time.Time        // of the last status write
+	news    string           // that were reported last
+	said    *writtenRevision // what the status that was written last says of the revision; nil for none
+	slot    time.Time        // when a status may be written that says no more than that the revision has moved; zero for none
 }
 
-func (c *Controller) seenApp(f dialect.Apps, ev live.Event) {
-	seen, err := c.sightOf(&appEntry{front: f}, ev)
+func (c *Controller) onAppEvent(f dialect.Apps, ev live.Event) {
+	seen, err := c.observeApp(&appEntry{front: f}, ev)
 	key := seen.app.Key
 	if err != nil { // it was JSON a moment ago
 		c.Log.Error("keep", "app", key.String(), "error", err.Error())
@@ -56,7 +56,7 @@ func (c *Controller) seenApp(f dialect.Apps, ev live.Event) {
 	if ev.Gone {
 		delete(c.appSet, key)
 		c.mu.Unlock()
-		c.detach(read)
+		c.detachSource(read)
 		c.apps.Add(key)
 		return
 	}
@@ -64,21 +64,21 @@ func (c *Controller) seenApp(f dialect.Apps, ev live.Event) {
 		e = &appEntry{front: f, gvk: ev.GVK}
 		c.appSet[key] = e
 	}
-	news := c.take(e, seen)
+	news := c.updateEntry(e, seen)
 	if news {
 		e.due = time.Time{}
 	}
 	a := e.app
 	c.mu.Unlock()
-	c.attach(a)
+	c.attachSource(a)
 	if read != a.Source {
-		c.detach(read)
+		c.detachSource(read)
 	}
 	if !news {
 		return
 	}
 	if a.Request != "" {
-		c.lookAt(a.Source)
+		c.requestFetch(a.Source)
 	}
 	c.engine.Supersede(key)
 	c.apps.Add(key)
@@ -87,20 +87,20 @@ func (c *Controller) seenApp(f dialect.Apps, ev live.Event) {
 	}
 }
 
-// app runs one app, and says when its next full check is due.
-func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
+// reconcileApp runs one app, and says when its next full check is due.
+func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duration {
 	c.engine.BeginRun(key)
-	e, ok := c.begin(key)
+	e, ok := c.beginRun(key)
 	if !ok {
-		return c.forget(ctx, key)
+		return c.forgetApp(ctx, key)
 	}
 	if wait := e.due.Sub(c.Now()); !e.due.IsZero() && wait > 0 && !c.newRevision(e.app) {
 		return wait
 	}
 	if e.app.Deleting {
-		return c.remove(ctx, e)
+		return c.deleteApp(ctx, e)
 	}
-	e, wait := c.takeUp(ctx, e)
+	e, wait := c.beginSyncRequest(ctx, e)
 	if wait > 0 {
 		return wait
 	}
@@ -114,19 +114,19 @@ func (c *Controller) app(ctx context.Context, key app.Key) time.Duration {
 		return retryGone
 	case err != nil:
 		c.Log.Warn("finalizer", "app", key.String(), "error", err.Error())
-		c.block(key, true)
+		c.setBlocked(key, true)
 		return retryObject
 	}
-	c.block(key, false)
-	r := c.run(ctx, c.remark(e))
+	c.setBlocked(key, false)
+	r := c.runApp(ctx, c.withNoteOfLack(e))
 	if e.app.Adoption.Mode == app.HandBack && r.Stage == report.Done {
-		c.released(ctx, e)
+		c.removeOwnMarks(ctx, e)
 	}
 	return c.schedule(key, e.app, r)
 }
 
-// block notes whether an app cannot be run, since its custom resource may not be written: no other app waits for it meanwhile.
-func (c *Controller) block(key app.Key, blocked bool) {
+// setBlocked notes whether an app cannot be run, since its custom resource may not be written: no other app waits for it meanwhile.
+func (c *Controller) setBlocked(key app.Key, blocked bool) {
 	c.mu.Lock()
 	e := c.appSet[key]
 	changed := e != nil && e.blocked != blocked
@@ -139,9 +139,9 @@ func (c *Controller) block(key app.Key, blocked bool) {
 	}
 }
 
-// begin returns the app as it is asked for now. What is asked from here on makes due zero again, and is not lost at the end of
+// beginRun returns the app as it is asked for now. What is asked from here on makes due zero again, and is not lost at the end of
 // the run (schedule).
-func (c *Controller) begin(key app.Key) (appEntry, bool) {
+func (c *Controller) beginRun(key app.Key) (appEntry, bool) {
 	c.mu.Lock()
 	e := c.appSet[key]
 	if e == nil {
@@ -159,16 +159,16 @@ func (c *Controller) begin(key app.Key) (appEntry, bool) {
 // retryConflict is the pause before a custom resource that another client has just written is read again.
 const retryConflict = 20 * time.Millisecond
 
-func (c *Controller) run(ctx context.Context, a app.App) report.Report {
+func (c *Controller) runApp(ctx context.Context, a app.App) report.Report {
 	if a.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, a.Timeout)
 		defer cancel()
 	}
 	begin := c.Now()
-	c.underWay(a.Key, begin)
+	c.setRunningSince(a.Key, begin)
 	r := c.engine.App(ctx, a)
-	c.underWay(a.Key, time.Time{})
+	c.setRunningSince(a.Key, time.Time{})
 	took := c.Now().Sub(begin)
 	if c.Ran != nil {
 		c.Ran(r, took)
@@ -178,7 +178,7 @@ func (c *Controller) run(ctx context.Context, a app.App) report.Report {
 	return r
 }
 
-func (c *Controller) underWay(key app.Key, since time.Time) {
+func (c *Controller) setRunningSince(key app.Key, since time.Time) {
 	c.mu.Lock()
 	if e := c.appSet[key]; e != nil {
 		e.begun = since
@@ -192,15 +192,15 @@ func (c *Controller) underWay(key app.Key, since time.Time) {
 // schedule sets the next full check, unless one was requested during the run. A source that is not ready wakes its
 // apps itself.
 func (c *Controller) schedule(key app.Key, a app.App, r report.Report) time.Duration {
-	wait, read, now := c.plan(key, a, r)
+	wait, read, now := c.scheduleNextRun(key, a, r)
 	if now != read {
-		c.detach(read)
+		c.detachSource(read)
 	}
 	return wait
 }
 
-// plan sets when the app is due, and returns how long that is, and from which source the app was read and is read from now on.
-func (c *Controller) plan(key app.Key, a app.App, r report.Report) (wait time.Duration, read, now app.SourceKey) {
+// scheduleNextRun sets when the app is due, and returns how long that is, and from which source the app was read and is read from now on.
+func (c *Controller) scheduleNextRun(key app.Key, a app.App, r report.Report) (wait time.Duration, read, now app.SourceKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.appSet[key]
@@ -208,7 +208,7 @@ func (c *Controller) plan(key app.Key, a app.App, r report.Report) (wait time.Du
 		return 0, read, read
 	}
 	wait, read = e.pause(a, r), e.app.Source
-	if next := c.finish(e, r, wait); wait == 0 || next < wait {
+	if next := c.finishSyncRequest(e, r, wait); wait == 0 || next < wait {
 		wait = next
 	}
 	if wait > 0 && !e.due.IsZero() {
@@ -265,8 +265,8 @@ func (c *Controller) newRevision(a app.App) bool {
 	return artifact.Revision != revision || stage == report.Fetch
 }
 
-// forget ends an app whose custom resource is gone. It had no finalizer if its objects are to stay.
-func (c *Controller) forget(ctx context.Context, key app.Key) time.Duration {
+// forgetApp ends an app whose custom resource is gone. It had no finalizer if its objects are to stay.
+func (c *Controller) forgetApp(ctx context.Context, key app.Key) time.Duration {
 	if err := c.engine.Forget(ctx, key); err != nil {
 		c.Log.Warn("forget", "app", key.String(), "error", err.Error())
 		return retryObject
@@ -274,7 +274,7 @@ func (c *Controller) forget(ctx context.Context, key app.Key) time.Duration {
 	return 0
 }
 
-func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
+func (c *Controller) deleteApp(ctx context.Context, e appEntry) time.Duration {
 	if !slices.ContainsFunc(finalizers(e.cr), e.app.HasFinalizer) {
 		return 0
 	}
@@ -289,19 +289,19 @@ func (c *Controller) remove(ctx context.Context, e appEntry) time.Duration {
 			keeps = func(name string) bool { return name == e.app.OwnFinalizer }
 		}
 		if !ours {
-			return max(c.forget(ctx, e.app.Key), c.unguard(ctx, e, keeps))
+			return max(c.forgetApp(ctx, e.app.Key), c.removeFinalizers(ctx, e, keeps))
 		}
 	}
 	if err := c.engine.Remove(ctx, e.app); err != nil {
 		c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())
-		c.tellStuck(ctx, e, err)
+		c.reportStuckDeletion(ctx, e, err)
 		return retryObject
 	}
-	return c.unguard(ctx, e, keeps)
+	return c.removeFinalizers(ctx, e, keeps)
 }
 
-// unguard takes finalizers off an app's custom resource, where there are such.
-func (c *Controller) unguard(ctx context.Context, e appEntry, which func(string) bool) time.Duration {
+// removeFinalizers takes finalizers off an app's custom resource, where there are such.
+func (c *Controller) removeFinalizers(ctx context.Context, e appEntry, which func(string) bool) time.Duration {
 	have := finalizers(e.cr)
 	if !slices.ContainsFunc(have, which) {
 		return 0
@@ -309,8 +309,8 @@ func (c *Controller) unguard(ctx context.Context, e appEntry, which func(string)
 	return c.retryNote(e, c.patchFinalizers(ctx, e, slices.DeleteFunc(have, which)))
 }
 
-// tellStuck says on a custom resource that is being deleted why it is still there.
-func (c *Controller) tellStuck(ctx context.Context, e appEntry, why error) {
+// reportStuckDeletion says on a custom resource that is being deleted why it is still there.
+func (c *Controller) reportStuckDeletion(ctx context.Context, e appEntry, why error) {
 	now := c.Now()
 	r := report.Report{
 		App: e.app.Key, Generation: e.app.Generation, Stage: report.Admit, Reason: report.PruneFailed, Message: redact.MaskText(why.Error()), At: now, Seen: now,

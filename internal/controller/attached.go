@@ -10,8 +10,8 @@ import (
 // Some sources have no custom resource of their own: those that an app names itself, and other revisions of those that have one. They are
 // there as long as an app reads them, shared by all that read the same, and have no status: the apps report the result of a fetch.
 
-// attach makes sure that what the app reads is fetched, where no custom resource of its own asks for that.
-func (c *Controller) attach(a app.App) {
+// attachSource makes sure that what the app reads is fetched, where no custom resource of its own asks for that.
+func (c *Controller) attachSource(a app.App) {
 	f, inline := c.inlineOf(a.Key)
 	if !inline && a.Source.Revision == "" || len(a.Problems) > 0 || a.Deleting {
 		return
@@ -35,9 +35,9 @@ func (c *Controller) attach(a app.App) {
 	}
 }
 
-// lookAt asks for a look at what an attached source holds now, unless that never changes. Its apps wait for it (awaitSource).
-func (c *Controller) lookAt(key app.SourceKey) {
-	if fixed(key) {
+// requestFetch asks for a look at what an attached source holds now, unless that never changes. Its apps wait for it (awaitSource).
+func (c *Controller) requestFetch(key app.SourceKey) {
+	if isPinnedToCommit(key) {
 		return
 	}
 	c.mu.Lock()
@@ -61,8 +61,8 @@ func (c *Controller) inlineOf(key app.Key) (dialect.Sources, bool) {
 	return nil, false
 }
 
-// detach drops attached sources that no app reads any more.
-func (c *Controller) detach(key app.SourceKey) {
+// detachSource drops attached sources that no app reads any more.
+func (c *Controller) detachSource(key app.SourceKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.sourceSet[key]
@@ -99,15 +99,15 @@ func (c *Controller) sourceResource(key app.SourceKey) (dialect.Sources, object.
 	f, cr, reader := e.front, e.cr, e.reader
 	c.mu.RUnlock()
 	if cr == nil && reader != (app.Key{}) {
-		if a, ok := c.reading(key, reader); ok {
+		if a, ok := c.findReader(key, reader); ok {
 			cr = a.cr
 		}
 	}
 	return f, cr
 }
 
-// reading returns an app that reads the source; the one that was last known to, if it still does.
-func (c *Controller) reading(key app.SourceKey, last app.Key) (appEntry, bool) {
+// findReader returns an app that reads the source; the one that was last known to, if it still does.
+func (c *Controller) findReader(key app.SourceKey, last app.Key) (appEntry, bool) {
 	if a, ok := c.entry(last); ok && a.app.Source == key {
 		return a, true
 	}
@@ -122,15 +122,15 @@ func (c *Controller) reading(key app.SourceKey, last app.Key) (appEntry, bool) {
 	return c.entry(found)
 }
 
-// pinned is the spec of another revision than the source itself follows.
-func pinned(spec source.Spec, key app.SourceKey) source.Spec {
+// pinnedSpec is the spec of another revision than the source itself follows.
+func pinnedSpec(spec source.Spec, key app.SourceKey) source.Spec {
 	if key.Revision != "" {
-		spec.Ref = source.RefOf(key.Revision)
+		spec.Ref = source.ParseRef(key.Revision)
 	}
 	return spec
 }
 
-// fixed reports whether the revision can never become another one.
-func fixed(key app.SourceKey) bool {
-	return key.Revision != "" && source.RefOf(key.Revision).Commit != ""
+// isPinnedToCommit reports whether the revision can never become another one.
+func isPinnedToCommit(key app.SourceKey) bool {
+	return key.Revision != "" && source.ParseRef(key.Revision).Commit != ""
 }

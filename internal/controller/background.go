@@ -14,13 +14,15 @@ const (
 	backgroundBurst = 50
 )
 
-// moved is what a new revision that changes nothing else changes in a report.
-type moved struct {
+// writtenRevision is what a new revision that changes nothing else changes in a report.
+type writtenRevision struct {
 	revision, applied string
 	rollout           report.Rollout
 }
 
-func movedBy(r report.Report) *moved { return &moved{r.Revision, r.Applied, r.Rollout} }
+func writtenRevisionOf(r report.Report) *writtenRevision {
+	return &writtenRevision{r.Revision, r.Applied, r.Rollout}
+}
 
 // background is how long a status waits for its turn because it says nothing but that the revision has moved. A status that answers a
 // request, or says anything else that is new, does not wait.

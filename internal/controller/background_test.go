@@ -55,7 +55,7 @@ func TestOnlyAStatusThatSaysNothingElseWaitsBehindARevision(t *testing.T) {
 			key := app.Key{Kind: kind, Name: "web"}
 			e := &appEntry{front: f, cr: resource(), app: app.App{Key: key}}
 			e.cr["status"] = f.Status(e.cr, first) // the watch has brought what was written
-			e.wrote, e.said = digestOf(f.Status(e.cr, first)), movedBy(first)
+			e.wrote, e.said = digestOf(f.Status(e.cr, first)), writtenRevisionOf(first)
 			ctl := &Controller{appSet: map[app.Key]*appEntry{key: e}, backgroundPace: rate.NewLimiter(backgroundRate, 1)}
 			ctl.backgroundPace.AllowN(c.report.Seen, 1)
 			if wait := ctl.background(*e, c.report); (wait > 0) != c.waits {

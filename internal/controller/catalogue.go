@@ -46,7 +46,7 @@ func (c *Controller) watchCatalogue(ctx context.Context) {
 		c.mu.Unlock()
 		c.claimWork.Add(changedCatalogue)
 	})
-	slow := tellSlow(ctx, c.Log, w, "users' claims are not known yet: nothing is corrected before they are", "object", id.String())
+	slow := warnIfSlow(ctx, c.Log, w, "users' claims are not known yet: nothing is corrected before they are", "object", id.String())
 	defer slow.Stop()
 	select {
 	case <-w.Synced():
@@ -71,7 +71,7 @@ func withConfig(c *claim.Catalogue, o object.Object) (*claim.Catalogue, error) {
 // refuseClaims reports it on the ConfigMap.
 func (c *Controller) refuseClaims(o object.Object, cause error) {
 	text := fmt.Sprintf("%v; the last good claims hold", cause)
-	c.announce(notify.Message{
+	c.enqueueEvent(notify.Message{
 		Event: notify.Event{Severity: notify.Error, Reason: "ClaimsRefused", Text: text}, About: o.ID(), APIVersion: "v1", UID: o.UID(), At: c.Now(),
 	}, o.ResourceVersion())
 }

@@ -33,11 +33,11 @@ type claimants struct {
 	places  cluster.Namespaces // none for the whole cluster
 	claims  *reconcile.Claims
 	kinds   []object.GVK
-	watches map[post]watching // by group and kind, and place
-	ctx     context.Context   // of these watches
+	watches map[watchKey]runningWatch // by group and kind, and place
+	ctx     context.Context           // of these watches
 	stop    context.CancelFunc
-	asked   map[string]int // how often it was asked for a group in a row
-	refused map[post]bool  // what may not be listed, and was reported
+	asked   map[string]int    // how often it was asked for a group in a row
+	refused map[watchKey]bool // what may not be listed, and was reported
 }
 
 // begin watches what a catalogue knows to be claimants, into claims of their own. It does not wait for anything. What was
@@ -48,7 +48,7 @@ func (w *claimants) begin(ctx context.Context, claims *reconcile.Claims, kinds [
 	defer func() { <-w.turn }()
 	w.mu.Lock()
 	end = w.stop
-	w.claims, w.kinds, w.watches, w.ctx, w.stop = claims, kinds, map[post]watching{}, ctx, cancel
+	w.claims, w.kinds, w.watches, w.ctx, w.stop = claims, kinds, map[watchKey]runningWatch{}, ctx, cancel
 	w.mu.Unlock()
 	w.extend(kinds)
 	return end
@@ -82,7 +82,7 @@ func (w *claimants) extend(kinds []object.GVK) {
 	}
 }
 
-func (w *claimants) watched(p post) bool {
+func (w *claimants) watched(p watchKey) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, ok := w.watches[p]
@@ -90,20 +90,20 @@ func (w *claimants) watched(p post) bool {
 }
 
 // posts are those of the places where a kind is watched, whatever the version.
-func (w *claimants) posts(gvk object.GVK, places cluster.Namespaces) []post {
+func (w *claimants) posts(gvk object.GVK, places cluster.Namespaces) []watchKey {
 	kind := object.GVK{Group: gvk.Group, Kind: gvk.Kind}
 	if !places.Limited() || w.everywhere(gvk) {
-		return []post{{kind, ""}}
+		return []watchKey{{kind, ""}}
 	}
-	out := make([]post, len(places))
+	out := make([]watchKey, len(places))
 	for i, namespace := range places {
-		out[i] = post{kind, namespace}
+		out[i] = watchKey{kind, namespace}
 	}
 	return out
 }
 
 // watch hands what it sees to the present claims. The caller holds mu.
-func (w *claimants) watch(i live.Interest) watching {
+func (w *claimants) watch(i live.Interest) runningWatch {
 	claims := w.claims
 	ctx, end := context.WithCancel(w.ctx)
 	seen := w.watcher.Watch(ctx, i, func(ev live.Event) {
@@ -113,7 +113,7 @@ func (w *claimants) watch(i live.Interest) watching {
 			claims.OnEvent(ev.Object)
 		}
 	})
-	return watching{seen, i, end, ctx.Done()}
+	return runningWatch{seen, i, end, ctx.Done()}
 }
 
 // cover makes the claimants of one more namespace known, and returns when they are.
@@ -147,8 +147,8 @@ func (w *claimants) wait(ctx context.Context) {
 	limited := w.places.Limited()
 	w.mu.Unlock()
 	for p, watch := range all {
-		slow := tellSlow(ctx, w.log, watch, "claimants are not known yet: nothing is corrected before they are", "kind", p.gvk.Kind, "namespace", p.namespace)
-		err := live.Listed(ctx, watch, func(err error) bool { return limited && apierrors.IsForbidden(err) || isUnserved(err, watch, w.served) })
+		slow := warnIfSlow(ctx, w.log, watch, "claimants are not known yet: nothing is corrected before they are", "kind", p.gvk.Kind, "namespace", p.namespace)
+		err := live.AwaitListed(ctx, watch, func(err error) bool { return limited && apierrors.IsForbidden(err) || isUnserved(err, watch, w.served) })
 		slow.Stop()
 		switch {
 		case ctx.Err() != nil:
@@ -164,8 +164,8 @@ func (w *claimants) wait(ctx context.Context) {
 // slowList is how long a first list for which all wait may take before that is reported.
 const slowList = 10 * time.Second
 
-// tellSlow reports, unless it is stopped before, why the first list of a watch does not come.
-func tellSlow(ctx context.Context, log *slog.Logger, w live.Watch, message string, about ...any) *time.Timer {
+// warnIfSlow reports, unless it is stopped before, why the first list of a watch does not come.
+func warnIfSlow(ctx context.Context, log *slog.Logger, w live.Watch, message string, about ...any) *time.Timer {
 	return time.AfterFunc(slowList, func() {
 		if err := w.Err(); err != nil && ctx.Err() == nil {
 			log.Warn(message, append(about, "error", err.Error())...)
@@ -174,7 +174,7 @@ func tellSlow(ctx context.Context, log *slog.Logger, w live.Watch, message strin
 }
 
 // drop ends the watch of a kind that is not served. Its CRD may just have come, so that it is asked for again.
-func (w *claimants) drop(p post, watch watching) {
+func (w *claimants) drop(p watchKey, watch runningWatch) {
 	watch.end()
 	w.mu.Lock()
 	if w.watches[p].ended == watch.ended {
@@ -185,11 +185,11 @@ func (w *claimants) drop(p post, watch watching) {
 }
 
 // refuse reports once that claimants of a kind stay unknown.
-func (w *claimants) refuse(p post, why error) {
+func (w *claimants) refuse(p watchKey, why error) {
 	w.mu.Lock()
 	told := w.refused[p]
 	if w.refused == nil {
-		w.refused = map[post]bool{}
+		w.refused = map[watchKey]bool{}
 	}
 	w.refused[p] = true
 	w.mu.Unlock()
@@ -227,9 +227,9 @@ func (c *Controller) recognise(ctx context.Context, catalogue *claim.Catalogue) 
 	}
 }
 
-// claim does what has to be done about claimants: it takes in a changed catalogue, or watches a kind that a CRD has brought. The
+// refreshClaimants does what has to be done about claimants: it takes in a changed catalogue, or watches a kind that a CRD has brought. The
 // server may take a moment to serve what a CRD defines: the CRD's own changes of status show it.
-func (c *Controller) claim(ctx context.Context, what string) time.Duration {
+func (c *Controller) refreshClaimants(ctx context.Context, what string) time.Duration {
 	if what == changedCatalogue {
 		if next := c.catalogue(); next != c.engine.Catalogue() {
 			c.recognise(ctx, next)

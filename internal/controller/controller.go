@@ -125,8 +125,8 @@ type Controller struct {
 
 	backgroundPace *rate.Limiter
 
-	redefined *queue[string] // API groups of which a CRD has changed
-	deep      *queue[post]   // to be verified
+	redefined *queue[string]   // API groups of which a CRD has changed
+	deep      *queue[watchKey] // to be verified
 
 	admission     admission
 	admissionWork *queue[string]
@@ -154,8 +154,8 @@ type Controller struct {
 	subresource map[object.GVK]bool // kinds whose last status was written as a subresource
 }
 
-// New returns a Controller and its engine, which takes from d all that the controller does not provide itself.
-func New(o Options, d reconcile.Dependencies) *Controller {
+// NewController returns a Controller and its engine, which takes from d all that the controller does not provide itself.
+func NewController(o Options, d reconcile.Dependencies) *Controller {
 	o.Pace = o.Pace.OrDefault()
 	c := &Controller{
 		Options: o, backoff: newBackoff(),
@@ -163,7 +163,7 @@ func New(o Options, d reconcile.Dependencies) *Controller {
 		apps: newQueue[app.Key]("apps", o.Queues), objects: newQueue[object.ID]("objects", o.Queues),
 		sources: newQueue[app.SourceKey]("sources", o.Queues), statuses: newQueue[app.Key]("statuses", o.Queues),
 		records: newQueue[app.Key]("records", o.Queues), pods: newQueue[object.ID]("pods", o.Queues), podPace: rate.NewLimiter(podReads, podReads), redefined: newQueue[string]("redefined", o.Queues),
-		deep: newQueue[post]("deep", o.Queues), claimWork: newQueue[string]("claimants", o.Queues),
+		deep: newQueue[watchKey]("deep", o.Queues), claimWork: newQueue[string]("claimants", o.Queues),
 		admissionWork:  newQueue[string]("admission", o.Queues),
 		backgroundPace: rate.NewLimiter(backgroundRate, backgroundBurst),
 		groups:         newGroups(o.Pace.Resettle), lacking: map[string]string{}, remarked: map[app.Key]string{},
@@ -182,7 +182,7 @@ func New(o Options, d reconcile.Dependencies) *Controller {
 		return err
 	})
 	c.kinds.changed = o.Kept
-	c.kinds.allowed = c.admitted
+	c.kinds.allowed = c.onWatchAllowed
 	c.kinds.limited = o.Namespaces.Limited()
 	c.kinds.claimants = &c.claimants
 	c.claimants.turn = make(chan struct{}, 1)
@@ -231,33 +231,33 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	g.Go(func() error { return c.writeEvents(ctx) })
 	g.Go(func() error { return c.sendMessages(ctx) })
-	lanes(ctx, g, c.sources, c.Workers.Sources, guarded(c, "source", c.source))
-	lanes(ctx, g, c.apps, c.Workers.Apps, guarded(c, "app", c.app))
-	work(ctx, g, c.objects, c.Workers.Objects, guarded(c, "object", c.object))
-	work(ctx, g, c.claimWork, 1, guarded(c, "claimants", c.claim))
-	work(ctx, g, c.statuses, c.Workers.Statuses, guarded(c, "status", c.status))
-	work(ctx, g, c.records, recordWorkers, guarded(c, "inventory", c.record))
-	work(ctx, g, c.pods, 1, guarded(c, "pods", c.readPods))
-	work(ctx, g, c.redefined, 1, guarded(c, "definition", c.redefine))
-	work(ctx, g, c.deep, 1, guarded(c, "full check", c.verify))
-	work(ctx, g, c.admissionWork, 1, guarded(c, "admission", c.compareMutated))
-	defer c.lastRecords(ctx)
+	startWorkersWithSlowLane(ctx, g, c.sources, c.Workers.Sources, withRecovery(c, "source", c.reconcileSource))
+	startWorkersWithSlowLane(ctx, g, c.apps, c.Workers.Apps, withRecovery(c, "app", c.reconcileApp))
+	startWorkers(ctx, g, c.objects, c.Workers.Objects, withRecovery(c, "object", c.reconcileObject))
+	startWorkers(ctx, g, c.claimWork, 1, withRecovery(c, "claimants", c.refreshClaimants))
+	startWorkers(ctx, g, c.statuses, c.Workers.Statuses, withRecovery(c, "status", c.writeStatus))
+	startWorkers(ctx, g, c.records, recordWorkers, withRecovery(c, "inventory", c.writeInventory))
+	startWorkers(ctx, g, c.pods, 1, withRecovery(c, "pods", c.readPods))
+	startWorkers(ctx, g, c.redefined, 1, withRecovery(c, "definition", c.onDefinitionsChanged))
+	startWorkers(ctx, g, c.deep, 1, withRecovery(c, "full check", c.verifyKind))
+	startWorkers(ctx, g, c.admissionWork, 1, withRecovery(c, "admission", c.compareMutated))
+	defer c.writeLastInventories(ctx)
 	return g.Wait()
 }
 
 func (c *Controller) watchCustomResources(ctx context.Context) {
 	for _, namespace := range c.Namespaces.Each() {
 		for gvk, f := range c.Kinds.Sources {
-			w := c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, func(ev live.Event) { c.seenSource(f, ev) })
+			w := c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, func(ev live.Event) { c.onSourceEvent(f, ev) })
 			c.sourceWatches = append(c.sourceWatches, w)
 		}
 		for gvk, f := range c.Kinds.Apps {
-			c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, func(ev live.Event) { c.seenApp(f, ev) })
+			c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, func(ev live.Event) { c.onAppEvent(f, ev) })
 		}
 	}
 }
 
-func (c *Controller) object(ctx context.Context, id object.ID) time.Duration {
+func (c *Controller) reconcileObject(ctx context.Context, id object.ID) time.Duration {
 	again, err := c.engine.Object(ctx, id)
 	if err != nil {
 		c.Log.Warn("object", "id", id.String(), "error", err.Error())
@@ -289,8 +289,8 @@ func newQueue[K comparable](name string, counts workqueue.MetricsProvider) *queu
 	return &queue[K]{workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Name: name, MetricsProvider: counts})}
 }
 
-// work starts n goroutines that hand keys to do until ctx ends. What do returns is when the key is due again; 0 for never.
-func work[K comparable](ctx context.Context, g *errgroup.Group, q *queue[K], n int, do func(context.Context, K) time.Duration) {
+// startWorkers starts n goroutines that hand keys to do until ctx ends. What do returns is when the key is due again; 0 for never.
+func startWorkers[K comparable](ctx context.Context, g *errgroup.Group, q *queue[K], n int, do func(context.Context, K) time.Duration) {
 	g.Go(func() error {
 		<-ctx.Done()
 		q.ShutDown()

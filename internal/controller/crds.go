@@ -59,7 +59,7 @@ func (c *Controller) watchDefinitions(ctx context.Context) {
 			d = definition{}
 		}
 		group := groupOf(ev.ID.Name)
-		c.groups.saw(ev.ID.Name, d)
+		c.groups.observe(ev.ID.Name, d)
 		c.Cluster.InvalidateGroup(group)
 		c.engine.OnCRDChanged(group)
 		c.redefined.Add(group)
@@ -69,25 +69,25 @@ func (c *Controller) watchDefinitions(ctx context.Context) {
 	})
 }
 
-// saw stores what the watch reports of a CRD.
-func (g *groups) saw(name string, d definition) {
+// observe stores what the watch reports of a CRD.
+func (g *groups) observe(name string, d definition) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.seen[name] = d
 	if _, had := g.known[name]; !had {
 		g.known[name] = d
 	}
-	g.tell(name)
+	g.markChanged(name)
 }
 
-// again puts a CRD among the news, since it could not be acted upon.
-func (g *groups) again(name string) {
+// retry puts a CRD among the news, since it could not be acted upon.
+func (g *groups) retry(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.tell(name)
+	g.markChanged(name)
 }
 
-func (g *groups) tell(name string) {
+func (g *groups) markChanged(name string) {
 	group := groupOf(name)
 	if g.news[group] == nil {
 		g.news[group] = map[string]struct{}{}
@@ -96,8 +96,8 @@ func (g *groups) tell(name string) {
 	g.laps[group] = 0
 }
 
-// lap returns the pause until the next look at a group, and, at the last one, the CRDs that there is news of.
-func (g *groups) lap(group string) (time.Duration, []string) {
+// nextCheck returns the pause until the next look at a group, and, at the last one, the CRDs that there is news of.
+func (g *groups) nextCheck(group string) (time.Duration, []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.laps[group]++; g.laps[group] < len(laps) {
@@ -112,15 +112,15 @@ func (g *groups) lap(group string) (time.Duration, []string) {
 	return 0, names
 }
 
-// redefine looks at an API group of which a CRD has changed: at once, and again when the server must have noticed, too.
-func (c *Controller) redefine(ctx context.Context, group string) time.Duration {
+// onDefinitionsChanged looks at an API group of which a CRD has changed: at once, and again when the server must have noticed, too.
+func (c *Controller) onDefinitionsChanged(ctx context.Context, group string) time.Duration {
 	c.Cluster.InvalidateGroup(group)
 	c.reserve(group)
-	next, names := c.groups.lap(group)
+	next, names := c.groups.nextCheck(group)
 	for _, name := range names {
-		if err := c.settleDefinition(ctx, name); err != nil {
+		if err := c.compareWithNewSchema(ctx, name); err != nil {
 			c.Log.Warn("definition", "name", name, "error", err.Error())
-			c.groups.again(name)
+			c.groups.retry(name)
 			next = retryObject
 		}
 	}
@@ -140,25 +140,25 @@ func (c *Controller) reserve(group string) {
 	}
 }
 
-// admitted runs the apps whose objects may be watched now.
-func (c *Controller) admitted(p post) {
-	c.safely("watch", p.gvk.String(), func() {
+// onWatchAllowed runs the apps whose objects may be watched now.
+func (c *Controller) onWatchAllowed(p watchKey) {
+	c.recoverPanic("watch", p.gvk.String(), func() {
 		for _, key := range c.engine.AppsWithObjects(live.Interest{GVK: p.gvk, Namespace: p.namespace}) {
 			c.EnqueueApp(key)
 		}
 	})
 }
 
-// settleDefinition acts on what has become of one CRD.
-func (c *Controller) settleDefinition(ctx context.Context, name string) error {
-	before, now := c.groups.turn(name)
+// compareWithNewSchema acts on what has become of one CRD.
+func (c *Controller) compareWithNewSchema(ctx context.Context, name string) error {
+	before, now := c.groups.versions(name)
 	changed := before.uid != now.uid || before.generation != now.generation
 	ofApps := c.translates(groupOf(name))
 	switch {
 	case now.uid == "", !changed && (!ofApps || before.schema != digest{}):
 		return nil
 	case !ofApps && len(c.engine.KindsInGroup(groupOf(name))) == 0:
-		c.groups.keep(name, now)
+		c.groups.setHandled(name, now)
 		return nil
 	}
 	crd, err := c.engine.Live.Get(ctx, definitions, object.ID{Group: definitions.Group, Kind: definitions.Kind, Name: name})
@@ -172,26 +172,26 @@ func (c *Controller) settleDefinition(ctx context.Context, name string) error {
 		c.lacks(crd)
 	}
 	now.schema = schemaOf(crd)
-	c.groups.keep(name, now)
+	c.groups.setHandled(name, now)
 	if changed && before.schema != now.schema {
-		c.resettle(crd)
+		c.retakeBaselines(crd)
 	}
 	return nil
 }
 
-// resettle has each object of a kind judged under its new schema, spread over time.
-func (c *Controller) resettle(crd object.Object) {
+// retakeBaselines has each object of a kind judged under its new schema, spread over time.
+func (c *Controller) retakeBaselines(crd object.Object) {
 	group, _ := crd.At("spec", "group").(string)
 	kind, _ := crd.At("spec", "names", "kind").(string)
 	ids := c.engine.RetakeBaselines(group, kind)
-	for i, wait := range spread(c.groups.rate, c.Now(), len(ids)) {
+	for i, wait := range reserveDelays(c.groups.rate, c.Now(), len(ids)) {
 		c.objects.AddAfter(ids[i], wait)
 	}
 	c.Log.Info("definition", "name", crd.Name(), "changed", "settling its objects anew", "objects", len(ids))
 }
 
-// spread returns when each of n objects may have its turn, from now on.
-func spread(l *rate.Limiter, now time.Time, n int) []time.Duration {
+// reserveDelays returns when each of n objects may have its turn, from now on.
+func reserveDelays(l *rate.Limiter, now time.Time, n int) []time.Duration {
 	out := make([]time.Duration, n)
 	for i := range out {
 		out[i] = l.ReserveN(now, 1).DelayFrom(now)
@@ -199,14 +199,14 @@ func spread(l *rate.Limiter, now time.Time, n int) []time.Duration {
 	return out
 }
 
-// turn returns what was last acted upon, and what is to be acted upon.
-func (g *groups) turn(name string) (before, now definition) {
+// versions returns what was last acted upon, and what is to be acted upon.
+func (g *groups) versions(name string) (before, now definition) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.known[name], g.seen[name]
 }
 
-func (g *groups) keep(name string, d definition) {
+func (g *groups) setHandled(name string, d definition) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.known[name] = d

@@ -23,7 +23,7 @@ func TestObjectsAreSettledAnewAtALimitedRate(t *testing.T) {
 		{time.Minute, []time.Duration{0, 0, 100 * ms}},
 	} {
 		now = now.Add(c.after)
-		if diff := cmp.Diff(c.want, spread(l, now, len(c.want))); diff != "" {
+		if diff := cmp.Diff(c.want, reserveDelays(l, now, len(c.want))); diff != "" {
 			t.Errorf("after %s (-want +got):\n%s", c.after, diff)
 		}
 	}
@@ -33,7 +33,7 @@ func TestAGroupIsLookedAtUntilTheServerMustHaveNoticed(t *testing.T) {
 	g := newGroups(1)
 	looks := func() (pauses []time.Duration, names []string) {
 		for {
-			next, found := g.lap("example.com")
+			next, found := g.nextCheck("example.com")
 			if next == 0 {
 				slices.Sort(found)
 				return pauses, found
@@ -41,9 +41,9 @@ func TestAGroupIsLookedAtUntilTheServerMustHaveNoticed(t *testing.T) {
 			pauses = append(pauses, next)
 		}
 	}
-	g.saw("a.example.com", definition{uid: "1", generation: 1})
-	g.lap("example.com")
-	g.saw("b.example.com", definition{uid: "2", generation: 1}) // begins again
+	g.observe("a.example.com", definition{uid: "1", generation: 1})
+	g.nextCheck("example.com")
+	g.observe("b.example.com", definition{uid: "2", generation: 1}) // begins again
 	pauses, names := looks()
 	if diff := cmp.Diff(laps[1:], pauses); diff != "" {
 		t.Errorf("pauses (-want +got):\n%s", diff)
@@ -51,8 +51,8 @@ func TestAGroupIsLookedAtUntilTheServerMustHaveNoticed(t *testing.T) {
 	if diff := cmp.Diff([]string{"a.example.com", "b.example.com"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	g.saw("a.example.com", definition{uid: "1", generation: 2})
-	before, now := g.turn("a.example.com")
+	g.observe("a.example.com", definition{uid: "1", generation: 2})
+	before, now := g.versions("a.example.com")
 	if before.generation != 1 || now.generation != 2 {
 		t.Errorf("generation %d, then %d; want 1, then 2: the first sight is what objects were settled under", before.generation, now.generation)
 	}

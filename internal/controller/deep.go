@@ -24,11 +24,11 @@ func (p Pace) OrDefault() Pace {
 }
 
 // verifyFirst sets the first deep verification of a kind that has just come under watch, at any time within the period.
-func (c *Controller) verifyFirst(p post) { c.deep.AddAfter(p, rand.N(c.Pace.Verify)) }
+func (c *Controller) verifyFirst(p watchKey) { c.deep.AddAfter(p, rand.N(c.Pace.Verify)) }
 
-// verify compares the objects of one kind with what is remembered of them. A kind of which no app names an object is not watched
+// verifyKind compares the objects of one kind with what is remembered of them. A kind of which no app names an object is not watched
 // any longer: no Ensure waits for it, as an app's objects are registered before.
-func (c *Controller) verify(ctx context.Context, p post) time.Duration {
+func (c *Controller) verifyKind(ctx context.Context, p watchKey) time.Duration {
 	gvk := p.gvk
 	if c.kinds.retire(p, func() bool { return c.engine.HasObjects(live.Interest{GVK: gvk, Namespace: p.namespace}) }) {
 		return 0

@@ -38,11 +38,11 @@ func (c *Controller) emit(key app.Key, n notify.Event, evidence map[string]strin
 	if !ok {
 		return
 	}
-	c.announce(notify.Message{Event: n, About: e.cr.ID(), APIVersion: e.cr.APIVersion(), UID: e.cr.UID(), Evidence: evidence, At: c.Now()}, e.cr.ResourceVersion())
+	c.enqueueEvent(notify.Message{Event: n, About: e.cr.ID(), APIVersion: e.cr.APIVersion(), UID: e.cr.UID(), Evidence: evidence, At: c.Now()}, e.cr.ResourceVersion())
 }
 
-// announce is emit for any object.
-func (c *Controller) announce(m notify.Message, version string) {
+// enqueueEvent is emit for any object.
+func (c *Controller) enqueueEvent(m notify.Message, version string) {
 	kind, note := "Normal", m.Text
 	if m.Severity == notify.Error {
 		kind = "Warning"
@@ -83,7 +83,7 @@ func (c *Controller) sendMessages(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case m := <-c.messages:
-			c.safely("message", m.About.String(), func() { c.sendMessage(ctx, m) })
+			c.recoverPanic("message", m.About.String(), func() { c.sendMessage(ctx, m) })
 		}
 	}
 }
@@ -104,8 +104,8 @@ func (c *Controller) writeEvents(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case ev := <-c.events:
-			c.safely("event of ours", ev.GetGenerateName(), func() { c.writeEvent(ctx, ev) })
-			c.tellDropped()
+			c.recoverPanic("event of ours", ev.GetGenerateName(), func() { c.writeEvent(ctx, ev) })
+			c.reportDroppedEvents()
 		}
 	}
 }
@@ -120,8 +120,8 @@ func (c *Controller) writeEvent(ctx context.Context, ev *unstructured.Unstructur
 	}
 }
 
-// tellDropped says once, when the crowd has passed, how many events found no room.
-func (c *Controller) tellDropped() {
+// reportDroppedEvents says once, when the crowd has passed, how many events found no room.
+func (c *Controller) reportDroppedEvents() {
 	if len(c.events) > 0 {
 		return
 	}

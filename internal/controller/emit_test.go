@@ -17,17 +17,17 @@ func TestEventsThatFindNoRoomAreToldOnce(t *testing.T) {
 	c := &Controller{events: make(chan *unstructured.Unstructured, 2)}
 	c.Log = slog.New(slog.NewTextHandler(&log, nil))
 	for range 5 {
-		c.announce(notify.Message{}, "")
+		c.enqueueEvent(notify.Message{}, "")
 	}
-	c.tellDropped()
+	c.reportDroppedEvents()
 	if log.Len() > 0 {
 		t.Errorf("told while there are still many: %s", &log)
 	}
 	for range 2 {
 		<-c.events
-		c.tellDropped()
+		c.reportDroppedEvents()
 	}
-	c.tellDropped()
+	c.reportDroppedEvents()
 	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "too many at once") || !strings.Contains(got, "count=3") {
 		t.Errorf("told: %q", got)
 	}

@@ -36,7 +36,7 @@ func (c *Controller) OnFinding(n reconcile.FindingEvent) {
 		c.Log.Info("put back", "app", n.App.String(), "object", n.ID.String(), "field", field.PathString(f.Path), "by", f.Writer.String(), "evidence", string(f.Writer.Evidence))
 	}
 	if !c.observes(n.App) {
-		c.event(n)
+		c.emitFinding(n)
 	}
 }
 

@@ -23,9 +23,9 @@ func newBackoff() workqueue.TypedRateLimiter[string] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstPanicPause, mostPanicPause)
 }
 
-// guarded is do with its panics recovered: each is logged with its stack, counted, and reported on the app that it is about; the key is
+// withRecovery is do with its panics recovered: each is logged with its stack, counted, and reported on the app that it is about; the key is
 // tried again after a growing pause, and all other keys go on.
-func guarded[K comparable](c *Controller, work string, do func(context.Context, K) time.Duration) func(context.Context, K) time.Duration {
+func withRecovery[K comparable](c *Controller, work string, do func(context.Context, K) time.Duration) func(context.Context, K) time.Duration {
 	return func(ctx context.Context, key K) (again time.Duration) {
 		about := fmt.Sprint(key)
 		defer func() {
@@ -45,8 +45,8 @@ func guarded[K comparable](c *Controller, work string, do func(context.Context, 
 	}
 }
 
-// safely is one piece of work with its panic recovered.
-func (c *Controller) safely(work, about string, do func()) {
+// recoverPanic is one piece of work with its panic recovered.
+func (c *Controller) recoverPanic(work, about string, do func()) {
 	defer func() {
 		if p := panics.CaughtError(recover()); p != nil {
 			c.OnPanic(work, about, p)
@@ -63,14 +63,14 @@ func (c *Controller) OnPanic(work, about string, p *panics.Error) {
 	}
 }
 
-// lost deals with an event whose handler has panicked: a managed object is judged again, which reports why on its app; a custom resource gets
+// reportLostEvent deals with an event whose handler has panicked: a managed object is judged again, which reports why on its app; a custom resource gets
 // an Event.
-func (c *Controller) lost(ev live.Event) {
+func (c *Controller) reportLostEvent(ev live.Event) {
 	c.engine.ForceReconcile(ev.ID)
 	if c.Kinds.Apps[ev.GVK] == nil && c.Kinds.Sources[ev.GVK] == nil {
 		return
 	}
-	c.announce(notify.Message{
+	c.enqueueEvent(notify.Message{
 		Event: notify.Event{Severity: notify.Error, Reason: "InternalError", Text: "panic while truce read this (a fault of truce: the controller's log has the stack)"},
 		About: ev.ID, APIVersion: ev.GVK.APIVersion(), UID: ev.Object.UID(), At: c.Now(),
 	}, ev.Object.ResourceVersion())
@@ -88,7 +88,7 @@ func (g guardedObjects) OnEvent(ev live.Event) { g.engine.OnEvent(ev) }
 
 // OnRelist implements objects.
 func (g guardedObjects) OnRelist(i live.Interest) {
-	g.controller.safely("list", i.GVK.String(), func() { g.engine.OnRelist(i) })
+	g.controller.recoverPanic("list", i.GVK.String(), func() { g.engine.OnRelist(i) })
 }
 
 // guardedWatcher recovers the panics of handlers: the event is lost, and the watch goes on.
@@ -101,12 +101,12 @@ type guardedWatcher struct {
 func (g guardedWatcher) Watch(ctx context.Context, i live.Interest, handle func(live.Event)) live.Watch {
 	return g.Watcher.Watch(ctx, i, func(ev live.Event) {
 		done := false
-		g.controller.safely("event", ev.ID.String(), func() {
+		g.controller.recoverPanic("event", ev.ID.String(), func() {
 			handle(ev)
 			done = true
 		})
 		if !done {
-			g.controller.lost(ev)
+			g.controller.reportLostEvent(ev)
 		}
 	})
 }

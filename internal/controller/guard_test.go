@@ -24,13 +24,13 @@ func broken(t *testing.T, o Options) (c *Controller, log *strings.Builder, panic
 	o.Log = slog.New(slog.NewTextHandler(log, nil))
 	o.Panicked = func(work string) { panicked[work]++ }
 	o.Now = time.Now
-	return New(o, reconcile.Dependencies{}), log, panicked
+	return NewController(o, reconcile.Dependencies{}), log, panicked
 }
 
 func TestOnlyTheKeyThatPanicsIsTriedLater(t *testing.T) {
 	c, log, panicked := broken(t, Options{})
 	sound := false
-	do := guarded(c, "object", func(_ context.Context, key string) time.Duration {
+	do := withRecovery(c, "object", func(_ context.Context, key string) time.Duration {
 		if key == "bad" && !sound {
 			panic("boom")
 		}
@@ -62,7 +62,7 @@ func TestAWorkerGoesOnAfterAPanic(t *testing.T) {
 	var g errgroup.Group
 	q := newQueue[string]("test", nil)
 	done := make(chan string)
-	work(ctx, &g, q, 1, guarded(c, "test", func(_ context.Context, key string) time.Duration {
+	startWorkers(ctx, &g, q, 1, withRecovery(c, "test", func(_ context.Context, key string) time.Duration {
 		if key == "bad" {
 			panic("boom")
 		}

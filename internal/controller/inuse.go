@@ -32,8 +32,8 @@ func (k *kinds) inUse() (all []object.GVK, mark string, namespaces []string) {
 	return all, mark, namespaces
 }
 
-// tell announces that the kinds in use have changed.
-func (k *kinds) tell() {
+// notifyChanged announces that the kinds in use have changed.
+func (k *kinds) notifyChanged() {
 	if k.changed != nil {
 		k.changed()
 	}

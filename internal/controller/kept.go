@@ -10,8 +10,8 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// keep packs an app's custom resource: its status names all of the app's objects once more. Nothing reads its managedFields.
-func (c *Controller) keep(gvk object.GVK, cr object.Object) (object.Packed, error) {
+// packResource packs an app's custom resource: its status names all of the app's objects once more. Nothing reads its managedFields.
+func (c *Controller) packResource(gvk object.GVK, cr object.Object) (object.Packed, error) {
 	lean, meta := maps.Clone(cr), maps.Clone(cr.Metadata())
 	delete(meta, "managedFields")
 	lean["metadata"] = meta

@@ -22,7 +22,7 @@ func TestACustomResourceIsKeptWithoutItsManagedFields(t *testing.T) {
 	c := &Controller{}
 	whole := resource()
 	whole.Metadata()["managedFields"] = []any{map[string]any{"manager": "x"}}
-	kept, err := c.keep(whole.GVK(), whole)
+	kept, err := c.packResource(whole.GVK(), whole)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,17 +19,17 @@ type kinds struct {
 	watcher   live.Watcher
 	objects   objects
 	served    func(object.GVK) error // live.ErrUnknownKind for a kind that the server does not know
-	began     func(post)             // called with each kind that comes under watch
+	began     func(watchKey)         // called with each kind that comes under watch
 	changed   func()                 // called when a kind comes under watch or leaves; may be nil
 	limited   bool
 	claimants *claimants
 	ctx       context.Context // of the run: a watch outlives the app that first needed it
 
-	allowed func(post) // called when a watch that was refused has its first list after all
+	allowed func(watchKey) // called when a watch that was refused has its first list after all
 
 	mu      sync.Mutex
-	watches map[post]watching
-	refused map[post]bool // waited for
+	watches map[watchKey]runningWatch
+	refused map[watchKey]bool // waited for
 }
 
 // objects takes what the watches bring.
@@ -39,14 +39,14 @@ type objects interface {
 	OnRelist(i live.Interest)
 }
 
-// post is what one watch is about: a kind in one namespace, or ("") all of its objects.
-type post struct {
+// watchKey is what one watch is about: a kind in one namespace, or ("") all of its objects.
+type watchKey struct {
 	gvk       object.GVK
 	namespace string
 }
 
-// watching is a watch that can be ended.
-type watching struct {
+// runningWatch is a watch that can be ended.
+type runningWatch struct {
 	live.Watch
 	interest live.Interest
 	end      context.CancelFunc
@@ -56,17 +56,17 @@ type watching struct {
 var _ reconcile.Watches = (*kinds)(nil)
 
 func newKinds(w live.Watcher, served func(object.GVK) error) *kinds {
-	return &kinds{watcher: w, served: served, began: func(post) {}, allowed: func(post) {}, watches: map[post]watching{}, refused: map[post]bool{}}
+	return &kinds{watcher: w, served: served, began: func(watchKey) {}, allowed: func(watchKey) {}, watches: map[watchKey]runningWatch{}, refused: map[watchKey]bool{}}
 }
 
 func (k *kinds) start(ctx context.Context) { k.ctx = ctx }
 
 // at is where the objects of a kind in a namespace are watched.
-func (k *kinds) at(gvk object.GVK, namespace string) post {
+func (k *kinds) at(gvk object.GVK, namespace string) watchKey {
 	if !k.limited {
 		namespace = ""
 	}
-	return post{gvk, namespace}
+	return watchKey{gvk, namespace}
 }
 
 // listedWithin is how long a run waits for the first list of a kind: longer than a request for it may go without an answer. The watch goes on,
@@ -88,19 +88,19 @@ func (k *kinds) Ensure(ctx context.Context, i live.Interest) error {
 	w := k.watch(p, i)
 	ctx, end := context.WithTimeout(ctx, listedWithin)
 	defer end()
-	err := live.Listed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || isUnserved(err, w, k.served) })
+	err := live.AwaitListed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || isUnserved(err, w, k.served) })
 	switch {
 	case ctx.Err() != nil, errors.Is(err, live.ErrUnknownKind):
 		return err
 	case err != nil:
-		k.awaitRights(p, w)
+		k.awaitPermission(p, w)
 		return fmt.Errorf("%w: %w", live.ErrRefused, err)
 	}
 	return nil
 }
 
-// awaitRights reports when a refused watch is permitted: its retries go on meanwhile.
-func (k *kinds) awaitRights(p post, w watching) {
+// awaitPermission reports when a refused watch is permitted: its retries go on meanwhile.
+func (k *kinds) awaitPermission(p watchKey, w runningWatch) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.refused[p] {
@@ -124,11 +124,11 @@ func (k *kinds) awaitRights(p post, w watching) {
 }
 
 // isUnserved reports whether a watch fails since its kind is not served. What the watch says may be as old as its last try.
-func isUnserved(err error, w watching, served func(object.GVK) error) bool {
+func isUnserved(err error, w runningWatch, served func(object.GVK) error) bool {
 	return errors.Is(err, live.ErrUnknownKind) && errors.Is(served(w.interest.GVK), live.ErrUnknownKind)
 }
 
-func (k *kinds) watch(p post, i live.Interest) watching {
+func (k *kinds) watch(p watchKey, i live.Interest) runningWatch {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	narrow, ok := k.watches[p]
@@ -137,10 +137,10 @@ func (k *kinds) watch(p post, i live.Interest) watching {
 	}
 	ctx, end := context.WithCancel(k.ctx)
 	i.Depth = live.DepthOf(i.GVK)
-	w := watching{k.watcher.Watch(ctx, i, k.objects.OnEvent), i, end, ctx.Done()}
+	w := runningWatch{k.watcher.Watch(ctx, i, k.objects.OnEvent), i, end, ctx.Done()}
 	go w.reportLists(k.objects)
 	k.watches[p] = w
-	k.tell()
+	k.notifyChanged()
 	if ok {
 		go narrow.endAfter(ctx, w)
 		return w
@@ -156,7 +156,7 @@ type relisting interface {
 }
 
 // reportLists reports the watch's complete lists until it ends.
-func (w watching) reportLists(to objects) {
+func (w runningWatch) reportLists(to objects) {
 	lists, ok := w.Watch.(relisting)
 	if !ok {
 		return
@@ -173,7 +173,7 @@ func (w watching) reportLists(to objects) {
 }
 
 // endAfter ends the watch when the one that replaces it has listed all: a delete in between is reported by this one.
-func (w watching) endAfter(ctx context.Context, next live.Watch) {
+func (w runningWatch) endAfter(ctx context.Context, next live.Watch) {
 	select {
 	case <-next.Synced():
 	case <-ctx.Done():
@@ -182,14 +182,14 @@ func (w watching) endAfter(ctx context.Context, next live.Watch) {
 }
 
 // interest is what is watched there.
-func (k *kinds) interest(p post) live.Interest {
+func (k *kinds) interest(p watchKey) live.Interest {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.watches[p].interest
 }
 
 // retire ends a watch that is not used, and reports whether there is none.
-func (k *kinds) retire(p post, used func() bool) bool {
+func (k *kinds) retire(p watchKey, used func() bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	w, ok := k.watches[p]
@@ -198,7 +198,7 @@ func (k *kinds) retire(p post, used func() bool) bool {
 	}
 	w.end()
 	delete(k.watches, p)
-	k.tell()
+	k.notifyChanged()
 	return true
 }
 

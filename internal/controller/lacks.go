@@ -26,7 +26,7 @@ func (c *Controller) lookForLacks(ctx context.Context) {
 			continue
 		}
 		c.lacks(crd)
-		c.groups.keep(id.Name, definition{uid: crd.UID(), generation: crd.Generation(), schema: schemaOf(crd)})
+		c.groups.setHandled(id.Name, definition{uid: crd.UID(), generation: crd.Generation(), schema: schemaOf(crd)})
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *Controller) reportLack(crd object.Object, note string) {
 	if c.Process.Mode == app.Observe || c.Namespaces.Limited() {
 		return
 	}
-	c.announce(notify.Message{
+	c.enqueueEvent(notify.Message{
 		Event: notify.Event{Severity: notify.Info, Reason: fieldsDropped, Text: note}, About: crd.ID(), APIVersion: crd.APIVersion(), UID: crd.UID(), At: c.Now(),
 	}, crd.ResourceVersion())
 }
@@ -72,11 +72,11 @@ func (c *Controller) reportLack(crd object.Object, note string) {
 // fieldsDropped is the reason of an Event about fields that the API server does not store.
 const fieldsDropped = "FieldsDropped"
 
-// remark returns the app with what its CRD has dropped of it among the notes, and reports that by an Event, once.
-func (c *Controller) remark(asked appEntry) app.App {
+// withNoteOfLack returns the app with what its CRD has dropped of it among the notes, and reports that by an Event, once.
+func (c *Controller) withNoteOfLack(asked appEntry) app.App {
 	a := asked.app
 	c.mu.Lock()
-	note := dropped(asked.cr, c.lacking[a.Key.Kind])
+	note := droppedFields(asked.cr, c.lacking[a.Key.Kind])
 	fresh := note != "" && c.remarked[a.Key] != note
 	if fresh {
 		c.remarked[a.Key] = note
@@ -94,8 +94,8 @@ func (c *Controller) remark(asked appEntry) app.App {
 // lastApplied is the annotation in which kubectl apply and Argo CD note what they have sent.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// dropped is the note on a custom resource of which the API server has not stored a field: it was sent, the CRD lacks it, and it is not there.
-func dropped(cr object.Object, lack string) string {
+// droppedFields is the note on a custom resource of which the API server has not stored a field: it was sent, the CRD lacks it, and it is not there.
+func droppedFields(cr object.Object, lack string) string {
 	text, ok := cr.Annotation(lastApplied)
 	var sent struct {
 		Spec map[string]any `json:"spec"`

@@ -15,8 +15,8 @@ const (
 	mostSlow = 16
 )
 
-// lanes is work for keys that may have to wait: n are worked on at once, besides those that have shown to be slow.
-func lanes[K comparable](ctx context.Context, g *errgroup.Group, q *queue[K], n int, do func(context.Context, K) time.Duration) {
+// startWorkersWithSlowLane is work for keys that may have to wait: n are worked on at once, besides those that have shown to be slow.
+func startWorkersWithSlowLane[K comparable](ctx context.Context, g *errgroup.Group, q *queue[K], n int, do func(context.Context, K) time.Duration) {
 	quick, all := make(chan struct{}, n), make(chan struct{}, n*mostSlow)
 	g.Go(func() error {
 		<-ctx.Done()

@@ -13,9 +13,9 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
-// released ends the release of an app, of which nothing is truce's any more: from now on the app is observed like any other. What fails is
+// removeOwnMarks ends the release of an app, of which nothing is truce's any more: from now on the app is observed like any other. What fails is
 // done by the next run.
-func (c *Controller) released(ctx context.Context, e appEntry) {
+func (c *Controller) removeOwnMarks(ctx context.Context, e appEntry) {
 	change := operation{Op: "replace", Path: pointerText(field.Pointer{"metadata", "annotations", modeKey}), Value: string(app.Observe)}
 	if c.Process.Mode == app.Observe {
 		change = operation{Op: "remove", Path: change.Path}
@@ -23,7 +23,7 @@ func (c *Controller) released(ctx context.Context, e appEntry) {
 	if mode, _ := e.cr.Annotation(modeKey); mode != string(app.Release) {
 		return
 	}
-	err := gone(c.patch(ctx, e.gvk, e.cr, "", []operation{{"test", change.Path, string(app.Release)}, change}))
+	err := asGone(c.patch(ctx, e.gvk, e.cr, "", []operation{{"test", change.Path, string(app.Release)}, change}))
 	if err != nil && !errors.Is(err, errGone) && !apierrors.IsInvalid(err) { // invalid: another mode was set meanwhile
 		c.Log.Warn("release", "app", e.app.Key.String(), "error", err.Error())
 	}
@@ -40,7 +40,7 @@ type observer interface {
 
 // writeLost writes down on the app's custom resource that its adoption has ended.
 func (c *Controller) writeLost(ctx context.Context, e appEntry, why string) time.Duration {
-	err := gone(c.patch(ctx, e.gvk, e.cr, "", []operation{
+	err := asGone(c.patch(ctx, e.gvk, e.cr, "", []operation{
 		{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()},
 		{"add", pointerText(field.Pointer{"metadata", "annotations", lostKey}), why},
 	}))
@@ -57,10 +57,10 @@ func (c *Controller) observe(ctx context.Context, e appEntry) time.Duration {
 	if !changed {
 		return 0
 	}
-	err := gone(c.patchConditions(ctx, e, list))
+	err := asGone(c.patchConditions(ctx, e, list))
 	if err == nil && e.app.Adoption.Lost != "" {
 		news := []notify.Event{{Severity: notify.Error, Reason: "AdoptionLost", Text: e.app.Adoption.Lost}}
-		if c.isNew(e.app.Key, gist(news)) {
+		if c.isNew(e.app.Key, messageKey(news)) {
 			c.emit(e.app.Key, news[0], nil)
 		}
 	}

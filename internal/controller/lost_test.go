@@ -102,11 +102,11 @@ func speaking(t *testing.T) (*Controller, *speaker, *forgetful) {
 	f := &forgetful{}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	client, err := cluster.New(&rest.Config{Host: server.URL})
+	client, err := cluster.NewClient(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := New(Options{Cluster: client, Fetcher: nothing{}, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}, reconcile.Dependencies{Now: time.Now})
+	c := NewController(Options{Cluster: client, Fetcher: nothing{}, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}, reconcile.Dependencies{Now: time.Now})
 	return c, &speaker{}, f
 }
 
@@ -116,7 +116,7 @@ func TestAStatusIsToldThoughNobodyAnsweredTheOneBefore(t *testing.T) {
 	c, s, server := speaking(t)
 	cr := resource()
 	key := app.Key{Kind: "Kustomization", Name: "web"}
-	kept, err := c.keep(cr.GVK(), cr)
+	kept, err := c.packResource(cr.GVK(), cr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestAStatusIsToldThoughNobodyAnsweredTheOneBefore(t *testing.T) {
 	for _, says := range []string{"ready", "not ready", "ready"} {
 		s.says = says
 		server.silence(says == "not ready")
-		if again := c.status(t.Context(), key); (again > 0) != (says == "not ready") {
+		if again := c.writeStatus(t.Context(), key); (again > 0) != (says == "not ready") {
 			t.Errorf("%s: written again after %s", says, again)
 		}
 		got = append(got, server.has())
@@ -141,10 +141,10 @@ func TestASourceIsToldSoonThoughNobodyAnswered(t *testing.T) {
 	c.sourceSet[key] = &sourceEntry{front: before{s}, cr: resource()}
 	s.says = "stored"
 	server.silence(true)
-	if again := c.source(t.Context(), key); again > retrySource {
+	if again := c.reconcileSource(t.Context(), key); again > retrySource {
 		t.Errorf("the status is written again after %s", again)
 	}
-	if again := c.source(t.Context(), key); again != time.Hour || server.has() != "stored" {
+	if again := c.reconcileSource(t.Context(), key); again != time.Hour || server.has() != "stored" {
 		t.Errorf("%q is told, the next look is after %s", server.has(), again)
 	}
 }
@@ -157,7 +157,7 @@ func TestAnAppWaitsForSourcesOnlyWhereTheyCanBeListed(t *testing.T) {
 		live.ErrUnknownKind:   false,
 		apierrors.NewForbidden(schema.GroupResource{Resource: "gitrepositories"}, "", nil): false,
 	} {
-		c := New(Options{}, reconcile.Dependencies{})
+		c := NewController(Options{}, reconcile.Dependencies{})
 		c.sourceWatches = []live.Watch{&failing{why: why}}
 		if got := c.awaitSource(key) > 0; got != waits {
 			t.Errorf("%v: an app waits: %v, want %v", why, got, waits)

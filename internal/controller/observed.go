@@ -19,9 +19,9 @@ func (c *Controller) observes(key app.Key) bool {
 	return e != nil && e.app.Policy.Mode == app.Observe
 }
 
-// foreign reports whether a source's status is another controller's: its custom resource says so, or else the process, or all the apps
+// isWrittenByOther reports whether a source's status is another controller's: its custom resource says so, or else the process, or all the apps
 // that read it are only observed. The caller holds mu.
-func (c *Controller) foreign(key app.SourceKey, cr object.Object) bool {
+func (c *Controller) isWrittenByOther(key app.SourceKey, cr object.Object) bool {
 	mode, said := cr.Annotation(modeKey)
 	if said {
 		return app.Mode(mode) == app.Observe

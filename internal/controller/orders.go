@@ -12,9 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// take makes a custom resource the entry's newest, and reports whether it asks for anything that the one before did not. The
+// updateEntry makes a custom resource the entry's newest, and reports whether it asks for anything that the one before did not. The
 // caller holds mu.
-func (c *Controller) take(e *appEntry, seen sight) (news bool) {
+func (c *Controller) updateEntry(e *appEntry, seen observedApp) (news bool) {
 	first := !e.kept.Known()
 	if !first && seen.uid() == e.asks.uid && seen.version != 0 && seen.version < e.version {
 		return false // older than what our own write has answered
@@ -33,12 +33,12 @@ func (c *Controller) take(e *appEntry, seen sight) (news bool) {
 	default: // this one has begun it
 		e.wants = app.SyncRequest{}
 	}
-	e.app = ordered(seen.app, e.order)
+	e.app = withSyncRequest(seen.app, e.order)
 	return news || e.wants.Token != "" && e.wants.Token != wanted
 }
 
-// ordered is the app as an order that was taken up wants it.
-func ordered(a app.App, o app.SyncRequest) app.App {
+// withSyncRequest is the app as an order that was taken up wants it.
+func withSyncRequest(a app.App, o app.SyncRequest) app.App {
 	a.SyncRequest = o
 	if o.Token != "" && o.Revision != "" {
 		a.Source.Revision = o.Revision
@@ -46,27 +46,27 @@ func ordered(a app.App, o app.SyncRequest) app.App {
 	return a
 }
 
-// sight is a custom resource as it was seen, and what it says.
-type sight struct {
+// observedApp is a custom resource as it was seen, and what it says.
+type observedApp struct {
 	kept    object.Packed
 	version uint64
 	asks    request
 	app     app.App
 }
 
-func (s sight) uid() string { return s.asks.uid }
+func (s observedApp) uid() string { return s.asks.uid }
 
-func (c *Controller) sightOf(e *appEntry, ev live.Event) (sight, error) {
+func (c *Controller) observeApp(e *appEntry, ev live.Event) (observedApp, error) {
 	a := c.Tenancy.Bind(e.front.App(ev.Object, c.Process))
-	kept, err := c.keep(ev.GVK, ev.Object)
+	kept, err := c.packResource(ev.GVK, ev.Object)
 	answered := e.front.AnsweredRequests(ev.Object, report.Report{Request: a.Request})
 	version, _ := strconv.ParseUint(ev.Object.ResourceVersion(), 10, 64) // 0 where it is no number: then nothing is older
-	return sight{kept: kept, version: version, asks: requestOf(ev.Object, answered), app: a}, err
+	return observedApp{kept: kept, version: version, asks: requestOf(ev.Object, answered), app: a}, err
 }
 
-// takeUp begins the order that the app's custom resource bears: it is taken off, and the status says that it is under way, so that it
+// beginSyncRequest begins the order that the app's custom resource bears: it is taken off, and the status says that it is under way, so that it
 // is neither lost nor done twice.
-func (c *Controller) takeUp(ctx context.Context, e appEntry) (appEntry, time.Duration) {
+func (c *Controller) beginSyncRequest(ctx context.Context, e appEntry) (appEntry, time.Duration) {
 	if e.wants.Token == "" || e.order.Token != "" || e.app.Suspended || e.app.Policy.Mode != app.Enforce {
 		return e, 0
 	}
@@ -93,17 +93,17 @@ func (c *Controller) takeUp(ctx context.Context, e appEntry) (appEntry, time.Dur
 	if known.wants.Token == order.Token {
 		known.wants = app.SyncRequest{}
 	}
-	known.app = ordered(known.app, order)
+	known.app = withSyncRequest(known.app, order)
 	due, found := known.due, *known
 	c.mu.Unlock()
 	found.due = due
-	c.attach(found.app)
-	c.lookAt(found.app.Source) // what was pushed before it was asked for
+	c.attachSource(found.app)
+	c.requestFetch(found.app.Source) // what was pushed before it was asked for
 	return c.withResource(found), 0
 }
 
-// finish ends an order with its run, unless it is to be tried again. It returns when the app is to be looked at next.
-func (c *Controller) finish(e *appEntry, r report.Report, wait time.Duration) time.Duration {
+// finishSyncRequest ends an order with its run, unless it is to be tried again. It returns when the app is to be looked at next.
+func (c *Controller) finishSyncRequest(e *appEntry, r report.Report, wait time.Duration) time.Duration {
 	o := r.Rollout
 	if e.order.Token == "" || o.Order.Token != e.order.Token || o.Ended.IsZero() {
 		return wait
@@ -115,7 +115,7 @@ func (c *Controller) finish(e *appEntry, r report.Report, wait time.Duration) ti
 	}
 	e.order = app.SyncRequest{}
 	if cr := c.withResource(*e).cr; cr != nil {
-		e.app = ordered(c.Tenancy.Bind(e.front.App(cr, c.Process)), app.SyncRequest{})
+		e.app = withSyncRequest(c.Tenancy.Bind(e.front.App(cr, c.Process)), app.SyncRequest{})
 	}
 	return afterOrder
 }

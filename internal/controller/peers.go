@@ -28,21 +28,21 @@ func (c *Controller) Behind(own app.SourceKey, since time.Time) (sources []app.S
 	}
 	for key := range read {
 		state := c.sourceSet[key].state
-		if len(read) <= mostLooks && key != own && !fixed(key) && state.Err == nil && state.At.Before(since) {
+		if len(read) <= mostLooks && key != own && !isPinnedToCommit(key) && state.Err == nil && state.At.Before(since) {
 			sources = append(sources, key)
 			c.sources.AddAfter(key, max(0, since.Sub(c.Now())))
 		}
 	}
-	moreSources, moreApps := c.described()
+	moreSources, moreApps := c.appliedButUnlisted()
 	return append(sources, moreSources...), append(apps, moreApps...)
 }
 
-// described lists the sources and apps that an app has put into the cluster and that are not known yet. The caller holds mu.
-func (c *Controller) described() (sources []app.SourceKey, apps []app.Key) {
+// appliedButUnlisted lists the sources and apps that an app has put into the cluster and that are not known yet. The caller holds mu.
+func (c *Controller) appliedButUnlisted() (sources []app.SourceKey, apps []app.Key) {
 	for gvk := range c.Kinds.Apps {
 		for _, id := range c.engine.AppliedObjects(gvk.Group, gvk.Kind) {
-			if c.appSet[appKey(id)] == nil && c.Namespaces.Cover(id.Namespace) {
-				apps = append(apps, appKey(id))
+			if c.appSet[appKeyOf(id)] == nil && c.Namespaces.Cover(id.Namespace) {
+				apps = append(apps, appKeyOf(id))
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (c *Controller) described() (sources []app.SourceKey, apps []app.Key) {
 	return sources, apps
 }
 
-func appKey(id object.ID) app.Key {
+func appKeyOf(id object.ID) app.Key {
 	return app.Key{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }
 

@@ -18,8 +18,8 @@ const (
 	recordWorkers = 2
 )
 
-// record writes down what an app's last run has left to be written.
-func (c *Controller) record(ctx context.Context, key app.Key) time.Duration {
+// writeInventory writes down what an app's last run has left to be written.
+func (c *Controller) writeInventory(ctx context.Context, key app.Key) time.Duration {
 	since := c.engine.InventoryPendingSince(key)
 	if since.IsZero() {
 		return 0
@@ -35,15 +35,15 @@ func (c *Controller) record(ctx context.Context, key app.Key) time.Duration {
 	return 0
 }
 
-// lastRecords writes down what is left when everything has ended. What does not succeed is read again at the next start.
-func (c *Controller) lastRecords(ctx context.Context) {
+// writeLastInventories writes down what is left when everything has ended. What does not succeed is read again at the next start.
+func (c *Controller) writeLastInventories(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMoment)
 	defer cancel()
 	var g errgroup.Group
 	g.SetLimit(c.Workers.Statuses)
 	for _, key := range c.engine.PendingInventories() {
 		g.Go(func() error {
-			c.safely("inventory", key.String(), func() {
+			c.recoverPanic("inventory", key.String(), func() {
 				if err := c.engine.WriteInventory(ctx, key); err != nil {
 					c.Log.Warn("record", "app", key.String(), "error", err.Error())
 				}

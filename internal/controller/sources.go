@@ -33,7 +33,7 @@ type sourceEntry struct {
 	wrote digest             // of the status that was written last
 }
 
-func (c *Controller) seenSource(f dialect.Sources, ev live.Event) {
+func (c *Controller) onSourceEvent(f dialect.Sources, ev live.Event) {
 	s := f.Source(ev.Object)
 	c.mu.Lock()
 	e := c.sourceSet[s.Key]
@@ -126,7 +126,7 @@ const listingWait = time.Minute
 
 // enqueueListed enqueues the apps and sources that may have waited for it, when a watch of sources has been listed or cannot be.
 func (c *Controller) enqueueListed(ctx context.Context, w live.Watch) {
-	if err := live.Listed(ctx, w, isHopeless); err != nil && ctx.Err() != nil {
+	if err := live.AwaitListed(ctx, w, isPermanentWatchError); err != nil && ctx.Err() != nil {
 		return
 	}
 	c.mu.RLock()
@@ -150,13 +150,13 @@ func (c *Controller) isListing() bool {
 		case <-w.Synced():
 			return false
 		default:
-			return !isHopeless(w.Err())
+			return !isPermanentWatchError(w.Err())
 		}
 	})
 }
 
-// isHopeless reports whether sources cannot be listed until the cluster is changed.
-func isHopeless(err error) bool {
+// isPermanentWatchError reports whether sources cannot be listed until the cluster is changed.
+func isPermanentWatchError(err error) bool {
 	return errors.Is(err, live.ErrUnknownKind) || apierrors.IsForbidden(err)
 }
 
@@ -166,7 +166,7 @@ func (c *Controller) unlisted() error {
 		select {
 		case <-w.Synced():
 		default:
-			if err := w.Err(); isHopeless(err) {
+			if err := w.Err(); isPermanentWatchError(err) {
 				return err
 			}
 		}
@@ -188,18 +188,18 @@ func (c *Controller) Readers(key app.SourceKey) []app.Key {
 	return out
 }
 
-// source looks for a new revision of one source.
-func (c *Controller) source(ctx context.Context, key app.SourceKey) time.Duration {
+// reconcileSource looks for a new revision of one source.
+func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) time.Duration {
 	f, cr := c.sourceResource(key)
 	if cr == nil {
-		return c.unseen(ctx, key, "is not in the cluster")
+		return c.reportUnfetched(ctx, key, "is not in the cluster")
 	}
 	s := f.Source(cr)
 	switch {
 	case s.Suspended:
-		return c.unseen(ctx, key, "is suspended")
+		return c.reportUnfetched(ctx, key, "is suspended")
 	case s.Deleting:
-		return c.unseen(ctx, key, "is being deleted")
+		return c.reportUnfetched(ctx, key, "is being deleted")
 	}
 	s.Key = key
 	begin := c.Now()
@@ -207,21 +207,21 @@ func (c *Controller) source(ctx context.Context, key app.SourceKey) time.Duratio
 	if c.Fetched != nil {
 		c.Fetched(key, c.Now().Sub(begin), next.Err)
 	}
-	untold := c.recordSource(ctx, key, next)
+	untold := c.setSourceState(ctx, key, next)
 	if next.Err != nil {
 		c.Log.Warn("fetch", "source", key.String(), "error", next.Err.Error())
 	}
 	if next.Err != nil || untold != nil && !apierrors.IsForbidden(untold) && !apierrors.IsInvalid(untold) {
 		return min(retrySource, max(s.Interval, time.Second))
 	}
-	if fixed(key) {
+	if isPinnedToCommit(key) {
 		return 0
 	}
 	return c.lookInterval(key, s.Interval)
 }
 
-// unseen reports to the apps that read another revision of a source why it is not fetched: they wait for the first look.
-func (c *Controller) unseen(ctx context.Context, key app.SourceKey, why string) time.Duration {
+// reportUnfetched reports to the apps that read another revision of a source why it is not fetched: they wait for the first look.
+func (c *Controller) reportUnfetched(ctx context.Context, key app.SourceKey, why string) time.Duration {
 	c.mu.RLock()
 	e := c.sourceSet[key]
 	known, listing := e != nil && e.base != (app.SourceKey{}), c.isListing()
@@ -232,7 +232,7 @@ func (c *Controller) unseen(ctx context.Context, key app.SourceKey, why string) 
 	if known {
 		base := key
 		base.Revision = ""
-		_ = c.recordSource(ctx, key, dialect.SourceState{Err: fmt.Errorf("%s %s", base, why), At: c.Now()}) // it has no status
+		_ = c.setSourceState(ctx, key, dialect.SourceState{Err: fmt.Errorf("%s %s", base, why), At: c.Now()}) // it has no status
 	}
 	return 0
 }
@@ -242,7 +242,7 @@ const retrySource = 15 * time.Second
 
 func (c *Controller) fetch(ctx context.Context, f dialect.Sources, cr object.Object, s dialect.Source) dialect.SourceState {
 	state := dialect.SourceState{Generation: s.Generation, Request: s.Request, At: c.Now()}
-	spec, err := c.specOf(ctx, f, cr, s)
+	spec, err := c.sourceSpec(ctx, f, cr, s)
 	if err != nil {
 		state.Err = err
 		return state
@@ -266,9 +266,9 @@ func isLocal(url string) bool {
 	return strings.HasPrefix(url, "file:") || strings.HasPrefix(url, "/") || strings.HasPrefix(url, ".")
 }
 
-// recordSource keeps the outcome. A failed fetch keeps the artifact that was there; a new revision wakes the apps. The error is that
+// setSourceState keeps the outcome. A failed fetch keeps the artifact that was there; a new revision wakes the apps. The error is that
 // the source's status could not be written.
-func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next dialect.SourceState) error {
+func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next dialect.SourceState) error {
 	c.mu.Lock()
 	e := c.sourceSet[key]
 	if e == nil {
@@ -292,7 +292,7 @@ func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next d
 	}
 	c.mu.Unlock()
 	if news {
-		c.enqueueTouched(apps, next.Artifact)
+		c.enqueueChangedFirst(apps, next.Artifact)
 	} else {
 		c.enqueueApps(apps)
 	}
@@ -300,9 +300,9 @@ func (c *Controller) recordSource(ctx context.Context, key app.SourceKey, next d
 	return c.writeSourceStatus(ctx, key)
 }
 
-// enqueueTouched enqueues the apps of a new revision, those first that it may change: behind hundreds of others they would wait for as many
+// enqueueChangedFirst enqueues the apps of a new revision, those first that it may change: behind hundreds of others they would wait for as many
 // status writes.
-func (c *Controller) enqueueTouched(apps []app.Key, a source.Artifact) {
+func (c *Controller) enqueueChangedFirst(apps []app.Key, a source.Artifact) {
 	for _, k := range apps {
 		c.engine.Supersede(k)
 	}
@@ -350,7 +350,7 @@ func (c *Controller) watchLocal(ctx context.Context, key app.SourceKey, url stri
 	e.local, e.url = cancel, url
 	go func() {
 		var err error
-		c.safely("local repository", key.String(), func() { err = c.Local.Watch(watchCtx, url, func() { c.sources.Add(key) }) })
+		c.recoverPanic("local repository", key.String(), func() { err = c.Local.Watch(watchCtx, url, func() { c.sources.Add(key) }) })
 		if err != nil && !errors.Is(err, source.ErrNotLocal) && watchCtx.Err() == nil {
 			c.Log.Warn("watch repository", "source", key.String(), "error", err.Error())
 			c.forgetWatch(key) // the next look, at the interval, tries again

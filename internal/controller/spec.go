@@ -10,8 +10,8 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 )
 
-// specOf says what to fetch for a source.
-func (c *Controller) specOf(ctx context.Context, f dialect.Sources, cr object.Object, s dialect.Source) (source.Spec, error) {
+// sourceSpec says what to fetch for a source.
+func (c *Controller) sourceSpec(ctx context.Context, f dialect.Sources, cr object.Object, s dialect.Source) (source.Spec, error) {
 	if len(s.Problems) > 0 {
 		why := errors.New(s.Problems[0].Field + ": " + s.Problems[0].Reason)
 		return source.Spec{}, &source.Error{Op: "read", Subject: s.Key.String(), Reason: source.URLInvalid, Err: why}
@@ -21,7 +21,7 @@ func (c *Controller) specOf(ctx context.Context, f dialect.Sources, cr object.Ob
 		return source.Spec{}, err
 	}
 	spec, err := f.Spec(cr, secret)
-	spec = pinned(spec, s.Key)
+	spec = pinnedSpec(spec, s.Key)
 	spec.Auth.Secret = name
 	return spec, err
 }
@@ -34,7 +34,7 @@ func (c *Controller) Related(ctx context.Context, key app.SourceKey, was, is str
 	}
 	s := f.Source(cr)
 	s.Key = key
-	spec, err := c.specOf(ctx, f, cr, s)
+	spec, err := c.sourceSpec(ctx, f, cr, s)
 	if err != nil {
 		return true, err
 	}

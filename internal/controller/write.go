@@ -26,8 +26,8 @@ import (
 // statusManager is the field manager of everything that is written to custom resources.
 const statusManager = "truce-controller"
 
-// status writes an app's status if it is not the one that is there.
-func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
+// writeStatus writes an app's status if it is not the one that is there.
+func (c *Controller) writeStatus(ctx context.Context, key app.Key) time.Duration {
 	e, ok := c.entry(key)
 	if !ok {
 		return 0
@@ -40,7 +40,7 @@ func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 		return c.writeLost(ctx, e, r.Lost)
 	}
 	r.Seen = c.Now()
-	if wait := premature(e, r); wait > 0 {
+	if wait := waitForProgress(e, r); wait > 0 {
 		return wait
 	}
 	if wait := c.background(e, r); wait > 0 {
@@ -56,9 +56,9 @@ func (c *Controller) status(ctx context.Context, key app.Key) time.Duration {
 		c.Log.Warn("status", "app", key.String(), "error", err.Error())
 		return time.Second
 	}
-	c.told(key, r)
-	c.tellNews(e, next)
-	return untilVerdict(e.app, r)
+	c.noteStatusWritten(key, r)
+	c.emitNews(e, next)
+	return untilHealthTimeout(e.app, r)
 }
 
 // ofFirstRun is the report of an app of which no run has ended since the start: what was reported before it of the same generation holds until
@@ -70,29 +70,29 @@ func ofFirstRun(a app.App, r report.Report) report.Report {
 	return r
 }
 
-func (c *Controller) told(key app.Key, r report.Report) {
+func (c *Controller) noteStatusWritten(key app.Key, r report.Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := c.appSet[key]; now != nil {
-		now.told, now.said, now.slot = r.Seen, movedBy(r), time.Time{}
+		now.told, now.said, now.slot = r.Seen, writtenRevisionOf(r), time.Time{}
 	}
 }
 
-// newsreader is a front that knows which changes of a status its dialect's users expect to hear of.
-type newsreader interface {
+// newsDialect is a front that knows which changes of a status its dialect's users expect to hear of.
+type newsDialect interface {
 	News(before, now object.Object) []notify.Event
 }
 
-// tellNews reports what is new in a status. The custom resource may be older than the status that was written last: what was reported already
+// emitNews reports what is new in a status. The custom resource may be older than the status that was written last: what was reported already
 // is not reported again.
-func (c *Controller) tellNews(e appEntry, next object.Object) {
-	front, ok := e.front.(newsreader)
+func (c *Controller) emitNews(e appEntry, next object.Object) {
+	front, ok := e.front.(newsDialect)
 	if !ok {
 		return
 	}
 	before, _ := e.cr.At("status").(map[string]any)
 	news := front.News(before, next)
-	if len(news) == 0 || !c.isNew(e.app.Key, gist(news)) {
+	if len(news) == 0 || !c.isNew(e.app.Key, messageKey(news)) {
 		return
 	}
 	for _, n := range news {
@@ -100,8 +100,8 @@ func (c *Controller) tellNews(e appEntry, next object.Object) {
 	}
 }
 
-// gist is what makes news the same as others: the rest of a success message changes with every field that is ceded.
-func gist(news []notify.Event) string {
+// messageKey is what makes news the same as others: the rest of a success message changes with every field that is ceded.
+func messageKey(news []notify.Event) string {
 	short := slices.Clone(news)
 	for i, n := range short {
 		if n.Severity == notify.Info && n.Revision != "" {
@@ -125,8 +125,8 @@ func (c *Controller) isNew(key app.Key, news string) bool {
 // progressPause spaces statuses that say no more than that something is still under way. Most runs are over before the first.
 const progressPause = 3 * time.Second
 
-// premature is how long a status should wait for more to come of what is under way: a run, or objects that become healthy.
-func premature(e appEntry, r report.Report) time.Duration {
+// waitForProgress is how long a status should wait for more to come of what is under way: a run, or objects that become healthy.
+func waitForProgress(e appEntry, r report.Report) time.Duration {
 	since := e.begun
 	if since.IsZero() {
 		h := appstate.StateOf(r).Health.Code
@@ -141,8 +141,8 @@ func premature(e appEntry, r report.Report) time.Duration {
 	return since.Add(progressPause).Sub(r.Seen)
 }
 
-// untilVerdict is how long an app that waits for health may still take: then its status must say that it took too long.
-func untilVerdict(a app.App, r report.Report) time.Duration {
+// untilHealthTimeout is how long an app that waits for health may still take: then its status must say that it took too long.
+func untilHealthTimeout(a app.App, r report.Report) time.Duration {
 	if a.Wait != app.WaitHealthy || r.Stage != report.Done {
 		return 0
 	}
@@ -156,34 +156,34 @@ func untilVerdict(a app.App, r report.Report) time.Duration {
 func (c *Controller) writeSourceStatus(ctx context.Context, key app.SourceKey) error {
 	c.mu.RLock()
 	known := c.sourceSet[key]
-	if known == nil || known.attached || c.foreign(key, known.cr) {
+	if known == nil || known.attached || c.isWrittenByOther(key, known.cr) {
 		c.mu.RUnlock()
 		return nil
 	}
 	e := *known // the watch writes to known meanwhile
 	c.mu.RUnlock()
 	next := object.Object(e.front.Status(e.cr, e.state))
-	err := gone(c.patchStatus(ctx, e.cr.GVK(), e.cr, e.wrote, next))
+	err := asGone(c.patchStatus(ctx, e.cr.GVK(), e.cr, e.wrote, next))
 	if err != nil && !errors.Is(err, errGone) {
 		c.Log.Warn("status", "source", key.String(), "error", err.Error())
 	}
 	c.mu.Lock()
-	known.wrote = writtenAs(next, err)
+	known.wrote = statusAfterWrite(next, err)
 	c.mu.Unlock()
 	return err
 }
 
 // patchStatus replaces .status, unless it is as it should be already.
 func (c *Controller) patchStatus(ctx context.Context, gvk object.GVK, cr object.Object, wrote digest, next object.Object) error {
-	if isThere(cr, wrote, next) {
+	if isStatusWritten(cr, wrote, next) {
 		return nil
 	}
 	return c.patch(ctx, gvk, cr, "status", []operation{{"add", "/status", next}})
 }
 
-// isThere reports whether a status is the one that was written last or, where none was, that of the custom resource as it was seen last:
+// isStatusWritten reports whether a status is the one that was written last or, where none was, that of the custom resource as it was seen last:
 // what we wrote may not have been seen yet.
-func isThere(cr object.Object, wrote digest, status object.Object) bool {
+func isStatusWritten(cr object.Object, wrote digest, status object.Object) bool {
 	if wrote != (digest{}) {
 		return wrote == digestOf(status)
 	}
@@ -194,8 +194,8 @@ func isThere(cr object.Object, wrote digest, status object.Object) bool {
 // unanswered stands for a status that was written without an answer: it is there or not, and no other is known to be.
 var unanswered = digestOf(nil)
 
-// writtenAs is what is known of the status that is there after a write.
-func writtenAs(status object.Object, err error) digest {
+// statusAfterWrite is what is known of the status that is there after a write.
+func statusAfterWrite(status object.Object, err error) digest {
 	if err != nil {
 		return unanswered
 	}
@@ -209,7 +209,7 @@ type operation struct {
 }
 
 func (c *Controller) patchFinalizers(ctx context.Context, e appEntry, list []string) error {
-	return gone(c.patch(ctx, e.gvk, e.cr, "", []operation{
+	return asGone(c.patch(ctx, e.gvk, e.cr, "", []operation{
 		{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()}, {"add", "/metadata/finalizers", list},
 	}))
 }
@@ -239,8 +239,8 @@ func (c *Controller) resource(gvk object.GVK, namespace string) (dynamic.Resourc
 	return c.Cluster.Dynamic().Resource(res.GVR).Namespace(namespace), nil
 }
 
-// event reports drift on the app's custom resource.
-func (c *Controller) event(n reconcile.FindingEvent) {
+// emitFinding reports drift on the app's custom resource.
+func (c *Controller) emitFinding(n reconcile.FindingEvent) {
 	news := notify.Event{Severity: notify.Info, Reason: "DriftDetected", Text: report.Sentence(n.ID, n.Finding)}
 	switch {
 	case n.Without != "":

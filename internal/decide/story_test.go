@@ -99,7 +99,7 @@ func answer(in decide.Input, settled object.Object, owners []ownership.Entry, wi
 	for _, p := range append(decide.CededPaths(in), withheld...) {
 		field.RemoveValue(sent, p)
 	}
-	return compare.ApplyResult{Sent: sent, Result: settled, Owners: owners, Native: desired.Native(sent.GVK().Group)}
+	return compare.ApplyResult{Sent: sent, Result: settled, Owners: owners, Native: desired.IsBuiltInGroup(sent.GVK().Group)}
 }
 
 // mutators are those of the story's admission configurations that match the object.

@@ -30,7 +30,7 @@ type street struct {
 
 func newStreet(t *testing.T, c *kubetest.Cluster) *street {
 	t.Helper()
-	client, err := cluster.New(c.Config())
+	client, err := cluster.NewClient(c.Config())
 	if err != nil {
 		t.Fatal(err)
 	}

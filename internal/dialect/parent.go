@@ -74,7 +74,7 @@ func applicationNamed(text string) app.Key {
 
 func partOfLabel(o object.Object) string { s, _ := o.Label(object.PartOf); return s }
 
-// appOfLabel reads truce's own mark, NAMESPACE.NAME or NAMESPACE.NAME_KIND (desired.Mark); no namespace holds a dot. Older marks name no
+// appOfLabel reads truce's own mark, NAMESPACE.NAME or NAMESPACE.NAME_KIND (desired.PartOfValue); no namespace holds a dot. Older marks name no
 // kind.
 func appOfLabel(mark string, known func(app.Key) bool) app.Key {
 	mark, kind, told := strings.Cut(mark, "_")

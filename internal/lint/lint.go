@@ -100,7 +100,7 @@ func atRevision(ctx context.Context, q discover.Request) (checkout, error) {
 	if now.top == "" {
 		return checkout{}, exit.With(exit.Usage, fmt.Errorf("audit %s: it is in no working tree of git, and has no revision %s", q.Path, q.Revision))
 	}
-	commit, err := git.Commit(ctx, now.top, q.Revision)
+	commit, err := git.ResolveCommit(ctx, now.top, q.Revision)
 	if err != nil {
 		return checkout{}, exit.With(exit.Usage, fmt.Errorf("audit %s: %w", q.Path, err))
 	}
@@ -122,7 +122,7 @@ func openDirectory(ctx context.Context, dir string) (checkout, error) {
 	if !found {
 		top = dir
 	}
-	tree, err := disk.Open(top)
+	tree, err := disk.OpenTree(top)
 	if err != nil {
 		return checkout{}, exit.With(exit.Usage, fmt.Errorf("audit %s: %w", dir, local.Cause(err)))
 	}
@@ -130,12 +130,12 @@ func openDirectory(ctx context.Context, dir string) (checkout, error) {
 	if err != nil {
 		return checkout{}, errors.Join(err, tree.Close())
 	}
-	a := checkout{dir: top, tree: tree.Still(), below: filepath.ToSlash(below), close: func() { _ = tree.Close() }} // it was only read
+	a := checkout{dir: top, tree: tree.Snapshot(), below: filepath.ToSlash(below), close: func() { _ = tree.Close() }} // it was only read
 	if !found {
 		return a, nil
 	}
 	a.top = top
-	local, err := git.Look(ctx, top)
+	local, err := git.InspectWorkTree(ctx, top)
 	if err != nil {
 		a.notes = append(a.notes, fmt.Sprintf("nothing is left out as ignored, and no address of the repository is known: %v", err))
 	}
@@ -150,7 +150,7 @@ func fetchRepository(ctx context.Context, q discover.Request) (checkout, error) 
 	if err != nil {
 		return checkout{}, err
 	}
-	artifact, err := store.Fetch(ctx, source.Spec{URL: q.Repo, Ref: source.RefOf(q.Ref)})
+	artifact, err := store.Fetch(ctx, source.Spec{URL: q.Repo, Ref: source.ParseRef(q.Ref)})
 	if err != nil {
 		closed()
 		return checkout{}, exit.With(exit.Render, err)

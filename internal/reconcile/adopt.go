@@ -106,7 +106,7 @@ func (r *appRun) handBackEntry(ctx context.Context, entry inventory.Entry) error
 		return nil
 	case err != nil:
 		return err
-	case !decide.PruneCandidate{UID: entry.UID, Live: o}.IsOwn(desired.Mark(r.app.Key)):
+	case !decide.PruneCandidate{UID: entry.UID, Live: o}.IsOwn(desired.PartOfValue(r.app.Key)):
 		return nil // of another owner
 	}
 	owners, err := ownership.Entries(o)

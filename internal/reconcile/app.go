@@ -155,7 +155,7 @@ func (r *appRun) normalize(ctx context.Context) error {
 	if err != nil {
 		return &stageError{report.ClusterFailed, err}
 	}
-	r.set, err = desired.Settle(r.rendered.objects, r.app, func(gvk object.GVK) desired.Scope { return scopes[gvk] })
+	r.set, err = desired.Normalize(r.rendered.objects, r.app, func(gvk object.GVK) desired.Scope { return scopes[gvk] })
 	if err != nil {
 		return &stageError{report.RenderFailed, err}
 	}

@@ -65,7 +65,7 @@ func TestNothingIsPrunedByACachedRenderAlone(t *testing.T) {
 			}
 			before.Rendered = c.built
 			r.rendered = renderingOf(before)
-			set, err := desired.Settle(before.Objects, r.app, func(object.GVK) desired.Scope { return desired.Namespaced })
+			set, err := desired.Normalize(before.Objects, r.app, func(object.GVK) desired.Scope { return desired.Namespaced })
 			if err != nil {
 				t.Fatal(err)
 			}

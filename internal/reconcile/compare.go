@@ -69,7 +69,7 @@ func (w *objectReconcile) gather(ctx context.Context) (compare.Input, decide.Inp
 	return compare.Input{
 		Desired: in.Desired, Live: in.Live, Owners: in.Owners, Baseline: base, Hasher: in.Hasher, Added: w.added,
 		Withheld: ceded, Released: without(w.snap.withheld, ceded),
-		Past: in.Past, WithoutBaseline: w.noDryRun, Native: desired.Native(w.snap.gvk.Group),
+		Past: in.Past, WithoutBaseline: w.noDryRun, Native: desired.IsBuiltInGroup(w.snap.gvk.Group),
 	}, in, nil
 }
 

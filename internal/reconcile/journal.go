@@ -53,7 +53,7 @@ func (w *objectReconcile) inGit(n FindingEvent) gitPlace {
 	}
 	o := desired.Object{ID: w.managed.id, GVK: w.snap.gvk, Data: w.snap.desired, File: w.snap.file, Line: w.snap.line}
 	at := gitPlace{begins: fmt.Sprintf("%s:%d", o.File, o.Line), revision: artifact.Revision}
-	if p := desired.Origin(artifact.Files, w.app.AtRevision(artifact.Commit, artifact.Files), o, f.Path); p.Known() {
+	if p := desired.FieldOrigin(artifact.Files, w.app.AtRevision(artifact.Commit, artifact.Files), o, f.Path); p.Known() {
 		at.place = p.String()
 	}
 	return at

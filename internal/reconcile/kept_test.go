@@ -15,13 +15,13 @@ func TestAnObjectOfAForeignAppIsRefusedWhileThatAppExists(t *testing.T) {
 	ours, theirs := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "web"}
 	owner := "Kustomization team/web"
 	e := NewEngine(Dependencies{Foreign: foreignFunc(func(mark string) string {
-		if mark != desired.Mark(theirs) {
+		if mark != desired.PartOfValue(theirs) {
 			t.Errorf("asked for the mark %q", mark)
 		}
 		return owner
 	})}, nil)
 	marked := func(key app.Key) object.Object {
-		return object.Object{"metadata": map[string]any{"name": "web", "labels": map[string]any{object.PartOf: desired.Mark(key)}}}
+		return object.Object{"metadata": map[string]any{"name": "web", "labels": map[string]any{object.PartOf: desired.PartOfValue(key)}}}
 	}
 	w := objectReconcile{engine: e, managed: &managedObject{owner: ours}, live: marked(theirs), snap: snapshot{desired: marked(ours)}}
 	if err := w.refuseForeign(t.Context()); err != nil {

@@ -102,7 +102,7 @@ func (r *appRun) judgedPlaces() map[live.Interest]live.Interest {
 		if !ok {
 			continue
 		}
-		own := live.Interest{GVK: o.GVK, Namespace: o.ID.Namespace, Selector: desired.PartOf + "=" + desired.Mark(r.app.Key)}
+		own := live.Interest{GVK: o.GVK, Namespace: o.ID.Namespace, Selector: desired.PartOf + "=" + desired.PartOfValue(r.app.Key)}
 		if r.app.Policy.Mode == app.Observe {
 			own.Selector = ""
 		}

@@ -177,7 +177,7 @@ func TestRunsAtTheIntervalShareLists(t *testing.T) {
 
 // TestWhatARunListsBeforeItBelievesItsMemory: nothing for a new revision, the app's own objects on request, whole kinds at the interval.
 func TestWhatARunListsBeforeItBelievesItsMemory(t *testing.T) {
-	own := live.Interest{GVK: configMaps, Namespace: "shop", Selector: desired.PartOf + "=" + desired.Mark(appNamed(1))}
+	own := live.Interest{GVK: configMaps, Namespace: "shop", Selector: desired.PartOf + "=" + desired.PartOfValue(appNamed(1))}
 	for name, c := range map[string]struct {
 		change func(*appRun)
 		want   []live.Interest

@@ -15,7 +15,7 @@ import (
 
 // answered returns the baseline that the server's answer to an apply of the body gives.
 func (w *objectReconcile) answered(body, answer object.Object, owners []ownership.Entry) compare.Baseline {
-	return compare.ApplyResult{Sent: body, Result: answer, Owners: owners, Native: desired.Native(w.snap.gvk.Group)}.Baseline(w.engine.Hasher)
+	return compare.ApplyResult{Sent: body, Result: answer, Owners: owners, Native: desired.IsBuiltInGroup(w.snap.gvk.Group)}.Baseline(w.engine.Hasher)
 }
 
 // sentBody is what the plan's last apply sent.

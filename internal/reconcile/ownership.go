@@ -46,7 +46,7 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	wanted := map[object.ID]bool{}
-	early := r.engine.early.take(desired.Mark(r.app.Key))
+	early := r.engine.early.take(desired.PartOfValue(r.app.Key))
 	last := map[object.ID]inventory.Entry{}
 	for _, entry := range r.inventory.Entries {
 		last[entry.ID] = entry

@@ -151,7 +151,7 @@ func (r *appRun) confirmRender(ctx context.Context) error {
 	if err != nil {
 		return &stageError{report.ClusterFailed, err}
 	}
-	set, err := desired.Settle(again.Objects, r.app, func(g object.GVK) desired.Scope { return scopes[g] })
+	set, err := desired.Normalize(again.Objects, r.app, func(g object.GVK) desired.Scope { return scopes[g] })
 	if err != nil {
 		return &stageError{report.RenderFailed, err}
 	}

@@ -37,7 +37,7 @@ func (e *Engine) newPruneRun(a app.App, total int) *pruneRun {
 	s := &pruneRun{
 		engine: e, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{},
 		in: decide.PruneInput{
-			Total: total, Label: desired.Mark(a.Key), Policy: a.Prune, Limit: a.PruneLimit, Approved: a.Approved, AppDeleted: a.Deleting,
+			Total: total, Label: desired.PartOfValue(a.Key), Policy: a.Prune, Limit: a.PruneLimit, Approved: a.Approved, AppDeleted: a.Deleting,
 		},
 	}
 	s.access, s.denied = tenancy.AccessOf(e.Identities, a)
@@ -156,7 +156,9 @@ func (s *pruneRun) deletePlanned(ctx context.Context, plan decide.PrunePlan) err
 	if plan.Held != "" {
 		return &stageError{report.PruneHeld, errors.New(plan.Held)}
 	}
-	last := func(a, b object.ID) int { return desired.WaveOf(s.targets[b].GVK) - desired.WaveOf(s.targets[a].GVK) }
+	last := func(a, b object.ID) int {
+		return desired.WaveOfKind(s.targets[b].GVK) - desired.WaveOfKind(s.targets[a].GVK)
+	}
 	slices.SortStableFunc(plan.Delete, last) // a kind behind its objects, a namespace behind what is in it
 	var failed []error
 	for _, id := range plan.Delete {

@@ -67,7 +67,7 @@ func (r *appRun) readMany(ctx context.Context, wave []desired.Object) {
 
 // sameKind is where the app's objects of the same kind are.
 func (r *appRun) sameKind(o desired.Object) live.Interest {
-	return live.Interest{GVK: o.GVK, Namespace: o.ID.Namespace, Selector: desired.PartOf + "=" + desired.Mark(r.app.Key), Depth: live.Full}
+	return live.Interest{GVK: o.GVK, Namespace: o.ID.Namespace, Selector: desired.PartOf + "=" + desired.PartOfValue(r.app.Key), Depth: live.Full}
 }
 
 // needsRead reports whether the object is there, and has to be read before it can be judged.

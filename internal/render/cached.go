@@ -129,7 +129,7 @@ func (c *Cached) build(ctx context.Context, key string, r Request) (Result, erro
 	if res.Reads, err = rec.list(); err != nil {
 		return Result{}, fmt.Errorf("render %s: %w", r.Path, err)
 	}
-	res.Inputs = digest(key, res.Reads)
+	res.Inputs = requestDigest(key, res.Reads)
 	return res, c.keep(key, rec.tree, res)
 }
 

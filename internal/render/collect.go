@@ -49,7 +49,7 @@ func Collect(files fs.FS, dir string) (manifests, roots []string, err error) {
 			}
 			return nil
 		}
-		root, err := isRoot(files, name)
+		root, err := hasKustomization(files, name)
 		if err != nil || !root {
 			return err
 		}
@@ -59,7 +59,7 @@ func Collect(files fs.FS, dir string) (manifests, roots []string, err error) {
 	return manifests, roots, err
 }
 
-func isRoot(files fs.FS, dir string) (bool, error) {
+func hasKustomization(files fs.FS, dir string) (bool, error) {
 	entries, err := fs.ReadDir(files, dir)
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		return !e.IsDir() && slices.Contains(kustomizationFiles, e.Name())

@@ -24,17 +24,17 @@ const (
 	maxValues  = 5_000_000 // values in one document
 )
 
-// Value decodes a document as JSON has it: maps, lists, strings, booleans, int64, float64, nil. It reads YAML as Kustomize
+// DecodeValue decodes a document as JSON has it: maps, lists, strings, booleans, int64, float64, nil. It reads YAML as Kustomize
 // does (1.2 core schema with merge keys: "yes" is a string) and refuses duplicate keys, keys that are no scalars, and bombs.
 // Errors are *Error with the line.
-func Value(file string, document *yaml.Node) (any, error) {
+func DecodeValue(file string, document *yaml.Node) (any, error) {
 	c := converter{file: file}
 	return c.value(document, 0)
 }
 
-// Nodes parses every document of a YAML or JSON file and returns their top nodes; empty documents are left out. A file may hold several
+// ParseNodes parses every document of a YAML or JSON file and returns their top nodes; empty documents are left out. A file may hold several
 // JSON values one after the other, as kubectl reads them.
-func Nodes(file string, data []byte) ([]*yaml.Node, error) {
+func ParseNodes(file string, data []byte) ([]*yaml.Node, error) {
 	text, err := yamltext.ManifestText(data)
 	if err != nil {
 		return nil, &Error{File: file, Err: err}

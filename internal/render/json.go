@@ -20,7 +20,7 @@ func jsonAsYAML(data []byte) []byte {
 			out = append(out, '/')
 			i++
 		default:
-			if r, ok := pair(data[i:]); ok {
+			if r, ok := surrogatePair(data[i:]); ok {
 				out = append(out, string(r)...)
 				i += 11
 				continue
@@ -32,8 +32,8 @@ func jsonAsYAML(data []byte) []byte {
 	return out
 }
 
-// pair decodes a surrogate pair such as \ud83d\ude00 at the start of b.
-func pair(b []byte) (rune, bool) {
+// surrogatePair decodes a surrogate pair such as \ud83d\ude00 at the start of b.
+func surrogatePair(b []byte) (rune, bool) {
 	if len(b) < 12 || !bytes.HasPrefix(b, []byte(`\u`)) || !bytes.HasPrefix(b[6:], []byte(`\u`)) {
 		return 0, false
 	}

@@ -34,7 +34,7 @@ func jsonNodes(file string, data []byte) (nodes []*yaml.Node, ok bool, err error
 		}
 		column := int(start) - bytes.LastIndexByte(data[:start], '\n') - 1
 		for _, n := range found {
-			shift(n, line, column)
+			shiftPosition(n, line, column)
 		}
 		nodes = append(nodes, found...)
 	}
@@ -46,14 +46,14 @@ func beginsJSON(data []byte) bool {
 	return len(data) > 0 && data[0] == '{'
 }
 
-// shift moves a node that was parsed by itself to its place in the file.
-func shift(n *yaml.Node, lines, columns int) {
+// shiftPosition moves a node that was parsed by itself to its place in the file.
+func shiftPosition(n *yaml.Node, lines, columns int) {
 	if n.Line == 1 {
 		n.Column += columns
 	}
 	n.Line += lines
 	for _, c := range n.Content {
-		shift(c, lines, columns)
+		shiftPosition(c, lines, columns)
 	}
 }
 

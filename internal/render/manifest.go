@@ -18,7 +18,7 @@ const localConfig = "config.kubernetes.io/local-config"
 // the list says of theirs), configuration for Kustomize and objects marked local-config are left out. An object without apiVersion, kind
 // or name is an error at its line; generateName may stand for the name.
 func Manifests(file string, data []byte) ([]Object, error) {
-	nodes, err := Nodes(file, data)
+	nodes, err := ParseNodes(file, data)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func Manifests(file string, data []byte) ([]Object, error) {
 
 // Document decodes the objects of one document of a file, as Manifests does those of all.
 func Document(file string, n *yaml.Node) ([]Object, error) {
-	v, err := Value(file, n)
+	v, err := DecodeValue(file, n)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func appendObjects(all []Object, file string, n *yaml.Node, v any) ([]Object, er
 	if isKustomizeConfig(o) {
 		return all, nil
 	}
-	if err := complete(o); err != nil {
+	if err := checkObject(o); err != nil {
 		return nil, &Error{File: file, Line: n.Line, Err: err}
 	}
 	if mark, ok := o.Annotation(localConfig); ok && mark != "false" {
@@ -81,24 +81,24 @@ func itemsOf(file string, n *yaml.Node, of object.Object) ([]Object, error) {
 	if !ok {
 		return nil, &Error{File: file, Line: n.Line, Err: errors.New("items is not a list")}
 	}
-	nodes := Field(n, "items")
+	nodes := FieldNode(n, "items")
 	var all []Object
 	var err error
 	for i, item := range list {
 		at := n
 		if nodes != nil && i < len(nodes.Content) {
-			at = Follow(nodes.Content[i])
+			at = FollowAlias(nodes.Content[i])
 		}
-		if all, err = appendObjects(all, file, at, typed(of, item)); err != nil {
+		if all, err = appendObjects(all, file, at, withListType(of, item)); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// typed is an item of a list with the type that the list's says, if it names none: items of a DeploymentList are Deployments
+// withListType is an item of a list with the type that the list's says, if it names none: items of a DeploymentList are Deployments
 // (k8s.io/apimachinery, unstructuredJSONScheme.decodeToList).
-func typed(list object.Object, item any) any {
+func withListType(list object.Object, item any) any {
 	m, ok := item.(map[string]any)
 	kind := strings.TrimSuffix(list.GVK().Kind, "List")
 	if !ok || len(m) == 0 || kind == "" || m["kind"] != nil || m["apiVersion"] != nil {
@@ -109,22 +109,22 @@ func typed(list object.Object, item any) any {
 	return m
 }
 
-// Field returns the value of a map's key, nil if it has none. Aliases are followed.
-func Field(n *yaml.Node, key string) *yaml.Node {
-	n = Follow(n)
+// FieldNode returns the value of a map's key, nil if it has none. Aliases are followed.
+func FieldNode(n *yaml.Node, key string) *yaml.Node {
+	n = FollowAlias(n)
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
-			return Follow(n.Content[i+1])
+			return FollowAlias(n.Content[i+1])
 		}
 	}
 	return nil
 }
 
-// Follow returns what an alias stands for, and any other node itself.
-func Follow(n *yaml.Node) *yaml.Node {
+// FollowAlias returns what an alias stands for, and any other node itself.
+func FollowAlias(n *yaml.Node) *yaml.Node {
 	for n != nil && n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
@@ -135,7 +135,7 @@ func isKustomizeConfig(o object.Object) bool {
 	return o.GVK().Group == "kustomize.config.k8s.io"
 }
 
-func complete(o object.Object) error {
+func checkObject(o object.Object) error {
 	var missing []string
 	if o.APIVersion() == "" {
 		missing = append(missing, "apiVersion")

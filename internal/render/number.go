@@ -23,7 +23,7 @@ func checkNumbers(o object.Object, file string, n *yaml.Node) error {
 	}
 	line := n.Line
 	for _, step := range where {
-		next := child(n, step)
+		next := childNode(n, step)
 		if next == nil {
 			break // a merge key has set it
 		}
@@ -44,12 +44,12 @@ func (o Object) CheckNumbers() error {
 	return &Error{File: o.File, Line: o.Line, Err: numberError(o.Data, where)}
 }
 
-// child is the value of a map's key, or the item of a list.
-func child(n *yaml.Node, step string) *yaml.Node {
+// childNode is the value of a map's key, or the item of a list.
+func childNode(n *yaml.Node, step string) *yaml.Node {
 	if i, err := strconv.Atoi(step); err == nil && n.Kind == yaml.SequenceNode && i < len(n.Content) {
-		return Follow(n.Content[i])
+		return FollowAlias(n.Content[i])
 	}
-	return Field(n, step)
+	return FieldNode(n, step)
 }
 
 func numberError(o object.Object, where []string) error {

@@ -143,13 +143,13 @@ func identity(t source.Tree, name string, access Access) (string, error) {
 	case access == AccessContent && !info.IsDir():
 		return t.Sum(name)
 	case access == AccessList && info.IsDir():
-		return names(t, name)
+		return directoryNames(t, name)
 	}
 	return kind, nil
 }
 
-// names returns the identity of a directory's names and their kinds: a changed file inside is no change of the list.
-func names(t source.Tree, dir string) (string, error) {
+// directoryNames returns the identity of a directory's names and their kinds: a changed file inside is no change of the list.
+func directoryNames(t source.Tree, dir string) (string, error) {
 	entries, err := fs.ReadDir(t, dir)
 	if err != nil {
 		return "", err
@@ -172,8 +172,8 @@ func unchanged(t source.Tree, reads []Read) (bool, error) {
 	return true, nil
 }
 
-// digest is the identity of a request with its inputs.
-func digest(key string, reads []Read) string {
+// requestDigest is the identity of a request with its inputs.
+func requestDigest(key string, reads []Read) string {
 	var b strings.Builder
 	b.WriteString(key)
 	for _, r := range reads {

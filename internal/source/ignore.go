@@ -23,7 +23,7 @@ type Exclusions struct{ match gitignore.Matcher }
 func NewExclusions(lines string, files map[string]string) Exclusions {
 	var rules []gitignore.Pattern
 	for _, dir := range parentsFirst(files) {
-		rules = append(rules, sourceignore.ReadPatterns(strings.NewReader(files[dir]), steps(dir))...)
+		rules = append(rules, sourceignore.ReadPatterns(strings.NewReader(files[dir]), pathSteps(dir))...)
 	}
 	rules = append(rules, sourceignore.ReadPatterns(strings.NewReader(lines), nil)...)
 	if len(rules) == 0 {
@@ -34,16 +34,16 @@ func NewExclusions(lines string, files map[string]string) Exclusions {
 
 // File says whether the file at path is excluded, by itself or with a directory above it.
 func (e Exclusions) File(path string) bool {
-	return e.match != nil && e.match.Match(steps(path), false)
+	return e.match != nil && e.match.Match(pathSteps(path), false)
 }
 
 func parentsFirst(files map[string]string) []string {
 	return slices.SortedFunc(maps.Keys(files), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(steps(a)), len(steps(b))), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(len(pathSteps(a)), len(pathSteps(b))), cmp.Compare(a, b))
 	})
 }
 
-func steps(path string) []string {
+func pathSteps(path string) []string {
 	if path == "." {
 		return nil
 	}

@@ -11,9 +11,9 @@ var (
 	rangeForm = regexp.MustCompile(`^[<>=~^!]|\*|\.x$|\.X$|\|\||, | - `)
 )
 
-// RefOf reads a revision as people write it where one field takes any: HEAD (or nothing), a commit, a full reference name, a range of
+// ParseRef reads a revision as people write it where one field takes any: HEAD (or nothing), a commit, a full reference name, a range of
 // versions such as 1.2.* or >=1.0.0, and else a branch or a tag, as spec.source.targetRevision of an Argo CD Application.
-func RefOf(text string) Ref {
+func ParseRef(text string) Ref {
 	switch {
 	case text == "" || text == "HEAD":
 		return Ref{Name: "HEAD"}

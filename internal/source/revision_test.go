@@ -14,7 +14,7 @@ func TestARevisionShowsWhatItIs(t *testing.T) {
 		"main": {Any: "main"}, "v1.2.3": {Any: "v1.2.3"}, "release/1.x-lts": {Any: "release/1.x-lts"}, "0123456": {Any: "0123456"},
 		"1.2.*": {SemVer: "1.2.*"}, "1.x": {SemVer: "1.x"}, ">=1.0.0 <2.0.0": {SemVer: ">=1.0.0 <2.0.0"}, "^1.2": {SemVer: "^1.2"},
 	} {
-		if diff := cmp.Diff(want, RefOf(text)); diff != "" {
+		if diff := cmp.Diff(want, ParseRef(text)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}

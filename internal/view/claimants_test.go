@@ -42,7 +42,7 @@ func TestClaimantsOfAClusterAreListedWithWhatTheyLack(t *testing.T) {
 	k := kubetest.Start(t)
 	ns := k.Namespace(t)
 	k.Apply(t, strings.ReplaceAll(scalers, "NAMESPACE", ns))
-	cl, err := cluster.New(k.Config())
+	cl, err := cluster.NewClient(k.Config())
 	if err != nil {
 		t.Fatal(err)
 	}

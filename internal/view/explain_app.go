@@ -46,7 +46,7 @@ func (t *explanation) keptBy(ctx context.Context, id object.ID, o object.Object)
 		list := registry.Commands()[cr.GVK()].Summarize(cr).Objects
 		listed := slices.ContainsFunc(list, func(l dialect.ListedObject) bool { return l.ID == id })
 		score := 0
-		if mark != "" && desired.Mark(appKeyOf(cr)) == mark {
+		if mark != "" && desired.PartOfValue(appKeyOf(cr)) == mark {
 			score += 2
 		}
 		if listed {
@@ -176,7 +176,7 @@ func (t *explanation) walk(ctx context.Context, cr object.Object) error {
 		s.Stage = report.Done
 		return t.left(ctx)
 	}
-	s.Git, s.Places = explain.MaskObject(t.engine.Mask, want.Data), desired.Origins(f.artifact.Files, a, want)
+	s.Git, s.Places = explain.MaskObject(t.engine.Mask, want.Data), desired.FieldOrigins(f.artifact.Files, a, want)
 	s.Found.File, s.Found.Line = want.File, want.Line
 	if err := t.judged(ctx, f, how); err != nil {
 		return err

@@ -9,9 +9,9 @@ import (
 
 // SummariesOf returns the summary of an app whose objects have the given health.
 func SummariesOf(key app.Key, cr object.Object, objects map[object.ID]health.Status) []Summary {
-	b := &summaryCache{apps: map[app.Key]object.Object{key: cr}, health: map[string]map[object.ID]assessed{desired.Mark(key): {}}}
+	b := &summaryCache{apps: map[app.Key]object.Object{key: cr}, health: map[string]map[object.ID]assessed{desired.PartOfValue(key): {}}}
 	for id, status := range objects {
-		b.health[desired.Mark(key)][id] = assessed{health.Reconciled: status, health.Serving: status}
+		b.health[desired.PartOfValue(key)][id] = assessed{health.Reconciled: status, health.Serving: status}
 	}
 	return b.summaries()
 }

@@ -78,7 +78,7 @@ func (c *Cluster) serves(gvk object.GVK) (bool, error) {
 
 // waitListed waits for a watch's first list. That it may not be listed at all is the answer then, not a reason to wait.
 func waitListed(ctx context.Context, w live.Watch) error {
-	return live.Listed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) })
+	return live.AwaitListed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) })
 }
 
 // followObjects puts the kinds of the apps' objects under watch.

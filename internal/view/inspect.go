@@ -66,7 +66,7 @@ func (c *Cluster) Inspect(ctx context.Context, key app.Key) (Detail, error) {
 		return Detail{}, err
 	}
 	n := &journalCache{past: c.pastOf(key)}
-	engine.Witnesses = reconcile.WriterEvidence{Events: events.New(c.cluster), Journal: n}
+	engine.Witnesses = reconcile.WriterEvidence{Events: events.NewReader(c.cluster), Journal: n}
 	_, commands, err := registry.CommandsFor(key.Kind)
 	if err != nil {
 		return Detail{}, err
@@ -161,7 +161,7 @@ func (c *Cluster) specOf(ctx context.Context, a app.App, cr object.Object) (sour
 		return source.Spec{}, fmt.Errorf("%s: %w", a.Source, err)
 	}
 	if a.Source.Revision != "" {
-		spec.Ref = source.RefOf(a.Source.Revision)
+		spec.Ref = source.ParseRef(a.Source.Revision)
 	}
 	return spec, nil
 }
@@ -221,7 +221,7 @@ func (c *Cluster) settled(ctx context.Context, artifact source.Artifact, a app.A
 	if err != nil {
 		return desired.Set{}, err
 	}
-	return desired.Settle(rendered.Objects, a, func(gvk object.GVK) desired.Scope {
+	return desired.Normalize(rendered.Objects, a, func(gvk object.GVK) desired.Scope {
 		s, err := c.engine.Scope(ctx, gvk)
 		if err != nil {
 			return desired.Unserved
@@ -250,7 +250,7 @@ func (c *Cluster) origins(ctx context.Context, artifact source.Artifact, a app.A
 		if !ok {
 			return desired.Place{}
 		}
-		return desired.Origin(files, a.AtRevision(artifact.Commit, artifact.Files), o, path)
+		return desired.FieldOrigin(files, a.AtRevision(artifact.Commit, artifact.Files), o, path)
 	}
 }
 

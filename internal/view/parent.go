@@ -112,7 +112,7 @@ func (c *Cluster) describedAt(ctx context.Context, parent app.Key, e EditResult)
 		if o.ID != e.Before.App.ID() {
 			continue
 		}
-		if p := desired.Origin(artifact.Files, a.AtRevision(artifact.Commit, artifact.Files), o, changedField(e.Before.App, e.After.App)); p.Known() {
+		if p := desired.FieldOrigin(artifact.Files, a.AtRevision(artifact.Commit, artifact.Files), o, changedField(e.Before.App, e.After.App)); p.Known() {
 			return p, nil
 		}
 		return desired.Place{File: o.File, Line: o.Line}, nil

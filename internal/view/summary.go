@@ -36,7 +36,7 @@ func (b *summaryCache) summaries() []Summary {
 // healthOf is the health of a Kustomization, whose status holds no word for it: that of its worst object, or a worse one that the status
 // holds, about objects that it does not list.
 func (b *summaryCache) healthOf(key app.Key, cr object.Object, told dialect.Summary) health.Status {
-	found, rules := b.health[desired.Mark(key)], registry.Apps()[cr.GVK()].App(cr, app.Policy{}).Health
+	found, rules := b.health[desired.PartOfValue(key)], registry.Apps()[cr.GVK()].App(cr, app.Policy{}).Health
 	var objects []report.Object
 	for _, e := range told.Objects {
 		at, ok := found[e.ID]

@@ -13,7 +13,7 @@ import (
 
 // TestAnAccountWithoutANameIsNotTruceItself: an account that cannot be impersonated is an error, and never truce's own identity.
 func TestAnAccountWithoutANameIsNotTruceItself(t *testing.T) {
-	c, err := cluster.New(&rest.Config{Host: "https://127.0.0.1:1"})
+	c, err := cluster.NewClient(&rest.Config{Host: "https://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}

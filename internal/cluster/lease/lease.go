@@ -134,7 +134,7 @@ func (t *Term) begin(ctx context.Context) (context.Context, *write, error) {
 	if err := cmp.Or(context.Cause(ctx), t.check()); err != nil {
 		return nil, nil, err
 	}
-	w := &write{leaveBy: now().add(t.transit()), left: t.until.left() - 2*t.transit()}
+	w := &write{leaveBy: currentMoment().add(t.transit()), left: t.until.left() - 2*t.transit()}
 	if w.left <= 0 {
 		return nil, nil, errLate
 	}
@@ -178,7 +178,7 @@ func (t *Term) stop() bool {
 // the wall clock is set right after that.
 type moment struct{ at time.Time }
 
-func now() moment { return moment{time.Now()} }
+func currentMoment() moment { return moment{time.Now()} }
 
 func (m moment) isZero() bool               { return m.at.IsZero() }
 func (m moment) add(d time.Duration) moment { return moment{m.at.Add(d)} }

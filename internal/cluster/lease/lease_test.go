@@ -70,11 +70,11 @@ func TestAWriteNeedsATerm(t *testing.T) {
 			}
 		}
 		try("before the election", errStandby)
-		term.renewed(now())
+		term.renewed(currentMoment())
 		try("elected", nil)
 		pass(length - 4*time.Second)
 		try("just before the end", errLate)
-		term.renewed(now())
+		term.renewed(currentMoment())
 		try("renewed", nil)
 		pass(length)
 		try("not renewed", errExpired)
@@ -82,7 +82,7 @@ func TestAWriteNeedsATerm(t *testing.T) {
 			t.Errorf("ended by %v", term.Err())
 		}
 		<-term.Ended()
-		term.renewed(now())
+		term.renewed(currentMoment())
 		try("renewed too late", errExpired)
 	})
 }
@@ -92,7 +92,7 @@ func TestAWriteCarriesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &answering{}
 		term := NewTerm(length)
-		term.renewed(now())
+		term.renewed(currentMoment())
 		pass(2 * time.Second)
 		q, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://server/object?dryRun=All", nil)
 		if err != nil {
@@ -114,7 +114,7 @@ func TestAWriteCarriesItsTime(t *testing.T) {
 func TestAWriteIsWaitedForNoLongerThanTheTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		term := NewTerm(length)
-		term.renewed(now())
+		term.renewed(currentMoment())
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		server := &answering{after: 5 * time.Second}
@@ -141,7 +141,7 @@ func TestAnotherHolderEndsTheTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		term := NewTerm(length)
 		term.seen("other", "self") // before the election
-		term.renewed(now())
+		term.renewed(currentMoment())
 		term.seen("self", "self")
 		if err := term.Err(); err != nil {
 			t.Fatal(err)
@@ -171,11 +171,11 @@ func TestNoByteLeavesAfterTheTerm(t *testing.T) {
 		want      error
 	}{
 		{"in time", func(*Term) {}, nil},
-		{"another write waits for its connection", func(t *Term) { t.open[&write{leaveBy: now().add(-time.Hour)}] = false }, nil},
-		{"the lease has expired", func(t *Term) { t.until = now().add(-time.Second) }, errExpired},
+		{"another write waits for its connection", func(t *Term) { t.open[&write{leaveBy: currentMoment().add(-time.Hour)}] = false }, nil},
+		{"the lease has expired", func(t *Term) { t.until = currentMoment().add(-time.Second) }, errExpired},
 		{"the write is too late to end in time", func(t *Term) {
 			for w := range t.open {
-				w.leaveBy = now().add(-time.Second)
+				w.leaveBy = currentMoment().add(-time.Second)
 			}
 		}, errLate},
 	} {
@@ -186,7 +186,7 @@ func TestNoByteLeavesAfterTheTerm(t *testing.T) {
 			server.StartTLS()
 			defer server.Close()
 			term := NewTerm(time.Hour)
-			term.renewed(now())
+			term.renewed(currentMoment())
 			writes := &http.Transport{TLSClientConfig: server.Client().Transport.(*http.Transport).TLSClientConfig, ForceAttemptHTTP2: true, DialContext: term.Dial(slowDial(func() {
 				term.mu.Lock()
 				defer term.mu.Unlock()
@@ -242,7 +242,7 @@ func TestOnlyOnesOwnLeaseIsGivenBack(t *testing.T) {
 
 // TestTheWallClockCountsToo: the monotonic one stands still while a machine is suspended.
 func TestTheWallClockCountsToo(t *testing.T) {
-	m := now()
+	m := currentMoment()
 	suspended := moment{m.at.Round(0).Add(-time.Hour)} // no monotonic reading: as the wall clock says
 	if m.add(time.Minute).left() <= 0 || suspended.add(time.Minute).left() > 0 {
 		t.Errorf("%s, %s", m.add(time.Minute).left(), suspended.add(time.Minute).left())

@@ -42,7 +42,7 @@ func (l lock) renew(write func() error) error {
 	if err := l.term.Err(); err != nil {
 		return err
 	}
-	sent := now()
+	sent := currentMoment()
 	if err := write(); err != nil {
 		return err
 	}

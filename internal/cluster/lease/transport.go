@@ -38,7 +38,7 @@ func (h *transport) RoundTrip(q *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	answer, err := whole(h.writes.RoundTrip(h.term.within(ctx, q, w)))
+	answer, err := readToEnd(h.writes.RoundTrip(h.term.within(ctx, q, w)))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
@@ -60,8 +60,8 @@ func (t *Term) within(ctx context.Context, q *http.Request, w *write) *http.Requ
 	return q
 }
 
-// whole reads an answer to its end.
-func whole(answer *http.Response, err error) (*http.Response, error) {
+// readToEnd reads an answer to its end.
+func readToEnd(answer *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}

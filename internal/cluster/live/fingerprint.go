@@ -11,20 +11,20 @@ import (
 // where that is not set, the resourceVersion), labels and annotations. It is the same for a whole object, its metadata
 // alone, and the server's answer to an apply.
 func Fingerprint(h ownership.Hasher, o object.Object) uint64 {
-	sum := mix(h.Value(o.UID()), fields(h, ours(o)))
-	sum = mix(sum, h.Value(o.At("metadata", "labels")))
-	sum = mix(sum, h.Value(o.At("metadata", "annotations")))
+	sum := mixHashes(h.Value(o.UID()), hashFields(h, ownedParts(o)))
+	sum = mixHashes(sum, h.Value(o.At("metadata", "labels")))
+	sum = mixHashes(sum, h.Value(o.At("metadata", "annotations")))
 	if o.At("metadata", "deletionTimestamp") != nil {
-		sum = mix(sum, 1)
+		sum = mixHashes(sum, 1)
 	}
 	if o.Generation() > 0 && TrustsGeneration(o.GVK()) {
-		return mix(sum, h.Value(o.Generation()))
+		return mixHashes(sum, h.Value(o.Generation()))
 	}
-	return mix(sum, h.Value(o.ResourceVersion()))
+	return mixHashes(sum, h.Value(o.ResourceVersion()))
 }
 
-// ours returns the fieldsV1 of our own apply entry, nil if there is none.
-func ours(o object.Object) map[string]any {
+// ownedParts returns the fieldsV1 of our own apply entry, nil if there is none.
+func ownedParts(o object.Object) map[string]any {
 	list, _ := o.At("metadata", "managedFields").([]any)
 	for _, e := range list {
 		m, _ := e.(map[string]any)
@@ -36,18 +36,18 @@ func ours(o object.Object) map[string]any {
 	return nil
 }
 
-// fields hashes fieldsV1. The keys of a map are added up, so that they need no order: sorting them took half of the time.
-func fields(h ownership.Hasher, m map[string]any) uint64 {
+// hashFields hashes fieldsV1. The keys of a map are added up, so that they need no order: sorting them took half of the time.
+func hashFields(h ownership.Hasher, m map[string]any) uint64 {
 	sum := uint64(len(m))
 	for k, v := range m {
 		below, _ := v.(map[string]any)
-		sum += mix(h.Value(k), fields(h, below))
+		sum += mixHashes(h.Value(k), hashFields(h, below))
 	}
 	return sum
 }
 
-// mix joins two hashes into one, in their order: the finalizer of SplitMix64 over both.
-func mix(a, b uint64) uint64 {
+// mixHashes joins two hashes into one, in their order: the finalizer of SplitMix64 over both.
+func mixHashes(a, b uint64) uint64 {
 	z := a ^ bits.RotateLeft64(b, 31) + 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

@@ -52,7 +52,7 @@ func TestAWaitForAListHearsOfFailures(t *testing.T) {
 	w := newWatch()
 	done := make(chan error)
 	go func() {
-		done <- live.Listed(t.Context(), w, func(err error) bool { return errors.Is(err, hopeless) })
+		done <- live.AwaitListed(t.Context(), w, func(err error) bool { return errors.Is(err, hopeless) })
 	}()
 	<-w.asked // it waits
 	w.fail(passing)
@@ -69,7 +69,7 @@ func TestAWaitForAListHearsOfFailures(t *testing.T) {
 func TestAWaitForAListEndsWithTheList(t *testing.T) {
 	w := newWatch()
 	close(w.synced)
-	if err := live.Listed(t.Context(), w, func(error) bool { return true }); err != nil {
+	if err := live.AwaitListed(t.Context(), w, func(error) bool { return true }); err != nil {
 		t.Error(err)
 	}
 }
@@ -80,7 +80,7 @@ func TestAWaitForAListThatIsCalledOffSaysWhatIsKnown(t *testing.T) {
 	for _, why := range []error{nil, errors.New("no connection")} {
 		w := newWatch()
 		w.err = why
-		err := live.Listed(ctx, w, func(error) bool { return false })
+		err := live.AwaitListed(ctx, w, func(error) bool { return false })
 		if !errors.Is(err, context.Canceled) || why != nil && !errors.Is(err, why) || strings.Contains(err.Error(), "%!") {
 			t.Errorf("after %v: %v", why, err)
 		}

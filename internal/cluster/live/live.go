@@ -106,9 +106,9 @@ type Watch interface {
 	Failed() <-chan struct{}
 }
 
-// Listed returns when a watch has handed over its first list. It returns the watch's error as soon as final says that no try will
+// AwaitListed returns when a watch has handed over its first list. It returns the watch's error as soon as final says that no try will
 // succeed, and ctx's when ctx ends before.
-func Listed(ctx context.Context, w Watch, final func(error) bool) error {
+func AwaitListed(ctx context.Context, w Watch, final func(error) bool) error {
 	for {
 		failed := w.Failed() // before Err is read: a failure after it is not missed
 		select {

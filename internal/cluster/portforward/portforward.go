@@ -20,8 +20,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// Open forwards a free local port to namespace/pod:port through the API server, as kubectl port-forward does.
-func Open(ctx context.Context, config *rest.Config, to string) (address string, stop func(), err error) {
+// OpenForward forwards a free local port to namespace/pod:port through the API server, as kubectl port-forward does.
+func OpenForward(ctx context.Context, config *rest.Config, to string) (address string, stop func(), err error) {
 	namespace, rest, _ := strings.Cut(to, "/")
 	pod, port, _ := strings.Cut(rest, ":")
 	dialer, err := newDialer(config, fmt.Sprintf("/api/v1/namespaces/%s/pods/%s/portforward", url.PathEscape(namespace), url.PathEscape(pod)))

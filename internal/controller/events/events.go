@@ -27,8 +27,8 @@ type Reader struct {
 	slot    chan struct{}
 }
 
-// New returns a Reader.
-func New(c *cluster.Client) *Reader { return &Reader{cluster: c, slot: make(chan struct{}, 1)} }
+// NewReader returns a Reader.
+func NewReader(c *cluster.Client) *Reader { return &Reader{cluster: c, slot: make(chan struct{}, 1)} }
 
 const (
 	within = 2 * time.Second // that a LIST may take, waiting for others included
@@ -62,12 +62,12 @@ func (r *Reader) Of(ctx context.Context, id object.ID) ([]attribution.Event, err
 	}
 	out := make([]attribution.Event, 0, len(list.Items))
 	for _, u := range list.Items {
-		out = append(out, event(u.Object))
+		out = append(out, eventOf(u.Object))
 	}
 	return out, nil
 }
 
-func event(o object.Object) attribution.Event {
+func eventOf(o object.Object) attribution.Event {
 	text := func(keys ...string) string { s, _ := o.At(keys...).(string); return s }
 	e := attribution.Event{
 		Reporter: text("reportingComponent"), Reason: text("reason"), Message: text("message"),

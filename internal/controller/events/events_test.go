@@ -31,11 +31,11 @@ lastTimestamp: "2026-01-01T12:00:0%dZ"
 type: Normal
 `, i, ns, ns, about, 3+i, i))
 	}
-	client, err := cluster.New(c.Config())
+	client, err := cluster.NewClient(c.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := events.New(client)
+	reader := events.NewReader(client)
 	got, err := reader.Of(t.Context(), object.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: ns, Name: "web"})
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%+v, %v", got, err)

@@ -62,7 +62,7 @@ func appOfKindWithMark(ctx context.Context, r live.Reader, i live.Interest, mark
 	}
 	for _, o := range all {
 		key := app.Key{Kind: i.GVK.Kind, Namespace: i.Namespace, Name: o.Name()}
-		if desired.Mark(key) == mark {
+		if desired.PartOfValue(key) == mark {
 			return key.String(), nil
 		}
 	}

@@ -173,7 +173,7 @@ var ErrNoPage = errors.New("no controller says where its status page is")
 // OpenPage returns the address of its status page on this machine. The page of a pod is forwarded until stop is called or ctx ends.
 func (i Instance) OpenPage(ctx context.Context) (address string, stop func(), err error) {
 	if pod := i.Pod(); pod != "" {
-		return portforward.Open(ctx, i.cluster.Config(), pod)
+		return portforward.OpenForward(ctx, i.cluster.Config(), pod)
 	}
 	if page := i.value(keyPage); page != "" {
 		return page, func() {}, nil

@@ -39,13 +39,13 @@ type Options struct {
 // token is the length of the part of the path that only the API server knows, in bytes.
 const token = 16
 
-// Run receives reviews until ctx ends. A failure to configure the API server is logged and retried: nothing else waits for it.
-func Run(ctx context.Context, o Options) error {
+// RunWitness receives reviews until ctx ends. A failure to configure the API server is logged and retried: nothing else waits for it.
+func RunWitness(ctx context.Context, o Options) error {
 	l, err := net.Listen("tcp", o.Place.Listen)
 	if err != nil {
 		return fmt.Errorf("listen for the witness: %w", err)
 	}
-	k, host, err := newKeeper(o, l.Addr())
+	k, host, err := newRegistrar(o, l.Addr())
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -57,15 +57,15 @@ func Run(ctx context.Context, o Options) error {
 	defer end()
 	g, _ := errgroup.WithContext(ctx)
 	g.Go(func() error { r.drain(serving); return nil })
-	g.Go(func() error { return serve(serving, l, r, k.authority, o.Log) })
+	g.Go(func() error { return serveTLS(serving, l, r, k.authority, o.Log) })
 	k.heard = r.heard
 	k.keep(ctx)
 	end()
 	return g.Wait()
 }
 
-// newKeeper decides how the API server reaches the listener, and under which name it must show itself.
-func newKeeper(o Options, at net.Addr) (*keeper, string, error) {
+// newRegistrar decides how the API server reaches the listener, and under which name it must show itself.
+func newRegistrar(o Options, at net.Addr) (*registrar, string, error) {
 	secret := make([]byte, token)
 	if _, err := rand.Read(secret); err != nil {
 		return nil, "", fmt.Errorf("make a path for the witness: %w", err)
@@ -74,7 +74,7 @@ func newKeeper(o Options, at net.Addr) (*keeper, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	k := &keeper{Options: o, setup: attribution.Setup{Name: o.Name, Home: o.Home, Path: "/" + hex.EncodeToString(secret)}}
+	k := &registrar{Options: o, setup: attribution.Setup{Name: o.Name, Home: o.Home, Path: "/" + hex.EncodeToString(secret)}}
 	if o.Place.Service != "" {
 		var ok bool
 		if k.setup.In, k.setup.By, ok = strings.Cut(o.Place.Service, "/"); !ok {

@@ -136,7 +136,7 @@ func TestTheServerIsTrustedByItsBundleAlone(t *testing.T) {
 	ring := newRing()
 	done := make(chan error, 1)
 	go func() {
-		done <- serve(ctx, l, newReceiver("/secret", ring, time.Now), a, slog.New(slog.DiscardHandler))
+		done <- serveTLS(ctx, l, newReceiver("/secret", ring, time.Now), a, slog.New(slog.DiscardHandler))
 	}()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(a.bundle())
@@ -207,7 +207,7 @@ func TestThePlaceSaysHowTheAPIServerGetsHere(t *testing.T) {
 		"without a pod":     {place: attribution.Place{Service: "truce-system/truce-witness"}, fails: true},
 		"a Service by half": {place: attribution.Place{Service: "truce-witness", Pod: "10.0.0.7"}, fails: true},
 	} {
-		k, host, err := newKeeper(Options{Place: c.place}, at)
+		k, host, err := newRegistrar(Options{Place: c.place}, at)
 		if c.fails != (err != nil) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -221,7 +221,7 @@ func FuzzUIDOf(f *testing.F) {
 	f.Add(scale("r1", "alice", 5))
 	f.Add([]byte(`{"a":[1,{"request":{"uid":"no"}}],"request":{"x":{},"uid":"yes"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		uid, ok := uidOf(body)
+		uid, ok := requestUID(body)
 		var whole struct {
 			Request struct {
 				UID *string `json:"uid"`

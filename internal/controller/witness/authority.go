@@ -60,7 +60,7 @@ func (a *authority) turn() error {
 		Subject: pkix.Name{CommonName: "truce witness"}, NotBefore: now.Add(-clockSkew), NotAfter: now.Add(authorityLife),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	cert, err := sign(template, template, key, key)
+	cert, err := signCertificate(template, template, key, key)
 	if err != nil {
 		return err
 	}
@@ -68,8 +68,8 @@ func (a *authority) turn() error {
 	return nil
 }
 
-// sign makes a certificate for the key of its subject.
-func sign(template, parent *x509.Certificate, subject, issuer *ecdsa.PrivateKey) (*x509.Certificate, error) {
+// signCertificate makes a certificate for the key of its subject.
+func signCertificate(template, parent *x509.Certificate, subject, issuer *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	const serialBits = 120
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
 	if err != nil {
@@ -127,7 +127,7 @@ func (a *authority) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 		template.DNSNames = []string{a.host}
 	}
 	by := a.trusted(now)
-	cert, err := sign(template, by.cert, key, by.key)
+	cert, err := signCertificate(template, by.cert, key, by.key)
 	if err != nil {
 		return nil, err
 	}

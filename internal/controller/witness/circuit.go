@@ -30,7 +30,7 @@ const (
 
 // answered probes until the kinds have changed, or for so long, and reports false when the API server waits for us in vain: twice, one
 // after the other, since a machine may be slow once.
-func (k *keeper) answered(ctx context.Context, most time.Duration) bool {
+func (k *registrar) answered(ctx context.Context, most time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	for wait := firstProbe; ; wait = min(4*wait, probeEvery) {
@@ -48,7 +48,7 @@ func (k *keeper) answered(ctx context.Context, most time.Duration) bool {
 }
 
 // hangs sends a request that leaves nothing behind the way of everybody's, and reports whether it had to wait for us.
-func (k *keeper) hangs(ctx context.Context) bool {
+func (k *registrar) hangs(ctx context.Context) bool {
 	select {
 	case <-k.heard: // an earlier one, late
 	default:
@@ -80,7 +80,7 @@ func (k *keeper) hangs(ctx context.Context) bool {
 }
 
 // unprobed says, once, why it is not known whether writes wait for the witness: the API server itself does not answer, or has other rules.
-func (k *keeper) unprobed(ctx context.Context, why error) {
+func (k *registrar) unprobed(ctx context.Context, why error) {
 	if !k.circuit.blind && ctx.Err() == nil {
 		k.Log.Warn("it is not known whether the API server reaches the witness", "error", why.Error())
 	}
@@ -88,7 +88,7 @@ func (k *keeper) unprobed(ctx context.Context, why error) {
 }
 
 // withdraw takes the configuration away, and returns how long it stays removed.
-func (k *keeper) withdraw(ctx context.Context) time.Duration {
+func (k *registrar) withdraw(ctx context.Context) time.Duration {
 	rest := min(max(2*k.circuit.rest, restLeast), restMost)
 	k.circuit.rest = rest
 	k.Log.Warn("the API server waits in vain for the witness: it is told to ask no more, for now", "next", rest.String())

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// keeper keeps the configuration as it has to be.
-type keeper struct {
+// registrar keeps the configuration as it has to be.
+type registrar struct {
 	Options
 	setup     attribution.Setup
 	authority *authority
@@ -39,7 +39,7 @@ const (
 )
 
 // keep works until ctx ends, and takes the configuration away then.
-func (k *keeper) keep(ctx context.Context) {
+func (k *registrar) keep(ctx context.Context) {
 	defer k.leave(ctx)
 	for ctx.Err() == nil {
 		k.offer(ctx)
@@ -48,7 +48,7 @@ func (k *keeper) keep(ctx context.Context) {
 }
 
 // offer has the API server report writes until the configuration must be checked again.
-func (k *keeper) offer(ctx context.Context) {
+func (k *registrar) offer(ctx context.Context) {
 	if err := k.ensure(ctx); err != nil {
 		if ctx.Err() == nil {
 			k.Log.Warn("the API server is not told of the witness", "error", err.Error())
@@ -62,7 +62,7 @@ func (k *keeper) offer(ctx context.Context) {
 }
 
 // pause waits so long, or until kinds have changed: those that come into use together are reported together. It reports whether they have.
-func (k *keeper) pause(ctx context.Context, changed <-chan struct{}, most time.Duration) bool {
+func (k *registrar) pause(ctx context.Context, changed <-chan struct{}, most time.Duration) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
@@ -80,7 +80,7 @@ func (k *keeper) pause(ctx context.Context, changed <-chan struct{}, most time.D
 	return true
 }
 
-func (k *keeper) tellMissed() {
+func (k *registrar) tellMissed() {
 	if n := k.Ring.Missed(); n > k.missed {
 		k.Log.Warn("the witness could not keep up: reviews were dropped", "reviews", n-k.missed)
 		k.missed = n
@@ -88,12 +88,12 @@ func (k *keeper) tellMissed() {
 }
 
 // ensure applies what is to be there.
-func (k *keeper) ensure(ctx context.Context) error {
+func (k *registrar) ensure(ctx context.Context) error {
 	if err := k.authority.turn(); err != nil {
 		return err
 	}
 	if k.setup.User == "" {
-		user, err := whoAmI(ctx, k.Cluster)
+		user, err := currentUser(ctx, k.Cluster)
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (k *keeper) ensure(ctx context.Context) error {
 var force = metav1.ApplyOptions{FieldManager: manager, Force: true}
 
 // point makes the Service lead here. It has no selector: who stands by has seen nothing.
-func (k *keeper) point(ctx context.Context) error {
+func (k *registrar) point(ctx context.Context) error {
 	if k.Place.Service == "" {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (k *keeper) point(ctx context.Context) error {
 }
 
 // slice is the EndpointSlice behind the Service: this pod, at the port that is listened on.
-func (k *keeper) slice() object.Object {
+func (k *registrar) slice() object.Object {
 	family := "IPv4"
 	if net.ParseIP(k.Place.Pod).To4() == nil {
 		family = "IPv6"
@@ -154,8 +154,8 @@ func (k *keeper) slice() object.Object {
 	}
 }
 
-// whoAmI is as whom truce writes.
-func whoAmI(ctx context.Context, c *cluster.Client) (string, error) {
+// currentUser is as whom truce writes.
+func currentUser(ctx context.Context, c *cluster.Client) (string, error) {
 	answer, err := c.Dynamic().Resource(selfReviews).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview",
 	}}, metav1.CreateOptions{})
@@ -167,25 +167,25 @@ func whoAmI(ctx context.Context, c *cluster.Client) (string, error) {
 }
 
 // leave takes away the configuration, if it still is ours: another leader may have put its own there.
-func (k *keeper) leave(ctx context.Context) {
+func (k *registrar) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveIn)
 	defer cancel()
 	ours := func(url string) bool { return strings.Contains(url, k.setup.Path) }
-	if err := remove(ctx, k.Cluster, k.Name, ours); err != nil {
+	if err := removeConfigurations(ctx, k.Cluster, k.Name, ours); err != nil {
 		k.Log.Warn("the witness's configuration stays, and does no harm", "error", err.Error())
 	}
 }
 
-// Remove takes away a configuration that an earlier process has left. There may be none.
-func Remove(ctx context.Context, c *cluster.Client, name string) error {
-	err := remove(ctx, c, name, func(string) bool { return true })
+// RemoveConfiguration takes away a configuration that an earlier process has left. There may be none.
+func RemoveConfiguration(ctx context.Context, c *cluster.Client, name string) error {
+	err := removeConfigurations(ctx, c, name, func(string) bool { return true })
 	if apierrors.IsForbidden(err) {
 		return nil // who may not read it has not written it
 	}
 	return err
 }
 
-func remove(ctx context.Context, c *cluster.Client, name string, ours func(place string) bool) error {
+func removeConfigurations(ctx context.Context, c *cluster.Client, name string, ours func(place string) bool) error {
 	r := c.Dynamic().Resource(configurations)
 	have, err := r.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

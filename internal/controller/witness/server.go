@@ -61,32 +61,32 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	body, err := io.ReadAll(io.LimitReader(q.Body, maxReview+1))
-	uid, ok := uidOf(body)
+	uid, ok := requestUID(body)
 	if err != nil || !ok {
 		http.Error(w, "no AdmissionReview with a uid", http.StatusBadRequest)
 		return
 	}
-	if err := answer(w, uid); err != nil {
+	if err := writeReview(w, uid); err != nil {
 		return // the API server waits no longer
 	}
 	if probe {
-		poke(r.heard)
+		signal(r.heard)
 		return
 	}
 	if len(body) <= maxReview {
 		r.ring.Add(body, at) // what does not fit is counted there
 	}
-	poke(r.wake)
+	signal(r.wake)
 }
 
-func poke(c chan struct{}) {
+func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-func answer(w http.ResponseWriter, uid string) error {
+func writeReview(w http.ResponseWriter, uid string) error {
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": map[string]any{"uid": uid, "allowed": true},
 	})
@@ -101,13 +101,13 @@ func answer(w http.ResponseWriter, uid string) error {
 	return http.NewResponseController(w).Flush()
 }
 
-// uidOf finds request.uid without reading more than is before it: the server writes it first.
-func uidOf(body []byte) (string, bool) {
+// requestUID finds request.uid without reading more than is before it: the server writes it first.
+func requestUID(body []byte) (string, bool) {
 	d := json.NewDecoder(bytes.NewReader(body))
-	if !enter(d, "request") {
+	if !enterField(d, "request") {
 		return "", false
 	}
-	if !enter(d, "uid") {
+	if !enterField(d, "uid") {
 		return "", false
 	}
 	t, err := d.Token()
@@ -115,8 +115,8 @@ func uidOf(body []byte) (string, bool) {
 	return uid, ok && err == nil && uid != ""
 }
 
-// enter reads from the begin of an object up to the value of the key.
-func enter(d *json.Decoder, key string) bool {
+// enterField reads from the begin of an object up to the value of the key.
+func enterField(d *json.Decoder, key string) bool {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return false
 	}
@@ -161,8 +161,8 @@ func (r *receiver) drainOnce() {
 	}
 }
 
-// serve answers on the listener until ctx ends.
-func serve(ctx context.Context, l net.Listener, h http.Handler, a *authority, log *slog.Logger) error {
+// serveTLS answers on the listener until ctx ends.
+func serveTLS(ctx context.Context, l net.Listener, h http.Handler, a *authority, log *slog.Logger) error {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: a.certificate},

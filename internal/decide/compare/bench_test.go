@@ -38,7 +38,7 @@ func diff(t testing.TB, git, live object.Object) []compare.Difference {
 		t.Fatal(err)
 	}
 	return compare.CompareWithoutBaseline(compare.Pair{
-		Desired: desired.Sanitise(git), Live: live, Owners: owners, Native: desired.Native(git.GVK().Group),
+		Desired: desired.Sanitise(git), Live: live, Owners: owners, Native: desired.IsBuiltInGroup(git.GVK().Group),
 	}).Differences
 }
 

@@ -182,7 +182,7 @@ func (Repositories) Spec(cr object.Object, secret map[string][]byte) (source.Spe
 		}
 	}
 	key := sourceKey(cr.Namespace(), s)
-	out := source.Spec{URL: s.RepoURL, Ref: source.RefOf(key.Revision), Timeout: source.DefaultTimeout}
+	out := source.Spec{URL: s.RepoURL, Ref: source.ParseRef(key.Revision), Timeout: source.DefaultTimeout}
 	var lack string
 	if out.Auth, lack = readAuth(secret); lack != "" {
 		return source.Spec{}, &source.Error{

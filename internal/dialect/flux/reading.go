@@ -13,7 +13,7 @@ import (
 type reading struct{ reader.Reader }
 
 // spec decodes the fields of .spec one by one into a pointer to a struct. Fields of the table are refused instead.
-func (r *reading) spec(cr object.Object, into any, table []lacking) map[string]any {
+func (r *reading) spec(cr object.Object, into any, table []fieldAdvice) map[string]any {
 	spec, ok := cr["spec"].(map[string]any)
 	if !ok {
 		r.Problem("spec", "want an object with fields")

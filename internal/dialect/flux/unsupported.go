@@ -2,12 +2,12 @@ package flux
 
 import "slices"
 
-// lacking is a field that changes what happens, and that truce cannot do: an app that sets it is refused, since going on
+// fieldAdvice is a field that changes what happens, and that truce cannot do: an app that sets it is refused, since going on
 // without it would apply something that is written nowhere.
-type lacking struct{ field, instead string }
+type fieldAdvice struct{ field, instead string }
 
 // unsupportedInKustomization are those of Kustomization. The old names are of API versions that Flux has removed.
-var unsupportedInKustomization = []lacking{
+var unsupportedInKustomization = []fieldAdvice{
 	{"buildMetadata", "write buildMetadata into kustomization.yaml"},
 	{"decryption", "encrypted files would be applied as they are"},
 	{"dependsOn", "objects would be applied before what they need"},
@@ -21,7 +21,7 @@ var unsupportedInKustomization = []lacking{
 }
 
 // unsupportedInGitRepository are those of GitRepository.
-var unsupportedInGitRepository = []lacking{
+var unsupportedInGitRepository = []fieldAdvice{
 	{"include", "files of other repositories would be absent"},
 	{"proxySecretRef", "the server would be asked directly"},
 	{"recurseSubmodules", "files of submodules would be absent"},
@@ -30,16 +30,16 @@ var unsupportedInGitRepository = []lacking{
 	{"verify", "commits would be applied whose signature nobody has checked"},
 }
 
-func findUnsupported(table []lacking, field string) (lacking, bool) {
-	i := slices.IndexFunc(table, func(l lacking) bool { return l.field == field })
+func findUnsupported(table []fieldAdvice, field string) (fieldAdvice, bool) {
+	i := slices.IndexFunc(table, func(l fieldAdvice) bool { return l.field == field })
 	if i < 0 {
-		return lacking{}, false
+		return fieldAdvice{}, false
 	}
 	return table[i], true
 }
 
 // refuse makes a field that truce cannot do a problem, if it says anything.
-func (r *reading) refuse(l lacking, spec map[string]any) {
+func (r *reading) refuse(l fieldAdvice, spec map[string]any) {
 	if isSet(spec[l.field]) && !unreadByFlux(l.field, spec) {
 		r.Unsupported("spec."+l.field, l.instead)
 	}

@@ -71,7 +71,7 @@ func (t *finder) scanFile(name string) scannedFile {
 	if !p.objects || !mayAskForApp(data) {
 		return p
 	}
-	nodes, err := render.Nodes(name, data)
+	nodes, err := render.ParseNodes(name, data)
 	if err != nil {
 		return scannedFile{objects: true, broken: unreadable(name, data, err)}
 	}
@@ -96,11 +96,11 @@ func mayAskForApp(data []byte) bool {
 
 // document decodes a document, if it is one that asks for something, or those of a list that do.
 func (t *finder) document(name string, n *yaml.Node) ([]document, error) {
-	kind, version := render.Field(n, "kind"), render.Field(n, "apiVersion")
+	kind, version := render.FieldNode(n, "kind"), render.FieldNode(n, "apiVersion")
 	if kind == nil || version == nil {
 		return nil, nil
 	}
-	if render.Field(n, "items") != nil && strings.HasSuffix(kind.Value, "List") {
+	if render.FieldNode(n, "items") != nil && strings.HasSuffix(kind.Value, "List") {
 		all, err := render.Document(name, n)
 		var out []document
 		for _, o := range all {
@@ -113,7 +113,7 @@ func (t *finder) document(name string, n *yaml.Node) ([]document, error) {
 	if !t.asked(object.Object{"apiVersion": version.Value, "kind": kind.Value}.GVK()) {
 		return nil, nil
 	}
-	v, err := render.Value(name, n)
+	v, err := render.DecodeValue(name, n)
 	if err != nil {
 		return nil, err
 	}

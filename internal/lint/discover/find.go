@@ -150,7 +150,7 @@ func (t *finder) expand(d document, k Kind) (all []Made, why string) {
 }
 
 func (t *finder) want(d document, k Kind, by *wanted) {
-	digest := desired.Digest(d.object)
+	digest := desired.ObjectDigest(d.object)
 	key := placeOf(d) + digest
 	w := t.known[key]
 	if w == nil {

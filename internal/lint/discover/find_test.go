@@ -56,25 +56,25 @@ func TestASurveyIsTheSameHoweverManyWork(t *testing.T) {
 }
 
 func TestASurveyEndsWithItsContext(t *testing.T) {
-	tree, err := disk.Open(t.TempDir())
+	tree, err := disk.OpenTree(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := discover.Options{Kinds: kinds(), Render: &render.Cached{Renderer: &kustomize.Renderer{}}}
-	if _, err := discover.FindApps(ctx, tree.Still(), s); err != nil {
+	if _, err := discover.FindApps(ctx, tree.Snapshot(), s); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
 	dir := t.TempDir()
 	golden.Files(fleet(3)).Write(t, dir)
-	full, err := disk.Open(dir)
+	full, err := disk.OpenTree(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	if _, err := discover.FindApps(ctx, full.Still(), s); !errors.Is(err, context.Canceled) {
+	if _, err := discover.FindApps(ctx, full.Snapshot(), s); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
-// namespacedObjects names the objects as a cluster would. Unlike desired.Settle it leaves them as they are written, since what truce would mend on
+// namespacedObjects names the objects as a cluster would. Unlike desired.Normalize it leaves them as they are written, since what truce would mend on
 // the way is worth a finding. Unknown kinds are taken to be namespaced, as most do.
 func namespacedObjects(rendered []render.Object, a app.App) ([]desired.Object, error) {
 	wide := clusterWide(rendered)
@@ -49,7 +49,7 @@ func settled(r render.Object, a app.App, wide map[object.GVK]bool) desired.Objec
 	}
 	addMetadata(data.Metadata(), "labels", a.Overlay.Metadata.Labels)
 	addMetadata(data.Metadata(), "annotations", a.Overlay.Metadata.Annotations)
-	return desired.Object{ID: data.ID(), GVK: gvk, Data: data, File: r.File, Line: r.Line, Wave: desired.WaveOf(gvk)}
+	return desired.Object{ID: data.ID(), GVK: gvk, Data: data, File: r.File, Line: r.Line, Wave: desired.WaveOfKind(gvk)}
 }
 
 // addMetadata adds what a Flux Kustomization's commonMetadata puts on every object.

@@ -15,7 +15,7 @@ import (
 // Entry is where the repository itself names the remote base that a file is in: the entry of a kustomization that the unit builds, or where
 // the unit begins if none is found. The zero Place is for a file that is in no remote base.
 func (u Unit) Entry(files fs.FS, file string) desired.Place {
-	top := upstream.Top(file)
+	top := upstream.RepositoryRoot(file)
 	if top == "" {
 		return desired.Place{}
 	}
@@ -54,8 +54,8 @@ func (e *entries) walk(dir string, by desired.Place) {
 		return // the renderer reports it
 	}
 	for _, n := range namedEntries(e.files, name) {
-		at, to := by, upstream.Join(dir, n.Value)
-		if at.File == "" && upstream.Top(to) != "" {
+		at, to := by, upstream.JoinEntry(dir, n.Value)
+		if at.File == "" && upstream.RepositoryRoot(to) != "" {
 			at = desired.Place{File: name, Line: n.Line, Column: n.Column, Means: desired.ByManifest}
 		}
 		e.walk(to, at)
@@ -66,7 +66,7 @@ func (e *entries) reached(dir string, by desired.Place) {
 	if strings.HasPrefix(e.file, dir+"/") && len(dir) > e.nearest {
 		e.best, e.nearest = by, len(dir)
 	}
-	if e.any.File == "" && upstream.Top(dir) == e.top {
+	if e.any.File == "" && upstream.RepositoryRoot(dir) == e.top {
 		e.any = by
 	}
 }
@@ -77,15 +77,15 @@ func namedEntries(files fs.FS, name string) []*yaml.Node {
 	if err != nil {
 		return nil
 	}
-	docs, err := render.Nodes(name, data)
+	docs, err := render.ParseNodes(name, data)
 	if err != nil || len(docs) == 0 {
 		return nil
 	}
 	var out []*yaml.Node
 	for _, key := range []string{"resources", "bases", "components"} {
-		if list := render.Field(docs[0], key); list != nil {
+		if list := render.FieldNode(docs[0], key); list != nil {
 			for _, n := range list.Content {
-				out = append(out, render.Follow(n))
+				out = append(out, render.FollowAlias(n))
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func (k Skipped) here(u Unit, files fs.FS) Skipped {
 	if at.File == "" {
 		return k
 	}
-	k.Why = upstream.Shown(k.File, k.Line, 0) + ": " + k.Why
+	k.Why = upstream.DisplayName(k.File, k.Line, 0) + ": " + k.Why
 	k.File, k.Line = at.File, at.Line
 	return k
 }

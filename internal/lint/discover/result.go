@@ -218,7 +218,7 @@ func (t *finder) manifest(name string) []render.Object {
 	data, err := render.ReadFile(t.files, name, render.Limits{}.OrDefault().FileBytes)
 	var nodes []*yaml.Node
 	if err == nil {
-		nodes, err = render.Nodes(name, data)
+		nodes, err = render.ParseNodes(name, data)
 	}
 	if err != nil {
 		t.explain(*unreadable(name, data, err))

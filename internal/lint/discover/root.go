@@ -56,19 +56,19 @@ func (r *roots) look(one *root) bool {
 	if err != nil {
 		return true
 	}
-	nodes, err := render.Nodes(one.file, data)
+	nodes, err := render.ParseNodes(one.file, data)
 	if err != nil || len(nodes) != 1 {
 		return true
 	}
 	top := nodes[0]
-	if version := render.Field(top, "apiVersion"); version != nil && !strings.HasPrefix(version.Value, "kustomize.config.k8s.io/") {
+	if version := render.FieldNode(top, "apiVersion"); version != nil && !strings.HasPrefix(version.Value, "kustomize.config.k8s.io/") {
 		return false
 	}
-	if kind := render.Field(top, "kind"); kind != nil {
+	if kind := render.FieldNode(top, "kind"); kind != nil {
 		one.component = kind.Value == "Component"
 	}
 	for _, key := range []string{"resources", "bases", "components"} {
-		one.builds(render.Field(top, key))
+		one.builds(render.FieldNode(top, key))
 	}
 	r.names(one.dir, top)
 	return true
@@ -80,7 +80,7 @@ func (one *root) builds(list *yaml.Node) {
 		return
 	}
 	for _, n := range list.Content {
-		if dir, ok := pathInTree(one.dir, render.Follow(n).Value); ok {
+		if dir, ok := pathInTree(one.dir, render.FollowAlias(n).Value); ok {
 			one.on = append(one.on, dir)
 		}
 	}

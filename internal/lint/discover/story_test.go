@@ -42,13 +42,13 @@ func take(t *testing.T, files map[string]string, o discover.Options) discover.Di
 	t.Helper()
 	dir := t.TempDir()
 	golden.Files(files).Write(t, dir)
-	tree, err := disk.Open(dir)
+	tree, err := disk.OpenTree(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tree.Close() })
 	o.Render = &render.Cached{Renderer: &kustomize.Renderer{Plain: plain.Renderer{}}}
-	s, err := discover.FindApps(t.Context(), tree.Still(), o)
+	s, err := discover.FindApps(t.Context(), tree.Snapshot(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func (m *planner) point(ctx context.Context, f finding) (Fix, error) {
 	if err != nil {
 		return Fix{}, err
 	}
-	docs, err := render.Nodes(u.File, data)
+	docs, err := render.ParseNodes(u.File, data)
 	if err != nil {
 		return Fix{}, err
 	}
@@ -113,7 +113,7 @@ func (m *planner) point(ctx context.Context, f finding) (Fix, error) {
 	}
 	rule := way[:len(way)-2]
 	edit := yamledit.Edit{Document: i, Path: append(slices.Clone(rule), yamledit.KeyStep("jsonPointers")), Action: yamledit.Add, Value: []any{pointer[1]}}
-	if render.Field(nodeAt(docs[i], rule), "jsonPointers") != nil {
+	if render.FieldNode(nodeAt(docs[i], rule), "jsonPointers") != nil {
 		edit.Action, edit.Value = yamledit.Append, pointer[1]
 	}
 	e := resourceEdit{planner: m, at: f.at, tree: m.tree.clone()}
@@ -154,7 +154,7 @@ func (e resourceEdit) add(item any, way ...string) error {
 	if err != nil {
 		return err
 	}
-	docs, err := render.Nodes(u.File, data)
+	docs, err := render.ParseNodes(u.File, data)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (e resourceEdit) add(item any, way ...string) error {
 	edit := yamledit.Edit{Document: i, Action: yamledit.Append, Value: item, Path: append(at, yamledit.KeyPath(way...)...)}
 	n := docs[i]
 	for depth, key := range way {
-		if n = render.Field(nodeAt(docs[i], append(slices.Clone(at), yamledit.KeyPath(way[:depth]...)...)), key); n == nil {
+		if n = render.FieldNode(nodeAt(docs[i], append(slices.Clone(at), yamledit.KeyPath(way[:depth]...)...)), key); n == nil {
 			edit.Action, edit.Path, edit.Value = yamledit.Add, append(slices.Clone(at), yamledit.KeyPath(way[:depth+1]...)...), nestedMap(way[depth+1:], []any{item})
 			break
 		}
@@ -208,7 +208,7 @@ func writtenIn(docs []*yaml.Node, u discover.Unit) (int, yamledit.Path) {
 		if isResource(doc, u) {
 			return i, yamledit.Path{}
 		}
-		items := render.Field(doc, "items")
+		items := render.FieldNode(doc, "items")
 		if items == nil {
 			continue
 		}
@@ -222,11 +222,11 @@ func writtenIn(docs []*yaml.Node, u discover.Unit) (int, yamledit.Path) {
 }
 
 func isResource(n *yaml.Node, u discover.Unit) bool {
-	kind, meta := render.Field(n, "kind"), render.Field(n, "metadata")
-	written := render.Field(meta, "name")
+	kind, meta := render.FieldNode(n, "kind"), render.FieldNode(n, "metadata")
+	written := render.FieldNode(meta, "name")
 	if kind == nil || written == nil || kind.Value != u.App.Key.Kind || written.Value != u.App.Key.Name {
 		return false
 	}
-	in := render.Field(meta, "namespace")
+	in := render.FieldNode(meta, "namespace")
 	return in == nil || in.Value == u.App.Key.Namespace
 }

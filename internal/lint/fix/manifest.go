@@ -43,7 +43,7 @@ func (m *planner) canonical(ctx context.Context, f finding) (Fix, error) {
 		return Fix{}, fmt.Errorf("%s: %w", f.Place, err)
 	}
 	at.edit.Action, at.edit.Value = yamledit.Set, q.String()
-	had, err := render.Value(f.Place.File, at.node)
+	had, err := render.DecodeValue(f.Place.File, at.node)
 	if err != nil {
 		return Fix{}, err
 	}
@@ -73,7 +73,7 @@ func (m *planner) written(f finding) (manifestSpot, error) {
 	if err != nil {
 		return manifestSpot{}, err
 	}
-	docs, err := render.Nodes(f.Place.File, data)
+	docs, err := render.ParseNodes(f.Place.File, data)
 	if err != nil {
 		return manifestSpot{}, err
 	}
@@ -81,7 +81,7 @@ func (m *planner) written(f finding) (manifestSpot, error) {
 	if way == nil {
 		return manifestSpot{}, fmt.Errorf("nothing is written at %s", f.Place)
 	}
-	return manifestSpot{file: f.Place.File, node: render.Follow(nodeAt(docs[i], way)), edit: yamledit.Edit{Document: i, Path: way}}, nil
+	return manifestSpot{file: f.Place.File, node: render.FollowAlias(nodeAt(docs[i], way)), edit: yamledit.Edit{Document: i, Path: way}}, nil
 }
 
 // findPlace finds the document of a place and the way to the value there, or to the value of the key there.

@@ -119,7 +119,7 @@ func (m *planner) removeHere(ctx context.Context, f finding) (Fix, error) {
 	}
 	c := m.removed(f, r.files)
 	why := "others build on the same base without an autoscaler"
-	if from, remote := upstream.Of(o.File); remote {
+	if from, remote := upstream.AddressOf(o.File); remote {
 		why = "it comes from " + upstream.Address{URL: from.URL, Ref: from.Ref, File: from.File}.String() + "; the durable cure is upstream"
 	}
 	c.What = fmt.Sprintf("unset %s of %s in %s, since %s", fieldName(f.Path), f.Object, file, why)
@@ -129,7 +129,7 @@ func (m *planner) removeHere(ctx context.Context, f finding) (Fix, error) {
 // own reports which files no other unit reads, and no other repository holds.
 func (m *planner) own(at int) func(string) bool {
 	return func(file string) bool {
-		if upstream.Top(file) != "" {
+		if upstream.RepositoryRoot(file) != "" {
 			return false
 		}
 		for i, u := range m.Discovery.Units {
@@ -159,7 +159,7 @@ func (r *remover) unset(file string) error {
 	if err != nil || len(docs) == 0 {
 		return errors.Join(err, errInapplicable)
 	}
-	if render.Field(docs[0], "patches") != nil {
+	if render.FieldNode(docs[0], "patches") != nil {
 		return r.edit(file, yamledit.Edit{Path: yamledit.KeyPath("patches"), Action: yamledit.Append, Value: patch})
 	}
 	return r.edit(file, yamledit.Edit{Path: yamledit.KeyPath("patches"), Action: yamledit.Add, Value: []any{patch}})

@@ -46,7 +46,7 @@ func (r *remover) all() error {
 
 func (r *remover) one() (done bool, err error) {
 	o := desired.Object{ID: r.object.Data.ID(), GVK: r.object.Data.GVK(), Data: r.object.Data, File: r.object.File, Line: r.object.Line}
-	places := desired.Origins(r.tree, r.unit.App, o)(r.path)
+	places := desired.FieldOrigins(r.tree, r.unit.App, o)(r.path)
 	if r.unit.Dialect == discover.Bare && r.unit.Line == 0 {
 		places = slices.DeleteFunc(places, func(p desired.Place) bool { return p.Means != desired.ByManifest })
 	}
@@ -101,7 +101,7 @@ func (r *remover) nodes(file string) ([]*yaml.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return render.Nodes(file, data)
+	return render.ParseNodes(file, data)
 }
 
 func (r *remover) edit(file string, edits ...yamledit.Edit) error {
@@ -146,7 +146,7 @@ func pathToPlace(n *yaml.Node, line, column int, way yamledit.Path) (yamledit.Pa
 // nodeAt is the node that a way leads to.
 func nodeAt(n *yaml.Node, way yamledit.Path) *yaml.Node {
 	for _, s := range way {
-		n = render.Follow(n)
+		n = render.FollowAlias(n)
 		if n == nil {
 			return nil
 		}
@@ -166,7 +166,7 @@ func (r *remover) entry(file string, doc *yaml.Node, i int, way yamledit.Path) (
 	if len(way) < 2 {
 		return false, nil
 	}
-	name := render.Field(nodeAt(doc, way[:len(way)-1]), "name")
+	name := render.FieldNode(nodeAt(doc, way[:len(way)-1]), "name")
 	if name == nil || !r.called(name.Value) {
 		return false, nil
 	}
@@ -203,7 +203,7 @@ func (r *remover) patched(doc *yaml.Node, i int, way yamledit.Path, targeted boo
 	if doc.Kind == yaml.SequenceNode {
 		return operation(doc, i, way)
 	}
-	if name := render.Field(render.Field(doc, "metadata"), "name"); name != nil && !targeted && !r.called(name.Value) {
+	if name := render.FieldNode(render.FieldNode(doc, "metadata"), "name"); name != nil && !targeted && !r.called(name.Value) {
 		return nil, false, nil
 	}
 	if onlyThat(doc, way) {
@@ -291,7 +291,7 @@ func (r *remover) targeted(kustomizations []string, file string) bool {
 			return false
 		}
 		for _, way := range namingEntries(docs[0], path.Dir(name), file) {
-			if render.Field(nodeAt(docs[0], way), "target") != nil {
+			if render.FieldNode(nodeAt(docs[0], way), "target") != nil {
 				return true
 			}
 		}
@@ -316,13 +316,13 @@ func (r *remover) unname(kustomization, file string) error {
 func namingEntries(k *yaml.Node, dir, file string) []yamledit.Path {
 	var out []yamledit.Path
 	for _, key := range []string{"patches", "patchesStrategicMerge", "patchesJson6902"} {
-		list := render.Field(k, key)
+		list := render.FieldNode(k, key)
 		if list == nil {
 			continue
 		}
 		for i, n := range list.Content {
-			n = render.Follow(n)
-			if at := render.Field(n, "path"); at != nil {
+			n = render.FollowAlias(n)
+			if at := render.FieldNode(n, "path"); at != nil {
 				n = at
 			}
 			if n.Kind == yaml.ScalarNode && path.Join(dir, n.Value) == file {

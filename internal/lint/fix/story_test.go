@@ -79,12 +79,12 @@ func onDisk(t *testing.T, files map[string]string) source.Tree {
 	t.Helper()
 	dir := t.TempDir()
 	golden.Files(files).Write(t, dir)
-	tree, err := disk.Open(dir)
+	tree, err := disk.OpenTree(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tree.Close() })
-	return tree.Still()
+	return tree.Snapshot()
 }
 
 func counted(c fix.Change) (gone, come int) {

@@ -20,7 +20,7 @@ func (r *remover) inText(p desired.Place, docs []*yaml.Node) (bool, error) {
 		return false, nil
 	}
 	for _, key := range []string{"patches", "patchesJson6902", "patchesStrategicMerge"} {
-		list := render.Field(docs[0], key)
+		list := render.FieldNode(docs[0], key)
 		if list == nil {
 			continue
 		}
@@ -39,11 +39,11 @@ func (r *remover) inText(p desired.Place, docs []*yaml.Node) (bool, error) {
 
 // patchAt is the text of an entry of patches, if the place is in it.
 func patchAt(p desired.Place, entry *yaml.Node, way yamledit.Path) (inlinePatch, bool) {
-	text := render.Follow(entry)
-	if in := render.Field(entry, "patch"); in != nil {
+	text := render.FollowAlias(entry)
+	if in := render.FieldNode(entry, "patch"); in != nil {
 		text, way = in, append(way, yamledit.KeyStep("patch"))
 	}
-	return inlinePatch{p.File, 0, way, text.Value, render.Field(entry, "target") != nil}, holdsLine(text, p.Line)
+	return inlinePatch{p.File, 0, way, text.Value, render.FieldNode(entry, "target") != nil}, holdsLine(text, p.Line)
 }
 
 // holdsLine reports whether a line of a file is one of a text's.
@@ -62,7 +62,7 @@ type inlinePatch struct {
 
 // text removes what a text sets; false for a text that does not set it, or for another object.
 func (r *remover) text(in inlinePatch) (bool, error) {
-	docs, err := render.Nodes(in.file, []byte(in.text))
+	docs, err := render.ParseNodes(in.file, []byte(in.text))
 	if err != nil {
 		return false, err
 	}
@@ -104,12 +104,12 @@ func (r *remover) within(doc *yaml.Node) yamledit.Path {
 		return pathToField(doc, r.path, nil)
 	}
 	for i, op := range doc.Content {
-		at, kind := render.Field(op, "path"), render.Field(op, "op")
+		at, kind := render.FieldNode(op, "path"), render.FieldNode(op, "op")
 		if at == nil || kind == nil || kind.Value != "add" && kind.Value != "replace" {
 			continue
 		}
 		rest, ok := restBelow(r.path, at.Value)
-		value := render.Field(op, "value")
+		value := render.FieldNode(op, "value")
 		if !ok || value == nil {
 			continue
 		}
@@ -143,9 +143,9 @@ func pathToField(n *yaml.Node, p field.Path, way yamledit.Path) yamledit.Path {
 		way = yamledit.Path{}
 	}
 	for _, e := range p {
-		n = render.Follow(n)
+		n = render.FollowAlias(n)
 		if e.FieldName != nil {
-			n = render.Field(n, *e.FieldName)
+			n = render.FieldNode(n, *e.FieldName)
 			way = append(way, yamledit.KeyStep(*e.FieldName))
 		} else {
 			var i int
@@ -165,7 +165,7 @@ func findItem(n *yaml.Node, e field.Element) (*yaml.Node, int) {
 		return nil, 0
 	}
 	for i, c := range n.Content {
-		if v, err := render.Value("", c); err == nil && e.Index == nil && field.Matches(v, e) || e.Index != nil && *e.Index == i {
+		if v, err := render.DecodeValue("", c); err == nil && e.Index == nil && field.Matches(v, e) || e.Index != nil && *e.Index == i {
 			return c, i
 		}
 	}
@@ -190,8 +190,8 @@ func (r *remover) inResource(p desired.Place) (bool, error) {
 		return false, fmt.Errorf("%s sets it, which is not written so in %s", p.Field, r.unit.File)
 	case p.Means == desired.ByReplicas:
 		return true, r.edit(r.unit.File, yamledit.Edit{Document: i, Path: way, Action: yamledit.Remove, WhenEmpty: yamledit.RemoveEmpty})
-	case render.Field(n, "patch") != nil:
-		return r.text(inlinePatch{r.unit.File, i, append(way, yamledit.KeyStep("patch")), render.Field(n, "patch").Value, render.Field(n, "target") != nil})
+	case render.FieldNode(n, "patch") != nil:
+		return r.text(inlinePatch{r.unit.File, i, append(way, yamledit.KeyStep("patch")), render.FieldNode(n, "patch").Value, render.FieldNode(n, "target") != nil})
 	case n.Kind == yaml.ScalarNode:
 		return r.text(inlinePatch{r.unit.File, i, way, n.Value, false})
 	}

@@ -125,7 +125,7 @@ func digestOf(data []byte) string {
 
 // editable says why a file may not be edited: it is another repository's, or an edit of it would be one of something else.
 func (t *tree) editable(name string) error {
-	if from, remote := upstream.Of(name); remote {
+	if from, remote := upstream.AddressOf(name); remote {
 		return fmt.Errorf("%s comes from %s: the cure is upstream, and a newer ref here", name, upstream.Address{URL: from.URL, Ref: from.Ref, File: from.File})
 	}
 	if t.linked(name) {

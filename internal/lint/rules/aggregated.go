@@ -49,11 +49,11 @@ func (j *checker) ruled(u discover.Unit, o desired.Object) (Finding, bool) {
 		}, true
 	}
 	doc := j.files.document(o)
-	if doc == nil || render.Field(doc, "rules") == nil {
+	if doc == nil || render.FieldNode(doc, "rules") == nil {
 		return Finding{}, false
 	}
 	return Finding{
-		Place:   j.files.atKey(nodePlace(o.File, render.Field(doc, "rules"))),
+		Place:   j.files.atKey(nodePlace(o.File, render.FieldNode(doc, "rules"))),
 		Message: "ClusterRole " + o.ID.Name + " has an aggregationRule and empty rules: sent as they are they are a conflict at each apply",
 		Remedy:  "leave out rules",
 	}, true

@@ -82,7 +82,7 @@ func many(b *testing.B, n int) discover.Discovery {
 		of := write(cr, fmt.Sprintf(manyCR, i, max(i-1, 0)))[0]
 		write(fmt.Sprintf("apps/%d/kustomization.yaml", i), "{apiVersion: kustomize.config.k8s.io/v1beta1, kind: Kustomization, metadata: {name: app}, resources: [all.yaml]}\n")
 		u := discover.Unit{Dialect: discover.Flux, App: flux.Kustomizations{}.App(of.Data, app.Policy{}), Resource: of.Data, File: cr, Line: 1, Reads: []string{manifest}}
-		set, err := desired.Unmarked(write(manifest, fmt.Sprintf(manyObjects, i)), "", func(object.GVK) desired.Scope { return desired.Namespaced })
+		set, err := desired.NormalizeUnmarked(write(manifest, fmt.Sprintf(manyObjects, i)), "", func(object.GVK) desired.Scope { return desired.Namespaced })
 		if err != nil {
 			b.Fatal(err)
 		}

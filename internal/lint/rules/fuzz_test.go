@@ -51,7 +51,7 @@ func alone(text []byte) discover.Discovery {
 	if err != nil {
 		return s
 	}
-	set, err := desired.Unmarked(objects, "", func(object.GVK) desired.Scope { return desired.Namespaced })
+	set, err := desired.NormalizeUnmarked(objects, "", func(object.GVK) desired.Scope { return desired.Namespaced })
 	if err != nil {
 		return s
 	}

@@ -53,7 +53,7 @@ func (from *found) move(to *yaml.Node) {
 
 // opened is the YAML of a text, if it can be read as such.
 func (from found) opened() found {
-	docs, err := render.Nodes("", []byte(withoutTemplates(from.node.Value)))
+	docs, err := render.ParseNodes("", []byte(withoutTemplates(from.node.Value)))
 	if err != nil || len(docs) == 0 {
 		return from
 	}

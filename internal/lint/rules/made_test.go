@@ -38,12 +38,12 @@ func taken(t *testing.T, in golden.Files) discover.Discovery {
 	t.Helper()
 	dir := t.TempDir()
 	in.Write(t, dir)
-	files, err := disk.Open(dir)
+	files, err := disk.OpenTree(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = files.Close() })
-	s, err := discover.FindApps(t.Context(), files.Still(), discover.Options{
+	s, err := discover.FindApps(t.Context(), files.Snapshot(), discover.Options{
 		Kinds: []discover.Kind{
 			{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "Application", Apps: argocd.Applications{}},
 			{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "ApplicationSet", Expand: appset.ExpandSet},

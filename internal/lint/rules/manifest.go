@@ -99,20 +99,20 @@ func (j *checker) manifestsIn(u *discover.Unit, file string, made map[string][]d
 
 // listedItems are the items of a list, or the document itself.
 func listedItems(doc *yaml.Node) []*yaml.Node {
-	items := render.Field(doc, "items")
+	items := render.FieldNode(doc, "items")
 	if items == nil || items.Kind != yaml.SequenceNode {
 		return []*yaml.Node{doc}
 	}
 	var out []*yaml.Node
 	for _, item := range items.Content {
-		out = append(out, listedItems(render.Follow(item))...)
+		out = append(out, listedItems(render.FollowAlias(item))...)
 	}
 	return out
 }
 
 // patched are the unit's objects that a document may be a patch of: of its kind, and of its name but for prefixes and suffixes.
 func patched(u *discover.Unit, n *yaml.Node) []described {
-	kind, name := scalarAt(n, "kind"), scalarAt(render.Field(n, "metadata"), "name")
+	kind, name := scalarAt(n, "kind"), scalarAt(render.FieldNode(n, "metadata"), "name")
 	if kind == "" || name == "" {
 		return nil
 	}
@@ -127,7 +127,7 @@ func patched(u *discover.Unit, n *yaml.Node) []described {
 }
 
 func scalarAt(n *yaml.Node, key string) string {
-	if v := render.Field(n, key); v != nil && v.Kind == yaml.ScalarNode {
+	if v := render.FieldNode(n, key); v != nil && v.Kind == yaml.ScalarNode {
 		return v.Value
 	}
 	return ""
@@ -148,7 +148,7 @@ func (j *checker) read(m manifest, visit func(written)) {
 }
 
 func readNode(at written, visit func(written)) {
-	n := render.Follow(at.node)
+	n := render.FollowAlias(at.node)
 	if n == nil {
 		return
 	}
@@ -163,7 +163,7 @@ func readNode(at written, visit func(written)) {
 		}
 	case yaml.SequenceNode:
 		for i, item := range n.Content {
-			v, _ := render.Value("", item) // what cannot be read has no keys
+			v, _ := render.DecodeValue("", item) // what cannot be read has no keys
 			next := written{path: append(slices.Clip(at.path), itemElement(at.kind, v, i)), node: item, kind: at.kind.Item(), in: at.kind}
 			visit(next)
 			readNode(next, visit)

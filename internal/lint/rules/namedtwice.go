@@ -96,7 +96,7 @@ func (j *checker) firstOf(all []described, d described) (described, meeting) {
 
 // identity is what a cluster calls the object: of a kind of Kubernetes' own that has no namespace here, none is meant.
 func identity(d described) object.ID {
-	if desired.Native(d.object.ID.Group) {
+	if desired.IsBuiltInGroup(d.object.ID.Group) {
 		return d.object.ID
 	}
 	return d.id()

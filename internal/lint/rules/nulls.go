@@ -29,11 +29,11 @@ func nullValue() rule {
 func (j *checker) nullValue() []Finding {
 	var out []Finding
 	for _, m := range j.manifests() {
-		if m.patch || !desired.Native(m.gvk().Group) || m.gvk().Group == "resource.k8s.io" {
+		if m.patch || !desired.IsBuiltInGroup(m.gvk().Group) || m.gvk().Group == "resource.k8s.io" {
 			continue
 		}
 		j.read(m, func(at written) {
-			n := render.Follow(at.node)
+			n := render.FollowAlias(at.node)
 			if at.key == nil || n.Kind != yaml.ScalarNode || n.ShortTag() != "!!null" || isHarmless(at) || !m.sends(at.path) {
 				return
 			}

@@ -29,10 +29,10 @@ func (f *files) nodes(name string) []*yaml.Node {
 	}
 	var nodes []*yaml.Node
 	if data, err := render.ReadFile(f.survey.Files, name, maxFile); err == nil {
-		nodes, _ = render.Nodes(name, data)
+		nodes, _ = render.ParseNodes(name, data)
 	}
 	for i := range nodes {
-		if _, err := render.Value(name, nodes[i]); err != nil {
+		if _, err := render.DecodeValue(name, nodes[i]); err != nil {
 			nodes[i] = &yaml.Node{Kind: yaml.ScalarNode} // a bomb, or an alias that leads to itself
 		}
 	}
@@ -55,7 +55,7 @@ func (f *files) document(o desired.Object) *yaml.Node {
 
 // beginning finds the object that begins at a line: the document itself, or an item of a list.
 func beginning(doc *yaml.Node, line int) *yaml.Node {
-	items := render.Field(doc, "items")
+	items := render.FieldNode(doc, "items")
 	if items == nil {
 		if doc.Kind == yaml.MappingNode && doc.Line == line {
 			return doc
@@ -63,7 +63,7 @@ func beginning(doc *yaml.Node, line int) *yaml.Node {
 		return nil
 	}
 	for _, item := range items.Content {
-		if found := beginning(render.Follow(item), line); found != nil {
+		if found := beginning(render.FollowAlias(item), line); found != nil {
 			return found
 		}
 	}
@@ -86,10 +86,10 @@ func (f *files) place(u discover.Unit, o desired.Object, p field.Path) desired.P
 
 // value is the same for the value itself, not for its key.
 func (f *files) value(u discover.Unit, o desired.Object, p field.Path) desired.Place {
-	places := desired.Origins(f.tree(), u.App, o)
+	places := desired.FieldOrigins(f.tree(), u.App, o)
 	for ; len(p) > 0; p = p[:len(p)-1] {
 		all := places(p)
-		if i := desired.Winner(all); i >= 0 {
+		if i := desired.WinningPlace(all); i >= 0 {
 			return all[i]
 		}
 	}

@@ -33,7 +33,7 @@ func (j *checker) uncanonicalQuantity() []Finding {
 			if text == kept {
 				return
 			}
-			f := m.finding(at.path, render.Follow(at.node))
+			f := m.finding(at.path, render.FollowAlias(at.node))
 			if !j.isShared(m) {
 				f.FormOnly = Form
 			}
@@ -54,7 +54,7 @@ func (j *checker) isShared(m manifest) bool {
 
 // quantity returns the text of a quantity and how the server writes it; the same text twice for all else.
 func quantity(at written) (text, kept string) {
-	n := render.Follow(at.node)
+	n := render.FollowAlias(at.node)
 	if at.kind.Form() != schema.Quantity || n.Kind != yaml.ScalarNode {
 		return "", ""
 	}

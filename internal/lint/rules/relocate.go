@@ -36,7 +36,7 @@ func (h *relocation) place(f *Finding) {
 			at = p
 		} else {
 			at.Means = p.Means
-			texts = append(texts, upstream.Shown(p.File, p.Line, p.Column))
+			texts = append(texts, upstream.DisplayName(p.File, p.Line, p.Column))
 		}
 		switch {
 		case i == 0:
@@ -53,7 +53,7 @@ func (h *relocation) place(f *Finding) {
 
 // entry is where a unit names the remote base of a file; without a unit the first that reads the file.
 func (h *relocation) entry(unit, file string) desired.Place {
-	if upstream.Top(file) == "" {
+	if upstream.RepositoryRoot(file) == "" {
 		return desired.Place{}
 	}
 	key := [2]string{unit, file}

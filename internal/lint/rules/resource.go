@@ -32,16 +32,16 @@ func (f *files) said(u *discover.Unit, at string) desired.Place {
 
 // childNode is what stands below a key or at a position, and the node at which a person looks for it.
 func childNode(n *yaml.Node, step string) (key, value *yaml.Node) {
-	n = render.Follow(n)
+	n = render.FollowAlias(n)
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if n.Content[i].Value == step {
-				return n.Content[i], render.Follow(n.Content[i+1])
+				return n.Content[i], render.FollowAlias(n.Content[i+1])
 			}
 		}
 	}
 	if i, err := strconv.Atoi(step); n.Kind == yaml.SequenceNode && err == nil && i >= 0 && i < len(n.Content) {
-		return n.Content[i], render.Follow(n.Content[i])
+		return n.Content[i], render.FollowAlias(n.Content[i])
 	}
 	return nil, nil
 }
@@ -75,10 +75,10 @@ func fieldSteps(at string) []string {
 // places are all places that give a field of an object a value, in the order in which they are applied, and which of them wins (-1 for
 // none). Those in the unit's custom resource are found in its file.
 func (f *files) places(d described) func(path field.Path) (all []desired.Place, wins int) {
-	origins := desired.Origins(f.tree(), d.unit.App, *d.object)
+	origins := desired.FieldOrigins(f.tree(), d.unit.App, *d.object)
 	return func(path field.Path) ([]desired.Place, int) {
 		all := origins(path)
-		wins := desired.Winner(all)
+		wins := desired.WinningPlace(all)
 		for i, p := range all {
 			if p.Field == "" {
 				all[i] = f.atText(f.atKey(p))

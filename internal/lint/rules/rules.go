@@ -186,7 +186,7 @@ func (j *checker) findings() []Finding {
 			if slices.Contains(formRules, r.ID) && f.Place.File != "" && j.files.isGenerated(f.Place.File) {
 				f.FormOnly = Generated
 			}
-			if from, remote := upstream.Of(f.Place.File); remote && f.Remedy != "" {
+			if from, remote := upstream.AddressOf(f.Place.File); remote && f.Remedy != "" {
 				f.Remedy += "; the file is one of " + upstream.Address{URL: from.URL, Ref: from.Ref, File: from.File}.String() + ", so do it there, or by a patch here"
 			}
 			out = append(out, f)

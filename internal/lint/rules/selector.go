@@ -99,7 +99,7 @@ func (j *checker) pods() pods {
 		if d.object.GVK == (object.GVK{Version: "v1", Kind: "Pod"}) {
 			out[d.id().Namespace] = append(out[d.id().Namespace], pod{d, textValues(d.object.Data.At("metadata", "labels"))})
 		}
-		if !desired.Native(d.object.GVK.Group) {
+		if !desired.IsBuiltInGroup(d.object.GVK.Group) {
 			out[d.id().Namespace] = append(out[d.id().Namespace], pod{described: d}) // its controller may make pods of any labels
 		}
 	}

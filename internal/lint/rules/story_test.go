@@ -113,7 +113,7 @@ func surveyed(ctx context.Context, t *testing.T, in golden.Files) discover.Disco
 	if err != nil {
 		return surveyedWhole(ctx, t, files)
 	}
-	set, err := desired.Unmarked(r.Objects, "", func(g object.GVK) desired.Scope { return scopes[g.Kind] })
+	set, err := desired.NormalizeUnmarked(r.Objects, "", func(g object.GVK) desired.Scope { return scopes[g.Kind] })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,13 +59,13 @@ func decoded(text string) (string, bool) {
 func (j *checker) readable(name string, read reading) []Finding {
 	var out []Finding
 	for _, m := range j.manifests() {
-		values := render.Field(m.node, name)
+		values := render.FieldNode(m.node, name)
 		if m.gvk() != secretGVK || values == nil || values.Kind != yaml.MappingNode {
 			continue
 		}
 		var keys []string
 		for i := 0; i+1 < len(values.Content); i += 2 {
-			if key := values.Content[i].Value; isPlain(key, render.Follow(values.Content[i+1]).Value, read) {
+			if key := values.Content[i].Value; isPlain(key, render.FollowAlias(values.Content[i+1]).Value, read) {
 				keys = append(keys, key)
 			}
 		}

@@ -106,7 +106,7 @@ func (j Comparer) findings(s Subject) ([]decide.Finding, error) {
 func (s Subject) pair(owners, schema []ownership.Entry) compare.Pair {
 	return compare.Pair{
 		Desired: s.Desired.Data, Live: s.Live, Owners: owners, Expected: s.Expected, Schema: schema,
-		Native: desired.Native(s.Desired.GVK.Group), Applied: applied(owners),
+		Native: desired.IsBuiltInGroup(s.Desired.GVK.Group), Applied: applied(owners),
 	}
 }
 

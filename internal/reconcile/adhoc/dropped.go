@@ -78,7 +78,7 @@ func lastNamed(text string, s Subject, owners []ownership.Entry) []field.Path {
 	}
 	applied := desired.Sanitise(object.Object(last))
 	r := compare.CompareWithoutBaseline(compare.Pair{
-		Desired: applied, Live: s.Desired.Data, Owners: owners, Native: desired.Native(s.Desired.GVK.Group),
+		Desired: applied, Live: s.Desired.Data, Owners: owners, Native: desired.IsBuiltInGroup(s.Desired.GVK.Group),
 	})
 	var out []field.Path
 	for _, d := range r.Differences {

@@ -142,7 +142,7 @@ var clusterKinds = map[string]bool{
 // BuiltinScope returns the scope of a kind without asking a server: Unserved for a kind that is not Kubernetes' own.
 func BuiltinScope(gvk object.GVK) desired.Scope {
 	switch {
-	case !desired.Native(gvk.Group):
+	case !desired.IsBuiltInGroup(gvk.Group):
 		return desired.Unserved
 	case clusterKinds[gvk.Kind]:
 		return desired.ClusterWide
@@ -151,7 +151,9 @@ func BuiltinScope(gvk object.GVK) desired.Scope {
 }
 
 // clusterWide reports whether the kind has no namespace, or may have none: only its CRD says.
-func clusterWide(id object.ID) bool { return clusterKinds[id.Kind] || !desired.Native(id.Group) }
+func clusterWide(id object.ID) bool {
+	return clusterKinds[id.Kind] || !desired.IsBuiltInGroup(id.Group)
+}
 
 func otherVersion(s Subject) error {
 	gvk := s.Desired.GVK

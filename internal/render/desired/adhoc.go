@@ -6,24 +6,24 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 )
 
-// Unmarked makes the Set of what is rendered for no app: like Settle, without the mark of an app. The namespace is that of
+// NormalizeUnmarked makes the Set of what is rendered for no app: like Settle, without the mark of an app. The namespace is that of
 // objects that name none.
-func Unmarked(rendered []render.Object, namespace string, scope func(object.GVK) Scope) (Set, error) {
-	s, err := Settle(rendered, app.App{Namespace: namespace}, scope)
+func NormalizeUnmarked(rendered []render.Object, namespace string, scope func(object.GVK) Scope) (Set, error) {
+	s, err := Normalize(rendered, app.App{Namespace: namespace}, scope)
 	if err != nil {
 		return Set{}, err
 	}
 	for i := range s.Objects {
 		o := &s.Objects[i]
-		unmark(o.Data)
+		removeMarks(o.Data)
 		if o.Digest != "" {
-			o.Digest = Digest(o.Data)
+			o.Digest = ObjectDigest(o.Data)
 		}
 	}
 	return s, nil
 }
 
-func unmark(data object.Object) {
+func removeMarks(data object.Object) {
 	meta := data.Metadata()
 	labels, _ := meta["labels"].(map[string]any)
 	delete(labels, PartOf)
@@ -32,5 +32,5 @@ func unmark(data object.Object) {
 	}
 }
 
-// Native reports whether the API group is Kubernetes' own.
-func Native(group string) bool { return builtIn(group) }
+// IsBuiltInGroup reports whether the API group is Kubernetes' own.
+func IsBuiltInGroup(group string) bool { return builtIn(group) }

@@ -54,13 +54,13 @@ const (
 // PartOf is the label that every object of ours bears.
 const PartOf = object.PartOf
 
-// Settle makes the Set of one app. It fails where two documents describe one object.
-func Settle(rendered []render.Object, a app.App, scope func(object.GVK) Scope) (Set, error) {
+// Normalize makes the Set of one app. It fails where two documents describe one object.
+func Normalize(rendered []render.Object, a app.App, scope func(object.GVK) Scope) (Set, error) {
 	crds := scopesOf(rendered)
 	seen := map[object.ID]render.Object{}
 	var s Set
 	for _, r := range rendered {
-		if bearsAny(r.Data, a.Aside) {
+		if hasAnyAnnotation(r.Data, a.Aside) {
 			s.Aside = append(s.Aside, r.Data.ShownID())
 			continue
 		}
@@ -68,10 +68,10 @@ func Settle(rendered []render.Object, a app.App, scope func(object.GVK) Scope) (
 			s.Nameless = append(s.Nameless, r)
 			continue
 		}
-		if bearsAny(r.Data, a.Unheeded) {
+		if hasAnyAnnotation(r.Data, a.Unheeded) {
 			s.Unheeded = append(s.Unheeded, r.Data.ID())
 		}
-		o := settle(r, a, scopeOf(r.Data.GVK(), crds, scope))
+		o := normalizeObject(r, a, scopeOf(r.Data.GVK(), crds, scope))
 		if first, ok := seen[o.ID]; ok {
 			return Set{}, fmt.Errorf("%s is described twice: %s:%d and %s:%d", o.ID, first.File, first.Line, r.File, r.Line)
 		}
@@ -82,11 +82,11 @@ func Settle(rendered []render.Object, a app.App, scope func(object.GVK) Scope) (
 	return s, nil
 }
 
-func bearsAny(o object.Object, annotations []string) bool {
+func hasAnyAnnotation(o object.Object, annotations []string) bool {
 	return slices.ContainsFunc(annotations, func(key string) bool { _, ok := o.Annotation(key); return ok })
 }
 
-func settle(r render.Object, a app.App, scope Scope) Object {
+func normalizeObject(r render.Object, a app.App, scope Scope) Object {
 	data := Sanitise(r.Data)
 	meta := data.Metadata()
 	switch {
@@ -95,23 +95,23 @@ func settle(r render.Object, a app.App, scope Scope) Object {
 	case scope == Namespaced && data.Namespace() == "":
 		meta["namespace"] = cmp.Or(a.Namespace, a.DefaultNamespace.Name, "default") // as kubectl does
 	}
-	dress(meta, a.Overlay.Metadata)
-	mark(data, a)
-	o := Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: WaveOf(data.GVK())}
+	addMetadata(meta, a.Overlay.Metadata)
+	addMarks(data, a)
+	o := Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: WaveOfKind(data.GVK())}
 	if o.GVK.Group != "" || o.GVK.Kind != "Secret" {
-		o.Digest = Digest(data)
+		o.Digest = ObjectDigest(data)
 	}
 	return o
 }
 
-// mark adds the labels by which the object is found: the dialect's, and ours where truce writes it.
-func mark(data object.Object, a app.App) {
+// addMarks adds the labels by which the object is found: the dialect's, and ours where truce writes it.
+func addMarks(data object.Object, a app.App) {
 	more := maps.Clone(a.Labels)
 	if a.Policy.Mode != app.Observe {
 		if more == nil {
 			more = map[string]string{}
 		}
-		more[PartOf] = Mark(a.Key)
+		more[PartOf] = PartOfValue(a.Key)
 	}
 	if len(more) == 0 {
 		return
@@ -133,9 +133,9 @@ const maxLabel = 63
 // silentKind is the kind of app whose marks do not name it: they were put on objects before there was another kind.
 const silentKind = "Kustomization"
 
-// Mark returns the label value that the objects of an app bear: readable, and cut to a hash where it would be too long. Behind an
+// PartOfValue returns the label value that the objects of an app bear: readable, and cut to a hash where it would be too long. Behind an
 // underscore, which no name can hold, stands the app's kind: apps of two kinds may have one name.
-func Mark(key app.Key) string {
+func PartOfValue(key app.Key) string {
 	s, kind := key.Namespace+"."+key.Name, ""
 	if key.Kind != silentKind {
 		kind = "_" + key.Kind
@@ -147,8 +147,8 @@ func Mark(key app.Key) string {
 	return s[:maxLabel-9-len(kind)] + "-" + hex.EncodeToString(sum[:4]) + kind
 }
 
-// Digest returns a hash of the object that is the same in every process.
-func Digest(o object.Object) string {
+// ObjectDigest returns a hash of the object that is the same in every process.
+func ObjectDigest(o object.Object) string {
 	text, err := json.Marshal(o) // keys in order; decoded JSON always encodes
 	if err != nil {
 		return ""
@@ -181,7 +181,7 @@ func scopeOf(gvk object.GVK, crds map[object.GVK]Scope, scope func(object.GVK) S
 func scopesOf(rendered []render.Object) map[object.GVK]Scope {
 	out := map[object.GVK]Scope{}
 	for _, r := range rendered {
-		if !isCRD(r.Data.GVK()) {
+		if !isCustomResourceDefinition(r.Data.GVK()) {
 			continue
 		}
 		group, _ := r.Data.At("spec", "group").(string)
@@ -192,6 +192,6 @@ func scopesOf(rendered []render.Object) map[object.GVK]Scope {
 	return out
 }
 
-func isCRD(gvk object.GVK) bool {
+func isCustomResourceDefinition(gvk object.GVK) bool {
 	return gvk.Group == "apiextensions.k8s.io" && gvk.Kind == "CustomResourceDefinition"
 }

@@ -15,7 +15,7 @@ func TestNoTwoAppsHaveOneMark(t *testing.T) {
 	for _, kind := range []string{"Kustomization", "Application", "HelmRelease"} {
 		for _, name := range []string{"web", "web.application", strings.Repeat("a", 42), strings.Repeat("a", 43), strings.Repeat("a", 54), strings.Repeat("a", 253)} {
 			key := app.Key{Kind: kind, Namespace: "argocd", Name: name}
-			mark := desired.Mark(key)
+			mark := desired.PartOfValue(key)
 			if !label.MatchString(mark) {
 				t.Errorf("%s: %q is no value of a label", key, mark)
 			}
@@ -26,7 +26,7 @@ func TestNoTwoAppsHaveOneMark(t *testing.T) {
 		}
 	}
 	// The marks that Kustomizations have borne from the beginning.
-	if got := desired.Mark(app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "web"}); got != "flux-system.web" {
+	if got := desired.PartOfValue(app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "web"}); got != "flux-system.web" {
 		t.Errorf("got %s", got)
 	}
 }

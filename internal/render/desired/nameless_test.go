@@ -19,7 +19,7 @@ func TestGeneratedNamesAreSetApart(t *testing.T) {
 	hook := job(map[string]any{"argocd.argoproj.io/hook": "PreSync"})
 	config := render.Object{Data: object.Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}}
 	a := app.App{Aside: []string{"argocd.argoproj.io/hook"}}
-	s, err := desired.Settle([]render.Object{job(nil), hook, config, job(nil)}, a, func(object.GVK) desired.Scope { return desired.Namespaced })
+	s, err := desired.Normalize([]render.Object{job(nil), hook, config, job(nil)}, a, func(object.GVK) desired.Scope { return desired.Namespaced })
 	if err != nil {
 		t.Fatal(err)
 	}

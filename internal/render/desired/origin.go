@@ -61,21 +61,21 @@ type Parsed interface {
 	Nodes(file string) []*yaml.Node
 }
 
-// Origin returns which file and line gives a field of an object its value: the last of the manifest, patches and
+// FieldOrigin returns which file and line gives a field of an object its value: the last of the manifest, patches and
 // transformers, in the order in which Kustomize applies them, whose value is the object's. It reads only what it must, and
 // knows what a person would find by reading: replacements, vars and custom transformers are not followed, which shows as a Place
 // that is not Exact, or unknown. Of the app its directory and what it changes itself are looked at.
-func Origin(files fs.FS, a app.App, o Object, p field.Path) Place {
-	places := Origins(files, a, o)(p)
-	if i := Winner(places); i >= 0 {
+func FieldOrigin(files fs.FS, a app.App, o Object, p field.Path) Place {
+	places := FieldOrigins(files, a, o)(p)
+	if i := WinningPlace(places); i >= 0 {
 		return places[i]
 	}
 	return Place{}
 }
 
-// Origins returns every place that touches a field, in the order in which they are applied, with the limits of Origin. A file is
+// FieldOrigins returns every place that touches a field, in the order in which they are applied, with the limits of Origin. A file is
 // read once, however many fields are asked for; the function is not for concurrent use.
-func Origins(files fs.FS, a app.App, o Object) func(field.Path) []Place {
+func FieldOrigins(files fs.FS, a app.App, o Object) func(field.Path) []Place {
 	parsed := map[string][]*yaml.Node{}
 	return func(p field.Path) []Place {
 		t := &trail{files: files, object: o, path: p, seen: map[string]bool{}, parsed: parsed}
@@ -100,8 +100,8 @@ func Origins(files fs.FS, a app.App, o Object) func(field.Path) []Place {
 	}
 }
 
-// Winner says which of a field's places gives it its value: the last exact one, or else the last; -1 for none.
-func Winner(places []Place) int {
+// WinningPlace says which of a field's places gives it its value: the last exact one, or else the last; -1 for none.
+func WinningPlace(places []Place) int {
 	for i := len(places) - 1; i >= 0; i-- {
 		if places[i].Exact {
 			return i
@@ -133,12 +133,12 @@ func (t *trail) add(file string, n *yaml.Node, means Means, value any) {
 // manifest looks the field up in the document that became the object.
 func (t *trail) manifest() {
 	for _, doc := range t.nodes(t.object.File) {
-		if _, err := render.Value(t.object.File, doc); err != nil {
+		if _, err := render.DecodeValue(t.object.File, doc); err != nil {
 			continue // an alias may lead to itself
 		}
 		if at := document(doc, t.object.Line); at != nil {
-			t.first = text(render.Field(at, "metadata"), "name")
-			t.written, _ = render.Value(t.object.File, at) // nil if it cannot be read; then it has no places
+			t.first = scalarText(render.FieldNode(at, "metadata"), "name")
+			t.written, _ = render.DecodeValue(t.object.File, at) // nil if it cannot be read; then it has no places
 			t.descend(t.object.File, at, t.path, ByManifest)
 			return
 		}
@@ -147,15 +147,15 @@ func (t *trail) manifest() {
 
 // document finds the object that begins at a line: the document itself, or an item of a list.
 func document(doc *yaml.Node, line int) *yaml.Node {
-	if doc.Line == line && render.Field(doc, "items") == nil {
+	if doc.Line == line && render.FieldNode(doc, "items") == nil {
 		return doc
 	}
-	items := render.Field(doc, "items")
+	items := render.FieldNode(doc, "items")
 	if items == nil {
 		return nil
 	}
 	for _, item := range items.Content {
-		if found := document(render.Follow(item), line); found != nil {
+		if found := document(render.FollowAlias(item), line); found != nil {
 			return found
 		}
 	}
@@ -164,38 +164,38 @@ func document(doc *yaml.Node, line int) *yaml.Node {
 
 // descend follows a path below a node and notes the place where it ends, if it does.
 func (t *trail) descend(file string, n *yaml.Node, p field.Path, means Means) {
-	at := find(n, p)
+	at := nodeAt(n, p)
 	if at == nil {
 		return
 	}
-	if value, err := render.Value(file, at); err == nil {
+	if value, err := render.DecodeValue(file, at); err == nil {
 		t.add(file, at, means, value)
 	}
 }
 
-// find returns the node at a path, nil if there is none.
-func find(n *yaml.Node, p field.Path) *yaml.Node {
+// nodeAt returns the node at a path, nil if there is none.
+func nodeAt(n *yaml.Node, p field.Path) *yaml.Node {
 	for _, e := range p {
-		if n = render.Follow(n); n == nil {
+		if n = render.FollowAlias(n); n == nil {
 			return nil
 		}
 		if e.FieldName != nil {
-			n = render.Field(n, *e.FieldName)
+			n = render.FieldNode(n, *e.FieldName)
 		} else {
-			n = item(n, e)
+			n = listItem(n, e)
 		}
 	}
-	return render.Follow(n)
+	return render.FollowAlias(n)
 }
 
-// item returns the list item that e names, as field.ValueAt finds it.
-func item(n *yaml.Node, e field.Element) *yaml.Node {
+// listItem returns the list item that e names, as field.ValueAt finds it.
+func listItem(n *yaml.Node, e field.Element) *yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		return nil
 	}
 	list := make([]any, len(n.Content))
 	for i, c := range n.Content {
-		v, err := render.Value("", c)
+		v, err := render.DecodeValue("", c)
 		if err != nil {
 			return nil
 		}
@@ -231,7 +231,7 @@ func (t *trail) read(file string) []*yaml.Node {
 	if err != nil {
 		return nil
 	}
-	nodes, err := render.Nodes(file, data)
+	nodes, err := render.ParseNodes(file, data)
 	if err != nil {
 		return nil
 	}

@@ -25,7 +25,7 @@ func FuzzOrigin(f *testing.F) {
 		for _, file := range []string{"a.yaml", "kustomization.yaml"} {
 			o := desired.Object{ID: data.ID(), Data: data, File: file, Line: 1}
 			for _, p := range []field.Path{field.NewPath("data", "k"), field.NewPath("metadata", "name"), field.NewPath("data")} {
-				at := desired.Origin(files, app.App{Path: "."}, o, p)
+				at := desired.FieldOrigin(files, app.App{Path: "."}, o, p)
 				if at.Means != "" && files[at.File] == nil {
 					t.Errorf("%s is not there", at.File)
 				}

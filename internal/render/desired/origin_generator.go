@@ -18,7 +18,7 @@ func (t *trail) generator(dir, file string, k *yaml.Node) {
 	for _, list := range []string{"configMapGenerator", "secretGenerator"} {
 		for _, entry := range entries(k, list) {
 			if entry.Line == t.object.Line {
-				t.first = text(entry, "name")
+				t.first = scalarText(entry, "name")
 				t.literals(file, entry, key)
 				t.contents(dir, entry, key)
 			}

@@ -42,7 +42,7 @@ func (t *trail) walk(dir string, found bool) bool {
 		found = true
 	}
 	for _, c := range entries(k, "components") {
-		found = t.walk(upstream.Join(dir, c.Value), found) || found
+		found = t.walk(upstream.JoinEntry(dir, c.Value), found) || found
 	}
 	if found {
 		t.transform(dir, file, k)
@@ -68,7 +68,7 @@ func (t *trail) resources(dir string, k *yaml.Node) bool {
 	found := false
 	for _, key := range []string{"resources", "bases"} {
 		for _, e := range entries(k, key) {
-			name := upstream.Join(dir, e.Value)
+			name := upstream.JoinEntry(dir, e.Value)
 			if name == t.object.File {
 				t.manifest()
 				found = true
@@ -81,19 +81,19 @@ func (t *trail) resources(dir string, k *yaml.Node) bool {
 }
 
 func entries(k *yaml.Node, key string) []*yaml.Node {
-	list := render.Field(k, key)
+	list := render.FieldNode(k, key)
 	if list == nil || list.Kind != yaml.SequenceNode {
 		return nil
 	}
 	all := make([]*yaml.Node, len(list.Content))
 	for i, n := range list.Content {
-		all[i] = render.Follow(n)
+		all[i] = render.FollowAlias(n)
 	}
 	return all
 }
 
-func text(n *yaml.Node, key string) string {
-	if v := render.Field(n, key); v != nil && v.Kind == yaml.ScalarNode {
+func scalarText(n *yaml.Node, key string) string {
+	if v := render.FieldNode(n, key); v != nil && v.Kind == yaml.ScalarNode {
 		return v.Value
 	}
 	return ""
@@ -120,7 +120,7 @@ func (t *trail) transform(dir, file string, k *yaml.Node) {
 func (t *trail) is(names ...string) bool { return t.path.Equals(field.NewPath(names...)) }
 
 func (t *trail) namespace(file string, k *yaml.Node) {
-	if n := render.Field(k, "namespace"); n != nil && (t.is("metadata", "namespace") || t.isSubjectNamespace()) {
+	if n := render.FieldNode(k, "namespace"); n != nil && (t.is("metadata", "namespace") || t.isSubjectNamespace()) {
 		t.add(file, n, ByNamespace, n.Value)
 	}
 }
@@ -134,7 +134,7 @@ func (t *trail) names(file string, k *yaml.Node) {
 		return
 	}
 	for _, key := range []string{"namePrefix", "nameSuffix"} {
-		if n := render.Field(k, key); n != nil && n.Value != "" {
+		if n := render.FieldNode(k, key); n != nil && n.Value != "" {
 			t.add(file, n, ByName, n.Value)
 		}
 	}
@@ -149,16 +149,16 @@ func (t *trail) labels(file string, k *yaml.Node) {
 	switch parent {
 	case "labels", "matchLabels", "selector":
 		for _, n := range entries(k, "labels") {
-			t.pair(file, render.Field(n, "pairs"), key, ByLabel)
+			t.pair(file, render.FieldNode(n, "pairs"), key, ByLabel)
 		}
-		t.pair(file, render.Field(k, "commonLabels"), key, ByLabel)
+		t.pair(file, render.FieldNode(k, "commonLabels"), key, ByLabel)
 	case "annotations":
-		t.pair(file, render.Field(k, "commonAnnotations"), key, ByAnnotation)
+		t.pair(file, render.FieldNode(k, "commonAnnotations"), key, ByAnnotation)
 	}
 }
 
 func (t *trail) pair(file string, pairs *yaml.Node, key string, means Means) {
-	if n := render.Field(pairs, key); n != nil {
+	if n := render.FieldNode(pairs, key); n != nil {
 		t.add(file, n, means, n.Value)
 	}
 }
@@ -168,11 +168,11 @@ func (t *trail) replicas(file string, k *yaml.Node) {
 		return
 	}
 	for _, n := range entries(k, "replicas") {
-		count := render.Field(n, "count")
-		if count == nil || !t.named(text(n, "name")) {
+		count := render.FieldNode(n, "count")
+		if count == nil || !t.named(scalarText(n, "name")) {
 			continue
 		}
-		if value, err := render.Value(file, count); err == nil {
+		if value, err := render.DecodeValue(file, count); err == nil {
 			t.add(file, count, ByReplicas, value)
 		}
 	}
@@ -184,24 +184,24 @@ func (t *trail) images(file string, k *yaml.Node) {
 		return
 	}
 	for _, n := range entries(k, "images") {
-		name := text(n, "newName")
+		name := scalarText(n, "newName")
 		if name == "" {
-			name = text(n, "name")
+			name = scalarText(n, "name")
 		}
 		rest, ok := strings.CutPrefix(wanted, name)
 		if !ok || rest != "" && rest[0] != ':' && rest[0] != '@' {
 			continue
 		}
 		for _, key := range []string{"newName", "newTag", "digest"} {
-			if at := render.Field(n, key); at != nil {
-				t.places = append(t.places, Place{File: file, Line: at.Line, Column: at.Column, Means: ByImage, Exact: sets(key, at.Value, rest)})
+			if at := render.FieldNode(n, key); at != nil {
+				t.places = append(t.places, Place{File: file, Line: at.Line, Column: at.Column, Means: ByImage, Exact: changesImage(key, at.Value, rest)})
 			}
 		}
 	}
 }
 
-// sets reports whether a part of an images entry is in the wanted image; rest is what follows the image's name.
-func sets(key, value, rest string) bool {
+// changesImage reports whether a part of an images entry is in the wanted image; rest is what follows the image's name.
+func changesImage(key, value, rest string) bool {
 	switch key {
 	case "newTag":
 		return strings.HasPrefix(rest, ":"+value)
@@ -219,10 +219,10 @@ func (t *trail) named(name string) bool {
 
 // targeted reports whether a patch's target selects the object, as far as kind and name decide it.
 func (t *trail) targeted(target *yaml.Node) bool {
-	if kind := text(target, "kind"); kind != "" && !matches(kind, t.object.ID.Kind) {
+	if kind := scalarText(target, "kind"); kind != "" && !matches(kind, t.object.ID.Kind) {
 		return false
 	}
-	name := text(target, "name")
+	name := scalarText(target, "name")
 	return name == "" || matches(name, t.object.ID.Name) || matches(name, t.first) || t.named(name)
 }
 

@@ -69,8 +69,8 @@ func (t *trail) newName(dir, name string) string {
 	}
 	for _, k := range t.nodes(file) {
 		for _, n := range entries(k, "images") {
-			if text(n, "name") == name {
-				return text(n, "newName")
+			if scalarText(n, "name") == name {
+				return scalarText(n, "newName")
 			}
 		}
 	}
@@ -95,8 +95,8 @@ func (t *trail) metadata(a app.App) {
 	t.places = append(t.places, Place{Field: a.Key.String() + " " + at, Means: means, Exact: t.there && field.EqualValues(value, t.value)})
 }
 
-// dress puts the overlay's metadata on an object.
-func dress(meta map[string]any, m overlay.Metadata) {
+// addMetadata puts the overlay's metadata on an object.
+func addMetadata(meta map[string]any, m overlay.Metadata) {
 	for key, pairs := range map[string]map[string]string{"labels": m.Labels, "annotations": m.Annotations} {
 		if len(pairs) == 0 {
 			continue

@@ -13,12 +13,12 @@ import (
 
 // patchEntry notes what an entry of patches or patchesJson6902 sets.
 func (t *trail) patchEntry(dir, file string, n *yaml.Node) {
-	target := render.Field(n, "target")
+	target := render.FieldNode(n, "target")
 	if target != nil && !t.targeted(target) {
 		return
 	}
 	for _, key := range []string{"path", "patch"} {
-		if at := render.Field(n, key); at != nil {
+		if at := render.FieldNode(n, key); at != nil {
 			t.patch(dir, file, at, target)
 		}
 	}
@@ -36,7 +36,7 @@ func (t *trail) patch(dir, file string, n, target *yaml.Node) {
 		}
 		return
 	}
-	docs, err := render.Nodes(file, []byte(n.Value))
+	docs, err := render.ParseNodes(file, []byte(n.Value))
 	if err != nil {
 		return
 	}
@@ -62,11 +62,11 @@ func (p *Place) move(n *yaml.Node) {
 func (t *trail) patchDocument(file string, doc, target *yaml.Node) {
 	if doc.Kind == yaml.SequenceNode {
 		for _, op := range doc.Content {
-			t.operation(file, render.Follow(op))
+			t.operation(file, render.FollowAlias(op))
 		}
 		return
 	}
-	if target == nil && (text(doc, "kind") != t.object.ID.Kind || !t.named(text(render.Field(doc, "metadata"), "name"))) {
+	if target == nil && (scalarText(doc, "kind") != t.object.ID.Kind || !t.named(scalarText(render.FieldNode(doc, "metadata"), "name"))) {
 		return
 	}
 	t.descend(file, doc, t.path, ByPatch)
@@ -74,13 +74,13 @@ func (t *trail) patchDocument(file string, doc, target *yaml.Node) {
 
 // operation notes an operation of a JSON patch (RFC 6902) whose path is the field's or leads to it.
 func (t *trail) operation(file string, op *yaml.Node) {
-	value := render.Field(op, "value")
-	if kind := text(op, "op"); value == nil || kind != "add" && kind != "replace" {
+	value := render.FieldNode(op, "value")
+	if kind := scalarText(op, "op"); value == nil || kind != "add" && kind != "replace" {
 		return
 	}
 	// A list's order may change between the file and the result, and a pointer counts in one of them.
 	for _, root := range []any{map[string]any(t.object.Data), t.written} {
-		if rest, ok := t.below(root, text(op, "path")); ok {
+		if rest, ok := t.below(root, scalarText(op, "path")); ok {
 			t.descend(file, value, rest, ByPatch)
 			return
 		}
@@ -98,7 +98,7 @@ func (t *trail) below(root any, pointer string) (field.Path, bool) {
 			return nil, false
 		}
 		next, ok := field.ValueAt(at, t.path[i:i+1])
-		if !ok || !names(at, next, t.path[i], token) {
+		if !ok || !sameChild(at, next, t.path[i], token) {
 			return nil, false
 		}
 		at = next
@@ -108,8 +108,8 @@ func (t *trail) below(root any, pointer string) (field.Path, bool) {
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// names reports whether a pointer's token names the same child as a path's element.
-func names(at, next any, e field.Element, token string) bool {
+// sameChild reports whether a pointer's token names the same child as a path's element.
+func sameChild(at, next any, e field.Element, token string) bool {
 	if e.FieldName != nil {
 		return unescape.Replace(token) == *e.FieldName
 	}

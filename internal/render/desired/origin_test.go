@@ -97,7 +97,7 @@ func originStory(t *testing.T, a *txtar.Archive) (got string, want *txtar.File) 
 		t.Fatal(err)
 	}
 	of.Path = dir
-	set, err := desired.Settle(res.Objects, of, func(object.GVK) desired.Scope { return desired.Namespaced })
+	set, err := desired.Normalize(res.Objects, of, func(object.GVK) desired.Scope { return desired.Namespaced })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func originStory(t *testing.T, a *txtar.Archive) (got string, want *txtar.File) 
 		words := strings.Fields(line)
 		o := pick(t, set.Objects, words[0], words[1])
 		p := parsePath(t, words[2])
-		at := desired.Origin(tree, of, o, p)
+		at := desired.FieldOrigin(tree, of, o, p)
 		v, _ := field.ValueAt(o.Data, p)
 		fmt.Fprintf(&b, "%s = %v: ", words[2], v)
 		switch {

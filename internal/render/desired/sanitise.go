@@ -24,7 +24,7 @@ func Sanitise(o object.Object) object.Object {
 	if gvk.Group == "" && gvk.Kind == "Secret" {
 		encodeStringData(c)
 	}
-	if opaque(gvk) {
+	if isOpaque(gvk) {
 		pruner{}.fields(c, "")
 		pruner{builtIn: true}.fields(meta, "metadata")
 		return c
@@ -39,10 +39,10 @@ var serverSet = []string{
 	"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds",
 }
 
-// opaque reports whether only the kind's own schema says what an empty map means in it, or which text is a quantity:
+// isOpaque reports whether only the kind's own schema says what an empty map means in it, or which text is a quantity:
 // custom resources, the schemas in CRDs, and the drivers' parameters of resource.k8s.io.
-func opaque(gvk object.GVK) bool {
-	return !builtIn(gvk.Group) || isCRD(gvk) || gvk.Group == "resource.k8s.io"
+func isOpaque(gvk object.GVK) bool {
+	return !builtIn(gvk.Group) || isCustomResourceDefinition(gvk) || gvk.Group == "resource.k8s.io"
 }
 
 // encodeStringData does what the server does with a Secret's stringData, which wins over data, and with line breaks in data.

@@ -43,7 +43,7 @@ func TestTheServerKeepsWhatWeSend(t *testing.T) {
 	ns := c.Namespace(t)
 	s := newServer(t, c)
 	for _, file := range []string{"workloads", "config", "network", "custom"} {
-		set, err := desired.Settle(read(t, file), app.App{Key: app.Key{Kind: "Kustomization", Namespace: ns, Name: "traps"}, Namespace: ns}, s.scope)
+		set, err := desired.Normalize(read(t, file), app.App{Key: app.Key{Kind: "Kustomization", Namespace: ns, Name: "traps"}, Namespace: ns}, s.scope)
 		if err != nil {
 			t.Fatal(err)
 		}

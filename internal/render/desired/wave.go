@@ -25,8 +25,8 @@ var waveOf = map[string]int{
 	"ValidatingWebhookConfiguration": gateWave, "MutatingWebhookConfiguration": gateWave, "APIService": gateWave,
 }
 
-// WaveOf returns the kind's wave. What is made first goes last.
-func WaveOf(gvk object.GVK) int {
+// WaveOfKind returns the kind's wave. What is made first goes last.
+func WaveOfKind(gvk object.GVK) int {
 	if w, ok := waveOf[gvk.Kind]; ok && builtIn(gvk.Group) {
 		return w
 	}

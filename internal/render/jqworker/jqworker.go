@@ -24,7 +24,7 @@ const workers = 2
 const Command = "jq-worker"
 
 // Main runs such a process and returns its exit code.
-func Main() int { return worker.Serve(jq.AnswerRequest, os.Stdin, os.Stdout) }
+func Main() int { return worker.ServeAnswers(jq.AnswerRequest, os.Stdin, os.Stdout) }
 
 // Pool evaluates jq expressions in other processes, which start with the first expression.
 type Pool struct {

@@ -28,8 +28,8 @@ type files struct {
 	limit int64
 }
 
-// inside translates Kustomize's path to the tree's.
-func inside(p string) (string, error) {
+// treePath translates Kustomize's path to the tree's.
+func treePath(p string) (string, error) {
 	p = path.Clean(filepath.ToSlash(p))
 	if p == mount {
 		return ".", nil
@@ -41,10 +41,10 @@ func inside(p string) (string, error) {
 	return below, nil
 }
 
-func outside(p string) string { return path.Join(mount, p) }
+func mountPath(p string) string { return path.Join(mount, p) }
 
 func (f files) stat(p string) (fs.FileInfo, error) {
-	name, err := inside(p)
+	name, err := treePath(p)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (f files) IsDir(p string) bool {
 
 // Exists implements filesys.FileSystem.
 func (f files) Exists(p string) bool {
-	if name, err := inside(p); err == nil && f.over[name] != nil {
+	if name, err := treePath(p); err == nil && f.over[name] != nil {
 		return true
 	}
 	_, err := f.stat(p)
@@ -68,7 +68,7 @@ func (f files) Exists(p string) bool {
 
 // ReadFile implements filesys.FileSystem.
 func (f files) ReadFile(p string) ([]byte, error) {
-	name, err := inside(p)
+	name, err := treePath(p)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (f files) ReadFile(p string) ([]byte, error) {
 
 // ReadDir implements filesys.FileSystem.
 func (f files) ReadDir(p string) ([]string, error) {
-	name, err := inside(p)
+	name, err := treePath(p)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (f files) ReadDir(p string) ([]string, error) {
 // CleanedAbs implements filesys.FileSystem.
 func (f files) CleanedAbs(p string) (filesys.ConfirmedDir, string, error) {
 	p = path.Clean(filepath.ToSlash(p))
-	if name, err := inside(p); err == nil && f.over[name] != nil {
+	if name, err := treePath(p); err == nil && f.over[name] != nil {
 		return filesys.ConfirmedDir(path.Dir(p)), path.Base(p), nil
 	}
 	info, err := f.stat(p)

@@ -102,7 +102,7 @@ func (k *Renderer) directory(r render.Request) (bool, *build, error) {
 func (k *Renderer) generate(b *build) (plain bool, err error) {
 	manifests, roots, err := render.Collect(b.files.tree, b.request.Path)
 	if err != nil {
-		return false, plainly(err)
+		return false, yamlErrorText(err)
 	}
 	if k.Plain != nil && len(roots) == 0 && !b.request.HasEdits() {
 		return true, nil
@@ -116,9 +116,9 @@ func (k *Renderer) generate(b *build) (plain bool, err error) {
 }
 
 func (b *build) read() error {
-	data, err := b.files.ReadFile(outside(b.file))
+	data, err := b.files.ReadFile(mountPath(b.file))
 	if err != nil {
-		return &render.Error{File: b.file, Err: plainly(err)}
+		return &render.Error{File: b.file, Err: yamlErrorText(err)}
 	}
 	b.root, err = newRoot(b.file, data)
 	return err
@@ -126,8 +126,8 @@ func (b *build) read() error {
 
 // survey checks the user's files, then lays the edited kustomization over them.
 func (k *Renderer) survey(b *build) error {
-	s := &survey{files: b.files, root: b.file, seen: map[string]bool{}, moved: map[string]moved{}}
-	if !b.files.Exists(outside(b.file)) {
+	s := &inputCheck{files: b.files, root: b.file, seen: map[string]bool{}, moved: map[string]moved{}}
+	if !b.files.Exists(mountPath(b.file)) {
 		if err := b.lay(); err != nil {
 			return err
 		}
@@ -175,9 +175,9 @@ func (k *Renderer) run(b *build) (objects []render.Object, err error) {
 		LoadRestrictions: types.LoadRestrictionsNone, // as Flux; the file system is the restriction
 		PluginConfig:     types.DisabledPluginConfig(),
 	}
-	m, err := krusty.MakeKustomizer(options).Run(b.files, outside(b.request.Path))
+	m, err := krusty.MakeKustomizer(options).Run(b.files, mountPath(b.request.Path))
 	if err != nil {
-		return nil, tidy(err)
+		return nil, cleanError(err)
 	}
 	if m.Size() > b.limits.Objects {
 		return nil, fmt.Errorf("%d objects, more than %d: %w", m.Size(), b.limits.Objects, render.ErrLimit)
@@ -185,8 +185,8 @@ func (k *Renderer) run(b *build) (objects []render.Object, err error) {
 	return b.objects(m)
 }
 
-// tidy takes our mount point out of Kustomize's messages, and what they quote of the manifests: it may be a Secret's.
-func tidy(err error) error {
+// cleanError takes our mount point out of Kustomize's messages, and what they quote of the manifests: it may be a Secret's.
+func cleanError(err error) error {
 	msg := strings.ReplaceAll(err.Error(), mount+"/", "")
 	msg = redact.WithoutQuoted(strings.ReplaceAll(msg, mount, "."))
 	return &buildError{msg: strings.TrimSpace(msg), cause: err}

@@ -16,7 +16,7 @@ import (
 
 // overlay checks what the request lays over the kustomization, which stands in no file. Components that may be absent and are do not
 // get any further.
-func (s *survey) overlay(b *build) error {
+func (s *inputCheck) overlay(b *build) error {
 	o := &b.request.Overlay
 	var there []string
 	for i, c := range o.Components {
@@ -25,7 +25,7 @@ func (s *survey) overlay(b *build) error {
 		}
 		v := visit{o.Entry("components", i), b.request.Path, []string{b.request.Path}}
 		if err := s.resource(v, &yaml.Node{Kind: yaml.ScalarNode, Value: c}, manifests); err != nil {
-			return ask(v.file, err)
+			return requestError(v.file, err)
 		}
 		there = append(there, c)
 	}
@@ -33,13 +33,13 @@ func (s *survey) overlay(b *build) error {
 	for i, p := range o.Patches {
 		v := visit{o.Entry("patches", i), b.request.Path, []string{b.request.Path}}
 		if err := s.patch(v, p); err != nil {
-			return ask(v.file, err)
+			return requestError(v.file, err)
 		}
 	}
 	return nil
 }
 
-func (s *survey) patch(v visit, p map[string]any) error {
+func (s *inputCheck) patch(v visit, p map[string]any) error {
 	if text, ok := p["patch"].(string); ok {
 		if err := anyYAML(v.file, []byte(text)); err != nil {
 			return err
@@ -51,8 +51,8 @@ func (s *survey) patch(v visit, p map[string]any) error {
 	return nil
 }
 
-// ask returns an error about the request with the field that asks for it, which is no file of the source.
-func ask(field string, err error) error {
+// requestError returns an error about the request with the field that asks for it, which is no file of the source.
+func requestError(field string, err error) error {
 	var at *render.Error
 	switch {
 	case !errors.As(err, &at) || at.File != field:

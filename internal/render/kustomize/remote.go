@@ -20,17 +20,17 @@ type moved struct {
 
 // remote resolves an entry that names a directory of a repository or a single file: to what the tree holds of it, if it holds any. Nothing is
 // fetched here.
-func (s *survey) remote(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
+func (s *inputCheck) remote(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
 	shown := redact.MaskText(n.Value)
 	_, offered := fs.Stat(s.files.tree, upstream.Directory)
 	if errors.Is(offered, fs.ErrNotExist) {
 		return "", nil, s.refuse(v, n)
 	}
-	a, err := upstream.Parse(n.Value)
+	a, err := upstream.ParseAddress(n.Value)
 	if err == nil {
 		err = offered
 	}
-	if err == nil && a.Local() && upstream.Top(v.dir) != "" {
+	if err == nil && a.Local() && upstream.RepositoryRoot(v.dir) != "" {
 		err = errors.New("a repository from elsewhere names one of this machine")
 	}
 	if err != nil {
@@ -49,25 +49,25 @@ func (s *survey) remote(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
 	if s.moved[v.dir].entries == nil {
 		s.moved[v.dir] = moved{v.file, map[string]string{}}
 	}
-	s.moved[v.dir].entries[n.Value] = from(v.dir, a.Name())
+	s.moved[v.dir].entries[n.Value] = relativeDir(v.dir, a.Name())
 	return a.Name(), info, nil
 }
 
 // remoteFile resolves an entry that must be a file, as Kustomize gets it where it reads any: patches, configurations, replacements.
-func (s *survey) remoteFile(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
-	a, err := upstream.Parse(n.Value)
+func (s *inputCheck) remoteFile(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
+	a, err := upstream.ParseAddress(n.Value)
 	if err != nil || !a.File {
 		return "", nil, s.refuse(v, n)
 	}
 	return s.remote(v, n)
 }
 
-func (s *survey) refuse(v visit, n *yaml.Node) error {
+func (s *inputCheck) refuse(v visit, n *yaml.Node) error {
 	return s.fail(v.file, n, "%s: remote files are refused; copy them into the source or make them a source of their own", redact.MaskText(n.Value))
 }
 
-// from is the way from a directory to a path of the tree, in a form that Kustomize takes for no address.
-func from(dir, name string) string {
+// relativeDir is the way from a directory to a path of the tree, in a form that Kustomize takes for no address.
+func relativeDir(dir, name string) string {
 	if dir == "." {
 		return "./" + name
 	}
@@ -75,12 +75,12 @@ func from(dir, name string) string {
 }
 
 // layBases puts kustomizations over those in the tree that name repositories, with where their files are instead.
-func (s *survey) layBases(b *build) error {
+func (s *inputCheck) layBases(b *build) error {
 	for dir, m := range s.moved {
 		if dir == b.request.Path {
 			continue // it is laid with what the request edits in it
 		}
-		data, err := b.files.ReadFile(outside(m.file))
+		data, err := b.files.ReadFile(mountPath(m.file))
 		if err != nil {
 			return err
 		}

@@ -20,14 +20,14 @@ type root struct {
 
 // newRoot reads a kustomization file.
 func newRoot(file string, data []byte) (*root, error) {
-	nodes, err := render.Nodes(file, data)
+	nodes, err := render.ParseNodes(file, data)
 	if err != nil {
 		return nil, err
 	}
 	if len(nodes) != 1 {
 		return nil, &render.Error{File: file, Err: fmt.Errorf("%d documents, want one", len(nodes))}
 	}
-	value, err := render.Value(file, nodes[0])
+	value, err := render.DecodeValue(file, nodes[0])
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func newRoot(file string, data []byte) (*root, error) {
 func generated(dir string, resources []string) *root {
 	list := make([]any, 0, len(resources))
 	for _, r := range resources {
-		list = append(list, below(dir, r))
+		list = append(list, relativeTo(dir, r))
 	}
 	return &root{fields: map[string]any{
 		"apiVersion": types.KustomizationVersion,
@@ -60,7 +60,7 @@ func walkOrder(manifests, roots []string) []string {
 	return all
 }
 
-func below(dir, name string) string {
+func relativeTo(dir, name string) string {
 	if dir == "." {
 		return "./" + name
 	}

@@ -20,9 +20,9 @@ import (
 // maxChain bounds how deep kustomizations may build on each other; a link that leads to itself ends here.
 const maxChain = 64
 
-// survey walks the kustomization files of a build before Kustomize does, to refuse with a line what Kustomize would refuse
+// inputCheck walks the kustomization files of a build before Kustomize does, to refuse with a line what Kustomize would refuse
 // with a riddle, and what it must never try: to fetch a remote base, plug-ins, paths that leave the source, cycles.
-type survey struct {
+type inputCheck struct {
 	files files
 	root  string // the kustomization file that is built
 	// seen are directories already walked: bases are shared.
@@ -35,12 +35,12 @@ type survey struct {
 	manifests []string
 }
 
-func (s *survey) fail(file string, n *yaml.Node, format string, args ...any) error {
+func (s *inputCheck) fail(file string, n *yaml.Node, format string, args ...any) error {
 	return &render.Error{File: file, Line: n.Line, Err: fmt.Errorf(format, args...)}
 }
 
 // walk checks the kustomization of a directory and everything that it names; chain are the directories that led here.
-func (s *survey) walk(dir string, chain []string) error {
+func (s *inputCheck) walk(dir string, chain []string) error {
 	if s.seen[dir] {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (s *survey) walk(dir string, chain []string) error {
 	}
 	chain = append(slices.Clone(chain), dir)
 	for i := 0; top.Kind == yaml.MappingNode && i+1 < len(top.Content); i += 2 {
-		key, value := top.Content[i], render.Follow(top.Content[i+1])
+		key, value := top.Content[i], render.FollowAlias(top.Content[i+1])
 		if err := s.field(visit{file, dir, chain}, key, value); err != nil {
 			return err
 		}
@@ -66,23 +66,23 @@ type visit struct {
 }
 
 // open reads the kustomization file of a directory.
-func (s *survey) open(dir string) (string, *yaml.Node, error) {
+func (s *inputCheck) open(dir string) (string, *yaml.Node, error) {
 	file, err := s.kustomizationFile(dir)
 	if err != nil {
 		return "", nil, err
 	}
-	data, err := s.files.ReadFile(outside(file))
+	data, err := s.files.ReadFile(mountPath(file))
 	if err != nil {
-		return "", nil, &render.Error{File: file, Err: plainly(err)}
+		return "", nil, &render.Error{File: file, Err: yamlErrorText(err)}
 	}
-	nodes, err := render.Nodes(file, data)
+	nodes, err := render.ParseNodes(file, data)
 	if err != nil {
 		return "", nil, err
 	}
 	if len(nodes) != 1 {
 		return "", nil, &render.Error{File: file, Err: fmt.Errorf("%d documents, want one", len(nodes))}
 	}
-	if _, err := render.Value(file, nodes[0]); err != nil {
+	if _, err := render.DecodeValue(file, nodes[0]); err != nil {
 		return "", nil, err
 	}
 	if text, err := readable(file, data); err != nil {
@@ -93,7 +93,7 @@ func (s *survey) open(dir string) (string, *yaml.Node, error) {
 	return file, nodes[0], nil
 }
 
-func (s *survey) kustomizationFile(dir string) (string, error) {
+func (s *inputCheck) kustomizationFile(dir string) (string, error) {
 	if path.Dir(s.root) == dir {
 		return s.root, nil // it may have been generated
 	}
@@ -102,12 +102,12 @@ func (s *survey) kustomizationFile(dir string) (string, error) {
 		err = errors.New("no kustomization file")
 	}
 	if err != nil {
-		return "", &render.Error{File: dir, Err: plainly(err)}
+		return "", &render.Error{File: dir, Err: yamlErrorText(err)}
 	}
 	return file, nil
 }
 
-func (s *survey) field(v visit, key, value *yaml.Node) error {
+func (s *inputCheck) field(v visit, key, value *yaml.Node) error {
 	switch key.Value {
 	case "resources", "bases", "components":
 		return s.each(value, func(n *yaml.Node) error { return s.resource(v, n, manifests) })
@@ -117,27 +117,27 @@ func (s *survey) field(v visit, key, value *yaml.Node) error {
 		return s.each(value, func(n *yaml.Node) error { return s.yaml(v, n) })
 	case "patches", "patchesJson6902":
 		return s.each(value, func(n *yaml.Node) error {
-			return errors.Join(s.yaml(v, render.Field(n, "path")), s.yaml(v, render.Field(n, "patch")))
+			return errors.Join(s.yaml(v, render.FieldNode(n, "path")), s.yaml(v, render.FieldNode(n, "patch")))
 		})
 	case "replacements":
-		return s.each(value, func(n *yaml.Node) error { return s.yaml(v, render.Field(n, "path")) })
+		return s.each(value, func(n *yaml.Node) error { return s.yaml(v, render.FieldNode(n, "path")) })
 	case "configMapGenerator", "secretGenerator":
 		return s.each(value, func(n *yaml.Node) error { return s.generator(v, n) })
 	case "openapi":
 		s.openapi = true
-		return s.leaf(v, render.Field(value, "path"))
+		return s.leaf(v, render.FieldNode(value, "path"))
 	case "helmCharts", "helmChartInflationGenerator":
 		return s.fail(v.file, key, "%s: Helm inside a kustomization is switched off", key.Value)
 	}
 	return nil
 }
 
-func (s *survey) each(list *yaml.Node, check func(*yaml.Node) error) error {
+func (s *inputCheck) each(list *yaml.Node, check func(*yaml.Node) error) error {
 	if list.Kind != yaml.SequenceNode {
 		return nil // Kustomize refuses it with a type error.
 	}
 	for _, n := range list.Content {
-		if err := check(render.Follow(n)); err != nil {
+		if err := check(render.FollowAlias(n)); err != nil {
 			return err
 		}
 	}
@@ -145,9 +145,9 @@ func (s *survey) each(list *yaml.Node, check func(*yaml.Node) error) error {
 }
 
 // resource checks an entry that may be a file or a directory with a kustomization of its own.
-func (s *survey) resource(v visit, n *yaml.Node, decode decoder) error {
+func (s *inputCheck) resource(v visit, n *yaml.Node, decode decoder) error {
 	find := s.find
-	if n.Kind == yaml.ScalarNode && !inline(n.Value) && upstream.IsRemote(n.Value) {
+	if n.Kind == yaml.ScalarNode && !isInlineDocument(n.Value) && upstream.IsRemote(n.Value) {
 		find = s.remote
 	}
 	name, info, err := find(v, n)
@@ -165,7 +165,7 @@ func (s *survey) resource(v visit, n *yaml.Node, decode decoder) error {
 		return s.fail(v.file, n, "%s: more than %d kustomizations build on each other: %w", n.Value, maxChain, render.ErrLimit)
 	}
 	if _, err := s.kustomizationFile(name); err != nil {
-		return s.fail(v.file, n, "%s: %w", n.Value, cause(err))
+		return s.fail(v.file, n, "%s: %w", n.Value, withoutPlace(err))
 	}
 	return s.walk(name, v.chain)
 }
@@ -188,17 +188,17 @@ var errGenerated = errors.New("generateName without a name: Kustomize, and so Fl
 
 // anyYAML wants documents without duplicate keys and bombs.
 func anyYAML(file string, data []byte) error {
-	nodes, err := render.Nodes(file, data)
+	nodes, err := render.ParseNodes(file, data)
 	for i := 0; err == nil && i < len(nodes); i++ {
-		_, err = render.Value(file, nodes[i])
+		_, err = render.DecodeValue(file, nodes[i])
 	}
 	return err
 }
 
-func (s *survey) decode(v visit, n *yaml.Node, name string, decode decoder) error {
-	data, err := s.files.ReadFile(outside(name))
+func (s *inputCheck) decode(v visit, n *yaml.Node, name string, decode decoder) error {
+	data, err := s.files.ReadFile(mountPath(name))
 	if err != nil {
-		return s.fail(v.file, n, "%s: %w", n.Value, plainly(err))
+		return s.fail(v.file, n, "%s: %w", n.Value, yamlErrorText(err))
 	}
 	if err := decode(name, data); err != nil {
 		return err
@@ -213,13 +213,13 @@ func (s *survey) decode(v visit, n *yaml.Node, name string, decode decoder) erro
 // readable is a file in the form that Kustomize reads, of one that it does not: UTF-16, %YAML, several JSON values, or lists whose items leave
 // their type to the list. Nil for any other.
 func readable(name string, data []byte) ([]byte, error) {
-	nodes, err := render.Nodes(name, data)
+	nodes, err := render.ParseNodes(name, data)
 	if err != nil || !isForeign(data, nodes) {
 		return nil, err
 	}
 	var texts [][]byte
 	for _, n := range nodes {
-		all, err := values(name, n)
+		all, err := listValues(name, n)
 		if err != nil {
 			return nil, err
 		}
@@ -234,10 +234,10 @@ func readable(name string, data []byte) ([]byte, error) {
 	return append(bytes.Join(texts, []byte("\n---\n")), '\n'), nil
 }
 
-// values are the objects of a list whose items leave their type to it, or else the document as it is.
-func values(name string, n *yaml.Node) ([]any, error) {
-	v, err := render.Value(name, n)
-	if err != nil || !isBare(n) {
+// listValues are the objects of a list whose items leave their type to it, or else the document as it is.
+func listValues(name string, n *yaml.Node) ([]any, error) {
+	v, err := render.DecodeValue(name, n)
+	if err != nil || !isUntypedList(n) {
 		return []any{v}, err
 	}
 	objects, err := render.Document(name, n)
@@ -252,24 +252,24 @@ func isForeign(data []byte, nodes []*yaml.Node) bool {
 	text, err := yamltext.ManifestText(data)
 	foreign := err == nil && !bytes.Equal(text, data)
 	jsonValues := len(nodes) > 1 && bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) && !bytes.Contains(data, []byte("\n---"))
-	return foreign || jsonValues || slices.ContainsFunc(nodes, isBare)
+	return foreign || jsonValues || slices.ContainsFunc(nodes, isUntypedList)
 }
 
-// isBare reports whether a document is a list with an item that names no type.
-func isBare(n *yaml.Node) bool {
-	items := render.Field(n, "items")
-	if items == nil || !strings.HasSuffix(scalar(render.Field(n, "kind")), "List") {
+// isUntypedList reports whether a document is a list with an item that names no type.
+func isUntypedList(n *yaml.Node) bool {
+	items := render.FieldNode(n, "items")
+	if items == nil || !strings.HasSuffix(scalarText(render.FieldNode(n, "kind")), "List") {
 		return false
 	}
-	return slices.ContainsFunc(items.Content, func(item *yaml.Node) bool { return render.Field(item, "kind") == nil })
+	return slices.ContainsFunc(items.Content, func(item *yaml.Node) bool { return render.FieldNode(item, "kind") == nil })
 }
 
 // yaml checks an entry that is a YAML file, or a document in place. Kustomize reports the errors of the latter: only bombs
 // must not get that far.
-func (s *survey) yaml(v visit, n *yaml.Node) error {
-	if n != nil && n.Kind == yaml.ScalarNode && inline(n.Value) {
+func (s *inputCheck) yaml(v visit, n *yaml.Node) error {
+	if n != nil && n.Kind == yaml.ScalarNode && isInlineDocument(n.Value) {
 		if err := anyYAML(v.file, []byte(n.Value)); errors.Is(err, render.ErrLimit) {
-			return s.fail(v.file, n, "%w", cause(err))
+			return s.fail(v.file, n, "%w", withoutPlace(err))
 		}
 		return nil
 	}
@@ -288,7 +288,7 @@ func (s *survey) yaml(v visit, n *yaml.Node) error {
 }
 
 // leaf checks an entry that must be a file.
-func (s *survey) leaf(v visit, n *yaml.Node) error {
+func (s *inputCheck) leaf(v visit, n *yaml.Node) error {
 	_, info, err := s.find(v, n)
 	if err == nil && info != nil && info.IsDir() {
 		err = s.fail(v.file, n, "%s: is a directory", n.Value)
@@ -296,14 +296,14 @@ func (s *survey) leaf(v visit, n *yaml.Node) error {
 	return err
 }
 
-func (s *survey) generator(v visit, n *yaml.Node) error {
-	if env := render.Field(n, "env"); env != nil {
+func (s *inputCheck) generator(v visit, n *yaml.Node) error {
+	if env := render.FieldNode(n, "env"); env != nil {
 		if err := s.leaf(v, env); err != nil {
 			return err
 		}
 	}
 	for _, key := range []string{"files", "envs"} {
-		list := render.Field(n, key)
+		list := render.FieldNode(n, key)
 		if list == nil {
 			continue
 		}
@@ -322,39 +322,39 @@ func (s *survey) generator(v visit, n *yaml.Node) error {
 }
 
 // find resolves an entry. It gives nothing for what is no path: an inline document, or no scalar.
-func (s *survey) find(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
-	if n == nil || n.Kind != yaml.ScalarNode || inline(n.Value) {
+func (s *inputCheck) find(v visit, n *yaml.Node) (string, fs.FileInfo, error) {
+	if n == nil || n.Kind != yaml.ScalarNode || isInlineDocument(n.Value) {
 		return "", nil, nil
 	}
 	if upstream.IsRemote(n.Value) {
 		return "", nil, s.refuse(v, n)
 	}
 	name := path.Join(v.dir, n.Value)
-	if path.IsAbs(n.Value) || name == ".." || strings.HasPrefix(name, "../") || upstream.Top(name) != upstream.Top(v.dir) {
+	if path.IsAbs(n.Value) || name == ".." || strings.HasPrefix(name, "../") || upstream.RepositoryRoot(name) != upstream.RepositoryRoot(v.dir) {
 		return "", nil, s.fail(v.file, n, "%s: %w", n.Value, errOutside)
 	}
 	info, err := fs.Stat(s.files.tree, name)
 	if err != nil {
-		return "", nil, s.fail(v.file, n, "%s: %w", n.Value, plainly(err))
+		return "", nil, s.fail(v.file, n, "%s: %w", n.Value, yamlErrorText(err))
 	}
 	return name, info, nil
 }
 
-// inline reports whether an entry is a document and not a path.
-func inline(entry string) bool {
+// isInlineDocument reports whether an entry is a document and not a path.
+func isInlineDocument(entry string) bool {
 	return strings.ContainsAny(entry, "\n{") || strings.Contains(entry, ": ")
 }
 
-// plainly takes the path out of an error that is reported with its own.
-func plainly(err error) error {
+// yamlErrorText takes the path out of an error that is reported with its own.
+func yamlErrorText(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no such file%w", silent{fs.ErrNotExist})
 	}
 	return err
 }
 
-// cause takes the place out of an error that is reported with another.
-func cause(err error) error {
+// withoutPlace takes the place out of an error that is reported with another.
+func withoutPlace(err error) error {
 	var e *render.Error
 	if errors.As(err, &e) {
 		return e.Err

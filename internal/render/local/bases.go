@@ -30,7 +30,7 @@ func OpenStore() (*git.Store, func(), error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(work))
 	}
-	store, err := git.New(git.Options{Dir: work, Executable: self, Servers: AnyServer})
+	store, err := git.OpenStore(git.Options{Dir: work, Executable: self, Servers: AnyServer})
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(work))
 	}
@@ -50,7 +50,7 @@ type Bases struct {
 // Over returns a renderer with remote bases that builds with r. The function removes what was fetched. Every server may be reached.
 func (f Bases) Over(r render.Renderer) (*remote.Bases, func(), error) {
 	if !f.Fetch {
-		return remote.New(remote.Options{Render: r, Why: notAsked}), func() {}, nil
+		return remote.NewBases(remote.Options{Render: r, Why: notAsked}), func() {}, nil
 	}
 	store, end, err := OpenStore()
 	if err != nil {
@@ -65,5 +65,5 @@ func (f Bases) Over(r render.Renderer) (*remote.Bases, func(), error) {
 		end()
 		_ = os.RemoveAll(dir) // no other caller uses it
 	}
-	return remote.New(remote.Options{Render: r, Fetch: store, Local: !f.Elsewhere, Hosts: upstream.Hosts{Reach: upstream.ReachAny}, Dir: dir}), done, nil
+	return remote.NewBases(remote.Options{Render: r, Fetch: store, Local: !f.Elsewhere, Hosts: upstream.Hosts{Reach: upstream.ReachAny}, Dir: dir}), done, nil
 }

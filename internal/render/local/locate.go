@@ -92,7 +92,7 @@ func IsKustomization(path string) bool {
 // SortsByKind reports whether kubectl kustomize would sort the objects: the kustomization sets no sortOptions.
 func SortsByKind(files fs.FS, dir string) bool {
 	top := kustomization(files, dir)
-	return top != nil && render.Field(top, "sortOptions") == nil
+	return top != nil && render.FieldNode(top, "sortOptions") == nil
 }
 
 // kustomization reads the kustomization file of a directory; nil if there is none, or none that can be read: the build says so.
@@ -110,7 +110,7 @@ func kustomization(files fs.FS, dir string) *yaml.Node {
 	if err != nil {
 		return nil
 	}
-	nodes, err := render.Nodes(name, data)
+	nodes, err := render.ParseNodes(name, data)
 	if err != nil || len(nodes) != 1 {
 		return nil
 	}
@@ -121,7 +121,7 @@ func kustomization(files fs.FS, dir string) *yaml.Node {
 func namedPaths(top *yaml.Node) []string {
 	var out []string
 	for _, key := range []string{"resources", "bases", "components", "generators", "transformers", "validators"} {
-		list := render.Field(top, key)
+		list := render.FieldNode(top, key)
 		if list == nil {
 			continue
 		}

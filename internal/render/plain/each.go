@@ -21,10 +21,10 @@ const whole = 8 << 20
 // pieceBytes bounds a document of a stream, and an item of a List: far more than an API server holds of one object.
 const pieceBytes = 16 << 20
 
-// Each decodes the objects of a stream of any length, one after the other, as render.Manifests does those of a file. Of what is longer than 8 MiB it
+// EachObject decodes the objects of a stream of any length, one after the other, as render.Manifests does those of a file. Of what is longer than 8 MiB it
 // reads a document at a time, and of the lists that kubectl and the API server print an item. A document or item of more than 16 MiB is an
 // error that wraps render.ErrLimit. An error of use ends it.
-func Each(name string, in io.Reader, use func(render.Object) error) error {
+func EachObject(name string, in io.Reader, use func(render.Object) error) error {
 	begin, err := io.ReadAll(io.LimitReader(in, whole))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
@@ -51,7 +51,7 @@ type each struct {
 
 // piece decodes a part of the stream that begins after so many lines. The list says the type of its items; nil for a document.
 func (e each) piece(data []byte, lines int, list object.Object) error {
-	nodes, err := render.Nodes(e.name, data)
+	nodes, err := render.ParseNodes(e.name, data)
 	var at *render.Error
 	if errors.As(err, &at) && at.Line > 0 {
 		at.Line += lines
@@ -60,9 +60,9 @@ func (e each) piece(data []byte, lines int, list object.Object) error {
 		return err
 	}
 	for _, n := range nodes {
-		shift(n, lines)
+		shiftLines(n, lines)
 		if list != nil {
-			n = listOf(list, n)
+			n = singleItemList(list, n)
 		}
 		found, err := render.Document(e.name, n)
 		if err != nil {
@@ -77,16 +77,16 @@ func (e each) piece(data []byte, lines int, list object.Object) error {
 	return nil
 }
 
-// shift moves what was parsed by itself to its lines in the file.
-func shift(n *yaml.Node, lines int) {
+// shiftLines moves what was parsed by itself to its lines in the file.
+func shiftLines(n *yaml.Node, lines int) {
 	n.Line += lines
 	for _, c := range n.Content {
-		shift(c, lines)
+		shiftLines(c, lines)
 	}
 }
 
-// listOf is a list of one item.
-func listOf(list object.Object, item *yaml.Node) *yaml.Node {
+// singleItemList is a list of one item.
+func singleItemList(list object.Object, item *yaml.Node) *yaml.Node {
 	text := func(s string) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Line: item.Line}
 	}

@@ -102,15 +102,15 @@ func TestAStreamMayBeLongAndAnObjectMayNot(t *testing.T) {
 	text := strings.Repeat("x", 1<<20)
 	list := &endless{rest: []byte("apiVersion: v1\nitems:\n"), item: "- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a}\n  data: {a: " + text + "}\n", left: 40}
 	n := 0
-	if err := Each("a.yaml", list, func(render.Object) error { n++; return nil }); err != nil || n != 40 {
+	if err := EachObject("a.yaml", list, func(render.Object) error { n++; return nil }); err != nil || n != 40 {
 		t.Errorf("%d objects, %v", n, err)
 	}
 	one := &endless{rest: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n"), item: "    " + text + "\n", left: 20}
-	if err := Each("a.yaml", one, func(render.Object) error { return nil }); !errors.Is(err, render.ErrLimit) {
+	if err := EachObject("a.yaml", one, func(render.Object) error { return nil }); !errors.Is(err, render.ErrLimit) {
 		t.Error(err)
 	}
 	item := &endless{rest: []byte(`{"items":[{"a":"`), item: text, left: 20}
-	if err := Each("a.json", io.MultiReader(item, strings.NewReader(`"}]}`)), func(render.Object) error { return nil }); !errors.Is(err, render.ErrLimit) {
+	if err := EachObject("a.json", io.MultiReader(item, strings.NewReader(`"}]}`)), func(render.Object) error { return nil }); !errors.Is(err, render.ErrLimit) {
 		t.Error(err)
 	}
 }

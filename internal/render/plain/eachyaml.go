@@ -113,13 +113,13 @@ func (r *yamlReader) endsItems(line string) bool {
 func (r *yamlReader) header() error {
 	text := r.piece
 	r.piece = nil
-	nodes, err := render.Nodes(r.each.name, text)
+	nodes, err := render.ParseNodes(r.each.name, text)
 	if err != nil {
 		return err // the document has other errors than its head
 	}
 	for _, n := range nodes {
 		for _, key := range []string{"kind", "apiVersion"} {
-			if v := render.Field(n, key); v != nil {
+			if v := render.FieldNode(n, key); v != nil {
 				r.list.head[key] = v.Value
 			}
 		}

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// glob compiles a pattern as Argo CD reads it (gobwas/glob without separators): "*" and "**" match any characters, slashes
+// compileGlob compiles a pattern as Argo CD reads it (gobwas/glob without separators): "*" and "**" match any characters, slashes
 // too, "?" one, "[…]" a class, "{a,b}" alternatives, a backslash quotes. An empty pattern gives nil.
-func glob(pattern string) (*regexp.Regexp, error) {
+func compileGlob(pattern string) (*regexp.Regexp, error) {
 	if pattern == "" {
 		return nil, nil
 	}

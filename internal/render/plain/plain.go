@@ -35,7 +35,7 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 	if r.HasEdits() {
 		return nil, fmt.Errorf("plain manifests take no namespace and no edits")
 	}
-	files, err := files(r)
+	files, err := manifestFiles(r)
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +58,11 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 			return nil, &render.Error{File: file, Err: fmt.Errorf("more than %d objects: %w", limits.Objects, render.ErrLimit)}
 		}
 	}
-	return all, unique(all)
+	return all, checkUnique(all)
 }
 
-// files returns the manifest files of the request in walking order.
-func files(r render.Request) ([]string, error) {
+// manifestFiles returns the manifest files of the request in walking order.
+func manifestFiles(r render.Request) ([]string, error) {
 	if r.Directory != nil {
 		return argoFiles(r)
 	}
@@ -84,11 +84,11 @@ var argoManifest = regexp.MustCompile(`(?i)^.*\.(yaml|yml|json|jsonnet)$`)
 // argoFiles finds files as Argo CD's repo-server does (findManifests): .yaml .yml .json, the top directory alone
 // unless recurse, include and exclude patterns against the path below the directory.
 func argoFiles(r render.Request) ([]string, error) {
-	include, err := glob(r.Directory.Include)
+	include, err := compileGlob(r.Directory.Include)
 	if err != nil {
 		return nil, fmt.Errorf("include: %w", err)
 	}
-	exclude, err := glob(r.Directory.Exclude)
+	exclude, err := compileGlob(r.Directory.Exclude)
 	if err != nil {
 		return nil, fmt.Errorf("exclude: %w", err)
 	}
@@ -123,8 +123,8 @@ func descend(r render.Request, dir string) error {
 	return nil
 }
 
-// unique refuses a second object of the same identity, as Kustomize does.
-func unique(objects []render.Object) error {
+// checkUnique refuses a second object of the same identity, as Kustomize does.
+func checkUnique(objects []render.Object) error {
 	first := make(map[object.ID]render.Object, len(objects))
 	for _, o := range objects {
 		if o.Data.IsGenerated() {

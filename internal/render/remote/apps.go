@@ -44,11 +44,11 @@ type shared struct {
 // NewApps returns Apps that have fetched nothing. Options.Render is not used.
 func NewApps(o Options, now func() time.Time) *Apps {
 	o = o.orDefault()
-	return &Apps{options: o, now: now, fetcher: fetcher{options: o, web: newWeb(o)}, apps: map[app.Key]*view{}, shared: map[string]*shared{}}
+	return &Apps{options: o, now: now, fetcher: fetcher{options: o, web: newHTTPFetcher(o)}, apps: map[app.Key]*view{}, shared: map[string]*shared{}}
 }
 
-// retry is how long a failure is every app's answer: a server that hangs holds a run up once, not each app that names it.
-const retry = 20 * time.Second
+// retryDelay is how long a failure is every app's answer: a server that hangs holds a run up once, not each app that names it.
+const retryDelay = 20 * time.Second
 
 // Over returns the files of an app with what its kustomizations name in them. It is the same for all builds from that tree.
 func (a *Apps) Over(x app.App, files source.Tree) source.Tree {
@@ -122,7 +122,7 @@ func (a *Apps) Tidy(idle time.Duration) ([]source.Artifact, error) {
 
 // bring returns a resource that was fetched no longer ago than oldest, or fetches it.
 func (a *Apps) bring(ctx context.Context, at upstream.Address, oldest time.Time) (brought, error) {
-	top := upstream.Top(at.Name())
+	top := upstream.RepositoryRoot(at.Name())
 	a.mu.Lock()
 	s := a.shared[top]
 	if s == nil {
@@ -136,7 +136,7 @@ func (a *Apps) bring(ctx context.Context, at upstream.Address, oldest time.Time)
 	switch {
 	case s.newest.files != nil && at.IsPinned():
 		return s.newest, nil
-	case s.err != nil && now.Sub(s.tried) < retry && s.tried.After(oldest):
+	case s.err != nil && now.Sub(s.tried) < retryDelay && s.tried.After(oldest):
 		return brought{}, s.err
 	case s.err == nil && s.newest.at.After(oldest) && s.newest.files != nil:
 		return s.newest, nil

@@ -11,7 +11,7 @@ import (
 
 // fileTree is a tree of one file of the shelf.
 type fileTree struct {
-	shelf shelf
+	shelf fileCache
 	name  string
 	sum   string
 }

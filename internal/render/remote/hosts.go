@@ -19,9 +19,9 @@ var (
 	errSSH     = errors.New("ssh needs a key, of which there is none for what kustomizations name: use https, or make it a source of its own")
 )
 
-// admit reports why a repository may not be fetched, and else at which addresses alone, with commas between; source.AnyAddress for any, and none
+// allowedAddresses reports why a repository may not be fetched, and else at which addresses alone, with commas between; source.AnyAddress for any, and none
 // where a proxy finds the server.
-func admit(ctx context.Context, h upstream.Hosts, a upstream.Address) (addresses string, err error) {
+func allowedAddresses(ctx context.Context, h upstream.Hosts, a upstream.Address) (addresses string, err error) {
 	if h.Reach == upstream.ReachAny || a.Local() {
 		return source.AnyAddress, nil
 	}
@@ -51,7 +51,7 @@ func admit(ctx context.Context, h upstream.Hosts, a upstream.Address) (addresses
 	if err != nil {
 		return "", errPrivate
 	}
-	return egress.Join(public), nil
+	return egress.JoinAddresses(public), nil
 }
 
 // isProxied reports whether the environment names a proxy for the address, which then finds the server and decides.

@@ -20,9 +20,9 @@ func TestHostsThatMayBeFetchedFrom(t *testing.T) {
 		"https://[::1]:1/x.yaml": true, "https://github.com/a/b": false, "git@git.example:a/b": false, "ssh://git@git.example/a/b": false,
 		"https://git.example.evil.example/a/b": false, "https://git.example@evil.example/a/b.git": false,
 	} {
-		a, err := upstream.Parse(entry)
+		a, err := upstream.ParseAddress(entry)
 		if err == nil {
-			_, err = admit(t.Context(), listed, a)
+			_, err = allowedAddresses(t.Context(), listed, a)
 		}
 		if (err == nil) != want {
 			t.Errorf("%s: %v, want allowed: %v", entry, err, want)
@@ -32,11 +32,11 @@ func TestHostsThatMayBeFetchedFrom(t *testing.T) {
 		"https://127.0.0.1/a/b": "not public", "https://[::1]/a/b": "not public", "https://localhost/a/b": "not public", "http://1.1.1.1/a/b": "only https",
 		"https://[::ffff:169.254.169.254]/a/b": "not public", "https://1.1.1.1/a/b": "",
 	} {
-		a, err := upstream.Parse(entry)
+		a, err := upstream.ParseAddress(entry)
 		if err != nil {
 			t.Fatal(err)
 		}
-		at, err := admit(t.Context(), upstream.Hosts{}, a)
+		at, err := allowedAddresses(t.Context(), upstream.Hosts{}, a)
 		if want == "" && (err != nil || at != "1.1.1.1") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: at %q, %v, want %q", entry, at, err, want)
 		}

@@ -82,10 +82,10 @@ type brought struct {
 	at       time.Time       // when the fetch began
 }
 
-// New returns Bases that have nothing yet.
-func New(o Options) *Bases {
+// NewBases returns Bases that have nothing yet.
+func NewBases(o Options) *Bases {
 	o = o.orDefault()
-	f := fetcher{options: o, web: newWeb(o)}
+	f := fetcher{options: o, web: newHTTPFetcher(o)}
 	return &Bases{options: o, known: map[string]*resource{}, asked: map[string]bool{}, bring: func(ctx context.Context, a upstream.Address) (brought, error) {
 		return f.fetch(ctx, a, page{})
 	}}
@@ -141,7 +141,7 @@ func (b *Bases) fetch(ctx context.Context) {
 // fetcher fetches one resource.
 type fetcher struct {
 	options Options
-	web     *web
+	web     *httpFetcher
 }
 
 func (f fetcher) fetch(ctx context.Context, a upstream.Address, before page) (brought, error) {
@@ -152,12 +152,12 @@ func (f fetcher) fetch(ctx context.Context, a upstream.Address, before page) (br
 		}
 		return brought{files: fileTree{f.web.shelf, a.Dir, got.sum}, page: got}, nil
 	}
-	addresses, err := admit(ctx, f.options.Hosts, a)
+	addresses, err := allowedAddresses(ctx, f.options.Hosts, a)
 	if err != nil {
 		return brought{}, errors.New(err.Error())
 	}
 	artifact, err := f.options.Fetch.Fetch(ctx, source.Spec{
-		URL: a.URL, Ref: refOf(a.Ref), Limits: f.options.Limits, Ignore: everything, Addresses: addresses,
+		URL: a.URL, Ref: parseRef(a.Ref), Limits: f.options.Limits, Ignore: everything, Addresses: addresses,
 	})
 	return brought{files: artifact.Files, artifact: artifact}, explained(err)
 }
@@ -177,14 +177,14 @@ func explained(err error) error {
 	return errors.New(err.Error())
 }
 
-// refOf reads a reference as git fetch does, which Kustomize hands it to; of a branch and a tag of one name the branch is meant.
-func refOf(text string) source.Ref {
+// parseRef reads a reference as git fetch does, which Kustomize hands it to; of a branch and a tag of one name the branch is meant.
+func parseRef(text string) source.Ref {
 	for _, prefix := range []string{"heads/", "tags/"} {
 		if strings.HasPrefix(text, prefix) {
 			return source.Ref{Name: "refs/" + text}
 		}
 	}
-	if ref := source.RefOf(text); ref.SemVer == "" {
+	if ref := source.ParseRef(text); ref.SemVer == "" {
 		return ref
 	}
 	return source.Ref{Any: text} // a range of versions is none to git
@@ -195,7 +195,7 @@ var errAsked = errors.New("it is not fetched yet")
 
 // at is the repository that a tree holds at a top, if it is here.
 func (b *Bases) at(top string) (source.Tree, error) {
-	address, ok := upstream.Of(top)
+	address, ok := upstream.AddressOf(top)
 	if !ok {
 		return nil, errNone
 	}

@@ -34,7 +34,7 @@ type yard struct {
 
 func newYard(t *testing.T) *yard {
 	t.Helper()
-	store, err := git.New(git.Options{Dir: t.TempDir()})
+	store, err := git.OpenStore(git.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func (y *yard) write(name, text string) {
 // bases are those of the yard, with the tree that holds them.
 func (y *yard) bases(o remote.Options) (*remote.Bases, source.Tree) {
 	y.t.Helper()
-	tree, err := disk.Open(y.dir)
+	tree, err := disk.OpenTree(y.dir)
 	if err != nil {
 		y.t.Fatal(err)
 	}
@@ -66,8 +66,8 @@ func (y *yard) bases(o remote.Options) (*remote.Bases, source.Tree) {
 		o.Fetch = y.store
 	}
 	o.Hosts, o.Dir = upstream.Hosts{Reach: upstream.ReachAny}, y.t.TempDir()
-	b := remote.New(o)
-	return b, b.Over(tree.Still())
+	b := remote.NewBases(o)
+	return b, b.Over(tree.Snapshot())
 }
 
 // rendered prints the objects of a directory with their places, or the error.

@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// shelf keeps files by the SHA-256 of their content in a directory. What lies there is checked whenever it is read.
-type shelf struct{ dir string }
+// fileCache keeps files by the SHA-256 of their content in a directory. What lies there is checked whenever it is read.
+type fileCache struct{ dir string }
 
-func (s shelf) has(sum string) bool {
+func (s fileCache) has(sum string) bool {
 	if sum == "" {
 		return false
 	}
 	data, err := os.ReadFile(filepath.Join(s.dir, sum))
-	return err == nil && sumOf(data) == sum
+	return err == nil && hexSum(data) == sum
 }
 
-func (s shelf) read(sum string) ([]byte, error) {
+func (s fileCache) read(sum string) ([]byte, error) {
 	data, err := os.ReadFile(filepath.Join(s.dir, sum))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errors.New("its copy was removed")
 	case err != nil:
 		return nil, err
-	case sumOf(data) != sum:
+	case hexSum(data) != sum:
 		return nil, errors.New("its copy was changed")
 	}
 	return data, nil
 }
 
 // put writes a file whole, or not at all.
-func (s shelf) put(sum string, data []byte) error {
+func (s fileCache) put(sum string, data []byte) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("keep a remote file: %w", err)
 	}
@@ -54,7 +54,7 @@ func (s shelf) put(sum string, data []byte) error {
 }
 
 // tidy removes what is not used and was not written for so long.
-func (s shelf) tidy(used map[string]bool, idle time.Duration) error {
+func (s fileCache) tidy(used map[string]bool, idle time.Duration) error {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

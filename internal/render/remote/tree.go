@@ -33,7 +33,7 @@ func (t *tree) find(op, name string) (source.Tree, string, error) {
 	if name != upstream.Directory && !strings.HasPrefix(name, upstream.Directory+"/") {
 		return t.under, name, nil
 	}
-	top := upstream.Top(name)
+	top := upstream.RepositoryRoot(name)
 	if top == "" {
 		return nil, "", &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 	}

@@ -29,16 +29,16 @@ const (
 	longestMessage = 300
 )
 
-// web gets single files. It sends neither credentials nor cookies.
-type web struct {
+// httpFetcher gets single files. It sends neither credentials nor cookies.
+type httpFetcher struct {
 	hosts  upstream.Hosts
-	shelf  shelf
+	shelf  fileCache
 	client *http.Client
 	most   int64
 }
 
-func newWeb(o Options) *web {
-	w := &web{hosts: o.Hosts, shelf: shelf{o.Dir}, most: render.Limits{}.OrDefault().FileBytes}
+func newHTTPFetcher(o Options) *httpFetcher {
+	w := &httpFetcher{hosts: o.Hosts, shelf: fileCache{o.Dir}, most: render.Limits{}.OrDefault().FileBytes}
 	dialer := &net.Dialer{Timeout: 10 * time.Second, ControlContext: w.control}
 	w.client = &http.Client{
 		Timeout: fileTime,
@@ -55,7 +55,7 @@ func newWeb(o Options) *web {
 type anyAddress struct{}
 
 // control refuses a connection to an address that is not public. It sees what the name has led to, whatever that was a moment before.
-func (w *web) control(ctx context.Context, _, address string, _ syscall.RawConn) error {
+func (w *httpFetcher) control(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	if ctx.Value(anyAddress{}) != nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (w *web) control(ctx context.Context, _, address string, _ syscall.RawConn)
 }
 
 // redirect is asked before each further request.
-func (w *web) redirect(next *http.Request, before []*http.Request) error {
+func (w *httpFetcher) redirect(next *http.Request, before []*http.Request) error {
 	next.Header.Del("Referer")
 	if len(before) > mostRedirects {
 		return fmt.Errorf("more than %d redirects: %w", mostRedirects, render.ErrLimit)
@@ -97,7 +97,7 @@ type page struct {
 }
 
 // get brings a file. before is what was got before, which the server may say is still so.
-func (w *web) get(ctx context.Context, a upstream.Address, before page) (page, error) {
+func (w *httpFetcher) get(ctx context.Context, a upstream.Address, before page) (page, error) {
 	if pin := a.Sum(); pin != "" && w.shelf.has(pin) {
 		return page{sum: pin}, nil
 	}
@@ -114,19 +114,19 @@ func (w *web) get(ctx context.Context, a upstream.Address, before page) (page, e
 	}
 	data, err := io.ReadAll(io.LimitReader(answer.Body, w.most+1))
 	if err != nil {
-		return page{}, fmt.Errorf("get %s: %w", a.URL, plain(err))
+		return page{}, fmt.Errorf("get %s: %w", a.URL, withoutAddress(err))
 	}
 	if int64(len(data)) > w.most {
 		return page{}, fmt.Errorf("get %s: more than %d MiB: %w", a.URL, w.most>>20, render.ErrLimit)
 	}
-	got := page{sum: sumOf(data), etag: answer.Header.Get("ETag")}
+	got := page{sum: hexSum(data), etag: answer.Header.Get("ETag")}
 	if pin := a.Sum(); pin != "" && pin != got.sum {
 		return page{}, fmt.Errorf("get %s: its content has the SHA-256 %s, and the entry names %s", a.URL, got.sum, pin)
 	}
 	return got, w.shelf.put(got.sum, data)
 }
 
-func (w *web) ask(ctx context.Context, a upstream.Address, before page) (*http.Response, error) {
+func (w *httpFetcher) ask(ctx context.Context, a upstream.Address, before page) (*http.Response, error) {
 	r, err := http.NewRequest(http.MethodGet, a.URL, nil)
 	if err != nil {
 		return nil, errors.New("its address is malformed")
@@ -142,13 +142,13 @@ func (w *web) ask(ctx context.Context, a upstream.Address, before page) (*http.R
 	}
 	answer, err := w.client.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("get %s: %w", a.URL, plain(err))
+		return nil, fmt.Errorf("get %s: %w", a.URL, withoutAddress(err))
 	}
 	return answer, nil
 }
 
-// plain is an error of net/http without the address, which is reported beside it: a Location in it could hold anything.
-func plain(err error) error {
+// withoutAddress is an error of net/http without the address, which is reported beside it: a Location in it could hold anything.
+func withoutAddress(err error) error {
 	var at *url.Error
 	if errors.As(err, &at) {
 		err = at.Err
@@ -164,7 +164,7 @@ func plain(err error) error {
 	return err
 }
 
-func sumOf(data []byte) string {
+func hexSum(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

@@ -113,13 +113,13 @@ func newCluster(y *yard, o remote.Options) *cluster {
 // run is what a run of an app sees, a minute being its interval.
 func (c *cluster) run(dir, request string) string {
 	c.yard.t.Helper()
-	tree, err := disk.Open(c.yard.dir)
+	tree, err := disk.OpenTree(c.yard.dir)
 	if err != nil {
 		c.yard.t.Fatal(err)
 	}
 	c.yard.t.Cleanup(func() { _ = tree.Close() })
 	a := app.App{Key: app.Key{Kind: "Kustomization", Namespace: "shop", Name: dir}, Interval: time.Minute, Request: request}
-	r, err := c.builder.Render(c.yard.t.Context(), render.Request{Files: c.apps.Over(a, tree.Still()), Path: dir})
+	r, err := c.builder.Render(c.yard.t.Context(), render.Request{Files: c.apps.Over(a, tree.Snapshot()), Path: dir})
 	if err != nil {
 		return err.Error()
 	}

@@ -37,8 +37,8 @@ type Schemas interface {
 	Schema(ctx context.Context, gvk object.GVK) (Schema, error)
 }
 
-// Object returns what is wrong with an object, by field.
-func Object(s Schema, o object.Object) []Problem {
+// ValidateObject returns what is wrong with an object, by field.
+func ValidateObject(s Schema, o object.Object) []Problem {
 	all := s.Problems(o)
 	if o.Name() == "" {
 		all = append(all, Problem{Path: "metadata.name", Message: "is required"}) // generateName cannot be applied
@@ -53,8 +53,8 @@ type Checker struct {
 	Schemas Schemas
 }
 
-// shown is how many problems of an object its error lists.
-const shown = 5
+// maxShown is how many problems of an object its error lists.
+const maxShown = 5
 
 // Check returns an error for each of the objects, in their order, that names its first few problems; nil for one that has none.
 func (c Checker) Check(ctx context.Context, all []desired.Object) []error {
@@ -73,15 +73,15 @@ func (c Checker) check(ctx context.Context, o desired.Object) error {
 	if err != nil {
 		return err
 	}
-	all := Object(s, o.Data)
+	all := ValidateObject(s, o.Data)
 	if len(all) == 0 {
 		return nil
 	}
 	var text []string
-	for _, p := range all[:min(shown, len(all))] {
+	for _, p := range all[:min(maxShown, len(all))] {
 		text = append(text, p.String())
 	}
-	if more := len(all) - shown; more > 0 {
+	if more := len(all) - maxShown; more > 0 {
 		text = append(text, fmt.Sprintf("and %d more", more))
 	}
 	return errors.New(strings.Join(text, "; "))

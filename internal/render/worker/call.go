@@ -23,9 +23,9 @@ type replyHead struct {
 	Err string `json:",omitempty"`
 }
 
-// Serve is the worker process of a pool that is asked by Call: it answers what comes on stdin, one input after the other, on stdout,
+// ServeAnswers is the worker process of a pool that is asked by Call: it answers what comes on stdin, one input after the other, on stdout,
 // until stdin ends. It returns the exit code. Like a build, an answer has no file, no connection and no environment.
-func Serve(answer Answerer, stdin io.Reader, stdout io.Writer) int {
+func ServeAnswers(answer Answerer, stdin io.Reader, stdout io.Writer) int {
 	confine()
 	w := &process{out: stdout, frames: make(chan frame)}
 	go w.receive(bufio.NewReaderSize(stdin, 64<<10))

@@ -8,7 +8,7 @@ import (
 // confine closes what a build must never use. Kustomize fetches remote files with the default HTTP client; what the survey of
 // the files should miss ends here, or at the kernel.
 func confine() {
-	seal() // where it cannot, the environment without a path, a home and a temporary directory has to do
+	sealProcess() // where it cannot, the environment without a path, a home and a temporary directory has to do
 	http.DefaultTransport = refuse{}
 	http.DefaultClient = &http.Client{Transport: refuse{}}
 }

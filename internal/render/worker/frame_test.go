@@ -62,7 +62,7 @@ func FuzzFrame(f *testing.F) {
 			return
 		}
 		if fr.kind == kindDone {
-			if out, err := finish(fr, "x"); err == nil && out.err == nil {
+			if out, err := decodeOutcome(fr, "x"); err == nil && out.err == nil {
 				for _, o := range out.result.Objects {
 					_ = o.Data.ID()
 				}
@@ -71,7 +71,7 @@ func FuzzFrame(f *testing.F) {
 		}
 		var q askHead
 		if fr.into(kindAsk, &q) == nil {
-			_, body := look(memTree{fstest.MapFS{"a": &fstest.MapFile{Data: []byte("x")}}}, q, 10)
+			_, body := answerQuestion(memTree{fstest.MapFS{"a": &fstest.MapFile{Data: []byte("x")}}}, q, 10)
 			if len(body) > 10 {
 				t.Error("more than the limit")
 			}
@@ -84,7 +84,7 @@ func TestTheTreeOfAWorkerIsTheTreeOfThePool(t *testing.T) {
 	asked := 0
 	remote := newTree(func(q askHead) (answerHead, []byte, error) {
 		asked++
-		head, body := look(real, q, 1<<20)
+		head, body := answerQuestion(real, q, 1<<20)
 		head.Info.N = "" // set by the worker
 		var buf bytes.Buffer
 		if err := writeFrame(&buf, kindAnswer, head, body); err != nil {

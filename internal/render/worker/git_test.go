@@ -21,7 +21,7 @@ func newShop(t testing.TB, apps int) (*gittest.Repo, func() source.Tree) {
 		files[fmt.Sprintf("apps/%d/kustomization.yaml", i)] = fmt.Sprintf("namePrefix: a%d-\nresources: [../../base]\n", i)
 	}
 	repo := gittest.New(t, files)
-	store, err := git.New(git.Options{Dir: t.TempDir()})
+	store, err := git.OpenStore(git.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,10 +21,10 @@ type Builder interface {
 	Spent() bool
 }
 
-// Main is the worker process: it builds what stdin requests, one build after the other, and answers on stdout, until
+// RunWorker is the worker process: it builds what stdin requests, one build after the other, and answers on stdout, until
 // stdin ends. It returns the exit code. The process reads no file and opens no connection: all that it knows of the tree
 // it asks for over the pipe.
-func Main(b Builder, stdin io.Reader, stdout io.Writer) int {
+func RunWorker(b Builder, stdin io.Reader, stdout io.Writer) int {
 	confine()
 	w := &process{builder: b, out: stdout, frames: make(chan frame)}
 	go w.receive(bufio.NewReaderSize(stdin, 64<<10))
@@ -67,7 +67,7 @@ func (w *process) build(f frame) error {
 	})
 	done := doneHead{Spent: w.builder.Spent()}
 	if err != nil {
-		done.Failed = fail(err)
+		done.Failed = newFailure(err)
 		return writeFrame(w.out, kindDone, done)
 	}
 	bodies := make([][]byte, 0, len(res.Objects))
@@ -96,7 +96,7 @@ func answered(q askHead, f frame) (answerHead, []byte, error) {
 	return head, f.body, err
 }
 
-func fail(err error) *failure {
+func newFailure(err error) *failure {
 	f := &failure{Text: err.Error(), Limit: errors.Is(err, render.ErrLimit)}
 	var at *render.Error
 	if errors.As(err, &at) {

@@ -21,12 +21,12 @@ import (
 // maxFrame bounds one message. A file is bounded by Limits.FileBytes, a result by Limits.Memory before this.
 const maxFrame = 1 << 30
 
-// fat is the memory, in bytes, with which a worker is not kept at most: it would count against the next build.
-const fat = 384 << 20
+// maxResident is the memory, in bytes, with which a worker is not kept at most: it would count against the next build.
+const maxResident = 384 << 20
 
 // isFat reports whether a worker uses so much that it is not kept.
 func (p *Pool) isFat(w *worker) bool {
-	most := int64(fat)
+	most := int64(maxResident)
 	if p.options.Memory > 0 {
 		most = min(most, p.options.Memory/2)
 	}
@@ -67,8 +67,8 @@ type Options struct {
 	Rested func()
 }
 
-// pause is how long a worker is kept warm after the newest build: one takes some 60 MiB, and a tenth of a second to start.
-const pause = 30 * time.Second
+// idleTime is how long a worker is kept warm after the newest build: one takes some 60 MiB, and a tenth of a second to start.
+const idleTime = 30 * time.Second
 
 // Pool renders in worker processes. Processes are started when they are needed, kept warm for a while, and ended.
 type Pool struct {
@@ -146,7 +146,7 @@ func (p *Pool) ready(ctx context.Context) (*worker, error) {
 			case <-patience.Done():
 			}
 		default:
-			w, err := start(p.options)
+			w, err := startWorker(p.options)
 			if err != nil {
 				return nil, fmt.Errorf("start worker: %w", err)
 			}
@@ -175,7 +175,7 @@ func (p *Pool) give(w *worker) {
 	}
 	builds := p.builds
 	p.stop()
-	p.stop = p.options.After(pause, func() { p.cool(builds) })
+	p.stop = p.options.After(idleTime, func() { p.cool(builds) })
 	p.mu.Unlock()
 	if w != nil {
 		w.kill()

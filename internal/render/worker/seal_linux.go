@@ -14,9 +14,9 @@ const (
 	prSetNoNewPrivs       = 38
 )
 
-// seal has the kernel refuse this process every file and every TCP connection for good, where the kernel can: Landlock,
+// sealProcess has the kernel refuse this process every file and every TCP connection for good, where the kernel can: Landlock,
 // and a program without cgo, since all threads must be sealed together. It reports whether it did.
-func seal() bool {
+func sealProcess() bool {
 	abi, _, errno := syscall.Syscall(landlockCreateRuleset, 0, 0, landlockVersion)
 	if errno != 0 {
 		return false

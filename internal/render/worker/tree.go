@@ -158,12 +158,12 @@ func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	return now, nil
 }
 
-// look answers a worker's question from the real tree. It runs in the pool's process.
-func look(files source.Tree, q askHead, limit int64) (answerHead, []byte) {
+// answerQuestion answers a worker's question from the real tree. It runs in the pool's process.
+func answerQuestion(files source.Tree, q askHead, limit int64) (answerHead, []byte) {
 	if !fs.ValidPath(q.Path) {
 		return answerHead{Absent: true}, nil
 	}
-	a, body, err := lookUp(files, q, limit)
+	a, body, err := readAnswer(files, q, limit)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return answerHead{Absent: true}, nil
@@ -173,7 +173,7 @@ func look(files source.Tree, q askHead, limit int64) (answerHead, []byte) {
 	return a, body
 }
 
-func lookUp(files source.Tree, q askHead, limit int64) (answerHead, []byte, error) {
+func readAnswer(files source.Tree, q askHead, limit int64) (answerHead, []byte, error) {
 	switch q.Op {
 	case opStat:
 		i, err := fs.Stat(files, q.Path)

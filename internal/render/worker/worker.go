@@ -32,7 +32,7 @@ type worker struct {
 	err    error
 }
 
-func start(o Options) (*worker, error) {
+func startWorker(o Options) (*worker, error) {
 	cmd := exec.Command(o.Executable, o.Args...)
 	// Kustomize must find neither git nor a place to clone to, and no secret of ours in the environment.
 	cmd.Env = []string{"PATH=/nonexistent", "HOME=/nonexistent", "TMPDIR=/nonexistent", "GOTRACEBACK=single"}
@@ -164,20 +164,20 @@ func (w *worker) converse(r render.Request, limits render.Limits) (outcome, erro
 			return outcome{}, unexpected(err)
 		}
 		if f.kind == kindDone {
-			return finish(f, r.Path)
+			return decodeOutcome(f, r.Path)
 		}
 		var q askHead
 		if err := f.into(kindAsk, &q); err != nil {
 			return outcome{}, err
 		}
-		head, body := look(r.Files, q, limits.FileBytes)
+		head, body := answerQuestion(r.Files, q, limits.FileBytes)
 		if err := writeFrame(w.in, kindAnswer, head, body); err != nil {
 			return outcome{}, err
 		}
 	}
 }
 
-func finish(f frame, path string) (outcome, error) {
+func decodeOutcome(f frame, path string) (outcome, error) {
 	var head doneHead
 	if err := f.into(kindDone, &head); err != nil {
 		return outcome{}, err

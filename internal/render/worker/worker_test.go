@@ -27,7 +27,7 @@ import (
 // The test binary is also the worker, and a builder that misbehaves on command.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "render-worker" {
-		os.Exit(Main(naughty{&kustomize.Renderer{Plain: plain.Renderer{}}}, os.Stdin, os.Stdout))
+		os.Exit(RunWorker(naughty{&kustomize.Renderer{Plain: plain.Renderer{}}}, os.Stdin, os.Stdout))
 	}
 	os.Exit(m.Run())
 }
@@ -250,7 +250,7 @@ func TestAWorkerThatHasNothingToDoEnds(t *testing.T) {
 	var later []func() // what was to be done after a pause, whether it was stopped or not
 	rested := 0
 	p := NewPool(Options{Executable: exe, Args: []string{"render-worker"}, Size: 2, Rested: func() { rested++ }, After: func(d time.Duration, f func()) func() bool {
-		if d != pause {
+		if d != idleTime {
 			t.Errorf("a pause of %s", d)
 		}
 		later = append(later, f)

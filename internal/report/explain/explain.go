@@ -55,7 +55,7 @@ type Subject struct {
 	Leaving  bool          // Git no longer describes what the app has made: a run would prune it
 	Git      object.Object // as the app wants it; nil if it does not, or if that is not known
 	Found    report.Object // what a run would find now
-	// Places tells where Git writes a field, as desired.Origins.
+	// Places tells where Git writes a field, as desired.FieldOrigins.
 	Places  func(field.Path) []desired.Place
 	Commits map[Spot]Commit
 
@@ -167,7 +167,7 @@ func (s Subject) LinedSpots() []Spot {
 
 func (s Subject) spots(p field.Path) []Spot {
 	places := s.places(p)
-	if i := desired.Winner(places); i >= 0 && places[i].File != "" {
+	if i := desired.WinningPlace(places); i >= 0 && places[i].File != "" {
 		return []Spot{{places[i].File, places[i].Line}}
 	}
 	return nil

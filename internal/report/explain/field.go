@@ -37,7 +37,7 @@ func (s Subject) Field(p field.Path) Field {
 	f.Git, f.Named = field.ValueAt(s.Git, p)
 	f.Live, f.There = field.ValueAt(s.Live, p)
 	f.Named, f.There = f.Named && s.Git != nil, f.There && s.Live != nil
-	f.Wins = desired.Winner(f.Places)
+	f.Wins = desired.WinningPlace(f.Places)
 	for _, o := range s.Owners {
 		if o.Owns(p, s.Owners) {
 			f.Owners = append(f.Owners, o)

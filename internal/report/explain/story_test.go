@@ -137,7 +137,7 @@ func subject(t *testing.T, f golden.Files) explain.Subject {
 	s.Found.Health.Code = "Healthy"
 	s.Found.File, s.Found.Line = spot(about.Document)
 	if s.Git != nil {
-		s.Places = desired.Origins(files(f), app.App{Path: about.Path}, desired.Object{ID: git.ID(), GVK: git.GVK(), Data: git, File: s.Found.File, Line: s.Found.Line})
+		s.Places = desired.FieldOrigins(files(f), app.App{Path: about.Path}, desired.Object{ID: git.ID(), GVK: git.GVK(), Data: git, File: s.Found.File, Line: s.Found.Line})
 	}
 	for _, c := range read[[]commit](t, f, "commits") {
 		file, line := spot(c.At)

@@ -29,8 +29,8 @@ type Tree struct {
 
 var _ source.Tree = (*Tree)(nil)
 
-// Open opens a directory. Close it.
-func Open(dir string) (*Tree, error) {
+// OpenTree opens a directory. Close it.
+func OpenTree(dir string) (*Tree, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 
 func open(t *testing.T, dir string) *disk.Tree {
 	t.Helper()
-	tree, err := disk.Open(dir)
+	tree, err := disk.OpenTree(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestSumsTellContent(t *testing.T) {
 	if _, err := tree.Sum("nope"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what is absent: %v", err)
 	}
-	if _, err := disk.Open(filepath.Join(dir, "nope")); err == nil || !strings.Contains(err.Error(), "nope") {
+	if _, err := disk.OpenTree(filepath.Join(dir, "nope")); err == nil || !strings.Contains(err.Error(), "nope") {
 		t.Errorf("a directory that is absent: %v", err)
 	}
 }

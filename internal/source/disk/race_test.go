@@ -29,7 +29,7 @@ func TestADirectoryThatBecomesALinkLeadsNowhere(t *testing.T) {
 		if data, err := fs.ReadFile(tree, "a/b.yaml"); strings.Contains(string(data), "outside") {
 			t.Errorf("read %q, %v", data, err)
 		}
-		if data, err := tree.Still().ReadFile("a/b.yaml"); strings.Contains(string(data), "outside") {
+		if data, err := tree.Snapshot().ReadFile("a/b.yaml"); strings.Contains(string(data), "outside") {
 			t.Errorf("read %q, %v", data, err)
 		}
 		entries, err := fs.ReadDir(tree, "a")
@@ -54,7 +54,7 @@ func TestAFileThatBecomesAPipeIsNotWaitedFor(t *testing.T) {
 	}
 	whileSwapping(t, [][2]string{{file, kept}, {pipe, file}, {file, pipe}, {kept, file}}, func() {
 		tree := open(t, dir)
-		for _, read := range []func(string) ([]byte, error){tree.ReadFile, tree.Still().ReadFile} {
+		for _, read := range []func(string) ([]byte, error){tree.ReadFile, tree.Snapshot().ReadFile} {
 			if data, err := read("b.yaml"); err == nil && string(data) != "inside" {
 				t.Errorf("read %q", data)
 			}

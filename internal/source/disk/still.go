@@ -12,9 +12,9 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 )
 
-// Still is a directory as it stood when each part of it was first looked at: to look again costs nothing, and gives the same. It is for
+// Snapshot is a directory as it stood when each part of it was first looked at: to look again costs nothing, and gives the same. It is for
 // many builds of one tree. Its methods may be called concurrently.
-type Still struct {
+type Snapshot struct {
 	tree *Tree
 	top  string // identifies this sight of the tree
 
@@ -28,27 +28,27 @@ type Still struct {
 	sums  map[string]seen[string]
 }
 
-var _ source.Tree = (*Still)(nil)
+var _ source.Tree = (*Snapshot)(nil)
 
 type seen[T any] struct {
 	what T
 	err  error
 }
 
-// keeps bounds the bytes of files that are kept; what goes beyond is read again.
-const keeps = 256 << 20
+// maxKeptBytes bounds the bytes of files that are kept; what goes beyond is read again.
+const maxKeptBytes = 256 << 20
 
-// Still returns the tree as it stands. Close the Tree when it is no longer used.
-func (t *Tree) Still() *Still {
-	return &Still{
-		tree: t, top: rand.Text(), left: keeps,
+// Snapshot returns the tree as it stands. Close the Tree when it is no longer used.
+func (t *Tree) Snapshot() *Snapshot {
+	return &Snapshot{
+		tree: t, top: rand.Text(), left: maxKeptBytes,
 		kept: map[string]seen[[]byte]{}, infos: map[string]seen[fs.FileInfo]{}, names: map[string]seen[[]fs.DirEntry]{},
 		all: map[string]map[string]bool{}, rules: map[string]seen[[]byte]{}, sums: map[string]seen[string]{},
 	}
 }
 
-// once answers from memory, or looks and remembers.
-func once[T any](s *Still, known map[string]seen[T], name string, look func(string) (T, error)) (T, error) {
+// remember answers from memory, or looks and remembers.
+func remember[T any](s *Snapshot, known map[string]seen[T], name string, look func(string) (T, error)) (T, error) {
 	s.mu.Lock()
 	v, ok := known[name]
 	s.mu.Unlock()
@@ -66,11 +66,11 @@ func once[T any](s *Still, known map[string]seen[T], name string, look func(stri
 }
 
 // Open implements fs.FS. What is read through it is not kept.
-func (s *Still) Open(name string) (fs.File, error) { return s.tree.Open(name) }
+func (s *Snapshot) Open(name string) (fs.File, error) { return s.tree.Open(name) }
 
 // Stat implements fs.StatFS. Where the directory was listed, its list shows what is not there.
-func (s *Still) Stat(name string) (fs.FileInfo, error) {
-	return once(s, s.infos, name, func(name string) (fs.FileInfo, error) {
+func (s *Snapshot) Stat(name string) (fs.FileInfo, error) {
+	return remember(s, s.infos, name, func(name string) (fs.FileInfo, error) {
 		if s.lacks(name) {
 			return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 		}
@@ -79,7 +79,7 @@ func (s *Still) Stat(name string) (fs.FileInfo, error) {
 }
 
 // lacks reports whether it is known that there is nothing of that name.
-func (s *Still) lacks(name string) bool {
+func (s *Snapshot) lacks(name string) bool {
 	if !fs.ValidPath(name) || name == "." {
 		return false
 	}
@@ -90,8 +90,8 @@ func (s *Still) lacks(name string) bool {
 }
 
 // ReadDir implements fs.ReadDirFS. The list is the caller's.
-func (s *Still) ReadDir(name string) ([]fs.DirEntry, error) {
-	list, err := once(s, s.names, name, func(name string) ([]fs.DirEntry, error) {
+func (s *Snapshot) ReadDir(name string) ([]fs.DirEntry, error) {
+	list, err := remember(s, s.names, name, func(name string) ([]fs.DirEntry, error) {
 		all, err := s.tree.list(name)
 		if err != nil {
 			return nil, err
@@ -103,7 +103,7 @@ func (s *Still) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // note keeps the names in a directory, those that are excluded from its list too: who names them gets them.
-func (s *Still) note(dir string, all []fs.DirEntry) {
+func (s *Snapshot) note(dir string, all []fs.DirEntry) {
 	names := make(map[string]bool, len(all))
 	for _, e := range all {
 		names[e.Name()] = true
@@ -114,20 +114,20 @@ func (s *Still) note(dir string, all []fs.DirEntry) {
 }
 
 // ignoreFile reads the exclusions beside a directory's files. Most directories have none.
-func (s *Still) ignoreFile(name string) ([]byte, error) {
+func (s *Snapshot) ignoreFile(name string) ([]byte, error) {
 	if s.lacks(name) {
 		return nil, fs.ErrNotExist
 	}
-	return once(s, s.rules, name, s.tree.ReadFile)
+	return remember(s, s.rules, name, s.tree.ReadFile)
 }
 
 // ReadFile implements fs.ReadFileFS. The bytes are the caller's.
-func (s *Still) ReadFile(name string) ([]byte, error) {
+func (s *Snapshot) ReadFile(name string) ([]byte, error) {
 	data, err := s.content(name)
 	return slices.Clone(data), err
 }
 
-func (s *Still) content(name string) ([]byte, error) {
+func (s *Snapshot) content(name string) ([]byte, error) {
 	s.mu.Lock()
 	v, ok := s.kept[name]
 	s.mu.Unlock()
@@ -146,7 +146,7 @@ func (s *Still) content(name string) ([]byte, error) {
 	return v.what, v.err
 }
 
-func (s *Still) keep(name string, v seen[[]byte]) {
+func (s *Snapshot) keep(name string, v seen[[]byte]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.left -= int64(len(v.what)); s.left >= 0 {
@@ -155,11 +155,11 @@ func (s *Still) keep(name string, v seen[[]byte]) {
 }
 
 // Sum implements source.Tree. The sum of the whole tree is one that no other sight of it has.
-func (s *Still) Sum(name string) (string, error) {
+func (s *Snapshot) Sum(name string) (string, error) {
 	if name == "." {
 		return s.top, nil
 	}
-	return once(s, s.sums, name, func(name string) (string, error) {
+	return remember(s, s.sums, name, func(name string) (string, error) {
 		info, err := s.Stat(name)
 		if err != nil || info.IsDir() {
 			return s.tree.Sum(name)

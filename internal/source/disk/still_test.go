@@ -17,7 +17,7 @@ func TestAStillTreeStaysAsItWasSeen(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a/b.yaml": "one", "a/left-out.yaml": "hidden", "a/.sourceignore": "left-out.yaml\n"})
 	tree := open(t, dir)
-	still := tree.Still()
+	still := tree.Snapshot()
 	want := sight(t, still)
 	if diff := cmp.Diff([]string{".sourceignore", "b.yaml", "one", "absent", "hidden"}, want[:5]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -27,13 +27,13 @@ func TestAStillTreeStaysAsItWasSeen(t *testing.T) {
 	if diff := cmp.Diff(want, sight(t, still)); diff != "" {
 		t.Errorf("after a change (-first +second):\n%s", diff)
 	}
-	if now := sight(t, tree.Still()); cmp.Equal(want[len(want)-2:], now[len(now)-2:]) {
+	if now := sight(t, tree.Snapshot()); cmp.Equal(want[len(want)-2:], now[len(now)-2:]) {
 		t.Errorf("another sight has the sums of the first: %v", now)
 	}
 }
 
 // sight is what a tree shows: the names in a directory, files, one that is absent, and sums.
-func sight(t *testing.T, tree *disk.Still) []string {
+func sight(t *testing.T, tree *disk.Snapshot) []string {
 	t.Helper()
 	var out []string
 	entries, err := tree.ReadDir("a")
@@ -70,7 +70,7 @@ func TestAStillTreeGivesNothingFromOutside(t *testing.T) {
 	if err := os.Symlink("../out.yaml", filepath.Join(dir, "in/link.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	still := open(t, filepath.Join(dir, "in")).Still()
+	still := open(t, filepath.Join(dir, "in")).Snapshot()
 	for _, name := range []string{"link.yaml", "../out.yaml", "/out.yaml", ".git/config"} {
 		if data, err := still.ReadFile(name); err == nil {
 			t.Errorf("%s: read %q", name, data)

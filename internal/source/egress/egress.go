@@ -41,15 +41,15 @@ func ParseAllowed(given []string) ([]string, error) {
 		if _, err := netip.ParseAddr(text); err == nil {
 			continue
 		}
-		if !IsHost(text) {
+		if !ValidHost(text) {
 			return nil, fmt.Errorf("%q is no host: want HOST, HOST:PORT, *.DOMAIN, an IP address, or a network such as 10.0.0.0/8", text)
 		}
 	}
 	return given, nil
 }
 
-// IsHost reports whether a text has the form of a host with or without a port. "*." may stand before a domain.
-func IsHost(text string) bool {
+// ValidHost reports whether a text has the form of a host with or without a port. "*." may stand before a domain.
+func ValidHost(text string) bool {
 	u, err := url.Parse("x://" + text)
 	return err == nil && u.Host != "" && u.Path == "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && !strings.ContainsAny(u.Host, " /\\")
 }
@@ -122,8 +122,8 @@ func (p Policy) lists(host string, ip netip.Addr) bool {
 	})
 }
 
-// Join writes addresses with commas between, as curl and source.Spec take them.
-func Join(addresses []netip.Addr) string {
+// JoinAddresses writes addresses with commas between, as curl and source.Spec take them.
+func JoinAddresses(addresses []netip.Addr) string {
 	texts := make([]string, len(addresses))
 	for i, ip := range addresses {
 		texts[i] = ip.String()

@@ -72,7 +72,7 @@ func TestWhatIsListedIsAllowed(t *testing.T) {
 func TestAHostIsReachedAtWhatIsAllowedAlone(t *testing.T) {
 	all := []netip.Addr{netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("::ffff:10.0.0.1"), netip.MustParseAddr("1.1.1.1")}
 	got, err := egress.Policy{}.Choose("git.example", all)
-	if text := egress.Join(got); err != nil || text != "10.0.0.1,1.1.1.1" {
+	if text := egress.JoinAddresses(got); err != nil || text != "10.0.0.1,1.1.1.1" {
 		t.Errorf("%s, %v", text, err)
 	}
 	if got, err := (egress.Policy{}).Choose("git.example", all[:1]); !egress.IsRefused(err) {

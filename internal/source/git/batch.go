@@ -30,9 +30,9 @@ const (
 
 var errClosed = errors.New("the git store is closed")
 
-// objects reads objects of one repository through one long-lived `git cat-file --batch`. Such a process sees
+// objectReader reads objects of one repository through one long-lived `git cat-file --batch`. Such a process sees
 // objects that are added later, and survives a repack under it.
-type objects struct {
+type objectReader struct {
 	start func() *exec.Cmd
 
 	mu     sync.Mutex
@@ -52,7 +52,7 @@ type object struct {
 
 // read returns the object that a name of gitrevisions(7) leads to. Its content is checked against its hash. A process
 // that died is replaced once.
-func (o *objects) read(name string) (object, error) {
+func (o *objectReader) read(name string) (object, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
@@ -68,16 +68,16 @@ func (o *objects) read(name string) (object, error) {
 		o.stop()
 		return object{}, fmt.Errorf("read object %s: %w", name, err)
 	}
-	o.rest()
-	return got, verify(got)
+	o.restWhenIdle()
+	return got, verifyHash(got)
 }
 
 // ask sends one question and reads the answer. It must not be left half way: the caller stops the process on error.
-func (o *objects) ask(name string) (object, error) {
+func (o *objectReader) ask(name string) (object, error) {
 	if err := o.run(); err != nil {
 		return object{}, err
 	}
-	guard := time.AfterFunc(readTimeout, kill(o.cmd))
+	guard := time.AfterFunc(readTimeout, killGroup(o.cmd))
 	defer guard.Stop()
 	if _, err := io.WriteString(o.in, name+"\n"); err != nil {
 		return object{}, err
@@ -98,7 +98,7 @@ func (o *objects) ask(name string) (object, error) {
 		return object{}, err
 	}
 	if size > mostObject || size > mostHead && fields[1] != "blob" {
-		return object{}, fail(source.LimitExceeded, "the %s has %d bytes", fields[1], size)
+		return object{}, sourceError(source.LimitExceeded, "the %s has %d bytes", fields[1], size)
 	}
 	data := make([]byte, size+1)
 	if _, err := io.ReadFull(o.out, data); err != nil {
@@ -107,7 +107,7 @@ func (o *objects) ask(name string) (object, error) {
 	return object{kind: fields[1], hash: fields[0], data: data[:size]}, nil
 }
 
-func (o *objects) run() error {
+func (o *objectReader) run() error {
 	if o.cmd != nil {
 		return nil
 	}
@@ -127,8 +127,8 @@ func (o *objects) run() error {
 	return nil
 }
 
-// rest ends the process when it was idle for a while.
-func (o *objects) rest() {
+// restWhenIdle ends the process when it was idle for a while.
+func (o *objectReader) restWhenIdle() {
 	if o.idle != nil {
 		o.idle.Stop()
 	}
@@ -142,27 +142,27 @@ func (o *objects) rest() {
 	})
 }
 
-func (o *objects) stop() {
+func (o *objectReader) stop() {
 	if o.cmd == nil {
 		return
 	}
-	kill(o.cmd)()
+	killGroup(o.cmd)()
 	_ = o.cmd.Wait() // killed by us: its answer says nothing
 	o.cmd, o.in, o.out = nil, nil, nil
 }
 
 // reset ends the process; the next read starts another, of the repository as it is then.
-func (o *objects) reset() { _ = o.pause(func() error { return nil }) }
+func (o *objectReader) reset() { _ = o.pause(func() error { return nil }) }
 
 // pause runs f while no process reads the repository, and nothing is read.
-func (o *objects) pause(f func() error) error {
+func (o *objectReader) pause(f func() error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stop()
 	return f()
 }
 
-func (o *objects) close() {
+func (o *objectReader) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
@@ -172,20 +172,20 @@ func (o *objects) close() {
 	o.stop()
 }
 
-// kill ends cmd and its process group.
-func kill(cmd *exec.Cmd) func() {
+// killGroup ends cmd and its process group.
+func killGroup(cmd *exec.Cmd) func() {
 	return func() { _ = cmd.Cancel() } // it may have ended by itself
 }
 
 // newObjects prepares a reader of dir; the process starts with the first read.
-func newObjects(r runner, dir string) *objects {
-	return &objects{start: func() *exec.Cmd {
+func newObjects(r runner, dir string) *objectReader {
+	return &objectReader{start: func() *exec.Cmd {
 		return r.command(context.Background(), dir, offline, "cat-file", "--batch")
 	}}
 }
 
-// verify recomputes an object's hash: git itself does not when it reads.
-func verify(o object) error {
+// verifyHash recomputes an object's hash: git itself does not when it reads.
+func verifyHash(o object) error {
 	if o.kind == "" {
 		return nil
 	}

@@ -76,11 +76,11 @@ func (c *clone) visit(ctx context.Context, want ref, to reach) (at revision, err
 		return revision{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(private)) }()
-	t := &trip{clone: c, private: private, reach: to, to: cmp.Or(c.moved, c.address)}
+	t := &fetchAttempt{clone: c, private: private, reach: to, to: cmp.Or(c.moved, c.address)}
 	if t.route, err = findRoute(ctx, c.servers, t.to, to.addresses); err != nil {
 		return revision{}, err
 	}
-	if t.network, err = t.lend(); err != nil {
+	if t.network, err = t.prepareNetwork(); err != nil {
 		return revision{}, err
 	}
 	at, err = t.resolve(ctx, want)
@@ -117,7 +117,7 @@ func (c *clone) bring(ctx context.Context, want ref, to reach) (revision, error)
 	if strings.Contains(err.Error(), serverSHA256) {
 		config = configSHA256
 	}
-	if err := c.lay(config); err != nil {
+	if err := c.writeConfig(config); err != nil {
 		return revision{}, err
 	}
 	return c.visit(ctx, want, to)
@@ -136,14 +136,14 @@ func (c *clone) prepare() error {
 	case string(now) == configSHA256:
 		config = configSHA256
 	}
-	if err := c.lay(config); err != nil {
+	if err := c.writeConfig(config); err != nil {
 		return err
 	}
 	return c.sweep()
 }
 
-// lay writes the files that make a directory a repository.
-func (c *clone) lay(config string) error {
+// writeConfig writes the files that make a directory a repository.
+func (c *clone) writeConfig(config string) error {
 	for _, dir := range []string{"objects/pack", "refs/truce"} {
 		if err := os.MkdirAll(filepath.Join(c.dir, dir), 0o700); err != nil {
 			return err
@@ -213,8 +213,8 @@ func (c *clone) holds(commit string) (bool, error) {
 	return got.kind == "commit", err
 }
 
-// trip is one visit to the server.
-type trip struct {
+// fetchAttempt is one visit to the server.
+type fetchAttempt struct {
 	*clone
 	private string // its own directory
 	to      address
@@ -230,7 +230,7 @@ type reach struct {
 }
 
 // resolve fetches what is missing and returns the commit.
-func (t *trip) resolve(ctx context.Context, want ref) (revision, error) {
+func (t *fetchAttempt) resolve(ctx context.Context, want ref) (revision, error) {
 	switch {
 	case t.deep:
 		return t.bringHistory(ctx, want)
@@ -246,7 +246,7 @@ func (t *trip) resolve(ctx context.Context, want ref) (revision, error) {
 }
 
 // bringVersion lists the tags, which protocol 2 does without the other references, and fetches only a tag that is new.
-func (t *trip) bringVersion(ctx context.Context, want ref) (revision, error) {
+func (t *fetchAttempt) bringVersion(ctx context.Context, want ref) (revision, error) {
 	tags, err := t.list(ctx, "--tags")
 	if err != nil {
 		return revision{}, err
@@ -267,14 +267,14 @@ func (t *trip) bringVersion(ctx context.Context, want ref) (revision, error) {
 }
 
 // bringCommit asks for the commit itself, then, of servers that refuse that, for the history of the branch.
-func (t *trip) bringCommit(ctx context.Context, want ref) (revision, error) {
+func (t *fetchAttempt) bringCommit(ctx context.Context, want ref) (revision, error) {
 	here, err := t.holds(want.commit)
 	if err != nil {
 		return revision{}, err
 	}
 	if !here {
 		err = t.get(ctx, want.commit, "--depth=1")
-		if reason(err) == source.RefNotFound {
+		if errorReason(err) == source.RefNotFound {
 			err = t.history(ctx, want)
 		}
 	}
@@ -286,7 +286,7 @@ func (t *trip) bringCommit(ctx context.Context, want ref) (revision, error) {
 
 const wholeHistory = "--depth=2147483647" // git's "infinite"
 
-func (t *trip) history(ctx context.Context, want ref) error {
+func (t *fetchAttempt) history(ctx context.Context, want ref) error {
 	var err error
 	if want.name != "" {
 		err = t.suggest(ctx, want, t.get(ctx, want.name, wholeHistory))
@@ -298,17 +298,17 @@ func (t *trip) history(ctx context.Context, want ref) error {
 	}
 	here, err := t.holds(want.commit)
 	if err == nil && !here {
-		return absent(want)
+		return refNotFound(want)
 	}
 	return err
 }
 
 // get fetches one reference or commit to where it is kept.
-func (t *trip) get(ctx context.Context, name string, depth string) error {
+func (t *fetchAttempt) get(ctx context.Context, name string, depth string) error {
 	return t.run(ctx, "+"+name+":"+keptRef(name), depth)
 }
 
-func (t *trip) run(ctx context.Context, refspec string, flags ...string) error {
+func (t *fetchAttempt) run(ctx context.Context, refspec string, flags ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go t.guard(ctx, cancel)
@@ -318,8 +318,8 @@ func (t *trip) run(ctx context.Context, refspec string, flags ...string) error {
 }
 
 // suggest adds to "not found" what there is.
-func (t *trip) suggest(ctx context.Context, want ref, err error) error {
-	if reason(err) != source.RefNotFound {
+func (t *fetchAttempt) suggest(ctx context.Context, want ref, err error) error {
+	if errorReason(err) != source.RefNotFound {
 		return err
 	}
 	for prefix, kind := range refKinds {
@@ -328,10 +328,10 @@ func (t *trip) suggest(ctx context.Context, want ref, err error) error {
 			if err != nil {
 				return err
 			}
-			return fail(source.RefNotFound, "%s %q does not exist%s", kind.one, short, among(kind.many, shorten(there.names, prefix)))
+			return sourceError(source.RefNotFound, "%s %q does not exist%s", kind.one, short, describeChoices(kind.many, shorten(there.names, prefix)))
 		}
 	}
-	return fail(source.RefNotFound, "reference %q does not exist", want.name)
+	return sourceError(source.RefNotFound, "reference %q does not exist", want.name)
 }
 
 // advertised is what a server says that it has.
@@ -341,7 +341,7 @@ type advertised struct {
 }
 
 // list asks for the branches (--heads) or tags (--tags). Names that are no legal references are left out.
-func (t *trip) list(ctx context.Context, kind string) (advertised, error) {
+func (t *fetchAttempt) list(ctx context.Context, kind string) (advertised, error) {
 	out, err := t.git(ctx, func(url string) []string {
 		return []string{"ls-remote", "--quiet", "--refs", kind, "--end-of-options", url}
 	})
@@ -360,7 +360,7 @@ func (t *trip) list(ctx context.Context, kind string) (advertised, error) {
 	return there, nil
 }
 
-func reason(err error) source.Reason {
+func errorReason(err error) source.Reason {
 	var f *failure
 	if errors.As(err, &f) {
 		return f.reason

@@ -26,7 +26,7 @@ var ErrUnclean = errors.New("there are changes that are not committed")
 // Prepare checks that the commit can be made, and checks its branch out. It is called before the files are written: a file with changes of
 // its own, or anything that is staged, is ErrUnclean.
 func (c Making) Prepare(ctx context.Context) error {
-	list, err := asUser(ctx, c.Dir, "", "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames")
+	list, err := runAsUser(ctx, c.Dir, "", "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames")
 	if err != nil {
 		return err
 	}
@@ -42,14 +42,14 @@ func (c Making) Prepare(ctx context.Context) error {
 		}
 	}
 	for _, name := range c.Paths {
-		if _, err := asUser(ctx, c.Dir, "", "ls-files", "--error-unmatch", "--", ":(literal)"+name); err != nil {
+		if _, err := runAsUser(ctx, c.Dir, "", "ls-files", "--error-unmatch", "--", ":(literal)"+name); err != nil {
 			return fmt.Errorf("%s was never committed: %w", name, ErrUnclean)
 		}
 	}
 	if c.Branch == "" {
 		return nil
 	}
-	_, err = asUser(ctx, c.Dir, "", "switch", "--quiet", "--create", c.Branch, "--")
+	_, err = runAsUser(ctx, c.Dir, "", "switch", "--quiet", "--create", c.Branch, "--")
 	return err
 }
 
@@ -59,15 +59,15 @@ func (c Making) Make(ctx context.Context) (string, error) {
 	for _, name := range c.Paths {
 		args = append(args, ":(literal)"+name)
 	}
-	if _, err := asUser(ctx, c.Dir, c.Message, args...); err != nil {
+	if _, err := runAsUser(ctx, c.Dir, c.Message, args...); err != nil {
 		return "", err
 	}
-	hash, err := asUser(ctx, c.Dir, "", "rev-parse", "--short", "HEAD")
+	hash, err := runAsUser(ctx, c.Dir, "", "rev-parse", "--short", "HEAD")
 	return strings.TrimSpace(hash), err
 }
 
-// asUser runs git in a working tree with the user's own configuration, with a text to read, and returns what it printed.
-func asUser(ctx context.Context, dir, in string, args ...string) (string, error) {
+// runAsUser runs git in a working tree with the user's own configuration, with a text to read, and returns what it printed.
+func runAsUser(ctx context.Context, dir, in string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
 	cmd.Env = append(unpointed(os.Environ()), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0")

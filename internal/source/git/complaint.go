@@ -23,7 +23,7 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-func fail(reason source.Reason, format string, args ...any) error {
+func sourceError(reason source.Reason, format string, args ...any) error {
 	return &failure{reason: reason, err: fmt.Errorf(format, args...)}
 }
 
@@ -147,9 +147,9 @@ const (
 	longestSaying  = 160
 )
 
-// typed gives the error of a fetch the shape of a source.Error, for a status to show: one bounded line, without the credentials of the
+// fetchError gives the error of a fetch the shape of a source.Error, for a status to show: one bounded line, without the credentials of the
 // source in any form, in which the server's words are few and marked as such.
-func typed(ctx context.Context, a address, auth source.Auth, err error) error {
+func fetchError(ctx context.Context, a address, auth source.Auth, err error) error {
 	if ctx.Err() != nil {
 		return &source.Error{Op: "fetch", Subject: a.String(), Reason: reasonOf(context.Cause(ctx)), Err: context.Cause(ctx)}
 	}

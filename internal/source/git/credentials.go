@@ -20,7 +20,7 @@ import (
 func credentials(a address, auth source.Auth) (address, source.Auth, error) {
 	auth.BearerToken = strings.TrimSpace(auth.BearerToken)
 	if strings.ContainsFunc(auth.BearerToken, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return a, auth, fail(source.AuthenticationFailed, "the bearer token has spaces or control characters")
+		return a, auth, sourceError(source.AuthenticationFailed, "the bearer token has spaces or control characters")
 	}
 	if a.scheme == "ssh" {
 		return sshCredentials(a, auth)
@@ -29,7 +29,7 @@ func credentials(a address, auth source.Auth) (address, source.Auth, error) {
 		auth.Username, auth.Password = a.user, a.password
 	}
 	if strings.Contains(auth.Username, ":") {
-		return a, auth, fail(source.AuthenticationFailed, `the user name has a ":"`)
+		return a, auth, sourceError(source.AuthenticationFailed, `the user name has a ":"`)
 	}
 	a.user, a.password = "", ""
 	return a, auth, nil
@@ -39,11 +39,11 @@ func sshCredentials(a address, auth source.Auth) (address, source.Auth, error) {
 	a.user, a.password = cmp.Or(a.user, auth.Username, "git"), ""
 	switch {
 	case auth.Identity == "":
-		return a, auth, fail(source.AuthenticationFailed, "no SSH identity is given")
+		return a, auth, sourceError(source.AuthenticationFailed, "no SSH identity is given")
 	case strings.TrimSpace(auth.KnownHosts) == "":
-		return a, auth, fail(source.AuthenticationFailed, "known_hosts is empty, so the server's key cannot be checked")
+		return a, auth, sourceError(source.AuthenticationFailed, "known_hosts is empty, so the server's key cannot be checked")
 	case !userForm.MatchString(a.user):
-		return a, auth, fail(source.AuthenticationFailed, "the SSH user is malformed")
+		return a, auth, sourceError(source.AuthenticationFailed, "the SSH user is malformed")
 	}
 	return a, auth, nil
 }
@@ -76,8 +76,8 @@ func cloneName(key []byte, a address, auth source.Auth) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// lend prepares what a git process needs to reach a: settings and files in dir, which is private and removed after.
-func lend(dir string, a address, auth source.Auth) (network, error) {
+// prepareNetwork prepares what a git process needs to reach a: settings and files in dir, which is private and removed after.
+func prepareNetwork(dir string, a address, auth source.Auth) (network, error) {
 	n := network{protocols: a.scheme}
 	if a.scheme == "ssh" {
 		n.env = []string{sshDirVariable + "=" + dir}

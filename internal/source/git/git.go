@@ -55,8 +55,8 @@ type Store struct {
 // ErrBusy says that another store is open in the directory.
 var ErrBusy = errors.New("another process keeps its clones there")
 
-// New opens the store in o.Dir, or returns ErrBusy. Its git program is the one on PATH, of which the version is checked.
-func New(o Options) (*Store, error) {
+// OpenStore opens the store in o.Dir, or returns ErrBusy. Its git program is the one on PATH, of which the version is checked.
+func OpenStore(o Options) (*Store, error) {
 	r, err := newRunner(o)
 	if err != nil {
 		return nil, fmt.Errorf("open git store: %w", err)
@@ -65,7 +65,7 @@ func New(o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open git store: %w", err)
 	}
-	s, err := open(o, r)
+	s, err := newStore(o, r)
 	if err != nil {
 		return nil, fmt.Errorf("open git store: %w", errors.Join(err, lock.Close()))
 	}
@@ -89,7 +89,7 @@ func lockDir(dir string) (*os.File, error) {
 	return lock, nil
 }
 
-func open(o Options, r runner) (*Store, error) {
+func newStore(o Options, r runner) (*Store, error) {
 	if err := os.RemoveAll(filepath.Join(o.Dir, "run")); err != nil { // secrets that a crash left
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 	defer cancel()
 	artifact, err := s.fetchAny(bounded, a, spec)
 	if err != nil {
-		return source.Artifact{}, typed(bounded, a, spec.Auth, err)
+		return source.Artifact{}, fetchError(bounded, a, spec.Auth, err)
 	}
 	artifact.Repository = source.RepositoryOf(spec.URL)
 	return artifact, nil
@@ -144,13 +144,13 @@ func (s *Store) fetchAny(ctx context.Context, a address, spec source.Spec) (sour
 	}
 	spec.Ref = source.Ref{Branch: name}
 	artifact, err := s.fetch(ctx, a, spec)
-	if reason(err) != source.RefNotFound {
+	if errorReason(err) != source.RefNotFound {
 		return artifact, err
 	}
 	spec.Ref = source.Ref{Tag: name}
 	artifact, tagErr := s.fetch(ctx, a, spec)
-	if reason(tagErr) == source.RefNotFound {
-		return artifact, fail(source.RefNotFound, "neither a branch nor a tag is called %q: %w; %w", name, err, tagErr)
+	if errorReason(tagErr) == source.RefNotFound {
+		return artifact, sourceError(source.RefNotFound, "neither a branch nor a tag is called %q: %w; %w", name, err, tagErr)
 	}
 	return artifact, tagErr
 }

@@ -13,7 +13,7 @@ import (
 const packFactor = 4
 
 // guard ends a fetch whose pack grows over the limit: a server can send without end, and git has no limit of its own.
-func (t *trip) guard(ctx context.Context, cancel context.CancelCauseFunc) {
+func (t *fetchAttempt) guard(ctx context.Context, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -22,14 +22,14 @@ func (t *trip) guard(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		case <-tick.C:
 			if most := packFactor * t.limits.Bytes; t.incoming() > most {
-				cancel(fail(source.LimitExceeded, "the server sent more than %d bytes", most))
+				cancel(sourceError(source.LimitExceeded, "the server sent more than %d bytes", most))
 			}
 		}
 	}
 }
 
 // incoming is the size of the packs that are being received.
-func (t *trip) incoming() int64 {
+func (t *fetchAttempt) incoming() int64 {
 	files, err := filepath.Glob(filepath.Join(t.dir, "objects/pack/tmp_pack_*"))
 	if err != nil {
 		return 0 // the pattern is constant and legal

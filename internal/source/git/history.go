@@ -44,7 +44,7 @@ func (s *Store) History(ctx context.Context, spec source.Spec, at Lines) (map[in
 	}
 	changes, err := s.history(ctx, a, spec, at)
 	if err != nil {
-		err = typed(ctx, a, spec.Auth, err)
+		err = fetchError(ctx, a, spec.Auth, err)
 	}
 	return changes, err
 }
@@ -100,14 +100,14 @@ func (c *clone) deepen(ctx context.Context, want ref, commit string, limits sour
 }
 
 // bringHistory asks for what is followed, or else for the commit itself: some servers give only what they advertise.
-func (t *trip) bringHistory(ctx context.Context, want ref) (revision, error) {
+func (t *fetchAttempt) bringHistory(ctx context.Context, want ref) (revision, error) {
 	name := cmp.Or(want.name, want.commit)
 	if err := t.get(ctx, name, mostHistory); err != nil {
 		return revision{}, err
 	}
 	here, err := t.holds(want.commit)
 	if err == nil && !here {
-		err = fail(source.RefNotFound, "commit %s is not among the newest of %s", want.commit, cmp.Or(want.show, name))
+		err = sourceError(source.RefNotFound, "commit %s is not among the newest of %s", want.commit, cmp.Or(want.show, name))
 	}
 	return revision{commit: want.commit, show: want.show}, err
 }

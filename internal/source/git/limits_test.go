@@ -26,7 +26,7 @@ func storeWith(t *testing.T, memory int64) *git.Store {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
-	s, err := git.New(git.Options{Dir: filepath.Join(t.TempDir(), "store"), Executable: self, Servers: loopback, Memory: memory})
+	s, err := git.OpenStore(git.Options{Dir: filepath.Join(t.TempDir(), "store"), Executable: self, Servers: loopback, Memory: memory})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
 	return s

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// Local is what git knows of a working tree.
-type Local struct {
+// WorkTree is what git knows of a working tree.
+type WorkTree struct {
 	// Ignored are the paths that git neither follows nor shows, below the top; one of a directory stands for all in it.
 	Ignored map[string]bool
 	// Remotes are the addresses that its remotes have, without credentials.
 	Remotes []string
 }
 
-// Look asks git about the working tree whose top is dir. What it asks starts nothing that the repository's configuration names.
-func Look(ctx context.Context, dir string) (Local, error) {
-	l := Local{Ignored: map[string]bool{}}
-	names, err := ask(ctx, dir, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+// InspectWorkTree asks git about the working tree whose top is dir. What it asks starts nothing that the repository's configuration names.
+func InspectWorkTree(ctx context.Context, dir string) (WorkTree, error) {
+	l := WorkTree{Ignored: map[string]bool{}}
+	names, err := gitOutput(ctx, dir, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 	if err != nil {
 		return l, err
 	}
@@ -31,7 +31,7 @@ func Look(ctx context.Context, dir string) (Local, error) {
 		}
 	}
 	// The exit code 1 says that there is none (git-config(1)).
-	lines, err := ask(ctx, dir, "config", "--local", "-z", "--get-regexp", `^remote\..*\.url$`)
+	lines, err := gitOutput(ctx, dir, "config", "--local", "-z", "--get-regexp", `^remote\..*\.url$`)
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
 		return l, err
@@ -45,9 +45,9 @@ func Look(ctx context.Context, dir string) (Local, error) {
 	return l, nil
 }
 
-// Commit finds the commit that a revision of the working tree's repository names, in any of git's forms: main, origin/main, HEAD~1, v1^.
-func Commit(ctx context.Context, dir, revision string) (string, error) {
-	out, err := ask(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
+// ResolveCommit finds the commit that a revision of the working tree's repository names, in any of git's forms: main, origin/main, HEAD~1, v1^.
+func ResolveCommit(ctx context.Context, dir, revision string) (string, error) {
+	out, err := gitOutput(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -58,8 +58,8 @@ func Commit(ctx context.Context, dir, revision string) (string, error) {
 	return "", err
 }
 
-// ask runs git in the working tree, with the user's own configuration, and returns what it printed.
-func ask(ctx context.Context, dir string, args ...string) (string, error) {
+// gitOutput runs git in the working tree, with the user's own configuration, and returns what it printed.
+func gitOutput(ctx context.Context, dir string, args ...string) (string, error) {
 	safe := []string{"-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}
 	cmd := exec.CommandContext(ctx, "git", append(safe, args...)...)
 	cmd.Dir = dir

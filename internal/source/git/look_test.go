@@ -36,11 +36,11 @@ func TestLookTellsWhatIsNoPartOfARepository(t *testing.T) {
 			t.Fatalf("git %v: %v: %s", args, err, out)
 		}
 	}
-	got, err := git.Look(t.Context(), dir)
+	got, err := git.InspectWorkTree(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := git.Local{
+	want := git.WorkTree{
 		Ignored: map[string]bool{"node_modules": true, "a.tmp.yaml": true}, Remotes: []string{"https://git.example/fleet.git", "git@git.example:fork/fleet"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -52,7 +52,7 @@ func TestLookTellsWhatIsNoPartOfARepository(t *testing.T) {
 }
 
 func TestLookSaysWhyItCannot(t *testing.T) {
-	if got, err := git.Look(t.Context(), t.TempDir()); err == nil {
+	if got, err := git.InspectWorkTree(t.Context(), t.TempDir()); err == nil {
 		t.Errorf("no repository: %+v", got)
 	}
 }

@@ -51,10 +51,10 @@ func readList(r io.Reader, most int) ([]entry, error) {
 			return nil, err
 		}
 		if len(list) == most {
-			return nil, fail(source.LimitExceeded, "the tree has more than %d entries before its ignore rules", most)
+			return nil, sourceError(source.LimitExceeded, "the tree has more than %d entries before its ignore rules", most)
 		}
 		if paths += len(e.path); paths > mostPaths {
-			return nil, fail(source.LimitExceeded, "the paths of the tree have more than %d bytes", mostPaths)
+			return nil, sourceError(source.LimitExceeded, "the paths of the tree have more than %d bytes", mostPaths)
 		}
 		list = append(list, e)
 	}
@@ -73,7 +73,7 @@ func readRecord(in *bufio.Reader) ([]byte, error) {
 			return record[:len(record)-1], nil
 		case errors.Is(err, bufio.ErrBufferFull) && len(record) < longestRecord:
 		case errors.Is(err, bufio.ErrBufferFull):
-			return nil, fail(source.LimitExceeded, "a path is longer than %d bytes", longestRecord)
+			return nil, sourceError(source.LimitExceeded, "a path is longer than %d bytes", longestRecord)
 		case errors.Is(err, io.EOF) && len(record) > 0:
 			return nil, io.ErrUnexpectedEOF
 		default:
@@ -88,7 +88,7 @@ func parseEntry(line []byte) (entry, error) {
 	if !ok || len(fields) != 4 || !hashForm.MatchString(fields[2]) {
 		return entry{}, fmt.Errorf("git ls-tree: unexpected line %q", line)
 	}
-	e := entry{mode: modeOf(fields[0]), hash: strings.Clone(fields[2]), path: string(path)}
+	e := entry{mode: sharedMode(fields[0]), hash: strings.Clone(fields[2]), path: string(path)}
 	if err := checkPath(e.path); err != nil {
 		return entry{}, err
 	}
@@ -103,8 +103,8 @@ func parseEntry(line []byte) (entry, error) {
 	return e, nil
 }
 
-// modeOf is one string for all entries of a mode.
-func modeOf(text string) string {
+// sharedMode is one string for all entries of a mode.
+func sharedMode(text string) string {
 	for _, mode := range []string{modeRegular, modeExec, modeLink, modeSubmodule} {
 		if text == mode {
 			return mode
@@ -117,7 +117,7 @@ func modeOf(text string) string {
 func checkPath(path string) error {
 	for part := range strings.SplitSeq(path, "/") {
 		if part == "" || part == "." || part == ".." {
-			return fail(source.PathEscape, "the tree has the path %q", path)
+			return sourceError(source.PathEscape, "the tree has the path %q", path)
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ func storeFor(t testing.TB, dir string, servers egress.Policy) *git.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := git.New(git.Options{Dir: dir, Executable: self, Servers: servers})
+	s, err := git.OpenStore(git.Options{Dir: dir, Executable: self, Servers: servers})
 	if err != nil {
 		t.Fatal(err)
 	}

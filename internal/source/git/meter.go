@@ -42,7 +42,7 @@ func (m *meter) watch(ctx context.Context, cmd *exec.Cmd, cancel context.CancelC
 	limited := map[int]bool{}
 	for {
 		var used int64
-		for _, pid := range family(cmd.Process.Pid) {
+		for _, pid := range processTree(cmd.Process.Pid) {
 			if !limited[pid] {
 				limited[pid] = true
 				limitMemory(pid, m.each+headroom)
@@ -70,7 +70,7 @@ func (m *meter) judge(cmd *exec.Cmd, used int64) error {
 	defer m.mu.Unlock()
 	m.used[cmd] = used
 	if used > m.each {
-		return fail(source.LimitExceeded, "git needs more than %d MiB of memory for what the server sends: give truce more if the repository is that large", m.each>>20)
+		return sourceError(source.LimitExceeded, "git needs more than %d MiB of memory for what the server sends: give truce more if the repository is that large", m.each>>20)
 	}
 	var sum, largest int64
 	for _, u := range m.used {
@@ -78,7 +78,7 @@ func (m *meter) judge(cmd *exec.Cmd, used int64) error {
 		largest = max(largest, u)
 	}
 	if sum > m.all && used == largest {
-		return fail(source.LimitExceeded, "all git processes together need more than %d MiB of memory, and this one needs most", m.all>>20)
+		return sourceError(source.LimitExceeded, "all git processes together need more than %d MiB of memory, and this one needs most", m.all>>20)
 	}
 	return nil
 }
@@ -89,8 +89,8 @@ func (m *meter) forget(cmd *exec.Cmd) {
 	delete(m.used, cmd)
 }
 
-// family is a process with those that it has started, as far as the kernel shows.
-func family(pid int) []int {
+// processTree is a process with those that it has started, as far as the kernel shows.
+func processTree(pid int) []int {
 	all := []int{pid}
 	for i := 0; i < len(all) && len(all) < 64; i++ {
 		all = append(all, children(all[i])...)

@@ -20,7 +20,7 @@ func TestTheCommandThatUsesMostEndsWhenAllUseTooMuch(t *testing.T) {
 	}{
 		{one, 60 * mib, false}, {two, 30 * mib, false}, {two, 50 * mib, false}, {one, 61 * mib, true}, {two, 101 * mib, true},
 	} {
-		if err := m.judge(step.cmd, step.used); (err != nil) != step.ended || err != nil && reason(err) != source.LimitExceeded {
+		if err := m.judge(step.cmd, step.used); (err != nil) != step.ended || err != nil && errorReason(err) != source.LimitExceeded {
 			t.Errorf("%d MiB: %v", step.used/mib, err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestTheProcessesOfACommandAreMeasured(t *testing.T) {
 	if _, err := out.Read(make([]byte, 1)); err != nil { // it runs
 		t.Fatal(err)
 	}
-	if all := family(os.Getpid()); !slices.Contains(all, cmd.Process.Pid) {
+	if all := processTree(os.Getpid()); !slices.Contains(all, cmd.Process.Pid) {
 		t.Errorf("%d is not in %v", cmd.Process.Pid, all)
 	}
 	if used := anonymous(cmd.Process.Pid); used <= 0 || used > 64<<20 {

@@ -73,7 +73,7 @@ func TestManyPacksAreFoldedIntoOne(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "0"})
 	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
 	dir := filepath.Join(t.TempDir(), "store")
-	s, err := git.New(git.Options{Dir: dir, Servers: loopback})
+	s, err := git.OpenStore(git.Options{Dir: dir, Servers: loopback})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func readers(t *testing.T, dir string) (found []*os.Process) {
 
 func TestAClosedStoreSaysSo(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "1"})
-	s, err := git.New(git.Options{Dir: t.TempDir()})
+	s, err := git.OpenStore(git.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ const (
 )
 
 // git runs git with the address, and again where the server sends it within its own origin.
-func (t *trip) git(ctx context.Context, args func(url string) []string) ([]byte, error) {
+func (t *fetchAttempt) git(ctx context.Context, args func(url string) []string) ([]byte, error) {
 	for hops := 0; ; hops++ {
 		out, err := t.runner.output(ctx, t.dir, t.network, args(t.to.String())...)
 		err = t.shorten(err)
@@ -42,7 +42,7 @@ func (t *trip) git(ctx context.Context, args func(url string) []string) ([]byte,
 }
 
 // shorten drops what the reader knows already, and the name of the private directory, which is another each time.
-func (t *trip) shorten(err error) error {
+func (t *fetchAttempt) shorten(err error) error {
 	var f *failure
 	if !errors.As(err, &f) {
 		return err
@@ -56,7 +56,7 @@ func (t *trip) shorten(err error) error {
 }
 
 // follow points the trip at where the server sends it, and lends it the credentials for there.
-func (t *trip) follow(ctx context.Context, cause error) error {
+func (t *fetchAttempt) follow(ctx context.Context, cause error) error {
 	location, err := t.location(ctx)
 	if err != nil {
 		return err
@@ -74,12 +74,12 @@ func (t *trip) follow(ctx context.Context, cause error) error {
 		return failRemote("the server redirects to %s; credentials stay with their server, so use its address there if you trust it", to.origin())
 	}
 	t.to = to
-	t.network, err = t.lend()
+	t.network, err = t.prepareNetwork()
 	return err
 }
 
 // location asks where the server sends us; "" is nowhere.
-func (t *trip) location(ctx context.Context) (string, error) {
+func (t *fetchAttempt) location(ctx context.Context) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.to.String()+discovery, nil)
 	if err != nil {
 		return "", err
@@ -114,7 +114,7 @@ func plainClient(auth source.Auth, way route) (*http.Client, error) {
 	if auth.ClientCert != "" {
 		pair, err := tls.X509KeyPair([]byte(auth.ClientCert), []byte(auth.ClientKey))
 		if err != nil {
-			return nil, fail(source.AuthenticationFailed, "client certificate: %w", err)
+			return nil, sourceError(source.AuthenticationFailed, "client certificate: %w", err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
@@ -135,9 +135,9 @@ func hideURL(err error) error {
 	return err
 }
 
-// lend prepares what git needs to reach where the trip goes.
-func (t *trip) lend() (network, error) {
-	n, err := lend(t.private, t.to, t.auth)
+// prepareNetwork prepares what git needs to reach where the trip goes.
+func (t *fetchAttempt) prepareNetwork() (network, error) {
+	n, err := prepareNetwork(t.private, t.to, t.auth)
 	if err != nil {
 		return n, err
 	}

@@ -28,40 +28,40 @@ func parseRef(r source.Ref) (ref, error) {
 	case r.Commit != "":
 		return parseCommit(r)
 	case r.Name != "":
-		return named(r.Name, r.Name)
+		return parseRefName(r.Name, r.Name)
 	case r.SemVer != "":
 		c, err := semver.NewConstraint(r.SemVer)
 		if err != nil {
-			return ref{}, fail(source.RefInvalid, "semver %q: %w", r.SemVer, err)
+			return ref{}, sourceError(source.RefInvalid, "semver %q: %w", r.SemVer, err)
 		}
 		return ref{version: r.SemVer, allowed: c}, nil
 	case r.Tag != "":
-		return named("refs/tags/"+r.Tag, r.Tag)
+		return parseRefName("refs/tags/"+r.Tag, r.Tag)
 	case r.Branch != "":
-		return named("refs/heads/"+r.Branch, r.Branch)
+		return parseRefName("refs/heads/"+r.Branch, r.Branch)
 	}
-	return named("refs/heads/master", "master")
+	return parseRefName("refs/heads/master", "master")
 }
 
 func parseCommit(r source.Ref) (ref, error) {
 	hash := strings.ToLower(r.Commit)
 	if !hashForm.MatchString(hash) {
-		return ref{}, fail(source.RefInvalid, "commit %q is not a full hash", r.Commit)
+		return ref{}, sourceError(source.RefInvalid, "commit %q is not a full hash", r.Commit)
 	}
 	if r.Branch == "" {
 		return ref{commit: hash}, nil
 	}
-	in, err := named("refs/heads/"+r.Branch, r.Branch)
+	in, err := parseRefName("refs/heads/"+r.Branch, r.Branch)
 	in.commit = hash
 	return in, err
 }
 
-func named(name, show string) (ref, error) {
+func parseRefName(name, show string) (ref, error) {
 	if err := checkRefName(name); err != nil {
-		return ref{}, fail(source.RefInvalid, "reference %q: %w", show, err)
+		return ref{}, sourceError(source.RefInvalid, "reference %q: %w", show, err)
 	}
 	if strings.HasPrefix(show, "-") {
-		return ref{}, fail(source.RefInvalid, `reference %q begins with "-"`, show)
+		return ref{}, sourceError(source.RefInvalid, `reference %q begins with "-"`, show)
 	}
 	return ref{name: name, show: show}, nil
 }
@@ -128,7 +128,7 @@ func (r ref) newest(tags []string) (string, error) {
 		}
 	}
 	if best == nil {
-		return "", fail(source.RefNotFound, "no tag matches semver %q%s", r.version, among("tags", tags))
+		return "", sourceError(source.RefNotFound, "no tag matches semver %q%s", r.version, describeChoices("tags", tags))
 	}
 	return name, nil
 }
@@ -136,8 +136,8 @@ func (r ref) newest(tags []string) (string, error) {
 // ordinary names are shown; any other may be a sentence of the server's, or what it was sent.
 var ordinary = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]{0,59}$`)
 
-// among lists up to five ordinary names to choose from.
-func among(kind string, names []string) string {
+// describeChoices lists up to five ordinary names to choose from.
+func describeChoices(kind string, names []string) string {
 	var shown []string
 	for _, name := range names {
 		if len(shown) < 5 && ordinary.MatchString(name) {

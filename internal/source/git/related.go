@@ -19,7 +19,7 @@ func (s *Store) Related(ctx context.Context, spec source.Spec, was, is string) (
 	}
 	related, err := s.related(ctx, a, spec, [2]string{was, is})
 	if err != nil {
-		err = typed(ctx, a, spec.Auth, err)
+		err = fetchError(ctx, a, spec.Auth, err)
 	}
 	return related, err
 }
@@ -49,7 +49,7 @@ func (s *Store) related(ctx context.Context, a address, spec source.Spec, commit
 	if err := c.deepen(ctx, want, commits[1], limits); err != nil {
 		return true, err
 	}
-	if err := c.deepen(ctx, ref{}, commits[0], limits); err != nil && reason(err) != source.RefNotFound { // a server need not give it any more
+	if err := c.deepen(ctx, ref{}, commits[0], limits); err != nil && errorReason(err) != source.RefNotFound { // a server need not give it any more
 		return true, err
 	}
 	return s.runner.related(ctx, c.dir, commits)

@@ -216,7 +216,7 @@ func TestAKilledFetchLeavesNothingBehind(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "1"})
 	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
 	dir := filepath.Join(t.TempDir(), "store")
-	s, err := git.New(git.Options{Dir: dir, Servers: loopback})
+	s, err := git.OpenStore(git.Options{Dir: dir, Servers: loopback})
 	if err != nil {
 		t.Fatal(err)
 	}

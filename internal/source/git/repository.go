@@ -22,7 +22,7 @@ import (
 type repository struct {
 	dir     string
 	runner  runner
-	objects *objects
+	objects *objectReader
 	blobs   *blobCache
 
 	mu    sync.Mutex
@@ -133,16 +133,16 @@ func (r *repository) findCommit(want ref) (revision, error) {
 		return revision{}, err
 	}
 	if got.kind != "commit" {
-		return revision{}, absent(want)
+		return revision{}, refNotFound(want)
 	}
 	return revision{commit: want.commit, show: want.show}, nil
 }
 
-func absent(want ref) error {
+func refNotFound(want ref) error {
 	if want.show == "" {
-		return fail(source.RefNotFound, "commit %s does not exist", want.commit)
+		return sourceError(source.RefNotFound, "commit %s does not exist", want.commit)
 	}
-	return fail(source.RefNotFound, "commit %s does not exist in %s", want.commit, want.show)
+	return sourceError(source.RefNotFound, "commit %s does not exist in %s", want.commit, want.show)
 }
 
 func (r *repository) findVersion(ctx context.Context, want ref) (revision, error) {
@@ -164,7 +164,7 @@ func (r *repository) peel(name, show string) (revision, error) {
 		return revision{}, err
 	}
 	if got.kind != "commit" {
-		return revision{}, fail(source.RefNotFound, "%s leads to no commit", cmp.Or(show, name))
+		return revision{}, sourceError(source.RefNotFound, "%s leads to no commit", cmp.Or(show, name))
 	}
 	return revision{commit: got.hash, show: show}, nil
 }
@@ -177,10 +177,10 @@ func (r *repository) missing(ctx context.Context, want ref) error {
 			if err != nil {
 				return err
 			}
-			return fail(source.RefNotFound, "%s %q does not exist%s", kind.one, short, among(kind.many, shorten(names, prefix)))
+			return sourceError(source.RefNotFound, "%s %q does not exist%s", kind.one, short, describeChoices(kind.many, shorten(names, prefix)))
 		}
 	}
-	return fail(source.RefNotFound, "reference %q does not exist", want.name)
+	return sourceError(source.RefNotFound, "reference %q does not exist", want.name)
 }
 
 var refKinds = map[string]struct{ one, many, flag string }{
@@ -203,7 +203,7 @@ func (r *repository) artifact(ctx context.Context, at revision, spec source.Spec
 		return source.Artifact{}, err
 	}
 	if got.kind != "commit" {
-		return source.Artifact{}, fail(source.RefNotFound, "%s leads to no commit", at)
+		return source.Artifact{}, sourceError(source.RefNotFound, "%s leads to no commit", at)
 	}
 	files, err := r.tree(ctx, treeKey{at.commit, spec.Ignore, spec.Limits.OrDefault()})
 	if err != nil {

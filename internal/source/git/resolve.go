@@ -9,12 +9,12 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 )
 
-// last says what resolve does with a link at the end of a path.
-type last string
+// linkMode says what resolve does with a link at the end of a path.
+type linkMode string
 
 const (
-	follow last = "follow"
-	stay   last = "stay"
+	follow linkMode = "follow"
+	stay   linkMode = "stay"
 )
 
 // mostLinks is Linux's limit of links in one path.
@@ -30,7 +30,7 @@ type walk struct {
 }
 
 // resolve finds the node at name and its path without links. Links are followed inside the tree only.
-func (t *tree) resolve(op, name string, end last) (string, *node, error) {
+func (t *tree) resolve(op, name string, end linkMode) (string, *node, error) {
 	if !fs.ValidPath(name) {
 		return "", nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
@@ -56,7 +56,7 @@ func (t *tree) resolve(op, name string, end last) (string, *node, error) {
 }
 
 // enter takes one step down.
-func (t *tree) enter(w *walk, step string, end last) error {
+func (t *tree) enter(w *walk, step string, end linkMode) error {
 	next := w.here().child(step)
 	switch {
 	case next == nil:
@@ -92,7 +92,7 @@ const longestTarget = 4096
 
 func (t *tree) target(link *node) (string, error) {
 	if link.size > longestTarget {
-		return "", fail(source.LimitExceeded, "a link's target is longer than %d bytes", longestTarget)
+		return "", sourceError(source.LimitExceeded, "a link's target is longer than %d bytes", longestTarget)
 	}
 	data, err := t.repo.blob(link.hash)
 	return string(data), err
@@ -109,7 +109,7 @@ func (w *walk) path() string {
 }
 
 func (w *walk) fail(reason source.Reason, format string, args ...any) error {
-	err := fail(reason, format, args...)
+	err := sourceError(reason, format, args...)
 	var f *failure
 	if errors.As(err, &f) {
 		err = f.err

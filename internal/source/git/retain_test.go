@@ -63,7 +63,7 @@ func clonesIn(t *testing.T, dir string) []string {
 func TestADirectoryIsOneStores(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	storeIn(t, dir)
-	if _, err := git.New(git.Options{Dir: dir, Executable: "/bin/false"}); err == nil || err.Error() != "open git store: "+dir+": another process keeps its clones there" {
+	if _, err := git.OpenStore(git.Options{Dir: dir, Executable: "/bin/false"}); err == nil || err.Error() != "open git store: "+dir+": another process keeps its clones there" {
 		t.Errorf("a second store: %v", err)
 	}
 }
@@ -73,7 +73,7 @@ func TestAGitThatIsMissingOrTooOldIsRefused(t *testing.T) {
 	t.Setenv("PATH", bin)
 	refuse := func(want string) {
 		t.Helper()
-		_, err := git.New(git.Options{Dir: filepath.Join(t.TempDir(), "store"), Executable: "/bin/false"})
+		_, err := git.OpenStore(git.Options{Dir: filepath.Join(t.TempDir(), "store"), Executable: "/bin/false"})
 		if err == nil || err.Error() != "open git store: "+want {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -95,7 +95,7 @@ func TestAGitThatIsMissingOrTooOldIsRefused(t *testing.T) {
 		}
 		if want != "" {
 			refuse(want)
-		} else if _, err := git.New(git.Options{Dir: filepath.Join(t.TempDir(), "store"), Executable: "/bin/false"}); err != nil {
+		} else if _, err := git.OpenStore(git.Options{Dir: filepath.Join(t.TempDir(), "store"), Executable: "/bin/false"}); err != nil {
 			t.Errorf("%s: %v", said, err)
 		}
 	}

@@ -40,10 +40,10 @@ func findRoute(ctx context.Context, policy egress.Policy, to address, given stri
 	}
 	allowed, err := policy.Choose(to.host, found)
 	if egress.IsRefused(err) {
-		return r, fail(source.HostNotAllowed, "%w", err)
+		return r, sourceError(source.HostNotAllowed, "%w", err)
 	}
 	if r.proxy == nil {
-		r.addresses = egress.Join(allowed)
+		r.addresses = egress.JoinAddresses(allowed)
 	}
 	return r, err
 }

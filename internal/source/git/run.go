@@ -180,7 +180,7 @@ type capped struct {
 
 func (c *capped) Write(p []byte) (int, error) {
 	if c.Len()+len(p) > c.most {
-		c.refused = fail(source.LimitExceeded, "git printed more than %d bytes", c.most)
+		c.refused = sourceError(source.LimitExceeded, "git printed more than %d bytes", c.most)
 		return 0, c.refused
 	}
 	return c.Buffer.Write(p)

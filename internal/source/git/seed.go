@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// Seed makes a repository with a work tree at dir, with the files in one commit on the branch main. A repository that is there
+// SeedRepository makes a repository with a work tree at dir, with the files in one commit on the branch main. A repository that is there
 // already stays as it is. A user who has no name in git's configuration gets one for this repository alone, so that
 // `git commit` works. Nothing is left at dir when it fails.
-func Seed(ctx context.Context, dir string, files fs.FS) error {
+func SeedRepository(ctx context.Context, dir string, files fs.FS) error {
 	if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
 		return nil
 	}
 	half := dir + ".new"
-	if err := seed(ctx, half, files); err != nil {
+	if err := fillRepository(ctx, half, files); err != nil {
 		return errors.Join(fmt.Errorf("make repository %s: %w", dir, err), os.RemoveAll(half))
 	}
 	if err := os.Rename(half, dir); err != nil {
@@ -28,7 +28,7 @@ func Seed(ctx context.Context, dir string, files fs.FS) error {
 	return nil
 }
 
-func seed(ctx context.Context, dir string, files fs.FS) error {
+func fillRepository(ctx context.Context, dir string, files fs.FS) error {
 	if err := os.RemoveAll(dir); err != nil { // what an interrupted Seed left
 		return err
 	}

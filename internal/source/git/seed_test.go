@@ -16,7 +16,7 @@ func TestSeedMakesARepositoryOnce(t *testing.T) {
 	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
 	dir := filepath.Join(t.TempDir(), "repo")
 	files := fstest.MapFS{"a/b.yaml": {Data: []byte("x: 1\n")}}
-	if err := git.Seed(t.Context(), dir, files); err != nil {
+	if err := git.SeedRepository(t.Context(), dir, files); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "a/b.yaml"), []byte("x: 2\n"), 0o600); err != nil {
@@ -26,7 +26,7 @@ func TestSeedMakesARepositoryOnce(t *testing.T) {
 	if out, err := commit.CombinedOutput(); err != nil {
 		t.Fatalf("the user cannot commit: %v %s", err, out)
 	}
-	if err := git.Seed(t.Context(), dir, files); err != nil {
+	if err := git.SeedRepository(t.Context(), dir, files); err != nil {
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(t.Context(), "git", "-C", dir, "log", "--format=%s", "main").Output()
@@ -37,7 +37,7 @@ func TestSeedMakesARepositoryOnce(t *testing.T) {
 
 func TestSeedLeavesNothingBehindWhenItFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "repo")
-	if err := git.Seed(t.Context(), dir, fstest.MapFS{}); err == nil { // nothing to commit
+	if err := git.SeedRepository(t.Context(), dir, fstest.MapFS{}); err == nil { // nothing to commit
 		t.Fatal("an empty repository was made")
 	}
 	for _, left := range []string{dir, dir + ".new"} {

@@ -39,14 +39,14 @@ const (
 // handshakeTime bounds the time to connect and to agree on keys.
 const handshakeTime = 30 * time.Second
 
-// IsSSH reports whether git has started this process in place of ssh: its arguments are ssh's, and for SSHMain.
-func IsSSH() bool { return os.Getenv(sshDirVariable) != "" }
+// IsSSHHelper reports whether git has started this process in place of ssh: its arguments are ssh's, and for SSHMain.
+func IsSSHHelper() bool { return os.Getenv(sshDirVariable) != "" }
 
 // SSHMain is what git runs in place of ssh, with ssh's arguments. It trusts the host keys that
 // the fetch gave, and no other; it runs git-upload-pack and nothing else. It returns the exit status; 255 as ssh does
 // for errors of its own.
 func SSHMain(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	status, err := runSSH(ctx, args, streams{stdin, stdout, stderr})
+	status, err := runSSHCommand(ctx, args, streams{stdin, stdout, stderr})
 	if err == nil {
 		return status
 	}
@@ -124,7 +124,7 @@ type streams struct {
 	out, err io.Writer
 }
 
-func runSSH(ctx context.Context, args []string, with streams) (int, error) {
+func runSSHCommand(ctx context.Context, args []string, with streams) (int, error) {
 	call, err := parseSSHArgs(args)
 	if err != nil {
 		return 0, err
@@ -142,11 +142,11 @@ func runSSH(ctx context.Context, args []string, with streams) (int, error) {
 	if v := os.Getenv("GIT_PROTOCOL"); v != "" && call.sendProtocol {
 		_ = session.Setenv("GIT_PROTOCOL", v) // servers may refuse it: then git speaks protocol 0
 	}
-	return talk(session, call.command, with)
+	return runSession(session, call.command, with)
 }
 
-// talk does not wait for stdin: git keeps it open until the server has ended.
-func talk(session *ssh.Session, command string, with streams) (int, error) {
+// runSession does not wait for stdin: git keeps it open until the server has ended.
+func runSession(session *ssh.Session, command string, with streams) (int, error) {
 	session.Stdout, session.Stderr = with.out, &labelled{to: with.err}
 	in, err := session.StdinPipe()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // TestMain is also the program that git runs in place of ssh.
 func TestMain(m *testing.M) {
-	if git.IsSSH() {
+	if git.IsSSHHelper() {
 		os.Exit(git.SSHMain(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())

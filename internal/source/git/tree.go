@@ -77,7 +77,7 @@ func readRules(r *repository, list []entry, ignore string) (rules, error) {
 			continue
 		}
 		if e.size > longestIgnoreFile {
-			return rules{}, fail(source.LimitExceeded, "%s has more than %d bytes", e.path, longestIgnoreFile)
+			return rules{}, sourceError(source.LimitExceeded, "%s has more than %d bytes", e.path, longestIgnoreFile)
 		}
 		data, err := r.blob(e.hash)
 		if err != nil {
@@ -112,11 +112,11 @@ func (u *usage) add(e entry) error {
 	u.bytes += e.size
 	switch {
 	case u.files > u.limits.Files:
-		return fail(source.LimitExceeded, "more than %d files", u.limits.Files)
+		return sourceError(source.LimitExceeded, "more than %d files", u.limits.Files)
 	case u.bytes > u.limits.Bytes || u.bytes < 0:
-		return fail(source.LimitExceeded, "more than %d bytes in files", u.limits.Bytes)
+		return sourceError(source.LimitExceeded, "more than %d bytes in files", u.limits.Bytes)
 	case len(e.path) > u.limits.PathLength:
-		return fail(source.LimitExceeded, "a path is longer than %d bytes: %.100q…", u.limits.PathLength, e.path)
+		return sourceError(source.LimitExceeded, "a path is longer than %d bytes: %.100q…", u.limits.PathLength, e.path)
 	}
 	return nil
 }

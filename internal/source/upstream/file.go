@@ -46,7 +46,7 @@ func parseFile(entry string) (Address, error) {
 	if u.RawQuery != "" {
 		a.URL += "?" + u.RawQuery
 	}
-	if back, ok := Of(a.Name()); !ok || back != a {
+	if back, ok := AddressOf(a.Name()); !ok || back != a {
 		return Address{}, errShape
 	}
 	return a, nil

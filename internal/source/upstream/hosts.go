@@ -31,7 +31,7 @@ var errScheme = errors.New("only https is fetched from: list the host as http://
 // ParseHosts reads the values of --remote-hosts.
 func ParseHosts(given []string) ([]string, error) {
 	for _, text := range given {
-		if !egress.IsHost(strings.TrimPrefix(strings.TrimPrefix(text, "http://"), "https://")) {
+		if !egress.ValidHost(strings.TrimPrefix(strings.TrimPrefix(text, "http://"), "https://")) {
 			return nil, fmt.Errorf("%q is no host: want HOST, HOST:PORT, *.DOMAIN, or http:// before one of them", text)
 		}
 	}

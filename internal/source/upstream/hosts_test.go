@@ -79,7 +79,7 @@ func TestWhatAlwaysMeansTheSame(t *testing.T) {
 		"https://git.example/org/repo/raw/x.yaml?ref=v1#sha256=" + sum: true,
 		"https://git.example/org/repo//" + sum + "?ref=v1":             false,
 	} {
-		a, err := upstream.Parse(entry)
+		a, err := upstream.ParseAddress(entry)
 		if err != nil {
 			t.Fatalf("%s: %v", entry, err)
 		}
@@ -99,7 +99,7 @@ func TestAnAddressNamesItsHost(t *testing.T) {
 		"ssh://git@git.example:7999/org/repo":      "git.example:7999",
 		"file:///a/b/c":                            "",
 	} {
-		a, err := upstream.Parse(entry)
+		a, err := upstream.ParseAddress(entry)
 		if err != nil {
 			t.Fatalf("%s: %v", entry, err)
 		}

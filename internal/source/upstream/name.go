@@ -11,8 +11,8 @@ import (
 // Directory is where a tree holds remote bases. It is not among what the tree lists; a tree in which it is not there gives no remote bases.
 const Directory = ".remote-bases"
 
-// longest bounds a part of a path, as file systems do.
-const longest = 200
+// maxNameLength bounds a part of a path, as file systems do.
+const maxNameLength = 200
 
 // Name is where a tree holds the files: .remote-bases/https/github.com/owner/repository@v1/directory. It is no valid path where the
 // address cannot be written as one.
@@ -52,8 +52,8 @@ var (
 	outRef     = strings.NewReplacer("%25", "%", "%2F", "/")
 )
 
-// Top is the directory of a tree that holds the repository which a path is in; empty for a path that is in no remote base.
-func Top(name string) string {
+// RepositoryRoot is the directory of a tree that holds the repository which a path is in; empty for a path that is in no remote base.
+func RepositoryRoot(name string) string {
 	below, ok := strings.CutPrefix(name, Directory+"/")
 	if !ok || !fs.ValidPath(name) {
 		return ""
@@ -71,10 +71,10 @@ func Top(name string) string {
 	return ""
 }
 
-// Shown is what a person calls a file of a remote base: deploy/web.yaml:5:3 of https://github.com/owner/repository?ref=v1. A line or column of
+// DisplayName is what a person calls a file of a remote base: deploy/web.yaml:5:3 of https://github.com/owner/repository?ref=v1. A line or column of
 // 0 is left out. A path that is in no remote base stays as it is.
-func Shown(name string, line, column int) string {
-	top := Top(name)
+func DisplayName(name string, line, column int) string {
+	top := RepositoryRoot(name)
 	out := strings.TrimPrefix(strings.TrimPrefix(name, top), "/")
 	for _, n := range []int{line, column} {
 		if n == 0 {
@@ -82,7 +82,7 @@ func Shown(name string, line, column int) string {
 		}
 		out += ":" + strconv.Itoa(n)
 	}
-	a, remote := Of(top)
+	a, remote := AddressOf(top)
 	switch {
 	case !remote:
 		return out
@@ -94,14 +94,14 @@ func Shown(name string, line, column int) string {
 	return out + " of " + a.String()
 }
 
-// Of is the address of what a path of a tree holds; false for a path that is in no remote base.
-func Of(name string) (Address, bool) {
-	top := Top(name)
+// AddressOf is the address of what a path of a tree holds; false for a path that is in no remote base.
+func AddressOf(name string) (Address, bool) {
+	top := RepositoryRoot(name)
 	if top == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return Address{}, false
 	}
 	parts := strings.Split(top, "/")[1:]
-	if slices.ContainsFunc(parts, func(s string) bool { return len(s) > longest }) {
+	if slices.ContainsFunc(parts, func(s string) bool { return len(s) > maxNameLength }) {
 		return Address{}, false
 	}
 	last, ref, _ := strings.Cut(parts[len(parts)-1], "@")
@@ -138,10 +138,10 @@ func Of(name string) (Address, bool) {
 	return a, last != "" && ref != ""
 }
 
-// Join is where an entry of a kustomization in a directory leads: to the place of a remote base, or else below the directory.
-func Join(dir, entry string) string {
+// JoinEntry is where an entry of a kustomization in a directory leads: to the place of a remote base, or else below the directory.
+func JoinEntry(dir, entry string) string {
 	if IsRemote(entry) {
-		if a, err := Parse(entry); err == nil {
+		if a, err := ParseAddress(entry); err == nil {
 			return a.Name()
 		}
 	}

@@ -40,11 +40,11 @@ var (
 	errShape       = errors.New("it names no repository, or in a form that none has")
 )
 
-// Parse reads an address as Kustomize does: git:: is dropped; github.com/owner/repository is one at GitHub; the directory follows //,
+// ParseAddress reads an address as Kustomize does: git:: is dropped; github.com/owner/repository is one at GitHub; the directory follows //,
 // .git, or else the first two parts of the path, or the one behind _git/; ref, or else version, says which revision. Kustomize's timeout
 // and submodules are let be. (sigs.k8s.io/kustomize/api/internal/git, NewRepoSpecFromURL.) Kustomize asks any http address for a file first;
 // here one is a file by its extension, by a host that has nothing but files, or where it can be no repository.
-func Parse(entry string) (Address, error) {
+func ParseAddress(entry string) (Address, error) {
 	a, err := parseRepository(entry)
 	if errors.Is(err, errFile) {
 		return parseFile(entry)
@@ -64,7 +64,7 @@ func parseRepository(entry string) (Address, error) {
 	if a.Ref == "HEAD" {
 		a.Ref = ""
 	}
-	h, rest, err := hostOf(text)
+	h, rest, err := cutHost(text)
 	if err != nil {
 		return Address{}, err
 	}
@@ -76,7 +76,7 @@ func parseRepository(entry string) (Address, error) {
 	if a.Dir == ".." || strings.HasPrefix(a.Dir, "../") {
 		return Address{}, errOutside
 	}
-	if back, ok := Of(a.Name()); !ok || back != a {
+	if back, ok := AddressOf(a.Name()); !ok || back != a {
 		return Address{}, errShape
 	}
 	return a, nil
@@ -114,8 +114,8 @@ func (h host) text() string {
 
 var userForm = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9-]*)@`)
 
-// hostOf parts an address before its path.
-func hostOf(text string) (h host, rest string, err error) {
+// cutHost parts an address before its path.
+func cutHost(text string) (h host, rest string, err error) {
 	rest, _ = cutFold(text, "git::")
 	for _, scheme := range []string{"ssh://", "https://", "http://", "file://"} {
 		if after, ok := cutFold(rest, scheme); ok {
@@ -178,7 +178,7 @@ func (h host) split(rest string) (repository, dir string, err error) {
 		return rest[:at], rest[at:], nil
 	case h.scheme == "file://":
 		return rest, "", nil
-	case strings.HasPrefix(h.scheme, "http") && (isFile(rest) || slices.Contains(fileHosts, strings.ToLower(h.name))):
+	case strings.HasPrefix(h.scheme, "http") && (isFilePath(rest) || slices.Contains(fileHosts, strings.ToLower(h.name))):
 		return "", "", errFile
 	}
 	parts := strings.SplitN(rest, "/", 3)
@@ -197,8 +197,8 @@ func (h host) split(rest string) (repository, dir string, err error) {
 // fileHosts have files and no repositories.
 var fileHosts = []string{"raw.githubusercontent.com", "gist.githubusercontent.com"}
 
-// isFile reports whether the path is one that Kustomize loads as a file before it takes it for a repository's.
-func isFile(name string) bool {
+// isFilePath reports whether the path is one that Kustomize loads as a file before it takes it for a repository's.
+func isFilePath(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".yaml", ".yml", ".json":
 		return true

@@ -42,7 +42,7 @@ func TestAddressesAreReadAsKustomizeReadsThem(t *testing.T) {
 		"https://git.example/org/repo.git//path/..":                                {URL: "https://git.example/org/repo.git", Dir: "."},
 		"https://host.example/x/y?timeout=90&submodules=false&ref=a%2Fb&unknown=z": {URL: "https://host.example/x/y", Ref: "a/b", Dir: "."},
 	} {
-		got, err := upstream.Parse(entry)
+		got, err := upstream.ParseAddress(entry)
 		if (err != nil) != (want == upstream.Address{}) {
 			t.Errorf("%s: %v", entry, err)
 		}
@@ -73,7 +73,7 @@ func TestWhatIsNoRepositoryIsRefusedWithAReason(t *testing.T) {
 		"https://git.example/org/repo?ref=" + strings.Repeat("x", 300): "names no repository",
 		"https://git.example/org/repo?ref=a%0ab":                       "names no repository",
 	} {
-		_, err := upstream.Parse(entry)
+		_, err := upstream.ParseAddress(entry)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q in it", entry, err, want)
 		}
@@ -88,7 +88,7 @@ func TestThePlaceOfABaseTellsItsAddress(t *testing.T) {
 		"file:///srv/o@d//x":                           ".remote-bases/file/srv/o%40d@HEAD/x",
 		"ssh://git@host.example:2222/a/b/c?ref=a@b%25": ".remote-bases/ssh/git@host.example:2222/a/b@a@b%25/c",
 	} {
-		if got := upstream.Join("apps", entry); got != want {
+		if got := upstream.JoinEntry("apps", entry); got != want {
 			t.Errorf("%s: at %s, want %s", entry, got, want)
 		}
 	}
@@ -99,11 +99,11 @@ func TestThePlaceOfABaseTellsItsAddress(t *testing.T) {
 		".remote-bases":                            "",
 		"apps/x@v1":                                "",
 	} {
-		if got := upstream.Top(name); got != want {
+		if got := upstream.RepositoryRoot(name); got != want {
 			t.Errorf("%s: in %q, want %q", name, got, want)
 		}
 	}
-	if got := upstream.Join("apps/web", "../base"); got != "apps/base" {
+	if got := upstream.JoinEntry("apps/web", "../base"); got != "apps/base" {
 		t.Errorf("a path leads to %s", got)
 	}
 }
@@ -117,16 +117,16 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, entry string) {
-		a, err := upstream.Parse(entry)
+		a, err := upstream.ParseAddress(entry)
 		if err != nil {
 			return
 		}
 		name := a.Name()
-		back, ok := upstream.Of(name)
+		back, ok := upstream.AddressOf(name)
 		if !ok || back != a {
 			t.Errorf("%q is %+v, kept at %q, which is %+v", entry, a, name, back)
 		}
-		if top := upstream.Top(name); top == "" || name != top && !strings.HasPrefix(name, top+"/") || strings.Contains(name, "..") && strings.Contains(name+"/", "/../") {
+		if top := upstream.RepositoryRoot(name); top == "" || name != top && !strings.HasPrefix(name, top+"/") || strings.Contains(name, "..") && strings.Contains(name+"/", "/../") {
 			t.Errorf("%q is kept at %q, in %q", entry, name, top)
 		}
 		if strings.HasPrefix(a.URL, "http") && strings.Contains(strings.Split(a.URL, "/")[2], "@") {

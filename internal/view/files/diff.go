@@ -144,7 +144,7 @@ func placeKey(id object.ID, p field.Path) string { return id.String() + field.Pa
 
 func (g described) origin(o desired.Object, p field.Path) desired.Place {
 	if g.tree == nil {
-		return desired.Origin(g.file, app.App{Path: "."}, o, p)
+		return desired.FieldOrigin(g.file, app.App{Path: "."}, o, p)
 	}
-	return desired.Origin(g.tree, app.App{Path: g.dir}, o, p)
+	return desired.FieldOrigin(g.tree, app.App{Path: g.dir}, o, p)
 }

@@ -79,7 +79,7 @@ func renderDirectory(ctx context.Context, dir string, remoteBases bool) (describ
 	if err != nil {
 		return described{}, fmt.Errorf("render %s: %w", dir, err)
 	}
-	tree, err := disk.Open(top)
+	tree, err := disk.OpenTree(top)
 	if err != nil {
 		return described{}, fmt.Errorf("render %s: %w", dir, local.Cause(err))
 	}

@@ -94,7 +94,7 @@ func (g clusterState) settle(ctx context.Context, c comparison) (desired.Set, er
 	}
 	ask := served.Scope(g.cluster)
 	var unreachable error
-	set, err := desired.Unmarked(c.git, ns, func(gvk object.GVK) desired.Scope {
+	set, err := desired.NormalizeUnmarked(c.git, ns, func(gvk object.GVK) desired.Scope {
 		s, err := ask(ctx, gvk)
 		if err != nil {
 			unreachable = errors.Join(unreachable, fmt.Errorf("ask for %s: %w", gvk, err))

@@ -25,7 +25,7 @@ func eachObject(name string, in io.Reader, use func(render.Object)) error {
 	}
 	defer file.Close()
 	size := &textCounter{in: file}
-	err = plain.Each(shown, size, func(o render.Object) error {
+	err = plain.EachObject(shown, size, func(o render.Object) error {
 		use(o)
 		return nil
 	})

@@ -23,7 +23,7 @@ const cm = "truce-inventory-kustomization-shop"
 
 func store(t *testing.T, k *kubetest.Cluster) *configmap.Store {
 	t.Helper()
-	c, err := cluster.New(k.Config())
+	c, err := cluster.NewClient(k.Config())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func lossy(t *testing.T, k *kubetest.Cluster) (*configmap.Store, func(string)) {
 		r.RoundTripper = to
 		return r
 	})
-	c, err := cluster.New(config)
+	c, err := cluster.NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,20 +23,20 @@ func (r Reader) Heads(ctx context.Context, i live.Interest, each func(live.Head)
 		each(live.Head{ID: id, UID: string(m.UID), ResourceVersion: m.ResourceVersion})
 	}
 	from := r.Cluster.Metadata().Resource(res.GVR).Namespace(i.Namespace)
-	err = heads(ctx, from, metav1.ListOptions{LabelSelector: i.Selector, Limit: pageSize}, tell)
+	err = listHeads(ctx, from, metav1.ListOptions{LabelSelector: i.Selector, Limit: pageSize}, tell)
 	if apierrors.IsResourceExpired(err) {
-		err = heads(ctx, from, metav1.ListOptions{LabelSelector: i.Selector}, tell)
+		err = listHeads(ctx, from, metav1.ListOptions{LabelSelector: i.Selector}, tell)
 	}
 	if apierrors.IsNotFound(err) {
 		r.Cluster.Invalidate(i.GVK.APIVersion())
 	}
 	if err != nil {
-		return fmt.Errorf("list %s: %w", i.GVK, marked(err))
+		return fmt.Errorf("list %s: %w", i.GVK, markOutlook(err))
 	}
 	return nil
 }
 
-func heads(ctx context.Context, from metadata.ResourceInterface, opts metav1.ListOptions, each func(*metav1.PartialObjectMetadata)) error {
+func listHeads(ctx context.Context, from metadata.ResourceInterface, opts metav1.ListOptions, each func(*metav1.PartialObjectMetadata)) error {
 	for {
 		page, err := from.List(ctx, opts)
 		if err != nil {

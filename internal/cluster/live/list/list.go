@@ -49,7 +49,7 @@ func (r Reader) Get(ctx context.Context, gvk object.GVK, id object.ID) (object.O
 		}
 		return nil, live.Unanswered(err) // discovery is a moment behind
 	case err != nil:
-		return nil, marked(err)
+		return nil, markOutlook(err)
 	}
 	return u.Object, nil
 }
@@ -70,7 +70,7 @@ func (r Reader) List(ctx context.Context, i live.Interest) ([]object.Object, err
 		r.Cluster.Invalidate(i.GVK.APIVersion())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", i.GVK, marked(err))
+		return nil, fmt.Errorf("list %s: %w", i.GVK, markOutlook(err))
 	}
 	return out, nil
 }
@@ -79,19 +79,19 @@ func (r Reader) List(ctx context.Context, i live.Interest) ([]object.Object, err
 func (r Reader) read(ctx context.Context, from dynamic.ResourceInterface, opts metav1.ListOptions, most int) ([]object.Object, error) {
 	if most > 0 {
 		opts.Limit = int64(most)
-		out, _, err := page(ctx, from, opts)
+		out, _, err := listPage(ctx, from, opts)
 		return out, err
 	}
-	out, err := pages(ctx, from, opts)
+	out, err := listPages(ctx, from, opts)
 	if apierrors.IsResourceExpired(err) {
 		opts.Limit = 0
-		out, err = pages(ctx, from, opts)
+		out, err = listPages(ctx, from, opts)
 	}
 	return out, err
 }
 
-// marked distinguishes an answer from its want, and from one that may pass.
-func marked(err error) error {
+// markOutlook distinguishes an answer from its want, and from one that may pass.
+func markOutlook(err error) error {
 	switch {
 	case cluster.IsUnanswered(err):
 		return live.Unanswered(err)
@@ -101,11 +101,11 @@ func marked(err error) error {
 	return err
 }
 
-// pages reads a list, opts.Limit objects a request; 0 reads it in one.
-func pages(ctx context.Context, from dynamic.ResourceInterface, opts metav1.ListOptions) ([]object.Object, error) {
+// listPages reads a list, opts.Limit objects a request; 0 reads it in one.
+func listPages(ctx context.Context, from dynamic.ResourceInterface, opts metav1.ListOptions) ([]object.Object, error) {
 	var out []object.Object
 	for {
-		some, next, err := page(ctx, from, opts)
+		some, next, err := listPage(ctx, from, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -116,8 +116,8 @@ func pages(ctx context.Context, from dynamic.ResourceInterface, opts metav1.List
 	}
 }
 
-// page reads one page, and returns where the next one begins.
-func page(ctx context.Context, from dynamic.ResourceInterface, opts metav1.ListOptions) ([]object.Object, string, error) {
+// listPage reads one page, and returns where the next one begins.
+func listPage(ctx context.Context, from dynamic.ResourceInterface, opts metav1.ListOptions) ([]object.Object, string, error) {
 	list, err := from.List(ctx, opts)
 	if err != nil {
 		return nil, "", err

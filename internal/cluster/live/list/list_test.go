@@ -20,7 +20,7 @@ var configMaps = object.GVK{Version: "v1", Kind: "ConfigMap"}
 func reader(t *testing.T) (*kubetest.Cluster, list.Reader) {
 	t.Helper()
 	k := kubetest.Start(t)
-	c, err := cluster.New(k.Config())
+	c, err := cluster.NewClient(k.Config())
 	if err != nil {
 		t.Fatal(err)
 	}

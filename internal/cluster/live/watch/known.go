@@ -40,7 +40,7 @@ func (k *known) get(id object.ID) (string, bool) {
 
 func (k *known) put(id object.ID, uid string) {
 	k.drop(id)
-	if u, ok := parse(uid); ok {
+	if u, ok := parseUUID(uid); ok {
 		k.uids[placeOf(id)] = u
 	} else {
 		k.others[placeOf(id)] = uid
@@ -79,8 +79,8 @@ func (u uuid) String() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// parse reads what String prints, and nothing else.
-func parse(uid string) (u uuid, ok bool) {
+// parseUUID reads what String prints, and nothing else.
+func parseUUID(uid string) (u uuid, ok bool) {
 	b, err := hex.DecodeString(strings.ReplaceAll(uid, "-", ""))
 	if err != nil || len(b) != len(u) {
 		return u, false

@@ -43,7 +43,7 @@ func FuzzAUidComesBack(f *testing.F) {
 	f.Add("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 	f.Add("6ba7b810-9dad-11d1-80b4-00c04fd430C8")
 	f.Fuzz(func(t *testing.T, uid string) {
-		if u, ok := parse(uid); ok && u.String() != uid {
+		if u, ok := parseUUID(uid); ok && u.String() != uid {
 			t.Errorf("%q became %q", uid, u)
 		}
 	})

@@ -35,7 +35,7 @@ func newProxy(t *testing.T, config *rest.Config) (*proxy, *cluster.Client) {
 	t.Cleanup(p.cut)
 	at.Host = p.addr
 	config.Host = at.String()
-	c, err := cluster.New(config)
+	c, err := cluster.NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}

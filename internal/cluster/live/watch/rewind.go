@@ -37,7 +37,7 @@ const noEra = -1
 func (l listing) reach(resourceVersion string) error {
 	s := l.store
 	s.mu.Lock()
-	s.position = max(s.position, number(resourceVersion))
+	s.position = max(s.position, parseVersion(resourceVersion))
 	era := s.era
 	s.mu.Unlock()
 	return l.history.Err(era)
@@ -80,7 +80,7 @@ func (l listing) judge(list runtime.Object, fresh state) error {
 	if err != nil {
 		return err
 	}
-	s, now := l.store, number(m.GetResourceVersion())
+	s, now := l.store, parseVersion(m.GetResourceVersion())
 	s.mu.Lock()
 	era, back := s.era, now != 0 && now < s.position
 	s.fresh = fresh
@@ -92,8 +92,8 @@ func (l listing) judge(list runtime.Object, fresh state) error {
 	return l.history.Err(era)
 }
 
-// number reads a resourceVersion as the number that it is (KEP-5504); 0 where it is none, and where any will do.
-func number(resourceVersion string) uint64 {
+// parseVersion reads a resourceVersion as the number that it is (KEP-5504); 0 where it is none, and where any will do.
+func parseVersion(resourceVersion string) uint64 {
 	n, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
 		return 0

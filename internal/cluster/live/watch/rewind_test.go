@@ -37,7 +37,7 @@ func newServer(t *testing.T) (*server, *cluster.Client) {
 	s.Server = httptest.NewServer(http.HandlerFunc(s.answer))
 	t.Cleanup(s.Close)
 	t.Cleanup(s.hangUp)
-	c, err := cluster.New(&rest.Config{Host: s.URL})
+	c, err := cluster.NewClient(&rest.Config{Host: s.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,16 +57,16 @@ func (w Watcher) Watch(ctx context.Context, i live.Interest, handle func(live.Ev
 	}
 	s := newStore(i, handle)
 	l := listing{cluster: w.Cluster, interest: i, store: s, history: w.History}
-	go l.keepWatching(klog.NewContext(ctx, quiet()))
+	go l.keepWatching(klog.NewContext(ctx, quietLogger()))
 	return s
 }
 
-// quiet discards: errors are returned by Err, once.
-func quiet() klog.Logger { return klog.Logger{} }
+// quietLogger discards: errors are returned by Err, once.
+func quietLogger() klog.Logger { return klog.Logger{} }
 
 // reflector returns a client-go reflector that knows no resourceVersion yet: its first list is complete.
 func (l listing) reflector() *cache.Reflector {
-	log := quiet()
+	log := quietLogger()
 	return cache.NewReflectorWithOptions(l.listWatch(), nil, l.store, cache.ReflectorOptions{
 		Name: "truce", TypeDescription: l.interest.GVK.String(), Logger: &log, Backoff: retries(),
 	})

@@ -118,7 +118,7 @@ func synced(t *testing.T, w live.Watch) {
 
 func connect(t *testing.T, k *kubetest.Cluster) *cluster.Client {
 	t.Helper()
-	c, err := cluster.New(k.Config())
+	c, err := cluster.NewClient(k.Config())
 	if err != nil {
 		t.Fatal(err)
 	}

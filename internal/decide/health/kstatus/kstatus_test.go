@@ -93,7 +93,7 @@ spec:
 func TestWhatWorksIsHealthy(t *testing.T) {
 	k := kubetest.Start(t)
 	ns := k.Namespace(t)
-	c, err := cluster.New(k.Config())
+	c, err := cluster.NewClient(k.Config())
 	if err != nil {
 		t.Fatal(err)
 	}

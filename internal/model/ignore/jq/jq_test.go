@@ -23,7 +23,7 @@ import (
 // The test binary is also the worker.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "jq-worker" {
-		os.Exit(worker.Serve(jq.AnswerRequest, os.Stdin, os.Stdout))
+		os.Exit(worker.ServeAnswers(jq.AnswerRequest, os.Stdin, os.Stdout))
 	}
 	os.Exit(m.Run())
 }

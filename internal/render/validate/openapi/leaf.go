@@ -14,18 +14,18 @@ import (
 // leaf checks a value by everything that its own schema says of it, without what lies below. The validator is the one that
 // the API server has for custom resources.
 func (w *walk) leaf(s *spec.Schema, v any, path string) {
-	if len(s.Type) == 1 && s.Type[0] == "string" && !scalar(v) { // the validator takes a list for bytes
+	if len(s.Type) == 1 && s.Type[0] == "string" && !isScalar(v) { // the validator takes a list for bytes
 		w.say(path, "must be of type string")
 		return
 	}
 	own := *s
 	own.Properties, own.AdditionalProperties, own.PatternProperties = nil, nil, nil
 	own.Items, own.AdditionalItems, own.Required = nil, nil, nil
-	own.AllOf, own.AnyOf, own.OneOf = closed(s.AllOf), closed(s.AnyOf), closed(s.OneOf)
-	if s.Not != nil && len(closed([]spec.Schema{*s.Not})) == 0 {
+	own.AllOf, own.AnyOf, own.OneOf = withoutReferences(s.AllOf), withoutReferences(s.AnyOf), withoutReferences(s.OneOf)
+	if s.Not != nil && len(withoutReferences([]spec.Schema{*s.Not})) == 0 {
 		own.Not = nil
 	}
-	if has(s, intOrString) || s.Format == "int-or-string" {
+	if hasExtension(s, intOrString) || s.Format == "int-or-string" {
 		own.Type, own.Format, own.AnyOf, own.OneOf = nil, "", nil, nil
 	}
 	result := library.NewSchemaValidator(&own, nil, "", strfmt.Default).Validate(v)
@@ -34,7 +34,7 @@ func (w *walk) leaf(s *spec.Schema, v any, path string) {
 	}
 }
 
-func scalar(v any) bool {
+func isScalar(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:
 		return false
@@ -42,16 +42,16 @@ func scalar(v any) bool {
 	return true
 }
 
-// closed returns the schemas, or none of them if one refers to another: the validator takes no references. Only built-in
+// withoutReferences returns the schemas, or none of them if one refers to another: the validator takes no references. Only built-in
 // kinds have such, in allOf, and resolve has followed it.
-func closed(list []spec.Schema) []spec.Schema {
+func withoutReferences(list []spec.Schema) []spec.Schema {
 	for i := range list {
 		s := &list[i]
 		if s.Ref.String() != "" {
 			return nil
 		}
 		for _, below := range [][]spec.Schema{s.AllOf, s.AnyOf, s.OneOf} {
-			if len(below) > 0 && closed(below) == nil {
+			if len(below) > 0 && withoutReferences(below) == nil {
 				return nil
 			}
 		}

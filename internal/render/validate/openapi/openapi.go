@@ -20,8 +20,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// fresh is how long the list of documents is believed: a CRD that has just changed is seen after it.
-const fresh = 2 * time.Second
+// cacheTime is how long the list of documents is believed: a CRD that has just changed is seen after it.
+const cacheTime = 2 * time.Second
 
 // Schemas reads schemas from /openapi/v3 (KEP-2896). The zero Schemas with a Cluster works.
 type Schemas struct {
@@ -47,7 +47,7 @@ func (s *Schemas) Schema(ctx context.Context, gvk object.GVK) (validate.Schema, 
 func (s *Schemas) document(ctx context.Context, gvk object.GVK) (*document, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.asked) > fresh {
+	if time.Since(s.asked) > cacheTime {
 		paths, err := s.Cluster.Schemas().PathsWithContext(ctx)
 		if err != nil {
 			return nil, err
@@ -135,8 +135,8 @@ func (d *document) component(name string) (*spec.Schema, error) {
 	return s, nil
 }
 
-// Parse reads the schema of one kind from the text of an OpenAPI v3 document.
-func Parse(text []byte, gvk object.GVK) (validate.Schema, error) {
+// ParseSchema reads the schema of one kind from the text of an OpenAPI v3 document.
+func ParseSchema(text []byte, gvk object.GVK) (validate.Schema, error) {
 	d, err := newDocument(text)
 	if err != nil {
 		return nil, err

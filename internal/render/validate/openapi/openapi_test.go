@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { kubetest.Main(m) }
 func schemas(t *testing.T) (*kubetest.Cluster, *cluster.Client, *openapi.Schemas) {
 	t.Helper()
 	k := kubetest.Start(t)
-	c, err := cluster.New(k.Config())
+	c, err := cluster.NewClient(k.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func problems(t *testing.T, s *openapi.Schemas, o object.Object) []string {
 		t.Fatal(err)
 	}
 	out := []string{}
-	for _, p := range validate.Object(schema, o) {
+	for _, p := range validate.ValidateObject(schema, o) {
 		out = append(out, p.String())
 	}
 	return out
@@ -217,7 +217,7 @@ func FuzzProblems(f *testing.F) {
 	const doc = `{"components":{"schemas":{"W":{"type":"object","x-kubernetes-group-version-kind":[{"group":"","version":"v1","kind":"W"}],
 		"properties":{"spec":{"allOf":[{"$ref":"#/components/schemas/S"}],"default":{}}}},
 		"S":{"type":"object","required":["q"],"properties":{"a":{"type":"array","items":{"$ref":"#/components/schemas/S"}},"c":{"type":"string","enum":["x"]},"q":{"type":"integer"}}}}}}`
-	schema, err := openapi.Parse([]byte(doc), object.GVK{Version: "v1", Kind: "W"})
+	schema, err := openapi.ParseSchema([]byte(doc), object.GVK{Version: "v1", Kind: "W"})
 	if err != nil {
 		f.Fatal(err)
 	}

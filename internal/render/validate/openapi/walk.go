@@ -62,7 +62,7 @@ func (w *walk) value(s *spec.Schema, v any, path string) {
 	case name == quantity:
 		w.quantity(v, path)
 		return
-	case has(s, intOrString) || s.Format == "int-or-string":
+	case hasExtension(s, intOrString) || s.Format == "int-or-string":
 		w.intOrString(v, path)
 	}
 	w.leaf(s, v, path)
@@ -128,8 +128,8 @@ func (w *walk) other(s *spec.Schema, m map[string]any, name, path string) {
 	switch {
 	case more != nil && more.Schema != nil:
 		w.value(more.Schema, m[name], path+"."+name)
-	case more != nil && more.Allows, has(s, preserve), len(s.Properties) == 0 && more == nil: // free in form
-	case has(s, embedded) && (name == "apiVersion" || name == "kind" || name == "metadata"):
+	case more != nil && more.Allows, hasExtension(s, preserve), len(s.Properties) == 0 && more == nil: // free in form
+	case hasExtension(s, embedded) && (name == "apiVersion" || name == "kind" || name == "metadata"):
 	default:
 		w.say(path+"."+name, "is no field of this kind"+instead(s, name))
 	}
@@ -186,7 +186,7 @@ func typeName(v any) string {
 	return "value of another type"
 }
 
-func has(s *spec.Schema, extension string) bool {
+func hasExtension(s *spec.Schema, extension string) bool {
 	on, _ := s.Extensions.GetBool(extension)
 	return on
 }
