@@ -78,7 +78,7 @@ func (x *box) patchPart(o *unstructured.Unstructured, subresource []string, path
 	return err
 }
 
-// bareCopy is what of an object a client sends that makes it anew.
+// bareCopy is what of an object a client sends that creates it again.
 func bareCopy(o *unstructured.Unstructured, ns string) *unstructured.Unstructured {
 	c := &unstructured.Unstructured{Object: map[string]any{}}
 	for key, v := range o.Object {

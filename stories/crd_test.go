@@ -73,7 +73,7 @@ func (w *world) gadgets() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: w.ns + ".example.com", Version: "v2", Resource: "gadgets"}
 }
 
-// watchGadget watches an object of a kind that has just been defined anew.
+// watchGadget watches an object of a kind that has just been defined again.
 func (w *world) watchGadget(name string) *kubetest.Recorder {
 	w.t.Helper()
 	w.await(w.Watch(w.t, crds, "", "gadgets."+w.ns+".example.com"), func(o *unstructured.Unstructured) bool {

@@ -64,7 +64,7 @@ func TestFieldsThatAForeignCRDDropsAreSaidOnce(t *testing.T) {
 	w.kubectl("scale", "deployment/my-app", "--replicas=5")
 	w.says("my-app", "1 field drifted and not corrected", note)
 	w.until("the event", func() bool { return len(w.eventsOf("FieldsDropped", "my-app")) > 0 })
-	// A truce that begins anew says it in the status from the start, and not by another event.
+	// A restarted truce says it in the status from the start, and not by another event.
 	stop()
 	w.start(app.Policy{})
 	t.Cleanup(w.removeApps)

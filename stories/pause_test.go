@@ -27,7 +27,7 @@ func (s dialect) paused(what string) app.Key {
 	return key
 }
 
-// trouble makes every read of the Deployment and of the autoscalers fail, until the tap is set anew.
+// trouble makes every read of the Deployment and of the autoscalers fail, until the tap is set again.
 func (s dialect) trouble() {
 	s.tap.set(func(r *http.Request) *http.Response {
 		if r.Method == http.MethodGet && (strings.HasSuffix(r.URL.Path, "/deployments/my-app") || strings.HasSuffix(r.URL.Path, "/horizontalpodautoscalers")) {

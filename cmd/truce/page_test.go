@@ -22,7 +22,7 @@ var _ = golden.Run // for its flag -update
 //
 //	shown CODE COMMAND…   runs a command, which must end with that code
 //	page FILE             compares the blocks ```console of the page, in their order, with what was shown since the page before; with
-//	                      -update it writes them anew
+//	                      -update it writes them
 type transcript struct {
 	blocks []string
 }
@@ -78,7 +78,7 @@ func plain(text, namespace, work string) string {
 	return text
 }
 
-// aligned sets columns anew, in each run of lines that have some.
+// aligned aligns the columns, in each run of lines that have some.
 func aligned(text string) string {
 	var out strings.Builder
 	var rows [][]string

@@ -13,7 +13,7 @@ import (
 // maskKey names the variable whose text makes the marks of Secrets' values comparable from one run to another.
 const maskKey = "TRUCE_MASK_KEY"
 
-// mask has the key of the environment, or else one of its own: without the key nobody can find out a value by trying.
+// mask has the key of the environment, or else one of its own: without the key a value cannot be found by trying.
 func (p *program) mask() (redact.Mask, error) {
 	if key := p.env.Getenv(maskKey); key != "" {
 		const least = 16

@@ -11,7 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
-// idleFor is how long nothing may move where nobody knows of a controller that runs.
+// idleFor is how long nothing may move where no running controller is known.
 const idleFor = 10 * time.Second
 
 // errNoController ends a wait that no controller is seen to end.
@@ -25,7 +25,7 @@ type moveProgress struct {
 	done  string
 }
 
-// end waits until a passage is over, and tells how it comes along and what stays behind.
+// end waits until a passage is over, and prints its progress and what stays behind.
 func (f *adoptFlags) end(ctx context.Context, c *Cluster, way moveProgress) error {
 	if f.dryRun || !f.wait {
 		return nil

@@ -34,7 +34,7 @@ func watchAfterSync(ctx context.Context, c *Cluster, k app.Key, last view.Summar
 
 var errNoEvent = errors.New("nothing has changed it back")
 
-// contestedAgain reports whether a field is contested, as of a newer try than the one that was told of before.
+// contestedAgain reports whether a field is contested, as of a newer try than the one that was reported before.
 func contestedAgain(a view.Summary, before string) bool {
 	return a.Contested != "" && a.Contested != before
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
-// argocdNamespace is where Applications are if nobody says otherwise.
+// argocdNamespace is where Applications are by default.
 const argocdNamespace = "argocd"
 
 // argocd reports whether truce was called as argocd: then it takes what is typed for that program, and answers as it does.

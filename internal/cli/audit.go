@@ -134,7 +134,7 @@ func (f *auditFlags) ready(args []string) error {
 	return checkOneOf("--fail-on", f.failOn, []string{"error", "warning", "info", "never"})
 }
 
-// counter tells on a terminal how many of how many are done; of 0 it takes that away again.
+// counter prints on a terminal how many of how many are done; of 0 it takes that away again.
 func (p *program) counter(what string) func(done, total int) {
 	return func(done, total int) {
 		switch {

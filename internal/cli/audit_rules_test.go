@@ -57,7 +57,7 @@ func TestThePagesOfRulesAreInStep(t *testing.T) {
 	}
 }
 
-// writePages writes the directory anew.
+// writePages writes the directory.
 func writePages(t *testing.T, pages map[string]string) {
 	t.Helper()
 	if err := os.RemoveAll(rulesDir); err != nil {

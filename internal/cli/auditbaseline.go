@@ -15,7 +15,7 @@ import (
 // maxBaseline bounds a baseline that is read; a finding in it has some hundred bytes.
 const maxBaseline = 16 << 20
 
-// sorted tells the findings that the baseline knows from those that it does not, and writes a new baseline where that is asked for.
+// sorted separates the findings that the baseline has from those that it has not, and writes a new baseline where that is asked for.
 func (f *auditFlags) sorted(s discover.Discovery, found []rules.Finding) (baseline.Comparison, error) {
 	list := baseline.List{}
 	if f.baseline != "" {

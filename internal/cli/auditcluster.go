@@ -177,7 +177,7 @@ type autoscaledJSON struct {
 	Live       any         `json:"live"`
 	Hold       string      `json:"hold"`            // what Git has of the count: named, agreed, ceded, free, unclear
 	Owner      string      `json:"owner,omitempty"` // by which field manager Git owns it now
-	Git        any         `json:"git,omitempty"`   // Git's count, where a record tells it
+	Git        any         `json:"git,omitempty"`   // Git's count, where a record has it
 	Writer     *writerJSON `json:"writer"`          // who wrote the count last
 	Severity   string      `json:"severity"`
 	Message    string      `json:"message"`

@@ -33,7 +33,7 @@ type Backend struct {
 	Journal func(ctx context.Context, from string, q journal.Query) ([]journal.Entry, error)
 	// Controller runs the controller until ctx ends.
 	Controller func(context.Context, ControllerOptions) error
-	// Up starts what `truce up` starts, and tells of each step as it is done. The World is closed by the caller.
+	// Up starts what `truce up` starts, and reports each step as it is done. The World is closed by the caller.
 	Up func(ctx context.Context, o UpOptions, say func(step string)) (*UpEnvironment, error)
 	// Maintenance is what commands about an installation do.
 	Maintenance maintenance
@@ -65,7 +65,7 @@ type Cluster struct {
 	RequestRun func(context.Context, view.Request) (token string, err error)
 	// Edit writes another form of an app's custom resources, or a new app's, or takes them away.
 	Edit func(context.Context, view.Edit) (view.EditResult, error)
-	// Tell reads what an app's custom resource tells.
+	// Tell reads what an app's custom resource says.
 	AppState func(context.Context, app.Key) (dialect.Summary, error)
 	// Journal returns entries of the cluster's controller, oldest first.
 	Journal func(ctx context.Context, q journal.Query) ([]journal.Entry, error)
@@ -101,10 +101,10 @@ type ControllerOptions struct {
 	Sources      egress.Policy     // the servers that sources may be at
 	Remotes      upstream.Hosts    // what kustomizations may name by addresses
 	Catalogue    *claim.Catalogue  // what claimants are recognised by
-	Witness      attribution.Place // where admission tells who wrote; the zero Place for nowhere
+	Witness      attribution.Place // where admission reports writers; the zero Place for none
 	Apps         int               // that are worked on at once
 	Objects      int
-	// EventsAddress gets what Events tell, as Flux's notification-controller and what takes its generic Provider's form do; empty for nobody.
+	// EventsAddress is the URL that receives a copy of every Event, in the form of Flux's generic Provider; may be empty.
 	EventsAddress string
 	Log           *slog.Logger
 }
@@ -140,7 +140,7 @@ type UpEnvironment struct {
 	Demo    bool     `json:"-"` // Repo is ours to change
 
 	Cluster *Cluster `json:"-"`
-	// Notices are what the engine does about fields, as it does it. Nobody reading loses some, and holds up nothing.
+	// Notices are what the engine does about fields, as it does it. Without a reader some are lost, and nothing is delayed.
 	Notices <-chan reconcile.FindingEvent `json:"-"`
 	// Ended is closed when the controller or the sandbox has ended by itself; Err says why then.
 	Ended <-chan struct{} `json:"-"`

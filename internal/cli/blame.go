@@ -143,7 +143,7 @@ func truncateEnd(text string, most int) string {
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// truncateStart keeps the end of a text: of a path, what tells it from others.
+// truncateStart keeps the end of a text: of a path, what distinguishes it from others.
 func truncateStart(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {

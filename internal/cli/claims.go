@@ -223,7 +223,7 @@ var actionWords = map[claim.Action]string{
 	claim.Known: "none: no right to the fields; the writer is known by name",
 }
 
-// evidenceWords tells each way to recognise the writer.
+// evidenceWords lists each way to recognise the writer.
 func evidenceWords(e claim.Entry) (out []string) {
 	for _, ev := range e.Evidence {
 		out = append(out, ev.String())
@@ -231,7 +231,7 @@ func evidenceWords(e claim.Entry) (out []string) {
 	return out
 }
 
-// countWords tells between which values a number is moved.
+// countWords says between which values a number is moved.
 func countWords(e claim.Entry) []string {
 	c := e.Count
 	if c == nil {

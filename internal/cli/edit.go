@@ -71,7 +71,7 @@ func (f *appFlags) printResources(out view.EditResult) error {
 	return nil
 }
 
-// printEdited says what else there is to know: notes, and that the change will not last where somebody keeps it as Git has it.
+// printEdited says what else there is to know: notes, and that the change will not last where an app keeps it as Git has it.
 func printEdited(w io.Writer, e view.EditResult) error {
 	for _, n := range e.Notes {
 		if _, err := fmt.Fprintln(w, "note: "+redact.MaskText(n)); err != nil {
@@ -91,7 +91,7 @@ func printEdited(w io.Writer, e view.EditResult) error {
 	return err
 }
 
-// describeParent tells a parent that owns a changed field from one whose Git says nothing of it so far.
+// describeParent distinguishes a parent that owns a changed field from one whose Git says nothing of it so far.
 func describeParent(e view.EditResult) string {
 	if e.Overruled {
 		return "will"

@@ -10,7 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
-// whyJSON is what `truce why` tells.
+// whyJSON is what `truce why` prints.
 type whyJSON struct {
 	APIVersion string           `json:"apiVersion"`
 	Kind       string           `json:"kind"` // Why
@@ -24,7 +24,7 @@ type whyJSON struct {
 	Field      *storyFieldJSON  `json:"field,omitempty"` // of a story of one field
 	Findings   []storyFoundJSON `json:"findings"`
 	Journal    []journal.Entry  `json:"journal"`
-	Story      []explain.Part   `json:"story"` // what is told, in sentences
+	Story      []explain.Part   `json:"story"` // what is printed, in sentences
 	Unknown    []string         `json:"unknown,omitempty"`
 	Notes      []string         `json:"notes,omitempty"`
 }
@@ -142,7 +142,7 @@ func newPlaceJSON(p desired.Place) placeJSON {
 	return placeJSON{File: p.File, Line: p.Line, Field: p.Field, Means: string(p.Means), Exact: &exact}
 }
 
-// blameJSON is what `truce blame` tells.
+// blameJSON is what `truce blame` prints.
 type blameJSON struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"` // Blame

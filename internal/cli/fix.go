@@ -215,7 +215,7 @@ func (v fixPrinter) line(line string) string {
 	return line
 }
 
-// story tells what was done, what must be done first, and what is left.
+// story prints what was done, what must be done first, and what is left.
 func (v fixPrinter) story(done string) string {
 	var b strings.Builder
 	if len(v.plan.Fixes)+len(v.plan.Proposals) == 0 {

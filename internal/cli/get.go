@@ -129,7 +129,7 @@ func (f *appFlags) printDetails(found []view.Detail) error {
 type detailPrinter struct {
 	term terminal
 	wide bool
-	now  time.Time // zero for not telling how long ago things were
+	now  time.Time // zero for not printing ages
 }
 
 func (v detailPrinter) detail(w io.Writer, d view.Detail) error {
@@ -180,7 +180,7 @@ func (v detailPrinter) head(d view.Detail) *table {
 
 const observing = "observe: truce writes nothing; all but Status is what truce sees"
 
-// statusOfOther is what a status tells that is not truce's to write.
+// statusOfOther is a status that another controller writes.
 func statusOfOther(t dialect.Summary) string {
 	text := statusAuthor(t.StatusWriter) + ": " + t.State.SyncText() + ", " + string(t.State.Health.Code)
 	if t.Revision != "" {
@@ -245,7 +245,7 @@ func (v detailPrinter) objects(d view.Detail) *table {
 	return t
 }
 
-// fields tells each difference in sentences.
+// fields prints each difference in sentences.
 func (v detailPrinter) fields(w io.Writer, d view.Detail) error {
 	title := "\n" + v.term.in(bold, "Not as Git names it:") + "\n"
 	for _, o := range d.Report.Objects {

@@ -11,7 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
-// objectFlags are those of the commands about one object of the cluster, whoever keeps it.
+// objectFlags are those of the commands about one object of the cluster, of any owner.
 type objectFlags struct {
 	*appFlags
 	question explain.Question

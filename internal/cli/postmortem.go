@@ -36,7 +36,7 @@ func writePostmortem(entries []journal.Entry, git gitPlaces, now time.Time) stri
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// flapParagraph tells of one field: what, who, since when, what stopped it, and a chart where the values are numbers.
+// flapParagraph describes one field: what, who, since when, what stopped it, and a chart where the values are numbers.
 func flapParagraph(f journal.Oscillation, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s `%s`\n\n", f.Object, f.Path)

@@ -8,7 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// progress tells on the standard error how one app comes along: on a terminal in one line that moves, else in a line for
+// progress prints on the standard error how one app proceeds: on a terminal in one line that moves, else in a line for
 // each news.
 type progress struct {
 	w      io.Writer

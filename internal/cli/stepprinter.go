@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// stepPrinter tells what happens, each line with the seconds since the beginning.
+// stepPrinter prints what happens, each line with the seconds since the beginning.
 type stepPrinter struct {
 	w     io.Writer
 	term  terminal
@@ -19,10 +19,10 @@ func newStepPrinter(w io.Writer, term terminal, begin time.Time) *stepPrinter {
 	return &stepPrinter{w: w, term: term, begin: begin}
 }
 
-// step tells of something that is done.
+// step prints something that is done.
 func (t *stepPrinter) step(text string) { t.at(time.Now(), text) }
 
-// at tells of something that happened at a moment.
+// at prints something that happened at a moment.
 func (t *stepPrinter) at(when time.Time, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -166,7 +166,7 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.
 	return p.outcome(last, begin)
 }
 
-// printObjects prints argocd's table of what a sync made of each object, where the status tells that.
+// printObjects prints argocd's table of what a sync made of each object, where the status has that.
 func (s *syncFlags) printObjects(ctx context.Context, c *Cluster, k app.Key) error {
 	told, err := c.AppState(ctx, k)
 	if err != nil {

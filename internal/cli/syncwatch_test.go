@@ -16,7 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
-// synced runs `truce app sync web` over an app that was contested as told, and of which the summaries are seen one after the other.
+// synced runs `truce app sync web` over an app that was contested as given, whose summaries are seen one after the other.
 func synced(t *testing.T, contested string, seen ...view.Summary) (stderr string, code int) {
 	t.Helper()
 	key := summaries()[1].Key

@@ -19,7 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/view"
 )
 
-// tour shows what truce does, on the cluster as it is. What it tells comes from its own watch and from the engine's notices;
+// tour shows what truce does, on the cluster as it is. What it prints comes from its own watch and from the engine's notices;
 // nothing is known beforehand.
 type tour struct {
 	steps     *stepPrinter
@@ -79,7 +79,7 @@ const (
 	quietSpan     = 8 * time.Second // without any change, to show that there is none
 )
 
-// byHand scales a Deployment that nobody has a claim on.
+// byHand scales a Deployment without a claimant.
 func (t *tour) byHand(ctx context.Context, o object.Object) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, errors.New("it was not put back in time"))
 	defer cancel()
@@ -136,7 +136,7 @@ func receiveSample[T any](ctx context.Context, values <-chan sampleOf[T]) (sampl
 	}
 }
 
-// tell waits for truce's own word on the replicas of an object.
+// tell waits for truce's own finding about the replicas of an object.
 func (t *tour) tell(ctx context.Context, o object.Object, is func(reconcile.FindingEvent) bool) error {
 	for {
 		select {
@@ -151,7 +151,7 @@ func (t *tour) tell(ctx context.Context, o object.Object, is func(reconcile.Find
 	}
 }
 
-// open begins to watch the workload that is scaled, and tells its count.
+// open begins to watch the workload that is scaled, and prints its count.
 func (t *tour) open(ctx context.Context, s tourObjects) (<-chan sample, sample, error) {
 	values, err := t.bystander.replicas(ctx, s.scaled)
 	if err != nil {

@@ -138,7 +138,7 @@ func (p *program) live(ctx context.Context, f *upFlags, world *UpEnvironment, te
 	return nil
 }
 
-// rolledOut tells of the rollout until each app is ready, suspended, or has failed; it names those that have.
+// rolledOut prints the rollout until each app is ready, suspended, or has failed; it names those that have.
 func rolledOut(ctx context.Context, world *UpEnvironment, t *stepPrinter) (stuck []string, err error) {
 	said := map[string]string{}
 	err = world.Cluster.Follow(ctx, "", func(all []view.Summary) bool {
@@ -156,7 +156,7 @@ func rolledOut(ctx context.Context, world *UpEnvironment, t *stepPrinter) (stuck
 	return stuck, err
 }
 
-// allReady tells of the rollout until all apps are ready.
+// allReady prints the rollout until all apps are ready.
 func allReady(ctx context.Context, world *UpEnvironment, t *stepPrinter) error {
 	said := map[string]string{}
 	return world.Cluster.Follow(ctx, "", func(all []view.Summary) bool {
@@ -174,7 +174,7 @@ func isRolledOut(a view.Summary) bool {
 	return a.State.Suspended || a.Observed || conditions["healthy"](a)
 }
 
-// news tells how an app stands, once.
+// news prints the state of an app, once.
 func (t *stepPrinter) news(a view.Summary, said map[string]string) {
 	if text := rolloutLine(a); said[a.Key.String()] != text {
 		said[a.Key.String()] = text

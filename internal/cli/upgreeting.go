@@ -113,7 +113,7 @@ func (p *program) next(world *UpEnvironment, dir string) {
 		dir = whole
 	}
 	t.add(plainCells("the controller's log", filepath.Join(dir, "truce.log"))...)
-	_ = t.print(out, p.term) // as Fprintf above: a terminal that is gone is told by the signal
+	_ = t.print(out, p.term) // as Fprintf above: a terminal that is gone sends the signal
 	fmt.Fprintf(out, "\n%s\n", p.term.in(faint, "Ctrl-C ends everything."))
 }
 

@@ -47,7 +47,7 @@ type RunOptions struct {
 	Log          *slog.Logger       // nil for none
 	Notice       func(reconcile.FindingEvent)
 	Report       func(app.Key)
-	Witness      attribution.Place // where admission tells who wrote; the zero Place for nowhere
+	Witness      attribution.Place // where admission reports writers; the zero Place for none
 	Metrics      *metrics.Metrics  // what happens is counted there; nil for nowhere
 	Notify       notify.Sender     // gets a copy of every Event; may be nil
 }

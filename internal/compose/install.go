@@ -30,7 +30,7 @@ const installer = "truce-up"
 // establishWithin is how long the server may take to serve a new CRD.
 const establishWithin = time.Minute
 
-// install brings the CRDs into the cluster and waits until they are served. Those of somebody else, such as Flux's own, are left
+// install brings the CRDs into the cluster and waits until they are served. Those of other owners, such as Flux's own, are left
 // as they are; what they lack is returned as notes.
 func install(ctx context.Context, c *cluster.Client) (installed []object.Object, notes []string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, establishWithin, errors.New("not served in time"))
@@ -52,7 +52,7 @@ func install(ctx context.Context, c *cluster.Client) (installed []object.Object,
 	return installed, notes, established(ctx, c, objects)
 }
 
-// installCRD returns the CRD that somebody else has installed, and that is left as it is.
+// installCRD returns the CRD that another owner has installed, and that is left as it is.
 func installCRD(ctx context.Context, c *cluster.Client, o object.Object) (theirs object.Object, err error) {
 	r, err := resourceOf(c, o)
 	if err != nil {
@@ -112,7 +112,7 @@ func established(ctx context.Context, c *cluster.Client, objects []object.Object
 }
 
 // waitServed waits until discovery shows the kinds and they can be listed: that follows the condition by some milliseconds, and
-// nothing tells of it. A request in between is answered by 429 and "Retry-After: 1" (the storage is initialising), for which
+// there is no sign of it. A request in between is answered by 429 and "Retry-After: 1" (the storage is initialising), for which
 // client-go would sleep a second each; so this client does not see the header.
 func waitServed(ctx context.Context, c *cluster.Client) error {
 	config := c.Config()

@@ -6,7 +6,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/metrics"
 )
 
-// counted makes what a controller tells of count in the metrics, beside whom it tells already.
+// counted counts a controller's events in the metrics, besides its other receivers.
 func (p *parts) counted(o controller.Options) controller.Options {
 	m := p.metrics
 	if m == nil {

@@ -43,7 +43,7 @@ func (n node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		select {
 		case s := <-streams:
 			if s.Headers().Get(corev1.StreamType) == corev1.StreamTypeError {
-				_ = s.Close() // no error to tell
+				_ = s.Close() // no error to report
 				continue
 			}
 			go n.carry(s)

@@ -76,7 +76,7 @@ type parts struct {
 	configured *admission.Reader
 	journal    *bolt.Journal    // nil for a process that keeps none
 	version    string           // of truce
-	metrics    *metrics.Metrics // nil for a process that nobody scrapes
+	metrics    *metrics.Metrics // nil for a process without a scrape endpoint
 	term       *lease.Term      // when the process may write; nil for always
 }
 

@@ -49,7 +49,7 @@ func runController(version string) func(context.Context, cli.ControllerOptions) 
 	}
 }
 
-// receiver is who gets messages: nobody where there is no address.
+// receiver gets the messages; none where there is no address.
 func receiver(address string) (notify.Sender, error) {
 	if address == "" {
 		return nil, nil
@@ -147,7 +147,7 @@ func (s *service) run(ctx context.Context) error {
 	g.Go(func() error { return s.lead(running) })
 	err := g.Wait()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // told to end before it had begun
+		return nil // ended before it had begun
 	}
 	return err
 }
@@ -312,7 +312,7 @@ func (r *roll) begun() bool {
 	return false
 }
 
-// asks reports whether a kind is one of those that tell truce what to do.
+// asks reports whether a kind is one of those that configure truce.
 func asks(gvk object.GVK) bool { return registry.Apps()[gvk] != nil || registry.Sources()[gvk] != nil }
 
 func orPending(err error) error {

@@ -55,7 +55,7 @@ func up(version string) func(context.Context, cli.UpOptions, func(string)) (*cli
 			s.install,   // that knows the custom resources
 			s.repository,
 			s.controller,
-			s.resources, // which tell the controller of the repository
+			s.resources, // which point the controller at the repository
 			s.client,
 		} {
 			if err := step(ctx); err != nil {
@@ -78,7 +78,7 @@ func (s *starting) stop() error {
 	return errors.Join(all...)
 }
 
-// over tells that a part has ended that should not have.
+// over reports that a part has ended that should not have.
 func (s *starting) over(err error) {
 	s.end.Do(func() {
 		s.err = err
@@ -250,7 +250,7 @@ func (s *starting) controller(ctx context.Context) error {
 	return nil
 }
 
-// notice hands a notice on; where nobody reads, it is dropped: the engine waits for nobody.
+// notice passes a notice on; without a reader it is dropped: the engine does not wait.
 func (s *starting) notice(n reconcile.FindingEvent) {
 	select {
 	case s.notices <- n:
@@ -270,7 +270,7 @@ func (s *starting) resources(ctx context.Context) error {
 	return nil
 }
 
-// brought tells what was put into a cluster that is not ours.
+// brought lists what was installed into an existing cluster.
 func (s *starting) brought(objects []object.Object) {
 	if !s.foreign {
 		return

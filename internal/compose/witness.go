@@ -26,7 +26,7 @@ type sight struct {
 	controller *controller.Controller // set before it runs
 	ring       *attribution.Ring      // nil without an admission witness
 	used       chan struct{}
-	home       string // the namespace that tells this truce from others in the cluster
+	home       string // the namespace that distinguishes this instance from others in the cluster
 	log        *slog.Logger
 }
 
@@ -86,7 +86,7 @@ func (s *sight) run(at attribution.Place) func(context.Context) error {
 		err := witness.RunWitness(ctx, witness.Options{
 			Cluster: s.parts.cluster, Ring: s.ring, Name: name, Home: s.home, Place: at, InUse: s.controller.InUse, Changed: s.used, Log: s.log, Now: time.Now,
 		})
-		if err != nil { // who only watches stops nobody
+		if err != nil { // observing blocks nothing
 			s.log.Error("there is no admission witness", "error", err.Error())
 		}
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 )
 
-// Evidence tells why fields are contested: for each its path, both values, who sets the other one, how often since when it was put back, and
+// Evidence describes why fields are contested: for each its path, both values, who sets the other one, how often since when it was put back, and
 // when the next try is.
 type Evidence struct {
 	Text  string // empty where no field is contested
@@ -39,7 +39,7 @@ func (r Report) Contested(most int) Evidence {
 		rest = fmt.Sprintf("; and %d more", n-most)
 	}
 	e := Evidence{Text: strings.Join(texts, "; ") + rest}
-	if alike, err := regexp.Compile("^" + strings.Join(patterns, "; ") + regexp.QuoteMeta(rest) + "$"); err == nil { // else each sight is told
+	if alike, err := regexp.Compile("^" + strings.Join(patterns, "; ") + regexp.QuoteMeta(rest) + "$"); err == nil { // else each observation is reported
 		e.alike = alike
 	}
 	return e
@@ -55,7 +55,7 @@ func butLive(text, live string) string {
 	return regexp.QuoteMeta(before+" vs ") + ".*" + regexp.QuoteMeta(" (live, "+after)
 }
 
-// TextUnlessSame returns the text that was told before if only live values have changed since: a status is not written each time that an opponent
+// TextUnlessSame returns the text that was reported before if only live values have changed since: a status is not written each time that an opponent
 // thinks of another value.
 func (e Evidence) TextUnlessSame(before string) string {
 	if e.alike != nil && e.alike.MatchString(before) {

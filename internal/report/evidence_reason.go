@@ -11,7 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// EvidenceReason returns the reason that the text of an Evidence tells for a finding's field; empty where it tells nothing of it, or of another
+// EvidenceReason returns the reason that the text of an Evidence gives for a finding's field; empty where it has none, or of another
 // value of Git's. The live value may be another one by now.
 func EvidenceReason(evidence string, id object.ID, f Finding) string {
 	head := id.String() + " " + field.PathString(f.Path) + ": "

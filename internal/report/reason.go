@@ -16,7 +16,7 @@ const (
 	ValidationFailed Reason = "ValidationFailed" // the server's schema refuses an object; nothing was applied
 	ApplyFailed      Reason = "ApplyFailed"      // some objects could not be applied; the others were
 	PruneFailed      Reason = "PruneFailed"
-	PruneHeld        Reason = "PruneHeld"     // too much would go: somebody must agree
+	PruneHeld        Reason = "PruneHeld"     // too much would go: a person must approve
 	HealthFailed     Reason = "HealthFailed"  // applied, but not healthy in time
 	RecordFailed     Reason = "RecordFailed"  // the inventory could not be written, so nothing was applied
 	ClusterFailed    Reason = "ClusterFailed" // the API server does not answer

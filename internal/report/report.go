@@ -42,7 +42,7 @@ type Report struct {
 	Objects []Object // in ID order
 	// Again is how long a run that waits (InProgress) may go on waiting; 0 for the app's interval.
 	Again   time.Duration
-	Leaving []ListedObject // that the app has made and Git no longer names, where somebody is to ask for their removal
+	Leaving []ListedObject // that the app has made and Git no longer names, where a person must request their removal
 	Shared  []Shared
 	Rollout Rollout    // the newest one
 	Layout  app.Layout // what the directory was found to be; empty before it was rendered
@@ -58,7 +58,7 @@ type End struct {
 	Message string // redacted
 }
 
-// Rollout is a run that was to bring something out: a new revision, or what somebody ordered. A look at what is there, and the
+// Rollout is a run that was to bring something out: a new revision, or what was requested. A look at what is there, and the
 // correction of drift, are none.
 type Rollout struct {
 	Order        app.SyncRequest // that asked for it; its zero value is the new revision itself
@@ -103,7 +103,7 @@ type Shared struct {
 	Ours bool // it is applied by this one
 }
 
-// String tells it as this app's users should read it.
+// String returns it as this app's users should read it.
 func (s Shared) String() string {
 	if s.Ours {
 		return s.ID.String() + " is named by " + s.With.String() + " too, which does not apply it: one of the two must let go of it"
@@ -147,7 +147,7 @@ type Object struct {
 // Sync is whether live is as Git wants.
 type Sync string
 
-// The words for sync. A ceded field is in sync: Git's word on it is that it is somebody else's. So is a reported addition: Git does not
+// The words for sync. A ceded field is in sync: another controller owns it. So is a reported addition: Git does not
 // name it.
 const (
 	Synced    Sync = "Synced"

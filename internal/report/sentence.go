@@ -12,7 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// Sentence tells one finding: what differs, from what to what, who did it, and what becomes of it.
+// Sentence describes one finding: what differs, from what to what, who did it, and what becomes of it.
 // Its text has no durations and no times, so that equal findings read the same.
 func Sentence(id object.ID, f Finding) string {
 	if len(f.Path) == 0 && f.Kind == compare.Missing {
@@ -85,5 +85,5 @@ func (f Finding) NotAppliedText() string {
 	return " (" + f.NotApplied + ")"
 }
 
-// HasNotApplied reports whether a text that tells ceded fields has one with NotAppliedText.
+// HasNotApplied reports whether a text about ceded fields has one with NotAppliedText.
 func HasNotApplied(text string) bool { return strings.Contains(text, " from Git not applied") }

@@ -75,7 +75,7 @@ func unmoved(cr object.Object) object.Object {
 	return out
 }
 
-// letGo says how the other controller has let go of an app; an error tells who has not, and how it does.
+// letGo says how the other controller has let go of an app; an error names the one that has not, and how to do it.
 func (c *Cluster) letGo(ctx context.Context, cr object.Object, a app.App) (app.AdoptionMode, error) {
 	refuse := func(format string, args ...any) (app.AdoptionMode, error) {
 		return "", &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s is not adopted: "+format, append([]any{a.Key}, args...)...)}

@@ -44,7 +44,7 @@ func (c *Cluster) waits(ctx context.Context, d *Detail, n *journalCache) error {
 			if f.Verdict != decide.Correct {
 				continue
 			}
-			if _, err := n.Entries(ctx); err == nil { // else the difference itself tells of it, as of a witness that is missing
+			if _, err := n.Entries(ctx); err == nil { // else the difference itself says it, as of a witness that is missing
 				f = breaker.ApplyJournal(f, n.about[o.ID], time.Now())
 			}
 			var err error

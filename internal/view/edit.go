@@ -32,7 +32,7 @@ func nilIfAbsent(o object.Object, err error) (object.Object, error) {
 	return o, err
 }
 
-// mostTries bounds how often a change is made anew on what somebody else has written meanwhile.
+// mostTries bounds how often a change is repeated after a conflict.
 const mostTries = 5
 
 // Edit carries out a change of an app's custom resources: made on what is there, judged by the server, and written only over that.

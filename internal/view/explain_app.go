@@ -100,7 +100,7 @@ const (
 	renderingWithin = 30 * time.Second
 )
 
-// rendering finds the app that describes an object among those that have never told what they list.
+// rendering finds the app that describes an object among those whose inventory is not known.
 func (t *explanation) rendering(ctx context.Context, id object.ID, apps []object.Object) object.Object {
 	ctx, cancel := context.WithTimeout(ctx, renderingWithin)
 	defer cancel()
@@ -145,7 +145,7 @@ func (o oneObjectRenderer) Render(ctx context.Context, r render.Request) (render
 	return out, err
 }
 
-// walk does for one object what inspect does for a whole app. What stops it is told in the Subject.
+// walk does for one object what inspect does for a whole app. What stops it is in the Subject.
 func (t *explanation) walk(ctx context.Context, cr object.Object) error {
 	s := &t.subject
 	how, err := t.process(ctx, appKeyOf(cr))

@@ -17,7 +17,7 @@ import (
 )
 
 // checkRules refuses a custom resource that truce could not do, and rules that are new and match nothing. Both would be silent in
-// the cluster until somebody wonders.
+// the cluster unnoticed.
 func (c *Cluster) checkRules(ctx context.Context, e Edit, out *EditResult) error {
 	_, translate, err := registry.AppsFor(e.App)
 	if err != nil {

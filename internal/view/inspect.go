@@ -238,7 +238,7 @@ func (c *Cluster) origins(ctx context.Context, artifact source.Artifact, a app.A
 	}
 	set, err := c.settled(ctx, artifact, a)
 	if err != nil {
-		return nowhere // the run has met the same error, and its report tells it
+		return nowhere // the run has met the same error, and its report has it
 	}
 	files := c.over(a, artifact.Files)
 	byID := map[object.ID]desired.Object{}

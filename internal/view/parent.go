@@ -42,7 +42,7 @@ func (c *Cluster) examine(ctx context.Context, e Edit, out *EditResult) error {
 	if err == nil {
 		out.Place = place
 	}
-	return nil // that nobody finds the file stops nothing: the parent's own status tells why
+	return nil // a missing file is no error here: the parent's own status says why
 }
 
 // others says which apps a change of a shared source is about, too.
@@ -54,7 +54,7 @@ func (c *Cluster) others(ctx context.Context, e Edit, out *EditResult) {
 	for gvk, translate := range registry.Apps() {
 		all, err := c.engine.Live.List(ctx, live.Interest{GVK: gvk})
 		if err != nil {
-			continue // who may not list apps everywhere is not told of them
+			continue // without permission to list apps everywhere they are not known
 		}
 		for _, o := range all {
 			a := translate.App(o, app.Policy{})

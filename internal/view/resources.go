@@ -20,7 +20,7 @@ func (c *Cluster) fitted(ctx context.Context, kind string) (object.GVK, dialect.
 	}
 	crd, err := c.engine.Live.Get(ctx, served.CRDs, object.ID{Group: served.CRDs.Group, Kind: served.CRDs.Kind, Name: "kustomizations." + gvk.Group})
 	if err != nil {
-		return gvk, d, nil // who may not read it is told by the server what it would drop: see write
+		return gvk, d, nil // without permission to read it, the server reports what it would drop: see write
 	}
 	return gvk, flux.Commands{Dropped: flux.DroppedFields(crd)}, nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // fought finds fields that are as Git wants at this moment only because they have just been put back: who looks at an app that flaps
-// must not be told that all is well. Where truce owns a field that an autoscaler wants to be another number, claims are not ceded, and
+// must not read that all is well. Where truce owns a field that an autoscaler wants to be another number, claims are not ceded, and
 // each of the two sets its own, again and again.
 func (c *Cluster) fought(ctx context.Context, d *Detail, catalogue *claim.Catalogue, claimants []object.Object) error {
 	var index claim.Index
@@ -49,7 +49,7 @@ func (c *Cluster) fought(ctx context.Context, d *Detail, catalogue *claim.Catalo
 	return nil
 }
 
-// name tells who claims a field that differs just now, though claims are off: whether it is ceded or not, people ask for the autoscaler, and not for the process
+// name returns the claimant of a field that differs now, though claims are off: whether it is ceded or not, people ask for the autoscaler, and not for the process
 // that speaks for it.
 func (c *Cluster) name(findings []report.Finding, claimed claim.Claim) {
 	for i, f := range findings {

@@ -145,7 +145,7 @@ func (s state) resource(t *testing.T, text string) (object.Object, report.Report
 	return cr, r
 }
 
-// TestEveryOutputSaysTheSameOfAnApp asks each output that tells how an app stands about an app in each state.
+// TestEveryOutputSaysTheSameOfAnApp checks each output of an app's state with an app in each state.
 func TestEveryOutputSaysTheSameOfAnApp(t *testing.T) {
 	for dialect, text := range map[string]string{"Kustomization": kustomizationText, "Application": applicationText} {
 		for name, s := range states() {

@@ -47,7 +47,7 @@ const (
 type EditResult struct {
 	Before, After dialect.Resources // Before is zero for a new app
 	Notes         []string
-	// Parent manages the custom resource from Git, and will not let the change stand; its zero value is nobody.
+	// Parent manages the custom resource from Git, and will not let the change stand; its zero value is none.
 	Parent dialect.Parent
 	// Overruled says that the Parent owns a field that was changed: it is sure to revert it.
 	Overruled bool
@@ -58,7 +58,7 @@ type EditResult struct {
 // Request asks for a run of an app.
 type Request struct {
 	App app.Key
-	// Source says whether its source is to be looked at anew first.
+	// Source says whether its source is fetched first.
 	Source bool
 	Run    dialect.Run
 }
@@ -71,7 +71,7 @@ type Summary struct {
 	Path    string
 	Created time.Time
 	State   appstate.State
-	// Observed says that truce only watches the app: what is told here is By's, who has written the status last; nobody where empty.
+	// Observed says that truce only watches the app: the status here is By's, which has written it last; empty for none.
 	Observed bool
 	By       string
 	// Lost says that the app was adopted and its former controller works on it again; empty for any other app.
@@ -79,7 +79,7 @@ type Summary struct {
 	Revision string // the newest that was applied whole
 	Message  string // the dialect's own, of the newest run
 	Handled  string // the newest request that was acted on
-	// Ceded tells the ceded fields, where a count of Git's is among them that is not applied; empty for none.
+	// Ceded describes the ceded fields, where a count of Git's is among them that is not applied; empty for none.
 	Ceded string
 	// Contested is the evidence of contested fields; empty for none.
 	Contested string
@@ -97,7 +97,7 @@ type Detail struct {
 	Prune decide.PrunePlan
 	// Origin returns where Git writes a field of one of the app's objects; the zero Place if that is not known.
 	Origin func(object.ID, field.Path) desired.Place
-	// Told is what the custom resource tells of the controller's own runs.
+	// Told is what the custom resource says of the controller's own runs.
 	Told dialect.Summary
 }
 

@@ -149,7 +149,7 @@ func (l *clusterScan) row(o object.Object) (Workload, bool, error) {
 	return Inspect(e)
 }
 
-// agreed finds the Application, by its name where the mark tells no more, and says whether it leaves the count alone, in a sync as well.
+// agreed finds the Application, by its name where the mark has no more, and says whether it leaves the count alone, in a sync as well.
 func (l *clusterScan) agreed(key app.Key, o object.Object, claims []claim.Claim) (app.Key, bool) {
 	all := l.apps[key.Name]
 	at := slices.IndexFunc(all, func(a application) bool { return a.key.Namespace == key.Namespace })
@@ -163,7 +163,7 @@ func (l *clusterScan) agreed(key app.Key, o object.Object, claims []claim.Claim)
 	return a.key, a.respect && slices.ContainsFunc(claims, func(c claim.Claim) bool { return c.Counts() && a.leaves(o, c.Path) })
 }
 
-// leaves reports whether a rule covers the field. What only running jq could tell counts as covered, if it names the field at all.
+// leaves reports whether a rule covers the field. What only running jq could decide counts as covered, if it names the field at all.
 func (a application) leaves(o object.Object, p field.Path) bool {
 	owners, err := ownership.Entries(o)
 	if err != nil {

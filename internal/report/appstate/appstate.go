@@ -1,6 +1,6 @@
 // Package appstate answers: in which state is this app, in which words?
 //
-// In: a report, or what a status tells of how the newest run ended and of the objects.
+// In: a report, or what a status says of how the newest run ended and of the objects.
 // Out: a State: sync status, health, readiness, reason and message.
 // Promise: pure; every output takes its words from here, so that they are the same everywhere; no part of a State is empty that a reader
 // needs: a health other than Healthy has a message.

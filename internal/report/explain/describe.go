@@ -191,7 +191,7 @@ func (s Subject) describeWrite(f Field) []string {
 		out[0] = fmt.Sprintf("%s: %s (%s%s).", evidence(w.Evidence), f.Owners[0].Manager, operationName(f.Owners[0]), strings.Replace(when, "; no time is kept of it", ", no time recorded", 1))
 	}
 	for _, b := range w.Because {
-		if w.Evidence == ownership.Inferred || !strings.HasPrefix(b, "managedFields: ") { // which are told in full
+		if w.Evidence == ownership.Inferred || !strings.HasPrefix(b, "managedFields: ") { // which are printed in full
 			out = append(out, "By "+b+".")
 		}
 	}

@@ -1,8 +1,8 @@
 // Package explain answers: what is the story of this object, and of this field?
 //
 // In: a Subject: one object as it is live, who owns which of its fields, what Git wants of it and where it says so, what truce finds
-// about it now, and what the journal tells of it.
-// Out: the field that somebody means by a path as people type it; its story in sentences (Tell); the whole object line by line with
+// about it now, and what the journal has about it.
+// Out: the field that a typed path means; its story in sentences (Tell); the whole object line by line with
 // who wrote each (Lines).
 // Promise: pure; what is not known is said to be unknown, and a guess is called one; it shows no value that its Subject does not hold.
 // Not here: gathering a Subject (wire), findings (decide), columns, colours and forms of output (cli).
@@ -55,7 +55,7 @@ type Subject struct {
 	Leaving  bool          // Git no longer describes what the app has made: a run would prune it
 	Git      object.Object // as the app wants it; nil if it does not, or if that is not known
 	Found    report.Object // what a run would find now
-	// Places tells where Git writes a field, as desired.FieldOrigins.
+	// Places returns where Git writes a field, as desired.FieldOrigins.
 	Places  func(field.Path) []desired.Place
 	Commits map[Spot]Commit
 
@@ -65,7 +65,7 @@ type Subject struct {
 	Makers  []object.ID // who made it, and who made that one: by ownerReferences
 	Orphan  string      // the mark of an app that was not found; empty for none
 	Unsure  bool        // no app was found, and not all could be looked at
-	Keeping string      // who keeps the last of Makers, as a sentence; empty for nobody known
+	Keeping string      // who keeps the last of Makers, as a sentence; empty if not known
 	Unknown []string    // what is not known, and why
 	Notes   []string    // worth knowing of how the look was made
 	Stage   report.Stage

@@ -108,7 +108,7 @@ func describeMeans(p desired.Place) string {
 	return " (" + string(p.Means) + ")"
 }
 
-// owner tells one entry of managedFields: "kubectl (Update of scale, no time recorded)".
+// owner describes one entry of managedFields: "kubectl (Update of scale, no time recorded)".
 func (s Subject) owner(o ownership.Entry) string {
 	when := "no time recorded"
 	if !o.Time.IsZero() {
@@ -117,12 +117,12 @@ func (s Subject) owner(o ownership.Entry) string {
 	return fmt.Sprintf("%s (%s, %s)", o.Manager, operationName(o), when)
 }
 
-// when tells a time with its age.
+// when prints a time with its age.
 func (s Subject) when(t time.Time) string {
 	return fmt.Sprintf("%s, %s ago", t.UTC().Format("2006-01-02 15:04:05 UTC"), formatAge(s.Now.Sub(t)))
 }
 
-// timed tells when a field was written, as far as that is known.
+// timed returns when a field was written, as far as that is known.
 func (s Subject) timed(w ownership.Writer) string {
 	if w.AtLatest {
 		return "at the latest " + s.when(w.Time)

@@ -22,7 +22,7 @@ type Line struct {
 	Path string // printed
 	Text string // with its indentation
 	Note string // what differs, or what Git's line goes over
-	// From is Git's file:line where live is as Git wants it, or else the field manager; empty where nobody is known.
+	// From is Git's file:line where live is as Git wants it, or else the field manager; empty where it is not known.
 	From string
 	How  string // what of Git's, such as patch; or the manager's operation
 	// Time is when the manager wrote, or of the commit; zero where it is not known.
@@ -61,7 +61,7 @@ func (s Subject) Lines(which Which) []Line {
 	return w.out
 }
 
-// walker writes YAML. A list's items are known by their positions on the way, and by their keys where somebody owns them.
+// walker writes YAML. A list's items are known by their positions on the way, and by their keys where they have an owner.
 type walker struct {
 	subject Subject
 	which   Which

@@ -175,7 +175,7 @@ func canonicalPath(steps []step) string {
 	return b.String()
 }
 
-// pathFromSteps is a path that no object tells more of.
+// pathFromSteps is a path that no object describes further.
 func pathFromSteps(steps []step) field.Path {
 	var out field.Path
 	for _, s := range steps {

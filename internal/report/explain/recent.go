@@ -11,7 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
-// describeRecent says what the journal tells of a field, or of each field of the object.
+// describeRecent says what the journal has about a field, or of each field of the object.
 func (s Subject) describeRecent(p field.Path) []string {
 	entries := s.RecentEntries(p)
 	if len(entries) == 0 {
@@ -28,7 +28,7 @@ func (s Subject) describeRecent(p field.Path) []string {
 	return out
 }
 
-// describeOscillation tells of one of the fields that a story of the path is about.
+// describeOscillation describes one of the fields that a story of the path is about.
 func (s Subject) describeOscillation(of []journal.Entry, flap journal.Oscillation, p field.Path) []string {
 	if flap.Path == root {
 		return s.describeObjectEntries(of)

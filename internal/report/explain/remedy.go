@@ -135,7 +135,7 @@ func (s Subject) standing(x report.Finding) []string {
 	return nil
 }
 
-// forDrift says how a value that somebody else has set becomes right.
+// forDrift says how a value that another writer has set becomes right.
 func (s Subject) forDrift(f Field, live any, who string) []string {
 	var out []string
 	p, ok := f.exact()

@@ -26,7 +26,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-// TestAStoryIsTold tells what each story's `ask` asks: a path, "object", "blame", "blame all".
+// TestAStoryIsTold prints what each story's `ask` asks: a path, "object", "blame", "blame all".
 func TestAStoryIsTold(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, f golden.Files) string {
 		s := subject(t, f)
@@ -90,7 +90,7 @@ type commit struct {
 	Oldest                         bool
 }
 
-// told is what a story knows of the app and of how it was looked at.
+// told is what a story has of the app and of how it was read.
 type told struct {
 	Kind, Namespace, Name, Path, Mode, Claims, Remediation, Document, Since, Stage, Health, Orphan string
 	Suspended, Leaving, Unsure                                                                     bool

@@ -24,7 +24,7 @@ const (
 	Ceded     EntryKind = "ceded"     // a field was left to its claimant, at a value not seen before
 	Held      EntryKind = "held"      // a field differs and stays so for now
 	Contested EntryKind = "contested" // a field goes back and forth, and is left alone for a while
-	Returned  EntryKind = "returned"  // a field that truce only observes is as Git wants again: somebody else has put it back
+	Returned  EntryKind = "returned"  // a field that truce only observes is as Git wants again: another writer restored it
 	Applied   EntryKind = "applied"   // a revision was applied whole
 	Failed    EntryKind = "failed"    // a run stopped
 	Suspended EntryKind = "suspended" // an app was suspended
@@ -58,7 +58,7 @@ type Entry struct {
 	Reason   string    `json:"reason,omitempty"`
 }
 
-// By names the writer as truce shows one: "kubectl (scale) as alice"; empty where nobody is known.
+// By names the writer as truce shows one: "kubectl (scale) as alice"; empty where it is not known.
 func (e Entry) By() string {
 	if e.Writer == "" {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
-// apps are the gauges of apps, made of their reports when somebody scrapes.
+// apps are the gauges of apps, made of their reports at each scrape.
 type apps struct {
 	metrics                           *Metrics
 	info, ready, run, objects, fields *prometheus.Desc

@@ -1,6 +1,6 @@
 // Package metrics answers: how often, how long?
 //
-// In: what happens, as it happens: findings, runs, fetches, requests; and, when somebody scrapes, the reports of all apps.
+// In: what happens, as it happens: findings, runs, fetches, requests; and, at each scrape, the reports of all apps.
 // Out: Prometheus' text at an address; the list of all families with what each means, from which docs/metrics.md is made.
 // Promise: never blocks who works; no value of a field and no name of an object is ever a label, so that the number of series is bounded by
 // that of apps and sources; an app that is gone takes its series along.
@@ -130,7 +130,7 @@ func (m *Metrics) Handler() http.Handler {
 // CountPanic counts a panic that was recovered.
 func (m *Metrics) CountPanic(work string) { m.panics.WithLabelValues(work).Inc() }
 
-// FindingEvent is one finding as it was told: when it appeared, or when it was carried out.
+// FindingEvent is one finding as it was reported: when it appeared, or when it was carried out.
 type FindingEvent struct {
 	App     app.Key
 	Verdict decide.Verdict

@@ -58,7 +58,7 @@ func TestAScrapeTellsHowAppsStandAndWhatHappened(t *testing.T) {
 	m.Watch(reports)
 	at := time.Unix(1700000000, 0)
 	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, Since: at.Add(-time.Second), At: at})
-	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, Reverted: true, At: at}) // since nobody knows when
+	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, Reverted: true, At: at}) // since when is not known
 	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Contested, Reverted: true, At: at})
 	m.CountRun(reports()[0], 2*time.Second)
 	key := app.SourceKey{Kind: "GitRepository", Namespace: "flux-system", Name: "fleet"}

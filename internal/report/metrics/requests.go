@@ -62,7 +62,7 @@ func requestVerb(r *http.Request) string {
 	return "other"
 }
 
-// readVerb tells list from get by what follows the group and version: [namespaces/N/]configmaps[/NAME[/SUBRESOURCE]].
+// readVerb distinguishes list from get by what follows the group and version: [namespaces/N/]configmaps[/NAME[/SUBRESOURCE]].
 func readVerb(path, watch string) string {
 	if watch == "true" || watch == "1" {
 		return watchVerb

@@ -1,7 +1,7 @@
 // Package golden answers: does a pure stage still give the output that each story has?
 //
 // In: txtar files, each a title, the inputs of a stage, and a section `want`; a function that runs the stage on them.
-// Out: a subtest for each file; with -update (`make golden`) the section `want` is written anew instead.
+// Out: a subtest for each file; with -update (`make golden`) the section `want` is written instead.
 // Promise: a story without output, or without a file, fails; only the section `want` is ever rewritten.
 // Not here: stories that need a cluster (kubetest) or the whole program (testdata/script).
 package golden

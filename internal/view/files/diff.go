@@ -127,7 +127,7 @@ func (c comparison) scaled(o report.Object) {
 	}
 }
 
-// origins finds where the files name the fields that differ. It looks now: the tree is closed when somebody asks.
+// origins finds where the files name the fields that differ. It looks now: the tree is closed later.
 func (g described) origins(subjects []adhoc.Subject, objects []report.Object) func(object.ID, field.Path) desired.Place {
 	known := map[string]desired.Place{}
 	for i, o := range objects {

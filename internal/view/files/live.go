@@ -33,7 +33,7 @@ import (
 // parallelReads is how many objects are looked at, at once.
 const parallelReads = 8
 
-// clusterState is the cluster as somebody sees it who only looks.
+// clusterState is the cluster as a reader sees it.
 type clusterState struct {
 	cluster *cluster.Client
 	reader  live.Reader
@@ -124,7 +124,7 @@ func (g clusterState) all(ctx context.Context, set desired.Set) ([]adhoc.Subject
 	return out, group.Wait()
 }
 
-// subject reads one object and asks what an apply would make of it. What the server refuses to try is told of that object
+// subject reads one object and asks what an apply would make of it. What the server refuses to try is reported for that object
 // alone, and it is compared as far as it goes without.
 func (g clusterState) subject(ctx context.Context, o desired.Object) (adhoc.Subject, error) {
 	const tries = 5
@@ -198,7 +198,7 @@ func (g clusterState) expect(ctx context.Context, o desired.Object, now object.O
 }
 
 // claimants lists those of the whole cluster, or else of the namespaces that the objects are in: who may not read the others
-// has none of their claimants either. Nobody asks for them where they claim nothing.
+// has none of their claimants either. They are not listed where they claim nothing.
 func (g clusterState) claimants(ctx context.Context, claims app.Claims, set desired.Set) ([]object.Object, error) {
 	if claims == app.ClaimsOff {
 		return nil, nil

@@ -140,7 +140,7 @@ func (s server) live() string {
 	return s.run("", "get", "deploy,sts,ds,job,cronjob,svc,ing,hpa,pdb,pvc,netpol,rolebinding,sa,cm,secret", "-o", "yaml", "--show-managed-fields")
 }
 
-// What the server fills in is no difference, whoever has made the objects and however; what Git has dropped is one, as far as a manager's entry
+// What the server fills in is no difference, however the objects were created; what Git has dropped is one, as far as a manager's entry
 // or the annotation of kubectl apply says that it was applied.
 func TestAFileOfLiveObjectsFromAServer(t *testing.T) {
 	c := kubetest.Start(t)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The values that nobody may see: of Git's Secret and of the live one, and what a copy in an annotation would tell.
+// The values that must be masked: of Git's Secret and of the live one, and those of a copy in an annotation.
 var hidden = []string{"hunter2-of-git", "hunter3-of-live", "hunter4-copied"}
 
 // TestNoCommandShowsASecret runs every command in every form over Secrets that are right, wrong and broken. No output and no

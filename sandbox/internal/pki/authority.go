@@ -21,7 +21,7 @@ import (
 
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
-	// leafLife is short of nothing: leaves are issued anew at every start.
+	// leafLife is short of nothing: leaves are issued at every start.
 	leafLife = 2 * 365 * 24 * time.Hour
 	// skew lets a certificate hold for clients whose clock is a little behind.
 	skew = 5 * time.Minute
