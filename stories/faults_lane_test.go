@@ -63,10 +63,13 @@ func (l *lane) stage(t *testing.T, of scene, kills bool) *stage {
 		}
 		s.toll.disarm()
 		s.toll.mend()
-		s.forsake()
-		if !shared && s.truce.Load().running() {
+		s.suspend()
+		if running := s.truce.Load().running(); running && shared {
+			s.quiet() // it has seen that it is to do no more
+		} else if running {
 			s.end()
 		}
+		s.forsake()
 		if shared && t.Failed() {
 			l.host = nil // its truce has ended
 		}
@@ -97,17 +100,34 @@ func (l *lane) end() {
 	s.end()
 }
 
-// forsake ends what would go on in the namespace by itself: truce's work for its apps, and autoscalers.
-func (s *stage) forsake() {
+// suspend ends truce's work for the stage's apps.
+func (s *stage) suspend() {
 	s.t.Helper()
-	ctx := s.ctx
-	suspended := []byte(`{"spec":{"suspend":true}}`)
-	for _, name := range []string{"web", "other"} {
-		_, err := s.client.Resource(kustomizations).Namespace(s.ns).Patch(ctx, name, "application/merge-patch+json", suspended, metav1.PatchOptions{})
+	observed := `"metadata":{"annotations":{"truce.dev/mode":"observe"}}` // an adopted Kustomization is suspended for Flux alone
+	for name, kind := range map[string]schema.GroupVersionResource{"web": s.kind(), "other": kustomizations} {
+		patch := "{" + observed + "}"
+		if kind == kustomizations {
+			patch = "{" + observed + `,"spec":{"suspend":true}}`
+		}
+		_, err := s.client.Resource(kind).Namespace(s.ns).Patch(s.ctx, name, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			s.t.Errorf("suspend %s: %v", name, err)
 		}
 	}
+}
+
+// kind is that of the app "web".
+func (s *stage) kind() schema.GroupVersionResource {
+	if s.other.kind == applications {
+		return applications
+	}
+	return kustomizations
+}
+
+// forsake ends what would go on in the namespace without truce.
+func (s *stage) forsake() {
+	s.t.Helper()
+	ctx := s.ctx
 	for _, kind := range []schema.GroupVersionResource{gitRepositories, autoscalers} {
 		if err := s.client.Resource(kind).Namespace(s.ns).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 			s.t.Errorf("delete %s: %v", kind.Resource, err)

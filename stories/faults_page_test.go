@@ -33,6 +33,13 @@ wrong with one request of a scene, or with two. Then the scene goes on, and what
 
 `
 
+const pageBroken = `
+## Whether the judge sees anything
+
+On 2026-11-23 two errors were put into a copy of the code: deletes without preconditions, and an apply that takes a 500 for success. All of the 13 trials of a 500 in a prune
+were red: 12 by the deletes, and the one at the apply by the end state. A copy that wrote the inventory not at all, or only after the objects, failed without any fault.
+`
+
 const pageEarlier = `
 ## Earlier trials
 
@@ -82,6 +89,7 @@ func (l *ledger) text() string {
 		}
 		fmt.Fprintf(&b, "- run %s, %s (`%s`): %s. Cause: %s\n", x.run, x.trial, x.request, x.promise, cause)
 	}
+	b.WriteString(pageBroken)
 	b.WriteString(pageEarlier)
 	return b.String()
 }

@@ -125,7 +125,11 @@ func newLaboratory(t *testing.T) *laboratory {
 	defer l.logRequests(t)
 	all := slices.Concat(scenes, passages, []scene{start, restart, move})
 	queue := make(chan scene, len(all))
+	only, _, named := strings.Cut(*faultsOnly, ": ")
 	for _, x := range all {
+		if named && !strings.HasSuffix(x.name, only) {
+			continue
+		}
 		if x.load == 0 { // nothing looks at its pods
 			x.files = strings.Replace(x.files, "  replicas: 3\n", "  replicas: 3\n  paused: true\n", 1)
 		}
