@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -252,6 +253,16 @@ func (x *toll) forget() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.seen, x.at, x.hit, x.unsafe = nil, nil, 0, nil
+}
+
+// spare lets the next truce live: a death that has not happened does not.
+func (x *toll) spare() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	maps.DeleteFunc(x.at, func(_ int, f fault) bool {
+		_, kills := f.(death)
+		return kills
+	})
 }
 
 // disarm lets all requests pass from now on, and returns how many faults have happened since arm. It counts from 1 again.

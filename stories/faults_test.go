@@ -286,6 +286,7 @@ func (x *trial) make(s *stage, of scene, whole outcome) {
 	of.trigger(s)
 	if kills {
 		s.crashed()
+		s.toll.spare()
 	}
 	if of.meanwhile != nil {
 		of.meanwhile(s)
