@@ -18,7 +18,7 @@ func (v detailPrinter) applicationHead(d view.Detail) *table {
 	t := &table{least: []int{labels}}
 	add := func(label, text string, p paint) { t.add(cell{label, faint}, cell{text, p}) }
 	add("Name:", namespacedName(r.App), bold)
-	for _, line := range d.Told.Lines {
+	for _, line := range d.Recorded.Lines {
 		add(line.Label, line.Text, "")
 	}
 	add("Sync Status:", statusLine(state, d), paintSync[state.Sync])
@@ -31,7 +31,7 @@ func (v detailPrinter) applicationHead(d view.Detail) *table {
 	}
 	if d.App.Policy.Mode == app.Observe {
 		add("Mode:", observing, "")
-		add("Status:", statusOfOther(d.Told), paintSync[d.Told.State.Sync])
+		add("Status:", statusOfOther(d.Recorded), paintSync[d.Recorded.State.Sync])
 	}
 	if r.Message != "" {
 		add("Stopped:", fmt.Sprintf("at %s: %s", r.Stage, r.Message), red)
@@ -47,14 +47,14 @@ func statusLine(state appstate.State, d view.Detail) string {
 	text := state.SyncText()
 	switch state.Sync {
 	case report.Synced:
-		text += " to " + d.Told.Target
+		text += " to " + d.Recorded.Target
 	case report.OutOfSync:
-		text += " from " + d.Told.Target
+		text += " from " + d.Recorded.Target
 	default:
 	}
 	const short = 7
 	commit := commitOf(d.Report.Revision)
-	if len(commit) > short && commit != d.Told.Target {
+	if len(commit) > short && commit != d.Recorded.Target {
 		text += " (" + commit[:short] + ")"
 	}
 	return text
@@ -82,12 +82,12 @@ func (v detailPrinter) resources(d view.Detail) *table {
 
 // conditions are what the controller says of the app, where it says more than that all is well.
 func (v detailPrinter) conditions(w io.Writer, d view.Detail) error {
-	if len(d.Told.Conditions) == 0 || len(d.Told.Lines) == 0 {
+	if len(d.Recorded.Conditions) == 0 || len(d.Recorded.Lines) == 0 {
 		return nil
 	}
 	t := &table{}
 	t.add(plainCells("CONDITION", "MESSAGE", "LAST TRANSITION")...)
-	for _, c := range d.Told.Conditions {
+	for _, c := range d.Recorded.Conditions {
 		since := "<nil>"
 		if !c.Since.IsZero() {
 			since = c.Since.UTC().Format(time.DateTime + " -0700 MST")

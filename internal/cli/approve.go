@@ -69,7 +69,7 @@ func (a *approveFlags) approve(ctx context.Context, c *Cluster, key app.Key) err
 	if err != nil {
 		return err
 	}
-	held := heldApproval(d.Told)
+	held := heldApproval(d.Recorded)
 	switch {
 	case held == "":
 		return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s: no prune waits for approval", key)}

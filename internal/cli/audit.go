@@ -87,7 +87,7 @@ func (p *program) audit() *cobra.Command {
 				return f.live(cmd.Context())
 			}
 			return f.compared(cmd.Context(), func(judge func(discover.Discovery) []rules.Finding) error {
-				return p.backend.Discover(cmd.Context(), f.query, func(s discover.Discovery) error { return f.tell(s, judge(s)) })
+				return p.backend.Discover(cmd.Context(), f.query, func(s discover.Discovery) error { return f.printFound(s, judge(s)) })
 			})
 		},
 	}
@@ -169,8 +169,8 @@ func (f *auditFlags) compared(ctx context.Context, do func(func(discover.Discove
 	})
 }
 
-// tell prints what was found.
-func (f *auditFlags) tell(s discover.Discovery, found []rules.Finding) error {
+// printFound prints what was found.
+func (f *auditFlags) printFound(s discover.Discovery, found []rules.Finding) error {
 	f.query.Progress(0, 0)
 	sorted, err := f.sorted(s, found)
 	if err != nil {

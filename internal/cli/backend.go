@@ -65,7 +65,7 @@ type Cluster struct {
 	RequestRun func(context.Context, view.Request) (token string, err error)
 	// Edit writes another form of an app's custom resources, or a new app's, or takes them away.
 	Edit func(context.Context, view.Edit) (view.EditResult, error)
-	// Tell reads what an app's custom resource says.
+	// AppState reads what an app's custom resource says.
 	AppState func(context.Context, app.Key) (dialect.Summary, error)
 	// Journal returns entries of the cluster's controller, oldest first.
 	Journal func(ctx context.Context, q journal.Query) ([]journal.Entry, error)

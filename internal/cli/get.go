@@ -134,7 +134,7 @@ type detailPrinter struct {
 
 func (v detailPrinter) detail(w io.Writer, d view.Detail) error {
 	head, objects := v.head, v.objects
-	if len(d.Told.Lines) > 0 {
+	if len(d.Recorded.Lines) > 0 {
 		head, objects = v.applicationHead, v.resources
 	}
 	if err := head(d).print(w, v.term); err != nil {
@@ -167,7 +167,7 @@ func (v detailPrinter) head(d view.Detail) *table {
 	}
 	if d.App.Policy.Mode == app.Observe {
 		add("Mode", observing, "")
-		add("Status", statusOfOther(d.Told), paintSync[d.Told.State.Sync])
+		add("Status", statusOfOther(d.Recorded), paintSync[d.Recorded.State.Sync])
 	}
 	if r.Message != "" {
 		add("Stopped", fmt.Sprintf("at %s: %s", r.Stage, r.Message), red)

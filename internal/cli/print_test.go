@@ -78,7 +78,7 @@ func shopApplication() view.Detail {
 	d := shopWeb()
 	d.App.Key = app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}
 	d.Report.App = d.App.Key
-	d.Told = dialect.Summary{
+	d.Recorded = dialect.Summary{
 		Target: "main", Conditions: []dialect.Condition{{Type: "SharedResourceWarning", Message: "Service shop/web is part of others/web, too", Since: epoch}},
 		Lines: []dialect.SummaryLine{
 			{Label: "Project:", Text: "default"}, {Label: "Server:", Text: "https://kubernetes.default.svc"}, {Label: "Namespace:", Text: "shop"},

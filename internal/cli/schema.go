@@ -184,7 +184,7 @@ func newDetailJSON(kind string, d view.Detail, keep func(report.Object) bool) de
 		Objects: []objectJSON{},
 	}
 	if d.App.Policy.Mode == app.Observe {
-		s := d.Told
+		s := d.Recorded
 		out.Status = &statusJSON{By: s.StatusWriter, Sync: string(s.State.Sync), Health: string(s.State.Health.Code), Revision: s.Revision, Message: s.Message}
 	}
 	for _, o := range r.Objects {

@@ -112,7 +112,7 @@ func (t *tour) byHand(ctx context.Context, o object.Object) error {
 		last = v
 	}
 	t.steps.step(fmt.Sprintf("put back %s later, as a watch that is not truce's saw it", back.Sub(changed).Round(100*time.Microsecond)))
-	return t.tell(ctx, o, func(n reconcile.FindingEvent) bool { return n.Carried })
+	return t.awaitFinding(ctx, o, func(n reconcile.FindingEvent) bool { return n.Carried })
 }
 
 // change prints one new value.
@@ -136,8 +136,8 @@ func receiveSample[T any](ctx context.Context, values <-chan sampleOf[T]) (sampl
 	}
 }
 
-// tell waits for truce's own finding about the replicas of an object.
-func (t *tour) tell(ctx context.Context, o object.Object, is func(reconcile.FindingEvent) bool) error {
+// awaitFinding waits for truce's own finding about the replicas of an object.
+func (t *tour) awaitFinding(ctx context.Context, o object.Object, is func(reconcile.FindingEvent) bool) error {
 	for {
 		select {
 		case n := <-t.world.Notices:
@@ -223,7 +223,7 @@ func (t *tour) climb(ctx context.Context, s tourObjects, values <-chan sample, s
 func (t *tour) ceded(ctx context.Context, o object.Object) error {
 	ctx, stop := context.WithTimeoutCause(ctx, changeTimeout, errors.New("it was not ceded in time"))
 	defer stop()
-	return t.tell(ctx, o, func(n reconcile.FindingEvent) bool { return n.Finding.Verdict == decide.Cede })
+	return t.awaitFinding(ctx, o, func(n reconcile.FindingEvent) bool { return n.Finding.Verdict == decide.Cede })
 }
 
 // during follows the values for a while.

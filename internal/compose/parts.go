@@ -72,7 +72,7 @@ type parts struct {
 	rendered   render.Renderer
 	remotes    *remote.Apps
 	releaser   *memory.Releaser
-	engine     reconcile.Dependencies // without Sources, Watches, Tell
+	engine     reconcile.Dependencies // without Sources and Watches
 	configured *admission.Reader
 	journal    *bolt.Journal    // nil for a process that keeps none
 	version    string           // of truce

@@ -18,26 +18,26 @@ import (
 
 // appEntry is one app's custom resource.
 type appEntry struct {
-	front   dialect.Apps
-	gvk     object.GVK
-	kept    object.Packed    // the custom resource
-	cr      object.Object    // the same: only in what begin and entry return
-	asks    request          // of kept
-	app     app.App          // as kept says, and as the order that was taken up wants it
-	wants   app.SyncRequest  // of kept, and not taken up yet
-	order   app.SyncRequest  // that was taken up and has not ended
-	failed  int              // runs in a row
-	answer  string           // of the newest of them
-	alike   int              // of the newest of them, that ended with answer
-	blocked bool             // it cannot be run: its custom resource may not be written
-	version uint64           // resourceVersion of kept
-	wrote   digest           // of the status that was written last
-	due     time.Time        // of the next full check: an older timer is not answered; zero for at once
-	begun   time.Time        // of the run that is under way; zero for none
-	told    time.Time        // of the last status write
-	news    string           // that were reported last
-	said    *writtenRevision // what the status that was written last says of the revision; nil for none
-	slot    time.Time        // when a status may be written that says no more than that the revision has moved; zero for none
+	front           dialect.Apps
+	gvk             object.GVK
+	kept            object.Packed    // the custom resource
+	cr              object.Object    // the same: only in what begin and entry return
+	asks            request          // of kept
+	app             app.App          // as kept says, and as the order that was taken up wants it
+	wants           app.SyncRequest  // of kept, and not taken up yet
+	order           app.SyncRequest  // that was taken up and has not ended
+	failed          int              // runs in a row
+	answer          string           // of the newest of them
+	alike           int              // of the newest of them, that ended with answer
+	blocked         bool             // it cannot be run: its custom resource may not be written
+	version         uint64           // resourceVersion of kept
+	wrote           digest           // of the status that was written last
+	due             time.Time        // of the next full check: an older timer is not answered; zero for at once
+	begun           time.Time        // of the run that is under way; zero for none
+	statusWrittenAt time.Time        // of the last status write
+	news            string           // that were reported last
+	said            *writtenRevision // what the status that was written last says of the revision; nil for none
+	slot            time.Time        // when a status may be written that says no more than that the revision has moved; zero for none
 }
 
 func (c *Controller) onAppEvent(f dialect.Apps, ev live.Event) {

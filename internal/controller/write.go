@@ -74,7 +74,7 @@ func (c *Controller) noteStatusWritten(key app.Key, r report.Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := c.appSet[key]; now != nil {
-		now.told, now.said, now.slot = r.Seen, writtenRevisionOf(r), time.Time{}
+		now.statusWrittenAt, now.said, now.slot = r.Seen, writtenRevisionOf(r), time.Time{}
 	}
 }
 
@@ -135,8 +135,8 @@ func waitForProgress(e appEntry, r report.Report) time.Duration {
 		}
 		since = r.At
 	}
-	if since.Before(e.told) {
-		since = e.told
+	if since.Before(e.statusWrittenAt) {
+		since = e.statusWrittenAt
 	}
 	return since.Add(progressPause).Sub(r.Seen)
 }

@@ -18,7 +18,7 @@ type Commands interface {
 	Edit(r Resources, c Change) (Resources, error)
 	// Create returns the custom resources of a new app.
 	Create(key app.Key, c Change) (Resources, error)
-	// Tell reads back a status, of any writer.
+	// Summarize reads back a status, of any writer.
 	Summarize(cr object.Object) Summary
 }
 

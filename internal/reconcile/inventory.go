@@ -102,7 +102,19 @@ func (r *appRun) writeInventory(ctx context.Context) error {
 		return &stageError{report.RecordFailed, err}
 	}
 	r.inventory, r.report.Recorded = ahead, true
+	r.listObjects()
 	return nil
+}
+
+// listObjects permits writes to the objects that the stored inventory names.
+func (r *appRun) listObjects() {
+	for id := range r.state.wanted {
+		if rec := r.engine.lookup(id); rec != nil {
+			rec.mu.Lock()
+			rec.listed = true
+			rec.mu.Unlock()
+		}
+	}
 }
 
 func (r *appRun) load(ctx context.Context) (err error) {

@@ -34,6 +34,7 @@ type managedObject struct {
 	observation
 	inbox
 	state  objectState
+	listed bool // the stored inventory of the owner names the object: until then nothing is written to it
 	yields bool // the owner only observes, as of its newest run: an app that enforces takes the object over
 	found  bool // the object was there before truce applied it, with fields that others had added, or that is not known
 	outcome

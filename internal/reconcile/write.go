@@ -20,11 +20,27 @@ import (
 
 // write reports the findings, and makes the plan's writes. A plan without a step ends the reconcile.
 func (w *objectReconcile) write(ctx context.Context) error {
+	if len(w.plan.Steps) > 0 && w.awaitsInventory() {
+		w.plan.Steps = nil
+		return nil
+	}
 	w.announce()
 	if len(w.plan.Steps) == 0 {
 		return w.keepResult()
 	}
 	return w.executePlan(ctx)
+}
+
+// awaitsInventory reports whether the app's inventory is not stored yet, and leaves the object to the app's run, which reconciles it once it is.
+// An event or a changed claim can come before that, and the inventory may not be writable.
+func (w *objectReconcile) awaitsInventory() bool {
+	w.managed.mu.Lock()
+	defer w.managed.mu.Unlock()
+	if w.managed.listed || w.app.Policy.Mode != app.Enforce {
+		return false
+	}
+	w.managed.forced = true
+	return true
 }
 
 // executePlan makes the plan's writes. That the object has changed since it was read is no error: it is read and compared again.
@@ -292,13 +308,13 @@ func (w *objectReconcile) announce() {
 		return // it is Git that has changed
 	}
 	for _, f := range w.unsaid(known) {
-		w.tell(f, false)
+		w.announceFinding(f, false)
 	}
 	for _, f := range w.plan.Findings {
 		_, untold := w.snap.postponed[field.PathString(f.Path)]
 		masked := w.engine.mask(w.managed.id, f)
 		if f.Verdict != decide.Correct && !w.postpones(f) && (untold || !isKnown(known, masked)) {
-			w.tell(masked, false)
+			w.announceFinding(masked, false)
 		}
 	}
 	w.announceReturned(known)
@@ -329,12 +345,12 @@ func (w *objectReconcile) announceReturned(known []report.Finding) {
 func (w *objectReconcile) announceCarried(base compare.Baseline) {
 	for _, f := range w.plan.Findings {
 		if f.Verdict == decide.Correct && !base.MutatedAt(f.Path) && (!w.snap.state.isChanged() || f.Kind == compare.Added || f.Overrides == decide.Contested) {
-			w.tell(w.engine.mask(w.managed.id, f), true)
+			w.announceFinding(w.engine.mask(w.managed.id, f), true)
 		}
 	}
 }
 
-func (w *objectReconcile) tell(f report.Finding, carried bool) {
+func (w *objectReconcile) announceFinding(f report.Finding, carried bool) {
 	n := FindingEvent{
 		App: w.snap.owner, ID: w.managed.id, Finding: f, Carried: carried, At: w.engine.Now(),
 		Since: w.since(f.Path, f.Writer), Undone: f.Verdict != decide.Cede && w.snap.memory.WasUndone(field.PathString(f.Path), w.engine.Now()),

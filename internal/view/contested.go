@@ -58,7 +58,7 @@ func (c *Cluster) waits(ctx context.Context, d *Detail, n *journalCache) error {
 
 // contested believes the status while a controller gives a sign of life: one that is gone has left its last word there.
 func (c *Cluster) contested(ctx context.Context, d *Detail, id object.ID, f report.Finding) (report.Finding, error) {
-	said := breaker.ApplyEvidence(f, id, d.Told.Contested, time.Now())
+	said := breaker.ApplyEvidence(f, id, d.Recorded.Contested, time.Now())
 	if said.Verdict == f.Verdict {
 		return f, nil
 	}

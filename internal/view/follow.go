@@ -140,7 +140,7 @@ func (b *summaryCache) seenApp(ev live.Event) {
 	} else {
 		b.apps[key] = ev.Object
 	}
-	b.tell()
+	b.publish()
 }
 
 func (b *summaryCache) seenObject(ev live.Event) {
@@ -149,14 +149,14 @@ func (b *summaryCache) seenObject(ev live.Event) {
 	defer b.mu.Unlock()
 	if ev.Gone {
 		delete(b.health[mark], ev.ID)
-		b.tell()
+		b.publish()
 		return
 	}
 	if b.health[mark] == nil {
 		b.health[mark] = map[object.ID]assessed{}
 	}
 	b.health[mark][ev.ID] = b.assess(ev)
-	b.tell()
+	b.publish()
 }
 
 // assessed is an object's health by each of the rules that an app may ask for.
@@ -181,7 +181,7 @@ func (a assessed) by(rules health.Rules) health.Status {
 	return health.Status{Code: health.Healthy}
 }
 
-func (b *summaryCache) tell() {
+func (b *summaryCache) publish() {
 	select {
 	case b.news <- struct{}{}:
 	default:

@@ -71,7 +71,7 @@ func (c *Cluster) Inspect(ctx context.Context, key app.Key) (Detail, error) {
 	if err != nil {
 		return Detail{}, err
 	}
-	d := Detail{App: a, Told: commands.Summarize(cr), Report: c.look(ctx, engine, asked), Origin: c.origins(ctx, f.artifact, asked)}
+	d := Detail{App: a, Recorded: commands.Summarize(cr), Report: c.look(ctx, engine, asked), Origin: c.origins(ctx, f.artifact, asked)}
 	d.Report.Notes = append(d.Report.Notes, how.notes...)
 	if err := c.waits(ctx, &d, n); err != nil {
 		return d, err

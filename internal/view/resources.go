@@ -58,7 +58,7 @@ func resourceID(gvk object.GVK, key app.Key) object.ID {
 	return object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: key.Namespace, Name: key.Name}
 }
 
-// AppState reads what an app's custom resource tells.
+// AppState reads what an app's custom resource says.
 func (c *Cluster) AppState(ctx context.Context, key app.Key) (dialect.Summary, error) {
 	gvk, d, err := registry.CommandsFor(key.Kind)
 	if err != nil {

@@ -217,7 +217,7 @@ func command(t *testing.T, cr object.Object, r report.Report, args ...string) st
 			working[o.ID] = o.Health
 		}
 	}
-	d := view.Detail{App: registry.Apps()[cr.GVK()].App(cr, app.Policy{}), Report: r, Told: registry.Commands()[cr.GVK()].Summarize(cr)}
+	d := view.Detail{App: registry.Apps()[cr.GVK()].App(cr, app.Policy{}), Report: r, Recorded: registry.Commands()[cr.GVK()].Summarize(cr)}
 	if d.App.Suspended { // a run without writes takes no notice of that
 		d.Report.Stage, d.Report.Reason, d.Report.Message = report.Done, r.Before.Reason, r.Before.Message
 	}

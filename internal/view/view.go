@@ -97,8 +97,8 @@ type Detail struct {
 	Prune decide.PrunePlan
 	// Origin returns where Git writes a field of one of the app's objects; the zero Place if that is not known.
 	Origin func(object.ID, field.Path) desired.Place
-	// Told is what the custom resource says of the controller's own runs.
-	Told dialect.Summary
+	// Recorded is what the custom resource says of the controller's own runs.
+	Recorded dialect.Summary
 }
 
 // Adoption is how an app would be adopted, or is.

@@ -32,7 +32,7 @@ func TestStories(t *testing.T) {
 		found := addition.FindAdditions(in)
 		var b strings.Builder
 		for _, a := range found {
-			b.WriteString(told(in.Live, a))
+			b.WriteString(printAddition(in.Live, a))
 		}
 		if len(found) == 0 {
 			b.WriteString("no additions\n")
@@ -89,7 +89,7 @@ func load(t *testing.T, text string) object.Object {
 	return o
 }
 
-func told(live object.Object, a compare.Addition) string {
+func printAddition(live object.Object, a compare.Addition) string {
 	var b strings.Builder
 	v, _ := field.ValueAt(live, a.Path)
 	text, err := json.Marshal(v)

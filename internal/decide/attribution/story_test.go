@@ -26,7 +26,7 @@ import (
 //	reviews     what admission saw: YAML documents with at and request; reads: what the ring makes of it is printed, too
 //	claimants   autoscalers, as YAML
 //	events      YAML documents
-//	told        what was said before, as YAML documents
+//	reported    what was said before, as YAML documents
 func TestStories(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, f golden.Files) string {
 		hasher := ownership.NewHasher()
@@ -160,7 +160,7 @@ func statements(t *testing.T, f golden.Files, h ownership.Hasher, b *strings.Bui
 			About: object.ID{Kind: in["kind"], Namespace: "shop", Name: in["name"]},
 		})
 	}
-	for _, doc := range documents(f["told"]) {
+	for _, doc := range documents(f["reported"]) {
 		o := load[object.Object](t, doc)
 		in := load[struct {
 			Path, At string

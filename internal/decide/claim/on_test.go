@@ -69,11 +69,11 @@ func TestClaims(t *testing.T) {
 		if s.Desired != nil {
 			id = s.Desired.ID()
 		}
-		return told(c.On(s, ix.For(id)), s)
+		return printClaims(c.On(s, ix.For(id)), s)
 	})
 }
 
-func told(all []claim.Claim, s claim.Subject) string {
+func printClaims(all []claim.Claim, s claim.Subject) string {
 	var b strings.Builder
 	for _, c := range all {
 		git, _ := field.ValueAt(s.Desired, c.Path)

@@ -14,7 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
-// Tell reads an Application's status back.
+// Summarize reads an Application's status back.
 func (Commands) Summarize(cr object.Object) dialect.Summary {
 	var s applicationStatus
 	reader.DecodeStatus(cr, &s)

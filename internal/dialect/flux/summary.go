@@ -18,7 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
-// Tell reads a Kustomization's status back.
+// Summarize reads a Kustomization's status back.
 func (Commands) Summarize(cr object.Object) dialect.Summary {
 	var s kustomizev1.KustomizationStatus
 	reader.DecodeStatus(cr, &s)

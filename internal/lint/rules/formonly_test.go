@@ -38,7 +38,7 @@ func TestTheFormOfAValueIsAsideWhereAProgramHasMadeTheFile(t *testing.T) {
 	} {
 		got := audited(t, "null-value", map[string]string{"web.yaml": head + heavy})
 		if len(got) != 1 || got[0].FormOnly != want {
-			t.Errorf("%q: %q, want one that is aside for %q", head, told(got), want)
+			t.Errorf("%q: %q, want one that is aside for %q", head, printFindings(got), want)
 		}
 	}
 	many := heavy + strings.Repeat("---\n"+`{apiVersion: v1, kind: Namespace, metadata: {name: a}}`+"\n", 1)
@@ -46,21 +46,21 @@ func TestTheFormOfAValueIsAsideWhereAProgramHasMadeTheFile(t *testing.T) {
 		many += fmt.Sprintf("---\n{apiVersion: v1, kind: Namespace, metadata: {name: a%d}}\n", n)
 	}
 	if got := audited(t, "null-value", map[string]string{"release.yaml": many}); len(got) != 1 || got[0].FormOnly != rules.Generated {
-		t.Errorf("a release: %s", told(got))
+		t.Errorf("a release: %s", printFindings(got))
 	}
 }
 
 func TestAQuantityInAnotherFormMattersWhereTwoAppsNameIt(t *testing.T) {
 	got := audited(t, "uncanonical-quantity", map[string]string{"web.yaml": heavy})
 	if len(got) != 1 || got[0].FormOnly != rules.Form {
-		t.Errorf("one app: %s", told(got))
+		t.Errorf("one app: %s", printFindings(got))
 	}
 	app := "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: %s, namespace: argocd}\nspec: {project: default, source: {repoURL: 'https://git.example/shop', path: %s}, destination: {server: 'https://kubernetes.default.svc', namespace: shop}}\n"
 	got = audited(t, "uncanonical-quantity", map[string]string{
 		"a/web.yaml": heavy, "b/web.yaml": heavy, "a.yaml": fmt.Sprintf(app, "a", "a"), "b.yaml": fmt.Sprintf(app, "b", "b"),
 	})
 	if len(got) != 2 || got[0].FormOnly != "" {
-		t.Errorf("two apps: %s", told(got))
+		t.Errorf("two apps: %s", printFindings(got))
 	}
 	if weighty, aside := rules.Weighty(append(got, rules.Finding{FormOnly: rules.Form})); len(weighty) != 2 || aside != 1 {
 		t.Errorf("%d are weighty, %d aside", len(weighty), aside)
@@ -84,7 +84,7 @@ func TestAppsThatKeepWhatLeavesGitAreToldOfOncePerParent(t *testing.T) {
 	}
 	got := audited(t, "prune-disabled", files)
 	if len(got) != 2 || len(got[0].Others) != 2 || !strings.Contains(got[0].Message, "apps of Kustomization flux-system/cluster, Kustomization flux-system/a among them") {
-		t.Errorf("want one for the three apps of cluster, and one for lone:\n%s", told(got))
+		t.Errorf("want one for the three apps of cluster, and one for lone:\n%s", printFindings(got))
 	}
 }
 
@@ -99,6 +99,6 @@ func TestADependencyOfAnAppThatNothingAppliesIsNotMissed(t *testing.T) {
 	}
 	got := audited(t, "depends-on-missing", files)
 	if len(got) != 1 || got[0].Place.File != "cluster/a.yaml" || !strings.Contains(got[0].Message, "nowhere") {
-		t.Errorf("want the one of cluster/a.yaml that is in no file:\n%s", told(got))
+		t.Errorf("want the one of cluster/a.yaml that is in no file:\n%s", printFindings(got))
 	}
 }

@@ -35,7 +35,9 @@ func TestStories(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			golden.Run(t, dir+"/*.txtar", func(t *testing.T, in golden.Files) string { return told(of(filepath.Base(dir), judged(t, in))) })
+			golden.Run(t, dir+"/*.txtar", func(t *testing.T, in golden.Files) string {
+				return printFindings(of(filepath.Base(dir), judged(t, in)))
+			})
 		})
 	}
 }
@@ -158,7 +160,7 @@ var scopes = map[string]desired.Scope{
 	"APIService": desired.ClusterWide, "CustomResourceDefinition": desired.ClusterWide,
 }
 
-func told(all []rules.Finding) string {
+func printFindings(all []rules.Finding) string {
 	if len(all) == 0 {
 		return "nothing is wrong"
 	}

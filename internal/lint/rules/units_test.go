@@ -130,13 +130,13 @@ spec:
 	})
 	const rule = "ignore-matches-nothing"
 	if got := of(rule, rules.CheckAll(s)); len(got) != 1 {
-		t.Errorf("of two apps: %s", told(got))
+		t.Errorf("of two apps: %s", printFindings(got))
 	}
 	for i := range s.Units {
 		s.Units[i].File, s.Units[i].Line = "set.yaml", 1
 	}
 	if got := of(rule, rules.CheckAll(s)); len(got) != 0 {
-		t.Errorf("of a set: %s", told(got))
+		t.Errorf("of a set: %s", printFindings(got))
 	}
 }
 

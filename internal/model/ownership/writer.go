@@ -40,7 +40,7 @@ type Writer struct {
 	Because  []string // a sentence for each witness: "managedFields: kubectl, Update of scale"
 }
 
-// String names the writer: "kubectl (scale) as alice", "somebody (unknown)".
+// String names the writer, such as "kubectl (scale) as alice", or says that it is unknown.
 func (w Writer) String() string {
 	name := w.Name
 	switch {

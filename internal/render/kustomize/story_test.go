@@ -87,7 +87,7 @@ func readStory(t *testing.T, file string) story {
 }
 
 // printResult prints a result as a story does.
-func tell(t *testing.T, objects []render.Object) string {
+func printObjects(t *testing.T, objects []render.Object) string {
 	t.Helper()
 	var b strings.Builder
 	for _, o := range objects {
@@ -113,7 +113,7 @@ func TestStories(t *testing.T) {
 			if err != nil {
 				got, want = err.Error()+"\n", s.failure
 			} else {
-				got = tell(t, res.Objects)
+				got = printObjects(t, res.Objects)
 			}
 			if os.Getenv("UPDATE_STORIES") != "" {
 				update(t, s, file, err, got)

@@ -2,7 +2,7 @@
 //
 // In: a Subject: one object as it is live, who owns which of its fields, what Git wants of it and where it says so, what truce finds
 // about it now, and what the journal has about it.
-// Out: the field that a typed path means; its story in sentences (Tell); the whole object line by line with
+// Out: the field that a typed path means; its story in sentences; the whole object line by line with
 // who wrote each (Lines).
 // Promise: pure; what is not known is said to be unknown, and a guess is called one; it shows no value that its Subject does not hold.
 // Not here: gathering a Subject (wire), findings (decide), columns, colours and forms of output (cli).
@@ -38,7 +38,7 @@ type Reach string
 // The values of Reach.
 const (
 	ReachLive  Reach = "glance" // the object alone, as the cluster holds it
-	ReachField Reach = "told"   // what Tell needs for the path of the question
+	ReachField Reach = "told"   // what is needed for the path of the question
 	ReachLines Reach = "lined"  // what Lines needs
 )
 
@@ -142,7 +142,7 @@ func MaskObject(m redact.Mask, o object.Object) object.Object {
 	return out
 }
 
-// Spots lists the lines whose commits Tell for the path, or for an empty one Lines, shows.
+// Spots lists the lines whose commits are shown for the path, or for an empty one by Lines.
 func (s Subject) Spots(p field.Path) []Spot {
 	var out []Spot
 	if s.Found.File != "" {

@@ -90,7 +90,7 @@ type commit struct {
 	Oldest                         bool
 }
 
-// told is what a story has of the app and of how it was read.
+// given is what a story has of the app and of how it was read.
 type told struct {
 	Kind, Namespace, Name, Path, Mode, Claims, Remediation, Document, Since, Stage, Health, Orphan string
 	Suspended, Leaving, Unsure                                                                     bool

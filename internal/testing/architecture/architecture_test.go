@@ -28,6 +28,7 @@ var rules = []rule{
 	{"every-name-documented", everyNameIsDocumented},
 	{"no-drawers", noDrawers},
 	{"one-word-per-thing", oneWordPerThing},
+	{"plain-words", plainWords},
 	{"errors-say-what", errorsSayWhat},
 	{"short-files", filesAreShort},
 	{"short-functions", functionsFitOnAScreen},

@@ -186,6 +186,37 @@ func spaced(name string) string {
 	return b.String()
 }
 
+// idioms are words for which the field has plainer ones (docs/style.md).
+var idioms = regexp.MustCompile(`(?i)\b(tells?|telling|told|nobody|somebody|whoever|anew)\b`)
+
+// plainWords keeps idioms out of comments.
+func plainWords(t tree, report report) {
+	for _, p := range t.pkgs {
+		for _, f := range p.files {
+			for _, word := range f.idioms() {
+				report(f.at(word.at), "a comment has %q; say who does what: reports, prints, no user, the caller, again", word.text)
+			}
+		}
+	}
+}
+
+// idiom is one of those words, and its comment.
+type idiom struct {
+	at   ast.Node
+	text string
+}
+
+func (f *file) idioms() (found []idiom) {
+	for _, group := range f.syntax.Comments {
+		for _, line := range group.List {
+			if word := idioms.FindString(line.Text); word != "" && !f.generated {
+				found = append(found, idiom{line, word})
+			}
+		}
+	}
+	return found
+}
+
 var excuse = regexp.MustCompile("^[\"`](?i:failed|unable|error)\\b")
 
 // errorsSayWhat: operation, subject, cause; that it failed is known.

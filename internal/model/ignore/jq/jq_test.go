@@ -78,7 +78,7 @@ func ask(t *testing.T, e *jq.Evaluator, query string, git, live object.Object) i
 	return answers[query]
 }
 
-func told(a ignore.Answer) string {
+func printAnswer(a ignore.Answer) string {
 	if a.Err != nil {
 		return "fails: " + a.Err.Error()
 	}
@@ -128,7 +128,7 @@ func TestAnExpressionSelectsWhatDelWouldDelete(t *testing.T) {
 		strings.Repeat("(", 2100) + "." + strings.Repeat(")", 2100): "fails: it has 4201 bytes; 4096 are allowed",
 	} {
 		git := load(t, deployment)
-		if got := told(ask(t, e, query, git, nil)); got != want {
+		if got := printAnswer(ask(t, e, query, git, nil)); got != want {
 			t.Errorf("%s\n got %s\nwant %s", query, got, want)
 		}
 		if diff := cmp.Diff(load(t, deployment), git); diff != "" {
@@ -159,7 +159,7 @@ func TestAnExpressionIsCheckedWithoutAnObject(t *testing.T) {
 		".":      "fails: it selects the whole object",
 		"nosuch": "fails: function not defined: nosuch/0",
 	} {
-		if got := told(ask(t, e, query, nil, nil)); got != want {
+		if got := printAnswer(ask(t, e, query, nil, nil)); got != want {
 			t.Errorf("%s: got %q, want %q", query, got, want)
 		}
 	}
@@ -184,10 +184,10 @@ func TestAHostileExpressionHurtsNobodyElse(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%.60s: %v", query, err)
 		}
-		if got := told(a[".spec.replicas"]); got != "/spec/replicas" {
+		if got := printAnswer(a[".spec.replicas"]); got != "/spec/replicas" {
 			t.Errorf("beside %.60s .spec.replicas gives %s", query, got)
 		}
-		t.Logf("%6s %.50s: %.100s", time.Since(began).Round(time.Millisecond), query, told(a[query]))
+		t.Logf("%6s %.50s: %.100s", time.Since(began).Round(time.Millisecond), query, printAnswer(a[query]))
 	}
 }
 
@@ -201,12 +201,12 @@ func TestAnExpressionThatRanIntoALimitRestsForAMinute(t *testing.T) {
 		const query = "last(range(1e12))"
 		const want = "fails: it ran for longer than 1s"
 		for range 3 {
-			if got := told(ask(t, e, query, load(t, deployment), nil)); got != want {
+			if got := printAnswer(ask(t, e, query, load(t, deployment), nil)); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		}
 		time.Sleep(2 * time.Minute)
-		if got := told(ask(t, e, query, load(t, deployment), nil)); got != want || runs != 2 {
+		if got := printAnswer(ask(t, e, query, load(t, deployment), nil)); got != want || runs != 2 {
 			t.Errorf("got %q after %d runs", got, runs)
 		}
 	})
@@ -217,7 +217,7 @@ func TestAnErrorQuotesNothingOfASecret(t *testing.T) {
 	secret := load(t, "{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {password: aHVudGVyMg==}}")
 	for _, query := range []string{".data.password[]", "error(.data.password)", ".data.password | tonumber"} {
 		for _, a := range []ignore.Answer{ask(t, e, query, secret, nil), ask(t, e, query, nil, secret)} {
-			if got := told(a); strings.Contains(got, "aHVu") || strings.Contains(got, "hunter") {
+			if got := printAnswer(a); strings.Contains(got, "aHVu") || strings.Contains(got, "hunter") {
 				t.Errorf("%s tells %q", query, got)
 			}
 		}
@@ -233,7 +233,7 @@ func TestAWorkerThatCannotStartIsNotTheExpressionsFault(t *testing.T) {
 		},
 	}
 	for range 2 {
-		if got := told(ask(t, e, ".spec", load(t, deployment), nil)); !strings.Contains(got, "start worker") {
+		if got := printAnswer(ask(t, e, ".spec", load(t, deployment), nil)); !strings.Contains(got, "start worker") {
 			t.Errorf("got %q", got)
 		}
 	}
