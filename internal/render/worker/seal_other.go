@@ -2,5 +2,5 @@
 
 package worker
 
-// seal does nothing here: the empty environment and the refused transport remain.
-func seal() bool { return false }
+// sealProcess does nothing here: the empty environment and the refused transport remain.
+func sealProcess() bool { return false }

@@ -30,6 +30,29 @@ func TestEveryPathOfTheArchitecturePageExists(t *testing.T) {
 	}
 }
 
+// namedFunction is a row of the table from a watch event to the write: a function, and its file.
+var namedFunction = regexp.MustCompile("\\| `(?:\\w+\\.)?(\\w+)` \\| `([\\w/]+\\.go)` \\|")
+
+// TestEveryFunctionOfTheArchitecturePageExists keeps that table true when a function is renamed.
+func TestEveryFunctionOfTheArchitecturePageExists(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := namedFunction.FindAllStringSubmatch(string(text), -1)
+	if len(rows) < 10 {
+		t.Errorf("the table has %d functions", len(rows))
+	}
+	for _, row := range rows {
+		code, err := os.ReadFile(filepath.Join(root, "internal", row[2]))
+		if err != nil {
+			t.Error(err)
+		} else if !regexp.MustCompile(`(?m)^func (\(.*\) )?` + row[1] + `\(`).Match(code) {
+			t.Errorf("%s has no function %s", row[2], row[1])
+		}
+	}
+}
+
 func exists(name string) bool {
 	for _, below := range []string{"", "internal"} {
 		if found, err := filepath.Glob(filepath.Join(root, below, filepath.FromSlash(name))); err == nil && len(found) > 0 {
