@@ -33,7 +33,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 )
 
-const head = "# Made by go generate ./internal/schema from the defaulting of k8s.io/kubernetes. Do not edit. A line: type, field, value; {} is a record of defaults.\n"
+const head = "# Made by go generate ./internal/model/schema from the defaulting of k8s.io/kubernetes. Do not edit. A line: type, field, value; {} is a record of defaults.\n"
 
 func main() {
 	if err := write(os.Args[1:]); err != nil {
