@@ -1,5 +1,5 @@
-// Defaults writes internal/schema/defaults.txt of truce's own module: what Kubernetes' API server fills in where an object names nothing, by the
-// functions with which the server itself does it. `go generate ./internal/schema` calls it with the file's name.
+// Defaults writes internal/model/schema/defaults.txt of truce's own module: what Kubernetes' API server fills in where an object names nothing, by the
+// functions with which the server itself does it. `go generate ./internal/model/schema` calls it with the file's name.
 package main
 
 import (
