@@ -281,7 +281,7 @@ func TestTheLedgerKeepsWhatWasTried(t *testing.T) {
 	for _, x := range []trial{single(1), single(2), single(3), single(3), single(12), pair, pair} {
 		l.add(t, x)
 	}
-	l = readLedger(t, dir, "abc", "1", "2026-01-02")
+	readLedger(t, dir, "abc", "1", "2026-01-02") // which adds nothing
 	l = readLedger(t, dir, "def", "1", "2026-01-02")
 	l.add(t, single(2))
 	text, err := os.ReadFile(filepath.Join(dir, "ledger.csv"))

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/decide"
@@ -68,13 +69,13 @@ func (w *objectReconcile) said() []attribution.EarlierAnswer {
 const statusWithin = 2 * time.Second
 
 // postpones reports whether the report of a ceded count waits a moment: the autoscaler's own status is about to show whether it has set it. The
-// report is then as of now.
-func (w *objectReconcile) postpones(f decide.Finding) bool {
+// report is then as of now. A count that has moved since the last comparison waits for as long again.
+func (w *objectReconcile) postpones(f decide.Finding, moved bool) bool {
 	if f.Verdict != decide.Cede || f.Writer.Name != "" && !attribution.IsHPAWrite(f.Writer) || !w.scales(f) {
 		return false
 	}
 	until, ok := w.snap.postponed[field.PathString(f.Path)]
-	if !ok {
+	if !ok || moved {
 		until = w.engine.Now().Add(statusWithin)
 	}
 	if !w.engine.Now().Before(until) {
@@ -88,6 +89,11 @@ func (w *objectReconcile) postpones(f decide.Finding) bool {
 		w.plan.RetryAt = until
 	}
 	return true
+}
+
+// hasMoved reports whether the field had another value at the last comparison.
+func hasMoved(known []report.Finding, now report.Finding) bool {
+	return slices.ContainsFunc(known, func(f report.Finding) bool { return f.Path.Equals(now.Path) && !field.EqualValues(f.Live, now.Live) })
 }
 
 // scales reports whether an autoscaler with a status of its own claims the field.

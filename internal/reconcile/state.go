@@ -3,12 +3,12 @@ package reconcile
 // objectState says how far truce has come with the object that Git describes: whether the API server holds it, and whether it was compared
 // with the live object. The fields change in this file only, by the transitions below.
 //
-//	phase        Git describes it   an apply of it was answered   the server holds it   the baseline is about it
-//	undescribed  not known yet      -                             -                     -
-//	unapplied    yes                no                            no                    no
-//	predicted    yes                no                            no                    yes, a dry run's answer
-//	sent         yes                yes                           not known, or gone    yes, or none in this process
-//	applied      yes                yes                           yes                   yes, or none in this process
+//	phase       | Git describes it | an apply was answered | the server holds it | the baseline is about it
+//	undescribed | not known yet    | -                     | -                   | -
+//	unapplied   | yes              | no                    | no                  | no
+//	predicted   | yes              | no                    | no                  | yes, a dry run's answer
+//	sent        | yes              | yes                   | not known, or gone  | yes, or none in this process
+//	applied     | yes              | yes                   | yes                 | yes, or none in this process
 //
 //	transition     | undescribed | unapplied | predicted | sent    | applied   | compared becomes
 //	describe       | unapplied; sent, where an earlier process has applied that very object | false

@@ -313,7 +313,7 @@ func (w *objectReconcile) announce() {
 	for _, f := range w.plan.Findings {
 		_, untold := w.snap.postponed[field.PathString(f.Path)]
 		masked := w.engine.mask(w.managed.id, f)
-		if f.Verdict != decide.Correct && !w.postpones(f) && (untold || !isKnown(known, masked)) {
+		if f.Verdict != decide.Correct && !w.postpones(f, hasMoved(known, masked)) && (untold || !isKnown(known, masked)) {
 			w.announceFinding(masked, false)
 		}
 	}

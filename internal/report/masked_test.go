@@ -49,6 +49,7 @@ func fill(v reflect.Value) {
 			if f.Type().PkgPath() != "time" && f.NumField() > 0 && f.Field(0).CanSet() {
 				fill(f)
 			}
+		default: // numbers and others stay zero
 		}
 	}
 }

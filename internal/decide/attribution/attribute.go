@@ -211,7 +211,7 @@ func (c Case) byClaim(w, seen ownership.Writer) ownership.Writer {
 	case seen.User != "" && !isScaler(seen.User):
 		return w
 	case seen.User != "":
-	case w.Evidence == ownership.Recorded && !isSharedName(w.Name), !c.scaled():
+	case w.Evidence == ownership.Recorded && !isSharedName(w.Name), !c.scaled(w):
 		return w
 	case w.Evidence != ownership.Recorded:
 		out = ownership.Writer{Evidence: ownership.Inferred}
@@ -227,10 +227,14 @@ func (c Case) byClaim(w, seen ownership.Writer) ownership.Writer {
 	return out
 }
 
-// scaled reports whether the claimant's status says that it has scaled to the live value since the field was last seen to hold another one.
-func (c Case) scaled() bool {
-	s := c.Claim.Scaled
-	return s.Known() && field.EqualValues(s.To, c.Live.Reveal()) && s.Time().Unix() > c.Before.Unix() && !s.Time().Before(c.CorrectedAt.Truncate(time.Second))
+// scaled reports whether the claimant's status says that it has scaled to the live value since the field was last seen to hold another one. A
+// status counts whole seconds: in the second in which the other value was seen, the field's entry must be the HPA controller's.
+func (c Case) scaled(w ownership.Writer) bool {
+	s, since := c.Claim.Scaled, c.Before.Unix()
+	if IsHPAWrite(w) {
+		since--
+	}
+	return s.Known() && field.EqualValues(s.To, c.Live.Reveal()) && s.Time().Unix() > since && !s.Time().Before(c.CorrectedAt.Truncate(time.Second))
 }
 
 // earlierOf returns what was said of the field when it held the same value; the newest word counts.

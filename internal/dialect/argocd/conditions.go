@@ -109,7 +109,7 @@ func fieldNames(r report.Report, choose func(report.Finding) bool) string {
 			all = append(all, report.Sentence(x.ID, x.Finding))
 			continue
 		}
-		all = append(all, x.Finding.FieldName(x.ID)+claimantSuffix(x.Finding))
+		all = append(all, x.FieldName(x.ID)+claimantSuffix(x.Finding))
 	}
 	if len(all) > maxFieldNames {
 		return fmt.Sprintf("%s, and %d more", strings.Join(all[:maxFieldNames], ", "), len(all)-maxFieldNames)

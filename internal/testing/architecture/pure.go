@@ -28,23 +28,26 @@ var impureByNeed = map[string]string{
 // purePackagesArePure keeps context, clock, log, chance, network and cluster out of them, so that an answer can be replayed.
 func purePackagesArePure(t tree, report report) {
 	for p, f := range t.written() {
-		if !t.isPure(p) {
-			continue
-		}
-		for spec, path := range f.imports() {
-			if slices.Contains(impure, path) && !(path == "os" && f.onlyExpands()) {
-				report(f.at(spec), "a pure package imports %s; take the value as an argument", path)
-			}
-		}
-		for sel := range f.selectors("time") {
-			if slices.Contains(clocks, sel.Sel.Name) {
-				report(f.at(sel), "a pure package calls time.%s; take the time as an argument", sel.Sel.Name)
-			}
+		if t.isPure(p) {
+			pureFile(f, report)
 		}
 	}
 	for _, p := range t.pkgs {
 		if way := t.way(module+p.dir, outside); t.isPure(p) && way != nil {
 			report(p.dir, "is pure and reaches %s; move that out of it", strings.Join(way[1:], " -> "))
+		}
+	}
+}
+
+func pureFile(f *file, report report) {
+	for spec, path := range f.imports() {
+		if slices.Contains(impure, path) && (path != "os" || !f.onlyExpands()) {
+			report(f.at(spec), "a pure package imports %s; take the value as an argument", path)
+		}
+	}
+	for sel := range f.selectors("time") {
+		if slices.Contains(clocks, sel.Sel.Name) {
+			report(f.at(sel), "a pure package calls time.%s; take the time as an argument", sel.Sel.Name)
 		}
 	}
 }
