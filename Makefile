@@ -10,6 +10,7 @@ RACY  = $(shell go list ./... | grep -E '$(RACE)')
 CALM  = $(shell go list ./... | grep -vE '$(RACE)')
 COUNT ?= 3
 LONG  ?= ^TestLong
+RACED ?= .
 FAULTS ?= 500
 SEED  ?= 1
 
@@ -33,7 +34,7 @@ test-release: ; go -C deploy/release test -short -skip '^TestLong' -timeout 40m 
 
 test-long: build # the stories that count and wait, in full, and all others under the race detector, with the permissions of an installation
 	go test -p 2 -parallel 8 -timeout 60m -run '$(LONG)' ./...
-	TRUCE_STORIES_ACCOUNT=installed go test -parallel 6 -short -skip '^TestLong' -timeout 40m -race ./stories
+	TRUCE_STORIES_ACCOUNT=installed go test -parallel 6 -short -run '$(RACED)' -skip '^TestLong' -timeout 40m -race ./stories
 	go -C sandbox test -p 2 -timeout 60m -run '$(LONG)' ./...
 	go -C deploy/release test -timeout 60m -run '$(LONG)' ./...
 

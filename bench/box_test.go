@@ -32,12 +32,13 @@ var (
 	kustomizations  = schema.GroupVersionResource{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations"}
 	applications    = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
 	events          = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+	ociRepositories = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "ocirepositories"}
 	repositories    = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "gitrepositories"}
 )
 
 var resources = map[string]schema.GroupVersionResource{
 	"Namespace": namespaces, "ConfigMap": configMaps, "Service": services, "ServiceAccount": serviceAccounts, "Deployment": deployments,
-	"Ingress": ingresses, "CustomResourceDefinition": crds, "Kustomization": kustomizations, "GitRepository": repositories, "Application": applications, "Event": events,
+	"Ingress": ingresses, "CustomResourceDefinition": crds, "Kustomization": kustomizations, "GitRepository": repositories, "OCIRepository": ociRepositories, "Application": applications, "Event": events,
 }
 
 // patience ends a benchmark whose world does not become as it should. It is a limit, not a measure: the cluster's own controllers need a

@@ -23,8 +23,22 @@ func BenchmarkLateRollout(b *testing.B) {
 	rollOuts(b, work{text: one, dialect: fluxs, pods: 1, flags: []string{"--pod-ready-delay", "300ms"}}, 100)
 }
 
+// BenchmarkManySources is Rollout with a repository of its own for each app.
+func BenchmarkManySources(b *testing.B) {
+	rollOuts(b, work{text: podinfo, dialect: fluxs, sources: ownSources}, 100)
+}
+
+// sources is where the apps of a rollout come from.
+type sources int
+
+const (
+	oneSource  sources = iota // directories of one repository
+	ownSources                // a repository for each
+)
+
 // work is what is rolled out.
 type work struct {
+	sources sources
 	text    string // of an app
 	dialect dialect
 	pods    int64 // of each Deployment
@@ -58,7 +72,7 @@ const podsPerNode = 25
 
 func (w work) rollOut(b *testing.B, truce string, n int) rollout {
 	x := startBox(b, append(w.flags, "--nodes", strconv.Itoa(1+n/podsPerNode*int(w.pods)))...)
-	x.prepareIn(w.dialect, small(w.text, "shop", n), n)
+	w.prepare(x, n)
 	x.apply(documents(b, fill(namespace, "shop", "")))
 	var r rollout
 	x.cpu()
@@ -82,6 +96,16 @@ func (w work) rollOut(b *testing.B, truce string, n int) rollout {
 	r.bare, r.bareHealthy = (first+second)/2, (firstHealthy+secondHealthy)/2
 	r.books = w.keepBooks(x, "copies")
 	return r
+}
+
+// prepare makes what truce will find.
+func (w work) prepare(x *box, n int) {
+	if w.sources == oneSource {
+		x.prepareIn(w.dialect, small(w.text, "shop", n), n)
+		return
+	}
+	x.apply(documents(x.b, fill(namespace, "bench", "")))
+	x.apply(documents(x.b, sourceEach(x.b, w.text, n)))
 }
 
 // bare applies the same objects to another namespace, and returns when they were answered, and when they were healthy.

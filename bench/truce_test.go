@@ -16,12 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
-	"k8s.io/client-go/rest"
 )
 
 func TestMain(m *testing.M) {
@@ -189,8 +190,10 @@ func (x *box) inside() *inside {
 	exe, err := os.Executable()
 	must(x.b, err)
 	in.Running, err = compose.Controller(compose.RunOptions{
-		Cluster: client, CacheDir: x.b.TempDir(), Executable: exe, Process: app.Policy{}, LocalSources: controller.AllowLocal,
-		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Settings: controller.Settings{
+			CacheDir: x.b.TempDir(), LocalSources: controller.AllowLocal, Sources: egress.Policy{Allowed: []string{"127.0.0.0/8"}}, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		},
+		Cluster: client, Executable: exe,
 	})
 	must(x.b, err)
 	return in

@@ -32,13 +32,13 @@ func installed(t *testing.T) *kubetest.Cluster {
 	t.Helper()
 	c := kubetest.Start(t)
 	c.Kubectl(t, "apply", "--server-side", "-k", ".")
-	c.Kubectl(t, "wait", "--for=condition=Established", "--timeout=30s", "crd/kustomizations.kustomize.toolkit.fluxcd.io", "crd/gitrepositories.source.toolkit.fluxcd.io")
+	c.Established(t, "kustomizations.kustomize.toolkit.fluxcd.io", "gitrepositories.source.toolkit.fluxcd.io")
 	return c
 }
 
 func TestTheBaseRunsUnderTheRestrictedStandard(t *testing.T) {
 	c := installed(t)
-	c.Kubectl(t, "-n", "truce-system", "rollout", "status", "deployment/truce", "--timeout=60s")
+	c.Kubectl(t, "-n", "truce-system", "rollout", "status", "deployment/truce", "--timeout=180s")
 	for _, may := range []struct {
 		verb, group, resource string
 		want                  bool
@@ -112,14 +112,14 @@ func TestTheServerKeepsTheFieldsOfTheDocuments(t *testing.T) {
 			t.Errorf("%s: problems %q, notes %q", path, a.Problems, a.Notes)
 		}
 	}
-	if drops := flux.DroppedFields(get(t, c, "", "crd", "kustomizations.kustomize.toolkit.fluxcd.io")); drops != nil {
+	if drops := (flux.Definitions{}).DroppedFields(get(t, c, "", "crd", "kustomizations.kustomize.toolkit.fluxcd.io")); drops != nil {
 		t.Errorf("our own CRD drops %q", drops)
 	}
 }
 
 func TestTheServerKeepsWhatAnApplicationSays(t *testing.T) {
 	c := installed(t)
-	c.Kubectl(t, "wait", "--for=condition=Established", "--timeout=30s", "crd/applications.argoproj.io")
+	c.Established(t, "applications.argoproj.io")
 	ns := c.Namespace(t)
 	data, err := os.ReadFile("../examples/incidents/hpa-fight/application.yaml")
 	if err != nil {
@@ -269,10 +269,29 @@ func TestACheckBeforeAndAfterAnInstallation(t *testing.T) {
 		}
 		return cmd.ProcessState.ExitCode(), worst
 	}
-	c.Kubectl(t, "-n", "truce-system", "rollout", "status", "deployment/truce", "--timeout=60s")
+	c.Kubectl(t, "-n", "truce-system", "rollout", "status", "deployment/truce", "--timeout=180s")
 	if code, worst := check(); code != 0 || len(worst) > 0 {
 		t.Errorf("installed: exit code %d, %q", code, worst)
 	}
+	app := func(account string) {
+		t.Helper()
+		c.Apply(t, "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: tenant, namespace: default}, "+
+			"spec: {interval: 1h, prune: true, suspend: true, sourceRef: {kind: GitRepository, name: none}, serviceAccountName: "+account+"}}")
+	}
+	app("tenant")
+	if code, worst := check(); code != 0 || worst["permissions"] != "warning may not impersonate serviceaccounts (to act as the service accounts of apps): apps with a service account fail" {
+		t.Errorf("an app with an account: exit code %d, %q", code, worst)
+	}
+	c.Kubectl(t, "-n", "default", "delete", "kustomization.kustomize.toolkit.fluxcd.io/tenant")
+	flag := func(op string) {
+		t.Helper()
+		c.Kubectl(t, "-n", "truce-system", "patch", "deployment", "truce", "--type=json", "-p", `[{"op":"`+op+`","path":"/spec/template/spec/containers/0/args/0","value":"--multi-tenant"}]`)
+	}
+	flag("add")
+	if code, worst := check(); code != 1 || worst["permissions"] != "problem may not impersonate serviceaccounts (to act as the service accounts of apps, because of --multi-tenant)" {
+		t.Errorf("for tenants: exit code %d, %q", code, worst)
+	}
+	flag("remove")
 	c.Kubectl(t, "delete", "clusterrolebinding", "truce-controller", "truce-objects")
 	if code, worst := check(); code != 1 || !strings.Contains(worst["permissions"], "may not") {
 		t.Errorf("without a role: exit code %d, %q", code, worst)
@@ -288,7 +307,7 @@ func TestACheckBeforeAndAfterAnInstallation(t *testing.T) {
 	}
 }
 
-// TestTheWitnessIsAComponent builds the base with the component beside it, as an overlay of a user's does.
+// TestTheWitnessIsAComponent builds the base with the components of the witness and of webhooks beside it, as an overlay of a user's does.
 func TestTheWitnessIsAComponent(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir+"/deploy", os.DirFS(".")); err != nil {
@@ -297,13 +316,13 @@ func TestTheWitnessIsAComponent(t *testing.T) {
 	if err := os.Mkdir(dir+"/overlay", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	text := "resources: [../deploy]\ncomponents: [../deploy/witness]\n"
+	text := "resources: [../deploy]\ncomponents: [../deploy/witness, ../deploy/webhook]\n"
 	if err := os.WriteFile(dir+"/overlay/kustomization.yaml", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := kubetest.Start(t)
 	built := c.Kubectl(t, "kustomize", dir+"/overlay")
-	for _, want := range []string{"- --witness\n", "- --witness-service=truce-system/truce-witness\n", "fieldPath: status.podIP", "name: truce-witness", "- --leader-elect\n"} {
+	for _, want := range []string{"- --witness\n", "- --witness-service=truce-system/truce-witness\n", "fieldPath: status.podIP", "name: truce-witness", "- --leader-elect\n", "- --webhook-addr=0.0.0.0:9292\n", "- --webhook-service=truce-system/truce-webhook\n", "name: truce-webhook"} {
 		if !strings.Contains(built, want) {
 			t.Errorf("no %q", want)
 		}

@@ -31,11 +31,11 @@ type cluster struct {
 // directory that is not ours, a port that is taken, damaged files.
 func (c *cluster) prepare(ctx context.Context) error {
 	var err error
-	controllers.ActAs("kube-apiserver")
-	if c.api, err = apiserver.New(c.cfg.APIServerFlags); err != nil {
+	controllers.ActAsComponent("kube-apiserver")
+	if c.api, err = apiserver.NewServer(c.cfg.APIServerFlags); err != nil {
 		return err
 	}
-	if c.dir, err = state.Open(c.cfg.Dir); err != nil {
+	if c.dir, err = state.OpenDir(c.cfg.Dir); err != nil {
 		return err
 	}
 	if c.log, err = openLog(c.dir.Path("sandbox.log")); err != nil {
@@ -51,7 +51,7 @@ func (c *cluster) prepare(ctx context.Context) error {
 	if err := c.writeKubeconfigs(); err != nil {
 		return err
 	}
-	c.store, err = etcd.Start(ctx, etcd.Config{Dir: c.dir.Path("etcd"), Sync: c.cfg.Sync, Log: c.log})
+	c.store, err = etcd.StartServer(ctx, etcd.Config{Dir: c.dir.Path("etcd"), Sync: c.cfg.Sync, Log: c.log})
 	return err
 }
 
@@ -60,7 +60,7 @@ func (c *cluster) loadKeys() error {
 	if err != nil {
 		return err
 	}
-	c.keys, err = pki.Load(dir)
+	c.keys, err = pki.LoadStore(dir)
 	return err
 }
 

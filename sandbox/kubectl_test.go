@@ -39,7 +39,7 @@ func TestKubectlWorksAndKnowsItsVersion(t *testing.T) {
 		t.Error(out)
 	}
 	tn.kubectl(t, "scale", "deployment/web", "--replicas=3")
-	tn.kubectl(t, "rollout", "status", "deployment/web", "--timeout=30s")
+	tn.kubectl(t, "rollout", "status", "deployment/web", "--timeout=180s")
 }
 
 func field(text, name string) string {

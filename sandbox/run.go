@@ -101,12 +101,12 @@ func (c *cluster) start(ctx context.Context, parts *group) error {
 // startControllers builds the scheduler's clients before the controller manager
 // takes over the process's name: it builds clients all its life.
 func (c *cluster) startControllers(parts *group) error {
-	controllers.ActAs("kube-scheduler")
+	controllers.ActAsComponent("kube-scheduler")
 	scheduler, err := controllers.NewScheduler(parts.ctx, c.dir.Path("pki", "scheduler.kubeconfig"))
 	if err != nil {
 		return err
 	}
-	controllers.ActAs("kube-controller-manager")
+	controllers.ActAsComponent("kube-controller-manager")
 	manager := controllers.Manager{
 		Kubeconfig:                c.dir.Path("pki", "controller-manager.kubeconfig"),
 		TokenKeyFile:              c.keys.TokenKeyFile,

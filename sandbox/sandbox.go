@@ -75,11 +75,11 @@ type Ready struct {
 	Took time.Duration
 }
 
-// Run starts the cluster, calls ready once, and serves until the context ends;
+// RunCommand starts the cluster, calls ready once, and serves until the context ends;
 // then it stops everything and returns nil. It may be called once in a process:
 // upstream keeps some of its state in package variables. From the call on,
 // standard output and standard error of the process go to Dir/sandbox.log.
-func Run(ctx context.Context, cfg Config, ready func(Ready)) error {
+func RunCommand(ctx context.Context, cfg Config, ready func(Ready)) error {
 	began := time.Now()
 	c := &cluster{cfg: cfg}
 	defer c.release()

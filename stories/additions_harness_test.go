@@ -8,15 +8,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // finds waits until truce's report on the app has a finding about a field of one of its objects, as wanted, and returns it.
@@ -108,7 +110,7 @@ func (w *world) becomesAgain(d *kubetest.Recorder, then map[string]any) {
 func (w *world) logged(process app.Policy) func() string {
 	w.t.Helper()
 	var lines record
-	w.run(compose.RunOptions{Process: process, Log: slog.New(slog.NewTextHandler(io.MultiWriter(&lines, w.t.Output()), nil))})
+	w.run(compose.RunOptions{Settings: controller.Settings{Process: process, Log: slog.New(slog.NewTextHandler(io.MultiWriter(&lines, w.t.Output()), nil))}})
 	return lines.String
 }
 

@@ -122,7 +122,7 @@ func TestTheCommandAdoptsWhatTheOtherHasLetGo(t *testing.T) {
 
 	w.load(8)
 	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
-	forecast := "Flux will set spec.replicas of Deployment " + w.ns + "/web from 8 to 3, at apps/web/web.yaml:5 (it is ceded to HPA " + w.ns + "/web)"
+	forecast := "Flux will set spec.replicas of Deployment " + w.ns + "/web from 8 to 3, at apps/web/web.yaml:5; HPA " + w.ns + "/web owns it (ceded)"
 	w.saysOf(truce, 0, "release web --dry-run", forecast)
 	w.saysOf(truce, 0, "release web", forecast, "released, 3 objects")
 	w.until("the release to be over on the Kustomization, too", func() bool {

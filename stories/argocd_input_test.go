@@ -9,11 +9,11 @@ import (
 
 // wrong are Applications that cannot be done as they are written: the text to replace in a good one, by what, and what is said of it.
 var wrong = map[string]struct{ before, after, kind, want string }{
-	"helm":             {"path: app,", "path: app, helm: {releaseName: x},", "InvalidSpecError", "spec.source.helm: not supported yet"},
+	"helm":             {"path: app,", "path: app, helm: {releaseName: x},", "ComparisonError", "render app: it has no Chart.yaml"},
 	"plugin":           {"path: app,", "path: app, plugin: {name: x},", "InvalidSpecError", "spec.source.plugin: not supported yet"},
 	"kustomize images": {"path: app,", "path: app, kustomize: {images: [web]},", "InvalidSpecError", "spec.source.kustomize.images[0]: want NAME:TAG"},
 	"plain files":      {"path: app,", "path: app, kustomize: {namePrefix: x-},", "ComparisonError", "render app: it has no kustomization.yaml"},
-	"a chart":          {"path: app,", "chart: app,", "InvalidSpecError", "spec.source.chart: not supported yet"},
+	"a chart":          {"path: app,", "chart: app,", "InvalidSpecError", "spec.source.repoURL: want https://"},
 	"no path":          {"path: app,", "", "InvalidSpecError", "spec.source.path: required"},
 	"a wrong path":     {"path: app,", "path: nowhere,", "ComparisonError", "render nowhere: the path does not exist in this revision"},
 	"a wrong revision": {"targetRevision: main", "targetRevision: v9", "ComparisonError", `neither a branch nor a tag is called "v9"`},
@@ -22,7 +22,7 @@ var wrong = map[string]struct{ before, after, kind, want string }{
 	"a wrong pointer":  {"project: default", "ignoreDifferences: [{kind: ConfigMap, jsonPointers: [spec]}]", "InvalidSpecError", "spec.ignoreDifferences[0].jsonPointers[0]"},
 	"an identity":      {"project: default", "ignoreDifferences: [{kind: ConfigMap, jsonPointers: [/metadata/name]}]", "InvalidSpecError", "says which object it is"},
 	"a wrong jq":       {"project: default", "ignoreDifferences: [{kind: ConfigMap, jqPathExpressions: ['.data[']}]", "InvalidSpecError", "spec.ignoreDifferences[0].jqPathExpressions[0]"},
-	"contradictions":   {"project: default", "sources: [{repoURL: /a, path: a}, {repoURL: /b, path: b}]", "InvalidSpecError", "spec.sources: not supported yet"},
+	"a wrong ref":      {"project: default", "sources: [{repoURL: /a, ref: x}, {repoURL: /b, ref: x}]", "InvalidSpecError", "spec.sources[1].ref: \"x\" is the ref of another source"},
 	"an idle rule":     {"project: default", "ignoreDifferences: [{group: '', kind: Deployment, jsonPointers: [/spec/replicas]}]", "Notice", "spec.ignoreDifferences[0]"},
 	"an annotation":    {"metadata: {", "metadata: {annotations: {truce.dev/mode: sometimes}, ", "InvalidSpecError", "annotation truce.dev/mode: want one of enforce, observe"},
 	"replace":          {"project: default", "syncPolicy: {syncOptions: [Replace=true]}", "InvalidSpecError", "Replace=true is not supported"},

@@ -27,6 +27,9 @@ func TestACorrectionAsksForClaimantsWhereAClaimantMayHaveWritten(t *testing.T) {
 			})
 			asked := map[string]int{}
 			for _, e := range w.Audit(t, w.byTruce)[before:] {
+				if e.Resource.Resource == "" && e.Path != "/apis/apps/v1" {
+					continue // a kind that was not served is asked for again in its own time
+				}
 				what := e.Verb + " " + e.Resource.Resource
 				if e.Verb == "patch" && e.Code == 409 {
 					what = "stale " + e.Resource.Resource // the deployment controller was quicker

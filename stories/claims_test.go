@@ -68,7 +68,7 @@ func TestAClaimantWhoseCRDComesLaterIsCededTo(t *testing.T) {
 	w.ready("my-app")
 	w.Apply(t, scaledObjects)
 	w.later(crds, "", "scaledobjects.keda.sh")
-	w.Kubectl(t, "wait", "--for=condition=Established", "crd/scaledobjects.keda.sh", "--timeout="+patience.String())
+	w.Established(t, "scaledobjects.keda.sh")
 	kind := schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
 	w.until("KEDA's kind to be served", func() bool { return w.canList(kind) })
 	w.Apply(t, "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: scaler, namespace: "+w.ns+"}\nspec: {scaleTargetRef: {name: my-app}}")

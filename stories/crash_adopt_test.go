@@ -15,35 +15,35 @@ import (
 // keptWhole is what Git wants of what another controller keeps.
 var keptWhole = []string{"ConfigMap/settings", "Deployment/web", "HorizontalPodAutoscaler/web"}
 
-// passages are the scenes of an app that moves from another controller to truce, or back. Its autoscaler has scaled it to 8, and of what
+// passages are the scenes of an app that moves from another controller to truce, or back. Its autoscaler has scaled it to 4, and of what
 // the other has put there Git no longer names one object.
 var passages = []scene{
 	{
-		name: "adoption", files: kept, objects: keptWhole, floor: 8, load: 10,
+		name: "adoption", files: kept, objects: keptWhole, floor: 4, load: 5,
 		setup:   func(s *stage) { s.beside(besideFlux, bySSA("kustomize-controller")) },
 		trigger: func(s *stage) { s.adopt() },
 		ended:   func(s *stage) { s.adopted() },
 	},
 	{
-		name: "adoption of what kubectl apply has made", files: kept, objects: keptWhole, floor: 8, load: 10,
+		name: "adoption of what kubectl apply has made", files: kept, objects: keptWhole, floor: 4, load: 5,
 		setup:   func(s *stage) { s.beside(besideFlux, byClient("kubectl-client-side-apply")) },
 		trigger: func(s *stage) { s.adopt() },
 		ended:   func(s *stage) { s.adopted() },
 	},
 	{
-		name: "release", files: kept, floor: 8, load: 10,
+		name: "release", files: kept, floor: 4, load: 5,
 		setup:   func(s *stage) { s.given(besideFlux, bySSA("kustomize-controller")) },
 		trigger: func(s *stage) { s.release() },
 		ended:   func(s *stage) { s.released() },
 	},
 	{
-		name: "adoption of an Application", files: kept, objects: keptWhole, floor: 8, load: 10,
+		name: "adoption of an Application", files: kept, objects: keptWhole, floor: 4, load: 5,
 		setup:   func(s *stage) { s.beside(besideArgo, byClient("argocd-controller")) },
 		trigger: func(s *stage) { s.adopt() },
 		ended:   func(s *stage) { s.adopted() },
 	},
 	{
-		name: "release of an Application", files: kept, floor: 8, load: 10,
+		name: "release of an Application", files: kept, floor: 4, load: 5,
 		setup:   func(s *stage) { s.given(besideArgo, bySSA("argocd-controller")) },
 		trigger: func(s *stage) { s.release() },
 		ended:   func(s *stage) { s.released() },
@@ -72,8 +72,8 @@ func (s *stage) beside(other neighbour, how birth) {
 	s.Apply(s.t, strings.NewReplacer("file://"+s.repo.Dir, s.toll.git, "{name: web,", observed).Replace(text))
 	s.merge(other.list(s.world), other.sub)
 	s.t.Cleanup(func() { s.freed(other.kind, "web") })
-	s.load(8)
-	s.await(s.deployments, func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
+	s.load(4)
+	s.await(s.deployments, func(o *unstructured.Unstructured) bool { return replicas(o) == 4 })
 	s.start()
 	s.until("truce to have looked at all objects", func() bool {
 		return len(slices.DeleteFunc(s.toll.requests(), func(r string) bool { return !strings.HasPrefix(r, "PATCH ") })) >= len(keptWhole)

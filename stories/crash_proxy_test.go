@@ -2,6 +2,7 @@ package stories
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/pem"
@@ -24,7 +25,7 @@ import (
 )
 
 // toll is the road that every request of truce takes, to the API server and to git. It counts them, and at chosen ones something goes
-// wrong. Watches pass freely: they are no steps of truce's, and never end.
+// wrong. Watches are not counted: they are no steps of truce's, and never end.
 type toll struct {
 	api, git string // where truce finds the two
 	ca       []byte // PEM, of api
@@ -37,6 +38,11 @@ type toll struct {
 	open map[*http.Request]bool // those of this life that are not answered yet
 	at   map[int]fault          // by the number of the request
 	hit  int                    // faults that have happened since arm
+
+	steps  int    // as seen, without those of leader election, which never end
+	leader string // in whose name the Lease was written last; empty where no leader is elected
+
+	watches watches // what truce sees change
 
 	unsafe []string // the deletes of this stage that would take whatever bears the name
 }
@@ -125,8 +131,11 @@ func (x *toll) serve(t *testing.T, to string, transport http.RoundTripper) *http
 
 func (x *toll) gate(to http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if watches(r) {
-			to.ServeHTTP(w, r)
+		if x.watches.outdated(w, r) {
+			return
+		}
+		if isWatch(r) {
+			x.watches.serve(w, r, to)
 			return
 		}
 		if err := takeIn(r); err != nil {
@@ -160,7 +169,7 @@ func wholeBody(r *http.Request) io.ReadCloser {
 	return body
 }
 
-func watches(r *http.Request) bool {
+func isWatch(r *http.Request) bool {
 	return slices.Contains([]string{"1", "true"}, r.URL.Query().Get("watch"))
 }
 
@@ -172,7 +181,14 @@ func (x *toll) count(r *http.Request) fault {
 		return nil
 	}
 	x.seen = append(x.seen, stepOf(r))
-	x.open[r] = true
+	if isElection(r) {
+		if r.Method != http.MethodGet {
+			x.leader = r.Header.Get(impersonated)
+		}
+	} else {
+		x.steps++
+		x.open[r] = true
+	}
 	if r.Method == http.MethodDelete && !strings.Contains(r.URL.Path, "/truce-") && !preconditioned(r) { // its own records bear truce's name
 		x.unsafe = append(x.unsafe, stepOf(r))
 	}
@@ -181,6 +197,28 @@ func (x *toll) count(r *http.Request) fault {
 		x.hit++
 	}
 	return wrong
+}
+
+// impersonated is the header that distinguishes truces that stand for election.
+const impersonated = "Impersonate-User"
+
+// isElection reports whether a request is one of leader election, which goes on while truce rests.
+func isElection(r *http.Request) bool {
+	return strings.Contains(r.URL.Path, "/leases") && !strings.Contains(r.URL.Path, ".git/")
+}
+
+// maker is the truce that has made a request, by its name for the election; git names none, and only the leader asks it.
+func (x *toll) maker(r *http.Request) string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return cmp.Or(r.Header.Get(impersonated), x.leader)
+}
+
+// elected is the truce that has written the Lease last.
+func (x *toll) elected() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.leader
 }
 
 // preconditioned reports whether a delete names the uid and the resourceVersion of the object that is meant.
@@ -221,13 +259,13 @@ func (x *toll) accept(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, lifeKey{}, x.life)
 }
 
-// traffic is how many requests were made since arm, and how many of all are not answered yet.
+// traffic is how many requests were made since arm, and how many of all are not answered yet; those of leader election are left out.
 type traffic struct{ seen, open int }
 
 func (x *toll) traffic() traffic {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return traffic{len(x.seen), len(x.open)}
+	return traffic{x.steps, len(x.open)}
 }
 
 // unanswered are the requests that truce waits for.
@@ -245,14 +283,14 @@ func (x *toll) unanswered() []string {
 func (x *toll) arm(at map[int]fault) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.seen, x.at, x.hit = nil, at, 0
+	x.seen, x.steps, x.at, x.hit = nil, 0, at, 0
 }
 
 // forget forgets what was asked for: another stage begins.
 func (x *toll) forget() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.seen, x.at, x.hit, x.unsafe = nil, nil, 0, nil
+	x.seen, x.steps, x.at, x.hit, x.unsafe = nil, 0, nil, 0, nil
 }
 
 // spare lets the next truce live: a death that has not happened does not.
@@ -267,10 +305,11 @@ func (x *toll) spare() {
 
 // disarm lets all requests pass from now on, and returns how many faults have happened since arm. It counts from 1 again.
 func (x *toll) disarm() (hit int) {
+	x.watches.mend()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	hit = x.hit
-	x.seen, x.at, x.hit = nil, nil, 0
+	x.seen, x.steps, x.at, x.hit = nil, 0, nil, 0
 	return hit
 }
 

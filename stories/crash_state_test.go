@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,7 +36,12 @@ var kindsOfScenes = []schema.GroupVersionResource{
 // ours lists the objects that bear our mark or any trace of our writing.
 func (s *stage) ours() []object.Object {
 	s.t.Helper()
-	return slices.DeleteFunc(s.all(), func(o object.Object) bool {
+	return oursOf(s.all())
+}
+
+// oursOf are those of listed objects that bear our mark or any trace of our writing.
+func oursOf(all []object.Object) []object.Object {
+	return slices.DeleteFunc(slices.Clone(all), func(o object.Object) bool {
 		_, marked := o.Label(object.PartOf)
 		return !marked && len(entriesOf(o, ownership.Manager, ownership.Handover)) == 0
 	})
@@ -77,7 +83,8 @@ func entriesOf(o object.Object, managers ...string) map[string]any {
 func (s *stage) picture() picture {
 	s.t.Helper()
 	p := picture{}
-	for _, o := range s.all() {
+	s.pictured = s.all()
+	for _, o := range s.pictured {
 		owners := entriesOf(o, gitOps...)
 		if _, marked := o.Label(object.PartOf); !marked && len(owners) == 0 {
 			continue
@@ -137,6 +144,7 @@ func (s *stage) looksLike(want picture) {
 	}()
 	worth := s.worthALook()
 	s.untilEvery(100*time.Millisecond, "the end state", func() bool { // five lists and a long comparison
+		s.approveHeld()
 		if !worth() {
 			return false
 		}
@@ -167,6 +175,12 @@ func (s *stage) worthALook() func() bool {
 // ones that Git wants. The uids are written a little later than the objects (reconcile/ledger.go).
 func (s *stage) accounted(want []string) {
 	s.t.Helper()
+	s.accountedFrom(nil, want)
+}
+
+// accountedFrom is accounted for a stage where truce has written no object since all were listed; nil has them listed.
+func (s *stage) accountedFrom(all []object.Object, want []string) {
+	s.t.Helper()
 	var objects, record string
 	defer func() {
 		if s.t.Failed() && objects+record != "" {
@@ -174,15 +188,18 @@ func (s *stage) accounted(want []string) {
 		}
 	}()
 	s.untilEvery(400*time.Millisecond, "the inventory to tell what is there", func() bool {
+		if all == nil {
+			all = s.all()
+		}
 		live := map[string]string{}
-		for _, o := range s.ours() {
+		for _, o := range oursOf(all) {
 			live[fmt.Sprint(o["kind"], "/", o.Name())] = o.UID()
 		}
 		booked := map[string]string{}
 		for _, e := range slices.Concat(s.inventory().Entries, s.inventoryOf(s.neighbour()).Entries) {
 			booked[e.ID.Kind+"/"+e.ID.Name] = e.UID
 		}
-		objects, record = cmp.Diff(want, slices.Sorted(maps.Keys(live))), cmp.Diff(live, booked)
+		objects, record, all = cmp.Diff(want, slices.Sorted(maps.Keys(live))), cmp.Diff(live, booked), nil
 		return objects+record == ""
 	})
 }
@@ -191,11 +208,14 @@ func (s *stage) inventory() inventory.Record { return s.inventoryOf(s.key()) }
 
 func (s *stage) inventoryOf(key app.Key) inventory.Record {
 	s.t.Helper()
-	c, err := cluster.NewClient(s.Config())
-	if err != nil {
-		s.t.Fatal(err)
+	if s.reader == nil {
+		c, err := cluster.NewClient(s.Config())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.reader = c
 	}
-	store := configmap.Store{Cluster: c}
+	store := configmap.Store{Cluster: s.reader}
 	r, err := store.Load(s.ctx, key)
 	if err != nil {
 		s.t.Fatal(err)
@@ -203,11 +223,12 @@ func (s *stage) inventoryOf(key app.Key) inventory.Record {
 	return r
 }
 
-// specs are the different values that the Deployment's spec has had since the i-th, in a form to compare with those of other namespaces.
-func (s *stage) specs(i int) map[string]bool {
+// specs are the different values that the Deployment's spec has had from the one before the i-th on, in a form to compare with those of other
+// namespaces.
+func (s *stage) specs(values []kubetest.Value, i int) map[string]bool {
 	s.t.Helper()
 	out := map[string]bool{}
-	for _, v := range s.deployments.Values()[max(i-1, 0):] {
+	for _, v := range values[max(i-1, 0):] {
 		text, err := json.Marshal(s.anywhere(v.Object.Object["spec"]))
 		if err != nil {
 			s.t.Fatal(err)
@@ -220,8 +241,14 @@ func (s *stage) specs(i int) map[string]bool {
 // counts checks every value of the watch from the i-th on: never fewer replicas than the floor, and never fewer than before.
 func (s *stage) counts(t *testing.T, i int, floor int64) {
 	t.Helper()
+	countsIn(t, s.deployments.Values()[i:], floor)
+}
+
+// countsIn checks values of a Deployment: never fewer replicas than the floor, and never fewer than before.
+func countsIn(t *testing.T, values []kubetest.Value, floor int64) {
+	t.Helper()
 	last := floor
-	for _, v := range s.deployments.Values()[i:] {
+	for _, v := range values {
 		n := replicas(v.Object)
 		if n < last {
 			t.Errorf("replicas fell from %d to %d at version %s, written by %s", last, n, v.Object.GetResourceVersion(), writers(v.Object))

@@ -119,7 +119,7 @@ func (x scene) play(s *stage) outcome {
 		s.look()
 		x.settled(s)
 	}
-	out.end, out.specs, out.deleted = s.picture(), s.specs(from), s.deleted()
+	out.end, out.specs, out.deleted = s.picture(), s.specs(s.deployments.Values(), from), s.deleted()
 	if values := s.deployments.Values(); len(values) > 0 {
 		out.deployment = values[len(values)-1].Object
 	}
@@ -147,7 +147,7 @@ func (x scene) crash(s *stage, p point, whole outcome) {
 	s.looksLike(whole.end)
 	x.settled(s)
 	s.looksLike(whole.end)
-	for spec := range s.specs(from) {
+	for spec := range s.specs(s.deployments.Values(), from) {
 		if !whole.specs[spec] {
 			s.t.Errorf("the Deployment once was, as without a crash it never is: %s", spec)
 		}

@@ -66,7 +66,7 @@ spec:
 func (w *world) define(words ...string) {
 	w.t.Helper()
 	w.Apply(w.t, strings.ReplaceAll(gadgetKindWith(words...), "NAMESPACE", w.ns))
-	w.Kubectl(w.t, "wait", "--for=condition=Established", "crd/gadgets."+w.ns+".example.com", "--timeout="+patience.String())
+	w.Established(w.t, "gadgets."+w.ns+".example.com")
 }
 
 func (w *world) gadgets() schema.GroupVersionResource {
@@ -79,7 +79,7 @@ func (w *world) watchGadget(name string) *kubetest.Recorder {
 	w.await(w.Watch(w.t, crds, "", "gadgets."+w.ns+".example.com"), func(o *unstructured.Unstructured) bool {
 		return o.GetDeletionTimestamp() == nil
 	})
-	w.Kubectl(w.t, "wait", "--for=condition=Established", "crd/gadgets."+w.ns+".example.com", "--timeout="+patience.String())
+	w.Established(w.t, "gadgets."+w.ns+".example.com")
 	w.until("the kind to be served", func() bool { return w.canList(w.gadgets()) })
 	return w.Watch(w.t, w.gadgets(), w.ns, name)
 }

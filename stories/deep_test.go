@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/watch"
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // deaf is a watcher that can be set to lose every event of the managed kinds.
@@ -39,7 +40,7 @@ func deafWorld(t *testing.T, files string, period time.Duration) (*world, *deaf)
 	t.Helper()
 	w := offWorld(t, files)
 	d := &deaf{Watcher: watch.Watcher{Cluster: w.asTruce(nil)}}
-	w.run(compose.RunOptions{Watcher: d, Pace: controller.Pace{Verify: period}})
+	w.run(compose.RunOptions{Settings: controller.Settings{Pace: controller.Pace{Verify: period}}, Watcher: d})
 	return w, d
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // document3 is the Deployment of the third requirement document, with more fields to change.
@@ -133,9 +134,15 @@ func TestASuspendedAppStandsStillUntilResumed(t *testing.T) {
 // suspend suspends an app, and returns when truce has seen it: it may see later what happens to the app's objects first.
 func (w *world) suspend(name string) {
 	w.t.Helper()
-	w.patch(kustomizations, name, map[string]any{"spec": map[string]any{"suspend": true}}, "kubectl-patch")
+	w.suspendKind(kustomizations, "Kustomization", name)
+}
+
+// suspendKind suspends an app of a kind, and waits until truce has seen it: a correction that has begun before may still be written.
+func (w *world) suspendKind(of schema.GroupVersionResource, kind, name string) {
+	w.t.Helper()
+	w.patch(of, name, map[string]any{"spec": map[string]any{"suspend": true}}, "kubectl-patch")
 	w.until("the suspension to be seen", func() bool {
-		return w.running.Engine.Report(appKeyOf("Kustomization", w.ns, name)).Reason == report.Suspended
+		return w.running.Engine.Report(appKeyOf(kind, w.ns, name)).Reason == report.Suspended
 	})
 }
 

@@ -27,6 +27,12 @@ const (
 	twice   effect = "twice"   // the server gets it twice, and the second answer counts
 	paused  effect = "paused"  // truce stands still for a while (SIGSTOP), and then gets its answer
 	severed effect = "severed" // every connection ends, those of the watches too
+	expired effect = "expired" // all watches end with 410 Gone
+	delayed effect = "delayed" // no event comes for a while, then all
+	doubled effect = "doubled" // each event comes twice from now on
+	missed  effect = "missed"  // events are lost for a while, then all watches end with 410 Gone
+	endless effect = "endless" // all watches end with 410 Gone, and bookmarks are lost for a while: streamed lists do not end
+	stale   effect = "stale"   // all watches end with 410 Gone, and for a while lists show the state before the scene
 )
 
 // faultClass is a kind of fault, by what truce sees of it.
@@ -66,6 +72,12 @@ var faultClasses = []faultClass{
 	{name: "a page of HTML with 200", effect: refused, code: http.StatusOK, body: page},
 	{name: "a page of HTML with 502", effect: refused, code: http.StatusBadGateway, body: page},
 	{name: "an empty answer with 200", effect: refused, code: http.StatusOK, body: " "},
+	{name: "all watches end with 410", effect: expired},
+	{name: "events 2 s late", effect: delayed},
+	{name: "each event twice", effect: doubled},
+	{name: "events lost for 1 s and then 410", effect: missed},
+	{name: "all watches end with 410 and bookmarks are lost for 1 s", effect: endless},
+	{name: "all watches end with 410 and lists are out of date for 1 s", effect: stale},
 }
 
 const (
@@ -79,16 +91,31 @@ func (c faultClass) kills() bool { return c.effect == killed }
 
 // on is the fault on a stage.
 func (c faultClass) on(s *stage) fault {
-	if c.effect == killed {
+	if c.effect == killed && s.pair == nil {
 		return death{c.when, s.kill}
 	}
-	return blow{c, s}
+	b := blow{faultClass: c, stage: s}
+	if c.effect == stale {
+		b.past, s.wentBack = s.version(), true
+	}
+	return b
+}
+
+// version is the resourceVersion that the API server has reached.
+func (s *stage) version() string {
+	s.t.Helper()
+	all, err := s.client.Resource(namespaces).List(s.ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return all.GetResourceVersion()
 }
 
 // blow is a fault that truce outlives.
 type blow struct {
 	faultClass
 	stage *stage
+	past  string // of stale: the resourceVersion before the scene
 }
 
 // strike implements fault.
@@ -108,7 +135,12 @@ func (b blow) strike(w http.ResponseWriter, r *http.Request, server http.Handler
 		await(r, silenceOf)
 		panic(http.ErrAbortHandler)
 	case paused:
-		b.pause()
+		b.pause(r)
+		server.ServeHTTP(w, r)
+	case killed:
+		b.kill(r, server)
+	case expired, delayed, doubled, missed, endless, stale:
+		b.watched()
 		server.ServeHTTP(w, r)
 	case halved:
 		b.half(w, r, server)
@@ -125,7 +157,7 @@ func (b blow) answer(w http.ResponseWriter, r *http.Request) {
 			http.StatusUnauthorized: metav1.StatusReasonUnauthorized, http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound,
 			http.StatusConflict: metav1.StatusReasonConflict, http.StatusGone: metav1.StatusReasonExpired, http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests,
 			http.StatusInternalServerError: metav1.StatusReasonInternalError, http.StatusServiceUnavailable: metav1.StatusReasonServiceUnavailable,
-			http.StatusGatewayTimeout: metav1.StatusReasonTimeout,
+			http.StatusGatewayTimeout: metav1.StatusReasonTimeout, http.StatusUnprocessableEntity: metav1.StatusReasonInvalid,
 		}[b.code]
 		text, err := json.Marshal(metav1.Status{
 			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(b.code), Reason: reason, Message: "injected: " + b.name,
@@ -151,7 +183,14 @@ func (b blow) twice(w http.ResponseWriter, r *http.Request, server http.Handler)
 }
 
 // pause stops truce's own process, not its helpers: it is what a frozen machine or a debugger does.
-func (b blow) pause() {
+func (b blow) pause(r *http.Request) {
+	if pair := b.stage.pair; pair != nil {
+		name := b.stage.toll.maker(r)
+		pair.signal(name, syscall.SIGSTOP)
+		kubetest.Span(b.stage.t.Context(), pauseOf)
+		pair.signal(name, syscall.SIGCONT)
+		return
+	}
 	p := b.stage.truce.Load()
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		b.stage.t.Error(err)
@@ -161,6 +200,15 @@ func (b blow) pause() {
 	if err := p.signal(syscall.SIGCONT); err != nil {
 		b.stage.t.Error(err)
 	}
+}
+
+// kill kills one of two truces.
+func (b blow) kill(r *http.Request, server http.Handler) {
+	if b.when == after {
+		server.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	b.stage.pair.signal(b.stage.toll.maker(r), syscall.SIGKILL)
+	panic(http.ErrAbortHandler)
 }
 
 func (b blow) half(w http.ResponseWriter, r *http.Request, server http.Handler) {

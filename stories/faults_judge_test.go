@@ -19,7 +19,7 @@ const (
 	noSteady    = "no write of users' objects once all is as it should be"
 )
 
-var promises = []string{endState, noFlap, noDelete, accountable, honestReady, noSteady}
+var promises = []string{endState, noFlap, noDelete, accountable, honestReady, noSteady, oneWriter}
 
 // holds makes a check and notes the promise where it fails.
 func (x *trial) holds(s *stage, promise string, check func()) {
@@ -44,29 +44,33 @@ func (x *trial) judge(s *stage, of scene, whole outcome, from int) {
 	x.Struck = s.toll.disarm()
 	var written []kubetest.Entry
 	x.holds(s, noSteady, func() { written = s.unwritten() })
-	x.holds(s, accountable, func() { s.accounted(of.objects) })
+	x.holds(s, accountable, func() { s.accountedFrom(s.pictured, of.objects) })
 	x.holds(s, noDelete, func() { s.deletedAtMost(whole.deleted, written) })
+	values := s.deployments.Values()
 	x.holds(s, noFlap, func() {
-		for spec := range s.specs(from) {
+		for spec := range s.specs(values, from) {
 			if !whole.specs[spec] {
 				s.t.Errorf("the Deployment once was, as without a fault it never is: %s", spec)
 			}
 		}
 		s.unchanged()
 		if of.floor > 0 {
-			s.counts(s.t, from, of.floor)
+			countsIn(s.t, values[from:], of.floor)
 		}
 	})
-	x.holds(s, honestReady, func() { s.readyWas(whole) })
+	if s.pair != nil {
+		x.holds(s, oneWriter, func() { s.pair.oneWriterATerm() })
+	}
+	x.holds(s, honestReady, func() { s.readyWas(whole, values) })
 	x.holds(s, endState, func() { of.autoscales(s, from) })
 }
 
 // written are truce's writes of users' objects so far, by the audit log.
 func (s *stage) written() []kubetest.Entry {
 	s.t.Helper()
-	return s.Audit(s.t, func(e kubetest.Entry) bool {
+	return s.AuditIn(s.t, s.ns, func(e kubetest.Entry) bool {
 		users := slices.Contains([]string{"deployments", "configmaps", "services", "serviceaccounts", "horizontalpodautoscalers"}, e.Resource.Resource)
-		return e.Namespace == s.ns && e.Writes() && users && strings.HasPrefix(e.Agent, "truce/") && !strings.HasPrefix(e.Name, "truce-")
+		return e.Writes() && users && strings.HasPrefix(e.Agent, "truce/") && !strings.HasPrefix(e.Name, "truce-")
 	})
 }
 
@@ -112,23 +116,23 @@ func (s *stage) deletedAtMost(want map[string]bool, written []kubetest.Entry) {
 
 // readyWas checks each time at which the app said that it is Ready at a revision, against the Deployment of that moment. resourceVersions of one
 // API server are in one order over all kinds.
-func (s *stage) readyWas(whole outcome) {
+func (s *stage) readyWas(whole outcome, values []kubetest.Value) {
 	s.t.Helper()
 	if s.apps == nil || s.leaving() {
 		return
 	}
-	last := ""
-	for _, v := range s.apps.Values() {
+	last, apps := "", s.apps.Values()
+	for _, v := range apps {
 		if revision, ok := readyAt(v.Object); ok {
 			last = revision
 		}
 	}
-	for _, v := range s.apps.Values() {
+	for _, v := range apps {
 		revision, ok := readyAt(v.Object)
 		if !ok || revision != last {
 			continue
 		}
-		d := s.deploymentAt(v.Object.GetResourceVersion())
+		d := valueAt(values, v.Object.GetResourceVersion())
 		if d == nil {
 			s.t.Errorf("Ready at %s before there is a Deployment", revision)
 			continue
@@ -166,9 +170,9 @@ func imageOf(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// deploymentAt is the Deployment as it was at a resourceVersion; nil for none.
-func (s *stage) deploymentAt(version string) (at *unstructured.Unstructured) {
-	for _, v := range s.deployments.Values() {
+// valueAt is an object as it was at a resourceVersion; nil for none.
+func valueAt(values []kubetest.Value, version string) (at *unstructured.Unstructured) {
+	for _, v := range values {
 		if versionOf(v.Object.GetResourceVersion()) < versionOf(version) {
 			at = v.Object
 		}

@@ -29,7 +29,7 @@ type lane struct {
 // stage makes a stage for a trial of a scene.
 func (l *lane) stage(t *testing.T, of scene, kills bool) *stage {
 	t.Helper()
-	shared := !of.starts && !kills
+	shared := !of.starts && !kills && !of.elected
 	h := l.host
 	switch {
 	case !shared:
@@ -52,6 +52,9 @@ func (l *lane) stage(t *testing.T, of scene, kills bool) *stage {
 	if of.load > 0 {
 		s.until("the account of its pods", func() bool { return s.isThere(serviceAccounts, "default") })
 	}
+	if of.elected {
+		s.pair = newPair(s)
+	}
 	if !of.starts {
 		s.start()
 		s.quiet()
@@ -64,6 +67,9 @@ func (l *lane) stage(t *testing.T, of scene, kills bool) *stage {
 		s.toll.disarm()
 		s.toll.mend()
 		s.suspend()
+		if s.pair != nil {
+			s.pair.dismiss()
+		}
 		if running := s.truce.Load().running(); running && shared {
 			s.quiet() // it has seen that it is to do no more
 		} else if running {

@@ -13,6 +13,13 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
 	"github.com/truce-gitops/truce/deploy"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/compose"
@@ -22,12 +29,6 @@ import (
 	"github.com/truce-gitops/truce/internal/report/metrics"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 )
 
 func TestMain(m *testing.M) {
@@ -180,7 +181,7 @@ func (w *world) asTruce(m *metrics.Metrics) *cluster.Client {
 // start runs a controller until the returned function is called, or the test ends.
 func (w *world) start(process app.Policy) (stop func()) {
 	w.t.Helper()
-	return w.run(compose.RunOptions{Process: process})
+	return w.run(compose.RunOptions{Settings: controller.Settings{Process: process}})
 }
 
 // run is start with further options.
@@ -244,7 +245,7 @@ func (w *world) removeApps() {
 		w.t.Error(err)
 		return
 	}
-	for _, kind := range []schema.GroupVersionResource{kustomizations, applications, gitRepositories} {
+	for _, kind := range []schema.GroupVersionResource{kustomizations, helmReleases, applications, gitRepositories, ociRepositories, buckets, helmRepositories, helmCharts, externalArtifacts} {
 		if err := removeAll(ctx, d.Resource(kind).Namespace(w.ns)); err != nil {
 			w.t.Errorf("remove the story's %s: %v", kind.Resource, err)
 			return
@@ -297,6 +298,16 @@ func (w *world) ready(name string) {
 	w.condition(name, "Ready", func(c map[string]any, o *unstructured.Unstructured) bool {
 		applied, _, _ := unstructured.NestedString(o.Object, "status", "lastAppliedRevision")
 		return c["status"] == "True" && strings.HasSuffix(applied, head)
+	})
+}
+
+// fetched waits until the GitRepository has the repository's newest commit.
+func (w *world) fetched(name string) {
+	w.t.Helper()
+	head := w.repo.Head()
+	w.await(w.Watch(w.t, gitRepositories, w.ns, name), func(o *unstructured.Unstructured) bool {
+		revision, _, _ := unstructured.NestedString(o.Object, "status", "artifact", "revision")
+		return strings.HasSuffix(revision, head)
 	})
 }
 

@@ -9,8 +9,15 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/reconcile"
@@ -19,11 +26,6 @@ import (
 	"github.com/truce-gitops/truce/internal/source/disk"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 )
 
 // street is truce's own street on a real API server, without the custom resource at its beginning: rules of every kind can be put
@@ -78,7 +80,7 @@ func newStreetOver(t *testing.T, files string, over func(*rest.Config)) *street 
 	if err != nil {
 		t.Fatal(err)
 	}
-	running, err := compose.Controller(compose.RunOptions{Cluster: client, CacheDir: t.TempDir(), Executable: exe})
+	running, err := compose.Controller(compose.RunOptions{Settings: controller.Settings{CacheDir: t.TempDir()}, Cluster: client, Executable: exe})
 	if err != nil {
 		t.Fatal(err)
 	}

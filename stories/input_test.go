@@ -47,7 +47,7 @@ var badApps = map[string]struct {
 	"resource": {"repo", "path: ./resource", []string{"render resource: resource/kustomization.yaml:2: gone.yaml: no such file"}},
 	"yaml":     {"repo", "path: ./yaml", []string{"render yaml: yaml/bad.yaml:"}},
 	"kind":     {"repo", "path: ./kind", []string{"kind/widget.yaml:3: Widget.example.com NAMESPACE/w: read: the API server does not serve this kind"}},
-	"decrypt":  {"repo", "path: ./good\ndecryption: {provider: sops}", []string{"spec.decryption: not supported yet"}},
+	"decrypt":  {"repo", "path: ./good\ndecryption: {provider: sops, secretRef: {name: nope}}", []string{"sops decryption Secret 'NAMESPACE/nope' is not there"}},
 	"replace": {"repo", "path: ./good\nignoreDifferences: [{target: {kind: ConfigMap}, jsonPatches: [{op: replace, path: /data/k, value: x}]}]",
 		[]string{"spec.ignoreDifferences[0].jsonPatches[0].op: op replace would set a value; only remove has a meaning here"}},
 	"secret":  {"secret", "path: ./good", []string{"GitRepository NAMESPACE/secret", "Secret nope is not there"}},
@@ -224,7 +224,7 @@ func TestAppsThatWaitForEverHoldUpNobody(t *testing.T) {
 	}
 	w := newWorld(t, app.Policy{}, b.String())
 	w.Apply(t, strings.ReplaceAll(fmt.Sprintf(stuckKind, "first"), "NAMESPACE", w.ns))
-	w.Kubectl(t, "wait", "--for=condition=Established", "crd/first."+w.ns+".example.com", "--timeout="+patience.String())
+	w.Established(t, "first."+w.ns+".example.com")
 	for n := range stuck {
 		w.app(fmt.Sprintf("stuck-%d", n), fmt.Sprintf("./stuck-%d", n), defaultSpec)
 	}

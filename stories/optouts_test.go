@@ -61,7 +61,7 @@ func TestFluxOptOutsInGitAreHonoured(t *testing.T) {
 	w := newWorld(t, app.Policy{}, "-- app/all.yaml --\n"+strings.Join([]string{
 		marked("ignored", ssa+"ignore"), marked("disabled", reconcileKey+": disabled"),
 		marked("once", ssa+"IfNotPresent"), marked("found", ssa+"IfNotPresent"), marked("merged", ssa+"Merge"), marked("usual", ssa+"Override"),
-	}, "---\n")+"-- refused/all.yaml --\n"+marked("forced", "kustomize.toolkit.fluxcd.io/force: enabled")+"---\n"+marked("beside", "note: x"))
+	}, "---\n"))
 	for _, name := range []string{"disabled", "found"} {
 		w.kubectl("create", "configmap", name) // without the key: an apply without force would add it
 	}
@@ -88,12 +88,6 @@ func TestFluxOptOutsInGitAreHonoured(t *testing.T) {
 	}
 	w.kubectl("delete", "configmap/once")
 	w.await(once, func(o *unstructured.Unstructured) bool { return value(o, "k") == "git" })
-
-	w.app("refused", "./refused", defaultSpec)
-	w.fails("refused", "forced", "annotation kustomize.toolkit.fluxcd.io/force: enabled is not supported: immutable fields are reported")
-	if w.isThere(configmaps, "forced") || !w.isThere(configmaps, "beside") {
-		t.Errorf("forced is there: %v, beside: %v", w.isThere(configmaps, "forced"), w.isThere(configmaps, "beside"))
-	}
 }
 
 func TestArgoOptionsOfObjectsAreHonoured(t *testing.T) {

@@ -68,6 +68,26 @@ patches:
 	}
 }
 
+func TestAKustomizationOfAnOlderFluxIsPatched(t *testing.T) {
+	w := newWorld(t, app.Policy{}, overlaid)
+	w.app("web", "app", `
+interval: 1h
+buildMetadata: [originAnnotations]
+patchesStrategicMerge:
+- {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: `+w.ns+`}, spec: {replicas: 2, minReadySeconds: 5}}
+patchesJson6902:
+- {target: {kind: Deployment, name: web}, patch: [{op: replace, path: /spec/replicas, value: 3}]}`)
+	w.ready("web")
+	d := w.get(deployments, "web")
+	seconds, _, _ := unstructured.NestedInt64(d.Object, "spec", "minReadySeconds")
+	if origin := d.GetAnnotations()["config.kubernetes.io/origin"]; replicas(d) != 3 || seconds != 5 || !strings.Contains(origin, "path: web.yaml") {
+		t.Errorf("replicas %d, minReadySeconds %d, origin %q", replicas(d), seconds, origin)
+	}
+	// Where a patch is to blame, its own field is named.
+	w.kubectl("patch", "kustomization.kustomize.toolkit.fluxcd.io/web", "--type=merge", "-p", `{"spec":{"patchesJson6902":[{"target":{"kind":"Deployment"},"patch":[{"op":"replace","path":"/spec/none/none","value":1}]}]}}`)
+	w.fails("web", "/spec/none/none")
+}
+
 func TestAnApplicationChangesWhatItsFilesDescribe(t *testing.T) {
 	w := newArgoWorld(t, app.Policy{}, overlaid+`
 -- app/kustomization.yaml --

@@ -80,6 +80,7 @@ func TestAnObjectThatSomebodyPutInPlaceOfOursIsNotDeleted(t *testing.T) {
 		w.kubectl("label", "configmap/b", k+"="+v)
 	}
 	w.repo.Remove("app/b.yaml")
+	w.fetched("repo") // or the app would run once more at the former commit, in which this b is its own
 	w.kubectl("patch", "kustomization/app", "--type=merge", `-p={"spec":{"suspend":false}}`)
 	w.ready("app")
 	w.check("app")

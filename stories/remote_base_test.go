@@ -8,10 +8,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/source/upstream"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 const remoteConfigMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {k: %s}\n"
@@ -32,7 +34,7 @@ func TestWhatAKustomizationNamesByItsAddress(t *testing.T) {
 	t.Cleanup(web.Close)
 	own := strings.ReplaceAll(configMaps("own", "kept", "gone")+configMaps("other", "other"), "-- own/", "-- app/")
 	w := offWorld(t, own+"\n-- app/kustomization.yaml --\nnamespace: NAMESPACE\nresources: [kept.yaml, gone.yaml, '"+git.URL+"//deploy?ref=main', '"+web.URL+"/two.yaml']\n")
-	w.run(compose.RunOptions{Remotes: upstream.Hosts{Listed: []string{"http://127.0.0.1"}}})
+	w.run(compose.RunOptions{Settings: controller.Settings{Remotes: upstream.Hosts{Listed: []string{"http://127.0.0.1"}}}})
 	w.app("app", "app", defaultSpec)
 	w.app("other", "other", defaultSpec)
 	w.ready("app")

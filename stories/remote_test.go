@@ -93,7 +93,7 @@ func TestASourceAtAMetadataServiceIsRefused(t *testing.T) {
 // tellsNoSecret looks for a credential in everything that the story's custom resources and events say.
 func (w *world) tellsNoSecret(text string) {
 	w.t.Helper()
-	if all := w.kubectl("get", "kustomizations,gitrepositories,events", "-o", "yaml"); strings.Contains(all, text) {
+	if all := w.kubectl("get", "kustomizations,gitrepositories,ocirepositories,events", "-o", "yaml"); strings.Contains(all, text) {
 		w.t.Error("a credential is told")
 	}
 }

@@ -8,9 +8,11 @@ import (
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/compose"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"github.com/truce-gitops/truce/internal/controller"
 )
 
 // TestAnEtcdRestoreWhileTruceRuns restores a backup from before a commit. The watches of truce are then ahead of the server, which sends them
@@ -19,7 +21,7 @@ func TestAnEtcdRestoreWhileTruceRuns(t *testing.T) {
 	w := offClusterWorld(t, document3+configMaps("apps/my-app", "stays", "pruned"))
 	w.works = cluster.Namespaces{w.ns}
 	log := &logged{}
-	w.run(compose.RunOptions{Log: slog.New(slog.NewTextHandler(log, nil))})
+	w.run(compose.RunOptions{Settings: controller.Settings{Log: slog.New(slog.NewTextHandler(log, nil))}})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.phase("before the backup", func() { w.ready("my-app") })
 	var before int

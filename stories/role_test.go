@@ -55,7 +55,7 @@ func TestTheControllersRoleIsEnoughBesideTheKindsInGit(t *testing.T) {
 	w.Apply(t, strings.NewReplacer("BESIDE", w.ns).Replace(gittest.Files(intruder)["app/hpa.yaml"]))
 	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 5 })
 	w.readyTells("my-app", "to HPA "+w.ns+"/hpa", true)
-	w.Kubectl(t, "-n", w.ns, "delete", "--timeout=60s", "kustomizations.kustomize.toolkit.fluxcd.io", "my-app")
+	w.Kubectl(t, "-n", w.ns, "delete", "--timeout=180s", "kustomizations.kustomize.toolkit.fluxcd.io", "my-app")
 	d.AwaitDeleted(w.ctx)
 
 	for _, e := range w.Audit(t, func(e kubetest.Entry) bool { return w.byTruce(e) && e.Code == http.StatusForbidden }) {

@@ -58,7 +58,7 @@ func (w *world) defineCrews(kind, conversion string) schema.GroupVersionResource
 	text := crewKinds[kind].Replace(strings.ReplaceAll(crewKind, "NAMESPACE", w.ns))
 	name := plural + "." + w.ns + ".example.com"
 	w.Apply(w.t, strings.ReplaceAll(text, "CONVERSION", conversion))
-	w.Kubectl(w.t, "wait", "--for=condition=Established", "crd/"+name, "--timeout="+patience.String())
+	w.Established(w.t, name)
 	w.later(crds, "", name)
 	at := schema.GroupVersionResource{Group: w.ns + ".example.com", Version: "v1", Resource: plural}
 	w.until("the kind to be served", func() bool { return w.canList(at) })

@@ -6,20 +6,25 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/web"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+// begun is a controller as its page shows it once it has begun.
+type begun struct{ *controller.Controller }
+
+func (begun) Ready() error { return nil }
+func (begun) Note() string { return "" }
 
 // page returns what the status page's list says of an app: Sync Unknown, Health Unknown, Message why.
 func (w *world) page(name string) string {
 	w.t.Helper()
-	running := w.running
-	reports := func() []report.Report { return running.Controller.Reports() }
 	answer := httptest.NewRecorder()
-	web.Handler(web.State{Reports: reports, Ready: func() error { return nil }}).ServeHTTP(answer, httptest.NewRequestWithContext(w.ctx, "GET", "/", nil))
+	web.Handler(web.State{Controller: begun{w.running.Controller}}).ServeHTTP(answer, httptest.NewRequestWithContext(w.ctx, "GET", "/", nil))
 	for row := range strings.SplitSeq(answer.Body.String(), "<tr>") {
 		if !strings.Contains(row, ">"+name+"</a>") {
 			continue
@@ -40,7 +45,7 @@ func TestARefusedAndASuspendedAppAreCalledTheSameEverywhere(t *testing.T) {
 	stop := w.start(app.Policy{})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
-	w.Apply(t, w.manifest("refused", "./apps/my-app", defaultSpec+"\ndecryption: {provider: sops}"))
+	w.Apply(t, w.manifest("refused", "./apps/my-app", defaultSpec+"\ndecryption: {provider: sops, secretRef: {name: 'No Name'}}"))
 	w.application("refused-too", "apps/my-app", automated+"\nsources: [{repoURL: x, chart: y, targetRevision: z}, {repoURL: x, chart: y, targetRevision: z}]")
 	w.condition("refused", "Stalled", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
 	w.becomes("refused-too", func(o *unstructured.Unstructured) bool {

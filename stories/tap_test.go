@@ -127,7 +127,7 @@ func (t tapped) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	lost := t.tap.loses(r)
 	answer, err := t.next.RoundTrip(r)
-	if err == nil && watches(r) {
+	if err == nil && isWatch(r) {
 		t.tap.keep(r, answer.Body)
 	}
 	if lost && err == nil {
@@ -137,7 +137,7 @@ func (t tapped) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (x *tap) look(r *http.Request) *http.Response {
-	if watches(r) || r.URL.Query().Has("dryRun") {
+	if isWatch(r) || r.URL.Query().Has("dryRun") {
 		return nil
 	}
 	x.mu.Lock()

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/apply/tenancy"
-	"github.com/truce-gitops/truce/internal/compose"
-	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 // shared is what --multi-tenant sets.
@@ -32,11 +34,17 @@ func tenants(t *testing.T, files map[string]string) (w, a, b *world) {
 	}
 	w.repo.Commit(commit, "what tenants want")
 	w.works = append(w.works, a.ns, b.ns)
-	if os.Getenv(accountVariable) != "" {
-		w.Apply(t, strings.ReplaceAll(w.Kubectl(t, "kustomize", "../deploy/rbac/tenants"), "namespace: truce-system", "namespace: "+accountNamespace))
-	}
-	w.run(compose.RunOptions{Tenancy: shared})
+	w.impersonates()
+	w.run(compose.RunOptions{Settings: controller.Settings{Tenancy: shared}})
 	return w, a, b
+}
+
+// impersonates gives the installed account what an installation for tenants adds to its roles.
+func (w *world) impersonates() {
+	w.t.Helper()
+	if os.Getenv(accountVariable) != "" {
+		w.Apply(w.t, strings.ReplaceAll(w.Kubectl(w.t, "kustomize", "../deploy/rbac/tenants"), "namespace: truce-system", "namespace: "+accountNamespace))
+	}
 }
 
 // lets gives a service account of the namespace one right, in a namespace.
@@ -224,4 +232,14 @@ func TestAnApplicationOfATenantDeploysToItsOwnNamespaceAlone(t *testing.T) {
 	if got := a.users("configmaps"); !slices.Equal(got, []string{a.user("default")}) {
 		t.Errorf("requests about the tenant's objects were made as %v", got)
 	}
+}
+
+// TestAPermissionThatComesLateIsFound is about an app whose RoleBinding another app applies a moment later: no event says so, and its
+// interval is an hour.
+func TestAPermissionThatComesLateIsFound(t *testing.T) {
+	_, a, _ := tenants(t, map[string]string{"ours/cm.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: ours, namespace: NS-A}, data: {k: git}}\n"})
+	a.app("ours", "./ours", defaultSpec)
+	a.fails("ours", `cannot patch resource "configmaps"`)
+	a.lets("default", a.ns, allOfConfigMaps)
+	a.ready("ours")
 }

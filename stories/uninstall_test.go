@@ -59,7 +59,7 @@ func TestAnUninstallLeavesTheUsersObjectsAlone(t *testing.T) {
 	if diff := cmp.Diff(essence(before), essence(w.get(deployments, "my-app"))); diff != "" {
 		t.Errorf("the object was written (-before +after):\n%s", diff)
 	}
-	w.Kubectl(t, "-n", w.ns, "delete", "--timeout=30s", "kustomizations.kustomize.toolkit.fluxcd.io", "my-app") // waits until it is gone
+	w.Kubectl(t, "-n", w.ns, "delete", "--timeout=180s", "kustomizations.kustomize.toolkit.fluxcd.io", "my-app") // waits until it is gone
 	if diff := cmp.Diff(essence(before), essence(w.get(deployments, "my-app"))); diff != "" {
 		t.Errorf("the object went with its app (-before +after):\n%s", diff)
 	}

@@ -10,7 +10,15 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
 	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
@@ -19,12 +27,6 @@ import (
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 )
 
 // TestLongWhoItWas plays a day of writers of many kinds, and judges each attribution by the API server's audit log: a writer who is named as
@@ -178,6 +180,7 @@ func update(manager string, change func(map[string]any) error) func(d *day, r re
 
 // day is a world with an object for each played of each round.
 type day struct {
+	controller.NoObserver
 	*world
 	mode   app.Mode
 	scenes map[string]played // by object
@@ -204,7 +207,7 @@ func newDay(t *testing.T, rounds int, mode app.Mode, place attribution.Place) *d
 	if mode == app.Observe {
 		d.ApplyAs(t, "kustomize-controller", strings.ReplaceAll(all.String(), "NAMESPACE", d.ns))
 	}
-	d.run(compose.RunOptions{Process: app.Policy{Mode: mode, Additions: app.AdditionsAllow}, Witness: place, Notice: d.hear})
+	d.run(compose.RunOptions{Settings: controller.Settings{Process: app.Policy{Mode: mode, Additions: app.AdditionsAllow}, Witness: place}, Observer: d})
 	d.app("web", "./", defaultSpec)
 	d.begun()
 	if place != (attribution.Place{}) {
@@ -289,8 +292,8 @@ func (d *day) as(user, name string) dynamic.ResourceInterface {
 	return client.Resource(d.scenes[name].kind).Namespace(d.ns)
 }
 
-// hear keeps what truce says of the fields of the scenes.
-func (d *day) hear(n reconcile.FindingEvent) {
+// OnFinding keeps what truce says of the fields of the scenes.
+func (d *day) OnFinding(n reconcile.FindingEvent) {
 	s, ok := d.scenes[n.ID.Name]
 	if !ok || field.PathString(n.Finding.Path) != s.path || n.ID.Kind == "HorizontalPodAutoscaler" {
 		return

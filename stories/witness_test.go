@@ -9,7 +9,13 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -19,10 +25,6 @@ import (
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const threeReplicas = `
@@ -46,20 +48,28 @@ var loopback = attribution.Place{Listen: "127.0.0.1:0"}
 // watched starts truce with a witness, and returns what it finds.
 func watched(w *world, process app.Policy) (notices <-chan reconcile.FindingEvent, stop func()) {
 	w.t.Helper()
-	return noticed(w, compose.RunOptions{Process: process, Witness: loopback})
+	return noticed(w, compose.RunOptions{Settings: controller.Settings{Process: process, Witness: loopback}})
 }
 
 // noticed starts truce, and returns what it finds.
 func noticed(w *world, o compose.RunOptions) (notices <-chan reconcile.FindingEvent, stop func()) {
 	w.t.Helper()
 	out := make(chan reconcile.FindingEvent, 256)
-	o.Notice = func(n reconcile.FindingEvent) {
-		select {
-		case out <- n:
-		default:
-		}
-	}
+	o.Observer = findings{out: out}
 	return out, w.run(o)
+}
+
+// findings are those of a controller. Without a reader some are lost.
+type findings struct {
+	controller.NoObserver
+	out chan<- reconcile.FindingEvent
+}
+
+func (f findings) OnFinding(n reconcile.FindingEvent) {
+	select {
+	case f.out <- n:
+	default:
+	}
 }
 
 // awaitFinding waits for a finding about a field of web.
@@ -190,7 +200,7 @@ func TestTheAutoscalersOwnEventSaysThatItWasIt(t *testing.T) {
 	w.ApplyAs(t, "somebody", strings.ReplaceAll(section(document1, "apps/web/base/hpa.yaml"), "name: web\nspec", "name: web\n  namespace: "+w.ns+"\nspec"))
 	w.load(8)
 	w.await(w.Watch(t, deployments, w.ns, "web"), func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
-	notices, _ := noticed(w, compose.RunOptions{Process: app.Policy{Mode: app.Observe}})
+	notices, _ := noticed(w, compose.RunOptions{Settings: controller.Settings{Process: app.Policy{Mode: app.Observe}}})
 	w.app("web", "./apps/web/production", defaultSpec)
 	first := w.awaitFinding(notices, ".spec.replicas", func(f report.Finding) bool { return f.Live == int64(8) }).Writer
 	by := w.finds(appKeyOf("Kustomization", w.ns, "web"), ".spec.replicas", func(f report.Finding) bool {

@@ -62,7 +62,7 @@ func TestCommandsJudgeAsTheControllerRuns(t *testing.T) {
 		t.Errorf("without a controller:\n%s", told)
 	}
 	if told := why(t, bin, c, ns); !strings.Contains(told, "What truce did lately: journal: no controller says where its status page is") ||
-		!strings.Contains(told, "Cede to HPA "+ns+"/web") || !strings.Contains(told, "touched that line last") {
+		!strings.Contains(told, "ignored: owned by HPA "+ns+"/web (ceded)") || !strings.Contains(told, "touched that line last") {
 		t.Errorf("without a controller:\n%s", told)
 	}
 	first := server.Bytes()

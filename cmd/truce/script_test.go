@@ -230,7 +230,7 @@ func installCRDs(t *testing.T, c *kubetest.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Kubectl(t, "wait", "--for=condition=Established", "crd/kustomizations.kustomize.toolkit.fluxcd.io", "crd/gitrepositories.source.toolkit.fluxcd.io", "crd/applications.argoproj.io", "--timeout=180s")
+	c.Established(t, "kustomizations.kustomize.toolkit.fluxcd.io", "gitrepositories.source.toolkit.fluxcd.io", "applications.argoproj.io")
 }
 
 // startController returns what ends it.

@@ -1,5 +1,5 @@
-// Gen writes deploy/crds from the Go types: Kustomization from internal/dialect/flux, which embeds Flux's, and GitRepository from
-// Flux's own, whose URL may be a path here. It runs controller-gen; `go generate ./deploy` calls it in the directory deploy.
+// Gen writes deploy/crds from the Go types: Kustomization from internal/dialect/flux, which embeds Flux's, and the sources from
+// Flux's own; the URL of a GitRepository may be a path here. It runs controller-gen; `go generate ./deploy` calls it in the directory deploy.
 package main
 
 import (
@@ -25,13 +25,13 @@ const (
 )
 
 func main() {
-	if err := write(); err != nil {
+	if err := writeCRDs(); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-func write() error {
+func writeCRDs() error {
 	kustomization, err := generate("../internal/dialect/flux", "kustomizations")
 	if err != nil {
 		return err
@@ -45,6 +45,22 @@ func write() error {
 			return fmt.Errorf("gitrepositories: %q is there %d times: Flux has changed its schema", flux, n)
 		}
 		repository = strings.Replace(repository, flux, ours, 1)
+	}
+	for plural, module := range map[string]string{
+		"ocirepositories": "github.com/fluxcd/source-controller/api/v1", "buckets": "github.com/fluxcd/source-controller/api/v1",
+		"helmcharts": "github.com/fluxcd/source-controller/api/v1", "helmrepositories": "github.com/fluxcd/source-controller/api/v1", "externalartifacts": "github.com/fluxcd/source-controller/api/v1",
+		"helmreleases": "github.com/fluxcd/helm-controller/api/v2",
+	} {
+		text, err := generate(module, plural)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join("crds", plural+".yaml"), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := writeNotifications(); err != nil {
+		return err
 	}
 	if err := os.WriteFile(filepath.Join("crds", "kustomizations.yaml"), []byte(kustomization), 0o644); err != nil {
 		return err

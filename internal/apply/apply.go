@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/decide"
@@ -33,6 +34,9 @@ var ErrForbidden = errors.New("forbidden")
 
 // ErrRefused says that the server understood a write and does not take it: by its own checks, or by admission.
 var ErrRefused = errors.New("refused")
+
+// ErrInvalid is an ErrRefused by the API server's validation: of the object itself, or of the change.
+var ErrInvalid = fmt.Errorf("invalid: %w", ErrRefused)
 
 // Target is the object that a write was judged on. UID and ResourceVersion are empty for one that is to be created.
 type Target struct {
@@ -108,6 +112,8 @@ func ExecuteStep(ctx context.Context, w Writer, t Target, live object.Object, s 
 	switch s.Verb {
 	case decide.Prune:
 		return nil, w.Delete(ctx, t)
+	case decide.Recreate:
+		return nil, deleteToRecreate(ctx, w, t, s)
 	case decide.Namespace:
 		return w.Apply(ctx, Apply{Target: t, Body: s.Body, Manager: s.Manager, Force: Take, DryRun: Persist})
 	case decide.Create:
@@ -147,6 +153,22 @@ func ExecuteStep(ctx context.Context, w Writer, t Target, live object.Object, s 
 		return nil, fmt.Errorf("%q is no step of one object's plan", s.Verb)
 	}
 }
+
+// deleteToRecreate deletes an object that the API server does not change, if it would create it as the step's body has it: an object of
+// another name is created in a dry run before.
+func deleteToRecreate(ctx context.Context, w Writer, t Target, s decide.Step) error {
+	try := Apply{Target: Target{GVK: t.GVK, ID: t.ID}, Body: maps.Clone(s.Body), Manager: ownership.Manager, Force: Yield, DryRun: Simulate}
+	try.ID.Name = dryRunName
+	try.Body["metadata"] = maps.Clone(s.Body.Metadata())
+	try.Body.Metadata()["name"] = dryRunName
+	if _, err := w.Apply(ctx, try); err != nil {
+		return fmt.Errorf("it is not deleted, as a dry run cannot create it: %w", err)
+	}
+	return w.Delete(ctx, t)
+}
+
+// dryRunName is the name of an object that is never created.
+const dryRunName = "truce-dry-run"
 
 // lastApplied is the annotation of client-side apply: it is outdated as soon as truce owns its fields.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"

@@ -130,7 +130,7 @@ func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) err
 	if err != nil {
 		return err
 	}
-	told, err := c.AppState(ctx, keys[0])
+	state, err := c.AppState(ctx, keys[0])
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) err
 		return err
 	}
 	way := moveProgress{app: keys[0], done: "released"}
-	for _, o := range told.Objects {
+	for _, o := range state.Objects {
 		way.moves = append(way.moves, report.ListedObject{ID: o.ID, Version: o.Version})
 	}
 	return f.end(ctx, c, way)
@@ -179,7 +179,7 @@ func fieldsReset(d view.Detail) []string {
 				line += ", at " + p.String()
 			}
 			if x.Claimant != "" {
-				line += " (it is ceded to " + x.Claimant + "); to keep the value, delete the field there first"
+				line += "; " + x.Claimant + " owns it (ceded): to keep the value, delete the field there first"
 			}
 			out = append(out, line)
 		}

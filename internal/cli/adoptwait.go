@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // idleFor is how long nothing may move where no running controller is known.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/view"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // watchAfterSyncFor is how long a sync that overrides the breaker waits for the other controller to change a contested field back.

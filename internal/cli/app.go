@@ -2,14 +2,16 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/view"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // appFlags are kubectl's flags, as far as they mean something for apps.
@@ -57,7 +59,22 @@ func (f *appFlags) connected(ctx context.Context, run func(*Cluster) error) erro
 		return err
 	}
 	defer c.Close()
-	return run(c)
+	err = run(c)
+	if c.Refusals != nil {
+		for _, why := range c.Refused() {
+			_, _ = fmt.Fprintln(f.program.env.Err, "note: "+why) // a closed stderr is no failure of the command
+		}
+	}
+	return err
+}
+
+// dial returns a client of the cluster that the flags name.
+func (f *appFlags) dial() (*cluster.Client, error) {
+	t, err := f.target()
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Connect(cluster.Options{Target: t, UserAgent: "truce/" + f.program.env.Version})
 }
 
 // namespace is the one that is asked for: -n, or the context's; "" for all. Argo CD's apps are one list, wherever they are.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/view"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longApprove = `Show the objects that an app is about to prune and that wait for approval, and approve exactly that list.

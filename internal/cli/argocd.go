@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/truce-gitops/truce/internal/view/exit"
+
+	"github.com/truce-gitops/truce/internal/model/exit"
 )
 
 // argocdNamespace is where Applications are by default.

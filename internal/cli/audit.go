@@ -13,7 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/lint/output"
 	"github.com/truce-gitops/truce/internal/lint/rules"
-	"github.com/truce-gitops/truce/internal/view/exit"
+	"github.com/truce-gitops/truce/internal/model/exit"
 )
 
 const longAudit = `Look for conflicts in a repository, before they cause incidents: counts that an autoscaler owns, ignore rules
@@ -21,9 +21,9 @@ that match nothing, two apps that name one object. No cluster is asked, and noth
 
 PATH is a directory, by default this one; the whole working tree is read that it is in. REPO is the address of a Git
 repository, of which --ref names a branch, tag or commit. Every app is rendered that can be found: Flux Kustomizations and
-Argo CD Applications that are read from this repository, kustomizations and directories of manifests that none of them
-covers, and what ApplicationSets make of lists, of this repository's directories and files, and of matrices and merges of these. What Git
-ignores is left out. What is not looked into is said: Helm, other repositories, ApplicationSets whose generators ask a cluster or a
+Argo CD Applications that are read from this repository, HelmReleases and Applications of charts that it holds, with the values
+that it holds, kustomizations and directories of manifests that none of them covers, and what ApplicationSets make of lists, of this repository's directories and files, and of matrices and merges of these. What Git
+ignores is left out. What is not looked into is said: charts of other places, other repositories, ApplicationSets whose generators ask a cluster or a
 service, or whose templates ask the clock or chance; hidden directories, archives and test data; templates that another program
 fills in. The table says the reasons with examples, --skipped and JSON each thing. A Kustomization whose GitRepository is not in the repository is read
 by its path, if there is such a directory here; that is said as assumed. In the files of a git generator * matches / too, as it does in Argo CD by default.
@@ -130,20 +130,18 @@ func (f *auditFlags) ready(args []string) error {
 		}
 	}
 	q.Only = discover.Dialect(f.dialect)
-	q.Progress = f.program.counter("rendered")
+	q.Progress = f.program
 	return checkOneOf("--fail-on", f.failOn, []string{"error", "warning", "info", "never"})
 }
 
-// counter prints on a terminal how many of how many are done; of 0 it takes that away again.
-func (p *program) counter(what string) func(done, total int) {
-	return func(done, total int) {
-		switch {
-		case !p.term.moving:
-		case total == 0:
-			fmt.Fprint(p.env.Err, "\r\x1b[K")
-		default:
-			fmt.Fprintf(p.env.Err, "\r\x1b[K%s %d of %d", what, done, total)
-		}
+// Rendered implements discover.Progress: it prints on a terminal how many of how many are done; of 0 it takes that away again.
+func (p *program) Rendered(done, total int) {
+	switch {
+	case !p.term.moving:
+	case total == 0:
+		fmt.Fprint(p.env.Err, "\r\x1b[K")
+	default:
+		fmt.Fprintf(p.env.Err, "\r\x1b[Krendered %d of %d", done, total)
 	}
 }
 
@@ -171,7 +169,7 @@ func (f *auditFlags) compared(ctx context.Context, do func(func(discover.Discove
 
 // printFound prints what was found.
 func (f *auditFlags) printFound(s discover.Discovery, found []rules.Finding) error {
-	f.query.Progress(0, 0)
+	f.query.Progress.Rendered(0, 0)
 	sorted, err := f.sorted(s, found)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -13,9 +12,9 @@ import (
 
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const scaled = `apiVersion: apps/v1
@@ -62,7 +61,7 @@ func audits(t *testing.T, s discover.Discovery, args ...string) (out, errs strin
 	t.Helper()
 	var o, e bytes.Buffer
 	env := Environment{Out: &o, Err: &e, Program: "truce", Args: append([]string{"audit"}, args...), Getenv: func(string) string { return "" }}
-	code = Execute(t.Context(), env, Backend{Discover: func(_ context.Context, _ discover.Request, use func(discover.Discovery) error) error { return use(s) }})
+	code = Execute(t.Context(), env, Backend{Repositories: oneRepository{s}})
 	return o.String(), e.String(), code
 }
 

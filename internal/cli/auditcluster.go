@@ -13,9 +13,9 @@ import (
 	"github.com/truce-gitops/truce/internal/lint/autoscaled"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/lint/rules"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/redact"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // ofRepositories are flags that mean nothing with --cluster, ofClusters those that mean nothing without it.
@@ -66,7 +66,7 @@ func (f *auditFlags) live(ctx context.Context) error {
 		return err
 	}
 	return f.connected(ctx, func(cl *Cluster) error {
-		rows, err := cl.AutoscaledWorkloads(ctx, catalogue, *f.config.Namespace)
+		rows, err := autoscaled.InCluster(ctx, cl.Live(), catalogue, *f.config.Namespace)
 		if err != nil {
 			return err
 		}

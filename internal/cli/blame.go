@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/report/explain"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longBlame = `Print the live object line by line, each with its writer, as git blame does for a file.

@@ -5,21 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/view/exit"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/view/preflight"
-	"github.com/truce-gitops/truce/internal/view/uninstall"
 )
-
-// maintenance is what commands about an installation do. Its methods block until they are done or the context ends.
-type maintenance interface {
-	// Check gathers facts about a cluster. It writes nothing.
-	Check(ctx context.Context, t cluster.Target) (preflight.Facts, error)
-	// Leftovers lists what truce has left in a cluster. It writes nothing.
-	Leftovers(ctx context.Context, t cluster.Target, in uninstall.Scope) (uninstall.Leftovers, error)
-	// Remove carries out one step.
-	Remove(ctx context.Context, t cluster.Target, s uninstall.Step) error
-}
 
 const longCheck = `Check whether truce can work in a cluster, before and after it is installed. It writes nothing.
 
@@ -57,15 +45,15 @@ func (p *program) check() *cobra.Command {
 }
 
 func (f *appFlags) check(ctx context.Context) error {
-	t, err := f.target()
+	c, err := f.dial()
 	if err != nil {
 		return err
 	}
-	facts, err := f.program.backend.Maintenance.Check(ctx, t)
+	facts, err := preflight.GatherFacts(ctx, c)
 	if err != nil {
 		return err
 	}
-	found := preflight.Judge(facts)
+	found := preflight.JudgeFacts(facts)
 	if err := f.printCheck(found); err != nil {
 		return err
 	}

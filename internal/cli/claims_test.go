@@ -11,22 +11,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
+
+// someClaimants are those of a cluster.
+type someClaimants struct {
+	ObjectReader
+	found []claim.Claimant
+}
+
+func (s someClaimants) Claimants(context.Context, *claim.Catalogue, string) ([]claim.Claimant, error) {
+	return s.found, nil
+}
 
 // claims runs `truce claims` with a cluster that has the claimants.
 func claims(t *testing.T, found []claim.Claimant, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var o, e bytes.Buffer
-	b := Backend{Connect: func(context.Context, cluster.Target) (*Cluster, error) {
-		return &Cluster{
-			Claimants: func(context.Context, *claim.Catalogue, string) ([]claim.Claimant, error) { return found, nil },
-			Close:     func() {},
-		}, nil
-	}}
+	b := Backend{Clusters: answers{Cluster{ObjectReader: someClaimants{found: found}}}}
 	code = Execute(t.Context(), Environment{Out: &o, Err: &e, Program: "truce", Args: append([]string{"claims"}, args...), Getenv: func(string) string { return "" }}, b)
 	return o.String(), e.String(), code
 }

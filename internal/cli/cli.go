@@ -1,9 +1,9 @@
 // Package cli answers: what does a person or a script get to see, and with which exit code?
 //
-// In: arguments, streams and the environment of one invocation (Env); what commands can do (Backend).
+// In: arguments, streams and the environment of one invocation (Environment); what commands can do (Backend).
 // Out: tables, sentences and JSON on the standard output, progress and errors on the other one, and an exit code.
 // Promise: data and progress are never mixed; colours and moving lines only on a terminal; the JSON forms are stable.
-// Not here: doing anything (wire puts the Backend together), the status page (web).
+// Not here: doing anything (view answers, compose puts the Backend together), the status page (web).
 package cli
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/redact"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // Environment is the world of one invocation.
@@ -46,7 +46,7 @@ type program struct {
 func Execute(ctx context.Context, env Environment, b Backend) int {
 	p := &program{env: env, backend: b, term: newTerminal(env)}
 	root := p.root()
-	root.SetArgs(env.Args)
+	root.SetArgs(p.args())
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
@@ -90,7 +90,8 @@ func withAdvice(err error) string {
 const longRoot = `truce keeps a Kubernetes cluster equal to Git, field by field, and never fights the
 controllers that rightly write to it: a field that an autoscaler owns is ceded, and truce says so.
 
-It reads Flux's custom resources (GitRepository, Kustomization) and Argo CD's Applications as they
+It reads Flux's custom resources (GitRepository, OCIRepository, Bucket, HelmRepository, HelmChart,
+HelmRelease, Kustomization) and Argo CD's Applications as they
 are. Called as argocd (a symbolic link to it) it takes that program's app commands word for word.
 
 Exit codes:
@@ -136,7 +137,8 @@ func (p *program) root() *cobra.Command {
 		root.AddCommand(p.version())
 		return root
 	}
-	root.AddCommand(p.render(), p.diff(), p.audit(), p.fix(), p.health(), p.claims(), p.timeline(), p.why(), p.blame(), p.adopt(), p.release(), p.schemas(), p.dashboard(), p.controller(), p.up(), p.check(), p.uninstall(), p.version())
+	root.AddCommand(p.resources(), p.reconcile(), p.suspendKind(), p.resumeKind(), p.tree(), p.trace(), p.events(), p.export())
+	root.AddCommand(p.render(), p.build(), p.diff(), p.audit(), p.fix(), p.health(), p.claims(), p.timeline(), p.why(), p.blame(), p.adopt(), p.release(), p.schemas(), p.dashboard(), p.controller(), p.up(), p.check(), p.uninstall(), p.version())
 	return root
 }
 

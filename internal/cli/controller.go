@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"github.com/truce-gitops/truce/internal/controller/leader"
 	"io"
 	"log/slog"
 	"os"
@@ -14,9 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/controller/leader"
+	"github.com/truce-gitops/truce/internal/controller/manager"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/render/keyservice"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/upstream"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 const longController = `Run the controller until SIGTERM or Ctrl-C. In a pod it uses the pod's service account.
@@ -94,13 +98,17 @@ func (f *processFlags) policy() (app.Policy, error) {
 type controllerFlags struct {
 	processFlags
 	witness              witnessFlags
+	webhooks             webhookFlags
 	tenancy              tenancyFlags
-	options              ControllerOptions
+	options              manager.Options
 	claimFiles           []string
 	namespaces           []string
 	elect                bool
 	noPrivate, noRemotes bool
+	localSources         bool
 	remotes              []string
+	keyService           string
+	configs              string
 	level, logForm       string
 }
 
@@ -113,7 +121,7 @@ func (p *program) controller() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.backend.Controller(cmd.Context(), o)
+			return p.backend.RunController(cmd.Context(), o)
 		},
 	}
 	flags := cmd.Flags()
@@ -125,13 +133,16 @@ func (p *program) controller() *cobra.Command {
 	flags.StringArrayVar(&f.claimFiles, "claims-file", nil, "a file of entries for the catalogue of claims (truce claims); may be given more than once; the ConfigMap truce-claims goes over it")
 	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:8080", "address of the status page, /healthz, /readyz and /metrics; empty for none. The page needs a login: truce dashboard, or a bearer token whose user may get the URL /truce")
 	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /healthz, /readyz and /metrics, without the page; without it all are at --listen")
-	flags.StringVar(&f.options.EventsAddress, "events-addr", "", "http(s) URL that receives a copy of every Event, with the evidence: Flux's notification-controller (for its Providers and Alerts), or anything that takes the form of its generic Provider")
+	flags.StringVar(&f.options.EventsAddress, "events-addr", "", "http(s) URL that receives a copy of every Event, with the evidence: Flux's notification-controller, or anything that takes the form of its generic Provider; truce then leaves Providers and Alerts to it")
+	f.webhooks.add(flags)
 	flags.StringVar(&f.options.CacheDir, "cache-dir", defaultCache(), "directory for clones and the journal; one controller at a time. Where nothing can be written to it, clones go to a temporary one, and there is no journal")
-	flags.BoolVar(&f.options.LocalSources, "local-sources", false, "let GitRepositories name repositories on this machine (paths, file://): users who may write one can then read what truce can read")
+	flags.BoolVar(&f.localSources, "local-sources", false, "let GitRepositories name repositories on this machine (paths, file://): users who may write one can then read what truce can read")
 	flags.StringSliceVar(&f.options.Sources.Allowed, "allow-source-hosts", nil, "servers that sources may be at although their addresses are loopback, link-local or a cloud's metadata service: HOST, HOST:PORT, *.DOMAIN, an IP address, or a network such as 127.0.0.0/8; may be given more than once, or with commas")
 	flags.BoolVar(&f.noPrivate, "no-private-sources", false, "refuse sources at private addresses too, for a cluster that tenants share; --allow-source-hosts lists the exceptions")
 	flags.BoolVar(&f.noRemotes, "no-remote-bases", false, "fetch nothing that kustomizations name by addresses")
 	flags.StringSliceVar(&f.remotes, "remote-hosts", nil, "the only hosts that kustomizations may name: HOST, HOST:PORT or *.DOMAIN, with http:// before one that has no https; may be given more than once, or with commas; without it all, by https and at public addresses")
+	flags.StringVar(&f.configs, "watch-configs-label-selector", "reconcile.fluxcd.io/watch=Enabled", "label selector of the ConfigMaps and Secrets that run the apps that take variables or keys from them when they change; empty for all")
+	flags.StringVar(&f.keyService, "sops-keyservice", "", "address of a SOPS key service (sops keyservice), unix:///path or tcp://host:port, that decrypts for keys of AWS, GCP, Azure and Huawei Cloud KMS and of Vault; empty for none. Every app with spec.decryption may use it, and what goes over TCP is not encrypted")
 	f.tenancy.add(flags)
 	flags.BoolVar(&f.elect, "leader-elect", false, "work only while holding a Lease, so that several can stand by")
 	flags.StringVar(&f.options.Election.Name, "leader-elect-name", "truce-controller", "name of the Lease")
@@ -139,14 +150,14 @@ func (p *program) controller() *cobra.Command {
 	flags.DurationVar(&f.options.Election.Duration, "leader-elect-lease-duration", 15*time.Second, "how long the Lease holds after its last renewal, in whole seconds: another controller takes over after that. A write may take as long as three quarters of it, less the age of the renewal, webhooks included")
 	f.witness.add(flags)
 	f.witness.addService(flags)
-	flags.IntVar(&f.options.Apps, "concurrent-apps", 0, "apps that are run at once; 0 for the default")
-	flags.IntVar(&f.options.Objects, "concurrent-objects", 0, "objects that are judged at once; 0 for the default")
+	flags.IntVar(&f.options.Workers.Apps, "concurrent-apps", 0, "apps that are run at once; 0 for the default")
+	flags.IntVar(&f.options.Workers.Objects, "concurrent-objects", 0, "objects that are judged at once; 0 for the default")
 	flags.StringVar(&f.level, "log-level", "info", "debug, info, warn, error")
 	flags.StringVar(&f.logForm, "log-format", "text", "text, json")
 	return cmd
 }
 
-func (f *controllerFlags) complete(log io.Writer) (ControllerOptions, error) {
+func (f *controllerFlags) complete(log io.Writer) (manager.Options, error) {
 	o := f.options
 	var err error
 	if o.Process, err = f.policy(); err != nil {
@@ -164,20 +175,44 @@ func (f *controllerFlags) complete(log io.Writer) (ControllerOptions, error) {
 	if o.Remotes, err = f.hosts(); err != nil {
 		return o, err
 	}
+	if o.WatchConfigs, err = labels.Parse(f.configs); err != nil {
+		return o, usageError("--watch-configs-label-selector: %v", err)
+	}
+	if err := f.connectKeyService(&o); err != nil {
+		return o, err
+	}
 	if o.Tenancy, err = f.tenancy.complete(); err != nil {
 		return o, err
 	}
 	if o.Witness, err = f.witness.complete(); err != nil {
 		return o, err
 	}
+	if o.Webhooks, err = f.webhooks.complete(); err != nil {
+		return o, err
+	}
 	if d := o.Election.Duration; d < leastLease || d%time.Second != 0 {
 		return o, usageError("--leader-elect-lease-duration %s: want whole seconds, %s or more", d, leastLease)
+	}
+	if f.localSources {
+		o.LocalSources = controller.AllowLocal
 	}
 	if !f.elect {
 		o.Election = leader.Election{}
 	}
 	o.Log, err = newLogger(log, f.level, f.logForm)
 	return o, err
+}
+
+func (f *controllerFlags) connectKeyService(o *manager.Options) error {
+	if f.keyService == "" {
+		return nil
+	}
+	service, err := keyservice.NewClient(f.keyService)
+	if err != nil {
+		return usageError("--sops-keyservice %q: %v", f.keyService, err)
+	}
+	o.KeyService = service
+	return nil
 }
 
 // sources says which servers sources may be at.
@@ -229,7 +264,7 @@ func newLogger(w io.Writer, level, form string) (*slog.Logger, error) {
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, usageError("--log-level %q: want debug, info, warn, error", level)
 	}
-	o := &slog.HandlerOptions{Level: l}
+	o := manager.LogOptions(l)
 	switch form {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, o)), nil

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/view/exit"
+	"github.com/truce-gitops/truce/internal/model/exit"
 )
 
 func TestNamespacesAreNamedOnceAndWell(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/view"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longDelete = `Delete an app: its custom resource, and with --cascade (the default) the objects that it has applied.

@@ -1,19 +1,23 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/view"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longDiff = `Show, for each object of an app, the fields that are not as Git names them: Git's value, the
@@ -30,16 +34,40 @@ A ceded field is shown, and counts as no difference. So is an addition (a label,
 that Git does not name) which the policy only reports: it does not make an app OutOfSync, and argocd app
 diff does not show it. truce.dev/additions: correct makes it a difference.
 
+Of a HelmRelease it shows what an upgrade would change in the cluster, before it happens: with --revision or --path
+by another chart, with --values FILE by values that are laid over those of the HelmRelease. A note says which release
+would be made.
+
+--path DIR previews files of this machine, committed or not, and --revision REV another revision of the source: what a sync
+would do if they were what the app follows, through its own spec (patches, components, images, postBuild, target namespace,
+ignore rules). DIR takes the place of the app's path; bases may be anywhere in its git repository. New objects are shown
+whole, and what would be pruned is listed. spec.ignore and include of the source are not applied to files of this machine.
+
+Of an Application with several sources, --revisions REV with --source-positions N, each as often as needed, is another revision
+of the source number N of spec.sources, counted from 1.
+
 Exit codes: 0 no differences, 1 differences, 2 usage, 3 cluster, 4 source or render.`
 
 const exampleDiff = `  truce app diff web
   truce app diff --all -n flux-system -o wide
-  truce app diff web >/dev/null || echo "web has drifted"`
+  truce app diff web >/dev/null || echo "web has drifted"
+
+  # before a commit: this working tree, or another branch, through the app's own spec
+  truce app diff web --path apps/web/production
+  truce app diff web --revision my-branch
+  truce app diff web --revisions my-branch --source-positions 2
+
+  # what an upgrade of a Helm release would change
+  truce app diff hr/web --values values-next.yaml`
 
 type diffFlags struct {
 	*appFlags
-	quiet bool // --exit-code=false
-	code  int
+	quiet   bool // --exit-code=false
+	code    int
+	preview view.Preview
+
+	revisions []string // with positions
+	positions []int
 }
 
 func (f *appFlags) diff() *cobra.Command {
@@ -49,15 +77,47 @@ func (f *appFlags) diff() *cobra.Command {
 		Use: "diff NAME...", Aliases: []string{"plan"}, Short: "Show the fields that differ from Git", Long: longDiff, Example: exampleDiff,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d.quiet = !exits
-			return d.exit(f.inspected(cmd.Context(), args, func(found []view.Detail) error { return f.printDiff(found) }))
+			return d.exit(d.run(cmd.Context(), args))
 		},
 	}
+	cmd.Flags().StringVar(&d.preview.Dir, "path", "", "directory of this machine to preview in the place of the app's path")
+	cmd.Flags().StringVar(&d.preview.Revision, "revision", "", "branch, tag or commit of the source to preview")
+	cmd.Flags().StringArrayVar(&d.revisions, "revisions", nil, "revision to preview of one of several sources, with --source-positions")
+	cmd.Flags().IntSliceVar(&d.positions, "source-positions", nil, "position of that source in spec.sources, from 1")
+	cmd.Flags().StringVar(&d.preview.Values, "values", "", "file of values to lay over those of a HelmRelease")
+	cmd.Flags().StringVar(&d.preview.Dir, "local", "", "argocd's word for --path")
+	cmd.Flags().Lookup("local").Hidden = true
 	cmd.Flags().BoolVar(&exits, "exit-code", true, "exit with --diff-exit-code if there are differences")
 	cmd.Flags().IntVar(&d.code, "diff-exit-code", int(exit.Differs), "exit code for differences")
 	f.always(cmd, "refresh", "hard-refresh", "server-side-diff", "server-side-generate")
 	f.selects(cmd)
 	f.outputs(cmd, "json", "yaml", "wide")
 	return cmd
+}
+
+// run compares apps with what they follow, or with what is to be previewed.
+func (d *diffFlags) run(ctx context.Context, args []string) error {
+	p := d.preview
+	for i, revision := range d.revisions {
+		if len(d.revisions) == len(d.positions) {
+			p.Revisions += fmt.Sprintf("%d=%s ", d.positions[i], revision)
+		}
+	}
+	switch {
+	case len(d.revisions) != len(d.positions):
+		return usageError("--revisions and --source-positions belong together: one position for each revision")
+	case p.Revisions != "" && len(args) != 1:
+		return usageError("--revisions are those of one Application: name one")
+	case p == view.Preview{}:
+		return d.inspected(ctx, args, d.printDiff)
+	case p.Dir != "" && p.Revision != "":
+		return usageError("--path and --revision exclude each other")
+	case p.Dir != "" && len(args) != 1:
+		return usageError("--path is the directory of one app: name one")
+	case p.Values != "" && len(args) != 1:
+		return usageError("--values are those of one HelmRelease: name one")
+	}
+	return d.looked(ctx, args, func(ctx context.Context, c *Cluster, k app.Key) (view.Detail, error) { return c.Preview(ctx, k, p) }, d.printDiff)
 }
 
 // exit gives differences the exit code that was asked for.
@@ -188,6 +248,9 @@ func (v detailPrinter) diff(w io.Writer, d view.Detail) error {
 		if err := v.object(w, o, d); err != nil {
 			return err
 		}
+		if err := v.content(w, o, d); err != nil {
+			return err
+		}
 	}
 	for _, id := range d.Leaving {
 		if _, err := fmt.Fprintf(w, "%s\n  no longer in Git: to be pruned\n", v.term.in(bold, id.Kind+" "+fullName(id))); err != nil {
@@ -217,10 +280,41 @@ func (v detailPrinter) object(w io.Writer, o report.Object, d view.Detail) error
 	return t.print(w, v.term)
 }
 
+// content prints the whole of an object that is new in a preview.
+func (v detailPrinter) content(w io.Writer, o report.Object, d view.Detail) error {
+	whole := newContent(o, d)
+	if whole == nil {
+		return nil
+	}
+	text, err := yaml.Marshal(whole)
+	if err != nil {
+		return fmt.Errorf("print %s: %w", o.ID, err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if _, err := fmt.Fprintf(w, "  %s\n", v.term.in(green, redact.MaskText("+ "+strings.TrimRight(line, "\n")))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newContent is the whole of an object that a preview would create, as the report has masked it; nil for any other.
+func newContent(o report.Object, d view.Detail) any {
+	if d.Preview == (view.Preview{}) {
+		return nil
+	}
+	for _, f := range o.Findings {
+		if isWholeObject(f) && f.Verdict == decide.Correct {
+			return f.Desired
+		}
+	}
+	return nil
+}
+
 func (v detailPrinter) difference(f report.Finding) []cell {
 	verdict := cell{string(f.Verdict), paintVerdict[f.Verdict]}
 	if f.Verdict == decide.Cede {
-		verdict.text += " to " + f.Claimant
+		verdict.text = f.IgnoredText()
 	}
 	if f.Verdict == decide.Hold || f.Verdict == decide.Contested {
 		verdict.text += ": " + f.Reason

@@ -33,7 +33,10 @@ const exampleDiffPath = `  # what would change if this directory were applied no
   # in a pull request, without a cluster
   kubectl get deploy,hpa,svc,cm -n shop -o yaml --show-managed-fields > live.yaml
   truce diff apps/web/production --live live.yaml
-  truce diff -f desired.yaml --live live.yaml -o json`
+  truce diff -f desired.yaml --live live.yaml -o json
+
+  # a directory through the spec of an app: patches, variables, images
+  truce diff kustomization web --path apps/web/production`
 
 func (p *program) diff() *cobra.Command {
 	f := p.adhoc()
@@ -52,12 +55,14 @@ func (p *program) diff() *cobra.Command {
 	}
 	f.file(cmd, "file of manifests instead of a directory")
 	remoteBases(cmd, &f.query.RemoteBases)
+	enableHelm(cmd, &f.query.EnableHelm)
 	cmd.Flags().StringVar(&f.query.Live, "live", "", "file of live objects instead of a cluster; - is the standard input")
 	cmd.Flags().StringVar(&f.claims, "claims", "cede", "fields that an autoscaler has a right to: cede, report, off")
 	f.config.AddFlags(cmd.Flags())
 	f.outputs(cmd, "json", "yaml", "wide", "markdown")
 	f.complete(cmd, "context", f.completeContexts)
 	f.complete(cmd, "namespace", f.completeNamespaces)
+	p.addApps(cmd, (*appFlags).diffApp)
 	return cmd
 }
 
@@ -98,7 +103,7 @@ type pairJSON struct {
 }
 
 func (f *adhocFlags) printPair(d view.Detail) error {
-	out, told := f.program.env.Out, f.program.env.Err
+	out, notes := f.program.env.Out, f.program.env.Err
 	if f.output == "markdown" {
 		return pairMarkdown(out, d)
 	}
@@ -106,7 +111,7 @@ func (f *adhocFlags) printPair(d view.Detail) error {
 		if err := f.structured(newPairJSON(d)); err != nil {
 			return err
 		}
-		told = io.Discard
+		notes = io.Discard
 	} else {
 		v := pairPrinter{detailPrinter: detailPrinter{term: f.program.term, wide: f.output == "wide"}, detail: d, bare: f.form.bare}
 		if err := v.print(out); err != nil {
@@ -114,9 +119,9 @@ func (f *adhocFlags) printPair(d view.Detail) error {
 		}
 	}
 	for _, n := range d.Report.Notes {
-		fmt.Fprintln(told, "note: "+redact.MaskText(n))
+		fmt.Fprintln(notes, "note: "+redact.MaskText(n))
 	}
-	return diffVerdict([]view.Detail{d}, told)
+	return diffVerdict([]view.Detail{d}, notes)
 }
 
 func newPairJSON(d view.Detail) pairJSON {
@@ -205,7 +210,7 @@ func (v pairPrinter) row(id object.ID, f report.Finding) []cell {
 func wouldBe(f report.Finding) string {
 	switch {
 	case f.Verdict == decide.Cede:
-		return "ceded to " + f.Claimant
+		return f.IgnoredText()
 	case f.Verdict == decide.Correct && f.Desired == nil:
 		return "would be removed"
 	case f.Verdict == decide.Correct && f.Claimant != "":

@@ -50,7 +50,7 @@ A symbolic link to truce with the name argocd accepts the app commands of argocd
 | exit codes | 0 same, 1 differs, 2 usage, 3 cluster, 4 source or render | 0 same, 1 differs or nothing to set, 20 all other errors |
 | --core, --server, --auth-token, --grpc-web, … | unknown | taken, with a note: truce uses the Kubernetes API |
 | login, logout, relogin | unknown | nothing to do |
-| app sync --force | refused: truce never deletes an object to create it again | the same |
+| app sync --force | refused: only Git asks for that (spec.force of a Kustomization) | the same |
 | app sync --dry-run with --revision, --resource or --sync-option | refused: the dry run is that of the whole app | the same |
 | app get --show-operation, --show-params; app delete --propagation-policy background | taken, with a note that they have no effect | the same |
 
@@ -61,6 +61,15 @@ const pageMoves = `
 # Commands that move an app between controllers
 
 See [adopt.md](adopt.md).
+`
+
+const pageVerbs = `
+# Commands of flux
+
+They show and steer custom resources of Flux and Argo CD as the statuses say, sources too. KIND is kustomization (ks),
+helmrelease (hr), application (app), or source git, oci, bucket, helm, chart; kubectl's form is taken as well: truce get
+gitrepositories, truce reconcile kustomization/web. Without -n the namespace is the one of the context. The stock flux
+works on truce's custom resources, too.
 `
 
 const pageObjects = `
@@ -91,12 +100,15 @@ func TestThePageOfCommandsIsTrue(t *testing.T) {
 	for _, part := range []struct {
 		head     string
 		commands []string
-	}{{pageMoves, []string{"adopt", "release"}}, {pageObjects, []string{"why", "blame"}}} {
+	}{{pageVerbs, fluxVerbs}, {pageMoves, []string{"adopt", "release"}}, {pageObjects, []string{"why", "blame"}}} {
 		page.WriteString(part.head)
 		for _, cmd := range root.Commands() {
 			if slices.Contains(part.commands, cmd.Name()) {
 				page.WriteString(section(t, cmd))
 			}
+		}
+		if part.head == pageVerbs {
+			page.WriteString(kustomizations(t, root))
 		}
 	}
 	page.WriteString(pageFiles)
@@ -120,6 +132,34 @@ func TestThePageOfCommandsIsTrue(t *testing.T) {
 	}
 }
 
+// fluxVerbs are the commands that flux has under the same names.
+var fluxVerbs = []string{"get", "reconcile", "suspend", "resume", "export", "tree", "trace", "events", "build kustomization", "diff kustomization"}
+
+func isFluxVerb(cmd *cobra.Command) bool {
+	return slices.Contains(fluxVerbs, strings.TrimPrefix(cmd.CommandPath(), "truce "))
+}
+
+// isOfKubectl reports whether a flag is one of kubectl's.
+func isOfKubectl(name string) bool {
+	flags := &pflag.FlagSet{}
+	kubectlFlags().AddFlags(flags)
+	return flags.Lookup(name) != nil
+}
+
+// kustomizations are the commands of flux below those that take a path.
+func kustomizations(t *testing.T, root *cobra.Command) string {
+	t.Helper()
+	out := ""
+	for _, words := range [][]string{{"build", "kustomization"}, {"diff", "kustomization"}} {
+		cmd, _, err := root.Find(words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out += section(t, cmd)
+	}
+	return out
+}
+
 func section(t *testing.T, cmd *cobra.Command) string {
 	t.Helper()
 	var b strings.Builder
@@ -129,14 +169,24 @@ func section(t *testing.T, cmd *cobra.Command) string {
 	}
 	own := &pflag.FlagSet{}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "help" {
+		if f.Name != "help" && (!isFluxVerb(cmd) || !isOfKubectl(f.Name)) {
 			own.AddFlag(f)
 		}
 	})
+	if isFluxVerb(cmd) {
+		cmd.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if !isOfKubectl(f.Name) {
+				own.AddFlag(f)
+			}
+		})
+	}
 	if own.HasAvailableFlags() {
 		fmt.Fprintf(&b, "\nFlags:\n\n%s", shifted(strings.TrimRight(own.FlagUsages(), "\n"), "  ")+"\n")
 	}
 	for _, name := range shows[cmd.Name()] {
+		if isFluxVerb(cmd) {
+			break
+		}
 		story, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
 		if err != nil {
 			t.Fatal(err)

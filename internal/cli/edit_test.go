@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"github.com/truce-gitops/truce/internal/cluster"
 	"io"
 	"strings"
 	"testing"
@@ -13,10 +12,10 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/view"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 var grokdevops = app.Key{Kind: "Application", Namespace: "argocd", Name: "grokdevops"}
@@ -26,24 +25,20 @@ func typed(t *testing.T, program string, known []app.Key, args ...string) (asked
 	t.Helper()
 	var b bytes.Buffer
 	env := Environment{In: strings.NewReader(""), Out: &b, Err: &b, Program: program, Args: args, Getenv: func(string) string { return "" }}
-	fake := &Cluster{
-		Names: func(_ context.Context, ns string) ([]app.Key, error) {
-			var out []app.Key
-			for _, k := range known {
-				if ns == "" || k.Namespace == ns {
-					out = append(out, k)
-				}
-			}
-			return out, nil
-		},
-		Edit: func(_ context.Context, e view.Edit) (view.EditResult, error) {
-			asked = append(asked, e)
-			return view.EditResult{Before: dialect.Resources{App: object.Object{"kind": e.App.Kind}}, After: dialect.Resources{App: object.Object{"kind": e.App.Kind, "spec": 1}}}, nil
-		},
-		Close: func() {},
-	}
-	code = Execute(t.Context(), env, Backend{Connect: func(context.Context, cluster.Target) (*Cluster, error) { return fake, nil }})
-	return asked, b.String(), code
+	edits := &recordedEdits{}
+	code = Execute(t.Context(), env, Backend{Clusters: answers{Cluster{AppReader: someApps{keys: known}, AppEditor: edits}}})
+	return edits.asked, b.String(), code
+}
+
+// recordedEdits takes every change.
+type recordedEdits struct {
+	AppEditor
+	asked []view.Edit
+}
+
+func (r *recordedEdits) Edit(_ context.Context, e view.Edit) (view.EditResult, error) {
+	r.asked = append(r.asked, e)
+	return view.EditResult{Before: dialect.Resources{App: object.Object{"kind": e.App.Kind}}, After: dialect.Resources{App: object.Object{"kind": e.App.Kind, "spec": 1}}}, nil
 }
 
 // TestTheRunbookIsTakenWordForWord types what document 2 says.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/truce-gitops/truce/deploy"
 	"github.com/truce-gitops/truce/internal/model/crdschema"
 )
 
@@ -38,7 +39,7 @@ func (p *program) schemas() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "schema [KIND]", Short: "Print JSON Schemas of the custom resources, for editors", Long: longSchema, Example: exampleSchema,
 		RunE: func(_ *cobra.Command, args []string) error {
-			all, err := crdschema.ReadSchemas(p.backend.CRDs)
+			all, err := crdschema.ReadSchemas(deploy.CRDs)
 			if err != nil {
 				return fmt.Errorf("read the CRDs: %w", err)
 			}
@@ -53,7 +54,7 @@ func (p *program) schemas() *cobra.Command {
 			return f.oneSchema(all, args[0])
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			all, err := crdschema.ReadSchemas(p.backend.CRDs)
+			all, err := crdschema.ReadSchemas(deploy.CRDs)
 			if err != nil || len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}

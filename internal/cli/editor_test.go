@@ -10,15 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/truce-gitops/truce/deploy"
-	"github.com/truce-gitops/truce/internal/view/exit"
+	"github.com/truce-gitops/truce/internal/model/exit"
 )
 
 func schemas(t *testing.T, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var o, e bytes.Buffer
 	env := Environment{Out: &o, Err: &e, Program: "truce", Args: append([]string{"schema"}, args...), Getenv: func(string) string { return "" }}
-	code = Execute(t.Context(), env, Backend{CRDs: deploy.CRDs})
+	code = Execute(t.Context(), env, Backend{})
 	return o.String(), e.String(), code
 }
 
@@ -45,7 +44,7 @@ func TestSchemaPrintsOneKindOrAll(t *testing.T) {
 	if out, _, code := schemas(t); code != 0 || title(t, out) != "Custom resources that truce reads" {
 		t.Errorf("all: exit code %d, title %s", code, title(t, out))
 	}
-	for _, args := range [][]string{{"helmrelease"}, {"ks.argoproj.io"}, {"ks", "app"}, {"ks", "--dir", t.TempDir()}} {
+	for _, args := range [][]string{{"nosuchkind"}, {"ks.argoproj.io"}, {"ks", "app"}, {"ks", "--dir", t.TempDir()}} {
 		if _, errs, code := schemas(t, args...); code != int(exit.Usage) || errs == "" {
 			t.Errorf("%q: exit code %d, %s", args, code, errs)
 		}
@@ -54,7 +53,7 @@ func TestSchemaPrintsOneKindOrAll(t *testing.T) {
 
 func TestSchemaWritesAFileForEachKind(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	if _, errs, code := schemas(t, "--dir", dir); code != 0 || !strings.HasPrefix(errs, "4 schemas in ") {
+	if _, errs, code := schemas(t, "--dir", dir); code != 0 || !strings.HasPrefix(errs, "13 schemas in ") {
 		t.Fatalf("exit code %d, %s", code, errs)
 	}
 	entries, err := os.ReadDir(dir)
@@ -69,7 +68,7 @@ func TestSchemaWritesAFileForEachKind(t *testing.T) {
 		}
 		names = append(names, e.Name())
 	}
-	want := []string{"all.json", "application-argoproj-v1alpha1.json", "gitrepository-source-v1.json", "kustomization-kustomize-v1.json"}
+	want := []string{"alert-notification-v1beta3.json", "all.json", "application-argoproj-v1alpha1.json", "bucket-source-v1.json", "externalartifact-source-v1.json", "gitrepository-source-v1.json", "helmchart-source-v1.json", "helmrelease-helm-v2.json", "helmrepository-source-v1.json", "kustomization-kustomize-v1.json", "ocirepository-source-v1.json", "provider-notification-v1beta3.json", "receiver-notification-v1.json"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

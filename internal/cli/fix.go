@@ -12,7 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/lint"
 	"github.com/truce-gitops/truce/internal/lint/fix"
 	"github.com/truce-gitops/truce/internal/lint/rules"
-	"github.com/truce-gitops/truce/internal/view/exit"
+	"github.com/truce-gitops/truce/internal/model/exit"
 )
 
 const longFix = `Write the cure for what truce audit finds into Git's files: replicas that an autoscaler owns leave the base and every
@@ -60,8 +60,8 @@ func (p *program) fix() *cobra.Command {
 			if err := f.ready(args); err != nil {
 				return err
 			}
-			return lint.Fix(cmd.Context(), f.order, func(m *lint.Edits) error {
-				f.order.Progress(0, 0)
+			return lint.FixRepository(cmd.Context(), f.order, func(m *lint.Edits) error {
+				f.order.Progress.Rendered(0, 0)
 				return f.carry(cmd.Context(), m)
 			})
 		},
@@ -94,7 +94,7 @@ func (f *fixFlags) ready(args []string) error {
 		f.order.Path, f.order.App = args[0], args[0]
 	}
 	f.commit = f.commit || f.branch != ""
-	f.order.Progress = f.program.counter("rendered")
+	f.order.Progress = f.program
 	return nil
 }
 

@@ -10,22 +10,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/view"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
+
+// printedApps are the apps of print_test.go.
+type printedApps struct{ AppReader }
+
+func (printedApps) Follow(_ context.Context, _ string, seen func([]view.Summary) bool) error {
+	seen(summaries())
+	return nil
+}
 
 // listed runs `truce app list` over the summaries of print_test.go, and returns what it prints and its exit code.
 func listed(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, told bytes.Buffer
-	b := Backend{Connect: func(context.Context, cluster.Target) (*Cluster, error) {
-		return &Cluster{
-			Follow: func(_ context.Context, _ string, seen func([]view.Summary) bool) error { seen(summaries()); return nil },
-			Close:  func() {},
-		}, nil
-	}}
+	b := Backend{Clusters: answers{Cluster{AppReader: printedApps{}}}}
 	code = Execute(t.Context(), Environment{Out: &out, Err: &told, Program: "truce", Args: append([]string{"app", "list", "-A"}, args...), Getenv: func(string) string { return "" }}, b)
 	return out.String(), told.String(), code
 }
@@ -115,17 +117,13 @@ func TestFormsAndFieldsAreCompleted(t *testing.T) {
 	}
 }
 
-// completed is what a shell gets for `truce app list` and flags of which the last is not finished.
+// completed is what a shell gets for `truce app list -A` and flags of which the last is not finished.
 func completed(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	b := Backend{Connect: func(context.Context, cluster.Target) (*Cluster, error) {
-		return &Cluster{Names: func(context.Context, string) ([]app.Key, error) {
-			return []app.Key{summaries()[0].Key, summaries()[1].Key}, nil
-		}, Close: func() {}}, nil
-	}}
+	b := Backend{Clusters: answers{Cluster{AppReader: someApps{keys: []app.Key{summaries()[0].Key, summaries()[1].Key}}}}}
 	env := Environment{Out: &out, Err: &bytes.Buffer{}, Program: "truce", Getenv: func(string) string { return "" }}
-	env.Args = append([]string{"__complete", "app", "list"}, args...)
+	env.Args = append([]string{"__complete", "app", "list", "-A"}, args...)
 	if code := Execute(t.Context(), env, b); code != 0 {
 		t.Fatalf("complete %q: exit %d", args, code)
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/view"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longGet = `Show one app: how it stands, its objects, and every field that is not as Git names it, with who
@@ -51,6 +51,13 @@ func (f *appFlags) get() *cobra.Command {
 
 // inspected runs with the details of the apps that are meant. An app that could not be walked to the end decides the exit code.
 func (f *appFlags) inspected(ctx context.Context, args []string, run func([]view.Detail) error) error {
+	return f.looked(ctx, args, func(ctx context.Context, c *Cluster, k app.Key) (view.Detail, error) { return c.Inspect(ctx, k) }, run)
+}
+
+// looked is inspected with another way to look at an app.
+func (f *appFlags) looked(
+	ctx context.Context, args []string, look func(context.Context, *Cluster, app.Key) (view.Detail, error), run func([]view.Detail) error,
+) error {
 	return f.connected(ctx, func(c *Cluster) error {
 		keys, err := f.targets(ctx, c, args)
 		if err != nil {
@@ -58,7 +65,7 @@ func (f *appFlags) inspected(ctx context.Context, args []string, run func([]view
 		}
 		var found []view.Detail
 		for _, k := range keys {
-			d, err := c.Inspect(ctx, k)
+			d, err := look(ctx, c, k)
 			if err != nil {
 				return err
 			}
@@ -84,7 +91,7 @@ func incomplete(found []view.Detail) error {
 // stoppedAt is the exit code for where a run has stopped. Objects that could not be compared are found among the others.
 func stoppedAt(s report.Stage, why report.Reason) exit.Code {
 	switch {
-	case s == report.Done || s == report.Apply && why == report.ApplyFailed:
+	case s == report.Done || s == report.Depend || s == report.Apply && why == report.ApplyFailed:
 		return exit.Same
 	case why == report.ClusterFailed || why == report.RecordFailed:
 		return exit.Cluster
@@ -282,9 +289,13 @@ func (v detailPrinter) sentences(id object.ID, f report.Finding, d view.Detail) 
 	if f.Kind == compare.Unmanaged {
 		return []string{"the object: not compared", "  " + verdict + ": " + f.Reason}
 	}
+	reason := ": " + f.Reason
+	if f.Verdict == decide.Cede {
+		verdict, reason = v.term.in(paintVerdict[decide.Cede], f.IgnoredText())+shortNotApplied(f), f.IgnoredBecause()
+	}
 	out := []string{
 		fmt.Sprintf("%s: %s (Git) vs %s (live, set by %s)", fieldPath(f), report.FormatValue(f.Desired), report.FormatValue(f.Live), describeWriter(f.Writer, v.now)),
-		"  " + verdict + reasonText(f),
+		"  " + verdict + reason,
 	}
 	out = append(out, remedyHints(id, f, d)...)
 	if f.Remedy != "" {
@@ -293,15 +304,13 @@ func (v detailPrinter) sentences(id object.ID, f report.Finding, d view.Detail) 
 	return out
 }
 
-func reasonText(f report.Finding) string {
-	if f.Verdict == decide.Cede && f.Claimant != "" {
-		short, _, _ := strings.Cut(f.NotApplied, ", ") // the reason says the rest
-		if short != "" {
-			short = ", " + short
-		}
-		return " to " + f.Claimant + short + ": " + f.Reason
+// shortNotApplied is the beginning of what became of a commit; the reason says the rest.
+func shortNotApplied(f report.Finding) string {
+	if f.NotApplied == "" {
+		return ""
 	}
-	return ": " + f.Reason
+	short, _, _ := strings.Cut(f.NotApplied, ", ")
+	return ", " + short
 }
 
 // remedyHints says where in Git the field is named, and for a ceded one how to end the difference.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/view/exit"
 	"github.com/truce-gitops/truce/internal/view/files"
 )
 
@@ -36,7 +36,7 @@ func (p *program) health() *cobra.Command {
 			if f.query.Health = health.Rules(by); f.query.Health != health.Serving && f.query.Health != health.Reconciled {
 				return usageError("--rules=%s: want %s or %s", by, health.Serving, health.Reconciled)
 			}
-			found, err := files.Assess(f.query)
+			found, err := files.AssessFiles(f.query)
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/view/exit"
+	"github.com/truce-gitops/truce/internal/model/exit"
 )
 
 const longHistory = `Show the revisions that an app was brought to, the oldest first: those of status.history.
@@ -26,11 +26,11 @@ func (f *appFlags) history() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				told, err := c.AppState(cmd.Context(), keys[0])
+				state, err := c.AppState(cmd.Context(), keys[0])
 				if err != nil {
 					return err
 				}
-				return f.printHistory(keys[0], told.History)
+				return f.printHistory(keys[0], state.History)
 			})
 		},
 	}
@@ -106,11 +106,11 @@ func historyTable(past []dialect.HistoryEntry, wide bool) *table {
 
 // findRevision finds the revision to go back to: the one with the ID, or the one before the newest. The newest is where the app is.
 func findRevision(ctx context.Context, c *Cluster, k app.Key, args []string) (dialect.HistoryEntry, error) {
-	told, err := c.AppState(ctx, k)
+	state, err := c.AppState(ctx, k)
 	if err != nil {
 		return dialect.HistoryEntry{}, err
 	}
-	h := told.History
+	h := state.History
 	if len(args) == 0 {
 		if len(h) < 2 {
 			return dialect.HistoryEntry{}, &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s has no revision to go back to: its history has %d", k, len(h))}

@@ -9,11 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/view/exit"
+	"github.com/truce-gitops/truce/internal/model/exit"
 )
 
 // shortNames are those of the custom resources, as kubectl takes them.
-var shortNames = map[string]string{"ks": "kustomization", "kustomizations": "kustomization", "app": "application", "applications": "application"}
+var shortNames = map[string]string{
+	"ks": "kustomization", "kustomizations": "kustomization", "app": "application", "applications": "application",
+	"hr": "helmrelease", "helmreleases": "helmrelease",
+}
 
 // resolve finds the app that an argument names: name, or kind/name.
 func resolve(arg, namespace string, known []app.Key) (app.Key, error) {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/report/explain"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // objectFlags are those of the commands about one object of the cluster, of any owner.

@@ -130,7 +130,7 @@ func remainingCommits(flaps []journal.Oscillation, git gitPlaces) string {
 
 func writerNames(f journal.Oscillation) string {
 	if len(f.Writers) == 0 {
-		return "somebody unknown"
+		return "an unknown writer"
 	}
 	return strings.Join(f.Writers, ", ")
 }

@@ -52,7 +52,7 @@ func TestAReleaseForetellsWhatTheOtherWillChange(t *testing.T) {
 		return desired.Place{File: "apps/web/web.yaml", Line: 6, Exact: true}
 	}
 	want := []string{
-		"Flux will set spec.replicas of Deployment shop/web from 8 to 3, at apps/web/web.yaml:6 (it is ceded to HPA shop/web); to keep the value, delete the field there first",
+		"Flux will set spec.replicas of Deployment shop/web from 8 to 3, at apps/web/web.yaml:6; HPA shop/web owns it (ceded): to keep the value, delete the field there first",
 		"Flux will set metadata.annotations[example.com/owner] of Deployment shop/web from",
 	}
 	got := fieldsReset(d)

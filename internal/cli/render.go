@@ -19,25 +19,31 @@ No cluster is asked. Bases may be anywhere in the repository; nothing outside of
 --remote-bases asks for what kustomizations name by its address: directories of git repositories, and single files.
 
 Values of Secrets are masked; equal values have equal marks. What is masked no API server takes: to apply the output,
-add --show-secrets. TRUCE_MASK_KEY makes the marks comparable from one run to another.
+add --show-secrets. A Helm chart is rendered as by helm template, with its CustomResourceDefinitions and hooks; -f names files of values
+then. --enable-helm renders the charts that kustomizations name (helmCharts). TRUCE_MASK_KEY makes the marks comparable from one run to another.
 
 Exit codes: 0 rendered, 2 usage, 4 the files do not render.`
 
 const exampleRender = `  truce render apps/web/production
   truce render . -o name
   truce render apps/web/production --show-secrets | kubectl apply --server-side -f -
+  truce render charts/web -f values-prod.yaml --set image.tag=1.2.3
   helm template web ./chart | truce render -f -`
 
 func (p *program) render() *cobra.Command {
 	f := p.adhoc()
 	showSecrets := false
+	var chart chartFlags
 	cmd := &cobra.Command{
-		Use: "render PATH", Aliases: []string{"build"}, Short: "Print the objects that a directory describes", Long: longRender, Example: exampleRender,
+		Use: "render PATH", Short: "Print the objects that a directory describes", Long: longRender, Example: exampleRender,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := chart.into(f, args); err != nil {
+				return err
+			}
 			if err := f.path(args); err != nil {
 				return err
 			}
-			objects, err := files.Render(cmd.Context(), f.query)
+			objects, err := files.RenderFiles(cmd.Context(), f.query)
 			if err != nil {
 				return err
 			}
@@ -51,8 +57,9 @@ func (p *program) render() *cobra.Command {
 			return f.printManifests(masked)
 		},
 	}
-	f.file(cmd, "file of manifests instead of a directory")
+	chart.add(cmd)
 	remoteBases(cmd, &f.query.RemoteBases)
+	enableHelm(cmd, &f.query.EnableHelm)
 	cmd.Flags().BoolVar(&showSecrets, "show-secrets", false, "print the values of Secrets")
 	f.outputs(cmd, "yaml", "json", "name")
 	return cmd
@@ -93,7 +100,7 @@ func (p *program) unmasked(objects []render.Object) []object.Object {
 	return out
 }
 
-func (f *adhocFlags) printManifests(objects []object.Object) error {
+func (f *appFlags) printManifests(objects []object.Object) error {
 	out := f.program.env.Out
 	switch f.output {
 	case "", "yaml":

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,11 +80,6 @@ func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to dial
 
 func newToken(now time.Time) string { return now.UTC().Format(time.RFC3339Nano) }
 
-// commitOf is the commit of a revision such as main@sha1:0123…; another text is one by itself.
-func commitOf(revision string) string {
-	const hash = 40
-	if len(revision) >= hash {
-		return revision[len(revision)-hash:]
-	}
-	return revision
-}
+// commitOf is the commit of a revision such as main@sha1:0123…, or the digest of an artifact's manifest as latest@sha256:0123… has it; another text
+// is one by itself.
+func commitOf(revision string) string { return revision[strings.LastIndexByte(revision, ':')+1:] }

@@ -132,6 +132,7 @@ type objectJSON struct {
 	Problem       string      `json:"problem,omitempty"`
 	Source        *placeJSON  `json:"source,omitempty"` // the document that describes it
 	Fields        []fieldJSON `json:"fields"`
+	Content       any         `json:"content,omitempty"` // the whole of an object that a preview would create
 }
 
 type fieldJSON struct {
@@ -204,6 +205,7 @@ func newObjectJSON(o report.Object, d view.Detail) objectJSON {
 		Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
 		Sync: string(o.Sync()), Health: string(h.Code), HealthMessage: h.Message, Problem: o.Problem, Fields: []fieldJSON{},
 	}
+	out.Content = newContent(o, d)
 	if o.File != "" {
 		out.Source = &placeJSON{File: o.File, Line: o.Line}
 	}

@@ -19,8 +19,8 @@ func newStepPrinter(w io.Writer, term terminal, begin time.Time) *stepPrinter {
 	return &stepPrinter{w: w, term: term, begin: begin}
 }
 
-// step prints something that is done.
-func (t *stepPrinter) step(text string) { t.at(time.Now(), text) }
+// Step prints something that is done.
+func (t *stepPrinter) Step(text string) { t.at(time.Now(), text) }
 
 // at prints something that happened at a moment.
 func (t *stepPrinter) at(when time.Time, text string) {

@@ -14,11 +14,16 @@ import (
 func suggestOnTypingErrors(root *cobra.Command) {
 	root.Args, root.RunE = cobra.ArbitraryArgs, groupOnly
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
+		if args := cmd.Flags().Args(); isGroup(cmd) && len(args) > 0 {
 			return unknownCommand(cmd, args[0])
 		}
 		return fmt.Errorf("%w%s", err, nearestFlag(cmd, err))
 	})
+}
+
+// isGroup reports whether the first argument of a command is another command, and nothing else.
+func isGroup(cmd *cobra.Command) bool {
+	return cmd.HasSubCommands() && (cmd.Args == nil || !cmd.HasParent())
 }
 
 // groupOnly is run for a group of commands by itself, or with one that it has not.

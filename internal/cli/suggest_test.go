@@ -2,9 +2,10 @@ package cli
 
 import (
 	"bytes"
-	"github.com/truce-gitops/truce/internal/view/exit"
 	"strings"
 	"testing"
+
+	"github.com/truce-gitops/truce/internal/model/exit"
 )
 
 // TestATypingErrorIsAnsweredWithWhatWasMeant goes through commands, below groups too, and flags.
@@ -14,8 +15,12 @@ func TestATypingErrorIsAnsweredWithWhatWasMeant(t *testing.T) {
 		"truce app lst -o json -n x":                        `truce app has no command "lst": did you mean truce app list?`,
 		"truce app snyc web":                                `truce app has no command "snyc": did you mean truce app sync?`,
 		"truce apps hist":                                   `truce app has no command "hist": did you mean truce app history?`,
-		"truce get apps -A":                                 `truce has no command "get": did you mean truce app get?`,
-		"truce reconcile web":                               `truce has no command "reconcile": did you mean truce app sync?`,
+		"truce gte all -A":                                  `truce has no command "gte": did you mean truce get?`,
+		"truce get kustomisations":                          `truce get has no command "kustomisations": did you mean truce get kustomizations?`,
+		"truce get sources gti":                             `truce get sources has no command "gti": did you mean truce get sources git?`,
+		"truce reconcile web":                               `truce reconcile has no command "web": see truce reconcile --help`,
+		"truce reconcile kustomization/web --with-sorce":    `unknown flag: --with-sorce: did you mean --with-source?`,
+		"truce suspend ks":                                  `name one or more kustomizations, or all of the namespace with --all`,
 		"truce app why":                                     `truce app has no command "why": did you mean truce why?`,
 		"truce verzion":                                     `truce has no command "verzion": did you mean truce version?`,
 		"truce app frobnicate":                              `truce app has no command "frobnicate": see truce app --help`,
@@ -25,8 +30,8 @@ func TestATypingErrorIsAnsweredWithWhatWasMeant(t *testing.T) {
 		"argocd app lst":                                    `argocd app has no command "lst": did you mean argocd app list?`,
 		"argocd proj list":                                  `argocd has no command "proj": see argocd --help`,
 		"kubectl-truce app lst":                             `kubectl truce app has no command "lst": did you mean kubectl truce app list?`,
-		"truce app sync web --force":                        `--force is not supported: truce never deletes an object to create it again`,
-		"argocd app sync web --force":                       `--force is not supported: truce never deletes an object to create it again`,
+		"truce app sync web --force":                        `--force is not supported: only Git can ask to delete and create an object`,
+		"argocd app sync web --force":                       `--force is not supported: only Git can ask to delete and create an object`,
 		"truce app sync web --dry-run --revision v1":        `--dry-run compares the whole app at the revision that it follows: leave out --revision`,
 		"truce app sync web --dry-run --resource :Pod:a":    `--dry-run compares the whole app at the revision that it follows: leave out --resource`,
 		"truce app sync web --dry-run --sync-option Prune=": `--dry-run compares the whole app at the revision that it follows: leave out --sync-option`,

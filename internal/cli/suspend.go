@@ -13,17 +13,26 @@ at once.`
 const longResume = `Resume reconciliation of apps, also after truce app rollback. Drift is corrected at once.`
 
 func (f *appFlags) suspend() *cobra.Command {
-	yes := true
 	return f.standing(&cobra.Command{
 		Use: "suspend NAME...", Short: "Suspend reconciliation of apps", Long: longSuspend, Example: "  truce app suspend web",
-	}, dialect.Change{Suspend: &yes}, "suspended")
+	}, suspended(), "suspended")
 }
 
 func (f *appFlags) resume() *cobra.Command {
-	no, none := false, ""
 	return f.standing(&cobra.Command{
 		Use: "resume NAME...", Short: "Resume reconciliation of apps", Long: longResume, Example: "  truce app resume web && truce app wait web",
-	}, dialect.Change{Suspend: &no, Pin: &none}, "resumed")
+	}, resumed(), "resumed")
+}
+
+// suspended is the change that suspends an app, and resumed the one that ends that.
+func suspended() dialect.Change {
+	yes := true
+	return dialect.Change{Suspend: &yes}
+}
+
+func resumed() dialect.Change {
+	no, none := false, ""
+	return dialect.Change{Suspend: &no, Pin: &none}
 }
 
 func (f *appFlags) standing(cmd *cobra.Command, change dialect.Change, done string) *cobra.Command {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/view"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longSync = `Ask the controller to look at the source and run the app now, and wait until it has.
@@ -56,7 +56,7 @@ func (f *appFlags) sync() *cobra.Command {
 	s.set.BoolVar(&s.async, "async", false, "the same as --wait=false")
 	s.set.BoolVar(&s.dryRun, "dry-run", false, "show what would change, and do nothing")
 	s.set.BoolVar(&s.prune, "prune", false, "delete objects that Git no longer names (an Application without automatic pruning)")
-	s.set.BoolVar(&s.force, "force", false, "refused: truce never deletes an object to create it again")
+	s.set.BoolVar(&s.force, "force", false, "refused: only Git asks for that (spec.force of a Kustomization)")
 	s.set.StringVar(&s.revision, "revision", "", "a revision instead of the one that is followed (an Application)")
 	s.set.StringArrayVar(&s.resources, "resource", nil, "only GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME (an Application; repeatable)")
 	s.set.StringArrayVar(&s.options, "sync-option", nil, "a sync option for this run (an Application; repeatable)")
@@ -82,8 +82,8 @@ func (s *syncFlags) start(ctx context.Context, args []string) error {
 // refuse returns an error for flags that would otherwise be ignored.
 func (s *syncFlags) refuse() error {
 	if s.force {
-		return usageError("--force is not supported: truce never deletes an object to create it again, as kubectl apply --force does; " +
-			"where an immutable field must change, delete the object, and truce creates it as Git has it")
+		return usageError("--force is not supported: only Git can ask to delete and create an object (spec.force of a Kustomization); " +
+			"where an immutable field of an Application's object must change, delete the object, and truce creates it as Git has it")
 	}
 	for _, flag := range []string{"revision", "resource", "sync-option"} {
 		if s.dryRun && s.set.Changed(flag) {
@@ -168,20 +168,20 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.
 
 // printObjects prints argocd's table of what a sync made of each object, where the status has that.
 func (s *syncFlags) printObjects(ctx context.Context, c *Cluster, k app.Key) error {
-	told, err := c.AppState(ctx, k)
+	state, err := c.AppState(ctx, k)
 	if err != nil {
 		return err
 	}
 	t := &table{}
 	t.add(plainCells("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE")...)
-	for _, o := range told.Objects {
+	for _, o := range state.Objects {
 		if o.Sync == "" {
 			return nil
 		}
 		row := append(plainCells(o.ID.Group, o.ID.Kind, o.ID.Namespace, o.ID.Name), cell{string(o.Sync), paintSync[o.Sync]}, cell{string(o.Health), paintHealth[o.Health]})
 		t.add(append(row, plainCells("", oneLine(o.Message, 100))...)...)
 	}
-	if len(told.Objects) == 0 {
+	if len(state.Objects) == 0 {
 		return nil
 	}
 	return t.print(s.program.env.Out, s.program.term)

@@ -6,14 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/view"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // synced runs `truce app sync web` over an app that was contested as given, whose summaries are seen one after the other.
@@ -21,32 +20,40 @@ func synced(t *testing.T, contested string, seen ...view.Summary) (stderr string
 	t.Helper()
 	key := summaries()[1].Key
 	var told bytes.Buffer
-	b := Backend{Connect: func(context.Context, cluster.Target) (*Cluster, error) {
-		return &Cluster{
-			AppState: func(context.Context, app.Key) (dialect.Summary, error) {
-				return dialect.Summary{Contested: contested}, nil
-			},
-			RequestRun: func(context.Context, view.Request) (string, error) { return "now", nil },
-			Names:      func(context.Context, string) ([]app.Key, error) { return []app.Key{key}, nil },
-			Follow: func(ctx context.Context, _ string, is func([]view.Summary) bool) error {
-				for len(seen) > 0 {
-					next := seen[0]
-					next.Key, next.Handled, next.Settled, next.State.Health.Code = key, "now", true, health.Healthy
-					seen = seen[1:]
-					if is([]view.Summary{next}) {
-						return nil
-					}
-				}
-				<-ctx.Done()
-				return ctx.Err()
-			},
-			Close: func() {},
-		}, nil
-	}}
+	web := &syncedApp{AppReader: someApps{keys: []app.Key{key}}, key: key, contested: contested, seen: seen}
+	b := Backend{Clusters: answers{Cluster{AppReader: web, AppEditor: web}}}
 	env := Environment{Out: &bytes.Buffer{}, Err: &told, Program: "truce", Getenv: func(string) string { return "" }}
 	env.Args = []string{"app", "sync", key.Name, "-n", key.Namespace}
 	code = Execute(t.Context(), env, b)
 	return told.String(), code
+}
+
+// syncedApp is an app that is shown in one state after the other.
+type syncedApp struct {
+	AppReader
+	AppEditor
+	key       app.Key
+	contested string
+	seen      []view.Summary
+}
+
+func (s *syncedApp) AppState(context.Context, app.Key) (dialect.Summary, error) {
+	return dialect.Summary{Contested: s.contested}, nil
+}
+
+func (s *syncedApp) RequestRun(context.Context, view.Request) (string, error) { return "now", nil }
+
+func (s *syncedApp) Follow(ctx context.Context, _ string, is func([]view.Summary) bool) error {
+	for len(s.seen) > 0 {
+		next := s.seen[0]
+		next.Key, next.Handled, next.Settled, next.State.Health.Code = s.key, "now", true, health.Healthy
+		s.seen = s.seen[1:]
+		if is([]view.Summary{next}) {
+			return nil
+		}
+	}
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func TestASyncSaysWhatCameOfAContestedField(t *testing.T) {

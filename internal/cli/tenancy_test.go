@@ -9,24 +9,33 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/controller/manager"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/upstream"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 // parsed is what the flags of `truce controller` ask for.
-func parsed(t *testing.T, args ...string) (ControllerOptions, error) {
+func parsed(t *testing.T, args ...string) (manager.Options, error) {
 	t.Helper()
-	var got ControllerOptions
-	p := &program{env: Environment{Err: io.Discard}, backend: Backend{Controller: func(_ context.Context, o ControllerOptions) error {
-		got = o
-		return nil
-	}}}
+	ran := &recordedRun{}
+	p := &program{env: Environment{Err: io.Discard}, backend: Backend{Services: ran}}
 	cmd := p.controller()
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err := cmd.ExecuteContext(t.Context())
-	return got, err
+	return ran.options, err
+}
+
+// recordedRun takes the options of a controller, and runs none.
+type recordedRun struct {
+	Services
+	options manager.Options
+}
+
+func (r *recordedRun) RunController(_ context.Context, o manager.Options) error {
+	r.options = o
+	return nil
 }
 
 func TestMultiTenantSetsWhatTenantsNeed(t *testing.T) {
@@ -34,7 +43,7 @@ func TestMultiTenantSetsWhatTenantsNeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := tenancy.Rules{References: tenancy.SameNamespace, Account: "default", Sharing: tenancy.Shared, Admins: []string{"flux-system", "argocd"}}
+	want := tenancy.Rules{References: tenancy.SameNamespace, Account: "default", TokenAccount: "default", Sharing: tenancy.Shared, Admins: []string{"flux-system", "argocd"}}
 	if diff := cmp.Diff(want, o.Tenancy); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 const longTimeline = `Show recent drift and corrections: which fields were corrected, ceded and at which values, or contested, and
@@ -32,11 +33,10 @@ type timelineFlags struct {
 	from       string
 	since      time.Duration
 	postmortem bool
-	now        func() time.Time
 }
 
 func (p *program) timeline() *cobra.Command {
-	f := &timelineFlags{appFlags: &appFlags{program: p, config: kubectlFlags()}, now: time.Now}
+	f := &timelineFlags{appFlags: &appFlags{program: p, config: kubectlFlags()}}
 	cmd := &cobra.Command{
 		Use: "history [APP]", Short: "Show recent drift and corrections", Long: longTimeline, Example: exampleTimeline, Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
@@ -56,7 +56,7 @@ func (p *program) timeline() *cobra.Command {
 }
 
 func (f *timelineFlags) run(ctx context.Context, args []string) error {
-	q := journal.Query{Since: f.now().Add(-f.since)}
+	q := journal.Query{Since: time.Now().Add(-f.since)}
 	if len(args) == 1 {
 		q.App.Name = args[0]
 		if kind, name, ok := strings.Cut(args[0], "/"); ok {
@@ -65,7 +65,7 @@ func (f *timelineFlags) run(ctx context.Context, args []string) error {
 	}
 	if f.from != "" {
 		q.App.Namespace = *f.config.Namespace
-		entries, err := f.program.backend.Journal(ctx, f.from, q)
+		entries, err := view.ReadJournal(ctx, f.from, q)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (f *timelineFlags) printTimeline(entries []journal.Entry, q journal.Query, 
 	out := f.program.env.Out
 	switch {
 	case f.postmortem:
-		_, err = fmt.Fprint(out, writePostmortem(entries, git, f.now()))
+		_, err = fmt.Fprint(out, writePostmortem(entries, git, time.Now()))
 	case f.output == "markdown":
 		_, err = fmt.Fprint(out, markdownTable(entries))
 	case f.output == "" && len(entries) == 0:

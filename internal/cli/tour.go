@@ -23,7 +23,7 @@ import (
 // nothing is known beforehand.
 type tour struct {
 	steps     *stepPrinter
-	world     *UpEnvironment
+	world     *upEnvironment
 	claims    app.Claims
 	bystander *clusterWatcher
 }
@@ -47,7 +47,7 @@ func (t *tour) run(ctx context.Context) error {
 	}
 	switch {
 	case s.scaled == nil:
-		t.steps.step("no managed Deployment has an autoscaler: the rest of the tour needs one")
+		t.steps.Step("no managed Deployment has an autoscaler: the rest of the tour needs one")
 		return nil
 	case t.claims == app.ClaimsOff:
 		return t.fight(ctx, s)
@@ -111,7 +111,7 @@ func (t *tour) byHand(ctx context.Context, o object.Object) error {
 		}
 		last = v
 	}
-	t.steps.step(fmt.Sprintf("put back %s later, as a watch that is not truce's saw it", back.Sub(changed).Round(100*time.Microsecond)))
+	t.steps.Step(fmt.Sprintf("put back %s later, as a watch that is not truce's saw it", back.Sub(changed).Round(100*time.Microsecond)))
 	return t.awaitFinding(ctx, o, func(n reconcile.FindingEvent) bool { return n.Carried })
 }
 
@@ -180,13 +180,13 @@ func (t *tour) load(ctx context.Context, s tourObjects) error {
 	if err != nil {
 		return err
 	}
-	t.steps.step(fmt.Sprintf("watching for %s whether anybody takes it back", quietSpan))
+	t.steps.Step(fmt.Sprintf("watching for %s whether anybody takes it back", quietSpan))
 	if seen, err = t.during(ctx, s, values, seen); err != nil {
 		return err
 	}
 	t.steps.block("", "  replicas of "+fullName(id)+" over time:", "")
 	t.steps.block(drawChart(seen, time.Now(), git)...)
-	outcome := "nobody took it back"
+	outcome := "no other writer took it back"
 	if n := countReversals(seen); n > 0 {
 		outcome = pluralize(n, "change was", "changes were") + " taken back"
 	}

@@ -42,7 +42,7 @@ func (t *tour) fight(ctx context.Context, s tourObjects) error {
 	t.steps.block("", "  replicas of "+fullName(id)+" over time:", "")
 	t.steps.block(drawChart(seen, time.Now(), git)...)
 	n := countReversals(seen)
-	t.steps.block("", fmt.Sprintf("  %d times in %.0f s somebody took back what the other had set. It goes on as long as the load is there.", n, time.Since(begin).Seconds()))
+	t.steps.block("", fmt.Sprintf("  %d times in %.0f s one took back what the other had set. It goes on as long as the load is there.", n, time.Since(begin).Seconds()))
 	if n > 0 {
 		t.steps.block("  That is the fault. With claims (the default) truce sees that an autoscaler targets the Deployment, cedes that one field",
 			"  to it and keeps all others: run `truce up --tour` without --claims=off.")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/view/exit"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/view/uninstall"
 )
 
@@ -62,7 +62,7 @@ func (p *program) uninstall() *cobra.Command {
 }
 
 func (f *uninstallFlags) run(ctx context.Context) error {
-	t, err := f.target()
+	c, err := f.dial()
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (f *uninstallFlags) run(ctx context.Context) error {
 	if f.marks {
 		in.Marks = uninstall.RemoveMarks
 	}
-	left, err := f.program.backend.Maintenance.Leftovers(ctx, t, in)
+	left, err := uninstall.FindInstallation(ctx, c, in)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (f *uninstallFlags) run(ctx context.Context) error {
 		return err
 	}
 	for _, s := range left.Steps {
-		if err := f.program.backend.Maintenance.Remove(ctx, t, s); err != nil {
+		if err := uninstall.RemoveInstallation(ctx, c, s); err != nil {
 			return err
 		}
 	}

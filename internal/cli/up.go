@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/truce-gitops/truce/internal/cli/up"
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/view"
@@ -40,7 +42,8 @@ const exampleUp = `  truce up
 type upFlags struct {
 	processFlags
 	witness witnessFlags
-	options UpOptions
+	options up.Options
+	ready   string // the file to write
 	tour    bool
 }
 
@@ -68,7 +71,7 @@ func (p *program) up() *cobra.Command {
 	flags.StringVar(&f.options.Branch, "branch", "", "branch of --repo; without it the one that is checked out or the server's default")
 	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:0", "address of the status page, /healthz, /readyz and /metrics; empty for none. The page needs a login: the link that is printed, or truce dashboard")
 	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /healthz, /readyz and /metrics, without the page; without it all are at --listen")
-	flags.StringVar(&f.options.ReadyFile, "ready-file", "", "write kubeconfig, repository and page as JSON here when all apps are ready")
+	flags.StringVar(&f.ready, "ready-file", "", "write kubeconfig, repository and page as JSON here when all apps are ready")
 	flags.BoolVar(&f.tour, "tour", false, "start with a new cluster, and show what truce does: a commit, a change by hand, and an autoscaler at work")
 	f.add(flags)
 	f.witness.add(flags)
@@ -77,17 +80,29 @@ func (p *program) up() *cobra.Command {
 	return cmd
 }
 
+// upEnvironment is what was started, and the commands' view of its cluster.
+type upEnvironment struct {
+	*up.Environment
+	Cluster *Cluster `json:"-"`
+}
+
 func (p *program) runUp(ctx context.Context, f *upFlags) error {
 	begin := time.Now()
 	teller := newStepPrinter(p.env.Out, p.term, begin)
-	world, err := p.backend.Up(ctx, f.options, teller.step)
+	f.options.Version = p.env.Version
+	started, err := up.StartAll(ctx, p.backend, f.options, teller)
 	if ctx.Err() != nil {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer world.Close()
+	defer started.Close()
+	world := &upEnvironment{Environment: started}
+	if world.Cluster, err = p.backend.Connect(ctx, cluster.Target{Kubeconfig: started.Kubeconfig, Context: started.Context}); err != nil {
+		return err
+	}
+	defer world.Cluster.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -102,27 +117,27 @@ func (p *program) runUp(ctx context.Context, f *upFlags) error {
 		return cause
 	}
 	if ctx.Err() != nil {
-		teller.step("ending what was started")
+		teller.Step("ending what was started")
 		return nil
 	}
 	return err
 }
 
 // live is the time between the start and the end.
-func (p *program) live(ctx context.Context, f *upFlags, world *UpEnvironment, teller *stepPrinter) error {
+func (p *program) live(ctx context.Context, f *upFlags, world *upEnvironment, teller *stepPrinter) error {
 	stuck, err := rolledOut(ctx, world, teller)
 	if err != nil {
 		return err
 	}
 	if len(stuck) > 0 {
-		teller.step("not ready: " + strings.Join(stuck, ", ") + "; truce goes on trying")
+		teller.Step("not ready: " + strings.Join(stuck, ", ") + "; truce goes on trying")
 		p.next(world, f.options.Dir)
 		if err := allReady(ctx, world, teller); err != nil {
 			return err
 		}
 	}
-	teller.step(fmt.Sprintf("all apps are ready, %.1f s after the start", time.Since(teller.begin).Seconds()))
-	if err := readyFile(f.options.ReadyFile, world); err != nil {
+	teller.Step(fmt.Sprintf("all apps are ready, %.1f s after the start", time.Since(teller.begin).Seconds()))
+	if err := readyFile(f.ready, world); err != nil {
 		return err
 	}
 	if f.tour {
@@ -139,7 +154,7 @@ func (p *program) live(ctx context.Context, f *upFlags, world *UpEnvironment, te
 }
 
 // rolledOut prints the rollout until each app is ready, suspended, or has failed; it names those that have.
-func rolledOut(ctx context.Context, world *UpEnvironment, t *stepPrinter) (stuck []string, err error) {
+func rolledOut(ctx context.Context, world *upEnvironment, t *stepPrinter) (stuck []string, err error) {
 	said := map[string]string{}
 	err = world.Cluster.Follow(ctx, "", func(all []view.Summary) bool {
 		over := len(all) > 0
@@ -157,7 +172,7 @@ func rolledOut(ctx context.Context, world *UpEnvironment, t *stepPrinter) (stuck
 }
 
 // allReady prints the rollout until all apps are ready.
-func allReady(ctx context.Context, world *UpEnvironment, t *stepPrinter) error {
+func allReady(ctx context.Context, world *upEnvironment, t *stepPrinter) error {
 	said := map[string]string{}
 	return world.Cluster.Follow(ctx, "", func(all []view.Summary) bool {
 		over := true
@@ -178,7 +193,7 @@ func isRolledOut(a view.Summary) bool {
 func (t *stepPrinter) news(a view.Summary, said map[string]string) {
 	if text := rolloutLine(a); said[a.Key.String()] != text {
 		said[a.Key.String()] = text
-		t.step(resourceName(a.Key) + ": " + text)
+		t.Step(resourceName(a.Key) + ": " + text)
 	}
 }
 
@@ -202,7 +217,7 @@ func rolloutLine(a view.Summary) string {
 	return oneLine(stateLine(a.State), 90)
 }
 
-func readyFile(path string, world *UpEnvironment) error {
+func readyFile(path string, world *upEnvironment) error {
 	if path == "" {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // export is the command after which `truce` and `kubectl`, as they are printed, mean this cluster; empty where they do so already.
-func (w *UpEnvironment) export(getenv func(string) string) string {
+func (w *upEnvironment) export(getenv func(string) string) string {
 	var set []string
 	if w.Kubeconfig != "" {
 		set = append(set, "KUBECONFIG="+shellWord(w.Kubeconfig))
@@ -61,10 +61,10 @@ func shellWord(word string) string {
 }
 
 // kubectl is the beginning of a command line after export.
-func (w *UpEnvironment) kubectl() string { return "kubectl" + w.inContext() }
+func (w *upEnvironment) kubectl() string { return "kubectl" + w.inContext() }
 
 // truce as well.
-func (w *UpEnvironment) truce() string {
+func (w *upEnvironment) truce() string {
 	if filepath.Base(w.Truce) != "truce" {
 		return shellWord(w.Truce)
 	}
@@ -72,7 +72,7 @@ func (w *UpEnvironment) truce() string {
 }
 
 // inContext is the flag that names a context, where it is not the kubeconfig's current one.
-func (w *UpEnvironment) inContext() string {
+func (w *upEnvironment) inContext() string {
 	if w.Context == "" {
 		return ""
 	}
@@ -87,7 +87,7 @@ const (
 )
 
 // next says what a user may try. Each command works as it is printed.
-func (p *program) next(world *UpEnvironment, dir string) {
+func (p *program) next(world *upEnvironment, dir string) {
 	out := p.env.Out
 	fmt.Fprintf(out, "\n%s\n", p.term.in(bold, "Try next, in another terminal:"))
 	t := &table{indent: "  "}

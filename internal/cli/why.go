@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/report/explain"
-	"github.com/truce-gitops/truce/internal/view/exit"
 )
 
 const longWhy = `Explain an object or one of its fields: which app it belongs to; Git's value, with file, line and commit; the

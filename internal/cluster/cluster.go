@@ -7,6 +7,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,10 +15,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster/lease"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -26,6 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
+	"k8s.io/utils/clock"
 )
 
 // ErrUnknownKind says that the server serves no such kind at that version.
@@ -92,7 +94,7 @@ func NewClient(config *rest.Config) (*Client, error) { return newClient(config, 
 
 func newClient(config *rest.Config, term *lease.Term) (*Client, error) {
 	config = rest.CopyConfig(config)
-	config.QPS = -1
+	config.QPS, config.WarningHandler = -1, cmp.Or(config.WarningHandler, rest.WarningHandler(&warnings{}))
 	if i := config.Impersonate; i.UserName == "" && (len(i.Groups) > 0 || i.UID != "" || len(i.Extra) > 0) {
 		return nil, fmt.Errorf("connect to %s: impersonate: groups without a user name", config.Host)
 	}
@@ -105,7 +107,7 @@ func newClient(config *rest.Config, term *lease.Term) (*Client, error) {
 	if err := c.makeClients(); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	c.kinds = newKinds(c.discovery, time.Now)
+	c.kinds = newKinds(c.discovery, clock.RealClock{})
 	return c, nil
 }
 
@@ -190,6 +192,9 @@ func (c *Client) As(user string, groups []string) (*Client, error) {
 	}
 	return &as, nil
 }
+
+// CloseIdleConnections closes the connections that no request uses.
+func (c *Client) CloseIdleConnections() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
 
 // Config returns a copy of the connection's configuration.
 func (c *Client) Config() *rest.Config { return rest.CopyConfig(c.config) }

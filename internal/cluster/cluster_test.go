@@ -90,7 +90,7 @@ func TestAKindThatIsAddedLaterIsFoundSoonAndAskedForSeldom(t *testing.T) {
 		t.Errorf("asked %d times within a second", n)
 	}
 	k.Apply(t, crd)
-	k.Kubectl(t, "wait", "--for=condition=Established", "crd/widgets.cluster.example.org")
+	k.Established(t, "widgets.cluster.example.org")
 	c.Invalidate("cluster.example.org/v1")
 	if r, err := c.Resource(widgets); err != nil || r.Namespaced {
 		t.Errorf("got %v, %v", r, err)

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	testclock "k8s.io/utils/clock/testing"
 )
 
 // server serves nothing, and counts how often it is asked.
@@ -40,9 +41,9 @@ func TestAKindThatIsNotServedIsAskedForLessAndLess(t *testing.T) {
 		"without a watch":   {false, absent, false, 601},
 	} {
 		t.Run(name, func(t *testing.T) {
-			now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			now := testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 			s := &server{err: c.err}
-			k := newKinds(s, func() time.Time { return now })
+			k := newKinds(s, now)
 			client := &Client{kinds: k}
 			if c.watched {
 				client.InvalidatedByWatch()
@@ -54,7 +55,7 @@ func TestAKindThatIsNotServedIsAskedForLessAndLess(t *testing.T) {
 				if _, err := k.resource(object.GVK{Group: "example.com", Version: "v1", Kind: "Widget"}); err == nil {
 					t.Fatal("served")
 				}
-				now = now.Add(time.Second)
+				now.SetTime(now.Now().Add(time.Second))
 			}
 			if s.asked != c.want {
 				t.Errorf("asked %d times within ten minutes, want %d", s.asked, c.want)

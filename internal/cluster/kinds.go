@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
+	"k8s.io/utils/clock"
 )
 
 // Resource is where a kind is served.
@@ -40,7 +41,7 @@ type discoverer interface {
 // and a slow one delays no others.
 type kinds struct {
 	disco discoverer
-	now   func() time.Time
+	clock clock.PassiveClock
 
 	mu      sync.Mutex // guards what follows; never held while the server is asked
 	groups  map[string]*group
@@ -56,8 +57,8 @@ type group struct {
 	asking chan struct{} // closed when the question under way is answered, which its other callers share; nil for none
 }
 
-func newKinds(d discoverer, now func() time.Time) *kinds {
-	return &kinds{disco: d, now: now, groups: map[string]*group{}}
+func newKinds(d discoverer, c clock.PassiveClock) *kinds {
+	return &kinds{disco: d, clock: c, groups: map[string]*group{}}
 }
 
 // Resource returns where the kind is served. It asks the server for what is not known yet, at most once a second for each
@@ -133,11 +134,13 @@ func (g *group) resource(gvk object.GVK) (Resource, error) {
 }
 
 // isOpen reports whether an apiVersion's kinds that are not known may be asked for. The caller holds mu.
-func (k *kinds) isOpen(g *group) bool { return g.asked.IsZero() || k.now().Sub(g.asked) >= g.holds }
+func (k *kinds) isOpen(g *group) bool {
+	return g.asked.IsZero() || k.clock.Now().Sub(g.asked) >= g.holds
+}
 
 // hold sets how long an answer that has just come holds. The caller holds mu.
 func (k *kinds) hold(g *group) {
-	g.asked = k.now()
+	g.asked = k.clock.Now()
 	if !k.watched || g.err != nil || g.holds == 0 {
 		g.holds = askAgain
 		return

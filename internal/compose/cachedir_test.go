@@ -10,14 +10,15 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/controller/manager"
 )
 
 // TestAControllerWorksWithoutAPlaceToWriteTo: neither its clones nor its journal can be kept below a directory of the kernel's own.
 func TestAControllerWorksWithoutAPlaceToWriteTo(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var said bytes.Buffer
-	o := cli.ControllerOptions{CacheDir: "/sys/truce", Log: slog.New(slog.NewTextHandler(&said, nil))}
+	o := manager.Options{Settings: controller.Settings{CacheDir: "/sys/truce", Log: slog.New(slog.NewTextHandler(&said, nil))}}
 	o.Kubeconfig = kubeconfig(t, "http://127.0.0.1:1")
 	p, err := assembleFor(o, "v0", supervision{})
 	if err != nil {
@@ -31,7 +32,7 @@ func TestAControllerWorksWithoutAPlaceToWriteTo(t *testing.T) {
 			t.Errorf("the log has nothing of %q:\n%s", want, said.String())
 		}
 	}
-	if err := p.close(); err != nil {
+	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
 	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "*")); err != nil || len(left) > 0 {

@@ -3,12 +3,8 @@ package compose
 import (
 	"context"
 	"errors"
-	"github.com/truce-gitops/truce/internal/controller/instance"
-	"github.com/truce-gitops/truce/internal/dialect/registry"
-	"github.com/truce-gitops/truce/internal/model/identity"
 	"log/slog"
 	"path/filepath"
-	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/impersonate"
 	"github.com/truce-gitops/truce/internal/apply/inventory/configmap"
@@ -17,53 +13,43 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/watch"
 	"github.com/truce-gitops/truce/internal/controller"
-	"github.com/truce-gitops/truce/internal/decide/attribution"
-	"github.com/truce-gitops/truce/internal/decide/claim"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/controller/instance"
+	"github.com/truce-gitops/truce/internal/controller/webhooks"
+	"github.com/truce-gitops/truce/internal/controller/witness"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report/metrics"
 	"github.com/truce-gitops/truce/internal/report/notify"
-	"github.com/truce-gitops/truce/internal/source/egress"
-	"github.com/truce-gitops/truce/internal/source/upstream"
+	"github.com/truce-gitops/truce/internal/report/notify/deliver"
 )
 
 // RunOptions say how a controller is to run.
 type RunOptions struct {
+	controller.Settings
 	Cluster    *cluster.Client
-	Watcher    live.Watcher // nil for one over Cluster
-	CacheDir   string       // clones and the journal; made if absent
-	Executable string       // truce itself, for render workers and git's ssh
-	Process    app.Policy
-	Tenancy    tenancy.Rules // what holds for each app; Reaches and Admins are filled in
-	// Namespaces are those whose custom resources are worked for; none means all.
-	Namespaces cluster.Namespaces
-	Catalogue  *claim.Catalogue // nil for the built-in one
-	// LocalSources says whether sources may be repositories on this machine.
-	LocalSources controller.LocalSources
-	Sources      egress.Policy      // the servers that sources may be at
-	Remotes      upstream.Hosts     // what kustomizations may name by addresses
-	Workers      controller.Workers // zero fields take the defaults
-	Pace         controller.Pace    // as well
-	Log          *slog.Logger       // nil for none
-	Notice       func(reconcile.FindingEvent)
-	Report       func(app.Key)
-	Witness      attribution.Place // where admission reports writers; the zero Place for none
-	Metrics      *metrics.Metrics  // what happens is counted there; nil for nowhere
-	Notify       notify.Sender     // gets a copy of every Event; may be nil
+	Watcher    live.Watcher        // nil for one over Cluster
+	Executable string              // truce itself, for render workers and git's ssh
+	Observer   controller.Observer // nil for none
+	Metrics    *metrics.Metrics    // what happens is counted there; nil for nowhere
+	Notify     notify.Sender       // gets a copy of every Event; nil for sending to Providers
+	Windows    deliver.Windows     // how long messages to Providers wait for others; the zero value for the default
 }
 
 // Running is a controller with the engine that it drives.
 type Running struct {
 	Engine     *reconcile.Engine
 	Controller *controller.Controller
-	// Witness hears of writes until the context ends, while the controller runs. Without a place for it, it only takes away what an
-	// earlier process has left.
-	Witness func(context.Context) error
-	close   func()
+	Hooks      *webhooks.Hooks // nil for a controller that takes no webhooks
+	sight      *witness.Sight
+	parts      *parts
 }
 
+// Witness receives reports of writes until the context ends, while the controller runs.
+func (r *Running) Witness(ctx context.Context) error { return r.sight.Run(ctx) }
+
 // Close ends the helpers of a controller whose Run has returned.
-func (r *Running) Close() { r.close() }
+func (r *Running) Close() { _ = r.parts.Close() } // helper processes, which are ours and about to end
 
 // Controller puts a controller together. Its Run does the work.
 func Controller(o RunOptions) (*Running, error) {
@@ -76,60 +62,54 @@ func Controller(o RunOptions) (*Running, error) {
 	}
 	p.metrics = o.Metrics
 	if err := p.remember(o.CacheDir, o.Log); err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, errors.Join(err, p.Close())
 	}
-	r := p.controller(o)
-	r.close = func() { _ = p.close() } // helper processes, which are ours and about to end
-	return r, nil
-}
-
-// stirred notes that something is going on where a report changes; next may be nil.
-func (p *parts) stirred(next func(app.Key)) func(app.Key) {
-	return func(key app.Key) {
-		p.releaser.Busy()
-		if next != nil {
-			next(key)
-		}
-	}
+	return p.controller(o), nil
 }
 
 func (p *parts) controller(o RunOptions) *Running {
 	if o.Watcher == nil {
 		o.Watcher = watch.Watcher{Cluster: p.cluster, History: p.engine.History}
 	}
-	p.fetchFrom(o.Remotes)
-	used := make(chan struct{}, 1)
-	home := o.Namespaces.Home(p.cluster.Namespace())
-	records := &configmap.Store{
-		Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All, Key: &configmap.Key{Cluster: p.cluster, Namespace: home},
+	if o.Observer == nil {
+		o.Observer = controller.NoObserver{}
 	}
-	options := p.counted(controller.Options{
-		Kept:    func() { poke(used) },
-		Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.git, Ancestry: p.git, Local: p.git, Kinds: kinds(), Configured: p.configured, Namespaces: o.Namespaces,
-		LocalSources: o.LocalSources, Process: o.Process, Tenancy: p.tenancy(o), Catalogue: o.Catalogue, Workers: o.Workers.OrDefault(), Pace: o.Pace, Log: o.Log, Now: time.Now, Notice: o.Notice, Report: p.stirred(o.Report), Notify: o.Notify,
-	})
+	p.fetchFrom(o.Remotes)
+	p.pool.UseKeyService(o.KeyService)
+	key := &configmap.Key{Cluster: p.cluster, Namespace: o.Namespaces.Home(p.cluster.Namespace())}
+	records := &configmap.Store{Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All, Key: key}
+	o.Tenancy = p.tenancy(o.Settings)
+	o.Workers = o.Workers.OrDefault()
+	sight := witness.NewSight(p.cluster, o.Settings)
 	chosen := p.engine
 	chosen.History.OnWentBack(records.StartOver)
-	chosen.ObjectsAtOnce = options.Workers.Objects
-	chosen.Inventory = records
-	chosen.Identities = impersonate.New(p.cluster, tenancy.Access{Live: chosen.Live, Writer: chosen.Writer})
+	chosen.ObjectsAtOnce = o.Workers.Objects
+	chosen.Inventory, chosen.Seals = records, key
+	chosen.Identities = impersonate.NewAccess(p.cluster, tenancy.Access{Live: chosen.Live, Writer: chosen.Writer})
 	if o.Namespaces.Limited() {
 		chosen.Foreign = instance.ForeignApps{Live: chosen.Live, Namespaces: o.Namespaces}
 	}
-	s := sight{parts: p, used: used, home: home, log: o.Log}
-	chosen.Witnesses = s.witnesses(o.Witness)
-	s.controller = controller.NewController(options, chosen)
-	if p.metrics != nil {
-		p.metrics.Watch(s.controller.Reports)
-	}
-	return &Running{Engine: s.controller.Engine(), Controller: s.controller, Witness: s.run(o.Witness), close: func() {}}
+	chosen.Witnesses = sight.Evidence(chosen.Hasher, chosen.Journal)
+	c := controller.NewController(controller.Options{
+		Settings: o.Settings, Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.fetcher(), Ancestry: p.git, Local: p.git, Kinds: customResources(o.WatchConfigs), Configured: p.configured,
+		Remotes:  remotes{p, chosen, o.Sources},
+		Observer: observer{o.Observer, p.metrics, p.releaser, sight}, Queues: p.metrics.Queues(), Notify: o.Notify,
+		Outlet: p.outlet(o),
+	}, chosen)
+	sight.SetController(c)
+	p.metrics.Watch(c)
+	return &Running{Engine: c.Engine(), Controller: c, Hooks: p.hooks(o, c), sight: sight, parts: p}
 }
 
 // tenancy completes the rules by what this process knows: which namespace is its own, and that an Application may be in any namespace and
 // deploys to no other, as long as no AppProject says more.
-func (p *parts) tenancy(o RunOptions) tenancy.Rules {
-	rules := o.Tenancy
-	rules.Admins = append([]string{o.Namespaces.Home(p.cluster.Namespace())}, rules.Admins...)
-	rules.Reaches = map[string]identity.NamespaceReach{registry.Kustomizations.Kind: identity.Namespaced, registry.Applications.Kind: identity.Own}
+func (p *parts) tenancy(s controller.Settings) tenancy.Rules {
+	rules := s.Tenancy
+	rules.Admins = append([]string{s.Namespaces.Home(p.cluster.Namespace())}, rules.Admins...)
+	rules.Reaches = map[string]identity.NamespaceReach{}
+	for kind := range registry.AppDialects() {
+		rules.Reaches[kind.Kind] = identity.Namespaced
+	}
+	rules.Reaches[registry.Applications.Kind] = identity.Own
 	return rules
 }

@@ -7,10 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/truce-gitops/truce/deploy"
 	"github.com/truce-gitops/truce/internal/cli"
-	"github.com/truce-gitops/truce/internal/lint"
-	"github.com/truce-gitops/truce/internal/view"
 )
 
 // Main runs the program and returns its exit code. The hidden commands come before anything else: they are started often and
@@ -28,8 +25,6 @@ func Main(args []string, version string) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends the process at once
 	env := cli.Environment{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Program: program, Args: args, Getenv: os.Getenv, Version: version}
-	return cli.Execute(ctx, env, cli.Backend{
-		Connect: connect(version), Controller: runController(version), Up: up(version),
-		Maintenance: maintenance{version}, Discover: lint.Discover, Journal: view.ReadJournal, CRDs: deploy.CRDs,
-	})
+	b := backend{version}
+	return cli.Execute(ctx, env, cli.Backend{Clusters: b, Repositories: b, Services: b})
 }

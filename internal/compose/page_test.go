@@ -3,8 +3,6 @@ package compose
 import (
 	"context"
 	"errors"
-	"github.com/truce-gitops/truce/internal/controller/instance"
-	"github.com/truce-gitops/truce/internal/view"
 	"io"
 	"net"
 	"net/http"
@@ -20,9 +18,11 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/controller/instance"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
+	"github.com/truce-gitops/truce/internal/view"
 	"github.com/truce-gitops/truce/internal/web"
 )
 
@@ -64,6 +64,14 @@ func (n node) carry(s httpstream.Stream) {
 	_, _ = io.Copy(s, to)
 }
 
+// oneEntry is a journal.
+type oneEntry struct{ entry journal.Entry }
+
+func (o oneEntry) Read(_ journal.Query, seen func(journal.Entry) bool) error {
+	seen(o.entry)
+	return nil
+}
+
 // TestThePageOfAPodIsReachedThroughTheAPIServer reads the journal of a controller whose page answers within its pod only: the API server
 // is the real one, and asks a node that this test plays.
 func TestThePageOfAPodIsReachedThroughTheAPIServer(t *testing.T) {
@@ -75,9 +83,9 @@ func TestThePageOfAPodIsReachedThroughTheAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	access := web.NewAccess("secret", review(connection))
+	access := web.NewAccess("secret", web.ReviewTokens(connection))
 	page := httptest.NewServer(web.LocalOnly(access.Guard(web.Handler(web.State{
-		Ready: func() error { return nil }, Journal: func(_ journal.Query, seen func(journal.Entry) bool) error { seen(entry); return nil },
+		Journal: oneEntry{entry},
 	}))))
 	defer page.Close()
 	at := strings.TrimPrefix(page.URL, "http://")
@@ -139,7 +147,7 @@ func TestTheAPIServerJudgesTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judge := review(client)
+	judge := web.ReviewTokens(client)
 	k.Kubectl(t, "-n", ns, "create", "serviceaccount", "viewer")
 	token := strings.TrimSpace(k.Kubectl(t, "-n", ns, "create", "token", "viewer"))
 	judged := func(token string) bool {
@@ -160,24 +168,5 @@ func TestTheAPIServerJudgesTokens(t *testing.T) {
 	}
 	if ctx.Err() != nil {
 		t.Error("who may see the page does not see it")
-	}
-}
-
-// TestAnAddressForOtherMachinesGetsOneForThisMachineToo checks where a page listens, and where commands find it.
-func TestAnAddressForOtherMachinesGetsOneForThisMachineToo(t *testing.T) {
-	for listen, own := range map[string]bool{"127.0.0.1:0": true, "0.0.0.0:0": false} {
-		s := &service{parts: &parts{}}
-		s.options.Listen = listen
-		if err := s.listen(); err != nil {
-			t.Fatal(err)
-		}
-		defer s.listening.Close()
-		defer s.local.Close()
-		if (s.local == s.listening) != own || !isLoopback(s.local.Addr()) {
-			t.Errorf("%s: listens at %s, and for this machine at %s", listen, s.listening.Addr(), s.local.Addr())
-		}
-		if got := s.published().Page; got != "http://"+s.local.Addr().String() {
-			t.Errorf("%s: published as %v", listen, got)
-		}
 	}
 }

@@ -1,15 +1,10 @@
 package compose
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/reconcile/served"
-	"github.com/truce-gitops/truce/internal/render/jqworker"
-	"github.com/truce-gitops/truce/internal/render/local"
-	"github.com/truce-gitops/truce/internal/render/validate"
-	"github.com/truce-gitops/truce/internal/render/validate/openapi"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -21,37 +16,58 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/apply/ssa"
 	"github.com/truce-gitops/truce/internal/apply/validation"
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/lease"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/list"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/admission"
+	"github.com/truce-gitops/truce/internal/controller/manager"
 	"github.com/truce-gitops/truce/internal/controller/memory"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/reconcile/served"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/dependencies"
+	"github.com/truce-gitops/truce/internal/render/joined"
+	"github.com/truce-gitops/truce/internal/render/jqworker"
+	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/render/remote"
+	"github.com/truce-gitops/truce/internal/render/validate"
+	"github.com/truce-gitops/truce/internal/render/validate/openapi"
 	"github.com/truce-gitops/truce/internal/render/worker"
 	"github.com/truce-gitops/truce/internal/report/journal/bolt"
 	"github.com/truce-gitops/truce/internal/report/metrics"
+	"github.com/truce-gitops/truce/internal/report/notify/outbox"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/archive"
+	"github.com/truce-gitops/truce/internal/source/bucket"
+	"github.com/truce-gitops/truce/internal/source/chart"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/source/oci"
+	"github.com/truce-gitops/truce/internal/source/pack"
 	"github.com/truce-gitops/truce/internal/source/upstream"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
-func kinds() controller.Kinds {
+// customResources are the kinds that are read. Configs selects the ConfigMaps and Secrets whose change runs the apps that name them; nil for Flux's label.
+func customResources(configs labels.Selector) controller.Kinds {
+	selector := registry.ValuesSelector
+	if configs != nil {
+		selector = configs.String()
+	}
 	return controller.Kinds{
-		Apps: registry.Apps(), Sources: registry.Sources(),
+		Apps: registry.AppDialects(), Sources: registry.Sources(),
 		Inline: map[object.GVK]dialect.Sources{registry.Applications: argocd.Repositories{}},
-		Lacks:  flux.DroppedFieldsHint,
+		Fields: flux.Definitions{}, ValuesSelector: selector,
 	}
 }
 
@@ -63,21 +79,29 @@ const renderCacheBytes = 64 << 20
 
 // parts are what every way of running the stages has in common.
 type parts struct {
-	cluster    *cluster.Client
-	git        *git.Store
-	work       string // where the store keeps its clones
-	temporary  string // is removed at the end; empty for nothing
-	pool       *worker.Pool
-	queries    jqworker.Pool
-	rendered   render.Renderer
-	remotes    *remote.Apps
-	releaser   *memory.Releaser
-	engine     reconcile.Dependencies // without Sources and Watches
-	configured *admission.Reader
-	journal    *bolt.Journal    // nil for a process that keeps none
-	version    string           // of truce
-	metrics    *metrics.Metrics // nil for a process without a scrape endpoint
-	term       *lease.Term      // when the process may write; nil for always
+	cluster      *cluster.Client
+	git          *git.Store
+	packs        *pack.Store
+	oci          *oci.Store
+	buckets      *bucket.Store
+	archives     *archive.Store
+	charts       *chart.Store
+	work         string // where the store keeps its clones
+	temporary    string // is removed at the end; empty for nothing
+	pool         *worker.Pool
+	queries      jqworker.Pool
+	rendered     render.Renderer
+	dependencies *dependencies.Charts
+	remotes      *remote.Apps
+	releaser     *memory.Releaser
+	engine       reconcile.Dependencies // without Sources and Watches
+	configured   *admission.Reader
+	journal      *bolt.Journal    // nil for a process that keeps none
+	outbox       *outbox.Store    // nil for a process that sends nothing to Providers
+	forgotten    string           // a directory that is removed at the end; empty for none
+	version      string           // of truce
+	metrics      *metrics.Metrics // nil for a process without a scrape endpoint
+	term         *lease.Term      // when the process may write; nil for always
 }
 
 // cloning says where clones are, in a directory that is this process's alone, and from which servers they may come.
@@ -92,7 +116,7 @@ func assemble(t cluster.Target, version string, from cloning, by supervision) (*
 	if err != nil {
 		return nil, fmt.Errorf("find truce itself: %w", err)
 	}
-	client, err := dial(t, version, by)
+	client, err := connectTo(t, version, by)
 	if err != nil {
 		return nil, err
 	}
@@ -117,21 +141,29 @@ func newParts(client *cluster.Client, self string, from cloning) (*parts, error)
 	if _, err := rand.Read(key); err != nil {
 		return nil, fmt.Errorf("make a key for masking: %w", err)
 	}
+	packs, err := pack.OpenStore(filepath.Join(from.dir, "archives"))
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
 	releaser := memory.NewReleaser()
 	pool := worker.NewPool(worker.Options{
 		Executable: self, Args: []string{worker.Command}, Size: part.Workers, Memory: part.Build, Patience: workerPatience,
-		Rested: releaser.Release, // what the last lists and builds took is not needed before the next commit
+		Idle: releaser, // what the last lists and builds took is not needed before the next commit
 	})
-	p := &parts{cluster: client, git: store, pool: pool, releaser: releaser, work: from.dir}
-	p.queries = jqworker.New(self, part.Query)
+	p := &parts{cluster: client, git: store, packs: packs, pool: pool, releaser: releaser, work: from.dir}
+	p.oci, p.buckets = &oci.Store{Packs: packs, Servers: from.servers}, &bucket.Store{Packs: packs, Servers: from.servers}
+	p.archives = &archive.Store{Packs: packs, Servers: from.servers}
+	p.charts = &chart.Store{Packs: packs, Servers: from.servers}
+	p.queries = jqworker.NewFilter(self, part.Query)
 	p.configured = &admission.Reader{Cluster: client, Live: list.Reader{Cluster: client}}
 	cache := &render.Cached{Renderer: p.pool, Bytes: renderCacheBytes}
-	p.rendered = remote.Renderer{Builder: cache}
+	p.dependencies = &dependencies.Charts{Fetch: p.fetcher(), Repositories: controller.ChartRepositories{Cluster: client}}
+	p.rendered = p.renderer(cache)
 	p.engine = reconcile.Dependencies{
-		Render: p.rendered, Cache: cache, Fresh: remote.Renderer{Builder: p.pool}, Scope: served.Scope(client), Scale: served.ScalePath(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
+		Render: p.rendered, Cache: joined.Cache{Each: cache}, Fresh: p.renderer(p.pool), Scope: served.Scopes{Cluster: client}, Version: served.Scopes{Cluster: client}, Scale: served.ScalePath(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
 		History: &live.History{},
 		Writer:  ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
-		Health: registry.HealthRules(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
+		Health: registry.HealthRules(), PruneRules: registry.PruneRules(), Switches: registry.Switches(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,
 		Checkers: checkers(client),
 		Queries:  p.queries.Evaluator, Admission: p.configured,
 		ObjectsAtOnce: controller.DefaultWorkers().Objects,
@@ -140,8 +172,13 @@ func newParts(client *cluster.Client, self string, from cloning) (*parts, error)
 	return p, nil
 }
 
+// renderer renders with what is fetched on the way.
+func (p *parts) renderer(builder render.Renderer) render.Renderer {
+	return joined.Renderer{Each: dependencies.Renderer{Charts: p.dependencies, Builder: remote.Renderer{Builder: builder}}}
+}
+
 // assembleFor is assemble for a controller. Where nothing can be written below its cache directory, the clones lie in a temporary one.
-func assembleFor(o cli.ControllerOptions, version string, by supervision) (*parts, error) {
+func assembleFor(o manager.Options, version string, by supervision) (*parts, error) {
 	p, err := assemble(o.Target, version, cloning{filepath.Join(o.CacheDir, "git"), o.Sources}, by)
 	if !unwritable(err) {
 		return p, err
@@ -177,14 +214,20 @@ func (p *parts) remember(dir string, log *slog.Logger) error {
 	return nil
 }
 
-// close ends the helper processes, and makes the journal safe.
-func (p *parts) close() error {
+// Close ends the helper processes, and makes the journal safe.
+func (p *parts) Close() error {
 	p.pool.Close()
 	p.releaser.Stop()
 	p.queries.Close()
 	err := p.git.Close()
 	if p.journal != nil {
 		err = errors.Join(err, p.journal.Close())
+	}
+	if p.outbox != nil {
+		err = errors.Join(err, p.outbox.Close())
+	}
+	if p.forgotten != "" {
+		err = errors.Join(err, os.RemoveAll(p.forgotten))
 	}
 	if p.temporary != "" {
 		err = errors.Join(err, os.RemoveAll(p.temporary))
@@ -200,8 +243,39 @@ func checkers(c *cluster.Client) map[app.Validation]reconcile.Checker {
 	}
 }
 
+// fetchers is a source.Fetcher of all the kinds that it has a Fetcher for.
+type fetchers map[source.Kind]source.Fetcher
+
+// Fetch implements source.Fetcher.
+func (f fetchers) Fetch(ctx context.Context, s source.Spec) (source.Artifact, error) {
+	if one := f[s.Kind]; one != nil {
+		return one.Fetch(ctx, s)
+	}
+	why := fmt.Errorf("truce fetches no sources of the kind %q", s.Kind)
+	return source.Artifact{}, &source.Error{Op: "fetch", Subject: s.URL, Reason: source.NotSupported, Err: why}
+}
+
+// fetcher picks by the kind of a source.
+func (p *parts) fetcher() source.Fetcher {
+	return fetchers{source.Git: p.git, source.OCI: p.oci, source.ObjectStorage: p.buckets, source.Archive: p.archives, source.HelmRepository: p.charts}
+}
+
+// retain removes what was fetched for sources that are gone: nothing of keep, and nothing that was used since.
+func (p *parts) retain(keep []source.Artifact, idle time.Duration) error {
+	p.oci.Retain(idle)
+	p.buckets.Retain(idle)
+	p.charts.Retain(idle)
+	return errors.Join(p.git.Retain(keep, idle), p.packs.Retain(keep, idle))
+}
+
+// Retain implements manager.Clones: it keeps what remote bases need, too.
+func (p *parts) Retain(keep []source.Artifact, idle time.Duration) error {
+	bases, err := p.remotes.Tidy(idle)
+	return errors.Join(err, p.retain(slices.Concat(keep, bases, p.dependencies.InUse(idle)), idle))
+}
+
 // fetchFrom sets the hosts that the remote bases of apps may be at.
 func (p *parts) fetchFrom(r upstream.Hosts) {
-	p.remotes = local.Apps(p.git, p.work, r)
+	p.remotes = local.RemoteBases(p.git, p.work, r)
 	p.engine.Bases = p.remotes
 }

@@ -3,53 +3,53 @@ package compose
 import (
 	"context"
 	"errors"
-	"github.com/truce-gitops/truce/internal/decide/claim"
-	"github.com/truce-gitops/truce/internal/lint/autoscaled"
-	"github.com/truce-gitops/truce/internal/view"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/lint"
+	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
-// session is what a command about apps has opened.
-type session struct {
-	target  cluster.Target
-	version string
-	parts   *parts
-	work    string // a directory for clones that is removed at the end; empty for one that stays
+// backend implements what cli's commands need.
+type backend struct{ version string }
+
+// Discover implements cli.Repositories.
+func (backend) Discover(ctx context.Context, q discover.Request, use func(discover.Discovery) error) error {
+	return lint.Discover(ctx, q, use)
+}
+
+// Connect implements cli.Clusters.
+func (b backend) Connect(_ context.Context, t cluster.Target) (*cli.Cluster, error) {
+	s := &session{}
+	var err error
+	if s.parts, err = s.assemble(t, b.version); err != nil {
+		return nil, err
+	}
+	from := view.Sources{Git: s.parts.git, Fetcher: s.parts.fetcher(), Work: s.parts.work, Renderer: s.parts.rendered, Engine: s.parts.engine, Others: remotes{s.parts, s.parts.engine, local.AnyServer}}
+	return cli.ClusterOf(view.New(s.parts.cluster, from, s)), nil
 }
 
 // forgetClones is how long commands keep a clone that none has used again.
 const forgetClones = 14 * 24 * time.Hour
 
-// connect opens a cluster for the commands about apps.
-func connect(version string) func(context.Context, cluster.Target) (*cli.Cluster, error) {
-	return func(_ context.Context, t cluster.Target) (*cli.Cluster, error) {
-		s := &session{target: t, version: version}
-		var err error
-		if s.parts, err = s.assemble(); err != nil {
-			return nil, err
-		}
-		c := view.New(s.parts.cluster, view.Sources{Git: s.parts.git, Work: s.parts.work, Renderer: s.parts.rendered, Engine: s.parts.engine}, s)
-		return &cli.Cluster{
-			Names: c.Names, Namespaces: c.Namespaces, Follow: c.Follow, Inspect: c.Inspect,
-			Adoption: c.Adoption, FollowMove: c.FollowMove, ControllerAbsence: c.ControllerAbsence, Versions: c.Versions, AutoscaledWorkloads: s.rivals,
-			RequestRun: c.RequestRun, Edit: c.Edit, AppState: c.AppState, Claimants: c.Claimants, Journal: c.Journal, Dashboard: c.Dashboard, Explain: c.Explain, Objects: c.Objects, Close: c.Close,
-		}, nil
-	}
+// session is what a command about apps has opened.
+type session struct {
+	parts *parts
+	work  string // a directory for clones that is removed at the end; empty for one that stays
 }
 
 // assemble keeps clones below the user's cache directory, so that the next command only fetches what is new. Where there is none, or
 // another command is at work there, they are this command's alone.
-func (s *session) assemble() (*parts, error) {
+func (s *session) assemble(t cluster.Target, version string) (*parts, error) {
 	cache, err := os.UserCacheDir()
 	if err == nil {
-		p, err := assemble(s.target, s.version, cloning{filepath.Join(cache, "truce", "cli"), local.AnyServer}, supervision{})
+		p, err := assemble(t, version, cloning{filepath.Join(cache, "truce", "cli"), local.AnyServer}, supervision{})
 		if !errors.Is(err, git.ErrBusy) && !unwritable(err) {
 			return p, err
 		}
@@ -57,22 +57,17 @@ func (s *session) assemble() (*parts, error) {
 	if s.work, err = os.MkdirTemp("", "truce-"); err != nil {
 		return nil, err
 	}
-	return assemble(s.target, s.version, cloning{s.work, local.AnyServer}, supervision{})
+	return assemble(t, version, cloning{s.work, local.AnyServer}, supervision{})
 }
 
 // Close ends what the session has opened.
 func (s *session) Close() error {
 	if s.work == "" {
-		_ = s.parts.git.Retain(nil, forgetClones) // the next command tries again
+		_ = s.parts.retain(nil, forgetClones) // the next command tries again
 	}
-	err := s.parts.close()
+	err := s.parts.Close()
 	if s.work != "" {
 		err = errors.Join(err, os.RemoveAll(s.work))
 	}
 	return err
-}
-
-// rivals lists the autoscaled workloads of the cluster.
-func (s *session) rivals(ctx context.Context, catalogue *claim.Catalogue, namespace string) ([]autoscaled.Workload, error) {
-	return autoscaled.InCluster(ctx, s.parts.engine.Live, catalogue, namespace)
 }

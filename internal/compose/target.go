@@ -12,8 +12,8 @@ type supervision struct {
 	term    *lease.Term      // bounds those that write
 }
 
-// dial connects to the cluster that a command's flags name.
-func dial(t cluster.Target, version string, by supervision) (*cluster.Client, error) {
+// connectTo connects to the cluster that a command's flags name.
+func connectTo(t cluster.Target, version string, by supervision) (*cluster.Client, error) {
 	o := cluster.Options{
 		Target: t, UserAgent: "truce/" + version, Term: by.term,
 	}

@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"github.com/truce-gitops/truce/internal/cluster"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/cluster"
 )
 
 // kubeconfig names a server, without any credentials.
@@ -29,7 +30,7 @@ func TestARequestTimeoutEndsARequestToAServerThatHangs(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
 	defer server.Close()
 	defer close(done)
-	c, err := connect("v0")(t.Context(), cluster.Target{Kubeconfig: kubeconfig(t, server.URL), Timeout: 200 * time.Millisecond})
+	c, err := backend{"v0"}.Connect(t.Context(), cluster.Target{Kubeconfig: kubeconfig(t, server.URL), Timeout: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func TestWhoIsImpersonatedIsTold(t *testing.T) {
 		http.Error(w, "no", http.StatusForbidden)
 	}))
 	defer server.Close()
-	c, err := connect("v0")(t.Context(), cluster.Target{Kubeconfig: kubeconfig(t, server.URL), As: "jane", AsUID: "7", AsGroups: []string{"shop", "ops"}})
+	c, err := backend{"v0"}.Connect(t.Context(), cluster.Target{Kubeconfig: kubeconfig(t, server.URL), As: "jane", AsUID: "7", AsGroups: []string{"shop", "ops"}})
 	if err != nil {
 		t.Fatal(err)
 	}

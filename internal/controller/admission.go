@@ -52,33 +52,33 @@ func (a *admission) next() time.Duration {
 }
 
 // Mutators returns the webhooks and policies whose configuration matches an object.
-func (c *Controller) Mutators(ctx context.Context, gvk object.GVK, o object.Object) ([]mutation.Mutator, error) {
-	c.admission.begin.Do(c.watchAdmission)
-	return c.Configured.Mutators(ctx, gvk, o)
+func (t *target) Mutators(ctx context.Context, gvk object.GVK, o object.Object) ([]mutation.Mutator, error) {
+	t.admission.begin.Do(t.watchAdmission)
+	return t.configured.Mutators(ctx, gvk, o)
 }
 
 // watchAdmission compares objects again when the configuration of mutating admission changes. Without the right to watch it, they are compared
 // at each full check and each requested sync.
-func (c *Controller) watchAdmission() {
+func (t *target) watchAdmission() {
 	watched := map[string]bool{}
 	for _, gvk := range mutation.ConfigurationKinds() {
-		if watched[gvk.Kind] || c.kinds.served(gvk) != nil {
+		if watched[gvk.Kind] || t.kinds.server.Served(gvk) != nil {
 			continue
 		}
 		watched[gvk.Kind] = true
-		c.Watcher.Watch(c.kinds.ctx, live.Interest{GVK: gvk, Depth: live.Metadata}, func(live.Event) {
-			c.Configured.Forget()
-			c.admission.changed()
-			c.admissionWork.Add(mutation.Group)
+		t.watcher.Watch(t.kinds.ctx, live.Interest{GVK: gvk, Depth: live.Metadata}, func(live.Event) {
+			t.configured.Forget()
+			t.admission.changed()
+			t.admissionWork.Add(mutation.Group)
 		})
 	}
 }
 
 // compareMutated compares the objects of which admission changed a field with what the server makes of them now.
-func (c *Controller) compareMutated(context.Context, string) time.Duration {
-	ids := c.engine.AdmissionChanged()
-	for i, wait := range reserveDelays(c.groups.rate, c.Now(), len(ids)) {
-		c.objects.AddAfter(ids[i], wait)
+func (t *target) compareMutated(context.Context, string) time.Duration {
+	ids := t.engine.AdmissionChanged()
+	for i, wait := range reserveDelays(t.groups.rate, time.Now(), len(ids)) {
+		t.objects.AddAfter(ids[i], wait)
 	}
-	return c.admission.next()
+	return t.admission.next()
 }

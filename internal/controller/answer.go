@@ -38,14 +38,14 @@ func (c *Controller) writeAnswer(ctx context.Context, e appEntry, next object.Ob
 		if c.lacksSubresource(e.gvk, err) {
 			return c.answerWhole(ctx, e, next, answered)
 		}
-		return asGone(err)
+		return asGoneAnswer(err)
 	}
 	err := c.patch(ctx, e.gvk, e.cr, "status", []operation{{"add", "/status", next}})
 	if c.lacksSubresource(e.gvk, err) {
 		return c.answerWhole(ctx, e, next, answered)
 	}
 	if err != nil {
-		return asGone(err)
+		return asGoneAnswer(err)
 	}
 	ops := make([]operation, 0, 2*len(answered))
 	for _, p := range answered {
@@ -55,7 +55,7 @@ func (c *Controller) writeAnswer(ctx context.Context, e appEntry, next object.Ob
 	if apierrors.IsInvalid(err) { // there is another request
 		return nil
 	}
-	return asGone(err)
+	return asGoneAnswer(err)
 }
 
 // answerWhole writes into the custom resource itself.
@@ -77,7 +77,7 @@ func (c *Controller) answerWhole(ctx context.Context, e appEntry, next object.Ob
 	}
 	got, err := r.Patch(ctx, e.cr.Name(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: statusManager})
 	if err != nil {
-		return asGone(err)
+		return asGoneAnswer(err)
 	}
 	now := object.Object(got.Object)
 	kept, _ := now.At("status").(map[string]any)
@@ -116,7 +116,7 @@ var errGone = errors.New("the custom resource is not found")
 // retryGone is the pause before a write of a custom resource that was not found is repeated.
 const retryGone = time.Second
 
-func asGone(err error) error {
+func asGoneAnswer(err error) error {
 	if apierrors.IsNotFound(err) {
 		return errGone
 	}

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/truce-gitops/truce/internal/apply/hooks"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // appEntry is one app's custom resource.
@@ -27,8 +29,6 @@ type appEntry struct {
 	wants           app.SyncRequest  // of kept, and not taken up yet
 	order           app.SyncRequest  // that was taken up and has not ended
 	failed          int              // runs in a row
-	answer          string           // of the newest of them
-	alike           int              // of the newest of them, that ended with answer
 	blocked         bool             // it cannot be run: its custom resource may not be written
 	version         uint64           // resourceVersion of kept
 	wrote           digest           // of the status that was written last
@@ -36,6 +36,7 @@ type appEntry struct {
 	begun           time.Time        // of the run that is under way; zero for none
 	statusWrittenAt time.Time        // of the last status write
 	news            string           // that were reported last
+	opened          time.Time        // when the newest matter of a message about it has opened
 	said            *writtenRevision // what the status that was written last says of the revision; nil for none
 	slot            time.Time        // when a status may be written that says no more than that the revision has moved; zero for none
 }
@@ -58,6 +59,7 @@ func (c *Controller) onAppEvent(f dialect.Apps, ev live.Event) {
 		c.mu.Unlock()
 		c.detachSource(read)
 		c.apps.Add(key)
+		c.dependencyChanged(ev.ID)
 		return
 	}
 	if e == nil {
@@ -71,16 +73,19 @@ func (c *Controller) onAppEvent(f dialect.Apps, ev live.Event) {
 	a := e.app
 	c.mu.Unlock()
 	c.attachSource(a)
+	c.watchValues(a)
 	if read != a.Source {
 		c.detachSource(read)
 	}
+	c.dependencyChanged(ev.ID)
 	if !news {
 		return
 	}
+	c.dependenciesEdited(key)
 	if a.Request != "" {
 		c.requestFetch(a.Source)
 	}
-	c.engine.Supersede(key)
+	c.engineOf(key).Supersede(key)
 	c.apps.Add(key)
 	if a.SourceInterval > 0 {
 		c.sources.AddAfter(a.Source, a.SourceInterval)
@@ -89,13 +94,18 @@ func (c *Controller) onAppEvent(f dialect.Apps, ev live.Event) {
 
 // reconcileApp runs one app, and says when its next full check is due.
 func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duration {
-	c.engine.BeginRun(key)
+	c.engineOf(key).BeginRun(key)
 	e, ok := c.beginRun(key)
 	if !ok {
 		return c.forgetApp(ctx, key)
 	}
-	if wait := e.due.Sub(c.Now()); !e.due.IsZero() && wait > 0 && !c.newRevision(e.app) {
+	if wait := time.Until(e.due); !e.due.IsZero() && wait > 0 && !c.newRevision(e.app) {
 		return wait
+	}
+	var err error
+	if e.app, err = c.route(ctx, e.app); err != nil {
+		c.Log.Warn("kubeconfig", "app", key.String(), "error", err.Error())
+		return retryObject
 	}
 	if e.app.Deleting {
 		return c.deleteApp(ctx, e)
@@ -135,7 +145,7 @@ func (c *Controller) setBlocked(key app.Key, blocked bool) {
 	}
 	c.mu.Unlock()
 	if changed && blocked {
-		c.engine.PeerChanged(key)
+		c.engineOf(key).PeerChanged(key)
 	}
 }
 
@@ -150,7 +160,7 @@ func (c *Controller) beginRun(key app.Key) (appEntry, bool) {
 	}
 	asked := *e
 	if e.due.IsZero() {
-		e.due = c.Now()
+		e.due = time.Now()
 	}
 	c.mu.Unlock()
 	return c.withResource(asked), true
@@ -165,14 +175,13 @@ func (c *Controller) runApp(ctx context.Context, a app.App) report.Report {
 		ctx, cancel = context.WithTimeout(ctx, a.Timeout)
 		defer cancel()
 	}
-	begin := c.Now()
+	begin := time.Now()
 	c.setRunningSince(a.Key, begin)
-	r := c.engine.App(ctx, a)
+	r := c.engineOf(a.Key).App(ctx, a)
 	c.setRunningSince(a.Key, time.Time{})
-	took := c.Now().Sub(begin)
-	if c.Ran != nil {
-		c.Ran(r, took)
-	}
+	c.peerElsewhere(a.Key)
+	took := time.Since(begin)
+	c.Observer.OnRun(r, took)
 	c.Log.Info("app", "app", a.Key.String(), "revision", r.Revision, "stage", string(r.Stage), "reason", string(r.Reason),
 		"message", r.Message, "took", took.Round(time.Millisecond).String())
 	return r
@@ -212,7 +221,7 @@ func (c *Controller) scheduleNextRun(key app.Key, a app.App, r report.Report) (w
 		wait = next
 	}
 	if wait > 0 && !e.due.IsZero() {
-		e.due = c.Now().Add(wait)
+		e.due = time.Now().Add(wait)
 	}
 	return wait, read, e.app.Source
 }
@@ -222,55 +231,47 @@ func (e *appEntry) pause(a app.App, r report.Report) time.Duration {
 	switch {
 	case r.Reason == report.Suspended || r.Reason == report.SpecRefused || r.Reason == report.AccessDenied:
 		return 0
-	case r.Reason == report.InProgress: // an event ends it: the last app sees the revision, or a newer request comes
+	case r.Reason == report.InProgress || r.Reason == report.AwaitingHealth || r.Reason == report.DependencyNotReady: // an event ends it: the last app sees the revision, a dependency is ready, or a newer request comes
 		return cmp.Or(r.Again, a.Interval)
 	case r.Stage == report.Done:
-		e.failed, e.alike = 0, 0
+		e.failed = 0
 		return a.Interval
 	}
 	e.failed++
-	if r.Message != e.answer {
-		e.answer, e.alike = r.Message, 0
-	}
-	e.alike++
 	pause := a.Interval
 	if next, again := a.Backoff.Pause(a.Retry, e.failed); again && a.Retry > 0 {
 		pause = next
 	}
-	if soon := retryPassing << min(e.failed-1, 16); e.mayPass(r) && (pause == 0 || soon < pause) {
+	if soon := retryPassing << min(e.failed-1, 16); r.Outlook != live.Lasting && (pause == 0 || soon < pause) {
 		return soon
 	}
 	return pause
 }
 
-// believed is how often in a row the same refusal is met before it is taken for lasting.
-const believed = 3
-
-// mayPass reports whether a failure may end by itself.
-func (e *appEntry) mayPass(r report.Report) bool {
-	return r.Outlook == live.Passing || r.Outlook == live.Doubtful && e.alike < believed
-}
-
-// retryPassing is the pause after the first run that failed for want of an answer or by a doubtful one, doubled by each further one: Git is not at fault, and
-// the next full check may be an hour away.
+// retryPassing is the pause after the first run that failed for want of an answer or by a doubtful one, doubled by each further one: Git is
+// not at fault, the permission that is missing may come a moment later, and the next full check may be an hour away.
 const retryPassing = 5 * time.Second
 
 // newRevision reports whether the app's source has what the app has not seen.
 func (c *Controller) newRevision(a app.App) bool {
-	revision, stage := c.engine.LastAttempt(a.Key)
+	engine := c.engineOf(a.Key)
+	_, stage := engine.LastAttempt(a.Key)
 	artifact, err := c.Artifact(a.Source)
 	if err != nil {
 		return stage == report.Done
 	}
-	return artifact.Revision != revision || stage == report.Fetch
+	return !engine.HasAttempted(a.Key, artifact) || stage == report.Fetch
 }
 
 // forgetApp ends an app whose custom resource is gone. It had no finalizer if its objects are to stay.
 func (c *Controller) forgetApp(ctx context.Context, key app.Key) time.Duration {
-	if err := c.engine.Forget(ctx, key); err != nil {
+	c.terminations.end(key)
+	if err := c.engineOf(key).Forget(ctx, key); err != nil {
 		c.Log.Warn("forget", "app", key.String(), "error", err.Error())
 		return retryObject
 	}
+	c.targets.follower.follow(key, nil)
+	c.targets.move(key, c.targets.own)
 	return 0
 }
 
@@ -280,7 +281,7 @@ func (c *Controller) deleteApp(ctx context.Context, e appEntry) time.Duration {
 	}
 	keeps := e.app.HasFinalizer
 	if e.app.Policy.Mode == app.Observe {
-		ours, err := c.engine.HasInventory(ctx, e.app.Key)
+		ours, err := c.engineOf(e.app.Key).HasInventory(ctx, e.app.Key)
 		if err != nil {
 			c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())
 			return retryObject
@@ -292,11 +293,27 @@ func (c *Controller) deleteApp(ctx context.Context, e appEntry) time.Duration {
 			return max(c.forgetApp(ctx, e.app.Key), c.removeFinalizers(ctx, e, keeps))
 		}
 	}
-	if err := c.engine.Remove(ctx, e.app); err != nil {
+	if c.terminations.isOverdue(e.app.Key) {
+		e.app.AwaitTermination = false
+		c.emitDeletion(e, nil, report.InProgress)
+	}
+	deleted, awaited, err := c.engineOf(e.app.Key).Remove(ctx, e.app)
+	var waits hooks.WaitError
+	if errors.As(err, &waits) {
+		c.reportDeletion(ctx, e, report.InProgress, waits.Text)
+		return max(time.Until(waits.Until), time.Millisecond)
+	}
+	if err != nil {
+		c.emitDeletion(e, deleted, report.PruneFailed)
 		c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())
 		c.reportStuckDeletion(ctx, e, err)
 		return retryObject
 	}
+	c.emitDeletion(e, deleted, report.Succeeded)
+	if len(awaited) > 0 {
+		return c.awaitTermination(ctx, e, awaited)
+	}
+	c.terminations.end(e.app.Key)
 	return c.removeFinalizers(ctx, e, keeps)
 }
 
@@ -311,10 +328,13 @@ func (c *Controller) removeFinalizers(ctx context.Context, e appEntry, which fun
 
 // reportStuckDeletion says on a custom resource that is being deleted why it is still there.
 func (c *Controller) reportStuckDeletion(ctx context.Context, e appEntry, why error) {
-	now := c.Now()
-	r := report.Report{
-		App: e.app.Key, Generation: e.app.Generation, Stage: report.Admit, Reason: report.PruneFailed, Message: redact.MaskText(why.Error()), At: now, Seen: now,
-	}
+	c.reportDeletion(ctx, e, report.PruneFailed, redact.MaskText(why.Error()))
+}
+
+// reportDeletion says on a custom resource how its deletion stands.
+func (c *Controller) reportDeletion(ctx context.Context, e appEntry, reason report.Reason, message string) {
+	now := time.Now()
+	r := report.Report{App: e.app.Key, Generation: e.app.Generation, Stage: report.Admit, Reason: reason, Message: message, At: now, Seen: now}
 	if err := c.answer(ctx, e, e.front.Status(e.cr, r), nil); err != nil && !apierrors.IsConflict(err) && !errors.Is(err, errGone) {
 		c.Log.Warn("status", "app", e.app.Key.String(), "error", err.Error())
 	}

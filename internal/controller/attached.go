@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"time"
+
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -12,26 +14,38 @@ import (
 
 // attachSource makes sure that what the app reads is fetched, where no custom resource of its own asks for that.
 func (c *Controller) attachSource(a app.App) {
-	f, inline := c.inlineOf(a.Key)
-	if !inline && a.Source.Revision == "" || len(a.Problems) > 0 || a.Deleting {
+	_, inline := c.inlineOf(a.Key)
+	if !inline && a.Source.IsOwn() || len(a.Problems) > 0 || a.Deleting {
 		return
 	}
+	for _, p := range a.Parts {
+		c.attachKey(a, p.Source, nil)
+	}
+	c.attachKey(a, a.Source, a.Parts)
+}
+
+// attachKey makes sure that there is a source which an app reads; it is made of the parts, where there are some.
+func (c *Controller) attachKey(a app.App, key app.SourceKey, parts []app.Part) {
+	f, inline := c.inlineOf(a.Key)
 	c.mu.Lock()
-	e := c.sourceSet[a.Source]
+	e := c.sourceSet[key]
 	made := e == nil
 	if made {
 		e = &sourceEntry{attached: true}
-		c.sourceSet[a.Source] = e
+		c.sourceSet[key] = e
+	}
+	e.parts, e.includes = parts, nil
+	for _, p := range parts {
+		e.includes = append(e.includes, p.Source)
 	}
 	if inline {
 		e.front, e.reader = f, a.Key
 	} else {
-		e.base = a.Source
-		e.base.Revision = ""
+		e.base = key.Own()
 	}
 	c.mu.Unlock()
 	if made {
-		c.sources.Add(a.Source)
+		c.sources.Add(key)
 	}
 }
 
@@ -43,10 +57,15 @@ func (c *Controller) requestFetch(key app.SourceKey) {
 	c.mu.Lock()
 	e := c.sourceSet[key]
 	attached := e != nil && e.attached
+	var parts []app.SourceKey
 	if attached {
-		e.wanted = c.Now()
+		e.wanted = time.Now()
+		parts = e.includes
 	}
 	c.mu.Unlock()
+	for _, p := range parts {
+		c.requestFetch(p)
+	}
 	if attached {
 		c.sources.Add(key)
 	}
@@ -63,19 +82,27 @@ func (c *Controller) inlineOf(key app.Key) (dialect.Sources, bool) {
 
 // detachSource drops attached sources that no app reads any more.
 func (c *Controller) detachSource(key app.SourceKey) {
+	for _, p := range c.dropSource(key) {
+		c.detachSource(p)
+	}
+}
+
+// dropSource drops one source that no app reads any more, and returns those of which it was made.
+func (c *Controller) dropSource(key app.SourceKey) []app.SourceKey {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.sourceSet[key]
 	if e == nil || !e.attached {
-		return
+		return nil
 	}
 	for _, a := range c.appSet {
-		if a.app.Source == key {
-			return
+		if a.app.HasSource(key) {
+			return nil
 		}
 	}
 	e.stop()
 	delete(c.sourceSet, key)
+	return e.includes
 }
 
 func (e *sourceEntry) stop() {
@@ -103,18 +130,23 @@ func (c *Controller) sourceResource(key app.SourceKey) (dialect.Sources, object.
 			cr = a.cr
 		}
 	}
+	if inline, ok := f.(interface {
+		ForKey(app.SourceKey) dialect.Sources
+	}); ok {
+		f = inline.ForKey(key)
+	}
 	return f, cr
 }
 
 // findReader returns an app that reads the source; the one that was last known to, if it still does.
 func (c *Controller) findReader(key app.SourceKey, last app.Key) (appEntry, bool) {
-	if a, ok := c.entry(last); ok && a.app.Source == key {
+	if a, ok := c.entry(last); ok && a.app.HasSource(key) {
 		return a, true
 	}
 	c.mu.RLock()
 	var found app.Key
 	for k, a := range c.appSet {
-		if a.app.Source == key {
+		if a.app.HasSource(key) {
 			found = k
 		}
 	}
@@ -125,7 +157,7 @@ func (c *Controller) findReader(key app.SourceKey, last app.Key) (appEntry, bool
 // pinnedSpec is the spec of another revision than the source itself follows.
 func pinnedSpec(spec source.Spec, key app.SourceKey) source.Spec {
 	if key.Revision != "" {
-		spec.Ref = source.ParseRef(key.Revision)
+		return spec.At(key.Revision)
 	}
 	return spec
 }

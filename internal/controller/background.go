@@ -25,13 +25,13 @@ func writtenRevisionOf(r report.Report) *writtenRevision {
 }
 
 // background is how long a status waits for its turn because it says nothing but that the revision has moved. A status that answers a
-// request, or says anything else that is new, does not wait.
+// request, that says anything else that is new, or that another app waits for, does not wait.
 func (c *Controller) background(e appEntry, r report.Report) time.Duration {
 	only := e.hasOnlyMoved(r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.appSet[e.app.Key]
-	if now == nil || !only {
+	if now == nil || !only || c.dependents.isAwaited(resourceOf(now)) {
 		return 0
 	}
 	if now.slot.IsZero() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide/claim"
@@ -44,7 +45,9 @@ func (c *Controller) watchCatalogue(ctx context.Context) {
 		c.mu.Lock()
 		c.claims = next
 		c.mu.Unlock()
-		c.claimWork.Add(changedCatalogue)
+		for _, t := range c.targets.all() {
+			t.claimWork.Add(changedCatalogue)
+		}
 	})
 	slow := warnIfSlow(ctx, c.Log, w, "users' claims are not known yet: nothing is corrected before they are", "object", id.String())
 	defer slow.Stop()
@@ -72,6 +75,6 @@ func withConfig(c *claim.Catalogue, o object.Object) (*claim.Catalogue, error) {
 func (c *Controller) refuseClaims(o object.Object, cause error) {
 	text := fmt.Sprintf("%v; the last good claims hold", cause)
 	c.enqueueEvent(notify.Message{
-		Event: notify.Event{Severity: notify.Error, Reason: "ClaimsRefused", Text: text}, About: o.ID(), APIVersion: "v1", UID: o.UID(), At: c.Now(),
+		Event: notify.Event{Severity: notify.Error, Reason: "ClaimsRefused", Text: text}, About: o.ID(), APIVersion: "v1", UID: o.UID(), At: time.Now(),
 	}, o.ResourceVersion())
 }

@@ -9,25 +9,25 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // claimants keeps the kinds of claimants under watch, as far as the server serves them; the others cost nothing. A truce that is
 // limited to some namespaces watches them there and wherever else its objects lie, for any app of the claimants.
 type claimants struct {
-	watcher    live.Watcher
-	learn      func([]object.GVK)     // finds out about many kinds at once
-	served     func(object.GVK) error // live.ErrUnknownKind for a kind that the server does not know
-	everywhere func(object.GVK) bool  // whether a kind lies in no namespace
-	again      func(group string)     // has it asked once more whether the group's kinds are served
-	log        *slog.Logger
+	watcher live.Watcher
+	server  kindServer
+	again   *queue[string] // takes a group of which it is to be asked once more whether its kinds are served
+	log     *slog.Logger
 
-	turn chan struct{} // holds a token while kinds are asked for and come under watch
+	tolerant bool          // a kind that may not be listed holds up no other, as where only some namespaces are watched
+	turn     chan struct{} // holds a token while kinds are asked for and come under watch
 
 	mu      sync.Mutex         // guards what follows; never held while the server is asked
 	places  cluster.Namespaces // none for the whole cluster
@@ -67,13 +67,13 @@ func (w *claimants) revisit(group string) {
 // extend begins to watch those of the kinds that are served and not watched yet, each at the first version that is. Where it is not known
 // whether it is, it is watched as well: wait finds out. The caller has the turn.
 func (w *claimants) extend(kinds []object.GVK) {
-	w.learn(kinds)
+	w.server.Learn(kinds)
 	w.mu.Lock()
 	places := slices.Clone(w.places)
 	w.mu.Unlock()
 	for _, gvk := range kinds {
 		for _, p := range w.posts(gvk, places) {
-			if !w.watched(p) && !errors.Is(w.served(gvk), live.ErrUnknownKind) {
+			if !w.watched(p) && !errors.Is(w.server.Served(gvk), live.ErrUnknownKind) {
 				w.mu.Lock()
 				w.watches[p] = w.watch(live.Interest{GVK: gvk, Namespace: p.namespace, Depth: live.Full})
 				w.mu.Unlock()
@@ -92,7 +92,7 @@ func (w *claimants) watched(p watchKey) bool {
 // posts are those of the places where a kind is watched, whatever the version.
 func (w *claimants) posts(gvk object.GVK, places cluster.Namespaces) []watchKey {
 	kind := object.GVK{Group: gvk.Group, Kind: gvk.Kind}
-	if !places.Limited() || w.everywhere(gvk) {
+	if !places.Limited() || w.server.ClusterWide(gvk) {
 		return []watchKey{{kind, ""}}
 	}
 	out := make([]watchKey, len(places))
@@ -144,11 +144,11 @@ func (w *claimants) coverAt(namespace string) {
 func (w *claimants) wait(ctx context.Context) {
 	w.mu.Lock()
 	all := maps.Clone(w.watches)
-	limited := w.places.Limited()
+	limited := w.tolerant || w.places.Limited()
 	w.mu.Unlock()
 	for p, watch := range all {
 		slow := warnIfSlow(ctx, w.log, watch, "claimants are not known yet: nothing is corrected before they are", "kind", p.gvk.Kind, "namespace", p.namespace)
-		err := live.AwaitListed(ctx, watch, func(err error) bool { return limited && apierrors.IsForbidden(err) || isUnserved(err, watch, w.served) })
+		err := live.AwaitListed(ctx, watch, func(err error) bool { return limited && apierrors.IsForbidden(err) || isUnserved(err, watch, w.server) })
 		slow.Stop()
 		switch {
 		case ctx.Err() != nil:
@@ -181,19 +181,19 @@ func (w *claimants) drop(p watchKey, watch runningWatch) {
 		delete(w.watches, p)
 	}
 	w.mu.Unlock()
-	w.again(p.gvk.Group)
+	w.again.Add(p.gvk.Group)
 }
 
 // refuse reports once that claimants of a kind stay unknown.
 func (w *claimants) refuse(p watchKey, why error) {
 	w.mu.Lock()
-	told := w.refused[p]
+	refused := w.refused[p]
 	if w.refused == nil {
 		w.refused = map[watchKey]bool{}
 	}
 	w.refused[p] = true
 	w.mu.Unlock()
-	if !told {
+	if !refused {
 		w.log.Warn("claimants are not known", "kind", p.gvk.Kind, "namespace", p.namespace, "error", why.Error())
 	}
 }
@@ -209,19 +209,19 @@ func (w *claimants) missing(group string) bool {
 // watchClaimants returns when the claimants of the cluster, or of our namespaces, are known: nothing may be corrected before.
 func (c *Controller) watchClaimants(ctx context.Context) error {
 	c.watchCatalogue(ctx)
-	c.recognise(ctx, c.catalogue())
+	c.targets.own.recognise(ctx, c.catalogue())
 	return ctx.Err()
 }
 
 // recognise makes the engine judge by a catalogue, once the claimants that it knows are listed.
-func (c *Controller) recognise(ctx context.Context, catalogue *claim.Catalogue) {
+func (t *target) recognise(ctx context.Context, catalogue *claim.Catalogue) {
 	claims := reconcile.NewClaims(catalogue)
-	end := c.claimants.begin(ctx, claims, catalogue.Kinds())
-	c.claimants.wait(ctx)
+	end := t.claimants.begin(ctx, claims, catalogue.Kinds())
+	t.claimants.wait(ctx)
 	if ctx.Err() != nil {
 		return
 	}
-	c.engine.UseClaims(claims)
+	t.engine.UseClaims(claims)
 	if end != nil {
 		end()
 	}
@@ -229,18 +229,18 @@ func (c *Controller) recognise(ctx context.Context, catalogue *claim.Catalogue) 
 
 // refreshClaimants does what has to be done about claimants: it takes in a changed catalogue, or watches a kind that a CRD has brought. The
 // server may take a moment to serve what a CRD defines: the CRD's own changes of status show it.
-func (c *Controller) refreshClaimants(ctx context.Context, what string) time.Duration {
+func (t *target) refreshClaimants(ctx context.Context, what string) time.Duration {
 	if what == changedCatalogue {
-		if next := c.catalogue(); next != c.engine.Catalogue() {
-			c.recognise(ctx, next)
+		if next := t.c.catalogue(); next != t.engine.Catalogue() {
+			t.recognise(ctx, next)
 		}
 		return 0
 	}
-	c.claimants.revisit(what)
-	if !c.claimants.missing(what) {
+	t.claimants.revisit(what)
+	if !t.claimants.missing(what) {
 		return 0
 	}
-	return c.claimants.patient(what)
+	return t.claimants.patient(what)
 }
 
 // changedCatalogue is the key of that work; all others are API groups.

@@ -7,9 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"golang.org/x/time/rate"
 )
 
 // definitions are the CRDs.
@@ -51,20 +52,20 @@ func groupOf(crd string) string {
 }
 
 // watchDefinitions watches every CRD's metadata: its generation moves with its spec. One that appears may be a claimant's.
-func (c *Controller) watchDefinitions(ctx context.Context) {
-	c.Watcher.Watch(ctx, live.Interest{GVK: definitions, Depth: live.Metadata}, func(ev live.Event) {
-		c.Cluster.InvalidatedByWatch() // without the right to watch them, no event comes
+func (t *target) watchDefinitions(ctx context.Context) {
+	t.watcher.Watch(ctx, live.Interest{GVK: definitions, Depth: live.Metadata}, func(ev live.Event) {
+		t.client.InvalidatedByWatch() // without the right to watch them, no event comes
 		d := definition{uid: ev.Object.UID(), generation: ev.Object.Generation()}
 		if ev.Gone {
 			d = definition{}
 		}
 		group := groupOf(ev.ID.Name)
-		c.groups.observe(ev.ID.Name, d)
-		c.Cluster.InvalidateGroup(group)
-		c.engine.OnCRDChanged(group)
-		c.redefined.Add(group)
-		if !ev.Gone && c.claimants.missing(group) {
-			c.claimWork.Add(group)
+		t.groups.observe(ev.ID.Name, d)
+		t.client.InvalidateGroup(group)
+		t.engine.OnCRDChanged(group)
+		t.redefined.Add(group)
+		if !ev.Gone && t.claimants.missing(group) {
+			t.claimWork.Add(group)
 		}
 	})
 }
@@ -113,14 +114,14 @@ func (g *groups) nextCheck(group string) (time.Duration, []string) {
 }
 
 // onDefinitionsChanged looks at an API group of which a CRD has changed: at once, and again when the server must have noticed, too.
-func (c *Controller) onDefinitionsChanged(ctx context.Context, group string) time.Duration {
-	c.Cluster.InvalidateGroup(group)
-	c.reserve(group)
-	next, names := c.groups.nextCheck(group)
+func (t *target) onDefinitionsChanged(ctx context.Context, group string) time.Duration {
+	t.client.InvalidateGroup(group)
+	t.reserve(group)
+	next, names := t.groups.nextCheck(group)
 	for _, name := range names {
-		if err := c.compareWithNewSchema(ctx, name); err != nil {
-			c.Log.Warn("definition", "name", name, "error", err.Error())
-			c.groups.retry(name)
+		if err := t.compareWithNewSchema(ctx, name); err != nil {
+			t.c.Log.Warn("definition", "name", name, "error", err.Error())
+			t.groups.retry(name)
 			next = retryObject
 		}
 	}
@@ -128,40 +129,40 @@ func (c *Controller) onDefinitionsChanged(ctx context.Context, group string) tim
 }
 
 // reserve runs the apps whose objects are of a type that the server serves no more, or serves again.
-func (c *Controller) reserve(group string) {
-	for _, gvk := range c.engine.KindsInGroup(group) {
-		apps := c.engine.AppsWithProblems(gvk)
-		if errors.Is(c.kinds.served(gvk), live.ErrUnknownKind) {
-			apps = c.engine.OnKindUnserved(gvk)
+func (t *target) reserve(group string) {
+	for _, gvk := range t.engine.KindsInGroup(group) {
+		apps := t.engine.AppsWithProblems(gvk)
+		if errors.Is(t.kinds.server.Served(gvk), live.ErrUnknownKind) {
+			apps = t.engine.OnKindUnserved(gvk)
 		}
 		for _, key := range apps {
-			c.EnqueueApp(key)
+			t.c.EnqueueApp(key)
 		}
 	}
 }
 
-// onWatchAllowed runs the apps whose objects may be watched now.
-func (c *Controller) onWatchAllowed(p watchKey) {
-	c.recoverPanic("watch", p.gvk.String(), func() {
-		for _, key := range c.engine.AppsWithObjects(live.Interest{GVK: p.gvk, Namespace: p.namespace}) {
-			c.EnqueueApp(key)
+// onWatchAllowed implements kindListener: it runs the apps whose objects may be watched now.
+func (t *target) onWatchAllowed(p watchKey) {
+	t.c.recoverPanic("watch", p.gvk.String(), func() {
+		for _, key := range t.engine.AppsWithObjects(live.Interest{GVK: p.gvk, Namespace: p.namespace}) {
+			t.c.EnqueueApp(key)
 		}
 	})
 }
 
 // compareWithNewSchema acts on what has become of one CRD.
-func (c *Controller) compareWithNewSchema(ctx context.Context, name string) error {
-	before, now := c.groups.versions(name)
+func (t *target) compareWithNewSchema(ctx context.Context, name string) error {
+	before, now := t.groups.versions(name)
 	changed := before.uid != now.uid || before.generation != now.generation
-	ofApps := c.translates(groupOf(name))
+	ofApps := t.remote == nil && t.c.translates(groupOf(name))
 	switch {
 	case now.uid == "", !changed && (!ofApps || before.schema != digest{}):
 		return nil
-	case !ofApps && len(c.engine.KindsInGroup(groupOf(name))) == 0:
-		c.groups.setHandled(name, now)
+	case !ofApps && len(t.engine.KindsInGroup(groupOf(name))) == 0:
+		t.groups.setHandled(name, now)
 		return nil
 	}
-	crd, err := c.engine.Live.Get(ctx, definitions, object.ID{Group: definitions.Group, Kind: definitions.Kind, Name: name})
+	crd, err := t.engine.Live.Get(ctx, definitions, object.ID{Group: definitions.Group, Kind: definitions.Kind, Name: name})
 	if errors.Is(err, live.ErrNotFound) {
 		return nil // the watch is about to report it
 	}
@@ -169,25 +170,25 @@ func (c *Controller) compareWithNewSchema(ctx context.Context, name string) erro
 		return err
 	}
 	if ofApps {
-		c.lacks(crd)
+		t.c.lacks(crd)
 	}
 	now.schema = schemaOf(crd)
-	c.groups.setHandled(name, now)
+	t.groups.setHandled(name, now)
 	if changed && before.schema != now.schema {
-		c.retakeBaselines(crd)
+		t.retakeBaselines(crd)
 	}
 	return nil
 }
 
 // retakeBaselines has each object of a kind judged under its new schema, spread over time.
-func (c *Controller) retakeBaselines(crd object.Object) {
+func (t *target) retakeBaselines(crd object.Object) {
 	group, _ := crd.At("spec", "group").(string)
 	kind, _ := crd.At("spec", "names", "kind").(string)
-	ids := c.engine.RetakeBaselines(group, kind)
-	for i, wait := range reserveDelays(c.groups.rate, c.Now(), len(ids)) {
-		c.objects.AddAfter(ids[i], wait)
+	ids := t.engine.RetakeBaselines(group, kind)
+	for i, wait := range reserveDelays(t.groups.rate, time.Now(), len(ids)) {
+		t.objects.AddAfter(ids[i], wait)
 	}
-	c.Log.Info("definition", "name", crd.Name(), "changed", "settling its objects anew", "objects", len(ids))
+	t.c.Log.Info("definition", "name", crd.Name(), "changed", "its objects are judged again, under the new schema", "objects", len(ids))
 }
 
 // reserveDelays returns when each of n objects may have its turn, from now on.

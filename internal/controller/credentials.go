@@ -3,40 +3,109 @@ package controller
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/source"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 )
 
-// Credentials reads the data of the Secret that a source names or chooses: nil where it does neither, or where there is none.
-func Credentials(ctx context.Context, c *cluster.Client, s dialect.Source) (data map[string][]byte, name string, err error) {
-	if s.Secret == "" && s.SecretSelector.Choose == nil {
+// Credentials reads the Secrets that a source names or chooses. One that is not there is absent from the answer: the dialect says which one is
+// missing. That the service account is not there is a *source.Error.
+func Credentials(ctx context.Context, c *cluster.Client, s dialect.Source) (source.Secrets, error) {
+	var out source.Secrets
+	if s.Secret == "" && s.SecretSelector.Choose == nil && len(s.OtherSecrets) == 0 && s.ServiceAccount == "" {
+		return out, nil
+	}
+	secrets, err := resourcesIn(c, "Secret", s.Key.Namespace)
+	if err != nil {
+		return out, err
+	}
+	switch {
+	case s.Secret != "":
+		out.Main, out.Origin, err = secretNamed(ctx, secrets, s, s.Secret)
+	case s.SecretSelector.Choose != nil:
+		out.Main, out.Origin, err = labelled(ctx, secrets, s)
+	}
+	if err != nil {
+		return out, err
+	}
+	if out.Other, err = otherSecrets(ctx, secrets, s); err != nil {
+		return out, err
+	}
+	out.Pull, err = pullSecrets(ctx, c, s, secrets)
+	return out, err
+}
+
+// secretNamed returns the data of a Secret; nil where it is not there.
+func secretNamed(ctx context.Context, secrets dynamic.ResourceInterface, s dialect.Source, name string) (map[string][]byte, string, error) {
+	if name == "" { // the schema of an account allows that
 		return nil, "", nil
 	}
-	secrets, err := secretsIn(c, s.Key.Namespace)
-	if err != nil {
-		return nil, "", err
-	}
-	if s.Secret == "" {
-		return labelled(ctx, secrets, s)
-	}
-	u, err := secrets.Get(ctx, s.Secret, metav1.GetOptions{})
+	u, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, "", nil // the front says which Secret is not there
+		return nil, "", nil
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("read Secret %s/%s: %w", s.Key.Namespace, s.Secret, err)
+		return nil, "", fmt.Errorf("read Secret %s/%s: %w", s.Key.Namespace, name, err)
 	}
 	return secretData(u.Object)
 }
 
-func secretsIn(c *cluster.Client, namespace string) (dynamic.ResourceInterface, error) {
-	res, err := c.Resource(object.GVK{Version: "v1", Kind: "Secret"})
+func otherSecrets(ctx context.Context, secrets dynamic.ResourceInterface, s dialect.Source) (map[string]map[string][]byte, error) {
+	out := map[string]map[string][]byte{}
+	for _, name := range s.OtherSecrets {
+		data, _, err := secretNamed(ctx, secrets, s, name)
+		if err != nil {
+			return nil, err
+		}
+		if data != nil {
+			out[name] = data
+		}
+	}
+	return out, nil
+}
+
+// pullSecrets reads the image pull secrets of the source's service account. As for a kubelet, one that is not there is left out.
+func pullSecrets(ctx context.Context, c *cluster.Client, s dialect.Source, secrets dynamic.ResourceInterface) ([]map[string][]byte, error) {
+	if s.ServiceAccount == "" {
+		return nil, nil
+	}
+	accounts, err := resourcesIn(c, "ServiceAccount", s.Key.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	u, err := accounts.Get(ctx, s.ServiceAccount, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		why := errors.New("ServiceAccount " + s.ServiceAccount + " is not there")
+		return nil, &source.Error{Op: "read", Subject: s.Key.String(), Reason: source.AuthenticationFailed, Err: why}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read ServiceAccount %s/%s: %w", s.Key.Namespace, s.ServiceAccount, err)
+	}
+	var out []map[string][]byte
+	list, _ := u.Object["imagePullSecrets"].([]any)
+	for _, v := range list {
+		m, _ := v.(map[string]any)
+		name, _ := m["name"].(string)
+		data, _, err := secretNamed(ctx, secrets, s, name)
+		if err != nil {
+			return nil, err
+		}
+		if data != nil {
+			out = append(out, data)
+		}
+	}
+	return out, nil
+}
+
+func resourcesIn(c *cluster.Client, kind, namespace string) (dynamic.ResourceInterface, error) {
+	res, err := c.Resource(object.GVK{Version: "v1", Kind: kind})
 	if err != nil {
 		return nil, err
 	}

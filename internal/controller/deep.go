@@ -23,26 +23,26 @@ func (p Pace) OrDefault() Pace {
 	return Pace{Verify: cmp.Or(p.Verify, time.Hour), Resettle: cmp.Or(p.Resettle, 20)}
 }
 
-// verifyFirst sets the first deep verification of a kind that has just come under watch, at any time within the period.
-func (c *Controller) verifyFirst(p watchKey) { c.deep.AddAfter(p, rand.N(c.Pace.Verify)) }
+// onWatchBegun implements kindListener: it sets the first deep verification of a kind that has just come under watch, at any time within the period.
+func (t *target) onWatchBegun(p watchKey) { t.deep.AddAfter(p, rand.N(t.c.Pace.Verify)) }
 
 // verifyKind compares the objects of one kind with what is remembered of them. A kind of which no app names an object is not watched
 // any longer: no Ensure waits for it, as an app's objects are registered before.
-func (c *Controller) verifyKind(ctx context.Context, p watchKey) time.Duration {
+func (t *target) verifyKind(ctx context.Context, p watchKey) time.Duration {
 	gvk := p.gvk
-	if c.kinds.retire(p, func() bool { return c.engine.HasObjects(live.Interest{GVK: gvk, Namespace: p.namespace}) }) {
+	if t.kinds.retire(p, func() bool { return t.engine.HasObjects(live.Interest{GVK: gvk, Namespace: p.namespace}) }) {
 		return 0
 	}
-	named, missed, err := c.engine.Verify(ctx, c.kinds.interest(p))
+	named, missed, err := t.engine.Verify(ctx, t.kinds.interest(p))
 	switch {
 	case ctx.Err() != nil:
 		return 0
 	case err != nil:
-		c.Log.Warn("verify", "kind", gvk.String(), "error", err.Error())
+		t.c.Log.Warn("verify", "kind", gvk.String(), "error", err.Error())
 	case missed > 0:
-		c.Log.Warn("verify", "kind", gvk.String(), "objects", named, "missed", missed)
+		t.c.Log.Warn("verify", "kind", gvk.String(), "objects", named, "missed", missed)
 	default:
-		c.Log.Debug("verify", "kind", gvk.String(), "objects", named)
+		t.c.Log.Debug("verify", "kind", gvk.String(), "objects", named)
 	}
-	return c.Pace.Verify*9/10 + rand.N(c.Pace.Verify/5)
+	return t.c.Pace.Verify*9/10 + rand.N(t.c.Pace.Verify/5)
 }

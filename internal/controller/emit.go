@@ -7,11 +7,12 @@ import (
 	"encoding/json"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report/notify"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // fingerprintOf prints decoded JSON in one form, for comparing.
@@ -33,12 +34,20 @@ const maxNote = 1024
 
 // emit hands news of an app to the goroutines that write Events and send messages: what is lost there loses no state, and no worker waits for
 // it.
-func (c *Controller) emit(key app.Key, n notify.Event, evidence map[string]string) {
+func (c *Controller) emit(key app.Key, n notify.Event) {
+	c.emitMessage(key, notify.Message{Event: n})
+}
+
+// emitMessage is emit with a matter and evidence.
+func (c *Controller) emitMessage(key app.Key, said notify.Message) {
 	e, ok := c.entry(key)
 	if !ok {
 		return
 	}
-	c.enqueueEvent(notify.Message{Event: n, About: e.cr.ID(), APIVersion: e.cr.APIVersion(), UID: e.cr.UID(), Evidence: evidence, At: c.Now()}, e.cr.ResourceVersion())
+	m := messageAbout(e.cr)
+	m.Event, m.Origin, m.Evidence, m.Matter = said.Event, said.Origin, said.Evidence, said.Matter
+	c.noteOpened(key, m.Matter)
+	c.enqueueEvent(m, e.cr.ResourceVersion())
 }
 
 // enqueueEvent is emit for any object.
@@ -65,6 +74,9 @@ func (c *Controller) enqueueEvent(m notify.Message, version string) {
 	case c.events <- &unstructured.Unstructured{Object: ev}:
 	default:
 		c.dropped.Add(1)
+	}
+	if c.Outlet != nil {
+		c.Outlet.Accept(m)
 	}
 	if c.Notify == nil {
 		return

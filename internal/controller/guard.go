@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
+
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report/notify"
-	"k8s.io/client-go/util/workqueue"
 )
 
 // The pauses of work that has panicked: the first, doubled by each further panic of the same key, and the longest.
@@ -36,7 +37,7 @@ func withRecovery[K comparable](c *Controller, work string, do func(context.Cont
 			again = c.backoff.When(work + " " + about)
 			c.OnPanic(work, about, p)
 			if a, ok := any(key).(app.Key); ok {
-				c.emit(a, notify.Event{Severity: notify.Error, Reason: "InternalError", Text: fmt.Sprintf("%s: %s; tried again in %s", work, p, again)}, nil)
+				c.emit(a, notify.Event{Severity: notify.Error, Reason: "InternalError", Text: fmt.Sprintf("%s: %s; tried again in %s", work, p, again)})
 			}
 		}()
 		again = do(ctx, key)
@@ -58,21 +59,23 @@ func (c *Controller) recoverPanic(work, about string, do func()) {
 // OnPanic implements reconcile.Observer: it logs and counts the panic.
 func (c *Controller) OnPanic(work, about string, p *panics.Error) {
 	c.Log.Error("panic", "work", work, "about", about, "error", p.Value, "stack", p.Stack)
-	if c.Panicked != nil {
-		c.Panicked(work)
-	}
+	c.Observer.OnPanic(work)
 }
 
 // reportLostEvent deals with an event whose handler has panicked: a managed object is judged again, which reports why on its app; a custom resource gets
 // an Event.
-func (c *Controller) reportLostEvent(ev live.Event) {
-	c.engine.ForceReconcile(ev.ID)
+func (t *target) reportLostEvent(ev live.Event) {
+	c := t.c
+	t.engine.ForceReconcile(ev.ID)
+	if t != c.targets.own {
+		return
+	}
 	if c.Kinds.Apps[ev.GVK] == nil && c.Kinds.Sources[ev.GVK] == nil {
 		return
 	}
 	c.enqueueEvent(notify.Message{
 		Event: notify.Event{Severity: notify.Error, Reason: "InternalError", Text: "panic while truce read this (a fault of truce: the controller's log has the stack)"},
-		About: ev.ID, APIVersion: ev.GVK.APIVersion(), UID: ev.Object.UID(), At: c.Now(),
+		About: ev.ID, APIVersion: ev.GVK.APIVersion(), UID: ev.Object.UID(), At: time.Now(),
 	}, ev.Object.ResourceVersion())
 }
 
@@ -94,19 +97,19 @@ func (g guardedObjects) OnRelist(i live.Interest) {
 // guardedWatcher recovers the panics of handlers: the event is lost, and the watch goes on.
 type guardedWatcher struct {
 	live.Watcher
-	controller *Controller
+	target *target
 }
 
 // Watch implements live.Watcher. What is lost is dealt with by lost.
 func (g guardedWatcher) Watch(ctx context.Context, i live.Interest, handle func(live.Event)) live.Watch {
 	return g.Watcher.Watch(ctx, i, func(ev live.Event) {
 		done := false
-		g.controller.recoverPanic("event", ev.ID.String(), func() {
+		g.target.c.recoverPanic("event", ev.ID.String(), func() {
 			handle(ev)
 			done = true
 		})
 		if !done {
-			g.controller.reportLostEvent(ev)
+			g.target.reportLostEvent(ev)
 		}
 	})
 }

@@ -17,13 +17,20 @@ import (
 	"github.com/truce-gitops/truce/internal/reconcile"
 )
 
+// panicCounter counts panics by the kind of work.
+type panicCounter struct {
+	NoObserver
+	counts map[string]int
+}
+
+func (p panicCounter) OnPanic(work string) { p.counts[work]++ }
+
 // broken is a controller that does nothing but count and log its panics.
 func broken(t *testing.T, o Options) (c *Controller, log *strings.Builder, panicked map[string]int) {
 	t.Helper()
 	log, panicked = &strings.Builder{}, map[string]int{}
 	o.Log = slog.New(slog.NewTextHandler(log, nil))
-	o.Panicked = func(work string) { panicked[work]++ }
-	o.Now = time.Now
+	o.Observer = panicCounter{counts: panicked}
 	return NewController(o, reconcile.Dependencies{}), log, panicked
 }
 

@@ -10,7 +10,7 @@ import (
 // InUse lists the kinds of which an app has objects, and the label that all of these bear; empty where some do not, since observing
 // writes none. A truce that works for some namespaces alone says where they lie; none for everywhere.
 func (c *Controller) InUse() (all []object.GVK, mark string, namespaces []string) {
-	return c.kinds.inUse()
+	return c.targets.own.kinds.inUse()
 }
 
 func (k *kinds) inUse() (all []object.GVK, mark string, namespaces []string) {
@@ -32,9 +32,5 @@ func (k *kinds) inUse() (all []object.GVK, mark string, namespaces []string) {
 	return all, mark, namespaces
 }
 
-// notifyChanged announces that the kinds in use have changed.
-func (k *kinds) notifyChanged() {
-	if k.changed != nil {
-		k.changed()
-	}
-}
+// onWatchesChanged implements kindListener.
+func (t *target) onWatchesChanged() { t.c.Observer.OnKindsChanged() }

@@ -7,10 +7,12 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // kinds keeps one watch for each kind and version in use: under our label, or of all its objects where some are only observed. A truce
@@ -18,18 +20,51 @@ import (
 type kinds struct {
 	watcher   live.Watcher
 	objects   objects
-	served    func(object.GVK) error // live.ErrUnknownKind for a kind that the server does not know
-	began     func(watchKey)         // called with each kind that comes under watch
-	changed   func()                 // called when a kind comes under watch or leaves; may be nil
+	server    kindServer
+	listener  kindListener
 	limited   bool
 	claimants *claimants
 	ctx       context.Context // of the run: a watch outlives the app that first needed it
 
-	allowed func(watchKey) // called when a watch that was refused has its first list after all
-
 	mu      sync.Mutex
 	watches map[watchKey]runningWatch
 	refused map[watchKey]bool // waited for
+}
+
+// kindServer knows which kinds the API server serves.
+type kindServer interface {
+	// Served returns live.ErrUnknownKind for a kind that the server does not know.
+	Served(object.GVK) error
+	// ClusterWide reports whether the objects of a kind lie in no namespace.
+	ClusterWide(object.GVK) bool
+	// Learn finds out about many kinds at once.
+	Learn([]object.GVK)
+}
+
+// apiServer is the kindServer of a cluster.
+type apiServer struct{ *cluster.Client }
+
+func (a apiServer) Served(gvk object.GVK) error {
+	_, err := a.Resource(gvk)
+	if errors.Is(err, cluster.ErrUnknownKind) {
+		return fmt.Errorf("%s: %w", gvk, live.ErrUnknownKind)
+	}
+	return err
+}
+
+func (a apiServer) ClusterWide(gvk object.GVK) bool {
+	r, err := a.Resource(gvk)
+	return err == nil && !r.Namespaced
+}
+
+// kindListener is called with what becomes of the watches. Its methods must not block.
+type kindListener interface {
+	// onWatchBegun is called with each kind that comes under watch.
+	onWatchBegun(watchKey)
+	// onWatchAllowed is called when a watch that was refused has its first list after all.
+	onWatchAllowed(watchKey)
+	// onWatchesChanged is called when a kind comes under watch or leaves.
+	onWatchesChanged()
 }
 
 // objects takes what the watches bring.
@@ -55,8 +90,8 @@ type runningWatch struct {
 
 var _ reconcile.Watches = (*kinds)(nil)
 
-func newKinds(w live.Watcher, served func(object.GVK) error) *kinds {
-	return &kinds{watcher: w, served: served, began: func(watchKey) {}, allowed: func(watchKey) {}, watches: map[watchKey]runningWatch{}, refused: map[watchKey]bool{}}
+func newKinds(w live.Watcher, s kindServer, l kindListener) *kinds {
+	return &kinds{watcher: w, server: s, listener: l, watches: map[watchKey]runningWatch{}, refused: map[watchKey]bool{}}
 }
 
 func (k *kinds) start(ctx context.Context) { k.ctx = ctx }
@@ -77,7 +112,7 @@ const listedWithin = 75 * time.Second
 // so is live.ErrUnknownKind of a kind that leaves the server meanwhile.
 // Who claims something there is known before that.
 func (k *kinds) Ensure(ctx context.Context, i live.Interest) error {
-	if err := k.served(i.GVK); err != nil {
+	if err := k.server.Served(i.GVK); err != nil {
 		return err
 	}
 	p := k.at(i.GVK, i.Namespace)
@@ -88,7 +123,7 @@ func (k *kinds) Ensure(ctx context.Context, i live.Interest) error {
 	w := k.watch(p, i)
 	ctx, end := context.WithTimeout(ctx, listedWithin)
 	defer end()
-	err := live.AwaitListed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || isUnserved(err, w, k.served) })
+	err := live.AwaitListed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || isUnserved(err, w, k.server) })
 	switch {
 	case ctx.Err() != nil, errors.Is(err, live.ErrUnknownKind):
 		return err
@@ -118,14 +153,14 @@ func (k *kinds) awaitPermission(p watchKey, w runningWatch) {
 		delete(k.refused, p)
 		k.mu.Unlock()
 		if allowed {
-			k.allowed(p)
+			k.listener.onWatchAllowed(p)
 		}
 	}()
 }
 
 // isUnserved reports whether a watch fails since its kind is not served. What the watch says may be as old as its last try.
-func isUnserved(err error, w runningWatch, served func(object.GVK) error) bool {
-	return errors.Is(err, live.ErrUnknownKind) && errors.Is(served(w.interest.GVK), live.ErrUnknownKind)
+func isUnserved(err error, w runningWatch, s kindServer) bool {
+	return errors.Is(err, live.ErrUnknownKind) && errors.Is(s.Served(w.interest.GVK), live.ErrUnknownKind)
 }
 
 func (k *kinds) watch(p watchKey, i live.Interest) runningWatch {
@@ -140,12 +175,12 @@ func (k *kinds) watch(p watchKey, i live.Interest) runningWatch {
 	w := runningWatch{k.watcher.Watch(ctx, i, k.objects.OnEvent), i, end, ctx.Done()}
 	go w.reportLists(k.objects)
 	k.watches[p] = w
-	k.notifyChanged()
+	k.listener.onWatchesChanged()
 	if ok {
 		go narrow.endAfter(ctx, w)
 		return w
 	}
-	k.began(p)
+	k.listener.onWatchBegun(p)
 	return w
 }
 
@@ -198,7 +233,7 @@ func (k *kinds) retire(p watchKey, used func() bool) bool {
 	}
 	w.end()
 	delete(k.watches, p)
-	k.notifyChanged()
+	k.listener.onWatchesChanged()
 	return true
 }
 

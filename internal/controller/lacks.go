@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -20,23 +21,23 @@ func (c *Controller) lookForLacks(ctx context.Context) {
 			continue // not there yet: the watch of CRDs will report it
 		}
 		id := object.ID{Group: definitions.Group, Kind: definitions.Kind, Name: res.GVR.GroupResource().String()}
-		crd, err := c.engine.Live.Get(ctx, definitions, id)
+		crd, err := c.Engine().Live.Get(ctx, definitions, id)
 		if err != nil {
 			c.Log.Warn("definition", "name", id.Name, "error", err.Error())
 			continue
 		}
 		c.lacks(crd)
-		c.groups.setHandled(id.Name, definition{uid: crd.UID(), generation: crd.Generation(), schema: schemaOf(crd)})
+		c.targets.own.groups.setHandled(id.Name, definition{uid: crd.UID(), generation: crd.Generation(), schema: schemaOf(crd)})
 	}
 }
 
 // lacks takes note of what a CRD drops from apps, reports it once for the cluster, and runs all its apps when that has changed.
 func (c *Controller) lacks(crd object.Object) {
-	if c.Kinds.Lacks == nil {
+	if c.Kinds.Fields == nil {
 		return
 	}
 	kind, _ := crd.At("spec", "names", "kind").(string)
-	note := c.Kinds.Lacks(crd)
+	note := c.Kinds.Fields.DroppedHint(crd)
 	c.mu.Lock()
 	changed := c.lacking[kind] != note
 	c.lacking[kind] = note
@@ -65,7 +66,7 @@ func (c *Controller) reportLack(crd object.Object, note string) {
 		return
 	}
 	c.enqueueEvent(notify.Message{
-		Event: notify.Event{Severity: notify.Info, Reason: fieldsDropped, Text: note}, About: crd.ID(), APIVersion: crd.APIVersion(), UID: crd.UID(), At: c.Now(),
+		Event: notify.Event{Severity: notify.Info, Reason: fieldsDropped, Text: note}, About: crd.ID(), APIVersion: crd.APIVersion(), UID: crd.UID(), At: time.Now(),
 	}, crd.ResourceVersion())
 }
 
@@ -83,7 +84,7 @@ func (c *Controller) withNoteOfLack(asked appEntry) app.App {
 	}
 	c.mu.Unlock()
 	if fresh && a.Policy.Mode != app.Observe && !strings.Contains(fingerprintOf(asked.cr.At("status", "conditions")), note) { // nor by a truce before this one
-		c.emit(a.Key, notify.Event{Severity: notify.Error, Reason: fieldsDropped, Text: note}, nil)
+		c.emit(a.Key, notify.Event{Severity: notify.Error, Reason: fieldsDropped, Text: note})
 	}
 	if note != "" {
 		a.Notes = append(slices.Clip(a.Notes), note)

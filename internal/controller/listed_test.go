@@ -25,10 +25,14 @@ type deaf struct{}
 func (deaf) OnEvent(live.Event)     {}
 func (deaf) OnRelist(live.Interest) {}
 
+func (deaf) onWatchBegun(watchKey)   {}
+func (deaf) onWatchAllowed(watchKey) {}
+func (deaf) onWatchesChanged()       {}
+
 // TestAKindThatIsNeverListedHoldsNoWorkerForEver: the app's own timeout may be an hour.
 func TestAKindThatIsNeverListedHoldsNoWorkerForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKinds(unlisted{errors.New("the API server has not answered within 1m5s")}, func(object.GVK) error { return nil })
+		k := newKinds(unlisted{errors.New("the API server has not answered within 1m5s")}, &answering{}, deaf{})
 		k.objects, k.ctx = deaf{}, t.Context()
 		err := k.Ensure(t.Context(), live.Interest{GVK: object.GVK{Group: "metrics.example", Version: "v1", Kind: "Value"}})
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "has not answered") {

@@ -23,7 +23,7 @@ func (c *Controller) removeOwnMarks(ctx context.Context, e appEntry) {
 	if mode, _ := e.cr.Annotation(modeKey); mode != string(app.Release) {
 		return
 	}
-	err := asGone(c.patch(ctx, e.gvk, e.cr, "", []operation{{"test", change.Path, string(app.Release)}, change}))
+	err := asGoneAnswer(c.patch(ctx, e.gvk, e.cr, "", []operation{{"test", change.Path, string(app.Release)}, change}))
 	if err != nil && !errors.Is(err, errGone) && !apierrors.IsInvalid(err) { // invalid: another mode was set meanwhile
 		c.Log.Warn("release", "app", e.app.Key.String(), "error", err.Error())
 	}
@@ -40,7 +40,7 @@ type observer interface {
 
 // writeLost writes down on the app's custom resource that its adoption has ended.
 func (c *Controller) writeLost(ctx context.Context, e appEntry, why string) time.Duration {
-	err := asGone(c.patch(ctx, e.gvk, e.cr, "", []operation{
+	err := asGoneAnswer(c.patch(ctx, e.gvk, e.cr, "", []operation{
 		{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()},
 		{"add", pointerText(field.Pointer{"metadata", "annotations", lostKey}), why},
 	}))
@@ -53,15 +53,15 @@ func (c *Controller) observe(ctx context.Context, e appEntry) time.Duration {
 	if !ok {
 		return 0
 	}
-	list, changed := dialect.Observed(e.cr, e.app, c.Now())
+	list, changed := dialect.Observed(e.cr, e.app, time.Now())
 	if !changed {
 		return 0
 	}
-	err := asGone(c.patchConditions(ctx, e, list))
+	err := asGoneAnswer(c.patchConditions(ctx, e, list))
 	if err == nil && e.app.Adoption.Lost != "" {
 		news := []notify.Event{{Severity: notify.Error, Reason: "AdoptionLost", Text: e.app.Adoption.Lost}}
 		if c.isNew(e.app.Key, messageKey(news)) {
-			c.emit(e.app.Key, news[0], nil)
+			c.emit(e.app.Key, news[0])
 		}
 	}
 	return c.retryNote(e, err)

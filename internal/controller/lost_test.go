@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect"
@@ -22,9 +26,6 @@ import (
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 )
 
 // forgetful is an API server that serves Kustomizations and stores one status. It may do a write and not say so.
@@ -85,7 +86,7 @@ type before struct{ *speaker }
 func (b before) Source(object.Object) dialect.Source {
 	return dialect.Source{Key: app.SourceKey{Kind: "Kustomization", Name: "web"}, Interval: time.Hour}
 }
-func (b before) Spec(object.Object, map[string][]byte) (source.Spec, error) {
+func (b before) Spec(object.Object, source.Secrets) (source.Spec, error) {
 	return source.Spec{}, nil
 }
 func (b before) Status(object.Object, dialect.SourceState) map[string]any { return b.status() }
@@ -106,7 +107,7 @@ func speaking(t *testing.T) (*Controller, *speaker, *forgetful) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := NewController(Options{Cluster: client, Fetcher: nothing{}, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}, reconcile.Dependencies{Now: time.Now})
+	c := NewController(Options{Cluster: client, Fetcher: nothing{}, Settings: Settings{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}}, reconcile.Dependencies{Now: time.Now})
 	return c, &speaker{}, f
 }
 
@@ -158,7 +159,7 @@ func TestAnAppWaitsForSourcesOnlyWhereTheyCanBeListed(t *testing.T) {
 		apierrors.NewForbidden(schema.GroupResource{Resource: "gitrepositories"}, "", nil): false,
 	} {
 		c := NewController(Options{}, reconcile.Dependencies{})
-		c.sourceWatches = []live.Watch{&failing{why: why}}
+		c.sourceWatches = []sourceWatch{{&failing{why: why}, "GitRepository"}}
 		if got := c.awaitSource(key) > 0; got != waits {
 			t.Errorf("%v: an app waits: %v, want %v", why, got, waits)
 		}

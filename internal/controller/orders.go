@@ -5,11 +5,12 @@ import (
 	"strconv"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // updateEntry makes a custom resource the entry's newest, and reports whether it asks for anything that the one before did not. The
@@ -40,7 +41,10 @@ func (c *Controller) updateEntry(e *appEntry, seen observedApp) (news bool) {
 // withSyncRequest is the app as an order that was taken up wants it.
 func withSyncRequest(a app.App, o app.SyncRequest) app.App {
 	a.SyncRequest = o
-	if o.Token != "" && o.Revision != "" {
+	switch {
+	case o.Token != "" && len(a.Parts) > 0:
+		return a.WithRevisions(o.Revisions)
+	case o.Token != "" && o.Revision != "":
 		a.Source.Revision = o.Revision
 	}
 	return a
@@ -71,8 +75,8 @@ func (c *Controller) beginSyncRequest(ctx context.Context, e appEntry) (appEntry
 		return e, 0
 	}
 	order := e.wants
-	order.StartedAt = c.Now()
-	r := c.engine.Report(e.app.Key)
+	order.StartedAt = time.Now()
+	r := c.engineOf(e.app.Key).Report(e.app.Key)
 	r.Seen, r.At, r.Running = order.StartedAt, order.StartedAt, true
 	r.Rollout = report.Rollout{Order: order, Revision: r.Revision, Begun: order.StartedAt}
 	switch err := c.answer(ctx, e, e.front.Status(e.cr, r), e.front.AnsweredRequests(e.cr, r)); {
@@ -82,7 +86,7 @@ func (c *Controller) beginSyncRequest(ctx context.Context, e appEntry) (appEntry
 		c.Log.Warn("take up order", "app", e.app.Key.String(), "error", err.Error())
 		return e, time.Second
 	}
-	c.engine.BeginSyncRequest(e.app.Key, order)
+	c.engineOf(e.app.Key).BeginSyncRequest(e.app.Key, order)
 	c.mu.Lock()
 	known := c.appSet[e.app.Key]
 	if known == nil {

@@ -10,9 +10,9 @@ import (
 // mostLooks is with how many sources a prune has them all looked at: with more, each prune of a tenant's would visit too many servers.
 const mostLooks = 64
 
-// Behind implements reconcile.Sources. An app or a source that another app has put into the cluster, and that the watch has not shown yet, is
+// behind is reconcile.Sources' Behind for the apps whose objects are in the cluster of t: no other app takes over an object there. An app or a source that another app has put into the cluster, and that the watch has not shown yet, is
 // among them. A source whose last look has failed is not: a server that does not answer would hold up the prunes of all.
-func (c *Controller) Behind(own app.SourceKey, since time.Time) (sources []app.SourceKey, apps []app.Key) {
+func (c *Controller) behind(t *target, own app.SourceKey, since time.Time) (sources []app.SourceKey, apps []app.Key) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	read := map[app.SourceKey]bool{}
@@ -22,7 +22,7 @@ func (c *Controller) Behind(own app.SourceKey, since time.Time) (sources []app.S
 			continue // nothing new can come of it
 		}
 		read[e.app.Source] = true
-		if revision := s.state.Artifact.Revision; revision != "" && !c.engine.HasSeen(key, revision) {
+		if a := s.state.Artifact; a.Revision != "" && c.sharesCluster(e.app, t) && !c.engineOf(key).HasSeen(key, a) {
 			apps = append(apps, key)
 		}
 	}
@@ -30,7 +30,7 @@ func (c *Controller) Behind(own app.SourceKey, since time.Time) (sources []app.S
 		state := c.sourceSet[key].state
 		if len(read) <= mostLooks && key != own && !isPinnedToCommit(key) && state.Err == nil && state.At.Before(since) {
 			sources = append(sources, key)
-			c.sources.AddAfter(key, max(0, since.Sub(c.Now())))
+			c.sources.AddAfter(key, max(0, time.Until(since)))
 		}
 	}
 	moreSources, moreApps := c.appliedButUnlisted()
@@ -40,14 +40,14 @@ func (c *Controller) Behind(own app.SourceKey, since time.Time) (sources []app.S
 // appliedButUnlisted lists the sources and apps that an app has put into the cluster and that are not known yet. The caller holds mu.
 func (c *Controller) appliedButUnlisted() (sources []app.SourceKey, apps []app.Key) {
 	for gvk := range c.Kinds.Apps {
-		for _, id := range c.engine.AppliedObjects(gvk.Group, gvk.Kind) {
+		for _, id := range c.Engine().AppliedObjects(gvk.Group, gvk.Kind) {
 			if c.appSet[appKeyOf(id)] == nil && c.Namespaces.Cover(id.Namespace) {
 				apps = append(apps, appKeyOf(id))
 			}
 		}
 	}
 	for gvk := range c.Kinds.Sources {
-		for _, id := range c.engine.AppliedObjects(gvk.Group, gvk.Kind) {
+		for _, id := range c.Engine().AppliedObjects(gvk.Group, gvk.Kind) {
 			key := app.SourceKey{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 			if c.sourceSet[key] == nil && c.Namespaces.Cover(id.Namespace) {
 				sources = append(sources, key)
@@ -73,4 +73,24 @@ func (c *Controller) isLookable(e *sourceEntry) bool {
 	}
 	s := e.front.Source(e.cr)
 	return !s.Suspended && !s.Deleting
+}
+
+// sharesCluster reports whether an app's objects are in the cluster of a target, or may be: an app with a kubeconfig that has not run yet may be in
+// any other cluster than own.
+func (c *Controller) sharesCluster(a app.App, t *target) bool {
+	at := c.targets.at(a.Key)
+	if a.Kubeconfig.IsSet() && at == c.targets.own {
+		return t != at
+	}
+	return at.isSame(t)
+}
+
+// peerElsewhere has the prunes of other engines go on that wait for an app which has ended a run.
+func (c *Controller) peerElsewhere(key app.Key) {
+	at := c.targets.at(key)
+	for _, t := range c.targets.all() {
+		if t != at {
+			t.engine.PeerChanged(key)
+		}
+	}
 }

@@ -11,16 +11,16 @@ import (
 const podReads = 20
 
 // readPods finds out from its pods why a workload does not work.
-func (c *Controller) readPods(ctx context.Context, id object.ID) time.Duration {
-	if c.podPace.Wait(ctx) != nil {
+func (t *target) readPods(ctx context.Context, id object.ID) time.Duration {
+	if t.podPace.Wait(ctx) != nil {
 		return 0
 	}
-	again, err := c.engine.ReadPods(ctx, id)
+	again, err := t.engine.ReadPods(ctx, id)
 	if err != nil && ctx.Err() == nil {
-		c.Log.Warn("read pods", "of", id.String(), "error", err.Error())
+		t.c.Log.Warn("read pods", "of", id.String(), "error", err.Error())
 	}
 	if again.IsZero() {
 		return 0
 	}
-	return c.until(again)
+	return t.c.until(again)
 }

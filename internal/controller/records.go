@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/truce-gitops/truce/internal/model/app"
 )
 
 // What a run leaves to be written into its app's record waits until the server has time: no app waits to be run, or it has waited
@@ -20,14 +21,14 @@ const (
 
 // writeInventory writes down what an app's last run has left to be written.
 func (c *Controller) writeInventory(ctx context.Context, key app.Key) time.Duration {
-	since := c.engine.InventoryPendingSince(key)
+	since := c.engineOf(key).InventoryPendingSince(key)
 	if since.IsZero() {
 		return 0
 	}
-	if c.apps.Len() > 0 && c.Now().Sub(since) < recordPatient {
+	if c.apps.Len() > 0 && time.Since(since) < recordPatient {
 		return recordAgain
 	}
-	err := c.engine.WriteInventory(ctx, key)
+	err := c.engineOf(key).WriteInventory(ctx, key)
 	if err != nil && ctx.Err() == nil { // else lastRecords tries once more
 		c.Log.Warn("record", "app", key.String(), "error", err.Error())
 		return recordPatient
@@ -41,10 +42,10 @@ func (c *Controller) writeLastInventories(ctx context.Context) {
 	defer cancel()
 	var g errgroup.Group
 	g.SetLimit(c.Workers.Statuses)
-	for _, key := range c.engine.PendingInventories() {
+	for _, key := range c.pendingInventories() {
 		g.Go(func() error {
 			c.recoverPanic("inventory", key.String(), func() {
-				if err := c.engine.WriteInventory(ctx, key); err != nil {
+				if err := c.engineOf(key).WriteInventory(ctx, key); err != nil {
 					c.Log.Warn("record", "app", key.String(), "error", err.Error())
 				}
 			})
@@ -52,4 +53,13 @@ func (c *Controller) writeLastInventories(ctx context.Context) {
 		})
 	}
 	_ = g.Wait() // the functions return no error
+}
+
+// pendingInventories lists the apps of all clusters whose inventories are left to be written.
+func (c *Controller) pendingInventories() []app.Key {
+	var out []app.Key
+	for _, t := range c.targets.all() {
+		out = append(out, t.engine.PendingInventories()...)
+	}
+	return out
 }

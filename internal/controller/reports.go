@@ -3,6 +3,7 @@ package controller
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -33,8 +34,8 @@ type reviewer interface {
 
 // report returns the app's newest report as its status has it. A status is read only where it can matter.
 func (c *Controller) report(key app.Key) report.Report {
-	r := c.engine.Report(key)
-	r.Seen = c.Now()
+	r := c.engineOf(key).Report(key)
+	r.Seen = time.Now()
 	c.mu.RLock()
 	known := c.appSet[key]
 	matters := known != nil && (known.app.Wait == app.WaitHealthy || r.Reason == report.Suspended && len(r.Objects) == 0)

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/source"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // sourceEntry is one source's custom resource, and what came of it. An attached one has none of its own; see attach.
@@ -24,13 +23,19 @@ type sourceEntry struct {
 
 	attached bool
 	base     app.SourceKey // of which it is another revision
-	reader   app.Key       // an app that names it itself
-	wanted   time.Time     // when an app has asked for a look that was not made yet; zero for none
+	from     app.SourceKey // of which it is a chart (HelmChart)
+	includes []app.SourceKey
+	parts    []app.Part // of which it is made, with includes; none for other sources
+	together string     // what was put together in the artifact; see include
+	reader   app.Key    // an app that names it itself
+	wanted   time.Time  // when an app has asked for a look that was not made yet; zero for none
 
 	state dialect.SourceState
 	local context.CancelFunc // ends the watch of a local repository; nil for none
 	url   string             // that local watches
 	wrote digest             // of the status that was written last
+
+	outcome sourceOutcome // that Events have reported; zero for what the status says that was found
 }
 
 func (c *Controller) onSourceEvent(f dialect.Sources, ev live.Event) {
@@ -41,7 +46,9 @@ func (c *Controller) onSourceEvent(f dialect.Sources, ev live.Event) {
 	case ev.Gone && e != nil:
 		e.stop()
 		delete(c.sourceSet, s.Key)
+		including := c.including(s.Key)
 		c.mu.Unlock()
+		c.enqueueSources(including)
 		return
 	case ev.Gone:
 		c.mu.Unlock()
@@ -51,10 +58,10 @@ func (c *Controller) onSourceEvent(f dialect.Sources, ev live.Event) {
 		c.sourceSet[s.Key] = e
 	}
 	news := e.cr == nil || e.cr.Generation() != ev.Object.Generation() || f.Source(e.cr).Request != s.Request
-	e.cr = ev.Object
+	e.cr, e.includes, e.from = ev.Object, includedSources(s), chartSource(s)
 	var all []app.SourceKey
 	for key, other := range c.sourceSet {
-		if key == s.Key || other.base == s.Key {
+		if key == s.Key || other.base == s.Key || other.from == s.Key {
 			all = append(all, key)
 		}
 	}
@@ -75,11 +82,11 @@ func (c *Controller) Artifact(key app.SourceKey) (source.Artifact, error) {
 	case e == nil && !c.Namespaces.Cover(key.Namespace):
 		return source.Artifact{}, fmt.Errorf("%s is in a namespace that this truce does not work for (--namespace)", key)
 	case e == nil:
-		if err := c.unlisted(); err != nil {
+		if err := c.unlisted(key.Kind); err != nil {
 			return source.Artifact{}, fmt.Errorf("%s is not known: %w", key, err)
 		}
 		return source.Artifact{}, fmt.Errorf("%s is not in the cluster", key)
-	case e.state.Artifact.Files != nil:
+	case e.state.Artifact.Files != nil && (key.Chart == "" || !refusesChart(e.state.Err)):
 		return e.state.Artifact, nil
 	case e.state.Err != nil:
 		return source.Artifact{}, fmt.Errorf("%s: %w", key, e.state.Err)
@@ -137,7 +144,7 @@ func (c *Controller) enqueueListed(ctx context.Context, w live.Watch) {
 		}
 	}
 	for key, e := range c.sourceSet {
-		if e.cr == nil {
+		if e.cr == nil || e.from != (app.SourceKey{}) && c.sourceSet[e.from] == nil {
 			c.sources.Add(key)
 		}
 	}
@@ -145,7 +152,7 @@ func (c *Controller) enqueueListed(ctx context.Context, w live.Watch) {
 
 // isListing reports whether more sources are about to be known. The caller holds mu.
 func (c *Controller) isListing() bool {
-	return slices.ContainsFunc(c.sourceWatches, func(w live.Watch) bool {
+	return slices.ContainsFunc(c.sourceWatches, func(w sourceWatch) bool {
 		select {
 		case <-w.Synced():
 			return false
@@ -160,9 +167,18 @@ func isPermanentWatchError(err error) bool {
 	return errors.Is(err, live.ErrUnknownKind) || apierrors.IsForbidden(err)
 }
 
-// unlisted is why sources are not known; nil where they are, or are about to be. The caller holds mu.
-func (c *Controller) unlisted() error {
+// sourceWatch is the watch of one kind of sources.
+type sourceWatch struct {
+	live.Watch
+	kind string
+}
+
+// unlisted is why sources of a kind are not known; nil where they are, or are about to be. The caller holds mu.
+func (c *Controller) unlisted(kind string) error {
 	for _, w := range c.sourceWatches {
+		if w.kind != kind {
+			continue
+		}
 		select {
 		case <-w.Synced():
 		default:
@@ -190,6 +206,9 @@ func (c *Controller) Readers(key app.SourceKey) []app.Key {
 
 // reconcileSource looks for a new revision of one source.
 func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) time.Duration {
+	if key.IsJoined() {
+		return c.joinSources(ctx, key)
+	}
 	f, cr := c.sourceResource(key)
 	if cr == nil {
 		return c.reportUnfetched(ctx, key, "is not in the cluster")
@@ -202,11 +221,19 @@ func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) tim
 		return c.reportUnfetched(ctx, key, "is being deleted")
 	}
 	s.Key = key
-	begin := c.Now()
-	next := c.fetch(ctx, f, cr, s)
-	if c.Fetched != nil {
-		c.Fetched(key, c.Now().Sub(begin), next.Err)
+	if s.Static && key.IsOwn() {
+		_ = c.setSourceState(ctx, key, dialect.SourceState{Generation: s.Generation, Request: s.Request, At: time.Now()}) // logged, and written with its next change
+		return 0
 	}
+	if key.Chart != "" && !s.Static && c.awaitIndex(key) {
+		return 0 // the first look at the index has the chart looked for
+	}
+	if s.Chart != nil && c.awaitChartSource(s) {
+		return listingWait // the first look at its source has it looked for
+	}
+	begin := time.Now()
+	next := c.fetch(ctx, f, cr, s)
+	c.Observer.OnFetch(key, time.Since(begin), next.Err)
 	untold := c.setSourceState(ctx, key, next)
 	if next.Err != nil {
 		c.Log.Warn("fetch", "source", key.String(), "error", next.Err.Error())
@@ -230,41 +257,13 @@ func (c *Controller) reportUnfetched(ctx context.Context, key app.SourceKey, why
 		return listingWait
 	}
 	if known {
-		base := key
-		base.Revision = ""
-		_ = c.setSourceState(ctx, key, dialect.SourceState{Err: fmt.Errorf("%s %s", base, why), At: c.Now()}) // it has no status
+		_ = c.setSourceState(ctx, key, dialect.SourceState{Err: fmt.Errorf("%s %s", key.Own(), why), At: time.Now()}) // it has no status
 	}
 	return 0
 }
 
 // retrySource is the pause after a fetch that failed or could not be reported, where the interval is not shorter.
 const retrySource = 15 * time.Second
-
-func (c *Controller) fetch(ctx context.Context, f dialect.Sources, cr object.Object, s dialect.Source) dialect.SourceState {
-	state := dialect.SourceState{Generation: s.Generation, Request: s.Request, At: c.Now()}
-	spec, err := c.sourceSpec(ctx, f, cr, s)
-	if err != nil {
-		state.Err = err
-		return state
-	}
-	if isLocal(spec.URL) && c.LocalSources != AllowLocal {
-		state.Err = &source.Error{Op: "fetch", Subject: spec.URL, Reason: source.NotSupported, Err: errLocal}
-		return state
-	}
-	c.watchLocal(ctx, s.Key, spec.URL)
-	state.Artifact, state.Err = c.Fetcher.Fetch(ctx, spec)
-	var p *panics.Error
-	if errors.As(state.Err, &p) {
-		c.OnPanic("source", s.Key.String(), p)
-	}
-	return state
-}
-
-var errLocal = errors.New("a repository on the controller's own machine is read only where --local-sources allows it")
-
-func isLocal(url string) bool {
-	return strings.HasPrefix(url, "file:") || strings.HasPrefix(url, "/") || strings.HasPrefix(url, ".")
-}
 
 // setSourceState keeps the outcome. A failed fetch keeps the artifact that was there; a new revision wakes the apps. The error is that
 // the source's status could not be written.
@@ -283,6 +282,8 @@ func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next
 	if next.Err != nil {
 		next.Artifact = e.state.Artifact
 	}
+	including := c.concerned(key, e.state, next)
+	including = append(including, c.joinedFrom(key, first)...)
 	e.state = next
 	var apps []app.Key
 	for k, a := range c.appSet {
@@ -292,11 +293,15 @@ func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next
 	}
 	c.mu.Unlock()
 	if news {
+		c.expectCharts(key)
 		c.enqueueChangedFirst(apps, next.Artifact)
 	} else {
 		c.enqueueApps(apps)
 	}
-	c.engine.SourceLooked(key)
+	c.enqueueSources(including)
+	for _, t := range c.targets.all() {
+		t.engine.SourceLooked(key)
+	}
 	return c.writeSourceStatus(ctx, key)
 }
 
@@ -304,11 +309,11 @@ func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next
 // status writes.
 func (c *Controller) enqueueChangedFirst(apps []app.Key, a source.Artifact) {
 	for _, k := range apps {
-		c.engine.Supersede(k)
+		c.engineOf(k).Supersede(k)
 	}
 	var others []app.Key
 	for _, k := range apps {
-		if c.engine.MayChange(k, a) {
+		if c.engineOf(k).MayChange(k, a) {
 			c.apps.Add(k)
 		} else {
 			others = append(others, k)

@@ -3,8 +3,11 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/charts"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source"
@@ -12,30 +15,65 @@ import (
 
 // sourceSpec says what to fetch for a source.
 func (c *Controller) sourceSpec(ctx context.Context, f dialect.Sources, cr object.Object, s dialect.Source) (source.Spec, error) {
-	if len(s.Problems) > 0 {
-		why := errors.New(s.Problems[0].Field + ": " + s.Problems[0].Reason)
-		return source.Spec{}, &source.Error{Op: "read", Subject: s.Key.String(), Reason: source.URLInvalid, Err: why}
+	if err := refusalOf(s); err != nil {
+		return source.Spec{}, err
 	}
-	secret, name, err := Credentials(ctx, c.Cluster, s)
+	index, err := c.indexRevision(s)
 	if err != nil {
 		return source.Spec{}, err
 	}
-	spec, err := f.Spec(cr, secret)
-	spec = pinnedSpec(spec, s.Key)
-	spec.Auth.Secret = name
+	return SourceSpecOf(ctx, c.Cluster, Wanted{From: f, CR: cr, Source: s, Index: index})
+}
+
+// refusalOf says why a source is not fetched at all.
+func refusalOf(s dialect.Source) error {
+	if len(s.Problems) == 0 {
+		return nil
+	}
+	why := errors.New(s.Problems[0].Field + ": " + s.Problems[0].Reason)
+	return &source.Error{Op: "read", Subject: s.Key.String(), Reason: source.URLInvalid, Err: why}
+}
+
+// Wanted is what is fetched of a source: what its Key says.
+type Wanted struct {
+	From   dialect.Sources
+	CR     object.Object
+	Source dialect.Source
+	Index  string // the revision of a Helm repository's index that is known; empty for none
+}
+
+// SourceSpecOf reads the Secrets of a source, and says what to fetch.
+func SourceSpecOf(ctx context.Context, client *cluster.Client, w Wanted) (source.Spec, error) {
+	key := w.Source.Key
+	if key.Keys != "" {
+		w.Source.OtherSecrets = append(slices.Clip(w.Source.OtherSecrets), key.Keys)
+	}
+	secrets, err := Credentials(ctx, client, w.Source)
+	if err != nil {
+		return source.Spec{}, err
+	}
+	spec, err := w.From.Spec(w.CR, secrets)
+	spec = pinnedSpec(spec, key)
+	spec.Auth.Secret = secrets.Origin
+	if err == nil && key.Chart != "" {
+		spec, err = charts.ChartSpecOf(spec, key, w.Index, secrets)
+	}
 	return spec, err
 }
 
 // Related implements reconcile.Histories.
 func (c *Controller) Related(ctx context.Context, key app.SourceKey, was, is string) (bool, error) {
 	f, cr := c.sourceResource(key)
-	if cr == nil || c.Ancestry == nil {
+	if cr == nil || c.Ancestry == nil || key.IsJoined() {
 		return true, nil
 	}
 	s := f.Source(cr)
+	if s.Chart != nil {
+		return true, nil
+	}
 	s.Key = key
 	spec, err := c.sourceSpec(ctx, f, cr, s)
-	if err != nil {
+	if err != nil || spec.Kind != source.Git { // other sources have no history
 		return true, err
 	}
 	return c.Ancestry.Related(ctx, spec, was, is)

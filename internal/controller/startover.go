@@ -12,5 +12,5 @@ func (c *Controller) startOver() {
 		e.wrote = digest{}
 	}
 	c.mu.Unlock()
-	c.engine.StartOver()
+	c.Engine().StartOver()
 }

@@ -8,6 +8,11 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
@@ -17,10 +22,6 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/report/notify"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 )
 
 // statusManager is the field manager of everything that is written to custom resources.
@@ -35,11 +36,11 @@ func (c *Controller) writeStatus(ctx context.Context, key app.Key) time.Duration
 	if e.app.Policy.Mode == app.Observe { // the status is that of the controller which truce only watches
 		return c.observe(ctx, e)
 	}
-	r := ofFirstRun(e.app, c.engine.Report(key))
+	r := ofFirstRun(e.app, c.engineOf(key).Report(key))
 	if r.Lost != "" && r.Passage == e.app.Adoption.ID() {
 		return c.writeLost(ctx, e, r.Lost)
 	}
-	r.Seen = c.Now()
+	r.Seen = time.Now()
 	if wait := waitForProgress(e, r); wait > 0 {
 		return wait
 	}
@@ -56,8 +57,11 @@ func (c *Controller) writeStatus(ctx context.Context, key app.Key) time.Duration
 		c.Log.Warn("status", "app", key.String(), "error", err.Error())
 		return time.Second
 	}
+	if had, _ := e.cr.At("status").(map[string]any); fingerprintOf(had["history"]) != fingerprintOf(next["history"]) {
+		c.engineOf(key).NoteRuns(key, r.Runs)
+	}
 	c.noteStatusWritten(key, r)
-	c.emitNews(e, next)
+	c.emitNews(e, next, r)
 	return untilHealthTimeout(e.app, r)
 }
 
@@ -85,7 +89,7 @@ type newsDialect interface {
 
 // emitNews reports what is new in a status. The custom resource may be older than the status that was written last: what was reported already
 // is not reported again.
-func (c *Controller) emitNews(e appEntry, next object.Object) {
+func (c *Controller) emitNews(e appEntry, next object.Object, r report.Report) {
 	front, ok := e.front.(newsDialect)
 	if !ok {
 		return
@@ -96,7 +100,11 @@ func (c *Controller) emitNews(e appEntry, next object.Object) {
 		return
 	}
 	for _, n := range news {
-		c.emit(e.app.Key, n, nil)
+		m := notify.Message{Event: n, Evidence: evidenceOfNews(n, r), Matter: matterOfNews(n, r)}
+		if n.Revision == r.Revision {
+			m.Origin = r.Origin
+		}
+		c.emitMessage(e.app.Key, m)
 	}
 }
 
@@ -125,10 +133,12 @@ func (c *Controller) isNew(key app.Key, news string) bool {
 // progressPause spaces statuses that say no more than that something is still under way. Most runs are over before the first.
 const progressPause = 3 * time.Second
 
-// waitForProgress is how long a status should wait for more to come of what is under way: a run, or objects that become healthy.
+// waitForProgress is how long a status should wait for more to come of what is under way: a run, or objects or other apps that become ready.
 func waitForProgress(e appEntry, r report.Report) time.Duration {
 	since := e.begun
-	if since.IsZero() {
+	if since.IsZero() && r.Stage == report.Depend {
+		since = r.At
+	} else if since.IsZero() {
 		h := appstate.StateOf(r).Health.Code
 		if e.app.Wait != app.WaitHealthy || r.Stage != report.Done || h == health.Healthy || h == health.Degraded || h == health.Suspended {
 			return 0
@@ -163,13 +173,19 @@ func (c *Controller) writeSourceStatus(ctx context.Context, key app.SourceKey) e
 	e := *known // the watch writes to known meanwhile
 	c.mu.RUnlock()
 	next := object.Object(e.front.Status(e.cr, e.state))
-	err := asGone(c.patchStatus(ctx, e.cr.GVK(), e.cr, e.wrote, next))
+	if next == nil { // another controller writes it
+		return nil
+	}
+	err := asGoneAnswer(c.patchStatus(ctx, e.cr.GVK(), e.cr, e.wrote, next))
 	if err != nil && !errors.Is(err, errGone) {
 		c.Log.Warn("status", "source", key.String(), "error", err.Error())
 	}
 	c.mu.Lock()
 	known.wrote = statusAfterWrite(next, err)
 	c.mu.Unlock()
+	if err == nil {
+		c.reportSourceNews(known, e.cr, next)
+	}
 	return err
 }
 
@@ -209,7 +225,7 @@ type operation struct {
 }
 
 func (c *Controller) patchFinalizers(ctx context.Context, e appEntry, list []string) error {
-	return asGone(c.patch(ctx, e.gvk, e.cr, "", []operation{
+	return asGoneAnswer(c.patch(ctx, e.gvk, e.cr, "", []operation{
 		{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()}, {"add", "/metadata/finalizers", list},
 	}))
 }
@@ -241,9 +257,11 @@ func (c *Controller) resource(gvk object.GVK, namespace string) (dynamic.Resourc
 
 // emitFinding reports drift on the app's custom resource.
 func (c *Controller) emitFinding(n reconcile.FindingEvent) {
+	about := matterOfFinding(n.ID, n.Finding, n.Carried)
 	news := notify.Event{Severity: notify.Info, Reason: "DriftDetected", Text: report.Sentence(n.ID, n.Finding)}
 	switch {
 	case n.Without != "":
+		about = notify.Matter{}
 		news = notify.Event{Severity: notify.Error, Reason: "ClaimEnds", Text: report.CountDropWarning(n.ID, n.Finding, n.Without)}
 	case n.Carried:
 		news.Reason = "DriftCorrected"
@@ -256,21 +274,5 @@ func (c *Controller) emitFinding(n reconcile.FindingEvent) {
 	case n.Finding.Verdict == decide.Contested:
 		news.Severity, news.Reason = notify.Error, "FieldContested"
 	}
-	c.emit(n.App, news, evidence(n))
-}
-
-// evidence is what a message says of a finding beside its sentence.
-func evidence(n reconcile.FindingEvent) map[string]string {
-	f := n.Finding
-	out := map[string]string{"object": n.ID.String(), "field": field.PathString(f.Path), "verdict": string(f.Verdict)}
-	if writer := f.Writer.String(); writer != "" {
-		out["writer"] = writer
-	}
-	if f.Claimant != "" {
-		out["claimant"] = f.Claimant
-	}
-	if f.Reason != "" {
-		out["because"] = f.Reason
-	}
-	return out
+	c.emitMessage(n.App, notify.Message{Event: news, Evidence: evidence(n), Matter: about})
 }

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/decide/compare"
@@ -23,6 +24,9 @@ func addedAt(in Input, d compare.Difference) (compare.Addition, bool) {
 
 // judgeAdded gives an addition its verdict. Whatever the policy is, it is shown; removed is what no one else owns and what came after truce.
 func judgeAdded(in Input, d compare.Difference, a compare.Addition) (Finding, time.Time) {
+	if in.Switches.Stops(in.Live, d.Path, d.Live.Reveal()) {
+		return stopped(in, d), time.Time{}
+	}
 	left := ""
 	if leavesCount(in, d.Path) {
 		left = "set by " + d.Writer.String() + "; Git names no count, and without one the default would hold: it stays"
@@ -44,6 +48,16 @@ func judgeAdded(in Input, d compare.Difference, a compare.Addition) (Finding, ti
 		f.Reason = "an addition that truce has begun to take away"
 	}
 	return f, again
+}
+
+// stopped is the finding of a custom resource that was suspended by hand: whatever the policy is, the brake holds.
+func stopped(in Input, d compare.Difference) Finding {
+	by, at := d.Writer.String(), field.PathString(d.Path)
+	return Finding{
+		Difference: d, Verdict: Hold, Reported: true, PausedBy: by,
+		Reason: fmt.Sprintf("suspended by %s: %s is set, and Git does not name it; it stays until it is removed by hand, or Git names it", by, at),
+		Remedy: "to resume: kubectl edit " + inKubectl(in) + ", and remove the line",
+	}
 }
 
 // reasonToLeave says why an addition is only reported; empty where it may go.

@@ -3,7 +3,7 @@
 // In: one object's comparison, the claims and ignore rules on it, the policy, what is remembered, and the time.
 // Out: a Plan: a Finding for each difference, and the Steps that carry the verdicts out.
 // Promise: pure; a withheld field is never in what is sent, and never left without an owner; every step has a reason.
-// Not here: finding differences (compare), carrying steps (act).
+// Not here: finding differences (compare), executing steps (apply).
 package decide
 
 import (
@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/mutation"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
@@ -26,7 +27,7 @@ import (
 // Verdict is what truce does about a field that is not as Git wants it.
 type Verdict string
 
-// The verdicts, and no other (DESIGN §1).
+// The verdicts, and no other.
 const (
 	Correct   Verdict = "Correct"   // put Git's value back
 	Cede      Verdict = "Cede"      // leave it to the one who has a right to it
@@ -72,6 +73,7 @@ const (
 	Adopt    Verb = "adopt"    // rewrite managedFields: what others have applied becomes ours
 	Release  Verb = "release"  // rewrite managedFields: what is ours becomes another manager's, and our mark goes
 	Prune    Verb = "prune"    // delete
+	Recreate Verb = "recreate" // delete, to be created as Body has it
 	// Namespace applies, by force, the namespace that an app's objects go to: under a field manager of its own.
 	Namespace Verb = "namespace"
 )
@@ -120,13 +122,20 @@ type Input struct {
 	Memory    fight.Memory
 	Request   Request
 	Policy    app.Policy
-	Adoption  app.Adoption // from another controller, or back to it
+	// Failure is the health check of the app that has failed first: drift that began later is held.
+	Failure health.Failure
+	Open    map[string]time.Time // by path: since when a difference is known that was left
+	Arrived time.Time            // of the event that is judged; zero for none
+
+	Adoption app.Adoption // from another controller, or back to it
 	// Adopted says that the object was seen to be adopted, with nothing of the other controller's left on it, in this very adoption.
 	Adopted bool
 	// Treatment is what the object itself asks for.
 	Treatment optout.Treatment
-	Hasher    ownership.Hasher
-	Now       time.Time
+	// Switches are fields by which people stop the controllers of custom resources.
+	Switches optout.Switches
+	Hasher   ownership.Hasher
+	Now      time.Time
 }
 
 // JudgeObject judges one object.

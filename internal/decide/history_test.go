@@ -48,7 +48,7 @@ func TestTheStoriesAreTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Apply(t, string(widgets))
-	c.Kubectl(t, "wait", "--for=condition=Established", "crd/widgets.truce.test")
+	c.Established(t, "widgets.truce.test")
 	files, err := filepath.Glob("testdata/stories/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no stories", err)

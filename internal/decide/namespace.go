@@ -17,7 +17,7 @@ func PlanNamespace(want app.DefaultNamespace, live object.Object) Plan {
 	metadata := map[string]any{"name": want.Name}
 	for field, values := range map[string]map[string]string{"labels": want.Labels, "annotations": want.Annotations} {
 		if len(values) > 0 {
-			metadata[field] = asAny(values)
+			metadata[field] = asAnyMap(values)
 		}
 	}
 	body := object.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
@@ -33,7 +33,7 @@ func hasMetadata(o object.Object, field string, want map[string]string) bool {
 	return true
 }
 
-func asAny(values map[string]string) map[string]any {
+func asAnyMap(values map[string]string) map[string]any {
 	out := make(map[string]any, len(values))
 	for k, v := range values {
 		out[k] = v

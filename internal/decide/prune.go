@@ -42,6 +42,8 @@ type KeepReason struct {
 	Why    string
 	Own    bool // an annotation or label of the object itself asks for it
 	Counts Counts
+	// BeingDeleted says that the object has been deleted, and is still there.
+	BeingDeleted bool
 }
 
 // Counts says whether the object counts as a difference of its app. The zero value does not: it belongs to no app any more.
@@ -61,12 +63,13 @@ type PruneInput struct {
 	IdentityChange string // what of the app's identity has changed within pruneWindow; empty for nothing
 	Label          string // the label value that our objects bear
 	Policy         app.Prune
-	Limit          *int   // see app.App.PruneLimit
-	Approved       string // the token that a user has approved
-	AppDeleted     bool   // the app itself was deleted: its user has asked for it
+	Rules          optout.PruneRules // by which the objects themselves ask to stay; nil deletes nothing, as any of them might ask for it
+	Limit          *int              // see app.App.PruneLimit
+	Approved       string            // the token that a user has approved
+	AppDeleted     bool              // the app itself was deleted: its user has asked for it
 }
 
-// The limits of a prune without approval (DESIGN §8.2), counted over pruneWindow. A prune is held that takes more than pruneCount objects and
+// The limits of a prune without approval, counted over pruneWindow. A prune is held that takes more than pruneCount objects and
 // more than pruneShare of the app's, more than pruneMost and more than half, or, where the app's identity has changed, more than half.
 const (
 	pruneWindow = 10 * time.Minute
@@ -120,31 +123,34 @@ func firstObjects(list []object.ID) string {
 }
 
 func (s *PrunePlan) sort(in PruneInput, g PruneCandidate) {
+	if g.Live == nil || !g.IsOwn(in.Label) {
+		s.Forget = append(s.Forget, g.ID)
+		return
+	}
+	kept, isKept := in.Rules.Find(g.Live, optout.Keep)
+	unlessEnd, isKeptUnlessEnd := in.Rules.Find(g.Live, optout.KeepUnlessEnd)
+	_, outlives := in.Rules.Find(g.Live, optout.OutliveApp)
 	switch {
-	case g.Live == nil:
-		s.Forget = append(s.Forget, g.ID)
-	case !g.IsOwn(in.Label):
-		s.Forget = append(s.Forget, g.ID)
-	case in.Policy != app.PruneDelete:
-		s.Keep[g.ID] = KeepReason{Why: "pruning is off", Counts: countingOf(g.Live)}
-	case protectedBy(g.Live) != "":
-		s.Keep[g.ID] = KeepReason{Why: protectedBy(g.Live), Own: true}
-	case annotationLists(g.Live, syncOptions, "Prune=false") && !in.AppDeleted: // Argo CD asks Delete=false when the app ends
-		s.Keep[g.ID] = KeepReason{Why: "annotation " + syncOptions + ": Prune=false", Own: true, Counts: countingOf(g.Live)}
-	case in.AppDeleted && outlivesApp(g.Live):
+	case in.Policy != app.PruneDelete, in.Rules == nil:
+		s.Keep[g.ID] = KeepReason{Why: "pruning is off", Counts: in.countingOf(g.Live)}
+	case isKept:
+		s.Keep[g.ID] = KeepReason{Why: kept.String(), Own: true}
+	case isKeptUnlessEnd && !in.AppDeleted:
+		s.Keep[g.ID] = KeepReason{Why: unlessEnd.String(), Own: true, Counts: in.countingOf(g.Live)}
+	case in.AppDeleted && outlives:
 		s.Forget = append(s.Forget, g.ID)
 	case g.Live.At("metadata", "deletionTimestamp") != nil:
-		s.Keep[g.ID] = KeepReason{Why: "it is being deleted already"}
+		s.Keep[g.ID] = KeepReason{Why: "it is being deleted already", BeingDeleted: true}
 	default:
 		s.Delete = append(s.Delete, g.ID)
-		if s.confirm == "" && annotationLists(g.Live, syncOptions, "Prune=confirm") {
-			s.confirm = fmt.Sprintf("%s is not pruned without confirmation (%s: Prune=confirm)", g.ID, syncOptions)
+		if m, asks := in.Rules.Find(g.Live, optout.ConfirmPrune); asks && s.confirm == "" {
+			s.confirm = fmt.Sprintf("%s is not pruned without confirmation (%s: %s)", g.ID, m.Key, m.Value)
 		}
 	}
 }
 
-func countingOf(live object.Object) Counts {
-	if annotationLists(live, "argocd.argoproj.io/compare-options", "IgnoreExtraneous") {
+func (in PruneInput) countingOf(live object.Object) Counts {
+	if _, uncounted := in.Rules.Find(live, optout.Uncounted); uncounted {
 		return Extraneous
 	}
 	return Leaving
@@ -170,35 +176,6 @@ func hasTruceMark(o object.Object) bool {
 		return m["manager"] == ownership.Manager && m["operation"] == "Apply" &&
 			object.Object(m).At("fieldsV1", "f:metadata", "f:labels", "f:"+object.PartOf) != nil
 	})
-}
-
-// protectedBy says which annotation or label of Flux's or Helm's keeps the object. It counts in both dialects.
-func protectedBy(o object.Object) string {
-	for _, keep := range []struct{ key, value string }{
-		{"kustomize.toolkit.fluxcd.io/prune", "disabled"}, {"kustomize.toolkit.fluxcd.io/reconcile", "disabled"},
-		{"kustomize.toolkit.fluxcd.io/ssa", "ignore"}, {"helm.sh/resource-policy", "keep"},
-	} {
-		if v, ok := o.Annotation(keep.key); ok && strings.EqualFold(v, keep.value) {
-			return "annotation " + keep.key + ": " + v
-		}
-		if v, ok := o.Label(keep.key); ok && strings.EqualFold(v, keep.value) {
-			return "label " + keep.key + ": " + v
-		}
-	}
-	return ""
-}
-
-const syncOptions = "argocd.argoproj.io/sync-options"
-
-// outlivesApp reports whether the object is to outlive its app: Argo CD's sync options Delete=false, and Delete=confirm, which nothing confirms.
-func outlivesApp(o object.Object) bool {
-	return annotationLists(o, syncOptions, "Delete=false") || annotationLists(o, syncOptions, "Delete=confirm")
-}
-
-// annotationLists reports whether the list in an annotation has the item.
-func annotationLists(o object.Object, key, item string) bool {
-	text, _ := o.Annotation(key)
-	return slices.Contains(optout.ListItems(text), item)
 }
 
 func tooMuch(in PruneInput, list []object.ID) string {

@@ -2,10 +2,7 @@ package decide_test
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,63 +10,21 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// swept judges one object that left Git, with the annotations and labels that it has in the cluster.
-func swept(in decide.PruneInput, labels, annotations map[string]any) string {
-	id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}
-	all := map[string]any{object.PartOf: "flux-system.web"}
-	maps.Copy(all, labels)
-	live := object.Object{"metadata": map[string]any{"uid": "1", "labels": all, "annotations": annotations}}
-	in.Gone, in.Total, in.Label = []decide.PruneCandidate{{ID: id, UID: "1", Live: live}}, 1, "flux-system.web"
-	s := decide.PlanPrune(in)
-	switch k, kept := s.Keep[id]; {
-	case kept:
-		return strings.TrimSpace(fmt.Sprintf("kept: %s %s", k.Why, k.Counts))
-	case slices.Contains(s.Forget, id):
-		return "forgotten"
-	case s.Held != "":
-		return "held: " + strings.ReplaceAll(s.Held, s.Token, "TOKEN")
-	}
-	return "deleted"
-}
+// anyRule makes PlanPrune delete what no object of these tests asks to keep.
+var anyRule = optout.PruneRules{{Key: "keep", Value: "true", Match: optout.Word, Effect: optout.Keep}}
 
-func TestAnObjectSaysItselfWhetherItIsPruned(t *testing.T) {
-	const flux, argo = "kustomize.toolkit.fluxcd.io/", "argocd.argoproj.io/"
-	type m = map[string]any
-	for _, c := range []struct {
-		labels, annotations  m
-		pruned, off, withApp string
-	}{
-		{nil, nil, "deleted", "kept: pruning is off leaving", "deleted"},
-		{nil, m{flux + "prune": "Disabled"}, "kept: annotation " + flux + "prune: Disabled", "kept: pruning is off leaving", "kept: annotation " + flux + "prune: Disabled"},
-		{m{flux + "reconcile": "disabled"}, nil, "kept: label " + flux + "reconcile: disabled", "kept: pruning is off leaving", "kept: label " + flux + "reconcile: disabled"},
-		{nil, m{flux + "ssa": "ignore"}, "kept: annotation " + flux + "ssa: ignore", "kept: pruning is off leaving", "kept: annotation " + flux + "ssa: ignore"},
-		{nil, m{flux + "ssa": "IfNotPresent"}, "deleted", "kept: pruning is off leaving", "deleted"},
-		{nil, m{argo + "sync-options": "Validate=false, Prune=false"}, "kept: annotation " + argo + "sync-options: Prune=false leaving", "kept: pruning is off leaving", "deleted"},
-		{nil, m{argo + "sync-options": "Prune=falsely"}, "deleted", "kept: pruning is off leaving", "deleted"},
-		{
-			nil, m{argo + "sync-options": "Prune=false", argo + "compare-options": "IgnoreExtraneous"},
-			"kept: annotation " + argo + "sync-options: Prune=false extraneous", "kept: pruning is off extraneous", "deleted",
-		},
-		{nil, m{argo + "compare-options": "IgnoreExtraneous"}, "deleted", "kept: pruning is off extraneous", "deleted"},
-		{
-			nil, m{argo + "sync-options": "Prune=confirm"},
-			"held: ConfigMap shop/web is not pruned without confirmation (" + argo + "sync-options: Prune=confirm); to approve, run truce app approve-prune, or annotate the app with truce.dev/approve-prune=TOKEN",
-			"kept: pruning is off leaving", "deleted",
-		},
-		{nil, m{argo + "sync-options": "Delete=false"}, "deleted", "kept: pruning is off leaving", "forgotten"},
-		{nil, m{argo + "sync-options": "Delete=confirm"}, "deleted", "kept: pruning is off leaving", "forgotten"},
-	} {
-		got := []string{
-			swept(decide.PruneInput{Policy: app.PruneDelete}, c.labels, c.annotations),
-			swept(decide.PruneInput{Policy: app.PruneReport}, c.labels, c.annotations),
-			swept(decide.PruneInput{Policy: app.PruneDelete, AppDeleted: true}, c.labels, c.annotations),
-		}
-		if diff := cmp.Diff([]string{c.pruned, c.off, c.withApp}, got); diff != "" {
-			t.Errorf("labels %v, annotations %v (-want +got):\n%s", c.labels, c.annotations, diff)
-		}
+func TestWithoutRulesNothingIsDeleted(t *testing.T) {
+	in := decide.PruneInput{Gone: leaving(1), Total: 9, Label: "flux-system.web", Policy: app.PruneDelete}
+	if s := decide.PlanPrune(in); len(s.Delete) != 0 || len(s.Keep) != 1 {
+		t.Errorf("deleted %v, kept %v", s.Delete, s.Keep)
+	}
+	in.Rules = anyRule
+	if s := decide.PlanPrune(in); len(s.Delete) != 1 {
+		t.Errorf("with rules: deleted %v, kept %v", s.Delete, s.Keep)
 	}
 }
 
@@ -117,7 +72,7 @@ func TestHowMuchIsPrunedWithoutApproval(t *testing.T) {
 		{leaves: 1, total: 300, most: ptr(0), held: true},
 	} {
 		in := decide.PruneInput{
-			Gone: leaving(c.leaves), Total: c.total, RecentlyPruned: c.lately, IdentityChange: c.moved, Limit: c.most, Label: "flux-system.web", Policy: app.PruneDelete,
+			Gone: leaving(c.leaves), Total: c.total, RecentlyPruned: c.lately, IdentityChange: c.moved, Limit: c.most, Label: "flux-system.web", Policy: app.PruneDelete, Rules: anyRule,
 		}
 		s := decide.PlanPrune(in)
 		if held := s.Held != ""; held != c.held {
@@ -137,7 +92,7 @@ func TestHowMuchIsPrunedWithoutApproval(t *testing.T) {
 
 func TestAHeldPruneSaysWhatItIsAndHowToApproveIt(t *testing.T) {
 	s := decide.PlanPrune(decide.PruneInput{
-		Gone: leaving(8), Total: 8, RecentlyPruned: 1, IdentityChange: "the path has changed from ./old", Label: "flux-system.web", Policy: app.PruneDelete,
+		Gone: leaving(8), Total: 8, RecentlyPruned: 1, IdentityChange: "the path has changed from ./old", Label: "flux-system.web", Policy: app.PruneDelete, Rules: anyRule,
 	})
 	want := "9 of 9 objects would be deleted within 10 minutes, of which 1 are already, and the path has changed from ./old: ConfigMap shop/c000, " +
 		"ConfigMap shop/c001, ConfigMap shop/c002, and 5 more; to approve, run truce app approve-prune, or annotate the app with " +
@@ -178,7 +133,7 @@ func TestOnlyWhatBearsTheMarkOfThisAppAndIsRecordedIsDeleted(t *testing.T) {
 			ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}, UID: c.uid, Inherited: c.inherited,
 			Live: object.Object{"metadata": map[string]any{"uid": "1", "labels": labels, "managedFields": c.owners}},
 		}
-		s := decide.PlanPrune(decide.PruneInput{Gone: []decide.PruneCandidate{g}, Total: 9, Label: "flux-system.web", Policy: app.PruneDelete})
+		s := decide.PlanPrune(decide.PruneInput{Gone: []decide.PruneCandidate{g}, Total: 9, Label: "flux-system.web", Policy: app.PruneDelete, Rules: anyRule})
 		if got := len(s.Delete) == 1; got != c.want || got == (len(s.Forget) == 1) {
 			t.Errorf("%s: deleted %v, forgotten %v", what, s.Delete, s.Forget)
 		}

@@ -15,7 +15,7 @@ func mayWrite(in Input) bool {
 }
 
 // planSteps turns verdicts into writes. Handing over comes first: a field that we let go of without another owner is reset
-// to its default by the API server (DESIGN §3). Taking back comes before applying, or what Git dropped would stay.
+// to its default by the API server. Taking back comes before applying, or what Git dropped would stay.
 func planSteps(in Input, p Plan) []Step {
 	ours := ownership.ApplyEntry(in.Owners, ownership.Manager)
 	why := reasonToApply(in, p, ours)

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/mutation"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
@@ -208,6 +209,11 @@ func policy(t *testing.T, in *decide.Input, text string) (released []field.Path)
 			in.Policy.Spacing = duration(t, value)
 		case "request":
 			in.Request = decide.Request(value)
+		case "failing": // a health check, since when, and why
+			ago, cause, _ := strings.Cut(value, " ")
+			in.Failure = health.Failure{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Cause: cause, Since: now.Add(-duration(t, ago))}
+		case "arrived": // the event that shows the difference
+			in.Arrived = now.Add(-duration(t, value))
 		case "revision": // a new one whose predecessor is not known
 			in.Changed = true
 		case "withheld": // at the last apply, and no longer by a rule or claim

@@ -68,7 +68,7 @@ func reasonOfMode(m app.Mode) string {
 	case app.Suspend:
 		return "the app is suspended"
 	case app.Await:
-		return "nobody has asked for a sync"
+		return "no sync was requested"
 	default:
 		return "observe mode writes nothing"
 	}
@@ -99,6 +99,9 @@ func withPause(in Input, correct Finding) (Finding, time.Time) {
 func pauseOf(in Input, d compare.Difference) (Finding, time.Time) {
 	if isStuck(in, d) {
 		return Finding{Difference: d, Verdict: Hold, Reason: NotRestored}, time.Time{}
+	}
+	if why := heldByFailure(in, d); why != "" {
+		return Finding{Difference: d, Verdict: Hold, Reason: why}, time.Time{}
 	}
 	if at := nextCorrection(in, d.Path); !at.IsZero() {
 		return Finding{Difference: d, Verdict: Hold, Reason: spacingReason(in.Policy.Spacing, at)}, at

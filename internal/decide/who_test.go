@@ -20,7 +20,7 @@ metadata: {name: web}
 spec:
   replicas: 1
   paused: true`)
-	for created, want := range map[string]string{"2026-01-02T03:04:05Z": "truce", "2026-01-01T00:00:00Z": "somebody (unknown)"} {
+	for created, want := range map[string]string{"2026-01-02T03:04:05Z": "truce", "2026-01-01T00:00:00Z": "an unknown writer"} {
 		live := load(t, `
 apiVersion: apps/v1
 kind: Deployment

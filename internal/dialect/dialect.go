@@ -15,6 +15,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/chartfile"
+	"github.com/truce-gitops/truce/internal/source/tree"
 )
 
 // Apps translates one kind of custom resource that asks to keep something in sync. Its methods may be called concurrently, change
@@ -35,8 +37,8 @@ type Apps interface {
 type Sources interface {
 	// Source reads all but the credentials. All that is wrong is in the Source's Problems.
 	Source(cr object.Object) Source
-	// Spec says what to fetch. Secret holds the data of the Secret that Source named, nil where it named none; a *source.Error says what it lacks.
-	Spec(cr object.Object, secret map[string][]byte) (source.Spec, error)
+	// Spec says what to fetch. Secrets holds what was read of those that Source named; a *source.Error says what they lack.
+	Spec(cr object.Object, secrets source.Secrets) (source.Spec, error)
 	// Status returns the whole new .status.
 	Status(cr object.Object, s SourceState) map[string]any
 }
@@ -54,6 +56,13 @@ type Source struct {
 	Deleting       bool
 	Secret         string // name of a Secret in the same namespace; empty for none
 	SecretSelector SecretSelector
+	OtherSecrets   []string    // names of more Secrets there: of certificates, proxies, keys
+	Includes       []tree.Part // of which files are put into the artifact, without their artifacts; sources of the same kind and namespace, by Name
+	// Chart says that the source is a chart of another one, and which; nil for a source of its own.
+	Chart *chartfile.Choice
+	// Static says that there is nothing to fetch of the source itself: apps read the charts in it.
+	Static         bool
+	ServiceAccount string // name of an account there whose image pull secrets are credentials, too; empty for none
 
 	// Problems refuse the source, as App.Problems do an app.
 	Problems []app.Problem

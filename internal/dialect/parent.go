@@ -77,9 +77,9 @@ func partOfLabel(o object.Object) string { s, _ := o.Label(object.PartOf); retur
 // appOfLabel reads truce's own mark, NAMESPACE.NAME or NAMESPACE.NAME_KIND (desired.PartOfValue); no namespace holds a dot. Older marks name no
 // kind.
 func appOfLabel(mark string, known func(app.Key) bool) app.Key {
-	mark, kind, told := strings.Cut(mark, "_")
+	mark, kind, hasKind := strings.Cut(mark, "_")
 	namespace, name, _ := strings.Cut(mark, ".")
-	if told {
+	if hasKind {
 		return app.Key{Kind: kind, Namespace: namespace, Name: name}
 	}
 	for _, kind := range []string{"Kustomization", "Application"} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/view/exit"
 	"os"
 	"path"
 	"path/filepath"
@@ -12,10 +11,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/memory"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/lint/fix"
 	"github.com/truce-gitops/truce/internal/lint/rules"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/render/worker"
@@ -24,9 +25,9 @@ import (
 	"github.com/truce-gitops/truce/internal/source/git"
 )
 
-// Fix finds the edits that end what an audit finds, and calls use with them. It reads all of the working tree, whatever part is to be
+// FixRepository finds the edits that end what an audit finds, and calls use with them. It reads all of the working tree, whatever part is to be
 // edited: an edit is proven by every app that reads the file.
-func Fix(ctx context.Context, o fix.Request, use func(*Edits) error) error {
+func FixRepository(ctx context.Context, o fix.Request, use func(*Edits) error) error {
 	dir, app := o.Path, ""
 	if info, err := os.Stat(dir); o.App != "" && (err != nil || !info.IsDir()) {
 		dir, app = ".", o.App
@@ -44,18 +45,16 @@ func Fix(ctx context.Context, o fix.Request, use func(*Edits) error) error {
 	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{worker.Command}, Size: workers, Memory: memory.OfMachine().Build, Garbage: 400})
 	defer pool.Close()
 	cached := &render.Cached{Renderer: pool, Bytes: 64 << 20}
-	bases, end, err := local.Bases{Fetch: o.RemoteBases}.Over(cached)
+	bases, end, err := local.Bases{Fetch: o.RemoteBases, Charts: controller.ChartRepositories{}}.Over(cached)
 	if err != nil {
 		return err
 	}
 	defer end()
 	tree := bases.Over(place.tree)
-	again := func(ctx context.Context, files source.Tree) (discover.Discovery, error) {
-		return discover.FindApps(ctx, files, discover.Options{
-			Kinds: appKinds(), Render: bases, Addresses: place.known, Ignored: place.ignored, Workers: workers, Progress: o.Progress,
-		})
-	}
-	s, err := again(ctx, tree)
+	again := rediscoverer{discover.Options{
+		Kinds: appKinds(), Render: bases, Addresses: place.known, Ignored: place.ignored, Workers: workers, Progress: o.Progress,
+	}}
+	s, err := again.Rediscover(ctx, tree)
 	if err != nil {
 		return err
 	}
@@ -64,11 +63,19 @@ func Fix(ctx context.Context, o fix.Request, use func(*Edits) error) error {
 	if err != nil {
 		return err
 	}
-	plan, err := fix.MakePlan(ctx, fix.Repository{Discovery: s, Files: tree, Render: bases, Rediscover: again}, all, wanted)
+	plan, err := fix.MakePlan(ctx, fix.Repository{Discovery: s, Files: tree, Render: bases, Again: again}, all, wanted)
 	if err != nil {
 		return err
 	}
 	return use(newEdits(place, s, plan))
+}
+
+// rediscoverer finds the apps of a repository by the same options each time.
+type rediscoverer struct{ options discover.Options }
+
+// Rediscover implements fix.Rediscoverer.
+func (r rediscoverer) Rediscover(ctx context.Context, files source.Tree) (discover.Discovery, error) {
+	return discoverTraced(ctx, files, r.options)
 }
 
 // selection says which findings are to be fixed.
@@ -98,7 +105,7 @@ func selectFindings(s discover.Discovery, all []rules.Finding, a selection) ([]r
 		}
 	}
 	if a.app != "" && len(units) == 0 {
-		return nil, exit.With(exit.Usage, fmt.Errorf("%s: neither a directory nor an app of this repository", a.app))
+		return nil, exit.WithCode(exit.Usage, fmt.Errorf("%s: neither a directory nor an app of this repository", a.app))
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(f rules.Finding) bool {
 		if len(a.rules) > 0 && !slices.Contains(a.rules, f.Rule) || len(a.rules) == 0 && f.Severity == rules.Info || f.FormOnly == rules.Generated {
@@ -144,7 +151,7 @@ func (e *Edits) Prepare(ctx context.Context, branch string) error {
 	e.commit.Branch = branch
 	err := e.commit.Prepare(ctx)
 	if errors.Is(err, git.ErrUnclean) {
-		err = exit.With(exit.Usage, fmt.Errorf("%w: commit or stash them first, or leave out --commit", err))
+		err = exit.WithCode(exit.Usage, fmt.Errorf("%w: commit or stash them first, or leave out --commit", err))
 	}
 	return err
 }

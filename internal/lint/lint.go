@@ -11,19 +11,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/view/exit"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/memory"
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/lint/discover/appset"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/jqworker"
 	"github.com/truce-gitops/truce/internal/render/local"
@@ -37,9 +38,9 @@ import (
 func appKinds() []discover.Kind {
 	return []discover.Kind{
 		{Dialect: discover.Flux, Group: registry.Kustomizations.Group, Kind: registry.Kustomizations.Kind, Apps: flux.Kustomizations{}},
-		{Dialect: discover.Flux, Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"},
+		{Dialect: discover.Flux, Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease", Apps: flux.HelmReleases{}},
 		{Dialect: discover.ArgoCD, Group: registry.Applications.Group, Kind: registry.Applications.Kind, Apps: argocd.Applications{}},
-		{Dialect: discover.ArgoCD, Group: registry.Applications.Group, Kind: "ApplicationSet", Expand: appset.ExpandSet},
+		{Dialect: discover.ArgoCD, Group: registry.Applications.Group, Kind: "ApplicationSet", Sets: appset.Sets{}},
 	}
 }
 
@@ -56,7 +57,7 @@ func Discover(ctx context.Context, q discover.Request, use func(discover.Discove
 		return err
 	}
 	if len(s.Units)+len(s.Skipped) == 0 && q.Only == "" {
-		return exit.With(exit.Usage, fmt.Errorf("audit %s: nothing in it describes an object", cmp.Or(q.Repo, q.Path)))
+		return exit.WithCode(exit.Usage, fmt.Errorf("audit %s: nothing in it describes an object", cmp.Or(q.Repo, q.Path)))
 	}
 	return use(s)
 }
@@ -67,7 +68,7 @@ type checkout struct {
 	tree    source.Tree
 	below   string // the directory in it that was named
 	top     string // of the working tree; empty for none
-	ignored func(string) bool
+	ignored map[string]bool
 	known   []string // addresses
 	notes   []string
 	close   func()
@@ -82,7 +83,7 @@ func openCheckout(ctx context.Context, q discover.Request) (checkout, error) {
 		err = errors.New("not a directory")
 	}
 	if err != nil {
-		return checkout{}, exit.With(exit.Usage, fmt.Errorf("audit %s: %w", q.Path, local.Cause(err)))
+		return checkout{}, exit.WithCode(exit.Usage, fmt.Errorf("audit %s: %w", q.Path, local.SystemCause(err)))
 	}
 	if q.Revision != "" {
 		return atRevision(ctx, q)
@@ -98,11 +99,11 @@ func atRevision(ctx context.Context, q discover.Request) (checkout, error) {
 	}
 	defer now.close()
 	if now.top == "" {
-		return checkout{}, exit.With(exit.Usage, fmt.Errorf("audit %s: it is in no working tree of git, and has no revision %s", q.Path, q.Revision))
+		return checkout{}, exit.WithCode(exit.Usage, fmt.Errorf("audit %s: it is in no working tree of git, and has no revision %s", q.Path, q.Revision))
 	}
 	commit, err := git.ResolveCommit(ctx, now.top, q.Revision)
 	if err != nil {
-		return checkout{}, exit.With(exit.Usage, fmt.Errorf("audit %s: %w", q.Path, err))
+		return checkout{}, exit.WithCode(exit.Usage, fmt.Errorf("audit %s: %w", q.Path, err))
 	}
 	a, err := fetchRepository(ctx, discover.Request{Repo: now.top, Ref: commit})
 	a.below, a.known = now.below, now.known
@@ -116,7 +117,7 @@ func openDirectory(ctx context.Context, dir string) (checkout, error) {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
-		return checkout{}, exit.With(exit.Usage, fmt.Errorf("audit %s: %w", dir, local.Cause(err)))
+		return checkout{}, exit.WithCode(exit.Usage, fmt.Errorf("audit %s: %w", dir, local.SystemCause(err)))
 	}
 	top, found := local.WorkingTree(dir)
 	if !found {
@@ -124,7 +125,7 @@ func openDirectory(ctx context.Context, dir string) (checkout, error) {
 	}
 	tree, err := disk.OpenTree(top)
 	if err != nil {
-		return checkout{}, exit.With(exit.Usage, fmt.Errorf("audit %s: %w", dir, local.Cause(err)))
+		return checkout{}, exit.WithCode(exit.Usage, fmt.Errorf("audit %s: %w", dir, local.SystemCause(err)))
 	}
 	below, err := filepath.Rel(top, dir)
 	if err != nil {
@@ -140,7 +141,7 @@ func openDirectory(ctx context.Context, dir string) (checkout, error) {
 		a.notes = append(a.notes, fmt.Sprintf("nothing is left out as ignored, and no address of the repository is known: %v", err))
 	}
 	a.known = local.Remotes
-	a.ignored = func(name string) bool { return local.Ignored[name] }
+	a.ignored = local.Ignored
 	return a, nil
 }
 
@@ -153,7 +154,7 @@ func fetchRepository(ctx context.Context, q discover.Request) (checkout, error) 
 	artifact, err := store.Fetch(ctx, source.Spec{URL: q.Repo, Ref: source.ParseRef(q.Ref)})
 	if err != nil {
 		closed()
-		return checkout{}, exit.With(exit.Render, err)
+		return checkout{}, exit.WithCode(exit.Render, err)
 	}
 	return checkout{tree: artifact.Files, below: ".", known: []string{q.Repo}, close: closed}, nil
 }
@@ -168,13 +169,13 @@ func (a checkout) discover(ctx context.Context, q discover.Request) (s discover.
 	workers := runtime.GOMAXPROCS(0) + 1
 	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{worker.Command}, Size: workers, Memory: memory.OfMachine().Build, Garbage: 400})
 	defer pool.Close()
-	queries := jqworker.New(self, memory.OfMachine().Query)
+	queries := jqworker.NewFilter(self, memory.OfMachine().Query)
 	defer queries.Close()
-	bases, end, err := local.Bases{Fetch: q.RemoteBases, Elsewhere: q.Repo != ""}.Over(&render.Cached{Renderer: pool})
+	bases, end, err := local.Bases{Fetch: q.RemoteBases, Elsewhere: q.Repo != "", Charts: controller.ChartRepositories{}}.Over(&render.Cached{Renderer: pool})
 	if err != nil {
 		return discover.Discovery{}, func() {}, err
 	}
-	s, err = discover.FindApps(ctx, bases.Over(a.tree), discover.Options{
+	s, err = discoverTraced(ctx, bases.Over(a.tree), discover.Options{
 		Queries: queries, Kinds: appKinds(), Render: bases, Only: q.Only, Addresses: a.known, Ignored: a.ignored,
 		Directory: a.asked(), Workers: workers, Progress: q.Progress,
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -32,6 +33,7 @@ type appRun struct {
 	state     *appState
 	asked     app.App // what was asked for; app is what of it holds in this run
 	app       app.App
+	cluster   string         // that the app works in, see Remote; set by admit
 	access    tenancy.Access // of app's account; set by admit
 	isRollout bool           // this run brings something out
 	requested bool           // a person asks for this run
@@ -39,8 +41,12 @@ type appRun struct {
 	renewed   bool // Git describes something else than the run before
 	artifact  source.Artifact
 	request   render.Request
+	hooks     *syncHooks    // of the operation that this run is a part of; nil for none
+	chart     chartRun      // zero for an app without a Helm release
+	secrets   *redact.Known // what Secrets and encrypted files gave to the build; nil for nothing
 	rendered  rendering
 	set       desired.Set
+	built     string           // the digest of set
 	inventory inventory.Record // as it was at the beginning, then as it is
 	report    report.Report
 	problems  []error // of objects that could not be applied
@@ -75,7 +81,7 @@ func (e *Engine) begin(a app.App) *appRun {
 	r := &appRun{engine: e, state: s, asked: a, app: s.app, superseded: s.superseded, dataEra: s.era, last: s.report.Revision}
 	r.requested = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.HandledRequest)
 	r.report = report.Report{
-		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.ReachedRevision), Revision: s.report.Revision, Recorded: s.report.Recorded,
+		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.ReachedRevision), Release: s.report.Release, Revision: s.report.Revision, Digest: s.report.Digest, Origin: s.report.Origin, Recorded: s.report.Recorded,
 		Rollout: s.report.Rollout, Leaving: s.report.Leaving, Layout: s.report.Layout, Images: s.report.Images,
 		Notes: a.Notes, At: e.Now(), Running: true, Before: previousEnd(s.report),
 	}
@@ -99,8 +105,11 @@ func (r *appRun) admit(ctx context.Context) error {
 	if len(problems) > 0 {
 		return refusalOf(problems)
 	}
+	if err := r.identify(ctx); err != nil {
+		return err
+	}
 	var err error
-	if r.access, err = tenancy.AccessOf(r.engine.Identities, r.app); err != nil {
+	if r.access, err = r.engine.accessOf(r.app); err != nil {
 		return &stageError{report.AccessDenied, err}
 	}
 	return nil
@@ -124,9 +133,12 @@ func (r *appRun) fetch(context.Context) error {
 	if err != nil {
 		return &stageError{report.SourceNotReady, err}
 	}
-	r.artifact, r.report.Revision = artifact, artifact.Revision
+	r.artifact, r.report.Revision, r.report.Origin = artifact, artifact.Revision, artifact.Metadata[source.OriginRevision]
+	r.report.Digest = artifact.Digest
 	r.asked, r.app = r.asked.AtRevision(artifact.Commit, artifact.Files), r.app.AtRevision(artifact.Commit, artifact.Files)
-	r.decideRollout()
+	if r.app.Release == nil {
+		r.decideRollout()
+	}
 	return nil
 }
 
@@ -139,15 +151,40 @@ func (r *appRun) render(ctx context.Context) error {
 	if r.request, r.report.Layout, err = RequestOf(files, r.app); err != nil {
 		return &stageError{report.RenderFailed, err}
 	}
+	if err := r.inputs(ctx); err != nil {
+		return err
+	}
 	res, err := r.engine.Render.Render(ctx, r.request)
 	if err != nil {
 		return &stageError{report.RenderFailed, err}
 	}
+	if err := r.hide(res); err != nil {
+		return err
+	}
 	if r.engine.Bases != nil {
 		r.report.Notes = append(r.report.Notes, r.engine.Bases.Notes(r.app.Key)...)
 	}
+	if r.app.Release != nil {
+		if res, err = r.decideRelease(ctx, res); err != nil {
+			return &stageError{report.RenderFailed, err}
+		}
+	}
 	r.rendered = renderingOf(res)
 	return nil
+}
+
+// inputs reads what the build needs besides files.
+func (r *appRun) inputs(ctx context.Context) error {
+	if r.app.Release != nil {
+		return r.chartRequest(ctx)
+	}
+	if err := r.engine.CompleteChart(ctx, &r.request); err != nil {
+		return &stageError{report.ClusterFailed, err}
+	}
+	r.state.mu.Lock()
+	r.state.chart = chartIn(r.request)
+	r.state.mu.Unlock()
+	return r.values(ctx)
 }
 
 func (r *appRun) normalize(ctx context.Context) error {
@@ -159,12 +196,15 @@ func (r *appRun) normalize(ctx context.Context) error {
 	if err != nil {
 		return &stageError{report.RenderFailed, err}
 	}
+	r.report.Repeated = r.set.Repeated
+	r.set.KnowSecrets(r.secrets)
 	r.report.Notes = append(r.report.Notes, r.app.Ignore.Idle(r.set.Data())...)
 	r.report.Notes = append(r.report.Notes, asideNotes(r.set, r.app)...)
 	for _, o := range r.set.Nameless {
 		r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", o.File, o.Line, o.Data.ShownID(), o.Nameless()))
 	}
 	r.report.Notes = append(r.report.Notes, optOutNotes(r.set, r.app.OptOuts)...)
+	r.built = r.set.Digest(r.artifact.Revision)
 	r.rendered.settled(r.set)
 	return nil
 }
@@ -172,8 +212,12 @@ func (r *appRun) normalize(ctx context.Context) error {
 // asideNotes says what a revision asks for by annotations, and does not get.
 func asideNotes(s desired.Set, a app.App) []string {
 	var out []string
-	if n := len(s.Aside); n > 0 {
-		out = append(out, fmt.Sprintf("%s is left out: objects with %s are not made", andMore(s.Aside[0], n), strings.Join(a.Aside, " or ")))
+	for _, h := range s.Hooks {
+		for _, moment := range h.At.Moments {
+			if !slices.Contains(syncEvents, hook.Event(moment)) {
+				out = append(out, fmt.Sprintf("%s is no %s hook here: truce runs hooks of PreSync, Sync, PostSync and SyncFail", h.Data.ShownID(), moment))
+			}
+		}
 	}
 	if n := len(s.Unheeded); n > 0 {
 		out = append(out, fmt.Sprintf("%s on %s has no effect", strings.Join(a.Unheeded, " or "), andMore(s.Unheeded[0], n)))
@@ -191,7 +235,7 @@ func andMore(first object.ID, n int) string {
 func (r *appRun) scopes(ctx context.Context) (map[object.GVK]desired.Scope, error) {
 	out := map[object.GVK]desired.Scope{}
 	for _, gvk := range r.rendered.kinds {
-		s, err := r.engine.Scope(ctx, gvk)
+		s, err := r.engine.Scope.ScopeOf(ctx, gvk)
 		if err != nil {
 			return nil, err
 		}
@@ -208,7 +252,7 @@ func (r *appRun) validate(ctx context.Context) error {
 	var all []error
 	for i, err := range r.engine.Checkers[r.app.Validation].Check(ctx, r.access, r.set.Objects) {
 		if o := r.set.Objects[i]; err != nil {
-			all = append(all, fmt.Errorf("%s:%d: %s: %w", o.File, o.Line, o.ID, err))
+			all = append(all, fmt.Errorf("%s:%d: %s: %s", o.File, o.Line, o.ID, o.Sensitive.Message(err.Error())))
 		}
 	}
 	if len(all) > 0 {
@@ -256,7 +300,7 @@ func (r *appRun) stopped(at report.Stage, err error) report.Report {
 func outlook(reason report.Reason, err error) live.Outlook {
 	var p *panics.Error
 	switch {
-	case reason == report.ClusterFailed, reason == report.RecordFailed, errors.Is(err, live.ErrUnanswered), errors.As(err, &p):
+	case reason == report.ClusterFailed, reason == report.RecordFailed, reason == report.Remediated, errors.Is(err, live.ErrUnanswered), errors.As(err, &p):
 		return live.Passing
 	case errors.Is(err, live.ErrDoubtful), errors.Is(err, live.ErrUnknownKind): // a kind is unknown by one 404, too
 		return live.Doubtful
@@ -282,6 +326,7 @@ func (r *appRun) publish() report.Report {
 	r.closeRollout()
 	r.state.mu.Lock()
 	before := r.state.report
+	r.report.Runs = r.countRun(r.state.report.Runs)
 	if r.state.era == r.dataEra { // else what the run found out is about data that is gone
 		r.state.report = r.report
 	}
@@ -289,6 +334,7 @@ func (r *appRun) publish() report.Report {
 	if !r.canceled {
 		e.noteRun(before, r.report)
 	}
+	e.runEnded(r.app.Key)
 	e.queue.AppChanged(r.app.Key)
 	e.PeerChanged(r.app.Key)
 	return e.Report(r.app.Key)

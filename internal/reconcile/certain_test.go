@@ -32,6 +32,13 @@ func (r rendered) Render(context.Context, render.Request) (render.Result, error)
 	return out, r.err
 }
 
+// namespaced says of every kind that its objects lie in a namespace, or fails.
+type namespaced struct{ err error }
+
+func (n namespaced) ScopeOf(context.Context, object.GVK) (desired.Scope, error) {
+	return desired.Namespaced, n.err
+}
+
 // TestNothingIsPrunedByACachedRenderAlone: a fresh one has to name the same objects, whatever their number.
 func TestNothingIsPrunedByACachedRenderAlone(t *testing.T) {
 	unserved := errors.New("the server does not answer")
@@ -58,7 +65,7 @@ func TestNothingIsPrunedByACachedRenderAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &appRun{app: app.App{AllowEmpty: c.allowEmpty}}
-			r.engine = NewEngine(Dependencies{Fresh: c.fresh, Scope: func(context.Context, object.GVK) (desired.Scope, error) { return desired.Namespaced, c.scope }}, nil)
+			r.engine = NewEngine(Dependencies{Fresh: c.fresh, Scope: namespaced{c.scope}}, nil)
 			before, err := rendered{names: c.cached}.Render(t.Context(), render.Request{})
 			if err != nil {
 				t.Fatal(err)

@@ -33,7 +33,7 @@ func (w *objectReconcile) announceDrops() {
 		i := slices.IndexFunc(known, func(k report.Finding) bool {
 			return k.Path.Equals(f.Path) && k.Verdict == decide.Cede && k.NotApplied != "" && k.Remedy != ""
 		})
-		if masked := w.engine.mask(w.managed.id, f); i >= 0 && f.Verdict == decide.Correct && lowersCount(masked) {
+		if masked := w.mask(f); i >= 0 && f.Verdict == decide.Correct && lowersCount(masked) {
 			w.engine.announceDrop(countDrop{w.snap.owner, w.managed.id, masked}, known[i].Claimant)
 		}
 	}

@@ -10,6 +10,9 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/variables"
+	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -27,6 +30,8 @@ type Engine struct {
 	shapes       compare.Memo
 	history      journalHistory
 	peers        peers
+	failures     failures
+	releaseWaits releaseWaits
 	early        earlyEvents
 	scales       scalePaths
 	kindLists    kindLists
@@ -71,8 +76,13 @@ type appState struct {
 	// leaves is the state of Git (run.where) that left something to prune, since leavesSince; empty for none in this process.
 	leavingAt    string
 	leavesSince  time.Time
-	syncRequest  string // the token of the newest order that a run was about; empty for none in this process
+	admitted     string           // the revision and generation at which the dependencies were ready last (admittedKey); empty for none in this process
+	syncRequest  string           // the token of the newest order that a run was about; empty for none in this process
+	variables    *variables.Set   // of the newest render; nil for none
+	chart        *release.Request // the same, of objects of a chart
+	keys         *keys.Set        // of the newest render, without the keys themselves; nil for none
 	inventory    *pendingInventory
+	checks       healthChecks
 	lostAdoption lostAdoption // zero for an app that is not lost
 	era          int          // of what is known, see Engine.StartOver
 	pruned       int          // the era in which a run came to the prune last

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // Report returns an app's newest report, with what was seen of its objects since.
@@ -21,6 +22,7 @@ func (e *Engine) Report(key app.Key) report.Report {
 	r.Lost, r.Passage = s.lostAdoption.why, s.lostAdoption.adoption
 	s.mu.Unlock()
 	ids := s.objects()
+	r.Checks = e.checkedObjects(key)
 	r.App, r.Shared = key, e.sharedObjects(key)
 	r.Notes = append(slices.Clip(r.Notes), e.ruleNotes(rules, ids)...)
 	r.Notes = append(r.Notes, e.unaskedNotes(ids)...)
@@ -32,6 +34,22 @@ func (e *Engine) Report(key app.Key) report.Report {
 		}
 	}
 	return r
+}
+
+// HasAttempted reports whether an app's newest run was about the artifact, wherever it stopped.
+func (e *Engine) HasAttempted(key app.Key, a source.Artifact) bool {
+	s := e.knownApp(key)
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return isAbout(s.report, a)
+}
+
+// isAbout reports whether a run was about an artifact: the revision does not say which files of other sources are in it.
+func isAbout(r report.Report, a source.Artifact) bool {
+	return r.Revision == a.Revision && r.Digest == a.Digest
 }
 
 // LastAttempt returns the revision that an app's newest run was about, and the stage at which that run stopped. It costs two fields, where
@@ -85,6 +103,8 @@ func (e *Engine) OnEvent(ev live.Event) {
 		e.queue.Enqueue(ev.ID)
 	} else if news {
 		e.queue.AppChanged(r.ownedBy())
+		e.failuresChanged(r.ownedBy())
+		e.healthChanged(r.ownedBy())
 		e.notifyListeners()
 	}
 }

@@ -112,7 +112,7 @@ func (w *objectReconcile) often(noted map[string]journal.Change) map[string]int 
 	for _, f := range w.plan.Findings {
 		path := field.PathString(f.Path)
 		c, known := noted[path]
-		if out[path] = c.Times; known && !field.EqualValues(c.Live, w.engine.mask(w.managed.id, f).Live) {
+		if out[path] = c.Times; known && !field.EqualValues(c.Live, w.mask(f).Live) {
 			out[path]++
 		}
 	}
@@ -142,7 +142,7 @@ func (w *objectReconcile) doubtful(claims []claim.Claim) (object.ID, bool) {
 		r.unexplained = &unexplained{}
 	}
 	if r.unexplained.since.IsZero() {
-		if !slices.ContainsFunc(weak, func(f decide.Finding) bool { return !explained(r.findings, w.engine.mask(w.managed.id, f)) }) {
+		if !slices.ContainsFunc(weak, func(f decide.Finding) bool { return !explained(r.findings, w.mask(f)) }) {
 			return object.ID{}, false
 		}
 		r.unexplained.since = now
@@ -209,6 +209,7 @@ func (p *journalHistory) of(ctx context.Context, e *Engine) (*journalHistory, er
 
 // read takes the entries, which come in the order of time.
 func (p *journalHistory) read(entries []journal.Entry, now time.Time) {
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e journal.Entry) bool { return e.Cluster != "" })
 	p.attributions, p.changes = map[object.ID][]attribution.EarlierAnswer{}, map[object.ID]map[string]journal.Change{}
 	seen := map[object.ID]map[string]bool{}
 	for _, e := range slices.Backward(entries) {

@@ -15,7 +15,7 @@ func (r *appRun) origin() inventory.Origin {
 	if namespace == "" {
 		namespace = r.app.DefaultNamespace.Name
 	}
-	return inventory.Origin{Repository: r.artifact.Repository, Path: r.app.Path, Namespace: namespace, Commit: r.artifact.Commit}
+	return inventory.Origin{Repository: r.artifact.Repository, Path: r.app.Path, Namespace: namespace, Cluster: r.cluster, Commit: r.artifact.Commit}
 }
 
 // newGuard is the guard of a record once nothing of the app is left to prune.
@@ -65,6 +65,8 @@ func (r *appRun) originChange(ctx context.Context, histories bool) string {
 		return fmt.Sprintf("the path has changed from %s", was.Path)
 	case was.Namespace != is.Namespace:
 		return fmt.Sprintf("the target namespace has changed from %q", was.Namespace)
+	case was.Cluster != is.Cluster && !r.engine.isRemote(was.Cluster):
+		return fmt.Sprintf("the target cluster has changed from %s", shownCluster(was.Cluster))
 	case !histories || r.engine.Histories == nil || was.Commit == "" || was.Commit == is.Commit:
 		return ""
 	}

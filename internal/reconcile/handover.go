@@ -3,10 +3,12 @@ package reconcile
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // An object that leaves one app may be on its way into another one, which reads another source or has just been described itself. A prune waits
@@ -22,6 +24,8 @@ type handover struct {
 	source app.SourceKey // of the app that prunes
 	looked time.Time     // from when on sources are to be looked at
 	on     blocker
+	// postponed says that the app was enqueued once although it is blocked, see gate.
+	postponed bool
 }
 
 // blocker is what a prune waits for: an app, or a source.
@@ -37,8 +41,9 @@ func (b blocker) String() string {
 	return b.source.String() + " was looked at"
 }
 
-// awaitHandover stops a run that would prune, while another app may be about to ask for what leaves this one. An event enqueues the app.
-func (r *appRun) awaitHandover() error {
+// awaitHandover returns what a prune waits for, and that as an error, while another app may be about to ask for what leaves this one. An
+// event enqueues the app.
+func (r *appRun) awaitHandover() (blocker, error) {
 	e, now := r.engine, r.engine.Now()
 	since := r.leavingSince(now)
 	left := since.Add(handoverPatience).Sub(now)
@@ -47,14 +52,14 @@ func (r *appRun) awaitHandover() error {
 	defer e.peers.mu.Unlock()
 	delete(e.peers.handover, r.app.Key)
 	if left <= 0 || !e.blocked(r.app.Key, h) {
-		return nil
+		return blocker{}, nil
 	}
 	if e.peers.handover == nil {
 		e.peers.handover = map[app.Key]*handover{}
 	}
 	e.peers.handover[r.app.Key] = h
 	r.report.Again = left
-	return &stageError{report.InProgress, fmt.Errorf("prune waits until %s: it may take over what left this app", r.shown(h.on))}
+	return h.on, fmt.Errorf("prune waits until %s: it may take over what left this app", r.shown(h.on))
 }
 
 // shown names what a prune waits for. A tenant is not shown what is in another namespace.
@@ -82,24 +87,26 @@ func (e *Engine) blocked(key app.Key, h *handover) bool {
 		h.on = blocker{source: sources[0]}
 		return true
 	}
-	for _, other := range apps {
-		if other != key {
-			h.on = blocker{app: other}
-			return true
-		}
+	apps = slices.DeleteFunc(slices.Clone(apps), func(other app.Key) bool { return other == key })
+	if len(apps) == 0 {
+		return false
 	}
-	return false
+	h.on = blocker{app: apps[0]}
+	if i := slices.IndexFunc(apps, func(other app.Key) bool { return !e.awaitsDependencies(other) }); i >= 0 {
+		h.on.app = apps[i]
+	}
+	return true
 }
 
-// HasSeen reports whether an app has ended a run at the revision, or is refused.
-func (e *Engine) HasSeen(key app.Key, revision string) bool {
+// HasSeen reports whether an app has ended a run with the artifact, or is refused.
+func (e *Engine) HasSeen(key app.Key, a source.Artifact) bool {
 	s := e.knownApp(key)
 	if s == nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.report.Stage == report.Admit || s.report.Revision == revision && revision != ""
+	return s.report.Stage == report.Admit || s.report.Stage != report.Depend && isAbout(s.report, a) && a.Revision != ""
 }
 
 // SourceLooked takes note that a look at a source has ended, with or without news.
@@ -110,8 +117,13 @@ func (e *Engine) handoverChanged(on blocker) {
 	var free []app.Key
 	e.peers.mu.Lock()
 	for key, h := range e.peers.handover {
-		if h.on == on && !e.blocked(key, h) {
+		switch {
+		case h.on != on:
+		case !e.blocked(key, h):
 			delete(e.peers.handover, key)
+			free = append(free, key)
+		case !h.postponed && h.on.app != (app.Key{}) && e.awaitsDependencies(h.on.app):
+			h.postponed = true
 			free = append(free, key)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -35,7 +36,7 @@ func TestAPruneWaitsForOtherSourcesAndTheirApps(t *testing.T) {
 		t.Helper()
 		r := &appRun{engine: e, state: e.state(own), app: app.App{Key: own}, asked: app.App{Key: own}, artifact: source.Artifact{Revision: "2", Commit: "2"}}
 		got := ""
-		if err := r.awaitHandover(); err != nil {
+		if _, err := r.awaitHandover(); err != nil {
 			got = err.Error()
 		}
 		if want != "" {
@@ -69,5 +70,51 @@ func TestAPruneWaitsForOtherSourcesAndTheirApps(t *testing.T) {
 	waits("")
 	if len(e.peers.handover) > 0 {
 		t.Errorf("%d prunes wait", len(e.peers.handover))
+	}
+}
+
+// TestAnAppThatWaitsForItsDependenciesDoesNotKeepAPruneFromBeingPostponed: it may wait for the very app that prunes, which is enqueued once
+// more to end its run, and again when the other has seen the revision.
+func TestAnAppThatWaitsForItsDependenciesDoesNotKeepAPruneFromBeingPostponed(t *testing.T) {
+	own, waits, slow := appNamed(0), appNamed(1), appNamed(2)
+	n := &neighbours{apps: []app.Key{waits, slow}}
+	e := NewEngine(Dependencies{Sources: n, Now: func() time.Time { return time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC) }}, nil)
+	var again []app.Key
+	e.queue = queueFuncs{app: func(key app.Key) { again = append(again, key) }}
+	stops := func(key app.Key, at report.Stage, revision string) {
+		s := e.state(key)
+		s.mu.Lock()
+		s.report.Stage, s.report.Revision = at, revision
+		s.mu.Unlock()
+		e.PeerChanged(key)
+	}
+	run := func() error {
+		r := &appRun{engine: e, state: e.state(own), app: app.App{Key: own}, asked: app.App{Key: own}, artifact: source.Artifact{Revision: "2", Commit: "2"}}
+		on, why := r.awaitHandover()
+		if why == nil {
+			return nil
+		}
+		if err := r.postponePrune(on.app, why); err != nil || len(r.report.Notes) == 1 {
+			return err
+		}
+		t.Fatalf("postponed without a note: %v", r.report.Notes)
+		return nil
+	}
+	stops(waits, report.Depend, "2")
+	if err := run(); err == nil || e.peers.handover[own].on.app != slow {
+		t.Fatalf("got %v; the app that does not wait for dependencies comes first", err)
+	}
+	n.apps = []app.Key{waits}
+	stops(slow, report.Done, "2")
+	if diff := cmp.Diff([]app.Key{own}, again); diff != "" {
+		t.Fatalf("enqueued to end its run (-want +got):\n%s", diff)
+	}
+	if err := run(); err != nil || e.peers.handover[own] == nil {
+		t.Fatalf("got %v; the run ends, and its prune goes on waiting", err)
+	}
+	n.apps = nil
+	stops(waits, report.Done, "2")
+	if diff := cmp.Diff([]app.Key{own, own}, again); diff != "" {
+		t.Errorf("enqueued to prune (-want +got):\n%s", diff)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -33,10 +32,21 @@ type podReport struct {
 	reads int    // since the workload's health changed last
 }
 
-func (r *managedObject) assessBy(h health.Rules) {
+// rules are those by which the health of an object is judged: the user's own for its kind, if there are any.
+type rules struct {
+	by     health.Rules
+	custom *health.Custom
+}
+
+// rulesOf returns the rules that an app asks for about an object.
+func rulesOf(a app.App, id object.ID) rules {
+	return rules{a.Health, health.FindCustom(a.HealthExprs, id)}
+}
+
+func (r *managedObject) assessBy(rules rules) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.assessed = h
+	r.assessed = rules
 }
 
 // keepHealth assesses a newer state of the object, and reports whether its health has changed. The caller holds mu.
@@ -44,6 +54,7 @@ func (r *managedObject) keepHealth(e *Engine, o object.Object) bool {
 	before := r.health
 	r.health = e.assess(r.assessed, o)
 	changed := r.health != before
+	e.failures.note(r.owner, r.id, r.health.Code, e.Now())
 	switch {
 	case !r.health.IsFailing() || r.health.Cause != "":
 		r.podReport = nil
@@ -66,19 +77,26 @@ func podDelay(c health.Code) time.Duration {
 
 // currentHealth is the object's health with what its pods reported. The caller holds mu.
 func (r *managedObject) currentHealth() health.Status {
-	if r.podReport == nil {
-		return r.health
+	h := r.health
+	if r.podReport != nil {
+		h = h.With(r.podReport.cause)
 	}
-	return r.health.With(r.podReport.cause)
+	if r.sensitive != nil {
+		h.Message, h.Cause = r.sensitive.Text(h.Message), r.sensitive.Text(h.Cause)
+	}
+	return h
 }
 
 // assess judges an object by the rules that its app asks for.
-func (e *Engine) assess(by health.Rules, o object.Object) health.Status {
-	rules, ok := e.Health[cmp.Or(by, health.Reconciled)]
-	if !ok {
-		return health.Status{Code: health.Unknown, Message: fmt.Sprintf("no rules for health %q", by)}
+func (e *Engine) assess(by rules, o object.Object) health.Status {
+	assessor, ok := e.Health[cmp.Or(by.by, health.Reconciled)]
+	switch {
+	case by.custom != nil:
+		assessor = *by.custom
+	case !ok:
+		return health.Status{Code: health.Unknown, Message: fmt.Sprintf("no rules for health %q", by.by)}
 	}
-	s := health.Explained(o, rules.Assess(o))
+	s := health.Explained(o, assessor.Assess(o))
 	if s.Message != "" {
 		s.Message, s.Cause = redact.Message(o.ID(), s.Message), redact.Message(o.ID(), s.Cause)
 	}
@@ -100,7 +118,7 @@ func (e *Engine) ReadPods(ctx context.Context, id object.ID) (time.Time, error) 
 	if err != nil {
 		return time.Time{}, nil // it is being removed
 	}
-	as, err := tenancy.AccessOf(e.Identities, a)
+	as, err := e.accessOf(a)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -116,6 +134,8 @@ func (e *Engine) ReadPods(ctx context.Context, id object.ID) (time.Time, error) 
 	}
 	if r.keepCause(redact.MaskText(cause)) {
 		e.queue.AppChanged(r.ownedBy())
+		e.judgeOpenAgain(r.ownedBy())
+		e.healthChanged(r.ownedBy())
 		e.notifyListeners()
 	}
 	return r.nextRead(e.Now()), nil

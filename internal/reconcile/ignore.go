@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
@@ -79,10 +81,11 @@ func (r *appRun) checkRules(ctx context.Context) []app.Problem {
 	return out
 }
 
-// onRulesChanged looks again at all objects of an app of which the rules have changed, or what is done about additions: what was found out
-// about them was about other rules.
+// onRulesChanged looks again at all objects of an app of which the rules have changed, those of their health too, or what is done about
+// additions: what was found out about them was about other rules.
 func (s *appState) onRulesChanged(e *Engine, a app.App) {
-	if s.app.Key != a.Key || reflect.DeepEqual(s.app.Ignore, a.Ignore) && s.app.Policy.Additions == a.Policy.Additions {
+	sameHealth := slices.EqualFunc(s.app.HealthExprs, a.HealthExprs, health.Custom.Equal)
+	if s.app.Key != a.Key || sameHealth && reflect.DeepEqual(s.app.Ignore, a.Ignore) && s.app.Policy.Additions == a.Policy.Additions {
 		return
 	}
 	for id := range s.wanted {

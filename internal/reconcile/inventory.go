@@ -72,6 +72,9 @@ func (r *appRun) loadInventory(ctx context.Context) error {
 	if err != nil {
 		return &stageError{report.RecordFailed, err}
 	}
+	if err := r.acceptMove(); err != nil {
+		return err
+	}
 	r.report.Recorded = len(r.inventory.Entries) > 0
 	if len(r.inventory.Entries) == 0 {
 		r.inventory.Guard.Origin = r.origin()

@@ -53,10 +53,18 @@ func (w *objectReconcile) inGit(n FindingEvent) gitPlace {
 	}
 	o := desired.Object{ID: w.managed.id, GVK: w.snap.gvk, Data: w.snap.desired, File: w.snap.file, Line: w.snap.line}
 	at := gitPlace{begins: fmt.Sprintf("%s:%d", o.File, o.Line), revision: artifact.Revision}
-	if p := desired.FieldOrigin(artifact.Files, w.app.AtRevision(artifact.Commit, artifact.Files), o, f.Path); p.Known() {
+	if p := desired.FieldOrigin(artifact.Files, w.app.AtRevision(artifact.Commit, artifact.Files).OfFile(o.File), o, f.Path); p.Known() {
 		at.place = p.String()
 	}
 	return at
+}
+
+// sourceOf names the file and line of a field in Git, or of its object; empty where that is not known.
+func (w *objectReconcile) sourceOf(in gitPlace) string {
+	if in.place != "" || w.snap.file == "" {
+		return in.place
+	}
+	return fmt.Sprintf("%s:%d", w.snap.file, w.snap.line)
 }
 
 // noteReturned writes down that a field, with its live value, is as Git wants again.

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -52,6 +53,8 @@ type description struct {
 	digest   string        // of text, comparable across processes
 	file     string
 	line     int
+	// sensitive are its fields that hold what came from a Secret; nil for none.
+	sensitive *redact.Sensitive
 }
 
 // observation is what the API server has shown of the object.
@@ -65,7 +68,7 @@ type observation struct {
 	baseline    compare.Baseline
 	withheld    []field.Path  // at the last apply
 	health      health.Status // without what pods report
-	assessed    health.Rules  // by which rules
+	assessed    rules         // by which rules
 	podReport   *podReport    // nil for a healthy object
 }
 
@@ -114,7 +117,10 @@ func (r *managedObject) setDesired(o desired.Object, owner app.Key, last invento
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.owner, r.served, r.file, r.line = owner, internString(o.GVK.Version), o.File, o.Line
+	r.owner, r.served, r.file, r.line, r.sensitive = owner, internString(o.GVK.Version), o.File, o.Line, nil
+	if !o.Sensitive.IsZero() {
+		r.sensitive = &o.Sensitive
+	}
 	sum := textSumOf(text)
 	if r.state.isDescribed() && sum == r.sum {
 		return false, nil
@@ -169,6 +175,7 @@ type snapshot struct {
 	past          compare.Past
 	postponed     map[string]time.Time // not to be changed
 	adoption      string
+	sensitive     redact.Sensitive
 }
 
 func (r *managedObject) snapshot(texts *object.Packer) (snapshot, error) {
@@ -179,6 +186,9 @@ func (r *managedObject) snapshot(texts *object.Packer) (snapshot, error) {
 		memory: r.memory, open: r.open, uid: r.uid, appliedUID: r.appliedUID, found: r.found, additionProbe: r.additionProbe, wasThere: r.uid != "", noDryRun: r.noDryRun,
 		request: r.request, adoption: r.adoption,
 		past: r.before(), postponed: r.postponed, version: r.version,
+	}
+	if r.sensitive != nil {
+		s.sensitive = *r.sensitive
 	}
 	var err error
 	if s.desired, err = decodeText(texts, r.text); err != nil {

@@ -175,7 +175,7 @@ func (w *objectReconcile) readObject(ctx context.Context) error {
 		return err
 	}
 	w.app = w.app.ForObject(w.managed.id)
-	if w.access, err = tenancy.AccessOf(w.engine.Identities, w.app); err != nil {
+	if w.access, err = w.engine.accessOf(w.app); err != nil {
 		return err
 	}
 	if w.fresh {

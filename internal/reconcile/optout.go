@@ -24,6 +24,9 @@ func (w *objectReconcile) readOptOuts() error {
 	if w.treatment.Paused != "" && w.isOurs(w.treatment.Paused) { // Git asked for it once, and no longer does
 		w.treatment = w.app.OptOuts.Of(w.snap.desired, nil)
 	}
+	if w.app.Recreate && w.treatment.Recreate == "" {
+		w.treatment.Recreate = "spec.force"
+	}
 	if len(w.treatment.Refused) > 0 {
 		return errors.New(strings.Join(w.treatment.Refused, "; "))
 	}
@@ -32,6 +35,8 @@ func (w *objectReconcile) readOptOuts() error {
 		w.app.Policy.Mode = app.Await
 	case w.treatment.Effect == optout.MergeOnly:
 		w.app.Policy.Additions = app.AdditionsAllow
+	case w.treatment.Effect == optout.KeepDrift && !w.app.IsRollingOut:
+		w.app.Policy.Remediation = app.ReportOnly
 	}
 	return nil
 }

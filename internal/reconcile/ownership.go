@@ -61,7 +61,7 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 			taken = append(taken, before)
 		}
 		wanted[rec.id] = true
-		rec.assessBy(r.app.Health)
+		rec.assessBy(rulesOf(r.app, rec.id))
 		changed, err := rec.setDesired(o, r.app.Key, last[o.ID], &r.engine.desiredTexts)
 		if err == nil {
 			err = rec.takeEarly(early[o.ID], r.engine)

@@ -115,7 +115,7 @@ func (w *objectReconcile) unsaid(known []report.Finding) []report.Finding {
 		}
 		stands := false
 		for _, now := range w.plan.Findings {
-			stands = stands || now.Path.Equals(f.Path) && field.EqualValues(w.engine.mask(w.managed.id, now).Live, f.Live)
+			stands = stands || now.Path.Equals(f.Path) && field.EqualValues(w.mask(now).Live, f.Live)
 		}
 		if !stands {
 			out = append(out, f)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // peers holds the apps that wait to prune: until every app of a source has seen a revision, an object that left one of them may be on its
@@ -16,21 +17,23 @@ type peers struct {
 	handover map[app.Key]*handover // by app that waits to prune
 }
 
-// revisionOf is one revision of one source.
+// revisionOf is one revision of one source, with the files that it has there.
 type revisionOf struct {
-	source   app.SourceKey
-	revision string
+	source           app.SourceKey
+	revision, digest string
 }
 
 // gate is closed until every app of a source has seen a revision.
 type gate struct {
 	behind  app.Key // one app that has not
 	waiters []app.Key
+	// postponed says that the waiters were enqueued once although the gate is closed: nothing but dependencies keeps the others.
+	postponed bool
 }
 
 // awaitPeers reports an app of the same source that has not seen the revision yet, and enqueues this one when all have.
 func (r *appRun) awaitPeers() (app.Key, bool) {
-	e, at := r.engine, revisionOf{r.app.Source, r.artifact.Revision}
+	e, at := r.engine, revisionOf{r.app.Source, r.artifact.Revision, r.artifact.Digest}
 	e.peers.mu.Lock()
 	defer e.peers.mu.Unlock()
 	other, found := e.behind(at, r.app.Key)
@@ -70,6 +73,10 @@ func (p *peers) opened(e *Engine, key app.Key) []app.Key {
 		}
 		if other, found := e.behind(at, app.Key{}); found {
 			g.behind = other
+			if !g.postponed && e.awaitsDependencies(other) {
+				g.postponed = true
+				out = append(out, g.waiters...)
+			}
 			continue
 		}
 		out = append(out, g.waiters...)
@@ -78,19 +85,34 @@ func (p *peers) opened(e *Engine, key app.Key) []app.Key {
 	return out
 }
 
-// behind returns an app of the source, other than this one, that has not seen the revision yet. An app that was refused sees none.
+// behind returns an app of the source, other than this one, that has not seen the revision yet; one that waits for its dependencies only if
+// there is no other. An app that was refused sees none.
 func (e *Engine) behind(at revisionOf, except app.Key) (app.Key, bool) {
+	var waits app.Key
 	for _, key := range e.Sources.Readers(at.source) {
 		if key == except {
 			continue
 		}
 		s := e.state(key)
 		s.mu.Lock()
-		refused, seen := s.report.Stage == report.Admit, s.report.Revision == at.revision
+		stage, seen := s.report.Stage, isAbout(s.report, source.Artifact{Revision: at.revision, Digest: at.digest})
 		s.mu.Unlock()
-		if !refused && !seen {
+		switch {
+		case seen && stage == report.Depend:
+			waits = key
+		case !seen && stage != report.Admit:
 			return key, true
 		}
 	}
-	return app.Key{}, false
+	return waits, waits != app.Key{}
+}
+
+// postponePrune has a prune wait for another app. The run ends without it where that app itself waits for the apps that it depends on: this
+// one may be among them, and would never be ready. When the other app has seen the revision, this one is enqueued.
+func (r *appRun) postponePrune(other app.Key, why error) error {
+	if other == (app.Key{}) || !r.engine.awaitsDependencies(other) {
+		return &stageError{report.InProgress, why}
+	}
+	r.report.Notes = append(r.report.Notes, why.Error())
+	return nil
 }

@@ -129,3 +129,41 @@ func TestAFreshRenderIsComparedByItsNames(t *testing.T) {
 		}
 	}
 }
+
+// TestAPruneIsPostponedForAnAppOfTheSameSourceThatWaits: the app is enqueued once to end its run, and again to prune. The other has not seen
+// the revision before its dependencies let it.
+func TestAPruneIsPostponedForAnAppOfTheSameSourceThatWaits(t *testing.T) {
+	own, waits, slow := appNamed(0), appNamed(1), appNamed(2)
+	all := readers{own, waits, slow}
+	e := NewEngine(Dependencies{Sources: &all}, nil)
+	var again []app.Key
+	e.queue = queueFuncs{app: func(key app.Key) { again = append(again, key) }}
+	stops := func(key app.Key, at report.Stage) {
+		s := e.state(key)
+		s.mu.Lock()
+		s.report.Stage = at
+		s.mu.Unlock()
+		sees(e, key, "2")
+	}
+	stops(own, report.Prune)
+	stops(waits, report.Depend)
+	if other, ok := prunes(e, own).awaitPeers(); !ok || other != slow || e.HasSeen(waits, source.Artifact{Revision: "2"}) {
+		t.Fatalf("waits for %s (%v), want %s", other, ok, slow)
+	}
+	stops(slow, report.Done)
+	stops(waits, report.Depend) // it still waits
+	if diff := cmp.Diff([]app.Key{own}, again); diff != "" {
+		t.Fatalf("enqueued to end its run (-want +got):\n%s", diff)
+	}
+	r := prunes(e, own)
+	if other, ok := r.awaitPeers(); !ok || other != waits || r.postponePrune(other, errSuspended) != nil {
+		t.Fatalf("waits for %s (%v), want %s, postponed", other, ok, waits)
+	}
+	stops(waits, report.Done)
+	if diff := cmp.Diff([]app.Key{own, own}, again); diff != "" {
+		t.Errorf("enqueued to prune (-want +got):\n%s", diff)
+	}
+	if _, ok := prunes(e, own).awaitPeers(); ok {
+		t.Error("it still waits")
+	}
+}

@@ -26,7 +26,7 @@ func (r *appRun) authorize(ctx context.Context) error {
 			kept = append(kept, o)
 			continue
 		}
-		r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %s", o.File, o.Line, o.ID, why))
+		r.problems = append(r.problems, live.Doubted(fmt.Errorf("%s:%d: %s: %s", o.File, o.Line, o.ID, why)))
 	}
 	r.set.Objects = kept
 	return nil

@@ -81,10 +81,10 @@ func (r *appRun) prune(ctx context.Context) error {
 // pruneUnlessHeld deletes what left Git, where nothing speaks against it.
 func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) error {
 	if other, ok := r.awaitPeers(); ok {
-		return &stageError{report.InProgress, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other)}
+		return r.postponePrune(other, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other))
 	}
-	if err := r.awaitHandover(); err != nil {
-		return err
+	if on, why := r.awaitHandover(); why != nil {
+		return r.postponePrune(on.app, why)
 	}
 	if err := r.confirmRender(ctx); err != nil {
 		return err
@@ -97,7 +97,9 @@ func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) er
 		r.inventory.Guard = r.newGuard(r.inventory.Guard)
 	}
 	err = r.engine.saveAfterPrune(ctx, r.inventory, err)
-	r.pruned = listedEntries(swept.deleted)
+	if r.pruned = listedEntries(swept.deleted); len(r.pruned) > 0 {
+		r.engine.Observer.OnPrune(r.app.Key, r.artifact.Revision, r.pruned)
+	}
 	still := stillIn(r.inventory, left)
 	r.report.Notes = append(r.report.Notes, keptNotes(still, swept.kept)...)
 	if len(meant) == len(left) { // else some were not asked about
@@ -235,10 +237,10 @@ func (e *Engine) dropObjects(key app.Key, ids []object.ID) map[object.ID]string 
 }
 
 // newerUIDs lists the inventory's entries with the uids that are known by now: an object that a person deleted and that truce created again
-// between two runs has another one than the ledger says, and is ours all the same.
-func newerUIDs(ledger inventory.Record, uids map[object.ID]string) []inventory.Entry {
+// between two runs has another one than the saved says, and is ours all the same.
+func newerUIDs(saved inventory.Record, uids map[object.ID]string) []inventory.Entry {
 	var out []inventory.Entry
-	for _, entry := range ledger.Entries {
+	for _, entry := range saved.Entries {
 		if uid := uids[entry.ID]; uid != "" {
 			entry.UID = uid
 			out = append(out, entry)
@@ -247,36 +249,10 @@ func newerUIDs(ledger inventory.Record, uids map[object.ID]string) []inventory.E
 	return out
 }
 
-// Remove ends an app whose custom resource is being deleted: its objects go (or stay, as its prune policy says), then its record.
-func (e *Engine) Remove(ctx context.Context, a app.App) error {
-	ledger, err := e.Inventory.Load(ctx, a.Key)
-	if err != nil {
-		return err
-	}
-	made := e.dropApp(a.Key)
-	a.Deleting = true
-	if a.Prune = cmp.Or(a.PruneOnDelete, a.Prune); a.Prune != app.PruneDelete || a.Policy.Mode != app.Enforce {
-		e.passAllToWaiting(made)
-		return e.Inventory.Delete(ctx, a.Key)
-	}
-	if ledger.Unverified != "" {
-		return errors.Join(unverified(ledger.Unverified), e.Inventory.Save(ctx, ledger)) // the next try reads it signed
-	}
-	ledger = inventory.MergeEntries(ledger, newerUIDs(ledger, made))
-	left, err := e.withoutNamespaceContent(ctx, a, ledger.Entries)
-	if err != nil {
-		return err
-	}
-	if err := e.newPruneRun(a, len(ledger.Entries)).execute(ctx, &ledger, left); err != nil {
-		return e.saveAfterPrune(ctx, ledger, err)
-	}
-	return e.Inventory.Delete(ctx, a.Key)
-}
-
 // withoutNamespaceContent leaves out what goes with the app's namespace anyway, if that is being deleted: the rights of the app's account may be gone
 // before it, and the app must not keep the namespace for ever.
 func (e *Engine) withoutNamespaceContent(ctx context.Context, a app.App, all []inventory.Entry) ([]inventory.Entry, error) {
-	if a.Account.IsSelf() {
+	if a.Account.IsSelf() || e.Remote != nil { // the rights in a remote cluster do not end with this one's namespace
 		return all, nil
 	}
 	id := object.ID{Kind: "Namespace", Name: a.Key.Namespace}
@@ -292,8 +268,8 @@ func (e *Engine) withoutNamespaceContent(ctx context.Context, a app.App, all []i
 
 // HasInventory reports whether there is a record of what truce has made for an app.
 func (e *Engine) HasInventory(ctx context.Context, key app.Key) (bool, error) {
-	ledger, err := e.Inventory.Load(ctx, key)
-	return len(ledger.Entries) > 0, err
+	saved, err := e.Inventory.Load(ctx, key)
+	return len(saved.Entries) > 0, err
 }
 
 // Forget ends an app whose custom resource is gone, without touching its objects: other apps may take them. The inventory is deleted where the
@@ -308,6 +284,7 @@ func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 	}
 	a, err := e.appOf(key)
 	e.passAllToWaiting(e.dropApp(key))
+	e.releaseWaits.forget(key)
 	if err != nil || cmp.Or(a.PruneOnDelete, a.Prune) != app.PruneKeep || a.Policy.Mode == app.Observe {
 		return nil // it was never run, or has ended already
 	}
@@ -321,6 +298,10 @@ func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	s := e.state(key)
 	s.inventory.close()
+	e.failures.forget(key)
+	if e.Follow != nil {
+		e.Follow.FollowChecks(key, nil)
+	}
 	s.mu.Lock()
 	ids := missing(s.wanted, nil)
 	s.mu.Unlock()

@@ -31,16 +31,17 @@ type pruneRun struct {
 	handedOver []object.ID // what the inventory may forget because another app has it now
 	deleted    []inventory.Entry
 	kept       map[object.ID]decide.KeepReason
+	awaits     bool // what is deleted stays in the inventory until it is gone
 }
 
 func (e *Engine) newPruneRun(a app.App, total int) *pruneRun {
 	s := &pruneRun{
-		engine: e, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{},
+		awaits: a.Deleting && a.AwaitTermination, engine: e, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{},
 		in: decide.PruneInput{
-			Total: total, Label: desired.PartOfValue(a.Key), Policy: a.Prune, Limit: a.PruneLimit, Approved: a.Approved, AppDeleted: a.Deleting,
+			Total: total, Rules: e.PruneRules, Label: desired.PartOfValue(a.Key), Policy: a.Prune, Limit: a.PruneLimit, Approved: a.Approved, AppDeleted: a.Deleting,
 		},
 	}
-	s.access, s.denied = tenancy.AccessOf(e.Identities, a)
+	s.access, s.denied = e.accessOf(a)
 	return s
 }
 
@@ -86,7 +87,7 @@ func (e *Engine) PruneCandidates(ctx context.Context, a app.App, left []inventor
 }
 
 // execute judges and deletes entries of an app's inventory, and takes out of it what is gone. What came of it stands in s.
-func (s *pruneRun) execute(ctx context.Context, ledger *inventory.Record, left []inventory.Entry) error {
+func (s *pruneRun) execute(ctx context.Context, saved *inventory.Record, left []inventory.Entry) error {
 	e := s.engine
 	for _, entry := range left {
 		if e.passToWaiting(entry.ID) {
@@ -111,8 +112,8 @@ func (s *pruneRun) execute(ctx context.Context, ledger *inventory.Record, left [
 	for _, id := range s.forget {
 		e.forgetMemory(id)
 	}
-	*ledger = inventory.RemoveEntries(*ledger, append(s.forget, s.handedOver...))
-	ledger.Guard = s.guardAfter(ledger.Guard, e.Now())
+	*saved = inventory.RemoveEntries(*saved, append(s.forget, s.handedOver...))
+	saved.Guard = s.guardAfter(saved.Guard, e.Now())
 	return swept
 }
 
@@ -122,8 +123,8 @@ func (s *pruneRun) awaitsApproval(id object.ID) bool {
 }
 
 // saveAfterPrune writes what is left in a record after a prune, which may have failed.
-func (e *Engine) saveAfterPrune(ctx context.Context, ledger inventory.Record, swept error) error {
-	if err := e.save(ctx, ledger); err != nil {
+func (e *Engine) saveAfterPrune(ctx context.Context, saved inventory.Record, swept error) error {
+	if err := e.save(ctx, saved); err != nil {
 		return &stageError{report.RecordFailed, errors.Join(err, swept)}
 	}
 	return swept
@@ -182,8 +183,7 @@ func (s *pruneRun) delete(ctx context.Context, id object.ID) error {
 		}
 		_, err := apply.ExecuteStep(ctx, s.access.Writer, s.targets[id], nil, decide.Step{Verb: decide.Prune, Reason: "Git no longer describes it"})
 		if err == nil || errors.Is(err, apply.ErrGone) {
-			s.forget = append(s.forget, id)
-			s.deleted = append(s.deleted, s.entries[id])
+			s.noteDeleted(id)
 			return nil
 		}
 		if !errors.Is(err, apply.ErrStale) {
@@ -199,11 +199,19 @@ func (s *pruneRun) delete(ctx context.Context, id object.ID) error {
 	return apply.ErrStale
 }
 
+// noteDeleted takes in that an object was deleted.
+func (s *pruneRun) noteDeleted(id object.ID) {
+	s.deleted = append(s.deleted, s.entries[id])
+	if !s.awaits {
+		s.forget = append(s.forget, id)
+	}
+}
+
 // readAgain reads and judges an object once more, and reports whether it is still to be deleted.
 func (s *pruneRun) readAgain(ctx context.Context, id object.ID) (bool, error) {
 	g, err := s.readEntry(ctx, s.entries[id])
 	if errors.Is(err, live.ErrUnknownKind) {
-		return false, nil // since a moment ago; as in out
+		return false, nil // its CustomResourceDefinition has gone since the plan was made
 	}
 	if err != nil {
 		return false, err

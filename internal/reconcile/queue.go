@@ -6,6 +6,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/panics"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
 // Queue calls the engine later. controller.Controller implements it (controller/enqueue.go). No method blocks.
@@ -43,6 +44,11 @@ func (noQueue) AppChanged(app.Key) {}
 type Observer interface {
 	// OnFinding is called when a finding appears, and when its correction is written.
 	OnFinding(n FindingEvent)
+	// OnRecreate is called when an object was deleted in order to create it as Git has it: what asks for that, such as "spec.force", and the
+	// API server's answer to the change.
+	OnRecreate(key app.Key, id object.ID, asks string, refused error)
+	// OnPrune is called when objects were deleted that a revision no longer names.
+	OnPrune(key app.Key, revision string, gone []report.ListedObject)
 	// OnPanic is called with each recovered panic: which kind of work, and what it was about.
 	OnPanic(work, about string, p *panics.Error)
 }
@@ -50,5 +56,9 @@ type Observer interface {
 type noObserver struct{}
 
 func (noObserver) OnFinding(FindingEvent) {}
+
+func (noObserver) OnRecreate(app.Key, object.ID, string, error) {}
+
+func (noObserver) OnPrune(app.Key, string, []report.ListedObject) {}
 
 func (noObserver) OnPanic(string, string, *panics.Error) {}

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/model/redact"
@@ -43,21 +44,28 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 	for _, s := range []stage{
 		{report.Admit, r.admit},                   // can truce do what the app asks?
 		{report.Fetch, r.fetch},                   // which files, at which revision?
+		{report.Depend, r.awaitDependencies},      // are the apps ready that it depends on?
 		{report.Render, r.render},                 // which objects do they describe?
 		{report.Normalize, r.normalize},           // exactly which, in which order?
 		{report.Normalize, r.authorize},           // which of them may the app have?
 		{report.Normalize, r.declareClaims},       // which fields of other objects do they claim?
 		{report.Validate, r.validate},             // would the server accept them?
 		{report.WriteInventory, r.loadInventory},  // what did earlier runs apply?
+		{report.Apply, r.beginRelease},            // of a Helm release: stored before its objects, and its first hooks
+		{report.Apply, r.beginSync},               // of an operation: the hooks before its objects
 		{report.WriteInventory, r.claimObjects},   // each object belongs to one app
 		{report.WriteInventory, r.writeInventory}, // before the first write
 		{report.Apply, r.apply},                   // each object, wave by wave
 		{report.Prune, r.prune},                   // what Git no longer describes
+		{report.Apply, r.endRelease},              // of a Helm release: healthy, its last hooks, deployed, tests
+		{report.Apply, r.endSync},                 // of an operation: the hooks with its objects, healthy, the hooks after them
+		{report.Observe, r.observeChecks},         // how are the objects by which the app is judged?
 	} {
 		r.at = s.name
 		if err := s.run(ctx); err != nil {
 			r.canceled = errors.Is(ctx.Err(), context.Canceled)
-			return r.stopped(s.name, err)
+			r.failRelease(ctx, err)
+			return r.stopped(s.name, r.failSync(ctx, err))
 		}
 	}
 	return r.done()
@@ -71,14 +79,35 @@ type Dependencies struct {
 		// Related reports whether two commits may have a common ancestor. It may block.
 		Related(ctx context.Context, key app.SourceKey, was, is string) (bool, error)
 	}
+	// Readiness knows the apps that others depend on; nil for not waiting for any. It does not block: an app that has to wait is enqueued
+	// when the answer is another one.
+	Readiness interface {
+		// Cycle says in which circle of apps, each of which depends on the next, this one is; empty for none.
+		Cycle(key app.Key) string
+		// Unready says why an app may not run at a revision of its source yet, in the words of its dialect; empty where it may.
+		Unready(a app.App, revision string) string
+	}
 	Render render.Renderer
+	// Follow has Engine.ReadChecks called when one of these objects may have changed, instead of the app's former ones; nil for never.
+	Follow interface {
+		FollowChecks(key app.Key, all []health.Check)
+	}
 	// Cache knows what Render answers from memory. It does not block.
 	Cache interface {
 		Holds(q render.Request) bool
 	}
-	Fresh    render.Renderer // without a cache: a cached render is never the only evidence for a prune
-	Bases    Bases           // what kustomizations name by addresses; nil adds nothing
-	Scope    func(context.Context, object.GVK) (desired.Scope, error)
+	Fresh render.Renderer // without a cache: a cached render is never the only evidence for a prune
+	Bases Bases           // what kustomizations name by addresses; nil adds nothing
+	// Scope knows where the objects of a kind are. It may be called concurrently.
+	Scope interface {
+		ScopeOf(ctx context.Context, gvk object.GVK) (desired.Scope, error)
+	}
+	// Version knows what templates of charts may ask about the API server; nil for an engine without Helm releases. It may block.
+	Version interface {
+		// Capabilities returns the version of Kubernetes, and the versions and kinds that the API server serves, as in apps/v1 and
+		// apps/v1/Deployment.
+		Capabilities(ctx context.Context) (version string, served []string, err error)
+	}
 	Scale    Scale // nil: every kind keeps it in .spec.replicas
 	Checkers map[app.Validation]Checker
 	Live     live.Reader
@@ -88,8 +117,24 @@ type Dependencies struct {
 	// Identities give what reads and writes the objects of an app; nil refuses each app that has an account. Live and Writer are truce's
 	// own identity, for what no app asks for.
 	Identities tenancy.Identities
-	Inventory  inventory.Store
+	// Remote is the cluster that Live and Writer reach where that is not the cluster of the custom resources; nil for that one.
+	Remote interface {
+		// Identify returns what distinguishes the cluster from all others. It asks the server, and blocks for a bounded time.
+		Identify(ctx context.Context) (string, error)
+		// Is reports whether an identity that Identify returned at some time is that of this cluster. It does not block.
+		Is(identity string) bool
+	}
+	// Home reads in the cluster of the custom resources what these name beside objects; nil where Identities do.
+	Home      tenancy.Identities
+	Inventory inventory.Store
+	// Seals makes codes that only truce can make, by which it knows the releases that it has stored; nil for none. It may block.
+	Seals interface {
+		// Seal returns the code of a text; empty where there is no key for it.
+		Seal(ctx context.Context, text string) (string, error)
+	}
 	Health     map[health.Rules]health.Assessor
+	PruneRules optout.PruneRules // nil deletes nothing
+	Switches   optout.Switches
 	Queries    Queries // nil refuses rules with jq expressions
 	Hasher     ownership.Hasher
 	Mask       redact.Mask
@@ -160,4 +205,6 @@ type FindingEvent struct {
 	At      time.Time
 	// Without is the claimant whose claim ends, where the notice comes before the count drops to Git's; nothing was found then.
 	Without string
+	// Source is where Git describes the field, or else the object: file:line. It is empty where that is not known.
+	Source string
 }

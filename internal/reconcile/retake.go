@@ -12,7 +12,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // RetakeBaselines takes note that the CRD of a kind has changed: another default, another list type, a field less. What the server makes of
@@ -159,7 +158,7 @@ func (w *objectReconcile) complain(err error) {
 	r := w.managed
 	r.mu.Lock()
 	first := r.problem == ""
-	r.problem = redact.MaskText(err.Error())
+	r.problem = w.snap.sensitive.Message(err.Error())
 	r.mu.Unlock()
 	if first {
 		w.engine.queue.EnqueueApp(w.snap.owner)

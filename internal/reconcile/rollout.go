@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // decideRollout decides, as soon as the revision is known, whether this run is a rollout: of a sync request, or of a revision that was
@@ -60,13 +61,33 @@ func (r *appRun) currentRollout() report.Rollout {
 // rolloutKey is what a rollout is about: these files, read and changed in this way.
 func (r *appRun) rolloutKey() string {
 	a, m := r.asked, r.asked.Manifests
-	laid, err := json.Marshal([]any{a.Namespace, a.Overlay, a.Overlay.Metadata})
+	laid, err := json.Marshal([]any{a.Namespace, a.Overlay, a.Overlay.Metadata, a.Chart})
 	if err != nil {
 		laid = nil // texts, numbers and what was read from JSON always encode
 	}
+	files := r.artifact.Commit
+	if len(r.artifact.Included) > 0 {
+		files += " " + r.artifact.Digest
+	}
 	return strings.Join([]string{
-		r.artifact.Commit, a.Source.Kind, a.Source.Namespace, a.Source.Name, a.Path, string(a.Layout), m.Include, m.Exclude, recursionKey(m), string(laid),
+		files, a.Source.Kind, a.Source.Namespace, a.Source.Name, a.Path, partsKey(a.Parts), string(a.Layout), m.Include, m.Exclude, recursionKey(m), string(laid), r.releaseKey(),
 	}, "\n")
+}
+
+// partsKey says how several sources are read.
+func partsKey(parts []app.Part) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	parts = slices.Clone(parts)
+	for i := range parts {
+		parts[i].Source.Revision = "" // the commits say more
+	}
+	text, err := json.Marshal(parts)
+	if err != nil {
+		return "" // texts, numbers and what was read from JSON always encode
+	}
+	return string(text)
 }
 
 func recursionKey(m app.Manifests) string {
@@ -77,12 +98,33 @@ func recursionKey(m app.Manifests) string {
 }
 
 func (r *appRun) wasRolledOut() bool {
+	if r.chart.made != nil {
+		return r.isReleased()
+	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	if r.state.rolledOut != "" {
 		return r.state.rolledOut == r.rolloutKey()
 	}
-	return r.asked.ReachedRevision != "" && r.asked.ReachedRevision == r.artifact.Commit
+	return isRemembered(r.artifact, r.asked.ReachedRevision)
+}
+
+// isRemembered reports whether an artifact is the one that a custom resource remembers: by its commit, a chart by its version, several sources by
+// that of each, with spaces between.
+func isRemembered(a source.Artifact, remembered string) bool {
+	each, parts := strings.Fields(remembered), []source.Artifact{a}
+	if strings.Contains(a.Revision, " ") {
+		parts = a.Included
+	}
+	if len(each) != len(parts) {
+		return false
+	}
+	for i, p := range parts {
+		if version, _, _ := strings.Cut(p.Revision, "@"); each[i] != p.Commit && each[i] != version {
+			return false
+		}
+	}
+	return len(each) > 0
 }
 
 // isComplete reports whether the run may say that its revision is applied.
@@ -93,7 +135,7 @@ func (r *appRun) isComplete() bool {
 // closeRollout ends the rollout with the run, unless the run is to be taken up again at once.
 func (r *appRun) closeRollout() {
 	switch {
-	case r.isRollout && r.report.Reason == report.InProgress:
+	case r.isRollout && (r.report.Reason == report.InProgress || r.report.Reason == report.AwaitingHealth || r.report.Reason == report.DependencyNotReady):
 		r.report.Rollout.Message = r.report.Message
 	case r.isRollout:
 		r.endRollout(r.report.Reason, r.report.Message)

@@ -16,6 +16,7 @@ package reconcile
 //	foundApplied   | -           | sent      | sent      | -       | -         | unchanged
 //	apply          | -           | applied   | applied   | applied | -         | unchanged
 //	takeOver       | -           | -         | unapplied | unapplied | unapplied | unchanged
+//	recreate       | -           | -         | unapplied | unapplied | unapplied | unchanged
 //	trust          | applied     | applied   | applied   | applied | -         | true
 //	compare with an object that is there, by an app that enforces:
 //	               | -           | applied   | applied   | applied | -         | true
@@ -89,6 +90,9 @@ func (s *objectState) takeOver() {
 		s.phase = unapplied
 	}
 }
+
+// recreate is the transition when truce has deleted the object in order to create it: its absence is no drift.
+func (s *objectState) recreate() { s.takeOver() }
 
 // trust is the transition when the server shows the object as an earlier process has compared it.
 func (s *objectState) trust() { *s = objectState{phase: applied, compared: true} }

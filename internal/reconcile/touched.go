@@ -1,7 +1,11 @@
 package reconcile
 
 import (
+	"cmp"
+
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -13,11 +17,39 @@ func (e *Engine) MayChange(key app.Key, a source.Artifact) bool {
 		return true
 	}
 	known.mu.Lock()
-	now := known.app
+	now, values, keys, chart := known.app, known.variables, known.keys, known.chart
 	known.mu.Unlock()
 	if now.Key != key {
 		return true
 	}
 	q, _, err := RequestOf(a.Files, now.AtRevision(a.Commit, a.Files))
+	q.Variables, q.Decryption = values, keys
+	completeAsBefore(&q, chart)
 	return err != nil || !e.Cache.Holds(q)
+}
+
+// completeAsBefore puts into a request what a run has found out that the cluster serves: another one would ask again.
+func completeAsBefore(q *render.Request, chart *release.Request) {
+	for i := range q.Parts {
+		completeAsBefore(&q.Parts[i], chart)
+	}
+	if q.Chart == nil || chart == nil {
+		return
+	}
+	with := *q.Chart
+	with.KubeVersion = cmp.Or(with.KubeVersion, chart.KubeVersion)
+	if with.APIVersions == nil {
+		with.APIVersions = chart.APIVersions
+	}
+	q.Chart = &with
+}
+
+// chartIn returns a chart of a request; nil for none. What the cluster serves is the same for all.
+func chartIn(q render.Request) *release.Request {
+	for _, p := range q.Parts {
+		if p.Chart != nil {
+			return p.Chart
+		}
+	}
+	return q.Chart
 }

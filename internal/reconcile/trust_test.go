@@ -136,7 +136,7 @@ func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
 		return h.take("app")[configMapEvent("", "").ID]
 	}
 	fresh := func() *managedObject {
-		return &managedObject{observation: observation{appliedUID: "1", trusted: 7, assessed: health.Reconciled}}
+		return &managedObject{observation: observation{appliedUID: "1", trusted: 7, assessed: rules{by: health.Reconciled}}}
 	}
 
 	r := fresh()

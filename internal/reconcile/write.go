@@ -54,6 +54,9 @@ func (w *objectReconcile) executePlan(ctx context.Context) error {
 		w.reread()
 		return nil
 	}
+	if errors.Is(err, apply.ErrInvalid) && w.treatment.Recreate != "" {
+		return w.recreate(ctx, answer, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -200,6 +203,7 @@ func (w *objectReconcile) keepResult() error {
 		w.engine.queue.EnqueueApp(w.snap.owner) // what stopped its last run is over
 	}
 	w.engine.queue.AppChanged(w.snap.owner)
+	w.engine.healthChanged(w.snap.owner)
 	w.engine.notifyListeners()
 	w.confirmLater()
 	return nil
@@ -222,7 +226,7 @@ func (w *objectReconcile) storeResult() (recovered bool, err error) {
 	for _, f := range w.plan.Findings {
 		switch f.Verdict {
 		case decide.Cede:
-			r.memory = r.memory.WithObserved(field.PathString(f.Path), w.engine.mask(r.id, f).Live, w.engine.Now())
+			r.memory = r.memory.WithObserved(field.PathString(f.Path), w.mask(f).Live, w.engine.Now())
 		case decide.Hold, decide.Contested:
 			if f.Kind != compare.Mutated {
 				r.memory = r.memory.WithReversal(field.PathString(f.Path), w.engine.Now())
@@ -271,6 +275,7 @@ func (w *objectReconcile) bearsOurMark() bool {
 func (w *objectReconcile) failed(err error) error {
 	w.keepProblem(err)
 	w.engine.queue.AppChanged(w.snap.owner)
+	w.engine.healthChanged(w.snap.owner)
 	w.engine.notifyListeners()
 	return err
 }
@@ -279,7 +284,7 @@ func (w *objectReconcile) keepProblem(err error) {
 	r := w.managed
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.problem = redact.MaskText(err.Error())
+	r.problem = w.snap.sensitive.Message(err.Error())
 	r.findings = w.masked(w.plan.Findings)
 	if w.live != nil && !r.knowsNewer(w.live) {
 		r.keepHealth(w.engine, w.live)
@@ -290,13 +295,13 @@ func (w *objectReconcile) keepProblem(err error) {
 func (w *objectReconcile) masked(findings []decide.Finding) []report.Finding {
 	out := make([]report.Finding, len(findings))
 	for i, f := range findings {
-		out[i] = w.engine.mask(w.managed.id, f)
+		out[i] = w.mask(f)
 	}
 	return out
 }
 
-func (e *Engine) mask(id object.ID, f decide.Finding) report.Finding {
-	return report.MaskFinding(e.Mask, id, f)
+func (w *objectReconcile) mask(f decide.Finding) report.Finding {
+	return report.MaskFinding(w.engine.Mask.With(w.snap.sensitive), w.managed.id, f)
 }
 
 // announce reports the findings that are new and not corrected.
@@ -312,7 +317,7 @@ func (w *objectReconcile) announce() {
 	}
 	for _, f := range w.plan.Findings {
 		_, untold := w.snap.postponed[field.PathString(f.Path)]
-		masked := w.engine.mask(w.managed.id, f)
+		masked := w.mask(f)
 		if f.Verdict != decide.Correct && !w.postpones(f, hasMoved(known, masked)) && (untold || !isKnown(known, masked)) {
 			w.announceFinding(masked, false)
 		}
@@ -335,7 +340,7 @@ func (w *objectReconcile) announceReturned(known []report.Finding) {
 		}
 		now, _ := field.ValueAt(w.live, f.Path)
 		live := redact.HideValue(now)
-		f.Live, f.Writer = w.engine.Mask.Show(w.managed.id, f.Path, live), w.writerNow(f.Path, live, w.managed.id)
+		f.Live, f.Writer = w.engine.Mask.With(w.snap.sensitive).Show(w.managed.id, f.Path, live), w.writerNow(f.Path, live, w.managed.id)
 		w.engine.noteReturned(w.snap.owner, w.managed.id, f)
 	}
 }
@@ -345,7 +350,7 @@ func (w *objectReconcile) announceReturned(known []report.Finding) {
 func (w *objectReconcile) announceCarried(base compare.Baseline) {
 	for _, f := range w.plan.Findings {
 		if f.Verdict == decide.Correct && !base.MutatedAt(f.Path) && (!w.snap.state.isChanged() || f.Kind == compare.Added || f.Overrides == decide.Contested) {
-			w.announceFinding(w.engine.mask(w.managed.id, f), true)
+			w.announceFinding(w.mask(f), true)
 		}
 	}
 }
@@ -355,7 +360,9 @@ func (w *objectReconcile) announceFinding(f report.Finding, carried bool) {
 		App: w.snap.owner, ID: w.managed.id, Finding: f, Carried: carried, At: w.engine.Now(),
 		Since: w.since(f.Path, f.Writer), Undone: f.Verdict != decide.Cede && w.snap.memory.WasUndone(field.PathString(f.Path), w.engine.Now()),
 	}
-	w.engine.noteFinding(n, w.inGit(n))
+	in := w.inGit(n)
+	n.Source = w.sourceOf(in)
+	w.engine.noteFinding(n, in)
 	w.engine.Observer.OnFinding(n)
 }
 

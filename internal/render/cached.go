@@ -12,6 +12,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -22,7 +24,8 @@ const format = "truce-render-2"
 const variants = 4
 
 // Cached answers from memory when nothing that a former build of the same request read has changed. It also fills
-// Result.Inputs and Result.Reads. Failed builds are not kept. Results are decoded for every caller.
+// Result.Inputs and Result.Reads. Failed builds are not kept, nor are
+// momentary ones. Results are decoded for every caller.
 type Cached struct {
 	// Renderer builds what the cache does not know.
 	Renderer Renderer
@@ -40,18 +43,21 @@ type Cached struct {
 
 // entry is one kept result. It is never changed after it was made.
 type entry struct {
-	key    string
-	top    string
-	reads  []Read
-	kept   []keptObject
-	inputs string
-	size   int64
+	key     string
+	top     string
+	reads   []Read
+	kept    []keptObject
+	inputs  string
+	secret  keys.Values
+	release *release.Release // it is not changed
+	size    int64
 }
 
 type keptObject struct {
-	data object.Packed
-	file string
-	line int
+	data      object.Packed
+	file      string
+	line      int
+	sensitive [][]string
 }
 
 // Render implements Renderer. What several ask for at once is built once: the others wait for it, and build it themselves only where
@@ -130,16 +136,34 @@ func (c *Cached) build(ctx context.Context, key string, r Request) (Result, erro
 		return Result{}, fmt.Errorf("render %s: %w", r.Path, err)
 	}
 	res.Inputs = requestDigest(key, res.Reads)
+	if res.Momentary {
+		return res, nil
+	}
 	return res, c.keep(key, rec.tree, res)
 }
 
 // requestKey names everything in the request but the files and the limits, which decide only whether a build ends.
 func requestKey(r Request) (string, error) {
+	values, err := valuesDigest(r.Variables)
+	if err != nil {
+		return "", err
+	}
+	chart, err := chartDigest(r.Chart)
+	if err != nil {
+		return "", err
+	}
+	digest, err := r.Decryption.Digest()
+	if err != nil {
+		return "", err
+	}
 	b, err := json.Marshal(struct {
 		Format, Path, Namespace string
 		Overlay                 overlay.Overlay
 		Directory               *Directory
-	}{format, r.Path, r.Namespace, r.Overlay, r.Directory})
+		Inflate                 *release.Request `json:",omitempty"`
+		Values                  string           `json:",omitempty"`
+		Chart, Keys             string           `json:",omitempty"`
+	}{format, r.Path, r.Namespace, r.Overlay, r.Directory, r.Inflate, values, chart, digest})
 	return string(b), err
 }
 
@@ -173,13 +197,19 @@ func (c *Cached) keep(key string, t source.Tree, res Result) error {
 	if c.Bytes <= 0 {
 		return nil
 	}
-	e := &entry{key: key, reads: res.Reads, kept: make([]keptObject, 0, len(res.Objects)), inputs: res.Inputs}
+	e := &entry{key: key, reads: res.Reads, kept: make([]keptObject, 0, len(res.Objects)), inputs: res.Inputs, secret: res.Secrets}
 	if top, err := t.Sum("."); err == nil {
 		e.top = top
 	}
 	e.size = int64(len(key) + len(e.inputs) + len(e.top))
+	if e.release = res.Release; e.release != nil {
+		e.size += int64(len(e.release.Text))
+	}
 	for _, r := range e.reads {
 		e.size += int64(len(r.Path)+len(r.Sum)) + 64
+	}
+	for _, s := range e.secret {
+		e.size += int64(len(s)) + 16
 	}
 	for _, o := range res.Objects {
 		b, err := json.Marshal(o.Data)
@@ -187,7 +217,7 @@ func (c *Cached) keep(key string, t source.Tree, res Result) error {
 			return fmt.Errorf("keep %s: %w", o.Data.ID(), err)
 		}
 		packed := c.texts.Pack(o.Data.GVK(), b)
-		e.kept = append(e.kept, keptObject{data: packed, file: o.File, line: o.Line})
+		e.kept = append(e.kept, keptObject{data: packed, file: o.File, line: o.Line, sensitive: o.Sensitive})
 		e.size += packed.Size() + int64(len(o.File)) + 24
 	}
 	if e.size > c.Bytes {
@@ -221,7 +251,7 @@ func (c *Cached) drop(el *list.Element) {
 }
 
 func (c *Cached) result(e *entry) (Result, error) {
-	res := Result{Objects: make([]Object, len(e.kept)), Inputs: e.inputs, Reads: slices.Clone(e.reads)}
+	res := Result{Objects: make([]Object, len(e.kept)), Inputs: e.inputs, Release: e.release, Reads: slices.Clone(e.reads), Secrets: e.secret}
 	for i, k := range e.kept {
 		var data map[string]any
 		text, err := c.texts.Text(k.data)
@@ -231,7 +261,7 @@ func (c *Cached) result(e *entry) (Result, error) {
 		if err != nil {
 			return Result{}, fmt.Errorf("read cached object of %s:%d: %w", k.file, k.line, err)
 		}
-		res.Objects[i] = Object{Data: object.Object(data), File: k.file, Line: k.line}
+		res.Objects[i] = Object{Data: object.Object(data), File: k.file, Line: k.line, Sensitive: k.sensitive}
 	}
 	return res, nil
 }

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -183,6 +184,28 @@ func TestAFailedBuildIsNotKept(t *testing.T) {
 		if _, err := c.Render(t.Context(), render.Request{Files: tree, Path: "."}); !errors.Is(err, fs.ErrNotExist) {
 			t.Error(err)
 		}
+	}
+}
+
+// momentary counts its renders, whose results hold for the moment.
+type momentary struct{ renders int }
+
+// Render implements render.Renderer.
+func (m *momentary) Render(context.Context, render.Request) (render.Result, error) {
+	m.renders++
+	return render.Result{Rendered: true, Momentary: true}, nil
+}
+
+func TestWhatDependsOnTheClusterIsNotKept(t *testing.T) {
+	m := &momentary{}
+	c := &render.Cached{Renderer: m, Bytes: 1 << 20}
+	for range 2 {
+		if _, err := c.Render(t.Context(), render.Request{Files: newTree(nil), Path: "."}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.renders != 2 || c.Holds(render.Request{Files: newTree(nil), Path: "."}) {
+		t.Errorf("rendered %d times", m.renders)
 	}
 }
 

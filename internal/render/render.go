@@ -3,7 +3,7 @@
 // In: a tree of files at one revision, a directory in it, and what the custom resource lays over it (target namespace, overlay).
 // Out: objects with the file and line of their documents, and every input that was read.
 // Promise: a render whose inputs have not changed is answered from memory without reading a file; a failed build returns an error, never part of its objects.
-// Not here: fetching the files (source), decrypting them (decrypt), variables and order (desired).
+// Not here: fetching the files (source), reading variables and keys (values), decryption (decrypt), order (desired).
 package render
 
 import (
@@ -12,6 +12,10 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/variables"
+	"github.com/truce-gitops/truce/internal/render/keys"
+	"github.com/truce-gitops/truce/internal/render/lookup"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -28,6 +32,25 @@ type Request struct {
 	// Directory, if set, reads plain manifests as Argo CD's spec.source.directory does and looks at no kustomization file.
 	// If nil, the directory is a kustomization, or one is generated for it as Flux does.
 	Directory *Directory
+	// Parts, if set, are rendered instead: one of each of several sources (render/joined).
+	Parts []Request
+	// Prefix is put in front of the names of the files of a part, where those are not in the tree of all.
+	Prefix string
+	// Home is the namespace of which the Helm repositories give credentials for charts that the chart depends on; empty for none.
+	Home string
+	// Inflate, if set, renders the charts that kustomizations name, as kustomize build --enable-helm does; nil refuses them. Of its
+	// fields KubeVersion and APIVersions are read: what the charts see of the cluster. Empty ones are what the kustomizations say, or else what Helm knows.
+	Inflate *release.Request
+	// Chart, if set, renders the directory as a Helm chart.
+	Chart *release.Request
+	// Variables are replaced in the objects that were built; nil leaves them as they are.
+	Variables *variables.Set
+	// Decryption decrypts the encrypted files of the build; nil leaves them as they are.
+	Decryption *keys.Set
+	// KeyService is asked where Decryption says so. A pool of workers sets both to those of its options.
+	KeyService keys.Service
+	// Lookup answers what the templates of a chart ask the cluster by lookup; nil: nothing is there.
+	Lookup lookup.Reader
 	// Limits bound the build. Zero fields take their defaults.
 	Limits Limits
 }
@@ -79,6 +102,8 @@ type Object struct {
 	File string
 	// Line is the 1-based line at which the document (or the generator's entry) starts; 0 is unknown.
 	Line int
+	// Sensitive are the fields that hold what came from a Secret, in the form of redact.Sensitive.
+	Sensitive [][]string
 }
 
 // Result is a complete render. The caller owns it and its objects.
@@ -88,8 +113,14 @@ type Result struct {
 	Inputs string
 	// Reads are those inputs, in path order. Renderers below Cached leave it empty.
 	Reads []Read
+	// Release is the release that the objects of a chart are of; nil for other requests.
+	Release *release.Release
 	// Rendered is false when the answer came from a cache.
 	Rendered bool
+	// Secrets are what encrypted files held, and Secrets of the cluster that templates asked for.
+	Secrets keys.Values
+	// Momentary says that the result depends on what the cluster held at that moment: another render may give another one.
+	Momentary bool
 }
 
 // Renderer makes objects of files. Render may be called concurrently and may block until ctx ends; the result is the caller's.

@@ -68,10 +68,13 @@ func (r Report) toPrune() []string {
 	return out
 }
 
-// heldName names a field as FieldName does, and of a paused one says by whom: truce waits for that person.
+// heldName names a field as FieldName does, and says why it is held: of a paused one, for which person truce waits.
 func heldName(id object.ID, f Finding) string {
 	if f.PausedBy != "" {
 		return f.FieldName(id) + " (paused by " + f.PausedBy + ")"
+	}
+	if f.Reason != "" {
+		return f.FieldName(id) + " (" + f.Reason + ")"
 	}
 	return f.FieldName(id)
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/report/runs"
 )
 
 // Report is the state of one app after its newest run, kept up to date by what was seen of its objects since.
@@ -25,31 +28,39 @@ type Report struct {
 	Request    string // the newest request token that was acted on
 
 	Revision string // that the newest run was about
+	Digest   string // of its files: those of one revision are others when the source includes other files
+	// Origin is the revision that an artifact of a registry was made of, where its annotations name it.
+	Origin   string
 	Applied  string // the newest revision that was applied whole, by truce or, of an adopted app, by the controller before it
 	Recorded bool   // truce has a record of its own of the app's objects
 
-	Stage   Stage        // where the newest run stopped; Done for one that went through
-	Reason  Reason       // why, as one word
-	Message string       // why, as a sentence; redacted
-	Before  End          // how the newest run before the suspension ended, of a suspended app; zero for none
-	Running bool         // a run is going on
-	Outlook live.Outlook // of a run that was stopped
+	Stage   Stage              // where the newest run stopped; Done for one that went through
+	Reason  Reason             // why, as one word
+	Message string             // why, as a sentence; redacted
+	Before  End                // how the newest run before the suspension ended, of a suspended app; zero for none
+	Running bool               // a run is going on
+	Release *release.Installed // the newest Helm release; nil for an app that is none, and for unknown
+	Outlook live.Outlook       // of a run that was stopped
+	Runs    runs.Runs          // that came to apply something
 	// Unchanged says that the revision of the newest run describes the same objects as the revision of the run before.
 	Unchanged bool
 
 	Lost    string   // the write by which the controller that the app was adopted from shows that it works again; empty for none
 	Passage string   // the adoption that Lost has ended (app.Adoption.ID)
 	Objects []Object // in ID order
+	Checks  []Object // by which the app is judged instead of by Objects; none for by these
 	// Again is how long a run that waits (InProgress) may go on waiting; 0 for the app's interval.
 	Again   time.Duration
 	Leaving []ListedObject // that the app has made and Git no longer names, where a person must request their removal
 	Shared  []Shared
-	Rollout Rollout    // the newest one
-	Layout  app.Layout // what the directory was found to be; empty before it was rendered
-	Images  []string   // of containers, as Git names them, in order
-	Notes   []string   // worth saying, stopped nothing
-	At      time.Time  // when the newest run began
-	Seen    time.Time  // when this was put together: what is overdue is judged by it
+	// Repeated are sentences about objects that several sources of the app describe.
+	Repeated []string
+	Rollout  Rollout    // the newest one
+	Layout   app.Layout // what the directory was found to be; empty before it was rendered
+	Images   []string   // of containers, as Git names them, in order
+	Notes    []string   // worth saying, stopped nothing
+	At       time.Time  // when the newest run began
+	Seen     time.Time  // when this was put together: what is overdue is judged by it
 }
 
 // End is how a run ended.
@@ -65,9 +76,10 @@ type Rollout struct {
 	Revision     string
 	Begun, Ended time.Time // Begun is zero for none, Ended while it goes on
 	Reason       Reason
-	Message      string    // redacted
-	Tries        int       // that failed in a row before this one
-	Outcomes     []Outcome // as it ended
+	Message      string         // redacted
+	Tries        int            // that failed in a row before this one
+	Outcomes     []Outcome      // as it ended
+	Hooks        []hook.Outcome // those that have run
 }
 
 // Outcome is what a rollout did about one object.
@@ -111,13 +123,14 @@ func (s Shared) String() string {
 	return s.ID.String() + " is named by " + s.With.String() + " too: not applied here; one of the two must let go of it"
 }
 
-// Stage names a place on the street of stages.
+// Stage is one of the stages of a run.
 type Stage string
 
 // The stages in their order.
 const (
 	Admit          Stage = "admit" // is this an app that truce can do?
 	Fetch          Stage = "fetch"
+	Depend         Stage = "dependencies"
 	Render         Stage = "render"
 	Normalize      Stage = "desired"
 	Validate       Stage = "validate"

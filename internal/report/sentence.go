@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/decide"
@@ -39,13 +40,38 @@ func outcome(f Finding) string {
 		return "put back"
 	case decide.Cede:
 		if f.NotApplied != "" {
-			f.Reason = "ceded to " + f.Claimant + ": " + f.NotApplied
+			f.Reason = f.IgnoredText() + ": " + f.NotApplied
 			return withRemedy(f)
 		}
-		return "ceded to " + f.Claimant
+		return f.IgnoredText()
 	default:
 		return withRemedy(f)
 	}
+}
+
+// IgnoredText says of a ceded field that its difference is ignored, and why: "ignored: owned by HPA shop/web (ceded)", "ignored: by
+// spec.ignoreDifferences[0] (ceded)".
+func (f Finding) IgnoredText() string {
+	switch {
+	case f.Claimant == "":
+		return "ignored (ceded)"
+	case f.IsCededByRule():
+		return "ignored: by " + f.Claimant + " (ceded)"
+	}
+	return "ignored: owned by " + f.Claimant + " (ceded)"
+}
+
+// IgnoredBecause is what comes behind IgnoredText: the evidence of the claim, which for an ignore rule is the rule again and is left out.
+func (f Finding) IgnoredBecause() string {
+	if strings.HasSuffix(f.Reason, f.Claimant) && f.IsCededByRule() {
+		return ""
+	}
+	return ": " + f.Reason
+}
+
+// IsCededByRule reports whether the claimant is no object but a field of the app, or an annotation or label of the object.
+func (f Finding) IsCededByRule() bool {
+	return slices.ContainsFunc([]string{"spec.", "annotation ", "label "}, func(p string) bool { return strings.HasPrefix(f.Claimant, p) })
 }
 
 // maxShown is how much of a value a sentence shows.

@@ -21,8 +21,25 @@ const (
 	HostNotAllowed       Reason = "HostNotAllowed"       // at an address that sources must not have
 	LimitExceeded        Reason = "LimitExceeded"
 	Timeout              Reason = "Timeout"
-	PathEscape           Reason = "PathEscape"   // a link leads out of the tree
-	NotSupported         Reason = "NotSupported" // a submodule was opened
+	PullFailed           Reason = "OCIArtifactPullFailed"           // of a registry: unreachable, refused, or without what was asked for
+	BucketFailed         Reason = "BucketOperationFailed"           // of an object storage: unreachable, refused, or not readable
+	RepositoryFailed     Reason = "Failed"                          // of a Helm repository: unreachable or refused; the word is Flux's
+	IndexationFailed     Reason = "IndexationFailed"                // its index cannot be read
+	ChartReference       Reason = "InvalidChartReference"           // its index has no such chart, or no such version of it
+	ValuesFiles          Reason = "ValuesFilesError"                // a values file that a HelmChart names is not there
+	NoSourceArtifact     Reason = "NoSourceArtifact"                // the source of a HelmChart has not been fetched
+	SourceUnavailable    Reason = "SourceUnavailable"               // the source of a HelmChart is not there
+	ChartPull            Reason = "ChartPullError"                  // the archive of a chart cannot be fetched
+	LayerFailed          Reason = "OCIArtifactLayerOperationFailed" // an archive that cannot be read, or the artifact has no such layer
+	ReadFailed           Reason = "ReadOperationFailed"             // no tag fits
+	PathEscape           Reason = "PathEscape"                      // a link leads out of the tree
+	VerificationFailed   Reason = "VerificationFailed"              // not signed, or not by a trusted key
+	VerificationError    Reason = "VerificationError"               // the trusted keys are missing or cannot be read
+	NotSupported         Reason = "NotSupported"                    // a submodule was opened
+	IncludeNotFound      Reason = "NotFound"                        // a source of which files are included is not there; the words are Flux's
+	IncludeNoArtifact    Reason = "NoArtifact"                      // it has no artifact
+	IncludeCopyFailure   Reason = "CopyFailure"                     // the files cannot be put together
+	IncludeCycle         Reason = "IncludeCycle"                    // sources include each other
 )
 
 // Error is what a Fetcher and a Tree return.

@@ -26,3 +26,16 @@ func ParseRef(text string) Ref {
 	}
 	return Ref{Any: text}
 }
+
+// At is the Spec at a revision in the form of ParseRef; of a chart, the version or a range of versions.
+func (s Spec) At(revision string) Spec {
+	if s.Kind == HelmRepository && s.Chart.Name != "" {
+		s.Chart.Version = revision
+		return s
+	}
+	s.Ref = ParseRef(revision)
+	if s.Kind == OCI {
+		s.Ref.Any = strings.ReplaceAll(s.Ref.Any, "+", "_") // as Helm names tags, which know no plus
+	}
+	return s
+}

@@ -12,10 +12,26 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
+
+	"github.com/truce-gitops/truce/internal/model/release/chart"
 )
 
 // Spec says which files to fetch. It is comparable: equal values mean the same request.
 type Spec struct {
+	// Kind says which Fetcher reads the rest; the zero value is a Git repository.
+	Kind Kind
+	// MediaType picks the layer of an artifact in a registry; empty means the first.
+	MediaType string
+	// Whole says that nothing is excluded from the artifact.
+	Whole bool
+	// Bucket says which objects of an object storage are meant.
+	Bucket Bucket
+	// Chart says which chart of a Helm repository is meant.
+	Chart Chart
+	// Origin is the revision that an archive was made of, where that is known before it is fetched.
+	Origin string
+	// Insecure says that a registry may be reached without TLS.
+	Insecure bool
 	// URL is an absolute path, or one that starts with "./" or "../"; a file://, http://, https:// or
 	// ssh:// URL; or the scp form user@host:path.
 	URL string
@@ -26,17 +42,67 @@ type Spec struct {
 	// Ignore holds further exclusions, in the syntax of .sourceignore (spec.ignore of Flux's sources). They are read after
 	// the .sourceignore files of the tree. Without any of both, Flux's default list holds.
 	Ignore string
+	// Sparse are the directories that alone are in the artifact, a line each, in the form of fs.ValidPath; empty means all
+	// (spec.sparseCheckout of a GitRepository).
+	Sparse string
+	// Submodules says that the files of submodules are in the artifact, at the commits that are recorded.
+	Submodules bool
+	// Verify says which signatures there must be; the zero value asks for none.
+	Verify Verification
 	// Timeout bounds one fetch; zero means DefaultTimeout.
 	Timeout time.Duration
 	// Limits bound the tree; zero fields mean their defaults.
 	Limits Limits
 	// Addresses are the IP addresses at which alone the server is reached, with commas between, where the caller has judged them. Empty means
-	// those of its name that the Fetcher allows, AnyAddress all of them. A proxy of the environment finds the server itself.
+	// those of its name that the Fetcher allows, egress.AnyAddress all of them. A proxy of the environment finds the server itself.
 	Addresses string
 }
 
-// AnyAddress in Spec.Addresses allows every address.
-const AnyAddress = "*"
+// Verification says which objects of a Git repository, or that an artifact of a registry, must be signed, and by whom (spec.verify of a source).
+type Verification struct {
+	Commit, Tag bool
+	PGP         string // armored public keys that are trusted, one after the other
+	SSH         string // public keys that are trusted, one on each line
+	Cosign      string // PEM: public keys that are trusted to sign artifacts of a registry (spec.verify of an OCIRepository)
+	Secret      string // namespace/name of the Secret that they are of, for messages
+}
+
+// Bucket says which objects of an object storage are meant, and who gives credentials for it.
+type Bucket struct {
+	Name   string
+	Prefix string // of the keys of objects
+	Region string // empty where it is to be found out
+	// Tokens is the URL of a service that gives temporary credentials to a user of LDAP (AssumeRoleWithLDAPIdentity); empty for none.
+	Tokens string
+	// User is presented to that service: Username and Password, and the certificates.
+	User Auth
+}
+
+// Chart says which chart of a Helm repository is meant. The zero value is the repository's index, without any chart.
+type Chart struct {
+	Name string
+	// Version is the version, or a range of versions; empty for the newest one that is no prerelease.
+	Version string
+	// Index is the revision of the index that is read, of a repository that was looked at before; empty for the one that it has now.
+	Index string
+	// Elsewhere says that the credentials may be sent to other servers, where the index says that an archive is there.
+	Elsewhere bool
+}
+
+// Kind is what a source is.
+type Kind string
+
+// The kinds of sources.
+const (
+	Git Kind = ""
+	// Archive is a tar archive at a URL; Ref.Name is its digest, and Ref.Tag the revision that it is reported as.
+	Archive Kind = "archive"
+	OCI     Kind = "oci" // an artifact in a registry, at an oci:// URL; Ref.Name is a digest, and Ref.Commit the digits of a SHA-256
+	// ObjectStorage is a bucket of a storage with the API of S3, of which URL is the endpoint.
+	ObjectStorage Kind = "bucket"
+	// HelmRepository is a repository of Helm charts with an index.yaml below URL, over HTTP.
+	HelmRepository Kind = "helm"
+)
 
 // DefaultTimeout is Flux's default of spec.timeout.
 const DefaultTimeout = 60 * time.Second
@@ -47,6 +113,7 @@ type Ref struct {
 	Branch string // a short name: main
 	Tag    string // a short name: v1.2.3
 	SemVer string // a constraint over the tags that are versions: ">=1.0.0 <2.0.0"
+	Filter string // a regular expression that the tags of SemVer must match, of a registry
 	Name   string // a full name: refs/pull/420/head
 	Commit string // a full hash: 40 (SHA-1) or 64 (SHA-256) hexadecimal digits
 	// Any is a short name of what may be either: the branch of that name, else the tag. It decides where nothing else is set.
@@ -55,13 +122,19 @@ type Ref struct {
 
 // Auth holds credentials. It prints as "***".
 type Auth struct {
-	Username, Password string // HTTP basic; Username is also the SSH user where the URL names none
+	Username, Password string // HTTP basic; Username is also the SSH user where the URL names none; of a bucket, access key and secret key
 	BearerToken        string // HTTP bearer; wins over Username and Password
 	CABundle           string // PEM; replaces the machine's roots for this server
 	ClientCert         string // PEM, with ClientKey: TLS client authentication
 	ClientKey          string
 	Identity           string // PEM or OpenSSH private key
 	IdentityPassword   string // decrypts Identity
+	RefreshToken       string // for which a token server gives tokens of a registry
+	AppID              string // of a GitHub App, which gets a token for each fetch that needs one
+	AppInstallation    string // of the App
+	AppKey             string // PEM: its RSA private key
+	AppURL             string // of the API that gives the tokens
+	Proxy              string // URL of the proxy to use, with its credentials; empty for that of the environment
 	KnownHosts         string // lines of an OpenSSH known_hosts file; SSH is refused without
 	Secret             string // namespace/name of the Secret that they are of, for messages; no credential itself
 }
@@ -80,19 +153,31 @@ func (a Auth) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // Artifact is what a Spec led to.
 type Artifact struct {
-	// Revision is in Flux's form: main@sha1:<commit>, v1.2.3@sha1:<commit>, or sha1:<commit> when only a commit was asked for.
+	// Revision is in Flux's form: main@sha1:<commit>, v1.2.3@sha1:<commit>, or sha1:<commit> when only a commit was asked for; of a registry,
+	// <tag>@sha256:<digest> or the digest alone.
 	Revision string
 	// Repository is the address without scheme and credentials: one for all ways to the same repository.
 	Repository string
 	// Digest identifies the files after the ignore rules: equal digests mean equal paths, modes and contents.
 	Digest string
-	Commit string // full hash
+	Commit string // full hash; of another source than Git, the digits of what names the revision
 	Author string // "Name <address>"
 	// Message is the commit's message, cut at 4 KiB.
 	Message string
 	Time    time.Time // the committer's
 	Files   Tree
+	// Verified says which signatures were verified, and with which keys; empty where the Spec asked for none.
+	Verified string
+	// Metadata is what a registry says of the artifact: the annotations of its manifest.
+	Metadata map[string]string
+	// Chart says which chart of the files a HelmChart names; the zero value is of any other source.
+	Chart chart.Files
+	// Included are the artifacts of which files are in this one, without their own Files.
+	Included []Artifact
 }
+
+// OriginRevision is the key of Artifact.Metadata of the revision that the artifact was made of.
+const OriginRevision = "org.opencontainers.image.revision"
 
 // Tree is an immutable set of files. Its methods may be called from many goroutines, for as long as the Fetcher
 // that gave it is open. Open follows symbolic links inside the tree; it refuses, naming the link, one that leads outside.

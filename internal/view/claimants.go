@@ -12,7 +12,7 @@ import (
 
 // Claimants lists those of a namespace, with what stands in the way of those that do nothing.
 func (c *Cluster) Claimants(ctx context.Context, catalogue *claim.Catalogue, namespace string) ([]claim.Claimant, error) {
-	found, err := reconcile.ListClaimants(ctx, c.engine.Live, catalogue.Kinds(), namespace)
+	found, err := reconcile.ListClaimants(ctx, c.objects().Live, catalogue.Kinds(), namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (c *Cluster) targetOf(ctx context.Context, x claim.Claimant) (bool, error) 
 	if x.Target.Name == "" || x.At.Version == "" {
 		return true, nil
 	}
-	_, err := c.engine.Live.Get(ctx, x.At, x.Target)
+	_, err := c.objects().Live.Get(ctx, x.At, x.Target)
 	if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
 		return false, nil
 	}

@@ -5,25 +5,29 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/dialect/registry"
-	"github.com/truce-gitops/truce/internal/reconcile"
-	"github.com/truce-gitops/truce/internal/render"
-	"github.com/truce-gitops/truce/internal/render/remote"
-	"github.com/truce-gitops/truce/internal/source/upstream"
 	"io"
 	"slices"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/cluster/live"
-	"github.com/truce-gitops/truce/internal/dialect"
-	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/render/local"
-	"github.com/truce-gitops/truce/internal/source/git"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/local"
+	"github.com/truce-gitops/truce/internal/render/remote"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/chartfile"
+	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // Cluster answers the questions of commands about the apps of one cluster. Its methods write the custom resources of apps that they are given, and
@@ -31,51 +35,70 @@ import (
 type Cluster struct {
 	cluster  *cluster.Client
 	git      *git.Store
+	fetcher  source.Fetcher
 	work     string // the directory of the store's clones
 	rendered render.Renderer
 	remotes  *remote.Apps
 	engine   reconcile.Dependencies // without Sources and Witnesses
+	clusters controller.Remotes
+	refused  *refusals
+	other    *otherCluster // that the objects are in; nil for that of the custom resources
 	closer   io.Closer
 }
 
 // Sources are what a Cluster fetches and builds with.
 type Sources struct {
 	Git      *git.Store
+	Fetcher  source.Fetcher  // of all kinds of sources
 	Work     string          // the directory of its clones
 	Renderer render.Renderer // builds with the cache of Engine
 	Engine   reconcile.Dependencies
+	Others   controller.Remotes // opens the clusters of apps with spec.kubeConfig
 }
 
 // New returns a Cluster, whose Close closes closer.
 func New(c *cluster.Client, s Sources, closer io.Closer) *Cluster {
-	out := &Cluster{cluster: c, git: s.Git, work: s.Work, rendered: s.Renderer, engine: s.Engine, closer: closer}
+	out := &Cluster{cluster: c, git: s.Git, fetcher: s.Fetcher, work: s.Work, rendered: s.Renderer, engine: s.Engine, clusters: s.Others, refused: &refusals{}, closer: closer}
 	out.fetchFrom(upstream.Hosts{})
 	return out
 }
 
 // fetchFrom sets the hosts that remote bases may be at.
 func (c *Cluster) fetchFrom(r upstream.Hosts) {
-	c.remotes = local.Apps(c.git, c.work, r)
+	c.remotes = local.RemoteBases(c.git, c.work, r)
 	c.engine.Bases = c.remotes
 }
 
 // Close ends what the client has started. Its errors concern files that the next command replaces.
 func (c *Cluster) Close() { _ = c.closer.Close() }
 
-// Names returns the apps of a namespace, all for "". It is one request for each kind of app.
+// Live returns what reads the cluster's objects.
+func (c *Cluster) Live() live.Reader { return c.engine.Live }
+
+// Names returns the apps of a namespace, all for "". It is one request for each kind of app. A kind that the user may not list is in Refused; that none may
+// be listed is an error.
 func (c *Cluster) Names(ctx context.Context, namespace string) ([]app.Key, error) {
 	var out []app.Key
-	for gvk := range registry.Apps() {
+	var refused error
+	listed := 0
+	for gvk := range registry.AppDialects() {
 		found, err := c.engine.Live.List(ctx, live.Interest{GVK: gvk, Namespace: namespace})
-		if errors.Is(err, live.ErrUnknownKind) {
+		switch {
+		case errors.Is(err, live.ErrUnknownKind):
 			continue
-		}
-		if err != nil {
+		case c.refused.note(gvk, err):
+			refused = err
+			continue
+		case err != nil:
 			return nil, err
 		}
+		listed++
 		for _, o := range found {
 			out = append(out, app.Key{Kind: gvk.Kind, Namespace: o.Namespace(), Name: o.Name()})
 		}
+	}
+	if listed == 0 && refused != nil {
+		return nil, refused
 	}
 	return out, nil
 }
@@ -105,6 +128,7 @@ func (c *Cluster) RequestRun(ctx context.Context, r Request) (string, error) {
 		return "", err
 	}
 	switch {
+	case r.Source && key.Kind == registry.ExternalArtifacts.Kind: // its controller makes the artifact, and its status is followed
 	case r.Source && isResource(key):
 		err = c.askSource(ctx, key, r.Run.Token)
 	case r.Source:
@@ -155,10 +179,28 @@ func (c *Cluster) askSource(ctx context.Context, key app.SourceKey, token string
 	if object.Object(found.Object).At("spec", "suspend") == true {
 		return nil
 	}
+	if s := chartOf(found.Object); s != nil {
+		if err := c.askSource(ctx, s.From.Own(), token); err != nil {
+			return err
+		}
+	}
 	if err := c.annotate(ctx, sourceCustomResource(key), token); err != nil {
 		return err
 	}
 	return c.sourceHandled(ctx, key, token)
+}
+
+// chartOf says of which source a HelmChart is a chart; nil for other custom resources.
+func chartOf(cr object.Object) *chartfile.Choice {
+	f, ok := registry.Sources()[cr.GVK()]
+	if !ok {
+		return nil
+	}
+	s := f.Source(cr)
+	if len(s.Problems) > 0 {
+		return nil
+	}
+	return s.Chart
 }
 
 func (c *Cluster) sourceOf(ctx context.Context, key app.Key) (app.SourceKey, error) {
@@ -201,11 +243,16 @@ func (c *Cluster) annotate(ctx context.Context, key app.Key, token string) error
 }
 
 func (c *Cluster) patch(ctx context.Context, key app.Key, change map[string]any) error {
-	body, err := json.Marshal(change)
+	r, err := c.resource(key)
 	if err != nil {
 		return err
 	}
-	r, err := c.resource(key)
+	return patchMerged(ctx, r, key, change)
+}
+
+// patchMerged changes parts of one custom resource.
+func patchMerged(ctx context.Context, r dynamic.ResourceInterface, key app.Key, change map[string]any) error {
+	body, err := json.Marshal(change)
 	if err != nil {
 		return err
 	}
@@ -216,7 +263,7 @@ func (c *Cluster) patch(ctx context.Context, key app.Key, change map[string]any)
 }
 
 func (c *Cluster) resource(key app.Key) (dynamic.ResourceInterface, error) {
-	for gvk := range registry.Apps() {
+	for gvk := range registry.AppDialects() {
 		if gvk.Kind == key.Kind {
 			return c.served(gvk, key.Namespace)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
@@ -16,7 +17,8 @@ import (
 
 // journalCache is the journal of the controller, asked once: for who has written what is live, and for what the controller waits with.
 type journalCache struct {
-	past func(context.Context) ([]journal.Entry, error)
+	cluster *Cluster
+	app     app.Key
 
 	once  sync.Once
 	all   []journal.Entry
@@ -26,7 +28,7 @@ type journalCache struct {
 
 func (n *journalCache) Entries(ctx context.Context) ([]journal.Entry, error) {
 	n.once.Do(func() {
-		n.all, n.err = n.past(ctx)
+		n.all, n.err = n.cluster.pastOf(ctx, n.app)
 		n.about = map[object.ID][]journal.Entry{}
 		for _, e := range n.all {
 			n.about[e.Object] = append(n.about[e.Object], e)

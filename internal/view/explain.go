@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/view/exit"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report/explain"
@@ -24,25 +24,18 @@ const journalWithin = 5 * time.Second
 // explanation gathers what is known of one object.
 type explanation struct {
 	*Cluster
-	question explain.Question
-	subject  explain.Subject
-	gvk      object.GVK
+	question  explain.Question
+	subject   explain.Subject
+	gvk       object.GVK
+	elsewhere []object.Object // the custom resources of apps whose objects are in other clusters
+	mask      redact.Mask     // of the object, once it is known what Git wants
 }
 
 // Explain gathers what is known of one object, as far as the question reaches. What could not be found out stands in the Subject.
 func (c *Cluster) Explain(ctx context.Context, q explain.Question) (explain.Subject, error) {
-	t := &explanation{Cluster: c, question: q}
-	served, err := c.cluster.Find(ctx, q.Kind)
-	if errors.Is(err, cluster.ErrUnknownKind) {
-		err = &exit.Error{Code: exit.Usage, Err: err}
-	}
+	t, err := c.explanation(ctx, q)
 	if err != nil {
 		return explain.Subject{}, err
-	}
-	t.gvk = served.GVK
-	t.subject = explain.Subject{ID: object.ID{Group: served.GVK.Group, Kind: served.GVK.Kind, Name: q.Name}, Since: q.Since, Now: time.Now()}
-	if served.Namespaced {
-		t.subject.ID.Namespace = q.Namespace
 	}
 	if err := t.look(ctx); err != nil || q.Reach == explain.ReachLive {
 		return t.subject, err
@@ -50,15 +43,33 @@ func (c *Cluster) Explain(ctx context.Context, q explain.Question) (explain.Subj
 	return t.subject, t.gather(ctx)
 }
 
+// explanation finds the kind that a question names.
+func (c *Cluster) explanation(ctx context.Context, q explain.Question) (*explanation, error) {
+	t := &explanation{Cluster: c, question: q, mask: c.engine.Mask}
+	served, err := c.cluster.Find(ctx, q.Kind)
+	if errors.Is(err, cluster.ErrUnknownKind) {
+		err = &exit.Error{Code: exit.Usage, Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.gvk = served.GVK
+	t.subject = explain.Subject{ID: object.ID{Group: served.GVK.Group, Kind: served.GVK.Kind, Name: q.Name}, Since: q.Since, Now: time.Now()}
+	if served.Namespaced {
+		t.subject.ID.Namespace = q.Namespace
+	}
+	return t, nil
+}
+
 // look reads the object at the version that is asked for.
 func (t *explanation) look(ctx context.Context) error {
 	s := &t.subject
 	s.Version = t.gvk.Version
-	o, err := nilIfAbsent(t.engine.Live.Get(ctx, t.gvk, s.ID))
+	o, err := nilIfAbsent(t.objects().Live.Get(ctx, t.gvk, s.ID))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", s.ID, err)
 	}
-	s.Live = explain.MaskObject(t.engine.Mask, o)
+	s.Live = explain.MaskObject(t.mask, o)
 	s.Owners, err = explain.FieldOwners(o)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", s.ID, err)
@@ -73,6 +84,9 @@ func (t *explanation) gather(ctx context.Context) error {
 	}
 	t.subject.Others = k.others
 	if k.cr == nil && t.subject.Live == nil {
+		if found, err := t.gatherThere(ctx); found || err != nil {
+			return err
+		}
 		return t.notFound(ctx)
 	}
 	if k.cr == nil {
@@ -153,7 +167,7 @@ func (t *explanation) makers(ctx context.Context, o object.Object) (ids []object
 		if id.Name == "" {
 			return ids, top, nil
 		}
-		res, err := t.cluster.Resource(gvk)
+		res, err := t.objectClient().Resource(gvk)
 		if err != nil {
 			return append(ids, id), nil, err
 		}
@@ -161,7 +175,7 @@ func (t *explanation) makers(ctx context.Context, o object.Object) (ids []object
 			id.Namespace = ""
 		}
 		ids = append(ids, id)
-		if o, err = nilIfAbsent(t.engine.Live.Get(ctx, gvk, id)); err != nil || o == nil {
+		if o, err = nilIfAbsent(t.objects().Live.Get(ctx, gvk, id)); err != nil || o == nil {
 			return ids, nil, err
 		}
 		top = o

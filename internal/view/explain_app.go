@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,10 +74,20 @@ func (t *explanation) keptBy(ctx context.Context, id object.ID, o object.Object)
 	return k, nil
 }
 
+// leaveOut keeps an app whose objects are in another cluster apart: an object of this one is none of them, whatever its name.
+func (t *explanation) leaveOut(cr object.Object) bool {
+	yes := isElsewhere(cr)
+	if yes {
+		t.unknown("Objects of apps with spec.kubeConfig: they are in other clusters, and those are looked into for an object that is not in this one.")
+		t.elsewhere = append(t.elsewhere, cr)
+	}
+	return yes
+}
+
 // apps lists the custom resources of all apps; who may list them in one namespace only finds those.
 func (t *explanation) apps(ctx context.Context) ([]object.Object, error) {
 	var out []object.Object
-	for gvk := range registry.Apps() {
+	for gvk := range registry.AppDialects() {
 		found, err := t.engine.Live.List(ctx, live.Interest{GVK: gvk})
 		if apierrors.IsForbidden(err) {
 			t.unknown(fmt.Sprintf("Apps of kind %s outside of namespace %s: you may not list them.", gvk.Kind, t.question.Namespace))
@@ -88,7 +99,7 @@ func (t *explanation) apps(ctx context.Context) ([]object.Object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list apps: %w", err)
 		}
-		out = append(out, found...)
+		out = append(out, slices.DeleteFunc(found, t.leaveOut)...)
 	}
 	slices.SortFunc(out, func(a, b object.Object) int { return a.ID().Compare(b.ID()) })
 	return out, nil
@@ -109,7 +120,7 @@ func (t *explanation) rendering(ctx context.Context, id object.ID, apps []object
 		apps = apps[:mostRendered]
 	}
 	for _, cr := range apps {
-		set, _, err := t.described(ctx, registry.Apps()[cr.GVK()].App(cr, app.Policy{}), cr)
+		set, _, err := t.described(ctx, registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}), cr)
 		if err != nil {
 			t.unknown(fmt.Sprintf("Whether %s describes it: %s.", appKeyOf(cr), redact.MaskText(err.Error())))
 			continue
@@ -153,12 +164,14 @@ func (t *explanation) walk(ctx context.Context, cr object.Object) error {
 		return err
 	}
 	s.Notes = how.notes
-	a := registry.Apps()[cr.GVK()].App(cr, how.policy)
+	a := registry.AppDialects()[cr.GVK()].App(cr, how.policy)
 	s.App = &a
-	spec, err := t.specOf(ctx, a, cr)
-	f := fetchedSource{err: err}
-	if err == nil {
-		f.artifact, f.err = t.git.Fetch(ctx, spec)
+	f := fetchedSource{}
+	var spec source.Spec // of the only source
+	if len(a.Parts) > 0 {
+		f.artifact, f.err = t.fetch(ctx, a, cr)
+	} else {
+		f.artifact, spec, f.err = t.fetchSource(ctx, a.Source, cr)
 	}
 	if f.err != nil {
 		t.stopped(report.Fetch, report.SourceNotReady, f.err)
@@ -176,7 +189,9 @@ func (t *explanation) walk(ctx context.Context, cr object.Object) error {
 		s.Stage = report.Done
 		return t.left(ctx)
 	}
-	s.Git, s.Places = explain.MaskObject(t.engine.Mask, want.Data), desired.FieldOrigins(f.artifact.Files, a, want)
+	t.mask = t.mask.With(want.Sensitive)
+	s.Live = explain.MaskObject(t.mask, s.Live)
+	s.Git, s.Places = explain.MaskObject(t.mask, want.Data), t.places(ctx, f.artifact, a)(want)
 	s.Found.File, s.Found.Line = want.File, want.Line
 	if err := t.judged(ctx, f, how); err != nil {
 		return err
@@ -186,7 +201,10 @@ func (t *explanation) walk(ctx context.Context, cr object.Object) error {
 			return err
 		}
 	}
-	t.blamed(ctx, spec, f.artifact)
+	for _, p := range a.Parts {
+		s.Notes = append(s.Notes, fmt.Sprintf("%s is %s (%s)", p.Dir, p.Source, p.Field))
+	}
+	t.blamed(ctx, cr, spec, f.artifact)
 	return nil
 }
 
@@ -206,11 +224,11 @@ func (t *explanation) stopped(at report.Stage, why report.Reason, err error) {
 // left finds out whether a run would prune the object.
 func (t *explanation) left(ctx context.Context) error {
 	s := &t.subject
-	ledger, err := t.engine.Inventory.Load(ctx, s.App.Key)
+	saved, err := t.engine.Inventory.Load(ctx, s.App.Key)
 	if err != nil {
 		return err
 	}
-	for _, e := range ledger.Entries {
+	for _, e := range saved.Entries {
 		s.Leaving = s.Leaving || e.ID == s.ID && s.App.Prune != app.PruneKeep
 	}
 	return nil
@@ -251,13 +269,26 @@ func (t *explanation) judged(ctx context.Context, f fetchedSource, how controlle
 const historyWithin = 20 * time.Second
 
 // blamed asks git who last touched the lines that are shown.
-func (t *explanation) blamed(ctx context.Context, spec source.Spec, a source.Artifact) {
+func (t *explanation) blamed(ctx context.Context, cr object.Object, only source.Spec, a source.Artifact) {
 	s := &t.subject
 	ctx, cancel := context.WithTimeout(ctx, historyWithin)
 	defer cancel()
 	s.Commits = map[explain.Spot]explain.Commit{}
 	for file, lines := range t.spots() {
-		changes, err := t.git.History(ctx, spec, git.Lines{Commit: a.Commit, File: file, Lines: lines})
+		of, commit, name := s.App.OfFile(file), a.Commit, file
+		spec, err := only, error(nil)
+		if i := s.App.PartOf(file); i >= 0 {
+			_, spec, err = t.fetchSource(ctx, of.Source, cr)
+			commit, name = a.Included[i].Commit, strings.TrimPrefix(file, s.App.Parts[i].Dir+"/")
+		}
+		if err == nil && spec.Kind != source.Git {
+			t.unknown("Which commits touched the lines: " + of.Source.Kind + " has no history.")
+			continue
+		}
+		var changes map[int]git.Change
+		if err == nil {
+			changes, err = t.git.History(ctx, spec, git.Lines{Commit: commit, File: name, Lines: lines})
+		}
 		if err != nil {
 			t.unknown(fmt.Sprintf("Which commit touched %s last: %s.", file, redact.MaskText(err.Error())))
 			return

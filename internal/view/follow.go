@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/controller/instance"
-	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +11,8 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/watch"
+	"github.com/truce-gitops/truce/internal/controller/instance"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -25,7 +25,7 @@ func (c *Cluster) watcher() live.Watcher { return watch.Watcher{Cluster: c.clust
 func (c *Cluster) Follow(ctx context.Context, namespace string, seen func([]Summary) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	published, err := instance.List(ctx, c.cluster, namespace)
+	published, err := instance.ListInstances(ctx, c.cluster, namespace)
 	if err != nil {
 		return err
 	}
@@ -33,22 +33,8 @@ func (c *Cluster) Follow(ctx context.Context, namespace string, seen func([]Summ
 		namespace: namespace, published: published, assessors: c.engine.Health, news: make(chan struct{}, 1),
 		apps: map[app.Key]object.Object{}, health: map[string]map[object.ID]assessed{}, watches: map[object.GVK]live.Watch{},
 	}
-	dialects := 0
-	for gvk := range registry.Apps() {
-		switch served, err := c.serves(gvk); {
-		case err != nil:
-			return err
-		case !served:
-			continue
-		}
-		dialects++
-		w := c.watcher().Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, b.seenApp)
-		if err := waitListed(ctx, w); err != nil {
-			return fmt.Errorf("list %s: %w", gvk, err)
-		}
-	}
-	if dialects == 0 {
-		return errNoDialect
+	if err := c.followApps(ctx, b); err != nil {
+		return err
 	}
 	for {
 		if err := c.followObjects(ctx, b); err != nil {
@@ -63,6 +49,40 @@ func (c *Cluster) Follow(ctx context.Context, namespace string, seen func([]Summ
 			return ctx.Err()
 		}
 	}
+}
+
+// followApps puts the kinds of apps under watch that the user may list.
+func (c *Cluster) followApps(ctx context.Context, b *summaryCache) error {
+	dialects := 0
+	var refused error
+	for gvk := range registry.AppDialects() {
+		switch served, err := c.serves(gvk); {
+		case err != nil:
+			return err
+		case !served:
+			continue
+		}
+		within, end := context.WithCancel(ctx)
+		context.AfterFunc(ctx, end)
+		err := waitListed(ctx, c.watcher().Watch(within, live.Interest{GVK: gvk, Namespace: b.namespace, Depth: live.Full}, b.seenApp))
+		if c.refused.note(gvk, err) {
+			end()
+			refused = fmt.Errorf("list %s: %w", gvk, err)
+			continue
+		}
+		if err != nil {
+			end()
+			return fmt.Errorf("list %s: %w", gvk, err)
+		}
+		dialects++
+	}
+	if dialects == 0 && refused != nil {
+		return refused
+	}
+	if dialects == 0 {
+		return errNoDialect
+	}
+	return nil
 }
 
 // errNoDialect says that the cluster knows no kind of app at all.
@@ -195,6 +215,9 @@ func (b *summaryCache) kinds() []object.GVK {
 	seen := map[object.GVK]bool{}
 	var out []object.GVK
 	for _, cr := range b.apps {
+		if isElsewhere(cr) {
+			continue
+		}
 		for _, e := range registry.Commands()[cr.GVK()].Summarize(cr).Objects {
 			gvk := object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}
 			if !seen[gvk] {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/dialect/registry"
-	"github.com/truce-gitops/truce/internal/view/exit"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
@@ -63,7 +63,7 @@ func addedRules(before, now ignore.Rules) ignore.Rules {
 func (c *Cluster) idle(ctx context.Context, a app.App, rules ignore.Rules, out *EditResult) ([]error, error) {
 	set, _, err := c.described(ctx, a, out.After.App)
 	if err != nil {
-		out.Notes = append(out.Notes, fmt.Sprintf("nobody knows whether the rule matches anything: %v", err))
+		out.Notes = append(out.Notes, fmt.Sprintf("whether the rule matches anything is not known: %v", err))
 		return nil, nil
 	}
 	var sights []ignore.Observed

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"slices"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
@@ -14,15 +14,20 @@ import (
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/events"
 	"github.com/truce-gitops/truce/internal/controller/instance"
+	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/render/values"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
+	sourcetree "github.com/truce-gitops/truce/internal/source/tree"
 )
 
 // fetchedSource is the one source of the app that is looked at.
@@ -41,6 +46,10 @@ func (fetchedSource) Behind(app.SourceKey, time.Time) ([]app.SourceKey, []app.Ke
 
 // Inspect walks one app through all stages without writing, as the controller would now.
 func (c *Cluster) Inspect(ctx context.Context, key app.Key) (Detail, error) {
+	return c.inspect(ctx, key, Preview{})
+}
+
+func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, error) {
 	gvk, translate, err := registry.AppsFor(key)
 	if err != nil {
 		return Detail{}, err
@@ -59,31 +68,55 @@ func (c *Cluster) Inspect(ctx context.Context, key app.Key) (Detail, error) {
 	if a.Policy.Mode == app.Enforce {
 		asked.Policy.Mode = app.Preview
 	}
+	if err := p.layValues(&asked); err != nil {
+		return Detail{}, err
+	}
+	there, leave, err := c.inClusterOf(ctx, asked)
+	defer leave()
+	if err != nil {
+		asked.Kubeconfig.Refused = err.Error()
+		how.catalogue = &claim.Catalogue{} // nothing is compared
+	}
+	c = there
 	f := fetchedSource{}
-	f.artifact, f.err = c.fetch(ctx, a, cr)
+	var end func()
+	f.artifact, end, f.err = c.previewed(ctx, &asked, cr, p)
+	defer end()
 	engine, claimants, err := c.onlyLooking(ctx, f, how)
 	if err != nil {
 		return Detail{}, err
 	}
-	n := &journalCache{past: c.pastOf(key)}
-	engine.Witnesses = reconcile.WriterEvidence{Events: events.NewReader(c.cluster), Journal: n}
+	n := &journalCache{cluster: c, app: key}
+	engine.Witnesses = reconcile.WriterEvidence{Events: events.NewReader(c.objectClient()), Journal: n}
 	_, commands, err := registry.CommandsFor(key.Kind)
 	if err != nil {
 		return Detail{}, err
 	}
-	d := Detail{App: a, Recorded: commands.Summarize(cr), Report: c.look(ctx, engine, asked), Origin: c.origins(ctx, f.artifact, asked)}
-	d.Report.Notes = append(d.Report.Notes, how.notes...)
+	d := Detail{App: a, Recorded: commands.Summarize(cr), Report: c.look(ctx, engine, asked), Origin: c.origins(ctx, f.artifact, asked), Preview: p}
+	if end := d.Recorded.End; end.Reason == report.DependencyNotReady {
+		d.Report.Notes = append([]string{"waits for a dependency (DependencyNotReady), and applies nothing new before: " + end.Message}, d.Report.Notes...)
+	}
+	d.Report.Notes = append(append(d.Report.Notes, how.notes...), c.leftOut(ctx, a, cr, p)...)
+	d.Report.Notes = append(d.Report.Notes, c.releaseNotes(ctx, f.artifact, asked)...)
 	if err := c.waits(ctx, &d, n); err != nil {
 		return d, err
 	}
-	left, err := c.left(ctx, a, d.Report)
-	if err != nil {
+	if err := c.leaving(ctx, engine, &d); err != nil {
 		return d, err
 	}
-	var drops []string
-	d.Leaving, drops, d.Prune = engine.PruneCandidates(ctx, a, left)
-	d.Report.Notes = append(d.Report.Notes, drops...)
 	return d, c.fought(ctx, &d, engine.Catalogue(), claimants)
+}
+
+// leaving finds what a run would prune.
+func (c *Cluster) leaving(ctx context.Context, engine *reconcile.Engine, d *Detail) error {
+	left, err := c.left(ctx, d.App, d.Report)
+	if err != nil {
+		return err
+	}
+	var drops []string
+	d.Leaving, drops, d.Prune = engine.PruneCandidates(ctx, d.App, left)
+	d.Report.Notes = append(d.Report.Notes, drops...)
+	return nil
 }
 
 // look runs the stages, and reads the pods of what does not work. Why they cannot be read is a note.
@@ -102,7 +135,7 @@ func (c *Cluster) left(ctx context.Context, a app.App, r report.Report) ([]inven
 	if a.Prune == app.PruneKeep || r.Stage != report.Done && r.Stage != report.Apply {
 		return nil, nil
 	}
-	ledger, err := c.engine.Inventory.Load(ctx, a.Key)
+	saved, err := c.engine.Inventory.Load(ctx, a.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +144,7 @@ func (c *Cluster) left(ctx context.Context, a app.App, r report.Report) ([]inven
 		wanted[o.ID] = true
 	}
 	var out []inventory.Entry
-	for _, e := range ledger.Entries {
+	for _, e := range saved.Entries {
 		if !wanted[e.ID] {
 			out = append(out, e)
 		}
@@ -122,10 +155,8 @@ func (c *Cluster) left(ctx context.Context, a app.App, r report.Report) ([]inven
 // onlyLooking makes an engine that knows the claims of the whole cluster as the controller does, and can write nothing. It returns who
 // claims, too.
 func (c *Cluster) onlyLooking(ctx context.Context, f fetchedSource, how controllerSettings) (*reconcile.Engine, []object.Object, error) {
-	looking := c.engine
-	looking.Sources, looking.Writer, looking.Inventory = f, readonly.Writer{Writer: c.engine.Writer}, readonly.Inventory{Store: c.engine.Inventory}
-	looking.Identities = readonly.Identity{Access: tenancy.Access{Live: looking.Live, Writer: looking.Writer, Rights: readonly.AnyRights{}}}
-	if how.namespaces.Limited() {
+	looking := c.readOnly(f)
+	if how.namespaces.Limited() && c.other == nil {
 		looking.Foreign = instance.ForeignApps{Live: looking.Live, Namespaces: how.namespaces}
 	}
 	engine := reconcile.NewEngine(looking, nil)
@@ -141,35 +172,66 @@ func (c *Cluster) onlyLooking(ctx context.Context, f fetchedSource, how controll
 	return engine, found, nil
 }
 
-// fetch brings the revision that an app reads; cr is the app's custom resource, which may name the source itself.
-func (c *Cluster) fetch(ctx context.Context, a app.App, cr object.Object) (source.Artifact, error) {
-	spec, err := c.specOf(ctx, a, cr)
-	if err != nil {
-		return source.Artifact{}, err
-	}
-	return c.git.Fetch(ctx, spec)
+// readOnly is what an engine works with that can write nothing.
+func (c *Cluster) readOnly(f fetchedSource) reconcile.Dependencies {
+	looking := c.objects()
+	looking.Sources, looking.Writer, looking.Inventory = f, readonly.Writer{Writer: looking.Writer}, readonly.Inventory{Store: c.engine.Inventory}
+	looking.Identities = readonly.Identity{Access: tenancy.Access{Live: looking.Live, Writer: looking.Writer, Rights: readonly.AnyRights{}}}
+	return looking
 }
 
-// specOf says what to fetch for an app.
-func (c *Cluster) specOf(ctx context.Context, a app.App, cr object.Object) (source.Spec, error) {
-	f, cr, err := c.sourceResource(ctx, a.Source, cr)
+// fetch brings the revision that an app reads; cr is the app's custom resource, which may name the source itself.
+func (c *Cluster) fetch(ctx context.Context, a app.App, cr object.Object) (source.Artifact, error) {
+	if len(a.Parts) > 0 {
+		return c.fetchParts(ctx, a, cr)
+	}
+	artifact, _, err := c.fetchSource(ctx, a.Source, cr)
+	return artifact, err
+}
+
+// fetchParts brings the revisions of several sources.
+func (c *Cluster) fetchParts(ctx context.Context, a app.App, cr object.Object) (source.Artifact, error) {
+	var all []source.Artifact
+	var dirs []string
+	for _, p := range a.Parts {
+		artifact, err := c.fetch(ctx, a.OfPart(p), cr)
+		if err != nil {
+			return source.Artifact{}, p.Fault(err)
+		}
+		all, dirs = append(all, artifact), append(dirs, p.Dir)
+	}
+	return sourcetree.JoinArtifacts(dirs, all)
+}
+
+// fetchSource brings what a source has now, or one chart of it, and says what was fetched.
+func (c *Cluster) fetchSource(ctx context.Context, key app.SourceKey, cr object.Object) (source.Artifact, source.Spec, error) {
+	f, cr, err := c.sourceResource(ctx, key, cr)
 	if err != nil {
-		return source.Spec{}, err
+		return source.Artifact{}, source.Spec{}, err
 	}
-	spec, err := c.spec(ctx, f, cr)
+	s := f.Source(cr)
+	if s.Chart != nil && len(s.Problems) == 0 {
+		from, spec, err := c.fetchSource(ctx, s.Chart.From, nil)
+		if err == nil {
+			from, err = s.Chart.Of(from)
+		}
+		return from, spec, err
+	}
+	spec, err := c.spec(ctx, f, cr, key)
 	if err != nil {
-		return source.Spec{}, fmt.Errorf("%s: %w", a.Source, err)
+		return source.Artifact{}, spec, fmt.Errorf("%s: %w", key, err)
 	}
-	if a.Source.Revision != "" {
-		spec.Ref = source.ParseRef(a.Source.Revision)
+	artifact, err := c.fetcher.Fetch(ctx, spec)
+	if err == nil {
+		artifact, err = c.include(ctx, s, spec, artifact)
 	}
-	return spec, nil
+	return artifact, spec, err
 }
 
 // sourceResource is the custom resource that says where an app's files come from, and who reads it.
 func (c *Cluster) sourceResource(ctx context.Context, key app.SourceKey, cr object.Object) (dialect.Sources, object.Object, error) {
 	if f, ok := registry.InlineSources()[key.Kind]; ok {
-		return f, cr, nil
+		return f.ForKey(key), cr, nil
 	}
 	for gvk, f := range registry.Sources() {
 		if gvk.Kind != key.Kind {
@@ -187,18 +249,14 @@ func (c *Cluster) sourceResource(ctx context.Context, key app.SourceKey, cr obje
 	return nil, nil, fmt.Errorf("%s: truce reads no such kind of source", key)
 }
 
-func (c *Cluster) spec(ctx context.Context, f dialect.Sources, cr object.Object) (source.Spec, error) {
+// spec says what to fetch for a key of the source.
+func (c *Cluster) spec(ctx context.Context, f dialect.Sources, cr object.Object, key app.SourceKey) (source.Spec, error) {
 	s := f.Source(cr)
+	s.Key = key
 	if len(s.Problems) > 0 {
 		return source.Spec{}, fmt.Errorf("%s: %s", s.Problems[0].Field, s.Problems[0].Reason)
 	}
-	data, name, err := controller.Credentials(ctx, c.cluster, s)
-	if err != nil {
-		return source.Spec{}, err
-	}
-	spec, err := f.Spec(cr, data)
-	spec.Auth.Secret = name
-	return spec, err
+	return controller.SourceSpecOf(ctx, c.cluster, controller.Wanted{From: f, CR: cr, Source: s})
 }
 
 // described is what an app's source describes: the files, and the objects exactly as Git wants them.
@@ -213,7 +271,7 @@ func (c *Cluster) described(ctx context.Context, a app.App, cr object.Object) (d
 
 func (c *Cluster) settled(ctx context.Context, artifact source.Artifact, a app.App) (desired.Set, error) {
 	a = a.AtRevision(artifact.Commit, artifact.Files)
-	request, _, err := reconcile.RequestOf(c.over(a, artifact.Files), a)
+	request, err := c.requestFor(ctx, artifact, a)
 	if err != nil {
 		return desired.Set{}, err
 	}
@@ -221,13 +279,38 @@ func (c *Cluster) settled(ctx context.Context, artifact source.Artifact, a app.A
 	if err != nil {
 		return desired.Set{}, err
 	}
-	return desired.Normalize(rendered.Objects, a, func(gvk object.GVK) desired.Scope {
-		s, err := c.engine.Scope(ctx, gvk)
+	set, err := desired.Normalize(rendered.Objects, a, func(gvk object.GVK) desired.Scope {
+		s, err := c.engine.Scope.ScopeOf(ctx, gvk)
 		if err != nil {
 			return desired.Unserved
 		}
 		return s
 	})
+	var chart []string
+	if request.Chart != nil {
+		chart = values.SecretTexts(request.Chart.Values)
+	}
+	set.KnowSecrets(redact.KnownOrNil(slices.Concat(request.Variables.SecretValues(), rendered.Secrets, chart)))
+	return set, err
+}
+
+// requestFor is the request by which a run would render an app.
+func (c *Cluster) requestFor(ctx context.Context, artifact source.Artifact, a app.App) (render.Request, error) {
+	if a.Release != nil {
+		return c.chartRequest(ctx, artifact, a)
+	}
+	request, _, err := reconcile.RequestOf(c.over(a, artifact.Files), a)
+	if err != nil {
+		return request, err
+	}
+	if err := c.engine.CompleteChart(ctx, &request); err != nil {
+		return request, err
+	}
+	if request.Variables, err = values.ReadVariables(ctx, c.engine.Live, a.Key.Namespace, a.PostBuild); err != nil {
+		return request, err
+	}
+	request.Decryption, _, err = values.ReadKeys(ctx, c.engine.Live, a.Key, a.Decryption)
+	return request, err
 }
 
 // origins finds where Git writes a field. The render is answered by the cache that the run has filled.
@@ -240,17 +323,21 @@ func (c *Cluster) origins(ctx context.Context, artifact source.Artifact, a app.A
 	if err != nil {
 		return nowhere // the run has met the same error, and its report has it
 	}
-	files := c.over(a, artifact.Files)
 	byID := map[object.ID]desired.Object{}
 	for _, o := range set.Objects {
 		byID[o.ID] = o
 	}
+	places := c.places(ctx, artifact, a)
 	return func(id object.ID, path field.Path) desired.Place {
 		o, ok := byID[id]
 		if !ok {
 			return desired.Place{}
 		}
-		return desired.FieldOrigin(files, a.AtRevision(artifact.Commit, artifact.Files), o, path)
+		all := places(o)(path)
+		if i := desired.WinningPlace(all); i >= 0 {
+			return all[i]
+		}
+		return desired.Place{}
 	}
 }
 

@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/controller/instance"
-	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/view/exit"
 	"io"
 	"net/http"
 	"net/url"
@@ -16,6 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/controller/instance"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/report/journal/bolt"
 )
@@ -119,12 +119,10 @@ func entriesFrom(r io.Reader) ([]journal.Entry, error) {
 const journalWindow = 24 * time.Hour
 
 // pastOf is what the cluster's controller has noted of an app; nothing where none says where it can be asked.
-func (c *Cluster) pastOf(key app.Key) func(context.Context) ([]journal.Entry, error) {
-	return func(ctx context.Context) ([]journal.Entry, error) {
-		all, err := c.Journal(ctx, journal.Query{Since: time.Now().Add(-journalWindow), App: key})
-		if errors.Is(err, instance.ErrNoPage) {
-			return nil, nil
-		}
-		return all, err
+func (c *Cluster) pastOf(ctx context.Context, key app.Key) ([]journal.Entry, error) {
+	all, err := c.Journal(ctx, journal.Query{Since: time.Now().Add(-journalWindow), App: key})
+	if errors.Is(err, instance.ErrNoPage) {
+		return nil, nil
 	}
+	return all, err
 }

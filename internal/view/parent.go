@@ -38,7 +38,7 @@ func (c *Cluster) examine(ctx context.Context, e Edit, out *EditResult) error {
 		return nil
 	}
 	out.Overruled = overruled(out.Before.App, out.After.App, out.Parent.By)
-	place, err := c.describedAt(ctx, out.Parent.Key, *out)
+	place, err := c.describedAt(ctx, out.Parent.Key, out.Before.App.ID(), changedField(out.Before.App, out.After.App))
 	if err == nil {
 		out.Place = place
 	}
@@ -51,7 +51,7 @@ func (c *Cluster) others(ctx context.Context, e Edit, out *EditResult) {
 		return
 	}
 	var also []string
-	for gvk, translate := range registry.Apps() {
+	for gvk, translate := range registry.AppDialects() {
 		all, err := c.engine.Live.List(ctx, live.Interest{GVK: gvk})
 		if err != nil {
 			continue // without permission to list apps everywhere they are not known
@@ -93,8 +93,8 @@ func overruled(before, after object.Object, manager string) bool {
 
 var errElsewhere = errors.New("no app of this cluster")
 
-// describedAt finds where a parent's source gives the field that was changed its value, or else describes the custom resource.
-func (c *Cluster) describedAt(ctx context.Context, parent app.Key, e EditResult) (desired.Place, error) {
+// describedAt finds where a parent's source gives a field of a custom resource its value, or else describes the custom resource.
+func (c *Cluster) describedAt(ctx context.Context, parent app.Key, id object.ID, path field.Path) (desired.Place, error) {
 	_, translate, err := registry.AppsFor(parent)
 	if err != nil || parent.Namespace == "" {
 		return desired.Place{}, errElsewhere
@@ -109,10 +109,10 @@ func (c *Cluster) describedAt(ctx context.Context, parent app.Key, e EditResult)
 		return desired.Place{}, err
 	}
 	for _, o := range set.Objects {
-		if o.ID != e.Before.App.ID() {
+		if o.ID != id {
 			continue
 		}
-		if p := desired.FieldOrigin(artifact.Files, a.AtRevision(artifact.Commit, artifact.Files), o, changedField(e.Before.App, e.After.App)); p.Known() {
+		if p := desired.FieldOrigin(artifact.Files, a.AtRevision(artifact.Commit, artifact.Files).OfFile(o.File), o, path); p.Known() {
 			return p, nil
 		}
 		return desired.Place{File: o.File, Line: o.Line}, nil

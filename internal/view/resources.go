@@ -12,7 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// fitted is the desk for a kind as the cluster's own CRD lets it write.
+// fitted is the dialect of a kind, limited to the fields that the cluster's own CRD has.
 func (c *Cluster) fitted(ctx context.Context, kind string) (object.GVK, dialect.Commands, error) {
 	gvk, d, err := registry.CommandsFor(kind)
 	if _, ok := d.(flux.Commands); err != nil || !ok {
@@ -22,7 +22,7 @@ func (c *Cluster) fitted(ctx context.Context, kind string) (object.GVK, dialect.
 	if err != nil {
 		return gvk, d, nil // without permission to read it, the server reports what it would drop: see write
 	}
-	return gvk, flux.Commands{Dropped: flux.DroppedFields(crd)}, nil
+	return gvk, flux.Commands{Dropped: flux.Definitions{}.DroppedFields(crd)}, nil
 }
 
 // read gets the custom resources that an app is written down in.

@@ -64,7 +64,7 @@ func (c *Cluster) name(findings []report.Finding, claimed claim.Claim) {
 
 // claimsOn are the claims on an object as it is live; none on one that is not there.
 func (c *Cluster) claimsOn(ctx context.Context, o report.Object, catalogue *claim.Catalogue, by []claim.Claimant) ([]claim.Claim, claim.Subject, error) {
-	there, err := c.engine.Live.Get(ctx, object.GVK{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}, o.ID)
+	there, err := c.objects().Live.Get(ctx, object.GVK{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}, o.ID)
 	if errors.Is(err, live.ErrNotFound) {
 		return nil, claim.Subject{}, nil
 	}
@@ -73,7 +73,7 @@ func (c *Cluster) claimsOn(ctx context.Context, o report.Object, catalogue *clai
 		return nil, claim.Subject{}, fmt.Errorf("read %s: %w", o.ID, err)
 	}
 	s := claim.Subject{Live: there, Owners: owners}
-	if s.Scale, err = c.engine.Scale(ctx, there.GVK()); err != nil {
+	if s.Scale, err = c.objects().Scale(ctx, there.GVK()); err != nil {
 		return nil, claim.Subject{}, err
 	}
 	return catalogue.On(s, by), s, nil

@@ -5,9 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/dialect/registry"
-	"github.com/truce-gitops/truce/internal/view"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -17,8 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/cli"
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
@@ -27,6 +26,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/report/metrics"
+	"github.com/truce-gitops/truce/internal/view"
 	"github.com/truce-gitops/truce/internal/web"
 )
 
@@ -52,7 +52,7 @@ func webObject(h health.Code, text string, findings ...report.Finding) report.Ob
 
 func states() map[string]state {
 	held := report.Finding{Path: field.NewPath("spec", "paused"), Kind: compare.Changed, Desired: false, Live: true, Verdict: decide.Hold, Reason: "the app is suspended"}
-	const drift = "1 field drifted and not corrected: Deployment shop/web .spec.paused"
+	const drift = "1 field drifted and not corrected: Deployment shop/web .spec.paused (the app is suspended)"
 	good, bad := webObject(health.Healthy, ""), webObject(health.Degraded, "in a crash loop: web")
 	ran := func(stage report.Stage, why report.Reason, text string, objects ...report.Object) report.Report {
 		r := report.Report{Stage: stage, Reason: why, Message: text, Objects: objects, Revision: "main@sha1:1"}
@@ -122,16 +122,16 @@ func (s state) resource(t *testing.T, text string) (object.Object, report.Report
 	r.Generation, r.At = 1, time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	r.Seen = r.At
 	if s.refused {
-		spec["decryption"] = map[string]any{"provider": "sops"}
+		spec["decryption"] = map[string]any{"provider": "unknown"}
 		if cr.GVK().Kind == "Application" {
-			spec["source"] = map[string]any{"repoURL": "https://git.example/web", "chart": "web", "targetRevision": "1"}
+			spec["source"] = map[string]any{"repoURL": "https://git.example/web", "path": "web", "plugin": map[string]any{"name": "x"}}
 		}
-		r.Message = registry.Apps()[cr.GVK()].App(cr, app.Policy{}).Problems[0].Field + ": refused"
+		r.Message = registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}).Problems[0].Field + ": refused"
 	}
 	if r.Stage == "" {
 		return cr, r
 	}
-	front := registry.Apps()[cr.GVK()]
+	front := registry.AppDialects()[cr.GVK()]
 	if s.suspend {
 		before := r
 		before.Stage, before.Reason, before.Message = report.Done, r.Before.Reason, r.Before.Message
@@ -182,9 +182,16 @@ func TestEveryOutputSaysTheSameOfAnApp(t *testing.T) {
 
 func inState(s appstate.State) words { return words{s.SyncText(), string(s.Health.Code), s.Why()} }
 
+// oneReport is a controller with one app.
+type oneReport struct{ report report.Report }
+
+func (o oneReport) Reports() []report.Report { return []report.Report{o.report} }
+func (oneReport) Ready() error               { return nil }
+func (oneReport) Note() string               { return "" }
+
 func onPage(t *testing.T, r report.Report) words {
 	t.Helper()
-	h := web.Handler(web.State{Reports: func() []report.Report { return []report.Report{r} }, Ready: func() error { return nil }})
+	h := web.Handler(web.State{Controller: oneReport{r}})
 	page := func(path string) string {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
@@ -217,27 +224,43 @@ func command(t *testing.T, cr object.Object, r report.Report, args ...string) st
 			working[o.ID] = o.Health
 		}
 	}
-	d := view.Detail{App: registry.Apps()[cr.GVK()].App(cr, app.Policy{}), Report: r, Recorded: registry.Commands()[cr.GVK()].Summarize(cr)}
+	d := view.Detail{App: registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}), Report: r, Recorded: registry.Commands()[cr.GVK()].Summarize(cr)}
 	if d.App.Suspended { // a run without writes takes no notice of that
 		d.Report.Stage, d.Report.Reason, d.Report.Message = report.Done, r.Before.Reason, r.Before.Message
 	}
 	d.Origin = func(object.ID, field.Path) desired.Place { return desired.Place{} }
 	var out bytes.Buffer
 	env := cli.Environment{Out: &out, Err: &bytes.Buffer{}, Program: "truce", Args: append(args, "-n", "apps"), Getenv: func(string) string { return "" }}
-	cli.Execute(t.Context(), env, cli.Backend{Connect: func(context.Context, cluster.Target) (*cli.Cluster, error) {
-		return &cli.Cluster{
-			Names: func(context.Context, string) ([]app.Key, error) { return []app.Key{r.App}, nil },
-			Follow: func(_ context.Context, _ string, seen func([]view.Summary) bool) error {
-				seen(view.SummariesOf(r.App, cr, working))
-				return nil
-			},
-			Inspect:           func(context.Context, app.Key) (view.Detail, error) { return d, nil },
-			ControllerAbsence: func(context.Context, string) (string, error) { return "", nil },
-			Close:             func() {},
-		}, nil
-	}})
+	cli.Execute(t.Context(), env, cli.Backend{Clusters: oneApp{key: r.App, cr: cr, health: working, detail: d}})
 	return out.String()
 }
+
+// oneApp is a cluster with one app, for whose namespace a controller works.
+type oneApp struct {
+	cli.AppReader
+	cli.Controllers
+	key    app.Key
+	cr     object.Object
+	health map[object.ID]health.Status
+	detail view.Detail
+}
+
+func (o oneApp) Connect(context.Context, cluster.Target) (*cli.Cluster, error) {
+	return &cli.Cluster{AppReader: o, Controllers: o, Closer: o}, nil
+}
+
+func (oneApp) Close() {}
+
+func (o oneApp) Names(context.Context, string) ([]app.Key, error) { return []app.Key{o.key}, nil }
+
+func (o oneApp) Follow(_ context.Context, _ string, seen func([]view.Summary) bool) error {
+	seen(view.SummariesOf(o.key, o.cr, o.health))
+	return nil
+}
+
+func (o oneApp) Inspect(context.Context, app.Key) (view.Detail, error) { return o.detail, nil }
+
+func (oneApp) ControllerAbsence(context.Context, string) (string, error) { return "", nil }
 
 func inList(t *testing.T, cr object.Object, r report.Report) words {
 	t.Helper()
@@ -312,7 +335,7 @@ var labelled = regexp.MustCompile(`truce_app_info\{health="(\w*)",.*reason="(\w*
 func inMetrics(t *testing.T, r report.Report) words {
 	t.Helper()
 	m := metrics.NewMetrics("v0")
-	m.Watch(func() []report.Report { return []report.Report{r} })
+	m.Watch(oneReport{r})
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
 	found := labelled.FindStringSubmatch(w.Body.String())

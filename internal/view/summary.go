@@ -34,11 +34,14 @@ func (b *summaryCache) summaries() []Summary {
 }
 
 // healthOf is the health of a Kustomization, whose status holds no word for it: that of its worst object, or a worse one that the status
-// holds, about objects that it does not list.
-func (b *summaryCache) healthOf(key app.Key, cr object.Object, told dialect.Summary) health.Status {
-	found, rules := b.health[desired.PartOfValue(key)], registry.Apps()[cr.GVK()].App(cr, app.Policy{}).Health
+// holds, about objects that it does not list. Objects in another cluster are as the status says.
+func (b *summaryCache) healthOf(key app.Key, cr object.Object, status dialect.Summary) health.Status {
+	if isElsewhere(cr) {
+		return appstate.HealthAfter(status.End, status.Recorded)
+	}
+	found, rules := b.health[desired.PartOfValue(key)], registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}).Health
 	var objects []report.Object
-	for _, e := range told.Objects {
+	for _, e := range status.Objects {
 		at, ok := found[e.ID]
 		status := at.by(rules)
 		if !ok && b.closed[object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}] {
@@ -49,7 +52,7 @@ func (b *summaryCache) healthOf(key app.Key, cr object.Object, told dialect.Summ
 		}
 		objects = append(objects, report.Object{ID: e.ID, Health: status})
 	}
-	return appstate.HealthAfter(told.End, appstate.WorseHealth(appstate.WorstHealth(objects), told.Recorded))
+	return appstate.HealthAfter(status.End, appstate.WorseHealth(appstate.WorstHealth(objects), status.Recorded))
 }
 
 // policyOf is how the first of the controllers runs that work for a namespace.
@@ -63,11 +66,11 @@ func policyOf(published []instance.Instance, namespace string) app.Policy {
 }
 
 func summarise(key app.Key, cr object.Object, process app.Policy) Summary {
-	a, told := registry.Apps()[cr.GVK()].App(cr, process), registry.Commands()[cr.GVK()].Summarize(cr)
+	a, status := registry.AppDialects()[cr.GVK()].App(cr, process), registry.Commands()[cr.GVK()].Summarize(cr)
 	s := Summary{
-		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, State: told.State, Revision: told.Revision,
-		Message: told.Message, Handled: told.HandledRequest, Settled: told.Finished, Contested: told.Contested, Ceded: told.Ceded,
-		Observed: a.Policy.Mode == app.Observe, By: told.StatusWriter, Lost: told.Lost,
+		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, State: status.State, Revision: status.Revision,
+		Message: status.Message, Handled: status.HandledRequest, Settled: status.Finished, Contested: status.Contested, Ceded: status.Ceded,
+		Observed: a.Policy.Mode == app.Observe, By: status.StatusWriter, Lost: status.Lost,
 	}
 	s.Created, _ = time.Parse(time.RFC3339, cr.StringAt("metadata", "creationTimestamp")) // the zero time is unknown
 	return s

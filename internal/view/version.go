@@ -3,8 +3,8 @@ package view
 import (
 	"cmp"
 	"context"
-	"github.com/truce-gitops/truce/internal/controller/instance"
 
+	"github.com/truce-gitops/truce/internal/controller/instance"
 	"github.com/truce-gitops/truce/internal/model/app"
 )
 
@@ -13,7 +13,7 @@ func (c *Cluster) Versions(ctx context.Context) (server string, controllers []st
 	if server, err = c.cluster.Version(ctx); err != nil {
 		return "", nil, err
 	}
-	found, err := instance.List(ctx, c.cluster, "")
+	found, err := instance.ListInstances(ctx, c.cluster, "")
 	for _, o := range found {
 		controllers = append(controllers, struct{ Namespace, Version, Mode string }{
 			o.Home(), o.Version(), cmp.Or(string(o.Policy().Mode), string(app.Enforce)),

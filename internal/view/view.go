@@ -95,6 +95,8 @@ type Detail struct {
 	Leaving []object.ID
 	// Prune is what a run would do about what left Git.
 	Prune decide.PrunePlan
+	// Preview says which files were looked at instead of those of the source.
+	Preview Preview
 	// Origin returns where Git writes a field of one of the app's objects; the zero Place if that is not known.
 	Origin func(object.ID, field.Path) desired.Place
 	// Recorded is what the custom resource says of the controller's own runs.

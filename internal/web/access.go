@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"k8s.io/utils/clock"
 	"net"
 	"net/http"
 	"slices"
@@ -40,7 +41,7 @@ type Access struct {
 	token  string
 	review Review
 	slots  chan struct{}
-	now    func() time.Time
+	clock  clock.PassiveClock
 
 	mu       sync.Mutex
 	links    grantSet
@@ -49,7 +50,7 @@ type Access struct {
 
 // NewAccess returns an Access for the controller's own token, empty for none, and for those that review allows.
 func NewAccess(token string, review Review) *Access {
-	return &Access{token: token, review: review, slots: make(chan struct{}, reviews), now: time.Now}
+	return &Access{token: token, review: review, slots: make(chan struct{}, reviews), clock: clock.RealClock{}}
 }
 
 // Login returns a path that logs in the first browser that opens it, within an hour.
@@ -57,7 +58,7 @@ func (a *Access) Login() string {
 	code := rand.Text()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.links.add(code, a.now().Add(linkLasts))
+	a.links.add(code, a.clock.Now().Add(linkLasts))
 	return loginPath + "?code=" + code
 }
 
@@ -98,11 +99,11 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) {
 func (a *Access) redeem(code, session string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.links.has(code, a.now()) {
+	if !a.links.has(code, a.clock.Now()) {
 		return false
 	}
 	a.links.drop(code)
-	a.sessions.add(session, a.now().Add(sessionLasts))
+	a.sessions.add(session, a.clock.Now().Add(sessionLasts))
 	return true
 }
 
@@ -113,7 +114,7 @@ func (a *Access) logged(r *http.Request) bool {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.sessions.has(c.Value, a.now())
+	return a.sessions.has(c.Value, a.clock.Now())
 }
 
 // cookieOf is the cookie's name. Browsers send a cookie to every port of a host: two controllers on one machine must not take each other's.

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	testclock "k8s.io/utils/clock/testing"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -116,15 +117,15 @@ func TestALinkLogsInOneBrowser(t *testing.T) {
 
 func TestLoginsEnd(t *testing.T) {
 	a := accessOf()
-	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	a.now = func() time.Time { return now }
+	now := testclock.NewFakePassiveClock(time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC))
+	a.clock = now
 	b := &browser{t: t, h: a.Guard(Handler(withMetrics())), host: "localhost"}
 	late, link := a.Login(), a.Login()
 	b.wants(link, http.StatusSeeOther)
-	now = now.Add(linkLasts)
+	now.SetTime(now.Now().Add(linkLasts))
 	(&browser{t: t, h: b.h, host: "localhost"}).wants(late, http.StatusForbidden)
 	b.wants("/", http.StatusOK)
-	now = now.Add(sessionLasts)
+	now.SetTime(now.Now().Add(sessionLasts))
 	b.wants("/", http.StatusUnauthorized)
 }
 

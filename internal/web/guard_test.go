@@ -31,7 +31,7 @@ func withMetrics() State {
 
 func TestANoteStandsAboveTheList(t *testing.T) {
 	s := withMetrics()
-	s.Note = func() string { return "it stands by <for the leader>" }
+	s.Controller = shown{note: "it stands by <for the leader>"}
 	if body := get(t, s, "/").Body.String(); !strings.Contains(body, `<p class="Hold">it stands by &lt;for the leader&gt;</p>`) {
 		t.Errorf("no note:\n%s", body)
 	}

@@ -24,7 +24,7 @@ func (p *pages) journal(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
 	out := json.NewEncoder(w)
-	err = p.state.Journal(q, func(e journal.Entry) bool { return out.Encode(e) == nil && r.Context().Err() == nil })
+	err = p.state.Journal.Read(q, func(e journal.Entry) bool { return out.Encode(e) == nil && r.Context().Err() == nil })
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}

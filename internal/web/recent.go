@@ -56,7 +56,7 @@ func (p *pages) spanOf(key app.Key, r *http.Request) (string, time.Duration) {
 			return s.name, s.long
 		}
 		happened := false
-		err := p.state.Journal(journal.Query{App: key, Since: p.state.Now().Add(-s.long)}, func(journal.Entry) bool { happened = true; return false })
+		err := p.state.Journal.Read(journal.Query{App: key, Since: p.state.Clock.Now().Add(-s.long)}, func(journal.Entry) bool { happened = true; return false })
 		if err == nil && happened {
 			chosen = s
 		}
@@ -68,7 +68,7 @@ func (p *pages) spanOf(key app.Key, r *http.Request) (string, time.Duration) {
 func (p *pages) recent(key app.Key, since time.Time) ([]journal.Entry, int, error) {
 	var ring []journal.Entry
 	n := 0
-	err := p.state.Journal(journal.Query{App: key, Since: since}, func(e journal.Entry) bool {
+	err := p.state.Journal.Read(journal.Query{App: key, Since: since}, func(e journal.Entry) bool {
 		if len(ring) < mostEntries {
 			ring = append(ring, e)
 		} else {
@@ -88,7 +88,7 @@ func (p *pages) lately(key app.Key, r *http.Request) *recentActivity {
 		return nil
 	}
 	name, long := p.spanOf(key, r)
-	now := p.state.Now()
+	now := p.state.Clock.Now()
 	entries, n, err := p.recent(key, now.Add(-long))
 	out := newRecentActivity(entries, now.Add(-long), now)
 	for _, s := range timeSpans {
@@ -98,7 +98,7 @@ func (p *pages) lately(key app.Key, r *http.Request) *recentActivity {
 		out.Failed = "the journal could not be read: " + err.Error()
 	}
 	if n > len(out.Rows) {
-		out.More = fmt.Sprintf("%d of %d entries are shown; all are told by truce history %s -n %s --since %s", len(out.Rows), n, key.Name, key.Namespace, long)
+		out.More = fmt.Sprintf("%d of %d entries are shown; all of them: truce history %s -n %s --since %s", len(out.Rows), n, key.Name, key.Namespace, long)
 	}
 	return out
 }
@@ -201,7 +201,7 @@ func (p *pages) flapping() []flapRow {
 	if p.state.Journal == nil {
 		return nil
 	}
-	entries, _, err := p.recent(app.Key{}, p.state.Now().Add(-time.Hour))
+	entries, _, err := p.recent(app.Key{}, p.state.Clock.Now().Add(-time.Hour))
 	if err != nil {
 		return []flapRow{{Words: "the journal could not be read: " + err.Error()}}
 	}

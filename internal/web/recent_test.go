@@ -13,24 +13,32 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/testing/golden"
+	testclock "k8s.io/utils/clock/testing"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // kept answers as a journal that holds the entries.
-func kept(entries []journal.Entry) func(journal.Query, func(journal.Entry) bool) error {
-	return func(q journal.Query, seen func(journal.Entry) bool) error {
-		for _, e := range entries {
-			if q.Matches(e) && !seen(e) {
-				return nil
-			}
+type kept []journal.Entry
+
+func (k kept) Read(q journal.Query, seen func(journal.Entry) bool) error {
+	for _, e := range k {
+		if q.Matches(e) && !seen(e) {
+			return nil
 		}
-		return nil
 	}
+	return nil
+}
+
+// corrupt is a journal that cannot be read.
+type corrupt struct{}
+
+func (corrupt) Read(journal.Query, func(journal.Entry) bool) error {
+	return errors.New("page 3 is corrupt")
 }
 
 func stateWith(entries []journal.Entry) State {
-	return State{Reports: reports, Journal: kept(entries), Now: func() time.Time { return noon }, Ready: func() error { return nil }}
+	return State{Controller: shown{}, Journal: kept(entries), Clock: testclock.NewFakePassiveClock(noon)}
 }
 
 // TestPagesOfTheJournal runs stories of entries, a JSON object a line.
@@ -104,7 +112,7 @@ func TestAPageShowsABoundedPartOfTheJournal(t *testing.T) {
 
 func TestAJournalThatCannotBeReadIsSaid(t *testing.T) {
 	s := stateWith(nil)
-	s.Journal = func(journal.Query, func(journal.Entry) bool) error { return errors.New("page 3 is corrupt") }
+	s.Journal = corrupt{}
 	for _, path := range []string{"/", "/apps/Kustomization/flux-system/web"} {
 		if w := get(t, s, path); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "page 3 is corrupt") {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)

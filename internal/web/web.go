@@ -3,7 +3,7 @@
 // In: the reports of all apps, what the journal holds of the last days, whether the controller has begun, and who may look.
 // Out: a list of apps, a page for each with its objects, findings and what happened lately, /healthz, /readyz and /metrics.
 // Promise: pages work without scripts and load nothing from elsewhere; every value is escaped; nothing can be changed here.
-// Not here: whether a token of the cluster is valid (the API server decides, wire asks it), doing anything (cli).
+// Not here: where the pages are served (controller/manager), doing anything (cli).
 package web
 
 import (
@@ -11,27 +11,36 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
-	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
+	"k8s.io/utils/clock"
 )
 
 // State is what the pages show.
 type State struct {
-	// Reports returns all apps in the order of the list. It may be called concurrently.
-	Reports func() []report.Report
-	// Journal hands over entries as journal.Journal's Read does; nil for a process that keeps none.
-	Journal func(journal.Query, func(journal.Entry) bool) error
-	// Now is the time as of which pages look back; nil for the clock.
-	Now func() time.Time
-	// Note is a sentence above the list, empty for none; nil for none ever.
-	Note func() string
-	// Ready returns why the controller has not begun, nil if it has.
-	Ready func() error
+	Controller Controller
+	Journal    Journal // nil for a process that keeps none
+	// Clock has the time as of which pages look back; nil is the machine's.
+	Clock clock.PassiveClock
 	// Metrics answers scrapes; nil for a page without.
 	Metrics http.Handler
+}
+
+// Controller is the one whose apps are shown. It may be called concurrently.
+type Controller interface {
+	// Reports returns all apps in the order of the list.
+	Reports() []report.Report
+	// Ready returns why the controller has not begun, nil if it has.
+	Ready() error
+	// Note returns a sentence above the list, empty for none.
+	Note() string
+}
+
+// Journal hands over entries as journal.Journal does.
+type Journal interface {
+	Read(q journal.Query, seen func(journal.Entry) bool) error
 }
 
 //go:embed templates
@@ -45,8 +54,8 @@ type pages struct {
 
 // Handler serves the status pages to all who reach it: put it behind an Access.
 func Handler(s State) http.Handler {
-	if s.Now == nil {
-		s.Now = time.Now
+	if s.Clock == nil {
+		s.Clock = clock.RealClock{}
 	}
 	p := &pages{state: s, templates: template.Must(template.ParseFS(files, "templates/*.html"))} // the files are part of the program
 	mux := http.NewServeMux()
@@ -81,17 +90,15 @@ func guarded(next http.Handler) http.Handler {
 }
 
 func (p *pages) list(w http.ResponseWriter, _ *http.Request) {
-	page := newListPage(p.state.Reports())
+	page := newListPage(p.state.Controller.Reports())
 	page.Flapping = p.flapping()
-	if p.state.Note != nil {
-		page.Note = p.state.Note()
-	}
+	page.Note = p.state.Controller.Note()
 	p.show(w, "list.html", page)
 }
 
 func (p *pages) app(w http.ResponseWriter, r *http.Request) {
 	key := app.Key{Kind: r.PathValue("kind"), Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
-	for _, found := range p.state.Reports() {
+	for _, found := range p.state.Controller.Reports() {
 		if found.App == key {
 			page := newAppPage(found)
 			page.Lately = p.lately(key, r)
@@ -103,7 +110,7 @@ func (p *pages) app(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *pages) ready(w http.ResponseWriter, _ *http.Request) {
-	if err := p.state.Ready(); err != nil {
+	if err := p.state.Controller.Ready(); err != nil {
 		writeText(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}

@@ -45,6 +45,16 @@ func reports() []report.Report {
 	return []report.Report{broken, web}
 }
 
+// shown is a controller as the pages show it.
+type shown struct {
+	note     string
+	notReady error
+}
+
+func (shown) Reports() []report.Report { return reports() }
+func (s shown) Ready() error           { return s.notReady }
+func (s shown) Note() string           { return s.note }
+
 func get(t *testing.T, s State, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -53,7 +63,7 @@ func get(t *testing.T, s State, path string) *httptest.ResponseRecorder {
 }
 
 func TestPages(t *testing.T) {
-	s := State{Reports: reports, Ready: func() error { return nil }}
+	s := State{Controller: shown{}}
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, f golden.Files) string {
 		w := get(t, s, strings.TrimSpace(f.Need(t, "path")))
 		if w.Code != http.StatusOK {
@@ -64,7 +74,7 @@ func TestPages(t *testing.T) {
 }
 
 func TestNoPageRunsWhatOthersHaveWritten(t *testing.T) {
-	s := State{Reports: reports, Ready: func() error { return nil }}
+	s := State{Controller: shown{}}
 	for _, path := range []string{"/", "/apps/Kustomization/flux-system/web", "/apps/Kustomization/flux-system/cart", "/apps/Kustomization/flux-system/" + "%3Cscript%3E"} {
 		w := get(t, s, path)
 		if strings.Contains(w.Body.String(), "<script") && strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
@@ -95,14 +105,14 @@ func TestWhatIsNotKnownHasNoLabel(t *testing.T) {
 }
 
 func TestProbesTellAliveFromReady(t *testing.T) {
-	s := State{Reports: reports, Ready: func() error { return errors.New("not listed yet") }}
+	s := State{Controller: shown{notReady: errors.New("not listed yet")}}
 	if w := get(t, s, "/healthz"); w.Code != http.StatusOK {
 		t.Errorf("/healthz: %d", w.Code)
 	}
 	if w := get(t, s, "/readyz"); w.Code != http.StatusServiceUnavailable || w.Body.String() != "not listed yet\n" {
 		t.Errorf("/readyz: %d %s", w.Code, w.Body)
 	}
-	s.Ready = func() error { return nil }
+	s.Controller = shown{}
 	if w := get(t, s, "/readyz"); w.Code != http.StatusOK {
 		t.Errorf("/readyz: %d", w.Code)
 	}

@@ -27,7 +27,7 @@ var (
 
 func main() {
 	flag.Parse()
-	c, err := read()
+	c, err := readCode()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "measure:", err)
 		os.Exit(1)
@@ -82,8 +82,8 @@ type code struct {
 
 const module = "github.com/truce-gitops/truce/internal/"
 
-// read counts the files of the repository, which is the directory above the module of tools.
-func read() (*code, error) {
+// readCode counts the files of the repository, which is the directory above the module of tools.
+func readCode() (*code, error) {
 	c := &code{lines: map[string]int{}, imports: map[string][]string{}}
 	if err := os.Chdir(".."); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (c *code) file(name string) error {
 	if ast.IsGenerated(f) {
 		return nil
 	}
-	c.lines[folder(name)] += lines
+	c.lines[folderOf(name)] += lines
 	if p, ok := strings.CutPrefix(filepath.ToSlash(filepath.Dir(name)), "internal/"); ok {
 		c.imported(p, f)
 	}
@@ -189,8 +189,8 @@ func (c *code) fields(n *ast.StructType, at func(ast.Node) string) {
 	}
 }
 
-// folder returns the folder of internal/ that a file is in, or the top directory.
-func folder(name string) string {
+// folderOf returns the folder of internal/ that a file is in, or the top directory.
+func folderOf(name string) string {
 	parts := strings.Split(filepath.ToSlash(name), "/")
 	if parts[0] == "internal" && len(parts) > 2 {
 		return "internal/" + parts[1]
@@ -214,12 +214,12 @@ func (c *code) print() {
 	chain = longest(c.folders())
 	fmt.Printf("%-38s %6d  %s\n", "longest chain of folders", len(chain), strings.Join(chain, " > "))
 	fmt.Printf("%-38s %6d\n", "interfaces", c.interfaces)
-	list("function-typed struct fields", c.funcFields)
-	list("package functions of <= 6 letters", c.short)
-	list("idioms in comments and documents", c.words)
+	printList("function-typed struct fields", c.funcFields)
+	printList("package functions of <= 6 letters", c.short)
+	printList("idioms in comments and documents", c.words)
 }
 
-func list(what string, all []string) {
+func printList(what string, all []string) {
 	fmt.Printf("%-38s %6d\n", what, len(all))
 	for _, line := range all {
 		if *verbose {

@@ -47,8 +47,8 @@ type archive struct {
 	urls  []func(p pkg) string
 }
 
-// urls are those of a package, the first that has it wins.
-func urls(mirror string) []func(pkg) string {
+// packageURLs are those of a package, the first that has it wins.
+func packageURLs(mirror string) []func(pkg) string {
 	if mirror != "" {
 		return []func(pkg) string{func(p pkg) string { return strings.TrimSuffix(mirror, "/") + "/" + p.path }}
 	}
@@ -64,31 +64,31 @@ func urls(mirror string) []func(pkg) string {
 // get returns a package with the sum of the list, from the cache or the archive.
 func (a archive) get(ctx context.Context, p pkg) ([]byte, error) {
 	file := filepath.Join(a.cache, p.sum+".deb")
-	if text, err := os.ReadFile(file); err == nil && sumOf(text) == p.sum {
+	if text, err := os.ReadFile(file); err == nil && hexDigest(text) == p.sum {
 		return text, nil
 	}
 	var all []error
 	for _, url := range a.urls {
 		text, err := download(ctx, url(p))
-		if err == nil && sumOf(text) != p.sum {
-			err = fmt.Errorf("%s has the sum %s, not %s", url(p), sumOf(text), p.sum)
+		if err == nil && hexDigest(text) != p.sum {
+			err = fmt.Errorf("%s has the sum %s, not %s", url(p), hexDigest(text), p.sum)
 		}
 		if err == nil {
-			return text, keep(file, text)
+			return text, writeFile(file, text)
 		}
 		all = append(all, err)
 	}
 	return nil, fmt.Errorf("fetch %s %s: %w", p.name, p.version, errors.Join(all...))
 }
 
-func keep(file string, text []byte) error {
+func writeFile(file string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(file, text, 0o644)
 }
 
-func sumOf(text []byte) string {
+func hexDigest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

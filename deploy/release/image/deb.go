@@ -12,9 +12,9 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// files reads a package's files, and keeps those that a function names: by their paths, without "./" before them.
-func files(deb []byte, wanted func(path string) bool) (tree, error) {
-	data, err := member(deb, "data.tar.xz")
+// packageFiles reads a package's files, and keeps those that a function names: by their paths, without "./" before them.
+func packageFiles(deb []byte, wanted func(path string) bool) (tree, error) {
+	data, err := archiveMember(deb, "data.tar.xz")
 	if err != nil {
 		return nil, err
 	}
@@ -44,24 +44,24 @@ func files(deb []byte, wanted func(path string) bool) (tree, error) {
 		case tar.TypeSymlink:
 			f.link = h.Linkname
 		case tar.TypeLink:
-			f = out[merged(strings.TrimPrefix(h.Linkname, "./"))]
+			f = out[mergedPath(strings.TrimPrefix(h.Linkname, "./"))]
 		default:
 			continue
 		}
-		out[merged(path)] = f
+		out[mergedPath(path)] = f
 	}
 }
 
-// merged is the path after Debian's merge of / and /usr.
-func merged(path string) string {
+// mergedPath is the path after Debian's merge of / and /usr.
+func mergedPath(path string) string {
 	if strings.HasPrefix(path, "lib/") || strings.HasPrefix(path, "lib64/") || strings.HasPrefix(path, "bin/") {
 		return "usr/" + path
 	}
 	return path
 }
 
-// member returns a file of an ar archive.
-func member(ar []byte, name string) ([]byte, error) {
+// archiveMember returns a file of an ar archive.
+func archiveMember(ar []byte, name string) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(ar, []byte("!<arch>\n"))
 	if !ok {
 		return nil, errors.New("it is no ar archive")

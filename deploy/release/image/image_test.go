@@ -70,7 +70,7 @@ func TestAPackageIsReadAsFarAsItIsWanted(t *testing.T) {
 		"usr/lib/git-core/git-submodule": "#!/bin/sh", "lib/x86_64-linux-gnu/libz.so.1@": "libz.so.1.2", "lib/x86_64-linux-gnu/libz.so.1.2": "z",
 		"usr/lib/x86_64-linux-gnu/gconv/UTF-16.so": "no", "usr/share/doc/git/copyright": "GPL", "usr/share/doc/git/README": "no", "etc/bash_completion.d/git": "no",
 	})
-	got, err := files(text, wanted)
+	got, err := packageFiles(text, isInImage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestAPackageIsReadAsFarAsItIsWanted(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, cut := range []int{0, 7, 30, 100, len(text) / 2} {
-		if _, err := files(text[:cut], wanted); err == nil {
+		if _, err := packageFiles(text[:cut], isInImage); err == nil {
 			t.Errorf("a package of %d bytes is read", cut)
 		}
 	}
@@ -100,12 +100,12 @@ func TestAPackageWithAnotherSumIsRefused(t *testing.T) {
 		_, _ = w.Write([]byte("package")) // the connection is this process's own
 	}))
 	t.Cleanup(server.Close)
-	a := archive{cache: t.TempDir(), urls: urls(server.URL)}
-	p := pkg{name: "git", version: "1", path: "debian/pool/git.deb", sum: sumOf([]byte("another"))}
+	a := archive{cache: t.TempDir(), urls: packageURLs(server.URL)}
+	p := pkg{name: "git", version: "1", path: "debian/pool/git.deb", sum: hexDigest([]byte("another"))}
 	if _, err := a.get(t.Context(), p); err == nil || !strings.Contains(err.Error(), "not "+p.sum) {
 		t.Errorf("the wrong package: %v", err)
 	}
-	p.sum = sumOf([]byte("package"))
+	p.sum = hexDigest([]byte("package"))
 	for range 2 { // the second time from the cache
 		if got, err := a.get(t.Context(), p); err != nil || string(got) != "package" {
 			t.Errorf("%q, %v", got, err)

@@ -57,7 +57,7 @@ func writeLayout(dir string, layers []tree, a about) (string, error) {
 			return "", err
 		}
 	}
-	img, err := mutate.ConfigFile(img, config(img, a))
+	img, err := mutate.ConfigFile(img, imageConfig(img, a))
 	if err != nil {
 		return "", err
 	}
@@ -72,8 +72,8 @@ func writeLayout(dir string, layers []tree, a about) (string, error) {
 	return digest.String(), err
 }
 
-// config returns the image's configuration, over what its layers are.
-func config(img v1.Image, a about) *v1.ConfigFile {
+// imageConfig returns the image's configuration, over what its layers are.
+func imageConfig(img v1.Image, a about) *v1.ConfigFile {
 	have, err := img.ConfigFile()
 	if err != nil {
 		have = &v1.ConfigFile{}

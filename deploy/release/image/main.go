@@ -40,19 +40,19 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, o); err != nil {
+	if err := buildImage(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, o options) error {
+func buildImage(ctx context.Context, o options) error {
 	list, err := readList(locked)
 	if err != nil {
 		return fmt.Errorf("packages.txt: %w", err)
 	}
-	a := archive{cache: o.cache, urls: urls(o.archives)}
-	base, err := system(ctx, a, list)
+	a := archive{cache: o.cache, urls: packageURLs(o.archives)}
+	base, err := systemLayer(ctx, a, list)
 	if err != nil {
 		return err
 	}

@@ -19,15 +19,15 @@ const certificates = "usr/share/ca-certificates/mozilla/"
 // gitFiles are those of git that fetch and read a repository. The rest is for people, or needs a shell or Perl.
 var gitFiles = []string{"usr/bin/git", "usr/lib/git-core/git-remote-http", "usr/lib/git-core/git-remote-https"}
 
-// system is the layer beneath truce: git, its libraries, and CA certificates.
-func system(ctx context.Context, a archive, list []pkg) (tree, error) {
+// systemLayer is the layer beneath truce: git, its libraries, and CA certificates.
+func systemLayer(ctx context.Context, a archive, list []pkg) (tree, error) {
 	out := skeleton()
 	for _, p := range list {
 		deb, err := a.get(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		found, err := files(deb, wanted)
+		found, err := packageFiles(deb, isInImage)
 		if err != nil {
 			return nil, fmt.Errorf("read %s %s: %w", p.name, p.version, err)
 		}
@@ -43,9 +43,9 @@ func system(ctx context.Context, a archive, list []pkg) (tree, error) {
 	return out, nil
 }
 
-// wanted says which files of a package the image has: git's, libraries, certificates, and the licences of all.
-func wanted(name string) bool {
-	switch dir := path.Dir(merged(name)); {
+// isInImage says which files of a package the image has: git's, libraries, certificates, and the licences of all.
+func isInImage(name string) bool {
+	switch dir := path.Dir(mergedPath(name)); {
 	case slices.Contains(gitFiles, name):
 		return true
 	case dir == "usr/lib/x86_64-linux-gnu" || dir == "usr/lib64":

@@ -40,7 +40,8 @@ var parts = []part{
 	{name: "networkpolicy", from: "base", keep: []string{"NetworkPolicy/truce"}, when: ".Values.networkPolicy.enabled", edit: []edit{
 		{"    - port: http\n      protocol: TCP\n", "    - port: http\n      protocol: TCP\n" +
 			"    {{- if .Values.page.enabled }}\n    - port: page\n      protocol: TCP\n    {{- end }}\n" +
-			"    {{- if .Values.witness.enabled }}\n    - port: witness\n      protocol: TCP\n    {{- end }}\n"},
+			"    {{- if .Values.witness.enabled }}\n    - port: witness\n      protocol: TCP\n    {{- end }}\n" +
+			"    {{- if .Values.webhook.enabled }}\n    - port: webhook\n      protocol: TCP\n    {{- end }}\n"},
 	}},
 	{name: "rbac-controller", from: "rbac/controller", when: `and .Values.rbac.create (ne .Values.mode "observe") (not .Values.namespaces)`},
 	{name: "rbac-objects", from: "rbac/objects", when: `and .Values.rbac.create (ne .Values.mode "observe") (not .Values.namespaces) (eq .Values.rbac.objects "all-kinds")`},
@@ -53,6 +54,7 @@ var parts = []part{
 		keep: []string{"RoleBinding/truce-controller", "RoleBinding/truce-objects"}, edit: []edit{{"namespace: team-a\n", "namespace: {{ . }}\n"}},
 	},
 	{name: "witness", from: "witness/service.yaml", when: ".Values.witness.enabled"},
+	{name: "webhook", from: "webhook/service.yaml", when: ".Values.webhook.enabled"},
 	{name: "servicemonitor", from: "servicemonitor/servicemonitor.yaml", when: ".Values.serviceMonitor.enabled", edit: []edit{
 		{"  labels:\n", "  labels:\n    {{- with .Values.serviceMonitor.labels }}{{ toYaml . | nindent 4 }}{{ end }}\n"},
 	}},
@@ -75,15 +77,16 @@ var deploymentEdits = []edit{
 		"        {{- if ne .Values.mode \"enforce\" }}\n        - --mode=observe\n        {{- end }}\n" +
 		"        {{- range .Values.namespaces }}\n        - --namespace={{ . }}\n        {{- end }}\n" +
 		"        {{- if .Values.witness.enabled }}\n        - --witness\n        - --witness-listen=0.0.0.0:9443\n        - --witness-service={{ .Release.Namespace }}/truce-witness\n        {{- end }}\n" +
+		"        {{- if .Values.webhook.enabled }}\n        - --webhook-addr=0.0.0.0:9292\n        - --webhook-service={{ .Release.Namespace }}/truce-webhook\n        {{- end }}\n" +
 		"        {{- if .Values.multiTenant.enabled }}\n        - --multi-tenant\n        {{- with .Values.multiTenant.adminNamespaces }}\n        - --admin-namespaces={{ join \",\" . }}\n        {{- end }}\n        {{- end }}\n" +
 		"        {{- range .Values.args }}\n        - {{ . | quote }}\n        {{- end }}\n"},
-	{"        - name: TMPDIR\n          value: /data\n", "        - name: TMPDIR\n          value: /data\n" +
-		"        {{- if .Values.witness.enabled }}\n        - name: POD_IP\n          valueFrom:\n            fieldRef:\n              fieldPath: status.podIP\n        {{- end }}\n" +
+	{"              fieldPath: status.podIP\n", "              fieldPath: status.podIP\n" +
 		"        {{- with .Values.env }}{{ toYaml . | nindent 8 }}{{ end }}\n"},
 	{"        image: truce\n", "        image: {{ include \"truce.image\" . }}\n        {{- with .Values.image.pullPolicy }}\n        imagePullPolicy: {{ . }}\n        {{- end }}\n"},
 	{"        - containerPort: 8080\n          name: http\n", "        - containerPort: 8080\n          name: http\n" +
 		"        {{- if .Values.page.enabled }}\n        - containerPort: 8081\n          name: page\n        {{- end }}\n" +
-		"        {{- if .Values.witness.enabled }}\n        - containerPort: 9443\n          name: witness\n        {{- end }}\n"},
+		"        {{- if .Values.witness.enabled }}\n        - containerPort: 9443\n          name: witness\n        {{- end }}\n" +
+		"        {{- if .Values.webhook.enabled }}\n        - containerPort: 9292\n          name: webhook\n        {{- end }}\n"},
 	{"        resources:\n          limits:\n            memory: 1Gi\n          requests:\n            cpu: 100m\n            memory: 128Mi\n", "        resources: {{- toYaml .Values.resources | nindent 10 }}\n"},
 	{"      serviceAccountName: truce\n", "      serviceAccountName: truce\n" +
 		"      {{- with .Values.image.pullSecrets }}\n      imagePullSecrets: {{- toYaml . | nindent 6 }}\n      {{- end }}\n" +
@@ -97,8 +100,8 @@ var deploymentEdits = []edit{
 
 const templateHead = "{{- /* Generated from deploy/%s by `make gen`; do not edit. */ -}}\n"
 
-// chart adds the generated files of the chart: its templates, and copies of the CustomResourceDefinitions.
-func chart(dir, version string, files map[string][]byte) error {
+// addChart adds the generated files of the chart: its templates, and copies of the CustomResourceDefinitions.
+func addChart(dir, version string, files map[string][]byte) error {
 	for _, p := range parts {
 		text, err := p.template(dir, version)
 		if err != nil {
@@ -106,7 +109,7 @@ func chart(dir, version string, files map[string][]byte) error {
 		}
 		files["chart/templates/"+p.name+".yaml"] = []byte(text)
 	}
-	for _, name := range []string{"applications", "gitrepositories", "kustomizations"} {
+	for _, name := range []string{"alerts", "applications", "buckets", "externalartifacts", "gitrepositories", "helmcharts", "helmreleases", "helmrepositories", "kustomizations", "ocirepositories", "providers", "receivers"} {
 		text, err := os.ReadFile(filepath.Join(dir, "crds", name+".yaml"))
 		if err != nil {
 			return err
@@ -165,7 +168,7 @@ func (p part) source(dir string) (string, error) {
 		text, err := os.ReadFile(path)
 		return string(text), err
 	}
-	built, err := build(path)
+	built, err := kustomizeBuild(path)
 	if err != nil || p.keep == nil {
 		return built, err
 	}

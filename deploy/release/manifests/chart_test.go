@@ -36,7 +36,7 @@ func TestGenerationChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range roles() {
+	for name, text := range roleFiles() {
 		want[name] = text
 	}
 	for name, text := range want {
@@ -73,8 +73,8 @@ func TestTheChartIsWhatTheOverlaysAre(t *testing.T) {
 			values{"multiTenant": values{"enabled": true, "adminNamespaces": []any{"infra", "platform"}}},
 		},
 		"components": {
-			"resources: [../deploy/overlays/enforce]\ncomponents: [../deploy/page, ../deploy/servicemonitor, ../deploy/persistent]",
-			values{"page": on, "serviceMonitor": on, "persistence": on},
+			"resources: [../deploy/overlays/enforce]\ncomponents: [../deploy/page, ../deploy/webhook, ../deploy/servicemonitor, ../deploy/persistent]",
+			values{"page": on, "webhook": on, "serviceMonitor": on, "persistence": on},
 		},
 		"beside Flux": {
 			"resources: [../deploy/overlays/observe-beside-flux]", values{"mode": "observe", "crds": values{"flux": false}},
@@ -97,7 +97,7 @@ func TestTheChartIsWhatTheOverlaysAre(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "overlay/kustomization.yaml"), []byte(test.kustomization), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			built, err := build(filepath.Join(dir, "overlay"))
+			built, err := kustomizeBuild(filepath.Join(dir, "overlay"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +204,7 @@ func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	if _, err := install.RunWithContext(t.Context(), load(t, previous(t)), nil); err != nil {
 		t.Fatal(err)
 	}
-	c.Kubectl(t, "wait", "--for=condition=Established", "--timeout=60s", "crd/kustomizations.kustomize.toolkit.fluxcd.io")
+	c.Established(t, "kustomizations.kustomize.toolkit.fluxcd.io")
 	c.Kubectl(t, "-n", "helm-truce", "rollout", "status", "deployment/truce", "--timeout=120s")
 	c.Apply(t, `
 apiVersion: kustomize.toolkit.fluxcd.io/v1

@@ -21,25 +21,25 @@ import (
 func main() {
 	dir := flag.String("deploy", "..", "the directory deploy")
 	flag.Parse()
-	if err := write(*dir); err != nil {
+	if err := writeAll(*dir); err != nil {
 		fmt.Fprintln(os.Stderr, "manifests:", err)
 		os.Exit(1)
 	}
 }
 
-// write writes what differs. The roles come first: the other files are built from them.
-func write(dir string) error {
-	if err := put(dir, roles()); err != nil {
+// writeAll writes what differs. The roles come first: the other files are built from them.
+func writeAll(dir string) error {
+	if err := writeFiles(dir, roleFiles()); err != nil {
 		return err
 	}
 	built, err := manifests(dir)
 	if err != nil {
 		return err
 	}
-	return put(dir, built)
+	return writeFiles(dir, built)
 }
 
-func put(dir string, files map[string][]byte) error {
+func writeFiles(dir string, files map[string][]byte) error {
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
@@ -62,7 +62,7 @@ func manifests(dir string) (map[string][]byte, error) {
 		return nil, err
 	}
 	v := strings.TrimSpace(string(version))
-	enforce, err := build(filepath.Join(dir, "overlays/enforce"))
+	enforce, err := kustomizeBuild(filepath.Join(dir, "overlays/enforce"))
 	if err != nil {
 		return nil, err
 	}
@@ -71,15 +71,15 @@ func manifests(dir string) (map[string][]byte, error) {
 	}
 	install := strings.ReplaceAll(enforce, "image: truce\n", "image: truce:"+v+"\n")
 	files := map[string][]byte{"install.yaml": []byte(fmt.Sprintf(installHead, v) + install)}
-	return files, chart(dir, v, files)
+	return files, addChart(dir, v, files)
 }
 
 const installHead = `# truce %s: kubectl apply --server-side -f install.yaml. Generated from deploy/overlays/enforce; do not edit.
 # The image is named truce: write where you keep it, as in docs/install.md.
 `
 
-// build is `kubectl kustomize` of a directory.
-func build(dir string) (string, error) {
+// kustomizeBuild is `kubectl kustomize` of a directory.
+func kustomizeBuild(dir string) (string, error) {
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", dir, err)

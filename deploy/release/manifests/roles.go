@@ -29,26 +29,26 @@ const (
 # field that they could claim is not corrected, and the app says so).`
 )
 
-// roles returns the files of deploy/rbac.
-func roles() map[string][]byte {
+// roleFiles returns the files of deploy/rbac.
+func roleFiles() map[string][]byte {
 
 	return map[string][]byte{
-		"base/home.yaml": doc(homeHead, strings.Replace(role("truce-home", permissions.NamespaceRules()), "kind: ClusterRole", "kind: Role", 1),
+		"base/home.yaml": yamlDocuments(homeHead, strings.Replace(roleManifest("truce-home", permissions.NamespaceRules()), "kind: ClusterRole", "kind: Role", 1),
 			strings.NewReplacer("kind: ClusterRole\n", "kind: Role\n", "  namespace: team-a\n", "").Replace(binding("RoleBinding", "truce-home", "truce-home"))),
-		"rbac/controller/role.yaml":    doc(ownHead, role("truce-controller", permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds())), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
-		"rbac/objects/role.yaml":       doc(objHead, role("truce-objects", permissions.ApplyRules()), binding("ClusterRoleBinding", "truce-objects", "truce-objects")),
-		"rbac/tenants/role.yaml":       doc(actHead, role("truce-tenants", permissions.Impersonate()), binding("ClusterRoleBinding", "truce-tenants", "truce-tenants")),
-		"rbac/cluster-admin/role.yaml": doc(adminHead, binding("ClusterRoleBinding", "truce-objects", "cluster-admin")),
-		"rbac/observe/role.yaml":       doc(obsHead, role("truce-observe", permissions.ControllerRules(), permissions.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
-		"rbac/one-namespace/role.yaml": doc(oneHead,
-			role("truce-controller", permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds())), role("truce-objects", permissions.ApplyRules()),
+		"rbac/controller/role.yaml":    yamlDocuments(ownHead, roleManifest("truce-controller", permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds())), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
+		"rbac/objects/role.yaml":       yamlDocuments(objHead, roleManifest("truce-objects", permissions.ApplyRules()), binding("ClusterRoleBinding", "truce-objects", "truce-objects")),
+		"rbac/tenants/role.yaml":       yamlDocuments(actHead, roleManifest("truce-tenants", permissions.Impersonate()), binding("ClusterRoleBinding", "truce-tenants", "truce-tenants")),
+		"rbac/cluster-admin/role.yaml": yamlDocuments(adminHead, binding("ClusterRoleBinding", "truce-objects", "cluster-admin")),
+		"rbac/observe/role.yaml":       yamlDocuments(obsHead, roleManifest("truce-observe", permissions.ControllerRules(), permissions.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
+		"rbac/one-namespace/role.yaml": yamlDocuments(oneHead,
+			roleManifest("truce-controller", permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds())), roleManifest("truce-objects", permissions.ApplyRules()),
 			binding("RoleBinding", "truce-controller", "truce-controller"), binding("RoleBinding", "truce-objects", "truce-objects")),
 	}
 }
 
 const generated = "\n# Generated from internal/model/permissions by `make gen`.\n"
 
-func doc(head string, objects ...string) []byte {
+func yamlDocuments(head string, objects ...string) []byte {
 	return []byte(head + generated + strings.Join(objects, "---\n"))
 }
 
@@ -63,20 +63,20 @@ metadata:
     app.kubernetes.io/component: rbac
 `
 
-func role(name string, rules ...[]permissions.Rule) string {
+func roleManifest(name string, rules ...[]permissions.Rule) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, meta, "ClusterRole", name, "")
 	b.WriteString("rules:\n")
 	for _, r := range slices.Concat(rules...) {
-		fmt.Fprintf(&b, "# %s\n- apiGroups: [%q]\n  resources: [%s]\n  verbs: [%s]\n", r.For, r.Group, list(r.Resources), list(r.Verbs))
+		fmt.Fprintf(&b, "# %s\n- apiGroups: [%q]\n  resources: [%s]\n  verbs: [%s]\n", r.For, r.Group, quotedList(r.Resources), quotedList(r.Verbs))
 		if len(r.Names) > 0 {
-			fmt.Fprintf(&b, "  resourceNames: [%s]\n", list(r.Names))
+			fmt.Fprintf(&b, "  resourceNames: [%s]\n", quotedList(r.Names))
 		}
 	}
 	return b.String()
 }
 
-func list(words []string) string {
+func quotedList(words []string) string {
 	quoted := slices.Clone(words)
 	for i, w := range quoted {
 		if w == "*" {

@@ -37,8 +37,8 @@ type Accounts struct {
 // mostAccounts bounds how many clients are kept: a client costs little to make.
 const mostAccounts = 1000
 
-// New returns the Accounts of the cluster c. Apps without an account work by own.
-func New(c *cluster.Client, own tenancy.Access) *Accounts {
+// NewAccess returns the Accounts of the cluster c. Apps without an account work by own.
+func NewAccess(c *cluster.Client, own tenancy.Access) *Accounts {
 	return &Accounts{own: own, cluster: c, known: map[identity.Account]*cluster.Client{}}
 }
 

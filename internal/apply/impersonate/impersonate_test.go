@@ -17,7 +17,7 @@ func TestAnAccountWithoutANameIsNotTruceItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := New(c, tenancy.Access{Live: list.Reader{Cluster: c}})
+	all := NewAccess(c, tenancy.Access{Live: list.Reader{Cluster: c}})
 	for _, bad := range []identity.Account{{Namespace: "a"}, {Name: "default"}} {
 		if got, err := all.As(bad); err == nil || got.Live != nil {
 			t.Errorf("%+v: %v, %v", bad, got, err)

@@ -19,7 +19,8 @@ type Origin struct {
 	Repository string `json:"repository,omitempty"` // without scheme and credentials
 	Path       string `json:"path,omitempty"`
 	Namespace  string `json:"namespace,omitempty"`
-	Commit     string `json:"commit,omitempty"` // of an earlier revision that had this origin; not always the newest
+	Cluster    string `json:"cluster,omitempty"` // the identity of the cluster that the objects are in; empty for that of the app's custom resource
+	Commit     string `json:"commit,omitempty"`  // of an earlier revision that had this origin; not always the newest
 }
 
 // Prune is one prune that needed no approval.

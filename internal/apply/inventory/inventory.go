@@ -17,7 +17,7 @@ import (
 )
 
 // ErrChanged says that another writer changed or removed the stored record since it was loaded: load it again and start over.
-var ErrChanged = errors.New("the record was changed by somebody else")
+var ErrChanged = errors.New("the record was changed by another writer")
 
 // Record is what we have put there for one app. Entries are in ID order, one for each ID.
 type Record struct {
@@ -26,19 +26,21 @@ type Record struct {
 	Revision string // the newest that was applied whole
 	Entries  []Entry
 	Guard    Guard
+	// Operation is how far the app's newest operation has come, where it has hooks.
+	Operation Operation
 	// Unverified is why the signature of the stored record was not verified, empty where it was: nothing is deleted because of such a record.
 	// See Unverified.
 	Unverified string
 }
 
-// Unverified returns a record whose signature was not verified, with what is used of it all the same: the names, and the digests of what was
-// applied. Without uids an object is the app's only if truce's own apply has put this app's mark on it. Without a reason why, and without
+// Unverified returns a record whose signature was not verified, with what is used of it all the same: the names, the cluster, and the digests of
+// what was applied. Without uids an object is the app's only if truce's own apply has put this app's mark on it. Without a reason why, and without
 // entries, it is the record itself.
 func Unverified(r Record, why string) Record {
 	if why == "" || len(r.Entries) == 0 {
 		return r
 	}
-	r.Unverified, r.Guard = why, Guard{}
+	r.Unverified, r.Guard = why, Guard{Origin: Origin{Cluster: r.Guard.Origin.Cluster}} // a wrong cluster only keeps the app from going on
 	r.Entries = slices.Clone(r.Entries)
 	for i := range r.Entries {
 		r.Entries[i].UID, r.Entries[i].Judged = "", ""

@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"pgregory.net/rapid"
 )
 
@@ -76,6 +77,12 @@ func TestPrintAndParseAreInverse(t *testing.T) {
 		r.Guard = inventory.Guard{
 			Size:   rapid.IntRange(0, 9).Draw(t, "size"),
 			Origin: inventory.Origin{Repository: maybe.Draw(t, "repository"), Path: maybe.Draw(t, "path"), Namespace: maybe.Draw(t, "space"), Commit: maybe.Draw(t, "commit")},
+		}
+		if key := maybe.Draw(t, "operation"); key != "" {
+			r.Operation = inventory.Operation{Key: key, Began: time.Unix(1, 0).UTC(), Tries: rapid.IntRange(0, 3).Draw(t, "tries"), Cause: maybe.Draw(t, "cause")}
+			for range rapid.IntRange(0, 3).Draw(t, "hooks") {
+				r.Operation = r.Operation.With(word.Draw(t, "hook"), hook.Run{Phase: hook.Running, Started: time.Unix(2, 0).UTC(), Message: maybe.Draw(t, "message")})
+			}
 		}
 		for n := range rapid.IntRange(0, 3).Draw(t, "prunes") {
 			r.Guard.Pruned = append(r.Guard.Pruned, inventory.Prune{At: time.Unix(int64(n), 0).UTC(), Count: n, Moved: n == 1})

@@ -20,14 +20,15 @@ const (
 )
 
 type document struct {
-	Format   int        `json:"format"`
-	Kind     string     `json:"kind"`
-	Name     string     `json:"name"`
-	Space    string     `json:"namespace"`
-	UID      string     `json:"uid,omitempty"`
-	Revision string     `json:"revision,omitempty"`
-	Guard    *Guard     `json:"guard,omitempty"`
-	Entries  [][]string `json:"entries"` // group, version, kind, namespace, name, uid, digest (and @resourceVersion), and for one that was found so: found
+	Format    int        `json:"format"`
+	Kind      string     `json:"kind"`
+	Name      string     `json:"name"`
+	Space     string     `json:"namespace"`
+	UID       string     `json:"uid,omitempty"`
+	Revision  string     `json:"revision,omitempty"`
+	Guard     *Guard     `json:"guard,omitempty"`
+	Operation *Operation `json:"operation,omitempty"`
+	Entries   [][]string `json:"entries"` // group, version, kind, namespace, name, uid, digest (and @resourceVersion), and for one that was found so: found
 }
 
 const (
@@ -43,6 +44,9 @@ func FormatRecord(r Record) ([]byte, error) {
 	}
 	if r.Guard.Size != 0 || r.Guard.Origin != (Origin{}) || len(r.Guard.Pruned) > 0 {
 		d.Guard = &r.Guard
+	}
+	if r.Operation.Key != "" {
+		d.Operation = &r.Operation
 	}
 	for _, e := range slices.SortedFunc(slices.Values(r.Entries), inOrder) {
 		parts := []string{e.ID.Group, e.Version, e.ID.Kind, e.ID.Namespace, e.ID.Name, e.UID, digestText(e)}
@@ -72,6 +76,9 @@ func parseDocument(text []byte) (Record, error) {
 	if d.Guard != nil {
 		r.Guard = *d.Guard
 	}
+	if d.Operation != nil {
+		r.Operation = *d.Operation
+	}
 	for i, f := range d.Entries {
 		e, err := parseEntry(f)
 		if err == nil && i > 0 && inOrder(r.Entries[i-1], e) >= 0 {
@@ -100,6 +107,10 @@ func decodeDocument(text []byte) (document, error) {
 		return d, fmt.Errorf("format %d, this truce reads %d", d.Format, format)
 	case d.Format == firstFormat && d.Guard != nil:
 		return d, fmt.Errorf("a guard in format %d", firstFormat)
+	case d.Format == firstFormat && d.Operation != nil:
+		return d, fmt.Errorf("an operation in format %d", firstFormat)
+	case d.Operation != nil && d.Operation.Key == "":
+		return d, errors.New("an operation without a key")
 	case d.Kind == "" || d.Name == "" || d.Entries == nil:
 		return d, errors.New("a part is missing")
 	}

@@ -3,7 +3,7 @@
 // In: applies, ownership changes and deletes, each with the object that it was judged on.
 // Out: what the server made of it; ErrStale, ErrOwned, ErrGone, live.ErrUnanswered, or the server's refusal without any Secret value in it.
 // Promise: the only package that writes users' objects; a write to an existing object always carries its uid and resourceVersion.
-// Not here: what to write (decide), in which order (act).
+// Not here: what to write (decide), in which order (apply).
 package ssa
 
 import (
@@ -131,11 +131,11 @@ func (w Writer) Delete(ctx context.Context, t apply.Target) error {
 	if err == nil {
 		return nil
 	}
-	told := translate(err, t.ID)
-	if apierrors.IsNotFound(err) && !errors.Is(told, apply.ErrGone) { // not the object: its path
+	failure := translate(err, t.ID)
+	if apierrors.IsNotFound(err) && !errors.Is(failure, apply.ErrGone) { // not the object: its path
 		return apply.ErrStale
 	}
-	return told
+	return failure
 }
 
 func (w Writer) resource(t apply.Target) (dynamic.ResourceInterface, error) {
@@ -191,7 +191,9 @@ func refusal(err error, id object.ID) error {
 		return forbidden("this API takes no server-side apply: " + redact.Message(id, status.Status().Message))
 	case apierrors.IsForbidden(err) && strings.Contains(status.Status().Message, " cannot patch resource "): // not by admission
 		return forbidden(redact.Message(id, status.Status().Message))
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case apierrors.IsInvalid(err):
+		return invalid(redact.Message(id, status.Status().Message))
+	case apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
 		return refused(redact.Message(id, status.Status().Message))
 	}
 	return inWords(err, id)
@@ -211,6 +213,12 @@ type forbidden string
 
 func (f forbidden) Error() string { return string(f) }
 func (forbidden) Unwrap() error   { return apply.ErrForbidden }
+
+// invalid is apply.ErrInvalid in the server's words.
+type invalid string
+
+func (i invalid) Error() string { return string(i) }
+func (invalid) Unwrap() error   { return apply.ErrInvalid }
 
 // refused is apply.ErrRefused in the server's words.
 type refused string

@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/dependency"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
@@ -25,7 +26,10 @@ type Rules struct {
 	References References
 	// Account is the service account of an app that names none, in the app's own namespace; empty for truce's own identity.
 	Account string
-	Sharing Sharing
+	// TokenAccount is the service account, in the app's own namespace, whose tokens an app is connected to another cluster by where its ConfigMap names
+	// none; empty for truce's own.
+	TokenAccount string
+	Sharing      Sharing
 	// Admins are the namespaces whose apps are the administrators': under Shared, Account and Reaches do not hold for them.
 	Admins []string
 	// Reaches says by the kind of app how far the apps of tenants reach under Shared. A kind that is not in it reaches its own namespace.
@@ -53,6 +57,9 @@ func (r Rules) Bind(a app.App) app.App {
 	if a.Account.IsSelf() && r.Account != "" && (tenant || r.Sharing == Single) {
 		a.Account = identity.Account{Namespace: a.Key.Namespace, Name: r.Account}
 	}
+	if a.Kubeconfig.ConfigMap != "" && (tenant || r.Sharing == Single) {
+		a.Kubeconfig.Account = r.TokenAccount
+	}
 	if tenant {
 		a.Reach = identity.Own
 		if reach, known := r.Reaches[a.Key.Kind]; known {
@@ -64,15 +71,32 @@ func (r Rules) Bind(a app.App) app.App {
 	}
 	a.Problems = append(slices.Clip(a.Problems), reachProblems(a)...)
 	if n := a.Source.Namespace; r.References == SameNamespace && n != "" && n != a.Key.Namespace {
-		a.Problems = append(a.Problems, app.Problem{Denied: true, Reason: crossNamespaceMessage(a.Source)})
+		a.Problems = append(a.Problems, app.Problem{Denied: true, Reason: crossNamespaceMessage(a.Source.Kind, n, a.Source.Name)})
 		a.Source = app.SourceKey{} // nothing is asked of it for this app, not even whether it is there
+	}
+	if r.References == SameNamespace {
+		a = withoutForeignDependencies(a)
 	}
 	return a
 }
 
+// withoutForeignDependencies refuses an app that depends on one of another namespace, of which nothing is asked for it.
+func withoutForeignDependencies(a app.App) app.App {
+	var own []dependency.Dependency
+	for _, d := range a.DependsOn {
+		if d.On.Namespace == a.Key.Namespace {
+			own = append(own, d)
+			continue
+		}
+		a.Problems = append(a.Problems, app.Problem{Denied: true, Reason: crossNamespaceMessage(d.On.Kind, d.On.Namespace, d.On.Name)})
+	}
+	a.DependsOn = own
+	return a
+}
+
 // crossNamespaceMessage is Flux's message (fluxcd/pkg/runtime/acl, kustomize-controller).
-func crossNamespaceMessage(s app.SourceKey) string {
-	return fmt.Sprintf("can't access '%s/%s/%s', cross-namespace references have been blocked", s.Kind, s.Namespace, s.Name)
+func crossNamespaceMessage(kind, namespace, name string) string {
+	return fmt.Sprintf("can't access '%s/%s/%s', cross-namespace references have been blocked", kind, namespace, name)
 }
 
 // reachProblems refuses an app as a whole that sends its objects to a namespace which it may not write to.

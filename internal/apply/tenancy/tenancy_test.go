@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/dependency"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
@@ -50,6 +51,8 @@ func TestWhatAnAppOfATenantMayDo(t *testing.T) {
 		"administrators":       {multiTenant, app.App{Key: admins, DefaultNamespace: app.DefaultNamespace{Name: "b", Make: true}}, want{}},
 		"administrators' refs": {multiTenant, app.App{Key: admins, Source: elsewhere}, want{problem: "can't access 'GitRepository/b/r', cross-namespace references have been blocked"}},
 		"references":           {multiTenant, app.App{Key: kustomization, Source: elsewhere}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced, problem: "can't access 'GitRepository/b/r', cross-namespace references have been blocked"}},
+		"a dependency":         {multiTenant, app.App{Key: kustomization, DependsOn: []dependency.Dependency{{On: object.ID{Kind: "Kustomization", Namespace: "b", Name: "d"}}}}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced, problem: "can't access 'Kustomization/b/d', cross-namespace references have been blocked"}},
+		"its own dependency":   {multiTenant, app.App{Key: kustomization, DependsOn: []dependency.Dependency{{On: object.ID{Kind: "Kustomization", Namespace: "a", Name: "d"}}}}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced}},
 		"only references":      {Rules{References: SameNamespace}, app.App{Key: kustomization, Source: elsewhere}, want{problem: "cross-namespace"}},
 		"only an account":      {Rules{Account: "d"}, app.App{Key: admins}, want{user: "system:serviceaccount:truce-system:d"}},
 		"being deleted":        {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "b"}, Source: elsewhere, Deleting: true}, want{user: "system:serviceaccount:a:default", reach: identity.Own}},
@@ -63,6 +66,9 @@ func TestWhatAnAppOfATenantMayDo(t *testing.T) {
 			said := strings.Join(problems, "; ")
 			if got.Account.User() != c.want.user || got.Reach != c.want.reach || !strings.Contains(said, c.want.problem) || (said != "") != (c.want.problem != "") {
 				t.Errorf("got %q, %q, %q; want %+v", got.Account.User(), got.Reach, said, c.want)
+			}
+			if n := len(got.DependsOn); strings.Contains(said, "Kustomization/b/d") && n != 0 || strings.Contains(name, "its own") && n != 1 {
+				t.Errorf("the app depends on %v", got.DependsOn)
 			}
 			if strings.Contains(said, "cross-namespace") && got.Source != (app.SourceKey{}) {
 				t.Errorf("the refused app still names %s", got.Source)

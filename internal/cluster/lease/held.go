@@ -11,8 +11,8 @@ import (
 // Resource is the resource of Leases; every server has them.
 var Resource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// IsHeld reports whether a Lease has a holder that has renewed it in time.
-func IsHeld(lease object.Object, now time.Time) bool {
+// IsLeaseHeld reports whether a Lease has a holder that has renewed it in time.
+func IsLeaseHeld(lease object.Object, now time.Time) bool {
 	renewal, _ := lease.At("spec", "renewTime").(string)
 	holder, _ := lease.At("spec", "holderIdentity").(string)
 	at, err := time.Parse(time.RFC3339Nano, renewal)

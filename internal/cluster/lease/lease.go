@@ -4,7 +4,7 @@
 // Out: a Term: the time for which no other controller can hold the Lease, and the transport that holds every write to it.
 // Promise: no byte of a write leaves the process after its term; a write that has left ends within the term, on the server too; the Lease is
 // given back only when every write has its answer.
-// Not here: who is elected (client-go), what is done while the Lease is held and after it is lost (compose/lead.go). The leader election is the
+// Not here: who is elected (client-go), what is done while the Lease is held and after it is lost (controller/leader). The leader election is the
 // only use of a Lease: instances for disjoint namespaces have one each (ADR 16).
 package lease
 

@@ -42,7 +42,7 @@ func (f ForeignApps) WithMark(ctx context.Context, mark string) (string, error) 
 // appWithMark finds the app of the namespaces that has the mark; empty for none.
 func appWithMark(ctx context.Context, r live.Reader, namespaces []string, mark string) (string, error) {
 	for _, namespace := range namespaces {
-		for gvk := range registry.Apps() {
+		for gvk := range registry.AppDialects() {
 			name, err := appOfKindWithMark(ctx, r, live.Interest{GVK: gvk, Namespace: namespace}, mark)
 			if err != nil || name != "" {
 				return name, err
@@ -67,4 +67,27 @@ func appOfKindWithMark(ctx context.Context, r live.Reader, i live.Interest, mark
 		}
 	}
 	return "", nil
+}
+
+// RemoteApps are the apps that objects in a remote cluster may belong to: those of this cluster, and those of a controller in that one.
+type RemoteApps struct {
+	Home, There live.Reader
+}
+
+// WithMark names the app in the remote cluster that a mark stands for; empty where it is an app of this
+// cluster, or none. An app in a namespace that may not be read is taken to exist.
+func (r RemoteApps) WithMark(ctx context.Context, mark string) (string, error) {
+	namespace, _, whole := strings.Cut(mark, ".")
+	if !whole {
+		return mark, nil
+	}
+	home, err := appWithMark(ctx, r.Home, []string{namespace}, mark)
+	if home != "" || err != nil {
+		return "", err
+	}
+	there, err := appWithMark(ctx, r.There, []string{namespace}, mark)
+	if apierrors.IsForbidden(err) {
+		return mark, nil
+	}
+	return there, err
 }

@@ -34,9 +34,9 @@ func New(c *cluster.Client, configMap object.Object) Instance { return Instance{
 // deployed is the namespace that deploy/ installs truce in.
 const deployed = "truce-system"
 
-// List returns all instances of the cluster. Without permission to list ConfigMaps in the whole cluster it reads those of the namespaces where one
+// ListInstances returns all instances of the cluster. Without permission to list ConfigMaps in the whole cluster it reads those of the namespaces where one
 // may be: that of the installation, that of the connection, and the given one.
-func List(ctx context.Context, c *cluster.Client, namespace string) ([]Instance, error) {
+func ListInstances(ctx context.Context, c *cluster.Client, namespace string) ([]Instance, error) {
 	list, err := ConfigMaps(c, "").List(ctx, metav1.ListOptions{LabelSelector: Label + "=true"})
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("list ConfigMaps of controllers: %w", err)
@@ -64,7 +64,7 @@ func List(ctx context.Context, c *cluster.Client, namespace string) ([]Instance,
 
 // WorkingFor returns the instances that work for a namespace, all for "".
 func WorkingFor(ctx context.Context, c *cluster.Client, namespace string) ([]Instance, error) {
-	all, err := List(ctx, c, namespace)
+	all, err := ListInstances(ctx, c, namespace)
 	if namespace == "" || err != nil {
 		return all, err
 	}
@@ -135,7 +135,7 @@ func (i Instance) SignOfLife(ctx context.Context) error {
 // leads reports whether a controller holds the Lease in the instance's namespace; false where the Lease may not be read.
 func (i Instance) leads(ctx context.Context) bool {
 	u, err := i.cluster.Dynamic().Resource(lease.Resource).Namespace(i.Home()).Get(ctx, LeaseName, metav1.GetOptions{})
-	return err == nil && lease.IsHeld(u.Object, time.Now())
+	return err == nil && lease.IsLeaseHeld(u.Object, time.Now())
 }
 
 // pageAnswers asks the status page for its health.

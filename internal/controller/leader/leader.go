@@ -48,8 +48,8 @@ type Options struct {
 	Log       *slog.Logger
 }
 
-// Run does the work: at once without an election, else while this process holds the Lease. Losing the Lease is an error.
-func Run(ctx context.Context, o Options, work func(context.Context) error) error {
+// RunElected does the work: at once without an election, else while this process holds the Lease. Losing the Lease is an error.
+func RunElected(ctx context.Context, o Options, work func(context.Context) error) error {
 	if o.Election == (Election{}) {
 		return work(ctx)
 	}

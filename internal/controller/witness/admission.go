@@ -12,13 +12,14 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 )
 
 // Options say how reviews are to be received.
@@ -28,12 +29,16 @@ type Options struct {
 	Name    string // of the configuration
 	Home    string // the namespace in which ConfigMaps may be made, as a dry run
 	Place   attribution.Place
-	// InUse returns the kinds that are in use, the label of the objects in question, empty for all of the kinds, and the namespaces in
-	// which they lie, none for everywhere.
-	InUse   func() ([]object.GVK, string, []string)
+	Kinds   Kinds
 	Changed <-chan struct{} // has something when they have changed
 	Log     *slog.Logger
-	Now     func() time.Time
+}
+
+// Kinds knows what is in use. It may be called concurrently.
+type Kinds interface {
+	// InUse returns the kinds that are in use, the label of the objects in question, empty for all of the kinds, and the namespaces in
+	// which they lie, none for everywhere.
+	InUse() (kinds []object.GVK, mark string, namespaces []string)
 }
 
 // token is the length of the part of the path that only the API server knows, in bytes.
@@ -49,10 +54,10 @@ func RunWitness(ctx context.Context, o Options) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	if k.authority, err = newAuthority(host, o.Now); err != nil {
+	if k.authority, err = newAuthority(host, clock.RealClock{}); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	r := newReceiver(k.setup.Path, o.Ring, o.Now)
+	r := newReceiver(k.setup.Path, o.Ring)
 	serving, end := context.WithCancel(context.WithoutCancel(ctx)) // until the API server asks no more
 	defer end()
 	g, _ := errgroup.WithContext(ctx)

@@ -19,6 +19,8 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
 )
 
 var web = object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
@@ -65,7 +67,7 @@ func allowed(t *testing.T, answer *httptest.ResponseRecorder, uid string) {
 
 func TestEveryReviewIsAllowedAndRecorded(t *testing.T) {
 	ring := newRing()
-	r := newReceiver("/secret", ring, time.Now)
+	r := newReceiver("/secret", ring)
 	allowed(t, post(r, "/secret", scale("r1", "alice", 5)), "r1")
 	got := ring.Of(web)
 	if len(got) != 1 || got[0].User != "alice" || got[0].Subresource != "scale" || len(got[0].Changes) != 1 || got[0].Changes[0].Path != ".spec.replicas" {
@@ -75,7 +77,7 @@ func TestEveryReviewIsAllowedAndRecorded(t *testing.T) {
 
 func TestWhoWasNotToldThePathIsNotHeard(t *testing.T) {
 	ring := newRing()
-	r := newReceiver("/secret", ring, time.Now)
+	r := newReceiver("/secret", ring)
 	for _, path := range []string{"/", "/secre", "/secret/x"} {
 		if answer := post(r, path, scale("r1", "mallory", 5)); answer.Code != http.StatusNotFound {
 			t.Errorf("%s: %d", path, answer.Code)
@@ -88,7 +90,7 @@ func TestWhoWasNotToldThePathIsNotHeard(t *testing.T) {
 
 func TestAReviewIsAllowedWhateverCannotBeDoneWithIt(t *testing.T) {
 	ring := newRing()
-	r := newReceiver("/secret", ring, time.Now)
+	r := newReceiver("/secret", ring)
 	for name, body := range map[string][]byte{
 		"too large":  append(scale("r1", "alice", 5)[:200], bytes.Repeat([]byte(" "), maxReview)...),
 		"half of it": scale("r1", "alice", 5)[:200],
@@ -109,7 +111,7 @@ func TestAReviewIsAllowedWhateverCannotBeDoneWithIt(t *testing.T) {
 // TestARingThatIsFullDelaysNobody: nothing reads what arrives, so that soon nothing fits.
 func TestARingThatIsFullDelaysNobody(t *testing.T) {
 	ring := newRing()
-	r := newReceiver("/secret", ring, time.Now)
+	r := newReceiver("/secret", ring)
 	const many = 3000
 	for i := range many {
 		allowed(t, post(r, "/secret", scale(fmt.Sprint("r", i), "alice", i)), fmt.Sprint("r", i))
@@ -127,7 +129,7 @@ func TestTheServerIsTrustedByItsBundleAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := newAuthority("127.0.0.1", time.Now)
+	a, err := newAuthority("127.0.0.1", clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +138,7 @@ func TestTheServerIsTrustedByItsBundleAlone(t *testing.T) {
 	ring := newRing()
 	done := make(chan error, 1)
 	go func() {
-		done <- serveTLS(ctx, l, newReceiver("/secret", ring, time.Now), a, slog.New(slog.DiscardHandler))
+		done <- serveTLS(ctx, l, newReceiver("/secret", ring), a, slog.New(slog.DiscardHandler))
 	}()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(a.bundle())
@@ -162,8 +164,8 @@ func TestTheServerIsTrustedByItsBundleAlone(t *testing.T) {
 }
 
 func TestCertificatesAreRenewedBeforeTheyEnd(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	a, err := newAuthority("witness.shop.svc", func() time.Time { return now })
+	now := testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	a, err := newAuthority("witness.shop.svc", now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,11 +183,11 @@ func TestCertificatesAreRenewedBeforeTheyEnd(t *testing.T) {
 		a.published()
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM(bundle)
-		if _, err := shown.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: "witness.shop.svc", CurrentTime: now}); err != nil {
-			t.Fatalf("%s: %v", now, err)
+		if _, err := shown.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: "witness.shop.svc", CurrentTime: now.Now()}); err != nil {
+			t.Fatalf("%s: %v", now.Now(), err)
 		}
 		serials[shown.Leaf.SerialNumber.String()] = true
-		now = now.Add(time.Hour)
+		now.SetTime(now.Now().Add(time.Hour))
 	}
 	if len(serials) < 90 || len(bundles) < 5 || len(bundles) > 10 {
 		t.Errorf("%d certificates and %d bundles in 90 days", len(serials), len(bundles))

@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"k8s.io/utils/clock"
 	"math/big"
 	"net"
 	"sync"
@@ -25,8 +26,8 @@ const (
 
 // authority makes the certificates of one server. Its keys are nowhere but in this process, so that nothing else is ever trusted.
 type authority struct {
-	host string // an address or a name
-	now  func() time.Time
+	host  string // an address or a name
+	clock clock.PassiveClock
 
 	mu   sync.Mutex
 	cas  []*ca // the newest last, two at most
@@ -39,8 +40,8 @@ type ca struct {
 	published time.Time // when the API server got it; zero for not yet
 }
 
-func newAuthority(host string, now func() time.Time) (*authority, error) {
-	a := &authority{host: host, now: now}
+func newAuthority(host string, now clock.PassiveClock) (*authority, error) {
+	a := &authority{host: host, clock: now}
 	return a, a.turn()
 }
 
@@ -48,7 +49,7 @@ func newAuthority(host string, now func() time.Time) (*authority, error) {
 func (a *authority) turn() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.now()
+	now := a.clock.Now()
 	if n := len(a.cas); n > 0 && now.Before(a.cas[n-1].cert.NotAfter.Add(-authorityLife/2)) {
 		return nil
 	}
@@ -100,7 +101,7 @@ func (a *authority) published() {
 	defer a.mu.Unlock()
 	for _, c := range a.cas {
 		if c.published.IsZero() {
-			c.published = a.now()
+			c.published = a.clock.Now()
 		}
 	}
 }
@@ -109,7 +110,7 @@ func (a *authority) published() {
 func (a *authority) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.now()
+	now := a.clock.Now()
 	if a.leaf != nil && now.Before(a.leaf.Leaf.NotAfter.Add(-certificateLife/3)) {
 		return a.leaf, nil
 	}

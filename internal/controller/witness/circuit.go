@@ -55,11 +55,11 @@ func (k *registrar) hangs(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeMost)
 	defer cancel()
-	begin := k.Now()
+	begin := time.Now()
 	_, err := k.Cluster.Dynamic().Resource(configMaps).Namespace(k.Home).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "truce-witness-"},
 	}}, metav1.CreateOptions{FieldManager: k.setup.Name, DryRun: []string{metav1.DryRunAll}})
-	took := k.Now().Sub(begin)
+	took := time.Since(begin)
 	if err != nil {
 		k.unprobed(ctx, err)
 		return false
@@ -91,7 +91,7 @@ func (k *registrar) unprobed(ctx context.Context, why error) {
 func (k *registrar) withdraw(ctx context.Context) time.Duration {
 	rest := min(max(2*k.circuit.rest, restLeast), restMost)
 	k.circuit.rest = rest
-	k.Log.Warn("the API server waits in vain for the witness: it is told to ask no more, for now", "next", rest.String())
+	k.Log.Warn("the API server waits in vain for the witness: its configuration is removed for now", "next", rest.String())
 	k.leave(ctx)
 	return rest
 }

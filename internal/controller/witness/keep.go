@@ -8,12 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/decide/attribution"
-	"github.com/truce-gitops/truce/internal/model/object"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // registrar keeps the configuration as it has to be.
@@ -30,7 +31,7 @@ type registrar struct {
 // manager is the field manager of what is written here.
 const manager = "truce-controller"
 
-// The keeper's times.
+// The intervals of the configuration's upkeep.
 const (
 	lookAgain = 5 * time.Minute // whether the configuration was changed or removed: an apply that changes nothing writes nothing
 	tryAgain  = 10 * time.Second
@@ -51,7 +52,7 @@ func (k *registrar) keep(ctx context.Context) {
 func (k *registrar) offer(ctx context.Context) {
 	if err := k.ensure(ctx); err != nil {
 		if ctx.Err() == nil {
-			k.Log.Warn("the API server is not told of the witness", "error", err.Error())
+			k.Log.Warn("the witness could not be registered with the API server", "error", err.Error())
 		}
 		k.pause(ctx, k.Changed, tryAgain)
 		return
@@ -104,7 +105,7 @@ func (k *registrar) ensure(ctx context.Context) error {
 	}
 	s := k.setup
 	s.Bundle = k.authority.bundle()
-	kinds, mark, namespaces := k.InUse()
+	kinds, mark, namespaces := k.Kinds.InUse()
 	s.Mark, s.Namespaces = mark, namespaces
 	for _, gvk := range kinds {
 		r, err := k.Cluster.Resource(gvk)

@@ -35,19 +35,18 @@ const inFlight = 32
 type receiver struct {
 	path  string // which only the API server knows, by the configuration
 	ring  *attribution.Ring
-	now   func() time.Time
 	slots chan struct{}
 	wake  chan struct{}
 	heard chan struct{} // has something when a probe was answered
 }
 
-func newReceiver(path string, ring *attribution.Ring, now func() time.Time) *receiver {
-	return &receiver{path: path, ring: ring, now: now, slots: make(chan struct{}, inFlight), wake: make(chan struct{}, 1), heard: make(chan struct{}, 1)}
+func newReceiver(path string, ring *attribution.Ring) *receiver {
+	return &receiver{path: path, ring: ring, slots: make(chan struct{}, inFlight), wake: make(chan struct{}, 1), heard: make(chan struct{}, 1)}
 }
 
 // ServeHTTP implements http.Handler. It answers first, and hands the review on after.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	at := r.now()
+	at := time.Now()
 	probe := subtle.ConstantTimeCompare([]byte(q.URL.Path), []byte(r.path+attribution.Probe)) == 1
 	if q.Method != http.MethodPost || !probe && subtle.ConstantTimeCompare([]byte(q.URL.Path), []byte(r.path)) != 1 {
 		http.NotFound(w, q)
@@ -70,16 +69,16 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return // the API server waits no longer
 	}
 	if probe {
-		signal(r.heard)
+		notifyWaiting(r.heard)
 		return
 	}
 	if len(body) <= maxReview {
 		r.ring.Add(body, at) // what does not fit is counted there
 	}
-	signal(r.wake)
+	notifyWaiting(r.wake)
 }
 
-func signal(c chan struct{}) {
+func notifyWaiting(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

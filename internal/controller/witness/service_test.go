@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
@@ -80,7 +79,7 @@ func TestTheServiceLeadsToThisPod(t *testing.T) {
 
 func TestAProbeIsHeardAndNotRecorded(t *testing.T) {
 	ring := newRing()
-	r := newReceiver("/secret", ring, time.Now)
+	r := newReceiver("/secret", ring)
 	allowed(t, post(r, "/secret"+attribution.Probe, scale("r1", "alice", 5)), "r1")
 	if got := ring.Of(web); len(got) > 0 || len(r.heard) != 1 {
 		t.Errorf("heard: %d; %+v", len(r.heard), got)

@@ -260,10 +260,10 @@ func pathsBelow(paths []field.Path, p field.Path) []field.Path {
 }
 
 // lostOwnership lists the baseline's fields that our entry no longer has although their value is right.
-func lostOwnership(in Input, shape, ours ownership.Shape, told []Difference) []field.Path {
+func lostOwnership(in Input, shape, ours ownership.Shape, found []Difference) []field.Path {
 	var out []field.Path
 	for _, p := range shape.Without(ours) {
-		if covered(told, p) || isWithin(in.Withheld, p) || isWithin(in.Released, p) {
+		if covered(found, p) || isWithin(in.Withheld, p) || isWithin(in.Released, p) {
 			continue
 		}
 		if _, there := field.ValueAt(in.Live, p); there {
@@ -273,8 +273,8 @@ func lostOwnership(in Input, shape, ours ownership.Shape, told []Difference) []f
 	return out
 }
 
-func covered(told []Difference, p field.Path) bool {
-	for _, d := range told {
+func covered(found []Difference, p field.Path) bool {
+	for _, d := range found {
 		if field.HasPrefix(p, d.Path) || field.HasPrefix(d.Path, p) {
 			return true
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
-// The breaker's measures (DESIGN §4). They count reversals of values, not writes: a field that was put back twice and differs once
+// The breaker's measures. They count reversals of values, not writes: a field that was put back twice and differs once
 // more has gone A → B → A → B → A → B, three reversals by each side that saw one.
 const (
 	// Window is the time in which reversals belong to one fight. What stays put back for longer has ended.

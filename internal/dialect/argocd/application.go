@@ -42,7 +42,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 		Health:           health.Serving,
 		Validation:       app.ValidateNone,
 		Policy:           r.policy(cr, process),
-		Aside:            []string{theirs + "hook", "helm.sh/hook"},
+		Aside:            moments,
 		Unheeded:         []string{theirs + "sync-wave"},
 		OptOuts:          optOuts,
 	}

@@ -1,22 +1,26 @@
 // Package argocd answers: what does this Argo CD Application ask for, and what is its status in Argo CD's form?
 //
-// In: Applications (argoproj.io/v1alpha1) with one source in Git, plain or Kustomize, in the cluster that they are in.
+// In: Applications (argoproj.io/v1alpha1) with sources in Git (plain, Kustomize, a Helm chart) and charts of repositories, in the cluster that they are in.
 // Out: an app.App, the front.Source that the Application itself names, and a status with Argo CD's sync, health, resources,
 // conditions, operationState and history.
 // Promise: as front; each field is read by itself, so that one bad value hides no other; a field that would change what happens and
 // that truce cannot do is a Problem, one that no schema knows is a Note.
-// Not here: AppProjects, ApplicationSets, Helm, plugins, other clusters; what is done about an app (reconcile).
+// Not here: AppProjects, ApplicationSets, plugins, other clusters; what is done about an app (reconcile).
 package argocd
 
 import (
 	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
 )
 
 // Applications translates Application. Its zero value is ready.
 type Applications struct{}
 
 // Repositories reads the source that an Application names itself. Its zero value is ready.
-type Repositories struct{}
+type Repositories struct {
+	// Key is that of the source which is meant, of an Application with several; zero for the first.
+	Key app.SourceKey
+}
 
 var (
 	_ dialect.Apps    = Applications{}

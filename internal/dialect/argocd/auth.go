@@ -53,7 +53,7 @@ func secretRank(address string, secret object.Object) int {
 
 // plainAddress makes two spellings of one address equal (util/git NormalizeGitURL of argo-cd).
 func plainAddress(address string) string {
-	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(address), "/"), ".git"))
+	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(address), ociScheme), "/"), ".git"))
 }
 
 // readAuth reads the keys that Argo CD documents, and says what is missing, never what is there.
@@ -73,7 +73,7 @@ func readAuth(secret map[string][]byte) (a source.Auth, lack string) {
 	case a.BearerToken != "" && a.Password != "":
 		lack = "bearerToken and password are in it; remove one of them"
 	case a.Identity != "" && a.KnownHosts == "":
-		lack = "sshKnownHosts is not in it; without, nobody knows whether the server is the right one (truce does not read argocd-ssh-known-hosts-cm)"
+		lack = "sshKnownHosts is not in it; without it the server cannot be verified (truce does not read argocd-ssh-known-hosts-cm)"
 	case get("githubAppID") != "" || get("gcpServiceAccountKey") != "":
 		lack = "apps of GitHub and accounts of Google are not supported yet; use username and password"
 	}

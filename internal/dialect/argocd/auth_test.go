@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 func secret(name, kind, url string) object.Object {
@@ -46,9 +47,9 @@ func TestWhatASecretLacksIsSaidWithoutWhatItHolds(t *testing.T) {
 		"password":       {map[string][]byte{"username": []byte("u"), "password": []byte("hush")}, ""},
 		"two of a kind":  {map[string][]byte{"password": []byte("hush"), "bearerToken": []byte("hush")}, "bearerToken and password are in it; remove one of them"},
 		"half a pair":    {map[string][]byte{"tlsClientCertKey": []byte("hush")}, "want tlsClientCertData and tlsClientCertKey, or none of them"},
-		"no known hosts": {map[string][]byte{"sshPrivateKey": []byte("hush")}, "sshKnownHosts is not in it; without, nobody knows whether the server is the right one (truce does not read argocd-ssh-known-hosts-cm)"},
+		"no known hosts": {map[string][]byte{"sshPrivateKey": []byte("hush")}, "sshKnownHosts is not in it; without it the server cannot be verified (truce does not read argocd-ssh-known-hosts-cm)"},
 	} {
-		spec, err := Repositories{}.Spec(cr, c.secret)
+		spec, err := Repositories{}.Spec(cr, source.Secrets{Main: c.secret})
 		got := ""
 		if err != nil {
 			got = err.Error()

@@ -19,6 +19,7 @@ const (
 	syncError      = "SyncError"
 	deletionError  = "DeletionError"
 	sharedResource = "SharedResourceWarning"
+	repeated       = "RepeatedResourceWarning"
 
 	fieldsCeded     = "FieldsCeded"
 	fieldsAdded     = "FieldsAdded" // and only reported
@@ -30,18 +31,19 @@ const (
 
 // errorTypes are the condition that each way of ending a run gives.
 var errorTypes = map[report.Reason]string{
-	report.SpecRefused:      invalidSpec,
-	report.AccessDenied:     invalidSpec, // as for what an AppProject does not permit
-	report.SourceNotReady:   comparison,
-	report.RenderFailed:     comparison,
-	report.ValidationFailed: syncError,
-	report.ClusterFailed:    comparison,
-	report.ApplyFailed:      syncError,
-	report.PruneFailed:      syncError,
-	report.PruneHeld:        syncError,
-	report.HealthFailed:     syncError,
-	report.RecordFailed:     syncError,
-	report.OwnedByOther:     syncError,
+	report.SpecRefused:        invalidSpec,
+	report.AccessDenied:       invalidSpec, // as for what an AppProject does not permit
+	report.SourceNotReady:     comparison,
+	report.DependencyNotReady: comparison,
+	report.RenderFailed:       comparison,
+	report.ValidationFailed:   syncError,
+	report.ClusterFailed:      comparison,
+	report.ApplyFailed:        syncError,
+	report.PruneFailed:        syncError,
+	report.PruneHeld:          syncError,
+	report.HealthFailed:       syncError,
+	report.RecordFailed:       syncError,
+	report.OwnedByOther:       syncError,
 }
 
 // conditions says what is wrong, and what truce alone knows. A condition that stays keeps its time.
@@ -66,12 +68,15 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 	for _, s := range r.Shared {
 		add(sharedResource, s.String())
 	}
+	for _, text := range r.Repeated {
+		add(repeated, text)
+	}
 	before := ""
 	if i := slices.IndexFunc(had, func(h condition) bool { return h.Type == fieldsContested }); i >= 0 {
 		before = had[i].Message
 	}
 	add(fieldsContested, r.Contested(maxFieldNames).TextUnlessSame(before))
-	if commitOf(r.Applied) == commitOf(r.Revision) { // else it is Git that has changed, and waits for a sync
+	if slices.Equal(commitsOf(r.Applied), commitsOf(r.Revision)) { // else it is Git that has changed, and waits for a sync
 		add(fieldsDrifted, fieldNames(r, func(f report.Finding) bool { return f.Verdict == decide.Hold && !f.Reported }))
 		add(fieldsAdded, fieldNames(r, func(f report.Finding) bool { return f.Reported }))
 	}
@@ -123,7 +128,7 @@ func claimantSuffix(f report.Finding) string {
 		return " (" + f.Reason + ")"
 	case f.Claimant == "":
 		return ""
-	case strings.HasPrefix(f.Claimant, "spec.") || strings.HasPrefix(f.Claimant, "annotation ") || strings.HasPrefix(f.Claimant, "label "):
+	case f.IsCededByRule():
 		return " by " + f.Claimant + f.NotAppliedText()
 	}
 	return " to " + f.Claimant + f.NotAppliedText()

@@ -1,7 +1,9 @@
 package argocd
 
 import (
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // seeds gives the fuzzer the custom resources of all stories.
@@ -51,15 +54,21 @@ func FuzzApplicationNeverPanics(f *testing.F) {
 		if strings.HasPrefix(a.Path, "/") || a.Path == ".." || strings.HasPrefix(a.Path, "../") || a.Path == "" {
 			t.Errorf("path %q is none inside of a source", a.Path)
 		}
+		each := []app.App{a}
+		if len(a.Parts) > 0 {
+			each = nil
+		}
+		for _, p := range a.Parts {
+			if p.Path != p.Dir && !strings.HasPrefix(path.Clean(p.Path), p.Dir+"/") {
+				t.Errorf("path %q is none inside of %s", p.Path, p.Dir)
+			}
+			each = append(each, a.OfPart(p))
+		}
+		for _, one := range each {
+			fuzzedSource(t, cr, one)
+		}
 		if a.Prune == "" || a.PruneOnDelete == "" || a.Rollout == "" || a.Policy.Mode == "" || a.Policy.Claims == "" || a.Policy.Remediation == "" {
 			t.Errorf("a policy was not chosen: %+v", a)
-		}
-		s := Repositories{}.Source(cr)
-		if s.Key != a.Source || s.Interval < time.Second {
-			t.Errorf("the source is %+v of %s, the app reads %s", s, s.Key, a.Source)
-		}
-		if _, err := (Repositories{}).Spec(cr, nil); (err != nil) != (len(s.Problems) > 0) {
-			t.Errorf("problems %v, error %v", s.Problems, err)
 		}
 		at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 		for _, r := range []report.Report{
@@ -80,5 +89,25 @@ func stable(t *testing.T, cr object.Object, r report.Report) {
 	cr["status"] = object.CloneValue(first)
 	if diff := cmp.Diff(first, Applications{}.Status(cr, r)); diff != "" {
 		t.Errorf("the second status is another (-first +second):\n%s", diff)
+	}
+}
+
+// fuzzedSource checks what is read of one source.
+func fuzzedSource(t *testing.T, cr object.Object, a app.App) {
+	t.Helper()
+	if a.Chart != nil {
+		for _, v := range a.Chart.Values {
+			if v.File != "" && !fs.ValidPath(v.File) && len(a.Problems) == 0 {
+				t.Errorf("the file %q of values is none inside of a source", v.File)
+			}
+		}
+	}
+	front := Repositories{}.ForKey(a.Source)
+	s := front.Source(cr)
+	if s.Key.Name != a.Source.Name || s.Key.Namespace != a.Source.Namespace || s.Interval < time.Second {
+		t.Errorf("the source is %+v of %s, the app reads %s", s, s.Key, a.Source)
+	}
+	if _, err := front.Spec(cr, source.Secrets{}); (err != nil) != (len(s.Problems) > 0) {
+		t.Errorf("problems %v, error %v", s.Problems, err)
 	}
 }

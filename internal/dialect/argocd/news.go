@@ -22,7 +22,7 @@ func (Applications) News(before, now object.Object) []notify.Event {
 	reader.DecodeStatus(object.Object{"status": map[string]any(now)}, &is)
 	var out []notify.Event
 	tell := func(n notify.Event) {
-		n.Revision = is.Sync.Revision
+		n.Revision = oneText(is.Sync.Revision, is.Sync.Revisions)
 		out = append(out, n)
 	}
 	if had.Sync.Status != is.Sync.Status {
@@ -73,8 +73,8 @@ func hasFinished(o *operationState) bool {
 }
 
 func revisionSuffix(o *operationState) string {
-	if o.SyncResult == nil || o.SyncResult.Revision == "" {
+	if o.SyncResult == nil || oneText(o.SyncResult.Revision, o.SyncResult.Revisions) == "" {
 		return ""
 	}
-	return " to " + o.SyncResult.Revision
+	return " to " + oneText(o.SyncResult.Revision, o.SyncResult.Revisions)
 }

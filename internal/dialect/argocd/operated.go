@@ -28,9 +28,14 @@ func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, h
 	}
 	s := &operationState{
 		Operation: operationOf(cr, o, spec, had), StartedAt: formatTime(o.Begun), FinishedAt: formatTime(o.Ended), RetryCount: int64(o.Tries),
-		SyncResult: &syncResult{Revision: commitOf(o.Revision), Source: sourceOf(cr)},
+		SyncResult: &syncResult{},
 	}
+	s.SyncResult.Revision, s.SyncResult.Revisions = revisionsOf(cr, o.Revision)
+	s.SyncResult.Source, s.SyncResult.Sources = sourcesOf(cr)
 	s.Phase, s.Message = phaseOf(o)
+	for _, h := range o.Hooks {
+		s.SyncResult.Resources = append(s.SyncResult.Resources, hookResultOf(h))
+	}
 	for _, out := range o.Outcomes {
 		result := resultOf(out)
 		if o.Order.Mode != "" {
@@ -86,9 +91,9 @@ func operationOf(cr object.Object, o report.Rollout, spec applicationSpec, had *
 		if had != nil && tokenOf(had.Operation) == o.Order.Token {
 			return had.Operation
 		}
-		return map[string]any{"sync": map[string]any{"revision": commitOf(o.Revision)}, "initiatedBy": map[string]any{"username": o.Order.By}}
+		return map[string]any{"sync": syncRequest(cr, o), "initiatedBy": map[string]any{"username": o.Order.By}}
 	}
-	sync := map[string]any{"revision": commitOf(o.Revision)}
+	sync := syncRequest(cr, o)
 	if p := spec.SyncPolicy; p != nil && p.Automated != nil && p.Automated.Prune {
 		sync["prune"] = true
 	}
@@ -133,12 +138,25 @@ func resourceName(id object.ID) string {
 	return name + "/" + id.Name
 }
 
-// sourceOf is the source as it is written.
-func sourceOf(cr object.Object) any {
-	if list, ok := cr.At("spec", "sources").([]any); ok && len(list) > 0 {
-		return object.CloneValue(list[0])
+// syncRequest is the request for a revision of the source, or of each of several.
+func syncRequest(cr object.Object, o report.Rollout) map[string]any {
+	one, many := revisionsOf(cr, o.Revision)
+	if many != nil {
+		return map[string]any{"revisions": anyStrings(many)}
 	}
-	return object.CloneValue(cr.At("spec", "source"))
+	return map[string]any{"revision": one}
+}
+
+// sourcesOf are the source as it is written, or several.
+func sourcesOf(cr object.Object) (one, many any) {
+	list, ok := cr.At("spec", "sources").([]any)
+	switch {
+	case ok && len(list) > 1:
+		return nil, object.CloneValue(list)
+	case ok && len(list) == 1:
+		return object.CloneValue(list[0]), nil
+	}
+	return object.CloneValue(cr.At("spec", "source")), nil
 }
 
 // historyLength is how many entries the history has where the Application does not say otherwise.
@@ -150,11 +168,13 @@ func history(cr object.Object, r report.Report, before applicationStatus, now *o
 	o := r.Rollout
 	done := !o.Ended.IsZero() && o.Reason == report.Succeeded && isFullSync(o.Order)
 	had, begun := before.History, formatTime(o.Begun)
-	same := len(had) > 0 && had[len(had)-1].DeployStartedAt == begun && had[len(had)-1].Revision == commitOf(o.Revision)
+	revision, revisions := revisionsOf(cr, o.Revision)
+	same := len(had) > 0 && had[len(had)-1].DeployStartedAt == begun && had[len(had)-1].Revision == revision && slices.Equal(had[len(had)-1].Revisions, revisions)
 	finishes := before.OperationState != nil && !hasFinished(before.OperationState) && hasFinished(now)
 	out := slices.Clone(had)
 	if done && (finishes || !same) {
-		entry := historyEntry{Revision: commitOf(o.Revision), Source: sourceOf(cr), DeployStartedAt: begun, DeployedAt: formatTime(o.Ended)}
+		entry := historyEntry{Revision: revision, Revisions: revisions, DeployStartedAt: begun, DeployedAt: formatTime(o.Ended)}
+		entry.Source, entry.Sources = sourcesOf(cr)
 		entry.InitiatedBy = &initiator{Username: o.Order.By, Automated: o.Order.Token == ""}
 		if len(had) > 0 {
 			entry.ID = had[len(had)-1].ID + 1
@@ -173,24 +193,40 @@ func limited(all []historyEntry, spec applicationSpec) []historyEntry {
 	return all[max(0, len(all)-limit):]
 }
 
-// appliedRevision is the revision of the newest operation that went through, as long as files come from the same place.
+// appliedRevision is the revision of the newest operation that went through, as long as files come from the same place: of several sources those of
+// all, with spaces between.
 func appliedRevision(cr object.Object, spec applicationSpec) string {
 	var s applicationStatus
 	reader.DecodeStatus(cr, &s)
-	revision, from := "", any(nil)
+	var was syncResult
 	if n := len(s.History); n > 0 {
-		revision, from = s.History[n-1].Revision, s.History[n-1].Source
+		h := s.History[n-1]
+		was = syncResult{Revision: h.Revision, Revisions: h.Revisions, Source: h.Source, Sources: h.Sources}
 	}
 	if o := s.OperationState; o != nil && o.Phase == phaseSucceeded && o.SyncResult != nil && isFullSync(readOrder(o.Operation, spec)) {
-		revision, from = o.SyncResult.Revision, o.SyncResult.Source
+		was = *o.SyncResult
 	}
-	now, _ := (&reading{}).oneSource(spec)
-	var was applicationSource
-	data, err := json.Marshal(from)
-	if err != nil || json.Unmarshal(data, &was) != nil || !sameFiles(was, now) {
+	var from applicationSource
+	var all []applicationSource
+	if decodeSource(was.Source, &from) != nil || decodeSource(was.Sources, &all) != nil {
 		return ""
 	}
-	return revision
+	now, _ := (&reading{}).oneSource(spec)
+	switch {
+	case len(spec.Sources) > 1 && sameSources(all, spec.Sources):
+		return strings.Join(was.Revisions, " ")
+	case len(spec.Sources) < 2 && sameFiles(from, now):
+		return was.Revision
+	}
+	return ""
+}
+
+func decodeSource(from, into any) error {
+	data, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
 }
 
 // isFullSync reports whether an order is about all objects, and to be carried out.
@@ -206,7 +242,7 @@ func sameFiles(a, b applicationSource) bool {
 	if db == nil {
 		db = &none
 	}
-	return a.RepoURL == b.RepoURL && a.Path == b.Path && sameOptions(a, b) && (a.Directory == nil) == (b.Directory == nil) &&
+	return a.RepoURL == b.RepoURL && a.Path == b.Path && a.Chart == b.Chart && sameOptions(a, b) && (a.Directory == nil) == (b.Directory == nil) &&
 		da.Recurse == db.Recurse && da.Include == db.Include && da.Exclude == db.Exclude
 }
 
@@ -214,6 +250,8 @@ func sourceType(r report.Report, had string) string {
 	switch r.Layout {
 	case app.KustomizedLayout:
 		return "Kustomize"
+	case app.ChartLayout:
+		return "Helm"
 	case app.PlainLayout:
 		return "Directory"
 	default:

@@ -81,13 +81,18 @@ func (r *reading) sync(o *app.SyncRequest, s syncOperation, spec applicationSpec
 	switch {
 	case len(s.Manifests) > 0:
 		r.Unsupported(at+".manifests", "objects come from the repository only")
+	case len(spec.Sources) > 1:
+		r.revisions(o, s, spec)
 	case len(s.Revisions) > 1 || len(s.Sources) > 1:
-		r.Unsupported(at+".revisions", "an Application has one source")
+		r.Problem(at+".revisions", "the Application has one source")
 	case len(s.Revisions) == 1:
 		o.Revision = s.Revisions[0]
 	}
-	if s.Source != nil {
+	if s.Source != nil && len(spec.Sources) < 2 {
 		r.otherSource(o, *s.Source, spec)
+	}
+	if len(s.Sources) == 1 && len(spec.Sources) == 1 {
+		r.otherSource(o, s.Sources[0], spec)
 	}
 	r.strategy(at, s)
 	for _, sel := range s.Resources {
@@ -98,10 +103,35 @@ func (r *reading) sync(o *app.SyncRequest, s syncOperation, spec applicationSpec
 	}
 }
 
+// revisions reads what is synced of several sources: a revision of each, or the sources that a rollback brings along, as long as only their revisions
+// are others.
+func (r *reading) revisions(o *app.SyncRequest, s syncOperation, spec applicationSpec) {
+	const at = "operation.sync"
+	switch {
+	case s.Revision != "" && len(s.Revisions) == 0:
+		r.Problem(at+".revision", "the Application has several sources: want revisions, one for each")
+	case len(s.Revisions) > 0 && len(s.Revisions) != len(spec.Sources):
+		r.Problem(at+".revisions", "there are %d: want one for each of spec.sources, of which there are %d; an empty one for what a source follows", len(s.Revisions), len(spec.Sources))
+	case len(s.Sources) > 0 && !sameSources(s.Sources, spec.Sources):
+		r.Unsupported(at+".sources", "they are others than the Application's; change those first")
+	}
+	o.Revision, o.Revisions = "", slices.Clone(s.Revisions)
+	if len(s.Revisions) == 0 {
+		for _, from := range s.Sources {
+			o.Revisions = append(o.Revisions, from.TargetRevision)
+		}
+	}
+}
+
+// sameSources reports whether sources make the same of their revisions.
+func sameSources(a, b []applicationSource) bool {
+	return slices.EqualFunc(a, b, func(a, b applicationSource) bool { return sameFiles(a, b) && a.Ref == b.Ref })
+}
+
 // otherSource takes the source that a rollback brings along, as long as only its revision is another one.
 func (r *reading) otherSource(o *app.SyncRequest, s applicationSource, spec applicationSpec) {
 	now, _ := (&reading{}).oneSource(spec)
-	if s.RepoURL != now.RepoURL || s.Path != now.Path || !sameOptions(s, now) {
+	if s.RepoURL != now.RepoURL || s.Path != now.Path || s.Chart != now.Chart || !sameOptions(s, now) {
 		r.Unsupported("operation.sync.source", "it is another one than the Application's; change that first")
 	}
 	if o.Revision == "" {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 )
@@ -16,8 +17,21 @@ const (
 
 const onlyOnApplication = "has no effect on a single object: it is an option of the Application"
 
-// optOuts are the options that an object may have. Pruning is asked of the live object (decide.PlanPrune).
+// optOuts are the options that an object may have. Pruning is asked of the live object (PruneRules).
 var optOuts = objectOptions()
+
+// PruneRules are the options of a live object that say what becomes of it when Git no longer names it, and when its Application is deleted.
+// Nothing confirms Delete=confirm.
+var PruneRules = optout.PruneRules{
+	{Key: syncOptionsKey, Value: "Prune=false", Match: optout.Item, Effect: optout.KeepUnlessEnd},
+	{Key: syncOptionsKey, Value: "Delete=false", Match: optout.Item, Effect: optout.OutliveApp},
+	{Key: syncOptionsKey, Value: deleteConfirm, Match: optout.Item, Effect: optout.OutliveApp},
+	{Key: syncOptionsKey, Value: pruneConfirm, Match: optout.Item, Effect: optout.ConfirmPrune},
+	{Key: compareOptionsKey, Value: ignoreExtraneous, Match: optout.Item, Effect: optout.Uncounted},
+}
+
+// Switches is the annotation by which people stop the work on an Application.
+var Switches = optout.Switches{{Group: "argoproj.io", Path: field.NewPath("metadata", "annotations", skipKey), Stop: "true"}}
 
 func objectOptions() optout.Rules {
 	out := optout.Rules{

@@ -9,8 +9,8 @@ import (
 // reading is one custom resource while it is read.
 type reading struct{ reader.Reader }
 
-// isSet reports whether a value says anything: not null, nor an empty object, list or text.
-func isSet(v any) bool {
+// isFieldSet reports whether a value says anything: not null, nor an empty object, list or text.
+func isFieldSet(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return false

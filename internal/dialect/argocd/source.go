@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/url"
 	"path"
 	"reflect"
@@ -19,26 +20,39 @@ import (
 
 // source reads where the files come from, and what they are.
 func (r *reading) source(a *app.App, spec applicationSpec) {
+	if len(spec.Sources) > 1 {
+		r.sources(a, spec)
+		return
+	}
 	s, at := r.oneSource(spec)
 	a.Source = sourceKey(a.Key.Namespace, s)
-	a.Path = r.path(at, s)
-	r.unsupported(at, s)
-	r.layout(a, at, s)
-	r.overlay(a, at, s)
+	if s.Ref != "" {
+		r.Unsupported(at+".ref", "it is the only source; want spec.sources with those that read it")
+	}
+	r.describe(a, sourceAt{applicationSource: s, at: at})
 }
 
-// oneSource is spec.source, or the only one of spec.sources, which goes before it as in Argo CD.
+// describe reads what is rendered of a source.
+func (r *reading) describe(a *app.App, s sourceAt) {
+	a.Path = r.path(s.at, s.applicationSource)
+	r.unsupported(s.at, s.applicationSource)
+	r.layout(a, s.at, s.applicationSource)
+	if s.dir != "" {
+		a.Path = path.Join(s.dir, a.Path)
+	}
+	r.overlay(a, s.at, s.applicationSource)
+	r.chart(a, s)
+}
+
+// oneSource is spec.source, or the only one of spec.sources, which goes before it as in Argo CD. Of several it is the first.
 func (r *reading) oneSource(spec applicationSpec) (applicationSource, string) {
-	if isSet(spec.SourceHydrator) {
+	if isFieldSet(spec.SourceHydrator) {
 		r.Unsupported("spec.sourceHydrator", "nothing is written to a repository; use source with the branch that holds the manifests")
 	}
 	switch {
-	case len(spec.Sources) == 1:
+	case len(spec.Sources) > 0:
 		return spec.Sources[0], "spec.sources[0]"
-	case len(spec.Sources) > 1:
-		r.Unsupported("spec.sources", "make an Application of each")
-		return spec.Sources[0], "spec.sources[0]"
-	case spec.Source == nil && !r.HasProblem("spec.source") && !r.spoilt("spec.source") && !isSet(spec.SourceHydrator):
+	case spec.Source == nil && !r.HasProblem("spec.source") && !r.spoilt("spec.source") && !isFieldSet(spec.SourceHydrator):
 		r.Problem("spec.source", "required: repoURL and path of the manifests")
 	}
 	if spec.Source == nil {
@@ -54,11 +68,16 @@ func (r *reading) spoilt(at string) bool {
 
 // sourceKey names an inline source. Its name is the address without the credentials that it may hold: it stands in messages. Two
 // addresses that differ in their credentials alone have different keys all the same.
-func sourceKey(namespace string, s applicationSource) app.SourceKey {
-	key := app.SourceKey{Kind: repository, Namespace: namespace, Name: s.RepoURL, Revision: s.TargetRevision}
+func sourceKey(namespace string, s applicationSource) (key app.SourceKey) {
+	key = app.SourceKey{Kind: repository, Namespace: namespace, Name: s.RepoURL, Revision: s.TargetRevision}
 	if key.Revision == "" {
 		key.Revision = "HEAD"
 	}
+	defer func() {
+		if s.Chart != "" {
+			key.Name += "#chart=" + s.Chart
+		}
+	}()
 	u, err := url.Parse(s.RepoURL)
 	if err == nil && u.User != nil && u.Scheme != "ssh" {
 		sum := sha256.Sum256([]byte(u.User.String()))
@@ -72,8 +91,11 @@ func sourceKey(namespace string, s applicationSource) app.SourceKey {
 }
 
 func (r *reading) path(at string, s applicationSource) string {
+	if s.Chart != "" {
+		return s.chartName()
+	}
 	switch {
-	case s.Path == "" && s.Chart == "" && s.Ref == "" && !r.spoilt(at):
+	case s.Path == "" && s.Ref == "" && !r.spoilt(at):
 		r.Problem(at+".path", "required: the directory of the manifests, . for the top of the repository")
 	case strings.HasPrefix(s.Path, "/"):
 		r.Problem(at+".path", "%q begins with a slash; want a path inside the repository", s.Path)
@@ -93,28 +115,21 @@ func (r *reading) path(at string, s applicationSource) string {
 // unsupported refuses the kinds of sources that are not read, and their options.
 func (r *reading) unsupported(at string, s applicationSource) {
 	switch {
+	case s.Chart != "":
+		r.repositoryOfChart(at, s)
 	case s.RepoURL == "":
 		if !r.HasProblem(at) && !r.spoilt(at) {
 			r.Problem(at+".repoURL", "required: where the repository is")
 		}
 	case strings.HasPrefix(s.RepoURL, "oci://"):
-		r.Unsupported(at+".repoURL", "only Git repositories are read, no OCI registries")
+		r.Unsupported(at+".repoURL", "of OCI registries only charts are read: want chart, and repoURL without oci://")
 	case r.Address(at+".repoURL", s.RepoURL):
 		r.Note("%s.repoURL holds credentials, which everybody who can read the Application can see", at)
-	}
-	if s.Chart != "" {
-		r.Unsupported(at+".chart", "only Git repositories are read, no Helm repositories")
-	}
-	if s.Ref != "" {
-		r.Unsupported(at+".ref", "values of other sources are not read")
 	}
 	if s.TagPrefix != "" {
 		r.Unsupported(at+".tagPrefix", "write the prefix into targetRevision, or name a tag")
 	}
-	if isSet(s.Helm) {
-		r.Unsupported(at+".helm", "commit what helm template makes of it")
-	}
-	if isSet(s.Plugin) {
+	if isFieldSet(s.Plugin) {
 		r.Unsupported(at+".plugin", "commit what the plugin makes of it")
 	}
 }
@@ -125,15 +140,28 @@ func (s applicationSource) kustomized() bool {
 }
 
 func sameOptions(a, b applicationSource) bool {
-	return !a.kustomized() && !b.kustomized() || reflect.DeepEqual(a.Kustomize, b.Kustomize)
+	return (!a.kustomized() && !b.kustomized() || reflect.DeepEqual(a.Kustomize, b.Kustomize)) &&
+		(!a.isChart() && !b.isChart() || reflect.DeepEqual(a.Helm, b.Helm))
 }
 
-// layout says which files are read: as in Argo CD, a kustomization where there is one, else the directory's own manifests.
+// layout says which files are read: as in Argo CD, a kustomization where there is one, else a chart, else the directory's own manifests.
 func (r *reading) layout(a *app.App, at string, s applicationSource) {
 	a.Layout = app.FoundLayout
 	d := s.Directory
 	if s.kustomized() {
 		a.Layout = app.KustomizedLayout
+	}
+	if s.isChart() || s.Chart != "" {
+		a.Layout = app.ChartLayout
+	}
+	if s.Chart != "" && (s.kustomized() || d != nil) {
+		r.Problem(at, "has chart and what is for other files; want helm alone")
+	}
+	if s.Chart != "" {
+		return
+	}
+	if s.kustomized() && s.isChart() {
+		r.Problem(at, "has both kustomize and helm; want one of them")
 	}
 	if d == nil {
 		return
@@ -141,7 +169,10 @@ func (r *reading) layout(a *app.App, at string, s applicationSource) {
 	if s.kustomized() {
 		r.Problem(at, "has both kustomize and directory; want one of them")
 	}
-	if isSet(d.Jsonnet) {
+	if s.isChart() {
+		r.Problem(at, "has both helm and directory; want one of them")
+	}
+	if isFieldSet(d.Jsonnet) {
 		r.Unsupported(at+".directory.jsonnet", "commit what jsonnet makes of it")
 	}
 	if d.DisableExtensionFilter {
@@ -152,29 +183,38 @@ func (r *reading) layout(a *app.App, at string, s applicationSource) {
 }
 
 // Source reads where an Application's files come from.
-func (Repositories) Source(cr object.Object) dialect.Source {
+func (f Repositories) Source(cr object.Object) dialect.Source {
 	r := &reading{}
 	s := dialect.Source{UID: cr.UID(), Generation: cr.Generation(), Interval: interval, Timeout: source.DefaultTimeout}
-	from := r.inline(cr)
+	from := r.inline(cr, f.Key)
 	s.Key, s.SecretSelector = sourceKey(cr.Namespace(), from), repositorySecrets(from.RepoURL)
 	s.Problems = r.Problems
 	return s
 }
 
-// inline reads the source alone: what else is wrong is no fault of it.
-func (r *reading) inline(cr object.Object) applicationSource {
+// ForKey returns what reads that source of an Application; another revision of one is the same source.
+func (Repositories) ForKey(key app.SourceKey) dialect.Sources { return Repositories{Key: key} }
+
+// inline reads a source alone: what else is wrong is no fault of it.
+func (r *reading) inline(cr object.Object, key app.SourceKey) applicationSource {
 	var spec applicationSpec
 	r.Fields("spec", cr["spec"], &spec)
 	s, at := r.oneSource(spec)
+	for i, other := range spec.Sources {
+		if key != (app.SourceKey{}) && sourceKey(cr.Namespace(), other).Name == key.Name {
+			s, at = other, fmt.Sprintf("spec.sources[%d]", i)
+			break
+		}
+	}
 	r.unsupported(at, s)
 	r.Problems = slices.DeleteFunc(r.Problems, func(p app.Problem) bool { return p.Field != "spec" && !strings.HasPrefix(p.Field, "spec.source") })
 	return s
 }
 
 // Spec says what to fetch. Its Ref follows the target revision; who asks for another one puts it in its place.
-func (Repositories) Spec(cr object.Object, secret map[string][]byte) (source.Spec, error) {
+func (f Repositories) Spec(cr object.Object, secrets source.Secrets) (source.Spec, error) {
 	r := &reading{}
-	s := r.inline(cr)
+	s := r.inline(cr, f.Key)
 	if len(r.Problems) > 0 {
 		return source.Spec{}, &source.Error{
 			Op: "read", Subject: sourceKey(cr.Namespace(), s).String(), Reason: source.URLInvalid,
@@ -182,9 +222,9 @@ func (Repositories) Spec(cr object.Object, secret map[string][]byte) (source.Spe
 		}
 	}
 	key := sourceKey(cr.Namespace(), s)
-	out := source.Spec{URL: s.RepoURL, Ref: source.ParseRef(key.Revision), Timeout: source.DefaultTimeout}
+	out := chartSpecOf(s, key.Revision, secrets.Main)
 	var lack string
-	if out.Auth, lack = readAuth(secret); lack != "" {
+	if out.Auth, lack = readAuth(secrets.Main); lack != "" {
 		return source.Spec{}, &source.Error{
 			Op: "read", Subject: key.String(), Reason: source.AuthenticationFailed, Err: errors.New("the Secret of the repository: " + lack),
 		}

@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +33,9 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 	if objectsKnown(r) {
 		s.Resources = append(resources(r), inherited(cr, r, had.Resources)...)
 		s.Summary.Images = r.Images
-		s.SourceType = sourceType(r, had.SourceType)
+		if s.SourceType = ""; !hasManySources(cr) {
+			s.SourceType = sourceType(r, had.SourceType)
+		}
 	}
 	s.OperationState = operationStateOf(cr, r, spec, had.OperationState)
 	s.History = limited(history(cr, r, had, s.OperationState), spec)
@@ -98,7 +101,7 @@ func objectsKnown(r report.Report) bool {
 // comparisonFailed reports whether the run ended before it could compare anything: what Argo CD calls a comparison error.
 func comparisonFailed(r report.Report) bool {
 	switch r.Stage {
-	case "", report.Admit, report.Fetch, report.Render, report.Normalize, report.Validate:
+	case "", report.Admit, report.Fetch, report.Depend, report.Render, report.Normalize, report.Validate:
 		return true
 	default:
 		return false
@@ -106,22 +109,51 @@ func comparisonFailed(r report.Report) bool {
 }
 
 func syncStatusOf(cr object.Object, r report.Report, had syncStatus) syncStatus {
-	s := syncStatus{Status: string(appstate.StateOf(r).Sync), Revision: commitOf(r.Revision)}
-	if s.Revision == "" {
-		s.Revision = had.Revision
+	s := syncStatus{Status: string(appstate.StateOf(r).Sync)}
+	s.Revision, s.Revisions = revisionsOf(cr, r.Revision)
+	if s.Revision == "" && s.Revisions == nil {
+		s.Revision, s.Revisions = had.Revision, had.Revisions
 	}
-	s.ComparedTo = &comparedTo{Source: cr.At("spec", "source"), Destination: cr.At("spec", "destination"), IgnoreDifferences: cr.At("spec", "ignoreDifferences")}
-	if list, ok := cr.At("spec", "sources").([]any); ok && len(list) == 1 {
-		s.ComparedTo.Source = list[0]
-	}
+	s.ComparedTo = &comparedTo{Destination: cr.At("spec", "destination"), IgnoreDifferences: cr.At("spec", "ignoreDifferences")}
+	s.ComparedTo.Source, s.ComparedTo.Sources = sourcesOf(cr)
 	if s.ComparedTo.Destination == nil {
 		s.ComparedTo.Destination = map[string]any{}
 	}
 	return s
 }
 
-// commitOf is the commit of a revision such as main@sha1:0123.
-func commitOf(revision string) string { return revision[strings.LastIndexByte(revision, ':')+1:] }
+// hasManySources reports whether the Application has several sources, which its status has in lists then.
+func hasManySources(cr object.Object) bool {
+	list, _ := cr.At("spec", "sources").([]any)
+	return len(list) > 1
+}
+
+// revisionsOf are the commit of a revision, or those of several sources.
+func revisionsOf(cr object.Object, revision string) (one string, many []string) {
+	if !hasManySources(cr) {
+		return commitOf(revision), nil
+	}
+	return "", commitsOf(revision)
+}
+
+// commitsOf are the commits of what several sources have together.
+func commitsOf(revision string) []string {
+	var out []string
+	for _, each := range strings.Fields(revision) {
+		out = append(out, commitOf(each))
+	}
+	return out
+}
+
+// commitOf is the commit of a revision such as main@sha1:0123, and the version of a chart's such as 1.2.3@sha256:0123.
+func commitOf(revision string) string {
+	if version, _, digest := strings.Cut(revision, "@sha256:"); digest && versionForm.MatchString(version) {
+		return version
+	}
+	return revision[strings.LastIndexByte(revision, ':')+1:]
+}
+
+var versionForm = regexp.MustCompile(`^v?[0-9]+(\.[0-9]+){0,2}([-+_].*)?$`)
 
 func healthOf(state appstate.State, r report.Report, had healthStatus) healthStatus {
 	h := state.Health

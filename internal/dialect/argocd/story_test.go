@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
@@ -92,6 +93,12 @@ func appText(a app.App) string {
 	line("forced labels", a.Overlay.Labels.Force)
 	line("forced annotations", a.Overlay.Annotations.Force)
 	line("layout", string(a.Layout)+manifestsText(a.Manifests))
+	if a.Layout == app.ChartLayout {
+		line("chart", editor.CompactJSON(a.Chart))
+	}
+	for _, p := range a.Parts {
+		line(p.Field, partText(p))
+	}
 	line("home", homeText(a.DefaultNamespace))
 	line("times", fmt.Sprintf("every %s, within %s, again after %s times %d up to %s, %d times", a.Interval, a.Timeout, a.Retry, a.Backoff.Factor, a.Backoff.Max, a.Backoff.Limit))
 	line("suspended", a.Suspended)
@@ -115,6 +122,17 @@ func appText(a app.App) string {
 	return b.String()
 }
 
+func partText(p app.Part) string {
+	if p.FilesOnly {
+		return fmt.Sprintf("%s: files of %s", p.Dir, p.Source)
+	}
+	out := fmt.Sprintf("%s: %s, path %s, %s%s", p.Dir, p.Source, p.Path, p.Layout, manifestsText(p.Manifests))
+	if p.Layout == app.ChartLayout {
+		out += " " + editor.CompactJSON(p.Chart)
+	}
+	return out
+}
+
 func manifestsText(m app.Manifests) string {
 	if m == (app.Manifests{}) {
 		return ""
@@ -134,6 +152,9 @@ func orderText(o app.SyncRequest) string {
 		return ""
 	}
 	out := fmt.Sprintf("by %q of %q, prune %s", o.By, o.Revision, o.Prune)
+	if o.Revisions != nil {
+		out += fmt.Sprintf(", each of %q", o.Revisions)
+	}
 	if o.Mode != "" {
 		out += ", " + string(o.Mode)
 	}
@@ -172,12 +193,16 @@ func ruleText(r ignore.Rule) string {
 // sourceText prints what would be fetched.
 func sourceText(cr object.Object) string {
 	s := Repositories{}.Source(cr)
-	spec, err := Repositories{}.Spec(cr, nil)
+	spec, err := Repositories{}.Spec(cr, source.Secrets{})
 	out := fmt.Sprintf("source: %s, every %s\n", s.Key, s.Interval)
 	if err != nil {
 		return out + "fetch: " + err.Error() + "\n"
 	}
-	return out + fmt.Sprintf("fetch: %s %+v\n", spec.URL, spec.Ref)
+	ref := strings.Replace(fmt.Sprintf("%+v", spec.Ref), " Filter: ", " ", 1)
+	if spec.Kind != source.Git {
+		ref = fmt.Sprintf("%s: %+v, tag %q, %s", spec.Kind, spec.Chart, spec.Ref.SemVer+spec.Ref.Any, spec.MediaType)
+	}
+	return out + fmt.Sprintf("fetch: %s %s\n", spec.URL, ref)
 }
 
 // reported reads a report as stories write it down.

@@ -106,12 +106,20 @@ func parseTime(text string) time.Time {
 // lastSyncedRevision is the revision of the newest sync that went through.
 func lastSyncedRevision(s applicationStatus) string {
 	if n := len(s.History); n > 0 {
-		return s.History[n-1].Revision
+		return oneText(s.History[n-1].Revision, s.History[n-1].Revisions)
 	}
 	if o := s.OperationState; o != nil && o.SyncResult != nil && o.Phase == phaseSucceeded {
-		return o.SyncResult.Revision
+		return oneText(o.SyncResult.Revision, o.SyncResult.Revisions)
 	}
 	return ""
+}
+
+// oneText is a revision, or those of several sources with spaces between.
+func oneText(one string, many []string) string {
+	if len(many) > 0 {
+		return strings.Join(many, " ")
+	}
+	return one
 }
 
 // handledRequest is the request that the newest finished operation was about.
@@ -145,10 +153,18 @@ func hasSettled(cr object.Object, s applicationStatus) bool {
 	if s.Sync.ComparedTo == nil {
 		return false
 	}
-	for key, was := range map[string]any{
-		"destination": s.Sync.ComparedTo.Destination, "ignoreDifferences": s.Sync.ComparedTo.IgnoreDifferences, "source": s.Sync.ComparedTo.Source,
-	} {
-		if is := cr.At("spec", key); isSet(is) && editor.CompactJSON(is) != editor.CompactJSON(was) {
+	return isComparedTo(cr, *s.Sync.ComparedTo)
+}
+
+// isComparedTo reports whether a comparison was with what the Application says now.
+func isComparedTo(cr object.Object, with comparedTo) bool {
+	was := map[string]any{"destination": with.Destination, "ignoreDifferences": with.IgnoreDifferences, "source": with.Source}
+	if hasManySources(cr) {
+		delete(was, "source")
+		was["sources"] = with.Sources
+	}
+	for key, was := range was {
+		if is := cr.At("spec", key); isFieldSet(is) && editor.CompactJSON(is) != editor.CompactJSON(was) {
 			return false
 		}
 	}
@@ -194,13 +210,27 @@ func failedSync(s applicationStatus) string {
 func historyEntries(list []historyEntry) []dialect.HistoryEntry {
 	var out []dialect.HistoryEntry
 	for _, h := range list {
-		p := dialect.HistoryEntry{ID: h.ID, Revision: h.Revision, At: parseTime(h.DeployedAt)}
-		source, _ := h.Source.(map[string]any)
-		p.Source, _ = source["repoURL"].(string)
+		p := dialect.HistoryEntry{ID: h.ID, Revision: oneText(h.Revision, h.Revisions), At: parseTime(h.DeployedAt)}
+		p.Source = strings.Join(addressesOf(h), " ")
 		if h.InitiatedBy != nil {
 			p.By = h.InitiatedBy.Username
 		}
 		out = append(out, p)
+	}
+	return out
+}
+
+func addressesOf(h historyEntry) []string {
+	list, ok := h.Sources.([]any)
+	if !ok {
+		list = []any{h.Source}
+	}
+	var out []string
+	for _, v := range list {
+		source, _ := v.(map[string]any)
+		if address, _ := source["repoURL"].(string); address != "" {
+			out = append(out, address)
+		}
 	}
 	return out
 }
@@ -235,8 +265,10 @@ func summaryLines(cr object.Object) (lines []dialect.SummaryLine, target string)
 		}
 		add("- Repo:", repoShown(get("repoURL")))
 		add("  Target:", at)
-		if get("path") != "" {
-			add("  Path:", get("path"))
+		for _, f := range []struct{ label, key string }{{"  Path:", "path"}, {"  Ref:", "ref"}} {
+			if get(f.key) != "" {
+				add(f.label, get(f.key))
+			}
 		}
 	}
 	add("Sync Policy:", policyShown(cr))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/pause"
 )
 
 // syncPolicy reads when syncs happen and what they may do.
@@ -46,8 +47,8 @@ const (
 )
 
 // retry reads how failed syncs are repeated. Absent, an automated one is tried five times, one that was asked for once.
-func (r *reading) retry(at string, in *retry, rollout app.Rollout) (time.Duration, app.Backoff) {
-	out := app.Backoff{Factor: pauseFactor, Max: longestPause, Limit: automatedTries}
+func (r *reading) retry(at string, in *retry, rollout app.Rollout) (time.Duration, pause.Backoff) {
+	out := pause.Backoff{Factor: pauseFactor, Max: longestPause, Limit: automatedTries}
 	if in == nil {
 		if rollout == app.OnRequest {
 			out.Limit = -1

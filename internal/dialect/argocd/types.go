@@ -28,7 +28,7 @@ type applicationSource struct {
 	Chart     string          `json:"chart,omitempty"`
 	Ref       string          `json:"ref,omitempty"`
 	TagPrefix string          `json:"tagPrefix,omitempty"`
-	Helm      json.RawMessage `json:"helm,omitempty"`
+	Helm      *helmSource     `json:"helm,omitempty"`
 	Plugin    json.RawMessage `json:"plugin,omitempty"`
 }
 

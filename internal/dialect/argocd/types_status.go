@@ -17,11 +17,13 @@ type applicationStatus struct {
 type syncStatus struct {
 	Status     string      `json:"status"`
 	Revision   string      `json:"revision,omitempty"`
+	Revisions  []string    `json:"revisions,omitempty"`
 	ComparedTo *comparedTo `json:"comparedTo,omitempty"`
 }
 
 type comparedTo struct {
 	Source            any `json:"source,omitempty"`
+	Sources           any `json:"sources,omitempty"`
 	Destination       any `json:"destination"`
 	IgnoreDifferences any `json:"ignoreDifferences,omitempty"`
 }
@@ -63,6 +65,8 @@ type syncResult struct {
 	Resources []resourceResult `json:"resources,omitempty"`
 	Revision  string           `json:"revision"`
 	Source    any              `json:"source,omitempty"`
+	Revisions []string         `json:"revisions,omitempty"`
+	Sources   any              `json:"sources,omitempty"`
 }
 
 type resourceResult struct {
@@ -73,14 +77,17 @@ type resourceResult struct {
 	Name      string `json:"name"`
 	Status    string `json:"status,omitempty"`
 	Message   string `json:"message,omitempty"`
+	HookType  string `json:"hookType,omitempty"`
 	HookPhase string `json:"hookPhase,omitempty"`
 	SyncPhase string `json:"syncPhase,omitempty"`
 }
 
 type historyEntry struct {
 	ID              int64      `json:"id"`
-	Revision        string     `json:"revision"`
+	Revision        string     `json:"revision,omitempty"`
 	Source          any        `json:"source,omitempty"`
+	Revisions       []string   `json:"revisions,omitempty"`
+	Sources         any        `json:"sources,omitempty"`
 	DeployStartedAt string     `json:"deployStartedAt,omitempty"`
 	DeployedAt      string     `json:"deployedAt"`
 	InitiatedBy     *initiator `json:"initiatedBy,omitempty"`

@@ -28,7 +28,7 @@ func readAuth(address string, secret map[string][]byte) (a source.Auth, lack str
 		}
 		return a, cmp.Or(
 			addMissing("identity, the private key, is not in it", a.Identity),
-			addMissing("known_hosts is not in it; without, nobody knows whether the server is the right one", a.KnownHosts),
+			addMissing("known_hosts is not in it; without it the server cannot be verified", a.KnownHosts),
 		)
 	}
 	a = source.Auth{
@@ -43,6 +43,12 @@ func readAuth(address string, secret map[string][]byte) (a source.Auth, lack str
 	case (a.ClientCert == "") != (a.ClientKey == ""):
 		lack = "want tls.crt and tls.key, or none of them"
 	}
+	return a, lack
+}
+
+// readApp reads the keys that Flux documents for a GitHub App, and says what is missing, never what is there.
+func readApp(_ string, secret map[string][]byte) (a source.Auth, lack string) {
+	lack = a.ReadApp(secret)
 	return a, lack
 }
 

@@ -19,7 +19,7 @@ var ownFields = []string{
 // DroppedFields returns which fields that truce reads the API server would silently drop from a Kustomization, given the
 // CustomResourceDefinition that it serves: the topmost ones, in the order of the documentation. For another CRD it is nil.
 // Where it drops them, the annotations truce.dev/ignore-differences and truce.dev/remediation serve instead.
-func DroppedFields(crd object.Object) []string {
+func (Definitions) DroppedFields(crd object.Object) []string {
 	if crd.Name() != "kustomizations.kustomize.toolkit.fluxcd.io" {
 		return nil
 	}
@@ -69,9 +69,12 @@ func storesField(schema map[string]any, steps []string) bool {
 // annotationFor are the annotations that serve where a field is dropped.
 var annotationFor = map[string]string{"spec.ignoreDifferences": ignoreKey, "spec.remediation": remediateKey}
 
-// DroppedFieldsHint says in a sentence what Drops returns, and which annotations stand in; empty where nothing is dropped.
-func DroppedFieldsHint(crd object.Object) string {
-	dropped := DroppedFields(crd)
+// Definitions knows the CRDs of Flux's kinds.
+type Definitions struct{}
+
+// DroppedHint says in a sentence which fields a CRD drops, and which annotations serve instead; empty where none is dropped.
+func (Definitions) DroppedHint(crd object.Object) string {
+	dropped := Definitions{}.DroppedFields(crd)
 	if len(dropped) == 0 {
 		return ""
 	}

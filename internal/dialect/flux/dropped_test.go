@@ -24,10 +24,10 @@ func TestWhatACRDLacksIsSaidWithWhatStandsIn(t *testing.T) {
 			"metadata": map[string]any{"name": "kustomizations.kustomize.toolkit.fluxcd.io"},
 			"spec":     map[string]any{"versions": []any{map[string]any{"name": "v1", "served": true, "schema": map[string]any{"openAPIV3Schema": schema}}}},
 		}
-		if got := DroppedFieldsHint(crd); got != want {
+		if got := (Definitions{}).DroppedHint(crd); got != want {
 			t.Errorf("%v: %q, want %q", fields, got, want)
 		}
-		if crd["metadata"] = map[string]any{"name": "others.example.com"}; DroppedFieldsHint(crd) != "" {
+		if crd["metadata"] = map[string]any{"name": "others.example.com"}; (Definitions{}).DroppedHint(crd) != "" {
 			t.Error("another CRD lacks something")
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/editor"
 	"github.com/truce-gitops/truce/internal/dialect/reader"
@@ -182,6 +184,7 @@ func (e *edit) run(r *dialect.Run) {
 // deletion says what becomes of the objects when the Kustomization is deleted.
 func (e *edit) deletion(leave app.Prune) {
 	switch {
+	case leave == app.PruneDelete && e.CR.At("spec", "deletionPolicy") == kustomizev1.DeletionPolicyWaitForTermination:
 	case leave == app.PruneKeep:
 		e.Put("Orphan", "spec", "deletionPolicy")
 	case leave == app.PruneDelete && e.CR.At("spec", "prune") != true:
@@ -196,13 +199,17 @@ var (
 	rangeForm  = regexp.MustCompile(`^[<>=~^]|\*|\.x`)
 )
 
-// editSource changes a GitRepository: what a revision is shows by its form, as in Argo CD's targetRevision.
+// editSource changes a GitRepository or OCIRepository: what a revision is shows by its form, as in Argo CD's targetRevision.
 func editSource(cr object.Object, c dialect.Change) (object.Object, error) {
 	if cr == nil {
-		return nil, fmt.Errorf("the app's source is no GitRepository in this cluster: edit it itself")
+		return nil, fmt.Errorf("the app's source is no GitRepository or OCIRepository in this cluster: edit it itself")
 	}
 	e := &edit{Editor: editor.Editor{CR: cr.Clone()}}
 	e.SetText(c.Repo, "spec", "url")
+	if cr.GVK().Kind == ociRepository {
+		e.artifactRef(c.Revision)
+		return e.CR, e.Err
+	}
 	if c.Revision != nil {
 		e.Drop("spec", "ref")
 		switch text := *c.Revision; {
@@ -220,6 +227,23 @@ func editSource(cr object.Object, c dialect.Change) (object.Object, error) {
 		}
 	}
 	return e.CR, e.Err
+}
+
+// artifactRef says which artifact of a registry is meant: a digest, a range of versions, or a tag.
+func (e *edit) artifactRef(revision *string) {
+	if revision == nil {
+		return
+	}
+	e.Drop("spec", "ref")
+	switch text := *revision; {
+	case text == "":
+	case strings.HasPrefix(text, "sha256:"):
+		e.Put(text, "spec", "ref", "digest")
+	case rangeForm.MatchString(text):
+		e.Put(text, "spec", "ref", "semver")
+	default:
+		e.Put(text, "spec", "ref", "tag")
+	}
 }
 
 // tagForm are texts that are versions. Another tag is written refs/tags/NAME.

@@ -1,11 +1,11 @@
 // Package flux answers: what does this Flux custom resource ask for, and what is its status in Flux's form?
 //
-// In: Kustomizations (kustomize.toolkit.fluxcd.io/v1) and GitRepositories (source.toolkit.fluxcd.io/v1), with the fields of
+// In: Kustomizations (kustomize.toolkit.fluxcd.io/v1), HelmReleases (helm.toolkit.fluxcd.io/v2) and GitRepositories, OCIRepositories, Buckets, HelmRepositories, HelmCharts and ExternalArtifacts (source.toolkit.fluxcd.io/v1), with the fields of
 // Kustomization that Flux lacks: ignoreDifferences, syncInterval, remediation, validation.
 // Out: an app.App or a front.Source; a status with Flux's conditions, reasons and inventory.
 // Promise: as front; each field is read by itself, so that one bad value hides no other; a field that would change what happens and
 // that truce cannot do is a Problem, one that no schema knows is a Note.
-// Not here: HelmReleases and the other sources; what is done about an app (reconcile).
+// Not here: what is done about an app (reconcile).
 package flux
 
 import (
@@ -38,14 +38,19 @@ func (Kustomizations) AnsweredRequests(object.Object, report.Report) []field.Poi
 
 // The names of Flux's annotations and labels on custom resources and objects, and of ours that only a Kustomization has.
 const (
-	requestedAt   = "reconcile.fluxcd.io/requestedAt"
-	nameLabel     = "kustomize.toolkit.fluxcd.io/name"
-	nsLabel       = "kustomize.toolkit.fluxcd.io/namespace"
-	ignoreKey     = reader.Ours + "ignore-differences"
-	remediateKey  = reader.Ours + "remediation"
-	kustomizeAPI  = "kustomize.toolkit.fluxcd.io/v1"
-	sourceAPI     = "source.toolkit.fluxcd.io/v1"
-	sourceGroup   = "source.toolkit.fluxcd.io/"
-	kustomization = "Kustomization"
-	gitRepository = "GitRepository"
+	requestedAt      = "reconcile.fluxcd.io/requestedAt"
+	nameLabel        = "kustomize.toolkit.fluxcd.io/name"
+	nsLabel          = "kustomize.toolkit.fluxcd.io/namespace"
+	ignoreKey        = reader.Ours + "ignore-differences"
+	remediateKey     = reader.Ours + "remediation"
+	kustomizeAPI     = "kustomize.toolkit.fluxcd.io/v1"
+	sourceAPI        = "source.toolkit.fluxcd.io/v1"
+	sourceGroup      = "source.toolkit.fluxcd.io/"
+	kustomization    = "Kustomization"
+	gitRepository    = "GitRepository"
+	ociRepository    = "OCIRepository"
+	bucket           = "Bucket"
+	externalArtifact = "ExternalArtifact"
+	helmRepository   = "HelmRepository"
+	helmChart        = "HelmChart"
 )

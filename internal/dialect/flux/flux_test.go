@@ -48,6 +48,8 @@ func TestTheCRDsHaveEveryFieldThatIsRead(t *testing.T) {
 		{"kustomizations", "spec", reflect.TypeFor[KustomizationSpec]()},
 		{"kustomizations", "status", reflect.TypeFor[kustomizev1.KustomizationStatus]()},
 		{"gitrepositories", "spec", reflect.TypeFor[sourcev1.GitRepositorySpec]()},
+		{"ocirepositories", "spec", reflect.TypeFor[sourcev1.OCIRepositorySpec]()},
+		{"ocirepositories", "status", reflect.TypeFor[sourcev1.OCIRepositoryStatus]()},
 		{"gitrepositories", "status", reflect.TypeFor[sourcev1.GitRepositoryStatus]()},
 	} {
 		got := slices.Sorted(maps.Keys(properties(t, crd(t, c.plural), c.of)))
@@ -73,7 +75,7 @@ func jsonFields(t reflect.Type) (names []string) {
 
 func TestDropsTellsWhichFieldsAForeignCRDLoses(t *testing.T) {
 	ours := crd(t, "kustomizations")
-	if got := DroppedFields(ours); got != nil {
+	if got := (Definitions{}).DroppedFields(ours); got != nil {
 		t.Errorf("our own CRD drops %q", got)
 	}
 
@@ -83,30 +85,30 @@ func TestDropsTellsWhichFieldsAForeignCRDLoses(t *testing.T) {
 		delete(props, f)
 	}
 	all := []string{"spec.ignoreDifferences", "spec.syncInterval", "spec.remediation", "spec.validation"}
-	if diff := cmp.Diff(all, DroppedFields(fluxs)); diff != "" {
+	if diff := cmp.Diff(all, (Definitions{}).DroppedFields(fluxs)); diff != "" {
 		t.Errorf("Flux's CRD (-want +got):\n%s", diff)
 	}
 
 	partly := ours.Clone()
 	delete(object.Object(properties(t, partly, "spec")).At("remediation", "properties").(map[string]any), "remediationInterval")
 	delete(object.Object(properties(t, partly, "spec")).At("ignoreDifferences", "items", "properties").(map[string]any), "jsonPatches")
-	if diff := cmp.Diff([]string{"spec.ignoreDifferences.[].jsonPatches", "spec.remediation.remediationInterval"}, DroppedFields(partly)); diff != "" {
+	if diff := cmp.Diff([]string{"spec.ignoreDifferences.[].jsonPatches", "spec.remediation.remediationInterval"}, (Definitions{}).DroppedFields(partly)); diff != "" {
 		t.Errorf("a CRD with parts of them (-want +got):\n%s", diff)
 	}
 
 	open := fluxs.Clone()
 	object.Object(servedSchema(open, "v1")).At("properties", "spec").(map[string]any)["x-kubernetes-preserve-unknown-fields"] = true
-	if got := DroppedFields(open); got != nil {
+	if got := (Definitions{}).DroppedFields(open); got != nil {
 		t.Errorf("a CRD that preserves unknown fields drops %q", got)
 	}
 
 	unserved := ours.Clone()
 	unserved.At("spec", "versions").([]any)[0].(map[string]any)["served"] = false
-	if diff := cmp.Diff(all, DroppedFields(unserved)); diff != "" {
+	if diff := cmp.Diff(all, (Definitions{}).DroppedFields(unserved)); diff != "" {
 		t.Errorf("a CRD whose v1 is not served (-want +got):\n%s", diff)
 	}
 
-	if got := DroppedFields(crd(t, "gitrepositories")); got != nil {
+	if got := (Definitions{}).DroppedFields(crd(t, "gitrepositories")); got != nil {
 		t.Errorf("another CRD: %q", got)
 	}
 }

@@ -76,7 +76,7 @@ func FuzzGitRepositoryNeverPanics(f *testing.F) {
 		for _, key := range []string{"username", "password", "bearerToken", "identity", "tls.crt"} {
 			secret[key] = []byte(canary)
 		}
-		spec, err := GitRepositories{}.Spec(cr, secret)
+		spec, err := GitRepositories{}.Spec(cr, source.Secrets{Main: secret})
 		if text := fmt.Sprintf("%v %+v", err, spec); strings.Contains(text, canary) {
 			t.Errorf("a credential is in %s", text)
 		}

@@ -1,8 +1,11 @@
 package flux
 
 import (
+	"io/fs"
+	"path"
 	"strings"
 	"time"
+	"unicode"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
@@ -20,23 +23,26 @@ func (GitRepositories) Source(cr object.Object) dialect.Source {
 	return s
 }
 
+// newSource is what every kind of source has, whatever its spec says.
+func newSource(kind string, cr object.Object) dialect.Source {
+	s := dialect.Source{
+		Key: app.SourceKey{Kind: kind, Namespace: cr.Namespace(), Name: cr.Name()}, UID: cr.UID(), Generation: cr.Generation(),
+		Timeout: source.DefaultTimeout, Deleting: cr.At("metadata", "deletionTimestamp") != nil,
+	}
+	s.Request, _ = cr.Annotation(requestedAt)
+	return s
+}
+
 func (r *reading) source(cr object.Object) (dialect.Source, sourcev1.GitRepositorySpec) {
 	r.Kind(cr, sourceAPI, gitRepository)
 	var spec sourcev1.GitRepositorySpec
 	fields := r.spec(cr, &spec, unsupportedInGitRepository)
-	s := dialect.Source{
-		Key:        app.SourceKey{Kind: gitRepository, Namespace: cr.Namespace(), Name: cr.Name()},
-		UID:        cr.UID(),
-		Generation: cr.Generation(),
-		Timeout:    source.DefaultTimeout,
-		Suspended:  spec.Suspend,
-		Deleting:   cr.At("metadata", "deletionTimestamp") != nil,
-	}
-	s.Request, _ = cr.Annotation(requestedAt)
+	s := newSource(gitRepository, cr)
+	s.Suspended = spec.Suspend
 	r.required(fields, "interval", "the time between two looks for new commits, such as 1m")
 	s.Interval = r.period("spec.interval", spec.Interval.Duration)
 	if spec.Timeout != nil {
-		s.Timeout = r.timeout("spec.timeout", spec.Timeout.Duration)
+		s.Timeout = r.timeout(spec.Timeout.Duration)
 	}
 	if spec.SecretRef != nil {
 		s.Secret = spec.SecretRef.Name
@@ -44,15 +50,32 @@ func (r *reading) source(cr object.Object) (dialect.Source, sourcev1.GitReposito
 	}
 	r.required(fields, "url", "where the repository is")
 	r.url(spec.URL)
-	if spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric {
-		r.Unsupported("spec.provider", "only generic, which takes credentials from secretRef")
+	sparseDirectories(r, spec.SparseCheckout)
+	if spec.ProxySecretRef != nil {
+		s.OtherSecrets = append(s.OtherSecrets, r.secretName("spec.proxySecretRef.name", spec.ProxySecretRef.Name))
+		if overSSH(spec.URL) {
+			r.Note("spec.proxySecretRef has no effect: a proxy is used for http:// and https:// alone, as in Flux")
+		}
+	}
+	s.Includes = r.includes(spec.Include)
+	if keys := r.verification(spec); keys != "" {
+		s.OtherSecrets = append(s.OtherSecrets, keys)
+	}
+	switch spec.Provider {
+	case "", sourcev1.GitProviderGeneric:
+	case sourcev1.GitProviderGitHub:
+		if s.Secret == "" || overSSH(spec.URL) {
+			r.Problem("spec.provider", "is github, which wants a URL with https:// and the GitHub App's credentials in spec.secretRef")
+		}
+	default:
+		r.Unsupported("spec.provider", "azure and aws need the SDK of the cloud, which truce does not hold; use generic or github, which take credentials from secretRef")
 	}
 	return s, spec
 }
 
-// timeout reads a bound: a fetch that may take no time at all never ends well.
-func (r *reading) timeout(field string, d time.Duration) time.Duration {
-	if d = r.span(field, d); d == 0 {
+// timeout reads spec.timeout: a fetch that may take no time at all never ends well.
+func (r *reading) timeout(d time.Duration) time.Duration {
+	if d = r.span("spec.timeout", d); d == 0 {
 		return source.DefaultTimeout
 	}
 	return d
@@ -79,8 +102,26 @@ func (r *reading) url(text string) {
 	}
 }
 
+const sparseField = "spec.sparseCheckout"
+
+// sparseDirectories returns the directories as source.Spec takes them. A "./" before one is dropped, as in Flux; the top means everything.
+func sparseDirectories(r *reading, dirs []string) string {
+	var out []string
+	for i, text := range dirs {
+		dir := path.Clean(strings.TrimSuffix(text, "/"))
+		switch {
+		case text == "", strings.HasPrefix(text, "/"), !fs.ValidPath(dir), strings.ContainsFunc(text, unicode.IsControl):
+			r.Problem(sparseField, "entry %d is %q; want a directory of the repository, such as apps/web", i, text)
+		case dir == ".":
+			return ""
+		}
+		out = append(out, dir)
+	}
+	return strings.Join(out, "\n")
+}
+
 // Spec says what to fetch.
-func (GitRepositories) Spec(cr object.Object, secret map[string][]byte) (source.Spec, error) {
+func (GitRepositories) Spec(cr object.Object, secrets source.Secrets) (source.Spec, error) {
 	r := &reading{}
 	s, spec := r.source(cr)
 	if len(r.Problems) > 0 {
@@ -90,22 +131,45 @@ func (GitRepositories) Spec(cr object.Object, secret map[string][]byte) (source.
 		}
 		return source.Spec{}, refusedSource(s.Key, reason, sentences(r.Problems))
 	}
-	out := source.Spec{URL: spec.URL, Timeout: s.Timeout}
+	out := source.Spec{URL: spec.URL, Timeout: s.Timeout, Sparse: sparseDirectories(r, spec.SparseCheckout), Submodules: spec.RecurseSubmodules}
 	if ref := spec.Reference; ref != nil {
 		out.Ref = source.Ref{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}
 	}
 	if spec.Ignore != nil {
 		out.Ignore = *spec.Ignore
 	}
-	if s.Secret == "" {
-		return out, nil
+	var err error
+	if out.Verify, err = verificationOf(s, spec.Verification, secrets); err != nil {
+		return out, err
 	}
-	if secret == nil {
-		return source.Spec{}, refusedSource(s.Key, source.AuthenticationFailed, "Secret "+s.Secret+" is not there")
+	if out.Auth, err = gitCredentials(s, spec, secrets); err != nil {
+		out.Auth = source.Auth{}
+		return out, err
 	}
-	var lack string
-	if out.Auth, lack = readAuth(spec.URL, secret); lack != "" {
-		return source.Spec{}, refusedSource(s.Key, source.AuthenticationFailed, "Secret "+s.Secret+": "+lack)
+	return out, nil
+}
+
+// gitCredentials reads those of the server, and those of the proxy.
+func gitCredentials(s dialect.Source, spec sourcev1.GitRepositorySpec, secrets source.Secrets) (out source.Auth, err error) {
+	lack := ""
+	switch {
+	case s.Secret == "":
+	case secrets.Main == nil:
+		lack = "Secret " + s.Secret + " is not there"
+	default:
+		read := readAuth
+		if spec.Provider == sourcev1.GitProviderGitHub {
+			read = readApp
+		}
+		if out, lack = read(spec.URL, secrets.Main); lack != "" {
+			lack = "Secret " + s.Secret + ": " + lack
+		}
+	}
+	if ref := spec.ProxySecretRef; ref != nil && lack == "" && !overSSH(spec.URL) {
+		lack = otherSecret(secrets, ref.Name, func(data map[string][]byte) string { return proxyAddress(&out, data) })
+	}
+	if lack != "" {
+		return source.Auth{}, refusedSource(s.Key, source.AuthenticationFailed, lack)
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -38,29 +39,35 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 		Path:       r.path(spec.Path),
 		Namespace:  r.Namespace("spec.targetNamespace", spec.TargetNamespace),
 		Overlay:    r.overlay(spec),
+		PostBuild:  r.postBuild(spec),
+		Decryption: r.decryption(spec),
 		Suspended:  spec.Suspend,
 		Deleting:   cr.At("metadata", "deletionTimestamp") != nil,
 		Prune:      pruneMode(spec.Prune),
-		Wait:       waitMode(spec.Wait),
 		Health:     health.Reconciled,
 		Validation: r.validation(spec.Validation),
 		Policy:     r.policy(cr, spec, process),
 		Ignore:     r.rules(cr, spec),
 		OptOuts:    optOuts,
 		Account:    r.account(cr, spec),
+		Kubeconfig: r.kubeconfig(spec.KubeConfig),
+		DependsOn:  r.dependencies(cr, spec.DependsOn),
+		Recreate:   spec.Force,
 	}
+	a.CompletedRevision = completedRevision(cr)
+	a.HealthExprs = r.healthExpressions(spec.HealthCheckExprs)
+	a.HealthChecks = r.healthChecks(cr, spec)
+	a.Wait, a.FailedSince = waitMode(awaitsHealth(cr)), failedSince(cr)
 	a.Request, _ = cr.Annotation(requestedAt)
 	a.HandledRequest, _ = cr.At("status", "lastHandledReconcileAt").(string)
 	a.Source.Revision = r.pin(cr)
 	a.Finalizers, a.OwnFinalizer = []string{finalizer, ownFinalizer}, ownFinalizer
-	if a.Prune == app.PruneDelete {
-		a.GuardFinalizer = finalizer
-	}
+	r.deletion(&a, spec.DeletionPolicy)
 	a.Approved, _ = cr.Annotation(reader.ApproveKey)
+	a.MovedTo, _ = cr.Annotation(identity.MovedToKey)
 	a.PruneLimit = r.PruneMost(cr)
 	r.required(fields, "prune", "true deletes objects that leave Git, false keeps them")
 	r.periods(&a, spec, fields)
-	r.deletion(spec.DeletionPolicy)
 	r.annotations(cr)
 	r.adoption(cr, &a)
 	if a.Deleting {
@@ -79,6 +86,29 @@ func (r *reading) account(cr object.Object, spec KustomizationSpec) identity.Acc
 		r.Problem("spec.serviceAccountName", "%q is no name of a service account: %s", name, problems[0])
 	}
 	return identity.Account{Namespace: cr.Namespace(), Name: name}
+}
+
+// kubeconfig reads which Secret or ConfigMap, of the Kustomization's own namespace, says in which cluster the objects are.
+func (r *reading) kubeconfig(ref *meta.KubeConfigReference) identity.Kubeconfig {
+	switch {
+	case ref == nil:
+		return identity.Kubeconfig{}
+	case ref.ConfigMapRef != nil && ref.SecretRef != nil, ref.ConfigMapRef == nil && ref.SecretRef == nil:
+		r.Problem("spec.kubeConfig", "want exactly one of secretRef and configMapRef")
+		return identity.Kubeconfig{Secret: "?"}
+	case ref.ConfigMapRef != nil:
+		return identity.Kubeconfig{ConfigMap: r.kubeconfigObject("configMapRef", "ConfigMap", ref.ConfigMapRef.Name)}
+	}
+	return identity.Kubeconfig{Secret: r.kubeconfigObject("secretRef", "Secret", ref.SecretRef.Name), Key: ref.SecretRef.Key}
+}
+
+// kubeconfigObject returns the name of an object that spec.kubeConfig refers to, or one that no object has.
+func (r *reading) kubeconfigObject(field, kind, name string) string {
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		r.Problem("spec.kubeConfig."+field+".name", "%q is no name of a %s: %s", name, kind, problems[0])
+		return "?"
+	}
+	return name
 }
 
 func (r *reading) required(fields map[string]any, key, what string) {
@@ -106,11 +136,9 @@ func (r *reading) sourceRef(cr object.Object, spec KustomizationSpec, fields map
 
 func (r *reading) reference(ref kustomizev1.CrossNamespaceSourceReference) {
 	switch ref.Kind {
-	case gitRepository:
+	case gitRepository, ociRepository, bucket, externalArtifact:
 	case "":
 		r.Problem("spec.sourceRef.kind", "required")
-	case "OCIRepository", "Bucket", "ExternalArtifact":
-		r.Unsupported("spec.sourceRef.kind", ref.Kind+" is not read, only GitRepository is")
 	default:
 		r.Problem("spec.sourceRef.kind", "%q is no source", ref.Kind)
 	}
@@ -190,31 +218,39 @@ func (r *reading) periods(a *app.App, spec KustomizationSpec, fields map[string]
 	a.Timeout = max(a.Timeout, leastTimeout)
 }
 
-func (r *reading) deletion(policy string) {
+// deletion reads what becomes of the objects when the Kustomization is deleted. The finalizer keeps it until then where they go.
+func (r *reading) deletion(a *app.App, policy string) {
+	a.PruneOnDelete = a.Prune
 	switch policy {
-	case "", kustomizev1.DeletionPolicyMirrorPrune, kustomizev1.DeletionPolicyDelete, kustomizev1.DeletionPolicyOrphan:
+	case "", kustomizev1.DeletionPolicyMirrorPrune:
+	case kustomizev1.DeletionPolicyDelete:
+		a.PruneOnDelete = app.PruneDelete
 	case kustomizev1.DeletionPolicyWaitForTermination:
-		r.Unsupported("spec.deletionPolicy", policy+" would not wait; use Delete")
+		a.PruneOnDelete, a.AwaitTermination = app.PruneDelete, true
+	case kustomizev1.DeletionPolicyOrphan:
+		a.PruneOnDelete = app.PruneKeep
 	default:
-		r.Problem("spec.deletionPolicy", "want MirrorPrune, Delete or Orphan, not %q", policy)
+		r.Problem("spec.deletionPolicy", "want MirrorPrune, Delete, WaitForTermination or Orphan, not %q", policy)
+	}
+	if a.PruneOnDelete == app.PruneDelete {
+		a.GuardFinalizer = finalizer
 	}
 }
 
 // binding are the fields without which nothing can be deleted rightly: what goes, in which cluster, in whose name.
-var binding = []string{"spec", "spec.prune", "spec.deletionPolicy", "spec.kubeConfig", "spec.serviceAccountName"}
+var binding = []string{"spec", "spec.prune", "spec.deletionPolicy", "spec.kubeConfig", "spec.kubeConfig.configMapRef.name", "spec.kubeConfig.secretRef.name", "spec.serviceAccountName"}
 
 // leave reads what the end of an app needs, and no more: a Kustomization that cannot be applied can still be deleted. Git names
 // nothing of an app that goes, so Prune says what becomes of its objects; as in Flux, a suspended one leaves them.
 func (r *reading) leave(a *app.App, spec KustomizationSpec) {
-	r.Problems = slices.DeleteFunc(r.Problems, func(p app.Problem) bool { return !slices.Contains(binding, p.Field) })
-	switch spec.DeletionPolicy {
-	case "", kustomizev1.DeletionPolicyMirrorPrune:
-	case kustomizev1.DeletionPolicyDelete:
-		a.Prune = app.PruneDelete
-	case kustomizev1.DeletionPolicyOrphan:
-		a.Prune = app.PruneKeep
-	}
+	r.keepBinding()
 	if spec.Suspend && a.Adoption.Mode != app.TakeBeside { // there the switch is Flux's
-		a.Prune = app.PruneKeep
+		a.PruneOnDelete = app.PruneKeep
 	}
+	a.Prune = a.PruneOnDelete
+}
+
+// keepBinding drops the problems of fields that are not binding.
+func (r *reading) keepBinding() {
+	r.Problems = slices.DeleteFunc(r.Problems, func(p app.Problem) bool { return !slices.Contains(binding, p.Field) })
 }

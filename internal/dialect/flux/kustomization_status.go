@@ -1,6 +1,7 @@
 package flux
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -18,17 +19,18 @@ import (
 
 // reasons are Flux's words for why a run ended as it did (fluxcd/pkg/apis/meta/conditions.go), where they do not depend on more.
 var reasons = map[report.Reason]string{
-	report.Succeeded:        meta.ReconciliationSucceededReason,
-	report.SourceNotReady:   meta.ArtifactFailedReason,
-	report.RenderFailed:     meta.BuildFailedReason,
-	report.ValidationFailed: meta.ReconciliationFailedReason,
-	report.ApplyFailed:      meta.ReconciliationFailedReason,
-	report.PruneFailed:      meta.PruneFailedReason,
-	report.PruneHeld:        pruneHeld,
-	report.HealthFailed:     meta.HealthCheckFailedReason,
-	report.RecordFailed:     meta.ReconciliationFailedReason,
-	report.ClusterFailed:    meta.ReconciliationFailedReason,
-	report.OwnedByOther:     meta.ReconciliationFailedReason,
+	report.Succeeded:          meta.ReconciliationSucceededReason,
+	report.SourceNotReady:     meta.ArtifactFailedReason,
+	report.DependencyNotReady: meta.DependencyNotReadyReason,
+	report.RenderFailed:       meta.BuildFailedReason,
+	report.ValidationFailed:   meta.ReconciliationFailedReason,
+	report.ApplyFailed:        meta.ReconciliationFailedReason,
+	report.PruneFailed:        meta.PruneFailedReason,
+	report.PruneHeld:          pruneHeld,
+	report.HealthFailed:       meta.HealthCheckFailedReason,
+	report.RecordFailed:       meta.ReconciliationFailedReason,
+	report.ClusterFailed:      meta.ReconciliationFailedReason,
+	report.OwnedByOther:       meta.ReconciliationFailedReason,
 }
 
 // inProgress is the message of a run that has not ended.
@@ -49,20 +51,20 @@ func (Kustomizations) Status(cr object.Object, r report.Report) map[string]any {
 	r = healthCheckProgress(cr, r, s)
 	fresh := r.Generation != s.ObservedGeneration || r.Revision != "" && r.Revision != s.LastAttemptedRevision
 	s.Conditions = kustomizationConditions(cr, r, s.Conditions, fresh)
-	if !r.Running && r.Generation != 0 {
-		s.ObservedGeneration = r.Generation
-	}
-	if r.Revision != "" && !r.Running {
-		s.LastAttemptedRevision = r.Revision
+	if began := !r.Running && r.Reason != report.DependencyNotReady; began { // as in Flux, what waits for a dependency is no attempt
+		s.ObservedGeneration = cmp.Or(r.Generation, s.ObservedGeneration)
+		s.LastAttemptedRevision = cmp.Or(r.Revision, s.LastAttemptedRevision)
 	}
 	if r.Applied != "" && r.Reason != report.InProgress && r.Reason != report.AwaitingHealth && r.Reason != report.HealthFailed {
 		s.LastAppliedRevision = r.Applied
-		s.History = history(s.History, r.Applied, r.At)
+		if r.Applied == r.Revision {
+			s.LastAppliedOriginRevision = r.Origin
+		}
 	}
 	if how, _ := cr.Annotation(reader.AdoptedKey); how == "" || r.Recorded { // until then Flux's own list alone says what there may be to prune
 		s.Inventory = inventory(s.Inventory, r)
 	}
-	return statusMap(&s)
+	return withHistory(cr, &s, r)
 }
 
 // kustomizationConditions says how it stands. Fresh is a run about something that no finished run was about: until it ends, no one
@@ -170,12 +172,12 @@ func (c *conditions) stalled(cr object.Object, r report.Report) {
 	c.set(meta.StalledCondition, metav1.ConditionTrue, reason, message)
 }
 
-// healthy sets Flux's condition Healthy. With spec.wait it says how the health check ended. Without, the condition is there only
+// healthy sets Flux's condition Healthy. With spec.wait or spec.healthChecks it says how the health check ended. Without, the condition is there only
 // while an object is not well, with truce's word as its reason: an app that is Ready without a health check does not look healthy then.
 func (c *conditions) healthy(cr object.Object, r report.Report) {
 	h := appstate.StateOf(r).Health
 	switch {
-	case cr.At("spec", "wait") != true && len(r.Objects) > 0 && r.Reason != report.SpecRefused && r.Reason != report.AccessDenied:
+	case !awaitsHealth(cr) && len(r.Objects) > 0 && r.Reason != report.SpecRefused && r.Reason != report.AccessDenied:
 		c.unwell(h)
 	case r.Reason == report.Succeeded && !r.Running:
 		c.set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "Health check passed")
@@ -208,7 +210,7 @@ func isUnhealthy(h health.Status) bool {
 // ended before it knew its objects says nothing about them, and one that only observes has none: then the former list stays,
 // which in a cluster with Flux is Flux's own record of what to prune.
 func inventory(had *kustomizev1.ResourceInventory, r report.Report) *kustomizev1.ResourceInventory {
-	early := r.Stage == "" || r.Stage == report.Admit || r.Stage == report.Fetch || r.Stage == report.Render
+	early := slices.Contains([]report.Stage{"", report.Admit, report.Fetch, report.Depend, report.Render}, r.Stage)
 	if early && len(r.Objects) == 0 || r.Applied == "" && !slices.ContainsFunc(r.Objects, applied) {
 		return had
 	}

@@ -2,6 +2,7 @@ package flux
 
 import (
 	"github.com/fluxcd/pkg/apis/kustomize"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -22,7 +23,8 @@ import (
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 
 // Kustomization keeps what a directory of a source describes in sync with the cluster.
-// It is Flux's, with the fields ignoreDifferences, syncInterval, remediation and validation besides.
+// It is Flux's, with the fields ignoreDifferences, syncInterval, remediation and
+// validation besides, and two that Flux has removed.
 type Kustomization struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -61,6 +63,16 @@ type KustomizationSpec struct {
 	// +kubebuilder:validation:Enum=none;client;server
 	// +optional
 	Validation string `json:"validation,omitempty"`
+
+	// PatchesStrategicMerge are strategic merge patches, applied before
+	// patches. Flux has removed the field; use patches.
+	// +optional
+	PatchesStrategicMerge []apiextensionsv1.JSON `json:"patchesStrategicMerge,omitempty"`
+
+	// PatchesJSON6902 are JSON patches with their targets, applied after
+	// patches. Flux has removed the field; use patches.
+	// +optional
+	PatchesJSON6902 []kustomize.JSON6902Patch `json:"patchesJson6902,omitempty"`
 }
 
 // IgnoreDifference says that some fields of some objects are not Git's.

@@ -69,7 +69,7 @@ func cededField(id object.ID, f report.Finding) string {
 	switch {
 	case f.Claimant == "":
 		return f.FieldName(id)
-	case strings.HasPrefix(f.Claimant, "spec.") || strings.HasPrefix(f.Claimant, "annotation ") || strings.HasPrefix(f.Claimant, "label "):
+	case f.IsCededByRule():
 		return f.FieldName(id) + " by " + f.Claimant + f.NotAppliedText()
 	}
 	return f.FieldName(id) + " to " + f.Claimant + f.NotAppliedText()

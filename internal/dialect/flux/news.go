@@ -43,7 +43,7 @@ func (Kustomizations) News(before, now object.Object) []notify.Event {
 		return nil
 	}
 	n := notify.Event{Severity: notify.Info, Reason: is.ready.Reason, Text: is.ready.Message, Revision: is.revision}
-	if is.ready.Status == metav1.ConditionFalse {
+	if is.ready.Status == metav1.ConditionFalse && is.ready.Reason != meta.DependencyNotReadyReason { // to wait is no failure, in Flux too
 		n.Severity = notify.Error
 	}
 	return []notify.Event{n}

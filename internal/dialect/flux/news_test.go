@@ -38,3 +38,18 @@ func TestEachChangeOfHowAReconciliationEndsIsNews(t *testing.T) {
 		}
 	}
 }
+
+// TestEachReleaseIsNews: other values make another release of the same chart.
+func TestEachReleaseIsNews(t *testing.T) {
+	made := func(release, more string) object.Object {
+		return standing("True", "UpgradeSucceeded", "Helm upgrade succeeded for release shop/web."+release+" with chart web@1.0.0"+more, "1.0.0")
+	}
+	for _, c := range []struct {
+		before, now object.Object
+		news        int
+	}{{made("v1", ""), made("v2", ""), 1}, {made("v2", ""), made("v2", ""), 0}, {made("v2", ""), made("v2", "; 1 field ceded"), 0}, {made("v1", ""), made("v10", ""), 1}, {nil, made("v1", ""), 1}} {
+		if got := (HelmReleases{}).News(c.before, c.now); len(got) != c.news {
+			t.Errorf("%v -> %v: %v", c.before, c.now, got)
+		}
+	}
+}

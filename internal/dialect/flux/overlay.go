@@ -1,6 +1,10 @@
 package flux
 
 import (
+	"encoding/json"
+	"fmt"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/kustomize"
 
 	"github.com/truce-gitops/truce/internal/model/overlay"
@@ -12,8 +16,13 @@ func (r *reading) overlay(spec KustomizationSpec) overlay.Overlay {
 		Within: "spec", NamespaceBy: "targetNamespace", NamePrefix: spec.NamePrefix, NameSuffix: spec.NameSuffix,
 		Components: spec.Components, Optional: spec.IgnoreMissingComponents,
 	}
-	for _, p := range spec.Patches {
-		o.Patches = append(o.Patches, patchEntry(p))
+	o.Patches, o.PatchesBy = r.patches(spec)
+	for i, entry := range spec.BuildMetadata {
+		if entry != kustomizev1.BuildMetadataOriginAnnotations && entry != kustomizev1.BuildMetadataTransformerAnnotations {
+			r.Problem(fmt.Sprintf("spec.buildMetadata[%d]", i), "want originAnnotations or transformerAnnotations, not %q", entry)
+			continue
+		}
+		o.BuildMetadata = append(o.BuildMetadata, string(entry))
 	}
 	for _, m := range spec.Images {
 		o.Images = append(o.Images, imageOverride(m))
@@ -25,6 +34,30 @@ func (r *reading) overlay(spec KustomizationSpec) overlay.Overlay {
 		r.Problem(f.Field, "%s", f.Reason)
 	}
 	return o
+}
+
+// patches are those of spec.patches, between those of the two fields that Flux has removed: there Kustomize applied them before and after.
+// by is nil where only spec.patches has some.
+func (r *reading) patches(spec KustomizationSpec) (all []map[string]any, by []string) {
+	for i, p := range spec.PatchesStrategicMerge {
+		all, by = append(all, map[string]any{"patch": string(p.Raw)}), append(by, fmt.Sprintf("patchesStrategicMerge[%d]", i))
+	}
+	for i, p := range spec.Patches {
+		all, by = append(all, patchEntry(p)), append(by, fmt.Sprintf("patches[%d]", i))
+	}
+	for i, p := range spec.PatchesJSON6902 {
+		field := fmt.Sprintf("patchesJson6902[%d]", i)
+		operations, err := json.Marshal(p.Patch)
+		if err != nil {
+			r.Problem("spec."+field, "%v", err)
+			continue
+		}
+		all, by = append(all, patchEntry(kustomize.Patch{Patch: string(operations), Target: &p.Target})), append(by, field)
+	}
+	if len(all) == len(spec.Patches) {
+		by = nil
+	}
+	return all, by
 }
 
 // patchEntry is an entry of a kustomization's patches.

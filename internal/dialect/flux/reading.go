@@ -10,7 +10,10 @@ import (
 )
 
 // reading is one custom resource while it is read.
-type reading struct{ reader.Reader }
+type reading struct {
+	reader.Reader
+	badExpressions int // how many of the problems are expressions that cannot be read
+}
 
 // spec decodes the fields of .spec one by one into a pointer to a struct. Fields of the table are refused instead.
 func (r *reading) spec(cr object.Object, into any, table []fieldAdvice) map[string]any {
@@ -68,8 +71,8 @@ func (r *reading) span(field string, d time.Duration) time.Duration {
 	return d
 }
 
-// isSet reports whether the value of a field says anything: not null, false, 0, "", nor a list or map without content.
-func isSet(v any) bool {
+// isFieldSet reports whether the value of a field says anything: not null, false, 0, "", nor a list or map without content.
+func isFieldSet(v any) bool {
 	switch v := v.(type) {
 	case bool:
 		return v

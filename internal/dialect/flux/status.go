@@ -94,6 +94,8 @@ func (r *reading) refusal(otherwise string) (reason, message string) {
 		return invalidSpec, otherwise
 	case r.Lacking == len(r.Problems):
 		reason = unsupportedField
+	case r.badExpressions == len(r.Problems):
+		reason = meta.InvalidCELExpressionReason
 	default:
 		reason = invalidSpec
 	}

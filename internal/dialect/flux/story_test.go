@@ -1,6 +1,7 @@
 package flux
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -9,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/decide"
@@ -19,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/chart"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/testing/golden"
@@ -27,6 +29,26 @@ import (
 func TestKustomizationsBecomeApps(t *testing.T) {
 	golden.Run(t, "testdata/app/*.txtar", func(t *testing.T, in golden.Files) string {
 		return appText(Kustomizations{}.App(parse(t, in.Need(t, "cr.yaml")), app.Policy{}))
+	})
+}
+
+// Each story has cases of a dependency: a title, then a dependency's custom resource, or nothing for one that is not there.
+func TestADependencyIsReadyAsInFlux(t *testing.T) {
+	golden.Run(t, "testdata/dependency/*.txtar", func(t *testing.T, in golden.Files) string {
+		self := parse(t, in.Need(t, "cr.yaml"))
+		on := Kustomizations{}.App(self, app.Policy{}).DependsOn
+		var out strings.Builder
+		for _, text := range strings.Split(in.Need(t, "cases"), "=== ")[1:] {
+			title, text, _ := strings.Cut(text, "\n")
+			var dep object.Object
+			if strings.TrimSpace(text) != "" {
+				dep = parse(t, text)
+			}
+			for _, d := range on {
+				fmt.Fprintf(&out, "%s: %s\n", title, cmp.Or(Kustomizations{}.Unready(d, self, dep, strings.TrimSpace(in.Need(t, "revision"))), "ready"))
+			}
+		}
+		return out.String()
 	})
 }
 
@@ -39,7 +61,7 @@ func TestReportsBecomeStatus(t *testing.T) {
 		if !r.Seen.IsZero() {
 			r.Seen = r.Seen.Add(time.Hour)
 		}
-		if diff := cmp.Diff(first, Kustomizations{}.Status(cr, r)); diff != "" {
+		if diff := gocmp.Diff(first, Kustomizations{}.Status(cr, r)); diff != "" {
 			t.Errorf("an hour later, when nothing has happened, the status is another (-first +second):\n%s", diff)
 		}
 		return text(t, first)
@@ -56,7 +78,7 @@ func TestGitRepositoriesBecomeSpecs(t *testing.T) {
 				secret[k] = []byte(fmt.Sprint(v))
 			}
 		}
-		return sourceText(GitRepositories{}.Source(cr)) + specText(GitRepositories{}.Spec(cr, secret))
+		return sourceText(GitRepositories{}.Source(cr)) + specText(GitRepositories{}.Spec(cr, source.Secrets{Main: secret, Other: otherSecrets(t, in)}))
 	})
 }
 
@@ -66,11 +88,27 @@ func TestFetchesBecomeStatus(t *testing.T) {
 		first := GitRepositories{}.Status(cr, state)
 		cr["status"] = object.CloneValue(first)
 		state.At = state.At.Add(time.Hour)
-		if diff := cmp.Diff(first, GitRepositories{}.Status(cr, state)); diff != "" {
+		if diff := gocmp.Diff(first, GitRepositories{}.Status(cr, state)); diff != "" {
 			t.Errorf("an hour later, when nothing has happened, the status is another (-first +second):\n%s", diff)
 		}
 		return text(t, first)
 	})
+}
+
+// otherSecrets are the files secret-NAME.yaml.
+func otherSecrets(t *testing.T, in golden.Files) map[string]map[string][]byte {
+	out := map[string]map[string][]byte{}
+	for file, data := range in {
+		name, ok := strings.CutPrefix(strings.TrimSuffix(file, ".yaml"), "secret-")
+		if !ok {
+			continue
+		}
+		out[name] = map[string][]byte{}
+		for k, v := range parse(t, data) {
+			out[name][k] = []byte(fmt.Sprint(v))
+		}
+	}
+	return out
 }
 
 func parse(t testing.TB, data string) object.Object {
@@ -139,8 +177,24 @@ func appText(a app.App) string {
 	line("optional", a.Overlay.Optional)
 	line("common labels", a.Overlay.Metadata.Labels)
 	line("common annotations", a.Overlay.Metadata.Annotations)
+	line("variables", a.PostBuild.Values)
+	line("variables from", a.PostBuild.From)
+	line("substitution", string(a.PostBuild.When))
 	line("namespace", a.Namespace)
 	line("account", a.Account.User())
+	if a.Kubeconfig.IsSet() {
+		line("cluster of", strings.TrimSpace(a.KubeconfigName()+" "+a.Kubeconfig.Key))
+	}
+	line("goes on in the cluster", a.MovedTo)
+	for _, c := range a.HealthChecks {
+		line("checks", c.GVK().String()+" "+c.ID.Namespace+"/"+c.ID.Name)
+	}
+	for _, c := range a.HealthExprs {
+		line("health of "+c.Kind+"."+c.Group, fmt.Sprintf("inProgress %q, failed %q, current %q", c.InProgress, c.Failed, c.Current))
+	}
+	for _, d := range a.DependsOn {
+		line("depends on", strings.TrimSpace(d.On.String()+" "+d.Ready.String()))
+	}
 	line("interval", a.Interval)
 	line("look", a.SourceInterval)
 	line("retry", a.Retry)
@@ -150,6 +204,10 @@ func appText(a app.App) string {
 	line("approved", a.Approved)
 	line("deleting", a.Deleting)
 	line("prune", a.Prune)
+	if a.PruneOnDelete != a.Prune {
+		line("prune at the end", a.PruneOnDelete)
+	}
+	line("waits for termination", a.AwaitTermination)
 	if a.PruneLimit != nil {
 		line("most pruned", *a.PruneLimit)
 	}
@@ -190,13 +248,16 @@ func ruleText(r ignore.Rule) string {
 func sourceText(s dialect.Source) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "source: %s, every %s, within %s\n", s.Key, s.Interval, s.Timeout)
-	for name, v := range map[string]any{"secret": s.Secret, "request": s.Request} {
-		if v != "" {
-			fmt.Fprintf(&b, "%s: %v\n", name, v)
+	for _, line := range [][2]string{{"request", s.Request}, {"secret", s.Secret}} {
+		if line[1] != "" {
+			fmt.Fprintf(&b, "%s: %s\n", line[0], line[1])
 		}
 	}
 	if s.Suspended {
 		b.WriteString("suspended\n")
+	}
+	for _, in := range s.Includes {
+		fmt.Fprintf(&b, "include: %s of %s at %s\n", in.From, in.Name, in.To)
 	}
 	for _, p := range s.Problems {
 		fmt.Fprintf(&b, "problem: %s: %s\n", p.Field, p.Reason)
@@ -215,8 +276,22 @@ func specText(s source.Spec, err error) string {
 		return fmt.Sprintf("error %s: %v\n", e.Reason, err)
 	}
 	a := s.Auth
-	return fmt.Sprintf("fetch: %s %+v ignore=%q timeout=%s\ncredentials: user=%d password=%d token=%d ca=%d cert=%d key=%d identity=%d passphrase=%d hosts=%d\n",
-		s.URL, s.Ref, s.Ignore, s.Timeout, len(a.Username), len(a.Password), len(a.BearerToken), len(a.CABundle),
+	more := ""
+	if s.Sparse != "" || s.Submodules {
+		more = fmt.Sprintf("only: %q submodules=%t\n", s.Sparse, s.Submodules)
+	}
+	if s.Auth.AppID != "" {
+		more += fmt.Sprintf("GitHub App: %s, installation %s, key %d, at %s\n", s.Auth.AppID, s.Auth.AppInstallation, len(s.Auth.AppKey), s.Auth.AppURL)
+	}
+	if s.Auth.Proxy != "" {
+		more += fmt.Sprintf("proxy: %d\n", len(s.Auth.Proxy))
+	}
+	if v := s.Verify; v != (source.Verification{}) {
+		more += fmt.Sprintf("verify: commit=%t tag=%t pgp=%q ssh=%q of %s\n", v.Commit, v.Tag, v.PGP, v.SSH, v.Secret)
+	}
+	ref := strings.Replace(fmt.Sprintf("%+v", s.Ref), " Filter: ", " ", 1) // most sources have none
+	return more + fmt.Sprintf("fetch: %s %s ignore=%q timeout=%s\ncredentials: user=%d password=%d token=%d ca=%d cert=%d key=%d identity=%d passphrase=%d hosts=%d\n",
+		s.URL, ref, s.Ignore, s.Timeout, len(a.Username), len(a.Password), len(a.BearerToken), len(a.CABundle),
 		len(a.ClientCert), len(a.ClientKey), len(a.Identity), len(a.IdentityPassword), len(a.KnownHosts))
 }
 
@@ -225,6 +300,10 @@ func reported(t *testing.T, data string) report.Report {
 	t.Helper()
 	var in struct {
 		report.Report
+		Checks []struct {
+			report.Object
+			ID string
+		}
 		Objects []struct {
 			report.Object
 			ID       string // kind.group namespace/name, with - for none
@@ -238,6 +317,10 @@ func reported(t *testing.T, data string) report.Report {
 		t.Fatal(err)
 	}
 	r := in.Report
+	for _, o := range in.Checks {
+		o.Object.ID = objectID(t, o.ID)
+		r.Checks = append(r.Checks, o.Object)
+	}
 	for _, o := range in.Objects {
 		o.Object.ID = objectID(t, o.ID)
 		for _, f := range o.Findings {
@@ -271,7 +354,11 @@ func fetched(t *testing.T, data string) dialect.SourceState {
 		Generation                int64
 		Request, Revision, Digest string
 		Running                   bool
+		Verified                  string
+		Included                  []source.Artifact
 		Reason, Error             string
+		Chart                     chart.Files
+		Metadata                  map[string]string
 		At                        time.Time
 	}
 	if err := yaml.UnmarshalStrict([]byte(data), &in); err != nil {
@@ -279,7 +366,7 @@ func fetched(t *testing.T, data string) dialect.SourceState {
 	}
 	s := dialect.SourceState{
 		Generation: in.Generation, Request: in.Request, Running: in.Running, At: in.At,
-		Artifact: source.Artifact{Revision: in.Revision, Digest: in.Digest},
+		Artifact: source.Artifact{Revision: in.Revision, Digest: in.Digest, Verified: in.Verified, Included: in.Included, Metadata: in.Metadata, Chart: in.Chart},
 	}
 	if in.Error != "" {
 		s.Err = &source.Error{Op: "fetch", Subject: "https://example.com/a.git", Reason: source.Reason(in.Reason), Err: errors.New(in.Error)}

@@ -1,9 +1,7 @@
 package flux
 
 import (
-	"strconv"
 	"strings"
-	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
@@ -125,12 +123,14 @@ func reasonOf(list []metav1.Condition) report.Reason {
 
 func failureOf(reason string, drift metav1.Condition) report.Reason {
 	switch reason {
-	case unsupportedField, invalidSpec:
+	case unsupportedField, invalidSpec, meta.InvalidCELExpressionReason:
 		return report.SpecRefused
 	case accessDenied:
 		return report.AccessDenied
 	case meta.ArtifactFailedReason:
 		return report.SourceNotReady
+	case meta.DependencyNotReadyReason:
+		return report.DependencyNotReady
 	case meta.BuildFailedReason:
 		return report.RenderFailed
 	case meta.HealthCheckFailedReason:
@@ -176,53 +176,4 @@ func cutLast(s, sep string) (before, after string, found bool) {
 		return s, "", false
 	}
 	return s[:at], s[at+len(sep):], true
-}
-
-// The keys of the metadata of status.history. Flux's controllers write the revision, too.
-const (
-	pastID       = "id"
-	pastRevision = "revision"
-)
-
-// historyEntries reads status.history, in which the newest is the first. Entries of Flux have no number: they are counted from the oldest.
-func historyEntries(h meta.History) []dialect.HistoryEntry {
-	var out []dialect.HistoryEntry
-	for i := len(h) - 1; i >= 0; i-- {
-		s := h[i]
-		revision := s.Metadata[pastRevision]
-		if s.LastReconciledStatus != meta.ReconciliationSucceededReason || revision == "" {
-			continue
-		}
-		id, err := strconv.ParseInt(s.Metadata[pastID], 10, 64)
-		if err != nil {
-			id = int64(len(out))
-		}
-		out = append(out, dialect.HistoryEntry{ID: id, Revision: revision, At: s.FirstReconciled.Time})
-	}
-	return out
-}
-
-// historyLength is how many revisions status.history holds, as in Argo CD. Flux keeps 5 (meta.HistoryMaxSize).
-const historyLength = 10
-
-// history remembers the revisions that were applied whole, the newest first: one entry for each time that another one was.
-func history(had meta.History, revision string, at time.Time) meta.History {
-	if revision == "" || len(had) > 0 && had[0].Metadata[pastRevision] == revision {
-		return had
-	}
-	next := int64(0)
-	if list := historyEntries(had); len(list) > 0 {
-		next = list[len(list)-1].ID + 1
-	}
-	now := metav1.NewTime(at.UTC())
-	_, digest, found := strings.Cut(revision, "@")
-	if !found {
-		digest = revision
-	}
-	newest := meta.Snapshot{
-		Digest: digest, FirstReconciled: now, LastReconciled: now, LastReconciledStatus: meta.ReconciliationSucceededReason, TotalReconciliations: 1,
-		Metadata: map[string]string{pastRevision: revision, pastID: strconv.FormatInt(next, 10)},
-	}
-	out := append(meta.History{newest}, had...)
-	return out[:min(len(out), historyLength)]
 }

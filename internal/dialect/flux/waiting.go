@@ -25,22 +25,23 @@ func (Kustomizations) Review(cr object.Object, r report.Report) report.Report {
 	return healthCheckProgress(cr, r, had)
 }
 
-// healthCheckProgress is the report of a run that went through, as a Kustomization with wait: true has it: AwaitingHealth until all objects are
-// healthy, HealthFailed when one has failed for good or the timeout is over. Once a revision was healthy it stays so while its objects
+// healthCheckProgress is the report of a run that went through, as a Kustomization with wait or healthChecks has it: AwaitingHealth until all
+// objects that it waits for are healthy, HealthFailed when one has failed for good or the timeout is over. Once a revision was healthy it stays so while its objects
 // merely move (an autoscaler adds pods), as in Flux, which looks only once; an object that fails later is reported.
 func healthCheckProgress(cr object.Object, r report.Report, had kustomizev1.KustomizationStatus) report.Report {
 	r = complete(r)
-	if r.Reason != report.Succeeded || r.Running || r.Applied == "" || cr.At("spec", "wait") != true {
+	if r.Reason != report.Succeeded || r.Running || r.Applied == "" || !awaitsHealth(cr) {
 		return r
 	}
-	switch h := appstate.StateOf(r).Health; {
-	case failedObject(r) != "":
-		r.Reason, r.Message = report.HealthFailed, failedObject(r)
+	objects := checked(cr, r)
+	switch h := appstate.HealthAfter(report.End{Reason: r.Reason}, appstate.WorstHealth(objects)); {
+	case failedObject(objects) != "":
+		r.Reason, r.Message = report.HealthFailed, failedObject(objects)
 	case h.Code == health.Healthy || h.Code == health.Suspended || wasHealthy(r, had):
 	case overdue(cr, r) || failedBefore(r, had):
-		r.Reason, r.Message = report.HealthFailed, "timeout waiting for "+joinLimited(pendingObjects(r))+": "+h.Message
+		r.Reason, r.Message = report.HealthFailed, "timeout waiting for "+joinLimited(pendingObjects(objects))+": "+h.Message
 	default:
-		r.Reason, r.Message = report.AwaitingHealth, "waiting for "+joinLimited(pendingObjects(r))+podCause(r)
+		r.Reason, r.Message = report.AwaitingHealth, "waiting for "+joinLimited(pendingObjects(objects))+waitCause(objects)
 	}
 	return r
 }
@@ -61,8 +62,8 @@ func complete(r report.Report) report.Report {
 }
 
 // failedObject names the first object that has failed for good, and why; "" for none.
-func failedObject(r report.Report) string {
-	for _, o := range r.Objects {
+func failedObject(objects []report.Object) string {
+	for _, o := range objects {
 		if o.Health.Code == health.Degraded {
 			return appstate.WorstHealth([]report.Object{o}).Message
 		}
@@ -86,24 +87,30 @@ func overdue(cr object.Object, r report.Report) bool {
 	return !r.Seen.IsZero() && r.Seen.Sub(r.At) >= read.app(cr, app.Policy{}).Timeout
 }
 
-// podCause is what the pods of the first object that is not there yet report, as the end of a sentence.
-func podCause(r report.Report) string {
-	for _, o := range r.Objects {
+// waitCause is what the pods of the first object that is not there yet report, or why it cannot be judged, as the end of a sentence.
+func waitCause(objects []report.Object) string {
+	for _, o := range objects {
+		cause := o.Health.Cause
+		if code := o.Health.Code; code == health.Unknown || code == health.Missing {
+			cause = o.Health.Message
+		} else if !o.Health.IsFailing() {
+			continue
+		}
 		switch {
-		case !o.Health.IsFailing() || o.Health.Cause == "":
-		case len(pendingObjects(r)) == 1:
-			return ": " + o.Health.Cause
+		case cause == "":
+		case len(pendingObjects(objects)) == 1:
+			return ": " + cause
 		default:
-			return "; " + o.ID.String() + ": " + o.Health.Cause
+			return "; " + o.ID.String() + ": " + cause
 		}
 	}
 	return ""
 }
 
 // pendingObjects names the objects that are not there yet.
-func pendingObjects(r report.Report) []string {
+func pendingObjects(objects []report.Object) []string {
 	var out []string
-	for _, o := range r.Objects {
+	for _, o := range objects {
 		if code := o.HealthStatus().Code; code != health.Healthy && code != health.Suspended {
 			out = append(out, o.ID.String())
 		}

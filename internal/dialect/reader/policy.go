@@ -9,7 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// The annotations of truce on the custom resource of an app, whatever its dialect (DESIGN §6).
+// The annotations of truce on the custom resource of an app, whatever its dialect.
 const (
 	Ours         = "truce.dev/" // what they all begin with
 	ModeKey      = Ours + "mode"

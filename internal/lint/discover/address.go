@@ -21,17 +21,38 @@ type ownAddresses struct {
 }
 
 func isRepository(gvk object.GVK) bool {
-	return gvk.Group == "source.toolkit.fluxcd.io" && gvk.Kind == "GitRepository"
+	return gvk.Group == "source.toolkit.fluxcd.io" && isFluxSource(gvk.Kind)
 }
 
-// addresses are those that the app's files may come from: a GitRepository may be written differently for each cluster. One that is not
+const (
+	gitRepository = "GitRepository"
+	ociRepository = "OCIRepository"
+	bucket        = "Bucket"
+	external      = "ExternalArtifact"
+	helm          = "HelmRepository"
+	helmChart     = "HelmChart"
+)
+
+func isFluxSource(kind string) bool { return kind == gitRepository || isArtifact(kind) }
+
+// isArtifact reports whether a source is something that was made of files, and is no repository of them.
+func isArtifact(kind string) bool {
+	return kind == ociRepository || kind == bucket || kind == external || kind == helm || kind == helmChart
+}
+
+// sourceName is a source without its revision.
+func sourceName(k app.SourceKey) app.SourceKey {
+	return app.SourceKey{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name}
+}
+
+// addresses are those that the app's files may come from: a source may be written differently for each cluster. One that is not
 // in the tree is its own address.
 func (t *finder) addresses(a app.App) []string {
-	if a.Source.Kind != "GitRepository" {
+	if !isFluxSource(a.Source.Kind) {
 		return []string{a.Source.Name}
 	}
 	var out []string
-	for _, d := range t.repositories[app.SourceKey{Namespace: a.Source.Namespace, Name: a.Source.Name}] {
+	for _, d := range t.repositories[sourceName(a.Source)] {
 		if text, ok := d.object.At("spec", "url").(string); ok && !slices.Contains(out, text) {
 			out = append(out, text)
 		}
@@ -62,17 +83,17 @@ func (t *finder) locate() {
 	}
 }
 
-// isHere reports whether an address is one by which this repository is known from the start.
-func (t *finder) isHere(address string) bool {
+// IsHere implements Addresses: it reports whether an address is one by which this repository is known from the start.
+func (t *finder) IsHere(address string) bool {
 	return slices.ContainsFunc(t.Addresses, func(s string) bool { return sameAddress(s) == sameAddress(address) })
 }
 
 func (t *finder) holds(w *wanted) {
 	a := w.unit.App
-	if w.unit.Dialect != Flux || a.Path == "." {
+	if w.unit.Dialect != Flux || a.Path == "." || a.Release != nil {
 		return
 	}
-	for _, d := range t.repositories[app.SourceKey{Namespace: a.Source.Namespace, Name: a.Source.Name}] {
+	for _, d := range t.repositories[sourceName(a.Source)] {
 		if text, ok := d.object.At("spec", "url").(string); ok && strings.HasPrefix(d.file, a.Path+"/") {
 			t.own.proven[sameAddress(text)] = true
 		}
@@ -82,7 +103,7 @@ func (t *finder) holds(w *wanted) {
 func (t *finder) assume() {
 	shown, there, all := map[string]string{}, map[string]int{}, map[string]int{}
 	for _, w := range t.wanted {
-		if w.unit.Dialect == Bare || t.blocked(w) != "" {
+		if !t.mayShow(w) {
 			continue
 		}
 		for _, text := range t.addresses(w.unit.App) {
@@ -107,6 +128,12 @@ func (t *finder) assume() {
 	t.own.why = assumptionText(shown[best], all[best], there[best])
 }
 
+// mayShow reports whether an app can show which address is this repository's: an artifact, or a chart, need not be laid out as it is.
+func (t *finder) mayShow(w *wanted) bool {
+	a := w.unit.App
+	return w.unit.Dialect != Bare && !isArtifact(a.Source.Kind) && t.blocked(w) == "" && (a.Release == nil || t.isChart(a.Path))
+}
+
 // elsewhere says why the app is not rendered; the zero Skipped where it is.
 func (t *finder) elsewhere(w *wanted) Skipped {
 	left := Skipped{File: w.unit.File, Line: w.unit.Line, What: w.unit.Name()}
@@ -121,12 +148,17 @@ func (t *finder) elsewhere(w *wanted) Skipped {
 	switch {
 	case slices.ContainsFunc(all, t.isTaken), t.byPath(w):
 		return Skipped{}
+	case w.unit.App.Release != nil && isArtifact(w.unit.App.Source.Kind):
+		left.Why, left.Reason = remoteChart(w.unit.App, all)
 	case t.isAbsent(w.unit.App):
 		left.Why = fmt.Sprintf("is read from %s, which is not in this repository", all[0])
 		if w.unit.App.Path != "." {
 			left.Why += fmt.Sprintf(", and neither is %s", w.unit.App.Path)
 		}
 		left.Reason = "is read from a GitRepository that is not in this repository"
+	case isArtifact(w.unit.App.Source.Kind):
+		left.Why = "is read from " + strings.Join(all, ", ") + ": an artifact, which is not this repository"
+		left.Reason = "is read from an artifact"
 	default:
 		left.Why = "is read from " + strings.Join(all, ", ") + ", which is not this repository"
 		left.Reason = "is read from another repository"
@@ -142,7 +174,7 @@ func (t *finder) isTaken(address string) bool {
 
 // isAbsent reports whether no file of the tree, and nothing that an app describes, is the GitRepository that the app is read from.
 func (t *finder) isAbsent(a app.App) bool {
-	return a.Source.Kind == "GitRepository" && len(t.repositories[app.SourceKey{Namespace: a.Source.Namespace, Name: a.Source.Name}]) == 0
+	return a.Source.Kind == gitRepository && len(t.repositories[sourceName(a.Source)]) == 0
 }
 
 // byPath reports whether the app is taken for one of this repository because its GitRepository is absent and its path is here.
@@ -189,9 +221,12 @@ const unsupported = "not supported yet"
 // blocked is the problem for which it is not known what the app reads; empty for none. Its other problems hinder no look.
 func (t *finder) blocked(w *wanted) string {
 	for _, p := range w.unit.App.Problems {
-		if p.Field == "spec" || p.Field == "spec.path" || strings.HasPrefix(p.Field, "spec.source") {
+		if p.Field == "spec" || p.Field == "spec.path" || strings.HasPrefix(p.Field, "spec.source") || strings.HasPrefix(p.Field, "spec.chart") {
 			return p.Field + ": " + p.Reason
 		}
+	}
+	if len(w.unit.App.Parts) > 0 {
+		return "spec.sources: " + unsupported + "; of an Application with several sources nothing is looked into"
 	}
 	return ""
 }

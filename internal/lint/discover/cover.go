@@ -18,7 +18,7 @@ func (t *finder) cover(which func(*wanted) bool) cover {
 		if !which(w) {
 			continue
 		}
-		if w.unit.Dialect != Bare {
+		if w.unit.Dialect != Bare && (w.unit.App.Release == nil || w.done) {
 			c.dirs[w.unit.App.Path] = true
 		}
 		for _, name := range w.unit.Reads {

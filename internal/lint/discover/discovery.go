@@ -3,7 +3,7 @@
 // In: a tree of files, the dialects that read its custom resources, and what renders.
 // Out: a Survey: each app and each root that no app names, rendered; what was not looked into, and why.
 // Promise: nothing is passed over in silence; what one app does wrong stops no other; the same tree gives the same Survey, in the same order.
-// Not here: what is wrong with what was found (audit), how files are rendered (render), where a working tree lies (wire).
+// Not here: what is wrong with what was found (audit), how files are rendered (render), where a working tree lies (lint).
 package discover
 
 import (
@@ -12,6 +12,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/variables"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
@@ -50,6 +52,14 @@ type Unit struct {
 	// File and Line are where the custom resource begins, or the one that makes it; of a bare root, its kustomization file (line 1), or its directory (line 0).
 	File string
 	Line int
+	// Values are the variables of its spec.postBuild as far as the repository has them; nil for none.
+	Values *variables.Set
+	// Chart is how the chart is rendered; nil where the unit is none.
+	Chart *release.Request
+	// Origins are the values keys of the chart that fields come from, where the caller has asked the renderer for them.
+	Origins []release.Origin
+	// Unvalued are the ConfigMaps and Secrets of spec.postBuild, or of spec.valuesFrom, of which the repository has no values.
+	Unvalued []variables.Reference
 	// Objects are what it describes, as Git gives them: without truce's mark, and not sanitised (desired.Sanitise), since what truce
 	// would mend on the way is worth knowing. Each has its namespace. Empty where Err says why.
 	Objects []desired.Object

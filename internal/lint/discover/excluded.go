@@ -32,9 +32,9 @@ func (s *scan) aside(dir string) {
 		switch {
 		case err != nil:
 			return err
-		case s.ignored != nil && s.ignored(name) && e.IsDir():
+		case s.ignored[name] && e.IsDir():
 			return fs.SkipDir
-		case !e.IsDir() && mayHold(name) && (s.ignored == nil || !s.ignored(name)) && describes(s.files, name):
+		case !e.IsDir() && mayHold(name) && !s.ignored[name] && describes(s.files, name):
 			found = nil
 			return fs.SkipAll
 		}

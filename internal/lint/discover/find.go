@@ -15,7 +15,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/source"
@@ -61,6 +60,9 @@ type finder struct {
 	unread       map[string]unread // by place and name
 	own          ownAddresses
 
+	values     map[object.ID][]valuesObject // ConfigMaps and Secrets that are known
+	valuesRead bool                         // those of the files are among them
+
 	mu       sync.Mutex
 	rendered int
 }
@@ -92,6 +94,9 @@ func (t *finder) all(ctx context.Context) error {
 			next = t.bareRoots()
 		}
 		if len(next) == 0 {
+			next = t.releases()
+		}
+		if len(next) == 0 {
 			return nil
 		}
 		if err := t.render(ctx, next); err != nil {
@@ -99,6 +104,7 @@ func (t *finder) all(ctx context.Context) error {
 		}
 		for _, w := range next {
 			for _, o := range w.unit.Objects {
+				t.keepValues(o.Data, valuesObject{file: o.File, by: w})
 				t.meet(document{file: o.File, line: o.Line, object: o.Data}, w)
 			}
 		}
@@ -119,7 +125,7 @@ func (t *finder) meetWritten() {
 func (t *finder) meet(d document, by *wanted) {
 	gvk := d.object.GVK()
 	if isRepository(gvk) {
-		key := app.SourceKey{Namespace: d.object.Namespace(), Name: d.object.Name()}
+		key := app.SourceKey{Kind: gvk.Kind, Namespace: d.object.Namespace(), Name: d.object.Name()}
 		t.repositories[key] = append(t.repositories[key], d)
 		return
 	}
@@ -139,10 +145,10 @@ func (t *finder) meet(d document, by *wanted) {
 
 // expand lists what a custom resource describes in its turn, or says why that is not known.
 func (t *finder) expand(d document, k Kind) (all []Made, why string) {
-	if k.Expand == nil {
+	if k.Sets == nil {
 		return nil, "not looked into yet"
 	}
-	all, err := k.Expand(d.object, visible{t.files, t.Ignored}, t.isHere)
+	all, err := k.Sets.Expand(d.object, visible{t.files, t.Ignored}, t)
 	if err != nil {
 		return nil, "not looked into: " + err.Error()
 	}
@@ -178,7 +184,7 @@ func (t *finder) ready() []*wanted {
 	var sure, guessed []*wanted
 	for _, w := range t.wanted {
 		switch {
-		case w.done || t.elsewhere(w).Why != "":
+		case w.done || w.unit.App.Release != nil || t.elsewhere(w).Why != "":
 		case slices.ContainsFunc(t.addresses(w.unit.App), t.isTaken):
 			sure = append(sure, w)
 		default:
@@ -214,6 +220,9 @@ func (t *finder) render(ctx context.Context, next []*wanted) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, t.Workers))
 	for _, w := range next {
+		w.unit.Values, w.unit.Chart = t.substitution(w), t.chart(w)
+	}
+	for _, w := range next {
 		group.Go(func() error {
 			w.unit.Err = t.unit(ctx, &w.unit)
 			t.reportProgress(total)
@@ -231,7 +240,7 @@ func (t *finder) reportProgress(total int) {
 	defer t.mu.Unlock()
 	t.rendered++
 	if t.Progress != nil {
-		t.Progress(t.rendered, total)
+		t.Progress.Rendered(t.rendered, total)
 	}
 }
 
@@ -239,7 +248,7 @@ func (t *finder) unit(ctx context.Context, u *Unit) error {
 	if info, err := fs.Stat(t.files, u.App.Path); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return fmt.Errorf("it is read at %s%s", u.App.Path, noDirectory)
 	}
-	request, _, err := reconcile.RequestOf(t.files, u.App)
+	request, err := u.Request(t.files)
 	if err != nil {
 		return err
 	}

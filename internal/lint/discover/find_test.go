@@ -33,24 +33,33 @@ func application(name, path string) string {
 		"  destination: {server: 'https://kubernetes.default.svc', namespace: shop}\n"
 }
 
+// countedProgress is a Progress that never goes back.
+type countedProgress struct {
+	t     *testing.T
+	last  [2]int
+	calls int
+}
+
+func (c *countedProgress) Rendered(done, total int) {
+	if done != c.last[0]+1 || total < c.last[1] {
+		c.t.Errorf("%d of %d after %d of %d", done, total, c.last[0], c.last[1])
+	}
+	c.last, c.calls = [2]int{done, total}, c.calls+1
+}
+
 // TestASurveyIsTheSameHoweverManyWork: what is found, in which order, and the progress that is reported, does not depend on who is first.
 func TestASurveyIsTheSameHoweverManyWork(t *testing.T) {
 	const n = 40
 	files := fleet(n)
 	first := text(take(t, files, discover.Options{Kinds: kinds(), Workers: 1}))
 	for range 3 {
-		last, calls := [2]int{}, 0
-		s := take(t, files, discover.Options{Kinds: kinds(), Workers: 8, Progress: func(done, total int) {
-			if done != last[0]+1 || total < last[1] {
-				t.Errorf("%d of %d after %d of %d", done, total, last[0], last[1])
-			}
-			last, calls = [2]int{done, total}, calls+1
-		}})
+		progress := &countedProgress{t: t}
+		s := take(t, files, discover.Options{Kinds: kinds(), Workers: 8, Progress: progress})
 		if diff := cmp.Diff(first, text(s)); diff != "" {
 			t.Fatalf("another order (-first +now):\n%s", diff)
 		}
-		if calls != n+1 || last != [2]int{n + 1, n + 1} || len(s.Units) != n+2 {
-			t.Errorf("%d calls, the last with %v; %d units", calls, last, len(s.Units))
+		if progress.calls != n+1 || progress.last != [2]int{n + 1, n + 1} || len(s.Units) != n+2 {
+			t.Errorf("%d calls, the last with %v; %d units", progress.calls, progress.last, len(s.Units))
 		}
 	}
 }

@@ -3,10 +3,10 @@ package discover
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/reconcile/adhoc"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
@@ -19,7 +19,7 @@ func namespacedObjects(rendered []render.Object, a app.App) ([]desired.Object, e
 	first := map[object.ID]render.Object{}
 	var out []desired.Object
 	for _, r := range rendered {
-		if slices.ContainsFunc(a.Aside, func(key string) bool { _, there := r.Data.Annotation(key); return there }) {
+		if _, aside := a.Aside.Of(r.Data); aside {
 			continue
 		}
 		if r.Data.IsGenerated() {
@@ -49,7 +49,7 @@ func settled(r render.Object, a app.App, wide map[object.GVK]bool) desired.Objec
 	}
 	addMetadata(data.Metadata(), "labels", a.Overlay.Metadata.Labels)
 	addMetadata(data.Metadata(), "annotations", a.Overlay.Metadata.Annotations)
-	return desired.Object{ID: data.ID(), GVK: gvk, Data: data, File: r.File, Line: r.Line, Wave: desired.WaveOfKind(gvk)}
+	return desired.Object{ID: data.ID(), GVK: gvk, Data: data, File: r.File, Line: r.Line, Wave: desired.WaveOfKind(gvk), Sensitive: redact.Sensitive{Fields: r.Sensitive}}
 }
 
 // addMetadata adds what a Flux Kustomization's commonMetadata puts on every object.

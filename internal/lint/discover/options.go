@@ -23,22 +23,38 @@ type Options struct {
 	Addresses []string
 	// Asked is the directory that the survey is wanted for, which is looked into whatever its name is; empty for all.
 	Directory string
-	// Ignored reports which paths are in the tree and are no part of the repository, as those that Git ignores; nil for none.
-	Ignored func(path string) bool
+	// Ignored are the paths in the tree that are no part of the repository, as those that Git ignores; nil for none.
+	Ignored map[string]bool
 	// Workers is how many units are rendered at once; 0 means one.
-	Workers int
-	// Progress gets the number of rendered units and of known ones; may be nil. Its calls do not overlap.
-	Progress func(done, total int)
+	Workers  int
+	Progress Progress // may be nil
+}
+
+// Progress follows the work. Its calls do not overlap.
+type Progress interface {
+	// Rendered gets the number of rendered units and of known ones.
+	Rendered(done, total int)
 }
 
 // Kind is a kind of custom resource, at any version.
 type Kind struct {
 	Dialect     Dialect
 	Group, Kind string
-	// Apps reads it. Expand lists the custom resources that it describes, by the files of the repository, of which here knows addresses; its
-	// error says why they are not known. Without both it is known that it asks for something, and not yet looked into.
-	Apps   dialect.Apps
-	Expand func(cr object.Object, files fs.FS, here func(address string) bool) ([]Made, error)
+	// Apps reads it, Sets reads one that describes others. Without both it is known that it asks for something, and not yet looked into.
+	Apps dialect.Apps
+	Sets Sets
+}
+
+// Sets reads custom resources that describe others.
+type Sets interface {
+	// Expand lists those that one describes, by the files of the repository; its error says why they are not known.
+	Expand(cr object.Object, files fs.FS, r Addresses) ([]Made, error)
+}
+
+// Addresses are those by which a repository is known.
+type Addresses interface {
+	// IsHere reports whether an address is one of them.
+	IsHere(address string) bool
 }
 
 // Made is a custom resource that another one describes, and where its parts are written. Fields are named as in spec.patches[0].patch; a
@@ -68,5 +84,5 @@ type Request struct {
 	Only     Dialect
 	// RemoteBases says that what kustomizations name by its address is fetched.
 	RemoteBases bool
-	Progress    func(done, total int)
+	Progress    Progress // may be nil
 }

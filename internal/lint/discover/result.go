@@ -82,12 +82,6 @@ func (t *finder) discovery() Discovery {
 	return s
 }
 
-// unfilled are the fields of a Flux Kustomization without which its objects are not quite what a cluster gets.
-var unfilled = map[string]string{
-	"spec.postBuild":  "variables are looked at as they stand in the files",
-	"spec.decryption": "encrypted values are looked at as they stand in the files",
-}
-
 // partly says what of a unit was not looked into.
 func (t *finder) partly(u Unit) []Skipped {
 	var out []Skipped
@@ -100,10 +94,16 @@ func (t *finder) partly(u Unit) []Skipped {
 		}
 		return append(out, one.here(u, t.files))
 	}
-	for _, p := range u.App.Problems {
-		if why := unfilled[p.Field]; why != "" {
-			out = append(out, Skipped{File: u.File, Line: u.Line, What: u.Name() + " " + p.Field, Why: why})
+	for _, ref := range u.Unvalued {
+		why := "it has no values in this repository: its variables are looked at as they stand in the files"
+		if u.App.Release != nil {
+			why = "it has no values in this repository: the chart is rendered without them"
 		}
+		out = append(out, Skipped{File: u.File, Line: u.Line, What: u.Name() + " " + u.unvaluedAt() + ": " + ref.Kind + " " + ref.Name, Why: why})
+	}
+	if u.App.Decryption.IsSet() {
+		why := "encrypted values are looked at as they stand in the files"
+		out = append(out, Skipped{File: u.File, Line: u.Line, What: u.Name() + " spec.decryption", Why: why})
 	}
 	return out
 }
@@ -114,11 +114,14 @@ func (t *finder) leftOver(s Discovery) []Skipped {
 		return nil
 	}
 	var out []Skipped
+	all := t.everything()
 	for _, dir := range t.scan.charts {
-		out = append(out, Skipped{File: path.Join(dir, chartFile), What: "Helm chart", Why: "charts are not looked into yet"})
+		if all.dirs[dir] || all.below(dir) {
+			continue
+		}
+		out = append(out, Skipped{File: path.Join(dir, chartFile), What: "Helm chart", Why: "no app of this repository renders it with values"})
 	}
 	out = append(out, t.unreadable(s)...)
-	all := t.everything()
 	for _, dir := range t.scan.asides {
 		if !all.below(dir) {
 			out = append(out, Skipped{File: dir, What: "directory", Why: "apps are not looked for where the name says archive, test data or hidden"})
@@ -134,16 +137,16 @@ func (t *finder) leftOver(s Discovery) []Skipped {
 
 // unreadable are the files that could not be read, but those that a unit reports already.
 func (t *finder) unreadable(s Discovery) []Skipped {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, u := range s.Units {
 		if u.Err != nil {
-			told[brokenFile(u.File, u.Err).File] = true
+			reported[brokenFile(u.File, u.Err).File] = true
 		}
 	}
 	var out []Skipped
 	for _, d := range t.scan.dirs {
 		for _, name := range d.manifests {
-			if b := t.pages[name].broken; b != nil && !told[name] {
+			if b := t.pages[name].broken; b != nil && !reported[name] {
 				out = append(out, *b)
 			}
 		}

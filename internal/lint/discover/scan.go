@@ -20,7 +20,7 @@ var chartOnly = []string{"templates", "charts", "crds"}
 // scan walks the tree once, and keeps what may matter.
 type scan struct {
 	files   fs.FS
-	ignored func(string) bool
+	ignored map[string]bool
 	asked   string // a directory that is looked into whatever its name is; empty for none
 
 	dirs    []*directory // in order of path
@@ -55,7 +55,7 @@ func (s *scan) walk(dir string) {
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		switch {
-		case s.ignored != nil && s.ignored(name), e.Name() == ".git", chart && slices.Contains(chartOnly, e.Name()):
+		case s.ignored[name], e.Name() == ".git", chart && slices.Contains(chartOnly, e.Name()):
 		case e.IsDir() && s.isAside(name):
 			s.aside(name)
 		case e.IsDir():
@@ -133,11 +133,11 @@ func inOrder(a, b Skipped) int {
 // visible are the files of the tree that are part of the repository, for who walks it.
 type visible struct {
 	fs.FS
-	ignored func(string) bool
+	ignored map[string]bool
 }
 
 // ReadDir leaves out what is ignored.
 func (v visible) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(v.FS, name)
-	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return v.ignored != nil && v.ignored(path.Join(name, e.Name())) }), err
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return v.ignored[path.Join(name, e.Name())] }), err
 }

@@ -12,8 +12,10 @@ import (
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/lint/discover/appset"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/helm"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
+	"github.com/truce-gitops/truce/internal/render/substitute"
 	"github.com/truce-gitops/truce/internal/source/disk"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
@@ -21,9 +23,9 @@ import (
 func kinds() []discover.Kind {
 	return []discover.Kind{
 		{Dialect: discover.Flux, Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Apps: flux.Kustomizations{}},
-		{Dialect: discover.Flux, Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"},
+		{Dialect: discover.Flux, Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease", Apps: flux.HelmReleases{}},
 		{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "Application", Apps: argocd.Applications{}},
-		{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "ApplicationSet", Expand: appset.ExpandSet},
+		{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "ApplicationSet", Sets: appset.Sets{}},
 	}
 }
 
@@ -47,7 +49,7 @@ func take(t *testing.T, files map[string]string, o discover.Options) discover.Di
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tree.Close() })
-	o.Render = &render.Cached{Renderer: &kustomize.Renderer{Plain: plain.Renderer{}}}
+	o.Render = &render.Cached{Renderer: substitute.Renderer{Builder: helm.Renderer{Builder: &kustomize.Renderer{Plain: plain.Renderer{}}}}}
 	s, err := discover.FindApps(t.Context(), tree.Snapshot(), o)
 	if err != nil {
 		t.Fatal(err)

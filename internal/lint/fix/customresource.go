@@ -73,7 +73,7 @@ func (m *planner) endedMeanwhile(ctx context.Context, f finding) (bool, error) {
 	if len(m.tree.edits) == 0 {
 		return false, nil
 	}
-	s, err := m.Rediscover(ctx, m.tree)
+	s, err := m.Again.Rediscover(ctx, m.tree)
 	if err != nil {
 		return false, err
 	}
@@ -113,7 +113,7 @@ func (m *planner) point(ctx context.Context, f finding) (Fix, error) {
 	}
 	rule := way[:len(way)-2]
 	edit := yamledit.Edit{Document: i, Path: append(slices.Clone(rule), yamledit.KeyStep("jsonPointers")), Action: yamledit.Add, Value: []any{pointer[1]}}
-	if render.FieldNode(nodeAt(docs[i], rule), "jsonPointers") != nil {
+	if render.FieldNode(nodeAtPath(docs[i], rule), "jsonPointers") != nil {
 		edit.Action, edit.Value = yamledit.Append, pointer[1]
 	}
 	e := resourceEdit{planner: m, at: f.at, tree: m.tree.clone()}
@@ -165,7 +165,7 @@ func (e resourceEdit) add(item any, way ...string) error {
 	edit := yamledit.Edit{Document: i, Action: yamledit.Append, Value: item, Path: append(at, yamledit.KeyPath(way...)...)}
 	n := docs[i]
 	for depth, key := range way {
-		if n = render.FieldNode(nodeAt(docs[i], append(slices.Clone(at), yamledit.KeyPath(way[:depth]...)...)), key); n == nil {
+		if n = render.FieldNode(nodeAtPath(docs[i], append(slices.Clone(at), yamledit.KeyPath(way[:depth]...)...)), key); n == nil {
 			edit.Action, edit.Path, edit.Value = yamledit.Add, append(slices.Clone(at), yamledit.KeyPath(way[:depth+1]...)...), nestedMap(way[depth+1:], []any{item})
 			break
 		}
@@ -188,7 +188,7 @@ func nestedMap(keys []string, v any) any {
 
 // accept takes the edit over, if it changes nothing but the resource's spec, and ends the finding.
 func (e resourceEdit) accept(ctx context.Context, f finding) error {
-	after, err := e.Rediscover(ctx, e.tree)
+	after, err := e.Again.Rediscover(ctx, e.tree)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (m *planner) written(f finding) (manifestSpot, error) {
 	if way == nil {
 		return manifestSpot{}, fmt.Errorf("nothing is written at %s", f.Place)
 	}
-	return manifestSpot{file: f.Place.File, node: render.FollowAlias(nodeAt(docs[i], way)), edit: yamledit.Edit{Document: i, Path: way}}, nil
+	return manifestSpot{file: f.Place.File, node: render.FollowAlias(nodeAtPath(docs[i], way)), edit: yamledit.Edit{Document: i, Path: way}}, nil
 }
 
 // findPlace finds the document of a place and the way to the value there, or to the value of the key there.

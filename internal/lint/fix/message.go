@@ -86,7 +86,7 @@ func (p Plan) Message() string {
 		for _, one := range first {
 			b.WriteString("    " + strings.ReplaceAll(one, "\n", "\n    ") + "\n\n")
 		}
-		b.WriteString(wrapText("A workload that is made anew starts with 1 pod until its autoscaler acts; truce starts it with the autoscaler's minReplicas.", ""))
+		b.WriteString(wrapText("A workload that is created again starts with 1 pod until its autoscaler acts; truce starts it with the autoscaler's minReplicas.", ""))
 	}
 	return b.String()
 }

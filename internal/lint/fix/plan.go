@@ -4,7 +4,7 @@
 // Out: a Plan: the files with their new bytes, what each edit ends and what must be done before it is rolled out, and proposals for the rest.
 // Promise: an edit is in the Plan only if everything that reads an edited file, rendered before and after, shows the intended change and
 // nothing else; what is not edited is a proposal that says why.
-// Not here: what is wrong (audit), how bytes change (splice), writing files and commits (wire).
+// Not here: what is wrong (rules), how bytes change (yamledit), writing files and commits (cli).
 package fix
 
 import (
@@ -67,7 +67,7 @@ type Request struct {
 	Rules []string
 	// RemoteBases says that what kustomizations name by its address is fetched. It is never edited.
 	RemoteBases bool
-	Progress    func(done, total int)
+	Progress    discover.Progress // may be nil
 }
 
 // Repository is what mending needs. The zero value of no field works.
@@ -76,8 +76,12 @@ type Repository struct {
 	Discovery discover.Discovery
 	Files     source.Tree
 	Render    render.Renderer
-	// Again takes a survey of the same repository with other files.
-	Rediscover func(ctx context.Context, files source.Tree) (discover.Discovery, error)
+	Again     Rediscoverer
+}
+
+// Rediscoverer finds the apps of the same repository with other files.
+type Rediscoverer interface {
+	Rediscover(ctx context.Context, files source.Tree) (discover.Discovery, error)
 }
 
 // MakePlan looks for an edit for each finding, in their order. The error is that ctx has ended, or that what was proven edit by edit does not
@@ -112,7 +116,7 @@ func MakePlan(ctx context.Context, b Repository, all, wanted []rules.Finding) (P
 	return p, m.holds(ctx, p)
 }
 
-// planner is one Mend. Its tree has the edits that were accepted.
+// planner is one plan. Its tree has the edits that were accepted.
 type planner struct {
 	Repository
 	all     []rules.Finding
@@ -167,11 +171,17 @@ func (m *planner) last(f rules.Finding) int {
 // errNoFix says that no edit is known for a rule.
 var errNoFix = errors.New("there is more than one way to end it, and only you know which")
 
+// errChart says that the objects of a chart are not edited.
+var errChart = errors.New("a template of a chart writes it, which decides what its values can do")
+
 // attempt makes one cure, if it can.
 type attempt func(context.Context, finding) (Fix, error)
 
 // attemptsFor lists the cures of a finding's rule, the most durable one first.
 func (m *planner) attemptsFor(f rules.Finding, at int) ([]attempt, error) {
+	if m.Discovery.Units[at].Chart != nil {
+		return nil, errChart
+	}
 	switch f.Rule {
 	case replicasAutoscaled, replicasPutBack, gitOutside:
 		switch {
@@ -274,7 +284,7 @@ func joinReasons(all []error) error {
 
 // holds proves the whole: looked at again, the repository has none of what was ended, and nothing new.
 func (m *planner) holds(ctx context.Context, p Plan) error {
-	after, err := m.Rediscover(ctx, m.tree)
+	after, err := m.Again.Rediscover(ctx, m.tree)
 	if err != nil {
 		return fmt.Errorf("look again: %w", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/truce-gitops/truce/internal/lint/rules"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
 )
 
@@ -85,7 +84,7 @@ func (m *planner) reread(ctx context.Context, next *tree, touched []string) ([]d
 	if !slices.ContainsFunc(units, edited) {
 		return units, nil
 	}
-	s, err := m.Rediscover(ctx, next)
+	s, err := m.Again.Rediscover(ctx, next)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +96,7 @@ func (m *planner) reread(ctx context.Context, next *tree, touched []string) ([]d
 		if i < 0 {
 			return nil, fmt.Errorf("%s could not be found any more", u.Name())
 		}
-		u.App, u.Resource, u.Line = s.Units[i].App, s.Units[i].Resource, s.Units[i].Line
+		u.App, u.Resource, u.Line, u.Values = s.Units[i].App, s.Units[i].Resource, s.Units[i].Line, s.Units[i].Values
 		units[at] = u
 	}
 	return units, nil
@@ -218,7 +217,7 @@ func (m *planner) rendered(ctx context.Context, u discover.Unit, files *tree) ([
 	if u.Dialect == discover.Bare && u.Line == 0 {
 		return looseObjects(files, u.Reads)
 	}
-	request, _, err := reconcile.RequestOf(files, u.App)
+	request, err := u.Request(files)
 	if err != nil {
 		return nil, err
 	}

@@ -143,8 +143,8 @@ func pathToPlace(n *yaml.Node, line, column int, way yamledit.Path) (yamledit.Pa
 	return nil, false
 }
 
-// nodeAt is the node that a way leads to.
-func nodeAt(n *yaml.Node, way yamledit.Path) *yaml.Node {
+// nodeAtPath is the node that a way leads to.
+func nodeAtPath(n *yaml.Node, way yamledit.Path) *yaml.Node {
 	for _, s := range way {
 		n = render.FollowAlias(n)
 		if n == nil {
@@ -166,7 +166,7 @@ func (r *remover) entry(file string, doc *yaml.Node, i int, way yamledit.Path) (
 	if len(way) < 2 {
 		return false, nil
 	}
-	name := render.FieldNode(nodeAt(doc, way[:len(way)-1]), "name")
+	name := render.FieldNode(nodeAtPath(doc, way[:len(way)-1]), "name")
 	if name == nil || !r.called(name.Value) {
 		return false, nil
 	}
@@ -236,7 +236,7 @@ func onlyThat(n *yaml.Node, way yamledit.Path) bool {
 				return false
 			}
 		}
-		n, way = nodeAt(n, way[:1]), way[1:]
+		n, way = nodeAtPath(n, way[:1]), way[1:]
 	}
 	return true
 }
@@ -291,7 +291,7 @@ func (r *remover) targeted(kustomizations []string, file string) bool {
 			return false
 		}
 		for _, way := range namingEntries(docs[0], path.Dir(name), file) {
-			if render.FieldNode(nodeAt(docs[0], way), "target") != nil {
+			if render.FieldNode(nodeAtPath(docs[0], way), "target") != nil {
 				return true
 			}
 		}

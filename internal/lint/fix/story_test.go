@@ -48,20 +48,24 @@ var cured = []string{
 	"uncanonical-quantity",
 }
 
+type rediscoverer struct{ options discover.Options }
+
+func (r rediscoverer) Rediscover(ctx context.Context, files source.Tree) (discover.Discovery, error) {
+	return discover.FindApps(ctx, files, r.options)
+}
+
 func mended(t *testing.T, files map[string]string, known []string) (discover.Discovery, fix.Plan) {
 	t.Helper()
 	tree := onDisk(t, files)
 	cached := &render.Cached{Renderer: &kustomize.Renderer{Plain: plain.Renderer{}}, Bytes: 64 << 20}
-	again := func(ctx context.Context, files source.Tree) (discover.Discovery, error) {
-		return discover.FindApps(ctx, files, discover.Options{Kinds: kinds(), Workers: 2, Addresses: known, Render: cached})
-	}
-	s, err := again(t.Context(), tree)
+	again := rediscoverer{discover.Options{Kinds: kinds(), Workers: 2, Addresses: known, Render: cached}}
+	s, err := again.Rediscover(t.Context(), tree)
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := rules.CheckAll(s)
 	wanted := slices.DeleteFunc(slices.Clone(found), func(f rules.Finding) bool { return !slices.Contains(cured, f.Rule) })
-	p, err := fix.MakePlan(t.Context(), fix.Repository{Discovery: s, Files: tree, Render: cached, Rediscover: again}, found, wanted)
+	p, err := fix.MakePlan(t.Context(), fix.Repository{Discovery: s, Files: tree, Render: cached, Again: again}, found, wanted)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -184,7 +184,7 @@ func (r *remover) inResource(p desired.Place) (bool, error) {
 		return false, fmt.Errorf("%s sets it, which is not written so in %s", p.Field, r.unit.File)
 	}
 	way := append(prefix, stepsOf(at)...)
-	n := nodeAt(docs[i], way)
+	n := nodeAtPath(docs[i], way)
 	switch {
 	case n == nil:
 		return false, fmt.Errorf("%s sets it, which is not written so in %s", p.Field, r.unit.File)

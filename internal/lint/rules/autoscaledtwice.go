@@ -89,7 +89,7 @@ func oneTarget(a, b *scaler) bool {
 // takesOver reports whether a ScaledObject makes an HPA of Git its own.
 func takesOver(keda, hpa *scaler) bool {
 	mark, _ := keda.object.Data.Annotation("scaledobject.keda.sh/transfer-hpa-ownership")
-	name := textAt(keda.object.Data, "spec", "advanced", "horizontalPodAutoscalerConfig", "name")
+	name := stringAt(keda.object.Data, "spec", "advanced", "horizontalPodAutoscalerConfig", "name")
 	return isScaledObject(keda.object.ID) && isHorizontalAutoscaler(hpa.object.ID) && mark == "true" && name == hpa.object.ID.Name
 }
 
@@ -97,12 +97,12 @@ func takesOver(keda, hpa *scaler) bool {
 func (j *checker) vertical(by map[lookupKey][]*scaler) []Finding {
 	var out []Finding
 	for d := range j.described() {
-		if !isVerticalAutoscaler(d.object.ID) || textAt(d.object.Data, "spec", "updatePolicy", "updateMode") == "Off" {
+		if !isVerticalAutoscaler(d.object.ID) || stringAt(d.object.Data, "spec", "updatePolicy", "updateMode") == "Off" {
 			continue
 		}
 		ref, _ := d.object.Data.At("spec", "targetRef").(map[string]any)
 		target := object.Object(ref)
-		for _, s := range by[lookupKey{textAt(target, "kind"), d.id().Namespace, textAt(target, "name")}] {
+		for _, s := range by[lookupKey{stringAt(target, "kind"), d.id().Namespace, stringAt(target, "name")}] {
 			m := j.reach().meet(s.unit, d.unit)
 			i := slices.IndexFunc(utilizations(s.object.Data), func(m metric) bool { return controls(d.object.Data, m) })
 			if m == "" || i < 0 {
@@ -127,10 +127,10 @@ func controls(vpa object.Object, m metric) bool {
 	if len(policies) == 0 {
 		return true
 	}
-	named := slices.ContainsFunc(policies, func(p object.Object) bool { return textAt(p, "containerName") == "*" })
+	named := slices.ContainsFunc(policies, func(p object.Object) bool { return stringAt(p, "containerName") == "*" })
 	for _, p := range policies {
-		name := textAt(p, "containerName")
-		if textAt(p, "mode") == "Off" || m.container != "" && name != "*" && name != m.container {
+		name := stringAt(p, "containerName")
+		if stringAt(p, "mode") == "Off" || m.container != "" && name != "*" && name != m.container {
 			continue
 		}
 		list, given := p.At("controlledResources").([]any)

@@ -9,18 +9,18 @@ import (
 // circles are the shortest ways from Kustomizations back to themselves, one of each knot, by the entries on the way, in the order of the survey.
 func (j *checker) circles(by map[*discover.Unit][]dependency) [][]dependency {
 	k := &cycleFinder{by: by, number: map[*discover.Unit]int{}, lowest: map[*discover.Unit]int{}, knot: map[*discover.Unit]int{}}
-	told := map[int]bool{}
+	reported := map[int]bool{}
 	var out [][]dependency
 	for i := range j.discovery.Units {
 		u := &j.discovery.Units[i]
 		if k.number[u] == 0 {
 			k.visit(u)
 		}
-		if told[k.knot[u]] {
+		if reported[k.knot[u]] {
 			continue
 		}
 		if way := k.back(u); way != nil {
-			told[k.knot[u]] = true
+			reported[k.knot[u]] = true
 			out = append(out, way)
 		}
 	}

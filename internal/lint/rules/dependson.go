@@ -16,9 +16,9 @@ func dependsOnMissing() rule {
 	return rule{Rule{
 		ID: "depends-on-missing", Severity: Warning,
 		Title: "a Kustomization depends on one that is not there",
-		Reason: "Flux does not begin before all that dependsOn names are ready, and looks again every 30 s, for ever: nothing of the " +
-			"Kustomization is applied, new commits neither, and drift is not corrected. dependsOn without a namespace means the Kustomization's " +
-			"own.",
+		Reason: "Neither Flux nor truce applies a Kustomization before all that dependsOn names are ready: nothing of it is applied, new commits neither. Flux " +
+			"looks again every 30 s and corrects no drift meanwhile; truce waits for an event, and corrects the drift of what was applied before. " +
+			"dependsOn without a namespace means the Kustomization's own.",
 		Remedy: "Correct name and namespace of the entry, or remove it.",
 		Source: "kustomize-controller (DependencyNotReady; requeue-dependency 30s); Kustomization spec.dependsOn",
 	}, func(j *checker) []Finding {
@@ -39,7 +39,8 @@ func dependsOnCycle() rule {
 		ID: "depends-on-cycle", Severity: Error,
 		Title: "Kustomizations depend on each other in a circle",
 		Reason: "Each waits until the one before is ready at its present generation. On a new cluster none of them ever begins; on one where " +
-			"they were ready once, the first edit of any of them stops all.",
+			"they were ready once, the first edit of any of them stops all. Flux reports on each that the one before is not ready; truce names the " +
+			"circle on each member.",
 		Remedy: "Remove one of the entries: the one whose objects can be applied without the other's. What both need belongs into a third.",
 		Source: "kustomize-controller (DependencyNotReady); Kustomization spec.dependsOn",
 	}, func(j *checker) []Finding {
@@ -83,7 +84,7 @@ func (j *checker) dependencies() []dependency {
 	for u := range j.kustomizations() {
 		for n, ref := range listItems(u.Resource.At("spec", "dependsOn")) {
 			e := dependency{from: u, at: fmt.Sprintf("spec.dependsOn[%d]", n)}
-			e.key = app.Key{Kind: u.App.Key.Kind, Namespace: cmp.Or(textAt(ref, "namespace"), u.App.Key.Namespace), Name: textAt(ref, "name")}
+			e.key = app.Key{Kind: u.App.Key.Kind, Namespace: cmp.Or(stringAt(ref, "namespace"), u.App.Key.Namespace), Name: stringAt(ref, "name")}
 			e.to = slices.DeleteFunc(slices.Clone(byKey[e.key]), func(to *discover.Unit) bool { return j.reach().meet(u, to) == "" })
 			out = append(out, e)
 		}
@@ -114,7 +115,7 @@ func (j *checker) isDormant(u *discover.Unit) bool {
 func (j *checker) kustomizations() iter.Seq[*discover.Unit] {
 	return func(yield func(*discover.Unit) bool) {
 		for i := range j.discovery.Units {
-			if u := &j.discovery.Units[i]; u.Dialect == discover.Flux && !yield(u) {
+			if u := &j.discovery.Units[i]; u.Dialect == discover.Flux && u.App.Release == nil && !yield(u) {
 				return
 			}
 		}

@@ -40,7 +40,7 @@ func (j *checker) finding(d described, p field.Path) Finding {
 // whole is where the object begins.
 func (j *checker) whole(d described) desired.Place { return j.files.whole(*d.object) }
 
-func textAt(o object.Object, keys ...string) string {
+func stringAt(o object.Object, keys ...string) string {
 	s, _ := o.At(keys...).(string)
 	return s
 }
@@ -95,8 +95,8 @@ func utilizations(o object.Object) []metric {
 	var out []metric
 	for i, m := range all {
 		for _, key := range []string{"resource", "containerResource"} {
-			if textAt(m, key, "target", "type") == "Utilization" {
-				out = append(out, metric{textAt(m, key, "name"), textAt(m, key, "container"), percent(m.At(key, "target", "averageUtilization")), itemPath(field.NewPath("spec", "metrics"), i)})
+			if stringAt(m, key, "target", "type") == "Utilization" {
+				out = append(out, metric{stringAt(m, key, "name"), stringAt(m, key, "container"), percent(m.At(key, "target", "averageUtilization")), itemPath(field.NewPath("spec", "metrics"), i)})
 			}
 		}
 	}
@@ -107,9 +107,9 @@ func utilizations(o object.Object) []metric {
 func triggers(o object.Object) []metric {
 	var out []metric
 	for i, t := range listItems(o.At("spec", "triggers")) {
-		kind := textAt(t, "type")
-		if (kind == "cpu" || kind == "memory") && (textAt(t, "metricType") == "Utilization" || textAt(t, "metadata", "type") == "Utilization") {
-			out = append(out, metric{kind, textAt(t, "metadata", "containerName"), percent(t.At("metadata", "value")), itemPath(field.NewPath("spec", "triggers"), i)})
+		kind := stringAt(t, "type")
+		if (kind == "cpu" || kind == "memory") && (stringAt(t, "metricType") == "Utilization" || stringAt(t, "metadata", "type") == "Utilization") {
+			out = append(out, metric{kind, stringAt(t, "metadata", "containerName"), percent(t.At("metadata", "value")), itemPath(field.NewPath("spec", "triggers"), i)})
 		}
 	}
 	return out

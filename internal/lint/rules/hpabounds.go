@@ -68,7 +68,7 @@ func boundsOf(o object.Object) (limits, bool) {
 		*into, b.hasMax = n, b.hasMax || p == &b.most
 	}
 	b.atZero = !b.keda && b.min == 0 && b.max > 0 && slices.ContainsFunc(listItems(o.At("spec", "metrics")), func(m object.Object) bool {
-		return textAt(m, "type") == "Object" || textAt(m, "type") == "External"
+		return stringAt(m, "type") == "Object" || stringAt(m, "type") == "External"
 	})
 	return b, true
 }

@@ -36,7 +36,7 @@ type container struct {
 	path field.Path
 }
 
-func (c container) name() string { return textAt(c.Object, "name") }
+func (c container) name() string { return stringAt(c.Object, "name") }
 
 // requests reports whether the container makes a request of the resource, or has a limit, of which the API server makes one.
 func (c container) requests(resource string) bool {
@@ -49,7 +49,7 @@ func containers(o object.Object) []container {
 	for _, key := range []string{"containers", "initContainers"} {
 		list := field.NewPath("spec", "template", "spec", key)
 		for _, c := range listItems(o.At("spec", "template", "spec", key)) {
-			if key == "containers" || textAt(c, "restartPolicy") == "Always" {
+			if key == "containers" || stringAt(c, "restartPolicy") == "Always" {
 				out = append(out, container{c, append(list.Copy(), field.KeyElement(c, []string{"name"}))})
 			}
 		}
@@ -96,7 +96,7 @@ func (j *checker) limited(d described, resource string) bool {
 			continue
 		}
 		for _, limit := range listItems(l.object.Data.At("spec", "limits")) {
-			if textAt(limit, "type") == "Container" && (limit.At("defaultRequest", resource) != nil || limit.At("default", resource) != nil) {
+			if stringAt(limit, "type") == "Container" && (limit.At("defaultRequest", resource) != nil || limit.At("default", resource) != nil) {
 				return true
 			}
 		}

@@ -201,7 +201,7 @@ func (j *checker) frozenFinding(d described, p field.Path, message string, sev S
 	f.Remedy = "put back what was, or give the new object another name"
 	if d.replaced() {
 		f.Severity = Warning
-		f.Message = fmt.Sprintf("%s: %s %s: it is deleted and made anew", d.called(), field.PathString(p), message)
+		f.Message = fmt.Sprintf("%s: %s %s: it is deleted and created again", d.called(), field.PathString(p), message)
 		f.Remedy = "make sure that nothing is lost with the old one"
 	}
 	return f

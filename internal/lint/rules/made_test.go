@@ -46,7 +46,7 @@ func taken(t *testing.T, in golden.Files) discover.Discovery {
 	s, err := discover.FindApps(t.Context(), files.Snapshot(), discover.Options{
 		Kinds: []discover.Kind{
 			{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "Application", Apps: argocd.Applications{}},
-			{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "ApplicationSet", Expand: appset.ExpandSet},
+			{Dialect: discover.ArgoCD, Group: "argoproj.io", Kind: "ApplicationSet", Sets: appset.Sets{}},
 		},
 		Render:    &render.Cached{Renderer: &kustomize.Renderer{Plain: plain.Renderer{}}},
 		Addresses: []string{"https://git.example.org/shop.git"}, Workers: 1,

@@ -86,7 +86,7 @@ func (f *files) place(u discover.Unit, o desired.Object, p field.Path) desired.P
 
 // value is the same for the value itself, not for its key.
 func (f *files) value(u discover.Unit, o desired.Object, p field.Path) desired.Place {
-	places := desired.FieldOrigins(f.tree(), u.App, o)
+	places := f.origins(u, o)
 	for ; len(p) > 0; p = p[:len(p)-1] {
 		all := places(p)
 		if i := desired.WinningPlace(all); i >= 0 {

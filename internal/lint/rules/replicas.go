@@ -93,7 +93,7 @@ func (j *checker) contest(s scaled) (Finding, namingOrigin) {
 // namingWay returns, from the places of a field, whether the manifest names it.
 func namingWay(places []desired.Place) namingOrigin {
 	for _, p := range places {
-		if p.Means == desired.ByManifest {
+		if p.Means == desired.ByManifest || p.Means == desired.ByTemplate {
 			return writtenBelow
 		}
 	}
@@ -123,6 +123,8 @@ func (s scaled) says(count any, in namingOrigin) string {
 func (s scaled) fate(count any, ignored ignoring) string {
 	text := ""
 	switch a := s.unit.App; {
+	case s.unit.App.Release != nil:
+		text = s.chartFate(count)
 	case s.unit.Dialect == discover.Flux:
 		text = fmt.Sprintf("every reconciliation of %s resets it to %v", s.unit.Name(), count)
 	case s.unit.Dialect == discover.ArgoCD && ignored.rule != "":
@@ -141,6 +143,9 @@ func (s scaled) fate(count any, ignored ignoring) string {
 }
 
 func (s scaled) remedy(f Finding) string {
+	if s.unit.Chart != nil {
+		return s.chartRemedy()
+	}
 	text := "remove " + strings.TrimPrefix(field.PathString(f.Path), ".") + " here"
 	for i, p := range f.Others {
 		text += []string{" and in ", ", "}[min(i, 1)] + p.String()

@@ -75,7 +75,7 @@ func fieldSteps(at string) []string {
 // places are all places that give a field of an object a value, in the order in which they are applied, and which of them wins (-1 for
 // none). Those in the unit's custom resource are found in its file.
 func (f *files) places(d described) func(path field.Path) (all []desired.Place, wins int) {
-	origins := desired.FieldOrigins(f.tree(), d.unit.App, *d.object)
+	origins := f.origins(*d.unit, *d.object)
 	return func(path field.Path) ([]desired.Place, int) {
 		all := origins(path)
 		wins := desired.WinningPlace(all)

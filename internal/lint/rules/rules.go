@@ -3,7 +3,7 @@
 // In: a Survey: apps and what they describe.
 // Out: Findings, each with the place in Git, the reason and the remedy; Rules, from which their documentation is made.
 // Promise: pure; each finding can be pointed at; the same Survey gives the same Findings in the same order; no Secret's value is in one.
-// Not here: finding apps (survey), what a live cluster adds (wire), forms for other programs (publish), mending (mend).
+// Not here: finding apps (discover), what a live cluster adds (autoscaled), forms for other programs (output), edits (fix).
 package rules
 
 import (
@@ -16,8 +16,10 @@ import (
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/schema"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	chartvalues "github.com/truce-gitops/truce/internal/render/values"
 	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
@@ -56,7 +58,7 @@ type Finding struct {
 	Others  []desired.Place
 	Message string // what is wrong here, with names and values
 	Remedy  string // what to do here
-	// Aside is why the finding is left out unless it is asked for; empty for one that is not.
+	// FormOnly is why the finding is left out unless it is asked for; empty for one that is not.
 	FormOnly FormOnly
 }
 
@@ -81,7 +83,7 @@ type checker struct {
 	base      *discover.Discovery // an earlier revision; nil for none
 	files     files
 	catalogue *claim.Catalogue
-	schemas   *schema.Kinds              // those that the survey's CRDs define too
+	schemas   *schema.Kinds              // those that the repository's CRDs define too
 	documents []manifest                 // see manifests
 	names     map[lookupKey][]described  // see byName
 	reaches   *reach                     // see reach
@@ -105,7 +107,7 @@ func (j *checker) objects() iter.Seq2[discover.Unit, desired.Object] {
 	}
 }
 
-// schemasOf knows the kinds of Kubernetes' own and those that the survey defines.
+// schemasOf knows the kinds of Kubernetes' own and those that the repository's CRDs define.
 func schemasOf(s discover.Discovery) *schema.Kinds {
 	kinds := schema.Builtin()
 	for _, u := range s.Units {
@@ -152,6 +154,7 @@ func implementations() []rule {
 		ignoreNotRespected(),
 		objectNamedTwice(),
 		pruneDisabled(),
+		refusedByTruce(),
 		replicasAutoscaled(),
 		replicasPutBack(),
 		secretPlainData(),
@@ -180,8 +183,10 @@ func newChecker(s discover.Discovery) *checker {
 
 func (j *checker) findings() []Finding {
 	var out []Finding
+	secrets := j.secrets()
 	for _, r := range implementations() {
 		for _, f := range r.check(j) {
+			f.Message = secrets.Text(f.Message + keyText(f))
 			f.Rule, f.Severity = r.ID, cmp.Or(f.Severity, r.Severity)
 			if slices.Contains(formRules, r.ID) && f.Place.File != "" && j.files.isGenerated(f.Place.File) {
 				f.FormOnly = Generated
@@ -194,6 +199,22 @@ func (j *checker) findings() []Finding {
 	}
 	slices.SortStableFunc(out, inOrder)
 	return withoutRepeats(out)
+}
+
+// secrets are the variables' values that stand in Secrets of the repository.
+func (j *checker) secrets() redact.Sensitive {
+	units := j.discovery.Units
+	if j.base != nil {
+		units = slices.Concat(units, j.base.Units)
+	}
+	var values []string
+	for _, u := range units {
+		values = append(values, u.Values.SecretValues()...)
+		if u.Chart != nil {
+			values = append(values, chartvalues.SecretTexts(u.Chart.Values)...)
+		}
+	}
+	return redact.Sensitive{Known: redact.KnownOrNil(values)}
 }
 
 // withoutRepeats leaves out what another unit has said before in the same words of the same place: a base is in many overlays.

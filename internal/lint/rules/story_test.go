@@ -108,6 +108,9 @@ func surveyed(ctx context.Context, t *testing.T, in golden.Files) discover.Disco
 		reads = append(reads, name)
 	}
 	slices.Sort(reads)
+	if slices.ContainsFunc(reads, func(name string) bool { return filepath.Base(name) == "Chart.yaml" }) {
+		return surveyedCharts(ctx, t, files)
+	}
 	if units := unitsOf(t, files, in); units != nil {
 		return discover.Discovery{Files: files, Units: units}
 	}

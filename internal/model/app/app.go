@@ -7,15 +7,20 @@
 package app
 
 import (
+	"github.com/truce-gitops/truce/internal/model/decryption"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/model/dependency"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/pause"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/variables"
 )
 
 // Key names an app in the cluster that holds its custom resource. Kind is the custom resource's kind.
@@ -33,6 +38,17 @@ type SourceKey struct {
 	// Revision is what to read instead of what the source itself follows: HEAD, a branch, a tag, a range of versions, a full
 	// reference name or a commit. Empty for what the source follows.
 	Revision string
+	// Chart is the name of the one chart that is read of a source which holds many; empty for the source itself. Version is its version, or a range
+	// of versions, and empty for the newest. Keys names a Secret beside the source with the public keys that must have signed it; empty for none.
+	Chart, Version, Keys string
+}
+
+// IsOwn reports whether the key is that of a custom resource, and of no revision or chart of it.
+func (k SourceKey) IsOwn() bool { return k == k.Own() }
+
+// Own returns the key of the custom resource.
+func (k SourceKey) Own() SourceKey {
+	return SourceKey{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name}
 }
 
 // String prints the key as "GitRepository flux-system/web", and an address as it is.
@@ -41,8 +57,14 @@ func (k SourceKey) String() string {
 	if strings.ContainsAny(k.Name, "/:") {
 		text = k.Kind + " " + k.Name
 	}
+	if k.IsJoined() {
+		return "the sources of " + k.Namespace + "/" + k.Name
+	}
 	if k.Revision != "" {
 		text += " at " + k.Revision
+	}
+	if k.Chart != "" {
+		text = "chart " + strings.TrimSpace(k.Chart+" "+k.Version) + " of " + text
 	}
 	return text
 }
@@ -54,19 +76,28 @@ type App struct {
 	Generation int64  // of the custom resource that this was read from
 
 	Source SourceKey
+	// Parts are the sources of an app that has several; Source stands for all of them then, and what is rendered is what the Parts say.
+	Parts []Part
 	// Labels are put on every object, for the dialect's own tools.
-	Labels           map[string]string
-	Path             string // directory inside the source, "." for its root
-	Layout           Layout
-	Manifests        Manifests // which files of a plain directory are read, where Layout says so
-	Namespace        string    // overrides the namespace of every namespaced object; empty keeps them
-	Overlay          overlay.Overlay
+	Labels     map[string]string
+	Path       string // directory inside the source, "." for its root
+	Layout     Layout
+	Manifests  Manifests // which files of a plain directory are read, where Layout says so
+	Namespace  string    // overrides the namespace of every namespaced object; empty keeps them
+	Overlay    overlay.Overlay
+	PostBuild  variables.Spec
+	Decryption decryption.Spec
+	// Release says that the files are a Helm chart, and as which release it is installed; nil for other files.
+	Release *release.Spec
+	// Chart says how the directory is rendered if it is a Helm chart of which no release is stored. What it leaves open of the cluster is
+	// asked for; nil refuses charts.
+	Chart            *release.Request
 	DefaultNamespace DefaultNamespace
 
 	Interval       time.Duration // between full checks
 	SourceInterval time.Duration // the source is asked for a new revision at least so often; 0 leaves that to the source
 	Retry          time.Duration // after a failed run
-	Backoff        Backoff       // of Retry
+	Backoff        pause.Backoff // of Retry
 	Timeout        time.Duration // of one run, and of waiting for health
 	Suspended      bool
 	Request        string // a token: a new value asks for a run now
@@ -76,9 +107,20 @@ type App struct {
 
 	Rollout     Rollout
 	SyncRequest SyncRequest
+	// IsRollingOut says that a new revision, or what an order asks for, is being brought out. See InRollout.
+	IsRollingOut bool
 	// ReachedRevision is the newest revision that was rolled out from where the app now reads, as its custom resource remembers it. Empty
 	// for unknown, and for an app whose drift is put back in any case.
 	ReachedRevision string
+
+	// DependsOn are the apps that must be ready before a new revision, or a change of the custom resource, is applied.
+	DependsOn []dependency.Dependency
+	// CompletedRevision is the revision that was applied whole under the present spec, as its custom resource remembers it: a run about it
+	// waits for no other app. Empty for unknown.
+	CompletedRevision string
+
+	// FailedSince is since when a health check fails, as its custom resource remembers it; zero for unknown, and where none does.
+	FailedSince time.Time
 
 	// Finalizers are the names of those that keep the custom resource until the objects are gone; they are taken off then.
 	Finalizers []string
@@ -93,19 +135,28 @@ type App struct {
 	PruneLimit *int
 	// PruneOnDelete says what becomes of the objects when the app itself is deleted; empty for the same as Prune.
 	PruneOnDelete Prune
-	AllowEmpty    bool // a source that describes no object at all may take away all there is
-	Wait          Wait
-	Health        health.Rules
-	Validation    Validation
-	Policy        Policy
-	Account       identity.Account // as which every request about the app's objects is made
-	Reach         identity.NamespaceReach
-	Ignore        ignore.Rules
-	Adoption      Adoption
+	// AwaitTermination says that a deleted app ends only when its objects are gone, or after Timeout.
+	AwaitTermination bool
+	// Recreate says that an object is deleted and created where the API server refuses to change it.
+	Recreate     bool
+	AllowEmpty   bool // a source that describes no object at all may take away all there is
+	Wait         Wait
+	Health       health.Rules
+	HealthExprs  []health.Custom // over Health, for objects of their kinds
+	HealthChecks []health.Check  // the objects that an app which waits for health waits for; none for all of its own
+	Validation   Validation
+	Policy       Policy
+	Account      identity.Account    // as which every request about the app's objects is made, in the cluster that they are in
+	Kubeconfig   identity.Kubeconfig // of the cluster that the objects are in
+	MovedTo      string              // the cluster, by MovedToKey, in which the app goes on; empty for where its objects are
+	Reach        identity.NamespaceReach
+	Ignore       ignore.Rules
+	Adoption     Adoption
 
 	// Aside are annotations by which an object says that it is made at some moment, and not kept in sync: it is left out. Unheeded are
 	// those that change what the dialect's own tool does, and nothing here. Both is said on the app.
-	Aside, Unheeded []string
+	Aside    optout.Moments
+	Unheeded []string
 	// OptOuts are the annotations and labels by which a single object asks for another treatment.
 	OptOuts optout.Rules
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/pause"
 )
 
 // Rollout says when a new revision is applied. The zero value is Automatic.
@@ -22,7 +24,9 @@ type SyncRequest struct {
 	Token    string // the same as long as it is the same order; empty for no order
 	By       string // who asks; empty if not known
 	Revision string // instead of what the app follows, in the form of SourceKey.Revision
-	Prune    Prune  // instead of the app's; empty for the app's
+	// Revisions are instead of what each of several sources follows, in their order; empty ones leave it so.
+	Revisions []string
+	Prune     Prune // instead of the app's; empty for the app's
 	// Mode is Preview for an order that only asks what would happen; empty for the app's.
 	Mode Mode
 	// Objects are the ones that are meant, by their group, kind, name and, where it is set, namespace; none means all.
@@ -30,7 +34,7 @@ type SyncRequest struct {
 	// Refused is why it cannot be carried out as asked: it ends with that, and nothing is written for it.
 	Refused string
 	Retry   time.Duration // after a failed run; 0 ends the order with the first
-	Backoff Backoff       // of Retry
+	Backoff pause.Backoff // of Retry
 	// StartedAt is when an earlier process has taken it up without ending it; zero for a request that was not started.
 	StartedAt time.Time
 }
@@ -50,7 +54,7 @@ func (o SyncRequest) Covers(id object.ID) bool {
 
 // BetweenRollouts is the app between rollouts: what its policy leaves to be asked for is not written.
 func (a App) BetweenRollouts() App {
-	a.SyncRequest = SyncRequest{}
+	a.SyncRequest, a.IsRollingOut = SyncRequest{}, false
 	if a.Rollout == OnRequest && a.Policy.Mode == Enforce {
 		a.Policy.Mode = Await
 	}
@@ -65,6 +69,7 @@ func (a App) BetweenRollouts() App {
 
 // InRollout is the app while a new revision, or what an order asks for, is brought out.
 func (a App) InRollout() App {
+	a.IsRollingOut = true
 	if a.Policy.Remediation == RemediateInRollouts || a.SyncRequest.Token != "" {
 		a.Policy.Remediation = Remediate
 	}
@@ -79,7 +84,11 @@ func (a App) InRollout() App {
 
 // AtRevision is the app at a revision of its source: with the commit and the names of its files in what asks for them.
 func (a App) AtRevision(commit string, files fs.FS) App {
+	if len(a.Parts) > 0 {
+		return a.atRevisions(commit, files)
+	}
 	a.Overlay = a.Overlay.At(commit).Found(files, a.Path)
+	a.Chart = a.Chart.WithTexts(func(text string) string { return overlay.PutRevision(text, commit) })
 	return a
 }
 
@@ -89,30 +98,4 @@ func (a App) ForObject(id object.ID) App {
 		a.Policy.Mode = Await
 	}
 	return a
-}
-
-// Backoff lengthens the pause between failed runs: each is Factor times the one before, Most at most. The zero value keeps the
-// pause, without end.
-type Backoff struct {
-	Factor int64
-	Max    time.Duration
-	Limit  int64 // of tries in a row, after which only the next full check tries again; 0 for no limit, below 0 for no try
-}
-
-// Pause is how long to wait after a failed run; the first of a row is number 1. False: it is not to be tried again.
-func (b Backoff) Pause(first time.Duration, number int) (time.Duration, bool) {
-	if b.Limit < 0 || b.Limit > 0 && int64(number) > b.Limit {
-		return 0, false
-	}
-	pause := first
-	for n := 1; n < number && b.Factor > 1; n++ {
-		pause *= time.Duration(b.Factor)
-		if b.Max > 0 && pause >= b.Max || pause < first {
-			break
-		}
-	}
-	if b.Max > 0 && (pause > b.Max || pause < first) {
-		pause = b.Max
-	}
-	return pause, true
 }

@@ -6,9 +6,10 @@ type Layout string
 // The values of Layout.
 const (
 	AnyLayout        Layout = ""              // a kustomization, else all manifests below it
-	FoundLayout      Layout = "found"         // a kustomization where there is one, else those that Manifests chooses
+	FoundLayout      Layout = "found"         // a kustomization where there is one, else a Helm chart, else those that Manifests chooses
 	PlainLayout      Layout = "plain"         // those that Manifests chooses, also beside a kustomization
 	KustomizedLayout Layout = "kustomization" // that, and nothing else
+	ChartLayout      Layout = "chart"         // a Helm chart, and nothing else
 )
 
 // Manifests chooses files of a plain directory. Its zero value is the directory's own files, and no deeper ones.

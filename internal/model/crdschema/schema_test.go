@@ -45,7 +45,7 @@ func TestOurKindsAreThere(t *testing.T) {
 	for _, s := range ours(t) {
 		files = append(files, s.File())
 	}
-	want := []string{"application-argoproj-v1alpha1.json", "kustomization-kustomize-v1.json", "gitrepository-source-v1.json"}
+	want := []string{"application-argoproj-v1alpha1.json", "helmrelease-helm-v2.json", "kustomization-kustomize-v1.json", "alert-notification-v1beta3.json", "provider-notification-v1beta3.json", "receiver-notification-v1.json", "bucket-source-v1.json", "externalartifact-source-v1.json", "gitrepository-source-v1.json", "helmchart-source-v1.json", "helmrepository-source-v1.json", "ocirepository-source-v1.json"}
 	if diff := cmp.Diff(want, files); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -60,7 +60,7 @@ func TestAllTakesEachKind(t *testing.T) {
 		}
 	}
 	definitions := all["definitions"].(map[string]any)
-	if len(all["oneOf"].([]any)) != 3 || len(definitions) != 3 {
+	if len(all["oneOf"].([]any)) != len(each) || len(definitions) != len(each) {
 		t.Fatalf("%d of %d", len(all["oneOf"].([]any)), len(definitions))
 	}
 	for _, v := range all["oneOf"].([]any) {

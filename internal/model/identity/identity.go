@@ -6,8 +6,13 @@
 // Not here: which account and reach an app has (tenancy), impersonation (cluster).
 package identity
 
+import "strings"
+
 // Account is the service account whose rights hold for an app. Its zero value is truce's own identity.
 type Account struct{ Namespace, Name string }
+
+// accountPrefix begins the user name of a service account.
+const accountPrefix = "system:serviceaccount:"
 
 // IsSelf reports whether requests for the app are made as truce itself.
 func (a Account) IsSelf() bool { return a == Account{} }
@@ -17,7 +22,20 @@ func (a Account) User() string {
 	if a.IsSelf() {
 		return ""
 	}
-	return "system:serviceaccount:" + a.Namespace + ":" + a.Name
+	return accountPrefix + a.Namespace + ":" + a.Name
+}
+
+// AccountOf returns the service account that a user name stands for; ok is false for other users.
+func AccountOf(user string) (account Account, ok bool) {
+	rest, ok := strings.CutPrefix(user, accountPrefix)
+	if !ok {
+		return Account{}, false
+	}
+	namespace, name, ok := strings.Cut(rest, ":")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, ":") {
+		return Account{}, false
+	}
+	return Account{namespace, name}, true
 }
 
 // NamespaceReach says which objects an app may have, whatever its account may do.

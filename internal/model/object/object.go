@@ -24,7 +24,7 @@ type GVK struct {
 	Group, Version, Kind string
 }
 
-// PartOf is the label of every managed object; its value names the app (DESIGN §2.5). It finds, it proves nothing.
+// PartOf is the label of every managed object; its value names the app. It is for searching and proves nothing.
 const PartOf = "truce.dev/part-of"
 
 // ID returns the object's name in the cluster. Missing parts are empty.

@@ -1,9 +1,10 @@
 // Package optout answers: what does a single object ask for, against its app?
 //
 // In: the rules of a dialect, as data, and an object as Git and the cluster have it.
-// Out: a Treatment: apply it never, once, or beside others, and what of its wishes cannot be met.
+// Out: a Treatment: apply it never, once, or beside others, and what of its wishes cannot be met; for an object that Git no longer names, the
+// mark by which it asks to stay.
 // Promise: pure; a value that the dialect's own tool would not recognise is no opt-out, and is remarked on.
-// Not here: the rules (front), what follows from them (decide, reconcile), pruning, which is asked of the live object (decide).
+// Not here: the rules (dialect), what follows from them (decide, reconcile).
 package optout
 
 import (
@@ -39,6 +40,8 @@ const (
 	NeverApply Effect = "never apply"
 	CreateOnly Effect = "create only" // apply it while it is not in the cluster
 	MergeOnly  Effect = "merge"       // leave what others have added
+	KeepDrift  Effect = "keep drift"  // apply it when something is brought out, and leave what changes in between
+	Recreate   Effect = "recreate"    // delete and create it where the API server refuses to change it
 	Refuse     Effect = "refuse"      // it cannot be done, and the object is not applied
 	Remark     Effect = "remark"      // it has no effect, which is said on the app
 )
@@ -48,11 +51,13 @@ type Rules []Rule
 
 // Treatment is what one object asks for. Its zero value is the treatment of its app.
 type Treatment struct {
-	Effect        // NeverApply, CreateOnly, MergeOnly or none
+	Effect        // NeverApply, CreateOnly, MergeOnly, KeepDrift or none
 	Mark   string // what asks for it: "annotation kustomize.toolkit.fluxcd.io/ssa: Ignore"
 	// Paused is the key of the annotation or label on the live object that asks for NeverApply where Git does not: a person has paused
 	// the object.
 	Paused string
+	// Recreate is what asks to delete and create the object where the API server refuses to change it; empty for nothing.
+	Recreate string
 	// Refused and Remarks say what cannot be done, and what has no effect, each a sentence.
 	Refused, Remarks []string
 }
@@ -90,6 +95,8 @@ func (t *Treatment) ask(m mark) {
 		t.Remarks = append(t.Remarks, m.text+" has no effect: no such value")
 	case m.Effect == Refuse:
 		t.Refused = append(t.Refused, m.text+" is not supported: "+m.Why)
+	case m.Effect == Recreate:
+		t.Recreate = m.text
 	case m.Effect == Remark:
 		t.Remarks = append(t.Remarks, m.text+" "+m.Why)
 	case m.Effect != "" && t.Effect != NeverApply:

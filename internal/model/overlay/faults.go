@@ -28,7 +28,7 @@ func (o Overlay) Faults() []Fault {
 		f.component(o.Entry("components", i), c)
 	}
 	for i, p := range o.Patches {
-		f.patch(o.Entry("patches", i), p)
+		f.patch(o.PatchField(i), p)
 	}
 	for i, m := range o.Images {
 		if m.Name == "" {

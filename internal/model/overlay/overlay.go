@@ -24,9 +24,13 @@ type Overlay struct {
 	Components []string
 	Optional   bool
 	// Patches are entries of the field of that name: maps with "patch" or "path", "target" and "options".
-	Patches  []map[string]any
-	Images   []Image
-	Replicas []Replica
+	Patches []map[string]any
+	// PatchesBy are the fields of the custom resource that ask for them, below Within; none where that is the list patches.
+	PatchesBy []string
+	Images    []Image
+	Replicas  []Replica
+	// BuildMetadata lists what the build notes in annotations, instead of the kustomization's list.
+	BuildMetadata []string
 	// Labels and Annotations are commonLabels and commonAnnotations.
 	Labels      Labels
 	Annotations Annotations
@@ -68,7 +72,7 @@ type Metadata struct {
 
 // Builds reports whether the overlay changes what is built.
 func (o Overlay) Builds() bool {
-	return o.NamePrefix != "" || o.NameSuffix != "" || len(o.Components)+len(o.Patches)+len(o.Images)+len(o.Replicas) > 0 ||
+	return o.NamePrefix != "" || o.NameSuffix != "" || len(o.Components)+len(o.Patches)+len(o.Images)+len(o.Replicas)+len(o.BuildMetadata) > 0 ||
 		len(o.Labels.Pairs)+len(o.Annotations.Pairs) > 0
 }
 
@@ -82,6 +86,14 @@ func (o Overlay) Field(name string) string {
 
 // Entry is the path in the custom resource of an entry of a list of the overlay, such as spec.images[0].
 func (o Overlay) Entry(name string, i int) string { return o.Field(name) + "[" + strconv.Itoa(i) + "]" }
+
+// PatchField is the path in the custom resource of what asks for a patch.
+func (o Overlay) PatchField(i int) string {
+	if i < len(o.PatchesBy) {
+		return o.Field(o.PatchesBy[i])
+	}
+	return o.Entry("patches", i)
+}
 
 // Pair is the path in the custom resource of a key of a map of the overlay, such as spec.commonLabels[team].
 func (o Overlay) Pair(name, key string) string { return o.Field(name) + "[" + key + "]" }
@@ -100,7 +112,7 @@ func (o Overlay) Parts(namespace string) []Part {
 		out = append(out, Part{Field: field, Kustomization: map[string]any{key: value}})
 	}
 	for i, p := range o.Patches {
-		add(o.Entry("patches", i), "patches", []any{p})
+		add(o.PatchField(i), "patches", []any{p})
 	}
 	texts := [...]struct{ by, key, value string }{
 		{o.NamespaceBy, "namespace", namespace}, {"namePrefix", "namePrefix", o.NamePrefix}, {"nameSuffix", "nameSuffix", o.NameSuffix},

@@ -19,15 +19,7 @@ func Revision(digits int) string { return fmt.Sprintf(pending, digits) }
 
 // At returns the overlay with the revision put in wherever it is asked for. What it is called on stays as it is.
 func (o Overlay) At(revision string) Overlay {
-	put := func(text string) string {
-		return pendingForm.ReplaceAllStringFunc(text, func(found string) string {
-			digits, err := strconv.Atoi(pendingForm.FindStringSubmatch(found)[1])
-			if err != nil || digits == 0 || digits > len(revision) {
-				return revision
-			}
-			return revision[:digits]
-		})
-	}
+	put := func(text string) string { return PutRevision(text, revision) }
 	o.Images = slices.Clone(o.Images)
 	for i, m := range o.Images {
 		o.Images[i] = Image{Name: put(m.Name), NewName: mapText(m.NewName, put), NewTag: mapText(m.NewTag, put), Digest: mapText(m.Digest, put)}
@@ -50,4 +42,15 @@ func mapPairs(pairs map[string]string, by func(string) string) map[string]string
 		out[k] = by(v)
 	}
 	return out
+}
+
+// PutRevision puts a revision into a text, wherever Revision stands for it.
+func PutRevision(text, revision string) string {
+	return pendingForm.ReplaceAllStringFunc(text, func(found string) string {
+		digits, err := strconv.Atoi(pendingForm.FindStringSubmatch(found)[1])
+		if err != nil || digits == 0 || digits > len(revision) {
+			return revision
+		}
+		return revision[:digits]
+	})
 }

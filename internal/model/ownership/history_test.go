@@ -39,20 +39,20 @@ func TestOnlyAnEntryThatWasWrittenSinceIsTheWriter(t *testing.T) {
 	}{
 		{"an owner that gained the field", []any{of("truce", "Apply", long, p)}, []any{of("truce", "Apply", long, q), of("kubectl-edit", "Update", now, p)}, true, "kubectl-edit", false},
 		{"an owner that wrote it again", []any{of("ci", "Update", long, p)}, []any{of("ci", "Update", now, p)}, true, "ci", false},
-		{"an owner that has not written", []any{of("flux", "Apply", long, p)}, []any{of("flux", "Apply", long, p), of("kubectl-annotate", "Update", now, q)}, true, "somebody (unknown)", true},
-		{"an owner that only lost a field", []any{of("flux", "Apply", long, p, q)}, []any{of("flux", "Apply", long, p), of("kubectl-annotate", "Update", now, q)}, true, "somebody (unknown)", true},
-		{"a scale without a time that changed nothing", []any{scale}, []any{scale, of("kubectl-annotate", "Update", now, q)}, true, "somebody (unknown)", true},
-		{"an owner that may have written again within the second", []any{of("flux", "Apply", now, p)}, []any{of("flux", "Apply", now, p)}, false, "somebody (unknown)", false},
+		{"an owner that has not written", []any{of("flux", "Apply", long, p)}, []any{of("flux", "Apply", long, p), of("kubectl-annotate", "Update", now, q)}, true, "an unknown writer", true},
+		{"an owner that only lost a field", []any{of("flux", "Apply", long, p, q)}, []any{of("flux", "Apply", long, p), of("kubectl-annotate", "Update", now, q)}, true, "an unknown writer", true},
+		{"a scale without a time that changed nothing", []any{scale}, []any{scale, of("kubectl-annotate", "Update", now, q)}, true, "an unknown writer", true},
+		{"an owner that may have written again within the second", []any{of("flux", "Apply", now, p)}, []any{of("flux", "Apply", now, p)}, false, "an unknown writer", false},
 		{"another scale by the same", []any{scale}, []any{scale}, true, "kube-controller-manager (scale)", false},
 		{"an apply of the same value does not take it from an update", []any{of("truce", "Apply", long, p)}, []any{of("ci", "Update", now, p), of("flux", "Apply", now, p)}, false, "ci", false},
-		{"two that applied the same value", []any{of("truce", "Apply", long, p)}, []any{of("a", "Apply", now, p), of("b", "Apply", now, p)}, false, "somebody (unknown)", false},
+		{"two that applied the same value", []any{of("truce", "Apply", long, p)}, []any{of("a", "Apply", now, p), of("b", "Apply", now, p)}, false, "an unknown writer", false},
 		{"the one of two that applied it since", []any{of("a", "Apply", long, p)}, []any{of("a", "Apply", long, p), of("b", "Apply", now, p)}, true, "b", false},
 		{"a field that is gone, and one request since", []any{of("truce", "Apply", long, p)}, []any{of("truce", "Apply", long, q), of("kubectl-edit", "Update", now, q)}, true, "kubectl-edit (inferred)", false},
-		{"a field that is gone, and several requests since", []any{of("truce", "Apply", long, p)}, []any{of("truce", "Apply", long, q), of("kubectl-edit", "Update", now, q)}, false, "somebody (unknown)", false},
-		{"a field that is gone, and a write before it was good", []any{of("truce", "Apply", long, p), of("kubectl-edit", "Update", long, q)}, []any{of("truce", "Apply", long, q), of("kubectl-edit", "Update", long, q)}, true, "somebody (unknown)", false},
-		{"an old owner, and several requests since", []any{of("flux", "Apply", long, p)}, []any{of("flux", "Apply", long, p), of("kubectl-annotate", "Update", now, q)}, false, "somebody (unknown)", true},
-		{"an owner that is older than another entry", []any{of("flux", "Apply", now-2, p), of("ci", "Update", now-1, q)}, []any{of("flux", "Apply", now-2, p), of("ci", "Update", now, q)}, false, "somebody (unknown)", true},
-		{"a scale without a time, and several requests since", []any{scale}, []any{scale, of("kubectl-annotate", "Update", now, q)}, false, "somebody (unknown)", false},
+		{"a field that is gone, and several requests since", []any{of("truce", "Apply", long, p)}, []any{of("truce", "Apply", long, q), of("kubectl-edit", "Update", now, q)}, false, "an unknown writer", false},
+		{"a field that is gone, and a write before it was good", []any{of("truce", "Apply", long, p), of("kubectl-edit", "Update", long, q)}, []any{of("truce", "Apply", long, q), of("kubectl-edit", "Update", long, q)}, true, "an unknown writer", false},
+		{"an old owner, and several requests since", []any{of("flux", "Apply", long, p)}, []any{of("flux", "Apply", long, p), of("kubectl-annotate", "Update", now, q)}, false, "an unknown writer", true},
+		{"an owner that is older than another entry", []any{of("flux", "Apply", now-2, p), of("ci", "Update", now-1, q)}, []any{of("flux", "Apply", now-2, p), of("ci", "Update", now, q)}, false, "an unknown writer", true},
+		{"a scale without a time, and several requests since", []any{scale}, []any{scale, of("kubectl-annotate", "Update", now, q)}, false, "an unknown writer", false},
 		{"a scale without a time, and a status", []any{scale}, []any{scale, status}, false, "kube-controller-manager (scale)", false},
 		{"a scale without a time, and truce", []any{scale}, []any{scale, of("truce", "Apply", now, q)}, false, "kube-controller-manager (scale)", false},
 		{"a scale without a time, and the handover", []any{scale}, []any{scale, of("truce-handover", "Apply", now, q)}, false, "kube-controller-manager (scale)", false},
@@ -61,8 +61,8 @@ func TestOnlyAnEntryThatWasWrittenSinceIsTheWriter(t *testing.T) {
 		{"a field that is gone, and our own entry beside the request", []any{of("flux", "Apply", long, p)}, []any{of("truce", "Apply", now, q), of("truce-handover", "Apply", now, q), of("kubectl-edit", "Update", now, q)}, true, "kubectl-edit (inferred)", false},
 		{"a field that is gone, and an entry of the same second", []any{of("truce", "Apply", long, p), of("ci", "Update", now, q)}, []any{of("truce", "Apply", long, q), of("ci", "Update", now, q), of("kubectl-edit", "Update", now, q)}, true, "kubectl-edit (inferred)", false},
 		{"a field that is gone, and an entry that came long before the event", []any{of("truce", "Apply", long, p)}, []any{of("truce", "Apply", long, q), of("ci", "Update", long, q), of("kubectl-edit", "Update", now, q)}, true, "kubectl-edit (inferred)", false},
-		{"a field that is gone, and two requests", []any{of("truce", "Apply", long, p)}, []any{of("truce", "Apply", long, q), of("ci", "Update", now, q), of("kubectl-edit", "Update", now, q)}, true, "somebody (unknown)", false},
-		{"our handover beside an owner that has not written", []any{of("flux", "Apply", long, p)}, []any{of("flux", "Apply", long, p), of("truce-handover", "Apply", now, p)}, false, "somebody (unknown)", true},
+		{"a field that is gone, and two requests", []any{of("truce", "Apply", long, p)}, []any{of("truce", "Apply", long, q), of("ci", "Update", now, q), of("kubectl-edit", "Update", now, q)}, true, "an unknown writer", false},
+		{"our handover beside an owner that has not written", []any{of("flux", "Apply", long, p)}, []any{of("flux", "Apply", long, p), of("truce-handover", "Apply", now, p)}, false, "an unknown writer", true},
 	} {
 		h := ownership.NewHasher()
 		at := time.Date(2026, 1, 1, 12, 0, now, 0, time.UTC)
@@ -132,10 +132,10 @@ func TestAnAuthorMayBeTruce(t *testing.T) {
 	}{
 		{"truce alone", "truce", "managedFields: truce, Apply", []any{of("truce", "Apply")}},
 		{"an update beside it", "ci", "managedFields: ci, Update", []any{of("truce", "Apply"), of("ci", "Update")}},
-		{"two that apply", "somebody (unknown)", "managedFields: truce, flux applied this value; which of them was first is not recorded", []any{of("truce", "Apply"), of("flux", "Apply")}},
-		{"our handover", "somebody (unknown)", "managedFields: truce-handover holds the value that was live when truce ceded the field", []any{of("truce-handover", "Apply")}},
+		{"two that apply", "an unknown writer", "managedFields: truce, flux applied this value; which of them was first is not recorded", []any{of("truce", "Apply"), of("flux", "Apply")}},
+		{"our handover", "an unknown writer", "managedFields: truce-handover holds the value that was live when truce ceded the field", []any{of("truce-handover", "Apply")}},
 		{"an owner beside our handover", "flux", "managedFields: flux, Apply", []any{of("truce-handover", "Apply"), of("flux", "Apply")}},
-		{"nobody", "somebody (unknown)", "", nil},
+		{"nobody", "an unknown writer", "", nil},
 	} {
 		w := ownership.History{}.With(entries(t, c.owners...), time.Time{}).Author(p)
 		if got := strings.Join(w.Because, ""); w.String() != c.want || got != c.because {

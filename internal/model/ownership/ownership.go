@@ -16,7 +16,7 @@ import (
 )
 
 // The field managers that truce writes as. Manager owns what Git names; Handover keeps a ceded field
-// alive until its claimant writes it (DESIGN §3).
+// alive until its claimant writes it.
 const (
 	Manager  = "truce"
 	Handover = "truce-handover"

@@ -45,7 +45,7 @@ func (w Writer) String() string {
 	name := w.Name
 	switch {
 	case w.Name == "":
-		return "somebody (unknown)"
+		return "an unknown writer"
 	case w.During != "":
 		name += " (while " + w.During + " wrote)"
 	case w.User != "" && w.Manager != "" && strings.HasPrefix(w.Name, w.Manager): // a claimant needs no account beside its name

@@ -3,7 +3,7 @@
 // In: what recover returned.
 // Out: an Error that names the value, with the stack of the goroutine.
 // Promise: the message is short and redacted; the stack holds no values but addresses and numbers.
-// Not here: logging and counting it, and when the work is tried again (controller, wire).
+// Not here: logging and counting it, and when the work is tried again (controller).
 package panics
 
 import (

@@ -4,7 +4,7 @@
 // Out: permissions, by what a controller does with them: its own work, reading, applying.
 // Promise: the roles of an installation are generated from these, `truce check` asks the API server for them, and `make test-long` runs the
 // stories with no others.
-// Not here: asking the API server (wire), writing roles as YAML (deploy/release).
+// Not here: asking the API server (view/preflight), writing roles as YAML (deploy/release).
 package permissions
 
 import (
@@ -31,7 +31,9 @@ type Rule struct {
 // The groups of the custom resources and of Kubernetes' own kinds that a controller uses itself.
 const (
 	fluxApps    = "kustomize.toolkit.fluxcd.io"
+	fluxHelm    = "helm.toolkit.fluxcd.io"
 	fluxSources = "source.toolkit.fluxcd.io"
+	fluxNotices = "notification.toolkit.fluxcd.io"
 	argo        = "argoproj.io"
 	admission   = "admissionregistration.k8s.io"
 )
@@ -45,10 +47,16 @@ var (
 func ControllerRules() []Rule {
 	return []Rule{
 		{Group: fluxApps, Resources: []string{"kustomizations"}, Verbs: read, For: "read Kustomizations"},
-		{Group: fluxSources, Resources: []string{"gitrepositories"}, Verbs: read, For: "read GitRepositories"},
+		{Group: fluxHelm, Resources: []string{"helmreleases"}, Verbs: read, For: "read HelmReleases"},
+		{Group: fluxSources, Resources: []string{"gitrepositories", "ocirepositories", "buckets", "helmrepositories", "helmcharts", "externalartifacts"}, Verbs: read, For: "read GitRepositories, OCIRepositories, Buckets, HelmRepositories, HelmCharts and ExternalArtifacts"},
+		{Group: fluxNotices, Resources: []string{"providers", "alerts", "receivers"}, Verbs: read, For: "read Providers, Alerts and Receivers", Without: "no messages to Providers, and no webhooks"},
 		{Group: argo, Resources: []string{"applications"}, Verbs: read, For: "read Applications"},
 		{Resources: []string{"configmaps"}, Verbs: slices.Concat(read, write), For: "write inventories and how the controller runs; read ConfigMaps that apps name"},
-		{Resources: []string{"secrets"}, Verbs: []string{"get", "list"}, For: "read credentials of sources, decryption keys and Secrets that apps name", Without: "sources without credentials only"},
+		{Resources: []string{"secrets"}, Verbs: read, For: "read credentials of sources, decryption keys and Secrets that apps name, and notice their change", Without: "sources without credentials only"},
+		{
+			Resources: []string{"serviceaccounts"}, Verbs: []string{"get"}, For: "find the image pull secrets of the service accounts that OCIRepositories name",
+			Without: "OCIRepositories with spec.serviceAccountName fail",
+		},
 		{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}, For: "leader election"},
 		{Group: "events.k8s.io", Resources: []string{"events"}, Verbs: []string{"create"}, For: "report Events", Without: "no Events on custom resources"},
 		{Resources: []string{"events"}, Verbs: []string{"list"}, For: "find evidence of who changed an object", Without: "less evidence in `truce why`"},
@@ -87,7 +95,9 @@ func NamespaceRules() []Rule {
 func StatusRules() []Rule {
 	return []Rule{
 		{Group: fluxApps, Resources: []string{"kustomizations", "kustomizations/status"}, Verbs: []string{"patch"}, For: "write status and finalizers"},
-		{Group: fluxSources, Resources: []string{"gitrepositories", "gitrepositories/status"}, Verbs: []string{"patch"}, For: "write status"},
+		{Group: fluxHelm, Resources: []string{"helmreleases", "helmreleases/status"}, Verbs: []string{"patch"}, For: "write status and finalizers"},
+		{Group: fluxSources, Resources: []string{"gitrepositories", "gitrepositories/status", "ocirepositories", "ocirepositories/status", "buckets", "buckets/status", "helmrepositories", "helmrepositories/status", "helmcharts", "helmcharts/status"}, Verbs: []string{"patch"}, For: "write status"},
+		{Group: fluxNotices, Resources: []string{"providers/status", "alerts/status", "receivers/status"}, Verbs: []string{"patch"}, For: "write status", Without: "no status of Providers, Alerts and Receivers"},
 		{Group: argo, Resources: []string{"applications", "applications/status"}, Verbs: []string{"patch"}, For: "write status, and end an operation"},
 		{
 			Group: admission, Resources: []string{"validatingwebhookconfigurations"}, Verbs: []string{"get", "list", "patch", "create", "delete"}, ClusterOnly: true,
@@ -95,7 +105,7 @@ func StatusRules() []Rule {
 		},
 		{
 			Group: "discovery.k8s.io", Resources: []string{"endpointslices"}, Verbs: []string{"create", "patch"},
-			For: "point the Service of the admission witness at the leader", Without: "no --witness",
+			For: "point the Services of the admission witness and of webhooks at the leader", Without: "no --witness, and no --webhook-service",
 		},
 	}
 }
@@ -126,12 +136,16 @@ func resourceName(kind string) string {
 	return name + "s"
 }
 
-// Impersonate returns what a controller needs for apps that name a service account, and for --default-service-account and --multi-tenant. It acts as
+// Impersonate returns what a controller needs for apps that name a service account or a ConfigMap in spec.kubeConfig, and for --default-service-account
+// and --multi-tenant. It acts as
 // accounts of an app's own namespace alone, which RBAC cannot say.
 func Impersonate() []Rule {
 	return []Rule{{
 		Resources: []string{"serviceaccounts"}, Verbs: []string{"impersonate"},
 		For: "act as the service accounts of apps", Without: "apps with a service account fail",
+	}, {
+		Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"},
+		For: "connect to other clusters with tokens of service accounts", Without: "apps with spec.kubeConfig.configMapRef fail",
 	}}
 }
 

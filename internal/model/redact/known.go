@@ -38,6 +38,15 @@ func KnownOf(values ...string) Known {
 	return k
 }
 
+// KnownOrNil is KnownOf, or nil where there are no credentials.
+func KnownOrNil(values []string) *Known {
+	if len(values) == 0 {
+		return nil
+	}
+	k := KnownOf(values...)
+	return &k
+}
+
 func (k *Known) add(value string) {
 	value = strings.TrimSpace(value)
 	if len(value) < shortest {

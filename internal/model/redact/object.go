@@ -6,12 +6,12 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// Object returns a Secret as a person may see it, and any other object itself. All values stand in data, those of stringData
+// Object returns a Secret as a person may see it, and any other object itself, but for the fields that With names. All values stand in data, those of stringData
 // too, under their marks: no API server takes them for base64, so that what is masked cannot be applied by mistake. Equal
 // values have equal marks, in whichever of the two they stood. It reports whether the object is masked.
 func (m Mask) Object(o object.Object) (object.Object, bool) {
 	if !IsSecret(o.ID()) {
-		return o, false
+		return m.sensitiveObject(o)
 	}
 	data := map[string]any{}
 	if given, ok := o["data"].(map[string]any); ok {

@@ -20,17 +20,28 @@ import (
 
 // Mask turns secret values into comparable marks, under a key that only this process knows. The zero Mask hides without comparing.
 type Mask struct {
-	Key []byte
+	Key       []byte
+	sensitive Sensitive // of the one object that With was called for
 }
 
 // IsSecret reports whether the object's values must be masked.
 func IsSecret(id object.ID) bool { return id.Group == "" && id.Kind == "Secret" }
 
 // Value returns the value of one field as a person may see it. Of a Secret, only what is under metadata and type is open,
-// and of its metadata not what others have copied its content into.
+// and of its metadata not what others have copied its content into. Of another object the fields are masked that With names. The empty path is
+// the whole object, in the form of Object.
 func (m Mask) Value(id object.ID, p field.Path, v any) any {
-	if v == nil || !IsSecret(id) || isOpenField(p) {
+	switch {
+	case v == nil:
 		return v
+	case !IsSecret(id):
+		return m.cover(p, v)
+	case isOpenField(p):
+		return v
+	}
+	if whole, ok := v.(map[string]any); ok && len(p) == 0 && IsSecret(object.Object(whole).ID()) {
+		masked, _ := m.Object(whole)
+		return map[string]any(masked)
 	}
 	return m.deep(v)
 }
@@ -66,13 +77,16 @@ func (m Mask) deep(v any) any {
 	return m.mark(fmt.Sprint(v))
 }
 
+// hiddenMark is how every mark begins.
+const hiddenMark = "***"
+
 func (m Mask) mark(s string) string {
 	if len(m.Key) == 0 {
-		return "***"
+		return hiddenMark
 	}
 	h := hmac.New(sha256.New, m.Key)
 	h.Write([]byte(s))
-	return "*** (" + hex.EncodeToString(h.Sum(nil)[:4]) + ")"
+	return hiddenMark + " (" + hex.EncodeToString(h.Sum(nil)[:4]) + ")"
 }
 
 // Message returns what the server said about an object, without what it may quote of a Secret: there, everything between
@@ -82,6 +96,11 @@ func Message(id object.ID, text string) string {
 	if !IsSecret(id) {
 		return text
 	}
+	return hideIntroduced(text)
+}
+
+// hideIntroduced hides what a message quotes, and what stands behind the first word that introduces a value.
+func hideIntroduced(text string) string {
 	text = quoted.ReplaceAllString(text, `"***"`)
 	return introduced.ReplaceAllString(text, "${1}***")
 }

@@ -10,8 +10,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/render/desired"
+	"slices"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/cluster"
@@ -20,11 +22,31 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 // CRDs is the kind of CustomResourceDefinitions.
 var CRDs = object.GVK{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// Capabilities returns what templates of charts see of the API server: its version, and the versions and kinds that it serves.
+func (s Scopes) Capabilities(ctx context.Context) (version string, served []string, err error) {
+	if version, err = s.Cluster.Version(ctx); err != nil {
+		return "", nil, err
+	}
+	all, err := s.Cluster.Served(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, k := range all {
+		for _, text := range []string{k.GVK.APIVersion(), k.GVK.APIVersion() + "/" + k.GVK.Kind} {
+			if !slices.Contains(served, text) {
+				served = append(served, text)
+			}
+		}
+	}
+	slices.Sort(served)
+	return version, served, nil
+}
 
 // ScalePath returns a function that reads from the CRD of a kind which field its scale subresource writes. It returns no path for a kind
 // without a CRD: nothing says where an aggregated API keeps a count.
@@ -61,18 +83,19 @@ func Definition(ctx context.Context, c *cluster.Client, r live.Reader, gvk objec
 	return crd, nil
 }
 
-// Scope returns a function that asks discovery whether the objects of a kind lie in a namespace.
-func Scope(c *cluster.Client) func(context.Context, object.GVK) (desired.Scope, error) {
-	return func(_ context.Context, gvk object.GVK) (desired.Scope, error) {
-		r, err := c.Resource(gvk)
-		switch {
-		case errors.Is(err, cluster.ErrUnknownKind):
-			return desired.Unserved, nil
-		case err != nil:
-			return "", err
-		case r.Namespaced:
-			return desired.Namespaced, nil
-		}
-		return desired.ClusterWide, nil
+// Scopes asks discovery where the objects of a kind are.
+type Scopes struct{ Cluster *cluster.Client }
+
+// ScopeOf reports whether the objects of a kind lie in a namespace.
+func (s Scopes) ScopeOf(_ context.Context, gvk object.GVK) (desired.Scope, error) {
+	r, err := s.Cluster.Resource(gvk)
+	switch {
+	case errors.Is(err, cluster.ErrUnknownKind):
+		return desired.Unserved, nil
+	case err != nil:
+		return "", err
+	case r.Namespaced:
+		return desired.Namespaced, nil
 	}
+	return desired.ClusterWide, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render"
 )
 
@@ -28,15 +29,21 @@ type Object struct {
 	File string // in the source
 	Line int    // where in File its document begins
 	Wave int    // lower waves come first
-	// Digest is over all that is sent, for finding a change in Git. It is empty for Secrets: a digest of a guessable value would reveal it.
+	// Digest is over all that is sent, for finding a change in Git. It is empty for Secrets, and for what holds a Secret's values: a digest of
+	// a guessable value would reveal it.
 	Digest string
+	// Sensitive are its fields that hold what came from a Secret.
+	Sensitive redact.Sensitive
 }
 
 // Set is what one revision wants of one app, in wave order, then by ID.
 type Set struct {
 	Objects []Object
-	// Aside are described too, and left out: they bear one of app.Aside. Unheeded bear one of app.Unheeded.
-	Aside, Unheeded []object.ID
+	// Hooks are described too, and left out: they bear one of app.Aside. Unheeded bear one of app.Unheeded.
+	Hooks    []Hook
+	Unheeded []object.ID
+	// Repeated says which objects several sources describe. Of these the last one counts.
+	Repeated []string
 	// Nameless are described too, and left out: they have generateName and no name.
 	Nameless []render.Object
 }
@@ -60,8 +67,8 @@ func Normalize(rendered []render.Object, a app.App, scope func(object.GVK) Scope
 	seen := map[object.ID]render.Object{}
 	var s Set
 	for _, r := range rendered {
-		if hasAnyAnnotation(r.Data, a.Aside) {
-			s.Aside = append(s.Aside, r.Data.ShownID())
+		if at, aside := a.Aside.Of(r.Data); aside {
+			s.putAside(r, a, at, scopeOf(r.Data.GVK(), crds, scope))
 			continue
 		}
 		if r.Data.IsGenerated() {
@@ -72,14 +79,26 @@ func Normalize(rendered []render.Object, a app.App, scope func(object.GVK) Scope
 			s.Unheeded = append(s.Unheeded, r.Data.ID())
 		}
 		o := normalizeObject(r, a, scopeOf(r.Data.GVK(), crds, scope))
-		if first, ok := seen[o.ID]; ok {
+		first, twice := seen[o.ID]
+		if twice && a.PartOf(first.File) == a.PartOf(r.File) {
 			return Set{}, fmt.Errorf("%s is described twice: %s:%d and %s:%d", o.ID, first.File, first.Line, r.File, r.Line)
 		}
+		if twice {
+			s.replace(o)
+			s.Repeated = append(s.Repeated, fmt.Sprintf("%s is described by several sources: %s:%d counts, and %s:%d does not", o.ID, r.File, r.Line, first.File, first.Line))
+		} else {
+			s.Objects = append(s.Objects, o)
+		}
 		seen[o.ID] = r
-		s.Objects = append(s.Objects, o)
 	}
 	slices.SortFunc(s.Objects, func(a, b Object) int { return cmp.Or(cmp.Compare(a.Wave, b.Wave), a.ID.Compare(b.ID)) })
 	return s, nil
+}
+
+// replace puts an object in the place of the one with its ID.
+func (s *Set) replace(o Object) {
+	i := slices.IndexFunc(s.Objects, func(had Object) bool { return had.ID == o.ID })
+	s.Objects[i] = o
 }
 
 func hasAnyAnnotation(o object.Object, annotations []string) bool {
@@ -87,6 +106,18 @@ func hasAnyAnnotation(o object.Object, annotations []string) bool {
 }
 
 func normalizeObject(r render.Object, a app.App, scope Scope) Object {
+	data := placed(r, a, scope)
+	addMarks(data, a)
+	o := Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: WaveOfKind(data.GVK())}
+	o.Sensitive.Fields = r.Sensitive
+	if !redact.IsSecret(o.ID) && o.Sensitive.IsZero() {
+		o.Digest = ObjectDigest(data)
+	}
+	return o
+}
+
+// placed is an object as the app asks for it, in the namespace that it goes to.
+func placed(r render.Object, a app.App, scope Scope) object.Object {
 	data := Sanitise(r.Data)
 	meta := data.Metadata()
 	switch {
@@ -96,12 +127,7 @@ func normalizeObject(r render.Object, a app.App, scope Scope) Object {
 		meta["namespace"] = cmp.Or(a.Namespace, a.DefaultNamespace.Name, "default") // as kubectl does
 	}
 	addMetadata(meta, a.Overlay.Metadata)
-	addMarks(data, a)
-	o := Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: WaveOfKind(data.GVK())}
-	if o.GVK.Group != "" || o.GVK.Kind != "Secret" {
-		o.Digest = ObjectDigest(data)
-	}
-	return o
+	return data
 }
 
 // addMarks adds the labels by which the object is found: the dialect's, and ours where truce writes it.
@@ -155,6 +181,16 @@ func ObjectDigest(o object.Object) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
+}
+
+// KnowSecrets has the values hidden in what is reported about the objects that hold some of them; nil for none.
+func (s Set) KnowSecrets(known *redact.Known) {
+	for i := range s.Objects {
+		s.Objects[i].know(known)
+	}
+	for i := range s.Hooks {
+		s.Hooks[i].know(known)
+	}
 }
 
 // Data returns the objects without what surrounds them.

@@ -17,7 +17,9 @@ func (s Set) Images() []string {
 			continue
 		}
 		for _, at := range podSpecs {
-			out = append(out, imagesAt(o.Data, at)...)
+			for _, image := range imagesAt(o.Data, at) {
+				out = append(out, o.Sensitive.Text(image))
+			}
 		}
 	}
 	slices.Sort(out)

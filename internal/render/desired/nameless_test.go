@@ -5,6 +5,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
@@ -18,12 +19,12 @@ func TestGeneratedNamesAreSetApart(t *testing.T) {
 	}
 	hook := job(map[string]any{"argocd.argoproj.io/hook": "PreSync"})
 	config := render.Object{Data: object.Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}}
-	a := app.App{Aside: []string{"argocd.argoproj.io/hook"}}
+	a := app.App{Aside: optout.Moments{{Annotation: "argocd.argoproj.io/hook"}}}
 	s, err := desired.Normalize([]render.Object{job(nil), hook, config, job(nil)}, a, func(object.GVK) desired.Scope { return desired.Namespaced })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Objects) != 1 || len(s.Nameless) != 2 || len(s.Aside) != 1 || s.Aside[0].Name != "migrate-*" {
-		t.Errorf("%d objects, %d without a name, set aside: %v", len(s.Objects), len(s.Nameless), s.Aside)
+	if len(s.Objects) != 1 || len(s.Nameless) != 2 || len(s.Hooks) != 1 || s.Hooks[0].Data.ShownID().Name != "migrate-*" {
+		t.Errorf("%d objects, %d without a name, set aside: %v", len(s.Objects), len(s.Nameless), s.Hooks)
 	}
 }

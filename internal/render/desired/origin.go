@@ -26,6 +26,8 @@ const (
 	ByReplicas   Means = "replicas"
 	ByImage      Means = "images"
 	ByGenerator  Means = "generator"
+	ByTemplate   Means = "template" // of a chart
+	ByValues     Means = "values"   // of a chart
 )
 
 // Place is where Git writes a field. The zero value is unknown.
@@ -35,6 +37,8 @@ type Place struct {
 	// Field is what of the app's custom resource sets the field: its kind, namespace, name and path.
 	Field string
 	Means Means
+	// Key is the key of a chart's values, as in helm --set, where Means is ByValues; empty where it is not known.
+	Key string
 	// Exact says that the value written there is the value wanted. If not, the place is the last one that is known to touch
 	// the field, and something else has a part in it: a variable, a prefix, a replacement.
 	Exact bool
@@ -82,6 +86,9 @@ func FieldOrigins(files fs.FS, a app.App, o Object) func(field.Path) []Place {
 		t.value, t.there = field.ValueAt(o.Data, p)
 		if o.File == "" || len(p) == 0 {
 			return nil
+		}
+		if a.Release != nil {
+			return []Place{{File: o.File, Line: o.Line, Means: ByTemplate}}
 		}
 		dir := path.Clean(a.Path)
 		file, err := render.KustomizationFile(files, dir)
@@ -164,7 +171,7 @@ func document(doc *yaml.Node, line int) *yaml.Node {
 
 // descend follows a path below a node and notes the place where it ends, if it does.
 func (t *trail) descend(file string, n *yaml.Node, p field.Path, means Means) {
-	at := nodeAt(n, p)
+	at := nodeAtPath(n, p)
 	if at == nil {
 		return
 	}
@@ -173,8 +180,8 @@ func (t *trail) descend(file string, n *yaml.Node, p field.Path, means Means) {
 	}
 }
 
-// nodeAt returns the node at a path, nil if there is none.
-func nodeAt(n *yaml.Node, p field.Path) *yaml.Node {
+// nodeAtPath returns the node at a path, nil if there is none.
+func nodeAtPath(n *yaml.Node, p field.Path) *yaml.Node {
 	for _, e := range p {
 		if n = render.FollowAlias(n); n == nil {
 			return nil

@@ -11,7 +11,7 @@ import (
 
 // Sanitise returns a copy without what must not be sent in a server-side apply: status, server-set metadata, nulls,
 // stringData, quantities in another form than the server keeps, and empty maps and lists that mean nothing. Each of them would
-// be a false difference, a false conflict or a write without a change for ever (measured, DESIGN §2.2): the server stores its
+// be a false difference, a false conflict or a write without a change for ever (measured): the server stores its
 // own kinds in protobuf, which does not know an empty list from none.
 func Sanitise(o object.Object) object.Object {
 	c := o.Clone()

@@ -23,8 +23,8 @@ const workers = 2
 // Command is the argument by which the program starts itself as such a process.
 const Command = "jq-worker"
 
-// Main runs such a process and returns its exit code.
-func Main() int { return worker.ServeAnswers(jq.AnswerRequest, os.Stdin, os.Stdout) }
+// WorkerMain runs such a process and returns its exit code.
+func WorkerMain() int { return worker.ServeAnswers(jq.AnswerRequest, os.Stdin, os.Stdout) }
 
 // Pool evaluates jq expressions in other processes, which start with the first expression.
 type Pool struct {
@@ -32,8 +32,8 @@ type Pool struct {
 	processes *worker.Pool
 }
 
-// New makes a pool of processes of the program self, which may use memory bytes each. Close ends them.
-func New(self string, memory int64) Pool {
+// NewFilter makes a pool of processes of the program self, which may use memory bytes each. Close ends them.
+func NewFilter(self string, memory int64) Pool {
 	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{Command}, Size: workers, Memory: memory})
 	call := func(ctx context.Context, input []byte, l jq.Limits) ([]byte, error) {
 		out, err := pool.Call(ctx, input, render.Limits{Time: l.Time, Memory: l.Memory})

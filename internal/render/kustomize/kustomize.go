@@ -2,7 +2,7 @@
 //
 // In: a directory with a kustomization file, or one for which Flux would generate it; the edits of the custom resource.
 // Out: its objects in the order of the files, each with the file and line of the document that it was made of.
-// Promise: gives what `kustomize build` gives. Nothing is fetched, no plug-in or Helm chart is run, and no path outside the tree is read.
+// Promise: gives what `kustomize build` gives. Nothing is fetched, no plug-in is run, and no path outside the tree is read.
 // A remote base is read where the tree holds it (upstream).
 // Not here: limits on time and memory, which take a process of its own (worker).
 package kustomize
@@ -27,6 +27,8 @@ import (
 type Renderer struct {
 	// Plain, if set, renders directories of plain manifests that Kustomize would give back as they are; it is faster.
 	Plain render.Renderer
+	// Charts, if set, renders the charts that kustomizations name, for requests that ask for it.
+	Charts render.Renderer
 
 	building sync.Mutex
 	spent    atomic.Bool
@@ -38,7 +40,7 @@ func (k *Renderer) Spent() bool { return k.spent.Load() }
 // Render implements render.Renderer. A build that has begun ends by itself: ctx is looked at before and after.
 func (k *Renderer) Render(ctx context.Context, r render.Request) (render.Result, error) {
 	r.Path = path.Clean(r.Path)
-	plain, build, err := k.prepare(r)
+	plain, build, err := k.prepare(ctx, r)
 	if err != nil {
 		return render.Result{}, fmt.Errorf("render %s: %w", r.Path, err)
 	}
@@ -67,10 +69,11 @@ type build struct {
 	root *root
 	// manifests are the files whose objects are built.
 	manifests []string
+	inflation *inflation // nil for none
 }
 
 // prepare finds or generates the kustomization and surveys it. plain says that Kustomize is not needed.
-func (k *Renderer) prepare(r render.Request) (plain bool, b *build, err error) {
+func (k *Renderer) prepare(ctx context.Context, r render.Request) (plain bool, b *build, err error) {
 	if r.Directory != nil {
 		return k.directory(r)
 	}
@@ -86,7 +89,7 @@ func (k *Renderer) prepare(r render.Request) (plain bool, b *build, err error) {
 	} else if err = b.read(); err != nil {
 		return false, nil, err
 	}
-	return false, b, k.survey(b)
+	return false, b, k.survey(ctx, b)
 }
 
 func (k *Renderer) directory(r render.Request) (bool, *build, error) {
@@ -125,14 +128,18 @@ func (b *build) read() error {
 }
 
 // survey checks the user's files, then lays the edited kustomization over them.
-func (k *Renderer) survey(b *build) error {
+func (k *Renderer) survey(ctx context.Context, b *build) error {
 	s := &inputCheck{files: b.files, root: b.file, seen: map[string]bool{}, moved: map[string]moved{}}
+	if b.request.Inflate != nil && k.Charts != nil {
+		s.inflation = &inflation{ctx: ctx, request: b.request, charts: k.Charts, done: map[string]inflated{}}
+		b.inflation = s.inflation
+	}
 	if !b.files.Exists(mountPath(b.file)) {
 		if err := b.lay(); err != nil {
 			return err
 		}
 	}
-	if err := s.walk(b.request.Path, nil); err != nil {
+	if err := s.walk(b.request.Path, visit{}); err != nil {
 		return err
 	}
 	if err := s.overlay(b); err != nil {
@@ -146,6 +153,7 @@ func (k *Renderer) survey(b *build) error {
 		return err
 	}
 	b.root.lead(s.moved[b.request.Path])
+	b.root.takeCharts(s.inflation, b.request.Path)
 	b.root.track()
 	if err := s.layBases(b); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package kustomize
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
@@ -17,6 +19,11 @@ import (
 // objects converts Kustomize's result, reading and removing the origin annotations.
 func (b *build) objects(m resmap.ResMap) ([]render.Object, error) {
 	index := documents{files: b.files, manifests: b.manifests, known: map[string][]document{}}
+	if b.inflation != nil {
+		for dir, c := range b.inflation.done {
+			index.known[path.Join(dir, chartsFile)] = c.documents
+		}
+	}
 	out := make([]render.Object, 0, m.Size())
 	for _, res := range m.Resources() {
 		o, err := b.object(res, &index)
@@ -33,10 +40,8 @@ func (b *build) object(res *resource.Resource, index *documents) (render.Object,
 	if err != nil {
 		return render.Object{}, fmt.Errorf("origin of %s: %w", res.CurId(), err)
 	}
-	if !b.root.keepOrigins {
-		if err := res.SetOrigin(nil); err != nil {
-			return render.Object{}, fmt.Errorf("origin of %s: %w", res.CurId(), err)
-		}
+	if err := res.SetOrigin(b.shownOrigin(origin)); err != nil {
+		return render.Object{}, fmt.Errorf("origin of %s: %w", res.CurId(), err)
 	}
 	data, err := res.MarshalJSON()
 	if err != nil {
@@ -58,6 +63,21 @@ func (b *build) object(res *resource.Resource, index *documents) (render.Object,
 	return o, o.CheckNumbers()
 }
 
+// shownOrigin is the origin that stays in an annotation where the user asks for it; nil for none.
+func (b *build) shownOrigin(origin *resource.Origin) *resource.Origin {
+	if !b.root.keepOrigins || origin == nil {
+		return nil
+	}
+	if b.inflation == nil || path.Base(origin.Path) != chartsFile {
+		return origin
+	}
+	from := b.inflation.done[path.Join(b.request.Path, path.Dir(origin.Path))]
+	out := *origin
+	out.Path, out.ConfiguredIn = "", path.Join(path.Dir(origin.Path), path.Base(from.file))
+	out.ConfiguredBy = kyaml.ResourceIdentifier{TypeMeta: kyaml.TypeMeta{APIVersion: "builtin", Kind: "HelmChartInflationGenerator"}}
+	return &out
+}
+
 // documents finds the document of a file that became an object.
 type documents struct {
 	files     files
@@ -68,19 +88,21 @@ type documents struct {
 type document struct {
 	kind, name string
 	line       int
+	file       string // where it is not the one that was loaded
 }
 
 // place translates an origin, whose paths are relative to the built directory, to a file and line of the tree.
 func (d *documents) place(dir string, origin *resource.Origin, o object.Object) (string, int) {
 	if origin.ConfiguredIn != "" {
 		file := path.Join(dir, origin.ConfiguredIn)
-		return file, bestMatch(d.load(file), "", o.Name())
+		return file, bestMatch(d.load(file), "", o.Name()).line
 	}
 	if origin.Path == "" {
 		return "", 0
 	}
 	file := path.Join(dir, origin.Path)
-	return file, bestMatch(d.load(file), o.GVK().Kind, o.Name())
+	found := bestMatch(d.load(file), o.GVK().Kind, o.Name())
+	return cmp.Or(found.file, file), found.line
 }
 
 // written is the one document among all manifests that has the object's kind and name; line 0 for none, or several. A patch that sets all of
@@ -93,7 +115,7 @@ func (d *documents) written(o object.Object) (file string, line int) {
 			case line > 0:
 				return "", 0
 			default:
-				file, line = name, one.line
+				file, line = cmp.Or(one.file, name), one.line
 			}
 		}
 	}
@@ -101,9 +123,9 @@ func (d *documents) written(o object.Object) (file string, line int) {
 }
 
 // bestMatch picks the document of that kind whose name is, or else is the longest part of, the object's: prefixes, suffixes and
-// hashes only add to a name. A renamed object is found if it is the only one of its kind, but for generated ones (kind ""). 0 means
+// hashes only add to a name. A renamed object is found if it is the only one of its kind, but for generated ones (kind ""). Line 0 means
 // that none fits.
-func bestMatch(docs []document, kind, name string) int {
+func bestMatch(docs []document, kind, name string) document {
 	part, alone := document{}, document{}
 	n := 0
 	for _, d := range docs {
@@ -111,7 +133,7 @@ func bestMatch(docs []document, kind, name string) int {
 			continue
 		}
 		if d.name == name {
-			return d.line
+			return d
 		}
 		if strings.Contains(name, d.name) && (part.line == 0 || len(d.name) > len(part.name)) {
 			part = d
@@ -120,9 +142,9 @@ func bestMatch(docs []document, kind, name string) int {
 		n++
 	}
 	if part.line == 0 && n == 1 && kind != "" {
-		return alone.line
+		return alone
 	}
-	return part.line
+	return part
 }
 
 // load lists the documents of a file; of a kustomization file, its generators' entries (with kind "").

@@ -23,7 +23,7 @@ func (s *inputCheck) overlay(b *build) error {
 		if _, err := fs.Stat(s.files.tree, path.Join(b.request.Path, c)); o.Optional && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		v := visit{o.Entry("components", i), b.request.Path, []string{b.request.Path}}
+		v := visit{o.Entry("components", i), b.request.Path, []string{b.request.Path}, s.rootNamespace(b)}
 		if err := s.resource(v, &yaml.Node{Kind: yaml.ScalarNode, Value: c}, manifests); err != nil {
 			return requestError(v.file, err)
 		}
@@ -31,7 +31,7 @@ func (s *inputCheck) overlay(b *build) error {
 	}
 	o.Components = there
 	for i, p := range o.Patches {
-		v := visit{o.Entry("patches", i), b.request.Path, []string{b.request.Path}}
+		v := visit{o.PatchField(i), b.request.Path, []string{b.request.Path}, ""}
 		if err := s.patch(v, p); err != nil {
 			return requestError(v.file, err)
 		}
@@ -70,6 +70,7 @@ func (k *root) edit(r render.Request) error {
 	k.set("namespace", r.Namespace)
 	k.set("namePrefix", o.NamePrefix)
 	k.set("nameSuffix", o.NameSuffix)
+	k.buildMetadata(o)
 	for _, lay := range []func(overlay.Overlay) error{k.components, k.patches, k.images, k.replicas, k.labels, k.annotations} {
 		if err := lay(o); err != nil {
 			return err
@@ -82,6 +83,18 @@ func (k *root) set(field, value string) {
 	if value != "" {
 		k.fields[field] = value
 	}
+}
+
+// buildMetadata replaces the kustomization's list, as Flux does.
+func (k *root) buildMetadata(o overlay.Overlay) {
+	if len(o.BuildMetadata) == 0 {
+		return
+	}
+	list := make([]any, len(o.BuildMetadata))
+	for i, entry := range o.BuildMetadata {
+		list[i] = entry
+	}
+	k.fields["buildMetadata"] = list
 }
 
 // list is a field of the kustomization that lists things, ready to be appended to.

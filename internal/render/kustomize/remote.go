@@ -74,22 +74,30 @@ func relativeDir(dir, name string) string {
 	return strings.Repeat("../", strings.Count(dir, "/")+1) + name
 }
 
-// layBases puts kustomizations over those in the tree that name repositories, with where their files are instead.
+// layBases puts kustomizations over those in the tree that name repositories or charts, with where their files are instead.
 func (s *inputCheck) layBases(b *build) error {
+	files := map[string]string{}
 	for dir, m := range s.moved {
-		if dir == b.request.Path {
-			continue // it is laid with what the request edits in it
+		files[dir] = m.file
+	}
+	if s.inflation != nil {
+		for dir, c := range s.inflation.done {
+			files[dir] = c.file
 		}
-		data, err := b.files.ReadFile(mountPath(m.file))
+	}
+	delete(files, b.request.Path) // it is laid with what the request edits in it
+	for dir, file := range files {
+		data, err := b.files.ReadFile(mountPath(file))
 		if err != nil {
 			return err
 		}
-		k, err := newRoot(m.file, data)
+		k, err := newRoot(file, data)
 		if err != nil {
 			return err
 		}
-		k.lead(m)
-		if b.files.over[m.file], err = k.bytes(); err != nil {
+		k.lead(s.moved[dir])
+		k.takeCharts(s.inflation, dir)
+		if b.files.over[file], err = k.bytes(); err != nil {
 			return err
 		}
 	}

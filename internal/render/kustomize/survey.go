@@ -2,6 +2,7 @@ package kustomize
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ type inputCheck struct {
 	seen map[string]bool
 	// moved are the entries that name repositories, by the directory of their kustomization.
 	moved map[string]moved
+	// inflation renders charts; nil refuses them.
+	inflation *inflation
 	// openapi is set when a kustomization brings a schema, which Kustomize keeps for the whole process.
 	openapi bool
 	// manifests are the files whose objects are built.
@@ -39,30 +42,42 @@ func (s *inputCheck) fail(file string, n *yaml.Node, format string, args ...any)
 	return &render.Error{File: file, Line: n.Line, Err: fmt.Errorf(format, args...)}
 }
 
-// walk checks the kustomization of a directory and everything that it names; chain are the directories that led here.
-func (s *inputCheck) walk(dir string, chain []string) error {
-	if s.seen[dir] {
+// walk checks the kustomization of a directory and everything that it names, on the way from another one.
+func (s *inputCheck) walk(dir string, from visit) error {
+	if s.seen[from.namespace+" "+dir] {
 		return nil
 	}
 	file, top, err := s.open(dir)
 	if err != nil {
 		return err
 	}
-	chain = append(slices.Clone(chain), dir)
+	v := visit{file, dir, append(slices.Clone(from.chain), dir), s.namespaceOf(top, dir, from)}
 	for i := 0; top.Kind == yaml.MappingNode && i+1 < len(top.Content); i += 2 {
 		key, value := top.Content[i], render.FollowAlias(top.Content[i+1])
-		if err := s.field(visit{file, dir, chain}, key, value); err != nil {
+		if err := s.field(v, key, value); err != nil {
 			return err
 		}
 	}
-	s.seen[dir] = true
-	return nil
+	s.seen[from.namespace+" "+dir] = true
+	return s.inflate(v, top)
 }
 
 // visit is where the survey stands.
 type visit struct {
 	file, dir string
-	chain     []string
+	chain     []string // the directories that led here
+	namespace string   // of charts that name none; empty where none are rendered
+}
+
+// namespaceOf is the namespace of a kustomization's charts: its own, or that of the ones that led to it.
+func (s *inputCheck) namespaceOf(top *yaml.Node, dir string, from visit) string {
+	if s.inflation == nil {
+		return ""
+	}
+	if dir == path.Dir(s.root) && s.inflation.request.Namespace != "" {
+		return s.inflation.request.Namespace
+	}
+	return cmp.Or(scalarText(render.FieldNode(top, "namespace")), from.namespace)
 }
 
 // open reads the kustomization file of a directory.
@@ -127,7 +142,9 @@ func (s *inputCheck) field(v visit, key, value *yaml.Node) error {
 		s.openapi = true
 		return s.leaf(v, render.FieldNode(value, "path"))
 	case "helmCharts", "helmChartInflationGenerator":
-		return s.fail(v.file, key, "%s: Helm inside a kustomization is switched off", key.Value)
+		if s.inflation == nil {
+			return s.fail(v.file, key, "%s: %w", key.Value, errNoHelm)
+		}
 	}
 	return nil
 }
@@ -167,7 +184,7 @@ func (s *inputCheck) resource(v visit, n *yaml.Node, decode decoder) error {
 	if _, err := s.kustomizationFile(name); err != nil {
 		return s.fail(v.file, n, "%s: %w", n.Value, withoutPlace(err))
 	}
-	return s.walk(name, v.chain)
+	return s.walk(name, v)
 }
 
 // decoder reads a file for its errors alone.

@@ -2,11 +2,11 @@ package local
 
 import (
 	"path/filepath"
-	"time"
 
 	"github.com/truce-gitops/truce/internal/render/remote"
 	"github.com/truce-gitops/truce/internal/source/git"
 	"github.com/truce-gitops/truce/internal/source/upstream"
+	"k8s.io/utils/clock"
 )
 
 // remoteFiles is the directory, beside the clones, of single files that kustomizations name.
@@ -15,11 +15,11 @@ const remoteFiles = "files"
 // notAllowed is the error of an app that names a remote base, where the controller fetches none.
 const notAllowed = "remote bases are not fetched (--no-remote-bases); copy it into the source, or make it a source of its own"
 
-// Apps returns the remote bases of apps, which are fetched by the store with clones in dir, from the hosts r.
-func Apps(store *git.Store, dir string, r upstream.Hosts) *remote.Apps {
+// RemoteBases returns the remote bases of apps, which are fetched by the store with clones in dir, from the hosts r.
+func RemoteBases(store *git.Store, dir string, r upstream.Hosts) *remote.Apps {
 	o := remote.Options{Fetch: store, Hosts: r, Dir: filepath.Join(dir, remoteFiles)}
 	if r.Reach == upstream.ReachNone {
 		o.Fetch, o.Why = nil, notAllowed
 	}
-	return remote.NewApps(o, time.Now)
+	return remote.NewApps(o, clock.RealClock{})
 }

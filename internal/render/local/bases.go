@@ -1,19 +1,26 @@
 // Package local answers: which files does a command read that names a directory of this machine, and how are they built?
 //
-// In: a directory, and whether remote bases may be fetched.
+// In: a directory, and whether remote bases and charts that others depend on may be fetched.
 // Out: the tree that the directory is in, and a renderer that reads remote bases as asked.
 // Promise: what was fetched is removed when the command ends; nothing outside of the tree is read.
 // Not here: the controller's sources (source/git), its remote bases (render/remote).
 package local
 
 import (
+	"context"
 	"errors"
 	"os"
+	"path/filepath"
 
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/dependencies"
 	"github.com/truce-gitops/truce/internal/render/remote"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/chart"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/source/oci"
+	"github.com/truce-gitops/truce/internal/source/pack"
 	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
@@ -40,16 +47,22 @@ func OpenStore() (*git.Store, func(), error) {
 // notAsked is the error of a build that names a remote base, where the command was not asked to fetch any.
 const notAsked = "remote bases are not fetched unless --remote-bases is given; or copy it into the source, or make it a source of its own"
 
+// notBuilt is the error of a chart that depends on one of a repository.
+const notBuilt = "it is not in charts/, and is not fetched unless --remote-bases is given; or run helm dependency build in the chart's directory first"
+
 // Bases says which remote bases may be fetched.
 type Bases struct {
 	Fetch bool
 	// Elsewhere says that the files come from another machine: they may name no repository of this one.
 	Elsewhere bool
+	// Charts are fetched, where Fetch says so, as these say.
+	Charts dependencies.Repositories
 }
 
 // Over returns a renderer with remote bases that builds with r. The function removes what was fetched. Every server may be reached.
 func (f Bases) Over(r render.Renderer) (*remote.Bases, func(), error) {
 	if !f.Fetch {
+		r = dependencies.Renderer{Builder: r, Charts: &dependencies.Charts{Why: notBuilt}}
 		return remote.NewBases(remote.Options{Render: r, Why: notAsked}), func() {}, nil
 	}
 	store, end, err := OpenStore()
@@ -65,5 +78,23 @@ func (f Bases) Over(r render.Renderer) (*remote.Bases, func(), error) {
 		end()
 		_ = os.RemoveAll(dir) // no other caller uses it
 	}
+	packs, err := pack.OpenStore(filepath.Join(dir, "charts"))
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	charts := chartStores{indexed: &chart.Store{Packs: packs, Servers: AnyServer}, registry: &oci.Store{Packs: packs, Servers: AnyServer}}
+	r = dependencies.Renderer{Builder: r, Charts: &dependencies.Charts{Fetch: charts, Repositories: f.Charts}}
 	return remote.NewBases(remote.Options{Render: r, Fetch: store, Local: !f.Elsewhere, Hosts: upstream.Hosts{Reach: upstream.ReachAny}, Dir: dir}), done, nil
+}
+
+// chartStores fetch charts, by the kind of their repository.
+type chartStores struct{ indexed, registry source.Fetcher }
+
+// Fetch implements source.Fetcher.
+func (c chartStores) Fetch(ctx context.Context, s source.Spec) (source.Artifact, error) {
+	if s.Kind == source.OCI {
+		return c.registry.Fetch(ctx, s)
+	}
+	return c.indexed.Fetch(ctx, s)
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 )
 
-// Locate returns the tree that a directory of this machine is in, and where in it the directory is. The tree is the git
+// LocateRoot returns the tree that a directory of this machine is in, and where in it the directory is. The tree is the git
 // repository's; outside of one, the smallest directory that holds the bases that the kustomizations name, as kubectl kustomize reads
 // them from anywhere.
-func Locate(dir string) (top, below string, err error) {
+func LocateRoot(dir string) (top, below string, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", "", err
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return "", "", Cause(err)
+		return "", "", SystemCause(err)
 	}
 	top, found := WorkingTree(dir)
 	if !found {
@@ -62,7 +62,7 @@ func (b *foundBases) visit(dir string) {
 	b.seen[dir] = true
 	for _, name := range namedPaths(kustomization(os.DirFS(dir), ".")) {
 		base, err := filepath.EvalSymlinks(filepath.Join(dir, name))
-		if err != nil || filepath.IsAbs(name) || !isRoot(base) {
+		if err != nil || filepath.IsAbs(name) || !isKustomizeRoot(base) {
 			continue
 		}
 		for !isWithin(base, b.top) {
@@ -77,8 +77,8 @@ func isWithin(dir, top string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// isRoot reports whether the path is a directory with a kustomization file: only such a one widens the tree.
-func isRoot(dir string) bool {
+// isKustomizeRoot reports whether the path is a directory with a kustomization file: only such a one widens the tree.
+func isKustomizeRoot(dir string) bool {
 	file, err := render.KustomizationFile(os.DirFS(dir), ".")
 	return err == nil && file != ""
 }
@@ -134,8 +134,8 @@ func namedPaths(top *yaml.Node) []string {
 	return out
 }
 
-// Cause returns the operating system's reason, without the operation and the path, which the caller adds.
-func Cause(err error) error {
+// SystemCause returns the operating system's reason, without the operation and the path, which the caller adds.
+func SystemCause(err error) error {
 	var at *os.PathError
 	if errors.As(err, &at) {
 		return at.Err

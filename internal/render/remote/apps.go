@@ -13,13 +13,14 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/upstream"
+	"k8s.io/utils/clock"
 )
 
 // Apps gives the kustomizations of each app what they name, no older than the app's interval: what is not pinned is fetched again by the first
 // run that is due, or requested. What several apps name is fetched once. Its methods may be called concurrently.
 type Apps struct {
 	options Options
-	now     func() time.Time
+	clock   clock.PassiveClock
 	fetcher fetcher
 
 	mu     sync.Mutex
@@ -42,9 +43,9 @@ type shared struct {
 }
 
 // NewApps returns Apps that have fetched nothing. Options.Render is not used.
-func NewApps(o Options, now func() time.Time) *Apps {
+func NewApps(o Options, now clock.PassiveClock) *Apps {
 	o = o.orDefault()
-	return &Apps{options: o, now: now, fetcher: fetcher{options: o, web: newHTTPFetcher(o)}, apps: map[app.Key]*view{}, shared: map[string]*shared{}}
+	return &Apps{options: o, clock: now, fetcher: fetcher{options: o, web: newHTTPFetcher(o)}, apps: map[app.Key]*view{}, shared: map[string]*shared{}}
 }
 
 // retryDelay is how long a failure is every app's answer: a server that hangs holds a run up once, not each app that names it.
@@ -52,7 +53,7 @@ const retryDelay = 20 * time.Second
 
 // Over returns the files of an app with what its kustomizations name in them. It is the same for all builds from that tree.
 func (a *Apps) Over(x app.App, files source.Tree) source.Tree {
-	now := a.now()
+	now := a.clock.Now()
 	oldest := now.Add(-x.Interval * 9 / 10) // a run that is due may come a little early
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -132,7 +133,7 @@ func (a *Apps) bring(ctx context.Context, at upstream.Address, oldest time.Time)
 	a.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := a.now()
+	now := a.clock.Now()
 	switch {
 	case s.newest.files != nil && at.IsPinned():
 		return s.newest, nil

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/upstream"
 )
@@ -19,11 +18,11 @@ var (
 	errSSH     = errors.New("ssh needs a key, of which there is none for what kustomizations name: use https, or make it a source of its own")
 )
 
-// allowedAddresses reports why a repository may not be fetched, and else at which addresses alone, with commas between; source.AnyAddress for any, and none
+// allowedAddresses reports why a repository may not be fetched, and else at which addresses alone, with commas between; egress.AnyAddress for any, and none
 // where a proxy finds the server.
 func allowedAddresses(ctx context.Context, h upstream.Hosts, a upstream.Address) (addresses string, err error) {
 	if h.Reach == upstream.ReachAny || a.Local() {
-		return source.AnyAddress, nil
+		return egress.AnyAddress, nil
 	}
 	scheme, _, ok := strings.Cut(a.URL, "://")
 	if !ok || scheme == "ssh" {
@@ -34,7 +33,7 @@ func allowedAddresses(ctx context.Context, h upstream.Hosts, a upstream.Address)
 	case err != nil:
 		return "", err
 	case listed:
-		return source.AnyAddress, nil
+		return egress.AnyAddress, nil
 	}
 	u, err := url.Parse(a.URL)
 	if err != nil {

@@ -17,7 +17,7 @@ func (s fileCache) has(sum string) bool {
 		return false
 	}
 	data, err := os.ReadFile(filepath.Join(s.dir, sum))
-	return err == nil && hexSum(data) == sum
+	return err == nil && hexDigest(data) == sum
 }
 
 func (s fileCache) read(sum string) ([]byte, error) {
@@ -27,7 +27,7 @@ func (s fileCache) read(sum string) ([]byte, error) {
 		return nil, errors.New("its copy was removed")
 	case err != nil:
 		return nil, err
-	case hexSum(data) != sum:
+	case hexDigest(data) != sum:
 		return nil, errors.New("its copy was changed")
 	}
 	return data, nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/source"
+	sourcetree "github.com/truce-gitops/truce/internal/source/tree"
 	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
@@ -23,6 +24,9 @@ func (b *Bases) Over(under source.Tree) source.Tree {
 	}
 	return &tree{under, b}
 }
+
+// Below returns a directory of the tree, with the bases at its top.
+func (t *tree) Below(dir string) source.Tree { return &tree{sourcetree.Subtree(t.under, dir), t.bases} }
 
 var errMoves = errors.New("it holds what is fetched again from time to time")
 

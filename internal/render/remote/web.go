@@ -119,7 +119,7 @@ func (w *httpFetcher) get(ctx context.Context, a upstream.Address, before page) 
 	if int64(len(data)) > w.most {
 		return page{}, fmt.Errorf("get %s: more than %d MiB: %w", a.URL, w.most>>20, render.ErrLimit)
 	}
-	got := page{sum: hexSum(data), etag: answer.Header.Get("ETag")}
+	got := page{sum: hexDigest(data), etag: answer.Header.Get("ETag")}
 	if pin := a.Sum(); pin != "" && pin != got.sum {
 		return page{}, fmt.Errorf("get %s: its content has the SHA-256 %s, and the entry names %s", a.URL, got.sum, pin)
 	}
@@ -164,7 +164,7 @@ func withoutAddress(err error) error {
 	return err
 }
 
-func hexSum(data []byte) string {
+func hexDigest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source/disk"
 	"github.com/truce-gitops/truce/internal/source/upstream"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
+	testclock "k8s.io/utils/clock/testing"
 )
 
 // files is an https server of single files.
@@ -91,24 +92,23 @@ func (f *files) roots() *x509.CertPool {
 	return pool
 }
 
-// clock is a time that only tests move.
-type clock struct{ now time.Time }
-
 // cluster is a controller's part of this package, with what it builds from.
 type cluster struct {
 	yard    *yard
 	apps    *remote.Apps
-	clock   *clock
+	clock   *testclock.FakePassiveClock
 	builder render.Renderer
 }
 
 func newCluster(y *yard, o remote.Options) *cluster {
-	c := &cluster{yard: y, clock: &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	c := &cluster{yard: y, clock: testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	o.Fetch = y.store
-	c.apps = remote.NewApps(o, func() time.Time { return c.clock.now })
+	c.apps = remote.NewApps(o, c.clock)
 	c.builder = remote.Renderer{Builder: &render.Cached{Renderer: &kustomize.Renderer{Plain: plain.Renderer{}}, Bytes: 1 << 20}}
 	return c
 }
+
+func (c *cluster) pass(d time.Duration) { c.clock.SetTime(c.clock.Now().Add(d)) }
 
 // run is what a run of an app sees, a minute being its interval.
 func (c *cluster) run(dir, request string) string {
@@ -231,12 +231,12 @@ func TestWhatIsNotPinnedIsFetchedAgainAtTheInterval(t *testing.T) {
 	}
 	asked, fetched := f.asked.Load(), server.Requests()
 	repo.Commit(map[string]string{"one.yaml": fmt.Sprintf(configMap, "one", "third")}, "third")
-	c.clock.now = c.clock.now.Add(20 * time.Second)
+	c.pass(20 * time.Second)
 	expect("within the interval", map[string]string{"a": "web by first", "branch": "one by second", "commit": "one by second"})
 	if f.asked.Load() != asked || server.Requests() != fetched {
 		t.Error("servers were asked within the interval")
 	}
-	c.clock.now = c.clock.now.Add(time.Minute)
+	c.pass(time.Minute)
 	sent := f.requests.Load()
 	expect("at the next interval, unchanged", map[string]string{"a": "web by first", "b": "web by first", "branch": "one by third", "commit": "one by second"})
 	if f.requests.Load() != sent || f.asked.Load() != asked+1 {
@@ -248,10 +248,10 @@ func TestWhatIsNotPinnedIsFetchedAgainAtTheInterval(t *testing.T) {
 	}
 
 	f.down.Store(true)
-	c.clock.now = c.clock.now.Add(2 * time.Minute)
+	c.pass(2 * time.Minute)
 	expect("while the server fails", map[string]string{"a": "a/kustomization.yaml:2: " + f.URL + "/web.yaml: get " + f.URL + "/web.yaml: the server answers 502", "b": "the server answers 502", "branch": "one by third", "fixed": "web by first"})
 	f.down.Store(false)
-	c.clock.now = c.clock.now.Add(time.Minute)
+	c.pass(time.Minute)
 	expect("when it answers again", map[string]string{"a": "web by second", "b": "web by second"})
 
 	f.down.Store(true)

@@ -9,7 +9,10 @@ import (
 	"io"
 
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/variables"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/keys"
 )
 
 // kind is what a frame says. The zero value is unknown.
@@ -22,6 +25,10 @@ const (
 	kindDone   kind = 'D' // worker to pool: the objects, or why not (doneHead, the objects' JSON one after the other)
 	kindCall   kind = 'C' // pool to worker: answer this (callHead, the input)
 	kindReply  kind = 'Y' // worker to pool: the answer (replyHead, the output)
+	kindKey    kind = 'K' // worker to pool: decrypt this data key (keys.Master)
+	kindOpened kind = 'O' // pool to worker: the data key (openedHead, the key)
+	kindLookup kind = 'L' // worker to pool: what does the cluster have of this? (lookup.Question)
+	kindFound  kind = 'F' // pool to worker: this (openedHead, its JSON)
 )
 
 // maxHead bounds the JSON part of a frame: names of a directory's entries, places of objects, custom resources' patches.
@@ -112,7 +119,18 @@ type buildHead struct {
 	Path, Namespace string
 	Overlay         overlay.Overlay
 	Directory       *render.Directory
-	Limits          render.Limits
+	Inflate         *release.Request `json:",omitempty"`
+	Chart           *release.Request `json:",omitempty"`
+	Variables       *variables.Set
+	// Lookup says that templates may ask the cluster.
+	Lookup     bool
+	Decryption *keys.Set
+	Limits     render.Limits
+}
+
+// openedHead says why there is no data key, or no answer of the cluster.
+type openedHead struct {
+	Error string `json:",omitempty"`
 }
 
 // op is what the worker wants to know of a path. The zero value is unknown.
@@ -140,15 +158,22 @@ type answerHead struct {
 type doneHead struct {
 	Failed *failure `json:",omitempty"`
 	Places []place  `json:",omitempty"`
+	// Release is that of a chart. Its text follows the objects in the body.
+	Release *release.Release `json:",omitempty"`
+	// Secrets are those of render.Result.
+	Secrets []string `json:",omitempty"`
+	// Momentary is that of render.Result.
+	Momentary bool `json:",omitempty"`
 	// Spent says that the worker must not build again.
 	Spent bool `json:",omitempty"`
 }
 
 // place is where an object comes from, and how many bytes of the body it takes.
 type place struct {
-	File string
-	Line int
-	Size int
+	File      string
+	Line      int
+	Size      int
+	Sensitive [][]string `json:",omitempty"`
 }
 
 // failure is an error on its way through the pipe.

@@ -52,7 +52,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 7, 'D', 0xff, 0, 0, 2, '{', '}'})
 	f.Add([]byte{0x7f, 0, 0, 7, 'A', 0, 0, 0, 2, '{', '}'})
 	var ok bytes.Buffer
-	if err := writeFrame(&ok, kindDone, doneHead{Places: []place{{"a.yaml", 1, 2}}}, []byte("{}")); err != nil {
+	if err := writeFrame(&ok, kindDone, doneHead{Places: []place{{File: "a.yaml", Line: 1, Size: 2}}}, []byte("{}")); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(ok.Bytes())

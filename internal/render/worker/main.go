@@ -11,7 +11,11 @@ import (
 	"path"
 	"runtime/debug"
 
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/keys"
+	"github.com/truce-gitops/truce/internal/render/lookup"
 )
 
 // Builder is what a worker runs.
@@ -61,11 +65,15 @@ func (w *process) build(f frame) error {
 	}
 	// Leave room for what the runtime does not count, so that garbage is collected before the pool loses patience.
 	debug.SetMemoryLimit(head.Limits.OrDefault().Memory * 8 / 10)
-	res, err := w.builder.Render(context.Background(), render.Request{
+	request := render.Request{
 		Files: newTree(w.ask), Path: head.Path, Namespace: head.Namespace,
-		Overlay: head.Overlay, Directory: head.Directory, Limits: head.Limits,
-	})
-	done := doneHead{Spent: w.builder.Spent()}
+		Overlay: head.Overlay, Directory: head.Directory, Inflate: head.Inflate, Chart: head.Chart, Variables: head.Variables, Decryption: head.Decryption, KeyService: w, Limits: head.Limits,
+	}
+	if head.Lookup {
+		request.Lookup = w
+	}
+	res, err := w.builder.Render(context.Background(), request)
+	done := doneHead{Spent: w.builder.Spent(), Secrets: res.Secrets, Momentary: res.Momentary}
 	if err != nil {
 		done.Failed = newFailure(err)
 		return writeFrame(w.out, kindDone, done)
@@ -77,7 +85,10 @@ func (w *process) build(f frame) error {
 			return fmt.Errorf("encode %s: %w", o.Data.ID(), err)
 		}
 		bodies = append(bodies, b)
-		done.Places = append(done.Places, place{File: o.File, Line: o.Line, Size: len(b)})
+		done.Places = append(done.Places, place{File: o.File, Line: o.Line, Size: len(b), Sensitive: o.Sensitive})
+	}
+	if done.Release = res.Release; done.Release != nil {
+		bodies = append(bodies, done.Release.Text)
 	}
 	return writeFrame(w.out, kindDone, done, bodies...)
 }
@@ -87,6 +98,39 @@ func (w *process) ask(q askHead) (answerHead, []byte, error) {
 		return answerHead{}, nil, err
 	}
 	return answered(q, <-w.frames)
+}
+
+// DecryptKey implements keys.Service: it asks the pool, since a build has no network.
+func (w *process) DecryptKey(_ context.Context, key keys.Master) ([]byte, error) {
+	if err := writeFrame(w.out, kindKey, key); err != nil {
+		return nil, err
+	}
+	f := <-w.frames
+	var head openedHead
+	if err := f.into(kindOpened, &head); err != nil {
+		return nil, err
+	}
+	if head.Error != "" {
+		return nil, errors.New(head.Error)
+	}
+	return f.body, nil
+}
+
+// Lookup implements lookup.Reader: it asks the pool.
+func (w *process) Lookup(_ context.Context, q lookup.Question) (map[string]any, error) {
+	if err := writeFrame(w.out, kindLookup, q); err != nil {
+		return nil, err
+	}
+	f := <-w.frames
+	var head openedHead
+	if err := f.into(kindFound, &head); err != nil {
+		return nil, err
+	}
+	if head.Error != "" {
+		return nil, errors.New(head.Error)
+	}
+	var found map[string]any
+	return found, kjson.Unmarshal(f.body, &found)
 }
 
 func answered(q askHead, f frame) (answerHead, []byte, error) {

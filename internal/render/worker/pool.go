@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/keys"
 )
 
 // maxFrame bounds one message. A file is bounded by Limits.FileBytes, a result by Limits.Memory before this.
@@ -63,8 +64,15 @@ type Options struct {
 	Patience time.Duration
 	// After runs a function later, unless it is stopped before; nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
-	// Rested is called when the workers have been ended because nothing was built for a while; may be nil.
-	Rested func()
+	Idle  Idle // may be nil
+	// KeyService decrypts the data keys that a build cannot decrypt by itself; nil for none.
+	KeyService keys.Service
+}
+
+// Idle is what a process does when nothing is built.
+type Idle interface {
+	// Release is called when the workers have been ended because nothing was built for a while.
+	Release()
 }
 
 // idleTime is how long a worker is kept warm after the newest build: one takes some 60 MiB, and a tenth of a second to start.
@@ -96,6 +104,9 @@ func NewPool(o Options) *Pool {
 	}
 	return &Pool{options: o, slots: make(chan struct{}, o.Size), freed: make(chan struct{}, o.Size), stop: func() bool { return true }}
 }
+
+// UseKeyService sets what decrypts the data keys that a build cannot decrypt by itself; nil for none. It is called before the first build.
+func (p *Pool) UseKeyService(s keys.Service) { p.options.KeyService = s }
 
 // Render implements render.Renderer: it waits for a free worker, then for the build. The end of ctx kills the build.
 func (p *Pool) Render(ctx context.Context, r render.Request) (render.Result, error) {
@@ -200,8 +211,8 @@ func (p *Pool) cool(builds int) {
 	for _, w := range all {
 		w.kill()
 	}
-	if p.options.Rested != nil {
-		p.options.Rested()
+	if p.options.Idle != nil {
+		p.options.Idle.Release()
 	}
 }
 

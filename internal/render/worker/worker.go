@@ -16,6 +16,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/keys"
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // exitOrphaned is the exit code of a worker whose pool is gone.
@@ -30,6 +32,8 @@ type worker struct {
 	// exited is closed when the process has ended and was waited for.
 	exited chan struct{}
 	err    error
+	// service decrypts data keys for builds; nil for none.
+	service keys.Service
 }
 
 func startWorker(o Options) (*worker, error) {
@@ -41,7 +45,7 @@ func startWorker(o Options) (*worker, error) {
 	}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = attributes()
-	w := &worker{cmd: cmd, stderr: &tail{}, exited: make(chan struct{})}
+	w := &worker{cmd: cmd, stderr: &tail{}, exited: make(chan struct{}), service: o.KeyService}
 	cmd.Stderr = w.stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -85,7 +89,7 @@ func (w *worker) build(ctx context.Context, r render.Request) (res render.Result
 	timed, cancel := context.WithTimeoutCause(ctx, limits.Time, errTime)
 	defer cancel()
 	watch := w.guard(timed, limits.Memory)
-	done, err := w.converse(r, limits)
+	done, err := w.converse(timed, r, limits)
 	stopped := watch()
 	if stopped != nil {
 		return render.Result{}, false, fmt.Errorf("render %s: %w", r.Path, explain(stopped, limits))
@@ -151,30 +155,65 @@ type outcome struct {
 }
 
 // converse sends the request and answers the worker's questions until it is done. Its error means a broken worker.
-func (w *worker) converse(r render.Request, limits render.Limits) (outcome, error) {
+func (w *worker) converse(ctx context.Context, r render.Request, limits render.Limits) (outcome, error) {
+	if d := r.Decryption; d != nil {
+		with := *d
+		with.Service, r.Decryption = w.service != nil, &with
+	}
 	err := writeFrame(w.in, kindBuild, buildHead{
-		Path: r.Path, Namespace: r.Namespace, Overlay: r.Overlay, Directory: r.Directory, Limits: limits,
+		Path: r.Path, Namespace: r.Namespace, Overlay: r.Overlay, Directory: r.Directory, Inflate: r.Inflate, Chart: r.Chart, Variables: r.Variables, Lookup: r.Lookup != nil, Decryption: r.Decryption, Limits: limits,
 	})
 	if err != nil {
 		return outcome{}, err
 	}
+	asked := questions{reader: r.Lookup}
 	for {
 		f, err := readFrame(w.out, min(maxFrame, limits.Memory))
 		if err != nil {
 			return outcome{}, unexpected(err)
 		}
 		if f.kind == kindDone {
-			return decodeOutcome(f, r.Path)
+			out, err := decodeOutcome(f, r.Path)
+			out.err = asked.caused(out.err)
+			return out, err
 		}
-		var q askHead
-		if err := f.into(kindAsk, &q); err != nil {
-			return outcome{}, err
-		}
-		head, body := answerQuestion(r.Files, q, limits.FileBytes)
-		if err := writeFrame(w.in, kindAnswer, head, body); err != nil {
+		if err := w.serve(ctx, f, r.Files, &asked, limits.FileBytes); err != nil {
 			return outcome{}, err
 		}
 	}
+}
+
+// serve answers one question of the worker.
+func (w *worker) serve(ctx context.Context, f frame, files source.Tree, asked *questions, fileBytes int64) error {
+	switch f.kind {
+	case kindKey:
+		return w.openKey(ctx, f)
+	case kindLookup:
+		return asked.serve(ctx, f, w.in)
+	default: // about a file; into refuses all else
+	}
+	var q askHead
+	if err := f.into(kindAsk, &q); err != nil {
+		return err
+	}
+	head, body := answerQuestion(files, q, fileBytes)
+	return writeFrame(w.in, kindAnswer, head, body)
+}
+
+// openKey has the key service decrypt a data key.
+func (w *worker) openKey(ctx context.Context, f frame) error {
+	var key keys.Master
+	if err := f.into(kindKey, &key); err != nil {
+		return err
+	}
+	if w.service == nil {
+		return writeFrame(w.in, kindOpened, openedHead{Error: "no key service"})
+	}
+	opened, err := w.service.DecryptKey(ctx, key)
+	if err != nil {
+		return writeFrame(w.in, kindOpened, openedHead{Error: err.Error()})
+	}
+	return writeFrame(w.in, kindOpened, openedHead{}, opened)
 }
 
 func decodeOutcome(f frame, path string) (outcome, error) {
@@ -185,7 +224,7 @@ func decodeOutcome(f frame, path string) (outcome, error) {
 	if head.Failed != nil {
 		return outcome{err: head.Failed, spent: head.Spent}, nil
 	}
-	res := render.Result{Rendered: true, Objects: make([]render.Object, 0, len(head.Places))}
+	res := render.Result{Rendered: true, Objects: make([]render.Object, 0, len(head.Places)), Secrets: head.Secrets, Momentary: head.Momentary}
 	rest := f.body
 	for _, p := range head.Places {
 		if p.Size < 0 || p.Size > len(rest) {
@@ -196,7 +235,10 @@ func decodeOutcome(f frame, path string) (outcome, error) {
 			return outcome{}, fmt.Errorf("decode object of %s: %w", path, err)
 		}
 		rest = rest[p.Size:]
-		res.Objects = append(res.Objects, render.Object{Data: object.Object(data), File: p.File, Line: p.Line})
+		res.Objects = append(res.Objects, render.Object{Data: object.Object(data), File: p.File, Line: p.Line, Sensitive: p.Sensitive})
+	}
+	if res.Release = head.Release; res.Release != nil {
+		res.Release.Text = rest
 	}
 	return outcome{result: res, spent: head.Spent}, nil
 }

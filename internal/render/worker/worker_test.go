@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
 )
@@ -53,6 +54,11 @@ func (n naughty) Render(ctx context.Context, r render.Request) (render.Result, e
 			kept = append(kept, b)
 			runtime.KeepAlive(kept)
 		}
+	case "key":
+		key, err := r.KeyService.DecryptKey(ctx, keys.Master{Kind: keys.Vault, Encrypted: "sealed"})
+		return render.Result{Secrets: keys.Values{string(key), r.Decryption.Keys["a"]}}, err
+	case "lookup", "lookups":
+		return askCluster(ctx, r)
 	case "files":
 		_, err := os.ReadFile("/etc/passwd")
 		_, dial := net.Dial("tcp", "127.0.0.1:1")
@@ -242,14 +248,19 @@ func TestWorkersStayWarm(t *testing.T) {
 	}
 }
 
+// releases counts calls of Release.
+type releases struct{ count int }
+
+func (r *releases) Release() { r.count++ }
+
 func TestAWorkerThatHasNothingToDoEnds(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var later []func() // what was to be done after a pause, whether it was stopped or not
-	rested := 0
-	p := NewPool(Options{Executable: exe, Args: []string{"render-worker"}, Size: 2, Rested: func() { rested++ }, After: func(d time.Duration, f func()) func() bool {
+	rested := &releases{}
+	p := NewPool(Options{Executable: exe, Args: []string{"render-worker"}, Size: 2, Idle: rested, After: func(d time.Duration, f func()) func() bool {
 		if d != idleTime {
 			t.Errorf("a pause of %s", d)
 		}
@@ -261,12 +272,12 @@ func TestAWorkerThatHasNothingToDoEnds(t *testing.T) {
 	mustRender(t, p, shop())
 	w := warm(p)
 	later[0]() // too late to be stopped: another build has begun since
-	if warm(p) != w || !w.alive() || rested > 0 {
+	if warm(p) != w || !w.alive() || rested.count > 0 {
 		t.Fatal("the worker ended while it was needed")
 	}
 	later[1]()
-	if warm(p) != nil || w.alive() || rested != 1 {
-		t.Errorf("the worker waits on, or rest was told %d times", rested)
+	if warm(p) != nil || w.alive() || rested.count != 1 {
+		t.Errorf("the worker waits on, or Release was called %d times", rested.count)
 	}
 	mustRender(t, p, shop())
 	if pid(p) == 0 {
@@ -416,5 +427,27 @@ func TestAClosedPoolSaysSo(t *testing.T) {
 	p.Close()
 	if _, err := p.Render(t.Context(), render.Request{Files: shop(), Path: "."}); !errors.Is(err, ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// service knows one data key.
+type service struct{}
+
+func (service) DecryptKey(_ context.Context, m keys.Master) ([]byte, error) {
+	return []byte("opened " + m.Encrypted), nil
+}
+
+// TestABuildHasItsKeysAndAsksThePoolForOthers: a worker has no network, and the pool's key service decrypts for it.
+func TestABuildHasItsKeysAndAsksThePoolForOthers(t *testing.T) {
+	p := newPool(t, 1)
+	r := render.Request{Path: "key", Files: shop(), Decryption: &keys.Set{Keys: map[string]string{"a": "age"}}}
+	if _, err := p.Render(t.Context(), r); err == nil || !strings.Contains(err.Error(), "no key service") {
+		t.Error(err)
+	}
+	p = newPool(t, 1)
+	p.UseKeyService(service{})
+	res, err := p.Render(t.Context(), r)
+	if err != nil || len(res.Secrets) != 2 || res.Secrets[0] != "opened sealed" || res.Secrets[1] != "age" {
+		t.Errorf("%q, %v", []string(res.Secrets), err)
 	}
 }

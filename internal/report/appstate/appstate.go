@@ -79,7 +79,7 @@ func StateAfter(end report.End, objects report.Sync, worst health.Status) State 
 	switch end.Reason {
 	case "", report.InProgress:
 		s.Sync, s.Ready = report.Unknown, ReadyUnknown
-	case report.SpecRefused, report.AccessDenied, report.SourceNotReady, report.RenderFailed, report.ClusterFailed: // nothing was compared
+	case report.SpecRefused, report.AccessDenied, report.SourceNotReady, report.DependencyNotReady, report.RenderFailed, report.ClusterFailed: // nothing was compared
 		s.Sync = report.Unknown
 	case report.AwaitingHealth:
 		s.Ready = ReadyUnknown

@@ -3,7 +3,7 @@
 // In: a finding; what the truce that runs has noted in its journal, or has written into the app's status; the time.
 // Out: the finding, with the verdict and the words of the truce that runs where that waits.
 // Promise: pure; only what would be put back gets another verdict; a wait that is over by now, or was about another value of Git's, is none.
-// Not here: when a breaker opens (fight), asking for a journal or a status, and whether the truce still runs that wrote it (wire).
+// Not here: when a breaker opens (fight), asking for a journal or a status, and whether the truce still runs that wrote it (view).
 package breaker
 
 import (
@@ -29,7 +29,8 @@ func ApplyJournal(f report.Finding, entries []journal.Entry, now time.Time) repo
 			newest = e
 		}
 	}
-	if !redact.IsSecret(newest.Object) && !field.EqualValues(newest.Git, f.Desired) { // masks are another process's
+	masked := redact.IsSecret(newest.Object) || redact.IsMark(newest.Git) // another process's masks
+	if !masked && !field.EqualValues(newest.Git, f.Desired) {
 		return f
 	}
 	until, _ := decide.CorrectionDue(newest.Reason)

@@ -45,21 +45,25 @@ func (s Subject) Describe(p field.Path) []Part {
 
 func (s Subject) describeApp() []string {
 	var out []string
+	var of app.App // as it holds for the source that describes the object
+	if s.App != nil {
+		of = s.App.OfFile(s.Found.File)
+	}
 	switch {
 	case s.Unsure:
 		out = append(out, "None of the apps that could be looked at manages it; whether another one does is not known.")
 	case s.App == nil:
 		out = append(out, "No app manages it: truce writes nothing to it.")
 	case s.Revision != "":
-		out = append(out, fmt.Sprintf("%s keeps it as Git has it: %s, path %s, at %s.", s.App.Key, s.App.Source, s.App.Path, revision(s.Revision)))
+		out = append(out, fmt.Sprintf("%s keeps it as Git has it: %s, path %s, at %s.", s.App.Key, of.Source, of.Path, revision(s.Revision)))
 	default:
-		out = append(out, fmt.Sprintf("%s keeps it: %s, path %s.", s.App.Key, s.App.Source, s.App.Path))
+		out = append(out, fmt.Sprintf("%s keeps it: %s, path %s.", s.App.Key, of.Source, of.Path))
 	}
 	if s.App != nil && s.App.Suspended {
 		out = append(out, "The app is suspended: drift is seen, and nothing is written.")
 	}
 	if s.App != nil && s.App.Policy.Mode == app.Observe {
-		out = append(out, "It is in observe mode: what truce would do is told, and nothing is written.")
+		out = append(out, "It is in observe mode: what truce would do is reported, and nothing is written.")
 	}
 	for _, o := range s.Others {
 		out = append(out, fmt.Sprintf("%s names it too: one of the two must let go of it.", o))
@@ -69,11 +73,13 @@ func (s Subject) describeApp() []string {
 
 // revision cuts the hash to what people compare.
 func revision(r string) string {
-	head, hash, ok := strings.Cut(r, ":")
-	if !ok {
-		return r
+	each := strings.Fields(r) // of several sources
+	for i, one := range each {
+		if head, hash, ok := strings.Cut(one, ":"); ok {
+			each[i] = head + ":" + shortHash(hash)
+		}
 	}
-	return head + ":" + shortHash(hash)
+	return strings.Join(each, " ")
 }
 
 // describeOwners says who else answers for the object.
@@ -232,11 +238,11 @@ func (s Subject) describeVerdicts(f Field) []string {
 }
 
 func (s Subject) verdict(of field.Path, x report.Finding) string {
-	text := string(x.Verdict)
-	if x.Verdict == decide.Cede && x.Claimant != "" {
-		text += " to " + x.Claimant
+	text := string(x.Verdict) + ": " + x.Reason
+	if x.Verdict == decide.Cede {
+		text = x.IgnoredText() + x.IgnoredBecause()
 	}
-	text += ": " + x.Reason + "."
+	text += "."
 	switch {
 	case len(x.Path) == 0:
 		return "The whole object: " + text

@@ -5,7 +5,7 @@
 // Out: the field that a typed path means; its story in sentences; the whole object line by line with
 // who wrote each (Lines).
 // Promise: pure; what is not known is said to be unknown, and a guess is called one; it shows no value that its Subject does not hold.
-// Not here: gathering a Subject (wire), findings (decide), columns, colours and forms of output (cli).
+// Not here: gathering a Subject (view), findings (decide), columns, colours and forms of output (cli).
 package explain
 
 import (

@@ -136,7 +136,7 @@ func formatAge(d time.Duration) string { return duration.ShortHumanDuration(max(
 func shortHash(hash string) string { return hash[:min(len(hash), 8)] }
 
 func (s Subject) commit(c Commit) string {
-	text := fmt.Sprintf("Commit %s by %s, %s, touched that line last: %q.", shortHash(c.Hash), cmp.Or(c.Author, "somebody"), s.when(c.Time), c.Subject)
+	text := fmt.Sprintf("Commit %s by %s, %s, touched that line last: %q.", shortHash(c.Hash), cmp.Or(c.Author, "an unknown author"), s.when(c.Time), c.Subject)
 	if c.Oldest {
 		text = fmt.Sprintf("The line is as old as commit %s (%s), or older: history is read no further back.", shortHash(c.Hash), s.when(c.Time))
 	}

@@ -247,11 +247,10 @@ func (s Subject) differs(f Field, x report.Finding) string {
 			git += " (" + p.String() + ")"
 		}
 	}
-	text := fmt.Sprintf("%s; %s", git, x.Verdict)
-	if x.Verdict == decide.Cede && x.Claimant != "" {
-		text += " to " + x.Claimant
+	if x.Verdict == decide.Cede {
+		return git + "; " + x.IgnoredText()
 	}
-	return text
+	return fmt.Sprintf("%s; %s", git, x.Verdict)
 }
 
 func yamlKey(k string) string {

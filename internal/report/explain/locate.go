@@ -148,13 +148,13 @@ func (s step) meets(i int, item any) bool {
 	case byValue:
 		return !isMap && fmt.Sprint(item) == s.value
 	case byKeys:
-		return isMap && !slices.ContainsFunc(s.keys, func(k key) bool { return !hasKey(m, k) })
+		return isMap && !slices.ContainsFunc(s.keys, func(k key) bool { return !hasMapKey(m, k) })
 	case byName:
 	}
 	return isMap && m["name"] == s.name
 }
 
-func hasKey(m map[string]any, k key) bool {
+func hasMapKey(m map[string]any, k key) bool {
 	v, ok := m[k.name]
 	return ok && fmt.Sprint(v) == k.value
 }

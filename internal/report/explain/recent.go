@@ -128,7 +128,7 @@ func (s Subject) describeEntries(entries []journal.Entry, flap journal.Oscillati
 // liveWriter names who wrote the live value of an entry.
 func liveWriter(e journal.Entry) string {
 	if e.Writer == "" {
-		return "somebody"
+		return "a writer"
 	}
 	w := ownership.Writer{Name: e.Writer, Manager: e.Manager, User: e.User, During: e.During}
 	if w.Manager == "" && !strings.HasPrefix(e.Writer, e.User) {

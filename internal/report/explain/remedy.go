@@ -160,7 +160,7 @@ func (s Subject) rule(p field.Path) string {
 	if pointer, ok := pointerTo(p); ok {
 		d["jsonPointers"] = []string{pointer}
 	} else {
-		d["jqPathExpressions"] = []string{jqPath(p)}
+		d["jqPathExpressions"] = []string{jqExpression(p)}
 	}
 	text, err := json.Marshal(d)
 	if err != nil {
@@ -181,8 +181,8 @@ func pointerTo(p field.Path) (string, bool) {
 	return out.String(), true
 }
 
-// jqPath names list items by what they are.
-func jqPath(p field.Path) string {
+// jqExpression names list items by what they are.
+func jqExpression(p field.Path) string {
 	var b strings.Builder
 	for _, e := range p {
 		if so := b.String(); (so == "" || strings.HasSuffix(so, " | ")) && (e.FieldName == nil || !strings.HasPrefix(jqFieldName(*e.FieldName), ".")) {

@@ -37,7 +37,8 @@ type Entry struct {
 	App      app.Key   `json:"app"`
 	What     EntryKind `json:"what"`
 	Object   object.ID `json:"object,omitzero"`
-	Path     string    `json:"path,omitempty"` // printed; empty for the object as a whole
+	Cluster  string    `json:"cluster,omitempty"` // that the object is in, where that is not the cluster of the app's custom resource
+	Path     string    `json:"path,omitempty"`    // printed; empty for the object as a whole
 	Git      any       `json:"git,omitempty"`
 	Live     any       `json:"live,omitempty"`
 	Writer   string    `json:"writer,omitempty"`   // who set Live
@@ -71,8 +72,8 @@ func (e Entry) By() string {
 type Query struct {
 	Since  time.Time
 	Until  time.Time
-	App    app.Key // an empty Kind matches both dialects'
-	Object object.ID
+	App    app.Key   // an empty Kind matches both dialects'
+	Object object.ID // in the cluster of the custom resources
 }
 
 // Matches reports whether the query chooses the entry.
@@ -85,7 +86,7 @@ func (q Query) Matches(e Entry) bool {
 	case q.App.Kind != "" && q.App.Kind != e.App.Kind:
 		return false
 	}
-	return q.Object == object.ID{} || q.Object == e.Object
+	return q.Object == object.ID{} || q.Object == e.Object && e.Cluster == ""
 }
 
 // Journal keeps entries. It may be called concurrently.

@@ -19,7 +19,7 @@ type apps struct {
 	info, ready, run, objects, fields *prometheus.Desc
 
 	mu      sync.Mutex
-	reports func() []report.Report
+	reports Reports
 	seen    []report.Report  // at the newest look
 	counted map[app.Key]bool // that have series of counters
 }
@@ -39,8 +39,14 @@ func (m *Metrics) ofApps() *apps {
 	return a
 }
 
-// Watch makes scrapes show the apps that the function reports on. It may be called concurrently.
-func (m *Metrics) Watch(reports func() []report.Report) {
+// Reports has the report of each app. It may be called concurrently.
+type Reports interface{ Reports() []report.Report }
+
+// Watch makes scrapes show the apps that are reported on.
+func (m *Metrics) Watch(reports Reports) {
+	if m == nil {
+		return
+	}
 	m.apps.mu.Lock()
 	defer m.apps.mu.Unlock()
 	m.apps.reports = reports
@@ -80,7 +86,7 @@ func (a *apps) look() {
 	if reports == nil {
 		return
 	}
-	all := reports()
+	all := reports.Reports()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.seen = all

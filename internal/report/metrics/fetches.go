@@ -11,6 +11,9 @@ import (
 
 // CountFetch counts a look at a source. Revisions of one source are counted together.
 func (m *Metrics) CountFetch(key app.SourceKey, took time.Duration, err error) {
+	if m == nil {
+		return
+	}
 	result := resultOf(err)
 	m.fetches.WithLabelValues(key.Kind, key.Namespace, key.Name, result).Inc()
 	m.fetchTime.WithLabelValues(key.Kind, result).Observe(took.Seconds())

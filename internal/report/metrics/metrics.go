@@ -4,7 +4,7 @@
 // Out: Prometheus' text at an address; the list of all families with what each means, from which docs/metrics.md is made.
 // Promise: never blocks who works; no value of a field and no name of an object is ever a label, so that the number of series is bounded by
 // that of apps and sources; an app that is gone takes its series along.
-// Not here: what happened in detail (journal), where the page is served (wire, web).
+// Not here: what happened in detail (journal), where the page is served (controller/manager).
 package metrics
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// Metrics counts what one process does. It may be used concurrently.
+// Metrics counts what one process does. It may be used concurrently. A nil one counts nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 	families []Family
@@ -128,7 +128,12 @@ func (m *Metrics) Handler() http.Handler {
 }
 
 // CountPanic counts a panic that was recovered.
-func (m *Metrics) CountPanic(work string) { m.panics.WithLabelValues(work).Inc() }
+func (m *Metrics) CountPanic(work string) {
+	if m == nil {
+		return
+	}
+	m.panics.WithLabelValues(work).Inc()
+}
 
 // FindingEvent is one finding as it was reported: when it appeared, or when it was carried out.
 type FindingEvent struct {
@@ -147,6 +152,9 @@ var verdictLabels = map[decide.Verdict]string{
 
 // CountFinding counts a finding.
 func (m *Metrics) CountFinding(t FindingEvent) {
+	if m == nil {
+		return
+	}
 	m.apps.expect(t.App)
 	m.verdicts.WithLabelValues(t.App.Kind, t.App.Namespace, t.App.Name, verdictLabels[t.Verdict]).Inc()
 	if t.Reverted {
@@ -159,6 +167,9 @@ func (m *Metrics) CountFinding(t FindingEvent) {
 
 // CountRun counts a run of an app.
 func (m *Metrics) CountRun(r report.Report, took time.Duration) {
+	if m == nil {
+		return
+	}
 	m.apps.expect(r.App)
 	m.runs.WithLabelValues(r.App.Kind, r.App.Namespace, r.App.Name, string(r.Reason)).Inc()
 	m.runTime.WithLabelValues(r.App.Kind, string(r.Reason)).Observe(took.Seconds())

@@ -53,9 +53,19 @@ func reports() []report.Report {
 	}}
 }
 
+// some are the reports of a controller.
+type some []report.Report
+
+func (s *some) Reports() []report.Report { return *s }
+
+func all() *some {
+	s := some(reports())
+	return &s
+}
+
 func TestAScrapeTellsHowAppsStandAndWhatHappened(t *testing.T) {
 	m := metrics.NewMetrics("v1")
-	m.Watch(reports)
+	m.Watch(all())
 	at := time.Unix(1700000000, 0)
 	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, Since: at.Add(-time.Second), At: at})
 	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, Reverted: true, At: at}) // since when is not known
@@ -99,14 +109,14 @@ truce_source_fetches_total{kind="GitRepository",name="fleet",namespace="flux-sys
 
 func TestAnAppThatIsGoneTakesItsSeriesAlong(t *testing.T) {
 	m := metrics.NewMetrics("v1")
-	there := reports()
-	m.Watch(func() []report.Report { return there })
+	there := all()
+	m.Watch(there)
 	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, Reverted: true})
-	m.CountRun(there[0], time.Second)
+	m.CountRun((*there)[0], time.Second)
 	if text := scrape(t, m); !strings.Contains(text, `truce_app_runs_total{kind="Kustomization",name="shop"`) {
 		t.Fatalf("not counted:\n%s", text)
 	}
-	there = nil
+	*there = nil
 	if text := scrape(t, m); strings.Contains(text, `name="shop"`) {
 		t.Errorf("still there:\n%s", text)
 	}
@@ -114,7 +124,7 @@ func TestAnAppThatIsGoneTakesItsSeriesAlong(t *testing.T) {
 
 func TestNamesFollowPrometheusConventions(t *testing.T) {
 	m := metrics.NewMetrics("v1")
-	m.Watch(reports)
+	m.Watch(all())
 	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, At: time.Unix(1, 0), Since: time.Unix(1, 0)})
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))

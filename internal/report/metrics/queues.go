@@ -25,8 +25,13 @@ func (m *Metrics) ofQueues() *queues {
 	}
 }
 
-// Queues makes the metrics of work queues (workqueue.MetricsProvider).
-func (m *Metrics) Queues() workqueue.MetricsProvider { return m.queues }
+// Queues makes the metrics of work queues; nil for no Metrics.
+func (m *Metrics) Queues() workqueue.MetricsProvider {
+	if m == nil {
+		return nil
+	}
+	return m.queues
+}
 
 func (q *queues) NewDepthMetric(name string) workqueue.GaugeMetric {
 	return q.depth.WithLabelValues(name)

@@ -36,12 +36,68 @@ type Message struct {
 	About      object.ID
 	APIVersion string // of About
 	UID        string
+	// Labels and Annotations are About's: Alerts choose by the first, and the second may hold metadata for messages.
+	Labels, Annotations map[string]string `json:",omitempty"`
+	// Origin is the revision of Git that an artifact of another source was made of, as its publisher says; empty for none.
+	Origin string `json:",omitempty"`
 	// Evidence are facts by their names, beside the text: the field, its values in Git and live, who wrote it.
-	Evidence map[string]string
+	Evidence map[string]string `json:",omitempty"`
+	Matter   Matter
 	At       time.Time
+}
+
+// The names of facts in Evidence that senders show in this order, before all others.
+const (
+	FactObject    = "object"
+	FactField     = "field"
+	FactGit       = "git"       // the value in Git
+	FactLive      = "live"      // the value in the cluster
+	FactWriter    = "writer"    // who wrote the live value
+	FactCertainty = "certainty" // how the writer is known: recorded, inferred, unknown
+	FactClaimant  = "claimant"
+	FactVerdict   = "verdict"
+	FactBecause   = "because"
+	FactSource    = "source" // file:line in Git
+	FactNext      = "next"   // what to do
+)
+
+// FactNames returns the names of facts in the order in which people read them.
+func FactNames() []string {
+	return []string{FactObject, FactField, FactGit, FactLive, FactWriter, FactCertainty, FactClaimant, FactVerdict, FactBecause, FactSource, FactNext}
+}
+
+// Phase says what a message is in the course of its matter.
+type Phase string
+
+// The phases. The zero value is a message that belongs to no matter.
+const (
+	Once  Phase = ""
+	Opens Phase = "opens" // the matter holds from now on, or holds still in another form
+	Ends  Phase = "ends"
+)
+
+// Matter is what a message is about, as far as it lasts: a difference that stays, a fight, a run that fails. There is one of each kind, object and field
+// of an app.
+type Matter struct {
+	Kind   string `json:",omitempty"` // such as "drift"; empty for a message that belongs to none
+	Object string `json:",omitempty"`
+	Field  string `json:",omitempty"`
+	Phase  Phase  `json:",omitempty"`
+	// Form is what of the matter is worth another message when it changes.
+	Form string `json:",omitempty"`
 }
 
 // Sender brings messages to a receiver. It blocks until the message has arrived, or will not.
 type Sender interface {
 	Send(ctx context.Context, m Message) error
+}
+
+// Outlet takes the messages of a controller to the Providers of its cluster. Accept and Settle do not block, and may be called from any goroutine.
+type Outlet interface {
+	// Accept takes a message.
+	Accept(m Message)
+	// Settle ends the lasting matters of an app that are not in open; their messages are of the given time and app.
+	Settle(of Message, open []Matter)
+	// Run works until ctx ends.
+	Run(ctx context.Context) error
 }

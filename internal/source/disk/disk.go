@@ -3,7 +3,7 @@
 // In: a directory of this machine: the top of a working tree.
 // Out: a source.Tree of it, without git's own files, and with what .sourceignore excludes left out of its listings; files written whole.
 // Promise: nothing outside the directory can be read through it, by links either; only files and directories can, no pipes and devices.
-// Not here: revisions (git), which directory is the top (wire).
+// Not here: revisions (git), which directory is the top (lint).
 package disk
 
 import (
@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/exclude"
 )
 
 // Tree is a directory. It is not immutable, as other trees are: who changes a file while it is read gets either form of it.
@@ -136,18 +137,18 @@ func (*Tree) shown(dir string, all []fs.DirEntry, read func(file string) ([]byte
 	}), nil
 }
 
-func exclusions(dir string, read func(file string) ([]byte, error)) (source.Exclusions, error) {
+func exclusions(dir string, read func(file string) ([]byte, error)) (exclude.Exclusions, error) {
 	files := map[string]string{}
 	for {
-		text, err := read(path.Join(dir, source.IgnoreFile))
+		text, err := read(path.Join(dir, exclude.IgnoreFile))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return source.Exclusions{}, err
+			return exclude.Exclusions{}, err
 		}
 		if err == nil {
 			files[dir] = string(text)
 		}
 		if dir == "." {
-			return source.NewExclusions("", files), nil
+			return exclude.NewExclusions("", files), nil
 		}
 		dir = path.Dir(dir)
 	}

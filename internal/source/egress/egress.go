@@ -25,6 +25,9 @@ const (
 	ReachAny     Reach = "any"    // every address, for a person at a terminal
 )
 
+// AnyAddress stands for every address where addresses are listed, as in source.Spec.
+const AnyAddress = "*"
+
 // Policy says which servers may be connected to.
 type Policy struct {
 	Reach Reach

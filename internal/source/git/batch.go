@@ -162,6 +162,12 @@ func (o *objectReader) pause(f func() error) error {
 	return f()
 }
 
+func (o *objectReader) isClosed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.closed
+}
+
 func (o *objectReader) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

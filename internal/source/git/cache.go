@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/truce-gitops/truce/internal/source/tree"
 )
 
 // largestCached keeps one big file from emptying the cache.
@@ -89,12 +91,12 @@ type recent struct{ trees []recentTree }
 
 type recentTree struct {
 	key  treeKey
-	tree *tree
+	tree *tree.Tree
 }
 
 const keptTrees = 8
 
-func (r *recent) get(key treeKey) (*tree, bool) {
+func (r *recent) get(key treeKey) (*tree.Tree, bool) {
 	i := slices.IndexFunc(r.trees, func(t recentTree) bool { return t.key == key })
 	if i < 0 {
 		return nil, false
@@ -104,8 +106,13 @@ func (r *recent) get(key treeKey) (*tree, bool) {
 	return found.tree, true
 }
 
+// drop forgets a tree.
+func (r *recent) drop(key treeKey) {
+	r.trees = slices.DeleteFunc(r.trees, func(t recentTree) bool { return t.key == key })
+}
+
 // like is the newest tree that was made with some ignore lines, or nil.
-func (r *recent) like(ignore string) *tree {
+func (r *recent) like(ignore string) *tree.Tree {
 	for _, t := range r.trees {
 		if t.key.ignore == ignore {
 			return t.tree
@@ -114,7 +121,7 @@ func (r *recent) like(ignore string) *tree {
 	return nil
 }
 
-func (r *recent) put(key treeKey, t *tree) {
+func (r *recent) put(key treeKey, t *tree.Tree) {
 	r.trees = slices.Insert(r.trees, 0, recentTree{key, t})
 	if len(r.trees) > keptTrees {
 		r.trees = slices.Delete(r.trees, keptTrees, len(r.trees))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/githubapp"
 )
 
 // clone is our bare, shallow copy of a repository elsewhere. References are kept under names of our own making, so that
@@ -25,6 +26,7 @@ type clone struct {
 	address address
 	moved   address // where the server sent the last trip, within its origin
 	auth    source.Auth
+	token   githubapp.Token // of its GitHub App; the trip that has the turn uses it
 	servers egress.Policy
 	runner  runner
 	repo    *repository
@@ -34,7 +36,7 @@ type clone struct {
 	removed bool          // the caller that has the turn must begin with another clone
 }
 
-// clone is the one keeper of an address with credentials.
+// clone returns the clone of an address with credentials; each pair has one.
 func (s *Store) clone(a address, auth source.Auth) *clone {
 	return s.cloneNamed(cloneName(s.key, a, auth), a, auth)
 }
@@ -76,8 +78,12 @@ func (c *clone) visit(ctx context.Context, want ref, to reach) (at revision, err
 		return revision{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(private)) }()
-	t := &fetchAttempt{clone: c, private: private, reach: to, to: cmp.Or(c.moved, c.address)}
-	if t.route, err = findRoute(ctx, c.servers, t.to, to.addresses); err != nil {
+	auth, err := c.withToken(ctx)
+	if err != nil {
+		return revision{}, err
+	}
+	t := &fetchAttempt{clone: c, private: private, auth: auth, reach: to, to: cmp.Or(c.moved, c.address)}
+	if t.route, err = findRoute(ctx, c.servers, t.to, reach{addresses: to.addresses, proxy: c.auth.Proxy}); err != nil {
 		return revision{}, err
 	}
 	if t.network, err = t.prepareNetwork(); err != nil {
@@ -87,6 +93,7 @@ func (c *clone) visit(ctx context.Context, want ref, to reach) (at revision, err
 	c.moved = t.to
 	if err != nil {
 		c.moved = address{} // the next trip asks again
+		err = hideToken(c.address, auth, err)
 	}
 	return at, err
 }
@@ -217,6 +224,7 @@ func (c *clone) holds(commit string) (bool, error) {
 type fetchAttempt struct {
 	*clone
 	private string // its own directory
+	auth    source.Auth
 	to      address
 	route   route // the same for all of an origin
 	network network
@@ -227,6 +235,7 @@ type fetchAttempt struct {
 type reach struct {
 	limits    source.Limits
 	addresses string // of the server; see source.Spec
+	proxy     string // of the source's own; empty for that of the environment
 }
 
 // resolve fetches what is missing and returns the commit.
@@ -363,7 +372,7 @@ func (t *fetchAttempt) list(ctx context.Context, kind string) (advertised, error
 func errorReason(err error) source.Reason {
 	var f *failure
 	if errors.As(err, &f) {
-		return f.reason
+		return f.Reason
 	}
 	return ""
 }

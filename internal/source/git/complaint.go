@@ -5,31 +5,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/transport"
 )
 
 // failure is an error of which this package knows the reason.
 type failure struct {
-	reason source.Reason
-	err    error
+	transport.FetchError
 	refuse refusal
 	says   string // what the server says of it, as it came
 	remote bool   // the server, or the way to it, is known to be at fault
 }
 
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
 func sourceError(reason source.Reason, format string, args ...any) error {
-	return &failure{reason: reason, err: fmt.Errorf(format, args...)}
+	return &failure{FetchError: transport.FetchError{Reason: reason, Err: fmt.Errorf(format, args...)}}
 }
 
 // failRemote is fail where the server, or the way to it, is at fault.
 func failRemote(format string, args ...any) error {
-	return &failure{reason: source.GitOperationFailed, err: fmt.Errorf(format, args...), remote: true}
+	return &failure{FetchError: transport.FetchError{Reason: source.GitOperationFailed, Err: fmt.Errorf(format, args...)}, remote: true}
 }
 
 // remoteSigns are what git prints when it has got no answer, or none that it understands.
@@ -62,6 +60,8 @@ var symptoms = []struct {
 	{"could not read Password", source.AuthenticationFailed, refusal401},
 	{"returned error: 401", source.AuthenticationFailed, refusal401},
 	{"returned error: 403", source.AuthenticationFailed, refusal403},
+	{"CONNECT tunnel failed, response 407", source.AuthenticationFailed, ""},
+	{"returned error: 407", source.AuthenticationFailed, ""},
 	{"ut of memory", source.LimitExceeded, ""},
 	{"annot allocate memory", source.LimitExceeded, ""},
 	{"couldn't find remote ref", source.RefNotFound, ""},
@@ -75,16 +75,16 @@ func (r runner) explain(ctx context.Context, op string, err error, stderr string
 		return context.Cause(ctx)
 	}
 	c := complaintOf(stderr)
-	f := &failure{reason: source.GitOperationFailed, err: fmt.Errorf("git %s: %w", op, err), says: c.server}
+	f := &failure{FetchError: transport.FetchError{Reason: source.GitOperationFailed, Err: fmt.Errorf("git %s: %w", op, err)}, says: c.server}
 	switch text := strings.Join(c.own, "; "); {
 	case text != "":
-		f.err = fmt.Errorf("git %s: %s", op, text)
+		f.Err = fmt.Errorf("git %s: %s", op, text)
 	case c.server != "":
-		f.err = fmt.Errorf("git %s failed", op)
+		f.Err = fmt.Errorf("git %s failed", op)
 	}
 	for _, s := range symptoms {
 		if strings.Contains(c.judged, s.text) {
-			f.reason, f.refuse = s.reason, s.refuse
+			f.Reason, f.refuse = s.reason, s.refuse
 			break
 		}
 	}
@@ -141,12 +141,6 @@ func generic(line string) bool {
 	return strings.HasPrefix(line, "Could not read from remote repository") || strings.HasPrefix(line, "the remote end hung up")
 }
 
-// The bounds of a message, in bytes: of all, and of what the server says in it.
-const (
-	longestMessage = 400
-	longestSaying  = 160
-)
-
 // fetchError gives the error of a fetch the shape of a source.Error, for a status to show: one bounded line, without the credentials of the
 // source in any form, in which the server's words are few and marked as such.
 func fetchError(ctx context.Context, a address, auth source.Auth, err error) error {
@@ -154,23 +148,24 @@ func fetchError(ctx context.Context, a address, auth source.Auth, err error) err
 		return &source.Error{Op: "fetch", Subject: a.String(), Reason: reasonOf(context.Cause(ctx)), Err: context.Cause(ctx)}
 	}
 	known := secretsOf(a, auth)
-	f := &failure{reason: source.GitOperationFailed, err: err}
+	f := &failure{FetchError: transport.FetchError{Reason: source.GitOperationFailed, Err: err}}
 	_ = errors.As(err, &f) // else that
-	text := f.err.Error()
+	text := f.Err.Error()
 	if f.refuse != "" {
 		text = f.refuse.words(a, auth)
 	}
-	if text = known.Line(text, longestMessage); f.says != "" {
-		text += fmt.Sprintf("; the server says %q", known.Foreign(f.says, longestSaying))
+	if text = known.Line(text, transport.LongestMessage); f.says != "" {
+		text += fmt.Sprintf("; the server says %q", known.Foreign(f.says, transport.LongestSaying))
 	}
-	if cause := f.err; cause.Error() == text {
-		return &source.Error{Op: "fetch", Subject: a.String(), Reason: f.reason, Err: cause}
+	if cause := f.Err; cause.Error() == text {
+		return &source.Error{Op: "fetch", Subject: a.String(), Reason: f.Reason, Err: cause}
 	}
-	return &source.Error{Op: "fetch", Subject: a.String(), Reason: f.reason, Err: errors.New(text)}
+	return &source.Error{Op: "fetch", Subject: a.String(), Reason: f.Reason, Err: errors.New(text)}
 }
 
 // words says whose credentials are refused.
 func (r refusal) words(a address, auth source.Auth) string {
+	auth.Proxy = "" // its credentials are the proxy's
 	if r == refusalSSH {
 		r = refusal(fmt.Sprintf("SSH, user %q", cmp.Or(a.user, auth.Username, "git")))
 	}
@@ -188,7 +183,11 @@ func (r refusal) words(a address, auth source.Auth) string {
 // secretsOf are the credentials of a source. The user of an HTTP URL may be a token.
 func secretsOf(a address, auth source.Auth) redact.Known {
 	_, sent, _ := strings.Cut(authorization(auth), " ")
-	values := []string{a.password, auth.Password, auth.BearerToken, auth.ClientKey, auth.Identity, auth.IdentityPassword, sent}
+	values := []string{a.password, auth.Password, auth.BearerToken, auth.ClientKey, auth.Identity, auth.IdentityPassword, sent, auth.Proxy, auth.AppKey}
+	if proxy, err := url.Parse(auth.Proxy); err == nil {
+		password, _ := proxy.User.Password()
+		values = append(values, password)
+	}
 	if a.scheme != "ssh" && a.password == "" {
 		values = append(values, a.user)
 	}

@@ -73,6 +73,12 @@ func cloneName(key []byte, a address, auth source.Auth) string {
 	} {
 		fmt.Fprintf(h, "%d %s\n", len(part), part)
 	}
+	if auth.AppID != "" {
+		fmt.Fprintf(h, "app %s %s %s\n%s\n", auth.AppID, auth.AppInstallation, auth.AppURL, auth.AppKey)
+	}
+	if auth.Proxy != "" {
+		fmt.Fprintf(h, "proxy %s\n", auth.Proxy)
+	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 

@@ -5,7 +5,7 @@
 // Promise: no text of a user or a server becomes an option, a command or a path; credentials are on no command line, in no
 // error, and reach only the origin they are for; git connects to the addresses alone that were judged (Options.Servers); every process ends
 // with its context.
-// Not here: when to look again, submodules, LFS, commit signatures.
+// Not here: when to look again, LFS, what a signature is (signature).
 //
 // A repository on this machine is read in place. Any other has one bare, shallow clone under Options.Dir, keyed by address and
 // credentials: a poll is `git fetch --depth=1` of one reference, which costs about 4 kB when nothing is new.
@@ -67,13 +67,13 @@ func OpenStore(o Options) (*Store, error) {
 	}
 	s, err := newStore(o, r)
 	if err != nil {
-		return nil, fmt.Errorf("open git store: %w", errors.Join(err, lock.Close()))
+		return nil, fmt.Errorf("open git store: %w", errors.Join(err, unlockDir(lock)))
 	}
 	s.lock = lock
 	return s, nil
 }
 
-// lockDir makes a directory this store's alone, until the file is closed or the process ends.
+// lockDir makes a directory this store's alone, until unlockDir or the end of the process.
 func lockDir(dir string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -87,6 +87,12 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
+}
+
+// unlockDir gives a directory free. Closing the file is not enough: a child that another goroutine has forked, and that has not begun its program
+// yet, holds a copy.
+func unlockDir(lock *os.File) error {
+	return errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close())
 }
 
 func newStore(o Options, r runner) (*Store, error) {
@@ -113,7 +119,7 @@ func (s *Store) Close() error {
 	for _, r := range s.repos {
 		r.objects.close()
 	}
-	return s.lock.Close()
+	return unlockDir(s.lock)
 }
 
 // Fetch implements source.Fetcher.
@@ -173,7 +179,16 @@ func (s *Store) artifact(ctx context.Context, a address, spec source.Spec, want 
 	if err != nil {
 		return source.Artifact{}, nil, err
 	}
-	artifact, err := repo.artifact(ctx, at, spec)
+	verified, err := repo.verify(at, want, spec.Verify)
+	if err != nil {
+		return source.Artifact{}, repo, err
+	}
+	list, err := s.withModules(ctx, a, spec, checkout{repo: repo, commit: at.commit})
+	if err != nil {
+		return source.Artifact{}, repo, err
+	}
+	artifact, err := repo.artifact(ctx, at, spec, list)
+	artifact.Verified = verified
 	return artifact, repo, err
 }
 
@@ -195,7 +210,7 @@ func (s *Store) resolve(ctx context.Context, a address, spec source.Spec, want r
 	for {
 		c := s.clone(a, auth)
 		at, err := s.flights.do(ctx, c.name+" "+want.key(), func(ctx context.Context) (revision, error) {
-			return c.fetch(ctx, want, reach{spec.Limits.OrDefault(), spec.Addresses})
+			return c.fetch(ctx, want, reach{limits: spec.Limits.OrDefault(), addresses: spec.Addresses})
 		})
 		if !errors.Is(err, errRemoved) {
 			return c.repo, at, err

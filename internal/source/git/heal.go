@@ -47,7 +47,7 @@ func (c *clone) heal(ctx context.Context, want ref, to reach) (revision, error) 
 // mayBeDamage reports whether a failure has no other known cause. That a server is away must not have each clone of it checked.
 func mayBeDamage(err error) bool {
 	var f *failure
-	return !errors.As(err, &f) || f.reason == source.GitOperationFailed && !f.remote
+	return !errors.As(err, &f) || f.Reason == source.GitOperationFailed && !f.remote
 }
 
 // shortages are what git prints when the machine, and not the clone, is at fault.

@@ -6,25 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strconv"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/source"
-)
-
-// entry is one line of git ls-tree.
-type entry struct {
-	mode string // git's: 100644, 100755, 120000 (link), 160000 (submodule)
-	hash string
-	size int64
-	path string
-}
-
-const (
-	modeRegular   = "100644"
-	modeExec      = "100755"
-	modeLink      = "120000"
-	modeSubmodule = "160000"
+	"github.com/truce-gitops/truce/internal/source/tree"
 )
 
 // listFactor bounds what is listed before the ignore rules, as a multiple of Limits.Files.
@@ -34,8 +21,8 @@ const listFactor = 10
 const mostPaths = 64 << 20
 
 // readList reads the output of `git ls-tree -r -z --long`. It stops at most entries, before it holds more.
-func readList(r io.Reader, most int) ([]entry, error) {
-	var list []entry
+func readList(r io.Reader, most int) ([]tree.Entry, error) {
+	var list []tree.Entry
 	var paths int
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
@@ -53,7 +40,7 @@ func readList(r io.Reader, most int) ([]entry, error) {
 		if len(list) == most {
 			return nil, sourceError(source.LimitExceeded, "the tree has more than %d entries before its ignore rules", most)
 		}
-		if paths += len(e.path); paths > mostPaths {
+		if paths += len(e.Path); paths > mostPaths {
 			return nil, sourceError(source.LimitExceeded, "the paths of the tree have more than %d bytes", mostPaths)
 		}
 		list = append(list, e)
@@ -82,35 +69,38 @@ func readRecord(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-func parseEntry(line []byte) (entry, error) {
+func parseEntry(line []byte) (tree.Entry, error) {
 	meta, path, ok := bytes.Cut(line, []byte("\t"))
 	fields := strings.Fields(string(meta))
 	if !ok || len(fields) != 4 || !hashForm.MatchString(fields[2]) {
-		return entry{}, fmt.Errorf("git ls-tree: unexpected line %q", line)
+		return tree.Entry{}, fmt.Errorf("git ls-tree: unexpected line %q", line)
 	}
-	e := entry{mode: sharedMode(fields[0]), hash: strings.Clone(fields[2]), path: string(path)}
-	if err := checkPath(e.path); err != nil {
-		return entry{}, err
+	e := tree.Entry{Mode: fileMode(fields[0]), Hash: strings.Clone(fields[2]), Path: string(path)}
+	if err := checkPath(e.Path); err != nil {
+		return tree.Entry{}, err
 	}
 	if fields[3] == "-" {
 		return e, nil
 	}
 	size, err := strconv.ParseInt(fields[3], 10, 64)
 	if err != nil || size < 0 {
-		return entry{}, fmt.Errorf("git ls-tree: unexpected size in %q", line)
+		return tree.Entry{}, fmt.Errorf("git ls-tree: unexpected size in %q", line)
 	}
-	e.size = size
+	e.Size = size
 	return e, nil
 }
 
-// sharedMode is one string for all entries of a mode.
-func sharedMode(text string) string {
-	for _, mode := range []string{modeRegular, modeExec, modeLink, modeSubmodule} {
-		if text == mode {
-			return mode
-		}
+// fileMode reads git's mode of a file; what is unknown is a regular one.
+func fileMode(mode string) fs.FileMode {
+	switch mode {
+	case "100755":
+		return tree.Executable
+	case "120000":
+		return tree.Link
+	case "160000":
+		return tree.Submodule
 	}
-	return strings.Clone(text)
+	return tree.Regular
 }
 
 // checkPath refuses what no honest tree holds: git would not check it out either.

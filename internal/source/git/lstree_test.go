@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/exclude"
+	"github.com/truce-gitops/truce/internal/source/tree"
 )
 
 const someHash = "07e1a1524592051df399b678a4b13e2a33b9b9a3"
@@ -18,8 +20,8 @@ const someHash = "07e1a1524592051df399b678a4b13e2a33b9b9a3"
 func TestAListingIsReadToItsEnd(t *testing.T) {
 	in := "100644 blob " + someHash + "       3\ta/b c\td\n.yaml\x00" + "160000 commit " + someHash + "       -\tsub\x00"
 	got, err := readList(strings.NewReader(in), 2)
-	want := []entry{{modeRegular, someHash, 3, "a/b c\td\n.yaml"}, {modeSubmodule, someHash, 0, "sub"}}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(entry{})); diff != "" || err != nil {
+	want := []tree.Entry{{Path: "a/b c\td\n.yaml", Mode: tree.Regular, Hash: someHash, Size: 3}, {Path: "sub", Mode: tree.Submodule, Hash: someHash}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }
@@ -42,7 +44,7 @@ func TestAListingThatIsWrongIsAnError(t *testing.T) {
 	} {
 		_, err := readList(strings.NewReader(in), 2)
 		var f *failure
-		if err == nil || reason != "" && (!errors.As(err, &f) || f.reason != reason) {
+		if err == nil || reason != "" && (!errors.As(err, &f) || f.Reason != reason) {
 			t.Errorf("%.60q: %v, want %s", in, err, reason)
 		}
 	}
@@ -58,7 +60,7 @@ func FuzzList(f *testing.F) {
 		if err != nil {
 			return
 		}
-		made, err := newTree(&repository{}, withoutIgnoreFiles(list), treeKey{limits: source.Limits{}.OrDefault()}, nil)
+		made, err := tree.New(&repository{}, withoutIgnoreFiles(list), tree.Rules{}, nil)
 		if err != nil {
 			return
 		}
@@ -80,9 +82,9 @@ func FuzzList(f *testing.F) {
 	})
 }
 
-func withoutIgnoreFiles(list []entry) (kept []entry) {
+func withoutIgnoreFiles(list []tree.Entry) (kept []tree.Entry) {
 	for _, e := range list {
-		if !strings.HasSuffix(e.path, source.IgnoreFile) && e.mode != modeLink {
+		if !strings.HasSuffix(e.Path, exclude.IgnoreFile) && e.Mode != tree.Link {
 			kept = append(kept, e)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
 )
 
 // Git itself follows no redirect: it would ask for credentials for wherever it was sent. Within one origin we do, as servers
@@ -47,11 +48,11 @@ func (t *fetchAttempt) shorten(err error) error {
 	if !errors.As(err, &f) {
 		return err
 	}
-	text := strings.ReplaceAll(f.err.Error(), t.private+"/", "")
+	text := strings.ReplaceAll(f.Err.Error(), t.private+"/", "")
 	text = strings.ReplaceAll(text, "unable to access '"+t.to.String()+"/': ", "")
 	text = waited.ReplaceAllString(text, "") // another each time, and a status would be written for it
 	short := *f
-	short.err = errors.New(text)
+	short.Err = errors.New(text)
 	return &short
 }
 
@@ -142,7 +143,7 @@ func (t *fetchAttempt) prepareNetwork() (network, error) {
 		return n, err
 	}
 	if t.to.scheme == "ssh" {
-		n.env = append(n.env, sshAddressesVariable+"="+cmp.Or(t.route.addresses, source.AnyAddress))
+		n.env = append(n.env, sshAddressesVariable+"="+cmp.Or(t.route.addresses, egress.AnyAddress))
 		return n, nil
 	}
 	n.settings = append(n.settings, t.route.settings(t.to)...)
@@ -152,7 +153,7 @@ func (t *fetchAttempt) prepareNetwork() (network, error) {
 // dial connects to the first of the route's addresses, whatever the server is called; by its name where there are none.
 func (r route) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var d net.Dialer
-	first, _, _ := strings.Cut(r.addresses, ",")
+	first, _, _ := strings.Cut(cmp.Or(r.between, r.addresses), ",")
 	if first == "" {
 		return d.DialContext(ctx, network, address)
 	}

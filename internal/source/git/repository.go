@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/tree"
 )
 
 // repository reads one git directory.
@@ -197,7 +198,8 @@ func shorten(names []string, prefix string) []string {
 }
 
 // artifact reads what a commit holds.
-func (r *repository) artifact(ctx context.Context, at revision, spec source.Spec) (source.Artifact, error) {
+// The list is of its entries; nil for those of the commit alone.
+func (r *repository) artifact(ctx context.Context, at revision, spec source.Spec, list []tree.Entry) (source.Artifact, error) {
 	got, err := r.read(at.commit)
 	if err != nil {
 		return source.Artifact{}, err
@@ -205,51 +207,75 @@ func (r *repository) artifact(ctx context.Context, at revision, spec source.Spec
 	if got.kind != "commit" {
 		return source.Artifact{}, sourceError(source.RefNotFound, "%s leads to no commit", at)
 	}
-	files, err := r.tree(ctx, treeKey{at.commit, spec.Ignore, spec.Limits.OrDefault()})
+	files, err := r.tree(ctx, treeKeyOf(at.commit, spec), list)
 	if err != nil {
 		return source.Artifact{}, err
 	}
 	author, message, when := parseCommitObject(got.data)
 	return source.Artifact{
-		Revision: at.String(), Digest: files.digest(), Commit: at.commit,
+		Revision: at.String(), Digest: files.Digest(), Commit: at.commit,
 		Author: author, Message: message, Time: when, Files: files,
 	}, nil
 }
 
 // treeKey is all that a tree depends on.
 type treeKey struct {
-	commit, ignore string
-	limits         source.Limits
+	commit, ignore, sparse string
+	submodules             bool
+	limits                 source.Limits
 }
 
-// tree lists a commit once and keeps it while it is in use.
-func (r *repository) tree(ctx context.Context, key treeKey) (*tree, error) {
+func treeKeyOf(commit string, spec source.Spec) treeKey {
+	return treeKey{commit, spec.Ignore, spec.Sparse, spec.Submodules, spec.Limits.OrDefault()}
+}
+
+// tree lists a commit once, where no list is given, and keeps it while it is in use.
+func (r *repository) tree(ctx context.Context, key treeKey, list []tree.Entry) (*tree.Tree, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t, ok := r.trees.get(key); ok {
 		return t, nil
 	}
-	var list []entry
-	err := r.runner.stream(ctx, r.dir, func(out io.Reader) (err error) {
-		list, err = readList(out, listFactor*key.limits.Files)
-		return err
-	}, "ls-tree", "-r", "-z", "--long", "--full-tree", "--end-of-options", key.commit)
-	if err != nil {
-		if ctx.Err() == nil && mayBeDamage(err) {
-			r.suspected.Store(true)
+	var err error
+	if list == nil {
+		if list, err = r.list(ctx, key.commit, listFactor*key.limits.Files); err != nil {
+			return nil, err
 		}
+	}
+	if list, err = keepSparse(list, key.sparse); err != nil {
 		return nil, err
 	}
-	t, err := newTree(r, list, key, r.trees.like(key.ignore))
+	t, err := tree.New(r, list, tree.Rules{Ignore: key.ignore, Limits: key.limits}, r.trees.like(key.ignore))
 	if err != nil {
-		return nil, err
+		return nil, treeError(err)
 	}
 	r.trees.put(key, t)
 	return t, nil
 }
 
-// blob reads one file's content; the caller must not change it.
-func (r *repository) blob(hash string) ([]byte, error) {
+// list returns the entries of a commit.
+func (r *repository) list(ctx context.Context, commit string, most int) (list []tree.Entry, err error) {
+	err = r.runner.stream(ctx, r.dir, func(out io.Reader) (err error) {
+		list, err = readList(out, most)
+		return err
+	}, "ls-tree", "-r", "-z", "--long", "--full-tree", "--end-of-options", commit)
+	if err != nil && ctx.Err() == nil && mayBeDamage(err) {
+		r.suspected.Store(true)
+	}
+	return list, err
+}
+
+// treeError is the reason for which a list makes no tree; another error is one of reading.
+func treeError(err error) error {
+	var e *tree.Error
+	if errors.As(err, &e) {
+		return sourceError(e.Reason, "%w", e.Err)
+	}
+	return err
+}
+
+// Blob implements tree.Blobs.
+func (r *repository) Blob(hash string) ([]byte, error) {
 	if data, ok := r.blobs.get(r.dir, hash); ok {
 		return data, nil
 	}

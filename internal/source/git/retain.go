@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/tree"
 )
 
 // errRemoved is what a fetch meets whose clone was removed while it waited for its turn.
@@ -18,8 +19,10 @@ var errRemoved = errors.New("the clone was removed meanwhile")
 func (s *Store) Retain(keep []source.Artifact, idle time.Duration) error {
 	used := map[string]bool{}
 	for _, a := range keep {
-		if t, ok := a.Files.(*tree); ok {
-			used[t.repo.dir] = true
+		if t, ok := a.Files.(*tree.Tree); ok {
+			for _, r := range repositoriesOf(t) {
+				used[r.dir] = true
+			}
 		}
 	}
 	clones := filepath.Join(s.options.Dir, "clones")
@@ -35,6 +38,17 @@ func (s *Store) Retain(keep []source.Artifact, idle time.Duration) error {
 		err = errors.Join(err, s.forget(dir))
 	}
 	return err
+}
+
+// repositoriesOf returns those that a tree is read from: its own, and those of submodules.
+func repositoriesOf(t *tree.Tree) []*repository {
+	var out []*repository
+	for _, store := range t.Stores() {
+		if r, ok := store.(*repository); ok {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // fetched is when a fetch into the clone began: its configuration is written for each.

@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,6 +67,47 @@ func TestADirectoryIsOneStores(t *testing.T) {
 	storeIn(t, dir)
 	if _, err := git.OpenStore(git.Options{Dir: dir, Executable: "/bin/false"}); err == nil || err.Error() != "open git store: "+dir+": another process keeps its clones there" {
 		t.Errorf("a second store: %v", err)
+	}
+}
+
+// TestAForkedChildDoesNotKeepTheDirectory: between fork and exec a child has copies of all files, of the lock, too.
+func TestAForkedChildDoesNotKeepTheDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	o := git.Options{Dir: dir, Executable: "/bin/false"}
+	first, err := git.OpenStore(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := false
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skipf("open files cannot be listed here: %v", err)
+	}
+	for _, f := range files {
+		if name, err := os.Readlink(filepath.Join("/proc/self/fd", f.Name())); err != nil || name != filepath.Join(dir, "lock") {
+			continue
+		}
+		fd, err := strconv.Atoi(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin, err := syscall.Dup(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = syscall.Close(twin) }()
+		copied = true
+		break
+	}
+	if err := first.Close(); err != nil || !copied {
+		t.Fatalf("copied the lock: %v, %v", copied, err)
+	}
+	second, err := git.OpenStore(o)
+	if err != nil {
+		t.Fatalf("after the first store has ended: %v", err)
+	}
+	if err := second.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

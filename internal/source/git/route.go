@@ -16,36 +16,65 @@ import (
 type route struct {
 	addresses string   // the only IP addresses, with commas between; empty for those that the name has
 	proxy     *url.URL // of HTTP; nil for none
+	between   string   // as addresses, of the proxy
 }
 
 // findRoute resolves the host and returns those of its addresses that the policy allows; given are addresses that the caller has judged.
-// Behind a proxy, which resolves names itself, only a host that is an IP address is judged.
-func findRoute(ctx context.Context, policy egress.Policy, to address, given string) (route, error) {
+// Behind a proxy, which resolves names itself, only a host that is an IP address is judged; and so is a proxy of the source's own.
+func findRoute(ctx context.Context, policy egress.Policy, to address, allow reach) (route, error) {
 	r := route{proxy: to.proxy()}
-	ip, err := netip.ParseAddr(to.hostname())
+	given := allow.addresses
+	if allow.proxy != "" && to.scheme != "ssh" {
+		if err := r.through(ctx, policy, allow.proxy); err != nil {
+			return r, err
+		}
+	}
+	_, err := netip.ParseAddr(to.hostname())
 	literal := err == nil
 	switch {
-	case given == source.AnyAddress, policy.Reach == egress.ReachAny, r.proxy != nil && !literal:
+	case given == egress.AnyAddress, policy.Reach == egress.ReachAny, r.proxy != nil && !literal:
 		return r, nil
 	case given != "":
 		r.addresses = given
 		return r, nil
 	}
+	addresses, err := judge(ctx, policy, to)
+	if r.proxy == nil {
+		r.addresses = addresses
+	}
+	return r, err
+}
+
+// judge returns the addresses of a host that the policy allows.
+func judge(ctx context.Context, policy egress.Policy, to address) (string, error) {
+	ip, err := netip.ParseAddr(to.hostname())
 	found := []netip.Addr{ip}
-	if !literal {
-		found, err = net.DefaultResolver.LookupNetIP(ctx, "ip", to.hostname())
-		if err != nil {
-			return r, failRemote("find the address of %s: %w", to.hostname(), err)
+	if err != nil {
+		if found, err = net.DefaultResolver.LookupNetIP(ctx, "ip", to.hostname()); err != nil {
+			return "", failRemote("find the address of %s: %w", to.hostname(), err)
 		}
 	}
 	allowed, err := policy.Choose(to.host, found)
 	if egress.IsRefused(err) {
-		return r, sourceError(source.HostNotAllowed, "%w", err)
+		return "", sourceError(source.HostNotAllowed, "%w", err)
 	}
-	if r.proxy == nil {
-		r.addresses = egress.JoinAddresses(allowed)
+	return egress.JoinAddresses(allowed), err
+}
+
+// through sends the trip through a proxy of the source's own, at one of its addresses that the policy allows.
+func (r *route) through(ctx context.Context, policy egress.Policy, proxy string) error {
+	u, err := url.Parse(proxy)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return sourceError(source.URLInvalid, "the address of the proxy is malformed")
 	}
-	return r, err
+	r.proxy = u
+	if policy.Reach == egress.ReachAny {
+		return nil
+	}
+	if r.between, err = judge(ctx, policy, address{scheme: u.Scheme, host: u.Host}); err != nil {
+		return sourceError(cmp.Or(errorReason(err), source.GitOperationFailed), "the proxy: %w", err)
+	}
+	return nil
 }
 
 // proxy is the one that the environment names for the address; nil for none.
@@ -77,6 +106,10 @@ func (r route) settings(to address) []setting {
 		proxy = r.proxy.String()
 	}
 	out := []setting{{"http.proxy", proxy}}
+	if r.between != "" {
+		at := address{scheme: r.proxy.Scheme, host: r.proxy.Host}
+		out = append(out, setting{"http.curloptResolve", at.hostname() + ":" + at.port() + ":" + r.between})
+	}
 	if r.addresses != "" {
 		out = append(out, setting{"http.curloptResolve", to.hostname() + ":" + to.port() + ":" + r.addresses})
 	}

@@ -17,13 +17,13 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
-	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
 )
 
 // The variable and files by which a fetch hands its SSH secrets to SSHMain.
 const (
 	sshDirVariable = "TRUCE_SSH_DIR"
-	// The IP addresses at which alone the host is reached, with commas between, or source.AnyAddress.
+	// The IP addresses at which alone the host is reached, with commas between, or egress.AnyAddress.
 	sshAddressesVariable = "TRUCE_SSH_ADDRESSES"
 
 	identityFile   = "identity"
@@ -228,7 +228,7 @@ func (c sshCall) dial(ctx context.Context) (*ssh.Client, error) {
 // connect connects to the host at the addresses that the fetch has judged, one after the other.
 func (c sshCall) connect(ctx context.Context) (conn net.Conn, err error) {
 	addresses := os.Getenv(sshAddressesVariable)
-	if addresses == source.AnyAddress {
+	if addresses == egress.AnyAddress {
 		addresses = c.host
 	}
 	if addresses == "" {
@@ -349,7 +349,7 @@ func (k *hostKeys) check(host string, remote net.Addr, key ssh.PublicKey) error 
 	case errors.As(err, &revoked):
 		k.refusal = &hostKeyError{shown + " is revoked in known_hosts"}
 	case errors.As(err, &mismatch) && len(mismatch.Want) > 0:
-		k.refusal = &hostKeyError{shown + " is not the one in known_hosts: the server has changed, or somebody is in between"}
+		k.refusal = &hostKeyError{shown + " is not the one in known_hosts: the server has changed, or another server answers in its place"}
 	case errors.As(err, &mismatch):
 		k.refusal = &hostKeyError{shown + " is not in known_hosts"}
 	default:

@@ -186,8 +186,8 @@ func spaced(name string) string {
 	return b.String()
 }
 
-// idioms are words for which the field has plainer ones (docs/style.md).
-var idioms = regexp.MustCompile(`(?i)\b(tells?|telling|told|nobody|somebody|whoever|anew)\b`)
+// idioms are words for which the field has plainer ones (docs/style.md), and citations of a page that readers do not have.
+var idioms = regexp.MustCompile(`(?i)\b(?:(tells?|telling|told|nobody|somebody|whoever|anew)\b|design §)`)
 
 // plainWords keeps idioms out of comments.
 func plainWords(t tree, report report) {

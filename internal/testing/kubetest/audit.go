@@ -33,6 +33,9 @@ type Entry struct {
 	// Manager is the fieldManager that the request named; empty when the server took it from Agent.
 	Manager string
 
+	// Path is the URL's, without what was asked of it.
+	Path string
+
 	Resource          schema.GroupResource
 	Subresource       string
 	Namespace, Name   string
@@ -50,6 +53,13 @@ func (e Entry) Writes() bool {
 // ends. Every request that was answered before the call is in it.
 func (c *Cluster) Audit(t *testing.T, keep func(Entry) bool) []Entry {
 	t.Helper()
+	return c.AuditIn(t, "", keep)
+}
+
+// AuditIn is Audit for the requests of one namespace; the empty one stands for all requests. Its cost does not grow with what other namespaces
+// were asked for.
+func (c *Cluster) AuditIn(t *testing.T, namespace string, keep func(Entry) bool) []Entry {
+	t.Helper()
 	fence := fmt.Sprintf("fence-%d", time.Now().UnixNano())
 	if err := c.fence(t, fence); err != nil {
 		t.Fatalf("audit: %v", err)
@@ -57,7 +67,7 @@ func (c *Cluster) Audit(t *testing.T, keep func(Entry) bool) []Entry {
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for {
-		entries, fenced, err := c.audit.until(fence, keep)
+		entries, fenced, err := c.audit.until(fence, namespace, keep)
 		if err != nil {
 			t.Fatalf("audit: %v", err)
 		}
@@ -109,24 +119,39 @@ type auditLog struct {
 	mu      sync.Mutex
 	offset  int64 // of the first line that was not read
 	entries []Entry
+	in      map[string][]int // the entries of each namespace, by their index
 }
 
-// until returns the entries to keep up to the fence, and whether it has come.
-func (l *auditLog) until(fence string, keep func(Entry) bool) (kept []Entry, fenced bool, err error) {
+// until returns the entries of a namespace to keep up to the fence, and whether it has come. The empty namespace stands for all.
+func (l *auditLog) until(fence, namespace string, keep func(Entry) bool) (kept []Entry, fenced bool, err error) {
 	l.mu.Lock()
 	err = l.read()
-	entries := l.entries // what follows is only ever added behind
+	entries, in := l.entries, l.in[namespace] // what follows is only ever added behind
 	l.mu.Unlock()
 	if err != nil {
 		return nil, false, err
 	}
-	end := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == fence })
+	end := len(entries) - 1
+	for end >= 0 && entries[end].Name != fence {
+		end--
+	}
 	if end < 0 {
 		return nil, false, nil
 	}
-	for _, e := range entries[:end] {
+	add := func(e Entry) {
 		if e.Agent != fenceAgent && keep(e) {
 			kept = append(kept, e)
+		}
+	}
+	if namespace == "" {
+		for _, e := range entries[:end] {
+			add(e)
+		}
+		return kept, true, nil
+	}
+	for _, i := range in {
+		if i < end {
+			add(entries[i])
 		}
 	}
 	return kept, true, nil
@@ -158,9 +183,18 @@ func (l *auditLog) read() error {
 			answered = "ResponseStarted"
 		}
 		if e.Stage == answered {
-			l.entries = append(l.entries, e.entry())
+			l.add(e.entry())
 		}
 	}
+}
+
+// add adds an entry. The caller holds mu.
+func (l *auditLog) add(e Entry) {
+	if l.in == nil {
+		l.in = map[string][]int{}
+	}
+	l.in[e.Namespace] = append(l.in[e.Namespace], len(l.entries))
+	l.entries = append(l.entries, e)
 }
 
 func (e auditEvent) entry() Entry {
@@ -173,7 +207,9 @@ func (e auditEvent) entry() Entry {
 	if e.ImpersonatedUser.Username != "" {
 		entry.User = e.ImpersonatedUser.Username
 	}
-	if _, query, ok := strings.Cut(e.RequestURI, "?"); ok {
+	path, query, ok := strings.Cut(e.RequestURI, "?")
+	entry.Path = path
+	if ok {
 		if values, err := url.ParseQuery(query); err == nil {
 			entry.Manager, entry.DryRun = values.Get("fieldManager"), values.Has("dryRun")
 		}

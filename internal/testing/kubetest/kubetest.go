@@ -2,7 +2,7 @@
 //
 // In: the sandbox and kubectl binaries that `make build` puts into bin/ (or TRUCE_SANDBOX names), and a test.
 // Out: a Cluster: a client configuration, a fresh namespace per test, kubectl, programs of ours, an independent watch, the audit log.
-// Promise: one API server per test process and at most two on the machine; it ends with the process, even when that is
+// Promise: one API server per test process and at most two on the machine (a test may ask for the other one); it ends with the process, even when that is
 // killed; nothing is faked, and a missing binary is a failure, never a skip.
 // Not here: truce itself; nothing in this package knows what truce does, so that it can bear witness.
 package kubetest
@@ -30,6 +30,7 @@ type Cluster struct {
 	config    *rest.Config
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
+	kinds     sync.Map // metav1.APIResource by schema.GroupVersionKind: those that Apply has asked for
 	kubectl   string
 	audit     *auditLog
 	programs  *programs
@@ -70,7 +71,7 @@ func Start(t *testing.T) *Cluster {
 		t.Fatal("kubetest: nothing would stop the API server; add func TestMain(m *testing.M) { kubetest.Main(m) }")
 	}
 	if process.cluster == nil && process.err == nil {
-		process.cluster, process.err = start(t.Context())
+		process.cluster, process.err = start(t.Context(), places)
 	}
 	if process.err != nil {
 		t.Fatal(process.err)
@@ -88,13 +89,13 @@ func stop() error {
 	return process.cluster.sandbox.stop()
 }
 
-// start finds the binaries, takes one of the two places, runs the sandbox and connects to it.
-func start(ctx context.Context) (*Cluster, error) {
+// start finds the binaries, takes one of the places, runs the sandbox and connects to it.
+func start(ctx context.Context, of []string) (*Cluster, error) {
 	bins, err := findBinaries(os.Getenv("TRUCE_SANDBOX"), ".")
 	if err != nil {
 		return nil, err
 	}
-	place, err := takePlace(ctx, os.TempDir())
+	place, err := takePlace(ctx, os.TempDir(), of)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +116,7 @@ func connect(box *sandbox, bins binaries) (*Cluster, error) {
 		return nil, fmt.Errorf("read kubeconfig of the sandbox: %w", err)
 	}
 	config.QPS = -1 // a test measures the server, not the client's own brake
-	config.UserAgent = "kubetest"
+	config.UserAgent, config.WarningHandler = "kubetest", rest.NoWarnings{}
 	dyn, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the sandbox: %w", err)

@@ -29,25 +29,27 @@ func TestAMissingBinaryIsSaidWithItsCure(t *testing.T) {
 
 func TestOnlyTwoPlacesAreGiven(t *testing.T) {
 	dir := t.TempDir()
-	first, err := takePlace(t.Context(), dir)
+	first, err := takePlace(t.Context(), dir, places)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(first.dir, "left-behind"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := takePlace(t.Context(), dir); err != nil {
+	second, err := takePlace(t.Context(), dir, places)
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = second.lock.Close() }() // a place whose file is garbage is free
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := takePlace(ctx, dir); err == nil {
+	if _, err := takePlace(ctx, dir, places); err == nil {
 		t.Error("a third place was given")
 	}
 	if err := first.lock.Close(); err != nil { // as when its holder is killed
 		t.Fatal(err)
 	}
-	third, err := takePlace(t.Context(), dir)
+	third, err := takePlace(t.Context(), dir, places)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,12 @@ import (
 	"time"
 )
 
-// places is how many sandboxes may run on a machine at once: each takes 340 MiB and, while it starts, a core.
-const places = 2
+// Sandboxes that may run on a machine at once: each takes 340 MiB and, while it starts, a core. The second one of a test has a place of its
+// own: a test that holds one of the first waits for no other package, and two such tests never for each other's first.
+var (
+	places = []string{"0", "1"}
+	second = []string{"second"}
+)
 
 // place is the right to run one sandbox, and the directory for it. The directory bears the place's number, so that
 // what a killed test left behind is removed by the next.
@@ -20,14 +24,14 @@ type place struct {
 	lock *os.File
 }
 
-// takePlace waits until a place is free and returns it, empty. The lock is the kernel's, so it ends with its holders
+// takePlace waits until one of the places is free and returns it, empty. The lock is the kernel's, so it ends with its holders
 // however they end.
-func takePlace(ctx context.Context, under string) (*place, error) {
+func takePlace(ctx context.Context, under string, of []string) (*place, error) {
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
 	for {
-		for n := range places {
-			p, err := tryPlace(filepath.Join(under, fmt.Sprintf("truce-kubetest-%d-%d", os.Getuid(), n)))
+		for _, name := range of {
+			p, err := tryPlace(filepath.Join(under, fmt.Sprintf("truce-kubetest-%d-%s", os.Getuid(), name)))
 			if p != nil || err != nil {
 				return p, err
 			}
@@ -35,7 +39,7 @@ func takePlace(ctx context.Context, under string) (*place, error) {
 		select {
 		case <-look.C:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("kubetest: wait for one of %d places in %s: %w", places, under, ctx.Err())
+			return nil, fmt.Errorf("kubetest: wait for one of the places %v in %s: %w", of, under, ctx.Err())
 		}
 	}
 }

@@ -30,18 +30,22 @@ func (c *Cluster) restart(t *testing.T, meanwhile func() error) {
 	t.Helper()
 	process.Lock()
 	defer process.Unlock()
-	err := c.sandbox.halt()
-	if err == nil {
-		err = meanwhile()
-	}
-	if err == nil {
-		var next *sandbox
-		if next, err = runSandbox(c.sandbox.cmd.Path, c.sandbox.place); err == nil {
-			c.sandbox = next
-		}
-	}
-	if err != nil {
+	if err := c.restartSandbox(meanwhile); err != nil {
 		process.err = fmt.Errorf("restart the API server: %w", err) // no other test can use it
 		t.Fatal(process.err)
 	}
+}
+
+func (c *Cluster) restartSandbox(meanwhile func() error) error {
+	if err := c.sandbox.halt(); err != nil {
+		return err
+	}
+	if err := meanwhile(); err != nil {
+		return err
+	}
+	next, err := runSandbox(c.sandbox.cmd.Path, c.sandbox.place)
+	if err == nil {
+		c.sandbox = next
+	}
+	return err
 }

@@ -119,22 +119,35 @@ func documents(text string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// client asks the server each time, as a test may just have made the kind.
+// client asks the server for each kind that it has not named before, as a test may just have made it.
 func (c *Cluster) client(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
-	kinds, err := c.discovery.ServerResourcesForGroupVersion(o.GetAPIVersion())
+	gvk := o.GroupVersionKind()
+	found, ok := c.kinds.Load(gvk)
+	if !ok {
+		k, err := c.kind(gvk)
+		if err != nil {
+			return nil, err
+		}
+		found = k
+		c.kinds.Store(gvk, k)
+	}
+	k, _ := found.(metav1.APIResource) // nothing else is stored
+	all := c.dynamic.Resource(gvk.GroupVersion().WithResource(k.Name))
+	if !k.Namespaced {
+		return all, nil
+	}
+	return all.Namespace(o.GetNamespace()), nil
+}
+
+func (c *Cluster) kind(gvk schema.GroupVersionKind) (metav1.APIResource, error) {
+	kinds, err := c.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
 	if err != nil {
-		return nil, fmt.Errorf("look up %s: %w", o.GetAPIVersion(), err)
+		return metav1.APIResource{}, fmt.Errorf("look up %s: %w", gvk, err)
 	}
-	gv := o.GroupVersionKind().GroupVersion()
 	for _, k := range kinds.APIResources {
-		if k.Kind != o.GetKind() || strings.Contains(k.Name, "/") {
-			continue
+		if k.Kind == gvk.Kind && !strings.Contains(k.Name, "/") {
+			return k, nil
 		}
-		all := c.dynamic.Resource(gv.WithResource(k.Name))
-		if !k.Namespaced {
-			return all, nil
-		}
-		return all.Namespace(o.GetNamespace()), nil
 	}
-	return nil, fmt.Errorf("look up %s: the server has no such kind", o.GroupVersionKind())
+	return metav1.APIResource{}, fmt.Errorf("look up %s: the server has no such kind", gvk)
 }

@@ -69,7 +69,7 @@ func TestBadInputHasItsCodeAndSaysWhereItIs(t *testing.T) {
 		{4, "kustomization.yaml:1: https://example.com/a.yaml: remote bases are not fetched unless", []string{"render", at("remote")}},
 		{2, "name a directory, or a file with -f", []string{"render"}},
 		{2, "2 paths: name one", []string{"diff", "a", "b"}},
-		{2, "PATH and -f exclude each other", []string{"render", dir, "-f", ok}},
+		{2, "it is no Helm chart, and values are for one", []string{"render", dir, "-f", ok}},
 		{2, "PATH is empty", []string{"render", ""}},
 		{2, "unknown flag: --nope", []string{"render", "--nope", dir}},
 		{2, `"tree"`, []string{"render", dir, "-o", "tree"}},

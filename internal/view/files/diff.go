@@ -3,13 +3,12 @@ package files
 import (
 	"context"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/dialect/registry"
-	"github.com/truce-gitops/truce/internal/view"
-	"github.com/truce-gitops/truce/internal/view/exit"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
@@ -18,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // Compare compares what a command names with a file of live objects, or with the cluster that it connects to as this version of truce.
@@ -25,7 +25,7 @@ func Compare(ctx context.Context, version string, q Query) (view.Detail, error) 
 	files, err := readDesired(ctx, q)
 	defer files.close()
 	if err != nil {
-		return view.Detail{}, exit.With(exit.Render, err)
+		return view.Detail{}, failedRender(err)
 	}
 	d := view.Detail{Report: report.Report{Stage: report.Done, Reason: report.Succeeded}}
 	c := comparison{query: q, notes: &d.Report.Notes}
@@ -73,15 +73,15 @@ func (c comparison) withFile() ([]adhoc.Subject, adhoc.Comparer, error) {
 	var from []render.Object
 	err := eachObject(c.query.Live, c.query.In, func(o render.Object) { from = append(from, o) })
 	if err != nil {
-		return nil, adhoc.Comparer{}, exit.With(exit.Usage, err)
+		return nil, adhoc.Comparer{}, exit.WithCode(exit.Usage, err)
 	}
 	live, err := adhoc.UniqueObjects(from)
 	if err != nil {
-		return nil, adhoc.Comparer{}, exit.With(exit.Usage, err)
+		return nil, adhoc.Comparer{}, exit.WithCode(exit.Usage, err)
 	}
 	subjects, err := adhoc.MatchObjects(c.git, live, c.query.Namespace)
 	if err != nil {
-		return nil, adhoc.Comparer{}, exit.With(exit.Usage, err)
+		return nil, adhoc.Comparer{}, exit.WithCode(exit.Usage, err)
 	}
 	var all []object.Object
 	for _, s := range subjects {

@@ -2,18 +2,21 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/dialect/registry"
-	"github.com/truce-gitops/truce/internal/view/exit"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/memory"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/reconcile/adhoc"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/local"
@@ -23,11 +26,20 @@ import (
 	"github.com/truce-gitops/truce/internal/source/disk"
 )
 
-// Render renders a directory of the working tree, or reads one file of manifests.
-func Render(ctx context.Context, q Query) ([]render.Object, error) {
+// RenderFiles renders a directory of the working tree, or reads one file of manifests.
+func RenderFiles(ctx context.Context, q Query) ([]render.Object, error) {
 	files, err := readDesired(ctx, q)
 	defer files.close()
-	return files.objects, exit.With(exit.Render, err)
+	return files.objects, failedRender(err)
+}
+
+// failedRender gives an error of readDesired its exit code: a wrong use of the command has its own.
+func failedRender(err error) error {
+	var wrong *exit.Error
+	if errors.As(err, &wrong) {
+		return exit.WithCode(wrong.Code, err)
+	}
+	return exit.WithCode(exit.Render, err)
 }
 
 // described are the objects that a command's files describe, with what says where they stand in them.
@@ -52,11 +64,14 @@ func readDesired(ctx context.Context, q Query) (described, error) {
 	info, err := os.Stat(q.Path)
 	switch {
 	case err != nil:
-		return described{}, fmt.Errorf("render %s: %w", q.Path, local.Cause(err))
+		return described{}, fmt.Errorf("render %s: %w", q.Path, local.SystemCause(err))
 	case info.IsDir():
-		return renderDirectory(ctx, q.Path, q.RemoteBases)
+		return renderDirectory(ctx, q)
+	case q.Chart != nil:
+		return described{}, fmt.Errorf("render %s: it is a file, and values are for a Helm chart", q.Path)
 	case local.IsKustomization(q.Path):
-		return renderDirectory(ctx, filepath.Dir(q.Path), q.RemoteBases)
+		q.Path = filepath.Dir(q.Path)
+		return renderDirectory(ctx, q)
 	}
 	return readManifests(q.Path, nil)
 }
@@ -74,14 +89,15 @@ func readManifests(name string, in io.Reader) (described, error) {
 }
 
 // renderDirectory renders in a worker process, as the controller does.
-func renderDirectory(ctx context.Context, dir string, remoteBases bool) (described, error) {
-	top, below, err := local.Locate(dir)
+func renderDirectory(ctx context.Context, q Query) (described, error) {
+	dir := q.Path
+	top, below, err := local.LocateRoot(dir)
 	if err != nil {
 		return described{}, fmt.Errorf("render %s: %w", dir, err)
 	}
 	tree, err := disk.OpenTree(top)
 	if err != nil {
-		return described{}, fmt.Errorf("render %s: %w", dir, local.Cause(err))
+		return described{}, fmt.Errorf("render %s: %w", dir, local.SystemCause(err))
 	}
 	g := described{dir: below, ends: []func(){func() { _ = tree.Close() }}} // it was only read
 	self, err := os.Executable()
@@ -90,16 +106,23 @@ func renderDirectory(ctx context.Context, dir string, remoteBases bool) (describ
 	}
 	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{worker.Command}, Size: 1, Memory: memory.OfMachine().Build})
 	defer pool.Close()
-	bases, end, err := local.Bases{Fetch: remoteBases}.Over(pool)
+	bases, end, err := local.Bases{Fetch: q.RemoteBases, Charts: controller.ChartRepositories{}}.Over(pool)
 	if err != nil {
 		return g, err
 	}
 	g.ends, g.tree = append(g.ends, end), bases.Over(tree)
-	r, err := bases.Render(ctx, render.Request{Files: g.tree, Path: below})
+	request := render.Request{Files: g.tree, Path: below}
+	if q.EnableHelm {
+		request.Inflate = &release.Request{}
+	}
+	if request.Chart, err = chartOf(tree, below, q); err != nil {
+		return g, fmt.Errorf("render %s: %w", dir, err)
+	}
+	r, err := bases.Render(ctx, request)
 	if err != nil {
 		return g, renamed{err, below, dir}
 	}
-	if local.SortsByKind(tree, below) {
+	if request.Chart == nil && local.SortsByKind(tree, below) {
 		adhoc.SortLikeKustomize(r.Objects)
 	}
 	g.objects = r.Objects
@@ -121,8 +144,8 @@ func (e renamed) Error() string {
 
 func (e renamed) Unwrap() error { return e.error }
 
-// Assess judges the health of the objects in a file. The cause of a failing workload comes from its pods in the same file.
-func Assess(q Query) ([]report.Object, error) {
+// AssessFiles judges the health of the objects in a file. The cause of a failing workload comes from its pods in the same file.
+func AssessFiles(q Query) ([]report.Object, error) {
 	f := healthAssessment{rules: registry.HealthRules()[q.Rules()], workloads: map[int]object.Object{}}
 	err := eachObject(q.File, q.In, f.assess)
 	if err == nil && len(f.all) == 0 {
@@ -132,7 +155,7 @@ func Assess(q Query) ([]report.Object, error) {
 		o := &f.all[i]
 		o.Health = o.Health.With(redact.Message(o.ID, health.PodTrouble(health.PodsOfWorkload(workload, f.pods))))
 	}
-	return f.all, exit.With(exit.Usage, err)
+	return f.all, exit.WithCode(exit.Usage, err)
 }
 
 // healthAssessment collects the objects of a file; healthy ones without their manifests.

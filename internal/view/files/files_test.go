@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/lint"
+	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
@@ -38,8 +40,14 @@ func run(t *testing.T, in string, args ...string) ran {
 	t.Helper()
 	var out, told bytes.Buffer
 	env := cli.Environment{In: strings.NewReader(in), Out: &out, Err: &told, Program: "truce", Args: args, Getenv: func(string) string { return "" }}
-	code := cli.Execute(t.Context(), env, cli.Backend{Discover: lint.Discover})
+	code := cli.Execute(t.Context(), env, cli.Backend{Repositories: repositories{}})
 	return ran{code, out.String(), told.String()}
+}
+
+type repositories struct{}
+
+func (repositories) Discover(ctx context.Context, q discover.Request, use func(discover.Discovery) error) error {
+	return lint.Discover(ctx, q, use)
 }
 
 // kubectl is the one beside the sandbox.

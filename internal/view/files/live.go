@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/view/exit"
 	"maps"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/apply/readonly"
@@ -22,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/mutation"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/reconcile"
@@ -73,7 +72,7 @@ func (c comparison) withCluster(ctx context.Context, version string) ([]adhoc.Su
 	return subjects, c.judge(append(set.Data(), all...)), nil
 }
 
-// unasked says that without the right to patch the answer is no better than offline (DESIGN §2.7).
+// unasked says that without the right to patch the answer is no better than offline.
 func (c comparison) unasked(subjects []adhoc.Subject) {
 	n, why := 0, ""
 	for _, s := range subjects {
@@ -92,10 +91,10 @@ func (g clusterState) settle(ctx context.Context, c comparison) (desired.Set, er
 	if ns == "" {
 		ns = g.cluster.Namespace()
 	}
-	ask := served.Scope(g.cluster)
+	ask := served.Scopes{Cluster: g.cluster}
 	var unreachable error
 	set, err := desired.NormalizeUnmarked(c.git, ns, func(gvk object.GVK) desired.Scope {
-		s, err := ask(ctx, gvk)
+		s, err := ask.ScopeOf(ctx, gvk)
 		if err != nil {
 			unreachable = errors.Join(unreachable, fmt.Errorf("ask for %s: %w", gvk, err))
 			return desired.Unserved
@@ -105,7 +104,7 @@ func (g clusterState) settle(ctx context.Context, c comparison) (desired.Set, er
 	if unreachable != nil {
 		return set, unreachable
 	}
-	return set, exit.With(exit.Render, err)
+	return set, exit.WithCode(exit.Render, err)
 }
 
 func (g clusterState) all(ctx context.Context, set desired.Set) ([]adhoc.Subject, error) {

@@ -21,7 +21,7 @@ func eachObject(name string, in io.Reader, use func(render.Object)) error {
 	shown := shownFile(name)
 	file, err := openFile(name, in)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", shown, local.Cause(err))
+		return fmt.Errorf("read %s: %w", shown, local.SystemCause(err))
 	}
 	defer file.Close()
 	size := &textCounter{in: file}
@@ -68,7 +68,7 @@ func shownFile(name string) string {
 func readFile(name string, in io.Reader) (described, error) {
 	file, err := readWhole(name, in)
 	if err != nil {
-		return described{}, fmt.Errorf("read %s: %w", file.name, local.Cause(err))
+		return described{}, fmt.Errorf("read %s: %w", file.name, local.SystemCause(err))
 	}
 	objects, err := render.Manifests(file.name, file.data)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/model/release"
 )
 
 // Query is what a command asks about files of this machine, without an app.
@@ -29,6 +30,10 @@ type Query struct {
 	Health    health.Rules // see Rules
 	// RemoteBases says that what kustomizations name by its address is fetched.
 	RemoteBases bool
+	// EnableHelm says that the charts which kustomizations name are rendered, as kustomize build --enable-helm does.
+	EnableHelm bool
+	// Chart says how Path is rendered if it is a Helm chart; nil for with its own values.
+	Chart *release.Request
 }
 
 // Rules are the rules of health that hold: an Application's, where nothing else is asked for.

@@ -9,8 +9,6 @@ package othercontroller
 import (
 	"context"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/cluster/lease"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/lease"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
@@ -30,7 +30,7 @@ type Controller struct {
 	workload []metav1.ListOptions
 	lease    string // what the names of the Leases begin with by which its leaders are elected, one for each shard; empty for none
 	status   string // the field manager of the statuses that it writes
-	Stop     func(app.Key) string
+	stop     string // how a user stops it for an app, whose name and namespace it takes
 }
 
 // ByAppKind are by the kind of app: Flux's kustomize-controller (its install manifests), Argo CD's application controller (manifests/install.yaml).
@@ -41,19 +41,15 @@ var ByAppKind = map[string]Controller{
 			{LabelSelector: "app=kustomize-controller"}, {LabelSelector: "app.kubernetes.io/component=kustomize-controller"},
 			{FieldSelector: "metadata.name=kustomize-controller"},
 		},
-		Stop: func(k app.Key) string {
-			return fmt.Sprintf("flux suspend kustomization %s -n %s (spec.suspend: true), or scale kustomize-controller to zero", k.Name, k.Namespace)
-		},
+		stop: "flux suspend kustomization %s -n %s (spec.suspend: true), or scale kustomize-controller to zero",
 	},
 	"Application": {
 		Name: "Argo CD", status: "argocd-application-controller",
 		workload: []metav1.ListOptions{
 			{LabelSelector: "app.kubernetes.io/name=argocd-application-controller"}, {FieldSelector: "metadata.name=argocd-application-controller"},
 		},
-		Stop: func(k app.Key) string {
-			return fmt.Sprintf("kubectl annotate application %s -n %s argocd.argoproj.io/skip-reconcile=true (automated sync off is not enough: "+
-				"Argo CD still writes the status), or scale argocd-application-controller to zero", k.Name, k.Namespace)
-		},
+		stop: "kubectl annotate application %s -n %s argocd.argoproj.io/skip-reconcile=true (automated sync off is not enough: " +
+			"Argo CD still writes the status), or scale argocd-application-controller to zero",
 	},
 }
 
@@ -62,6 +58,9 @@ var (
 		{Group: "apps", Version: "v1", Resource: "deployments"}, {Group: "apps", Version: "v1", Resource: "statefulsets"},
 	}
 )
+
+// Stop says how a user stops the controller for an app.
+func (o Controller) Stop(k app.Key) string { return fmt.Sprintf(o.stop, k.Name, k.Namespace) }
 
 // Working says by what a controller is known to work on an app; empty if nothing shows that it does.
 func (o Controller) Working(ctx context.Context, c *cluster.Client, cr object.Object, a app.App) (string, error) {
@@ -124,7 +123,7 @@ func (o Controller) renewing(ctx context.Context, c *cluster.Client) (string, er
 		return "", err
 	}
 	for _, u := range list.Items {
-		if strings.HasPrefix(u.GetName(), o.lease) && lease.IsHeld(u.Object, time.Now()) {
+		if strings.HasPrefix(u.GetName(), o.lease) && lease.IsLeaseHeld(u.Object, time.Now()) {
 			return fmt.Sprintf("Lease %s/%s is being renewed", u.GetNamespace(), u.GetName()), nil
 		}
 	}

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/truce-gitops/truce/internal/cluster/lease"
-	"github.com/truce-gitops/truce/internal/controller/instance"
-	"github.com/truce-gitops/truce/internal/reconcile/served"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,16 +18,20 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/apply/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/lease"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/list"
 	"github.com/truce-gitops/truce/internal/controller/admission"
+	"github.com/truce-gitops/truce/internal/controller/instance"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/reconcile/served"
 	"github.com/truce-gitops/truce/internal/source/git"
 	"github.com/truce-gitops/truce/internal/view/othercontroller"
+	"github.com/truce-gitops/truce/internal/view/resource"
 	"github.com/truce-gitops/truce/internal/view/uninstall"
 )
 
@@ -39,8 +40,8 @@ const installationLabels = "app.kubernetes.io/name=truce,app.kubernetes.io/compo
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-// Gather reads the facts that a check judges. Only an API server that does not answer is an error; what cannot be read besides is in the Facts.
-func Gather(ctx context.Context, c *cluster.Client) (Facts, error) {
+// GatherFacts reads the facts that a check judges. Only an API server that does not answer is an error; what cannot be read besides is in the Facts.
+func GatherFacts(ctx context.Context, c *cluster.Client) (Facts, error) {
 	x := &inspection{cluster: c, live: list.Reader{Cluster: c}, facts: Facts{Unread: map[string]string{}}}
 	var err error
 	if x.facts.Server, err = c.Version(ctx); err != nil {
@@ -89,21 +90,36 @@ func (x *inspection) installation(ctx context.Context) error {
 		args, _ := o["args"].([]any)
 		for _, a := range args {
 			flag, value, _ := strings.Cut(fmt.Sprint(a), "=")
-			switch flag {
-			case "--mode":
-				i.Observes = value == string(app.Observe)
-			case "--namespace":
-				x.namespaces = append(x.namespaces, strings.Split(value, ",")...)
-			}
+			x.flag(i, flag, value)
 		}
 	}
 	x.facts.Installed = i
 	return nil
 }
 
+// flag takes in a flag of the installed controller.
+func (x *inspection) flag(i *Installation, flag, value string) {
+	switch flag {
+	case "--mode":
+		i.Observes = value == string(app.Observe)
+	case "--multi-tenant", "--default-service-account":
+		if value != "false" && (value != "" || flag == "--multi-tenant") {
+			i.Tenants = flag
+		}
+	case "--namespace":
+		x.namespaces = append(x.namespaces, strings.Split(value, ",")...)
+	}
+}
+
 // definitions looks at the kinds that truce reads.
 func (x *inspection) definitions(ctx context.Context) error {
-	for _, gvk := range []object.GVK{registry.Kustomizations, registry.GitRepositories, registry.Applications} {
+	kinds := registry.CustomResources()
+	for _, k := range resource.AllKinds() {
+		if k.Notifies {
+			kinds = append(kinds, k.GVK)
+		}
+	}
+	for _, gvk := range kinds {
 		d := Definition{Kind: gvk.Kind + "." + gvk.Group, Version: gvk.Version}
 		res, err := x.cluster.Resource(gvk)
 		switch {
@@ -119,7 +135,7 @@ func (x *inspection) definitions(ctx context.Context) error {
 			return err
 		}
 		if err == nil {
-			d.Owner, d.Drops = ownerOf(crd), flux.DroppedFields(crd)
+			d.Owner, d.Drops = ownerOf(crd), flux.Definitions{}.DroppedFields(crd)
 		}
 		x.facts.Definitions = append(x.facts.Definitions, d)
 	}
@@ -201,7 +217,7 @@ func (x *inspection) others(ctx context.Context) error {
 	if x.facts.Installed == nil {
 		return nil
 	}
-	for gvk, f := range registry.Apps() {
+	for gvk, f := range registry.AppDialects() {
 		if err := x.shared(ctx, gvk, f); err != nil {
 			return err
 		}
@@ -288,7 +304,7 @@ func (x *inspection) matching(ctx context.Context, from *admission.Reader, e inv
 
 // overlaps finds each pair of instances that work for the same namespaces.
 func (x *inspection) overlaps(ctx context.Context) error {
-	all, err := instance.List(ctx, x.cluster, "")
+	all, err := instance.ListInstances(ctx, x.cluster, "")
 	if err != nil || len(all) < 2 {
 		return err
 	}

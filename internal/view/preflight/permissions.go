@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/permissions"
 )
 
@@ -20,7 +25,7 @@ var toInstall = []permissions.Rule{
 	{Group: "apps", Resources: []string{"deployments"}, Verbs: []string{"create"}, For: "install truce"},
 	{Group: "rbac.authorization.k8s.io", Resources: []string{"clusterroles"}, Verbs: []string{"create", "escalate"}, For: "install truce's roles"},
 	{Group: "rbac.authorization.k8s.io", Resources: []string{"clusterrolebindings"}, Verbs: []string{"create"}, For: "install truce's roles"},
-	{Group: "apiextensions.k8s.io", Resources: []string{"customresourcedefinitions"}, Verbs: []string{"create", "patch"}, For: "install the kinds that truce reads", Without: "somebody else must install them"},
+	{Group: "apiextensions.k8s.io", Resources: []string{"customresourcedefinitions"}, Verbs: []string{"create", "patch"}, For: "install the kinds that truce reads", Without: "another account must install them"},
 }
 
 // permissions asks for those of the controller's account; before an installation, for those of the user who installs.
@@ -48,6 +53,9 @@ func (x *inspection) permissions(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := x.impersonation(ctx, review); err != nil {
+		return err
+	}
 	asked := len(x.facts.Permissions)
 	if err := x.ask(ctx, every, review); err != nil {
 		return err
@@ -57,6 +65,32 @@ func (x *inspection) permissions(ctx context.Context) error {
 	}
 	return nil
 }
+
+// impersonation asks for the right to act as service accounts where it is used: by a flag, which makes it necessary, or by an app that names one.
+func (x *inspection) impersonation(ctx context.Context, who reviewer) error {
+	rules := permissions.Impersonate()
+	if flag := x.facts.Installed.Tenants; flag != "" {
+		for i := range rules {
+			rules[i].For, rules[i].Without = rules[i].For+", because of "+flag, ""
+		}
+		return x.ask(ctx, rules, who)
+	}
+	for gvk, f := range registry.AppDialects() {
+		for _, ns := range x.namespaces.Each() {
+			found, err := x.live.List(ctx, live.Interest{GVK: gvk, Depth: live.Full, Namespace: ns})
+			if err != nil && !errors.Is(err, live.ErrUnknownKind) {
+				return err
+			}
+			if slices.ContainsFunc(found, func(cr object.Object) bool { return usesAccount(f.App(cr, app.Policy{})) }) {
+				return x.ask(ctx, rules, who)
+			}
+		}
+	}
+	return nil
+}
+
+// usesAccount reports whether a controller acts as a service account for an app, or connects with its tokens.
+func usesAccount(a app.App) bool { return !a.Account.IsSelf() || a.Kubeconfig.ConfigMap != "" }
 
 // reviewer asks the API server whether a request would be allowed.
 type reviewer interface {

@@ -58,6 +58,7 @@ type Facts struct {
 type Installation struct {
 	Deployment, Account string // namespace/name
 	Observes            bool
+	Tenants             string // the flag by which it acts as the service accounts of apps; empty for none
 	Ready, Wanted       int64
 }
 
@@ -119,8 +120,8 @@ const (
 	checkWebhooks    = "webhooks"
 )
 
-// Judge returns the findings, in the order of the checks.
-func Judge(f Facts) []Finding {
+// JudgeFacts returns the findings, in the order of the checks.
+func JudgeFacts(f Facts) []Finding {
 	out := []Finding{{checkServer, OK, "", "Kubernetes " + f.Server, ""}}
 	for _, part := range []struct {
 		check string
@@ -201,7 +202,7 @@ func definitions(f Facts) []Finding {
 		case !d.Served && f.Installed == nil:
 			finding.Severity, finding.Message, finding.Fix = Notice, "not served in "+d.Version, "the overlay enforce installs it; observe-beside-flux and observe-beside-argocd install what is missing there"
 		case !d.Served:
-			finding.Severity, finding.Message, finding.Fix = Warning, "not served in "+d.Version+": apps of this kind are not seen", "kubectl apply --server-side -k deploy/crds, or upgrade the definition"
+			finding.Severity, finding.Message, finding.Fix = Warning, "not served in "+d.Version+": custom resources of this kind are not seen", "kubectl apply --server-side -k deploy/crds, or upgrade the definition"
 		case len(d.Drops) > 0:
 			finding.Severity, finding.Message = Notice, finding.Message+"; it does not keep "+strings.Join(d.Drops, ", ")
 			finding.Fix = "use the annotations that docs/adopt.md names"

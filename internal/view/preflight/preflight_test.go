@@ -23,7 +23,7 @@ func good() preflight.Facts {
 }
 
 func TestNothingIsInTheWay(t *testing.T) {
-	found := preflight.Judge(good())
+	found := preflight.JudgeFacts(good())
 	for _, f := range found {
 		if f.Severity != preflight.OK {
 			t.Errorf("%+v", f)
@@ -52,7 +52,7 @@ func TestEachFactHasItsFinding(t *testing.T) {
 			f.Permissions = refused(permissions.Rule{})
 			f.Permissions[0].Replaceable = true
 		}, "notice permissions: may not list things"},
-		"not served":     {func(f *preflight.Facts) { f.Definitions[0].Served = false }, "warning definitions: not served in v1: apps of this kind are not seen"},
+		"not served":     {func(f *preflight.Facts) { f.Definitions[0].Served = false }, "warning definitions: not served in v1: custom resources of this kind are not seen"},
 		"not served yet": {func(f *preflight.Facts) { f.Definitions[0].Served, f.Installed = false, nil }, "notice controller: no Deployment with the label app.kubernetes.io/name=truce: truce is not installed, or runs elsewhere\nnotice definitions: not served in v1"},
 		"drops":          {func(f *preflight.Facts) { f.Definitions[0].Drops = []string{"spec.x"} }, "notice definitions: served in v1, installed by flux; it does not keep spec.x"},
 		"ahead":          {func(f *preflight.Facts) { f.Clocks[0].Ahead = 7 * time.Second }, "warning clock: 7s ahead of the API server's"},
@@ -75,7 +75,7 @@ func TestEachFactHasItsFinding(t *testing.T) {
 		facts := good()
 		test.change(&facts)
 		var got []string
-		for _, f := range preflight.Judge(facts) {
+		for _, f := range preflight.JudgeFacts(facts) {
 			if f.Severity != preflight.OK {
 				got = append(got, fmt.Sprintf("%s %s: %s", f.Severity, f.Check, f.Message))
 			}
@@ -83,7 +83,7 @@ func TestEachFactHasItsFinding(t *testing.T) {
 		if !strings.HasPrefix(strings.Join(got, "\n"), test.want) {
 			t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(test.want, strings.Join(got, "\n")))
 		}
-		if is := strings.HasPrefix(test.want, "problem"); preflight.HasProblem(preflight.Judge(facts)) != is {
+		if is := strings.HasPrefix(test.want, "problem"); preflight.HasProblem(preflight.JudgeFacts(facts)) != is {
 			t.Errorf("%s: a problem: %v, want %v", name, !is, is)
 		}
 	}

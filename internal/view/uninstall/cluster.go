@@ -28,8 +28,8 @@ import (
 // witnessPrefix begins the name of the configuration of each admission witness.
 const witnessPrefix = "truce-witness-"
 
-// Find lists what truce has left, and the controllers that still work: they would write it again.
-func Find(ctx context.Context, c *cluster.Client, in Scope) (Leftovers, error) {
+// FindInstallation lists what truce has left, and the controllers that still work: they would write it again.
+func FindInstallation(ctx context.Context, c *cluster.Client, in Scope) (Leftovers, error) {
 	l := &leftovers{cluster: c, live: list.Reader{Cluster: c}, namespace: in.Namespace}
 	gather := []func(context.Context) error{l.resources, l.records, l.leases}
 	if in.Namespace == "" {
@@ -43,7 +43,7 @@ func Find(ctx context.Context, c *cluster.Client, in Scope) (Leftovers, error) {
 			return Leftovers{}, err
 		}
 	}
-	return Leftovers{Running: l.running, Steps: Plan(l.in)}, nil
+	return Leftovers{Running: l.running, Steps: PlanRemoval(l.in)}, nil
 }
 
 // leftovers gathers what truce has left.
@@ -56,7 +56,7 @@ type leftovers struct {
 }
 
 func (l *leftovers) resources(ctx context.Context) error {
-	for _, gvk := range []object.GVK{registry.Kustomizations, registry.GitRepositories, registry.Applications} {
+	for _, gvk := range registry.CustomResources() {
 		found, err := l.live.List(ctx, live.Interest{GVK: gvk, Namespace: l.namespace, Depth: live.Full})
 		if err != nil && !errors.Is(err, live.ErrUnknownKind) {
 			return err
@@ -97,7 +97,7 @@ func (l *leftovers) leases(ctx context.Context) error {
 			return fmt.Errorf("list Leases %s: %w", name, err)
 		}
 		for _, u := range found.Items {
-			if name == instance.LeaseName && lease.IsHeld(u.Object, time.Now()) {
+			if name == instance.LeaseName && lease.IsLeaseHeld(u.Object, time.Now()) {
 				l.running = append(l.running, fmt.Sprintf("Lease %s/%s is being renewed by %s", u.GetNamespace(), name, object.Object(u.Object).StringAt("spec", "holderIdentity")))
 			}
 			l.in.Records = append(l.in.Records, u.Object)
@@ -154,8 +154,8 @@ func (l *leftovers) markedBy(ctx context.Context, r inventory.Record) error {
 // maxConflicts is how often a step is begun again because the object has changed meanwhile.
 const maxConflicts = 5
 
-// Remove carries a step out. What is gone already is done.
-func Remove(ctx context.Context, c *cluster.Client, s Step) error {
+// RemoveInstallation carries a step out. What is gone already is done.
+func RemoveInstallation(ctx context.Context, c *cluster.Client, s Step) error {
 	res, err := c.Resource(s.GVK)
 	if err != nil {
 		return err

@@ -64,31 +64,31 @@ type Input struct {
 	Marked    []object.Object // applied objects with truce's label; none where they keep it
 }
 
-// Plan returns the steps. Records go last: marks are found by them.
-func Plan(in Input) []Step {
+// PlanRemoval returns the steps. Records go last: marks are found by them.
+func PlanRemoval(in Input) []Step {
 	var out []Step
 	for _, o := range in.Marked {
 		if _, ok := o.Label(object.PartOf); ok {
-			out = append(out, step(Unmark, o, object.PartOf))
+			out = append(out, removalStep(Unmark, o, object.PartOf))
 		}
 	}
 	for _, cr := range in.Resources {
-		for _, f := range Guards(cr) {
-			out = append(out, step(Unguard, cr, f))
+		for _, f := range WebhookGuards(cr) {
+			out = append(out, removalStep(Unguard, cr, f))
 		}
 	}
 	for _, o := range in.Records {
-		out = append(out, step(DeleteOwn, o, "a record of truce's own"))
+		out = append(out, removalStep(DeleteOwn, o, "a record of truce's own"))
 	}
 	return out
 }
 
-func step(a Action, o object.Object, what string) Step {
+func removalStep(a Action, o object.Object, what string) Step {
 	return Step{Action: a, GVK: o.GVK(), Object: o.ID(), UID: o.UID(), Version: o.ResourceVersion(), What: what}
 }
 
-// Guards returns the finalizers that truce alone has added to a custom resource.
-func Guards(cr object.Object) []string {
+// WebhookGuards returns the finalizers that truce alone has added to a custom resource.
+func WebhookGuards(cr object.Object) []string {
 	mine, theirs := map[string]bool{}, map[string]bool{}
 	entries, _ := cr.At("metadata", "managedFields").([]any)
 	for _, e := range entries {

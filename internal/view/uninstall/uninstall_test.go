@@ -43,7 +43,7 @@ func TestOnlyTrucesOwnFinalizersAreRemoved(t *testing.T) {
 		"none":                {"kind: Kustomization\nmetadata: {name: web}\n", nil},
 		"not recorded":        {"kind: Kustomization\nmetadata: {name: web, finalizers: [finalizers.fluxcd.io]}\n", nil},
 	} {
-		if diff := cmp.Diff(test.want, uninstall.Guards(parse(t, test.text))); diff != "" {
+		if diff := cmp.Diff(test.want, uninstall.WebhookGuards(parse(t, test.text))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -54,7 +54,7 @@ func TestRecordsGoLast(t *testing.T) {
 	bare := parse(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bare, namespace: shop}\n")
 	record := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inventory, namespace: shop}\n")
 	var got []string
-	for _, s := range uninstall.Plan(uninstall.Input{
+	for _, s := range uninstall.PlanRemoval(uninstall.Input{
 		Resources: []object.Object{parse(t, guarded)}, Records: []object.Object{record}, Marked: []object.Object{marked, bare},
 	}) {
 		got = append(got, string(s.Action)+" "+s.Object.Name)

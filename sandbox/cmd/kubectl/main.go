@@ -86,7 +86,7 @@ func newCommand() *cobra.Command {
 	matching := util.NewMatchVersionFlags(connection)
 	matching.AddFlags(flags)
 	sendName(root, connection, warnings)
-	add(root, util.NewFactory(matching), streams)
+	addCommands(root, util.NewFactory(matching), streams)
 	root.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	return root
 }
@@ -110,7 +110,7 @@ func sendName(root *cobra.Command, connection *genericclioptions.ConfigFlags, wa
 	})
 }
 
-func add(root *cobra.Command, f util.Factory, streams genericiooptions.IOStreams) {
+func addCommands(root *cobra.Command, f util.Factory, streams genericiooptions.IOStreams) {
 	groups := templates.CommandGroups{
 		{Message: "Basic Commands:", Commands: []*cobra.Command{
 			create.NewCmdCreate(f, streams), get.NewCmdGet(name, f, streams), describe.NewCmdDescribe(name, f, streams),

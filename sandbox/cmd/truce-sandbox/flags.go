@@ -52,8 +52,8 @@ type options struct {
 	exitWithParent bool
 }
 
-// parse reads the command line. Help is written to out and is errHelp.
-func parse(args []string, out io.Writer) (options, error) {
+// parseOptions reads the command line. Help is written to out and is errHelp.
+func parseOptions(args []string, out io.Writer) (options, error) {
 	o := options{config: sandbox.Defaults()}
 	c := &o.config
 	fsync := true
@@ -97,19 +97,19 @@ func (o *options) complete(flags *pflag.FlagSet, forward []string) error {
 	}
 	switch {
 	case len(own) > 0:
-		return usage("unexpected argument %q", own[0])
+		return usageErrorf("unexpected argument %q", own[0])
 	case c.Dir == "":
-		return usage("--dir is required")
+		return usageErrorf("--dir is required")
 	case c.Port < 0 || c.Port > 65535:
-		return usage("--port %d is no port", c.Port)
+		return usageErrorf("--port %d is no port", c.Port)
 	case c.Nodes < 0:
-		return usage("--nodes %d is negative", c.Nodes)
+		return usageErrorf("--nodes %d is negative", c.Nodes)
 	case c.HPASyncPeriod <= 0:
-		return usage("--hpa-sync-period %s is not above 0", c.HPASyncPeriod)
+		return usageErrorf("--hpa-sync-period %s is not above 0", c.HPASyncPeriod)
 	case c.HPADownscaleStabilization < 0:
-		return usage("--hpa-downscale-stabilization %s is negative", c.HPADownscaleStabilization)
+		return usageErrorf("--hpa-downscale-stabilization %s is negative", c.HPADownscaleStabilization)
 	case c.PodReadyDelay < 0:
-		return usage("--pod-ready-delay %s is negative", c.PodReadyDelay)
+		return usageErrorf("--pod-ready-delay %s is negative", c.PodReadyDelay)
 	case c.AuditLog == "":
 		return nil
 	}
@@ -118,4 +118,4 @@ func (o *options) complete(flags *pflag.FlagSet, forward []string) error {
 	return err
 }
 
-func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+func usageErrorf(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }

@@ -28,19 +28,19 @@ func main() {
 	if len(os.Args) == 3 && os.Args[1] == sandbox.VerifyCommand {
 		os.Exit(sandbox.VerifyMain(os.Args[2]))
 	}
-	stdout, err := keep(os.Stdout)
+	stdout, err := duplicateFile(os.Stdout)
 	if err != nil {
-		os.Exit(fail(os.Stderr, err))
+		os.Exit(printError(os.Stderr, err))
 	}
-	stderr, err := keep(os.Stderr)
+	stderr, err := duplicateFile(os.Stderr)
 	if err != nil {
-		os.Exit(fail(os.Stderr, err))
+		os.Exit(printError(os.Stderr, err))
 	}
-	os.Exit(run(os.Args[1:], stdout, stderr))
+	os.Exit(runCommand(os.Args[1:], stdout, stderr))
 }
 
-// keep returns a second handle of a file: the sandbox points the first to its log.
-func keep(f *os.File) (*os.File, error) {
+// duplicateFile returns a second handle of a file: the sandbox points the first to its log.
+func duplicateFile(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
@@ -48,13 +48,13 @@ func keep(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-func run(args []string, stdout, stderr *os.File) int {
-	opts, err := parse(args, stdout)
+func runCommand(args []string, stdout, stderr *os.File) int {
+	opts, err := parseOptions(args, stdout)
 	if errors.Is(err, errHelp) {
 		return exitOK
 	}
 	if err != nil {
-		return fail(stderr, err)
+		return printError(stderr, err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -63,17 +63,17 @@ func run(args []string, stdout, stderr *os.File) int {
 	if opts.exitWithParent {
 		ctx = withParent(ctx)
 	}
-	err = sandbox.Run(ctx, opts.config, func(r sandbox.Ready) {
+	err = sandbox.RunCommand(ctx, opts.config, func(r sandbox.Ready) {
 		fmt.Fprintf(stdout, "ready kubeconfig=%s server=%s took=%s\n", r.Kubeconfig, r.Server, r.Took.Round(10*time.Millisecond))
 	})
 	if err != nil {
-		return fail(stderr, err)
+		return printError(stderr, err)
 	}
 	return exitOK
 }
 
-// fail prints the error on one line.
-func fail(stderr *os.File, err error) int {
+// printError prints the error on one line.
+func printError(stderr *os.File, err error) int {
 	fmt.Fprintln(stderr, "truce-sandbox:", strings.Join(strings.Fields(err.Error()), " "))
 	if sandbox.IsUsage(err) || errors.As(err, new(*usageError)) {
 		return exitUsage

@@ -32,8 +32,8 @@ type Server struct {
 	extra   []string
 }
 
-// New takes the flags that the user passes on. An unknown one is a *FlagError.
-func New(extra []string) (*Server, error) {
+// NewServer takes the flags that the user passes on. An unknown one is a *FlagError.
+func NewServer(extra []string) (*Server, error) {
 	s := &Server{
 		options: options.NewServerRunOptions(),
 		flags:   pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError),

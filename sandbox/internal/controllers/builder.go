@@ -202,8 +202,8 @@ func (b *builder) start(ctx context.Context) {
 	close(b.started)
 }
 
-// both is two loops as one.
-func both(a, b loop) loop {
+// bothLoops is two loops as one.
+func bothLoops(a, b loop) loop {
 	return func(ctx context.Context) {
 		done := make(chan struct{})
 		go func() {

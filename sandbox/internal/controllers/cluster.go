@@ -58,7 +58,7 @@ func collectGarbage(ctx context.Context, b *builder, as account) (loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return both(
+	return bothLoops(
 		func(ctx context.Context) {
 			c.Run(ctx, int(b.GarbageCollectorController.ConcurrentGCSyncs), discoveryPeriod)
 		},
@@ -87,7 +87,7 @@ func countQuotas(ctx context.Context, b *builder, as account) (loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return both(
+	return bothLoops(
 		func(ctx context.Context) { c.Run(ctx, int(b.ResourceQuotaController.ConcurrentResourceQuotaSyncs)) },
 		func(ctx context.Context) { c.Sync(ctx, kinds, discoveryPeriod) },
 	), nil

@@ -82,7 +82,7 @@ func signCertificates(ctx context.Context, b *builder, as account) (loop, error)
 		if err != nil {
 			return nil, err
 		}
-		all = both(all, func(ctx context.Context) { c.Run(ctx, 5) })
+		all = bothLoops(all, func(ctx context.Context) { c.Run(ctx, 5) })
 	}
 	return all, nil
 }

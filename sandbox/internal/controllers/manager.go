@@ -45,11 +45,11 @@ type Manager struct {
 	HPADownscaleStabilization time.Duration
 }
 
-// ActAs names this process. client-go builds the user agent of every client
+// ActAsComponent names this process. client-go builds the user agent of every client
 // from os.Args[0], and the API server takes the name in managedFields from it;
 // one program that is many would otherwise sign every write with its own file
 // name. Call it only while no client is being built in another goroutine.
-func ActAs(component string) { os.Args[0] = component }
+func ActAsComponent(component string) { os.Args[0] = component }
 
 // loop is a controller at work, until the context ends.
 type loop func(context.Context)
@@ -79,12 +79,12 @@ func (m Manager) run(ctx context.Context) error {
 		return err
 	}
 	b.start(ctx)
-	work(ctx, loops)
+	runLoops(ctx, loops)
 	return nil
 }
 
-// work runs the loops until the context ends.
-func work(ctx context.Context, loops []loop) {
+// runLoops runs the loops until the context ends.
+func runLoops(ctx context.Context, loops []loop) {
 	var running sync.WaitGroup
 	for _, l := range loops {
 		running.Go(func() { l(ctx) })

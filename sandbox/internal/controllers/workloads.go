@@ -91,7 +91,7 @@ func autoscale(ctx context.Context, b *builder, as account) (loop, error) {
 		b.shared.Autoscaling().V2().HorizontalPodAutoscalers(), b.shared.Core().V1().Pods(),
 		s.HorizontalPodAutoscalerSyncPeriod.Duration, s.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration, s.HorizontalPodAutoscalerTolerance,
 		s.HorizontalPodAutoscalerCPUInitializationPeriod.Duration, s.HorizontalPodAutoscalerInitialReadinessDelay.Duration)
-	return both(
+	return bothLoops(
 		func(ctx context.Context) {
 			custom_metrics.PeriodicallyInvalidate(versions, s.HorizontalPodAutoscalerSyncPeriod.Duration, ctx.Done())
 		},

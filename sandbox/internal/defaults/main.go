@@ -36,13 +36,13 @@ import (
 const head = "# Made by go generate ./internal/model/schema from the defaulting of k8s.io/kubernetes. Do not edit. A line: type, field, value; {} is a record of defaults.\n"
 
 func main() {
-	if err := write(os.Args[1:]); err != nil {
+	if err := writeFiles(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "defaults:", err)
 		os.Exit(1)
 	}
 }
 
-func write(args []string) error {
+func writeFiles(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("want the name of the file, got %q", args)
 	}
@@ -80,7 +80,7 @@ func (t table) kind(gvk schema.GroupVersionKind) error {
 			forms = append(forms, func(o runtime.Object) { o.(*corev1.Service).Spec.Type = kind })
 		}
 	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob", "Pod", "PodTemplate":
-		forms = append(forms, imaged("registry.example/web:1"), imaged("registry.example/web"))
+		forms = append(forms, withImage("registry.example/web:1"), withImage("registry.example/web"))
 	}
 	for _, form := range forms {
 		for _, e := range []extent{nothing, lists, optional, everything} {
@@ -88,7 +88,7 @@ func (t table) kind(gvk schema.GroupVersionKind) error {
 			if err != nil {
 				return err
 			}
-			fill(reflect.ValueOf(o).Elem(), e, nil)
+			fillValue(reflect.ValueOf(o).Elem(), e, nil)
 			form(o)
 			before := reflect.ValueOf(o.DeepCopyObject()).Elem()
 			legacyscheme.Scheme.Default(o)
@@ -100,8 +100,8 @@ func (t table) kind(gvk schema.GroupVersionKind) error {
 	return nil
 }
 
-// imaged gives containers an image: the policy to pull it depends on its tag.
-func imaged(name string) func(runtime.Object) {
+// withImage gives containers an image: the policy to pull it depends on its tag.
+func withImage(name string) func(runtime.Object) {
 	return func(o runtime.Object) { setImages(reflect.ValueOf(o).Elem(), name) }
 }
 
@@ -128,8 +128,8 @@ func setImages(v reflect.Value, name string) {
 	}
 }
 
-// fill makes what the extent wants, but for types inside of themselves.
-func fill(v reflect.Value, e extent, within []reflect.Type) { //nolint:gocognit // one walk over a type, read from top to bottom
+// fillValue makes what the extent wants, but for types inside of themselves.
+func fillValue(v reflect.Value, e extent, within []reflect.Type) { //nolint:gocognit // one walk over a type, read from top to bottom
 	if slices.Contains(within, v.Type()) {
 		return
 	}
@@ -137,12 +137,12 @@ func fill(v reflect.Value, e extent, within []reflect.Type) { //nolint:gocognit 
 	case reflect.Pointer:
 		if e >= optional && v.CanSet() && v.Type().Elem().Kind() == reflect.Struct && !isScalar(v.Type().Elem()) {
 			v.Set(reflect.New(v.Type().Elem()))
-			fill(v.Elem(), e, within)
+			fillValue(v.Elem(), e, within)
 		}
 	case reflect.Slice:
 		if (e == lists || e == everything) && v.CanSet() && v.Type().Elem().Kind() == reflect.Struct && !isScalar(v.Type().Elem()) {
 			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-			fill(v.Index(0), e, within)
+			fillValue(v.Index(0), e, within)
 		}
 	case reflect.Struct:
 		if isScalar(v.Type()) || strings.HasSuffix(v.Type().Name(), "ObjectMeta") {
@@ -151,7 +151,7 @@ func fill(v reflect.Value, e extent, within []reflect.Type) { //nolint:gocognit 
 		within = append(within[:len(within):len(within)], v.Type())
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() && v.Type().Field(i).Name != "Status" {
-				fill(v.Field(i), e, within)
+				fillValue(v.Field(i), e, within)
 			}
 		}
 	}
@@ -234,12 +234,12 @@ func (t table) line(in reflect.Type, name string, v reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	t[fmt.Sprintf("%s %s %s\n", short(in), name, text)] = true
+	t[fmt.Sprintf("%s %s %s\n", shortName(in), name, text)] = true
 	return nil
 }
 
-// short is a type's name as kinds.txt has it: apps.v1.DeploymentSpec.
-func short(t reflect.Type) string {
+// shortName is a type's name as kinds.txt has it: apps.v1.DeploymentSpec.
+func shortName(t reflect.Type) string {
 	parts := strings.Split(t.PkgPath(), "/")
 	return strings.Join(append(parts[max(0, len(parts)-2):], t.Name()), ".")
 }

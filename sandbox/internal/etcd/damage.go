@@ -10,10 +10,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// check finds the damage that etcd reports badly or not at all: on a log that
+// checkData finds the damage that etcd reports badly or not at all: on a log that
 // it cannot read it trips over its own clean-up, with a database and no log it
 // waits for ever, and a database that it cannot open, or not read, ends the process.
-func check(dir string, log *zap.Logger) error {
+func checkData(dir string, log *zap.Logger) error {
 	logged, err := checkLog(filepath.Join(dir, "member", "wal"), log)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func check(dir string, log *zap.Logger) error {
 	if !logged {
 		return fmt.Errorf("%s has lost its write-ahead log", filepath.Join(dir, "member"))
 	}
-	return sound(dir, database)
+	return checkUnlessClean(dir, database)
 }
 
 // checkLog reads the write-ahead log through, with its checksums, and reports

@@ -54,9 +54,9 @@ type Server struct {
 	sockets socketDir
 }
 
-// Start returns when the server takes requests. A damaged directory gives an
+// StartServer returns when the server takes requests. A damaged directory gives an
 // error that names it.
-func Start(ctx context.Context, cfg Config) (*Server, error) {
+func StartServer(ctx context.Context, cfg Config) (*Server, error) {
 	sockets, err := newSocketDir(cfg.Dir)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 
 func (s *Server) start(ctx context.Context, cfg Config) error {
 	var err error
-	if s.etcd, err = launch(ctx, cfg, s.Endpoint); err != nil {
+	if s.etcd, err = startEmbedded(ctx, cfg, s.Endpoint); err != nil {
 		return err
 	}
 	select {
@@ -91,7 +91,7 @@ func (s *Server) Err() <-chan error { return s.etcd.Err() }
 // closeLimit. What is still open then ends with the process, as in a crash.
 func (s *Server) Close() {
 	if s.etcd != nil && s.close() {
-		_ = mark(s.dir) // without it the next start reads the database through
+		_ = markClean(s.dir) // without it the next start reads the database through
 	}
 	s.sockets.remove()
 }
@@ -111,13 +111,13 @@ func (s *Server) close() bool {
 	}
 }
 
-// launch starts etcd, without waiting longer than the context for one that hangs.
-func launch(ctx context.Context, cfg Config, endpoint string) (*embed.Etcd, error) {
+// startEmbedded starts etcd, without waiting longer than the context for one that hangs.
+func startEmbedded(ctx context.Context, cfg Config, endpoint string) (*embed.Etcd, error) {
 	var (
 		e    *embed.Etcd
 		err  error
 		last = new(lastError)
-		log  = logger(cfg.Log, last)
+		log  = newLogger(cfg.Log, last)
 		done = make(chan struct{})
 	)
 	go func() {
@@ -144,7 +144,7 @@ func launchHere(cfg *embed.Config, log *zap.Logger) (e *embed.Etcd, err error) {
 			err = fmt.Errorf("%v", cause)
 		}
 	}()
-	if err := check(cfg.Dir, log); err != nil {
+	if err := checkData(cfg.Dir, log); err != nil {
 		return nil, err
 	}
 	return embed.StartEtcd(cfg)

@@ -8,9 +8,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// logger writes etcd's warnings and errors. A fatal entry panics with its
+// newLogger writes etcd's warnings and errors. A fatal entry panics with its
 // message instead of ending the process: the parent process reports the cause.
-func logger(w io.Writer, last *lastError) *zap.Logger {
+func newLogger(w io.Writer, last *lastError) *zap.Logger {
 	format := zap.NewProductionEncoderConfig()
 	format.EncodeTime = zapcore.RFC3339TimeEncoder
 	core := zapcore.NewCore(zapcore.NewConsoleEncoder(format), zapcore.Lock(zapcore.AddSync(w)), zapcore.WarnLevel)
@@ -20,11 +20,11 @@ func logger(w io.Writer, last *lastError) *zap.Logger {
 type panicHook struct{}
 
 func (panicHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
-	panic(text(entry.Message, fields))
+	panic(messageWithCause(entry.Message, fields))
 }
 
-// text is a message with its cause, if a field holds one.
-func text(message string, fields []zapcore.Field) string {
+// messageWithCause is a message with its cause, if a field holds one.
+func messageWithCause(message string, fields []zapcore.Field) string {
 	for _, field := range fields {
 		if err, ok := field.Interface.(error); ok {
 			return message + ": " + err.Error()
@@ -54,7 +54,7 @@ func (l *lastError) Check(e zapcore.Entry, c *zapcore.CheckedEntry) *zapcore.Che
 func (l *lastError) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.say = text(e.Message, fields)
+	l.say = messageWithCause(e.Message, fields)
 	return nil
 }
 

@@ -25,8 +25,8 @@ type socketDir struct {
 }
 
 func newSocketDir(data string) (socketDir, error) {
-	if suits(data) {
-		return beside(data)
+	if isSocketDir(data) {
+		return socketDirBeside(data)
 	}
 	for _, base := range []string{os.TempDir(), "/tmp"} {
 		path, err := os.MkdirTemp(base, "truce-sandbox-")
@@ -34,7 +34,7 @@ func newSocketDir(data string) (socketDir, error) {
 			return socketDir{}, fmt.Errorf("directory for the etcd socket: %w", err)
 		}
 		dir := socketDir{path: path, temporary: true}
-		if suits(path) {
+		if isSocketDir(path) {
 			return dir, nil
 		}
 		dir.remove()
@@ -42,9 +42,9 @@ func newSocketDir(data string) (socketDir, error) {
 	return socketDir{}, errors.New("directory for the etcd socket: every name is too long or holds special characters; set TMPDIR to a short path")
 }
 
-// suits reports whether a socket in the directory has a name that the kernel
+// isSocketDir reports whether a socket in the directory has a name that the kernel
 // takes and that means the same in a URL and in a list with commas.
-func suits(dir string) bool {
+func isSocketDir(dir string) bool {
 	plain := func(r rune) bool {
 		return r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/._-", r))
 	}
@@ -52,7 +52,7 @@ func suits(dir string) bool {
 	return len(filepath.Join(dir, socketName)) <= pathLimit && !special
 }
 
-func beside(data string) (socketDir, error) {
+func socketDirBeside(data string) (socketDir, error) {
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return socketDir{}, err
 	}

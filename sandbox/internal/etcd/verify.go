@@ -19,14 +19,14 @@ const VerifyCommand = "verify-database"
 
 // VerifyMain reads the database through, and prints what is wrong with it.
 func VerifyMain(file string) int {
-	if err := verify(file); err != nil {
+	if err := verifyFile(file); err != nil {
 		fmt.Fprintln(os.Stdout, strings.Join(strings.Fields(err.Error()), " "))
 		return 1
 	}
 	return 0
 }
 
-func verify(file string) error {
+func verifyFile(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
 		return err
@@ -50,9 +50,9 @@ func verify(file string) error {
 	})
 }
 
-// sound reports damage of the database, unless it is as the last run has left it when that ended in order.
-func sound(dir, database string) error {
-	if left, err := os.ReadFile(markerIn(dir)); err == nil && string(left) == stamp(database) {
+// checkUnlessClean reports damage of the database, unless it is as the last run has left it when that ended in order.
+func checkUnlessClean(dir, database string) error {
+	if left, err := os.ReadFile(markerIn(dir)); err == nil && string(left) == databaseStamp(database) {
 		return nil
 	}
 	self, err := os.Executable()
@@ -74,8 +74,8 @@ func sound(dir, database string) error {
 
 func markerIn(dir string) string { return filepath.Join(dir, "ended") }
 
-// stamp changes whenever the database is written.
-func stamp(database string) string {
+// databaseStamp changes whenever the database is written.
+func databaseStamp(database string) string {
 	info, err := os.Stat(database)
 	if err != nil {
 		return ""
@@ -83,9 +83,9 @@ func stamp(database string) string {
 	return fmt.Sprintf("%d bytes, %s\n", info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano))
 }
 
-// mark notes in which state the database was left.
-func mark(dir string) error {
-	return os.WriteFile(markerIn(dir), []byte(stamp(databaseIn(dir))), 0o600)
+// markClean notes in which state the database was left.
+func markClean(dir string) error {
+	return os.WriteFile(markerIn(dir), []byte(databaseStamp(databaseIn(dir))), 0o600)
 }
 
 func databaseIn(dir string) string { return filepath.Join(dir, "member", "snap", "db") }

@@ -29,8 +29,8 @@ func handler(s *source) http.Handler {
 	root := "GET /apis/" + groupVersion.Group
 	version := root + "/" + groupVersion.Version
 	for path, answer := range map[string]endpoint{
-		"GET /apis":                              constant(groups()),
-		root:                                     constant(group()),
+		"GET /apis":                              constant(groupList()),
+		root:                                     constant(metricsGroup()),
 		version:                                  constant(resources()),
 		version + "/nodes":                       s.listNodes,
 		version + "/nodes/{name}":                s.getNode,

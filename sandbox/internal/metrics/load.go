@@ -19,29 +19,29 @@ const (
 	AnnotationMemoryTotal = "sandbox.truce.dev/memory-total"
 )
 
-// idle is what a pod uses of which nothing is said: next to nothing, but not
+// idleUsage is what a pod uses of which nothing is said: next to nothing, but not
 // nothing, as every process does.
-func idle() corev1.ResourceList {
+func idleUsage() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("1m"),
 		corev1.ResourceMemory: resource.MustParse("8Mi"),
 	}
 }
 
-// usage is what one of `sharers` running pods uses. The annotations are those
+// podUsage is what one of `sharers` running pods uses. The annotations are those
 // of the pod's owners from the topmost down, then its own: the first that says
 // something about a resource wins. An unreadable quantity is an error beside
 // the idle value.
-func usage(annotations []map[string]string, sharers int) (corev1.ResourceList, error) {
-	use := idle()
-	cpu, err := figure(annotations, AnnotationCPU, AnnotationCPUTotal)
+func podUsage(annotations []map[string]string, sharers int) (corev1.ResourceList, error) {
+	use := idleUsage()
+	cpu, err := loadFigure(annotations, AnnotationCPU, AnnotationCPUTotal)
 	if err != nil {
 		return use, err
 	}
 	if cpu.set {
 		use[corev1.ResourceCPU] = *resource.NewMilliQuantity(cpu.each(cpu.value.MilliValue(), sharers), resource.DecimalSI)
 	}
-	memory, err := figure(annotations, AnnotationMemory, AnnotationMemoryTotal)
+	memory, err := loadFigure(annotations, AnnotationMemory, AnnotationMemoryTotal)
 	if err != nil {
 		return use, err
 	}
@@ -68,7 +68,7 @@ func (l load) each(amount int64, sharers int) int64 {
 	return amount
 }
 
-func figure(annotations []map[string]string, each, total string) (load, error) {
+func loadFigure(annotations []map[string]string, each, total string) (load, error) {
 	for _, says := range annotations {
 		for _, key := range []string{each, total} {
 			text, ok := says[key]
@@ -88,9 +88,9 @@ func figure(annotations []map[string]string, each, total string) (load, error) {
 	return load{}, nil
 }
 
-// split shares a pod's usage among its containers; the first takes what does
+// splitUsage shares a pod's usage among its containers; the first takes what does
 // not divide.
-func split(use corev1.ResourceList, containers int) []corev1.ResourceList {
+func splitUsage(use corev1.ResourceList, containers int) []corev1.ResourceList {
 	parts := make([]corev1.ResourceList, containers)
 	cpu, memory := use.Cpu().MilliValue(), use.Memory().Value()
 	n := int64(containers)

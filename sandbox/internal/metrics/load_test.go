@@ -22,7 +22,7 @@ func TestTheTopmostOwnerThatSaysSomethingWins(t *testing.T) {
 		"each before the total": {[]says{{AnnotationCPU: "5m", AnnotationCPUTotal: "400m"}}, 4, [2]string{"5m", "8Mi"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			use, err := usage(c.says, c.sharers)
+			use, err := podUsage(c.says, c.sharers)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +39,7 @@ func FuzzALoadIsAFigureOrAnErrorAndNothingIsLostInTheSplit(f *testing.F) {
 	f.Add("ten", 0, 2)
 	f.Add("9223372036854775807", 7, 5)
 	f.Fuzz(func(t *testing.T, text string, sharers, containers int) {
-		use, err := usage([]map[string]string{{AnnotationCPUTotal: text, AnnotationMemory: text}}, sharers)
+		use, err := podUsage([]map[string]string{{AnnotationCPUTotal: text, AnnotationMemory: text}}, sharers)
 		if err != nil || containers < 1 || containers > 100 {
 			return
 		}
@@ -47,8 +47,8 @@ func FuzzALoadIsAFigureOrAnErrorAndNothingIsLostInTheSplit(f *testing.F) {
 			t.Errorf("%q became %v", text, use)
 		}
 		sum := corev1.ResourceList{}
-		for _, part := range split(use, containers) {
-			add(sum, part)
+		for _, part := range splitUsage(use, containers) {
+			addResources(sum, part)
 		}
 		if sum.Cpu().MilliValue() != use.Cpu().MilliValue() || sum.Memory().Value() != use.Memory().Value() {
 			t.Errorf("%v became %v", use, sum)

@@ -18,7 +18,7 @@ import (
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 )
 
-func group() metav1.APIGroup {
+func metricsGroup() metav1.APIGroup {
 	version := metav1.GroupVersionForDiscovery{GroupVersion: groupVersion.String(), Version: groupVersion.Version}
 	return metav1.APIGroup{
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"},
@@ -26,8 +26,8 @@ func group() metav1.APIGroup {
 	}
 }
 
-func groups() metav1.APIGroupList {
-	return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{group()}}
+func groupList() metav1.APIGroupList {
+	return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{metricsGroup()}}
 }
 
 func resources() metav1.APIResourceList {

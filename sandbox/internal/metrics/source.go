@@ -118,7 +118,7 @@ func (s *source) podMetrics(ctx context.Context, namespace string) ([]measured, 
 	}
 	for i := range all {
 		var err error
-		if all[i].use, err = usage(all[i].owner.annotations, sharers[all[i].owner.top]); err != nil {
+		if all[i].use, err = podUsage(all[i].owner.annotations, sharers[all[i].owner.top]); err != nil {
 			klog.FromContext(ctx).Error(err, "load is not readable, the pod counts as idle", "pod", klog.KObj(all[i].pod))
 		}
 	}
@@ -139,7 +139,7 @@ func (m measured) metrics(now time.Time) metricsv1beta1.PodMetrics {
 		Timestamp:  metav1.Time{Time: now},
 		Window:     metav1.Duration{Duration: window},
 	}
-	for i, use := range split(m.use, len(m.pod.Spec.Containers)) {
+	for i, use := range splitUsage(m.use, len(m.pod.Spec.Containers)) {
 		out.Containers = append(out.Containers, metricsv1beta1.ContainerMetrics{Name: m.pod.Spec.Containers[i].Name, Usage: use})
 	}
 	return out
@@ -154,11 +154,11 @@ func (s *source) nodeMetrics(ctx context.Context, now time.Time) ([]metricsv1bet
 	}
 	use := map[string]corev1.ResourceList{}
 	for _, node := range nodes {
-		use[node.Name] = idle()
+		use[node.Name] = idleUsage()
 	}
 	for _, m := range pods {
 		if sum, ok := use[m.pod.Spec.NodeName]; ok {
-			add(sum, m.use)
+			addResources(sum, m.use)
 		}
 	}
 	all := make([]metricsv1beta1.NodeMetrics, 0, len(nodes))
@@ -174,7 +174,7 @@ func (s *source) nodeMetrics(ctx context.Context, now time.Time) ([]metricsv1bet
 	return all, nil
 }
 
-func add(sum, more corev1.ResourceList) {
+func addResources(sum, more corev1.ResourceList) {
 	for name, quantity := range more {
 		total := sum[name]
 		total.Add(quantity)

@@ -17,7 +17,7 @@ func conditions(pod *corev1.Pod, now time.Time, ready bool, reason string) []cor
 	}
 	all := slices.Clone(pod.Status.Conditions)
 	set := func(kind corev1.PodConditionType, holds bool, reason string) {
-		all = setCondition(all, pod.Generation, now, corev1.PodCondition{Type: kind, Status: truth(holds), Reason: reason})
+		all = setCondition(all, pod.Generation, now, corev1.PodCondition{Type: kind, Status: conditionStatus(holds), Reason: reason})
 	}
 	set(corev1.PodReadyToStartContainers, true, "")
 	set(corev1.PodInitialized, true, "")
@@ -59,7 +59,7 @@ func setCondition(all []corev1.PodCondition, generation int64, now time.Time, wa
 	return all
 }
 
-func truth(b bool) corev1.ConditionStatus {
+func conditionStatus(b bool) corev1.ConditionStatus {
 	if b {
 		return corev1.ConditionTrue
 	}

@@ -48,10 +48,10 @@ func initContainers(pod *corev1.Pod, in situation) []corev1.ContainerStatus {
 	}
 	var all []corev1.ContainerStatus
 	for _, c := range pod.Spec.InitContainers {
-		s := down(c, old[c.Name], in, 0)
+		s := stoppedStatus(c, old[c.Name], in, 0)
 		s.Ready = true
 		if p := c.RestartPolicy; p != nil && *p == corev1.ContainerRestartPolicyAlways {
-			s = up(c, old[c.Name], in.now, true)
+			s = runningStatus(c, old[c.Name], in.now, true)
 		}
 		s.ContainerID = containerID(pod, c.Name)
 		all = append(all, s)
@@ -59,8 +59,8 @@ func initContainers(pod *corev1.Pod, in situation) []corev1.ContainerStatus {
 	return all
 }
 
-// named is the part of a status that does not depend on the state.
-func named(c corev1.Container, old corev1.ContainerStatus) corev1.ContainerStatus {
+// namedStatus is the part of a status that does not depend on the state.
+func namedStatus(c corev1.Container, old corev1.ContainerStatus) corev1.ContainerStatus {
 	return corev1.ContainerStatus{
 		Name:                 c.Name,
 		Image:                c.Image,
@@ -72,8 +72,8 @@ func named(c corev1.Container, old corev1.ContainerStatus) corev1.ContainerStatu
 	}
 }
 
-func up(c corev1.Container, old corev1.ContainerStatus, now time.Time, ready bool) corev1.ContainerStatus {
-	s := named(c, old)
+func runningStatus(c corev1.Container, old corev1.ContainerStatus, now time.Time, ready bool) corev1.ContainerStatus {
+	s := namedStatus(c, old)
 	s.State.Running = old.State.Running
 	if s.State.Running == nil {
 		s.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.Time{Time: now}}
@@ -83,8 +83,8 @@ func up(c corev1.Container, old corev1.ContainerStatus, now time.Time, ready boo
 	return s
 }
 
-func down(c corev1.Container, old corev1.ContainerStatus, in situation, code int32) corev1.ContainerStatus {
-	s := named(c, old)
+func stoppedStatus(c corev1.Container, old corev1.ContainerStatus, in situation, code int32) corev1.ContainerStatus {
+	s := namedStatus(c, old)
 	s.State.Terminated = old.State.Terminated
 	if s.State.Terminated == nil {
 		s.State.Terminated = terminated(in.started, in.now, code)

@@ -16,7 +16,7 @@ const (
 // crashing has every container waiting for its next restart. Each time the
 // back-off has passed, it has been restarted and has crashed once more.
 func crashing(pod *corev1.Pod, in situation) verdict {
-	status := base(pod, in)
+	status := baseStatus(pod, in)
 	status.Phase = corev1.PodRunning
 	again := lastBackoff
 	status.ContainerStatuses = containers(pod, func(c corev1.Container, old corev1.ContainerStatus) corev1.ContainerStatus {
@@ -30,7 +30,7 @@ func crashing(pod *corev1.Pod, in situation) verdict {
 
 // crashed returns the status of one container and the time left to its next restart.
 func crashed(c corev1.Container, old corev1.ContainerStatus, now time.Time) (corev1.ContainerStatus, time.Duration) {
-	s := named(c, old)
+	s := namedStatus(c, old)
 	last := old.LastTerminationState.Terminated
 	left := time.Duration(0)
 	if last != nil {

@@ -42,14 +42,14 @@ const (
 	fateFail    fate = "fail"
 )
 
-// judge says what the kubelet would write. It writes nothing and keeps times
+// judgePod says what the kubelet would write. It writes nothing and keeps times
 // and counts that the status has already, so that a pod at rest stays as it is.
-func judge(pod *corev1.Pod, in situation) verdict {
-	if ended(pod) {
+func judgePod(pod *corev1.Pod, in situation) verdict {
+	if hasEnded(pod) {
 		return verdict{status: *pod.Status.DeepCopy()}
 	}
 	wait := max(0, in.delay-in.now.Sub(in.started))
-	switch end := fateOf(pod); {
+	switch end := podFate(pod); {
 	case end == fateCrash:
 		return crashing(pod, in)
 	case wait > 0 && end != fateUnready:
@@ -63,11 +63,11 @@ func judge(pod *corev1.Pod, in situation) verdict {
 	}
 }
 
-func ended(pod *corev1.Pod) bool {
+func hasEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-func fateOf(pod *corev1.Pod) fate {
+func podFate(pod *corev1.Pod) fate {
 	says := pod.Annotations
 	once := pod.Spec.RestartPolicy == corev1.RestartPolicyNever
 	switch {
@@ -88,10 +88,10 @@ func fateOf(pod *corev1.Pod) fate {
 
 // running has every container up; ready says whether they answer.
 func running(pod *corev1.Pod, in situation, ready bool) verdict {
-	status := base(pod, in)
+	status := baseStatus(pod, in)
 	status.Phase = corev1.PodRunning
 	status.ContainerStatuses = containers(pod, func(c corev1.Container, old corev1.ContainerStatus) corev1.ContainerStatus {
-		return up(c, old, in.now, ready)
+		return runningStatus(c, old, in.now, ready)
 	})
 	status.Conditions = conditions(pod, in.now, ready, "ContainersNotReady")
 	return verdict{status: status}
@@ -100,24 +100,24 @@ func running(pod *corev1.Pod, in situation, ready bool) verdict {
 // finished has every container ended, all with the same exit code.
 func finished(pod *corev1.Pod, in situation) verdict {
 	code := exitCode(pod)
-	if fateOf(pod) == fateFail && code == 0 {
+	if podFate(pod) == fateFail && code == 0 {
 		code = 1
 	}
-	status := base(pod, in)
+	status := baseStatus(pod, in)
 	status.Phase = corev1.PodSucceeded
 	reason := "PodCompleted"
 	if code != 0 {
 		status.Phase, reason = corev1.PodFailed, "PodFailed"
 	}
 	status.ContainerStatuses = containers(pod, func(c corev1.Container, old corev1.ContainerStatus) corev1.ContainerStatus {
-		return down(c, old, in, code)
+		return stoppedStatus(c, old, in, code)
 	})
 	status.Conditions = conditions(pod, in.now, false, reason)
 	return verdict{status: status}
 }
 
-// base is what every started pod reports.
-func base(pod *corev1.Pod, in situation) corev1.PodStatus {
+// baseStatus is what every started pod reports.
+func baseStatus(pod *corev1.Pod, in situation) corev1.PodStatus {
 	status := *pod.Status.DeepCopy()
 	status.ObservedGeneration = pod.Generation
 	status.HostIP, status.HostIPs = in.hostIP, []corev1.HostIP{{IP: in.hostIP}}

@@ -69,7 +69,7 @@ func TestAPodBecomesWhatItsAnnotationsAndRestartPolicySay(t *testing.T) {
 		"unreadable exit code": {never, map[string]string{AnnotationExitCode: "three"}, time.Second, seen{Phase: corev1.PodFailed, Exit: 1}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judge(pod(c.policy, c.says), at(c.after))
+			got := judgePod(pod(c.policy, c.says), at(c.after))
 			if diff := cmp.Diff(c.want, look(got.status)); diff != "" {
 				t.Error(diff)
 			}
@@ -84,8 +84,8 @@ func TestAPodAtRestIsNotWrittenTo(t *testing.T) {
 	for _, says := range []map[string]string{nil, {AnnotationReady: "never"}, {AnnotationCrash: "true"}, {AnnotationExitCode: "1"}} {
 		for _, policy := range []corev1.RestartPolicy{corev1.RestartPolicyAlways, corev1.RestartPolicyNever} {
 			p := pod(policy, says)
-			p.Status = judge(p, at(2*time.Second)).status
-			again := judge(p, at(3*time.Second)).status
+			p.Status = judgePod(p, at(2*time.Second)).status
+			again := judgePod(p, at(3*time.Second)).status
 			if patch, err := statusPatch(p, again); err != nil || patch != nil {
 				t.Errorf("%s %v: %s, %v", policy, says, patch, err)
 			}
@@ -97,7 +97,7 @@ func TestTheRestartCountRisesAsTheBackOffPasses(t *testing.T) {
 	p := pod(corev1.RestartPolicyAlways, map[string]string{AnnotationCrash: "true"})
 	now, waits := time.Duration(0), []time.Duration(nil)
 	for range 8 {
-		v := judge(p, at(now))
+		v := judgePod(p, at(now))
 		p.Status = v.status
 		now += v.again
 		waits = append(waits, v.again)
@@ -114,11 +114,11 @@ func TestTheRestartCountRisesAsTheBackOffPasses(t *testing.T) {
 func TestAReadinessGateHoldsThePodBack(t *testing.T) {
 	p := pod(corev1.RestartPolicyAlways, nil)
 	p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/gate"}}
-	if look(judge(p, at(time.Minute)).status).Ready {
+	if look(judgePod(p, at(time.Minute)).status).Ready {
 		t.Error("ready with the gate closed")
 	}
 	p.Status.Conditions = []corev1.PodCondition{{Type: "example.com/gate", Status: corev1.ConditionTrue}}
-	if !look(judge(p, at(time.Minute)).status).Ready {
+	if !look(judgePod(p, at(time.Minute)).status).Ready {
 		t.Error("not ready with the gate open")
 	}
 }

@@ -130,7 +130,7 @@ func (k *kubelet) sync(ctx context.Context, name cache.ObjectName) (time.Duratio
 		return 0, err
 	}
 	now := time.Now()
-	next := judge(pod, situation{
+	next := judgePod(pod, situation{
 		now: now, started: k.started.at(pod, now), delay: k.delay, podIP: ip, hostIP: hostIP,
 	})
 	return next.again, k.write(ctx, pod, next.status)

@@ -45,7 +45,7 @@ type Pair struct{ Cert, Key []byte }
 // if neither is there. One of the two, or an unreadable one, is damage.
 func loadAuthority(base, name string) (*Authority, error) {
 	a := &Authority{CertFile: base + ".crt", KeyFile: base + ".key"}
-	fresh, err := absent(a.CertFile, a.KeyFile)
+	fresh, err := noneExists(a.CertFile, a.KeyFile)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ func damaged(file string, cause error) error {
 	return fmt.Errorf("%s is damaged: %w; put it back, or remove the whole directory to start anew", file, cause)
 }
 
-// absent reports whether none of the files exists.
-func absent(files ...string) (bool, error) {
+// noneExists reports whether none of the files exists.
+func noneExists(files ...string) (bool, error) {
 	for _, file := range files {
 		_, err := os.Lstat(file)
 		if err == nil {

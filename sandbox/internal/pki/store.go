@@ -26,8 +26,8 @@ type Store struct {
 	dir string
 }
 
-// Load reads the keys in the directory, and makes those that are absent.
-func Load(dir string) (*Store, error) {
+// LoadStore reads the keys in the directory, and makes those that are absent.
+func LoadStore(dir string) (*Store, error) {
 	s := &Store{dir: dir, TokenKeyFile: filepath.Join(dir, "service-account.key")}
 	var err error
 	if s.Cluster, err = loadAuthority(filepath.Join(dir, "cluster-ca"), "truce-sandbox"); err != nil {
@@ -40,7 +40,7 @@ func Load(dir string) (*Store, error) {
 }
 
 func (s *Store) loadTokenKey() error {
-	fresh, err := absent(s.TokenKeyFile)
+	fresh, err := noneExists(s.TokenKeyFile)
 	if err != nil {
 		return err
 	}

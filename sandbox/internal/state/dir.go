@@ -31,9 +31,9 @@ type Dir struct {
 	marker *os.File
 }
 
-// Open makes the directory if there is none and locks it. The errors name the
+// OpenDir makes the directory if there is none and locks it. The errors name the
 // path and the way out; ErrForeign and ErrInUse are found with errors.Is.
-func Open(path string) (*Dir, error) {
+func OpenDir(path string) (*Dir, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("directory %s: %w", path, err)
@@ -44,7 +44,7 @@ func Open(path string) (*Dir, error) {
 	if err := refuseForeign(abs); err != nil {
 		return nil, err
 	}
-	marker, err := lock(filepath.Join(abs, markerName))
+	marker, err := lockFile(filepath.Join(abs, markerName))
 	if err != nil {
 		return nil, fmt.Errorf("directory %s: %w", abs, err)
 	}
@@ -70,20 +70,20 @@ func refuseForeign(dir string) error {
 	return nil
 }
 
-func lock(name string) (*os.File, error) {
+func lockFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := claim(f); err != nil {
+	if err := claimLock(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-// claim locks the marker, checks the layout it names and writes our process
+// claimLock locks the marker, checks the layout it names and writes our process
 // id beside it, for the message that a second instance prints.
-func claim(f *os.File) error {
+func claimLock(f *os.File) error {
 	old, err := os.ReadFile(f.Name())
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func (d *Dir) Listen(port int) (net.Listener, error) {
 	if port == 0 {
 		return d.listenAnywhere()
 	}
-	l, err := listen(port)
+	l, err := listenLocal(port)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("port %d on 127.0.0.1 is in use; stop the program that listens there or use --port 0", port)
 	}
@@ -35,9 +35,9 @@ func (d *Dir) listenAnywhere() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := listen(last)
+	l, err := listenLocal(last)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		l, err = listen(0)
+		l, err = listenLocal(0)
 	}
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (d *Dir) listenAnywhere() (net.Listener, error) {
 	return d.remember(l)
 }
 
-func listen(port int) (net.Listener, error) {
+func listenLocal(port int) (net.Listener, error) {
 	return net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }
 

@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/cluster"
@@ -27,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
 )
 
 // Label is on every ConfigMap that holds a record, with the value "true".
@@ -48,8 +48,8 @@ type Store struct {
 	Key *Key
 	// Reading says how records are read.
 	Reading Reading
-	// Now is the clock; nil is the machine's.
-	Now func() time.Time
+	// Clock decides when a list of all records is too old; nil is the machine's.
+	Clock clock.PassiveClock
 
 	mu              sync.Mutex
 	seen            map[app.Key]version

@@ -36,6 +36,8 @@ const (
 	keySize   = 32
 	macKey    = "inventory.mac" // in the ConfigMap
 	macDomain = "truce inventory\x00"
+	// sealDomain is that of texts that are no records, so that no seal passes as a record's signature.
+	sealDomain = "truce seal\x00"
 )
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
@@ -50,6 +52,17 @@ func (k *Key) mac(ctx context.Context, text []byte) (string, error) {
 		return "", err
 	}
 	return signText(key, text), nil
+}
+
+// Seal returns the authentication code of a text that is no record; empty where truce may not read the key.
+func (k *Key) Seal(ctx context.Context, text string) (string, error) {
+	key, err := k.load(ctx)
+	if err != nil || key == nil {
+		return "", err
+	}
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(sealDomain + text))
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // verify says why a record's signature is not verified; empty where it is, and without a Key.

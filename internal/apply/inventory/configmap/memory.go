@@ -199,8 +199,8 @@ func (s *Store) versionOf(resourceVersion string, text []byte) version {
 }
 
 func (s *Store) now() time.Time {
-	if s.Now == nil {
+	if s.Clock == nil {
 		return time.Now()
 	}
-	return s.Now()
+	return s.Clock.Now()
 }

@@ -11,14 +11,15 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
+	testclock "k8s.io/utils/clock/testing"
 )
 
 // leader is a store that reads all records at once, and its clock.
 func leader(t *testing.T, k *kubetest.Cluster) (*configmap.Store, func(time.Duration)) {
 	s := store(t, k)
-	now := time.Now()
-	s.Reading, s.Now = configmap.All, func() time.Time { return now }
-	return s, func(d time.Duration) { now = now.Add(d) }
+	now := testclock.NewFakePassiveClock(time.Now())
+	s.Reading, s.Clock = configmap.All, now
+	return s, func(d time.Duration) { now.SetTime(now.Now().Add(d)) }
 }
 
 func named(r inventory.Record, name string) inventory.Record {

@@ -72,7 +72,7 @@ func TestAKindThatHasLeftIsNoAbsentObject(t *testing.T) {
 	k, r := reader(t)
 	ns := k.Namespace(t)
 	k.Apply(t, crd)
-	k.Kubectl(t, "wait", "--for=condition=Established", "crd/widgets.list.example.org")
+	k.Established(t, "widgets.list.example.org")
 	gvk := object.GVK{Group: "list.example.org", Version: "v1", Kind: "Widget"}
 	id := object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: ns, Name: "a"}
 	if _, err := r.Get(t.Context(), gvk, id); !errors.Is(err, live.ErrNotFound) {

@@ -19,6 +19,7 @@ type store struct {
 	lists    int    // that have arrived whole
 	abandon  context.CancelCauseFunc
 	synced   chan struct{}
+	streamed streamed
 
 	mu       sync.Mutex
 	err      error
@@ -154,6 +155,7 @@ func (s *store) Transformer() cache.TransformFunc {
 			s.abandon(err)
 			return nil, err
 		}
+		s.streamed.goesOn()
 		s.seen(o)
 		id := o.ID()
 		return &reportedObject{metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}, nil
@@ -165,6 +167,7 @@ type reportedObject struct{ metav1.ObjectMeta }
 
 // Replace hands on a whole list: what is in it, and what no longer is.
 func (s *store) Replace(list []any, _ string) error {
+	s.streamed.end()
 	missing := maps.Collect(s.known.all())
 	for _, obj := range list {
 		if t, ok := obj.(*reportedObject); ok {

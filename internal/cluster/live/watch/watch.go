@@ -123,9 +123,15 @@ func (l listing) listWatch() *cache.ListWatch {
 			return list, l.explain(err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			if err := l.store.streamed.begin(o); err != nil {
+				return nil, err
+			}
 			events, err := l.watch(ctx, o)
 			if err == nil && reflect.TypeOf(events) == emptyWatch {
 				err = errCut
+			}
+			if err == nil {
+				l.store.streamed.await(o, events)
 			}
 			return events, l.explain(err)
 		},

@@ -250,7 +250,7 @@ func TestAKindThatComesAndGoesIsFollowed(t *testing.T) {
 	until(t, "the kind is not served", func() bool { return errors.Is(w.Err(), live.ErrUnknownKind) })
 	text := strings.NewReplacer("PLURAL", "widgets", "SINGULAR", "widget", "KIND", "Widget").Replace(crd)
 	k.Apply(t, text)
-	k.Kubectl(t, "wait", "--for=condition=Established", "crd/widgets.watch.example.org")
+	k.Established(t, "widgets.watch.example.org")
 	synced(t, w)
 	k.Apply(t, "{apiVersion: watch.example.org/v1, kind: Widget, metadata: {name: a, namespace: "+ns+"}, spec: {whole: 1, half: 1.5}}")
 	o := s.await(here("a")).Object

@@ -18,10 +18,13 @@ import (
 // maxSets bounds the Applications of a set, and what each of its generators gives.
 const maxSets = 5000
 
-// ExpandSet lists the Applications that an ApplicationSet describes (argo-cd 3.x, applicationset/), for generators that need no server: list, git,
+// Sets implements discover.Sets for ApplicationSets.
+type Sets struct{}
+
+// Expand lists the Applications that an ApplicationSet describes (argo-cd 3.x, applicationset/), for generators that need no server: list, git,
 // and matrix and merge of those. The files are those of the repository that git generators read: one whose address is here, or from which the
 // Applications themselves are read. An error says why the Applications are not known.
-func ExpandSet(set object.Object, files fs.FS, here func(address string) bool) ([]discover.Made, error) {
+func (Sets) Expand(set object.Object, files fs.FS, here discover.Addresses) ([]discover.Made, error) {
 	spec, _ := set.At("spec").(map[string]any)
 	m := &maker{set: set, spec: spec, template: mapValue(spec["template"]), files: &repository{files: files, here: here}}
 	m.fill = newFiller(spec)

@@ -21,7 +21,9 @@ func setOf(text string) (object.Object, error) {
 }
 
 // here are the addresses that the stories give this repository.
-func here(address string) bool { return address == "here" }
+type here struct{}
+
+func (here) IsHere(address string) bool { return address == "here" }
 
 // TestTheStoriesOfSetsAreToldByTheirApplications expands the set in "set.yaml" of each story, among the story's other files.
 func TestTheStoriesOfSetsAreToldByTheirApplications(t *testing.T) {
@@ -34,7 +36,7 @@ func TestTheStoriesOfSetsAreToldByTheirApplications(t *testing.T) {
 		for name, text := range in {
 			files[name] = &fstest.MapFile{Data: []byte(text)}
 		}
-		all, err := appset.ExpandSet(set, files, here)
+		all, err := appset.Sets{}.Expand(set, files, here{})
 		if err != nil {
 			return err.Error()
 		}
@@ -108,7 +110,7 @@ func expanded(t *testing.T, spec string) string {
 	if err != nil {
 		t.Fatal(spec, err)
 	}
-	all, err := appset.ExpandSet(set, fstest.MapFS{"a.yaml": {Data: []byte("a: b")}}, here)
+	all, err := appset.Sets{}.Expand(set, fstest.MapFS{"a.yaml": {Data: []byte("a: b")}}, here{})
 	if err != nil {
 		return err.Error()
 	}
@@ -174,7 +176,7 @@ func FuzzExpand(f *testing.F) {
 		if err != nil {
 			return
 		}
-		all, err := appset.ExpandSet(set, fstest.MapFS{"x/a.yaml": {Data: []byte(content)}}, here)
+		all, err := appset.Sets{}.Expand(set, fstest.MapFS{"x/a.yaml": {Data: []byte(content)}}, here{})
 		if err == nil && len(all) == 0 {
 			t.Error("neither Applications nor a reason")
 		}

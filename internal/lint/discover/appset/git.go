@@ -22,7 +22,7 @@ const maxFile = 1 << 20
 // repository is the one that the set stands in. It is walked once.
 type repository struct {
 	files  fs.FS
-	here   func(address string) bool
+	here   discover.Addresses
 	walked bool
 	dirs   []string // without those whose name begins with a dot, and what is below them
 	all    []string // files
@@ -73,7 +73,7 @@ func (m *maker) git(a asked) ([]given, error) {
 // reads reports whether the generator reads this repository: by its address, or since the Applications are read from the same.
 func (m *maker) reads(a asked) bool {
 	address := textValue(a.generator["repoURL"])
-	if m.files.here != nil && m.files.here(address) {
+	if m.files.here != nil && m.files.here.IsHere(address) {
 		return true
 	}
 	spec := mapValue(a.template["spec"])

@@ -31,7 +31,7 @@ spec:
 		t.Fatal(err)
 	}
 	files := fstest.MapFS{"envs.yaml": {Data: []byte("- env: test\n- env: prod\n")}, "apps/a.txt": {}}
-	all, err := appset.ExpandSet(set, files, here)
+	all, err := appset.Sets{}.Expand(set, files, here{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ spec:
 func TestWhatTheServerWouldRefuseIsAProblem(t *testing.T) {
 	k, _, s := schemas(t)
 	k.Apply(t, crd)
-	k.Kubectl(t, "wait", "--for=condition=Established", "crd/widgets.validate.example.org")
+	k.Established(t, "widgets.validate.example.org")
 	published(t, s, decode(t, "{apiVersion: validate.example.org/v1, kind: Widget}").GVK())
 	deployment := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [%s]}}%s}}`
 	widget := "{apiVersion: validate.example.org/v1, kind: Widget, metadata: {name: a}, spec: {%s}}"

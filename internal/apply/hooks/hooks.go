@@ -1,0 +1,376 @@
+// Package hooks answers: how far have the hooks of a Helm release, or of an operation, come, and what is there to do next?
+//
+// In: the hooks of one event, how each of them ran as is recorded, and the cluster as the account of an app reads and writes it.
+// Out: the hooks that have run; one that is waited for, or one that has failed, and why.
+// Promise: one hook after the other; that a hook runs is recorded before its object is created, so that another process goes on where this one was
+// killed; nothing is waited for by sleeping; only objects that are hooks themselves are deleted, and none that an app manages.
+// Not here: which event it is (reconcile), what is recorded where (releases, inventory).
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/render/desired"
+)
+
+// Kind is what hooks are of.
+type Kind struct {
+	// Marks are the annotations, one of which makes an object a hook.
+	Marks []string
+	// Manager is the name that hooks bear in managedFields.
+	Manager string
+	// Former says what is done about the former object of a hook whose policies do not have it deleted.
+	Former Former
+}
+
+// Former is what is done about a former object.
+type Former string
+
+// The values of Former.
+const (
+	FormerFails   Former = ""        // the hook fails, as in Helm
+	FormerApplied Former = "applied" // it is applied again, as in Argo CD
+)
+
+// Runner runs the hooks of one event of a release, or of an operation.
+type Runner struct {
+	Kind
+	Event     hook.Event
+	Hooks     []hook.Hook // those of the event, in their order
+	Namespace string      // of hooks that name none
+	Labels    map[string]string
+	Timeout   time.Duration // of each hook; 0 for none
+	// Health judges the objects of hooks other than Jobs and Pods; nil for waiting for none of them, as Helm does.
+	Health   health.Assessor
+	Access   tenancy.Access
+	Cluster  Cluster
+	Recorder Recorder
+	Now      func() time.Time
+	// Created is the uid of the object that this process has created last; empty for none.
+	Created string
+}
+
+// Cluster is what is known of objects.
+type Cluster interface {
+	// ScopeOf knows where the objects of a kind are. It may block.
+	ScopeOf(ctx context.Context, gvk object.GVK) (desired.Scope, error)
+	// Manages reports whether an app has the object.
+	Manages(id object.ID) bool
+}
+
+// Recorder stores how hooks ran.
+type Recorder interface {
+	// Record returns when it is stored. It may block.
+	Record(ctx context.Context, runs map[int]hook.Run) error
+}
+
+// WaitError is a hook that has not ended. Its zero value is none.
+type WaitError struct {
+	Check health.Check // the object that changes when it does
+	Until time.Time
+	Text  string
+	For   WaitFor
+}
+
+// Error implements error, for who cannot go on.
+func (w WaitError) Error() string { return w.Text }
+
+// WaitFor says what a wait is for.
+type WaitFor string
+
+// The values of WaitFor.
+const (
+	ForEnd     WaitFor = ""
+	ForAbsence WaitFor = "absence" // of the former object
+)
+
+// IsOver reports whether there is nothing more to wait for, of an object that is there. as is the Runner's Health.
+func (w WaitError) IsOver(o object.Object, as health.Assessor) bool {
+	done, why := hasEnded(o, as)
+	return w.For == ForEnd && (done || why != "")
+}
+
+// HookError is a hook that has failed.
+type HookError struct {
+	Hook hook.Hook
+	Text string
+}
+
+// Error implements error, in the words of helm-controller.
+func (f *HookError) Error() string { return f.Text }
+
+// Advance goes on until all hooks have run, or one has to be waited for: then it is called again when that one has changed, or its time is over.
+// The error is a *HookError where a hook has failed. runs is changed.
+func (r *Runner) Advance(ctx context.Context, runs map[int]hook.Run) (WaitError, error) {
+	for _, h := range r.Hooks {
+		if runs[h.Index].Phase == hook.Succeeded {
+			continue
+		}
+		if was := runs[h.Index]; was.Phase == hook.Failed && was.Message != "" {
+			return WaitError{}, errors.Join(&HookError{Hook: h, Text: was.Message}, r.cleanUp(ctx, runs))
+		}
+		wait, err := r.run(ctx, h, runs)
+		if wait != (WaitError{}) {
+			return wait, nil
+		}
+		var failed *HookError
+		if errors.As(err, &failed) {
+			run := runs[h.Index]
+			run.Phase, run.Completed, run.Message = hook.Failed, r.Now(), failed.Text
+			runs[h.Index] = run
+			return WaitError{}, errors.Join(err, r.cleanUp(ctx, runs))
+		}
+		if err != nil {
+			return WaitError{}, err
+		}
+		run := runs[h.Index]
+		run.Phase, run.Completed = hook.Succeeded, r.Now()
+		runs[h.Index] = run
+	}
+	if err := r.recordEnds(ctx, runs); err != nil {
+		return WaitError{}, err
+	}
+	return WaitError{}, r.cleanUp(ctx, runs)
+}
+
+// recordEnds stores that hooks have ended before their objects are deleted: who finds none would make them again.
+func (r *Runner) recordEnds(ctx context.Context, runs map[int]hook.Run) error {
+	if !slices.ContainsFunc(r.Hooks, func(h hook.Hook) bool { return h.Deletes(hook.WhenSucceeded) }) {
+		return nil
+	}
+	return r.Recorder.Record(ctx, runs)
+}
+
+// run takes one hook from one phase to the next, until it has ended or has to be waited for.
+func (r *Runner) run(ctx context.Context, h hook.Hook, runs map[int]hook.Run) (WaitError, error) {
+	t, err := r.target(ctx, h)
+	if err != nil {
+		return WaitError{}, err
+	}
+	now, err := r.read(ctx, t)
+	if err != nil {
+		return WaitError{}, err
+	}
+	if runs[h.Index].Phase != hook.Running {
+		if wait, err := r.clear(ctx, h, now, runs); err != nil || wait != (WaitError{}) {
+			return wait, err
+		}
+		runs[h.Index] = hook.Run{Phase: hook.Running, Started: r.Now()}
+		if err := r.Recorder.Record(ctx, runs); err != nil {
+			return WaitError{}, err
+		}
+		r.Created, now = "", nil
+	}
+	if now == nil {
+		if r.Created != "" {
+			return WaitError{}, r.failure(h, t, "it was deleted before it had finished")
+		}
+		if now, err = r.create(ctx, h, t); err != nil {
+			return WaitError{}, err
+		}
+		r.Created = now.UID()
+	}
+	return r.judge(ctx, h, now, runs[h.Index])
+}
+
+// target is the object of a hook.
+func (r *Runner) target(ctx context.Context, h hook.Hook) (apply.Target, error) {
+	t := apply.Target{GVK: h.Object.GVK(), ID: h.Object.ID()}
+	scope, err := r.Cluster.ScopeOf(ctx, t.GVK)
+	if errors.Is(err, live.ErrUnknownKind) {
+		return t, r.failure(h, t, err.Error())
+	}
+	if err != nil {
+		return t, err
+	}
+	switch {
+	case scope == desired.ClusterWide:
+		t.ID.Namespace = ""
+	case t.ID.Namespace == "":
+		t.ID.Namespace = r.Namespace
+	}
+	if t.ID.Name == "" {
+		return t, r.failure(h, t, "it has no metadata.name")
+	}
+	return t, nil
+}
+
+// read returns the object; nil for none.
+func (r *Runner) read(ctx context.Context, t apply.Target) (object.Object, error) {
+	o, err := r.Access.Live.Get(ctx, t.GVK, t.ID)
+	if errors.Is(err, live.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read hook %s: %w", t.ID, err)
+	}
+	return o, nil
+}
+
+// clear deletes the former object of a hook, and waits until it is gone.
+func (r *Runner) clear(ctx context.Context, h hook.Hook, now object.Object, runs map[int]hook.Run) (WaitError, error) {
+	if now == nil {
+		return WaitError{}, nil
+	}
+	t, err := r.target(ctx, h)
+	if err != nil {
+		return WaitError{}, err
+	}
+	if !h.Deletes(hook.BeforeCreation) {
+		return WaitError{}, r.keepFormer(h, t, now)
+	}
+	if why := r.refusesChange(t.ID, now); why != "" {
+		return WaitError{}, r.failure(h, t, why)
+	}
+	if err := r.recordReplacing(ctx, h, runs); err != nil {
+		return WaitError{}, err
+	}
+	until, over := r.deadline(runs[h.Index])
+	if over {
+		return WaitError{}, r.failure(h, t, fmt.Sprintf("its former object is still there after %s: %s", r.Timeout, finalizersOf(now)))
+	}
+	if now.At("metadata", "deletionTimestamp") == nil {
+		t.UID, t.ResourceVersion = now.UID(), now.ResourceVersion()
+		err := r.Access.Writer.Delete(ctx, t)
+		switch {
+		case errors.Is(err, apply.ErrGone):
+			return WaitError{}, nil
+		case err != nil && !errors.Is(err, apply.ErrStale): // one that has changed is read again by the watch's first list
+			return WaitError{}, fmt.Errorf("delete the former hook %s: %w", t.ID, err)
+		}
+	}
+	again, err := r.read(ctx, t)
+	if err != nil || again == nil {
+		return WaitError{}, err
+	}
+	return WaitError{Check: checkOf(t), Until: until, For: ForAbsence, Text: fmt.Sprintf("waiting until the former %s is gone", t.ID)}, nil
+}
+
+// keepFormer says why a hook fails whose former object is not deleted; nil where it may be applied again.
+func (r *Runner) keepFormer(h hook.Hook, t apply.Target, now object.Object) error {
+	if h.Object.GVK().Kind == "CustomResourceDefinition" {
+		return nil
+	}
+	if r.Former != FormerApplied {
+		return r.failure(h, t, "it exists already, and the hook's delete policy does not name before-hook-creation")
+	}
+	if why := r.refusesChange(t.ID, now); why != "" {
+		return r.failure(h, t, why)
+	}
+	return nil
+}
+
+// deadline is until when a hook is waited for; zero for no bound.
+func (r *Runner) deadline(run hook.Run) (until time.Time, over bool) {
+	if r.Timeout == 0 {
+		return time.Time{}, false
+	}
+	until = run.Started.Add(r.Timeout)
+	return until, !r.Now().Before(until)
+}
+
+// recordReplacing stores that the former object is being replaced, and since when.
+func (r *Runner) recordReplacing(ctx context.Context, h hook.Hook, runs map[int]hook.Run) error {
+	if runs[h.Index].Phase == hook.Replacing {
+		return nil
+	}
+	runs[h.Index] = hook.Run{Phase: hook.Replacing, Started: r.Now()}
+	return r.Recorder.Record(ctx, runs)
+}
+
+func finalizersOf(o object.Object) string {
+	list, _ := o.At("metadata", "finalizers").([]any)
+	if len(list) == 0 {
+		return "it was not deleted"
+	}
+	return fmt.Sprintf("it has finalizers %v", list)
+}
+
+// refusesChange says why an object of a hook's name is left alone; empty for one that may be deleted, or applied again.
+func (r *Runner) refusesChange(id object.ID, now object.Object) string {
+	isHook := slices.ContainsFunc(r.Marks, func(key string) bool { _, has := now.Annotation(key); return has })
+	if !isHook {
+		return "there is an object of its name that is no hook (it has no annotation " + strings.Join(r.Marks, " or ") + "): truce leaves it alone"
+	}
+	if r.Cluster.Manages(id) {
+		return "there is an object of its name that an app manages: truce leaves it alone"
+	}
+	return ""
+}
+
+func checkOf(t apply.Target) health.Check { return health.Check{ID: t.ID, Version: t.GVK.Version} }
+
+// create creates the object of a hook.
+func (r *Runner) create(ctx context.Context, h hook.Hook, t apply.Target) (object.Object, error) {
+	body := h.Object.Clone()
+	meta := body.Metadata()
+	delete(meta, "namespace")
+	if t.ID.Namespace != "" {
+		meta["namespace"] = t.ID.Namespace
+	}
+	labels, _ := meta["labels"].(map[string]any)
+	if labels == nil {
+		labels = map[string]any{}
+	}
+	for k, v := range r.Labels {
+		labels[k] = v
+	}
+	meta["labels"] = labels
+	made, err := r.Access.Writer.Apply(ctx, apply.Apply{Target: t, Body: body, Manager: r.Manager, Force: apply.Yield, DryRun: apply.Persist})
+	switch {
+	case err == nil:
+		return made, nil
+	case errors.Is(err, live.ErrUnanswered), errors.Is(err, live.ErrDoubtful) && !errors.Is(err, apply.ErrForbidden), ctx.Err() != nil:
+		return nil, fmt.Errorf("create hook %s: %w", t.ID, err)
+	}
+	return nil, r.failure(h, t, err.Error())
+}
+
+func (r *Runner) failure(h hook.Hook, t apply.Target, why string) *HookError {
+	return &HookError{Hook: h, Text: fmt.Sprintf("failed %s: hook %s (%s) failed: %s", r.Event, t.ID, h.Path, why)}
+}
+
+// cleanUp deletes the objects of hooks that ask for it now that they have ended, the last one first.
+func (r *Runner) cleanUp(ctx context.Context, runs map[int]hook.Run) error {
+	var errs []error
+	for _, h := range slices.Backward(r.Hooks) {
+		phase := runs[h.Index].Phase
+		if phase == hook.Succeeded && h.Deletes(hook.WhenSucceeded) || phase == hook.Failed && h.Deletes(hook.WhenFailed) {
+			errs = append(errs, r.remove(ctx, h))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Runner) remove(ctx context.Context, h hook.Hook) error {
+	t, err := r.target(ctx, h)
+	if err != nil {
+		return nil // it has failed for this
+	}
+	const tries = 5 // its controller writes its status meanwhile
+	for range tries {
+		now, err := r.read(ctx, t)
+		if err != nil || now == nil || now.At("metadata", "deletionTimestamp") != nil || r.refusesChange(t.ID, now) != "" {
+			return err
+		}
+		t.UID, t.ResourceVersion = now.UID(), now.ResourceVersion()
+		if err = r.Access.Writer.Delete(ctx, t); err == nil || errors.Is(err, apply.ErrGone) {
+			return nil
+		}
+		if !errors.Is(err, apply.ErrStale) {
+			return fmt.Errorf("delete hook %s: %w", t.ID, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package inventory
+
+import (
+	"maps"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+)
+
+// Operation is how far the hooks of an app's newest operation have come. It is written ahead of each hook, so that another process does not run one
+// twice. The zero value is none.
+type Operation struct {
+	Key   string    `json:"key"` // what it brings out, and by which order
+	Began time.Time `json:"began,omitzero"`
+	Tries int       `json:"tries,omitempty"` // that failed before this one
+	// Cause is why it has failed, redacted; empty while it has not.
+	Cause  string    `json:"cause,omitempty"`
+	Failed time.Time `json:"failed,omitzero"` // since when there is a cause
+	Ended  bool      `json:"ended,omitempty"`
+	// Hooks are by their phase and object.
+	Hooks map[string]HookRun `json:"hooks,omitempty"`
+}
+
+// HookRun is how a hook ran in an operation.
+type HookRun struct {
+	Phase     hook.Phase `json:"phase"`
+	Started   time.Time  `json:"started,omitzero"`
+	Completed time.Time  `json:"completed,omitzero"`
+	Message   string     `json:"message,omitempty"` // why it has failed, redacted
+}
+
+// With returns the operation with what is now known of one hook.
+func (o Operation) With(key string, run hook.Run) Operation {
+	o.Hooks = maps.Clone(o.Hooks)
+	if o.Hooks == nil {
+		o.Hooks = map[string]HookRun{}
+	}
+	o.Hooks[key] = HookRun(run)
+	return o
+}

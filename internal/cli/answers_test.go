@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/model/app"
+)
+
+// answers implements Clusters by the answers that a test has set.
+type answers struct{ cluster Cluster }
+
+func (a answers) Connect(context.Context, cluster.Target) (*Cluster, error) {
+	a.cluster.Closer = a
+	return &a.cluster, nil
+}
+
+func (answers) Close() {}
+
+// someApps is a cluster's list of apps.
+type someApps struct {
+	AppReader
+	keys []app.Key
+}
+
+func (s someApps) Names(_ context.Context, ns string) ([]app.Key, error) {
+	var out []app.Key
+	for _, k := range s.keys {
+		if ns == "" || k.Namespace == ns {
+			out = append(out, k)
+		}
+	}
+	return out, nil
+}
+
+// oneRepository implements Repositories by what was found in one.
+type oneRepository struct{ found discover.Discovery }
+
+func (o oneRepository) Discover(_ context.Context, _ discover.Request, use func(discover.Discovery) error) error {
+	return use(o.found)
+}

@@ -1,0 +1,72 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/charts"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/chartfile"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ChartRepositories know how repositories of charts are reached: as the HelmRepository of a namespace says that has their URL, else without credentials. Without a
+// Cluster there are none.
+type ChartRepositories struct{ Cluster *cluster.Client }
+
+// SpecOf implements dependencies.Repositories.
+func (r ChartRepositories) SpecOf(ctx context.Context, namespace string, d chartfile.Dependency) (source.Spec, error) {
+	out, err := charts.DependencySpecOf(d)
+	if err != nil || namespace == "" || r.Cluster == nil {
+		return out, err
+	}
+	kind, read := helmRepositories()
+	cr, err := r.withURL(ctx, kind, namespace, charts.AddressOf(d.Repository))
+	if err != nil || cr == nil {
+		return out, err
+	}
+	own := read.Source(cr)
+	own.Key = app.SourceKey{Kind: own.Key.Kind, Namespace: namespace, Name: own.Key.Name, Chart: d.Name, Version: d.Version}
+	if err := refusalOf(own); err != nil {
+		return out, err
+	}
+	return SourceSpecOf(ctx, r.Cluster, Wanted{From: read, CR: cr, Source: own})
+}
+
+// helmRepositories is the kind of what names repositories of charts, and what reads it.
+func helmRepositories() (object.GVK, dialect.Sources) {
+	for kind, read := range registry.Sources() {
+		if kind.Kind == "HelmRepository" {
+			return kind, read
+		}
+	}
+	return object.GVK{}, nil
+}
+
+// withURL returns the HelmRepository of a URL, the first by name; nil where there is none.
+func (r ChartRepositories) withURL(ctx context.Context, kind object.GVK, namespace, url string) (object.Object, error) {
+	served, err := r.Cluster.Resource(kind)
+	if errors.Is(err, cluster.ErrUnknownKind) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.Cluster.Dynamic().Resource(served.GVR).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list HelmRepositories of %s: %w", namespace, err)
+	}
+	for _, u := range list.Items {
+		cr := object.Object(u.Object)
+		if text, _ := cr.At("spec", "url").(string); charts.AddressOf(text) == url {
+			return cr, nil
+		}
+	}
+	return nil, nil
+}

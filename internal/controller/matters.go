@@ -1,0 +1,146 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
+)
+
+// settlePause is how long after a change of an app's report its matters are compared with it, and how long a matter must be older than the report: a finding is
+// announced before the report has it, and a write may come between the two.
+const settlePause = 5 * time.Second
+
+// matterOfNews is what an app's news is about: a run that fails until one succeeds, or a prune that waits. The report is that which the news is made of.
+func matterOfNews(n notify.Event, r report.Report) notify.Matter {
+	switch {
+	case n.Reason == "ResourceUpdated": // of an Application: its sync or health status has changed
+		return notify.Matter{}
+	case n.Severity == notify.Error && r.Reason == report.PruneHeld:
+		return notify.Matter{Kind: matter.HeldPrune, Phase: notify.Opens, Form: n.Text}
+	case n.Severity == notify.Error:
+		return notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: n.Reason + " " + n.Text}
+	case n.Reason == "ReconciliationSucceeded", n.Reason == "OperationCompleted", r.Release != nil && r.Reason == report.Succeeded:
+		return notify.Matter{Kind: matter.Failure, Phase: notify.Ends}
+	}
+	return notify.Matter{}
+}
+
+// matterOfFinding is what a finding's message is about. Carried says that the difference is gone.
+func matterOfFinding(id object.ID, f report.Finding, carried bool) notify.Matter {
+	m := notify.Matter{Kind: matter.Drift, Object: id.String(), Field: field.PathString(f.Path), Phase: notify.Opens}
+	git, live := report.FormatValue(f.Desired), report.FormatValue(f.Live)
+	m.Form = strings.Join([]string{string(f.Verdict), git, live, f.Writer.String()}, " ")
+	switch {
+	case carried:
+		m.Phase, m.Form = notify.Ends, ""
+	case f.Verdict == decide.Cede:
+		m.Kind, m.Form = matter.Ceded, f.Claimant+" "+f.NotApplied
+	case f.Reported:
+		m.Kind = matter.Addition
+	case f.Verdict == decide.Contested:
+		m.Kind, m.Form = matter.Contested, git+" "+f.Writer.String()
+	}
+	return m
+}
+
+// evidence is what a message says of a finding beside its sentence.
+func evidence(n reconcile.FindingEvent) map[string]string {
+	f := n.Finding
+	out := map[string]string{
+		notify.FactObject: n.ID.String(), notify.FactField: field.PathString(f.Path), notify.FactVerdict: string(f.Verdict),
+		notify.FactGit: report.FormatValue(f.Desired), notify.FactLive: report.FormatValue(f.Live),
+	}
+	for name, value := range map[string]string{
+		notify.FactWriter: f.Writer.String(), notify.FactCertainty: string(f.Writer.Evidence), notify.FactClaimant: f.Claimant, notify.FactBecause: f.Reason,
+		notify.FactSource: n.Source, notify.FactNext: nextStep(f),
+	} {
+		if value != "" {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// nextStep is what the reader of a message can do.
+func nextStep(f report.Finding) string {
+	if f.Remedy == "" && f.Verdict == decide.Correct && f.Live != nil {
+		return "to keep " + report.FormatValue(f.Live) + ", commit it"
+	}
+	return f.Remedy
+}
+
+// settleMatters ends the messages' matters of an app that its report no longer has.
+func (c *Controller) settleMatters(_ context.Context, key app.Key) time.Duration {
+	e, ok := c.entry(key)
+	if !ok {
+		return 0
+	}
+	at := time.Now()
+	if at.Sub(e.opened) < settlePause {
+		return settlePause
+	}
+	r := c.engineOf(key).Report(key)
+	if r.Stage != report.Done || r.Running {
+		return 0 // the end of the run changes the report
+	}
+	var open []notify.Matter
+	for _, o := range r.Objects {
+		if o.Sync() == report.Unknown {
+			return 0 // what becomes known of it changes the report
+		}
+		for _, f := range o.Findings {
+			open = append(open, matterOfFinding(o.ID, f, false))
+		}
+	}
+	m := messageAbout(e.cr)
+	m.At = at
+	c.Outlet.Settle(m, open)
+	return 0
+}
+
+// messageAbout returns a message about a custom resource that says nothing yet.
+func messageAbout(cr object.Object) notify.Message {
+	return notify.Message{
+		About: cr.ID(), APIVersion: cr.APIVersion(), UID: cr.UID(), At: time.Now(), Labels: textsOf(cr.At("metadata", "labels"), ""),
+		Annotations: textsOf(cr.At("metadata", "annotations"), "event.toolkit.fluxcd.io/"),
+	}
+}
+
+// textsOf returns the labels or annotations with a prefix; nil for none.
+func textsOf(v any, prefix string) map[string]string {
+	all, _ := v.(map[string]any)
+	var out map[string]string
+	for key, v := range all {
+		text, ok := v.(string)
+		if !ok || !strings.HasPrefix(key, prefix) {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[key] = text
+	}
+	return out
+}
+
+// noteOpened notes when the newest matter of an app has opened.
+func (c *Controller) noteOpened(key app.Key, m notify.Matter) {
+	if m.Phase != notify.Opens || cmp.Or(m.Kind, matter.Failure) == matter.Failure {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.appSet[key]; e != nil {
+		e.opened = time.Now()
+	}
+}

@@ -1,0 +1,283 @@
+// Package notices answers: which messages wait for which Provider of this cluster?
+//
+// In: watches of Providers and Alerts; the messages of a controller, and which matters hold.
+// Out: notes in the queues of an outbox.Store, which deliver sends; the statuses of Providers and Alerts.
+// Promise: Accept and Settle never block; nothing is judged before the Alerts were listed; a matter and the notes about it are stored in one
+// write, so that neither is lost or repeated by a crash.
+// Not here: which messages are worth sending (notify/matter), sending (notify/deliver), what custom resources mean (dialect).
+package notices
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/panics"
+	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/deliver"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
+	"github.com/truce-gitops/truce/internal/report/notify/outbox"
+	"github.com/truce-gitops/truce/internal/report/notify/payload"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
+	"github.com/truce-gitops/truce/internal/source/egress"
+)
+
+// Dialect translates the custom resources that say who gets which messages. Its methods change nothing that they are given.
+type Dialect interface {
+	// Provider reads where messages go, without credentials.
+	Provider(cr object.Object) route.Provider
+	// Alert reads which messages go to a Provider.
+	Alert(cr object.Object) route.Alert
+	// Status returns the whole new .status of either.
+	Status(cr object.Object, s route.State) map[string]any
+}
+
+// Options are what an Outlet works with.
+type Options struct {
+	Cluster    *cluster.Client
+	Watcher    live.Watcher
+	Live       live.Reader
+	Dialect    Dialect
+	Namespaces cluster.Namespaces
+	Store      *outbox.Store
+	Servers    egress.Policy
+	Windows    deliver.Windows // the zero value for the default
+	Log        *slog.Logger
+}
+
+// Outlet takes messages to the Providers of a cluster.
+type Outlet struct {
+	Options
+	deliverer *deliver.Deliverer
+
+	mu        sync.Mutex
+	alerts    map[route.Key]alertEntry
+	providers map[route.Key]providerEntry
+	waiting   []intake
+	lost      int
+	changed   map[objectKey]bool // whose status is to be written
+	wrote     map[objectKey]string
+	come      chan struct{}
+	dirty     chan struct{}
+}
+
+var _ notify.Outlet = (*Outlet)(nil)
+
+type alertEntry struct {
+	cr    object.Object
+	alert route.Alert
+}
+
+type providerEntry struct {
+	cr       object.Object
+	provider route.Provider
+	failing  string
+}
+
+// objectKey names a Provider or an Alert.
+type objectKey struct {
+	kind string
+	route.Key
+}
+
+// intake is a message, or, with settles, which matters of its app hold.
+type intake struct {
+	message notify.Message
+	settles bool
+	holds   []notify.Matter
+}
+
+// mostWaiting bounds what waits in memory until it is in the file.
+const mostWaiting = 20000
+
+// NewOutlet returns an Outlet. Its Run does the work.
+func NewOutlet(o Options) *Outlet {
+	if o.Windows == (deliver.Windows{}) {
+		o.Windows = deliver.DefaultWindows()
+	}
+	out := &Outlet{
+		Options: o, alerts: map[route.Key]alertEntry{}, providers: map[route.Key]providerEntry{}, changed: map[objectKey]bool{}, wrote: map[objectKey]string{},
+		come: make(chan struct{}, 1), dirty: make(chan struct{}, 1),
+	}
+	out.deliverer = &deliver.Deliverer{Store: o.Store, Providers: out, Servers: o.Servers, Windows: o.Windows, Log: o.Log}
+	return out
+}
+
+// Accept implements notify.Outlet.
+func (o *Outlet) Accept(m notify.Message) { o.add(intake{message: m}) }
+
+// Settle implements notify.Outlet.
+func (o *Outlet) Settle(of notify.Message, open []notify.Matter) {
+	o.add(intake{message: of, settles: true, holds: open})
+}
+
+func (o *Outlet) add(i intake) {
+	o.mu.Lock()
+	if len(o.waiting) < mostWaiting {
+		o.waiting = append(o.waiting, i)
+	} else {
+		o.lost++
+	}
+	o.mu.Unlock()
+	signalChange(o.come)
+}
+
+func signalChange(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Run implements notify.Outlet.
+func (o *Outlet) Run(ctx context.Context) error {
+	o.deliverer.Start(ctx)
+	defer o.deliverer.Wait()
+	var watches []live.Watch
+	for _, namespace := range o.Namespaces.Each() {
+		for gvk, handle := range map[object.GVK]func(live.Event){registry.Providers: o.onProvider, registry.Alerts: o.onAlert} {
+			watches = append(watches, o.Watcher.Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, handle))
+		}
+	}
+	for _, w := range watches {
+		if err := live.AwaitListed(ctx, w, isAbsent); err != nil && ctx.Err() != nil {
+			return nil
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		o.writeStatuses(ctx)
+	}()
+	defer func() { <-done }()
+	for {
+		select {
+		case <-ctx.Done():
+			o.flush() // what was handed in before the end
+			return nil
+		case <-o.come:
+			o.guard("notification", o.flush)
+		}
+	}
+}
+
+// isAbsent reports whether there are no Providers and Alerts until the cluster is changed.
+func isAbsent(err error) bool {
+	return errors.Is(err, live.ErrUnknownKind) || apierrors.IsForbidden(err)
+}
+
+// guard keeps a panic from ending more than one piece of work.
+func (o *Outlet) guard(work string, do func()) {
+	defer func() {
+		if p := panics.CaughtError(recover()); p != nil {
+			o.Log.Error("panic", "work", work, "error", p.Value, "stack", p.Stack)
+		}
+	}()
+	do()
+}
+
+// flush judges and stores what waits in memory, in one write.
+func (o *Outlet) flush() {
+	o.mu.Lock()
+	batch, lost := o.waiting, o.lost
+	o.waiting, o.lost = nil, 0
+	listening := len(o.alerts) > 0
+	o.mu.Unlock()
+	if lost > 0 {
+		o.Log.Warn("notifications lost: too many at once", "count", lost)
+	}
+	if !listening || len(batch) == 0 {
+		return
+	}
+	woken := map[route.Key]bool{}
+	err := o.Store.Update(func(tx *outbox.Tx) error {
+		for _, i := range batch {
+			if err := o.judge(tx, i, woken); err != nil {
+				return err
+			}
+		}
+		return tx.Forget(time.Now())
+	})
+	if err != nil {
+		o.Log.Warn("notifications lost: they cannot be stored", "count", len(batch), "error", err.Error())
+		return
+	}
+	for key := range woken {
+		o.deliverer.Wake(key)
+	}
+}
+
+func (o *Outlet) judge(tx *outbox.Tx, i intake, woken map[route.Key]bool) error {
+	if !i.settles {
+		return o.step(tx, i.message, woken)
+	}
+	for _, s := range tx.States(matter.PrefixOf(i.message)) {
+		end, ended := matter.EndMessage(s, i.message, i.holds)
+		if !ended {
+			continue
+		}
+		if err := o.step(tx, end, woken); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step brings a matter on by a message, and queues the message where it is to be said.
+func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool) error {
+	said, err := advance(tx, matter.KeyOf(m), m)
+	if err != nil {
+		return err
+	}
+	isResult, err := advanceResult(tx, m)
+	if err != nil || !said && !isResult {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, a := range o.alerts {
+		to := route.Key{Namespace: a.alert.Key.Namespace, Name: a.alert.Provider}
+		p, there := o.providers[to]
+		if !there || p.provider.Suspended || len(p.provider.Problems) > 0 || !a.alert.Takes(m) {
+			continue
+		}
+		if wants := payload.IsCommitStatus(p.provider.Type); wants && !isResult || !wants && !said {
+			continue
+		}
+		n := a.alert.Address(m)
+		payload.NameStatus(p.provider.StatusName, &n, p.cr, a.cr)
+		if err := tx.Push(to, n); err != nil {
+			return err
+		}
+		woken[to] = true
+	}
+	return nil
+}
+
+// advance stores what becomes of a state by a message, and reports whether the message is to be said.
+func advance(tx *outbox.Tx, key string, m notify.Message) (bool, error) {
+	next, said := matter.Advance(tx.State(key), m)
+	if !said {
+		return false, nil
+	}
+	return true, tx.PutState(key, next)
+}
+
+// advanceResult is advance for the status of a commit, which each run of another commit has, whether or not it failed like the one before.
+func advanceResult(tx *outbox.Tx, m notify.Message) (bool, error) {
+	result, is := payload.ResultOf(m)
+	if !is {
+		return false, nil
+	}
+	key := matter.PrefixOf(m) + "commit status"
+	m.Matter, m.Revision = notify.Matter{}, result.SHA+" "+string(result.State)
+	return advance(tx, key, m)
+}

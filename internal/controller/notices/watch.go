@@ -1,0 +1,118 @@
+package notices
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/notify/deliver"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
+)
+
+func (o *Outlet) onProvider(ev live.Event) {
+	key := route.Key{Namespace: ev.ID.Namespace, Name: ev.ID.Name}
+	o.mu.Lock()
+	was, known := o.providers[key]
+	if ev.Gone {
+		delete(o.providers, key)
+	} else {
+		next := providerEntry{cr: ev.Object, provider: o.Dialect.Provider(ev.Object)}
+		if known && was.cr.Generation() == ev.Object.Generation() {
+			next.failing = was.failing
+		}
+		o.providers[key] = next
+		o.changed[objectKey{registry.Providers.Kind, key}] = true
+	}
+	for alert, a := range o.alerts { // whether its Provider is there is in its status
+		if a.alert.Provider == key.Name && alert.Namespace == key.Namespace && (!known || ev.Gone) {
+			o.changed[objectKey{registry.Alerts.Kind, alert}] = true
+		}
+	}
+	o.mu.Unlock()
+	signalChange(o.dirty)
+	if !known || ev.Gone || was.cr.Generation() != ev.Object.Generation() {
+		o.deliverer.Wake(key) // what an earlier process has left, or what failed before the change
+	}
+}
+
+func (o *Outlet) onAlert(ev live.Event) {
+	key := route.Key{Namespace: ev.ID.Namespace, Name: ev.ID.Name}
+	o.mu.Lock()
+	if ev.Gone {
+		delete(o.alerts, key)
+	} else {
+		o.alerts[key] = alertEntry{cr: ev.Object, alert: o.Dialect.Alert(ev.Object)}
+		o.changed[objectKey{registry.Alerts.Kind, key}] = true
+	}
+	o.mu.Unlock()
+	signalChange(o.dirty)
+}
+
+// Provider implements deliver.Providers. Secrets are read with the controller's own account, in the Provider's namespace alone.
+func (o *Outlet) Provider(ctx context.Context, key route.Key) (deliver.Loaded, bool, error) {
+	o.mu.Lock()
+	e, there := o.providers[key]
+	o.mu.Unlock()
+	if !there {
+		return deliver.Loaded{}, false, nil
+	}
+	out := deliver.Loaded{Provider: e.provider}
+	var err error
+	for _, s := range []struct {
+		name string
+		data *map[string][]byte
+	}{{e.provider.Secret, &out.SecretData}, {e.provider.Certificates, &out.CertificateData}, {e.provider.ProxySecret, &out.ProxyData}} {
+		if *s.data, err = o.secret(ctx, key.Namespace, s.name); err != nil {
+			return out, true, err
+		}
+	}
+	return out, true, nil
+}
+
+// secret returns the data of a Secret; nil for one that is not there.
+func (o *Outlet) secret(ctx context.Context, namespace, name string) (map[string][]byte, error) {
+	if name == "" {
+		return nil, nil
+	}
+	s, err := o.Live.Get(ctx, object.GVK{Version: "v1", Kind: "Secret"}, object.ID{Kind: "Secret", Namespace: namespace, Name: name})
+	if errors.Is(err, live.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Secret %s/%s: %w", namespace, name, err)
+	}
+	data, _ := s["data"].(map[string]any)
+	out := make(map[string][]byte, len(data))
+	for key, v := range data {
+		text, _ := v.(string)
+		if out[key], err = base64.StdEncoding.DecodeString(text); err != nil {
+			return nil, fmt.Errorf("key %s of Secret %s/%s is not base64", key, namespace, name)
+		}
+	}
+	return out, nil
+}
+
+// OnDelivery implements deliver.Providers.
+func (o *Outlet) OnDelivery(key route.Key, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e, there := o.providers[key]
+	if !there {
+		return
+	}
+	failing := ""
+	if err != nil {
+		failing = err.Error()
+	}
+	if e.failing == failing {
+		return
+	}
+	e.failing = failing
+	o.providers[key] = e
+	o.changed[objectKey{registry.Providers.Kind, key}] = true
+	signalChange(o.dirty)
+}

@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"cmp"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
+)
+
+// sourceOutcome is what a source's status says of its newest fetch. The zero value is that of a source that was not fetched yet.
+type sourceOutcome struct {
+	artifact               string // its digest, or its revision where it has none
+	revision               string
+	ready, reason, message string // of the condition Ready
+}
+
+func outcomeOf(status object.Object) sourceOutcome {
+	text := func(path ...string) string {
+		s, _ := status.At(path...).(string)
+		return s
+	}
+	out := sourceOutcome{revision: text("artifact", "revision")}
+	out.artifact = cmp.Or(text("artifact", "digest"), out.revision)
+	conditions, _ := status.At("conditions").([]any)
+	for _, v := range conditions {
+		if c, _ := v.(map[string]any); c["type"] == "Ready" {
+			out.ready, _ = c["status"].(string)
+			out.reason, _ = c["reason"].(string)
+			out.message, _ = c["message"].(string)
+		}
+	}
+	return out
+}
+
+// newsSince is what an Event says of a fetch: a new artifact, a failure that was not reported yet, or the end of one, with Flux's reasons. It returns
+// false where there is nothing to say.
+func (o sourceOutcome) newsSince(before sourceOutcome) (notify.Message, bool) {
+	m := notify.Message{Event: notify.Event{Severity: notify.Info, Reason: o.reason, Text: o.message, Revision: o.revision}}
+	failed := before.ready == "False"
+	if failed {
+		m.Matter = notify.Matter{Kind: matter.Failure, Phase: notify.Ends}
+	}
+	switch {
+	case o.ready == "False":
+		m.Severity = notify.Error
+		m.Matter = notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: o.reason + " " + o.message}
+		return m, !failed || o.reason != before.reason || o.message != before.message
+	case o.artifact != before.artifact:
+		m.Reason = "NewArtifact"
+		return m, true
+	}
+	return m, failed
+}
+
+// reportSourceNews writes an Event about what a status that has just been written says for the first time. A restart says nothing again: what
+// was said is in the status that truce finds.
+func (c *Controller) reportSourceNews(known *sourceEntry, cr, status object.Object) {
+	after := outcomeOf(status)
+	if after.ready != "True" && after.ready != "False" {
+		return // a fetch is on the way
+	}
+	c.mu.Lock()
+	before := known.outcome
+	if before == (sourceOutcome{}) {
+		have, _ := cr.At("status").(map[string]any)
+		before = outcomeOf(have)
+	}
+	known.outcome = after
+	c.mu.Unlock()
+	news, ok := after.newsSince(before)
+	if !ok {
+		return
+	}
+	m := messageAbout(cr)
+	m.Event, m.Matter = news.Event, news.Matter
+	c.enqueueEvent(m, cr.ResourceVersion())
+}

@@ -1,0 +1,81 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/notify"
+)
+
+// nameSome returns the names of objects, and counts those that are too many.
+func nameSome(gone []report.ListedObject) string {
+	names := make([]string, 0, min(len(gone), mostNamed)+1)
+	for _, l := range gone[:min(len(gone), mostNamed)] {
+		names = append(names, l.ID.String())
+	}
+	if more := len(gone) - mostNamed; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// mostNamed is how many objects a message names before it counts the others.
+const mostNamed = 10
+
+// OnPrune implements reconcile.Observer.
+func (c *Controller) OnPrune(key app.Key, revision string, gone []report.ListedObject) {
+	list := nameSome(gone)
+	c.Log.Info("pruned", "app", key.String(), "objects", list, "revision", revision)
+	c.emitMessage(key, notify.Message{
+		Event: notify.Event{Severity: notify.Info, Reason: "Pruned", Text: "deleted, for Git no longer has it: " + list, Revision: revision},
+		Evidence: map[string]string{
+			notify.FactObject: list, notify.FactBecause: revision + " does not have it", notify.FactNext: "to have it back, revert the commit",
+		},
+	})
+}
+
+// evidenceOfNews is what a message says of a run beside its sentence: of a Helm release which one it is, and, where something is wrong, why and what to do.
+func evidenceOfNews(n notify.Event, r report.Report) map[string]string {
+	out := map[string]string{}
+	put := func(name, value string) {
+		if value != "" {
+			out[name] = value
+		}
+	}
+	if r.Release != nil {
+		put(notify.FactObject, fmt.Sprintf("release %s/%s.v%d of chart %s@%s", r.Release.Namespace, r.Release.Name, r.Release.Revision, r.Release.Chart, r.Release.Version))
+	}
+	if n.Severity == notify.Error {
+		put(notify.FactNext, nextOfNews(r))
+		if r.Release != nil {
+			put(notify.FactBecause, causeOfRelease(*r.Release))
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+func nextOfNews(r report.Report) string {
+	switch {
+	case r.Reason == report.PruneHeld:
+		return "look at what would be deleted, and approve it: truce app approve-prune " + r.App.Name + " -n " + r.App.Namespace
+	case r.Release != nil && r.Release.Blocked != "":
+		return "commit a fix; what failed is not tried again by itself"
+	case r.Release != nil && r.Release.Failure != "":
+		return "commit a fix; it is tried again until the attempts are used up"
+	}
+	return ""
+}
+
+// causeOfRelease is why an action has failed, and, if that failed too, why its remedy has.
+func causeOfRelease(n release.Installed) string {
+	if n.RemedyCause != "" {
+		return strings.TrimPrefix(n.Cause+"; the remedy failed: "+n.RemedyCause, "; ")
+	}
+	return n.Cause
+}

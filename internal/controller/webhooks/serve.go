@@ -1,0 +1,215 @@
+package webhooks
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/truce-gitops/truce/internal/model/cel"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/source/webhook"
+)
+
+// What requests may cost.
+const (
+	mostBytes       = 1 << 20 // of a body
+	mostBodies      = 64      // that are read at once
+	mostConnections = 512
+	mostHeader      = 32 << 10
+	perSecond       = 5  // webhooks of one Receiver, on average
+	burst           = 50 // and at once
+)
+
+// Serve answers requests until ctx ends.
+func (h *Hooks) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 20 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: mostHeader,
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // Serve returns its error
+	defer stop()
+	if err := server.Serve(netutil.LimitListener(l, mostConnections)); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve webhooks at %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// ServeHTTP implements http.Handler. The path of a request may be a secret: it is in no log.
+func (h *Hooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	done := false
+	h.guard("webhook", func() {
+		h.route(w, r)
+		done = true
+	})
+	if !done {
+		http.Error(w, "this request made truce fail; its log says more", http.StatusInternalServerError)
+	}
+}
+
+func (h *Hooks) route(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case !h.leads.Load():
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "this truce stands by", http.StatusServiceUnavailable)
+	case r.URL.Path == argoPath:
+		h.pushed(w, r)
+	case strings.HasPrefix(r.URL.Path, "/hook/") && !h.knows.Load():
+		answer{http.StatusServiceUnavailable, "this truce has only begun"}.write(w)
+	case strings.HasPrefix(r.URL.Path, "/hook/"):
+		h.receive(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// answer is what a sender gets.
+type answer struct {
+	status int
+	text   string
+}
+
+func (a answer) write(w http.ResponseWriter) {
+	if a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(a.status)
+	_, _ = io.WriteString(w, a.text+"\n") // the sender has gone
+}
+
+// receive answers a request for the path of a Receiver.
+func (h *Hooks) receive(w http.ResponseWriter, r *http.Request) {
+	all := h.at(r.URL.Path)
+	if len(all) == 0 {
+		http.NotFound(w, r)
+		return
+	}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "want POST", http.StatusMethodNotAllowed)
+		return
+	}
+	if !all[0].pace.Allow() {
+		answer{http.StatusTooManyRequests, "too many webhooks"}.write(w)
+		return
+	}
+	body, failed := h.body(w, r)
+	if failed != (answer{}) {
+		failed.write(w)
+		return
+	}
+	var worst answer
+	for _, e := range all {
+		if a := h.take(e, r.Header, body); a.status > worst.status {
+			worst = a
+		}
+	}
+	worst.write(w)
+}
+
+// at returns the Receivers at a path: one, unless tokens and names together make the same.
+func (h *Hooks) at(path string) []*entry {
+	digest := sha256.Sum256([]byte(path))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []*entry
+	for _, key := range h.paths[digest] {
+		out = append(out, h.receivers[key])
+	}
+	return out
+}
+
+// body reads a body within the limits; else it returns what is to be answered.
+func (h *Hooks) body(w http.ResponseWriter, r *http.Request) ([]byte, answer) {
+	if r.ContentLength > mostBytes {
+		return nil, answer{http.StatusRequestEntityTooLarge, "the body is larger than 1 MiB"}
+	}
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+	default:
+		return nil, answer{http.StatusServiceUnavailable, "busy"}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBytes))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, answer{http.StatusRequestEntityTooLarge, "the body is larger than 1 MiB"}
+	case err != nil:
+		return nil, answer{http.StatusRequestTimeout, "the body did not come in time"}
+	}
+	return body, answer{}
+}
+
+// take does what a request asks a Receiver for.
+func (h *Hooks) take(e *entry, header http.Header, body []byte) answer {
+	r := e.receiver
+	if err := webhook.VerifySender(r.Type, e.token, header, body); err != nil {
+		h.Log.Warn("webhook refused", "receiver", r.Key.String(), "error", err.Error())
+		return answer{http.StatusUnauthorized, err.Error()}
+	}
+	event := webhook.EventOf(r.Type, header)
+	switch {
+	case r.Suspended:
+		return answer{http.StatusOK, "the Receiver is suspended: nothing was requested"}
+	case !r.Takes(event):
+		return answer{http.StatusOK, "the event is not in spec.events: nothing was requested"}
+	}
+	var payload any
+	if r.NeedsPayload() {
+		var err error
+		if payload, err = webhook.Payload(r.Type, header, body); err != nil {
+			return answer{http.StatusBadRequest, err.Error()}
+		}
+	}
+	requested, err := h.request(r, payload)
+	if err != nil {
+		h.Log.Warn("webhook", "receiver", r.Key.String(), "requested", requested, "error", err.Error())
+		return answer{http.StatusBadRequest, "a filter of the Receiver cannot be evaluated over this body"}
+	}
+	h.Log.Info("webhook", "receiver", r.Key.String(), "event", event, "requested", requested)
+	return answer{http.StatusOK, fmt.Sprintf("requested: %d", requested)}
+}
+
+// request has the named resources look for news that pass the filters, and returns how many. An error is of the first filter that failed.
+func (h *Hooks) request(r webhook.Receiver, payload any) (int, error) {
+	requested := 0
+	var failed error
+	for _, s := range r.Resources {
+		for _, cr := range h.Work.CustomResources(s.Kind, s.Namespace) {
+			if !s.Matches(cr) {
+				continue
+			}
+			pass, err := passesFilters(cr, payload, r.Filter, s.Filter)
+			if err != nil && failed == nil {
+				failed = err
+			}
+			if pass {
+				h.Work.Request(s.Kind, s.Namespace, cr.Name())
+				requested++
+			}
+		}
+	}
+	return requested, failed
+}
+
+// passesFilters reports whether all filters are true of a resource.
+func passesFilters(cr object.Object, payload any, filters ...cel.Expression) (bool, error) {
+	for _, f := range filters {
+		if f.IsZero() {
+			continue
+		}
+		about := map[string]any{"apiVersion": cr["apiVersion"], "kind": cr["kind"], "metadata": cr["metadata"]}
+		if pass, err := f.IsTrue(map[string]any{cel.Resource: about, cel.Body: payload}); err != nil || !pass {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,98 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/source/webhook"
+)
+
+// manager is the field manager of what is written here, as of the statuses of apps.
+const manager = "truce-controller"
+
+// writeStatus writes the status of a Receiver, if it is another one than it has.
+func (h *Hooks) writeStatus(ctx context.Context, e entry) error {
+	r := e.receiver
+	next := h.Dialect.Status(e.cr, webhook.State{Problems: r.Problems, Missing: e.missing, Path: e.path, Notes: r.Notes, Handled: e.handled, At: time.Now()})
+	if had, _ := e.cr.At("status").(map[string]any); field.EqualValues(next, had) {
+		return nil
+	}
+	if e.missing != "" {
+		h.Log.Warn("receiver", "name", r.Key.String(), "error", e.missing)
+	}
+	body, err := json.Marshal([]map[string]any{{"op": "add", "path": "/status", "value": next}})
+	if err != nil {
+		return err
+	}
+	res, err := h.Cluster.Resource(h.Dialect.Kind())
+	if err == nil {
+		_, err = h.Cluster.Dynamic().Resource(res.GVR).Namespace(r.Key.Namespace).Patch(ctx, r.Key.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: manager}, "status")
+	}
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // it is gone, or truce only observes
+		return nil
+	}
+	return err
+}
+
+var endpointSlices = schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
+
+// How often the EndpointSlice is applied: an apply that changes nothing writes nothing.
+const (
+	pointAgain = 5 * time.Minute
+	pointRetry = 10 * time.Second
+)
+
+// startPointing makes the Service lead here until ctx ends. The channel is closed when it has stopped.
+func (h *Hooks) startPointing(ctx context.Context) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for h.Place.Service != "" && ctx.Err() == nil {
+			pause := pointAgain
+			if err := h.point(ctx); err != nil && ctx.Err() == nil {
+				h.Log.Warn("the Service of webhooks does not lead here", "service", h.Place.Namespace+"/"+h.Place.Service, "error", err.Error())
+				pause = pointRetry
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+		}
+	}()
+	return done
+}
+
+// point makes the Service lead here. It has no selector: who stands by turns webhooks away.
+func (h *Hooks) point(ctx context.Context) error {
+	p, family := h.Place, "IPv4"
+	_, text, err := net.SplitHostPort(p.Listen)
+	if err != nil {
+		return err
+	}
+	port, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return err
+	}
+	if net.ParseIP(p.Pod).To4() == nil {
+		family = "IPv6"
+	}
+	_, err = h.Cluster.Dynamic().Resource(endpointSlices).Namespace(p.Namespace).Apply(ctx, p.Service, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": family,
+		"metadata": map[string]any{"name": p.Service, "namespace": p.Namespace, "labels": map[string]any{
+			"kubernetes.io/service-name": p.Service, "endpointslice.kubernetes.io/managed-by": manager,
+		}},
+		"endpoints": []any{map[string]any{"addresses": []any{p.Pod}, "conditions": map[string]any{"ready": true}}},
+		"ports":     []any{map[string]any{"name": "http", "protocol": "TCP", "port": port}},
+	}}, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	return err
+}

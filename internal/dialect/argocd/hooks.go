@@ -1,0 +1,41 @@
+package argocd
+
+import (
+	"github.com/truce-gitops/truce/internal/model/optout"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+)
+
+const waveKey = theirs + "sync-wave"
+
+// moments are those at which Argo CD makes an object. Of Helm's hooks it knows these (docs/user-guide/helm.md of argo-cd), and makes the
+// others never; crd-install is none. A place among those of a moment is Argo CD's wave, else Helm's weight.
+var moments = optout.Moments{
+	{
+		Annotation: theirs + "hook", Names: map[string]string{"Skip": ""}, Weights: []string{waveKey, helmWeightKey},
+		Deleted: theirs + "hook-delete-policy", Deletions: map[string]string{
+			"BeforeHookCreation": string(hook.BeforeCreation), "HookSucceeded": string(hook.WhenSucceeded), "HookFailed": string(hook.WhenFailed),
+		},
+	},
+	{
+		Annotation: "helm.sh/hook", Closed: true, Except: "crd-install", Names: map[string]string{
+			"pre-install": string(hook.PreSync), "pre-upgrade": string(hook.PreSync), "post-install": string(hook.PostSync), "post-upgrade": string(hook.PostSync),
+			"pre-delete": "PreDelete", "post-delete": "PostDelete",
+		},
+		Weights: []string{waveKey, helmWeightKey},
+		Deleted: "helm.sh/hook-delete-policy", Deletions: map[string]string{
+			string(hook.BeforeCreation): string(hook.BeforeCreation), string(hook.WhenSucceeded): string(hook.WhenSucceeded),
+			string(hook.WhenFailed): string(hook.WhenFailed),
+		},
+	},
+}
+
+const helmWeightKey = "helm.sh/hook-weight"
+
+// hookResultOf is how a hook ran, as Argo CD says it.
+func hookResultOf(h hook.Outcome) resourceResult {
+	phase := map[hook.Phase]string{hook.Succeeded: phaseSucceeded, hook.Failed: phaseFailed}[h.Run.Phase]
+	return resourceResult{
+		Group: h.ID.Group, Version: h.Version, Kind: h.ID.Kind, Namespace: h.ID.Namespace, Name: h.ID.Name, Status: "Synced",
+		HookType: string(h.Event), HookPhase: textOrDefault(phase, phaseRunning), SyncPhase: string(h.Event), Message: h.Run.Message,
+	}
+}

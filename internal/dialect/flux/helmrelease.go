@@ -1,0 +1,305 @@
+package flux
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/cel"
+	"github.com/truce-gitops/truce/internal/model/dependency"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/identity"
+	"github.com/truce-gitops/truce/internal/model/ignore"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// HelmReleases translates HelmRelease. Its zero value is ready.
+type HelmReleases struct{}
+
+var _ dialect.Apps = HelmReleases{}
+
+// The names of HelmReleases, and of the labels by which Flux's tools find their objects.
+const (
+	helmRelease   = "HelmRelease"
+	helmAPI       = "helm.toolkit.fluxcd.io/v2"
+	helmNameLabel = "helm.toolkit.fluxcd.io/name"
+	helmNSLabel   = "helm.toolkit.fluxcd.io/namespace"
+)
+
+// AnsweredRequests is nothing, as for a Kustomization.
+func (HelmReleases) AnsweredRequests(object.Object, report.Report) []field.Pointer { return nil }
+
+// App reads a HelmRelease.
+func (HelmReleases) App(cr object.Object, process app.Policy) app.App {
+	r := &reading{}
+	a := r.helmApp(cr, process)
+	a.Problems, a.Notes = r.Problems, r.Notes
+	return a
+}
+
+func (r *reading) helmApp(cr object.Object, process app.Policy) app.App {
+	r.Kind(cr, helmAPI, helmRelease)
+	var hr helmv2.HelmRelease
+	fields := r.spec(cr, &hr.Spec, unsupportedInHelmRelease)
+	hr.Name, hr.Namespace, hr.Generation = cr.Name(), cr.Namespace(), cr.Generation()
+	hr.Annotations = helmRequests(cr)
+	reader.DecodeStatus(cr, &hr.Status)
+	a := app.App{
+		Key: app.Key{Kind: helmRelease, Namespace: cr.Namespace(), Name: cr.Name()}, UID: cr.UID(), Generation: cr.Generation(),
+		Labels: map[string]string{}, Path: ".", Suspended: hr.Spec.Suspend, Deleting: cr.At("metadata", "deletionTimestamp") != nil,
+		Prune: app.PruneDelete, Health: health.Reconciled, Validation: app.ValidateNone, OptOuts: helmOptOuts,
+		Policy:     r.policy(cr, KustomizationSpec{}, process),
+		Account:    r.account(cr, KustomizationSpec{}.with(hr.Spec.ServiceAccountName)),
+		Kubeconfig: r.kubeconfig(hr.Spec.KubeConfig),
+		Ignore:     r.driftRules(cr, hr.Spec.DriftDetection),
+		Finalizers: []string{finalizer, ownFinalizer}, OwnFinalizer: ownFinalizer, GuardFinalizer: finalizer,
+		DefaultNamespace: app.DefaultNamespace{Name: hr.GetReleaseNamespace(), Make: hr.GetInstall().CreateNamespace},
+		Overlay:          helmOverlay(hr),
+		Wait:             waitMode(!hr.GetInstall().DisableWait && !hr.GetUpgrade().DisableWait),
+	}
+	if len(cr.Name()) <= 63 && len(cr.Namespace()) <= 63 {
+		a.Labels = map[string]string{helmNameLabel: cr.Name(), helmNSLabel: cr.Namespace()}
+	}
+	a.HealthExprs = r.healthExpressions(hr.Spec.HealthCheckExprs)
+	a.DependsOn = r.helmDependencies(cr, hr.Spec.DependsOn)
+	a.Request, _ = cr.Annotation(requestedAt)
+	a.HandledRequest = hr.Status.GetLastHandledReconcileRequest()
+	a.CompletedRevision = completedRelease(cr, hr.Status)
+	a.Release = r.release(hr)
+	r.chartSource(&a, hr)
+	r.helmDrift(&a, hr)
+	r.helmTimes(&a, hr, fields)
+	r.refuseHelm(hr)
+	a.Approved, _ = cr.Annotation(reader.ApproveKey)
+	a.MovedTo, _ = cr.Annotation(identity.MovedToKey)
+	a.PruneLimit = r.PruneMost(cr)
+	r.annotations(cr)
+	if a.Deleting {
+		r.keepBinding() // what was made can be deleted whatever else the spec says now
+		if hr.Spec.Suspend {
+			a.Prune = app.PruneKeep
+		}
+	}
+	return a
+}
+
+// helmRequests are the annotations by which a HelmRelease is asked for something.
+func helmRequests(cr object.Object) map[string]string {
+	out := map[string]string{}
+	for _, key := range []string{requestedAt, helmv2.ResetRequestAnnotation, helmv2.ForceRequestAnnotation} {
+		if token, ok := cr.Annotation(key); ok {
+			out[key] = token
+		}
+	}
+	return out
+}
+
+// with is a spec with a service account.
+func (s KustomizationSpec) with(account string) KustomizationSpec {
+	s.ServiceAccountName = account
+	return s
+}
+
+// helmOverlay is what Helm and Flux put on each object: whose it is.
+func helmOverlay(hr helmv2.HelmRelease) overlay.Overlay {
+	meta := overlay.Metadata{
+		Labels:      map[string]string{"app.kubernetes.io/managed-by": "Helm"},
+		Annotations: map[string]string{"meta.helm.sh/release-name": hr.GetReleaseName(), "meta.helm.sh/release-namespace": hr.GetReleaseNamespace()},
+	}
+	if m := hr.Spec.CommonMetadata; m != nil {
+		for k, v := range m.Labels {
+			meta.Labels[k] = v
+		}
+		for k, v := range m.Annotations {
+			meta.Annotations[k] = v
+		}
+	}
+	return overlay.Overlay{Within: "spec", Metadata: meta}
+}
+
+// release is the Helm release that a HelmRelease asks for.
+func (r *reading) release(hr helmv2.HelmRelease) *release.Spec {
+	out := &release.Spec{
+		Name: hr.GetReleaseName(), Namespace: hr.GetReleaseNamespace(), Storage: hr.GetStorageNamespace(), MaxHistory: hr.GetMaxHistory(),
+		Rendered: hr.Status.ObservedPostRenderersDigest, Known: map[int]string{},
+	}
+	r.Namespace("spec.targetNamespace", hr.Spec.TargetNamespace)
+	r.Namespace("spec.storageNamespace", hr.Spec.StorageNamespace)
+	if hr.Spec.Values != nil && !r.HasProblemWithin("spec.values") {
+		out.Inline = string(hr.Spec.Values.Raw)
+	}
+	r.valuesFrom(out, hr)
+	for _, s := range hr.Status.History {
+		if s != nil && s.Name == out.Name && s.Namespace == out.Namespace {
+			out.Known[s.Version] = s.Digest
+		}
+	}
+	install, upgrade := hr.GetInstall(), hr.GetUpgrade()
+	out.Template.Schema = schemaPolicy(install, upgrade)
+	if hr.GetUninstall().KeepHistory {
+		out.History = release.KeepHistory
+	}
+	if upgrade.PreserveValues {
+		out.Template.Former = release.KeepFormer
+	}
+	r.actions(out, hr)
+	out.Template.CRDs = definitionsPolicy(install, upgrade)
+	r.postRenderers(out, hr.Spec.PostRenderers)
+	return out
+}
+
+// schemaPolicy says in which actions values are not validated against the chart's schema.
+func schemaPolicy(install helmv2.Install, upgrade helmv2.Upgrade) release.Schema {
+	switch {
+	case install.DisableSchemaValidation && upgrade.DisableSchemaValidation:
+		return release.SkipValidation
+	case install.DisableSchemaValidation:
+		return release.ValidateUpgrades
+	case upgrade.DisableSchemaValidation:
+		return release.ValidateInstalls
+	}
+	return release.ValidateValues
+}
+
+func (r *reading) valuesFrom(out *release.Spec, hr helmv2.HelmRelease) {
+	for i, v := range hr.Spec.ValuesFrom {
+		at := fmt.Sprintf("spec.valuesFrom[%d]", i)
+		if v.Kind != "ConfigMap" && v.Kind != "Secret" {
+			r.Problem(at+".kind", "want ConfigMap or Secret, not %q", v.Kind)
+		}
+		if v.Name == "" {
+			r.Problem(at+".name", "required")
+		}
+		out.From = append(out.From, release.Reference{Kind: v.Kind, Name: v.Name, Key: v.GetValuesKey(), Path: v.TargetPath, Literal: v.Literal, Optional: v.Optional})
+	}
+}
+
+// definitionsPolicy is how the chart's CustomResourceDefinitions are kept. By Flux's default an install creates them and an upgrade leaves them.
+func definitionsPolicy(install helmv2.Install, upgrade helmv2.Upgrade) release.CRDs {
+	switch {
+	case install.SkipCRDs || install.CRDs == helmv2.Skip && upgrade.CRDs != helmv2.Create && upgrade.CRDs != helmv2.CreateReplace:
+		return release.SkipCRDs
+	case upgrade.CRDs == helmv2.CreateReplace:
+		return release.ReplaceCRDs
+	}
+	return release.CreateCRDs
+}
+
+func (r *reading) postRenderers(out *release.Spec, all []helmv2.PostRenderer) {
+	for i, p := range all {
+		if p.Kustomize == nil {
+			continue
+		}
+		var one release.PostRenderer
+		text, err := json.Marshal(p.Kustomize)
+		if err == nil {
+			err = json.Unmarshal(text, &one)
+		}
+		if err != nil {
+			r.Problem(fmt.Sprintf("spec.postRenderers[%d]", i), "%s", reader.DecodeErrorText(err))
+		}
+		out.Template.PostRenderers = append(out.Template.PostRenderers, one)
+	}
+	if len(out.Template.PostRenderers) == 0 {
+		return
+	}
+	text, err := json.Marshal(out.Template.PostRenderers)
+	if err != nil {
+		return // it was JSON before
+	}
+	sum := sha256.Sum256(text)
+	out.Renders = "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// helmDrift reads spec.driftDetection. As in Flux drift is only corrected where its mode is enabled; a new release is applied whole in any mode.
+func (r *reading) helmDrift(a *app.App, hr helmv2.HelmRelease) {
+	switch mode := hr.GetDriftDetection().Mode; mode {
+	case helmv2.DriftDetectionEnabled:
+	case helmv2.DriftDetectionWarn, helmv2.DriftDetectionDisabled, "":
+		if a.Policy.Remediation == app.Remediate {
+			a.Policy.Remediation = app.RemediateInRollouts
+		}
+	default:
+		r.Problem("spec.driftDetection.mode", "want enabled, warn or disabled, not %q", mode)
+	}
+}
+
+// driftRules are the fields of spec.driftDetection.ignore, and of the annotation that every app may have.
+func (r *reading) driftRules(cr object.Object, d *helmv2.DriftDetection) ignore.Rules {
+	var out ignore.Rules
+	if d != nil && !r.HasProblemWithin("spec.driftDetection.ignore") {
+		for i, ig := range d.Ignore {
+			name := fmt.Sprintf("spec.driftDetection.ignore[%d]", i)
+			var pointers []field.Pointer
+			for j, p := range ig.Paths {
+				pointers = r.pointer(pointers, fmt.Sprintf("%s.paths[%d]", name, j), p)
+			}
+			out = r.rule(out, ignore.Rule{Name: name, Pointers: pointers, Target: r.target(name, ig.Target)}, len(ig.Paths))
+		}
+	}
+	return append(out, r.annotatedRules(cr)...)
+}
+
+// helmTimes reads the times. A failed install or upgrade is tried again after the interval of its strategy.
+func (r *reading) helmTimes(a *app.App, hr helmv2.HelmRelease, fields map[string]any) {
+	r.required(fields, "interval", "the time between two full checks, such as 10m")
+	a.Interval = r.period("spec.interval", hr.Spec.Interval.Duration)
+	r.retryInterval(a, hr)
+	const leastTimeout = 30 * time.Second
+	a.Timeout = max(r.span("spec.timeout", hr.GetTimeout().Duration), leastTimeout)
+}
+
+// helmDependencies reads spec.dependsOn: other HelmReleases.
+func (r *reading) helmDependencies(cr object.Object, refs []helmv2.DependencyReference) []dependency.Dependency {
+	group, _, _ := strings.Cut(helmAPI, "/")
+	var out []dependency.Dependency
+	for i, ref := range refs {
+		at := fmt.Sprintf("spec.dependsOn[%d]", i)
+		if ref.Name == "" {
+			r.Problem(at+".name", "required")
+			continue
+		}
+		d := dependency.Dependency{On: object.ID{Group: group, Kind: helmRelease, Namespace: cmp.Or(ref.Namespace, cr.Namespace()), Name: ref.Name}}
+		if ref.ReadyExpr != "" {
+			d.Ready = r.expression(at+".readyExpr", ref.ReadyExpr, cel.Compile)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// Unready says why a dependency keeps a HelmRelease from running; empty where it does not. As in Flux, the newest generation of it is Ready, or
+// the expression is true.
+func (HelmReleases) Unready(on dependency.Dependency, self, dep object.Object, _ string) string {
+	name := fmt.Sprintf("dependency '%s/%s'", on.On.Namespace, on.On.Name)
+	switch {
+	case dep == nil:
+		return name + " not found"
+	case !on.Ready.IsZero():
+		return unreadyByExpression(name, on, self, dep)
+	case !isReady(dep):
+		return name + " is not ready"
+	}
+	return ""
+}
+
+// completedRelease is the revision of the source of the newest release, where it was applied whole under the present spec.
+func completedRelease(cr object.Object, s helmv2.HelmReleaseStatus) string {
+	if s.ObservedGeneration != cr.Generation() || !isReady(cr) {
+		return ""
+	}
+	return s.LastAttemptedRevisionDigest
+}

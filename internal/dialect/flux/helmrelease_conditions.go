@@ -1,0 +1,174 @@
+package flux
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/remedy"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// releaseWords are helm-controller's words for an action.
+type releaseWords struct{ name, succeeded, failed string }
+
+// wordsOf are those of the action by which what is asked for was tried last.
+func wordsOf(r release.Installed) releaseWords {
+	if attemptedAction(r) == helmv2.ReleaseActionInstall {
+		return releaseWords{"install", helmv2.InstallSucceededReason, helmv2.InstallFailedReason}
+	}
+	return releaseWords{"upgrade", helmv2.UpgradeSucceededReason, helmv2.UpgradeFailedReason}
+}
+
+func releaseName(r release.Installed, revision int) string {
+	return fmt.Sprintf("%s/%s.v%d", r.Namespace, r.Name, revision)
+}
+
+func chartName(r release.Installed) string { return r.Chart + "@" + r.Version }
+
+// released is a release that is as it should be.
+func (c *conditions) released(r report.Report) {
+	reason, message := helmv2.InstallSucceededReason, summary(r)
+	if n := r.Release; n != nil {
+		words := wordsOf(*n)
+		reason = words.succeeded
+		message = fmt.Sprintf("Helm %s succeeded for release %s with chart %s", words.name, releaseName(*n, n.Revision), chartName(*n))
+		if n.AppVersion != "" {
+			message += "+" + n.AppVersion
+		}
+		c.set(helmv2.ReleasedCondition, metav1.ConditionTrue, reason, message)
+		c.tested(*n)
+		if failed := findCondition(c.now, helmv2.TestSuccessCondition); failed != nil && failed.Status == metav1.ConditionTrue {
+			reason, message = failed.Reason, message+"; "+failed.Message
+		}
+		if more := summary(r); more != "" {
+			message += "; " + more
+		}
+	}
+	c.set(meta.ReadyCondition, metav1.ConditionTrue, reason, message)
+}
+
+// tested says how the tests of the newest release have ended, if any have run.
+func (c *conditions) tested(n release.Installed) {
+	if len(n.Tests) == 0 {
+		return
+	}
+	for _, t := range n.Tests {
+		if t.Phase == hook.Failed {
+			message := fmt.Sprintf("Helm test failed for release %s with chart %s: %s", releaseName(n, n.Revision), chartName(n), cmp.Or(n.Cause, "test hook "+t.Name+" failed"))
+			c.set(helmv2.TestSuccessCondition, metav1.ConditionFalse, helmv2.TestFailedReason, message)
+			return
+		}
+	}
+	message := fmt.Sprintf("Helm test succeeded for release %s with chart %s: %d test hook(s) completed successfully", releaseName(n, n.Revision), chartName(n), len(n.Tests))
+	c.set(helmv2.TestSuccessCondition, metav1.ConditionTrue, helmv2.TestSucceededReason, message)
+}
+
+// failedRelease is a run that was stopped: by a failed action, by what was done about that, or before there was any.
+func (c *conditions) failedRelease(r report.Report, s helmv2.HelmReleaseStatus) {
+	n := r.Release
+	isAction := slices.Contains([]report.Reason{report.RenderFailed, report.ApplyFailed, report.HealthFailed, report.PruneFailed, report.Remediated}, r.Reason)
+	switch {
+	case r.Reason == report.RenderFailed, !isAction, n == nil:
+		c.failedBefore(r, s, isAction)
+	case n.Action != hook.Uninstall && n.Ended == remedy.EndedWell && r.Reason != report.Remediated && n.Blocked == remedy.NotBlocked: // it was deployed, and something has happened since
+		c.keep(helmv2.ReleasedCondition)
+		c.keep(helmv2.TestSuccessCondition)
+		c.keep(helmv2.RemediatedCondition)
+		c.retried(cmp.Or(reasons[r.Reason], meta.ReconciliationFailedReason), cmp.Or(r.Message, problemsOf(r)))
+	default:
+		c.failedAction(r, *n)
+	}
+}
+
+// failedBefore is a run that was stopped before an action could fail.
+func (c *conditions) failedBefore(r report.Report, s helmv2.HelmReleaseStatus, isAction bool) {
+	reason, message := reasons[r.Reason], cmp.Or(r.Message, problemsOf(r))
+	if isAction {
+		words := releaseWords{"install", "", helmv2.InstallFailedReason}
+		if len(s.History) > 0 {
+			words = releaseWords{"upgrade", "", helmv2.UpgradeFailedReason}
+		}
+		reason, message = words.failed, "Helm "+words.name+" failed: "+message
+		c.set(helmv2.ReleasedCondition, metav1.ConditionFalse, reason, message)
+	} else {
+		c.keep(helmv2.ReleasedCondition)
+	}
+	c.retried(cmp.Or(reason, meta.ReconciliationFailedReason), message)
+}
+
+func (c *conditions) retried(reason, message string) {
+	c.set(meta.ReadyCondition, metav1.ConditionFalse, reason, message)
+	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, message)
+}
+
+// failedAction is an action that has failed, and what was done about it. Ready has the words of the newest of these.
+func (c *conditions) failedAction(r report.Report, n release.Installed) {
+	words := wordsOf(n)
+	reason, message := words.failed, fmt.Sprintf("Helm %s failed for release %s/%s with chart %s: %s", words.name, n.Namespace, n.Name, attemptedChart(n), n.Cause)
+	switch old := findCondition(c.had, helmv2.ReleasedCondition); {
+	case n.Failure == hook.Test:
+		c.set(helmv2.ReleasedCondition, metav1.ConditionTrue, words.succeeded, fmt.Sprintf("Helm %s succeeded for release %s/%s with chart %s", words.name, n.Namespace, n.Name, attemptedChart(n)))
+		reason, message = helmv2.TestFailedReason, fmt.Sprintf("Helm test failed for release %s/%s with chart %s: %s", n.Namespace, n.Name, attemptedChart(n), n.Cause)
+		c.set(helmv2.TestSuccessCondition, metav1.ConditionFalse, reason, message)
+	case n.Failure == hook.Keep && old != nil: // of an earlier process
+		c.keep(helmv2.ReleasedCondition)
+		c.keep(helmv2.TestSuccessCondition)
+		reason, message = old.Reason, old.Message
+	default:
+		c.set(helmv2.ReleasedCondition, metav1.ConditionFalse, reason, message)
+	}
+	if n.Action == hook.Rollback || n.Action == hook.Uninstall {
+		reason, message = c.remediated(r, n)
+	} else if old := findCondition(c.had, helmv2.RemediatedCondition); old != nil && n.Action == hook.Keep {
+		c.keep(helmv2.RemediatedCondition)
+		reason, message = old.Reason, old.Message
+	}
+	c.set(meta.ReadyCondition, metav1.ConditionFalse, reason, message)
+	if n.Blocked != remedy.NotBlocked {
+		c.set(meta.StalledCondition, metav1.ConditionTrue, string(n.Blocked), blockedText(n))
+		return
+	}
+	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, message)
+}
+
+func attemptedChart(n release.Installed) string {
+	return n.Chart + "@" + cmp.Or(n.Attempts.Version, n.Version)
+}
+
+func blockedText(n release.Installed) string {
+	if n.Blocked == remedy.MissingRollbackTarget {
+		return "Failed to perform remediation: missing target release for rollback: cannot remediate failed release"
+	}
+	failures := n.Attempts.Upgrade
+	if attemptedAction(n) == helmv2.ReleaseActionInstall {
+		failures = n.Attempts.Install
+	}
+	return fmt.Sprintf("Failed to %s after %d attempt(s)", wordsOf(n).name, failures)
+}
+
+// remediated says how the remedy of a failure has ended.
+func (c *conditions) remediated(r report.Report, n release.Installed) (reason, message string) {
+	status := metav1.ConditionTrue
+	switch {
+	case n.Action == hook.Rollback && n.Ended == remedy.EndedWell:
+		reason, message = helmv2.RollbackSucceededReason, fmt.Sprintf("Helm rollback to previous release %s with chart %s succeeded", releaseName(n, cmp.Or(n.Target, n.Revision)), chartName(n))
+	case n.Action == hook.Rollback:
+		reason, message = helmv2.RollbackFailedReason, fmt.Sprintf("Helm rollback to previous release %s with chart %s failed: %s", releaseName(n, cmp.Or(n.Target, n.Revision)), chartName(n), n.RemedyCause)
+	case n.Ended == remedy.EndedWell:
+		reason, message = helmv2.UninstallSucceededReason, fmt.Sprintf("Helm uninstall succeeded for release %s with chart %s", releaseName(n, n.Revision), chartName(n))
+	default:
+		reason, message = helmv2.UninstallFailedReason, fmt.Sprintf("Helm uninstall remediation for release %s with chart %s failed: %s", releaseName(n, n.Revision), chartName(n), n.RemedyCause)
+	}
+	if n.Ended != remedy.EndedWell {
+		status = metav1.ConditionFalse
+	}
+	c.set(helmv2.RemediatedCondition, status, reason, cmp.Or(message, r.Message))
+	return reason, message
+}

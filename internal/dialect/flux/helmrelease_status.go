@@ -1,0 +1,184 @@
+package flux
+
+import (
+	"cmp"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/notify"
+)
+
+// Status returns the status of a HelmRelease after a run, or during one.
+func (h HelmReleases) Status(cr object.Object, r report.Report) map[string]any {
+	var s helmv2.HelmReleaseStatus
+	reader.DecodeStatus(cr, &s)
+	if r.Request != "" {
+		s.LastHandledReconcileAt = r.Request
+	}
+	if r.Reason == report.Suspended {
+		s.Conditions = suspendedConditions(r, s.Conditions)
+		s.ObservedGeneration = max(s.ObservedGeneration, r.Generation)
+		return statusMap(&s)
+	}
+	r = h.Review(cr, r)
+	s.Conditions = h.conditions(cr, r, s)
+	if began := !r.Running && r.Reason != report.DependencyNotReady; began {
+		s.ObservedGeneration, s.LastAttemptedGeneration = cmp.Or(r.Generation, s.ObservedGeneration), cmp.Or(r.Generation, s.LastAttemptedGeneration)
+		s.LastAttemptedRevisionDigest = cmp.Or(r.Revision, s.LastAttemptedRevisionDigest)
+	}
+	if r.Release != nil {
+		helmHistory(&s, *r.Release)
+	}
+	if s.Inventory = helmInventory(s.Inventory, r); r.Release != nil && r.Release.Status == hook.Uninstalled {
+		s.Inventory = &helmv2.ResourceInventory{Entries: []helmv2.ResourceRef{}}
+	}
+	return statusMap(&s)
+}
+
+// helmHistory says of which releases truce knows what they are made of: the newest, and those before as far as Flux keeps them.
+func helmHistory(s *helmv2.HelmReleaseStatus, r release.Installed) {
+	const kept = 5
+	now := &helmv2.Snapshot{
+		APIVersion: helmv2.CurrentSnapshotAPIVersion, Digest: r.Digest, Name: r.Name, Namespace: r.Namespace, Version: r.Revision, Status: string(r.Status),
+		Action: helmAction(r), ChartName: r.Chart, ChartVersion: r.Version, AppVersion: r.AppVersion, ConfigDigest: r.Config,
+		FirstDeployed: metav1.NewTime(r.First.UTC()), LastDeployed: metav1.NewTime(r.Last.UTC()),
+	}
+	now.TestHooks = testHooks(r.Tests)
+	next := helmv2.Snapshots{now}
+	for _, old := range s.History {
+		if old == nil || old.Name != r.Name || old.Namespace != r.Namespace || old.Version >= r.Revision || len(next) == kept {
+			continue
+		}
+		if past, known := r.Past[old.Version]; known {
+			old.Status = string(past.Status)
+			old.TestHooks = cmp.Or(testHooks(past.Tests), old.TestHooks)
+		} else if r.Status == hook.Deployed && old.Status == "deployed" {
+			old.Status = "superseded"
+		}
+		next = append(next, old)
+	}
+	s.History, s.StorageNamespace, s.ObservedPostRenderersDigest = next, r.Storage, r.Renders
+	s.LastAttemptedRevision, s.LastAttemptedConfigDigest, s.LastAttemptedReleaseAction = cmp.Or(r.Attempts.Version, r.Version), cmp.Or(r.Attempts.Config, r.Config), attemptedAction(r)
+	s.Failures, s.InstallFailures, s.UpgradeFailures = r.Attempts.All, r.Attempts.Install, r.Attempts.Upgrade
+	s.LastHandledResetAt = cmp.Or(r.Reset, s.LastHandledResetAt)
+	s.LastHandledForceAt = cmp.Or(r.Force, s.LastHandledForceAt)
+}
+
+// testHooks are the tests that have run; nil for none.
+func testHooks(all []hook.TestRun) *map[string]*helmv2.TestHookStatus {
+	if len(all) == 0 {
+		return nil
+	}
+	out := map[string]*helmv2.TestHookStatus{}
+	for _, t := range all {
+		out[t.Name] = &helmv2.TestHookStatus{LastStarted: metav1.NewTime(t.Started.UTC()), LastCompleted: metav1.NewTime(t.Completed.UTC()), Phase: string(t.Phase)}
+	}
+	return &out
+}
+
+// helmAction is the action that has made the newest release.
+func helmAction(r release.Installed) helmv2.ReleaseAction {
+	switch r.Action {
+	case hook.Rollback:
+		return helmv2.ReleaseActionRollback
+	case hook.Uninstall:
+		return helmv2.ReleaseActionUninstallRemediation
+	default:
+		return attemptedAction(r)
+	}
+}
+
+// attemptedAction is the action by which what is asked for was tried last.
+func attemptedAction(r release.Installed) helmv2.ReleaseAction {
+	switch {
+	case r.Attempts.Action == string(hook.Install), r.Attempts.Action == "" && r.Revision == 1:
+		return helmv2.ReleaseActionInstall
+	}
+	return helmv2.ReleaseActionUpgrade
+}
+
+func helmInventory(had *helmv2.ResourceInventory, r report.Report) *helmv2.ResourceInventory {
+	var before *kustomizev1.ResourceInventory
+	if had != nil {
+		before = &kustomizev1.ResourceInventory{}
+		for _, e := range had.Entries {
+			before.Entries = append(before.Entries, kustomizev1.ResourceRef(e))
+		}
+	}
+	now := inventory(before, r)
+	if now == nil {
+		return nil
+	}
+	out := &helmv2.ResourceInventory{Entries: []helmv2.ResourceRef{}}
+	for _, e := range now.Entries {
+		out.Entries = append(out.Entries, helmv2.ResourceRef(e))
+	}
+	return out
+}
+
+// Review returns the report with what only the status knows: how the newest run ended of an app that was suspended before this process began.
+func (h HelmReleases) Review(cr object.Object, r report.Report) report.Report {
+	var had helmv2.HelmReleaseStatus
+	reader.DecodeStatus(cr, &had)
+	if r.Reason == report.Suspended {
+		r.Before = lastRunEnd(had.Conditions, false)
+		return r
+	}
+	return complete(r)
+}
+
+// conditions says how it stands, in helm-controller's words.
+func (h HelmReleases) conditions(cr object.Object, r report.Report, s helmv2.HelmReleaseStatus) []metav1.Condition {
+	c := conditionsFor(r, s.Conditions)
+	newest := findCondition(s.Conditions, meta.ReadyCondition)
+	fresh := r.Generation != s.ObservedGeneration || newest == nil || newest.Status == metav1.ConditionUnknown
+	switch {
+	case r.Running && !fresh:
+		for _, kind := range []string{meta.ReadyCondition, helmv2.ReleasedCondition, helmv2.TestSuccessCondition, helmv2.RemediatedCondition, drifted, contested} {
+			c.keep(kind)
+		}
+		c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, inProgress)
+		return c.sorted()
+	case r.Running || r.Reason == report.InProgress || r.Reason == report.AwaitingHealth || r.Reason == "":
+		c.unfinished(r)
+		c.keep(helmv2.ReleasedCondition)
+		c.keep(helmv2.TestSuccessCondition)
+		c.keep(helmv2.RemediatedCondition)
+	case r.Reason == report.Succeeded:
+		c.released(r)
+	case r.Reason == report.SpecRefused || r.Reason == report.AccessDenied:
+		read := &reading{}
+		read.helmApp(cr, app.Policy{})
+		reason, message := read.refusal(r.Message)
+		if r.Reason == report.AccessDenied {
+			reason, message = accessDenied, r.Message
+		}
+		c.set(meta.ReadyCondition, metav1.ConditionFalse, reason, message)
+		c.set(meta.StalledCondition, metav1.ConditionTrue, reason, message)
+	default:
+		c.failedRelease(r, s)
+	}
+	if a := h.App(cr, app.Policy{}); a.Policy.Remediation == app.Remediate || cr.At("spec", "driftDetection", "mode") == string(helmv2.DriftDetectionWarn) {
+		c.drifted(r)
+	}
+	return c.sorted()
+}
+
+// News returns how a release ended, with the reason of the Ready condition, once for each change, and for each release of one chart.
+func (HelmReleases) News(before, now object.Object) []notify.Event {
+	had, is := outcomeOf(before), outcomeOf(now)
+	if made, _, _ := strings.Cut(is.ready.Message, ";"); is.ready.Status == metav1.ConditionTrue && had.ready.Status == metav1.ConditionTrue && !strings.HasPrefix(had.ready.Message, made) {
+		before = nil
+	}
+	return Kustomizations{}.News(before, now)
+}

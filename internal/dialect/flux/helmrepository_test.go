@@ -1,0 +1,90 @@
+package flux
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/charts"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/golden"
+)
+
+// Each story says what is fetched for the repository itself, and for the chart of the HelmRelease beside it.
+func TestHelmRepositoriesBecomeSpecs(t *testing.T) {
+	golden.Run(t, "testdata/helmrepository/*.txtar", func(t *testing.T, in golden.Files) string {
+		cr, secrets := parse(t, in.Need(t, "cr.yaml")), secretsOf(t, in["secrets.yaml"])
+		s := HelmRepositories{}.Source(cr)
+		spec, err := HelmRepositories{}.Spec(cr, secrets)
+		out := sourceText(s) + fmt.Sprintf("also: %v static=%t\n", s.OtherSecrets, s.Static) + helmText(spec, err)
+		if in["release.yaml"] == "" {
+			return out
+		}
+		a := HelmReleases{}.App(parse(t, in["release.yaml"]), app.Policy{})
+		out += fmt.Sprintf("reads: %s keys=%q every %s problems=%v\n", a.Source, a.Source.Keys, a.SourceInterval, a.Problems)
+		if err != nil || len(a.Problems) > 0 {
+			return out
+		}
+		spec, err = charts.ChartSpecOf(spec, a.Source, "sha256:index", secrets)
+		return out + helmText(spec, err)
+	})
+}
+
+// helmText is a spec. The credentials here are no secrets.
+func helmText(s source.Spec, err error) string {
+	if err != nil {
+		return "error: " + err.Error() + "\n"
+	}
+	text := fmt.Sprintf("kind=%s url=%s ref=%+v chart=%+v timeout=%s insecure=%t\nlogin=%q/%q certificates=%d/%d/%d\n",
+		s.Kind, s.URL, s.Ref, s.Chart, s.Timeout, s.Insecure, s.Auth.Username, s.Auth.Password, len(s.Auth.CABundle), len(s.Auth.ClientCert), len(s.Auth.ClientKey))
+	if s.Verify.Cosign != "" {
+		text += fmt.Sprintf("cosign: %q\n", s.Verify.Cosign)
+	}
+	return text
+}
+
+func TestFetchesOfHelmRepositoriesBecomeStatus(t *testing.T) {
+	golden.Run(t, "testdata/helmrepositorystatus/*.txtar", func(t *testing.T, in golden.Files) string {
+		cr, state := parse(t, in.Need(t, "cr.yaml")), fetched(t, in.Need(t, "state.yaml"))
+		first := HelmRepositories{}.Status(cr, state)
+		cr["status"] = object.CloneValue(first)
+		state.At = state.At.Add(time.Hour)
+		if diff := cmp.Diff(first, HelmRepositories{}.Status(cr, state)); diff != "" {
+			t.Errorf("an hour later, when nothing has happened, the status is another (-first +second):\n%s", diff)
+		}
+		return text(t, first)
+	})
+}
+
+func FuzzHelmRepositoryNeverPanics(f *testing.F) {
+	seeds(f, "testdata/helmrepository/*.txtar")
+	seeds(f, "testdata/helmrepositorystatus/*.txtar")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var cr object.Object
+		if decodeYAML(data, &cr) != nil {
+			return
+		}
+		s := HelmRepositories{}.Source(cr)
+		if s.Interval < time.Second || s.Timeout <= 0 {
+			t.Errorf("a time that no loop survives: %v %v", s.Interval, s.Timeout)
+		}
+		const canary = "canary-7c1e"
+		spec, err := HelmRepositories{}.Spec(cr, source.Secrets{Main: map[string][]byte{"username": []byte(canary), "password": []byte(canary)}})
+		if text := fmt.Sprintf("%v %+v", err, spec); strings.Contains(text, canary) {
+			t.Errorf("a credential is in %s", text)
+		}
+		if err == nil && len(s.Problems) > 0 {
+			t.Errorf("a refused source has a spec: %v", s.Problems)
+		}
+		if s.Static && len(s.Problems) == 0 {
+			return // it has no status
+		}
+		stable(t, HelmRepositories{}.Status(cr, dialect.SourceState{Artifact: source.Artifact{Revision: "a", Digest: "sha256:0"}, At: time.Unix(1, 0)}))
+	})
+}

@@ -1,0 +1,195 @@
+package flux
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/cel"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/notify/payload"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
+)
+
+// Notifications translates Provider and Alert. Its zero value is ready.
+type Notifications struct {
+	// SameNamespace refuses Alerts whose sources are in other namespaces (--no-cross-namespace-refs).
+	SameNamespace bool
+}
+
+const (
+	notificationAPI = "notification.toolkit.fluxcd.io/v1beta3"
+	// sendTimeout is how long a Provider may take that does not say.
+	sendTimeout = 15 * time.Second
+	// mostExpressions bounds the lists of an Alert.
+	mostExpressions = 100
+)
+
+var unsupportedInProvider = []fieldAdvice{
+	{"serviceAccountName", "an identity at a cloud needs its SDK, which truce does not hold; use secretRef"},
+}
+
+// Provider reads a Provider.
+func (Notifications) Provider(cr object.Object) route.Provider {
+	r := &reading{}
+	r.Kind(cr, notificationAPI, notificationv1beta3.ProviderKind)
+	var spec notificationv1beta3.ProviderSpec
+	r.spec(cr, &spec, unsupportedInProvider)
+	p := route.Provider{
+		Key: route.Key{Namespace: cr.Namespace(), Name: cr.Name()}, UID: cr.UID(), Generation: cr.Generation(), Type: spec.Type, Channel: spec.Channel, Username: spec.Username,
+		Address: spec.Address, Timeout: sendTimeout, Proxy: spec.Proxy, Suspended: spec.Suspend,
+	}
+	if spec.Timeout != nil {
+		p.Timeout = r.timeout(spec.Timeout.Duration)
+	}
+	p.Secret, p.Certificates, p.ProxySecret = referenceName(spec.SecretRef), referenceName(spec.CertSecretRef), referenceName(spec.ProxySecretRef)
+	switch {
+	case r.HasProblem("spec.type"):
+	case spec.Type == "":
+		r.Problem("spec.type", "required")
+	case !payload.Supports(spec.Type):
+		r.Unsupported("spec.type", fmt.Sprintf("%q is not among those that truce sends to: %s", spec.Type, payload.TypeList()))
+	}
+	p.StatusName = r.statusName(spec.Type, spec.CommitStatusExpr)
+	if u, err := url.Parse(spec.Address); err == nil && u.User != nil {
+		r.Note("spec.address holds credentials, which everyone who can read the Provider can see; put it into the key address of spec.secretRef")
+	}
+	if spec.Proxy != "" {
+		r.Note("spec.proxy is deprecated; use spec.proxySecretRef")
+	}
+	p.Problems, p.Notes = r.Problems, r.Notes
+	return p
+}
+
+// statusName reads the expression of the name of a commit's status.
+func (r *reading) statusName(kind, text string) cel.Expression {
+	if text == "" {
+		return cel.Expression{}
+	}
+	e, err := cel.CompileText(text)
+	switch {
+	case err != nil:
+		r.Problem("spec.commitStatusExpr", "%v", err)
+	case !payload.IsCommitStatus(kind):
+		r.Problem("spec.commitStatusExpr", "want a type that writes the status of commits beside it, not %q", kind)
+	}
+	return e
+}
+
+func referenceName(ref *meta.LocalObjectReference) string {
+	if ref == nil {
+		return ""
+	}
+	return ref.Name
+}
+
+// Alert reads an Alert.
+func (n Notifications) Alert(cr object.Object) route.Alert {
+	r := &reading{}
+	r.Kind(cr, notificationAPI, notificationv1beta3.AlertKind)
+	var spec notificationv1beta3.AlertSpec
+	r.spec(cr, &spec, nil)
+	a := route.Alert{
+		Key: route.Key{Namespace: cr.Namespace(), Name: cr.Name()}, Generation: cr.Generation(), Provider: spec.ProviderRef.Name,
+		ErrorsOnly: spec.EventSeverity == "error", Metadata: spec.EventMetadata, Summary: spec.Summary, Suspended: spec.Suspend,
+		Include: r.expressions("spec.inclusionList", spec.InclusionList), Exclude: r.expressions("spec.exclusionList", spec.ExclusionList),
+	}
+	if a.Provider == "" {
+		r.Problem("spec.providerRef.name", "required")
+	}
+	if s := spec.EventSeverity; s != "" && s != "info" && s != "error" {
+		r.Problem("spec.eventSeverity", "want info or error, not %q", s)
+	}
+	if spec.Summary != "" {
+		r.Note("spec.summary is deprecated; use spec.eventMetadata.summary")
+	}
+	if len(spec.EventSources) == 0 {
+		r.Problem("spec.eventSources", "required")
+	}
+	for i, s := range spec.EventSources {
+		a.Sources = append(a.Sources, n.source(r, fmt.Sprintf("spec.eventSources[%d]", i), cr.Namespace(), s))
+	}
+	a.Problems, a.Notes = r.Problems, r.Notes
+	return a
+}
+
+func (n Notifications) source(r *reading, field, home string, s notificationv1.CrossNamespaceObjectReference) route.Source {
+	out := route.Source{Kind: s.Kind, Name: s.Name, Namespace: s.Namespace, Labels: s.MatchLabels}
+	if out.Namespace == "" {
+		out.Namespace = home
+	}
+	switch {
+	case s.Kind == "":
+		r.Problem(field+".kind", "required")
+	case s.Name == "":
+		r.Problem(field+".name", "required; * is for all")
+	case len(s.MatchLabels) > 0 && s.Name != "*":
+		r.Problem(field+".matchLabels", "want the name * beside it")
+	case n.SameNamespace && out.Namespace != home:
+		r.Problem(field+".namespace", "%s is another namespace, which --no-cross-namespace-refs refuses", out.Namespace)
+		r.Problems[len(r.Problems)-1].Denied = true
+	}
+	return out
+}
+
+// expressions compiles the expressions of a list. Go's take time linear in the length of a text.
+func (r *reading) expressions(field string, list []string) []*regexp.Regexp {
+	if len(list) > mostExpressions {
+		r.Problem(field, "want %d expressions at most, not %d", mostExpressions, len(list))
+		return nil
+	}
+	var out []*regexp.Regexp
+	for i, text := range list {
+		e, err := regexp.Compile(text)
+		if err != nil {
+			r.Problem(fmt.Sprintf("%s[%d]", field, i), "is not a regular expression: %v", err)
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// refuse says that an object of notifications is not taken as it is.
+func (c *conditions) refuse(problems []app.Problem) {
+	reason, message := notificationv1.ValidationFailedReason, sentences(problems)
+	if slices.ContainsFunc(problems, func(p app.Problem) bool { return p.Denied }) {
+		reason = accessDenied
+	}
+	c.set(meta.ReadyCondition, metav1.ConditionFalse, reason, message)
+	c.set(meta.StalledCondition, metav1.ConditionTrue, reason, message)
+}
+
+// Status returns the status of a Provider or an Alert.
+func (Notifications) Status(cr object.Object, s route.State) map[string]any {
+	var status NotificationStatus
+	reader.DecodeStatus(cr, &status)
+	c := &conditions{had: status.Conditions, at: metav1.NewTime(s.At.UTC()), generation: cr.Generation()}
+	switch {
+	case len(s.Problems) > 0:
+		c.refuse(s.Problems)
+	case s.Failing != "":
+		c.set(meta.ReadyCondition, metav1.ConditionFalse, meta.FailedReason, s.Failing)
+	default:
+		message := "messages are sent"
+		if s.Suspended {
+			message = "suspended: no messages are sent"
+		}
+		for _, note := range s.Notes {
+			message += "; " + note
+		}
+		c.set(meta.ReadyCondition, metav1.ConditionTrue, notificationv1.InitializedReason, message)
+	}
+	status.Conditions, status.ObservedGeneration = c.sorted(), cr.Generation()
+	return statusMap(&status)
+}

@@ -1,0 +1,139 @@
+package flux
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
+
+	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/cel"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/source/webhook"
+)
+
+// Receivers translates Receiver. Its zero value is ready.
+type Receivers struct {
+	// SameNamespace refuses Receivers whose resources are in other namespaces (--no-cross-namespace-refs).
+	SameNamespace bool
+}
+
+const (
+	receiverAPI = "notification.toolkit.fluxcd.io/v1"
+	// receiverInterval is that of a Receiver that does not say.
+	receiverInterval = 10 * time.Minute
+)
+
+// requestable are the kinds that a Receiver of truce may name: those that truce itself works on.
+var requestable = []string{gitRepository, ociRepository, bucket, kustomization, helmRelease}
+
+// Kind returns the kind that it translates.
+func (Receivers) Kind() object.GVK {
+	return object.GVK{Group: notificationv1.GroupVersion.Group, Version: notificationv1.GroupVersion.Version, Kind: notificationv1.ReceiverKind}
+}
+
+// Receiver reads a Receiver.
+func (n Receivers) Receiver(cr object.Object) webhook.Receiver {
+	r := &reading{}
+	r.Kind(cr, receiverAPI, notificationv1.ReceiverKind)
+	var spec notificationv1.ReceiverSpec
+	r.spec(cr, &spec, nil)
+	out := webhook.Receiver{
+		Key: webhook.Key{Namespace: cr.Namespace(), Name: cr.Name()}, Generation: cr.Generation(), Type: spec.Type, Events: spec.Events,
+		Interval: receiverInterval, Secret: referenceName(spec.SecretRef), Suspended: spec.Suspend,
+	}
+	out.Request, _ = cr.Annotation(requestedAt)
+	if spec.Interval != nil {
+		out.Interval = r.period("spec.interval", spec.Interval.Duration)
+	}
+	r.receiverType(spec)
+	out.Filter = r.filter("spec.resourceFilter", spec.ResourceFilter)
+	if len(spec.Resources) == 0 {
+		r.Problem("spec.resources", "required")
+	}
+	for i, s := range spec.Resources {
+		out.Resources = append(out.Resources, n.resource(r, fmt.Sprintf("spec.resources[%d]", i), cr.Namespace(), s))
+	}
+	out.Problems, out.Notes = r.Problems, r.Notes
+	return out
+}
+
+func (r *reading) receiverType(spec notificationv1.ReceiverSpec) {
+	switch {
+	case r.HasProblem("spec.type"):
+	case spec.Type == "":
+		r.Problem("spec.type", "required")
+	case !webhook.Supports(spec.Type):
+		r.Unsupported("spec.type", fmt.Sprintf("%q is not among those whose webhooks truce takes", spec.Type))
+	case len(spec.OIDCProviders) > 0:
+		r.Problem("spec.oidcProviders", "want none beside the type %s", spec.Type)
+	case spec.SecretRef == nil || spec.SecretRef.Name == "":
+		r.Problem("spec.secretRef.name", "required")
+	}
+}
+
+// filter compiles a filter; the zero value for none.
+func (r *reading) filter(field, text string) cel.Expression {
+	if text == "" {
+		return cel.Expression{}
+	}
+	e, err := cel.CompileFilter(text)
+	if err != nil {
+		r.Problem(field, "%v", err)
+		r.badExpressions++
+	}
+	return e
+}
+
+func (n Receivers) resource(r *reading, field, home string, s notificationv1.ReceiverResource) webhook.Resource {
+	out := webhook.Resource{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Labels: s.MatchLabels, Filter: r.filter(field+".filter", s.Filter)}
+	if out.Namespace == "" {
+		out.Namespace = home
+	}
+	switch {
+	case s.Kind == "":
+		r.Problem(field+".kind", "required")
+	case !slices.Contains(requestable, s.Kind):
+		r.Unsupported(field+".kind", fmt.Sprintf("%s is no kind that truce works on; name it in a Receiver of Flux's notification-controller", s.Kind))
+	case s.Name == "":
+		r.Problem(field+".name", "required; * is for all")
+	case len(s.MatchLabels) > 0 && s.Name != "*":
+		r.Problem(field+".matchLabels", "want the name * beside it")
+	case n.SameNamespace && out.Namespace != home:
+		r.Problem(field+".namespace", "%s is another namespace, which --no-cross-namespace-refs refuses", out.Namespace)
+		r.Problems[len(r.Problems)-1].Denied = true
+	}
+	return out
+}
+
+// Status returns the status of a Receiver. Its words are Flux's, so that beside Flux's notification-controller neither writes over the other.
+func (Receivers) Status(cr object.Object, s webhook.State) map[string]any {
+	var status notificationv1.ReceiverStatus
+	reader.DecodeStatus(cr, &status)
+	c := &conditions{had: status.Conditions, at: metav1.NewTime(s.At.UTC()), generation: cr.Generation()}
+	switch {
+	case len(s.Problems) > 0:
+		c.refuse(s.Problems)
+	case s.Missing != "":
+		c.set(meta.ReadyCondition, metav1.ConditionFalse, notificationv1.TokenNotFoundReason, s.Missing)
+	default:
+		message := "Receiver initialized for path: " + s.Path
+		for _, note := range s.Notes {
+			message += "; " + note
+		}
+		c.set(meta.ReadyCondition, metav1.ConditionTrue, meta.SucceededReason, message)
+	}
+	status.Conditions, status.ObservedGeneration, status.WebhookPath = c.sorted(), cr.Generation(), s.Path
+	status.LastHandledReconcileAt = s.Handled
+	return statusMap(&status)
+}
+
+// WebhookPath is the path at which a Receiver with that token takes webhooks.
+func (Receivers) WebhookPath(key webhook.Key, token string) string {
+	named := notificationv1.Receiver{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	return named.GetWebhookPath(token)
+}

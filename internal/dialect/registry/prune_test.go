@@ -1,0 +1,75 @@
+package registry_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// swept judges one object that left Git, with the annotations and labels that it has in the cluster.
+func swept(in decide.PruneInput, labels, annotations map[string]any) string {
+	id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}
+	all := map[string]any{object.PartOf: "flux-system.web"}
+	maps.Copy(all, labels)
+	live := object.Object{"metadata": map[string]any{"uid": "1", "labels": all, "annotations": annotations}}
+	in.Rules = registry.PruneRules()
+	in.Gone, in.Total, in.Label = []decide.PruneCandidate{{ID: id, UID: "1", Live: live}}, 1, "flux-system.web"
+	s := decide.PlanPrune(in)
+	switch k, kept := s.Keep[id]; {
+	case kept:
+		return strings.TrimSpace(fmt.Sprintf("kept: %s %s", k.Why, k.Counts))
+	case slices.Contains(s.Forget, id):
+		return "forgotten"
+	case s.Held != "":
+		return "held: " + strings.ReplaceAll(s.Held, s.Token, "TOKEN")
+	}
+	return "deleted"
+}
+
+func TestAnObjectSaysItselfWhetherItIsPruned(t *testing.T) {
+	const flux, argo = "kustomize.toolkit.fluxcd.io/", "argocd.argoproj.io/"
+	type m = map[string]any
+	for _, c := range []struct {
+		labels, annotations  m
+		pruned, off, withApp string
+	}{
+		{nil, nil, "deleted", "kept: pruning is off leaving", "deleted"},
+		{nil, m{flux + "prune": "Disabled"}, "kept: annotation " + flux + "prune: Disabled", "kept: pruning is off leaving", "kept: annotation " + flux + "prune: Disabled"},
+		{m{flux + "reconcile": "disabled"}, nil, "kept: label " + flux + "reconcile: disabled", "kept: pruning is off leaving", "kept: label " + flux + "reconcile: disabled"},
+		{nil, m{flux + "ssa": "ignore"}, "kept: annotation " + flux + "ssa: ignore", "kept: pruning is off leaving", "kept: annotation " + flux + "ssa: ignore"},
+		{nil, m{flux + "ssa": "IfNotPresent"}, "deleted", "kept: pruning is off leaving", "deleted"},
+		{nil, m{argo + "sync-options": "Validate=false, Prune=false"}, "kept: annotation " + argo + "sync-options: Prune=false leaving", "kept: pruning is off leaving", "deleted"},
+		{nil, m{argo + "sync-options": "Prune=falsely"}, "deleted", "kept: pruning is off leaving", "deleted"},
+		{
+			nil, m{argo + "sync-options": "Prune=false", argo + "compare-options": "IgnoreExtraneous"},
+			"kept: annotation " + argo + "sync-options: Prune=false extraneous", "kept: pruning is off extraneous", "deleted",
+		},
+		{nil, m{argo + "compare-options": "IgnoreExtraneous"}, "deleted", "kept: pruning is off extraneous", "deleted"},
+		{
+			nil, m{argo + "sync-options": "Prune=confirm"},
+			"held: ConfigMap shop/web is not pruned without confirmation (" + argo + "sync-options: Prune=confirm); to approve, run truce app approve-prune, or annotate the app with truce.dev/approve-prune=TOKEN",
+			"kept: pruning is off leaving", "deleted",
+		},
+		{nil, m{argo + "sync-options": "Delete=false"}, "deleted", "kept: pruning is off leaving", "forgotten"},
+		{nil, m{"helm.sh/resource-policy": "keep"}, "kept: annotation helm.sh/resource-policy: keep", "kept: pruning is off leaving", "kept: annotation helm.sh/resource-policy: keep"},
+		{nil, m{argo + "sync-options": "Delete=confirm"}, "deleted", "kept: pruning is off leaving", "forgotten"},
+	} {
+		got := []string{
+			swept(decide.PruneInput{Policy: app.PruneDelete}, c.labels, c.annotations),
+			swept(decide.PruneInput{Policy: app.PruneReport}, c.labels, c.annotations),
+			swept(decide.PruneInput{Policy: app.PruneDelete, AppDeleted: true}, c.labels, c.annotations),
+		}
+		if diff := cmp.Diff([]string{c.pruned, c.off, c.withApp}, got); diff != "" {
+			t.Errorf("labels %v, annotations %v (-want +got):\n%s", c.labels, c.annotations, diff)
+		}
+	}
+}

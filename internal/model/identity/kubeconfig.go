@@ -1,0 +1,22 @@
+package identity
+
+// Kubeconfig names what says in which other cluster an app's objects are. The zero value is the cluster of the app's custom resource.
+type Kubeconfig struct {
+	// Secret is in the app's own namespace, and Key the one that holds the kubeconfig; empty for `value`, and else `value.yaml`.
+	Secret, Key string
+	// ConfigMap is in the app's own namespace too, and says where the cluster is and which service account of this one it takes tokens of; empty where
+	// there is a Secret. Account is the name of that service account where the ConfigMap names none; empty for truce's own.
+	ConfigMap, Account string
+	// Refused is why the kubeconfig cannot be used; empty where that is not known.
+	Refused string
+}
+
+// IsSet reports whether the app's objects are in another cluster than its custom resource.
+func (k Kubeconfig) IsSet() bool { return k != Kubeconfig{} }
+
+// MovedToKey is the annotation by which a user says that an app goes on in another cluster than the one that its objects are in; the value is that
+// cluster's identity, or OwnCluster.
+const (
+	MovedToKey = "truce.dev/target-cluster"
+	OwnCluster = "own"
+)

@@ -1,0 +1,62 @@
+package optout
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// PruneRule is one value of an annotation or label by which a live object asks for another treatment when Git no longer names it, or when its
+// app is deleted.
+type PruneRule struct {
+	Key, Value string
+	Match      Match
+	Effect     PruneEffect
+}
+
+// PruneEffect is what a PruneRule asks for.
+type PruneEffect string
+
+// The values of PruneEffect.
+const (
+	Keep          PruneEffect = "keep"            // it is never deleted
+	KeepUnlessEnd PruneEffect = "keep unless end" // it is deleted with its app alone
+	OutliveApp    PruneEffect = "outlive app"     // it stays when its app is deleted
+	ConfirmPrune  PruneEffect = "confirm"         // it is deleted after an approval
+	Uncounted     PruneEffect = "uncounted"       // while it stays, it is no difference of its app
+)
+
+// PruneRules are the prune rules of all dialects: an object that one tool's mark protects is not deleted because another tool's app names it.
+type PruneRules []PruneRule
+
+// Mark is an annotation or label of an object, with the value that matched.
+type Mark struct{ What, Key, Value string }
+
+// String prints the mark as "annotation helm.sh/resource-policy: keep".
+func (m Mark) String() string { return m.What + " " + m.Key + ": " + m.Value }
+
+// Find returns the first mark of the object that asks for the effect.
+func (all PruneRules) Find(live object.Object, effect PruneEffect) (Mark, bool) {
+	for _, r := range all {
+		if r.Effect != effect {
+			continue
+		}
+		if m, found := r.find(live); found {
+			return m, true
+		}
+	}
+	return Mark{}, false
+}
+
+func (r PruneRule) find(live object.Object) (Mark, bool) {
+	annotation, annotated := live.Annotation(r.Key)
+	if r.Match == Item {
+		return Mark{"annotation", r.Key, r.Value}, annotated && slices.Contains(ListItems(annotation), r.Value)
+	}
+	if annotated && strings.EqualFold(annotation, r.Value) {
+		return Mark{"annotation", r.Key, annotation}, true
+	}
+	label, labeled := live.Label(r.Key)
+	return Mark{"label", r.Key, label}, labeled && strings.EqualFold(label, r.Value)
+}

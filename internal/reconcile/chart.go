@@ -1,0 +1,243 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"path"
+
+	"github.com/truce-gitops/truce/internal/apply/releases"
+	"github.com/truce-gitops/truce/internal/decide/lifecycle"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/remedy"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/values"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/chartfile"
+)
+
+// chartRun is what a run of an app with a Helm release knows of it.
+type chartRun struct {
+	store    releases.Store
+	stored   []releases.Stored  // the newest first
+	runs     map[int]hook.Run   // of the newest, by the index of the hook
+	made     *release.Release   // that the objects are of
+	attempts remedy.Attempts    // of what is asked for
+	decision lifecycle.Decision // how the release stands, and what this run does about it
+}
+
+// chartRequest completes the request for an app with a release: its values, the newest stored release and the cluster's capabilities.
+func (r *appRun) chartRequest(ctx context.Context) error {
+	spec := *r.app.Release
+	q := spec.Template
+	q.Release, q.Namespace = spec.Name, spec.Namespace
+	home, err := r.home()
+	if err != nil {
+		return &stageError{report.AccessDenied, err}
+	}
+	if q.Values, err = values.ReadChartValues(ctx, home.Live, r.app.Key.Namespace, spec.From); err != nil {
+		return &stageError{report.RenderFailed, err}
+	}
+	if spec.Inline != "" {
+		q.Values = append(q.Values, release.Values{Text: spec.Inline})
+	}
+	if q.KubeVersion, q.APIVersions, err = r.engine.Version.Capabilities(ctx); err != nil {
+		return &stageError{report.ClusterFailed, err}
+	}
+	if spec.Version == release.WithDigest {
+		q.Metadata = r.artifact.Commit[:min(12, len(r.artifact.Commit))]
+	}
+	r.chart.store = releases.Store{Access: r.access, Namespace: spec.Storage, Name: spec.Name}
+	if r.chart.stored, err = r.chart.store.List(ctx); err != nil {
+		return &stageError{report.ClusterFailed, err}
+	}
+	if err := r.newestRelease(ctx, &q); err != nil {
+		return &stageError{report.RenderFailed, err}
+	}
+	r.request.Chart, r.request.Lookup = &q, clusterLookup{live: r.access.Live, engine: r.engine}
+	r.request.Path, err = chartDirectory(r.artifact.Files, r.app)
+	if c := r.artifact.Chart; c.Directory != "" { // what the HelmChart says
+		r.request.Path, err = c.Directory, nil
+		q.Files, q.MissingFiles, q.Metadata = c.Values, release.FailOnMissing, c.Metadata
+	}
+	if r.app.Source.Chart != "" { // the archive has the chart's directory at its top
+		q.Files = nil
+		for _, name := range spec.Template.Files {
+			q.Files = append(q.Files, path.Join(r.request.Path, name))
+		}
+	}
+	if err != nil {
+		return &stageError{report.RenderFailed, err}
+	}
+	return nil
+}
+
+// CompleteChart puts what a chart's templates may ask about the API server into a request for objects of a chart, unless that says it
+// itself. It leaves other requests as they are.
+func (e Dependencies) CompleteChart(ctx context.Context, q *render.Request) error {
+	for i := range q.Parts {
+		if err := e.CompleteChart(ctx, &q.Parts[i]); err != nil {
+			return err
+		}
+	}
+	if q.Chart == nil || q.Chart.Use != release.MakeObjects || e.Version == nil || q.Chart.KubeVersion != "" && q.Chart.APIVersions != nil {
+		return nil
+	}
+	version, served, err := e.Version.Capabilities(ctx)
+	if err != nil {
+		return err
+	}
+	c := *q.Chart
+	c.KubeVersion = cmp.Or(c.KubeVersion, version)
+	if c.APIVersions == nil {
+		c.APIVersions = served
+	}
+	q.Chart = &c
+	return nil
+}
+
+// newestRelease completes the request by the newest stored release.
+func (r *appRun) newestRelease(ctx context.Context, q *release.Request) error {
+	if len(r.chart.stored) == 0 {
+		return nil
+	}
+	newest := r.chart.stored[0]
+	text, err := newest.Text()
+	if err != nil {
+		return err
+	}
+	q.Past, r.chart.runs = newest.Revision, releases.HookRuns(text)
+	if newest.Status == hook.Uninstalled {
+		return nil
+	}
+	q.Newest = &release.Stored{Text: text, Trust: r.trustIn(newest.Revision, text)}
+	if q.Newest.Trust == release.Foreign && newest.Seal != "" { // the process that has stored it was killed before the status said so
+		seal, err := r.seal(ctx, text)
+		if err != nil {
+			return err
+		}
+		if subtle.ConstantTimeCompare([]byte(seal), []byte(newest.Seal)) == 1 {
+			q.Newest.Trust = release.Trusted
+		}
+	}
+	if newest.Status == hook.FailedRelease || newest.ByOthers && newest.Status.IsUnderWay() || r.isForced() {
+		q.Mode = release.Again
+	}
+	return nil
+}
+
+// chartSecrets are what Secrets gave to the values of a chart.
+func (r *appRun) chartSecrets() []string {
+	if r.request.Chart == nil {
+		return nil
+	}
+	return values.SecretTexts(r.request.Chart.Values)
+}
+
+// isForced reports whether another release is asked for, whatever is released, by a request that this process has not answered.
+func (r *appRun) isForced() bool {
+	token := r.app.Release.Force
+	return token != "" && (r.report.Release == nil || r.report.Release.Force != token)
+}
+
+// seal is the code of a release that is made of what is asked for now: of its content, whatever its state is, of the app, and of where it is stored.
+func (r *appRun) seal(ctx context.Context, text []byte) (string, error) {
+	if r.engine.Seals == nil {
+		return "", nil
+	}
+	body, err := json.Marshal([]string{"release", r.app.Key.String(), r.app.UID, r.app.Release.Storage, r.app.Release.Renders, releases.DigestOf(text)})
+	if err != nil {
+		return "", err
+	}
+	return r.engine.Seals.Seal(ctx, string(body))
+}
+
+// trustIn says whether a stored release is one that truce has stored, and made of what is asked for now.
+func (r *appRun) trustIn(revision int, text []byte) release.Trust {
+	spec, digest := r.app.Release, releases.DigestOf(text)
+	rendered, known := spec.Rendered, spec.Known[revision] == digest
+	if last := r.report.Release; last != nil { // the custom resource may not say it yet
+		rendered, known = last.Renders, known || last.Revision == revision && last.Digest == digest
+	}
+	if known && rendered == spec.Renders {
+		return release.Trusted
+	}
+	return release.Foreign
+}
+
+// chartDirectory is the directory of the chart: the app's path, or where an archive has one directory at its top, as charts have, that one.
+func chartDirectory(files source.Tree, a app.App) (string, error) {
+	if a.Path != "." {
+		return a.Path, isDirectory(files, a.Path)
+	}
+	return chartfile.DirectoryOf(files)
+}
+
+// reportRelease reports the newest release, what was done last, and how the releases before have ended.
+func (r *appRun) reportRelease() {
+	made := r.chart.made
+	if made == nil {
+		return
+	}
+	was := r.report.Release
+	if len(r.chart.stored) == 0 {
+		if was != nil { // it was uninstalled
+			next := *was
+			next.Attempts, next.Blocked = r.chart.attempts, r.chart.decision.Blocked
+			r.report.Release = &next
+		}
+		return
+	}
+	newest := r.chart.stored[0]
+	text, err := newest.Text()
+	if err != nil {
+		return // it was read, or written, before
+	}
+	next := release.Installed{
+		Name: r.app.Release.Name, Namespace: r.app.Release.Namespace, Storage: r.app.Release.Storage, Revision: newest.Revision, Status: newest.Status,
+		Chart: made.Chart, Version: made.Version, AppVersion: made.AppVersion, Config: made.Config, Digest: releases.DigestOf(text),
+		First: releases.FirstDeployed(text), Last: releases.LastDeployed(text), Renders: r.app.Release.Renders,
+		Attempts: r.chart.attempts, Blocked: r.chart.decision.Blocked, Tests: r.testRuns(newest), Reset: r.app.Release.Reset, Force: r.app.Release.Force, Past: map[int]hook.Past{},
+	}
+	for _, s := range r.chart.stored[1:] {
+		next.Past[s.Revision] = hook.Past{Status: s.Status, Tests: r.testRuns(s)}
+	}
+	if was != nil {
+		next.Reset, next.Force = cmp.Or(next.Reset, was.Reset), cmp.Or(next.Force, was.Force)
+		next.Action, next.Ended, next.Target = was.Action, was.Ended, was.Target
+		next.Failure, next.Cause, next.RemedyCause = was.Failure, was.Cause, was.RemedyCause
+	}
+	r.report.Release = &next
+}
+
+// reportAction reports how an action stands. What is remedied is remembered until something else is tried.
+func (r *appRun) reportAction(action hook.Step, ended remedy.Ended, cause string) {
+	r.reportRelease()
+	now := r.report.Release
+	if now == nil {
+		return
+	}
+	now.Action, now.Ended, now.Target, now.RemedyCause = action, ended, r.chart.decision.Target, ""
+	switch isRemedy := action == hook.Rollback || action == hook.Uninstall; {
+	case isRemedy:
+		now.RemedyCause = cause
+	case ended == remedy.EndedFailed:
+		now.Failure, now.Cause = action, cause
+	default:
+		now.Failure, now.Cause = hook.Keep, ""
+	}
+}
+
+// releaseKey is the part of what a rollout is about that a chart's release says.
+func (r *appRun) releaseKey() string {
+	m := r.chart.made
+	if m == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %d %s %s %s", m.Step, m.Revision, m.Chart, m.Version, m.Config)
+}

@@ -1,0 +1,177 @@
+package reconcile
+
+import (
+	"sync"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// failures are the objects of apps that say themselves that they failed, and since when: an app that waits for health corrects no drift that
+// began later. Its lock is held across no other one.
+type failures struct {
+	mu      sync.Mutex
+	since   map[app.Key]map[object.ID]time.Time
+	changed map[app.Key]bool // since failuresChanged has looked last
+}
+
+// note takes in the health of an object.
+func (f *failures) note(key app.Key, id object.ID, code health.Code, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, known := f.since[key][id]
+	failed := code == health.Degraded
+	if failed == known {
+		return
+	}
+	if f.since == nil {
+		f.since, f.changed = map[app.Key]map[object.ID]time.Time{}, map[app.Key]bool{}
+	}
+	f.changed[key] = true
+	if failed {
+		if f.since[key] == nil {
+			f.since[key] = map[object.ID]time.Time{}
+		}
+		f.since[key][id] = now
+		return
+	}
+	if delete(f.since[key], id); len(f.since[key]) == 0 {
+		delete(f.since, key)
+	}
+}
+
+// takeChanged reports whether an object of the app has failed, or works again, since it was asked last.
+func (f *failures) takeChanged(key app.Key) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	changed := f.changed[key]
+	delete(f.changed, key)
+	return changed
+}
+
+func (f *failures) forget(key app.Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.since, key)
+	delete(f.changed, key)
+}
+
+// of returns the objects of an app that have failed, with since when.
+func (f *failures) of(key app.Key) map[object.ID]time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.since[key]) == 0 {
+		return nil
+	}
+	out := map[object.ID]time.Time{}
+	for id, since := range f.since[key] {
+		out[id] = since
+	}
+	return out
+}
+
+// failureOf returns the health check of an app that has failed first; its zero value where none has, and for an app that waits for no health.
+func (e *Engine) failureOf(a app.App) health.Failure {
+	var first health.Failure
+	if a.Wait != app.WaitHealthy {
+		return first
+	}
+	for id, since := range e.failures.of(a.Key) {
+		now, checks := e.checkedHealth(a, id)
+		if !checks || now.Code != health.Degraded {
+			continue
+		}
+		if !a.FailedSince.IsZero() && a.FailedSince.Before(since) { // an earlier process has seen it
+			since = a.FailedSince
+		}
+		if first.Since.IsZero() || since.Before(first.Since) || since.Equal(first.Since) && id.Compare(first.ID) < 0 {
+			first = health.Failure{ID: id, Cause: now.Message, Since: since}
+		}
+	}
+	if first.Since.IsZero() && !a.FailedSince.IsZero() && e.state(a.Key).checks.presumeFailed() {
+		first.Since = a.FailedSince
+	}
+	return first
+}
+
+// presumeFailed reports whether no run of this process has ended yet: until then the custom resource alone says whether a health check fails.
+func (c *healthChecks) presumeFailed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.presumed = c.presumed || !c.assessed
+	return !c.assessed
+}
+
+// runEnded has what was held on the word of the custom resource judged again: the health of the app's objects is known now.
+func (e *Engine) runEnded(key app.Key) {
+	c := &e.state(key).checks
+	c.mu.Lock()
+	again := c.presumed
+	c.presumed, c.assessed = false, true
+	c.mu.Unlock()
+	if again {
+		e.judgeOpenAgain(key)
+	}
+}
+
+// checkedHealth returns the health of an object, and whether it is one by which the app is judged.
+func (e *Engine) checkedHealth(a app.App, id object.ID) (health.Status, bool) {
+	c := &e.state(a.Key).checks
+	c.mu.Lock()
+	listed, all := false, len(a.HealthChecks) == 0
+	for _, check := range c.all {
+		listed = listed || check.ID == id
+	}
+	foreign := c.found[id]
+	c.mu.Unlock()
+	own := e.ownObject(a.Key, id)
+	switch {
+	case !listed && !all:
+		return health.Status{}, false
+	case own == nil:
+		return foreign, listed
+	}
+	return own.shownHealth(), true
+}
+
+func (r *managedObject) shownHealth() health.Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.currentHealth()
+}
+
+// failuresChanged has the differences of an app judged again that were left, if one of its objects has failed or works again.
+func (e *Engine) failuresChanged(key app.Key) {
+	if e.failures.takeChanged(key) {
+		e.judgeOpenAgain(key)
+	}
+}
+
+// judgeOpenAgain has the differences of an app judged again that were left: whether they are held may have changed, or why.
+func (e *Engine) judgeOpenAgain(key app.Key) {
+	s := e.knownApp(key)
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	waits := s.app.Wait == app.WaitHealthy
+	s.mu.Unlock()
+	if !waits {
+		return
+	}
+	for _, id := range s.objects() {
+		if r := e.lookup(id); r != nil && r.hasOpenFindings() {
+			e.queue.Enqueue(id)
+		}
+	}
+}
+
+// hasOpenFindings reports whether a difference was left, and has the object judged again in that case.
+func (r *managedObject) hasOpenFindings() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forced = r.forced || len(r.open) > 0
+	return len(r.open) > 0
+}

@@ -1,0 +1,225 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/apply/hooks"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// releaseWaits are the apps whose release waits for a hook or for its objects. Its lock is held across no other one.
+type releaseWaits struct {
+	mu  sync.Mutex
+	all map[app.Key]*releaseWait
+}
+
+// releaseWait is what the release of one app waits for.
+type releaseWait struct {
+	hook    *hookWaitError // nil for none
+	created string         // the uid of the hook's object that this process has created last
+	// objects says since when the objects of a revision are waited for; zero for not.
+	objects  time.Time
+	revision int
+	wait     hook.Wait
+	doubts   int // in a row that may pass
+}
+
+// hookWaitError is a hook that has not ended.
+type hookWaitError struct {
+	hooks.WaitError
+	access tenancy.Access
+	judge  health.Assessor
+}
+
+// minWait is the least time until a wait is looked at again.
+const minWait = 10 * time.Millisecond
+
+func (w *releaseWaits) of(key app.Key, change func(*releaseWait)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[app.Key]*releaseWait{}
+	}
+	if w.all[key] == nil {
+		w.all[key] = &releaseWait{}
+	}
+	change(w.all[key])
+}
+
+func (w *releaseWaits) forget(key app.Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.all, key)
+}
+
+func (w *releaseWaits) created(key app.Key) (uid string) {
+	w.of(key, func(one *releaseWait) { uid = one.created })
+	return uid
+}
+
+func (w *releaseWaits) create(key app.Key, uid string) {
+	w.of(key, func(one *releaseWait) { one.created = uid })
+}
+
+func (w *releaseWaits) hook(key app.Key) (wait *hookWaitError) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if one := w.all[key]; one != nil {
+		return one.hook
+	}
+	return nil
+}
+
+// isBelieved reports whether a failure is taken for one that lasts: a doubtful one is, when it is the third in a row.
+func (w *releaseWaits) isBelieved(key app.Key, o live.Outlook) (believed bool) {
+	const third = 3
+	w.of(key, func(one *releaseWait) {
+		if o == live.Doubtful {
+			one.doubts++
+		}
+		if believed = o == live.Lasting || one.doubts >= third; believed {
+			one.doubts = 0
+		}
+	})
+	return believed
+}
+
+// waitsForObjects returns since when the objects of a revision are waited for.
+func (w *releaseWaits) waitsForObjects(key app.Key, revision int, wait hook.Wait, now time.Time) (since time.Time) {
+	w.of(key, func(one *releaseWait) {
+		if one.revision != revision || one.objects.IsZero() {
+			one.objects, one.revision = now, revision
+		}
+		one.wait, since = wait, one.objects
+	})
+	return since
+}
+
+func (w *releaseWaits) waitsNoMore(key app.Key) {
+	w.of(key, func(one *releaseWait) { one.objects, one.revision = time.Time{}, 0 })
+}
+
+// awaitHook has the app enqueued when a hook has ended; nil for none.
+func (e *Engine) awaitHook(key app.Key, wait *hookWaitError) {
+	had := e.releaseWaits.hook(key)
+	if had == nil && wait == nil {
+		return
+	}
+	e.releaseWaits.of(key, func(one *releaseWait) { one.hook = wait })
+	if e.Follow == nil || had != nil && wait != nil && had.Check == wait.Check {
+		return
+	}
+	e.follow(key, nil)
+}
+
+// follow has Follow watch what an app waits for: checks of objects of others, and its hook.
+func (e *Engine) follow(key app.Key, checks []health.Check) {
+	if e.Follow == nil {
+		return
+	}
+	if wait := e.releaseWaits.hook(key); wait != nil {
+		checks = append(checks, wait.Check)
+	}
+	e.Follow.FollowChecks(key, checks)
+}
+
+// awaitHealthy waits for the objects of the release. The error is AwaitingHealth while they are not healthy: an event enqueues the app.
+func (r *appRun) awaitHealthy() error {
+	_, how := r.action()
+	if how.Wait == hook.WaitForNothing {
+		return nil
+	}
+	return r.awaitObjects(r.chart.stored[0].Revision, how)
+}
+
+// awaitObjects waits for the app's objects, without an end where how has no timeout.
+func (r *appRun) awaitObjects(revision int, how hook.Action) error {
+	e, key := r.engine, r.app.Key
+	now := e.Now()
+	since := e.releaseWaits.waitsForObjects(key, revision, how.Wait, now) // before the objects are looked at: what changes behind that enqueues the app
+	pending, failed := e.unhealthy(key, how.Wait)
+	left := since.Add(how.Timeout).Sub(now)
+	switch {
+	case failed == nil && len(pending) == 0:
+		e.releaseWaits.waitsNoMore(key)
+		return nil
+	case failed != nil:
+		e.releaseWaits.waitsNoMore(key)
+		return &stageError{report.HealthFailed, fmt.Errorf("%s: %s", failed.ID, failed.Health.Message+causeText(failed.Health))}
+	case how.Timeout > 0 && left <= 0:
+		e.releaseWaits.waitsNoMore(key)
+		first := pending[0].HealthStatus()
+		return &stageError{report.HealthFailed, fmt.Errorf("timeout waiting for %s: %s", pendingText(pending), first.Message+causeText(first))}
+	}
+	if r.report.Again = 0; how.Timeout > 0 {
+		r.report.Again = max(left, minWait)
+	}
+	return &stageError{report.AwaitingHealth, errors.New("waiting for " + pendingText(pending))}
+}
+
+func causeText(s health.Status) string {
+	if s.Cause == "" {
+		return ""
+	}
+	return ": " + s.Cause
+}
+
+func pendingText(all []report.Object) string {
+	if len(all) == 1 {
+		return all[0].ID.String()
+	}
+	return fmt.Sprintf("%s and %d more", all[0].ID, len(all)-1)
+}
+
+// unhealthy returns the objects of an app that are not healthy yet, and the first that has failed.
+func (e *Engine) unhealthy(key app.Key, wait hook.Wait) (pending []report.Object, failed *report.Object) {
+	s := e.knownApp(key)
+	if s == nil {
+		return nil, nil
+	}
+	for _, id := range s.objects() {
+		rec := e.lookup(id)
+		if rec == nil || wait == hook.WaitButForJobs && isJobKind(id) {
+			continue
+		}
+		o := rec.view()
+		switch o.HealthStatus().Code {
+		case health.Degraded:
+			return pending, &o
+		case health.Progressing, health.Missing:
+			pending = append(pending, o)
+		default:
+		}
+	}
+	return pending, nil
+}
+
+func isJobKind(id object.ID) bool { return id.Group == "batch" && id.Kind == "Job" }
+
+// healthChanged enqueues an app whose release waits for its objects, when they are healthy or one has failed.
+func (e *Engine) healthChanged(key app.Key) {
+	w := &e.releaseWaits
+	w.mu.Lock()
+	one := w.all[key]
+	waits := one != nil && !one.objects.IsZero()
+	var wait hook.Wait
+	if waits {
+		wait = one.wait
+	}
+	w.mu.Unlock()
+	if !waits {
+		return
+	}
+	if pending, failed := e.unhealthy(key, wait); failed != nil || len(pending) == 0 {
+		e.queue.EnqueueApp(key)
+	}
+}

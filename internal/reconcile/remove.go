@@ -1,0 +1,98 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// Remove ends an app whose custom resource is being deleted: its objects go (or stay, as its prune policy says), then its record. Where the app
+// waits for termination, the record stays while objects are awaited that have been deleted and are still there, and Remove is called again.
+func (e *Engine) Remove(ctx context.Context, a app.App) (deleted []object.ID, awaited []apply.Target, err error) {
+	saved, err := e.Inventory.Load(ctx, a.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	made := e.dropApp(a.Key)
+	a.Deleting = true
+	if a.Prune = cmp.Or(a.PruneOnDelete, a.Prune); a.Prune != app.PruneDelete || a.Policy.Mode != app.Enforce {
+		e.passAllToWaiting(made)
+		return nil, nil, e.Inventory.Delete(ctx, a.Key)
+	}
+	if err := e.removable(ctx, a, saved); err != nil {
+		return nil, nil, err
+	}
+	if saved.Unverified != "" {
+		return nil, nil, errors.Join(unverified(saved.Unverified), e.Inventory.Save(ctx, saved)) // the next try reads it signed
+	}
+	saved = inventory.MergeEntries(saved, newerUIDs(saved, made))
+	before := len(saved.Entries)
+	left, err := e.withoutNamespaceContent(ctx, a, saved.Entries)
+	if err != nil {
+		return nil, nil, err
+	}
+	removal, err := e.beginRemoval(ctx, a, before > 0)
+	if err != nil {
+		return nil, nil, e.saveAfterPrune(ctx, saved, err)
+	}
+	run := e.newPruneRun(a, before)
+	err = run.execute(ctx, &saved, left)
+	deleted = run.deletedIDs()
+	if err == nil && a.AwaitTermination {
+		awaited, err = run.stillTerminating(ctx, &saved)
+	}
+	if err == nil {
+		err = removal.end(ctx)
+	}
+	if err != nil {
+		return deleted, awaited, e.saveAfterPrune(ctx, saved, err)
+	}
+	if len(awaited) > 0 {
+		return deleted, awaited, e.save(ctx, saved)
+	}
+	return deleted, awaited, e.Inventory.Delete(ctx, a.Key)
+}
+
+func (s *pruneRun) deletedIDs() []object.ID {
+	out := make([]object.ID, 0, len(s.deleted))
+	for _, entry := range s.deleted {
+		out = append(out, entry.ID)
+	}
+	return out
+}
+
+// stillTerminating returns what is still there of the objects that have been deleted, by this run or before it, and takes the others out of the record.
+func (s *pruneRun) stillTerminating(ctx context.Context, saved *inventory.Record) ([]apply.Target, error) {
+	var awaited []apply.Target
+	for id, why := range s.kept {
+		if why.BeingDeleted {
+			awaited = append(awaited, s.targets[id])
+		}
+	}
+	var gone []object.ID
+	for _, entry := range s.deleted {
+		was := s.targets[entry.ID]
+		now, err := s.readEntry(ctx, entry)
+		if err != nil && !errors.Is(err, live.ErrUnknownKind) {
+			return nil, err
+		}
+		if now.Live == nil || now.Live.UID() != was.UID {
+			gone = append(gone, entry.ID)
+			continue
+		}
+		awaited = append(awaited, s.targets[entry.ID])
+	}
+	for _, id := range gone {
+		s.engine.forgetMemory(id)
+	}
+	*saved = inventory.RemoveEntries(*saved, gone)
+	slices.SortFunc(awaited, func(a, b apply.Target) int { return a.ID.Compare(b.ID) })
+	return awaited, nil
+}

@@ -1,0 +1,165 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing/fstest"
+
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/apply/releases"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/remedy"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// uninstallRelease removes the objects of a release that has failed, and ends the run: the next one installs it, if it may be tried again.
+func (r *appRun) uninstallRelease(ctx context.Context) error {
+	if r.chart.stored[0].Status != hook.Uninstalling {
+		if err := r.beginUninstall(ctx); err != nil {
+			return &stageError{report.ApplyFailed, err}
+		}
+		r.reportAction(hook.Uninstall, remedy.UnderWay, "")
+	}
+	if err := r.beforeObjects(ctx); err != nil {
+		return err
+	}
+	if r.chart.stored[0].Stage != hook.After {
+		if err := r.deleteObjects(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.endUninstall(ctx); err != nil {
+		return err
+	}
+	r.reportUninstalled()
+	r.chart.decision.Blocked = remedy.NotBlocked
+	return r.remediated()
+}
+
+func (r *appRun) reportUninstalled() {
+	if now := r.report.Release; now != nil {
+		next := *now
+		next.Status, next.Action, next.Ended, next.Attempts = hook.Uninstalled, hook.Uninstall, remedy.EndedWell, r.chart.attempts
+		r.report.Release = &next
+	}
+}
+
+// beginUninstall records that the newest release is being uninstalled.
+func (r *appRun) beginUninstall(ctx context.Context) error {
+	for _, h := range append(hook.HooksOf(r.chart.made.Hooks, hook.PreDelete), hook.HooksOf(r.chart.made.Hooks, hook.PostDelete)...) {
+		r.chart.runs[h.Index] = hook.Run{}
+	}
+	return r.setRelease(ctx, releases.State{Status: hook.Uninstalling, Description: "Deletion in progress (or silently failed)", Deleted: r.engine.Now(), Hooks: r.chart.runs})
+}
+
+// deleteObjects deletes what the app has made.
+func (r *appRun) deleteObjects(ctx context.Context) error {
+	r.state.mu.Lock()
+	ids := missing(r.state.wanted, nil)
+	r.state.mu.Unlock()
+	made := r.engine.dropObjects(r.app.Key, ids)
+	r.state.mu.Lock()
+	clear(r.state.wanted)
+	r.state.mu.Unlock()
+	a := r.app
+	a.Deleting = true
+	r.inventory = inventory.MergeEntries(r.inventory, newerUIDs(r.inventory, made))
+	run := r.engine.newPruneRun(a, len(r.inventory.Entries))
+	err := run.execute(ctx, &r.inventory, r.inventory.Entries)
+	return r.engine.saveAfterPrune(ctx, r.inventory, err)
+}
+
+// endUninstall runs the hooks that come after the objects, and deletes the stored releases, or says that the newest is uninstalled.
+func (r *appRun) endUninstall(ctx context.Context) error {
+	if len(r.hooksOf(hook.PostDelete)) > 0 && r.chart.stored[0].Stage != hook.After {
+		if err := r.setStage(ctx, hook.After); err != nil {
+			return err
+		}
+	}
+	if err := r.runHooks(ctx, hook.PostDelete); err != nil {
+		return err
+	}
+	var err error
+	if r.app.Release.History == release.KeepHistory {
+		err = r.setRelease(ctx, releases.State{Status: hook.Uninstalled, Description: "Uninstallation complete", Hooks: r.chart.runs})
+	} else if err = r.chart.store.Clear(ctx, r.chart.stored); err == nil {
+		r.chart.stored = nil
+	}
+	if err != nil {
+		return &stageError{report.PruneFailed, err}
+	}
+	return nil
+}
+
+// removal is the uninstall of an app that is deleted; nil for none.
+type removal struct{ run *appRun }
+
+// beginRemoval runs the hooks that come before the objects of a deleted app are deleted: the error is a hooks.WaitError while one is waited for. Only a release that truce has made is uninstalled.
+func (e *Engine) beginRemoval(ctx context.Context, a app.App, hasObjects bool) (*removal, error) {
+	if a.Release == nil || !hasObjects && (len(a.Release.Known) == 0 || e.refuseElsewhere(a) != nil) {
+		return nil, nil
+	}
+	access, err := e.accessOf(a)
+	if err != nil {
+		return nil, err
+	}
+	r := &appRun{engine: e, state: &appState{}, asked: a, app: a, access: access}
+	r.chart.store = releases.Store{Access: access, Namespace: a.Release.Storage, Name: a.Release.Name}
+	if r.chart.stored, err = r.chart.store.List(ctx); err != nil {
+		return nil, err
+	}
+	if len(r.chart.stored) == 0 || r.chart.stored[0].Status == hook.Uninstalled {
+		return nil, nil
+	}
+	if err := r.renderStored(ctx); err != nil {
+		return nil, fmt.Errorf("the hooks of release %s: %w; spec.uninstall.disableHooks leaves them out", a.Release.Name, err)
+	}
+	if r.chart.stored[0].Status != hook.Uninstalling {
+		if err := r.beginUninstall(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.beforeObjects(ctx); err != nil {
+		return nil, err
+	}
+	return &removal{r}, nil
+}
+
+// renderStored reads the hooks of the newest stored release.
+func (r *appRun) renderStored(ctx context.Context) error {
+	text, err := r.chart.stored[0].Text()
+	if err != nil {
+		return err
+	}
+	r.chart.runs, r.chart.made = releases.HookRuns(text), &release.Release{}
+	if r.app.Release.Uninstall.Hooks == hook.SkipHooks {
+		return nil
+	}
+	q := r.app.Release.Template
+	q.Release, q.Namespace, q.Mode, q.Newest = r.app.Release.Name, r.app.Release.Namespace, release.Replay, &release.Stored{Text: text}
+	res, err := r.engine.Render.Render(ctx, render.Request{Files: noFiles{}, Path: ".", Chart: &q})
+	if err == nil {
+		r.chart.made = res.Release
+	}
+	return err
+}
+
+// noFiles is a tree without files.
+type noFiles struct{ fstest.MapFS }
+
+// Sum implements source.Tree.
+func (noFiles) Sum(name string) (string, error) {
+	return "", fmt.Errorf("sum %s: %w", name, errors.ErrUnsupported)
+}
+
+// end runs the hooks that come after the objects, and deletes the stored releases.
+func (m *removal) end(ctx context.Context) error {
+	if m == nil {
+		return nil
+	}
+	return m.run.endUninstall(ctx)
+}

@@ -1,0 +1,55 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/decrypt"
+	"github.com/truce-gitops/truce/internal/render/values"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// home is the access to the cluster of the app's custom resource, as the service account of that name there.
+func (r *appRun) home() (tenancy.Access, error) {
+	if r.engine.Home == nil {
+		return r.access, nil
+	}
+	return tenancy.AccessOf(r.engine.Home, r.app)
+}
+
+// values reads the variables and the decryption keys of the run's app, as its account.
+func (r *appRun) values(ctx context.Context) error {
+	from, err := r.home()
+	if err != nil {
+		return &stageError{report.AccessDenied, err}
+	}
+	set, err := values.ReadVariables(ctx, from.Live, r.app.Key.Namespace, r.app.PostBuild)
+	if err != nil {
+		return &stageError{report.RenderFailed, err}
+	}
+	keys, notes, err := values.ReadKeys(ctx, from.Live, r.app.Key, r.app.Decryption)
+	if err != nil {
+		return &stageError{report.RenderFailed, err}
+	}
+	r.request.Variables, r.request.Decryption = set, keys
+	r.report.Notes = append(r.report.Notes, notes...)
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	r.state.variables, r.state.keys = set, keys.Forget()
+	return nil
+}
+
+// hide remembers what Secrets and encrypted files gave to the build, and refuses Secrets that are still encrypted.
+func (r *appRun) hide(res render.Result) error {
+	r.secrets = redact.KnownOrNil(slices.Concat(r.request.Variables.SecretValues(), res.Secrets, r.chartSecrets()))
+	if r.app.Decryption.IsSet() {
+		return nil
+	}
+	if err := decrypt.CheckPlain(res.Objects); err != nil {
+		return &stageError{report.ApplyFailed, err}
+	}
+	return nil
+}

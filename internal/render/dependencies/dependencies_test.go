@@ -1,0 +1,181 @@
+package dependencies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/chartfile"
+)
+
+// files is a tree whose sums are its contents.
+type files struct{ fstest.MapFS }
+
+func filesOf(texts ...string) files {
+	out := files{fstest.MapFS{}}
+	for i := 0; i < len(texts); i += 2 {
+		out.MapFS[texts[i]] = &fstest.MapFile{Data: []byte(texts[i+1])}
+	}
+	return out
+}
+
+func (f files) Sum(name string) (string, error) { return sumOf(f, name) }
+
+func sumOf(in fs.FS, name string) (string, error) {
+	var out strings.Builder
+	err := fs.WalkDir(in, name, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(in, path)
+		fmt.Fprintf(&out, "%s %q;", path, text)
+		return err
+	})
+	return out.String(), err
+}
+
+// recorder keeps what it is to render.
+type recorder struct{ files source.Tree }
+
+func (r *recorder) Render(_ context.Context, q render.Request) (render.Result, error) {
+	r.files = q.Files
+	return render.Result{}, nil
+}
+
+// server has one chart of each version that is not refused.
+type server struct {
+	asked   []string
+	refuses error
+}
+
+func (s *server) SpecOf(_ context.Context, namespace string, d chartfile.Dependency) (source.Spec, error) {
+	s.asked = append(s.asked, namespace+" "+d.Name+" "+d.Version)
+	return source.Spec{Chart: source.Chart{Name: d.Name, Version: d.Version}}, nil
+}
+
+func (s *server) Fetch(_ context.Context, spec source.Spec) (source.Artifact, error) {
+	if s.refuses != nil {
+		return source.Artifact{}, s.refuses
+	}
+	return source.Artifact{Files: filesOf(spec.Chart.Name+"/Chart.yaml", "name: "+spec.Chart.Name+"\nversion: 1.2.0\n", spec.Chart.Name+"/templates/a.yaml", "a: 1\n")}, nil
+}
+
+const webChart = `apiVersion: v2
+name: web
+version: 0.1.0
+dependencies:
+- {name: there, version: 1.x, repository: "https://charts.example"}
+- {name: lib, version: 1.x, repository: "file://../lib"}
+- {name: cache, version: 1.2.0, repository: "https://charts.example"}
+`
+
+func webFiles(more ...string) files {
+	return filesOf(append([]string{
+		"app/web/Chart.yaml", webChart, "app/web/values.yaml", "a: 1\n", "app/web/charts/there/Chart.yaml", "name: there\nversion: 1.0.0\n", "app/web/charts/lib/README.md", "no chart\n",
+		"app/lib/Chart.yaml", "name: lib\nversion: 1.0.0\n", "app/lib/templates/b.yaml", "b: 1\n",
+	}, more...)...)
+}
+
+func requestFor(in source.Tree) render.Request {
+	return render.Request{Files: in, Path: "app/web", Home: "team", Chart: &release.Request{}}
+}
+
+func TestAChartIsCompletedOnce(t *testing.T) {
+	s, seen := &server{}, &recorder{}
+	r := Renderer{Builder: seen, Charts: &Charts{Fetch: s, Repositories: s}}
+	under := webFiles()
+	for range 3 {
+		if _, err := r.Render(t.Context(), requestFor(under)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Join(s.asked, ", "); got != "team cache 1.2.0" {
+		t.Errorf("asked for %q, want one chart, once", got)
+	}
+	if err := fstest.TestFS(seen.files, "app/web/Chart.yaml", "app/web/charts/there/Chart.yaml", "app/web/charts/lib/README.md", "app/web/charts/lib-2/templates/b.yaml", "app/web/charts/cache/templates/a.yaml"); err != nil {
+		t.Error(err)
+	}
+	if len(r.Charts.InUse(0)) != 1 {
+		t.Error("what was fetched is not kept")
+	}
+	for name, differs := range map[string]bool{".": true, "app": true, "app/web": true, "app/web/charts": true, "app/web/values.yaml": false, "app/lib": false} {
+		before, _ := under.Sum(name)
+		after, err := seen.files.Sum(name)
+		if err != nil || (before != after) != differs {
+			t.Errorf("the sum of %s: %v, is another one: %v", name, err, before != after)
+		}
+	}
+	other := requestFor(under)
+	other.Chart = nil
+	if _, err := r.Render(t.Context(), other); err != nil || fmt.Sprintf("%T", seen.files) != fmt.Sprintf("%T", under) {
+		t.Errorf("what is no chart was changed: %v", err)
+	}
+}
+
+func TestADirectoryOfChartsThatIsNotThere(t *testing.T) {
+	s, seen := &server{}, &recorder{}
+	in := filesOf("Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: cache, version: 1.x, repository: \"https://charts.example\"}\n")
+	if _, err := (Renderer{Builder: seen, Charts: &Charts{Fetch: s, Repositories: s}}).Render(t.Context(), render.Request{Files: in, Path: ".", Chart: &release.Request{}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := fstest.TestFS(seen.files, "Chart.yaml", "charts/cache/templates/a.yaml"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatWasFetchedOutlivesItsServer(t *testing.T) {
+	s, seen := &server{}, &recorder{}
+	c := &Charts{Fetch: s, Repositories: s}
+	r := Renderer{Builder: seen, Charts: c}
+	if _, err := r.Render(t.Context(), requestFor(webFiles())); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range c.known {
+		b.at = b.at.Add(-2 * holdExact)
+	}
+	s.refuses = errors.New("the server is down")
+	if _, err := r.Render(t.Context(), requestFor(webFiles())); err != nil || len(s.asked) != 2 {
+		t.Errorf("after an hour: %v, asked %d times", err, len(s.asked))
+	}
+	other := requestFor(webFiles())
+	other.Home = "another"
+	for range 2 {
+		if _, err := r.Render(t.Context(), other); err == nil || !strings.Contains(err.Error(), "render app/web: dependency cache of Chart.yaml: the server is down") {
+			t.Errorf("another namespace: %v, want its own failure", err)
+		}
+	}
+	if len(s.asked) != 3 {
+		t.Errorf("asked %d times: a failure is asked again at once", len(s.asked))
+	}
+}
+
+func TestDependenciesThatCannotBeHad(t *testing.T) {
+	s := &server{}
+	for want, c := range map[string]struct {
+		line  string
+		files []string
+		fetch source.Fetcher
+	}{
+		"commands fetch nothing":                  {line: `{name: cache, version: 1.x, repository: "https://charts.example"}`},
+		"the version 1.2.0, which is not 2.x":     {line: `{name: cache, version: 2.x, repository: "https://charts.example"}`, fetch: s},
+		"the version 1.0.0, which is not 3.x":     {line: `{name: lib, version: 3.x, repository: "file://../lib"}`},
+		`the chart there is called "lib"`:         {line: `{name: other, version: 1.x, repository: "file://../lib"}`},
+		"holds the chart itself":                  {line: `{name: other, version: 1.x, repository: "file://."}`},
+		"app holds the chart itself":              {line: `{name: other, version: 1.x, repository: "file://.."}`},
+		`there is no chart in "app/absent"`:       {line: `{name: other, version: 1.x, repository: "file://../absent"}`},
+		"does not lead to a directory of the sam": {line: `{name: other, version: 1.x, repository: "file://../../../etc"}`, fetch: s},
+	} {
+		in := filesOf("app/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- "+c.line+"\n", "app/lib/Chart.yaml", "name: lib\nversion: 1.0.0\n")
+		_, err := Renderer{Builder: &recorder{}, Charts: &Charts{Fetch: c.fetch, Repositories: s, Why: "commands fetch nothing"}}.Render(t.Context(), requestFor(in))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", c.line, err, want)
+		}
+	}
+}

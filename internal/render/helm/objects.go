@@ -1,0 +1,191 @@
+package helm
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	releasev1 "helm.sh/helm/v4/pkg/release/v1"
+	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/render"
+)
+
+// objects are those of the manifests, each with the template that it is from, and the chart's CustomResourceDefinitions.
+func (b *build) objects(out output) ([]render.Object, error) {
+	all, err := b.definitions()
+	if err != nil {
+		return nil, err
+	}
+	places := places{build: b, texts: map[string][]byte{}, seen: map[string]int{}}
+	for _, m := range slices.Concat(out.manifests, b.shownHooks(out.hooks)) {
+		file, line := places.of(m)
+		found, err := decodeManifest(file, []byte(m.Content))
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			found[i].Line = line
+		}
+		all = append(all, found...)
+		if len(all) > b.request.Limits.Objects {
+			return nil, fmt.Errorf("more than %d objects: %w", b.request.Limits.Objects, render.ErrLimit)
+		}
+	}
+	return all, nil
+}
+
+// shownHooks are the hooks that are objects like others, behind these.
+func (b *build) shownHooks(hooks []*releasev1.Hook) []releaseutil.Manifest {
+	how := b.request.Chart.Hooks
+	if how != release.ShowHooks && how != release.SkipTests {
+		return nil
+	}
+	var out []releaseutil.Manifest
+	for _, h := range hooks {
+		if how == release.SkipTests && slices.Contains(h.Events, releasev1.HookTest) {
+			continue
+		}
+		out = append(out, releaseutil.Manifest{Name: h.Path, Content: h.Manifest, Head: &releaseutil.SimpleHead{Kind: h.Kind}})
+	}
+	return out
+}
+
+// decodeManifest reads a manifest as Helm does, for which the last of two equal keys counts.
+func decodeManifest(file string, text []byte) ([]render.Object, error) {
+	data, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, &render.Error{File: file, Err: fmt.Errorf("what the template gives is no YAML: %w", err)}
+	}
+	if bytes.Equal(bytes.TrimSpace(data), []byte("null")) {
+		return nil, nil
+	}
+	return render.Manifests(file, data)
+}
+
+// The annotations of definitions that stay as they are, and of those that are never deleted.
+const (
+	createOnly = "kustomize.toolkit.fluxcd.io/ssa"
+	policyKey  = "helm.sh/resource-policy"
+)
+
+// definitions are the objects of the directories crds of the chart and its dependencies. As in Helm they are no part of the release, and are
+// never deleted.
+func (b *build) definitions() ([]render.Object, error) {
+	if b.request.Chart.CRDs == release.SkipCRDs {
+		return nil, nil
+	}
+	var all []render.Object
+	for _, crd := range b.chart.CRDObjects() {
+		for _, doc := range releaseutil.SplitManifests(string(crd.File.Data)) {
+			found, err := b.definition(b.file(crd.Filename), doc)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, nil
+}
+
+func (b *build) definition(file, doc string) ([]render.Object, error) {
+	found, err := decodeManifest(file, []byte(doc))
+	for i, o := range found {
+		if b.request.Chart.Use == release.MakeObjects {
+			found[i].Line = 1
+			continue
+		}
+		annotate(o.Data, policyKey, "keep")
+		if b.request.Chart.CRDs == release.CreateCRDs {
+			annotate(o.Data, createOnly, "IfNotPresent")
+		}
+		found[i].Line = 1
+	}
+	return found, err
+}
+
+func annotate(o object.Object, key, value string) {
+	meta := o.Metadata()
+	annotations, _ := meta["annotations"].(map[string]any)
+	if annotations == nil {
+		annotations = map[string]any{}
+		meta["annotations"] = annotations
+	}
+	annotations[key] = value
+}
+
+// file is the file in the tree of what Helm calls chart/templates/file.
+func (b *build) file(name string) string {
+	return path.Join(b.request.Path, strings.TrimPrefix(name, b.chart.Name()+"/"))
+}
+
+// places finds the lines of templates that objects are made of.
+type places struct {
+	build *build
+	texts map[string][]byte
+	seen  map[string]int // by template and kind: how many objects
+}
+
+// of is the file of a manifest, and the line of the template with its kind: the first of several where they cannot be distinguished.
+func (p places) of(m releaseutil.Manifest) (file string, line int) {
+	file = p.build.file(m.Name)
+	text, known := p.texts[file]
+	if !known {
+		text = templateText(p.build.chart, m.Name)
+		p.texts[file] = text
+	}
+	if m.Head == nil {
+		return file, 1
+	}
+	key := file + " " + m.Head.Kind
+	p.seen[key]++
+	return file, lineOfKind(text, m.Head.Kind, p.seen[key])
+}
+
+// templateText is the text of a template of a chart or one of its dependencies; nil where there is no such.
+func templateText(chart *chartv2.Chart, name string) []byte {
+	rest, below := strings.CutPrefix(name, chart.ChartFullPath()+"/")
+	if !below {
+		return nil
+	}
+	for _, t := range chart.Templates {
+		if t.Name == rest {
+			return t.Data
+		}
+	}
+	for _, d := range chart.Dependencies() {
+		if text := templateText(d, name); text != nil {
+			return text
+		}
+	}
+	return nil
+}
+
+// lineOfKind is the line at which the n-th document of a kind begins, or the last one of them.
+func lineOfKind(text []byte, kind string, n int) int {
+	found, start, number := 1, 1, 0
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		number++
+		line := strings.TrimSpace(lines.Text())
+		switch {
+		case strings.HasPrefix(line, "---"):
+			start = number + 1
+		case strings.HasPrefix(line, "apiVersion:"):
+			start = number
+		case line == "kind: "+kind && n > 0:
+			found = start
+			n--
+		}
+	}
+	return found
+}

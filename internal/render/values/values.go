@@ -1,0 +1,99 @@
+// Package values answers: what do the ConfigMaps and Secrets hold that an app takes variables and decryption keys from?
+//
+// In: the app's namespace and references, and the cluster as one identity reads it.
+// Out: the value of each variable, and the keys.
+// Promise: what is not there is an error that names it, unless it is optional; each reference costs one GET.
+// Not here: which value wins (model/variables), replacing variables (render/substitute), using keys (render/sops).
+package values
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/variables"
+)
+
+// ReadVariables returns nil where nothing is to be replaced.
+func ReadVariables(ctx context.Context, reader live.Reader, namespace string, spec variables.Spec) (*variables.Set, error) {
+	return variables.CollectSet(spec, func(ref variables.Reference) (map[string]string, error) {
+		return readData(ctx, reader, namespace, ref)
+	})
+}
+
+// ReadChartValues reads the values of a chart; a later reference wins over an earlier one.
+func ReadChartValues(ctx context.Context, reader live.Reader, namespace string, from []release.Reference) ([]release.Values, error) {
+	var out []release.Values
+	for _, ref := range from {
+		o, err := reader.Get(ctx, object.GVK{Version: "v1", Kind: ref.Kind}, object.ID{Kind: ref.Kind, Namespace: namespace, Name: ref.Name})
+		switch {
+		case errors.Is(err, live.ErrNotFound) && ref.Optional:
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("could not resolve %s chart values reference '%s/%s' with key '%s': %w", ref.Kind, namespace, ref.Name, ref.Key, err)
+		}
+		data, err := variables.DataOf(o)
+		if err != nil {
+			return nil, err
+		}
+		text, there := data[ref.Key]
+		if !there {
+			return nil, fmt.Errorf("could not resolve %s chart values reference '%s/%s' with key '%s': it has no such key", ref.Kind, namespace, ref.Name, ref.Key)
+		}
+		out = append(out, release.Values{
+			Text: text, Path: ref.Path, Literal: ref.Literal, Secret: ref.Kind == "Secret", From: fmt.Sprintf("%s %s/%s key %s", ref.Kind, namespace, ref.Name, ref.Key),
+		})
+	}
+	return out, nil
+}
+
+// SecretTexts are the texts in a chart's values that come from Secrets, for hiding them.
+func SecretTexts(all []release.Values) []string {
+	var out []string
+	for _, v := range all {
+		if !v.Secret {
+			continue
+		}
+		var n yaml.Node
+		if v.Path != "" || yaml.Unmarshal([]byte(v.Text), &n) != nil {
+			out = append(out, v.Text)
+			continue
+		}
+		out = append(out, scalarsIn(&n)...)
+	}
+	return out
+}
+
+// scalarsIn are the values below a node, without the keys of maps. What an alias stands for is below its anchor.
+func scalarsIn(n *yaml.Node) []string {
+	if n.Kind == yaml.ScalarNode {
+		return []string{n.Value}
+	}
+	var out []string
+	for i, c := range n.Content {
+		if n.Kind != yaml.MappingNode || i%2 == 1 {
+			out = append(out, scalarsIn(c)...)
+		}
+	}
+	return out
+}
+
+// readData reads one ConfigMap or Secret; none where it is optional and not there.
+func readData(ctx context.Context, reader live.Reader, namespace string, ref variables.Reference) (map[string]string, error) {
+	id := object.ID{Kind: ref.Kind, Namespace: namespace, Name: ref.Name}
+	o, err := reader.Get(ctx, object.GVK{Version: "v1", Kind: ref.Kind}, id)
+	switch {
+	case errors.Is(err, live.ErrNotFound) && ref.Presence == variables.Optional:
+		return nil, nil
+	case errors.Is(err, live.ErrNotFound):
+		return nil, fmt.Errorf("substitute from '%s/%s' error: it is not in namespace %s: create it, or set optional: true in postBuild.substituteFrom", ref.Kind, ref.Name, namespace)
+	case err != nil:
+		return nil, fmt.Errorf("substitute from '%s/%s' error: %w", ref.Kind, ref.Name, err)
+	}
+	return variables.DataOf(o)
+}

@@ -1,0 +1,282 @@
+// Package deliver answers: when is what waits for a Provider sent, and what becomes of it when that fails?
+//
+// In: the queues of an outbox.Store; Providers with their Secrets.
+// Out: HTTP requests; for each Provider whether it takes messages.
+// Promise: each Provider has a goroutine of its own, so that one that hangs delays no other; what could not be sent is tried again with a growing
+// pause, or when the receiver asks for it, until it is a day old; no address, token or password is in an error; a redirect to another server is an error.
+// Not here: which notes there are (route, matter), the forms of requests (payload).
+package deliver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/outbox"
+	"github.com/truce-gitops/truce/internal/report/notify/payload"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/githubapp"
+)
+
+// Windows say how long messages wait for others that they can be sent with.
+type Windows struct {
+	Quiet, Most             time.Duration // of differences and failures: without a new one, and in all
+	CommitQuiet, CommitMost time.Duration // of apps that applied a revision
+}
+
+// DefaultWindows join what people see as one thing.
+func DefaultWindows() Windows {
+	return Windows{Quiet: time.Second, Most: 5 * time.Second, CommitQuiet: 5 * time.Second, CommitMost: time.Minute}
+}
+
+// The pauses after a failure, and how long a message is worth sending.
+const (
+	firstPause  = time.Second
+	longestWait = 5 * time.Minute
+	mostAsked   = time.Hour // that a receiver may ask for by Retry-After
+	worth       = 24 * time.Hour
+)
+
+// Providers knows the Providers of the cluster. It may be called concurrently.
+type Providers interface {
+	// Provider returns a Provider with the data of the Secrets that it names; false for one that is not there.
+	Provider(ctx context.Context, key route.Key) (Loaded, bool, error)
+	// OnDelivery is called with what came of each try; nil for success. It must not block.
+	OnDelivery(key route.Key, err error)
+}
+
+// Loaded is a Provider with the data of its Secrets; nil for one that is not there.
+type Loaded struct {
+	route.Provider
+	SecretData, CertificateData, ProxyData map[string][]byte
+}
+
+// Deliverer sends. Its fields must be set before Run.
+type Deliverer struct {
+	Store     *outbox.Store
+	Providers Providers
+	Servers   egress.Policy
+	Windows   Windows
+	Log       *slog.Logger
+
+	mu      sync.Mutex
+	workers map[route.Key]chan struct{}
+	tokens  map[appKey]githubapp.Token
+	ctx     context.Context
+	running sync.WaitGroup
+}
+
+// Start starts the goroutines; they end with ctx.
+func (d *Deliverer) Start(ctx context.Context) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ctx, d.workers = ctx, map[route.Key]chan struct{}{}
+}
+
+// Wait returns when all goroutines have ended.
+func (d *Deliverer) Wait() { d.running.Wait() }
+
+// Wake looks at the queue of a Provider at once, after a pause too: something has come, or the Provider has changed.
+func (d *Deliverer) Wake(key route.Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	wake, ok := d.workers[key]
+	if !ok {
+		wake = make(chan struct{}, 1)
+		d.workers[key] = wake
+		d.running.Add(1)
+		go func() {
+			defer d.running.Done()
+			d.work(d.ctx, key, wake)
+		}()
+	}
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// worker is what the goroutine of one Provider remembers.
+type worker struct {
+	key      route.Key
+	failures int
+	notUntil time.Time // the next try
+}
+
+func (d *Deliverer) work(ctx context.Context, key route.Key, wake <-chan struct{}) {
+	w := &worker{key: key}
+	for {
+		next := d.look(ctx, w)
+		var timer <-chan time.Time
+		if next > 0 {
+			timer = time.After(next)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake:
+		case <-timer:
+		}
+	}
+}
+
+// look sends what is due, and returns when to look again; 0 for when something comes.
+func (d *Deliverer) look(ctx context.Context, w *worker) time.Duration {
+	items, dropped, err := d.Store.Pending(w.key)
+	if err != nil {
+		d.Log.Warn("notifications", "provider", w.key.String(), "error", err.Error())
+		return longestWait
+	}
+	items, err = d.expire(w.key, items)
+	if err != nil || len(items) == 0 {
+		return 0
+	}
+	if wait := max(time.Until(w.notUntil), d.Windows.wait(items, time.Now())); wait > 0 {
+		return wait
+	}
+	p, there, err := d.Providers.Provider(ctx, w.key)
+	switch {
+	case err != nil:
+		return d.failed(w, &sendError{text: err.Error()})
+	case !there:
+		_ = d.Store.Remove(w.key) // else the next start does
+		return 0
+	case p.Suspended, len(p.Problems) > 0:
+		return d.discard(w.key, items)
+	}
+	return d.send(ctx, w, p, queue{items, dropped})
+}
+
+// queue is what waits for a Provider.
+type queue struct {
+	items   []outbox.Item
+	dropped int
+}
+
+// send sends each content, and keeps what could not be sent.
+func (d *Deliverer) send(ctx context.Context, w *worker, p Loaded, q queue) time.Duration {
+	for _, b := range batches(p.Type, q.items) {
+		if b.content.Nothing {
+			if err := d.Store.Done(w.key, b.ids, 0); err != nil {
+				return longestWait
+			}
+			continue
+		}
+		b.addDropped(q.dropped)
+		err := d.post(ctx, p, b.content)
+		if ctx.Err() != nil {
+			return 0
+		}
+		d.Providers.OnDelivery(w.key, err)
+		var refused *sendError
+		if errors.As(err, &refused) && !refused.final {
+			return d.failed(w, refused)
+		}
+		if err != nil {
+			d.Log.Warn("notification is not taken and not sent again", "provider", w.key.String(), "error", err.Error())
+		}
+		w.failures, w.notUntil = 0, time.Time{}
+		if err := d.Store.Done(w.key, b.ids, q.dropped); err != nil {
+			d.Log.Warn("notification was sent, and may be sent again", "provider", w.key.String(), "error", err.Error())
+			return longestWait
+		}
+		q.dropped = 0
+	}
+	return time.Millisecond // what has come meanwhile
+}
+
+func (d *Deliverer) failed(w *worker, err *sendError) time.Duration {
+	w.failures++
+	pause := min(firstPause<<min(w.failures-1, 10), longestWait)
+	pause = pause/2 + rand.N(pause/2+1)
+	if err.after > 0 {
+		pause = min(err.after, mostAsked)
+	}
+	w.notUntil = time.Now().Add(pause)
+	d.Log.Warn("notification", "provider", w.key.String(), "error", err.Error(), "again", pause.Round(time.Millisecond).String())
+	return pause
+}
+
+// expire drops what is too old to be news.
+func (d *Deliverer) expire(key route.Key, items []outbox.Item) ([]outbox.Item, error) {
+	var old []uint64
+	for len(items) > 0 && time.Since(items[0].Message.At) > worth {
+		old = append(old, items[0].ID)
+		items = items[1:]
+	}
+	if len(old) == 0 {
+		return items, nil
+	}
+	d.Log.Warn("notifications dropped: a day old", "provider", key.String(), "count", len(old))
+	return items, d.Store.Done(key, old, 0)
+}
+
+func (d *Deliverer) discard(key route.Key, items []outbox.Item) time.Duration {
+	var all []uint64
+	for _, i := range items {
+		all = append(all, i.ID)
+	}
+	if err := d.Store.Done(key, all, 0); err != nil {
+		d.Log.Warn("notifications", "provider", key.String(), "error", err.Error())
+	}
+	return 0
+}
+
+// wait is how long the items should wait for others.
+func (w Windows) wait(items []outbox.Item, now time.Time) time.Duration {
+	quiet, most := w.CommitQuiet, w.CommitMost
+	for _, i := range items {
+		if i.Message.Severity == notify.Error || i.Message.Revision == "" {
+			quiet, most = w.Quiet, w.Most
+			break
+		}
+	}
+	first, last := items[0].Message.At, items[len(items)-1].Message.At
+	return min(last.Add(quiet).Sub(now), first.Add(most).Sub(now))
+}
+
+// batch is one content with the items that it is made of.
+type batch struct {
+	content payload.Content
+	ids     []uint64
+}
+
+// addDropped says that messages are missing.
+func (b *batch) addDropped(n int) {
+	if n > 0 {
+		b.content.Lines = append(b.content.Lines, fmt.Sprintf("%d earlier messages were dropped: too many waited for this Provider", n))
+	}
+}
+
+// batches joins the items of each Alert.
+func batches(kind string, items []outbox.Item) []*batch {
+	var order []route.Key
+	of := map[route.Key][]outbox.Item{}
+	for _, i := range items {
+		if of[i.Alert] == nil {
+			order = append(order, i.Alert)
+		}
+		of[i.Alert] = append(of[i.Alert], i)
+	}
+	var out []*batch
+	for _, alert := range order {
+		var notes []route.Note
+		for _, i := range of[alert] {
+			notes = append(notes, i.Note)
+		}
+		for _, c := range payload.JoinMessages(kind, notes) {
+			b := &batch{content: c}
+			for _, i := range c.From {
+				b.ids = append(b.ids, of[alert][i].ID)
+			}
+			out = append(out, b)
+		}
+	}
+	return out
+}

@@ -1,0 +1,191 @@
+package deliver_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/deliver"
+	"github.com/truce-gitops/truce/internal/report/notify/outbox"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
+	"github.com/truce-gitops/truce/internal/source/egress"
+)
+
+// fixture is a Deliverer with Providers of the test.
+type fixture struct {
+	*deliver.Deliverer
+	t         *testing.T
+	mu        sync.Mutex
+	providers map[route.Key]deliver.Loaded
+	results   chan error
+}
+
+func (f *fixture) Provider(_ context.Context, key route.Key) (deliver.Loaded, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, ok := f.providers[key]
+	return p, ok, nil
+}
+
+func (f *fixture) OnDelivery(_ route.Key, err error) { f.results <- err }
+
+func newFixture(t *testing.T, servers egress.Policy) *fixture {
+	t.Helper()
+	store, err := outbox.OpenStore(filepath.Join(t.TempDir(), "x.db"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{t: t, providers: map[route.Key]deliver.Loaded{}, results: make(chan error, 100)}
+	f.Deliverer = &deliver.Deliverer{Store: store, Providers: f, Servers: servers, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	ctx, cancel := context.WithCancel(context.Background())
+	f.Start(ctx)
+	t.Cleanup(func() {
+		cancel()
+		f.Wait()
+		_ = store.Close()
+	})
+	return f
+}
+
+// send queues a message for a Provider with an address.
+func (f *fixture) send(name string, p deliver.Loaded, text string) {
+	f.t.Helper()
+	p.Key, p.Timeout = route.Key{Namespace: "shop", Name: name}, 30*time.Second
+	if p.Type == "" {
+		p.Type = "generic"
+	}
+	f.mu.Lock()
+	f.providers[p.Key] = p
+	f.mu.Unlock()
+	err := f.Store.Update(func(tx *outbox.Tx) error {
+		return tx.Push(p.Key, route.Note{Message: notify.Message{
+			Event: notify.Event{Severity: notify.Error, Reason: "Test", Text: text}, About: object.ID{Kind: "Kustomization", Namespace: "shop", Name: "web"}, At: time.Now(),
+		}})
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.Wake(p.Key)
+}
+
+func (f *fixture) result() error {
+	f.t.Helper()
+	select {
+	case err := <-f.results:
+		return err
+	case <-time.After(time.Minute):
+		f.t.Fatal("nothing was sent")
+		return nil
+	}
+}
+
+var here = egress.Policy{Allowed: []string{"127.0.0.0/8"}}
+
+func address(url string) deliver.Loaded {
+	return deliver.Loaded{Provider: route.Provider{Address: url}}
+}
+
+func TestAMessageIsTriedAgainUntilItIsTaken(t *testing.T) {
+	calls, body := 0, ""
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		body = string(text)
+		if calls++; calls < 3 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+	defer s.Close()
+	f := newFixture(t, here)
+	begin := time.Now()
+	f.send("chat", address(s.URL), "the first")
+	for i := range 3 {
+		if err := f.result(); (err == nil) != (i == 2) {
+			t.Errorf("try %d: %v", i, err)
+		}
+	}
+	if took := time.Since(begin); took < 2*time.Second {
+		t.Errorf("took %s, and the server asked twice for a second", took)
+	}
+	f.send("chat", address(s.URL), "the second")
+	if err := f.result(); err != nil || calls != 4 || strings.Contains(body, "the first") || !strings.Contains(body, "the second") {
+		t.Errorf("what was taken is sent again: %v, %d calls, %s", err, calls, body)
+	}
+}
+
+func TestAnEndpointThatHangsDelaysNoOther(t *testing.T) {
+	release := make(chan struct{})
+	hung := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer hung.Close()
+	defer close(release)
+	alive := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer alive.Close()
+	f := newFixture(t, here)
+	f.send("hung", address(hung.URL), "x")
+	f.send("alive", address(alive.URL), "x")
+	if err := f.result(); err != nil {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestNoCredentialIsInAnError: an endpoint repeats what it was sent, in each way that it can.
+func TestNoCredentialIsInAnError(t *testing.T) {
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = fmt.Fprintf(w, "%s %s %s", r.URL, r.Header.Get("Authorization"), body)
+	}))
+	defer echo.Close()
+	f := newFixture(t, here)
+	data := map[string][]byte{"address": []byte(echo.URL + "/CANARYpath/x?key=CANARYquery"), "token": []byte("CANARYtoken1"), "headers": []byte("X-Key: CANARYheader")}
+	for _, kind := range []string{"generic", "generic-hmac", "slack", "discord", "opsgenie", "datadog"} {
+		f.send(kind, deliver.Loaded{Provider: route.Provider{Type: kind, Channel: "general", Secret: "s"}, SecretData: data}, "x")
+		if err := f.result(); err == nil || !strings.Contains(err.Error(), "403 Forbidden") || strings.Contains(err.Error(), "CANARY") {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
+func TestARedirectToAnotherServerGetsNothing(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other server was asked") }))
+	defer other.Close()
+	s := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer s.Close()
+	f := newFixture(t, here)
+	f.send("chat", address(s.URL), "x")
+	if err := f.result(); err == nil || !strings.Contains(err.Error(), "redirects to another one") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestAProviderReachesNoMetadataService: neither this machine, nor its link, however it is written.
+func TestAProviderReachesNoMetadataService(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("this machine was asked") }))
+	defer s.Close()
+	f := newFixture(t, egress.Policy{})
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
+	for i, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "169.254.169.254", "[fd00:ec2::254]"} {
+		f.send(fmt.Sprint("p", i), address("http://"+host+":"+port+"/latest"), "x")
+		if err := f.result(); err == nil || !strings.Contains(err.Error(), "loopback, link-local or metadata address") {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+}
+
+func TestASecretThatIsNotThereIsNamed(t *testing.T) {
+	f := newFixture(t, here)
+	f.send("chat", deliver.Loaded{Provider: route.Provider{Secret: "token"}}, "x")
+	if err := f.result(); err == nil || err.Error() != "Secret shop/token is not there" {
+		t.Errorf("%v", err)
+	}
+}

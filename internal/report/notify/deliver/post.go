@@ -1,0 +1,208 @@
+package deliver
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/report/notify/payload"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/transport"
+)
+
+// sendError says why a message was not taken. Its text holds no credential.
+type sendError struct {
+	text  string
+	final bool          // another try gets the same answer
+	after time.Duration // that the receiver asks for; 0 for nothing
+}
+
+// Error implements error.
+func (e *sendError) Error() string { return e.text }
+
+// longestAnswer is how much of an answer is read, and longestSaying how much of it is in an error, in bytes.
+const (
+	longestAnswer = 16 << 10
+	longestSaying = 160
+)
+
+// secretsOf returns the values that must be in no message: those of the Secrets, the token, and what an address holds beside its host.
+func secretsOf(p Loaded, t payload.Target, address string) redact.Known {
+	values := []string{t.Token}
+	for _, data := range []map[string][]byte{p.SecretData, p.CertificateData, p.ProxyData} {
+		for _, v := range data {
+			values = append(values, string(v))
+		}
+	}
+	for _, text := range []string{p.Address, p.Proxy, address} {
+		if u, err := url.Parse(text); err == nil {
+			values = append(values, strings.Split(u.EscapedPath(), "/")...)
+			values = append(values, u.Path, u.RawQuery)
+			if password, ok := u.User.Password(); ok {
+				values = append(values, password)
+			}
+		}
+	}
+	return redact.KnownOf(slices.DeleteFunc(values, func(v string) bool { return len(v) < 6 })...)
+}
+
+// post sends one content.
+func (d *Deliverer) post(ctx context.Context, p Loaded, c payload.Content) error {
+	target, lack := targetOf(p)
+	if lack != "" {
+		return &sendError{text: lack}
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	byApp, err := d.withApp(ctx, p, &target)
+	if err != nil {
+		return &sendError{text: secretsOf(p, target, "").Line(err.Error(), 2*longestSaying)}
+	}
+	q, err := payload.BuildRequest(target, c)
+	if err != nil {
+		return &sendError{text: secretsOf(p, target, "").Line(err.Error(), 2*longestSaying)}
+	}
+	known := secretsOf(p, target, q.URL)
+	client, err := d.client(p)
+	if err != nil {
+		return &sendError{text: known.Line(err.Error(), 2*longestSaying)}
+	}
+	defer client.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(ctx, q.Method, q.URL, bytes.NewReader(q.Body))
+	if err != nil {
+		return &sendError{text: "the address is malformed"}
+	}
+	r.Header.Set("User-Agent", "truce")
+	for name, value := range q.Headers {
+		r.Header.Set(name, value)
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return &sendError{text: known.Line(r.URL.Host+": "+withoutAddress(err).Error(), 2*longestSaying)}
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, longestAnswer))
+	if byApp && answer.StatusCode == http.StatusUnauthorized {
+		d.forgetApp(p)
+	}
+	return refusalOf(answer, target.Type, body, known)
+}
+
+// refusalOf returns why an answer is no success.
+func refusalOf(r *http.Response, kind string, body []byte, known redact.Known) error {
+	refusal := payload.Refusal(kind, r.StatusCode, string(body))
+	if r.StatusCode < http.StatusMultipleChoices && refusal == "" || payload.IsAlreadyThere(kind, r.StatusCode, string(body)) {
+		return nil
+	}
+	e := &sendError{text: fmt.Sprintf("%s: %d %s", r.Request.URL.Host, r.StatusCode, http.StatusText(r.StatusCode)), after: retryAfter(r.Header.Get("Retry-After"), time.Now())}
+	if line := known.Foreign(cmp.Or(refusal, string(body)), longestSaying); line != "" {
+		e.text += fmt.Sprintf("; the server says %q", line)
+	}
+	gone := payload.IsCommitStatus(kind) && r.StatusCode == http.StatusNotFound // the commit, most likely: others must not wait for it
+	e.final = gone || slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}, r.StatusCode)
+	return e
+}
+
+// retryAfter reads the header, which holds seconds or a date; 0 for none.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, 1<<20)) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// withoutAddress is an error without the address, which may hold a token.
+func withoutAddress(err error) error {
+	var at *url.Error
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// client returns a client of the Provider's certificates and proxy, for servers that may be reached. It goes with no redirect to another server.
+func (d *Deliverer) client(p Loaded) (*http.Client, error) {
+	o := transport.Options{Servers: d.Servers}
+	o.Auth = source.Auth{
+		CABundle: keyOfAny(p.CertificateData, "ca.crt", "caFile"), ClientCert: keyOfAny(p.CertificateData, "tls.crt", "certFile"), ClientKey: keyOfAny(p.CertificateData, "tls.key", "keyFile"),
+	}
+	var err error
+	if o.Proxy, err = proxyOf(p); err != nil {
+		return nil, err
+	}
+	c, err := transport.NewClient(o)
+	if err != nil {
+		return nil, err
+	}
+	c.CheckRedirect = refuseOtherServer
+	return c, nil
+}
+
+// proxyOf returns the URL of a Provider's proxy, with its credentials; empty for that of the environment.
+func proxyOf(p Loaded) (string, error) {
+	address := keyOfAny(p.ProxyData, "address")
+	if address == "" {
+		return cmp.Or(keyOfAny(p.SecretData, "proxy"), p.Proxy), nil
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", errors.New("the key address of the proxy's Secret is no URL")
+	}
+	if name := keyOfAny(p.ProxyData, "username"); name != "" {
+		u.User = url.UserPassword(name, keyOfAny(p.ProxyData, "password"))
+	}
+	return u.String(), nil
+}
+
+// refuseOtherServer follows a redirect within one server only: headers and bodies hold credentials.
+func refuseOtherServer(next *http.Request, before []*http.Request) error {
+	switch first := before[0].URL; {
+	case len(before) > 3:
+		return errors.New("too many redirects")
+	case next.URL.Host != first.Host || next.URL.Scheme != first.Scheme:
+		return errors.New("the server redirects to another one, which gets no credentials: set the address to that one")
+	}
+	return nil
+}
+
+func keyOfAny(data map[string][]byte, keys ...string) string {
+	for _, key := range keys {
+		if v := strings.TrimSpace(string(data[key])); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// targetOf reads the keys that Flux documents for the Secret of a Provider, and says what is not there.
+func targetOf(p Loaded) (payload.Target, string) {
+	for name, data := range map[string]map[string][]byte{p.Secret: p.SecretData, p.Certificates: p.CertificateData, p.ProxySecret: p.ProxyData} {
+		if name != "" && data == nil {
+			return payload.Target{}, "Secret " + p.Key.Namespace + "/" + name + " is not there"
+		}
+	}
+	t := payload.Target{
+		Type: p.Type, Address: cmp.Or(keyOfAny(p.SecretData, "address"), p.Address), Channel: p.Channel, Username: p.Username, Token: keyOfAny(p.SecretData, "token"),
+		Login: keyOfAny(p.SecretData, "username"), Password: keyOfAny(p.SecretData, "password"),
+		UID: p.UID,
+	}
+	if text := p.SecretData["headers"]; len(text) > 0 && yaml.Unmarshal(text, &t.Headers) != nil {
+		return t, "the key headers of Secret " + p.Secret + " is no map of texts in YAML"
+	}
+	return t, ""
+}

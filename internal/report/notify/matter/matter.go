@@ -1,0 +1,117 @@
+// Package matter answers: is this message worth sending, or has it been said?
+//
+// In: the state of one matter, and a message about it; or that it holds no more.
+// Out: the next state, and the message to send, if any.
+// Promise: pure; of each matter one message when it opens, one when its form changes, and one when it ends; the same message of no matter is
+// said once within Repeat.
+// Not here: keeping the state (outbox), who gets a message (route), what is joined with what (deliver).
+package matter
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/report/notify"
+)
+
+// Repeat is how long a message that belongs to no lasting matter is not repeated, as --rate-limit-interval of Flux's notification-controller.
+const Repeat = 5 * time.Minute
+
+// The kinds of matters.
+const (
+	Drift     = "drift"
+	Contested = "contested"
+	Ceded     = "ceded"
+	Addition  = "addition"
+	Failure   = "failure" // of an app's run
+	HeldPrune = "prune"   // that waits for a person
+)
+
+// State is what is remembered of a matter. The zero value is one that is not open.
+type State struct {
+	Open   bool           `json:"open,omitempty"`
+	Form   string         `json:"form,omitempty"`
+	At     time.Time      `json:"at"`               // of the newest message that was said
+	Opened notify.Message `json:"opened,omitempty"` // the newest one, of an open matter
+}
+
+// KeyOf names the matter of a message: the app, the kind of matter, the object and the field. A message of no matter is one of its own, by its words.
+func KeyOf(m notify.Message) string {
+	parts := []string{m.About.String(), m.Matter.Kind, m.Matter.Object, m.Matter.Field}
+	if m.Matter.Kind == "" {
+		parts = []string{m.About.String(), "", m.Reason, m.Revision, m.Text}
+	}
+	return strings.Join(parts, "\x00")
+}
+
+// PrefixOf is what the keys of an app's matters begin with.
+func PrefixOf(m notify.Message) string { return m.About.String() + "\x00" }
+
+// Advance returns what becomes of a matter with a message, and whether the message is to be said:
+//
+//	| state  | message            | next   | said                        |
+//	|--------|--------------------|--------|-----------------------------|
+//	| any    | of no matter       | closed | unless said within Repeat   |
+//	| closed | opens              | open   | yes                         |
+//	| open   | opens, same form   | open   | no                          |
+//	| open   | opens, other form  | open   | yes                         |
+//	| open   | ends               | closed | yes                         |
+//	| closed | ends               | closed | unless said within Repeat   |
+//
+// The last line is for what opened and ended between two looks: the message of the end says it all.
+func Advance(was State, m notify.Message) (State, bool) {
+	switch {
+	case m.Matter.Kind == "" || m.Matter.Phase == notify.Once, m.Matter.Phase == notify.Ends && !was.Open:
+		form := m.Reason + "\x00" + m.Revision + "\x00" + m.Text
+		if was.Form == form && m.At.Sub(was.At) < Repeat {
+			return was, false
+		}
+		return State{Form: form, At: m.At}, true
+	case m.Matter.Phase == notify.Ends:
+		return State{Form: m.Reason + "\x00" + m.Revision + "\x00" + m.Text, At: m.At}, true
+	case was.Open && was.Form == m.Matter.Form:
+		return was, false
+	}
+	return State{Open: true, Form: m.Matter.Form, At: m.At, Opened: m}, true
+}
+
+// Expired reports whether nothing depends on a state any more.
+func (s State) Expired(now time.Time) bool { return !s.Open && now.Sub(s.At) >= Repeat }
+
+// quiet are the kinds whose end is no news: they are open until the app is gone, so that each is said once.
+var quiet = map[string]bool{Ceded: true, Addition: true}
+
+// EndMessage returns the message of the end of an open matter, and true, where it is not among those that hold now; the message is of the time and the
+// app of another.
+func EndMessage(s State, of notify.Message, holds []notify.Matter) (notify.Message, bool) {
+	was := s.Opened.Matter
+	if !s.Open || quiet[was.Kind] || was.Kind == Failure {
+		return notify.Message{}, false
+	}
+	for _, h := range holds {
+		if h.Kind == was.Kind && h.Object == was.Object && h.Field == was.Field {
+			return notify.Message{}, false
+		}
+	}
+	out := of
+	out.Evidence, out.Severity = maps.Clone(s.Opened.Evidence), notify.Info
+	for _, past := range []string{notify.FactLive, notify.FactVerdict, notify.FactBecause, notify.FactNext} {
+		delete(out.Evidence, past)
+	}
+	out.Reason, out.Text = endingOf(s.Opened)
+	out.Matter = was
+	out.Matter.Phase, out.Matter.Form = notify.Ends, ""
+	return out, true
+}
+
+func endingOf(m notify.Message) (reason, text string) {
+	what := strings.TrimSpace(m.Matter.Object + " " + m.Matter.Field)
+	switch m.Matter.Kind {
+	case HeldPrune:
+		return "PruneReleased", "no prune waits for a person any more"
+	case Contested:
+		return "FieldSettled", what + ": no longer contested, the field holds what Git wants or is no longer Git's"
+	}
+	return "DriftEnded", what + ": no longer differs from Git"
+}

@@ -1,0 +1,136 @@
+package outbox_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
+	"github.com/truce-gitops/truce/internal/report/notify/outbox"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
+)
+
+var to = route.Key{Namespace: "shop", Name: "chat"}
+
+func open(t *testing.T, path string) *outbox.Store {
+	t.Helper()
+	s, err := outbox.OpenStore(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func note(text, field string, severity notify.Severity) route.Note {
+	return route.Note{Message: notify.Message{
+		Event: notify.Event{Severity: severity, Text: text}, About: object.ID{Kind: "Kustomization", Namespace: "shop", Name: "web"},
+		Matter: notify.Matter{Kind: matter.Drift, Field: field}, At: time.Now(),
+	}}
+}
+
+func push(t *testing.T, s *outbox.Store, notes ...route.Note) {
+	t.Helper()
+	err := s.Update(func(tx *outbox.Tx) error {
+		for _, n := range notes {
+			if err := tx.Push(to, n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhatWasStoredSurvivesAKill: the file of a process that never closes it, as after SIGKILL, holds the state of a matter and its notes; what was not
+// complete is not there.
+func TestWhatWasStoredSurvivesAKill(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, filepath.Join(dir, "live.db"))
+	m := note("opens", ".spec.replicas", notify.Error).Message
+	m.Matter.Phase, m.Matter.Form = notify.Opens, "5"
+	state, _ := matter.Advance(matter.State{}, m)
+	err := s.Update(func(tx *outbox.Tx) error {
+		return errors.Join(tx.PutState(matter.KeyOf(m), state), tx.Push(to, route.Note{Message: m}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fault := errors.New("in the middle")
+	if err := s.Update(func(tx *outbox.Tx) error { return errors.Join(tx.Push(to, note("half", "", notify.Info)), fault) }); !errors.Is(err, fault) {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "live.db"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "after.db"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := open(t, filepath.Join(dir, "after.db"))
+	items, dropped, err := after.Pending(to)
+	if err != nil || dropped != 0 || len(items) != 1 || items[0].Message.Text != "opens" {
+		t.Fatalf("%v %d %+v", err, dropped, items)
+	}
+	_ = after.Update(func(tx *outbox.Tx) error {
+		if _, again := matter.Advance(tx.State(matter.KeyOf(m)), m); again {
+			t.Error("what was said before the kill is said again")
+		}
+		if n := len(tx.States(matter.PrefixOf(m))); n != 1 {
+			t.Errorf("%d states of the app", n)
+		}
+		return nil
+	})
+	if err := after.Done(to, []uint64{items[0].ID}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if items, _, _ := after.Pending(to); len(items) != 0 {
+		t.Errorf("sent, and still there: %+v", items)
+	}
+}
+
+func TestAQueueIsBoundedAndDropsRepeatsFirst(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "x.db"))
+	push(t, s, note("an error of long ago", "oldest", notify.Error))
+	var notes []route.Note
+	for i := range outbox.Most + 100 {
+		field := "same"
+		if i%2 == 0 {
+			field = fmt.Sprint(i)
+		}
+		notes = append(notes, note(fmt.Sprint(i), field, notify.Error))
+	}
+	push(t, s, notes...)
+	items, dropped, err := s.Pending(to)
+	if err != nil || len(items) != outbox.Most || dropped != 101 {
+		t.Fatalf("%v: %d items, %d dropped", err, len(items), dropped)
+	}
+	if items[0].Message.Text != "an error of long ago" {
+		t.Errorf("dropped the only message of a matter, and not repeats: %+v", items[0])
+	}
+	if err := s.Done(to, nil, dropped); err != nil {
+		t.Fatal(err)
+	}
+	if _, dropped, _ := s.Pending(to); dropped != 0 {
+		t.Errorf("%d dropped, which were reported", dropped)
+	}
+}
+
+func TestADamagedFileIsPutAside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	if err := os.WriteFile(path, []byte("this is no database, whatever else it may be"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	push(t, open(t, path), note("works", "", notify.Info))
+	if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) != 1 {
+		t.Errorf("put aside: %v", aside)
+	}
+}

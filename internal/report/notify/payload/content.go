@@ -1,0 +1,200 @@
+package payload
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
+)
+
+// mostLines is how many texts a message of several has before it counts the others.
+const mostLines = 20
+
+// mostApps is of how many apps one look may bring a message each; of more there is one about all.
+const mostApps = 3
+
+// IsOnCall reports whether a type of receiver opens and closes alerts by their keys: messages to it are joined by their matter alone.
+func IsOnCall(kind string) bool {
+	return slices.Contains([]string{"alertmanager", "pagerduty", "opsgenie"}, kind)
+}
+
+// JoinMessages returns what is sent of the notes of one Alert, in the order of time: for a receiver of alerts one content a matter, the newest; for one of
+// commit statuses one a commit and app; else one an app, and one in all where there are many apps. Each note is of one content.
+func JoinMessages(kind string, all []route.Note) []Content {
+	if IsCommitStatus(kind) {
+		return commitContents(all)
+	}
+	notes := newestOfMatters(all)
+	by := func(n route.Note) string { return n.Message.About.String() }
+	if IsOnCall(kind) {
+		by = func(n route.Note) string { return matter.KeyOf(n.Message) }
+	}
+	var order []string
+	groups := map[string][]route.Note{}
+	for _, n := range notes {
+		key := by(n)
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], n)
+	}
+	if !IsOnCall(kind) && len(groups) > mostApps {
+		c := summaryOf(notes, len(groups))
+		for i := range all {
+			c.From = append(c.From, i)
+		}
+		return []Content{c}
+	}
+	out := make([]Content, 0, len(order))
+	for _, key := range order {
+		c := contentOf(groups[key])
+		for i, n := range all {
+			if by(n) == key {
+				c.From = append(c.From, i)
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// newestOfMatters leaves out messages whose matter has newer ones, and repeats of an app's text. The newest of each app and of each matter stays.
+func newestOfMatters(notes []route.Note) []route.Note {
+	seen := map[string]bool{}
+	var out []route.Note
+	for _, n := range slices.Backward(notes) {
+		key, text := matter.KeyOf(n.Message), n.Message.About.String()+"\x01"+n.Message.Text
+		if n.Message.Matter.Kind == "" && seen[text] {
+			continue
+		}
+		if !seen[key] {
+			out = append(out, n)
+		}
+		seen[key], seen[text] = true, true
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// contentOf joins notes about one app.
+func contentOf(notes []route.Note) Content {
+	c := contentAbout(notes)
+	a := c.Message.About
+	c.Title = strings.ToLower(a.Kind) + "/" + a.Name
+	if a.Namespace != "" {
+		c.Title += "." + a.Namespace
+	}
+	for _, n := range notes[:min(len(notes), mostLines)] {
+		c.Lines = append(c.Lines, n.Message.Text)
+	}
+	c.cutOff(len(notes))
+	return c
+}
+
+// summaryOf joins notes about many apps: errors come first.
+func summaryOf(notes []route.Note, apps int) Content {
+	c := contentAbout(notes)
+	c.Title = fmt.Sprintf("%d apps", apps)
+	reasons := map[string]int{}
+	for _, n := range notes {
+		reasons[n.Message.Reason]++
+	}
+	var counts []string
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		counts = append(counts, fmt.Sprintf("%d %s", reasons[reason], reason))
+	}
+	c.Lines = []string{strings.Join(counts, ", ")}
+	sorted := slices.Clone(notes)
+	slices.SortStableFunc(sorted, func(a, b route.Note) int { return severityRank(a) - severityRank(b) })
+	for _, n := range sorted[:min(len(sorted), mostLines)] {
+		a := n.Message.About
+		c.Lines = append(c.Lines, a.Kind+" "+a.Namespace+"/"+a.Name+": "+n.Message.Text)
+	}
+	c.cutOff(len(notes))
+	return c
+}
+
+func (c *Content) cutOff(all int) {
+	if all > mostLines {
+		c.Lines = append(c.Lines, fmt.Sprintf("and %d more", all-mostLines))
+	}
+}
+
+func severityRank(n route.Note) int {
+	if n.Message.Severity == notify.Error {
+		return 0
+	}
+	return 1
+}
+
+// contentAbout is what contents of one and of many apps have in common. The facts are those in which all notes agree.
+func contentAbout(notes []route.Note) Content {
+	main := notes[len(notes)-1]
+	for _, n := range slices.Backward(notes) {
+		if severityRank(n) < severityRank(main) {
+			main = n
+		}
+	}
+	c := Content{Message: main.Message, Count: len(notes), Key: matter.KeyOf(main.Message), Ended: main.Message.Matter.Phase == notify.Ends}
+	var id strings.Builder
+	for _, n := range notes {
+		id.WriteString(matter.KeyOf(n.Message) + n.Message.At.UTC().String() + "\x02")
+	}
+	c.ID = hashText(id.String())
+	for _, f := range factsOf(main) {
+		if !slices.ContainsFunc(notes, func(n route.Note) bool { return !slices.Contains(factsOf(n), f) }) {
+			c.Facts = append(c.Facts, f)
+		}
+	}
+	return c
+}
+
+// factsOf are the facts of one note: its metadata, the summary first, then its evidence in the order in which people read it.
+func factsOf(n route.Note) []Fact {
+	var out []Fact
+	names := slices.Sorted(maps.Keys(n.Metadata))
+	slices.SortStableFunc(names, func(a, b string) int { return summaryFirst(a) - summaryFirst(b) })
+	for _, name := range names {
+		out = append(out, Fact{name, n.Metadata[name]})
+	}
+	known := notify.FactNames()
+	for _, name := range known {
+		if v := n.Message.Evidence[name]; v != "" {
+			out = append(out, Fact{name, v})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Message.Evidence)) {
+		if !slices.Contains(known, name) {
+			out = append(out, Fact{name, n.Message.Evidence[name]})
+		}
+	}
+	return out
+}
+
+func summaryFirst(name string) int {
+	if name == "summary" {
+		return 0
+	}
+	return 1
+}
+
+// Refusal returns what a receiver refuses in an answer that looks like a success; empty for nothing.
+func Refusal(kind string, status int, body string) string {
+	switch {
+	case kind == "slack" && strings.Contains(body, `"ok":false`):
+		return body
+	case kind == "azuredevops" && status == http.StatusNonAuthoritativeInfo: // its page to log in
+		return "the token is refused"
+	}
+	return ""
+}
+
+// IsAlreadyThere reports whether an answer that looks like a refusal says that what was sent is there already.
+func IsAlreadyThere(kind string, status int, body string) bool {
+	return kind == "gitlab" && status == http.StatusBadRequest && strings.Contains(body, "Cannot transition status")
+}

@@ -1,0 +1,78 @@
+package payload
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// grafana creates an annotation.
+type grafana struct{}
+
+func (grafana) build(t Target, c Content) (Request, error) {
+	m := c.Message
+	tags := []string{reporter, "kind: " + m.About.Kind, "name: " + m.About.Name, "namespace: " + m.About.Namespace, "reason: " + m.Reason}
+	r, err := postJSON(joinURL(t.Address, "/api/annotations"), map[string]any{"time": m.At.UnixMilli(), "text": shorten(c.Title+": "+c.Text(), 8000), "tags": tags})
+	if t.Login != "" {
+		return authorized(r, "Basic", basicText(t.Login, t.Password)), err
+	}
+	return authorized(r, "Bearer", t.Token), err
+}
+
+// sentry sends an event. The address is a DSN: SCHEME://KEY@HOST/PROJECT.
+type sentry struct{}
+
+func (sentry) build(t Target, c Content) (Request, error) {
+	dsn, err := url.Parse(t.Address)
+	if err != nil || dsn.User == nil || strings.Trim(dsn.Path, "/") == "" {
+		return Request{}, missing("sentry", "the DSN of a project as the key address in its Secret")
+	}
+	path, project := "", strings.Trim(dsn.Path, "/")
+	if i := strings.LastIndex(project, "/"); i >= 0 {
+		path, project = "/"+project[:i], project[i+1:]
+	}
+	m := c.Message
+	body := map[string]any{
+		"event_id": hashText(c.ID), "timestamp": timestampOf(m.At), "platform": "other", "level": severityText(c), "logger": reporter,
+		"message": map[string]any{"formatted": shorten(c.Title+": "+c.Text(), 8000)}, "fingerprint": []string{hashText(c.Key)},
+		"tags": map[string]string{"kind": m.About.Kind, "name": m.About.Name, "namespace": m.About.Namespace, "reason": m.Reason}, "extra": factMap(c),
+	}
+	if t.Channel != "" {
+		body["environment"] = t.Channel
+	}
+	r, err := postJSON(dsn.Scheme+"://"+dsn.Host+path+"/api/"+url.PathEscape(project)+"/store/", body)
+	if err == nil {
+		r.Headers["X-Sentry-Auth"] = "Sentry sentry_version=7, sentry_client=truce/1, sentry_key=" + dsn.User.Username()
+	}
+	return r, err
+}
+
+// datadog posts an event.
+type datadog struct{}
+
+func (datadog) build(t Target, c Content) (Request, error) {
+	if t.Token == "" {
+		return Request{}, missing("datadog", "the key token in its Secret: an API key")
+	}
+	m := c.Message
+	tags := []string{"kube_app_kind:" + m.About.Kind, "kube_app_name:" + m.About.Name, "kube_namespace:" + m.About.Namespace, "reason:" + m.Reason}
+	if t.Channel != "" {
+		tags = append(tags, slices.DeleteFunc(strings.Split(t.Channel, ","), func(s string) bool { return s == "" })...)
+	}
+	kind := "info"
+	switch {
+	case c.IsError():
+		kind = "error"
+	case c.Ended:
+		kind = "success"
+	}
+	r, err := postJSON(joinURL(cmp.Or(t.Address, "https://api.datadoghq.com"), "/api/v1/events"), map[string]any{
+		"title": shorten(c.Title, 100), "text": shorten(c.Text(), 4000), "alert_type": kind, "tags": tags, "aggregation_key": hashText(c.Key),
+		"date_happened": m.At.Unix(), "source_type_name": reporter,
+	})
+	if err == nil {
+		r.Headers["DD-API-KEY"] = t.Token
+	}
+	return r, err
+}

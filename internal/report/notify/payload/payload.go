@@ -1,0 +1,166 @@
+// Package payload answers: which request brings this message to this kind of receiver?
+//
+// In: what a message says (Content), and where it goes (Target).
+// Out: a Request; an error where the Provider or its Secret lacks what the receiver needs.
+// Promise: pure; the same content gives the same request, to the byte; text of others is escaped in the form of each receiver, so that it mentions
+// no person and makes no link; a credential is where the receiver wants it and nowhere else.
+// Not here: sending (deliver), which messages there are (route, matter).
+package payload
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/report/notify"
+)
+
+// reporter is who sends the messages.
+const reporter = "truce"
+
+// Fact is something that a message says beside its text.
+type Fact struct{ Name, Value string }
+
+// Content is what one request says: one message, or several that were joined.
+type Content struct {
+	Message notify.Message // the first one, of the highest severity
+	Title   string         // what it is about: "kustomization/web.shop"
+	Lines   []string       // the texts
+	Facts   []Fact
+	Count   int    // of messages that were joined
+	Key     string // the same for messages about one matter
+	ID      string // the same for another try of the same request
+	Ended   bool   // the matter is over
+	From    []int  // which of the notes it says
+	Commit  Commit // what a commit's status says; only for IsCommitStatus
+	Nothing bool   // there is nothing to send: its notes are done
+}
+
+// Text returns all lines.
+func (c Content) Text() string { return strings.Join(c.Lines, "\n") }
+
+// IsError reports whether it is bad news.
+func (c Content) IsError() bool { return c.Message.Severity == notify.Error }
+
+// Target is a receiver, with its credentials.
+type Target struct {
+	Type     string
+	Address  string
+	Channel  string
+	Username string
+	Token    string
+	Login    string // for Basic authentication
+	Password string
+	Headers  map[string]string // of the Secret
+	UID      string            // of the Provider
+}
+
+// Request is an HTTP request.
+type Request struct {
+	Method  string
+	URL     string
+	Headers map[string]string
+	Body    []byte
+}
+
+// builder makes the request of one type.
+type builder interface {
+	build(Target, Content) (Request, error)
+}
+
+// types are the types of Providers, as Flux names them. Mattermost takes what is for Slack.
+var types = map[string]builder{
+	"generic": generic{}, "generic-hmac": generic{signed: true},
+	"slack": slack{}, "rocket": rocket{}, "discord": discord{}, "msteams": teams{}, "googlechat": googleChat{}, "lark": lark{},
+	"telegram": telegram{}, "matrix": matrix{}, "webex": webex{}, "zulip": zulip{},
+	"alertmanager": alertmanager{}, "pagerduty": pagerDuty{}, "opsgenie": opsgenie{},
+	"github": gitHub{}, "gitlab": gitLab{}, "gitea": gitea{}, "bitbucket": bitbucket{}, "bitbucketserver": bitbucketServer{}, "azuredevops": azureDevOps{},
+	"grafana": grafana{}, "sentry": sentry{}, "datadog": datadog{}, "githubdispatch": githubDispatch{},
+}
+
+// Supports reports whether messages can be sent to a type of Provider.
+func Supports(name string) bool { return types[name] != nil }
+
+// TypeNames returns the types, in order.
+func TypeNames() []string { return slices.Sorted(maps.Keys(types)) }
+
+// TypeList returns the types in a sentence.
+func TypeList() string { return strings.Join(TypeNames(), ", ") }
+
+// BuildRequest returns the request that says the content to the target.
+func BuildRequest(t Target, c Content) (Request, error) {
+	b := types[t.Type]
+	if b == nil {
+		return Request{}, fmt.Errorf("truce sends nothing to a Provider of type %q: want one of %s", t.Type, TypeList())
+	}
+	r, err := b.build(t, c)
+	if err != nil {
+		return Request{}, err
+	}
+	if err := checkAddress(r.URL); err != nil {
+		return Request{}, err
+	}
+	for name, value := range t.Headers {
+		r.Headers[name] = value
+	}
+	return r, nil
+}
+
+// checkAddress refuses what is no address of a server. The address itself is in no message.
+func checkAddress(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("the address is no http(s) URL: set spec.address, or the key address of the Secret")
+	}
+	return nil
+}
+
+// postJSON returns a POST of a value as JSON.
+func postJSON(address string, value any) (Request, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return Request{}, err
+	}
+	return Request{Method: "POST", URL: address, Headers: map[string]string{"Content-Type": "application/json"}, Body: []byte(strings.TrimSuffix(b.String(), "\n"))}, nil
+}
+
+// authorized adds an Authorization header, where there is a credential.
+func authorized(r Request, scheme, credential string) Request {
+	if credential != "" {
+		r.Headers["Authorization"] = scheme + " " + credential
+	}
+	return r
+}
+
+// joinURL appends a path to an address that lacks it.
+func joinURL(address, path string) string {
+	address = strings.TrimSuffix(address, "/")
+	if strings.HasSuffix(address, path) {
+		return address
+	}
+	return address + path
+}
+
+// shorten cuts a text to a number of characters.
+func shorten(s string, most int) string {
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return string(r[:most-1]) + "…"
+}
+
+// missing is an error that says which key of the Secret, or which field, is needed.
+func missing(kind, what string) error {
+	return fmt.Errorf("a Provider of type %s needs %s", kind, what)
+}
+
+// timestampOf prints a time as most receivers take it.
+func timestampOf(t time.Time) string { return t.UTC().Format(time.RFC3339) }

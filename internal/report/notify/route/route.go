@@ -1,0 +1,150 @@
+// Package route answers: which Alerts does a message belong to, and what does each of them add to it?
+//
+// In: Providers and Alerts, as a dialect reads them; messages.
+// Out: whether an Alert takes a message, and the message as it goes out.
+// Promise: pure; an Alert of one namespace takes messages about another only where references across namespaces are allowed.
+// Not here: reading custom resources (dialect/flux), the forms of messages (payload), sending them (deliver).
+package route
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/cel"
+	"github.com/truce-gitops/truce/internal/report/notify"
+)
+
+// Key names a Provider or an Alert.
+type Key struct{ Namespace, Name string }
+
+// String returns namespace/name.
+func (k Key) String() string { return k.Namespace + "/" + k.Name }
+
+// Provider is where messages go, without its credentials.
+type Provider struct {
+	Key        Key
+	UID        string
+	Generation int64
+	Type       string
+	Channel    string
+	Username   string
+	Address    string // may hold a token: it is in no message
+	Timeout    time.Duration
+	Proxy      string
+	Suspended  bool
+	// StatusName is the expression of the name of a commit's status; the zero value for the usual one.
+	StatusName cel.Expression
+	// Secret, Certificates and ProxySecret name Secrets of its namespace; empty for none.
+	Secret, Certificates, ProxySecret string
+
+	Problems []app.Problem
+	Notes    []string
+}
+
+// Alert says which messages go to a Provider of its namespace.
+type Alert struct {
+	Key        Key
+	Generation int64
+	Provider   string
+	ErrorsOnly bool
+	Sources    []Source
+	Include    []*regexp.Regexp // a message matches one of them; none for all
+	Exclude    []*regexp.Regexp // a message matches none of them
+	Metadata   map[string]string
+	Summary    string
+	Suspended  bool
+
+	Problems []app.Problem
+	Notes    []string
+}
+
+// State is what is known of a Provider or an Alert, for its status.
+type State struct {
+	Problems []app.Problem
+	// Failing says why messages do not go out; empty while they do. No credential is in it.
+	Failing   string
+	Suspended bool
+	Notes     []string
+	At        time.Time
+}
+
+// Source is what an Alert listens to.
+type Source struct {
+	Kind, Name, Namespace string            // Name is "*" for all
+	Labels                map[string]string // only with the name "*"
+}
+
+// Takes reports whether a message goes to the Alert's Provider. Of a Provider or Alert of which something is wrong nothing is sent.
+func (a Alert) Takes(m notify.Message) bool {
+	switch {
+	case a.Suspended, len(a.Problems) > 0, a.ErrorsOnly && m.Severity != notify.Error:
+		return false
+	case !slices.ContainsFunc(a.Sources, func(s Source) bool { return s.names(m) }):
+		return false
+	case slices.ContainsFunc(a.Exclude, func(r *regexp.Regexp) bool { return r.MatchString(m.Text) }):
+		return false
+	}
+	return len(a.Include) == 0 || slices.ContainsFunc(a.Include, func(r *regexp.Regexp) bool { return r.MatchString(m.Text) })
+}
+
+func (s Source) names(m notify.Message) bool {
+	if s.Kind != m.About.Kind || s.Namespace != m.About.Namespace {
+		return false
+	}
+	if s.Name != "*" {
+		return s.Name == m.About.Name
+	}
+	for key, want := range s.Labels {
+		if have, there := m.Labels[key]; !there || have != want {
+			return false
+		}
+	}
+	return true
+}
+
+// metadataKey is what the annotations of an object begin with that are metadata of its messages, in Flux.
+const metadataKey = "event.toolkit.fluxcd.io/"
+
+// metadataOf returns what a message says beside its text: of the message itself, of its object's annotations, and of the Alert. What comes first holds.
+func (a Alert) metadataOf(m notify.Message) map[string]string {
+	out := map[string]string{}
+	add := func(key, value string) {
+		if _, there := out[key]; !there && value != "" {
+			out[key] = value
+		}
+	}
+	if m.Revision != "" {
+		add("revision", m.Revision)
+	}
+	for key, value := range m.Annotations {
+		if name, ok := strings.CutPrefix(key, metadataKey); ok {
+			add(name, value)
+		}
+	}
+	for key, value := range a.Metadata {
+		add(key, value)
+	}
+	add("summary", a.Summary)
+	return out
+}
+
+// Note is a message on its way to one Provider.
+type Note struct {
+	Alert    Key
+	Message  notify.Message
+	Metadata map[string]string // beside the message's own evidence
+	// StatusName is the name of a commit's status, where the Provider has an expression for it; NameFault says why there is none.
+	StatusName, NameFault string `json:",omitempty"`
+}
+
+// Address returns the message as it goes to the Alert's Provider. Labels and annotations stay behind.
+func (a Alert) Address(m notify.Message) Note {
+	n := Note{Alert: a.Key, Message: m, Metadata: a.metadataOf(m)}
+	n.Message.Labels, n.Message.Annotations = nil, nil
+	n.Message.Evidence = maps.Clone(m.Evidence)
+	return n
+}

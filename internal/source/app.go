@@ -1,0 +1,32 @@
+package source
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+)
+
+// gitHubAPI is where tokens are got where the Secret names no other.
+const gitHubAPI = "https://api.github.com"
+
+var numberForm = regexp.MustCompile(`^[0-9]{1,20}$`)
+
+// ReadApp sets a to what the keys say that Flux documents for the Secret of a GitHub App, and returns what is missing, never what is there.
+func (a *Auth) ReadApp(secret map[string][]byte) (lack string) {
+	get := func(key string) string { return strings.TrimSpace(string(secret[key])) }
+	*a = Auth{
+		AppID: get("githubAppID"), AppInstallation: get("githubAppInstallationID"), AppKey: get("githubAppPrivateKey"),
+		AppURL: cmp.Or(get("githubAppBaseURL"), gitHubAPI), CABundle: string(secret["ca.crt"]),
+	}
+	switch {
+	case a.AppID == "":
+		lack = "githubAppID is not in it"
+	case !numberForm.MatchString(a.AppInstallation):
+		lack = "want the number of the installation in githubAppInstallationID"
+	case a.AppKey == "":
+		lack = "githubAppPrivateKey is not in it"
+	case !strings.HasPrefix(a.AppURL, "https://"):
+		lack = "want a URL with https:// in githubAppBaseURL"
+	}
+	return lack
+}

@@ -1,0 +1,114 @@
+package bucket
+
+import (
+	"cmp"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/transport"
+)
+
+// client sends signed requests for one bucket. Its methods but get are called by one goroutine at a time.
+type client struct {
+	http   *http.Client
+	at     address
+	fixed  bool // the region is one that the spec or the endpoint names
+	static credentials
+	tokens *tokenService // nil for none
+}
+
+// answerError is what a storage has answered instead of what was asked for.
+type answerError struct {
+	status  int
+	code    string // of S3, such as NoSuchBucket
+	message string // of the server
+	region  string // of the bucket, where the answer names it
+	signed  bool
+}
+
+// Error is the status and the server's code.
+func (e *answerError) Error() string {
+	text := fmt.Sprintf("the server answers %d %s", e.status, http.StatusText(e.status))
+	if e.code != "" {
+		text += fmt.Sprintf(" (%s)", e.code)
+	}
+	return text
+}
+
+// find is a request for a list, which also finds out in which region the bucket is.
+func (c *client) find(ctx context.Context, query string) (*http.Response, error) {
+	answer, err := c.get(ctx, c.at.url("", query), nil)
+	var refused *answerError
+	if !errors.As(err, &refused) {
+		return answer, err
+	}
+	switch {
+	case refused.status == http.StatusForbidden && c.tokens != nil:
+		c.tokens.forget() // the next fetch asks for others
+	case refused.region == "" || refused.region == c.at.region || !regionForm.MatchString(refused.region):
+	case c.fixed:
+		return nil, transport.Failed(source.BucketFailed, "%w: it is in %q", errAnotherRegion, refused.region)
+	default:
+		if c.at.region = refused.region; c.at.amazon {
+			c.at = c.at.in(refused.region)
+		}
+		return c.get(ctx, c.at.url("", query), nil)
+	}
+	return nil, err
+}
+
+// get sends a request. Its answer has the status 200, or 304 where a header asks for that.
+func (c *client) get(ctx context.Context, at fmt.Stringer, header http.Header) (*http.Response, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, transport.Failed(source.BucketFailed, "the address of the object is malformed")
+	}
+	for name := range header {
+		q.Header.Set(name, header.Get(name))
+	}
+	q.Header.Set("User-Agent", "truce")
+	by := c.static
+	if c.tokens != nil {
+		if by, err = c.tokens.credentials(ctx); err != nil {
+			return nil, err
+		}
+	}
+	by.sign(q, cmp.Or(c.at.region, defaultRegion), time.Now())
+	answer, err := c.http.Do(q)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusNotModified && header.Get(ifNoneMatch) != "" {
+		return answer, nil
+	}
+	refused := readRefusal(answer)
+	refused.signed = by.key != ""
+	return nil, errors.Join(refused, answer.Body.Close())
+}
+
+const (
+	ifNoneMatch   = "If-None-Match"
+	mostOfRefusal = 64 << 10 // bytes of an error's description
+)
+
+// readRefusal reads the error document of S3, where there is one.
+func readRefusal(answer *http.Response) *answerError {
+	out := &answerError{status: answer.StatusCode, region: answer.Header.Get("X-Amz-Bucket-Region")}
+	data, _ := io.ReadAll(io.LimitReader(answer.Body, mostOfRefusal)) // what came is enough for a message
+	var document struct {
+		Code, Message, Region string
+	}
+	if xml.Unmarshal(data, &document) == nil && codeForm.MatchString(document.Code) {
+		out.code, out.message = document.Code, document.Message
+		if out.region == "" {
+			out.region = document.Region
+		}
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/pack"
+	"github.com/truce-gitops/truce/internal/source/transport"
+	"github.com/truce-gitops/truce/internal/source/tree"
+)
+
+// atOnce is how many downloads of one bucket are open at a time. Their contents are written one after the other.
+const atOnce = 8
+
+// download stores objects. Those that have the etag of the last fetch are taken from it.
+func (b *bucket) download(ctx context.Context, packs *pack.Store, name string, list []object) (*pack.Pack, error) {
+	w, err := packs.NewWriter(b.spec.Limits)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Discard()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	var mu sync.Mutex // held to write
+	for _, o := range list {
+		group.Go(func() error { return b.bring(ctx, &mu, w, o) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return w.Finish(name)
+}
+
+func (b *bucket) bring(ctx context.Context, mu *sync.Mutex, w *pack.Writer, o object) error {
+	if b.etags[o.Key] == o.ETag {
+		data, err := fs.ReadFile(b.newest.Files, o.Key)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		return w.Add(ctx, o.Key, tree.Regular, bytes.NewReader(data))
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	answer, err := b.client.get(ctx, b.client.at.url(o.Key, ""), nil)
+	if err != nil {
+		return aboutObject(o.Key, err)
+	}
+	body := &exact{from: answer.Body, left: o.Size}
+	if tag := answer.Header.Get("ETag"); tag != "" && trimETag(tag) != o.ETag {
+		err = errChanged
+	}
+	if err == nil {
+		mu.Lock()
+		err = w.Add(ctx, o.Key, tree.Regular, body)
+		mu.Unlock()
+	}
+	return aboutObject(o.Key, errors.Join(err, answer.Body.Close()))
+}
+
+var errChanged = &transport.FetchError{Reason: source.BucketFailed, Err: errors.New("it has changed while the bucket was read; the next look reads it again")}
+
+// exact reads a content of a known size, and fails at the end of any other.
+type exact struct {
+	from io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (e *exact) Read(p []byte) (int, error) {
+	n, err := e.from.Read(p)
+	e.left -= int64(n)
+	if e.left < 0 || errors.Is(err, io.EOF) && e.left > 0 {
+		return 0, errChanged
+	}
+	return n, err
+}

@@ -1,0 +1,102 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/transport"
+	"github.com/truce-gitops/truce/internal/source/tree"
+)
+
+// objectError is a failure to read one object.
+type objectError struct {
+	key string
+	err error
+}
+
+// Error names the object.
+func (e *objectError) Error() string { return fmt.Sprintf("object %.200q: %s", e.key, e.err) }
+
+// Unwrap gives the cause.
+func (e *objectError) Unwrap() error { return e.err }
+
+func aboutObject(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &objectError{key, err}
+}
+
+// explain makes a source.Error: one bounded line without credentials, in which the server's words are few and marked as such.
+func explain(bounded, ctx context.Context, spec source.Spec, err error) error {
+	out := &source.Error{Op: "fetch", Subject: "bucket " + spec.Bucket.Name + " of " + spec.URL, Reason: source.BucketFailed, Err: err}
+	var known *transport.FetchError
+	var list *tree.Error
+	switch {
+	case ctx.Err() != nil:
+		out.Reason, out.Err = "", context.Cause(ctx)
+		return out
+	case bounded.Err() != nil:
+		out.Reason, out.Err = source.Timeout, context.Cause(bounded)
+		return out
+	case egress.IsRefused(err):
+		out.Reason = source.HostNotAllowed
+	case errors.As(err, &list):
+		out.Reason = list.Reason
+	case errors.As(err, &known):
+		out.Reason = known.Reason
+	}
+	a, user := spec.Auth, spec.Bucket.User
+	secrets := redact.KnownOf(a.Password, a.ClientKey, a.Proxy, transport.ProxyPassword(a.Proxy), user.Password, user.ClientKey)
+	if text := secrets.Line(plainWords(err, spec, secrets), transport.LongestMessage); text != err.Error() {
+		out.Err = errors.New(text)
+	}
+	return out
+}
+
+// plainWords says what an answer means, without addresses, which may hold anything.
+func plainWords(err error, spec source.Spec, secrets redact.Known) string {
+	var object *objectError
+	var service *tokenError
+	var refused *answerError
+	var at *url.Error
+	switch {
+	case errors.As(err, &object):
+		return fmt.Sprintf("object %.200q: %s", object.key, plainWords(object.err, spec, secrets))
+	case errors.As(err, &service):
+		spec.Auth.Secret = "spec.sts.secretRef"
+		return "get credentials of the token service (spec.sts): " + plainWords(service.err, spec, secrets)
+	case errors.As(err, &refused):
+		return answerWords(refused, spec, secrets)
+	case errors.As(err, &at):
+		return transport.DescribeNetworkError(at.Err, "set spec.insecure to true")
+	}
+	return err.Error()
+}
+
+func answerWords(refused *answerError, spec source.Spec, secrets redact.Known) string {
+	text := refused.Error()
+	switch {
+	case refused.code == "NoSuchBucket":
+		return fmt.Sprintf("bucket %q does not exist", spec.Bucket.Name)
+	case refused.status/100 == 3:
+		text += ": the endpoint is another one, or spec.region is wrong"
+	case refused.status != http.StatusUnauthorized && refused.status != http.StatusForbidden:
+	case !refused.signed:
+		text += ", and no credentials for it are given"
+	case spec.Auth.Secret != "":
+		text += " to the credentials of Secret " + spec.Auth.Secret
+	default:
+		text += " to the credentials of spec.sts"
+	}
+	if refused.message != "" {
+		text += fmt.Sprintf("; it says %q", secrets.Foreign(refused.message, transport.LongestSaying))
+	}
+	return text
+}

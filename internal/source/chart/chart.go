@@ -1,0 +1,253 @@
+// Package chart answers: which files does a chart of a Helm repository hold, and what is in the repository's index?
+//
+// In: a source.Spec of the kind HelmRepository, of an index or of one chart of it by name and version.
+// Out: a source.Artifact: the index as it is, or the files of the chart's archive.
+// Promise: an index is stored on disk and read as a stream: no more of it than the versions of one chart is in memory. An archive has the digest that
+// the index names. Credentials reach the server of the repository's URL alone, unless the Spec says otherwise; the servers alone are reached that the
+// policy allows. Where nothing is new, a fetch is one conditional request, and a chart of an index that is named costs none.
+// Not here: charts in OCI registries (source/oci), how a server is reached (source/transport), rendering (render/helm).
+package chart
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/pack"
+	"github.com/truce-gitops/truce/internal/source/transport"
+	"github.com/truce-gitops/truce/internal/source/tree"
+)
+
+// Store fetches indexes and charts. It is a source.Fetcher.
+type Store struct {
+	// Packs keeps the indexes and archives that were fetched.
+	Packs *pack.Store
+	// Servers are those that may be connected to: repositories, and where their indexes say that archives are.
+	Servers egress.Policy
+
+	mu    sync.Mutex
+	known map[source.Spec]*repository
+}
+
+var _ source.Fetcher = (*Store)(nil)
+
+// repository is one repository, and the newest index of it. All below turn is guarded by it.
+type repository struct {
+	turn chan struct{} // held while the index is fetched
+	used time.Time     // guarded by Store.mu
+	spec source.Spec   // without Chart and Timeout
+	base *url.URL
+	// own has the credentials, and sends them to the server of base alone. other has none.
+	own, other *http.Client
+
+	index    *pack.Pack
+	revision string // of index
+	etag     string
+	modified string // the header Last-Modified of index
+}
+
+// Fetch implements source.Fetcher.
+func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, error) {
+	limit := spec.Timeout
+	if limit <= 0 {
+		limit = source.DefaultTimeout
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+	defer cancel()
+	got, err := s.fetch(bounded, spec)
+	if err != nil {
+		return source.Artifact{}, explain(bounded, ctx, spec, err)
+	}
+	return got, nil
+}
+
+func (s *Store) fetch(ctx context.Context, spec source.Spec) (source.Artifact, error) {
+	r, err := s.repository(spec)
+	if err != nil {
+		return source.Artifact{}, err
+	}
+	if spec.Chart.Name == "" {
+		if _, _, err := s.look(ctx, r); err != nil {
+			return source.Artifact{}, err
+		}
+		return r.artifact()
+	}
+	index, revision, err := s.indexOf(ctx, r, spec.Chart.Index)
+	if err != nil {
+		return source.Artifact{}, err
+	}
+	found, err := chooseVersion(index, spec.Chart)
+	if err != nil {
+		return source.Artifact{}, err
+	}
+	return s.archive(ctx, r, spec, found, revision)
+}
+
+// repository is the one entry of a repository.
+func (s *Store) repository(spec source.Spec) (*repository, error) {
+	spec.Chart, spec.Timeout, spec.Ref = source.Chart{}, 0, source.Ref{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.known[spec]
+	if r == nil {
+		var err error
+		if r, err = s.connect(spec); err != nil {
+			return nil, err
+		}
+		if s.known == nil {
+			s.known = map[source.Spec]*repository{}
+		}
+		s.known[spec] = r
+	}
+	r.used = time.Now()
+	return r, nil
+}
+
+func (s *Store) connect(spec source.Spec) (*repository, error) {
+	base, err := url.Parse(spec.URL)
+	if err != nil || base.Host == "" || base.User != nil || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, transport.Failed(source.URLInvalid, "want an http:// or https:// URL without credentials")
+	}
+	base.Fragment = ""
+	r := &repository{turn: make(chan struct{}, 1), spec: spec, base: base.JoinPath("/")}
+	if r.own, err = s.client(spec.Auth); err != nil {
+		return nil, err
+	}
+	without := spec.Auth
+	without.ClientCert, without.ClientKey = "", ""
+	r.other, err = s.client(without)
+	return r, err
+}
+
+// client follows no redirect: who may get credentials is judged for each request.
+func (s *Store) client(auth source.Auth) (*http.Client, error) {
+	out, err := transport.NewClient(transport.Options{Servers: s.Servers, Auth: auth, Proxy: auth.Proxy})
+	if err != nil {
+		return nil, transport.Failed(source.AuthenticationFailed, "%w", err)
+	}
+	out.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return out, nil
+}
+
+// indexOf returns the index of a revision, where that is stored, or the one that the repository has now.
+func (s *Store) indexOf(ctx context.Context, r *repository, revision string) (*pack.Pack, string, error) {
+	if revision != "" {
+		if p := s.Packs.Named(r.indexName(revision)); p != nil && !p.Damaged() {
+			return p, revision, nil
+		}
+	}
+	return s.look(ctx, r)
+}
+
+// look asks for the index, and stores it where it is new.
+func (s *Store) look(ctx context.Context, r *repository) (*pack.Pack, string, error) {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return nil, "", context.Cause(ctx)
+	}
+	if r.index != nil && r.index.Damaged() {
+		r.index = nil
+	}
+	err := r.bringIndex(ctx, s.Packs)
+	return r.index, r.revision, err
+}
+
+// The names of files, and the bounds of what a server may send: Flux's defaults.
+const (
+	indexFile   = "index.yaml"
+	mostIndex   = 50 << 20
+	mostArchive = 10 << 20
+)
+
+func (r *repository) bringIndex(ctx context.Context, packs *pack.Store) error {
+	header := http.Header{}
+	if r.index != nil {
+		setIfGiven(header, "If-None-Match", r.etag)
+		setIfGiven(header, "If-Modified-Since", r.modified)
+	}
+	answer, err := r.get(ctx, r.base.JoinPath(indexFile), header)
+	if err != nil {
+		return fmt.Errorf("fetch the index: %w", err)
+	}
+	if answer.StatusCode == http.StatusNotModified {
+		return answer.Body.Close()
+	}
+	index, revision, err := r.storeIndex(ctx, packs, answer)
+	if err = errors.Join(err, answer.Body.Close()); err != nil {
+		return err
+	}
+	r.index, r.revision = index, revision
+	r.etag, r.modified = answer.Header.Get("ETag"), answer.Header.Get("Last-Modified")
+	return nil
+}
+
+func setIfGiven(h http.Header, key, value string) {
+	if value != "" {
+		h.Set(key, value)
+	}
+}
+
+func (r *repository) storeIndex(ctx context.Context, packs *pack.Store, answer *http.Response) (*pack.Pack, string, error) {
+	w, err := packs.NewWriter(source.Limits{Bytes: mostIndex})
+	if err != nil {
+		return nil, "", err
+	}
+	defer w.Discard()
+	sum := sha256.New()
+	if err := w.Add(ctx, indexFile, tree.Regular, reading{answer.Body, sum}); err != nil {
+		return nil, "", fmt.Errorf("fetch the index: %w", err)
+	}
+	revision := "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	if p := packs.Named(r.indexName(revision)); p != nil && !p.Damaged() {
+		return p, revision, nil
+	}
+	p, err := w.Finish(r.indexName(revision))
+	if err != nil {
+		return nil, "", err
+	}
+	return p, revision, checkIndex(p)
+}
+
+// wayOf is all by which a server is found and asked. It is a part of the names of what is stored: what another source was given is not taken for this
+// source's.
+func (r *repository) wayOf() string {
+	a := r.spec.Auth
+	return fmt.Sprintf("%q", []string{r.base.String(), a.Secret, a.Username, a.CABundle, a.ClientCert, a.Proxy})
+}
+
+func (r *repository) indexName(revision string) string {
+	return strings.Join([]string{"helm index", r.wayOf(), revision}, " ")
+}
+
+// artifact is the index by itself.
+func (r *repository) artifact() (source.Artifact, error) {
+	files, err := r.index.Tree(tree.Rules{All: true})
+	if err != nil {
+		return source.Artifact{}, err
+	}
+	return source.Artifact{
+		Revision: r.revision, Commit: strings.TrimPrefix(r.revision, "sha256:"), Repository: source.RepositoryOf(r.spec.URL), Digest: files.Digest(), Files: files,
+	}, nil
+}
+
+// Retain forgets repositories that were not asked for so long. The files are removed by their store.
+func (s *Store) Retain(idle time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for spec, r := range s.known {
+		if time.Since(r.used) >= idle {
+			delete(s.known, spec)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package chart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/transport"
+	"github.com/truce-gitops/truce/internal/source/tree"
+)
+
+// explain makes a source.Error: one bounded line without credentials.
+func explain(bounded, ctx context.Context, spec source.Spec, err error) error {
+	out := &source.Error{Op: "fetch", Subject: subjectOf(spec), Reason: source.RepositoryFailed, Err: err}
+	if spec.Chart.Name != "" {
+		out.Reason = source.ChartPull
+	}
+	var known *transport.FetchError
+	var list *tree.Error
+	switch {
+	case ctx.Err() != nil:
+		out.Reason, out.Err = "", context.Cause(ctx)
+		return out
+	case bounded.Err() != nil:
+		out.Reason, out.Err = source.Timeout, context.Cause(bounded)
+		return out
+	case egress.IsRefused(err):
+		out.Reason = source.HostNotAllowed
+	case errors.As(err, &list) && list.Reason != source.LayerFailed:
+		out.Reason = list.Reason
+	case errors.As(err, &known):
+		out.Reason = known.Reason
+	}
+	a := spec.Auth
+	secrets := redact.KnownOf(a.Username, a.Password, a.ClientKey, a.Proxy, transport.ProxyPassword(a.Proxy))
+	if text := secrets.Line(plainWords(err, spec), transport.LongestMessage); text != err.Error() {
+		out.Err = errors.New(text)
+	}
+	return out
+}
+
+// subjectOf is the repository, without what in its address may be a permission.
+func subjectOf(spec source.Spec) string {
+	at := "Helm repository"
+	if u, err := url.Parse(spec.URL); err == nil && u.Host != "" {
+		at = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	}
+	if spec.Chart.Name != "" {
+		return fmt.Sprintf("chart %.200q of %s", spec.Chart.Name, at)
+	}
+	return at
+}
+
+// plainWords says what an answer means, without addresses, which may hold anything.
+func plainWords(err error, spec source.Spec) string {
+	var refused *answerError
+	var at *url.Error
+	switch {
+	case errors.As(err, &refused):
+		return beforeCause(err, refused) + answerWords(refused, spec)
+	case errors.As(err, &at):
+		return beforeCause(err, at) + transport.DescribeNetworkError(at.Err, "name it with http://")
+	}
+	return err.Error()
+}
+
+// beforeCause is what an error says before its cause.
+func beforeCause(err, cause error) string {
+	text, inner := err.Error(), cause.Error()
+	if i := len(text) - len(inner); i > 0 && text[i:] == inner {
+		return text[:i]
+	}
+	return ""
+}
+
+func answerWords(refused *answerError, spec source.Spec) string {
+	text := refused.Error()
+	switch {
+	case refused.status == http.StatusNotFound && spec.Chart.Name == "":
+		return text + ": there is no index.yaml below the URL"
+	case refused.status != http.StatusUnauthorized && refused.status != http.StatusForbidden:
+	case refused.foreign && !refused.presented:
+		text += "; it is not the server of the repository, so that credentials are sent to it only where spec.passCredentials is true"
+	case !refused.presented:
+		text += ", and no credentials for it are given"
+	case spec.Auth.Secret != "":
+		text += " to the credentials of Secret " + spec.Auth.Secret
+	default:
+		text += " to the credentials that are given"
+	}
+	return text
+}

@@ -1,0 +1,97 @@
+package chart
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+)
+
+// versionsIn scans an index, and returns the versions of a chart.
+func versionsIn(t *testing.T, index, name string) []string {
+	t.Helper()
+	out, err := scanIndex(strings.NewReader(index), name)
+	if err != nil {
+		t.Fatalf("%v in %.200q", err, index)
+	}
+	var all []string
+	for _, v := range out.versions {
+		all = append(all, v.Version)
+	}
+	return all
+}
+
+func TestOneChartOfAnIndex(t *testing.T) {
+	const block = "apiVersion: v1\nentries:\n  # the charts\n  \"a\": # quoted\n  - version: 1.10\n    description: |\n      web:\n      - version: 6\n\n  web:\n    - version: 2.0.0\n      urls: [a.tgz]\n    - version: 1.0.0\n  none: []\n  z:\n  - version: 7\ngenerated: now\n"
+	whole := strings.Replace(block, "  none: []\n", "", 1)
+	for name, want := range map[string][]string{"a": {"1.10"}, "web": {"2.0.0", "1.0.0"}, "z": {"7"}, "b": nil, "": nil} {
+		if diff := cmp.Diff(want, versionsIn(t, whole, name)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if _, err := scanIndex(strings.NewReader(block), "web"); !errors.Is(err, errNoStream) {
+		t.Errorf("a chart in flow style: %v", err)
+	}
+	const inJSON = `{"apiVersion": "v1", "x": [{"entries": 1}], "entries": {"a": [{"version": "1"}], "web": [{"version": "2.0.0", "urls": ["x"]}]}, "generated": "now"}`
+	if diff := cmp.Diff([]string{"2.0.0"}, versionsIn(t, inJSON, "web")); diff != "" {
+		t.Error(diff)
+	}
+	out, err := decodeWhole(strings.NewReader(block), "web")
+	if err != nil || len(out.versions) != 2 || out.charts != 4 || !out.apiVersion {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// largeIndex is an index of so many charts with five versions each.
+func largeIndex(charts int) []byte {
+	out := []byte("apiVersion: v1\nentries:\n")
+	words := strings.Repeat("words ", 20)
+	for c := range charts {
+		out = fmt.Appendf(out, "  chart-%d:\n", c)
+		for v := range 5 {
+			out = fmt.Appendf(out, "  - apiVersion: v2\n    created: \"2026-01-02T03:04:05Z\"\n    description: %s\n    digest: %064d\n    name: chart-%d\n    urls:\n    - chart-%d-1.%d.0.tgz\n    version: 1.%d.0\n", words, v, c, c, v, v)
+		}
+	}
+	return out
+}
+
+// An index of 20,000 charts is read without holding it in memory: the bytes that are allocated are a hundredth of its size.
+func TestAnIndexOfManyChartsIsNotInMemory(t *testing.T) {
+	const charts = 20_000
+	index := largeIndex(charts)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	out, err := scanIndex(bytes.NewReader(index), "chart-7")
+	runtime.ReadMemStats(&after)
+	if err != nil || len(out.versions) != 5 || out.charts != charts {
+		t.Fatalf("%d versions of %d charts, %v", len(out.versions), out.charts, err)
+	}
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > uint64(len(index))/100 {
+		t.Errorf("%d bytes are allocated for an index of %d bytes", allocated, len(index))
+	}
+}
+
+// What a scan finds is what the whole index says.
+func FuzzIndex(f *testing.F) {
+	f.Add("apiVersion: v1\nentries:\n  web:\n  - version: 1.0.0\n", "web")
+	f.Add("---\nentries:\n    'web':\n    - version: 1\n      urls: [a]\n    x:\n    - {version: 2}\n", "web")
+	f.Add(`{"entries": {"web": [{"version": "1"}]}}`, "web")
+	f.Fuzz(func(t *testing.T, index, name string) {
+		out, err := scanIndex(strings.NewReader(index), name)
+		if err != nil || len(out.versions) == 0 {
+			return
+		}
+		var whole struct{ Entries map[string][]version }
+		if err := yaml.Unmarshal([]byte(index), &whole); err != nil {
+			return // what a scan does not look at may be no YAML
+		}
+		if diff := cmp.Diff(whole.Entries[name], out.versions); diff != "" {
+			t.Errorf("%q: %s", index, diff)
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package chartfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// files is a tree whose sums are its contents.
+type files struct{ fstest.MapFS }
+
+func (f files) Sum(name string) (string, error) {
+	var out strings.Builder
+	err := fs.WalkDir(f.MapFS, name, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(f.MapFS, path)
+		fmt.Fprintf(&out, "%s %q;", path, text)
+		return err
+	})
+	return out.String(), err
+}
+
+func artifactOf(version string) source.Artifact {
+	return source.Artifact{Revision: "main@sha1:0123456789abcdef", Commit: "0123456789abcdef", Files: files{fstest.MapFS{
+		"charts/web/Chart.yaml":       {Data: []byte("apiVersion: v2\nname: web\nversion: " + version + "\n")},
+		"charts/web/values-prod.yaml": {Data: []byte("a: 1\n")},
+		"prod.yaml":                   {Data: []byte("a: 2\n")},
+		"broken/Chart.yaml":           {Data: []byte("name: [")},
+		"nameless/Chart.yaml":         {Data: []byte("version: 1.0.0")},
+		"versionless/Chart.yaml":      {Data: []byte("name: a\nversion: first")},
+		"large/Chart.yaml":            {Data: []byte(strings.Repeat("#", longestFile+1))},
+		"empty/README.md":             {},
+	}}}
+}
+
+func TestTheArtifactOfAHelmChart(t *testing.T) {
+	in := []string{"charts/web/values-prod.yaml", "prod.yaml"}
+	for name, c := range map[string]struct {
+		choice   Choice
+		revision string
+		values   []string
+		reason   source.Reason
+	}{
+		"by the version of the chart":     {choice: Choice{Directory: "charts/web"}, revision: "1.2.3"},
+		"by the revision of the source":   {choice: Choice{Directory: "charts/web", ByRevision: true}, revision: "1.2.3+0123456789ab"},
+		"with values files":               {choice: Choice{Directory: "charts/web", Values: in, Generation: 7}, revision: "1.2.3+7", values: in},
+		"with values files, by revision":  {choice: Choice{Directory: "charts/web", Values: in, Generation: 7, ByRevision: true}, revision: "1.2.3+0123456789ab.7", values: in},
+		"a values file that is not there": {choice: Choice{Directory: "charts/web", Values: []string{"a.yaml"}}, reason: source.ValuesFiles},
+		"one that is left out":            {choice: Choice{Directory: "charts/web", Values: []string{"a.yaml", "prod.yaml"}, SkipMissing: true}, revision: "1.2.3+0", values: in[1:]},
+		"a values file that is no file":   {choice: Choice{Directory: "charts/web", Values: []string{"charts"}}, reason: source.ValuesFiles},
+		"a directory that is no chart":    {choice: Choice{Directory: "empty"}, reason: source.ChartReference},
+		"a directory that is not there":   {choice: Choice{Directory: "nowhere"}, reason: source.ChartReference},
+		"a Chart.yaml that is no YAML":    {choice: Choice{Directory: "broken"}, reason: source.ChartReference},
+		"a chart without a name":          {choice: Choice{Directory: "nameless"}, reason: source.ChartReference},
+		"a chart without a version":       {choice: Choice{Directory: "versionless"}, reason: source.ChartReference},
+		"a Chart.yaml that is too large":  {choice: Choice{Directory: "large"}, reason: source.ChartReference},
+		"the first chart of an archive":   {choice: Choice{}, reason: source.ChartReference}, // the first one at the top is broken
+	} {
+		got, err := c.choice.Of(artifactOf("1.2.3"))
+		var known *source.Error
+		switch errors.As(err, &known); {
+		case c.reason != "" && (known == nil || known.Reason != c.reason):
+			t.Errorf("%s: %v, want the reason %s", name, err, c.reason)
+		case c.reason == "" && (err != nil || got.Revision != c.revision || !cmp.Equal(got.Chart.Values, c.values)):
+			t.Errorf("%s: %s of %v, %v, want %s of %v", name, got.Revision, got.Chart.Values, err, c.revision, c.values)
+		}
+	}
+}
+
+// TestAnotherCommitIsAnotherChartByItsVersion keeps a chart until its version, or the digest of its files, is another one.
+func TestAnotherCommitIsAnotherChartByItsVersion(t *testing.T) {
+	of := func(c Choice, a source.Artifact) source.Artifact {
+		t.Helper()
+		out, err := c.Of(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	next := artifactOf("1.2.3")
+	next.Files.(files).MapFS["charts/web/values-prod.yaml"] = &fstest.MapFile{Data: []byte("a: 3\n")}
+	elsewhere := artifactOf("1.2.3")
+	elsewhere.Files.(files).MapFS["prod.yaml"] = &fstest.MapFile{Data: []byte("a: 3\n")}
+	byVersion, byRevision := Choice{Directory: "charts/web"}, Choice{Directory: "charts/web", ByRevision: true}
+	was := of(byVersion, artifactOf("1.2.3"))
+	if now := of(byVersion, next); now.Digest == was.Digest || !byVersion.IsKept(was, now) {
+		t.Errorf("of the same version: digests %s and %s, kept: %t", was.Digest, now.Digest, byVersion.IsKept(was, now))
+	}
+	if now := of(byVersion, artifactOf("1.2.4")); byVersion.IsKept(was, now) {
+		t.Error("another version is not taken")
+	}
+	if now := of(byRevision, next); byRevision.IsKept(of(byRevision, artifactOf("1.2.3")), now) {
+		t.Error("another revision is not taken")
+	}
+	if now := of(byVersion, elsewhere); now.Digest != was.Digest {
+		t.Error("a file outside of the chart is a part of it")
+	}
+	if byVersion.IsKept(source.Artifact{}, was) {
+		t.Error("nothing is kept instead of the first artifact")
+	}
+}
+
+func FuzzReadMetadata(f *testing.F) {
+	for _, text := range []string{"name: web\nversion: 1.2.3\n", "name: &a [*a]", "{}", "\x00", "name: a\nversion: 1\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := ReadMetadata(fstest.MapFS{"a/Chart.yaml": {Data: data}}, "a")
+		if err == nil && (got.Name == "" || got.Version == "") {
+			t.Errorf("%+v is taken for a chart", got)
+		}
+	})
+}

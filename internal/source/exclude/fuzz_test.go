@@ -1,0 +1,16 @@
+package exclude
+
+import "testing"
+
+// FuzzExclusions: rules of a repository are a stranger's text.
+func FuzzExclusions(f *testing.F) {
+	f.Add("*.md\n!keep.md\n/docs/", "a/b\n", "a/b/c.yaml")
+	f.Add("**/[a-", "!\n\\ \n", "x")
+	f.Fuzz(func(t *testing.T, lines, file, path string) {
+		for _, e := range []Exclusions{NewExclusions(lines, nil), NewExclusions(lines, map[string]string{"": file, "a": file, "a/b": lines})} {
+			if first, again := e.File(path), e.File(path); first != again {
+				t.Errorf("two answers about %q", path)
+			}
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package git_test
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
+)
+
+// claimed checks the claim of an App as GitHub does.
+func claimed(key *rsa.PublicKey, header string) bool {
+	parts := strings.Split(strings.TrimPrefix(header, "Bearer "), ".")
+	if len(parts) != 3 {
+		return false
+	}
+	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+	sig, sigErr := base64.RawURLEncoding.DecodeString(parts[2])
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct {
+		Iat, Exp int64
+		Iss      string
+	}
+	if err != nil || sigErr != nil || json.Unmarshal(text, &claims) != nil || rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], sig) != nil {
+		return false
+	}
+	now := time.Now().Unix()
+	return claims.Iss == "4711" && claims.Iat < now && claims.Exp > now && claims.Exp-now <= 600
+}
+
+func TestAGitHubAppGetsATokenForEachFetchThatNeedsOne(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var given atomic.Int64
+	life := time.Hour
+	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || r.URL.Path != "/api/v3/app/installations/42/access_tokens" || !claimed(&key.PublicKey, r.Header.Get("Authorization")) {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"token":"ghs_%s","expires_at":%q}`, canary, time.Now().Add(life).Format(time.RFC3339))
+		given.Add(1)
+	}))
+	defer api.Close()
+	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw}))
+	r := gittest.New(t, map[string]string{"a": "1"})
+	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{Username: "x-access-token", Password: "ghs_" + canary})
+	auth := source.Auth{
+		AppID: "4711", AppInstallation: "42", AppURL: api.URL + "/api/v3", CABundle: ca,
+		AppKey: string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
+	}
+	s, spec := newStore(t), mainOf(server.URL)
+	spec.Auth = auth
+	for range 2 {
+		fetch(t, s, spec)
+	}
+	if n := given.Load(); n != 1 {
+		t.Errorf("%d tokens for two fetches within its time", n)
+	}
+	life = time.Minute // it ends too soon to be used again
+	s = newStore(t)
+	for range 2 {
+		fetch(t, s, spec)
+	}
+	if n := given.Load(); n != 3 {
+		t.Errorf("%d tokens, want one more for each fetch", n-1)
+	}
+	closed := gittest.ServeHTTP(t, r, gittest.HTTPOptions{Username: "x-access-token", Password: "other", Hook: echoCredentials})
+	for name, change := range map[string]func(*source.Spec){
+		"gives no token":           func(s *source.Spec) { s.Auth.AppInstallation = "43" },
+		"want an RSA key":          func(s *source.Spec) { s.Auth.AppKey = "no key" },
+		"rejected the credentials": func(s *source.Spec) { s.URL = closed.URL },
+	} {
+		spec := spec
+		change(&spec)
+		if text := refused(t, newStore(t), spec, source.AuthenticationFailed); !strings.Contains(text, name) || strings.Contains(text, canary) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+// echoCredentials says what was sent.
+func echoCredentials(_ int, w http.ResponseWriter, r *http.Request) bool {
+	_, password, _ := r.BasicAuth()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(http.StatusForbidden)
+	fmt.Fprintf(w, "you sent %s, which is %s\n", r.Header.Get("Authorization"), password)
+	return true
+}

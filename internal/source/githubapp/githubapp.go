@@ -1,0 +1,124 @@
+// Package githubapp answers: which token does a GitHub App get for one of its installations?
+//
+// In: the App, its installation and key (source.Auth); which servers may be reached.
+// Out: a Token with its end; an error that says whether the key, the App or the way to the server is at fault.
+// Promise: one request, to the API that the credentials name and to no other by redirect; no credential is in an error.
+// Not here: when a token is replaced, and what it is used for (git, report/notify/deliver).
+package githubapp
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/transport"
+)
+
+const (
+	margin     = 5 * time.Minute // before its end a token is replaced
+	claimTime  = 9 * time.Minute // GitHub takes claims of ten minutes at most
+	mostAnswer = 64 << 10
+)
+
+// Token is what an App got for one installation. Its zero value is one that has ended.
+type Token struct {
+	Text  string
+	Until time.Time
+}
+
+// IsValid reports whether the token can be used for some minutes.
+func (t Token) IsValid() bool { return time.Until(t.Until) >= margin }
+
+// FetchToken exchanges the key of an App for a token. What the server, or the way to it, is at fault for is a *transport.FetchError with the reason
+// GitOperationFailed, and what the credentials are, one with another reason.
+func FetchToken(ctx context.Context, auth source.Auth, servers egress.Policy) (Token, error) {
+	claim, err := signClaim(auth.AppID, auth.AppKey, time.Now())
+	if err != nil {
+		return Token{}, fetchError(source.AuthenticationFailed, "GitHub App: %w", err)
+	}
+	client, err := transport.NewClient(transport.Options{Servers: servers, Auth: source.Auth{CABundle: auth.CABundle}, Proxy: auth.Proxy})
+	if err != nil {
+		return Token{}, fetchError(source.AuthenticationFailed, "GitHub App: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	url := strings.TrimSuffix(auth.AppURL, "/") + "/app/installations/" + auth.AppInstallation + "/access_tokens"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
+	if err != nil {
+		return Token{}, fetchError(source.URLInvalid, "GitHub App: the base URL is malformed")
+	}
+	req.Header.Set("Accept", "application/vnd.github+json")
+	req.Header.Set("Authorization", "Bearer "+claim)
+	answer, err := client.Do(req)
+	if err != nil {
+		return Token{}, fetchError(source.GitOperationFailed, "ask %s for a token of the GitHub App: %w", req.URL.Host, errors.Unwrap(err))
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	if answer.StatusCode != http.StatusCreated {
+		return Token{}, fetchError(source.AuthenticationFailed,
+			"%s gives no token for the GitHub App %s and its installation %s: %s", req.URL.Host, auth.AppID, auth.AppInstallation, answer.Status[:min(len(answer.Status), 60)])
+	}
+	var got struct {
+		Token  string    `json:"token"`
+		Expiry time.Time `json:"expires_at"`
+	}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, mostAnswer)).Decode(&got); err != nil || got.Token == "" {
+		return Token{}, fetchError(source.GitOperationFailed, "%s answered without a token for the GitHub App", req.URL.Host)
+	}
+	return Token{got.Token, got.Expiry}, nil
+}
+
+func fetchError(reason source.Reason, format string, args ...any) error {
+	return &transport.FetchError{Reason: reason, Err: fmt.Errorf(format, args...)}
+}
+
+// signClaim makes the JSON web token by which an App says who it is (RFC 7519, RS256).
+func signClaim(id, key string, now time.Time) (string, error) {
+	private, err := parseAppKey(key)
+	if err != nil {
+		return "", err
+	}
+	claims, err := json.Marshal(map[string]any{"iat": now.Add(-time.Minute).Unix(), "exp": now.Add(claimTime).Unix(), "iss": id})
+	if err != nil {
+		return "", err
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	text := encode([]byte(`{"alg":"RS256","typ":"JWT"}`)) + "." + encode(claims)
+	sum := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, private, crypto.SHA256, sum[:])
+	if err != nil {
+		return "", fmt.Errorf("sign with its key: %w", err)
+	}
+	return text + "." + encode(signature), nil
+}
+
+var errAppKey = errors.New("its private key cannot be read: want an RSA key in PEM form")
+
+func parseAppKey(text string) (*rsa.PrivateKey, error) {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return nil, errAppKey
+	}
+	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+		return key, nil
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if key, ok := parsed.(*rsa.PrivateKey); ok && err == nil {
+		return key, nil
+	}
+	return nil, errAppKey
+}

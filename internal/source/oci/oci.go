@@ -1,0 +1,189 @@
+// Package oci answers: which files does an artifact in an OCI registry hold?
+//
+// In: a source.Spec of the kind OCI.
+// Out: a source.Artifact: the files of one layer of the artifact's manifest.
+// Promise: what is read has the digest that the registry named; credentials reach the registry and the token server that it names, and are in no error; the
+// servers alone are reached that the policy allows. Where nothing is new, a fetch is one HEAD request.
+// Not here: reading archives (source/pack), how a server is reached (source/transport), which Secret holds the credentials (dialect).
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/pack"
+	"github.com/truce-gitops/truce/internal/source/transport"
+)
+
+// Store fetches artifacts. It is a source.Fetcher.
+type Store struct {
+	// Packs keeps the layers that were fetched.
+	Packs *pack.Store
+	// Servers are those that may be connected to: registries, their token servers, and where they redirect to.
+	Servers egress.Policy
+
+	mu    sync.Mutex
+	known map[source.Spec]*artifact
+}
+
+var _ source.Fetcher = (*Store)(nil)
+
+// artifact is one request, and the newest answer to it.
+type artifact struct {
+	turn   chan struct{} // held during a fetch
+	used   time.Time     // guarded by Store.mu
+	remote *remote.Repository
+	plain  bool // the registry answers without TLS, which the source allows
+
+	newest source.Artifact
+	digest string // of the manifest of newest
+	files  *pack.Pack
+}
+
+// Fetch implements source.Fetcher.
+func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, error) {
+	limit := spec.Timeout
+	if limit <= 0 {
+		limit = source.DefaultTimeout
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+	defer cancel()
+	at, err := parseAddress(spec.URL)
+	if err != nil {
+		return source.Artifact{}, &source.Error{Op: "fetch", Subject: "OCI repository", Reason: source.URLInvalid, Err: err}
+	}
+	got, err := s.fetch(bounded, at, spec)
+	if err != nil {
+		return source.Artifact{}, s.explain(bounded, ctx, spec, err)
+	}
+	return got, nil
+}
+
+// Prefix is how the URL of an OCI repository begins.
+const Prefix = "oci://"
+
+// parseAddress reads oci://HOST/REPOSITORY. The URL is in no error: it may hold anything.
+func parseAddress(url string) (registry.Reference, error) {
+	text, ok := strings.CutPrefix(url, Prefix)
+	if !ok {
+		return registry.Reference{}, errors.New("the URL does not begin with " + Prefix)
+	}
+	at, err := registry.ParseReference(strings.TrimSuffix(text, "/"))
+	if err != nil {
+		return at, errors.New("the URL is not oci://HOST/REPOSITORY")
+	}
+	if at.Reference != "" {
+		return at, errors.New("the URL names a tag or a digest; name it in spec.ref")
+	}
+	return at, nil
+}
+
+func (s *Store) fetch(ctx context.Context, at registry.Reference, spec source.Spec) (source.Artifact, error) {
+	a, err := s.artifact(at, spec)
+	if err != nil {
+		return source.Artifact{}, err
+	}
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return source.Artifact{}, context.Cause(ctx)
+	}
+	got, err := s.look(ctx, a, spec)
+	if err != nil && spec.Insecure && !a.plain && isPlain(err) {
+		a.plain, a.remote.PlainHTTP = true, true
+		got, err = s.look(ctx, a, spec)
+	}
+	return got, err
+}
+
+// artifact is the one entry of a request.
+func (s *Store) artifact(at registry.Reference, spec source.Spec) (*artifact, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.known[spec]
+	if a == nil {
+		client, err := transport.NewClient(transport.Options{Servers: s.Servers, Auth: spec.Auth, Proxy: spec.Auth.Proxy})
+		if err != nil {
+			return nil, transport.Failed(source.AuthenticationFailed, "%w", err)
+		}
+		a = &artifact{turn: make(chan struct{}, 1), remote: newRemote(at, spec.Auth, client)}
+		if s.known == nil {
+			s.known = map[source.Spec]*artifact{}
+		}
+		s.known[spec] = a
+	}
+	a.used = time.Now()
+	return a, nil
+}
+
+// The bounds of what a registry answers beside contents.
+const (
+	mostMetadata = 4 << 20 // bytes of a manifest, or of a page of tags
+	mostTagPages = 100
+)
+
+func newRemote(at registry.Reference, given source.Auth, client *http.Client) *remote.Repository {
+	credential := auth.Credential{Username: given.Username, Password: given.Password, RefreshToken: given.RefreshToken, AccessToken: given.BearerToken}
+	return &remote.Repository{
+		Client: &auth.Client{
+			Client: client, Header: http.Header{"User-Agent": {"truce"}}, Cache: auth.NewCache(),
+			Credential: auth.StaticCredential(at.Registry, credential),
+		},
+		Reference: at, TagListPageSize: 1000, TagListMaxPages: mostTagPages, MaxMetadataBytes: mostMetadata,
+		ManifestMediaTypes: manifestTypes,
+	}
+}
+
+// look asks for the manifest's digest, and fetches what is new.
+func (s *Store) look(ctx context.Context, a *artifact, spec source.Spec) (source.Artifact, error) {
+	want, err := a.reference(ctx, spec)
+	if err != nil {
+		return source.Artifact{}, err
+	}
+	digest, err := a.resolve(ctx, want)
+	if err != nil {
+		return source.Artifact{}, fmt.Errorf("%s: %w", want, err)
+	}
+	if a.digest != digest.String() || a.files.Damaged() {
+		if err := s.bring(ctx, a, digest, spec); err != nil {
+			return source.Artifact{}, fmt.Errorf("%s: %w", want, err)
+		}
+	}
+	out := a.newest
+	out.Revision = want.revision(digest.String())
+	return out, nil
+}
+
+// Retain forgets requests that were not made for so long. The layers are removed by their store.
+func (s *Store) Retain(idle time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for spec, a := range s.known {
+		if time.Since(a.used) >= idle {
+			delete(s.known, spec)
+		}
+	}
+}
+
+// drainBody reads a body that is no longer than most.
+func drainBody(r io.ReadCloser, most int64) (data []byte, err error) {
+	defer func() { err = errors.Join(err, r.Close()) }()
+	data, err = io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(data)) > most {
+		return nil, transport.Failed(source.LimitExceeded, "the manifest has more than %d bytes", most)
+	}
+	return data, err
+}

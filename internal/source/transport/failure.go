@@ -1,0 +1,48 @@
+package transport
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// FetchError is an error of which the reason is known, on its way to a source.Error.
+type FetchError struct {
+	Reason source.Reason
+	Err    error
+}
+
+// Error is the cause.
+func (f *FetchError) Error() string { return f.Err.Error() }
+
+// Unwrap gives the cause.
+func (f *FetchError) Unwrap() error { return f.Err }
+
+// Failed returns a *FetchError with a text.
+func Failed(reason source.Reason, format string, args ...any) error {
+	return &FetchError{reason, fmt.Errorf(format, args...)}
+}
+
+// The bounds of a message about a source, in bytes: of all, and of what the server says in it.
+const (
+	LongestMessage = 400
+	LongestSaying  = 160
+)
+
+// DescribeNetworkError says why a server gave no answer, without its address as it was named, which may hold anything. The advice is what to do
+// where it speaks plain HTTP.
+func DescribeNetworkError(err error, advice string) string {
+	var op *net.OpError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &record):
+		return "the server speaks plain HTTP; " + advice + " if that is meant"
+	case errors.As(err, &op) && op.Addr != nil:
+		return op.Op + " " + op.Addr.String() + ": " + op.Err.Error()
+	}
+	return err.Error()
+}

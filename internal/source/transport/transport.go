@@ -1,0 +1,185 @@
+// Package transport answers: how does an HTTP client reach the server of a source, and no other?
+//
+// In: which servers may be connected to, the certificates of a source, and its proxy.
+// Out: an http.Client; of what fails, a FetchError with its reason, and the bounds of its message.
+// Promise: each connection goes to an address that was judged, after a redirect too, whatever the name leads to a moment later; a redirect leads
+// from https to https alone; no cookie is kept.
+// Not here: credentials of requests, and who may get them (source/oci, source/bucket).
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
+)
+
+// Options say how servers are reached.
+type Options struct {
+	Servers egress.Policy
+	Auth    source.Auth // of which the certificates are used
+	Proxy   string      // the URL of the source's own proxy; empty for that of the environment
+}
+
+const (
+	dialTimeout   = 10 * time.Second
+	idleTime      = 30 * time.Second
+	mostRedirects = 5
+)
+
+// NewClient returns a client. An error says what is wrong with a certificate or the proxy.
+func NewClient(o Options) (*http.Client, error) {
+	config, err := tlsConfig(o.Auth)
+	if err != nil {
+		return nil, err
+	}
+	way := &way{servers: o.Servers, proxy: http.ProxyFromEnvironment}
+	if o.Proxy != "" {
+		proxy, err := url.Parse(o.Proxy)
+		if err != nil || proxy.Host == "" {
+			return nil, errors.New("the address of the proxy is malformed")
+		}
+		way.proxy, way.own = http.ProxyURL(proxy), true
+	}
+	return &http.Client{
+		Transport: &judged{way, &http.Transport{
+			Proxy: way.proxy, DialContext: way.dial, TLSClientConfig: config, TLSHandshakeTimeout: dialTimeout, ForceAttemptHTTP2: true,
+			MaxResponseHeaderBytes: 64 << 10, IdleConnTimeout: idleTime, MaxIdleConnsPerHost: 2, DisableCompression: true,
+		}},
+		CheckRedirect: checkRedirect,
+	}, nil
+}
+
+func tlsConfig(auth source.Auth) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if auth.CABundle != "" {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM([]byte(auth.CABundle)) {
+			return nil, errors.New("the CA bundle holds no certificate")
+		}
+	}
+	if auth.ClientCert != "" {
+		pair, err := tls.X509KeyPair([]byte(auth.ClientCert), []byte(auth.ClientKey))
+		if err != nil {
+			return nil, fmt.Errorf("client certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// checkRedirect is asked before each further request. net/http takes credentials off those to other hosts.
+func checkRedirect(next *http.Request, before []*http.Request) error {
+	next.Header.Del("Referer")
+	switch {
+	case len(before) > mostRedirects:
+		return fmt.Errorf("more than %d redirects", mostRedirects)
+	case next.URL.User != nil:
+		return errors.New("the server redirects to an address with credentials")
+	case before[0].URL.Scheme == "https" && next.URL.Scheme != "https":
+		return fmt.Errorf("the server redirects from https to %s", next.URL.Scheme)
+	}
+	return nil
+}
+
+// way is how the servers of one source are reached.
+type way struct {
+	servers egress.Policy
+	proxy   func(*http.Request) (*url.URL, error)
+	own     bool // the proxy is the source's own: it is judged like any server
+}
+
+// judged judges requests that a proxy will resolve the host of. All others are judged by dial.
+type judged struct {
+	way  *way
+	next *http.Transport
+}
+
+// environmentProxy is the context's mark of a connection to the proxy of this process, which its administrator has set.
+type environmentProxy struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (j *judged) RoundTrip(r *http.Request) (*http.Response, error) {
+	proxy, err := j.way.proxy(r)
+	if err != nil {
+		return nil, errors.New("the address of the proxy is malformed")
+	}
+	if proxy == nil {
+		return j.next.RoundTrip(r)
+	}
+	if ip, err := netip.ParseAddr(r.URL.Hostname()); err == nil {
+		if err := j.way.servers.Check(r.URL.Host, ip); err != nil {
+			return nil, err
+		}
+	}
+	if !j.way.own {
+		r = r.WithContext(context.WithValue(r.Context(), environmentProxy{}, true))
+	}
+	return j.next.RoundTrip(r)
+}
+
+// CloseIdleConnections lets http.Client close them.
+func (j *judged) CloseIdleConnections() { j.next.CloseIdleConnections() }
+
+// dial connects to the first of a host's addresses that the policy allows and that answers.
+func (w *way) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialTimeout}
+	if ctx.Value(environmentProxy{}) != nil {
+		return d.DialContext(ctx, network, address)
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	found, err := addressesOf(ctx, host)
+	if err != nil {
+		return nil, fmt.Errorf("find the address of %s: %w", host, err)
+	}
+	if w.servers.Reach != egress.ReachAny {
+		if found, err = w.servers.Choose(address, found); err != nil {
+			return nil, err
+		}
+	}
+	var conn net.Conn
+	err = fmt.Errorf("%s has no address", host)
+	for _, ip := range found {
+		if conn, err = d.DialContext(ctx, network, net.JoinHostPort(ip.String(), port)); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+// Dialer connects to those addresses of a host that the policy allows.
+type Dialer struct{ Servers egress.Policy }
+
+// DialContext connects as net.Dialer does.
+func (d Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return (&way{servers: d.Servers}).dial(ctx, network, address)
+}
+
+func addressesOf(ctx context.Context, host string) ([]netip.Addr, error) {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{ip}, nil
+	}
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
+// ProxyPassword returns the password in the address of a proxy, which no message may have; empty for none.
+func ProxyPassword(proxy string) string {
+	u, err := url.Parse(proxy)
+	if err != nil || u.User == nil {
+		return ""
+	}
+	password, _ := u.User.Password()
+	return password
+}

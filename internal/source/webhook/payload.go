@@ -1,0 +1,43 @@
+package webhook
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+)
+
+// Payload reads the body of a request that was verified. Without a body it is nil.
+func Payload(kind string, header Header, body []byte) (any, error) {
+	if strings.HasPrefix(strings.ToLower(header.Get("Content-Type")), "application/x-www-form-urlencoded") && kind == gitHub {
+		form, err := url.ParseQuery(string(body))
+		if err != nil {
+			return nil, errors.New("the body is no form")
+		}
+		body = []byte(form.Get("payload"))
+	}
+	if len(body) == 0 && !senders[kind].object {
+		return nil, nil
+	}
+	var out any
+	if err := json.Unmarshal(body, &out); err != nil {
+		return nil, errors.New("the body is not JSON")
+	}
+	if _, is := out.(map[string]any); senders[kind].object && !is {
+		return nil, errors.New("the body is no JSON object")
+	}
+	return out, nil
+}
+
+// NeedsPayload reports whether the body of a request must be readable: its sender always sends JSON, or a filter reads it.
+func (r Receiver) NeedsPayload() bool {
+	if senders[r.Type].object || !r.Filter.IsZero() {
+		return true
+	}
+	for _, s := range r.Resources {
+		if !s.Filter.IsZero() {
+			return true
+		}
+	}
+	return false
+}

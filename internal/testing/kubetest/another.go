@@ -1,0 +1,41 @@
+package kubetest
+
+import (
+	"os"
+	"testing"
+)
+
+// Another returns a second API server, for this test alone, which ends with it. It waits while a test of another
+// process has one: a test calls it once, before it starts anything that has a time limit.
+func Another(t *testing.T) *Cluster {
+	t.Helper()
+	Start(t) // the first one is never waited for while the second place is taken
+	c, err := start(t.Context(), second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.sandbox.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// WhileStopped calls do while the server of Another is stopped, and starts it again: it keeps its address, its certificates and its data.
+func (c *Cluster) WhileStopped(t *testing.T, do func()) {
+	t.Helper()
+	if err := c.restartSandbox(func() error { do(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// KubeconfigText returns the kubeconfig of a cluster administrator, with all credentials in it.
+func (c *Cluster) KubeconfigText(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(c.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

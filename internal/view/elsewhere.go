@@ -1,0 +1,107 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/apply/readonly"
+	"github.com/truce-gitops/truce/internal/apply/remote"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/reconcile"
+)
+
+// otherCluster is the cluster of an app's spec.kubeConfig, and what looks into it.
+type otherCluster struct {
+	client *cluster.Client
+	engine reconcile.Dependencies // without Sources and Witnesses
+}
+
+// inClusterOf returns a Cluster that looks for an app's objects where they are: c itself, or one for the cluster of spec.kubeConfig, which is connected to
+// with what the user of the command may read here. The caller calls end.
+func (c *Cluster) inClusterOf(ctx context.Context, a app.App) (there *Cluster, end func(), err error) {
+	if !a.Kubeconfig.IsSet() {
+		return c, func() {}, nil
+	}
+	fail := func(err error) (*Cluster, func(), error) {
+		return c, func() {}, fmt.Errorf("look into %s: %s", a.TargetName(), redact.MaskText(err.Error()))
+	}
+	k, refused, err := remote.ReadKubeconfig(ctx, c.cluster, a)
+	if refused != nil {
+		err = refused
+	}
+	if err != nil {
+		return fail(err)
+	}
+	r, err := c.clusters.Open(k)
+	if err != nil {
+		return fail(err)
+	}
+	if _, err := r.Connection.Identify(ctx); err != nil {
+		r.Connection.Close()
+		return fail(err)
+	}
+	out := *c
+	engine := c.engine
+	from := r.Dependencies
+	engine.Live, engine.Writer, engine.History = from.Live, from.Writer, from.History
+	engine.Scope, engine.Scale, engine.Checkers, engine.Version = from.Scope, from.Scale, from.Checkers, from.Version
+	engine.Admission, engine.Remote = r.Configured, r.Connection
+	engine.Home = readonly.Identity{Access: tenancy.Access{Live: c.engine.Live, Writer: readonly.Writer{Writer: c.engine.Writer}, Rights: readonly.AnyRights{}}}
+	out.engine.Scope = from.Scope // what is rendered is normalized for that cluster
+	out.other = &otherCluster{client: r.Client, engine: engine}
+	return &out, r.Connection.Close, nil
+}
+
+// isElsewhere reports whether the objects of an app are in another cluster.
+func isElsewhere(cr object.Object) bool {
+	return registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}).Kubeconfig.IsSet()
+}
+
+// gatherThere gathers what is known of an object that is not in this cluster from the app that lists it in another one. It reports whether there is such
+// an app.
+func (t *explanation) gatherThere(ctx context.Context) (bool, error) {
+	for _, cr := range t.elsewhere {
+		lists := func(o dialect.ListedObject) bool { return o.ID == t.subject.ID }
+		if !slices.ContainsFunc(registry.Commands()[cr.GVK()].Summarize(cr).Objects, lists) {
+			continue
+		}
+		there, leave, err := t.inClusterOf(ctx, registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}))
+		defer leave()
+		if err != nil {
+			return true, fmt.Errorf("%s is an object of %s: %w", t.subject.ID, appKeyOf(cr), err)
+		}
+		t.Cluster, t.subject.Unknown = there, nil
+		if err := t.look(ctx); err != nil {
+			return true, err
+		}
+		if err := t.walk(ctx, cr); err != nil {
+			return true, err
+		}
+		t.recall(ctx)
+		return true, nil
+	}
+	return false, nil
+}
+
+// objects returns what looks into the cluster that the objects are in.
+func (c *Cluster) objects() reconcile.Dependencies {
+	if c.other != nil {
+		return c.other.engine
+	}
+	return c.engine
+}
+
+// objectClient returns the client of the cluster that the objects are in.
+func (c *Cluster) objectClient() *cluster.Client {
+	if c.other != nil {
+		return c.other.client
+	}
+	return c.cluster
+}

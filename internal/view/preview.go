@@ -1,0 +1,158 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/render/local"
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/disk"
+)
+
+// Preview says which files an app is looked at with, instead of those of its source. Its zero value is those.
+type Preview struct {
+	// Dir is a directory of this machine in the place of the app's path. What it refers to is found in its git repository.
+	Dir string
+	// Revision of the source: a branch, tag, commit or range of versions.
+	Revision string
+	// Revisions are those of some of several sources: the position of each, which begins at 1, an equals sign and the revision, with spaces between.
+	Revisions string
+	// Values is a file of this machine with values that are laid over those of a HelmRelease.
+	Values string
+}
+
+// localRevision is what the files of this machine are called in the place of a revision.
+const localRevision = "local files"
+
+// Preview is Inspect with other files than those that the app follows.
+func (c *Cluster) Preview(ctx context.Context, key app.Key, p Preview) (Detail, error) {
+	return c.inspect(ctx, key, p)
+}
+
+// Build returns the objects that files describe through an app's spec, in the order in which they are applied, as a run would send them. Values of
+// Secrets, and those that come from one, are masked.
+func (c *Cluster) Build(ctx context.Context, key app.Key, p Preview) ([]object.Object, error) {
+	gvk, translate, err := registry.AppsFor(key)
+	if err != nil {
+		return nil, err
+	}
+	cr, err := c.engine.Live.Get(ctx, gvk, resourceID(gvk, key))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	a := translate.App(cr, app.Policy{})
+	if len(a.Problems) > 0 {
+		return nil, fmt.Errorf("%s: %s: %s", key, a.Problems[0].Field, a.Problems[0].Reason)
+	}
+	if err := p.layValues(&a); err != nil {
+		return nil, err
+	}
+	artifact, end, err := c.previewed(ctx, &a, cr, p)
+	if err != nil {
+		return nil, exit.WithCode(exit.Render, err)
+	}
+	defer end()
+	set, err := c.settled(ctx, artifact, a)
+	if err != nil {
+		return nil, exit.WithCode(exit.Render, err)
+	}
+	out := make([]object.Object, 0, len(set.Objects))
+	for _, o := range set.Objects {
+		out = append(out, c.maskedContent(o))
+	}
+	return out, nil
+}
+
+// leftOut says what a preview of local files lacks of the source: what it includes, and what it ignores.
+func (c *Cluster) leftOut(ctx context.Context, a app.App, cr object.Object, p Preview) []string {
+	if p.Dir == "" || len(a.Parts) > 0 {
+		return nil
+	}
+	f, of, err := c.sourceResource(ctx, a.Source, cr)
+	if err != nil {
+		return []string{"whether the source includes others or ignores files is not known: " + redact.MaskText(err.Error())}
+	}
+	var out []string
+	if len(f.Source(of).Includes) > 0 {
+		out = append(out, fmt.Sprintf("%s includes other sources (spec.include), whose files a preview of local files does not have", a.Source))
+	}
+	if of.StringAt("spec", "ignore") != "" {
+		out = append(out, fmt.Sprintf("%s ignores files (spec.ignore), which a preview of local files reads", a.Source))
+	}
+	return out
+}
+
+// maskedContent is what Git describes of an object, as a person may see it.
+func (c *Cluster) maskedContent(o desired.Object) object.Object {
+	out, _ := c.engine.Mask.With(o.Sensitive).Object(o.Data)
+	return out
+}
+
+// fits refuses what is not possible for an app with several sources, or with one.
+func (p Preview) fits(a app.App) error {
+	many, why := len(a.Parts) > 0, ""
+	switch {
+	case many && p.Dir != "":
+		why = "has several sources: which of them local files are for is not known"
+	case many && p.Revision != "":
+		why = "has several sources: want --revisions with --source-positions"
+	case !many && p.Revisions != "":
+		why = "has one source: want --revision"
+	default:
+		return nil
+	}
+	return exit.WithCode(exit.Usage, fmt.Errorf("%s %s", a.Key, why))
+}
+
+// atRevisions is an app with several sources at those of the preview.
+func (p Preview) atRevisions(a app.App) (app.App, error) {
+	revisions := make([]string, len(a.Parts))
+	for _, one := range strings.Fields(p.Revisions) {
+		position, revision, _ := strings.Cut(one, "=")
+		n, err := strconv.Atoi(position)
+		if err != nil || n < 1 || n > len(revisions) {
+			return a, exit.WithCode(exit.Usage, fmt.Errorf("%s has %d sources: %s is the position of none", a.Key, len(revisions), position))
+		}
+		revisions[n-1] = revision
+	}
+	return a.WithRevisions(revisions), nil
+}
+
+// previewed brings the files that an app is looked at with, and sets its path to where they are. Call end when they are no longer read.
+func (c *Cluster) previewed(ctx context.Context, a *app.App, cr object.Object, p Preview) (artifact source.Artifact, end func(), err error) {
+	end = func() {}
+	if err := p.fits(*a); err != nil {
+		return artifact, end, err
+	}
+	if p.Dir == "" {
+		from := *a
+		switch {
+		case p.Revisions != "":
+			if from, err = p.atRevisions(*a); err != nil {
+				return artifact, end, err
+			}
+		case p.Revision != "":
+			from.Source.Revision = p.Revision
+		}
+		artifact, err = c.fetch(ctx, from, cr)
+		return artifact, end, err
+	}
+	top, below, err := local.LocateRoot(p.Dir)
+	if err != nil {
+		return artifact, end, fmt.Errorf("read %s: %w", p.Dir, local.SystemCause(err))
+	}
+	tree, err := disk.OpenTree(top)
+	if err != nil {
+		return artifact, end, fmt.Errorf("read %s: %w", p.Dir, local.SystemCause(err))
+	}
+	a.Path = below
+	return source.Artifact{Revision: localRevision, Files: tree.Snapshot()}, func() { _ = tree.Close() }, nil // it was only read
+}

@@ -1,0 +1,219 @@
+// Package resource answers: what does a custom resource of Flux or Argo CD say of itself?
+//
+// In: a custom resource as the API server holds it, of any controller; an Event.
+// Out: a Resource: revision, readiness and message, whether it is suspended, by whom and since when; the words that name its kind.
+// Promise: no I/O; what a status does not say is empty; no credential of an address is in a Resource.
+// Not here: reading custom resources (view), printing them (cli), what truce thinks of an app (dialect, report/appstate).
+package resource
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// Resource is one custom resource, as it says itself.
+type Resource struct {
+	Kind    Kind
+	Key     app.Key
+	Labels  map[string]string
+	Created time.Time
+
+	Revision string // that was applied, or fetched
+	Source   app.Key
+	Path     string
+	URL      string // of a source, without credentials
+	Follows  string // what a source follows there: "branch main"
+
+	// Ready is the status of the condition Ready: True, False or Unknown; empty for none. An Application has it of its sync and health.
+	Ready, Reason, Message string
+	ReadySince             time.Time
+	Conditions             map[string]string // the status of each
+
+	Suspended bool
+	// SuspendedBy is the field manager that set the field which suspends it, and SuspendedSince its last write; empty where that is not recorded.
+	SuspendedBy    string
+	SuspendedSince time.Time
+
+	Handled string // the newest request that was acted on
+	// Settled says that this is about the newest form of the custom resource, and that no run goes on.
+	Settled bool
+
+	Object object.Object
+}
+
+// Query says which custom resources are meant.
+type Query struct {
+	Kinds     []Kind
+	Namespace string // empty for all
+	Name      string // empty for all
+}
+
+// List is what there is of a Query.
+type List struct {
+	Items []Resource
+	// Refused says which kinds may not be listed, and why.
+	Refused []error
+}
+
+// ReadResource reads a custom resource of a kind.
+func ReadResource(k Kind, cr object.Object) Resource {
+	r := Resource{
+		Kind: k, Key: app.Key{Kind: k.Kind, Namespace: cr.Namespace(), Name: cr.Name()}, Labels: labelsOf(cr), Created: instant(cr.StringAt("metadata", "creationTimestamp")),
+		Path: cr.StringAt("spec", "path"), Conditions: map[string]string{}, Handled: cr.StringAt("status", "lastHandledReconcileAt"), Object: cr,
+		URL: redact.MaskText(cmp.Or(cr.StringAt("spec", "url"), cr.StringAt("spec", "endpoint"))), Follows: followed(cr),
+	}
+	r.Suspended = cr.At("spec", "suspend") == true
+	r.readConditions(cr)
+	r.Revision = revisionOf(k, cr)
+	r.Source = sourceOf(cr)
+	if k.Kind == registry.Applications.Kind {
+		r.readApplication(cr)
+	}
+	r.Message = redact.MaskText(r.Message)
+	if r.Suspended {
+		r.SuspendedBy, r.SuspendedSince = suspender(cr)
+	}
+	return r
+}
+
+func (r *Resource) readConditions(cr object.Object) {
+	list, _ := cr.At("status", "conditions").([]any)
+	running := false
+	for _, e := range list {
+		m, _ := e.(map[string]any)
+		c := object.Object(m)
+		kind, status := c.StringAt("type"), c.StringAt("status")
+		if kind == "" || status == "" { // those of an Application have no status
+			continue
+		}
+		r.Conditions[kind] = status
+		switch {
+		case kind == "Ready":
+			r.Ready, r.Reason, r.Message = status, c.StringAt("reason"), c.StringAt("message")
+			r.ReadySince = instant(c.StringAt("lastTransitionTime"))
+		case kind == "Reconciling" && status == "True":
+			running = c.StringAt("reason") != "ProgressingWithRetry"
+		}
+	}
+	if r.Ready == "" && cr.GVK().Kind == "HelmRepository" && cr.At("spec", "type") == "oci" { // nothing is fetched of it, so that it has no conditions, as in Flux
+		r.Ready, r.Message, r.Settled = "True", "Helm repository is Ready", true
+		return
+	}
+	seen, _ := cr.At("status", "observedGeneration").(int64)
+	r.Settled = seen == cr.Generation() && !running && (r.Ready == "True" || r.Ready == "False")
+}
+
+// readApplication translates an Application's sync and health into the words of a condition Ready.
+func (r *Resource) readApplication(cr object.Object) {
+	s := registry.Commands()[cr.GVK()].Summarize(cr)
+	a := registry.AppDialects()[cr.GVK()].App(cr, app.Policy{})
+	r.Suspended, r.Handled, r.Settled, r.Revision = s.State.Suspended, s.HandledRequest, s.Finished, s.Revision
+	r.Path = a.Path // its source is an address, and no custom resource
+	r.URL = redact.MaskText(cr.StringAt("spec", "source", "repoURL"))
+	r.Reason, r.Message = string(s.State.Reason), cmp.Or(s.State.Why(), s.Message, s.State.SyncText()+", "+string(s.State.Health.Code))
+	switch {
+	case s.State.Sync == report.Synced && s.State.Health.Code == health.Healthy:
+		r.Ready = "True"
+	case s.State.Sync == report.Unknown || s.State.Health.Code == health.Progressing || s.State.Health.Code == health.Unknown:
+		r.Ready = "Unknown"
+	default:
+		r.Ready = "False"
+	}
+	r.Conditions["Ready"] = r.Ready
+}
+
+func revisionOf(k Kind, cr object.Object) string {
+	switch {
+	case k.Source != "":
+		return cr.StringAt("status", "artifact", "revision")
+	case k.Kind == "HelmRelease":
+		list, _ := cr.At("status", "history").([]any)
+		if len(list) > 0 {
+			newest, _ := list[0].(map[string]any)
+			return object.Object(newest).StringAt("chartVersion")
+		}
+	}
+	return cr.StringAt("status", "lastAppliedRevision")
+}
+
+// sourceOf is the custom resource that files or a chart come from.
+func sourceOf(cr object.Object) app.Key {
+	for _, at := range [][]string{{"spec", "sourceRef"}, {"spec", "chartRef"}, {"spec", "chart", "spec", "sourceRef"}} {
+		m, _ := cr.At(at...).(map[string]any)
+		if ref := object.Object(m); ref.StringAt("name") != "" {
+			return app.Key{Kind: ref.StringAt("kind"), Namespace: cmp.Or(ref.StringAt("namespace"), cr.Namespace()), Name: ref.StringAt("name")}
+		}
+	}
+	return app.Key{}
+}
+
+// followed says which branch, tag or commit a source follows, in the order in which they decide.
+func followed(cr object.Object) string {
+	for _, key := range []string{"digest", "commit", "name", "semver", "tag", "branch"} {
+		if value := cr.StringAt("spec", "ref", key); value != "" {
+			return key + " " + value
+		}
+	}
+	return ""
+}
+
+// suspender is who wrote the field that suspends a custom resource, and when at the latest.
+func suspender(cr object.Object) (string, time.Time) {
+	owners, err := ownership.Entries(cr)
+	if err != nil {
+		return "", time.Time{}
+	}
+	for _, path := range []field.Path{field.NewPath("spec", "suspend"), field.NewPath("spec", "syncPolicy", "automated", "enabled")} {
+		var newest ownership.Entry
+		for _, e := range owners {
+			if e.Owns(path, owners) && (newest.Manager == "" || e.Time.After(newest.Time)) {
+				newest = e
+			}
+		}
+		if newest.Manager != "" {
+			return newest.Manager, newest.Time
+		}
+	}
+	return "", time.Time{}
+}
+
+func labelsOf(o object.Object) map[string]string {
+	m, _ := o.At("metadata", "labels").(map[string]any)
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[k], _ = v.(string)
+	}
+	return out
+}
+
+// instant is the zero time for what is none.
+func instant(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// Matches reports whether a condition is as a selector of flux wants it: ready=false, ready!=true.
+func (r Resource) Matches(selector string) bool {
+	kind, want, not := strings.Cut(selector, "!=")
+	if !not {
+		kind, want, _ = strings.Cut(selector, "=")
+	}
+	is := false
+	for name, status := range r.Conditions {
+		is = is || strings.EqualFold(name, kind) && strings.EqualFold(status, want)
+	}
+	return is != not
+}

@@ -1,0 +1,105 @@
+package stories
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// jobHook is a Job that bears annotations, with a value that a new revision may change.
+func jobHook(name, annotations, value string) string {
+	return `
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: ` + name + `, annotations: {` + annotations + `}}
+spec:
+  managedBy: stories.truce.dev/hand
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: run, image: "busybox:1.37", env: [{name: OF, value: "` + value + `"}]}]
+`
+}
+
+func plainHooks(value string) string {
+	return configMap("web") +
+		jobHook("before", "argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/sync-wave: \"1\"", value) +
+		jobHook("first", "argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/hook-delete-policy: HookSucceeded", value) +
+		jobHook("after", "argocd.argoproj.io/hook: PostSync", value) +
+		jobHook("alarm", "argocd.argoproj.io/hook: SyncFail", value)
+}
+
+// hookResults are the hooks of the newest operation, each with its phase.
+func hookResults(o *unstructured.Unstructured) string {
+	var out []string
+	for _, r := range entries(o, "status", "operationState", "syncResult", "resources") {
+		if kind, _ := r["hookType"].(string); kind != "" {
+			out = append(out, fmt.Sprintf("%s %s %s", kind, r["name"], r["hookPhase"]))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// operates waits until the newest operation is in a phase, and its hooks are as said.
+func (w *world) operates(name, phase, hooks string) *unstructured.Unstructured {
+	w.t.Helper()
+	return w.becomes(name, func(o *unstructured.Unstructured) bool {
+		return text(o, "status", "operationState", "phase") == phase && hookResults(o) == hooks
+	})
+}
+
+func TestHooksOfAnOperationRunOnceAndInTheirOrder(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+plainHooks("1"))
+	w.application("web", "app", "\nsyncPolicy: {automated: {prune: true, selfHeal: true}, retry: {limit: 0}}")
+	w.exists(jobs, "first")
+	w.operates("web", "Running", "PreSync first Running")
+	if w.isThere(jobs, "before") || w.isThere(configmaps, "web") {
+		t.Error("what comes later is there before the first hook has ended")
+	}
+	w.endJob("first", "Complete")
+	before := w.exists(jobs, "before")
+	w.endJob("before", "Complete")
+	w.exists(jobs, "after")
+	w.goes(jobs, "first")
+	if !w.isThere(configmaps, "web") {
+		t.Error("the hook after the objects is there before them")
+	}
+	w.endJob("after", "Complete")
+	o := w.operates("web", "Succeeded", "PreSync first Succeeded, PreSync before Succeeded, PostSync after Succeeded")
+	w.inSync("web")
+	if w.isThere(jobs, "alarm") {
+		t.Error("the hook of a failure was made")
+	}
+	if slices.ContainsFunc(entries(o, "status", "resources"), func(r map[string]any) bool { return r["kind"] == "Job" }) {
+		t.Error("a hook is compared")
+	}
+
+	// Drift is put back without hooks, and an order about one object has none.
+	w.undone(w.Watch(t, configmaps, w.ns, "web"), func() { w.kubectl("patch", "configmap", "web", "--type=merge", "-p", `{"data":{"k":"drift"}}`) },
+		func(o *unstructured.Unstructured) bool { return value(o, "k") == "drift" }, func(o *unstructured.Unstructured) bool { return value(o, "k") != "drift" })
+	if phase, message := w.order("web", `{"sync":{"resources":[{"kind":"ConfigMap","name":"web"}]}}`); phase != "Succeeded" {
+		t.Errorf("an order about one object: %s %s", phase, message)
+	}
+	if now := w.exists(jobs, "before"); now.GetUID() != before.GetUID() {
+		t.Error("a hook has run again")
+	}
+
+	// With a new revision they run again, and one that fails ends the operation before any object is written.
+	w.repo.Commit(map[string]string{"app/all.yaml": replace(t, plainHooks("2"), `"k":"web"`, `"k":"two"`)}, "two")
+	w.exists(jobs, "first")
+	w.endJob("first", "Failed")
+	w.exists(jobs, "alarm")
+	w.endJob("alarm", "Complete")
+	o = w.operates("web", "Failed", "PreSync first Failed, SyncFail alarm Succeeded")
+	if message := text(o, "status", "operationState", "message"); !strings.Contains(message, "failed PreSync: hook Job.batch "+w.ns+"/first (app/all.yaml:") {
+		t.Errorf("the message is %s", message)
+	}
+	if got := w.kubectl("get", "configmap", "web", "-o", "jsonpath={.data.k}"); got != "web" {
+		t.Errorf("the object was written all the same: %s", got)
+	}
+}

@@ -1,0 +1,107 @@
+package stories
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/testing/charttest"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	chartOfSources = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {version: {{ .Chart.Version | quote }}, who: {{ .Values.who | quote }}, banner: {{ .Values.banner | quote }}}\n" +
+		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\ndata: {by: chart}\n"
+	plainOfSources = "-- plain/extra.yaml --\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {of: plain}\n" +
+		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\ndata: {by: plain}\n"
+)
+
+// sourcesOf creates an Application with several sources.
+func (w *world) sourcesOf(name string, sources ...string) {
+	w.t.Helper()
+	text := w.applicationText(name, "none", automated)
+	one := "source: {repoURL: \"file://" + w.repo.Dir + "\", path: none, targetRevision: main}"
+	w.Apply(w.t, strings.Replace(text, one, "sources:\n  - "+strings.Join(sources, "\n  - "), 1))
+	w.t.Cleanup(w.removeApps)
+}
+
+// atRevisions waits until the Application is Synced to a revision of each of its sources.
+func (w *world) atRevisions(name string, revisions ...string) *unstructured.Unstructured {
+	w.t.Helper()
+	return w.becomes(name, func(o *unstructured.Unstructured) bool {
+		have, _, _ := unstructured.NestedStringSlice(o.Object, "status", "sync", "revisions")
+		return text(o, "status", "sync", "status") == "Synced" && slices.Equal(have, revisions)
+	})
+}
+
+// TestAnApplicationOfSeveralSources: a chart of a Helm repository, values of a Git repository, and manifests of another one.
+func TestAnApplicationOfSeveralSources(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, plainOfSources)
+	charts := charttest.New(t)
+	charts.Push("web", "1.0.0", map[string]string{"templates/c.yaml": chartOfSources, "values.yaml": "who: chart"})
+	values := gittest.New(t, map[string]string{"envs/web/prod.yaml": "who: prod\n", "banner.txt": "hello"})
+	chart := fmt.Sprintf("{repoURL: %q, chart: web, targetRevision: 1.x, helm: {valueFiles: [$values/envs/$ARGOCD_APP_NAME/prod.yaml], fileParameters: [{name: banner, path: $values/banner.txt}]}}", charts.URL())
+	ref := fmt.Sprintf("{repoURL: %q, targetRevision: main, ref: values}", "file://"+values.Dir)
+	plain := fmt.Sprintf("{repoURL: %q, targetRevision: main, path: plain}", "file://"+w.repo.Dir)
+	c := w.Watch(t, configmaps, w.ns, "web")
+	w.sourcesOf("web", chart, ref, plain)
+
+	o := w.atRevisions("web", "1.0.0", values.Head(), w.repo.Head())
+	w.await(c, func(o *unstructured.Unstructured) bool {
+		return value(o, "who") == "prod" && value(o, "banner") == "hello"
+	})
+	w.await(w.Watch(t, configmaps, w.ns, "extra"), func(*unstructured.Unstructured) bool { return true })
+	w.await(w.Watch(t, configmaps, w.ns, "twice"), func(o *unstructured.Unstructured) bool { return value(o, "by") == "plain" })
+	t.Log(w.argoCondition("web", "RepeatedResourceWarning", "twice"))
+	h := entries(o, "status", "history")
+	if len(h) != 1 || fmt.Sprint(h[0]["revisions"]) != fmt.Sprint([]string{"1.0.0", values.Head(), w.repo.Head()}) || len(h[0]["sources"].([]any)) != 3 {
+		t.Errorf("history = %v, want the revisions of three sources", h)
+	}
+	if got := entries(o, "status", "sync", "comparedTo", "sources"); len(got) != 3 {
+		t.Errorf("comparedTo.sources = %v", got)
+	}
+	if got := entries(o, "status", "operationState", "syncResult", "sources"); len(got) != 3 {
+		t.Errorf("syncResult.sources = %v", got)
+	}
+
+	// The values alone change; then the chart alone; then the manifests alone.
+	values.Commit(map[string]string{"envs/web/prod.yaml": "who: newer\n"}, "newer")
+	w.refresh("web")
+	w.await(c, func(o *unstructured.Unstructured) bool { return value(o, "who") == "newer" })
+	charts.Push("web", "1.1.0", map[string]string{"templates/c.yaml": chartOfSources})
+	w.refresh("web")
+	w.await(c, func(o *unstructured.Unstructured) bool {
+		return value(o, "version") == "1.1.0" && value(o, "who") == "newer"
+	})
+	w.repo.Commit(map[string]string{"plain/extra.yaml": strings.ReplaceAll(strings.TrimPrefix(plainOfSources, "-- plain/extra.yaml --\n"), "of: plain", "of: changed")}, "changed")
+	w.await(w.Watch(t, configmaps, w.ns, "extra"), func(o *unstructured.Unstructured) bool { return value(o, "of") == "changed" })
+	o = w.atRevisions("web", "1.1.0", values.Head(), w.repo.Head())
+	if h := entries(o, "status", "history"); len(h) != 4 {
+		t.Errorf("history has %d entries, want 4: %v", len(h), h)
+	}
+
+	// Drift is put back.
+	w.undone(c, func() { w.kubectl("patch", "configmap/web", "--type=merge", "-p", `{"data":{"who":"me"}}`) },
+		func(o *unstructured.Unstructured) bool { return value(o, "who") == "me" }, func(o *unstructured.Unstructured) bool { return value(o, "who") == "newer" })
+
+	// A source that is not there is this Application's condition alone, and takes nothing away.
+	w.application("other", "plain2", automated)
+	w.repo.Commit(map[string]string{"plain2/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: beside}\n"}, "another app")
+	w.kubectl("patch", "application.argoproj.io/web", "--type=json", "-p", `[{"op":"replace","path":"/spec/sources/1/targetRevision","value":"absent"}]`)
+	t.Log(w.argoCondition("web", "ComparisonError", "spec.sources[1]"))
+	w.inSync("other")
+	if !w.isThere(configmaps, "web") || !w.isThere(configmaps, "extra") {
+		t.Error("an object is gone")
+	}
+	w.kubectl("patch", "application.argoproj.io/web", "--type=json", "-p", `[{"op":"replace","path":"/spec/sources/1/targetRevision","value":"main"}]`)
+	w.atRevisions("web", "1.1.0", values.Head(), w.repo.Head())
+
+	// A file of values that leads out of its source is refused.
+	values.Commit(map[string]string{"envs/web/prod.yaml": "who: last\n"}, "last")
+	w.kubectl("patch", "application.argoproj.io/web", "--type=json", "-p", `[{"op":"replace","path":"/spec/sources/0/helm/valueFiles/0","value":"$values/../sources.2/plain/extra.yaml"}]`)
+	t.Log(w.argoCondition("web", "InvalidSpecError", "valueFiles[0]"))
+}

@@ -1,0 +1,173 @@
+package stories
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// deploymentText is a Deployment whose pod works, or crashes by the annotation of the sandbox.
+func deploymentText(name string) string {
+	_, text, _ := strings.Cut(strings.TrimSpace(late(name, "", "")), "\n")
+	return text
+}
+
+// awaits waits until the app is not ready yet, with a message that has all the parts.
+func (w *world) awaits(name string, parts ...string) string {
+	w.t.Helper()
+	return w.condition(name, "Ready", func(c map[string]any, _ *unstructured.Unstructured) bool {
+		for _, part := range parts {
+			if !contains(c["message"], part) {
+				return false
+			}
+		}
+		return c["status"] == "Unknown"
+	})
+}
+
+// TestAHealthCheckMayBeAboutAnObjectOfOthers: the app is ready when that object is, which is watched alone, and read when it has changed.
+func TestAHealthCheckMayBeAboutAnObjectOfOthers(t *testing.T) {
+	w := newWorld(t, app.Policy{}, configMaps("web", "web"))
+	w.app("web", "./web", "interval: 1h\ntimeout: 1h\nhealthChecks:\n- {apiVersion: apps/v1, kind: Deployment, name: backend}\n- {apiVersion: v1, kind: Namespace, name: "+w.ns+"}")
+	t.Log(w.awaits("web", "waiting for Deployment.apps "+w.ns+"/backend: is not in the cluster"))
+	if !w.isThere(configmaps, "web") {
+		t.Error("the app was not applied")
+	}
+	backend := w.Watch(t, deployments, w.ns, "backend")
+	w.Apply(t, strings.ReplaceAll(deploymentText("backend"), "NAMESPACE", w.ns))
+	w.ready("web")
+	w.condition("web", "Healthy", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
+	crash := func(value any) {
+		w.patch(deployments, "backend", map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+			"annotations": map[string]any{"sandbox.truce.dev/crash": value},
+		}}}}, "kubectl-edit")
+	}
+	crash("true")
+	t.Log(w.fails("web", "Deployment.apps "+w.ns+"/backend: "))
+	crash(nil)
+	w.ready("web")
+	reads := w.Audit(t, func(e kubetest.Entry) bool {
+		return w.byTruce(e) && e.Namespace == w.ns && e.Resource.Resource == "deployments" && e.Verb == "get"
+	})
+	if versions, runs := len(backend.Values()), 2; len(reads) > versions+runs {
+		t.Errorf("%d reads of an object that had %d versions", len(reads), versions)
+	}
+}
+
+// TestAHealthCheckIsReadAsTheTenant: what the account may not read is not known to the app.
+func TestAHealthCheckIsReadAsTheTenant(t *testing.T) {
+	w, a, b := tenants(t, map[string]string{"a/web.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: NS-A}}"})
+	a.lets("default", a.ns, `{apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}`)
+	a.app("web", "./a", "interval: 1h\ntimeout: 1h\nhealthChecks: [{apiVersion: apps/v1, kind: Deployment, name: backend, namespace: "+b.ns+"}]")
+	t.Log(a.awaits("web", fmt.Sprintf("waiting for Deployment.apps %s/backend: ", b.ns), "forbidden", a.user("default")))
+	for _, e := range w.Audit(t, func(e kubetest.Entry) bool {
+		return w.byTruce(e) && e.Namespace == b.ns && e.Resource.Resource == "deployments" && e.Verb == "get"
+	}) {
+		if e.User != a.user("default") {
+			t.Errorf("%s read it", e.User)
+		}
+	}
+}
+
+// TestAUsersExpressionsDecideTheHealth: of the app's own object, whatever its kind says of itself. They are evaluated again when they change.
+func TestAUsersExpressionsDecideTheHealth(t *testing.T) {
+	w := newWorld(t, app.Policy{}, late("web", "", ""))
+	w.app("app", "./app", `
+interval: 1h
+timeout: 1h
+wait: true
+healthCheckExprs:
+- apiVersion: apps/v1
+  kind: Deployment
+  failed: has(metadata.annotations.verdict) && metadata.annotations.verdict == 'bad'
+  current: metadata.annotations.verdict == 'good'`)
+	verdict := func(text string) {
+		w.patch(deployments, "web", map[string]any{"metadata": map[string]any{"annotations": map[string]any{"verdict": text}}}, "judge")
+	}
+	t.Log(w.awaits("app", "waiting for Deployment.apps "+w.ns+"/web", "healthCheckExprs: current cannot be evaluated: no such key: verdict"))
+	verdict("bad")
+	t.Log(w.fails("app", "healthCheckExprs: failed is true: has("))
+	verdict("good")
+	w.ready("app")
+	w.respec("app", `{"healthCheckExprs": [{"apiVersion": "apps/v1", "kind": "Deployment", "current": "metadata.annotations.verdict == 'better'"}]}`)
+	t.Log(w.awaits("app", "waiting for Deployment.apps "+w.ns+"/web"))
+	verdict("better")
+	w.ready("app")
+	w.respec("app", `{"healthCheckExprs": [{"apiVersion": "apps/v1", "kind": "Deployment", "current": "metadata."}]}`)
+	w.condition("app", "Stalled", func(c map[string]any, _ *unstructured.Unstructured) bool {
+		return c["status"] == "True" && c["reason"] == "InvalidCELExpression" && contains(c["message"], "spec.healthCheckExprs[0].current: ")
+	})
+	w.respec("app", `{"healthCheckExprs": null}`)
+	w.ready("app")
+}
+
+const crashable = `
+-- app/conf.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: conf, namespace: NAMESPACE}, data: {k: "1"}}
+`
+
+// TestDriftIsHeldWhileAHealthCheckFailedBefore: it is reported with the check and its cause, and corrected when the app is healthy. A commit is
+// applied in any case.
+func TestDriftIsHeldWhileAHealthCheckFailedBefore(t *testing.T) {
+	w := offWorld(t, late("web", `sandbox.truce.dev/crash: "true"`, "")+crashable)
+	stop := w.start(app.Policy{})
+	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h")
+	t.Log(w.fails("app", "CrashLoopBackOff: container c of pod web-"))
+	conf := w.Watch(t, configmaps, w.ns, "conf")
+	w.patch(configmaps, "conf", map[string]any{"data": map[string]any{"k": "2"}}, "kubectl-edit")
+	t.Log(w.condition("app", "Drifted", func(c map[string]any, _ *unstructured.Unstructured) bool {
+		return c["status"] == "True" && contains(c["message"], "ConfigMap "+w.ns+"/conf .data.k")
+	}))
+	t.Log(w.event("Kustomization", "app", "the app's health check of Deployment.apps "+w.ns+"/web had failed before: CrashLoopBackOff: container c of pod web-"))
+	stop() // and another process holds it, too
+	w.start(app.Policy{})
+	t.Cleanup(w.removeApps) // while this truce is there to do it
+	w.until("its first run", func() bool {
+		return w.running.Engine.Report(appKeyOf("Kustomization", w.ns, "app")).Stage == report.Done
+	})
+	w.repo.Commit(w.inNamespace(map[string]string{
+		"app/conf.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: conf, namespace: NAMESPACE}, data: {k: "3"}}`,
+	}), "a commit is applied")
+	w.await(conf, func(o *unstructured.Unstructured) bool { return value(o, "k") == "3" })
+	for _, v := range conf.Values() {
+		if value(v.Object, "k") == "1" && v.Event == watch.Modified {
+			t.Errorf("the drift was put back at version %s", v.Object.GetResourceVersion())
+		}
+	}
+	w.patch(configmaps, "conf", map[string]any{"data": map[string]any{"k": "4"}}, "kubectl-edit")
+	w.condition("app", "Drifted", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
+	w.edit("app/web.yaml", `"true"`, `"false"`)
+	w.ready("app")
+	w.await(conf, func(o *unstructured.Unstructured) bool { return value(o, "k") == "3" })
+}
+
+// TestDriftThatBreaksTheHealthIsCorrected: here it is left for a while, in which the health check fails because of it.
+func TestDriftThatBreaksTheHealthIsCorrected(t *testing.T) {
+	w := newWorld(t, app.Policy{}, late("web", `sandbox.truce.dev/crash: "false"`, ""))
+	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h\nremediation: {remediate: true, remediationInterval: 15s}")
+	w.ready("app")
+	d := w.Watch(t, deployments, w.ns, "web")
+	crash := func(value string) {
+		w.patch(deployments, "web", map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+			"annotations": map[string]any{"sandbox.truce.dev/crash": value},
+		}}}}, "kubectl-edit")
+	}
+	is := func(want string) func(*unstructured.Unstructured) bool {
+		return func(o *unstructured.Unstructured) bool {
+			got, _, _ := unstructured.NestedString(o.Object, "spec", "template", "metadata", "annotations", "sandbox.truce.dev/crash")
+			return got == want
+		}
+	}
+	crash("no")
+	w.inTurn(d, 0, is("no"), is("false")) // from now on, the next correction of the field has to wait
+	crash("true")
+	t.Log(w.fails("app", "Deployment.apps "+w.ns+"/web: "))
+	w.inTurn(d, 0, is("true"), is("false"))
+	w.ready("app")
+}

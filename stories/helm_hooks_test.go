@@ -1,0 +1,167 @@
+package stories
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+)
+
+// chartWithHooks has a ConfigMap, a Job before it that the story itself ends, and Jobs behind it that the sandbox runs.
+const chartWithHooks = `
+-- charts/web/Chart.yaml --
+apiVersion: v2
+name: web
+version: 1.0.0
+-- charts/web/values.yaml --
+exit: "0"
+upgrade: "0"
+-- charts/web/templates/web.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}
+data:
+  version: {{ .Chart.Version }}
+-- charts/web/templates/hooks.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: settings
+  annotations: {helm.sh/hook: "pre-install", helm.sh/hook-weight: "-5"}
+data: {of: hook}
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: migrate
+  annotations: {helm.sh/hook: pre-install}
+spec:
+  managedBy: stories.truce.dev/hand
+  template: {spec: {restartPolicy: Never, containers: [{name: c, image: "registry.example/c:1"}]}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: after
+  annotations: {helm.sh/hook: "post-install,post-upgrade", helm.sh/hook-delete-policy: "before-hook-creation,hook-succeeded"}
+spec:
+  template:
+    metadata: {annotations: {sandbox.truce.dev/exit-code: "0"}}
+    spec: {restartPolicy: Never, containers: [{name: c, image: "registry.example/c:1"}]}
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: before
+  annotations: {helm.sh/hook: pre-upgrade}
+spec:
+  backoffLimit: 0
+  template:
+    metadata: {annotations: {sandbox.truce.dev/exit-code: {{ .Values.upgrade | quote }}}}
+    spec: {restartPolicy: Never, containers: [{name: c, image: "registry.example/c:1"}]}
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: goodbye
+  annotations: {helm.sh/hook: pre-delete}
+spec:
+  managedBy: stories.truce.dev/hand
+  template: {spec: {restartPolicy: Never, containers: [{name: c, image: "registry.example/c:1"}]}}
+`
+
+// endJob writes the status of a Job that no controller runs, as the Job controller would.
+func (w *world) endJob(name, condition string) {
+	w.t.Helper()
+	now := time.Now().UTC().Format(time.RFC3339)
+	first := map[string]string{"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}[condition]
+	status := map[string]any{"startTime": now, "conditions": []any{
+		map[string]any{"type": first, "status": "True", "reason": "ByHand", "lastProbeTime": now, "lastTransitionTime": now},
+		map[string]any{"type": condition, "status": "True", "reason": "ByHand", "message": "ended by hand", "lastProbeTime": now, "lastTransitionTime": now},
+	}}
+	if condition == "Complete" {
+		status["completionTime"], status["succeeded"] = now, 1
+	} else {
+		status["failed"] = 1
+	}
+	w.patch(jobs, name, map[string]any{"status": status}, "story", "status")
+}
+
+// exists waits until an object is there.
+func (w *world) exists(kind schema.GroupVersionResource, name string) *unstructured.Unstructured {
+	w.t.Helper()
+	return w.await(w.Watch(w.t, kind, w.ns, name), func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() == nil })
+}
+
+func TestHooksOfAChart(t *testing.T) {
+	w := newWorld(t, app.Policy{}, chartWithHooks)
+	w.release("web", "  timeout: 10m\n")
+	w.exists(jobs, "migrate")
+	w.helmCondition("web", "Ready", func(c map[string]any) bool {
+		message, _ := c["message"].(string)
+		return c["status"] == "Unknown" && strings.Contains(message, "waiting for pre-install hook Job.batch "+w.ns+"/migrate")
+	})
+	if !w.isThere(configmaps, "settings") || w.isThere(configmaps, "web") {
+		t.Error("the hook of the smaller weight is not there, or the object is there before the hooks have run")
+	}
+	if got := w.storedReleases("web"); got != "1:pending-install" {
+		t.Errorf("stored while the hook runs: %s", got)
+	}
+	w.endJob("migrate", "Complete")
+	w.released("web", 1, "1.0.0")
+	w.goes(jobs, "after") // it has succeeded, and asks to be deleted then
+	if got := w.storedReleases("web"); got != "1:deployed" {
+		t.Errorf("stored: %s", got)
+	}
+	hr := w.helmCondition("web", "Ready", func(c map[string]any) bool { return c["status"] == "True" })
+	if list := fmt.Sprint(hr.Object["status"].(map[string]any)["inventory"]); strings.Contains(list, "Job") || strings.Contains(list, "settings") {
+		t.Errorf("hooks are in the inventory: %s", list)
+	}
+
+	// A hook of an upgrade fails: no object is changed, and the message says which hook it was and why.
+	w.edit("charts/web/values.yaml", `upgrade: "0"`, `upgrade: "3"`)
+	w.edit("charts/web/Chart.yaml", "version: 1.0.0", "version: 1.1.0")
+	w.helmCondition("web", "Ready", func(c map[string]any) bool {
+		message, _ := c["message"].(string)
+		return c["reason"] == "UpgradeFailed" && strings.Contains(message, "failed pre-upgrade: hook Job.batch "+w.ns+"/before (web/templates/hooks.yaml) failed: BackoffLimitExceeded") &&
+			strings.Contains(message, "exit code 3")
+	})
+	w.helmCondition("web", "Stalled", func(c map[string]any) bool {
+		return c["status"] == "True" && c["reason"] == "RetriesExceeded" && c["message"] == "Failed to upgrade after 1 attempt(s)"
+	})
+	if got := w.storedReleases("web"); got != "1:deployed 2:failed" {
+		t.Errorf("stored after the failure: %s", got)
+	}
+	if got := w.kubectl("get", "configmap", "web", "-o", "jsonpath={.data.version}"); got != "1.0.0" {
+		t.Errorf("the object is of version %s", got)
+	}
+
+	// The next version is better.
+	w.edit("charts/web/values.yaml", `upgrade: "3"`, `upgrade: "0"`)
+	w.edit("charts/web/Chart.yaml", "version: 1.1.0", "version: 1.2.0")
+	w.released("web", 3, "1.2.0")
+	if got := w.storedReleases("web"); got != "1:superseded 2:failed 3:deployed" {
+		t.Errorf("stored after the next version: %s", got)
+	}
+
+	// The hook of the uninstall comes before the objects go.
+	w.delete(helmReleases, w.ns, "web")
+	w.exists(jobs, "goodbye")
+	w.helmCondition("web", "Ready", func(c map[string]any) bool {
+		message, _ := c["message"].(string)
+		return strings.Contains(message, "waiting for pre-delete hook")
+	})
+	if !w.isThere(configmaps, "web") {
+		t.Error("the object went before the hook had run")
+	}
+	w.endJob("goodbye", "Complete")
+	w.goes(configmaps, "web")
+	w.goes(helmReleases, "web")
+	w.until("all releases are deleted", func() bool { return w.storedReleases("web") == "" })
+}

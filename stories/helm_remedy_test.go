@@ -1,0 +1,106 @@
+package stories
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+)
+
+// chartWithRemedies has a hook and a test that end as the values say.
+const chartWithRemedies = `
+-- charts/web/Chart.yaml --
+apiVersion: v2
+name: web
+version: 1.0.0
+-- charts/web/values.yaml --
+upgrade: "0"
+test: "0"
+-- charts/web/templates/web.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}
+data:
+  version: {{ .Chart.Version }}
+-- charts/web/templates/hooks.yaml --
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: after
+  annotations: {helm.sh/hook: post-upgrade}
+spec:
+  backoffLimit: 0
+  template:
+    metadata: {annotations: {sandbox.truce.dev/exit-code: {{ .Values.upgrade | quote }}}}
+    spec: {restartPolicy: Never, containers: [{name: c, image: "registry.example/c:1"}]}
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: check
+  annotations: {helm.sh/hook: test}
+spec:
+  backoffLimit: 0
+  template:
+    metadata: {annotations: {sandbox.truce.dev/exit-code: {{ .Values.test | quote }}}}
+    spec: {restartPolicy: Never, containers: [{name: c, image: "registry.example/c:1"}]}
+`
+
+// helmReason waits for a condition of the HelmRelease web.
+func (w *world) helmReason(kind, status, reason string, parts ...string) {
+	w.t.Helper()
+	w.helmCondition("web", kind, func(c map[string]any) bool {
+		message, _ := c["message"].(string)
+		for _, p := range parts {
+			if !strings.Contains(message, p) {
+				return false
+			}
+		}
+		return c["status"] == status && c["reason"] == reason
+	})
+}
+
+func TestAFailedUpgradeIsRolledBack(t *testing.T) {
+	w := newWorld(t, app.Policy{}, chartWithRemedies)
+	w.release("web", "  upgrade: {cleanupOnFail: true, remediation: {retries: 1}}\n")
+	w.released("web", 1, "1.0.0")
+	w.repo.Commit(map[string]string{
+		"charts/web/values.yaml": "upgrade: \"3\"\ntest: \"0\"\n", "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.1.0\n",
+		"charts/web/templates/more.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: more}}\n",
+	}, "fails")
+	w.helmReason("Stalled", "True", "RetriesExceeded", "2 attempt(s)")
+	w.helmReason("Remediated", "True", "RollbackSucceeded", "web@1.0.0")
+	w.helmReason("Released", "False", "UpgradeFailed", "post-upgrade")
+	w.helmReason("Ready", "False", "RollbackSucceeded")
+	if got := w.storedReleases("web"); got != "1:superseded 2:failed 3:superseded 4:failed 5:deployed" {
+		t.Errorf("stored: %s", got)
+	}
+	if got := w.kubectl("get", "configmap", "web", "-o", "jsonpath={.data.version}"); got != "1.0.0" {
+		t.Errorf("the object is of version %s", got)
+	}
+	if w.isThere(configmaps, "more") {
+		t.Error("what the failed upgrade has made is there")
+	}
+	w.repo.Commit(map[string]string{"charts/web/values.yaml": "upgrade: \"0\"\ntest: \"0\"\n", "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.2.0\n"}, "works")
+	w.helmReason("Ready", "True", "UpgradeSucceeded", "web@1.2.0")
+}
+
+func TestAFailedInstallIsUninstalled(t *testing.T) {
+	w := newWorld(t, app.Policy{}, strings.ReplaceAll(strings.ReplaceAll(chartWithRemedies, "helm.sh/hook: post-upgrade", "helm.sh/hook: post-install"), `upgrade: "0"`, `upgrade: "3"`))
+	w.release("web", "  install: {remediation: {retries: 1, remediateLastFailure: true}}\n")
+	w.helmReason("Stalled", "True", "RetriesExceeded", "Failed to install after 2 attempt(s)")
+	w.helmReason("Remediated", "True", "UninstallSucceeded")
+	if w.isThere(configmaps, "web") {
+		t.Error("the object is there")
+	}
+}
+
+func TestTestsOfARelease(t *testing.T) {
+	w := newWorld(t, app.Policy{}, chartWithRemedies)
+	w.release("web", "  test: {enable: true}\n  upgrade: {remediation: {retries: 0, remediateLastFailure: true}}\n")
+	w.helmReason("TestSuccess", "True", "TestSucceeded", "1 test hook(s)")
+	w.repo.Commit(map[string]string{"charts/web/values.yaml": "upgrade: \"0\"\ntest: \"3\"\n", "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.1.0\n"}, "fails")
+	w.helmReason("TestSuccess", "False", "TestFailed", "exit code 3")
+	w.helmReason("Remediated", "True", "RollbackSucceeded")
+}

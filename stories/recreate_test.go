@@ -1,0 +1,102 @@
+package stories
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var jobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+
+const recreatable = `
+-- app/sealed.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: sealed, namespace: NAMESPACE}
+immutable: true
+data: {k: one}
+-- app/job.yaml --
+apiVersion: batch/v1
+kind: Job
+metadata: {name: job, namespace: NAMESPACE}
+spec:
+  template:
+    spec: {restartPolicy: Never, containers: [{name: job, image: "job:1"}]}
+-- app/claim.yaml --
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: claim, namespace: NAMESPACE}
+spec: {accessModes: [ReadWriteOnce], storageClassName: slow, resources: {requests: {storage: 1Gi}}}
+`
+
+// uidOf is the uid of an object that is there.
+func (w *world) uidOf(o *unstructured.Unstructured) string {
+	w.t.Helper()
+	if o == nil {
+		w.t.Fatal("the object is not there")
+	}
+	return string(o.GetUID())
+}
+
+// TestForceRecreatesWhatTheServerDoesNotChange: spec.force of a Kustomization. Only what the API server would create as Git has it is deleted, and
+// nothing that holds data.
+func TestForceRecreatesWhatTheServerDoesNotChange(t *testing.T) {
+	w := newWorld(t, app.Policy{}, recreatable)
+	w.app("my-app", "./app", defaultSpec)
+	w.ready("my-app")
+	sealed, job, claim := w.uidOf(w.get(configmaps, "sealed")), w.uidOf(w.get(jobs, "job")), w.uidOf(w.get(claims, "claim"))
+	w.edit("app/sealed.yaml", "k: one", "k: two")
+	w.edit("app/job.yaml", "job:1", "job:2")
+	w.fails("my-app", "ConfigMap "+w.ns+"/sealed", "field is immutable")
+	if got := w.uidOf(w.get(configmaps, "sealed")); got != sealed {
+		t.Error("recreated without force")
+	}
+
+	w.patch(kustomizations, "my-app", map[string]any{"spec": map[string]any{"force": true}}, "kubectl-patch")
+	w.ready("my-app")
+	if o := w.get(configmaps, "sealed"); w.uidOf(o) == sealed || value(o, "k") != "two" {
+		t.Errorf("sealed: %v", o)
+	}
+	if o := w.get(jobs, "job"); w.uidOf(o) == job {
+		t.Errorf("job: %v", o)
+	}
+	w.events("Recreated", "ConfigMap "+w.ns+"/sealed deleted, to be created as Git has it (spec.force)")
+	for _, reason := range []string{"DriftDetected", "DriftCorrected"} { // no other writer has deleted it
+		if said := w.eventsOf(reason, "my-app"); len(said) > 0 {
+			t.Errorf("%s: %v", reason, said)
+		}
+	}
+
+	deleted := w.deletes()
+	w.edit("app/claim.yaml", "storageClassName: slow", "storageClassName: fast")
+	w.fails("my-app", "claim", "not recreated: what it holds would be deleted with it")
+	w.edit("app/claim.yaml", "storageClassName: fast", "storageClassName: slow")
+	w.ready("my-app")
+	w.edit("app/job.yaml", "name: job, image", "name: Not_A_Name, image")
+	w.fails("my-app", "job", "it is not deleted, as a dry run cannot create it")
+	if w.uidOf(w.get(claims, "claim")) != claim || !slices.Equal(w.deletes(), deleted) {
+		t.Errorf("deleted: %v, before %v", w.deletes(), deleted)
+	}
+}
+
+// TestARecreatedWorkloadKeepsTheCountOfItsAutoscaler: the selector of a Deployment cannot be changed; the object's own annotation asks for force.
+func TestARecreatedWorkloadKeepsTheCountOfItsAutoscaler(t *testing.T) {
+	w := newWorld(t, app.Policy{}, document1)
+	w.edit("apps/web/base/web.yaml", "name: web\nspec", "name: web\n  annotations: {kustomize.toolkit.fluxcd.io/force: enabled}\nspec")
+	w.app("web", "./apps/web/production", everyFiveSeconds)
+	d := w.Watch(t, deployments, w.ns, "web")
+	w.ready("web")
+	w.load(8)
+	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
+	w.ready("web")
+	before := w.uidOf(w.get(deployments, "web"))
+	w.edit("apps/web/base/web.yaml", "{app: web}", "{app: web, tier: front}")
+	made := w.await(d, func(o *unstructured.Unstructured) bool { return string(o.GetUID()) != before })
+	if replicas(made) != 8 {
+		t.Errorf("created with %d replicas, want the autoscaler's 8", replicas(made))
+	}
+	w.ready("web")
+}
