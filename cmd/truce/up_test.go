@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -27,13 +28,7 @@ func TestUpBringsEverythingAndEndsIt(t *testing.T) {
 	if n := first.kubectl(t, "-n", "cart", "get", "deployment", "cart", "-o", "jsonpath={.spec.replicas}"); n != "3" {
 		t.Errorf("the demo's cart has %s replicas, want 3", n)
 	}
-	response, err := http.Get(first.URL + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
-		t.Errorf("/readyz: %s %v", response.Status, err)
-	}
+	awaitReadyz(t, first.URL)
 	if !strings.Contains(first.out.String(), first.Page) {
 		t.Errorf("the link to the page is not printed: %s", first.Page)
 	}
@@ -51,6 +46,29 @@ func TestUpBringsEverythingAndEndsIt(t *testing.T) {
 	}
 	second.kubectl(t, "-n", "shop", "wait", "configmap/web", "--for=jsonpath={.data.GREETING}=goodbye", "--timeout=180s")
 	second.end(t)
+}
+
+// awaitReadyz waits until /readyz answers OK: the apps can be synced before every kind of notifications is listed.
+func awaitReadyz(t *testing.T, url string) {
+	t.Helper()
+	deadline := time.Now().Add(upWithin)
+	for {
+		response, err := http.Get(url + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		if closed := response.Body.Close(); err != nil || closed != nil {
+			t.Fatal(err, closed)
+		}
+		if response.StatusCode == http.StatusOK {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("/readyz: %s: %s", response.Status, text)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 // tried is what truce up prints under "Try next", by its label.
