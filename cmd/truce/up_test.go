@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -51,24 +52,39 @@ func TestUpBringsEverythingAndEndsIt(t *testing.T) {
 // awaitReadyz waits until /readyz answers OK: the apps can be synced before every kind of notifications is listed.
 func awaitReadyz(t *testing.T, url string) {
 	t.Helper()
-	deadline := time.Now().Add(upWithin)
+	within, cancel := context.WithTimeout(t.Context(), upWithin)
+	defer cancel()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
 	for {
-		response, err := http.Get(url + "/readyz")
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(response.Body)
-		if closed := response.Body.Close(); err != nil || closed != nil {
-			t.Fatal(err, closed)
-		}
-		if response.StatusCode == http.StatusOK {
+		status, text := readyz(within, t, url)
+		if status == http.StatusOK {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("/readyz: %s: %s", response.Status, text)
+		select {
+		case <-look.C:
+		case <-within.Done():
+			t.Fatalf("/readyz: %d: %s", status, text)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// readyz returns what /readyz answers.
+func readyz(ctx context.Context, t *testing.T, url string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(response.Body)
+	if closed := response.Body.Close(); err != nil || closed != nil {
+		t.Fatal(err, closed)
+	}
+	return response.StatusCode, string(text)
 }
 
 // tried is what truce up prints under "Try next", by its label.
