@@ -2,6 +2,7 @@ package controller
 
 import (
 	"testing"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -39,6 +40,28 @@ func TestWhatWasReadyStaysSoUntilTheFirstRunAfterAStartHasEnded(t *testing.T) {
 		}
 		if got != x.want {
 			t.Errorf("%s: Ready is %q, want %q", what, got, x.want)
+		}
+	}
+}
+
+// TestAProgressOfWhatIsKnownWaitsLonger: each status that says "in progress" is taken back by another one. A restart needs neither.
+func TestAProgressOfWhatIsKnownWaitsLonger(t *testing.T) {
+	begun := time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
+	known := object.Object{"status": map[string]any{"observedGeneration": int64(3)}}
+	for what, x := range map[string]struct {
+		cr   object.Object
+		r    report.Report
+		want time.Duration
+	}{
+		"the first run after a start":                 {known, report.Report{Generation: 3}, repeatPause},
+		"the first run after a start, and an edit":    {known, report.Report{Generation: 4}, progressPause},
+		"the first run of all":                        {object.Object{}, report.Report{Generation: 3}, progressPause},
+		"a later run":                                 {known, report.Report{Generation: 3, Stage: report.Done}, progressPause},
+		"the first run of an app, generation unknown": {object.Object{"status": map[string]any{}}, report.Report{}, progressPause},
+	} {
+		x.r.Seen = begun
+		if got := waitForProgress(appEntry{cr: x.cr, begun: begun}, x.r); got != x.want {
+			t.Errorf("%s: waits %s, want %s", what, got, x.want)
 		}
 	}
 }
