@@ -32,11 +32,13 @@ func (r *Reader) UnknownAnnotations(cr object.Object, prefix, why string, known 
 	}
 }
 
-var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+const longestLabel = 63
 
 // Namespace reads the name of a namespace; the empty text is none.
 func (r *Reader) Namespace(field, name string) string {
-	if name != "" && !dnsLabel.MatchString(name) {
+	if name != "" && (len(name) > longestLabel || !dnsLabel.MatchString(name)) {
 		r.Problem(field, "%q is no name of a namespace", name)
 	}
 	return name

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/truce-gitops/truce/internal/render"
 )
@@ -11,8 +12,10 @@ import (
 // formRules are about how a value is written. In a file that a program has made it cannot be written otherwise by hand.
 var formRules = []string{"hpa-bounds", "null-value", "uncanonical-quantity"}
 
-// byProgram is what programs write into a comment at the head of what they make.
-var byProgram = regexp.MustCompile(`(?im)^\s*(?:#|//).*(?:do not edit|code generated|auto-?generated|automatically generated|generated (?:by|from|with|using)|this (?:file|manifest) (?:is|was) generated)|^# Source: \S+/templates/`)
+// byProgram is what programs write into a comment at the head of what they make. It is compiled when it is first used: every process of truce has this package.
+var byProgram = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?im)^\s*(?:#|//).*(?:do not edit|code generated|auto-?generated|automatically generated|generated (?:by|from|with|using)|this (?:file|manifest) (?:is|was) generated)|^# Source: \S+/templates/`)
+})
 
 const (
 	headBytes  = 4 << 10 // in which a program says that it made the file
@@ -25,7 +28,7 @@ func (f *files) isGenerated(name string) bool {
 		return got
 	}
 	data, err := render.ReadFile(f.survey.Files, name, maxFile)
-	got := err == nil && (byProgram.Match(data[:min(headBytes, len(data))]) || bytes.Count(data, []byte("\n---")) >= bundleSize)
+	got := err == nil && (byProgram().Match(data[:min(headBytes, len(data))]) || bytes.Count(data, []byte("\n---")) >= bundleSize)
 	if f.generated == nil {
 		f.generated = map[string]bool{}
 	}

@@ -69,10 +69,12 @@ func (j *checker) invalidEntry(u discover.Unit, o desired.Object, p field.Path, 
 }
 
 // fileName is what a key of data may be (k8s.io/apimachinery util/validation, which reaches the network).
-var fileName = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
+var fileName = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
+
+const longestFileName = 253
 
 func isFileName(key string) bool {
-	return fileName.MatchString(key) && key != "." && !strings.HasPrefix(key, "..")
+	return len(key) <= longestFileName && fileName.MatchString(key) && key != "." && !strings.HasPrefix(key, "..")
 }
 
 // isBase64 reports whether the API takes a text for bytes: line ends in it do not count.

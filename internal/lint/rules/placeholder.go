@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
@@ -21,9 +22,11 @@ var references = []string{
 // argocd-vault-plugin, @@TOKEN@@, %%TOKEN%%, __TOKEN__.
 var filledIn = regexp.MustCompile(`\$\{[^}]*\}|\$\([A-Za-z_][A-Za-z0-9_.]*\)|\{\{|\{%|<%|<path:|<[A-Za-z][A-Za-z0-9_. /:|-]*>|@@[A-Z0-9_]+@@|%%[A-Z0-9_]+%%|__[A-Z][A-Z0-9_]*__`)
 
-// wanting is a value, or a part of one, that says that a person is to put another in its place.
-var wanting = regexp.MustCompile(`(?i)^(?:\$[a-z_][a-z0-9_]*|replace[-_ ]?(?:me|this|with.*)|placeholder|redacted|todo|fixme|your[-_ ].*|x{3,}|\*{3,}|\.{3,})$|` +
-	`^(?-i:(?:[A-Z]+_)*(?:SECRET|KEY|TOKEN|PASSWORD|PLACEHOLDER))$|\b(?-i:(?:MY|YOUR|REPLACE|ACCESS|SECRET)_[A-Z][A-Z_]*)\b`)
+// wanting is a value, or a part of one, that says that a person is to put another in its place. As byProgram it is compiled when it is first used.
+var wanting = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(?:\$[a-z_][a-z0-9_]*|replace[-_ ]?(?:me|this|with.*)|placeholder|redacted|todo|fixme|your[-_ ].*|x{3,}|\*{3,}|\.{3,})$|` +
+		`^(?-i:(?:[A-Z]+_)*(?:SECRET|KEY|TOKEN|PASSWORD|PLACEHOLDER))$|\b(?-i:(?:MY|YOUR|REPLACE|ACCESS|SECRET)_[A-Z][A-Z_]*)\b`)
+})
 
 // isPlaceholder reports whether a value stands for another one that is not in Git: it is empty, encrypted, a reference, or filled in later.
 func isPlaceholder(text string) bool {
@@ -34,7 +37,7 @@ func isPlaceholder(text string) bool {
 		slices.ContainsFunc(references, func(scheme string) bool { return strings.HasPrefix(text, scheme) }):
 		return true
 	}
-	return filledIn.MatchString(text) || wanting.MatchString(text) || strings.HasSuffix(text, "@azurekeyvault")
+	return filledIn.MatchString(text) || wanting().MatchString(text) || strings.HasSuffix(text, "@azurekeyvault")
 }
 
 // isTemplated reports whether an object has no name yet: what else it says is not final either.

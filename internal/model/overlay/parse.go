@@ -14,9 +14,12 @@ import (
 const keep = "*"
 
 var (
-	tagForm    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	tagForm    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 	digestForm = regexp.MustCompile(`^[A-Za-z0-9_+.-]+:[0-9a-fA-F]{32,}$`)
 )
+
+// longestTag is in bytes (the OCI distribution specification).
+const longestTag = 128
 
 // ParseImage reads an override as `kustomize edit set image` takes it: NAME:TAG, NAME@DIGEST, NAME=NEWNAME[:TAG][@DIGEST]. A * in
 // the place of the new name, the tag or the digest keeps what the kustomization says; what is left out is taken away.
@@ -37,7 +40,7 @@ func ParseImage(text string) (Image, error) {
 		return Image{}, errors.New("names no image")
 	case !renames && tag == "" && digest == "":
 		return Image{}, errors.New("want NAME:TAG, NAME@DIGEST or NAME=NEWNAME[:TAG][@DIGEST]")
-	case tag != "" && tag != keep && !tagForm.MatchString(tag):
+	case tag != "" && tag != keep && (len(tag) > longestTag || !tagForm.MatchString(tag)):
 		return Image{}, fmt.Errorf("%q is no tag", tag)
 	case digest != "" && digest != keep && !digestForm.MatchString(digest):
 		return Image{}, fmt.Errorf("%q is no digest", digest)

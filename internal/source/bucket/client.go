@@ -51,7 +51,7 @@ func (c *client) find(ctx context.Context, query string) (*http.Response, error)
 	switch {
 	case refused.status == http.StatusForbidden && c.tokens != nil:
 		c.tokens.forget() // the next fetch asks for others
-	case refused.region == "" || refused.region == c.at.region || !regionForm.MatchString(refused.region):
+	case refused.region == "" || refused.region == c.at.region || !isRegion(refused.region):
 	case c.fixed:
 		return nil, transport.Failed(source.BucketFailed, "%w: it is in %q", errAnotherRegion, refused.region)
 	default:
@@ -104,7 +104,7 @@ func readRefusal(answer *http.Response) *answerError {
 	var document struct {
 		Code, Message, Region string
 	}
-	if xml.Unmarshal(data, &document) == nil && codeForm.MatchString(document.Code) {
+	if xml.Unmarshal(data, &document) == nil && len(document.Code) <= longestCode && codeForm.MatchString(document.Code) {
 		out.code, out.message = document.Code, document.Message
 		if out.region == "" {
 			out.region = document.Region

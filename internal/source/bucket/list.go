@@ -27,7 +27,10 @@ const (
 	mostOfPage = 8 << 20 // bytes
 )
 
-var codeForm = regexp.MustCompile(`^[A-Za-z0-9.]{1,64}$`)
+var codeForm = regexp.MustCompile(`^[A-Za-z0-9.]+$`)
+
+// longestCode bounds what a server may have said of itself.
+const longestCode = 64
 
 // object is one entry of a list.
 type object struct {
