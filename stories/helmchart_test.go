@@ -42,7 +42,7 @@ func inDirectory(dir, version string) string {
 // TestHelmChartsAreSourcesOfTheirOwn follows a chart of a HelmRepository and two of a GitRepository: by its version, and by the revision. What is wrong with
 // a HelmChart is in its status, and on the HelmReleases that read it.
 func TestHelmChartsAreSourcesOfTheirOwn(t *testing.T) {
-	w := newWorld(t, app.Policy{}, inDirectory("charts/files", "1.0.0"))
+	w := newWorld(t, app.Policy{}, inDirectory("charts/files", "1.0.0")+"\n-- charts/broken/Chart.yaml --\n{apiVersion: v2, name: broken, version: 1.0.0, dependencies: [{name: a, repository: \"@stable\"}]}\n")
 	r := charttest.New(t)
 	r.Push("web", "1.0.0", webChart("1.0.0"))
 	w.helmRepository("charts", "url: "+r.URL()+"\ninterval: 1s")
@@ -51,6 +51,7 @@ func TestHelmChartsAreSourcesOfTheirOwn(t *testing.T) {
 	w.chart("files", "chart: charts/files\nsourceRef: {kind: GitRepository, name: fleet}")
 	w.chart("revisions", "chart: ./charts/files\nreconcileStrategy: Revision\nsourceRef: {kind: GitRepository, name: fleet}")
 	w.chart("absent", "chart: charts/absent\nsourceRef: {kind: GitRepository, name: nowhere}")
+	w.chart("broken", "chart: charts/broken\nsourceRef: {kind: GitRepository, name: fleet}")
 	says := func(name, want string) {
 		t.Helper()
 		w.await(w.Watch(t, configmaps, w.ns, name), func(o *unstructured.Unstructured) bool { return value(o, "k") == want })
@@ -59,6 +60,7 @@ func TestHelmChartsAreSourcesOfTheirOwn(t *testing.T) {
 	says("web", "1.0.0 prod")
 	w.releaseSays("files", "True", "with chart files@1.0.0")
 	w.releaseSays("revisions", "True", "with chart files@1.0.0+"+w.repo.Head()[:12])
+	w.sourceReason(helmCharts, "broken", "DependencyBuildError")
 	w.sourceReason(helmCharts, "absent", "SourceUnavailable")
 	w.releaseSays("absent", "False", "GitRepository "+w.ns+"/nowhere is not in the cluster")
 	for name, want := range map[string]string{"web": "packaged 'web' chart with version '1.0.0+1' and merged values files [web/values-prod.yaml]", "files": "packaged 'files' chart with version '1.0.0'"} {

@@ -26,6 +26,7 @@ const (
 	RepositoryFailed     Reason = "Failed"                          // of a Helm repository: unreachable or refused; the word is Flux's
 	IndexationFailed     Reason = "IndexationFailed"                // its index cannot be read
 	ChartReference       Reason = "InvalidChartReference"           // its index has no such chart, or no such version of it
+	DependencyBuild      Reason = "DependencyBuildError"            // a chart that it depends on cannot be what is meant
 	ValuesFiles          Reason = "ValuesFilesError"                // a values file that a HelmChart names is not there
 	NoSourceArtifact     Reason = "NoSourceArtifact"                // the source of a HelmChart has not been fetched
 	SourceUnavailable    Reason = "SourceUnavailable"               // the source of a HelmChart is not there

@@ -133,7 +133,7 @@ func (c *conditions) unfetched(err error, failed string) {
 	_, unverified := verificationReason(err)
 	_, alone := includeReason(err)
 	switch {
-	case reason == string(source.ValuesFiles):
+	case reason == string(source.ValuesFiles), reason == string(source.DependencyBuild):
 		c.set(sourcev1.BuildFailedCondition, metav1.ConditionTrue, reason, message)
 	case !unverified && !alone:
 		c.set(sourcev1.FetchFailedCondition, metav1.ConditionTrue, reason, message)
@@ -157,7 +157,7 @@ func fetchReason(err error, failed string) string {
 		case source.PathEscape:
 			return sourcev1.InvalidPathReason
 		case source.VerificationFailed, source.VerificationError, source.LayerFailed, source.ReadFailed, source.IndexationFailed,
-			source.ChartReference, source.ChartPull, source.ValuesFiles, source.NoSourceArtifact, source.SourceUnavailable, source.IncludeNotFound, source.IncludeNoArtifact, source.IncludeCopyFailure, source.IncludeCycle:
+			source.ChartReference, source.ChartPull, source.ValuesFiles, source.DependencyBuild, source.NoSourceArtifact, source.SourceUnavailable, source.IncludeNotFound, source.IncludeNoArtifact, source.IncludeCopyFailure, source.IncludeCycle:
 			return string(e.Reason)
 		default:
 			return failed

@@ -119,14 +119,8 @@ func (c *Charts) chart(ctx context.Context, q render.Request, d chartfile.Depend
 
 // checked returns the chart of a directory, if it is the one that is meant.
 func checked(files source.Tree, dir string, d chartfile.Dependency) (source.Tree, error) {
-	meta, err := chartfile.ReadMetadata(files, dir)
-	switch {
-	case err != nil:
+	if err := d.CheckAt(files, dir); err != nil {
 		return nil, err
-	case meta.Name != d.Name:
-		return nil, fmt.Errorf("the chart there is called %.100q", meta.Name)
-	case !d.Admits(meta.Version):
-		return nil, fmt.Errorf("the chart there has the version %s, which is not %s", meta.Version, d.Version)
 	}
 	return sourcetree.Subtree(files, dir), nil
 }

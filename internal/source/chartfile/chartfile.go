@@ -122,6 +122,9 @@ func (c Choice) Of(from source.Artifact) (source.Artifact, error) {
 	if err != nil {
 		return out, err
 	}
+	if err := checkDependencies(from.Files, dir); err != nil {
+		return out, err
+	}
 	out.Chart = chart.Files{Name: meta.Name, Version: meta.Version, Directory: dir, Origin: from.Revision}
 	if err := c.addValues(from.Files, &out.Chart); err != nil {
 		return out, err

@@ -13,6 +13,8 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"sigs.k8s.io/yaml"
+
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // Dependency is a chart that another one names in its Chart.yaml, or in its lock file. Its JSON is Helm's, of which a lock file has the digest.
@@ -135,6 +137,41 @@ func MissingDependencies(files fs.FS, dir string) ([]Dependency, error) {
 		}
 	}
 	return missing, nil
+}
+
+// checkDependencies refuses a chart whose files show that what it depends on cannot be brought. Repositories are not asked.
+func checkDependencies(files fs.FS, dir string) error {
+	missing, err := MissingDependencies(files, dir)
+	if err != nil {
+		return refusal(source.DependencyBuild, "%w", err)
+	}
+	for _, d := range missing {
+		if !d.IsLocal() {
+			continue
+		}
+		at, err := d.Local(dir)
+		if err == nil {
+			err = d.CheckAt(files, at)
+		}
+		if err != nil {
+			return refusal(source.DependencyBuild, "dependency %s of %s: %w", d.Name, FileName, err)
+		}
+	}
+	return nil
+}
+
+// CheckAt returns why the chart in a directory is not the one that is meant; nil if it is.
+func (d Dependency) CheckAt(files fs.FS, dir string) error {
+	meta, err := ReadMetadata(files, dir)
+	switch {
+	case err != nil:
+		return err
+	case meta.Name != d.Name:
+		return fmt.Errorf("the chart there is called %.100q", meta.Name)
+	case !d.Admits(meta.Version):
+		return fmt.Errorf("the chart there has the version %s, which is not %s", meta.Version, d.Version)
+	}
+	return nil
 }
 
 // isOf reports whether a lock file was made for these dependencies.

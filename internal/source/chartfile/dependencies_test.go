@@ -1,10 +1,13 @@
 package chartfile
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // twice depends on one chart twice. Of it twiceLock is what helm dependency update of Helm 4 has written.
@@ -82,6 +85,29 @@ func TestDependenciesThatAreMissing(t *testing.T) {
 				t.Errorf("missing: %q, %v, want %q", got, err, c.want)
 			}
 		})
+	}
+}
+
+// TestAChartWhoseDependenciesCannotBeBroughtIsRefused: repositories are not asked.
+func TestAChartWhoseDependenciesCannotBeBroughtIsRefused(t *testing.T) {
+	for dependency, fails := range map[string]string{
+		`{name: a, version: 1.x, repository: "@stable"}`:                "write its URL",
+		`{name: lib, version: 1.x, repository: "file://../../lib"}`:     "does not lead to a directory",
+		`{name: lib, version: 2.x, repository: "file://../lib"}`:        "the chart there has the version 1.0.0, which is not 2.x",
+		`{name: a, version: 1.x, repository: "file://../lib"}`:          `the chart there is called "lib"`,
+		`{name: lib, version: 1.x, repository: "file://../none"}`:       "there is no chart",
+		`{name: lib, version: 1.x, repository: "file://../lib"}`:        "",
+		`{name: a, version: 1.x, repository: "https://charts.example"}`: "",
+	} {
+		in := fstest.MapFS{"web/Chart.yaml": {Data: []byte(chartNaming(dependency))}, "lib/Chart.yaml": {Data: []byte("apiVersion: v2\nname: lib\nversion: 1.0.0\n")}}
+		err := checkDependencies(in, "web")
+		var refused *source.Error
+		switch {
+		case fails == "" && err != nil:
+			t.Errorf("%s: %v", dependency, err)
+		case fails != "" && (!errors.As(err, &refused) || refused.Reason != source.DependencyBuild || !strings.Contains(err.Error(), fails)):
+			t.Errorf("%s: error %v, want one that says %q", dependency, err, fails)
+		}
 	}
 }
 
