@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -86,6 +87,11 @@ func TestTheStockHelmReadsAndRollsBackWhatTruceInstalls(t *testing.T) {
 	d := w.Watch(t, deployments, w.ns, "web")
 	w.release("web", "  values: {image: \"nginx:1.21.1\"}\n  test: {enable: true}\n")
 	w.released("web", 1, "1.0.0")
+	values := filepath.Join(t.TempDir(), "next.yaml")
+	if err := os.WriteFile(values, []byte("image: nginx:1.21.2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.saysOf(w.truce(), 1, "diff helmrelease web --values "+values, "would be made (upgrade)", "hook pre-upgrade: ConfigMap settings would run (web/templates/hooks.yaml, weight 0)")
 	w.edit("charts/web/Chart.yaml", "version: 1.0.0\nappVersion: \"1\"", "version: 1.1.0\nappVersion: \"2\"")
 	w.patch(helmReleases, "web", map[string]any{"spec": map[string]any{"values": map[string]any{"image": "nginx:1.22.0"}}}, "kubectl")
 	w.helmReason("Ready", "True", "TestSucceeded", "web@1.1.0")

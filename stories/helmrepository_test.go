@@ -69,6 +69,9 @@ func TestAChartOfAHelmRepositoryIsFollowed(t *testing.T) {
 	}
 	says("1.0.0 prod")
 	w.releaseSays("other", "False", "the index has no chart of that name")
+	if code, out := w.command("diff", "helmrelease", "web", "--version", "2.0.0-rc.1"); code != 1 || !strings.Contains(out, "would be made (upgrade), of chart web@2.0.0-rc.1") {
+		t.Errorf("truce diff --version: exit code %d, %s", code, out)
+	}
 
 	r.Push("web", "1.1.0", webChart("1.1.0"))
 	r.Push("other", "0.1.0", webChart("0.1.0"))

@@ -34,9 +34,9 @@ A ceded field is shown, and counts as no difference. So is an addition (a label,
 that Git does not name) which the policy only reports: it does not make an app OutOfSync, and argocd app
 diff does not show it. truce.dev/additions: correct makes it a difference.
 
-Of a HelmRelease it shows what an upgrade would change in the cluster, before it happens: with --revision or --path
-by another chart, with --values FILE by values that are laid over those of the HelmRelease. A note says which release
-would be made.
+Of a HelmRelease it shows what an upgrade would change in the cluster, before it happens: with --revision, --version or
+--path by another chart, with --values FILE by values that are laid over those of the HelmRelease. Notes say which release
+would be made, and which hooks would run.
 
 --path DIR previews files of this machine, committed or not, and --revision REV another revision of the source: what a sync
 would do if they were what the app follows, through its own spec (patches, components, images, postBuild, target namespace,
@@ -82,6 +82,7 @@ func (f *appFlags) diff() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&d.preview.Dir, "path", "", "directory of this machine to preview in the place of the app's path")
 	cmd.Flags().StringVar(&d.preview.Revision, "revision", "", "branch, tag or commit of the source to preview")
+	cmd.Flags().StringVar(&d.preview.Version, "version", "", "version, or range of versions, of the chart of a HelmRepository to preview")
 	cmd.Flags().StringArrayVar(&d.revisions, "revisions", nil, "revision to preview of one of several sources, with --source-positions")
 	cmd.Flags().IntSliceVar(&d.positions, "source-positions", nil, "position of that source in spec.sources, from 1")
 	cmd.Flags().StringVar(&d.preview.Values, "values", "", "file of values to lay over those of a HelmRelease")
@@ -110,8 +111,8 @@ func (d *diffFlags) run(ctx context.Context, args []string) error {
 		return usageError("--revisions are those of one Application: name one")
 	case p == view.Preview{}:
 		return d.inspected(ctx, args, d.printDiff)
-	case p.Dir != "" && p.Revision != "":
-		return usageError("--path and --revision exclude each other")
+	case p.Dir != "" && p.Revision+p.Version != "":
+		return usageError("--path excludes --revision and --version")
 	case p.Dir != "" && len(args) != 1:
 		return usageError("--path is the directory of one app: name one")
 	case p.Values != "" && len(args) != 1:

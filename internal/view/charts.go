@@ -301,5 +301,24 @@ func (c *Cluster) releaseNotes(ctx context.Context, artifact source.Artifact, a 
 	if r.Step == hook.Keep {
 		return []string{fmt.Sprintf("release %s.v%d stays the newest one, of chart %s@%s", name, r.Revision, r.Chart, r.Version)}
 	}
-	return []string{fmt.Sprintf("release %s.v%d would be made (%s), of chart %s@%s", name, r.Revision, r.Step, r.Chart, r.Version)}
+	made := fmt.Sprintf("release %s.v%d would be made (%s), of chart %s@%s", name, r.Revision, r.Step, r.Chart, r.Version)
+	return append([]string{made}, hookNotes(*a.Release, *r)...)
+}
+
+// hookNotes says which hooks the action would run, in their order.
+func hookNotes(spec release.Spec, r release.Release) []string {
+	events, how := []hook.Event{hook.PreUpgrade, hook.PostUpgrade}, spec.Upgrade
+	if r.Step == hook.Install {
+		events, how = []hook.Event{hook.PreInstall, hook.PostInstall}, spec.Install
+	}
+	if how.Hooks == hook.SkipHooks {
+		return nil
+	}
+	var out []string
+	for _, event := range events {
+		for _, h := range hook.HooksOf(r.Hooks, event) {
+			out = append(out, fmt.Sprintf("hook %s: %s %s would run (%s, weight %d)", event, h.Object.GVK().Kind, h.Name, h.Path, h.Weight))
+		}
+	}
+	return out
 }

@@ -23,6 +23,8 @@ type Preview struct {
 	Dir string
 	// Revision of the source: a branch, tag, commit or range of versions.
 	Revision string
+	// Version of the chart of a HelmRepository, or a range of versions.
+	Version string
 	// Revisions are those of some of several sources: the position of each, which begins at 1, an equals sign and the revision, with spaces between.
 	Revisions string
 	// Values is a file of this machine with values that are laid over those of a HelmRelease.
@@ -106,6 +108,10 @@ func (p Preview) fits(a app.App) error {
 		why = "has several sources: want --revisions with --source-positions"
 	case !many && p.Revisions != "":
 		why = "has one source: want --revision"
+	case p.Version != "" && a.Source.Chart == "":
+		why = "names no chart of a repository by its version: want --revision"
+	case p.Revision != "" && a.Source.Chart != "":
+		why = "names a chart of a repository: want --version"
 	default:
 		return nil
 	}
@@ -141,6 +147,8 @@ func (c *Cluster) previewed(ctx context.Context, a *app.App, cr object.Object, p
 			}
 		case p.Revision != "":
 			from.Source.Revision = p.Revision
+		case p.Version != "":
+			from.Source.Version = p.Version
 		}
 		artifact, err = c.fetch(ctx, from, cr)
 		return artifact, end, err
