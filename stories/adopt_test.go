@@ -296,7 +296,7 @@ func valuesOf(o *unstructured.Unstructured) map[string]any {
 	delete(c.Object, "status")
 	labels, annotations := c.GetLabels(), c.GetAnnotations()
 	delete(labels, "truce.dev/part-of")
-	for _, key := range []string{"kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace"} {
+	for _, key := range []string{"kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace", "helm.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/namespace"} {
 		delete(labels, key)
 	}
 	delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")

@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
 // ErrStale says that the object is no longer the one that was judged: read and judge again.
@@ -44,6 +45,8 @@ type Target struct {
 	ID              object.ID
 	UID             string
 	ResourceVersion string
+	// Propagation is for a delete.
+	Propagation hook.Propagation
 }
 
 // Apply is one server-side apply.

@@ -16,7 +16,7 @@ import (
 )
 
 const longAdopt = `Take an app over from Flux or Argo CD, whose controller must have let go of it: suspended
-(spec.suspend of a Kustomization, the annotation argocd.argoproj.io/skip-reconcile: "true" of an
+(spec.suspend of a Kustomization or HelmRelease, the annotation argocd.argoproj.io/skip-reconcile: "true" of an
 Application), or not running in the cluster at all.
 
 What the other has applied becomes truce's, field by field, at the values that it has: no live value
@@ -39,8 +39,8 @@ const exampleAdopt = `  flux suspend kustomization web -n flux-system
   truce adopt web -n flux-system --dry-run
   truce adopt web -n flux-system`
 
-const longRelease = `Hand an app back to Flux or Argo CD: what is truce's becomes kustomize-controller's or argocd-controller's,
-field by field, and truce's label and record go. No live value changes. The inventory in the status is
+const longRelease = `Hand an app back to Flux or Argo CD: what is truce's becomes kustomize-controller's, helm-controller's or
+argocd-controller's, field by field, and truce's label and record go. No live value changes. The inventory in the status is
 the other's own form already. truce only observes the app from then on.
 
 First it is printed what the other will change when it works on the app again: it applies all that Git names, an

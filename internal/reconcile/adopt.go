@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -24,8 +27,13 @@ func (r *appRun) inheritEntries(ctx context.Context) error {
 	if !a.Takes() || r.app.Policy.Mode != app.Enforce || len(r.inventory.Entries) > 0 {
 		return nil
 	}
+	inherited, err := r.storedObjects(ctx)
+	if err != nil {
+		return err
+	}
+	maps.Copy(inherited, a.Inventory)
 	var found []inventory.Entry
-	for id, version := range a.Inventory {
+	for id, version := range inherited {
 		o, err := r.access.Live.Get(ctx, object.GVK{Group: id.Group, Version: version, Kind: id.Kind}, id)
 		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
 			continue
@@ -39,6 +47,39 @@ func (r *appRun) inheritEntries(ctx context.Context) error {
 	}
 	r.inventory = inventory.MergeEntries(r.inventory, found)
 	return nil
+}
+
+// storedObjects are the objects, with their API versions, of the newest release that others have stored, where another one is wanted: helm keeps no
+// other list of them.
+func (r *appRun) storedObjects(ctx context.Context) (map[object.ID]string, error) {
+	if r.chart.made == nil || r.chart.made.Step == hook.Keep || len(r.chart.stored) == 0 || !r.chart.stored[0].ByOthers {
+		return map[object.ID]string{}, nil
+	}
+	return r.objectsOf(ctx, r.chart.stored[0])
+}
+
+// objectsOf are the objects of a stored release, with their API versions.
+func (r *appRun) objectsOf(ctx context.Context, stored releases.Stored) (map[object.ID]string, error) {
+	text, err := stored.Text()
+	if err != nil {
+		return nil, err
+	}
+	res, err := r.engine.Render.Render(ctx, replayOf(r.request, text))
+	if err != nil {
+		return nil, err
+	}
+	set, err := desired.Normalize(res.Objects, r.app, func(gvk object.GVK) desired.Scope {
+		scope, err := r.engine.Scope.ScopeOf(ctx, gvk)
+		if err != nil {
+			return desired.Unserved
+		}
+		return scope
+	})
+	out := map[object.ID]string{}
+	for _, o := range set.Objects {
+		out[o.ID] = o.GVK.Version
+	}
+	return out, err
 }
 
 // lostAdoption is an adopted app to which truce does not write any more, because the controller that it was adopted from writes again.

@@ -6,11 +6,13 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 
 	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/decide/lifecycle"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
@@ -24,11 +26,13 @@ import (
 // chartRun is what a run of an app with a Helm release knows of it.
 type chartRun struct {
 	store    releases.Store
-	stored   []releases.Stored  // the newest first
-	runs     map[int]hook.Run   // of the newest, by the index of the hook
-	made     *release.Release   // that the objects are of
-	attempts remedy.Attempts    // of what is asked for
-	decision lifecycle.Decision // how the release stands, and what this run does about it
+	stored   []releases.Stored // the newest first
+	runs     map[int]hook.Run  // of the newest, by the index of the hook
+	made     *release.Release  // that the objects are of
+	attempts remedy.Attempts   // of what is asked for
+	// isRenamed says that the release is uninstalled because the chart has another name.
+	isRenamed bool
+	decision  lifecycle.Decision // how the release stands, and what this run does about it
 }
 
 // chartRequest completes the request for an app with a release: its values, the newest stored release and the cluster's capabilities.
@@ -59,6 +63,7 @@ func (r *appRun) chartRequest(ctx context.Context) error {
 	if err := r.newestRelease(ctx, &q); err != nil {
 		return &stageError{report.RenderFailed, err}
 	}
+	q.Marks = r.marks()
 	r.request.Chart, r.request.Lookup = &q, clusterLookup{live: r.access.Live, engine: r.engine}
 	r.request.Path, err = chartDirectory(r.artifact.Files, r.app)
 	if c := r.artifact.Chart; c.Directory != "" { // what the HelmChart says
@@ -116,6 +121,9 @@ func (r *appRun) newestRelease(ctx context.Context, q *release.Request) error {
 		return nil
 	}
 	q.Newest = &release.Stored{Text: text, Trust: r.trustIn(newest.Revision, text)}
+	if q.Newest.Trust == release.Foreign && r.isInherited(newest, text) {
+		q.Newest.Trust = release.Trusted
+	}
 	if q.Newest.Trust == release.Foreign && newest.Seal != "" { // the process that has stored it was killed before the status said so
 		seal, err := r.seal(ctx, text)
 		if err != nil {
@@ -168,6 +176,24 @@ func (r *appRun) trustIn(revision int, text []byte) release.Trust {
 		return release.Trusted
 	}
 	return release.Foreign
+}
+
+// isInherited reports whether a release that others have made is taken as it is, where it is of the chart and the values that are asked for: it was
+// there when the app was adopted, or the app is only observed.
+func (r *appRun) isInherited(newest releases.Stored, text []byte) bool {
+	a := r.app.Adoption
+	if !newest.ByOthers || r.app.Release.Rendered != r.app.Release.Renders {
+		return false
+	}
+	return r.app.Policy.Mode == app.Observe || a.Takes() && (a.At.IsZero() || !releases.LastDeployed(text).After(a.At))
+}
+
+// marks are what helm-controller puts on the objects of a release before it stores them.
+func (r *appRun) marks() overlay.Metadata {
+	m := r.app.Overlay.Metadata
+	out := overlay.Metadata{Labels: maps.Clone(m.Labels), Annotations: m.Annotations}
+	maps.Copy(out.Labels, r.app.Labels)
+	return out
 }
 
 // chartDirectory is the directory of the chart: the app's path, or where an archive has one directory at its top, as charts have, that one.

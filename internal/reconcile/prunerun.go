@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -31,7 +32,9 @@ type pruneRun struct {
 	handedOver []object.ID // what the inventory may forget because another app has it now
 	deleted    []inventory.Entry
 	kept       map[object.ID]decide.KeepReason
-	awaits     bool // what is deleted stays in the inventory until it is gone
+	// propagation is what becomes of the dependents of what is deleted.
+	propagation hook.Propagation
+	awaits      bool // what is deleted stays in the inventory until it is gone
 }
 
 func (e *Engine) newPruneRun(a app.App, total int) *pruneRun {
@@ -40,6 +43,9 @@ func (e *Engine) newPruneRun(a app.App, total int) *pruneRun {
 		in: decide.PruneInput{
 			Total: total, Rules: e.PruneRules, Label: desired.PartOfValue(a.Key), Policy: a.Prune, Limit: a.PruneLimit, Approved: a.Approved, AppDeleted: a.Deleting,
 		},
+	}
+	if a.Deleting && a.Release != nil {
+		s.propagation = a.Release.Uninstall.Propagation
 	}
 	s.access, s.denied = e.accessOf(a)
 	return s
@@ -144,7 +150,7 @@ func (s *pruneRun) readEntry(ctx context.Context, entry inventory.Entry) (decide
 		return decide.PruneCandidate{}, fmt.Errorf("read %s: %w", entry.ID, err)
 	}
 	s.entries[entry.ID] = entry
-	s.targets[entry.ID] = apply.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion()}
+	s.targets[entry.ID] = apply.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion(), Propagation: s.propagation}
 	g := decide.PruneCandidate{ID: entry.ID, UID: entry.UID, Live: o}
 	if s.from.Takes() {
 		g.Inherited, _ = s.from.OwnerOf(o)

@@ -2,15 +2,11 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/truce-gitops/truce/internal/apply/hooks"
 	"github.com/truce-gitops/truce/internal/apply/releases"
-	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide/lifecycle"
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
@@ -33,11 +29,11 @@ func (r *appRun) decideRelease(ctx context.Context, asked render.Result) (render
 		attempts = remedy.Attempts{}
 	}
 	r.chart.made, r.chart.attempts = made, attempts.For(spec.Generation, made.Version, made.Config)
-	in := lifecycle.Input{Wanted: made.Step == hook.Keep || r.request.Chart.Mode == release.Again && made.IsNewest && !r.isForced(), Attempts: r.chart.attempts, Spec: spec}
+	in := lifecycle.Input{Renamed: r.isRenamed(made.Chart) && spec.Renamed == remedy.Reinstall, Wanted: made.Step == hook.Keep || r.request.Chart.Mode == release.Again && made.IsNewest && !r.isForced(), Attempts: r.chart.attempts, Spec: spec}
 	for _, s := range r.chart.stored {
 		in.Stored = append(in.Stored, lifecycle.Stored{Revision: s.Revision, Status: s.Status, Tests: r.testsOf(s), ByOthers: s.ByOthers})
 	}
-	r.chart.decision = lifecycle.Decide(in)
+	r.chart.decision, r.chart.isRenamed = lifecycle.Decide(in), in.Renamed
 	if r.app.Policy.Mode != app.Enforce {
 		r.chart.decision.Action = hook.Keep
 	}
@@ -65,9 +61,7 @@ func (r *appRun) replayed(ctx context.Context, asked render.Result) (render.Resu
 	if err != nil {
 		return render.Result{}, err
 	}
-	q := *r.request.Chart
-	q.Mode, q.Newest = release.Replay, &release.Stored{Text: text}
-	r.request.Chart = &q
+	r.request = replayOf(r.request, text)
 	res, err := r.engine.Render.Render(ctx, r.request)
 	if err != nil {
 		return render.Result{}, err
@@ -81,6 +75,23 @@ func (r *appRun) replayed(ctx context.Context, asked render.Result) (render.Resu
 	}
 	r.chart.made = &made
 	return res, nil
+}
+
+// isRenamed reports whether the newest release is truce's, and of a chart with another name.
+func (r *appRun) isRenamed(chart string) bool {
+	if len(r.chart.stored) == 0 || r.chart.stored[0].ByOthers {
+		return false
+	}
+	text, err := r.chart.stored[0].Text()
+	return err == nil && releases.ChartName(text) != chart
+}
+
+// replayOf is the request for the objects of a stored release.
+func replayOf(r render.Request, text []byte) render.Request {
+	q := *r.Chart
+	q.Mode, q.Newest = release.Replay, &release.Stored{Text: text}
+	r.Chart = &q
+	return r
 }
 
 // isReleased reports whether this run brings nothing out: the release is as it is asked for, or is left as it is.
@@ -130,12 +141,16 @@ func (r *appRun) beginRelease(ctx context.Context) error {
 	case d.Action == hook.Uninstall:
 		return r.uninstallRelease(ctx)
 	case d.Action == hook.Install, d.Action == hook.Upgrade, d.Action == hook.Rollback:
+		if err := r.refuseOthers(ctx, d.Action); err != nil {
+			return err
+		}
 		if err := r.createRelease(ctx, d.Action); err != nil {
 			return &stageError{report.ApplyFailed, err}
 		}
 	case r.chart.made.Step == hook.Keep && r.chart.stored[0].Status == hook.Uninstalling:
 		return r.uninstallRelease(ctx)
 	default:
+		r.leaveCleanedUp()
 		r.reportRelease()
 	}
 	if !r.chart.stored[0].Status.IsPending() {
@@ -320,71 +335,6 @@ func (r *appRun) causeOfFailure() string {
 		return was.Cause
 	}
 	return ""
-}
-
-// failRelease says why an action could not be carried out. What may pass by itself is no failure: the action goes on in the next run.
-func (r *appRun) failRelease(ctx context.Context, cause error) {
-	action, _ := r.action()
-	if r.chart.made == nil || !r.writesRelease() || action == hook.Keep || !r.isLasting(cause) {
-		return
-	}
-	text := redact.MaskText(cause.Error())
-	if r.secrets != nil {
-		text = r.secrets.Text(text)
-	}
-	what := map[hook.Step]string{hook.Install: "Release", hook.Upgrade: "Upgrade", hook.Rollback: "Rollback", hook.Uninstall: "Uninstall"}[action]
-	to := releases.State{Status: hook.FailedRelease, Description: fmt.Sprintf("%s %q failed: %s", what, r.app.Release.Name, text), Hooks: r.chart.runs}
-	if err := r.setRelease(ctx, to); err != nil { // the pending one is taken up by the next run as well
-		r.report.Notes = append(r.report.Notes, err.Error())
-		return
-	}
-	r.countFailure(action)
-	r.reportAction(action, remedy.EndedFailed, text)
-	r.remedySoon()
-}
-
-// isLasting reports whether a failure ends the action.
-func (r *appRun) isLasting(cause error) bool {
-	var f *stageError
-	if !errors.As(cause, &f) {
-		return r.at == report.Apply && outlook(report.ApplyFailed, cause) == live.Lasting && !errors.Is(cause, context.Canceled)
-	}
-	var failed *hooks.HookError
-	switch {
-	case errors.As(cause, &failed):
-		return true
-	case f.reason != report.ApplyFailed && f.reason != report.HealthFailed && f.reason != report.PruneFailed:
-		return false
-	case r.canceled:
-		return false
-	}
-	return r.engine.releaseWaits.isBelieved(r.app.Key, outlook(f.reason, cause))
-}
-
-func (r *appRun) countFailure(action hook.Step) {
-	r.chart.attempts.All++
-	switch action {
-	case hook.Install:
-		r.chart.attempts.Install++
-	case hook.Upgrade:
-		r.chart.attempts.Upgrade++
-	default: // a remedy is no attempt
-	}
-}
-
-// remedySoon has the app run again if its failure is remedied.
-func (r *appRun) remedySoon() {
-	in := lifecycle.Input{Wanted: true, Attempts: r.chart.attempts, Spec: *r.app.Release}
-	for _, s := range r.chart.stored {
-		in.Stored = append(in.Stored, lifecycle.Stored{Revision: s.Revision, Status: s.Status, Tests: r.testsOf(s), ByOthers: s.ByOthers})
-	}
-	d := lifecycle.Decide(in)
-	if r.chart.decision.Blocked = d.Blocked; r.report.Release != nil {
-		r.report.Release.Blocked = d.Blocked
-	}
-	if d.Action == hook.Rollback || d.Action == hook.Uninstall {
-		r.engine.queue.EnqueueApp(r.app.Key)
-	}
 }
 
 func (r *appRun) setRelease(ctx context.Context, to releases.State) error {

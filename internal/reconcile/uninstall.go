@@ -37,6 +37,10 @@ func (r *appRun) uninstallRelease(ctx context.Context) error {
 	}
 	r.reportUninstalled()
 	r.chart.decision.Blocked = remedy.NotBlocked
+	if r.chart.isRenamed {
+		r.engine.queue.EnqueueApp(r.app.Key)
+		return &stageError{report.InProgress, fmt.Errorf("release %s/%s is uninstalled, as the chart has another name, and is installed next", r.app.Release.Namespace, r.app.Release.Name)}
+	}
 	return r.remediated()
 }
 

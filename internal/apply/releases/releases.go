@@ -101,6 +101,15 @@ func storedIn(revision int, secret object.Object) Stored {
 	return Stored{Revision: revision, Status: hook.Status(status), Stage: hook.Stage(stage), Seal: seal, ByOthers: !isOurs, secret: secret}
 }
 
+// Created is when the release was stored, by the API server's clock; zero for unknown.
+func (s Stored) Created() time.Time {
+	at, err := time.Parse(time.RFC3339, s.secret.StringAt("metadata", "creationTimestamp"))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
 func (s Store) secretName(revision int) string {
 	return "sh.helm.release.v1." + s.Name + ".v" + strconv.Itoa(revision)
 }

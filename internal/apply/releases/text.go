@@ -213,6 +213,21 @@ func RollbackTo(text []byte, target, revision int) ([]byte, error) {
 	return json.Marshal(r)
 }
 
+// ChartName is the name of the release's chart; empty for unknown.
+func ChartName(text []byte) string {
+	var r struct {
+		Chart struct {
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+		} `json:"chart"`
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return ""
+	}
+	return r.Chart.Metadata.Name
+}
+
 // FirstDeployed is when the first release of the name was deployed, as this one says; zero for unknown.
 func FirstDeployed(text []byte) time.Time { return timesOf(text).First }
 

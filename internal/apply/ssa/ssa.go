@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -123,10 +124,10 @@ func (w Writer) Delete(ctx context.Context, t apply.Target) error {
 		return err
 	}
 	uid := types.UID(t.UID)
-	background := metav1.DeletePropagationBackground
+	dependents := propagation[t.Propagation]
 	err = r.Delete(ctx, t.ID.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &t.ResourceVersion},
-		PropagationPolicy: &background,
+		PropagationPolicy: &dependents,
 	})
 	if err == nil {
 		return nil
@@ -136,6 +137,11 @@ func (w Writer) Delete(ctx context.Context, t apply.Target) error {
 		return apply.ErrStale
 	}
 	return failure
+}
+
+// propagation is what becomes of the dependents of a deleted object, in the API's words.
+var propagation = map[hook.Propagation]metav1.DeletionPropagation{
+	hook.Background: metav1.DeletePropagationBackground, hook.Foreground: metav1.DeletePropagationForeground, hook.Orphan: metav1.DeletePropagationOrphan,
 }
 
 func (w Writer) resource(t apply.Target) (dynamic.ResourceInterface, error) {

@@ -38,6 +38,8 @@ type Input struct {
 	Stored []Stored // the newest first
 	// Wanted says whether the newest is of the chart and the values asked for.
 	Wanted bool
+	// Renamed says that the newest is of a chart with another name, and is uninstalled for that.
+	Renamed bool
 	// Attempts are those of what is asked for.
 	Attempts remedy.Attempts
 	Spec     release.Spec
@@ -51,6 +53,7 @@ const (
 	Absent    State = "absent"    // nothing is installed: it is installed, unless that has failed too often
 	Pending   State = "pending"   // an action has begun and not ended: it goes on
 	Replaced  State = "replaced"  // an action has begun for what is not asked for any more, or by others: it has failed, and an upgrade follows
+	Renamed   State = "renamed"   // a chart of another name is deployed: it is uninstalled, so that what is asked for is installed then
 	OutOfSync State = "outofsync" // something else is deployed: an upgrade, unless that has failed too often
 	Failed    State = "failed"    // what is asked for has failed: it is remedied, tried again, or left
 	Untried   State = "untried"   // it is deployed, and its tests have not run
@@ -85,6 +88,8 @@ func Decide(in Input) Decision {
 		if in.Attempts.Upgrade > 0 && exhausted(in.Spec.AfterUpgrade, in.Attempts.Upgrade) {
 			d.Action, d.Blocked = hook.Keep, remedy.RetriesExceeded
 		}
+	case Renamed:
+		d.Action = hook.Uninstall
 	case Failed:
 		return in.afterFailure()
 	case Untried:
@@ -108,6 +113,8 @@ func (in Input) state() State {
 		return Pending
 	case newest.Status.IsPending():
 		return Replaced
+	case !in.Wanted && in.Renamed:
+		return Renamed
 	case !in.Wanted:
 		return OutOfSync
 	case newest.Status != hook.Deployed:

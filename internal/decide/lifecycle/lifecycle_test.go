@@ -33,6 +33,8 @@ func TestDecide(t *testing.T) {
 		{"a helm was killed in a rollback", Input{Stored: []Stored{{Revision: 3, Status: hook.PendingRollback, ByOthers: true}}}, "replaced upgrade 0 "},
 		{"a helm was killed in an uninstall", Input{Stored: []Stored{{Revision: 3, Status: hook.Uninstalling, ByOthers: true}}, Wanted: true}, "replaced upgrade 0 "},
 		{"something else is deployed", Input{Stored: []Stored{deployed}}, "outofsync upgrade 0 "},
+		{"a chart of another name is deployed", Input{Stored: []Stored{deployed}, Renamed: true}, "renamed uninstall 0 "},
+		{"a chart of another name is being uninstalled", Input{Stored: []Stored{{Revision: 1, Status: hook.Uninstalling}}, Renamed: true}, "pending  0 "},
 		{"it was rolled back, and no try is left", Input{Stored: []Stored{deployed}, Attempts: once}, "outofsync  0 RetriesExceeded"},
 		{"it was rolled back, and a try is left", Input{Stored: []Stored{deployed}, Attempts: once, Spec: release.Spec{AfterUpgrade: roll}}, "outofsync upgrade 0 "},
 		{"an upgrade has failed, without a remedy", Input{Stored: []Stored{failed, deployed}, Wanted: true, Attempts: once}, "failed  0 RetriesExceeded"},

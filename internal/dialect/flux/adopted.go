@@ -11,12 +11,10 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// adoption reads how the Kustomization's objects pass between kustomize-controller and truce. With truce.dev/adopted: beside,
-// spec.suspend is Flux's.
-func (r *reading) adoption(cr object.Object, a *app.App) {
-	how, passage := r.Adopted(cr, app.Adoption{
-		Manager: "kustomize-controller", Labels: map[string]string{nameLabel: cr.Name(), nsLabel: cr.Namespace()}, Inventory: lastApplied(cr),
-	})
+// adoption reads how an app's objects pass between one of Flux's controllers and truce. With truce.dev/adopted: beside, spec.suspend is Flux's.
+func (r *reading) adoption(cr object.Object, a *app.App, passage app.Adoption) {
+	passage.Inventory = lastApplied(cr)
+	how, passage := r.Adopted(cr, passage)
 	problem, note := dialect.ApplyAdoption(a, how, passage)
 	if a.Adoption.Mode == app.TakeBeside && a.GuardFinalizer != "" {
 		a.GuardFinalizer = a.OwnFinalizer
@@ -26,6 +24,19 @@ func (r *reading) adoption(cr object.Object, a *app.App) {
 	}
 	if note != "" {
 		r.Note("%s", note)
+	}
+}
+
+// ofKustomization is what kustomize-controller marks the objects of a Kustomization by.
+func ofKustomization(cr object.Object) app.Adoption {
+	return app.Adoption{Manager: "kustomize-controller", Labels: map[string]string{nameLabel: cr.Name(), nsLabel: cr.Namespace()}}
+}
+
+// ofRelease is what helm-controller, and Helm itself, mark the objects of a release by.
+func ofRelease(cr object.Object, a app.App) app.Adoption {
+	return app.Adoption{
+		Manager: "helm-controller", Labels: map[string]string{helmNameLabel: cr.Name(), helmNSLabel: cr.Namespace()},
+		Release: map[string]string{releaseNameKey: a.Release.Name, releaseNamespaceKey: a.Release.Namespace},
 	}
 }
 
@@ -44,11 +55,16 @@ func lastApplied(cr object.Object) map[object.ID]string {
 	return out
 }
 
-// adoptedCondition says with status False that kustomize-controller has an adopted Kustomization again.
+// adoptedCondition says with status False that Flux has an adopted app again.
 const (
 	adoptedCondition = "Adopted"
 	otherWorks       = "OtherControllerWorks"
 )
+
+// Observed is that of Kustomizations.
+func (HelmReleases) Observed(cr object.Object, a app.App, now time.Time) ([]any, bool) {
+	return Kustomizations{}.Observed(cr, a, now)
+}
 
 // Observed returns the conditions of a Kustomization whose status is Flux's: as they are, but for the one that says that Flux has an adopted
 // one again. It is false where nothing is to be written.

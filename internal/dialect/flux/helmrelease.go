@@ -39,6 +39,12 @@ const (
 	helmNSLabel   = "helm.toolkit.fluxcd.io/namespace"
 )
 
+// The annotations by which Helm finds the release of an object.
+const (
+	releaseNameKey      = "meta.helm.sh/release-name"
+	releaseNamespaceKey = "meta.helm.sh/release-namespace"
+)
+
 // AnsweredRequests is nothing, as for a Kustomization.
 func (HelmReleases) AnsweredRequests(object.Object, report.Report) []field.Pointer { return nil }
 
@@ -82,14 +88,15 @@ func (r *reading) helmApp(cr object.Object, process app.Policy) app.App {
 	r.chartSource(&a, hr)
 	r.helmDrift(&a, hr)
 	r.helmTimes(&a, hr, fields)
-	r.refuseHelm(hr)
+	r.noteHelm(hr)
 	a.Approved, _ = cr.Annotation(reader.ApproveKey)
 	a.MovedTo, _ = cr.Annotation(identity.MovedToKey)
 	a.PruneLimit = r.PruneMost(cr)
 	r.annotations(cr)
+	r.adoption(cr, &a, ofRelease(cr, a))
 	if a.Deleting {
 		r.keepBinding() // what was made can be deleted whatever else the spec says now
-		if hr.Spec.Suspend {
+		if a.Suspended {
 			a.Prune = app.PruneKeep
 		}
 	}
@@ -117,7 +124,7 @@ func (s KustomizationSpec) with(account string) KustomizationSpec {
 func helmOverlay(hr helmv2.HelmRelease) overlay.Overlay {
 	meta := overlay.Metadata{
 		Labels:      map[string]string{"app.kubernetes.io/managed-by": "Helm"},
-		Annotations: map[string]string{"meta.helm.sh/release-name": hr.GetReleaseName(), "meta.helm.sh/release-namespace": hr.GetReleaseNamespace()},
+		Annotations: map[string]string{releaseNameKey: hr.GetReleaseName(), releaseNamespaceKey: hr.GetReleaseNamespace()},
 	}
 	if m := hr.Spec.CommonMetadata; m != nil {
 		for k, v := range m.Labels {
@@ -213,15 +220,18 @@ func (r *reading) postRenderers(out *release.Spec, all []helmv2.PostRenderer) {
 		}
 		out.Template.PostRenderers = append(out.Template.PostRenderers, one)
 	}
-	if len(out.Template.PostRenderers) == 0 {
-		return
+	if all != nil {
+		out.Renders = digestOf(all)
 	}
-	text, err := json.Marshal(out.Template.PostRenderers)
-	if err != nil {
-		return // it was JSON before
+}
+
+// digestOf identifies a part of a spec as helm-controller does in its status.
+func digestOf(part any) string {
+	digest := sha256.New()
+	if err := json.NewEncoder(digest).Encode(part); err != nil {
+		return "" // it was JSON before
 	}
-	sum := sha256.Sum256(text)
-	out.Renders = "sha256:" + hex.EncodeToString(sum[:])
+	return "sha256:" + hex.EncodeToString(digest.Sum(nil))
 }
 
 // helmDrift reads spec.driftDetection. As in Flux drift is only corrected where its mode is enabled; a new release is applied whole in any mode.

@@ -32,6 +32,12 @@ func (r *reading) actions(out *release.Spec, hr helmv2.HelmRelease) {
 	out.Install.Wait = waitModeOf(install.DisableWait, install.DisableWaitForJobs)
 	out.Upgrade.Wait = waitModeOf(upgrade.DisableWait, upgrade.DisableWaitForJobs)
 	out.Rollback.Wait = waitModeOf(rollback.DisableWait, rollback.DisableWaitForJobs)
+	out.Install.Ownership, out.Upgrade.Ownership = takesOwnership(install.DisableTakeOwnership), takesOwnership(upgrade.DisableTakeOwnership)
+	out.Upgrade.Cleanup, out.Rollback.Cleanup = cleanup(upgrade.CleanupOnFail), cleanup(rollback.CleanupOnFail)
+	out.Uninstall.Propagation = r.propagation(uninstall)
+	if upgrade.GetChartNameChangeStrategy() == helmv2.ChartNameChangeStrategyReinstall {
+		out.Renamed = remedy.Reinstall
+	}
 	out.AfterInstall = r.remedy("spec.install", install.GetRemediation(), install.GetRetry(false), test)
 	out.AfterUpgrade = r.remedy("spec.upgrade", upgrade.GetRemediation(), upgrade.GetRetry(false), test)
 	if test.Enable {
@@ -48,6 +54,31 @@ func (r *reading) actions(out *release.Spec, hr helmv2.HelmRelease) {
 		out.Filters = append(out.Filters, one)
 	}
 	r.attempts(out, hr)
+}
+
+func takesOwnership(disabled bool) hook.Ownership {
+	if disabled {
+		return hook.RefuseOthers
+	}
+	return hook.TakeOwnership
+}
+
+func cleanup(wanted bool) hook.Cleanup {
+	if wanted {
+		return hook.DeleteNew
+	}
+	return hook.KeepNew
+}
+
+func (r *reading) propagation(uninstall helmv2.Uninstall) hook.Propagation {
+	switch p := uninstall.GetDeletionPropagation(); p {
+	case "background", "":
+	case string(hook.Foreground), string(hook.Orphan):
+		return hook.Propagation(p)
+	default:
+		r.Problem("spec.uninstall.deletionPropagation", "want background, foreground or orphan, not %q", p)
+	}
+	return hook.Background
 }
 
 func waitModeOf(disabled, notForJobs bool) hook.Wait {

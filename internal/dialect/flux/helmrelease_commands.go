@@ -16,20 +16,21 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// HelmCommands reads HelmReleases, and suspends, resumes and reconciles them.
+// HelmCommands reads HelmReleases, and suspends, resumes, reconciles, adopts and releases them.
 type HelmCommands struct{}
 
 var _ dialect.Commands = HelmCommands{}
 
-// Edit suspends, resumes or requests a run. Everything else of a HelmRelease is changed in Git.
+// Edit suspends, resumes, adopts, releases or requests a run. Everything else of a HelmRelease is changed in Git.
 func (HelmCommands) Edit(r dialect.Resources, c dialect.Change) (dialect.Resources, error) {
 	e := &edit{Editor: editor.Editor{CR: r.App.Clone()}}
 	other := c
-	other.Suspend, other.Run, other.Look, other.At, other.ApprovePrune = nil, nil, false, time.Time{}, ""
+	other.Suspend, other.Run, other.Look, other.At, other.ApprovePrune, other.Way = nil, nil, false, time.Time{}, "", ""
 	if !reflect.DeepEqual(other, dialect.Change{}) {
-		return r, errors.New("truce suspends, resumes and reconciles a HelmRelease; change its other fields in Git, or with kubectl")
+		return r, errors.New("truce suspends, resumes, reconciles, adopts and releases a HelmRelease; change its other fields in Git, or with kubectl")
 	}
 	e.plan(dialect.Change{Suspend: c.Suspend})
+	e.SetAdoption(c.Way, c.At)
 	e.run(c.Run)
 	e.Approve(c.ApprovePrune)
 	return dialect.Resources{App: e.CR, Source: r.Source}, e.Err
@@ -62,6 +63,9 @@ func (HelmCommands) Summarize(cr object.Object) dialect.Summary {
 	}
 	if a.Suspended {
 		t.State = t.State.Suspend()
+	}
+	if t.Lost = a.Adoption.Lost; t.Lost != "" {
+		t.StatusWriter = reader.ControllerOf(a.Adoption.Manager)
 	}
 	t.Finished = !stale && (a.Suspended || !running && ready.Status != "" && ready.Status != metav1.ConditionUnknown && t.HandledRequest == a.Request)
 	for _, c := range s.Conditions {

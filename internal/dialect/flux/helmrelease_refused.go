@@ -5,25 +5,9 @@ import helmv2 "github.com/fluxcd/helm-controller/api/v2"
 // unsupportedInHelmRelease are the fields of HelmRelease that truce cannot do.
 var unsupportedInHelmRelease = []fieldAdvice{}
 
-// refuseHelm refuses what is asked for of Helm's actions, and is not done yet.
-func (r *reading) refuseHelm(hr helmv2.HelmRelease) {
-	install, upgrade, rollback, uninstall := hr.GetInstall(), hr.GetUpgrade(), hr.GetRollback(), hr.GetUninstall()
-	for _, f := range []struct {
-		set            bool
-		field, instead string
-	}{
-		{install.DisableTakeOwnership, "spec.install.disableTakeOwnership", "objects that are there already are taken over"},
-		{upgrade.DisableTakeOwnership, "spec.upgrade.disableTakeOwnership", "objects that are there already are taken over"},
-		{upgrade.ChartNameChangeStrategy == helmv2.ChartNameChangeStrategyReinstall, "spec.upgrade.chartNameChangeStrategy", "a chart of another name is an upgrade; InPlaceUpdate says so"},
-		{uninstall.DeletionPropagation != nil && *uninstall.DeletionPropagation != "" && *uninstall.DeletionPropagation != "background", "spec.uninstall.deletionPropagation", "objects are deleted in the background"},
-	} {
-		if f.set {
-			r.Unsupported(f.field, f.instead)
-		}
-	}
-	if upgrade.CleanupOnFail || rollback.CleanupOnFail {
-		r.Note("cleanupOnFail: what a failed upgrade or rollback has made stays until the next one, or the remedy, has succeeded; it is in the inventory, and is pruned then")
-	}
+// noteHelm says which fields have no effect.
+func (r *reading) noteHelm(hr helmv2.HelmRelease) {
+	install, upgrade, rollback := hr.GetInstall(), hr.GetUpgrade(), hr.GetRollback()
 	if upgrade.Force || rollback.Force {
 		r.Note("force has no effect in spec.upgrade and spec.rollback, as in Flux where objects are applied on the server's side: truce applies so alone, and takes its fields from other managers")
 	}

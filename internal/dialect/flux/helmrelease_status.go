@@ -38,8 +38,12 @@ func (h HelmReleases) Status(cr object.Object, r report.Report) map[string]any {
 	}
 	if r.Release != nil {
 		helmHistory(&s, *r.Release)
+		s.ObservedCommonMetadataDigest = commonMetadataDigest(cr)
 	}
-	if s.Inventory = helmInventory(s.Inventory, r); r.Release != nil && r.Release.Status == hook.Uninstalled {
+	if how, _ := cr.Annotation(reader.AdoptedKey); how == "" || r.Recorded { // until then Flux's own list alone says what there may be to prune
+		s.Inventory = helmInventory(s.Inventory, r)
+	}
+	if r.Release != nil && r.Release.Status == hook.Uninstalled {
 		s.Inventory = &helmv2.ResourceInventory{Entries: []helmv2.ResourceRef{}}
 	}
 	return statusMap(&s)
@@ -48,8 +52,8 @@ func (h HelmReleases) Status(cr object.Object, r report.Report) map[string]any {
 // helmHistory says of which releases truce knows what they are made of: the newest, and those before as far as Flux keeps them.
 func helmHistory(s *helmv2.HelmReleaseStatus, r release.Installed) {
 	const kept = 5
-	now := &helmv2.Snapshot{
-		APIVersion: helmv2.CurrentSnapshotAPIVersion, Digest: r.Digest, Name: r.Name, Namespace: r.Namespace, Version: r.Revision, Status: string(r.Status),
+	now := &helmv2.Snapshot{ // without an API version: helm-controller looks at Digest, which is truce's own, where it finds its own version
+		Digest: r.Digest, Name: r.Name, Namespace: r.Namespace, Version: r.Revision, Status: string(r.Status),
 		Action: helmAction(r), ChartName: r.Chart, ChartVersion: r.Version, AppVersion: r.AppVersion, ConfigDigest: r.Config,
 		FirstDeployed: metav1.NewTime(r.First.UTC()), LastDeployed: metav1.NewTime(r.Last.UTC()),
 	}
@@ -72,6 +76,16 @@ func helmHistory(s *helmv2.HelmReleaseStatus, r release.Installed) {
 	s.Failures, s.InstallFailures, s.UpgradeFailures = r.Attempts.All, r.Attempts.Install, r.Attempts.Upgrade
 	s.LastHandledResetAt = cmp.Or(r.Reset, s.LastHandledResetAt)
 	s.LastHandledForceAt = cmp.Or(r.Force, s.LastHandledForceAt)
+}
+
+// commonMetadataDigest identifies spec.commonMetadata, which truce puts on objects as soon as it is there.
+func commonMetadataDigest(cr object.Object) string {
+	var hr helmv2.HelmRelease
+	read := &reading{}
+	if read.spec(cr, &hr.Spec, nil); hr.Spec.CommonMetadata == nil {
+		return ""
+	}
+	return digestOf(hr.Spec.CommonMetadata)
 }
 
 // testHooks are the tests that have run; nil for none.

@@ -69,7 +69,7 @@ func (r *reading) app(cr object.Object, process app.Policy) app.App {
 	r.required(fields, "prune", "true deletes objects that leave Git, false keeps them")
 	r.periods(&a, spec, fields)
 	r.annotations(cr)
-	r.adoption(cr, &a)
+	r.adoption(cr, &a, ofKustomization(cr))
 	if a.Deleting {
 		r.leave(&a, spec)
 	}

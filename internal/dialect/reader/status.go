@@ -4,7 +4,7 @@ import "github.com/truce-gitops/truce/internal/model/object"
 
 // writers are the field managers of objects and statuses, by the names that people know them by.
 var writers = map[string]string{
-	"kustomize-controller": "Flux", "argocd-application-controller": "Argo CD", "argocd-controller": "Argo CD", "truce-controller": "truce",
+	"kustomize-controller": "Flux", "helm-controller": "Flux", "argocd-application-controller": "Argo CD", "argocd-controller": "Argo CD", "truce-controller": "truce",
 }
 
 // StatusWriter is who has written the status of a custom resource last, by managedFields: Flux, Argo CD, truce, or else a field manager;

@@ -25,6 +25,8 @@ type Adoption struct {
 	Labels     map[string]string
 	Annotation string
 	Prefixes   []string
+	// Release are annotations by which Helm marks the objects of a release. What bears one of them in another form is another release's.
+	Release map[string]string
 	// Hints are labels that show whose an object is only where they say this: others use them, too.
 	Hints map[string]string
 	// Keep are fields of the other's that stay in the cluster although Git does not name them.
@@ -65,19 +67,32 @@ func (a Adoption) OwnerOf(live object.Object) (mine bool, another string) {
 		}
 		return false, a.Annotation + ": " + text
 	}
-	matched := 0
-	for key, want := range a.Labels {
-		switch have, there := live.Label(key); {
-		case there && have != want:
-			return false, key + ": " + have
-		case there:
-			matched++
-		}
+	labelled, other := marks(a.Labels, live.Label)
+	if other != "" {
+		return false, other
+	}
+	released, other := marks(a.Release, live.Annotation)
+	if other != "" {
+		return false, other
 	}
 	for key, want := range a.Hints {
 		if have, there := live.Label(key); there && have == want {
 			return true, ""
 		}
 	}
-	return matched > 0 && matched == len(a.Labels), ""
+	return labelled || released, ""
+}
+
+// marks reports whether an object has all of some marks, and which one it has in another form.
+func marks(all map[string]string, of func(string) (string, bool)) (has bool, other string) {
+	matched := 0
+	for key, want := range all {
+		switch have, there := of(key); {
+		case there && have != want:
+			return false, key + ": " + have
+		case there:
+			matched++
+		}
+	}
+	return matched > 0 && matched == len(all), ""
 }

@@ -9,6 +9,7 @@ import (
 func TestMarksTellWhoseAnObjectIs(t *testing.T) {
 	a := Adoption{
 		Labels: map[string]string{"by": "web", "in": "shop"}, Annotation: "track", Prefixes: []string{"web:", "shop_web:"}, Hints: map[string]string{"instance": "web"},
+		Release: map[string]string{"release": "web", "of": "shop"},
 	}
 	made := func(labels, annotations map[string]any) object.Object {
 		return object.Object{"metadata": map[string]any{"labels": labels, "annotations": annotations}}
@@ -25,6 +26,9 @@ func TestMarksTellWhoseAnObjectIs(t *testing.T) {
 		"tracked for another":    {live: made(nil, map[string]any{"track": "webs:apps/Deployment:shop/web"}), another: "track: webs:apps/Deployment:shop/web"},
 		"a hint":                 {live: made(map[string]any{"instance": "web"}, nil), mine: true},
 		"another's hint is none": {live: made(map[string]any{"instance": "api"}, nil)},
+		"both marks of Helm":     {live: made(nil, map[string]any{"release": "web", "of": "shop"}), mine: true},
+		"one mark of Helm":       {live: made(nil, map[string]any{"of": "shop"})},
+		"another release's":      {live: made(map[string]any{"by": "web", "in": "shop"}, map[string]any{"release": "api"}), another: "release: api"},
 		"nothing":                {live: made(nil, nil)},
 	} {
 		if mine, another := a.OwnerOf(c.live); mine != c.mine || another != c.another {

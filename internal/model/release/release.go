@@ -6,7 +6,10 @@
 // Not here: rendering (render/helm), where releases are stored (apply/releases).
 package release
 
-import "github.com/truce-gitops/truce/internal/model/release/hook"
+import (
+	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+)
 
 // Request says as which release a chart is rendered.
 type Request struct {
@@ -39,6 +42,8 @@ type Request struct {
 	Former Former `json:",omitempty"`
 	// Mode says whether Newest may be what is made.
 	Mode Mode `json:",omitempty"`
+	// Marks are what others may have put on each object of Newest.
+	Marks overlay.Metadata `json:",omitzero"`
 	// Newest is the newest release that is stored; nil for none. Without it nothing comes of it but objects.
 	Newest *Stored `json:",omitempty"`
 	// Past is the revision of the newest release; a new one has the next.

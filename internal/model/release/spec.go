@@ -20,6 +20,8 @@ type Spec struct {
 	MaxHistory int
 	// History says what becomes of the stored releases when the app is deleted.
 	History History
+	// Renamed says what is done where the chart has another name than the released one.
+	Renamed remedy.Renamed `json:",omitempty"`
 	// Version says what is appended to the version of the chart.
 	Version VersionSource
 	// Known are the digests of the releases that truce has stored, by revision, as the custom resource remembers them.

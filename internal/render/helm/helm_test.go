@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -147,6 +148,55 @@ func TestTheSameReleaseByOthersIsKept(t *testing.T) {
 	}
 	if next := again(t, r, first.Release, release.Foreign); next.Step != hook.Keep || next.Revision != 1 {
 		t.Errorf("%s %d: want the release as it is", next.Step, next.Revision)
+	}
+}
+
+// TestAReleaseOfHelmControllerIsKept: it has put marks on the objects before it stored them, and written them in its own form.
+func TestAReleaseOfHelmControllerIsKept(t *testing.T) {
+	r := chartOf("y")
+	first, err := renderer().Render(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := *first.Release
+	marked := "---\n# Source: c/templates/all.yaml\napiVersion: v1\ndata:\n  x: \"y\"\nkind: ConfigMap\nmetadata:\n  labels:\n    of: flux\n  name: c\n"
+	stored.Text = withManifest(t, first.Release.Text, marked)
+	if next := again(t, r, &stored, release.Foreign); next.Step != hook.Upgrade {
+		t.Errorf("%s %d: a label of unknown origin makes another release", next.Step, next.Revision)
+	}
+	r.Chart.Marks.Labels = map[string]string{"of": "flux"}
+	if next := again(t, r, &stored, release.Foreign); next.Step != hook.Keep || next.Revision != 1 {
+		t.Errorf("%s %d: want the release as it is", next.Step, next.Revision)
+	}
+	stored.Text = withManifest(t, first.Release.Text, strings.Replace(marked, "x: \"y\"", "x: \"z\"", 1))
+	if next := again(t, r, &stored, release.Foreign); next.Step != hook.Upgrade {
+		t.Errorf("%s %d: another value makes another release", next.Step, next.Revision)
+	}
+}
+
+func withManifest(t *testing.T, text []byte, manifest string) []byte {
+	t.Helper()
+	var r map[string]any
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	r["manifest"] = manifest
+	out, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestValuesHaveTheDigestOfHelmController: it is the SHA-256 of the values' YAML with its keys in order, and of nothing for none.
+func TestValuesHaveTheDigestOfHelmController(t *testing.T) {
+	for yaml, values := range map[string]map[string]any{
+		"":                                      {},
+		"a:\n- 1\n- b: 2\n  c: null\nb: true\n": {"b": true, "a": []any{json.Number("1"), map[string]any{"c": nil, "b": 2.0}}},
+	} {
+		if got, want := digestOf(values), fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(yaml))); got != want {
+			t.Errorf("%q: %s, want %s", yaml, got, want)
+		}
 	}
 }
 

@@ -50,7 +50,7 @@ func (b *build) render(ctx context.Context, newest *releasev1.Release) (render.R
 	}
 	if b.isReleased(newest) && b.request.Chart.Mode == release.Wanted { // by others: is it the same?
 		options.Revision, options.IsInstall, options.IsUpgrade = newest.Version, newest.Version == 1, newest.Version != 1
-		if out, err := b.execute(ctx, options, b.values, b.request.Chart.Schema); err == nil && out.text() == newest.Manifest {
+		if out, err := b.execute(ctx, options, b.values, b.request.Chart.Schema); err == nil && b.isSame(out, newest) {
 			return b.stored(ctx, newest)
 		}
 		options.Revision, options.IsInstall, options.IsUpgrade = b.request.Chart.Past+1, false, true

@@ -2,8 +2,6 @@ package helm
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -114,16 +112,6 @@ func textsIn(v any) []string {
 		out = append(out, v)
 	}
 	return out
-}
-
-// digestOf identifies values. Keys are in order.
-func digestOf(values map[string]any) string {
-	text, err := json.Marshal(values)
-	if err != nil { // what was read from YAML always encodes
-		text = nil
-	}
-	sum := sha256.Sum256(text)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // readValuesFiles replaces a chart's own values by files of it, as a HelmChart's spec.valuesFiles asks for.

@@ -33,7 +33,7 @@ type Controller struct {
 	stop     string // how a user stops it for an app, whose name and namespace it takes
 }
 
-// ByAppKind are by the kind of app: Flux's kustomize-controller (its install manifests), Argo CD's application controller (manifests/install.yaml).
+// ByAppKind are by the kind of app: Flux's kustomize-controller and helm-controller (their install manifests), Argo CD's application controller (manifests/install.yaml).
 var ByAppKind = map[string]Controller{
 	"Kustomization": {
 		Name: "Flux", lease: "kustomize-controller-leader-election", status: "gotk-kustomize-controller",
@@ -42,6 +42,14 @@ var ByAppKind = map[string]Controller{
 			{FieldSelector: "metadata.name=kustomize-controller"},
 		},
 		stop: "flux suspend kustomization %s -n %s (spec.suspend: true), or scale kustomize-controller to zero",
+	},
+	"HelmRelease": {
+		Name: "Flux", lease: "helm-controller-leader-election", status: "helm-controller",
+		workload: []metav1.ListOptions{
+			{LabelSelector: "app=helm-controller"}, {LabelSelector: "app.kubernetes.io/component=helm-controller"},
+			{FieldSelector: "metadata.name=helm-controller"},
+		},
+		stop: "flux suspend helmrelease %s -n %s (spec.suspend: true), or scale helm-controller to zero",
 	},
 	"Application": {
 		Name: "Argo CD", status: "argocd-application-controller",

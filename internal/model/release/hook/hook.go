@@ -117,7 +117,35 @@ type Action struct {
 	Wait Wait
 	// Hooks says whether hooks are run.
 	Hooks Policy
+	// Ownership says what becomes of objects that are there already, and are of no release or of another one.
+	Ownership Ownership `json:",omitempty"`
+	// Cleanup says what becomes of the objects that the action has made, where it fails.
+	Cleanup Cleanup `json:",omitempty"`
+	// Propagation says what becomes of the dependents of the objects that the action deletes.
+	Propagation Propagation `json:",omitempty"`
 }
+
+// Ownership says what an action does about objects that are there already.
+type Ownership string
+
+// Cleanup says what becomes of what a failed action has made.
+type Cleanup string
+
+// Propagation says what becomes of the dependents of a deleted object.
+type Propagation string
+
+// The values of Ownership, Cleanup and Propagation.
+const (
+	TakeOwnership Ownership = ""
+	RefuseOthers  Ownership = "refuse" // the action fails
+
+	KeepNew   Cleanup = ""       // it is pruned when the next action has succeeded
+	DeleteNew Cleanup = "delete" // at once
+
+	Background Propagation = ""           // they are deleted behind it
+	Foreground Propagation = "foreground" // they are deleted before it
+	Orphan     Propagation = "orphan"     // they stay
+)
 
 // Wait says which objects have to be healthy.
 type Wait string

@@ -45,6 +45,15 @@ const (
 	RunTests  TestPolicy = "run"
 )
 
+// Renamed says what is done about a chart of another name than the one that is released.
+type Renamed string
+
+// The values of Renamed.
+const (
+	UpgradeRenamed Renamed = ""          // it is an upgrade like others
+	Reinstall      Renamed = "reinstall" // the release is uninstalled before
+)
+
 // Filter leaves tests out, by the name of the hook.
 type Filter struct {
 	Name string

@@ -1,0 +1,137 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/apply/releases"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/remedy"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// refuseOthers fails an action that takes no objects over, where one that it would create is there already and is not of the release. As in Helm
+// definitions are not asked about.
+func (r *appRun) refuseOthers(ctx context.Context, action hook.Step) error {
+	how := map[hook.Step]hook.Action{hook.Install: r.app.Release.Install, hook.Upgrade: r.app.Release.Upgrade}[action]
+	if how.Ownership != hook.RefuseOthers {
+		return nil
+	}
+	for _, o := range r.set.Objects {
+		if r.isRecorded(o.ID) || o.GVK.Kind == "CustomResourceDefinition" {
+			continue
+		}
+		there, err := r.access.Live.Get(ctx, o.GVK, o.ID)
+		switch {
+		case errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind):
+		case err != nil:
+			return &stageError{report.ClusterFailed, fmt.Errorf("read %s: %w", o.ID, err)}
+		case !r.isOfRelease(there):
+			return &stageError{report.ApplyFailed, fmt.Errorf("%s is there already and is not of release %s/%s, and spec.%s.disableTakeOwnership is set: delete the object, or remove the field",
+				o.ID, r.app.Release.Namespace, r.app.Release.Name, action)}
+		}
+	}
+	return nil
+}
+
+// isOfRelease reports whether an object has the marks by which Helm knows what is a release's.
+func (r *appRun) isOfRelease(o object.Object) bool {
+	m := r.app.Overlay.Metadata
+	by, _ := o.Label(managedBy)
+	for _, key := range []string{"meta.helm.sh/release-name", "meta.helm.sh/release-namespace"} {
+		if have, _ := o.Annotation(key); have != m.Annotations[key] {
+			return false
+		}
+	}
+	return by == m.Labels[managedBy]
+}
+
+// managedBy is the label that Helm puts on what it has made.
+const managedBy = "app.kubernetes.io/managed-by"
+
+func (r *appRun) isRecorded(id object.ID) bool {
+	return slices.ContainsFunc(r.inventory.Entries, func(e inventory.Entry) bool { return e.ID == id })
+}
+
+// cleansUp reports whether what an action has made is deleted at once where it fails.
+func (r *appRun) cleansUp(action hook.Step) bool {
+	how := map[hook.Step]hook.Action{hook.Upgrade: r.app.Release.Upgrade, hook.Rollback: r.app.Release.Rollback}[action]
+	return how.Cleanup == hook.DeleteNew
+}
+
+// cleanUp deletes the objects that a failed action has created: those that the release before does not have, and that are younger than the stored
+// release. What keeps an object from being pruned keeps it here, too.
+func (r *appRun) cleanUp(ctx context.Context) error {
+	created, err := r.createdEntries(ctx)
+	if err != nil || len(created) == 0 {
+		return err
+	}
+	ids := make([]object.ID, 0, len(created))
+	for _, entry := range created {
+		ids = append(ids, entry.ID)
+	}
+	made := r.engine.dropObjects(r.app.Key, ids)
+	r.state.mu.Lock()
+	for _, id := range ids {
+		delete(r.state.wanted, id)
+	}
+	r.state.mu.Unlock()
+	r.inventory = inventory.MergeEntries(r.inventory, newerUIDs(r.inventory, made))
+	created = slices.DeleteFunc(slices.Clone(r.inventory.Entries), func(e inventory.Entry) bool { return !slices.Contains(ids, e.ID) })
+	run := r.engine.newPruneRun(r.app, len(r.inventory.Entries))
+	err = run.execute(ctx, &r.inventory, created)
+	if gone := listedEntries(run.deleted); len(gone) > 0 {
+		r.engine.Observer.OnPrune(r.app.Key, r.artifact.Revision, gone)
+	}
+	return r.engine.saveAfterPrune(ctx, r.inventory, err)
+}
+
+// createdEntries are the recorded objects that the newest release has created.
+func (r *appRun) createdEntries(ctx context.Context) ([]inventory.Entry, error) {
+	before := slices.IndexFunc(r.chart.stored[1:], func(s releases.Stored) bool { return s.Status == hook.Deployed || s.Status == hook.Superseded })
+	if before < 0 || r.inventory.Unverified != "" {
+		return nil, nil
+	}
+	had, err := r.objectsOf(ctx, r.chart.stored[before+1])
+	if err != nil {
+		return nil, err
+	}
+	began, wanted := r.chart.stored[0].Created(), r.state.objects()
+	var out []inventory.Entry
+	for _, entry := range r.inventory.Entries {
+		if _, was := had[entry.ID]; was || !slices.Contains(wanted, entry.ID) {
+			continue
+		}
+		o, err := r.access.Live.Get(ctx, object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}, entry.ID)
+		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", entry.ID, err)
+		}
+		at, err := time.Parse(time.RFC3339, o.StringAt("metadata", "creationTimestamp"))
+		if err == nil && !began.IsZero() && !at.Before(began) {
+			out = append(out, entry)
+		}
+	}
+	return out, nil
+}
+
+// leaveCleanedUp takes what was deleted after a failure out of what the run wants, where nothing more is done about the failure.
+func (r *appRun) leaveCleanedUp() {
+	newest, failed := r.chart.stored[0], r.chart.attempts.Action
+	if r.chart.decision.Blocked == remedy.NotBlocked || newest.Status != hook.FailedRelease || !r.cleansUp(hook.Step(failed)) {
+		return
+	}
+	for i := len(r.set.Objects) - 1; i >= 0; i-- {
+		if !r.isRecorded(r.set.Objects[i].ID) {
+			r.set.Objects = slices.Delete(r.set.Objects, i, i+1)
+		}
+	}
+}

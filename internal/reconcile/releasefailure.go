@@ -1,0 +1,86 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/apply/hooks"
+	"github.com/truce-gitops/truce/internal/apply/releases"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide/lifecycle"
+	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/remedy"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// failRelease says why an action could not be carried out. What may pass by itself is no failure: the action goes on in the next run.
+func (r *appRun) failRelease(ctx context.Context, cause error) {
+	action, _ := r.action()
+	if r.chart.made == nil || !r.writesRelease() || action == hook.Keep || !r.isLasting(cause) {
+		return
+	}
+	text := redact.MaskText(cause.Error())
+	if r.secrets != nil {
+		text = r.secrets.Text(text)
+	}
+	what := map[hook.Step]string{hook.Install: "Release", hook.Upgrade: "Upgrade", hook.Rollback: "Rollback", hook.Uninstall: "Uninstall"}[action]
+	to := releases.State{Status: hook.FailedRelease, Description: fmt.Sprintf("%s %q failed: %s", what, r.app.Release.Name, text), Hooks: r.chart.runs}
+	if err := r.setRelease(ctx, to); err != nil { // the pending one is taken up by the next run as well
+		r.report.Notes = append(r.report.Notes, err.Error())
+		return
+	}
+	r.countFailure(action)
+	r.reportAction(action, remedy.EndedFailed, text)
+	if r.cleansUp(action) {
+		if err := r.cleanUp(ctx); err != nil {
+			r.report.Notes = append(r.report.Notes, "cleanupOnFail: "+redact.MaskText(err.Error()))
+		}
+	}
+	r.remedySoon()
+}
+
+// isLasting reports whether a failure ends the action.
+func (r *appRun) isLasting(cause error) bool {
+	var f *stageError
+	if !errors.As(cause, &f) {
+		return r.at == report.Apply && outlook(report.ApplyFailed, cause) == live.Lasting && !errors.Is(cause, context.Canceled)
+	}
+	var failed *hooks.HookError
+	switch {
+	case errors.As(cause, &failed):
+		return true
+	case f.reason != report.ApplyFailed && f.reason != report.HealthFailed && f.reason != report.PruneFailed:
+		return false
+	case r.canceled:
+		return false
+	}
+	return r.engine.releaseWaits.isBelieved(r.app.Key, outlook(f.reason, cause))
+}
+
+func (r *appRun) countFailure(action hook.Step) {
+	r.chart.attempts.All++
+	switch action {
+	case hook.Install:
+		r.chart.attempts.Install++
+	case hook.Upgrade:
+		r.chart.attempts.Upgrade++
+	default: // a remedy is no attempt
+	}
+}
+
+// remedySoon has the app run again if its failure is remedied.
+func (r *appRun) remedySoon() {
+	in := lifecycle.Input{Wanted: true, Attempts: r.chart.attempts, Spec: *r.app.Release}
+	for _, s := range r.chart.stored {
+		in.Stored = append(in.Stored, lifecycle.Stored{Revision: s.Revision, Status: s.Status, Tests: r.testsOf(s), ByOthers: s.ByOthers})
+	}
+	d := lifecycle.Decide(in)
+	if r.chart.decision.Blocked = d.Blocked; r.report.Release != nil {
+		r.report.Release.Blocked = d.Blocked
+	}
+	if d.Action == hook.Rollback || d.Action == hook.Uninstall {
+		r.engine.queue.EnqueueApp(r.app.Key)
+	}
+}

@@ -1,0 +1,188 @@
+package stories
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+)
+
+// chartOfOthers has what makes it hard to take a release over: an autoscaled count, random values, and an object that will leave the chart. In the place
+// of LABELS are those by which helm-controller marks objects.
+var chartOfOthers = strings.ReplaceAll(chartWithHPA, "  name: {{ .Release.Name }}\n", "  name: {{ .Release.Name }}LABELS\n") + `
+-- charts/web/templates/old.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: oldLABELS
+data: {a: "1"}
+`
+
+// installs has the stock helm install the chart as a controller does: with its marks, and under its field manager.
+func (w *world) installs(manager, marks string) {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	for name, text := range chartFiles(strings.ReplaceAll(chartOfOthers, "LABELS", marks)) {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.helm("install", "web", filepath.Join(dir, "charts/web"))
+	for kind, name := range map[schema.GroupVersionResource]string{deployments: "web", autoscalers: "web", configmaps: "web"} {
+		w.renameManager(kind, name, manager)
+	}
+	w.renameManager(configmaps, "old", manager)
+}
+
+// chartFiles are the files of a txtar text.
+func chartFiles(text string) map[string]string {
+	out := map[string]string{}
+	for _, part := range strings.Split("\n"+text, "\n-- ")[1:] {
+		name, body, _ := strings.Cut(part, " --\n")
+		out[name] = body + "\n"
+	}
+	return out
+}
+
+// renameManager makes helm's entries of an object those of another manager.
+func (w *world) renameManager(kind schema.GroupVersionResource, name, manager string) {
+	w.t.Helper()
+	w.until("the fields to be "+manager+"'s", func() bool {
+		o := w.get(kind, name)
+		all := o.GetManagedFields()
+		for i := range all {
+			if all[i].Manager == "helm" {
+				all[i].Manager = manager
+			}
+		}
+		o.SetManagedFields(all)
+		_, err := w.dynamic().Resource(kind).Namespace(w.ns).Update(w.ctx, o, metav1.UpdateOptions{})
+		if err != nil && !apierrors.IsConflict(err) {
+			w.t.Fatal(err)
+		}
+		return err == nil
+	})
+}
+
+func TestAReleaseOfOthersIsAdoptedAndGivenBack(t *testing.T) {
+	for name, c := range map[string]struct{ manager, marks string }{
+		"helm-controller": {"helm-controller", "\n  labels: {helm.toolkit.fluxcd.io/name: web, helm.toolkit.fluxcd.io/namespace: NS}"},
+		"helm":            {"helm", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := offWorld(t, strings.ReplaceAll(chartOfOthers, "LABELS", ""))
+			w.installs(c.manager, replaceNS(c.marks, w.ns))
+			d, s := w.Watch(t, deployments, w.ns, "web"), w.Watch(t, configmaps, w.ns, "web")
+			w.load(8)
+			w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
+			w.await(s, exists)
+			began, settings := len(d.Values()), len(s.Values())
+			w.start(app.Policy{Mode: app.Observe})
+			w.release("web", "")
+			t.Cleanup(func() { w.freed(helmReleases, "web") })
+			truce := w.truce()
+			w.until("truce to observe the release", func() bool { return w.observesRelease() })
+			w.kubectl("patch", "helmrelease.helm.toolkit.fluxcd.io/web", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+
+			w.saysOf(truce, 0, "adopt helmrelease/web --dry-run", "adopted (beside) (dry run)")
+			if got := w.wroteAnything(); len(got) > 0 {
+				t.Errorf("truce wrote before the adoption: %v", got)
+			}
+			w.saysOf(truce, 0, "adopt helmrelease/web", "adopted (beside), 4 objects")
+			w.await(d, func(o *unstructured.Unstructured) bool { return isOurs(o, c.manager) })
+			w.released("web", 1, "1.0.0")
+			sameValues(t, d.Values()[began-1:])
+			sameValues(t, s.Values()[settings-1:])
+			if got := w.storedReleases("web"); got != "1:deployed" {
+				t.Errorf("after the adoption the releases are %s", got)
+			}
+
+			w.repo.Remove("charts/web/templates/old.yaml")
+			w.edit("charts/web/values.yaml", "nginx:1.21.0", "nginx:1.22.0")
+			w.edit("charts/web/Chart.yaml", "version: 1.0.0", "version: 1.1.0")
+			w.released("web", 2, "1.1.0")
+			w.goes(configmaps, "old")
+			w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == "nginx:1.22.0" })
+			neverFell(t, d, 3)
+			w.isGivenBack(truce)
+		})
+	}
+}
+
+// observesRelease reports whether truce has looked at the release, and would change nothing but a count.
+func (w *world) observesRelease() bool {
+	r := w.running.Engine.Report(appKeyOf("HelmRelease", w.ns, "web"))
+	if len(r.Objects) != 4 {
+		return false
+	}
+	for _, o := range r.Objects {
+		for _, f := range o.Findings {
+			if path := f.Path.String(); f.Desired != nil && path != ".spec.replicas" && !strings.Contains(path, "labels") {
+				w.t.Errorf("observed, %s differs at %s", o.ID, path)
+			}
+		}
+	}
+	return true
+}
+
+// isGivenBack releases the adopted HelmRelease web: no value and no revision changes, and the other controller can take its fields away.
+func (w *world) isGivenBack(truce func(...string) (int, string)) {
+	w.t.Helper()
+	d, s := w.Watch(w.t, deployments, w.ns, "web"), w.Watch(w.t, configmaps, w.ns, "web")
+	w.await(d, exists)
+	w.await(s, exists)
+	before := w.storedReleases("web")
+	w.saysOf(truce, 0, "release helmrelease/web", "Flux will set spec.replicas of Deployment "+w.ns+"/web from 8 to 3", "released, 3 objects")
+	w.await(d, func(o *unstructured.Unstructured) bool { return isTheirs(o, "helm-controller") })
+	w.await(s, func(o *unstructured.Unstructured) bool { return isTheirs(o, "helm-controller") })
+	sameValues(w.t, d.Values())
+	sameValues(w.t, s.Values())
+	if got := w.storedReleases("web"); got != before || !strings.HasSuffix(got, "2:deployed") {
+		w.t.Errorf("the releases were %s, and are %s", before, got)
+	}
+	w.prints("status web", "STATUS: deployed", "REVISION: 2")
+	w.prints("get manifest web", "image: nginx:1.22.0")
+	history := entries(w.get(helmReleases, "web"), "status", "history")
+	if len(history) == 0 || fmt.Sprint(history[0]["version"]) != "2" || history[0]["apiVersion"] != nil {
+		w.t.Errorf("helm-controller would look at a digest that is not its own: %v", history)
+	}
+	w.ApplyAs(w.t, "helm-controller", fmt.Sprintf(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web, namespace: %s}
+data: {revision: "2"}
+`, w.ns))
+	if o := w.get(configmaps, "web"); hasData(o, "random") {
+		w.t.Errorf("the other's apply does not take its field away: %v", o.Object)
+	}
+}
+
+// TestWhatLeftTheChartBeforeAReleaseWasAdopted: no list of a controller names what helm has installed.
+func TestWhatLeftTheChartBeforeAReleaseWasAdopted(t *testing.T) {
+	w := offWorld(t, strings.ReplaceAll(chartOfOthers, "LABELS", ""))
+	w.installs("helm", "")
+	w.repo.Remove("charts/web/templates/old.yaml")
+	w.edit("charts/web/Chart.yaml", "version: 1.0.0", "version: 1.1.0")
+	w.start(app.Policy{Mode: app.Observe})
+	w.release("web", "  suspend: true\n")
+	t.Cleanup(func() { w.freed(helmReleases, "web") })
+	w.saysOf(w.truce(), 0, "adopt helmrelease/web", "adopted (beside)")
+	w.released("web", 2, "1.1.0")
+	w.goes(configmaps, "old")
+	if all := managersOf(w.get(deployments, "web")); slices.Contains(all, "helm") {
+		t.Errorf("helm still owns fields: %v", all)
+	}
+}

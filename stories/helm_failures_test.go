@@ -1,0 +1,201 @@
+package stories
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+)
+
+// chartOfFailures has a hook after installs, upgrades and rollbacks, and two tests, each of which ends as the values say.
+const chartOfFailures = `
+-- charts/web/Chart.yaml --
+{apiVersion: v2, name: web, version: 1.0.0}
+-- charts/other/Chart.yaml --
+{apiVersion: v2, name: other, version: 1.0.0}
+-- charts/other/templates/web.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .Release.Name }}"}, data: {of: other}}
+-- charts/web/values.yaml --
+after: "0"
+back: "0"
+test: "0"
+more: false
+-- charts/web/templates/web.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .Release.Name }}"}, data: {of: web}}
+-- charts/web/templates/more.yaml --
+{{- if .Values.more }}
+{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .Release.Name }}-more"}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .Release.Name }}-there"}, data: {of: web}}
+{{- end }}
+-- charts/web/templates/hooks.yaml --
+{{- range $name, $of := dict "after" (list "post-install,post-upgrade" .Values.after) "back" (list "post-rollback" .Values.back) "check" (list "test" .Values.test) "fine" (list "test" "0") }}
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ $.Release.Name }}-{{ $name }}
+  annotations: {helm.sh/hook: {{ first $of | quote }}}
+spec:
+  backoffLimit: 0
+  template:
+    metadata: {annotations: {sandbox.truce.dev/exit-code: {{ last $of | quote }}}}
+    spec: {restartPolicy: Never, containers: [{name: c, image: "registry.example/c:1"}]}
+{{- end }}
+`
+
+// TestWhatFollowsFailuresOfHelmsActions: the interval of all HelmReleases of the story is an hour.
+func TestWhatFollowsFailuresOfHelmsActions(t *testing.T) {
+	w := newWorld(t, app.Policy{}, chartOfFailures)
+	for _, scene := range []struct {
+		name string
+		play func(*world)
+	}{
+		{"a filter leaves a test out", helmTestFilter},
+		{"what fails is tried again without a remedy", helmRetryOnFailure},
+		{"a request forgets the failures", helmReset},
+		{"a remedy fails", helmFailedRemedy},
+		{"what a failed upgrade has made is deleted, and nothing else", helmCleanup},
+		{"an object of others is not taken over", helmRefusesExisting},
+		{"a chart of another name is installed anew, or upgrades", helmRenamed},
+		{"an uninstall leaves dependents", helmOrphans},
+	} {
+		scene.play(w)
+		if t.Failed() {
+			t.Fatalf("in the scene: %s", scene.name)
+		}
+	}
+}
+
+// stalled waits until a HelmRelease is Stalled.
+func (w *world) stalled(name string) {
+	w.t.Helper()
+	w.helmCondition(name, "Stalled", func(c map[string]any) bool { return c["status"] == "True" && c["reason"] == "RetriesExceeded" })
+}
+
+// wants changes the values of a HelmRelease.
+func (w *world) wants(name string, values map[string]any) {
+	w.t.Helper()
+	w.patch(helmReleases, name, map[string]any{"spec": map[string]any{"values": values}}, "kubectl")
+}
+
+// looksAgain has a HelmRelease reconciled, and waits until it was.
+func (w *world) looksAgain(name, token string) {
+	w.t.Helper()
+	w.annotate(helmReleases, name, "reconcile.fluxcd.io/requestedAt", token)
+	w.await(w.Watch(w.t, helmReleases, w.ns, name), func(o *unstructured.Unstructured) bool { return text(o, "status", "lastHandledReconcileAt") == token })
+}
+
+func helmTestFilter(w *world) {
+	w.release("filtered", "  values: {test: \"3\"}\n  test: {enable: true, filters: [{name: filtered-check, exclude: true}]}\n")
+	w.helmCondition("filtered", "TestSuccess", func(c map[string]any) bool { return c["status"] == "True" })
+	if w.isThere(jobs, "filtered-check") || !w.isThere(jobs, "filtered-fine") {
+		w.t.Error("not the tests that are asked for have run")
+	}
+}
+
+func helmRetryOnFailure(w *world) {
+	w.release("retried", "  values: {after: \"3\"}\n  install: {strategy: {name: RetryOnFailure, retryInterval: 1s}}\n  upgrade: {strategy: {name: RetryOnFailure, retryInterval: 1s}}\n")
+	w.until("it is tried three times", func() bool { return strings.HasPrefix(w.storedReleases("retried"), "1:failed 2:failed 3:") })
+	w.wants("retried", map[string]any{"after": "0"})
+	w.helmCondition("retried", "Ready", func(c map[string]any) bool { return c["status"] == "True" && c["reason"] == "UpgradeSucceeded" })
+}
+
+func helmReset(w *world) {
+	w.release("reset", "  values: {after: \"3\"}\n")
+	w.stalled("reset")
+	w.looksAgain("reset", "look")
+	if got := w.storedReleases("reset"); got != "1:failed" {
+		w.t.Errorf("without a reset the releases are %s", got)
+	}
+	w.patch(helmReleases, "reset", map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		"reconcile.fluxcd.io/requestedAt": "reset", "reconcile.fluxcd.io/resetAt": "reset",
+	}}}, "kubectl")
+	w.until("it is tried once more", func() bool { return w.storedReleases("reset") == "1:failed 2:failed" })
+	w.await(w.Watch(w.t, helmReleases, w.ns, "reset"), func(o *unstructured.Unstructured) bool { return text(o, "status", "lastHandledResetAt") == "reset" })
+	w.stalled("reset")
+}
+
+func helmFailedRemedy(w *world) {
+	w.release("worse", "  values: {back: \"3\"}\n  upgrade: {remediation: {remediateLastFailure: true}}\n")
+	w.released("worse", 1, "1.0.0")
+	w.wants("worse", map[string]any{"after": "3"})
+	w.helmCondition("worse", "Remediated", func(c map[string]any) bool {
+		return c["status"] == "False" && c["reason"] == "RollbackFailed" && contains(c["message"], "worse-back")
+	})
+	w.helmCondition("worse", "Ready", func(c map[string]any) bool { return c["status"] == "False" && c["reason"] == "RollbackFailed" })
+	if got := w.storedReleases("worse"); !strings.HasPrefix(got, "1:") || !strings.HasSuffix(got, " 2:failed 3:failed") {
+		w.t.Errorf("the releases are %s", got)
+	}
+}
+
+func helmCleanup(w *world) {
+	w.release("cleaned", "  upgrade: {cleanupOnFail: true}\n  driftDetection: {mode: enabled}\n")
+	w.released("cleaned", 1, "1.0.0")
+	w.Apply(w.t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: cleaned-there, namespace: %s}}", w.ns))
+	w.until("a second has passed on the API server", w.secondPasses("cleaned-there"))
+	w.wants("cleaned", map[string]any{"after": "3", "more": true})
+	w.stalled("cleaned")
+	w.goes(configmaps, "cleaned-more")
+	w.looksAgain("cleaned", "look")
+	if w.isThere(configmaps, "cleaned-more") || !w.isThere(configmaps, "cleaned-there") || !w.isThere(configmaps, "cleaned") {
+		w.t.Error("it is not that which the upgrade has made that was deleted")
+	}
+	if got := w.storedReleases("cleaned"); !strings.HasSuffix(got, " 2:failed") {
+		w.t.Errorf("the releases are %s", got)
+	}
+	w.wants("cleaned", map[string]any{"after": "0", "more": true})
+	w.exists(configmaps, "cleaned-more")
+}
+
+// secondPasses reports whether what is created now has another time than an object.
+func (w *world) secondPasses(than string) func() bool {
+	of := w.get(configmaps, than).GetCreationTimestamp()
+	probes := 0
+	return func() bool {
+		probes++
+		at := w.Apply(w.t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: probe-%d, namespace: %s}}", probes, w.ns))[0].GetCreationTimestamp()
+		return of.Before(&at)
+	}
+}
+
+func helmRefusesExisting(w *world) {
+	w.Apply(w.t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: polite, namespace: %s}, data: {of: people}}", w.ns))
+	w.release("polite", "  install: {disableTakeOwnership: true}\n")
+	w.helmFails("polite", "is there already and is not of release "+w.ns+"/polite")
+	if got := text(w.get(configmaps, "polite"), "data", "of") + w.storedReleases("polite"); got != "people" {
+		w.t.Errorf("it was taken over: %s", got)
+	}
+	w.delete(configmaps, w.ns, "polite")
+	w.annotate(helmReleases, "polite", "reconcile.fluxcd.io/requestedAt", "gone")
+	w.released("polite", 1, "1.0.0")
+}
+
+func helmRenamed(w *world) {
+	w.release("renamed", "")
+	w.release("inplace", "  upgrade: {chartNameChangeStrategy: InPlaceUpdate}\n")
+	for name, revision := range map[string]int{"renamed": 1, "inplace": 2} {
+		w.released(name, 1, "1.0.0")
+		before := w.get(configmaps, name).GetUID()
+		w.patch(helmReleases, name, map[string]any{"spec": map[string]any{"chart": map[string]any{"spec": map[string]any{"chart": "charts/other"}}}}, "kubectl")
+		w.helmCondition(name, "Ready", func(c map[string]any) bool {
+			return c["status"] == "True" && contains(c["message"], fmt.Sprintf("release %s/%s.v%d with chart other@1.0.0", w.ns, name, revision))
+		})
+		if o := w.get(configmaps, name); text(o, "data", "of") != "other" || (o.GetUID() == before) != (revision == 2) {
+			w.t.Errorf("%s: the object is %v, and was %s", name, o.Object, before)
+		}
+	}
+}
+
+func helmOrphans(w *world) {
+	w.release("orphans", "  uninstall: {deletionPropagation: orphan}\n")
+	w.released("orphans", 1, "1.0.0")
+	w.Apply(w.t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: child, namespace: %s, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: orphans, uid: %s}]}}",
+		w.ns, w.get(configmaps, "orphans").GetUID()))
+	w.delete(helmReleases, w.ns, "orphans")
+	w.goes(configmaps, "orphans")
+	w.await(w.Watch(w.t, configmaps, w.ns, "child"), func(o *unstructured.Unstructured) bool { return len(o.GetOwnerReferences()) == 0 })
+}
