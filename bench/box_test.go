@@ -37,7 +37,7 @@ var (
 )
 
 var resources = map[string]schema.GroupVersionResource{
-	"Namespace": namespaces, "ConfigMap": configMaps, "Service": services, "ServiceAccount": serviceAccounts, "Deployment": deployments,
+	"Namespace": namespaces, "ConfigMap": configMaps, "Secret": {Version: "v1", Resource: "secrets"}, "HelmRelease": helmReleases, "Service": services, "ServiceAccount": serviceAccounts, "Deployment": deployments,
 	"Ingress": ingresses, "CustomResourceDefinition": crds, "Kustomization": kustomizations, "GitRepository": repositories, "OCIRepository": ociRepositories, "Application": applications, "Event": events,
 }
 
