@@ -23,6 +23,7 @@ type appFlags struct {
 	output  string // as given; "json" for templates and columns over it
 	form    form
 	all     bool
+	preview view.Preview // of build and diff
 }
 
 const longApp = `Work with the apps of a cluster: Flux Kustomizations and Argo CD Applications.

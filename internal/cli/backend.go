@@ -142,8 +142,8 @@ type Resources interface {
 
 // Previewer looks at apps with other files than those that they follow.
 type Previewer interface {
-	// Preview runs all stages for one app without writing, as Inspect does.
-	Preview(context.Context, app.Key, view.Preview) (view.Detail, error)
+	// Preview runs all stages for one app without writing, as Inspect does, and for the members that the Preview asks for.
+	Preview(context.Context, app.Key, view.Preview) ([]view.Detail, error)
 	// Build returns the objects that the files describe through the app's spec, as a run would send them, with masked Secrets.
 	Build(context.Context, app.Key, view.Preview) ([]object.Object, error)
 }

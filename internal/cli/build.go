@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/view/resource"
 )
 
@@ -14,13 +14,23 @@ const longBuildApp = `Print the objects that an app describes, as a sync would s
 components, images, postBuild with the cluster's ConfigMaps and Secrets, target namespace), in the order in which they are applied.
 --path takes a directory of this machine in the place of the app's path, --revision another revision of the source.
 
+Of a Kustomization --kustomization-file takes the custom resource from a file instead of the cluster, which need not have it yet.
+With --dry-run no cluster is asked: variables of ConfigMaps and Secrets keep their expressions, encrypted files stay encrypted, and
+a kind that neither Kubernetes nor the files define keeps the namespace that it is written with.
+--recursive builds the Kustomizations among the objects too, each once: of the same source in the same local files, of another one in
+the directory that --local-sources names, and else at what the cluster says of it. --ignore-paths leaves local files out.
+
 Values of Secrets, and values that come from one, are masked. Nothing is written.
 
 Exit codes: 0 built, 2 usage, 3 cluster, 4 the source cannot be fetched or does not render.`
 
 const exampleBuild = `  truce build apps/web/production
   truce build kustomization web --path apps/web/production
-  truce build ks web -n flux-system --revision my-branch -o name`
+  truce build ks web -n flux-system --revision my-branch -o name
+
+  # without a cluster: the custom resource is a file, too
+  truce build kustomization web --path apps/web/production --kustomization-file clusters/production/web.yaml --dry-run
+  truce build kustomization flux-system --path clusters/production --recursive --local-sources GitRepository/flux-system/apps=../apps`
 
 const longDiffApp = `Compare an app with the cluster: truce app diff NAME. --path takes a directory of this machine in the place of the app's
 path, as flux diff kustomization does, and --revision another revision of the source; --values lays a file of values over those of
@@ -42,6 +52,9 @@ func (p *program) addApps(parent *cobra.Command, of func(*appFlags) *cobra.Comma
 		}
 		f := &appFlags{program: p, config: kubectlFlags()}
 		cmd := of(f)
+		if k.GVK == registry.Kustomizations {
+			f.previewFlags(cmd, parent.Name())
+		}
 		cmd.Use, cmd.Aliases, cmd.Args = k.Singular+" NAME", kindAliases(k, k.Singular), cobra.ExactArgs(1)
 		run := cmd.RunE
 		cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd, qualifiedNames(k, args)) }
@@ -67,20 +80,19 @@ func (f *appFlags) diffApp() *cobra.Command {
 }
 
 func (f *appFlags) buildApp() *cobra.Command {
-	var p view.Preview
 	cmd := &cobra.Command{Short: "Print the objects that an app describes, also with local files", Long: longBuildApp, Example: exampleBuild}
-	cmd.Flags().StringVar(&p.Dir, "path", "", "directory of this machine in the place of the app's path")
-	cmd.Flags().StringVar(&p.Revision, "revision", "", "branch, tag or commit of the source")
+	cmd.Flags().StringVar(&f.preview.Dir, "path", "", "directory of this machine in the place of the app's path")
+	cmd.Flags().StringVar(&f.preview.Revision, "revision", "", "branch, tag or commit of the source")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if p.Dir != "" && p.Revision != "" {
-			return usageError("--path and --revision exclude each other")
+		if err := checkPreview(f.preview); err != nil {
+			return err
 		}
 		return f.connected(cmd.Context(), func(c *Cluster) error {
-			keys, err := f.targets(cmd.Context(), c, args)
+			keys, err := f.previewTargets(cmd.Context(), c, args)
 			if err != nil {
 				return err
 			}
-			objects, err := c.Build(cmd.Context(), keys[0], p)
+			objects, err := c.Build(cmd.Context(), keys[0], f.preview)
 			if err != nil {
 				return err
 			}

@@ -62,9 +62,8 @@ const exampleDiff = `  truce app diff web
 
 type diffFlags struct {
 	*appFlags
-	quiet   bool // --exit-code=false
-	code    int
-	preview view.Preview
+	quiet bool // --exit-code=false
+	code  int
 
 	revisions []string // with positions
 	positions []int
@@ -109,7 +108,7 @@ func (d *diffFlags) run(ctx context.Context, args []string) error {
 		return usageError("--revisions and --source-positions belong together: one position for each revision")
 	case p.Revisions != "" && len(args) != 1:
 		return usageError("--revisions are those of one Application: name one")
-	case p == view.Preview{}:
+	case p.IsZero():
 		return d.inspected(ctx, args, d.printDiff)
 	case p.Dir != "" && p.Revision+p.Version != "":
 		return usageError("--path excludes --revision and --version")
@@ -118,7 +117,10 @@ func (d *diffFlags) run(ctx context.Context, args []string) error {
 	case p.Values != "" && len(args) != 1:
 		return usageError("--values are those of one HelmRelease: name one")
 	}
-	return d.looked(ctx, args, func(ctx context.Context, c *Cluster, k app.Key) (view.Detail, error) { return c.Preview(ctx, k, p) }, d.printDiff)
+	if err := checkPreview(p); err != nil {
+		return err
+	}
+	return d.looked(ctx, args, func(ctx context.Context, c *Cluster, k app.Key) ([]view.Detail, error) { return c.Preview(ctx, k, p) }, d.printDiff)
 }
 
 // exit gives differences the exit code that was asked for.
@@ -301,7 +303,7 @@ func (v detailPrinter) content(w io.Writer, o report.Object, d view.Detail) erro
 
 // newContent is the whole of an object that a preview would create, as the report has masked it; nil for any other.
 func newContent(o report.Object, d view.Detail) any {
-	if d.Preview == (view.Preview{}) {
+	if d.Preview.IsZero() {
 		return nil
 	}
 	for _, f := range o.Findings {

@@ -51,25 +51,28 @@ func (f *appFlags) get() *cobra.Command {
 
 // inspected runs with the details of the apps that are meant. An app that could not be walked to the end decides the exit code.
 func (f *appFlags) inspected(ctx context.Context, args []string, run func([]view.Detail) error) error {
-	return f.looked(ctx, args, func(ctx context.Context, c *Cluster, k app.Key) (view.Detail, error) { return c.Inspect(ctx, k) }, run)
+	return f.looked(ctx, args, func(ctx context.Context, c *Cluster, k app.Key) ([]view.Detail, error) {
+		d, err := c.Inspect(ctx, k)
+		return []view.Detail{d}, err
+	}, run)
 }
 
 // looked is inspected with another way to look at an app.
 func (f *appFlags) looked(
-	ctx context.Context, args []string, look func(context.Context, *Cluster, app.Key) (view.Detail, error), run func([]view.Detail) error,
+	ctx context.Context, args []string, look func(context.Context, *Cluster, app.Key) ([]view.Detail, error), run func([]view.Detail) error,
 ) error {
 	return f.connected(ctx, func(c *Cluster) error {
-		keys, err := f.targets(ctx, c, args)
+		keys, err := f.previewTargets(ctx, c, args)
 		if err != nil {
 			return err
 		}
 		var found []view.Detail
 		for _, k := range keys {
-			d, err := look(ctx, c, k)
+			details, err := look(ctx, c, k)
 			if err != nil {
 				return err
 			}
-			found = append(found, d)
+			found = append(found, details...)
 		}
 		if err := run(found); err != nil {
 			return err

@@ -128,17 +128,18 @@ func (somePreview) Names(context.Context, string) ([]app.Key, error) {
 }
 
 func (p somePreview) Inspect(ctx context.Context, k app.Key) (view.Detail, error) {
-	return p.Preview(ctx, k, view.Preview{})
+	d, err := p.Preview(ctx, k, view.Preview{})
+	return d[0], err
 }
 
-func (somePreview) Preview(_ context.Context, k app.Key, p view.Preview) (view.Detail, error) {
+func (somePreview) Preview(_ context.Context, k app.Key, p view.Preview) ([]view.Detail, error) {
 	content := map[string]any{"kind": "ConfigMap", "data": map[string]any{"k": "v\x1b[2J"}}
 	d := view.Detail{Preview: p, Origin: shopWeb().Origin, Leaving: []object.ID{{Kind: "Service", Namespace: "shop", Name: "old"}}}
 	d.Report = report.Report{App: k, Stage: report.Done, Reason: report.Succeeded, Objects: []report.Object{{
 		ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "new"}, File: "web.yaml", Line: 1,
 		Findings: []report.Finding{{Kind: compare.Missing, Desired: content, Verdict: decide.Correct, Reason: "not in the cluster"}},
 	}}}
-	return d, nil
+	return []view.Detail{d}, nil
 }
 
 func TestAPreviewShowsNewObjectsWhole(t *testing.T) {

@@ -245,17 +245,9 @@ func (p Preview) layValues(a *app.App) error {
 }
 
 func readValues(name string) (map[string]any, error) {
-	file, err := os.Open(name)
+	text, err := readInput(name)
 	if err != nil {
-		return nil, local.SystemCause(err)
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(file, longestValues+1))
-	if err != nil {
-		return nil, local.SystemCause(err)
-	}
-	if len(text) > longestValues {
-		return nil, fmt.Errorf("it is larger than %d MiB", longestValues>>20)
+		return nil, err
 	}
 	var out map[string]any
 	if err := yaml.Unmarshal(text, &out); err != nil {
@@ -264,8 +256,25 @@ func readValues(name string) (map[string]any, error) {
 	return out, nil
 }
 
-// longestValues bounds a file of values.
-const longestValues = 16 << 20
+// readInput reads a file of this machine that a command names.
+func readInput(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, local.SystemCause(err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, longestInput+1))
+	if err != nil {
+		return nil, local.SystemCause(err)
+	}
+	if len(text) > longestInput {
+		return nil, fmt.Errorf("it is larger than %d MiB", longestInput>>20)
+	}
+	return text, nil
+}
+
+// longestInput bounds a file of values, or of a custom resource.
+const longestInput = 16 << 20
 
 // mergeMaps lays a map over another one, as Helm does values: maps key by key, and everything else whole.
 func mergeMaps(below, over map[string]any) map[string]any {

@@ -54,9 +54,9 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 	if err != nil {
 		return Detail{}, err
 	}
-	cr, err := c.engine.Live.Get(ctx, gvk, object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: key.Namespace, Name: key.Name})
+	cr, err := c.customResource(ctx, gvk, key, p)
 	if err != nil {
-		return Detail{}, fmt.Errorf("read %s: %w", key, err)
+		return Detail{}, err
 	}
 	how, err := c.process(ctx, key)
 	if err != nil {

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -12,9 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
-	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/source"
-	"github.com/truce-gitops/truce/internal/source/disk"
 )
 
 // Preview says which files an app is looked at with, instead of those of its source. Its zero value is those.
@@ -29,48 +28,86 @@ type Preview struct {
 	Revisions string
 	// Values is a file of this machine with values that are laid over those of a HelmRelease.
 	Values string
+	// File is a file of this machine with the app's custom resource, in the place of the cluster's.
+	File string
+	// Custom is the custom resource itself, in the place of the cluster's; nil for none.
+	Custom object.Object
+	// Ignore has lines of patterns, as .sourceignore has: files in Dir that they match are left out.
+	Ignore string
+	// Sources are directories of this machine in the place of sources, by Kind/namespace/name.
+	Sources map[string]string
+	// Strict refuses variables that have neither a value nor a default where no cluster is asked for their values.
+	Strict bool
+	// Members says that Kustomizations among the objects are looked at, too.
+	Members bool
 }
+
+// IsZero reports whether nothing else is looked at than what the app follows.
+func (p Preview) IsZero() bool { return reflect.ValueOf(p).IsZero() }
 
 // localRevision is what the files of this machine are called in the place of a revision.
 const localRevision = "local files"
 
-// Preview is Inspect with other files than those that the app follows.
-func (c *Cluster) Preview(ctx context.Context, key app.Key, p Preview) (Detail, error) {
-	return c.inspect(ctx, key, p)
+// Preview is Inspect with other files than those that the app follows, and of its members where p asks for them.
+func (c *Cluster) Preview(ctx context.Context, key app.Key, p Preview) ([]Detail, error) {
+	var out []Detail
+	err := EachMember(Member{key, p}, func(m Member) ([]Member, error) {
+		d, err := c.inspect(ctx, m.Key, m.Preview)
+		out = append(out, d)
+		if err != nil || !p.Members {
+			return nil, err
+		}
+		a, objects, err := c.build(ctx, m.Key, m.Preview)
+		if err != nil {
+			return nil, exit.WithCode(exit.Render, err)
+		}
+		return m.Members(a, objects)
+	})
+	return out, err
 }
 
-// Build returns the objects that files describe through an app's spec, in the order in which they are applied, as a run would send them. Values of
-// Secrets, and those that come from one, are masked.
+// Build returns the objects that files describe through an app's spec, in the order in which they are applied, as a run would send them, and
+// those of its members where p asks for them. Values of Secrets, and those that come from one, are masked.
 func (c *Cluster) Build(ctx context.Context, key app.Key, p Preview) ([]object.Object, error) {
+	var out []object.Object
+	err := EachMember(Member{key, p}, func(m Member) ([]Member, error) {
+		a, objects, err := c.build(ctx, m.Key, m.Preview)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objects {
+			out = append(out, c.maskedContent(o))
+		}
+		return m.Members(a, objects)
+	})
+	return out, err
+}
+
+// build returns an app, and the objects that its files describe.
+func (c *Cluster) build(ctx context.Context, key app.Key, p Preview) (app.App, []desired.Object, error) {
 	gvk, translate, err := registry.AppsFor(key)
 	if err != nil {
-		return nil, err
+		return app.App{}, nil, err
 	}
-	cr, err := c.engine.Live.Get(ctx, gvk, resourceID(gvk, key))
+	cr, err := c.customResource(ctx, gvk, key, p)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
+		return app.App{}, nil, err
 	}
 	a := translate.App(cr, app.Policy{})
 	if len(a.Problems) > 0 {
-		return nil, fmt.Errorf("%s: %s: %s", key, a.Problems[0].Field, a.Problems[0].Reason)
+		return a, nil, fmt.Errorf("%s: %s: %s", key, a.Problems[0].Field, a.Problems[0].Reason)
 	}
 	if err := p.layValues(&a); err != nil {
-		return nil, err
+		return a, nil, err
 	}
-	artifact, end, err := c.previewed(ctx, &a, cr, p)
+	looked := a
+	artifact, end, err := c.previewed(ctx, &looked, cr, p)
 	if err != nil {
-		return nil, exit.WithCode(exit.Render, err)
+		return a, nil, exit.WithCode(exit.Render, err)
 	}
 	defer end()
-	set, err := c.settled(ctx, artifact, a)
-	if err != nil {
-		return nil, exit.WithCode(exit.Render, err)
-	}
-	out := make([]object.Object, 0, len(set.Objects))
-	for _, o := range set.Objects {
-		out = append(out, c.maskedContent(o))
-	}
-	return out, nil
+	set, err := c.settled(ctx, artifact, looked)
+	return a, set.Objects, exit.WithCode(exit.Render, err)
 }
 
 // leftOut says what a preview of local files lacks of the source: what it includes, and what it ignores.
@@ -153,13 +190,9 @@ func (c *Cluster) previewed(ctx context.Context, a *app.App, cr object.Object, p
 		artifact, err = c.fetch(ctx, from, cr)
 		return artifact, end, err
 	}
-	top, below, err := local.LocateRoot(p.Dir)
+	tree, below, err := p.OpenTree()
 	if err != nil {
-		return artifact, end, fmt.Errorf("read %s: %w", p.Dir, local.SystemCause(err))
-	}
-	tree, err := disk.OpenTree(top)
-	if err != nil {
-		return artifact, end, fmt.Errorf("read %s: %w", p.Dir, local.SystemCause(err))
+		return artifact, end, err
 	}
 	a.Path = below
 	return source.Artifact{Revision: localRevision, Files: tree.Snapshot()}, func() { _ = tree.Close() }, nil // it was only read

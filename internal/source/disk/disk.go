@@ -25,7 +25,8 @@ import (
 
 // Tree is a directory. It is not immutable, as other trees are: who changes a file while it is read gets either form of it.
 type Tree struct {
-	root *os.Root
+	root  *os.Root
+	lines map[string]string // that exclude more, by the directory that they are about
 }
 
 var _ source.Tree = (*Tree)(nil)
@@ -37,6 +38,15 @@ func OpenTree(dir string) (*Tree, error) {
 		return nil, err
 	}
 	return &Tree{root: root}, nil
+}
+
+// Exclude leaves more files out of the listings of a directory and of those below it: what lines exclude, as if they stood in the directory's
+// own .sourceignore. Call it before the tree is read.
+func (t *Tree) Exclude(dir, lines string) {
+	if t.lines == nil {
+		t.lines = map[string]string{}
+	}
+	t.lines[dir] += "\n" + lines
 }
 
 // Close ends the use of the tree.
@@ -127,8 +137,8 @@ func (t *Tree) list(name string) ([]fs.DirEntry, error) {
 }
 
 // shown leaves out what the .sourceignore files in the directory and above it exclude, and git's own.
-func (*Tree) shown(dir string, all []fs.DirEntry, read func(file string) ([]byte, error)) ([]fs.DirEntry, error) {
-	exclusions, err := exclusions(dir, read)
+func (t *Tree) shown(dir string, all []fs.DirEntry, read func(file string) ([]byte, error)) ([]fs.DirEntry, error) {
+	exclusions, err := t.exclusions(dir, read)
 	if err != nil {
 		return nil, err
 	}
@@ -137,15 +147,15 @@ func (*Tree) shown(dir string, all []fs.DirEntry, read func(file string) ([]byte
 	}), nil
 }
 
-func exclusions(dir string, read func(file string) ([]byte, error)) (exclude.Exclusions, error) {
+func (t *Tree) exclusions(dir string, read func(file string) ([]byte, error)) (exclude.Exclusions, error) {
 	files := map[string]string{}
 	for {
 		text, err := read(path.Join(dir, exclude.IgnoreFile))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return exclude.Exclusions{}, err
 		}
-		if err == nil {
-			files[dir] = string(text)
+		if more := t.lines[dir]; err == nil || more != "" {
+			files[dir] = string(text) + more
 		}
 		if dir == "." {
 			return exclude.NewExclusions("", files), nil

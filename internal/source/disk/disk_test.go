@@ -75,6 +75,18 @@ func TestListingsLeaveOutWhatASourceWould(t *testing.T) {
 	}
 }
 
+func TestLinesOfACommandLeaveOutMoreBelowTheirDirectory(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"a.yaml": "", "b/a.yaml": "", "b/c/a.yaml": "", "b/d.yaml": "", "b/.sourceignore": "d.yaml\n"})
+	tree := open(t, dir)
+	tree.Exclude("b", "/a.yaml")
+	for _, files := range []fs.FS{tree, tree.Snapshot()} {
+		if diff := cmp.Diff([]string{"a.yaml", "b/.sourceignore", "b/c/a.yaml"}, names(t, files)); diff != "" {
+			t.Errorf("%T (-want +got):\n%s", files, diff)
+		}
+	}
+}
+
 func TestNothingOutsideIsReadAndNothingThatHangs(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"secret": "s", "top/a.yaml": "a"})
