@@ -139,7 +139,7 @@ func newStoryOwner(o ownership.Entry) storyOwnerJSON {
 
 func newPlaceJSON(p desired.Place) placeJSON {
 	exact := p.Exact
-	return placeJSON{File: p.File, Line: p.Line, Field: p.Field, Means: string(p.Means), Exact: &exact}
+	return placeJSON{File: p.File, Line: p.Line, Field: p.Field, Means: string(p.Means), Variable: p.Variable, Exact: &exact}
 }
 
 // blameJSON is what `truce blame` prints.

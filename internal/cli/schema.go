@@ -172,7 +172,9 @@ type placeJSON struct {
 	Line  int    `json:"line,omitempty"`
 	Field string `json:"field,omitempty"` // of the app's custom resource
 	Means string `json:"means,omitempty"`
-	Exact *bool  `json:"exact,omitempty"`
+	// Variable says which variables make the value of what is written there, and where they come from.
+	Variable string `json:"variable,omitempty"`
+	Exact    *bool  `json:"exact,omitempty"`
 }
 
 // newDetailJSON keeps the objects for which keep is true.
@@ -227,7 +229,7 @@ func newFieldJSON(id object.ID, f report.Finding, d view.Detail) fieldJSON {
 	}
 	if p := d.Origin(id, f.Path); p.Known() {
 		exact := p.Exact
-		out.Source = &placeJSON{File: p.File, Line: p.Line, Field: p.Field, Means: string(p.Means), Exact: &exact}
+		out.Source = &placeJSON{File: p.File, Line: p.Line, Field: p.Field, Means: string(p.Means), Variable: p.Variable, Exact: &exact}
 	}
 	return out
 }

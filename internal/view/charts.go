@@ -28,6 +28,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/local"
+	"github.com/truce-gitops/truce/internal/render/values"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -82,14 +83,24 @@ func (c *Cluster) partPlaces(ctx context.Context, artifact source.Artifact, a ap
 // placesAt is places for an app at its revision, with one source.
 func (c *Cluster) placesAt(ctx context.Context, artifact source.Artifact, a app.App) func(desired.Object) func(field.Path) []desired.Place {
 	if !isChart(artifact.Files, a) {
-		files := c.over(a, artifact.Files)
-		return func(o desired.Object) func(field.Path) []desired.Place { return desired.FieldOrigins(files, a, o) }
+		return c.writtenPlaces(ctx, c.over(a, artifact.Files), a)
 	}
 	t := &chartTrace{cluster: c, app: a}
 	t.origins = sync.OnceValue(func() []release.Origin { return t.trace(ctx, artifact) })
 	t.resource = sync.OnceValue(func() object.Object { return t.custom(ctx) })
 	return func(o desired.Object) func(field.Path) []desired.Place {
 		return func(p field.Path) []desired.Place { return t.placesOf(ctx, o, p) }
+	}
+}
+
+// writtenPlaces is places for what is no chart. Variables that may not be read are not named.
+func (c *Cluster) writtenPlaces(ctx context.Context, files source.Tree, a app.App) func(desired.Object) func(field.Path) []desired.Place {
+	set, err := values.ReadVariables(ctx, c.engine.Live, a.Key.Namespace, a.PostBuild)
+	if err != nil || set == nil {
+		return func(o desired.Object) func(field.Path) []desired.Place { return desired.FieldOrigins(files, a, o) }
+	}
+	return func(o desired.Object) func(field.Path) []desired.Place {
+		return desired.SubstitutedOrigins(files, a, o, set)
 	}
 }
 

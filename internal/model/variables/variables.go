@@ -62,6 +62,8 @@ type Variable struct {
 	Value string
 	// From is where the value comes from; a value from a Secret is masked wherever it ends up.
 	From Origin `json:",omitempty"`
+	// By is the ConfigMap or Secret that has the value; its zero value is the app's custom resource. A render does not depend on it.
+	By Reference `json:"-"`
 }
 
 // Origin is where a value comes from.
@@ -93,7 +95,7 @@ func CollectSet(spec Spec, read func(Reference) (map[string]string, error)) (*Se
 			from = FromSecret
 		}
 		for name, value := range values {
-			s.Variables[name] = Variable{Value: strings.ReplaceAll(value, "\n", ""), From: from}
+			s.Variables[name] = Variable{Value: strings.ReplaceAll(value, "\n", ""), From: from, By: ref}
 		}
 	}
 	for name, value := range spec.Values {

@@ -21,7 +21,7 @@ func TestLaterReferencesWinAndTheAppItselfWinsOverAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]variables.Variable{"one": {Value: "a", From: variables.FromSecret}, "two": {Value: "xy"}, "three": {Value: "own"}}
+	want := map[string]variables.Variable{"one": {Value: "a", From: variables.FromSecret, By: spec.From[0]}, "two": {Value: "xy", By: spec.From[1]}, "three": {Value: "own"}}
 	if diff := cmp.Diff(want, got.Variables); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -39,6 +39,8 @@ type Place struct {
 	Means Means
 	// Key is the key of a chart's values, as in helm --set, where Means is ByValues; empty where it is not known.
 	Key string
+	// Variable says which variables make the value of the text that is written there, and where they come from; empty for none.
+	Variable string
 	// Exact says that the value written there is the value wanted. If not, the place is the last one that is known to touch
 	// the field, and something else has a part in it: a variable, a prefix, a replacement.
 	Exact bool
@@ -79,10 +81,15 @@ func FieldOrigin(files fs.FS, a app.App, o Object, p field.Path) Place {
 
 // FieldOrigins returns every place that touches a field, in the order in which they are applied, with the limits of Origin. A file is
 // read once, however many fields are asked for; the function is not for concurrent use.
+// Of variables those are known that the app has itself.
 func FieldOrigins(files fs.FS, a app.App, o Object) func(field.Path) []Place {
+	return fieldOrigins(files, a, o, ownVariables(a))
+}
+
+func fieldOrigins(files fs.FS, a app.App, o Object, known knownVariables) func(field.Path) []Place {
 	parsed := map[string][]*yaml.Node{}
 	return func(p field.Path) []Place {
-		t := &trail{files: files, object: o, path: p, seen: map[string]bool{}, parsed: parsed}
+		t := &trail{files: files, object: o, path: p, seen: map[string]bool{}, parsed: parsed, variables: known}
 		t.value, t.there = field.ValueAt(o.Data, p)
 		if o.File == "" || len(p) == 0 {
 			return nil
@@ -129,12 +136,16 @@ type trail struct {
 	written any             // the document in the file
 	seen    map[string]bool // directories on the way down
 	parsed  map[string][]*yaml.Node
+
+	variables knownVariables
 }
 
 func (t *trail) add(file string, n *yaml.Node, means Means, value any) {
-	t.places = append(t.places, Place{
-		File: file, Line: n.Line, Column: n.Column, Means: means, Exact: t.there && field.EqualValues(value, t.value),
-	})
+	p := Place{File: file, Line: n.Line, Column: n.Column, Means: means, Exact: t.there && field.EqualValues(value, t.value)}
+	if text, ok := value.(string); ok {
+		t.substituted(&p, text)
+	}
+	t.places = append(t.places, p)
 }
 
 // manifest looks the field up in the document that became the object.

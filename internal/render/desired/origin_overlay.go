@@ -35,7 +35,7 @@ func (t *trail) laid(a app.App) {
 func (t *trail) says(known int, a app.App, by string) {
 	for i := known; i < len(t.places); i++ {
 		if p := &t.places[i]; p.File == "" {
-			*p = Place{Field: a.Key.String() + " " + by, Means: p.Means, Exact: p.Exact}
+			*p = Place{Field: a.Key.String() + " " + by, Means: p.Means, Exact: p.Exact, Variable: p.Variable}
 		}
 	}
 }

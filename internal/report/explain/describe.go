@@ -344,5 +344,5 @@ func (s Subject) allRemedies() []string {
 // exact is the place to change, if one line alone gives the field its value.
 func (f Field) exact() (desired.Place, bool) {
 	p, ok := f.place()
-	return p, ok && p.Exact
+	return p, ok && p.Exact && p.Variable == ""
 }

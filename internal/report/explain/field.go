@@ -105,7 +105,10 @@ func describeMeans(p desired.Place) string {
 	if p.Means == "" {
 		return ""
 	}
-	return " (" + string(p.Means) + ")"
+	if p.Variable == "" {
+		return " (" + string(p.Means) + ")"
+	}
+	return " (" + string(p.Means) + ", with " + p.Variable + ")"
 }
 
 // owner describes one entry of managedFields: "kubectl (Update of scale, no time recorded)".

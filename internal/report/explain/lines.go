@@ -210,9 +210,14 @@ func (l *Line) byGit(f Field, place desired.Place) {
 	if f.Commit != nil {
 		l.Time, l.Commit = f.Commit.Time, f.Commit.Hash
 	}
-	if over := f.overruled(); len(over) > 0 {
-		l.Note = "over " + over[0].String()
+	var notes []string
+	if place.Variable != "" {
+		notes = append(notes, "with "+place.Variable)
 	}
+	if over := f.overruled(); len(over) > 0 {
+		notes = append(notes, "over "+over[0].String())
+	}
+	l.Note = strings.Join(notes, ", ")
 }
 
 // byManager is for any other value.
