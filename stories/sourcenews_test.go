@@ -53,4 +53,7 @@ func TestEventsOfASourceSayWhatBecameOfAFetch(t *testing.T) {
 	w.repo.Commit(map[string]string{"app/a.yaml": strings.ReplaceAll(configMap("a"), "NAMESPACE", w.ns) + "# changed\n"}, "a change")
 	w.ready("my-app")
 	say("a commit", first, failed, ended, first)
+	if notes := w.kubectl("get", "events.events.k8s.io", "--field-selector", "regarding.kind=GitRepository,reason=NewArtifact", "-o", `jsonpath={.items[*].note}`); !strings.Contains(notes, "stored artifact for commit 'a change'") {
+		t.Errorf("the Events say %q", notes)
+	}
 }

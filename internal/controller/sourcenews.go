@@ -2,10 +2,15 @@ package controller
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // sourceOutcome is what a source's status says of its newest fetch. The zero value is that of a source that was not fetched yet.
@@ -13,6 +18,7 @@ type sourceOutcome struct {
 	artifact               string // its digest, or its revision where it has none
 	revision               string
 	ready, reason, message string // of the condition Ready
+	subject                string // of the artifact's commit, for a GitRepository
 }
 
 func outcomeOf(status object.Object) sourceOutcome {
@@ -48,15 +54,34 @@ func (o sourceOutcome) newsSince(before sourceOutcome) (notify.Message, bool) {
 		return m, !failed || o.reason != before.reason || o.message != before.message
 	case o.artifact != before.artifact:
 		m.Reason = "NewArtifact"
+		if o.subject != "" {
+			m.Text = fmt.Sprintf("stored artifact for commit '%s'", o.subject)
+		}
 		return m, true
 	}
 	return m, failed
 }
 
+// longestSubject bounds a commit's subject in an Event, as Flux does.
+const longestSubject = 50
+
+// commitSubject is the first line of a commit's message, without secrets in it.
+func commitSubject(message string) string {
+	line, _, _ := strings.Cut(message, "\n")
+	text := []rune(redact.MaskText(strings.TrimSpace(line)))
+	if len(text) > longestSubject {
+		return string(text[:longestSubject]) + "..."
+	}
+	return string(text)
+}
+
 // reportSourceNews writes an Event about what a status that has just been written says for the first time. A restart says nothing again: what
 // was said is in the status that truce finds.
-func (c *Controller) reportSourceNews(known *sourceEntry, cr, status object.Object) {
+func (c *Controller) reportSourceNews(known *sourceEntry, cr object.Object, stored source.Artifact, status object.Object) {
 	after := outcomeOf(status)
+	if cr.GVK() == registry.GitRepositories {
+		after.subject = commitSubject(stored.Message)
+	}
 	if after.ready != "True" && after.ready != "False" {
 		return // a fetch is on the way
 	}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/report/notify"
@@ -33,5 +34,22 @@ func TestAnEventSaysOnceWhatBecameOfAFetch(t *testing.T) {
 		if ok != (c.want != "") || ok && (got.Reason != c.want || got.Severity != c.severity) {
 			t.Errorf("%s: %v %s %s, want %s %s", name, ok, got.Severity, got.Reason, c.severity, c.want)
 		}
+	}
+}
+
+func TestAnEventOfANewCommitHasItsSubject(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ä", longestSubject)
+	for message, want := range map[string]string{
+		"fix: a typo\n\nThe body.": "fix: a typo", " indented ": "indented", "": "", long: long, long + "b": long + "...",
+		"clone https://me:hunter2@git.example.com/x": "clone https://***@git.example.com/x",
+	} {
+		if got := commitSubject(message); got != want {
+			t.Errorf("%q: %q, want %q", message, got, want)
+		}
+	}
+	news, _ := sourceOutcome{artifact: "a", ready: "True", message: "stored artifact for revision 'x'", subject: "fix: a typo"}.newsSince(sourceOutcome{})
+	if news.Text != "stored artifact for commit 'fix: a typo'" {
+		t.Error(news.Text)
 	}
 }

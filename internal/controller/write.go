@@ -198,7 +198,7 @@ func (c *Controller) writeSourceStatus(ctx context.Context, key app.SourceKey) e
 	known.wrote = statusAfterWrite(next, err)
 	c.mu.Unlock()
 	if err == nil {
-		c.reportSourceNews(known, e.cr, next)
+		c.reportSourceNews(known, e.cr, e.state.Artifact, next)
 	}
 	return err
 }
