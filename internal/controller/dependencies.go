@@ -1,8 +1,11 @@
 package controller
 
 import (
+	"fmt"
+	"strings"
 	"sync"
 
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/dependency"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -71,11 +74,23 @@ func (c *Controller) unready(key app.Key, on dependency.Dependency, revision str
 	if !ok || !judges {
 		return ""
 	}
+	if why := unseen(on.On, c.Namespaces); why != "" {
+		return why
+	}
 	dep, known := c.entry(appKeyOf(on.On))
 	if !known || dep.gvk.Group != on.On.Group {
 		return judge.Unready(on, self.cr, nil, revision)
 	}
 	return judge.Unready(on, self.cr, dep.cr, revision)
+}
+
+// unseen says why a dependency is waited for without an end: an instance reads the custom resources of its own namespaces alone.
+func unseen(id object.ID, watched cluster.Namespaces) string {
+	if watched.Cover(id.Namespace) {
+		return ""
+	}
+	return fmt.Sprintf("dependency '%s/%s' cannot be seen: this truce does not work for namespace %s (--namespace %s): add the namespace to --namespace, or remove the entry from spec.dependsOn",
+		id.Namespace, id.Name, id.Namespace, strings.Join(watched.Each(), ","))
 }
 
 // dependenciesEdited enqueues the members of the cycle that a custom resource has closed: each of them says so.
