@@ -34,7 +34,13 @@ func groupOnly(cmd *cobra.Command, args []string) error {
 	return cmd.Help()
 }
 
+// imageAutomation answers flux's commands about images.
+const imageAutomation = "image automation (ImageRepository, ImagePolicy, ImageUpdateAutomation) is not part of truce: use flux for the custom resources of Flux's image controllers"
+
 func unknownCommand(group *cobra.Command, word string) error {
+	if group.HasParent() && (word == "image" || word == "images") {
+		return usageError("%s %s: %s", group.CommandPath(), word, imageAutomation)
+	}
 	see := "see " + group.CommandPath() + " --help"
 	if meant := nearestCommands(group, word); len(meant) > 0 {
 		see = "did you mean " + strings.Join(meant, " or ") + "?"

@@ -18,6 +18,8 @@ func TestATypingErrorIsAnsweredWithWhatWasMeant(t *testing.T) {
 		"truce gte all -A":                                  `truce has no command "gte": did you mean truce get?`,
 		"truce get kustomisations":                          `truce get has no command "kustomisations": did you mean truce get kustomizations?`,
 		"truce get sources gti":                             `truce get sources has no command "gti": did you mean truce get sources git?`,
+		"truce get images all -A":                           `truce get images: ` + imageAutomation,
+		"truce suspend image policy web":                    `truce suspend image: ` + imageAutomation,
 		"truce reconcile web":                               `truce reconcile has no command "web": see truce reconcile --help`,
 		"truce reconcile kustomization/web --with-sorce":    `unknown flag: --with-sorce: did you mean --with-source?`,
 		"truce suspend ks":                                  `name one or more kustomizations, or all of the namespace with --all`,
