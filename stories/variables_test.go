@@ -131,6 +131,8 @@ func TestVariablesAreReplacedInWhatAKustomizationBuilds(t *testing.T) {
 			said.WriteString(text)
 		}
 	}
+	w.saysOf(run, 0, "why deployment/web .spec.replicas", "app/web.yaml:5 (manifest, with key count of ConfigMap "+w.ns+"/settings) says so")
+	w.saysOf(run, 0, "why configmap/web .data.tier", "with spec.postBuild.substitute.tier of Kustomization "+w.ns+"/web")
 	w.kubectl("patch", "kustomization.kustomize.toolkit.fluxcd.io/web", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
 	w.kubectl("set", "env", "deployment/web", "PASSWORD=canary-by-hand", "OPEN=canary-free")
 	w.saysOf(run, 1, "app diff web", "PASSWORD", "***", "canary-free")
@@ -218,6 +220,9 @@ func TestATenantsVariablesAreReadAsItsAccount(t *testing.T) {
 	if v := text(a.get(configmaps, "ours"), "data", "k"); v != "open" {
 		t.Errorf("the variable is %q", v)
 	}
+	// The keys of encrypted files are read as the account, too.
+	a.kubectl("patch", "kustomization.kustomize.toolkit.fluxcd.io/ours", "--type=merge", "-p", `{"spec":{"postBuild":null,"decryption":{"provider":"sops","secretRef":{"name":"hidden"}}}}`)
+	a.fails("ours", "cannot get sops decryption Secret '"+a.ns+"/hidden'", `User "`+a.user("default")+`" cannot get resource "secrets"`)
 }
 
 // TestASelectorSaysWhichConfigsAreWatched: as kustomize-controller's flag --watch-configs-label-selector.

@@ -9,7 +9,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/decrypt"
 	"github.com/truce-gitops/truce/internal/view/files"
 )
 
@@ -47,6 +49,7 @@ func (p *program) render() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			p.noteEncrypted(objects)
 			if showSecrets {
 				return f.printManifests(p.unmasked(objects))
 			}
@@ -63,6 +66,16 @@ func (p *program) render() *cobra.Command {
 	cmd.Flags().BoolVar(&showSecrets, "show-secrets", false, "print the values of Secrets")
 	f.outputs(cmd, "yaml", "json", "name")
 	return cmd
+}
+
+// noteEncrypted says which objects are printed as SOPS has encrypted them: the keys are in the cluster.
+func (p *program) noteEncrypted(objects []render.Object) {
+	for _, o := range objects {
+		if decrypt.IsEncrypted(o.Data) {
+			fmt.Fprintf(p.env.Err, "note: %s:%d: %s is encrypted by SOPS, and is printed as it is: a Kustomization decrypts it with the keys of its spec.decryption\n",
+				o.File, o.Line, redact.MaskText(o.Data.ShownID().String()))
+		}
+	}
 }
 
 // masked hides the values of Secrets, and says so.
