@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/sigv4"
 	"github.com/truce-gitops/truce/internal/source/transport"
 )
 
@@ -90,7 +91,7 @@ func (a address) url(key, query string) *url.URL {
 	if key == "" && path != "/" {
 		path = strings.TrimSuffix(path, "/")
 	}
-	return &url.URL{Scheme: a.scheme, Host: a.host, Path: path, RawPath: escapePath(path), RawQuery: query}
+	return &url.URL{Scheme: a.scheme, Host: a.host, Path: path, RawPath: sigv4.EscapePath(path), RawQuery: query}
 }
 
 var errAnotherRegion = errors.New("the bucket is in another region; name it in spec.region")

@@ -22,6 +22,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/exclude"
 	"github.com/truce-gitops/truce/internal/source/pack"
+	"github.com/truce-gitops/truce/internal/source/sigv4"
 	"github.com/truce-gitops/truce/internal/source/transport"
 	"github.com/truce-gitops/truce/internal/source/tree"
 )
@@ -116,7 +117,7 @@ func (s *Store) connect(spec source.Spec) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{at: at, fixed: at.region != "", static: credentials{key: spec.Auth.Username, secret: spec.Auth.Password}}
+	c := &client{at: at, fixed: at.region != "", static: sigv4.Credentials{Key: spec.Auth.Username, Secret: spec.Auth.Password}}
 	if c.http, err = s.newHTTP(spec.Auth, spec.Auth.Proxy); err != nil {
 		return nil, err
 	}

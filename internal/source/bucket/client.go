@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/sigv4"
 	"github.com/truce-gitops/truce/internal/source/transport"
 )
 
@@ -19,7 +20,7 @@ type client struct {
 	http   *http.Client
 	at     address
 	fixed  bool // the region is one that the spec or the endpoint names
-	static credentials
+	static sigv4.Credentials
 	tokens *tokenService // nil for none
 }
 
@@ -79,7 +80,7 @@ func (c *client) get(ctx context.Context, at fmt.Stringer, header http.Header) (
 			return nil, err
 		}
 	}
-	by.sign(q, cmp.Or(c.at.region, defaultRegion), time.Now())
+	by.Sign(q, nil, sigv4.Scope{Service: service, Region: cmp.Or(c.at.region, defaultRegion)}, time.Now())
 	answer, err := c.http.Do(q)
 	if err != nil {
 		return nil, err
@@ -88,11 +89,12 @@ func (c *client) get(ctx context.Context, at fmt.Stringer, header http.Header) (
 		return answer, nil
 	}
 	refused := readRefusal(answer)
-	refused.signed = by.key != ""
+	refused.signed = by.Key != ""
 	return nil, errors.Join(refused, answer.Body.Close())
 }
 
 const (
+	service       = "s3"
 	ifNoneMatch   = "If-None-Match"
 	mostOfRefusal = 64 << 10 // bytes of an error's description
 )

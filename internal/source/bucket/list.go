@@ -17,6 +17,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/exclude"
+	"github.com/truce-gitops/truce/internal/source/sigv4"
 	"github.com/truce-gitops/truce/internal/source/transport"
 )
 
@@ -75,7 +76,7 @@ func (c *client) page(ctx context.Context, prefix, next string) (page, error) {
 	if next != "" {
 		parameters["continuation-token"] = next
 	}
-	answer, err := c.find(ctx, canonicalQuery(parameters))
+	answer, err := c.find(ctx, sigv4.CanonicalQuery(parameters))
 	if err != nil {
 		return page{}, err
 	}

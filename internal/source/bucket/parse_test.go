@@ -97,7 +97,7 @@ func FuzzTokens(f *testing.F) {
 	f.Add([]byte(`<AssumeRoleWithLDAPIdentityResponse><AssumeRoleWithLDAPIdentityResult><Credentials><AccessKeyId>a</AccessKeyId><SecretAccessKey>b</SecretAccessKey><SessionToken>c</SessionToken><Expiration>2026-01-02T03:04:05Z</Expiration></Credentials></AssumeRoleWithLDAPIdentityResult></AssumeRoleWithLDAPIdentityResponse>`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, _, err := parseTokens(data)
-		if err == nil && (c.key == "" || c.secret == "" || strings.ContainsAny(c.key+c.token, "\r\n")) {
+		if err == nil && (c.Key == "" || c.Secret == "" || strings.ContainsAny(c.Key+c.Token, "\r\n")) {
 			t.Errorf("%+v", c)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/sigv4"
 	"github.com/truce-gitops/truce/internal/source/transport"
 )
 
@@ -22,7 +23,7 @@ type tokenService struct {
 	user source.Auth
 
 	mu    sync.Mutex // held during a request, which all that want credentials wait for
-	now   credentials
+	now   sigv4.Credentials
 	until time.Time
 }
 
@@ -30,15 +31,15 @@ type tokenService struct {
 const early = time.Minute
 
 // credentials returns those that are valid now.
-func (s *tokenService) credentials(ctx context.Context) (credentials, error) {
+func (s *tokenService) credentials(ctx context.Context) (sigv4.Credentials, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.now.key != "" && time.Now().Before(s.until) {
+	if s.now.Key != "" && time.Now().Before(s.until) {
 		return s.now, nil
 	}
 	given, until, err := s.ask(ctx)
 	if err != nil {
-		return credentials{}, &transport.FetchError{Reason: source.BucketFailed, Err: &tokenError{err}}
+		return sigv4.Credentials{}, &transport.FetchError{Reason: source.BucketFailed, Err: &tokenError{err}}
 	}
 	s.now, s.until = given, until.Add(-early)
 	return given, nil
@@ -59,38 +60,38 @@ func (e *tokenError) Unwrap() error { return e.err }
 func (s *tokenService) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now = credentials{}
+	s.now = sigv4.Credentials{}
 }
 
 // ask calls AssumeRoleWithLDAPIdentity.
-func (s *tokenService) ask(ctx context.Context) (credentials, time.Time, error) {
+func (s *tokenService) ask(ctx context.Context) (sigv4.Credentials, time.Time, error) {
 	form := url.Values{
 		"Action": {"AssumeRoleWithLDAPIdentity"}, "Version": {"2011-06-15"}, "LDAPUsername": {s.user.Username}, "LDAPPassword": {s.user.Password},
 	}
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, strings.NewReader(form.Encode()))
 	if err != nil {
-		return credentials{}, time.Time{}, errors.New("its address is malformed")
+		return sigv4.Credentials{}, time.Time{}, errors.New("its address is malformed")
 	}
 	q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	q.Header.Set("User-Agent", "truce")
 	answer, err := s.http.Do(q)
 	if err != nil {
-		return credentials{}, time.Time{}, err
+		return sigv4.Credentials{}, time.Time{}, err
 	}
 	if answer.StatusCode != http.StatusOK {
 		refused := readRefusal(answer)
 		refused.signed = true
-		return credentials{}, time.Time{}, errors.Join(refused, answer.Body.Close())
+		return sigv4.Credentials{}, time.Time{}, errors.Join(refused, answer.Body.Close())
 	}
 	data, err := io.ReadAll(io.LimitReader(answer.Body, mostOfRefusal))
 	if err = errors.Join(err, answer.Body.Close()); err != nil {
-		return credentials{}, time.Time{}, err
+		return sigv4.Credentials{}, time.Time{}, err
 	}
 	return parseTokens(data)
 }
 
 // parseTokens reads the answer of the service.
-func parseTokens(data []byte) (credentials, time.Time, error) {
+func parseTokens(data []byte) (sigv4.Credentials, time.Time, error) {
 	var document struct {
 		XMLName xml.Name `xml:"AssumeRoleWithLDAPIdentityResponse"`
 		Result  struct {
@@ -103,11 +104,11 @@ func parseTokens(data []byte) (credentials, time.Time, error) {
 		} `xml:"AssumeRoleWithLDAPIdentityResult"`
 	}
 	if xml.Unmarshal(data, &document) != nil {
-		return credentials{}, time.Time{}, errors.New("its answer is no document of AssumeRoleWithLDAPIdentity")
+		return sigv4.Credentials{}, time.Time{}, errors.New("its answer is no document of AssumeRoleWithLDAPIdentity")
 	}
 	c := document.Result.Credentials
 	if c.AccessKeyID == "" || c.SecretAccessKey == "" || strings.ContainsFunc(c.AccessKeyID+c.SessionToken, isNoText) {
-		return credentials{}, time.Time{}, errors.New("its answer holds no credentials")
+		return sigv4.Credentials{}, time.Time{}, errors.New("its answer holds no credentials")
 	}
-	return credentials{key: c.AccessKeyID, secret: c.SecretAccessKey, token: c.SessionToken}, c.Expiration, nil
+	return sigv4.Credentials{Key: c.AccessKeyID, Secret: c.SecretAccessKey, Token: c.SessionToken}, c.Expiration, nil
 }
