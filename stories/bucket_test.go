@@ -90,8 +90,8 @@ func TestAFaultOfAStorageIsReportedOnItsBucket(t *testing.T) {
 	}
 	w.patch(buckets, "web", map[string]any{"spec": map[string]any{"secretRef": map[string]any{"name": "absent"}}}, "kubectl")
 	w.sourceReason(buckets, "web", "AuthenticationFailed")
-	w.patch(buckets, "web", map[string]any{"spec": map[string]any{"secretRef": nil, "serviceAccountName": "reader", "provider": "gcp"}}, "kubectl")
-	w.sourceReason(buckets, "web", "UnsupportedField")
+	w.patch(buckets, "web", map[string]any{"spec": map[string]any{"secretRef": nil, "serviceAccountName": "reader", "provider": "gcp"}}, "kubectl") // there is no such account
+	w.sourceReason(buckets, "web", "AuthenticationFailed")
 	w.patch(buckets, "web", map[string]any{"spec": map[string]any{"serviceAccountName": nil, "provider": nil, "endpoint": "https://" + s.Host}}, "kubectl")
 	w.sourceReason(buckets, "web", "InvalidSpec")
 	w.tellsNoSecret(password)

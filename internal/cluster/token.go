@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/truce-gitops/truce/internal/model/identity"
 )
@@ -93,34 +94,16 @@ func (t *accountTokens) reject(token string) {
 
 // request asks for a token. The caller has the turn.
 func (t *accountTokens) request(ctx context.Context, now time.Time) error {
-	audiences := make([]any, 0, len(t.audiences))
-	for _, a := range t.audiences {
-		audiences = append(audiences, a)
-	}
 	of, err := t.whose(ctx)
 	if err != nil {
 		return err
 	}
-	accounts := t.home.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}).Namespace(of.Namespace)
-	answer, err := accounts.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": authentication.String(), "kind": "TokenRequest", "metadata": map[string]any{"name": of.Name},
-		"spec": map[string]any{"audiences": audiences, "expirationSeconds": int64(tokenLife / time.Second)},
-	}}, metav1.CreateOptions{}, "token")
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case IsAbsent(err, of.Name):
-		return &TokenError{t.account, "it is not there"}
-	case apierrors.IsForbidden(err):
-		return &TokenError{t.account, "the right to create serviceaccounts/token is missing: " + err.Error()}
-	case err != nil:
-		return &TokenError{t.account, err.Error()}
+	token, expires, err := t.home.requestToken(ctx, of, t.audiences)
+	if refused := (*TokenError)(nil); errors.As(err, &refused) {
+		return &TokenError{t.account, refused.Cause}
 	}
-	token, _, _ := unstructured.NestedString(answer.Object, "status", "token")
-	until, _, _ := unstructured.NestedString(answer.Object, "status", "expirationTimestamp")
-	expires, err := time.Parse(time.RFC3339, until)
-	if token == "" || err != nil {
-		return &TokenError{t.account, "the API server's answer holds none"}
+	if err != nil {
+		return err
 	}
 	if t.account.IsSelf() {
 		if err := t.refuseHome(ctx, token); err != nil {
@@ -130,6 +113,59 @@ func (t *accountTokens) request(ctx context.Context, now time.Time) error {
 	t.token, t.issued, t.expires = token, now, expires
 	t.renew = now.Add(time.Duration(tokenPart * float64(expires.Sub(now))))
 	return nil
+}
+
+// requestToken asks the API server for a token of a service account. What it refuses is a *TokenError.
+func (c *Client) requestToken(ctx context.Context, of identity.Account, audiences []string) (token string, expires time.Time, err error) {
+	list := make([]any, 0, len(audiences))
+	for _, a := range audiences {
+		list = append(list, a)
+	}
+	answer, err := c.accounts(of.Namespace).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": authentication.String(), "kind": "TokenRequest", "metadata": map[string]any{"name": of.Name},
+		"spec": map[string]any{"audiences": list, "expirationSeconds": int64(tokenLife / time.Second)},
+	}}, metav1.CreateOptions{}, "token")
+	switch {
+	case ctx.Err() != nil:
+		return "", expires, ctx.Err()
+	case IsAbsent(err, of.Name):
+		return "", expires, &TokenError{of, "it is not there"}
+	case apierrors.IsForbidden(err):
+		return "", expires, &TokenError{of, "the right to create serviceaccounts/token is missing: " + err.Error()}
+	case err != nil:
+		return "", expires, &TokenError{of, err.Error()}
+	}
+	token, _, _ = unstructured.NestedString(answer.Object, "status", "token")
+	until, _, _ := unstructured.NestedString(answer.Object, "status", "expirationTimestamp")
+	expires, err = time.Parse(time.RFC3339, until)
+	if token == "" || err != nil {
+		return "", expires, &TokenError{of, "the API server's answer holds none"}
+	}
+	return token, expires, nil
+}
+
+func (c *Client) accounts(namespace string) dynamic.ResourceInterface {
+	return c.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}).Namespace(namespace)
+}
+
+// AccountToken returns a token of a service account for an audience, for one exchange.
+func (c *Client) AccountToken(ctx context.Context, namespace, name, audience string) (string, error) {
+	token, _, err := c.requestToken(ctx, identity.Account{Namespace: namespace, Name: name}, []string{audience})
+	return token, err
+}
+
+// Annotations returns the annotations of a service account.
+func (c *Client) Annotations(ctx context.Context, namespace, name string) (map[string]string, error) {
+	u, err := c.accounts(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case IsAbsent(err, name):
+		return nil, errors.New("it is not there")
+	case err != nil:
+		return nil, err
+	}
+	return u.GetAnnotations(), nil
 }
 
 // authorizing sends requests with a token.

@@ -79,6 +79,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	key := &configmap.Key{Cluster: p.cluster, Namespace: o.Namespaces.Home(p.cluster.Namespace())}
 	records := &configmap.Store{Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All, Key: key}
 	o.Tenancy = p.tenancy(o.Settings)
+	p.clouds.Tenants = o.Tenancy
 	o.Workers = o.Workers.OrDefault()
 	sight := witness.NewSight(p.cluster, o.Settings)
 	chosen := p.engine

@@ -50,6 +50,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source/archive"
 	"github.com/truce-gitops/truce/internal/source/bucket"
 	"github.com/truce-gitops/truce/internal/source/chart"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/git"
 	"github.com/truce-gitops/truce/internal/source/oci"
@@ -82,6 +83,7 @@ type parts struct {
 	cluster      *cluster.Client
 	git          *git.Store
 	packs        *pack.Store
+	clouds       *cloud.Exchange
 	oci          *oci.Store
 	buckets      *bucket.Store
 	archives     *archive.Store
@@ -133,7 +135,8 @@ func assemble(t cluster.Target, version string, from cloning, by supervision) (*
 
 func newParts(client *cluster.Client, self string, from cloning) (*parts, error) {
 	part := memory.OfMachine()
-	store, err := git.OpenStore(git.Options{Dir: from.dir, Executable: self, Servers: from.servers, Memory: part.Git})
+	clouds := &cloud.Exchange{Servers: from.servers, Environment: cloud.EnvironmentOf(os.Environ()), Accounts: client}
+	store, err := git.OpenStore(git.Options{Dir: from.dir, Executable: self, Servers: from.servers, Memory: part.Git, Clouds: clouds})
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +153,8 @@ func newParts(client *cluster.Client, self string, from cloning) (*parts, error)
 		Executable: self, Args: []string{worker.Command}, Size: part.Workers, Memory: part.Build, Patience: workerPatience,
 		Idle: releaser, // what the last lists and builds took is not needed before the next commit
 	})
-	p := &parts{cluster: client, git: store, packs: packs, pool: pool, releaser: releaser, work: from.dir}
-	p.oci, p.buckets = &oci.Store{Packs: packs, Servers: from.servers}, &bucket.Store{Packs: packs, Servers: from.servers}
+	p := &parts{cluster: client, clouds: clouds, git: store, packs: packs, pool: pool, releaser: releaser, work: from.dir}
+	p.oci, p.buckets = &oci.Store{Packs: packs, Servers: from.servers, Clouds: clouds}, &bucket.Store{Packs: packs, Servers: from.servers, Clouds: clouds}
 	p.archives = &archive.Store{Packs: packs, Servers: from.servers}
 	p.charts = &chart.Store{Packs: packs, Servers: from.servers}
 	p.queries = jqworker.NewFilter(self, part.Query)

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/model/release/chart"
 )
 
@@ -76,6 +77,12 @@ type Bucket struct {
 	Tokens string
 	// User is presented to that service: Username and Password, and the certificates.
 	User Auth
+	// API is that of the storage; the zero value is that of S3.
+	API provider.StorageAPI
+	// Login says what Auth.Password is to a storage of Azure or Google Cloud.
+	Login provider.StorageLogin
+	// Tenant and Authority are those of a service principal of Azure, which Auth.Username names, and Chain is "true" where its certificate is sent.
+	Tenant, Authority, Chain string
 }
 
 // Chart says which chart of a Helm repository is meant. The zero value is the repository's index, without any chart.
@@ -127,16 +134,17 @@ type Auth struct {
 	CABundle           string // PEM; replaces the machine's roots for this server
 	ClientCert         string // PEM, with ClientKey: TLS client authentication
 	ClientKey          string
-	Identity           string // PEM or OpenSSH private key
-	IdentityPassword   string // decrypts Identity
-	RefreshToken       string // for which a token server gives tokens of a registry
-	AppID              string // of a GitHub App, which gets a token for each fetch that needs one
-	AppInstallation    string // of the App
-	AppKey             string // PEM: its RSA private key
-	AppURL             string // of the API that gives the tokens
-	Proxy              string // URL of the proxy to use, with its credentials; empty for that of the environment
-	KnownHosts         string // lines of an OpenSSH known_hosts file; SSH is refused without
-	Secret             string // namespace/name of the Secret that they are of, for messages; no credential itself
+	Identity           string            // PEM or OpenSSH private key
+	IdentityPassword   string            // decrypts Identity
+	RefreshToken       string            // for which a token server gives tokens of a registry
+	Cloud              provider.Identity // gets credentials of a cloud for each fetch that needs them, instead of those above; no credential itself
+	AppID              string            // of a GitHub App, which gets a token for each fetch that needs one
+	AppInstallation    string            // of the App
+	AppKey             string            // PEM: its RSA private key
+	AppURL             string            // of the API that gives the tokens
+	Proxy              string            // URL of the proxy to use, with its credentials; empty for that of the environment
+	KnownHosts         string            // lines of an OpenSSH known_hosts file; SSH is refused without
+	Secret             string            // namespace/name of the Secret that they are of, for messages; no credential itself
 }
 
 // String hides every field.

@@ -51,6 +51,15 @@ const (
 	Shared Sharing = "shared" // --multi-tenant
 )
 
+// IdentityAccount is the service account whose identity at a cloud a source of a namespace has that names none; empty for the controller's own
+// identity. As in Flux's multi-tenancy lockdown, it is the account of --default-service-account.
+func (r Rules) IdentityAccount(namespace string) string {
+	if r.Sharing == Shared && slices.Contains(r.Admins, namespace) {
+		return ""
+	}
+	return r.Account
+}
+
 // Bind applies the rules to an app: as whom it works, how far it reaches, and what it is refused.
 func (r Rules) Bind(a app.App) app.App {
 	tenant := r.Sharing == Shared && !slices.Contains(r.Admins, a.Key.Namespace)

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -36,7 +37,7 @@ func newSource(kind string, cr object.Object) dialect.Source {
 func (r *reading) source(cr object.Object) (dialect.Source, sourcev1.GitRepositorySpec) {
 	r.Kind(cr, sourceAPI, gitRepository)
 	var spec sourcev1.GitRepositorySpec
-	fields := r.spec(cr, &spec, unsupportedInGitRepository)
+	fields := r.spec(cr, &spec, nil)
 	s := newSource(gitRepository, cr)
 	s.Suspended = spec.Suspend
 	r.required(fields, "interval", "the time between two looks for new commits, such as 1m")
@@ -61,16 +62,29 @@ func (r *reading) source(cr object.Object) (dialect.Source, sourcev1.GitReposito
 	if keys := r.verification(spec); keys != "" {
 		s.OtherSecrets = append(s.OtherSecrets, keys)
 	}
+	r.gitProvider(s, spec)
+	return s, spec
+}
+
+func (r *reading) gitProvider(s dialect.Source, spec sourcev1.GitRepositorySpec) {
+	const at = "spec.provider"
+	inCloud := false
 	switch spec.Provider {
 	case "", sourcev1.GitProviderGeneric:
 	case sourcev1.GitProviderGitHub:
 		if s.Secret == "" || overSSH(spec.URL) {
-			r.Problem("spec.provider", "is github, which wants a URL with https:// and the GitHub App's credentials in spec.secretRef")
+			r.Problem(at, "is github, which wants a URL with https:// and the GitHub App's credentials in spec.secretRef")
+		}
+	case sourcev1.GitProviderAzure, sourcev1.GitProviderAWS:
+		if inCloud = true; !strings.HasPrefix(spec.URL, "https://") {
+			r.Problem(at, "is %s, which wants a URL with https://", spec.Provider)
 		}
 	default:
-		r.Unsupported("spec.provider", "azure and aws need the SDK of the cloud, which truce does not hold; use generic or github, which take credentials from secretRef")
+		r.Problem(at, "want generic, github, azure or aws, not %q", spec.Provider)
 	}
-	return s, spec
+	if spec.ServiceAccountName != "" && !inCloud {
+		r.Problem("spec.serviceAccountName", "is for the providers azure and aws alone")
+	}
 }
 
 // timeout reads spec.timeout: a fetch that may take no time at all never ends well.
@@ -168,8 +182,20 @@ func gitCredentials(s dialect.Source, spec sourcev1.GitRepositorySpec, secrets s
 	if ref := spec.ProxySecretRef; ref != nil && lack == "" && !overSSH(spec.URL) {
 		lack = otherSecret(secrets, ref.Name, func(data map[string][]byte) string { return proxyAddress(&out, data) })
 	}
+	if lack == "" && (spec.Provider == sourcev1.GitProviderAzure || spec.Provider == sourcev1.GitProviderAWS) {
+		lack = gitIdentity(&out, s, spec)
+	}
 	if lack != "" {
 		return source.Auth{}, refusedSource(s.Key, source.AuthenticationFailed, lack)
 	}
 	return out, nil
+}
+
+// gitIdentity makes a repository one that is read as an identity of its cloud, whatever else a Secret holds.
+func gitIdentity(out *source.Auth, s dialect.Source, spec sourcev1.GitRepositorySpec) (lack string) {
+	if out.CABundle != "" && spec.ServiceAccountName == "" {
+		return "Secret " + s.Secret + ": its CA is not for the identity of the controller, whose credentials another server could get; name a spec.serviceAccountName"
+	}
+	out.Cloud = cloudIdentity(provider.Cloud(spec.Provider), s.Key.Namespace, spec.ServiceAccountName)
+	return ""
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -81,8 +82,8 @@ func (r *reading) helmURL(fields map[string]any, spec sourcev1.HelmRepositorySpe
 			r.Note("spec.passCredentials is true, so that the credentials are sent to every server that the index names")
 		}
 	case sourcev1.HelmRepositoryTypeOCI:
-		if spec.Provider != "" && spec.Provider != sourcev1.GenericOCIProvider {
-			r.Unsupported("spec.provider", "only generic, which takes credentials from secretRef")
+		if r.cloud(spec.Provider) != provider.NoCloud && spec.SecretRef == nil {
+			r.ownIdentity(spec.Insecure, spec.CertSecretRef)
 		}
 		if spec.Insecure {
 			r.Note("spec.insecure is true, so that the registry may be reached without TLS, and its answers may come from anyone on the way")
@@ -110,6 +111,9 @@ func (HelmRepositories) Spec(cr object.Object, secrets source.Secrets) (source.S
 	}
 	if lack := helmAuth(&out, s, spec, secrets); lack != "" {
 		return source.Spec{}, refusedSource(s.Key, source.AuthenticationFailed, lack)
+	}
+	if s.Static && s.Secret == "" {
+		out.Auth.Cloud = cloudIdentity(r.cloud(spec.Provider), s.Key.Namespace, "")
 	}
 	return out, nil
 }

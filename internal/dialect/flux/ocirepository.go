@@ -7,6 +7,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -48,8 +49,8 @@ func (r *reading) ociSource(cr object.Object) (dialect.Source, sourcev1.OCIRepos
 	}
 	r.ociURL(fields, spec.URL)
 	r.layerSelector(spec.LayerSelector)
-	if spec.Provider != "" && spec.Provider != sourcev1.GenericOCIProvider {
-		r.Unsupported("spec.provider", "only generic, which takes credentials from secretRef and serviceAccountName")
+	if r.cloud(spec.Provider) != provider.NoCloud && spec.SecretRef == nil && spec.ServiceAccountName == "" {
+		r.ownIdentity(spec.Insecure, spec.CertSecretRef)
 	}
 	if spec.Insecure {
 		r.Note("spec.insecure is true, so that the registry may be reached without TLS, and its answers may come from anyone on the way")
@@ -110,6 +111,9 @@ func (OCIRepositories) Spec(cr object.Object, secrets source.Secrets) (source.Sp
 	}
 	var err error
 	if out.Auth, err = ociAuth(s, spec, secrets); err == nil {
+		if s.Secret == "" && len(secrets.Pull) == 0 { // as in Flux, which asks the cloud where no Secret is named
+			out.Auth.Cloud = cloudIdentity(r.cloud(spec.Provider), s.Key.Namespace, spec.ServiceAccountName)
+		}
 		out.Verify, err = ociKeys(s, spec.Verify, secrets)
 	}
 	return out, err

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/model/release/chart"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
@@ -282,6 +283,12 @@ func specText(s source.Spec, err error) string {
 	}
 	if s.Auth.AppID != "" {
 		more += fmt.Sprintf("GitHub App: %s, installation %s, key %d, at %s\n", s.Auth.AppID, s.Auth.AppInstallation, len(s.Auth.AppKey), s.Auth.AppURL)
+	}
+	if a.Cloud != (provider.Identity{}) {
+		more += fmt.Sprintf("cloud: %s token service=%q\n", a.Cloud, a.Cloud.TokenService)
+	}
+	if b := s.Bucket; b.API != provider.S3API {
+		more += fmt.Sprintf("storage: %s by %q tenant=%q authority=%q chain=%q\n", b.API, b.Login, b.Tenant, b.Authority, b.Chain)
 	}
 	if s.Auth.Proxy != "" {
 		more += fmt.Sprintf("proxy: %d\n", len(s.Auth.Proxy))

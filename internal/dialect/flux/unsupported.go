@@ -9,16 +9,6 @@ type fieldAdvice struct{ field, instead string }
 // unsupportedInKustomization are those of Kustomization.
 var unsupportedInKustomization = []fieldAdvice{}
 
-// unsupportedInGitRepository are those of GitRepository.
-var unsupportedInGitRepository = []fieldAdvice{
-	{"serviceAccountName", "an identity at Azure or AWS needs the SDK of the cloud, which truce does not hold; use secretRef"},
-}
-
-// unsupportedInBucket are those of Bucket.
-var unsupportedInBucket = []fieldAdvice{
-	{"serviceAccountName", "an identity at AWS or Google Cloud needs the SDK of the cloud, which truce does not hold; use secretRef"},
-}
-
 func findUnsupported(table []fieldAdvice, field string) (fieldAdvice, bool) {
 	i := slices.IndexFunc(table, func(l fieldAdvice) bool { return l.field == field })
 	if i < 0 {

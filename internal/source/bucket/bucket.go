@@ -1,4 +1,4 @@
-// Package bucket answers: which files does a bucket of an S3-compatible object storage hold?
+// Package bucket answers: which files does a bucket of an object storage hold: one that speaks as S3 does, of Azure, or of Google Cloud?
 //
 // In: a source.Spec of the kind ObjectStorage.
 // Out: a source.Artifact of the objects that the ignore rules leave; its revision is the digest of their keys and etags.
@@ -18,7 +18,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/exclude"
 	"github.com/truce-gitops/truce/internal/source/pack"
@@ -33,6 +35,8 @@ type Store struct {
 	Packs *pack.Store
 	// Servers are those that may be connected to: object storages, and services that give credentials for them.
 	Servers egress.Policy
+	// Clouds gives credentials of identities, and tokens for those of a Secret; nil for none.
+	Clouds *cloud.Exchange
 
 	mu    sync.Mutex
 	known map[source.Spec]*bucket
@@ -113,19 +117,35 @@ func (s *Store) bucket(spec source.Spec) (*bucket, error) {
 
 // connect makes the clients of a bucket, which follow no redirect: what they sign is for one server.
 func (s *Store) connect(spec source.Spec) (*client, error) {
-	at, err := addressOf(spec)
+	c := &client{}
+	var err error
+	switch spec.Bucket.API {
+	case provider.GoogleAPI:
+		c.other = google{s.Clouds, spec}
+	case provider.BlobAPI:
+		c.other, err = blobOf(s.Clouds, spec)
+	default:
+		err = c.speakS3(s.Clouds, spec)
+	}
 	if err != nil {
 		return nil, err
 	}
-	c := &client{at: at, fixed: at.region != "", static: sigv4.Credentials{Key: spec.Auth.Username, Secret: spec.Auth.Password}}
 	if c.http, err = s.newHTTP(spec.Auth, spec.Auth.Proxy); err != nil {
 		return nil, err
 	}
-	if spec.Bucket.Tokens != "" && spec.Auth.Username == "" {
+	if spec.Bucket.Tokens != "" && spec.Auth.Username == "" && c.issuer.Cloud == provider.NoCloud {
 		c.tokens = &tokenService{url: spec.Bucket.Tokens, user: spec.Bucket.User}
 		c.tokens.http, err = s.newHTTP(spec.Bucket.User, spec.Auth.Proxy)
 	}
 	return c, err
+}
+
+// speakS3 makes it a client of a storage that speaks as S3 does.
+func (c *client) speakS3(clouds *cloud.Exchange, spec source.Spec) (err error) {
+	c.at, err = addressOf(spec)
+	c.fixed, c.static = c.at.region != "", sigv4.Credentials{Key: spec.Auth.Username, Secret: spec.Auth.Password}
+	c.clouds, c.issuer = clouds, spec.Auth.Cloud
+	return err
 }
 
 func (s *Store) newHTTP(auth source.Auth, proxy string) (*http.Client, error) {
@@ -182,6 +202,9 @@ func (b *bucket) look(ctx context.Context, packs *pack.Store) error {
 func (b *bucket) nameOf(commit string) string {
 	a := b.spec.Auth
 	way := []string{"bucket", b.spec.URL, b.spec.Bucket.Name, a.Secret, a.Username, a.CABundle, a.ClientCert, a.Proxy, b.spec.Bucket.Tokens, b.spec.Bucket.User.Username, commit}
+	if in := b.spec.Bucket; in.API != provider.S3API || a.Cloud.Cloud != provider.NoCloud {
+		way = append(way, string(in.API), string(in.Login), in.Tenant, sigv4.HexDigest([]byte(a.Password)), string(a.Cloud.Cloud), a.Cloud.Namespace, a.Cloud.Account)
+	}
 	return fmt.Sprintf("%q", way)
 }
 

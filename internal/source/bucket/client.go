@@ -3,14 +3,18 @@ package bucket
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/sigv4"
 	"github.com/truce-gitops/truce/internal/source/transport"
 )
@@ -22,6 +26,9 @@ type client struct {
 	fixed  bool // the region is one that the spec or the endpoint names
 	static sigv4.Credentials
 	tokens *tokenService // nil for none
+	clouds *cloud.Exchange
+	issuer provider.Identity // whose keys sign; the zero value for static
+	other  storage           // nil for one that speaks as S3 does
 }
 
 // answerError is what a storage has answered instead of what was asked for.
@@ -44,7 +51,7 @@ func (e *answerError) Error() string {
 
 // find is a request for a list, which also finds out in which region the bucket is.
 func (c *client) find(ctx context.Context, query string) (*http.Response, error) {
-	answer, err := c.get(ctx, c.at.url("", query), nil)
+	answer, err := c.get(ctx, c.at.url("", query).String(), nil)
 	var refused *answerError
 	if !errors.As(err, &refused) {
 		return answer, err
@@ -59,14 +66,14 @@ func (c *client) find(ctx context.Context, query string) (*http.Response, error)
 		if c.at.region = refused.region; c.at.amazon {
 			c.at = c.at.in(refused.region)
 		}
-		return c.get(ctx, c.at.url("", query), nil)
+		return c.get(ctx, c.at.url("", query).String(), nil)
 	}
 	return nil, err
 }
 
 // get sends a request. Its answer has the status 200, or 304 where a header asks for that.
-func (c *client) get(ctx context.Context, at fmt.Stringer, header http.Header) (*http.Response, error) {
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+func (c *client) get(ctx context.Context, at string, header http.Header) (*http.Response, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return nil, transport.Failed(source.BucketFailed, "the address of the object is malformed")
 	}
@@ -74,23 +81,57 @@ func (c *client) get(ctx context.Context, at fmt.Stringer, header http.Header) (
 		q.Header.Set(name, header.Get(name))
 	}
 	q.Header.Set("User-Agent", "truce")
-	by := c.static
-	if c.tokens != nil {
-		if by, err = c.tokens.credentials(ctx); err != nil {
-			return nil, err
-		}
+	given, lack := c.authorize(ctx, q)
+	if lack != nil && given {
+		return nil, lack
 	}
-	by.Sign(q, nil, sigv4.Scope{Service: service, Region: cmp.Or(c.at.region, defaultRegion)}, time.Now())
 	answer, err := c.http.Do(q)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(lack, err)
 	}
 	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusNotModified && header.Get(ifNoneMatch) != "" {
 		return answer, nil
 	}
 	refused := readRefusal(answer)
-	refused.signed = by.Key != ""
+	refused.signed = given
+	if lack != nil && refused.code != blobNotFound {
+		return nil, errors.Join(lack, answer.Body.Close())
+	}
 	return nil, errors.Join(refused, answer.Body.Close())
+}
+
+// authorize adds credentials to a request, and reports whether there are any. Where there are none, the error says why, and the bucket may be public.
+func (c *client) authorize(ctx context.Context, q *http.Request) (given bool, err error) {
+	by := c.static
+	switch {
+	case c.other != nil:
+		return c.other.authorize(ctx, q)
+	case c.tokens != nil:
+		by, err = c.tokens.credentials(ctx)
+	case c.issuer.Cloud != provider.NoCloud:
+		by, err = c.clouds.AWS(ctx, c.issuer, c.at.region)
+	}
+	if err != nil {
+		return true, err
+	}
+	by.Sign(q, nil, sigv4.Scope{Service: service, Region: cmp.Or(c.at.region, defaultRegion)}, time.Now())
+	return by.Key != "", nil
+}
+
+// objectURL is that of an object.
+func (c *client) objectURL(o object) string {
+	if c.other != nil {
+		return c.other.objectURL(o)
+	}
+	return c.at.url(o.Key, "").String()
+}
+
+// tag is the etag of an answer with an object, as the list has it.
+func (c *client) tag(header http.Header) string {
+	if c.other != nil {
+		return c.other.tag(header)
+	}
+	return trimETag(header.Get("ETag"))
 }
 
 const (
@@ -106,7 +147,13 @@ func readRefusal(answer *http.Response) *answerError {
 	var document struct {
 		Code, Message, Region string
 	}
-	if xml.Unmarshal(data, &document) == nil && len(document.Code) <= longestCode && codeForm.MatchString(document.Code) {
+	var object struct {
+		Error struct{ Message, Status string }
+	} // of Google Cloud
+	if json.Unmarshal(data, &object) == nil {
+		document.Code, document.Message = cmp.Or(object.Error.Status, strings.ReplaceAll(http.StatusText(answer.StatusCode), " ", "")), object.Error.Message
+	}
+	if (document.Code != "" || xml.Unmarshal(data, &document) == nil) && len(document.Code) <= longestCode && codeForm.MatchString(document.Code) {
 		out.code, out.message = document.Code, document.Message
 		if out.region == "" {
 			out.region = document.Region

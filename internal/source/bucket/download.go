@@ -51,12 +51,12 @@ func (b *bucket) bring(ctx context.Context, mu *sync.Mutex, w *pack.Writer, o ob
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	answer, err := b.client.get(ctx, b.client.at.url(o.Key, ""), nil)
+	answer, err := b.client.get(ctx, b.client.objectURL(o), nil)
 	if err != nil {
 		return aboutObject(o.Key, err)
 	}
 	body := &exact{from: answer.Body, left: o.Size}
-	if tag := answer.Header.Get("ETag"); tag != "" && trimETag(tag) != o.ETag {
+	if tag := b.client.tag(answer.Header); tag != "" && tag != o.ETag {
 		err = errChanged
 	}
 	if err == nil {

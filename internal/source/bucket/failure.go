@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/egress"
@@ -83,13 +84,15 @@ func plainWords(err error, spec source.Spec, secrets redact.Known) string {
 func answerWords(refused *answerError, spec source.Spec, secrets redact.Known) string {
 	text := refused.Error()
 	switch {
-	case refused.code == "NoSuchBucket":
+	case refused.code == "NoSuchBucket", refused.code == "ContainerNotFound":
 		return fmt.Sprintf("bucket %q does not exist", spec.Bucket.Name)
 	case refused.status/100 == 3:
 		text += ": the endpoint is another one, or spec.region is wrong"
 	case refused.status != http.StatusUnauthorized && refused.status != http.StatusForbidden:
 	case !refused.signed:
 		text += ", and no credentials for it are given"
+	case spec.Auth.Cloud.Cloud != provider.NoCloud && spec.Bucket.Login == provider.NoLogin:
+		text += " to the credentials of " + spec.Auth.Cloud.String()
 	case spec.Auth.Secret != "":
 		text += " to the credentials of Secret " + spec.Auth.Secret
 	default:

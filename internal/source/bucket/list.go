@@ -39,6 +39,7 @@ type object struct {
 	ETag     string // without quotes
 	Size     int64
 	Modified time.Time
+	Version  string // that is asked for, at Google Cloud; empty for the newest
 }
 
 // page is one answer of ListObjectsV2.
@@ -72,11 +73,7 @@ func (c *client) list(ctx context.Context, prefix string, most int) ([]object, e
 }
 
 func (c *client) page(ctx context.Context, prefix, next string) (page, error) {
-	parameters := map[string]string{"list-type": "2", "max-keys": "1000", "encoding-type": "url", "prefix": prefix}
-	if next != "" {
-		parameters["continuation-token"] = next
-	}
-	answer, err := c.find(ctx, sigv4.CanonicalQuery(parameters))
+	answer, err := c.askPage(ctx, prefix, next)
 	if err != nil {
 		return page{}, err
 	}
@@ -84,10 +81,24 @@ func (c *client) page(ctx context.Context, prefix, next string) (page, error) {
 	if err = errors.Join(err, answer.Body.Close()); err != nil {
 		return page{}, err
 	}
-	if len(data) > mostOfPage {
+	switch {
+	case len(data) > mostOfPage:
 		return page{}, transport.Failed(source.LimitExceeded, "a page of the server's list has more than %d bytes", mostOfPage)
+	case c.other != nil:
+		return c.other.parse(data)
 	}
 	return parsePage(data)
+}
+
+func (c *client) askPage(ctx context.Context, prefix, next string) (*http.Response, error) {
+	if c.other != nil {
+		return c.get(ctx, c.other.pageURL(prefix, next), nil)
+	}
+	parameters := map[string]string{"list-type": "2", "max-keys": "1000", "encoding-type": "url", "prefix": prefix}
+	if next != "" {
+		parameters["continuation-token"] = next
+	}
+	return c.find(ctx, sigv4.CanonicalQuery(parameters))
 }
 
 // parsePage reads the document of a page.
@@ -196,7 +207,7 @@ func (b *bucket) readIgnoreFile(ctx context.Context, all []object) error {
 	if !listed && b.ignore.there {
 		header.Set(ifNoneMatch, `"`+b.ignore.etag+`"`)
 	}
-	answer, err := b.client.get(ctx, b.client.at.url(exclude.IgnoreFile, ""), header)
+	answer, err := b.client.get(ctx, b.client.objectURL(object{Key: exclude.IgnoreFile}), header)
 	var refused *answerError
 	switch {
 	case errors.As(err, &refused) && refused.status == http.StatusNotFound && !listed:
@@ -215,5 +226,8 @@ func (b *bucket) readIgnoreFile(ctx context.Context, all []object) error {
 		return transport.Failed(source.LimitExceeded, "%s has more than %d bytes", exclude.IgnoreFile, mostOfIgnore)
 	}
 	b.ignore = ignoreFile{there: true, etag: trimETag(answer.Header.Get("ETag")), lines: string(data)}
+	if listed {
+		b.ignore.etag = all[i].ETag
+	}
 	return nil
 }

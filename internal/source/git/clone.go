@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/githubapp"
 )
@@ -28,6 +29,7 @@ type clone struct {
 	auth    source.Auth
 	token   githubapp.Token // of its GitHub App; the trip that has the turn uses it
 	servers egress.Policy
+	clouds  *cloud.Exchange
 	runner  runner
 	repo    *repository
 	turn    chan struct{} // one git process at a time writes
@@ -50,7 +52,7 @@ func (s *Store) cloneNamed(name string, a address, auth source.Auth) *clone {
 	if !ok {
 		c = &clone{
 			name: name, dir: dir, private: filepath.Join(s.options.Dir, "run"), address: a, auth: auth,
-			servers: s.options.Servers, runner: s.runner, repo: repo, turn: make(chan struct{}, 1),
+			servers: s.options.Servers, clouds: s.options.Clouds, runner: s.runner, repo: repo, turn: make(chan struct{}, 1),
 		}
 		s.clones[name] = c
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -75,6 +76,9 @@ func cloneName(key []byte, a address, auth source.Auth) string {
 	}
 	if auth.AppID != "" {
 		fmt.Fprintf(h, "app %s %s %s\n%s\n", auth.AppID, auth.AppInstallation, auth.AppURL, auth.AppKey)
+	}
+	if auth.Cloud != (provider.Identity{}) {
+		fmt.Fprintf(h, "cloud %q\n", []string{string(auth.Cloud.Cloud), auth.Cloud.Namespace, auth.Cloud.Account})
 	}
 	if auth.Proxy != "" {
 		fmt.Fprintf(h, "proxy %s\n", auth.Proxy)

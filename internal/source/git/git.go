@@ -21,6 +21,7 @@ import (
 	"syscall"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	Executable string
 	// Servers are those that may be connected to; the zero value allows public and private addresses.
 	Servers egress.Policy
+	// Clouds gives the credentials of repositories of clouds; nil for none.
+	Clouds *cloud.Exchange
 	// Memory is how much memory all git processes that run at a time may use, in bytes; one command at most 1 GiB. Zero means 1 GiB.
 	Memory int64
 	// CacheBytes bounds the file contents kept in memory; zero means 64 MiB.

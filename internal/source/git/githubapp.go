@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/githubapp"
 	"github.com/truce-gitops/truce/internal/source/transport"
@@ -11,10 +12,14 @@ import (
 
 const tokenUser = "x-access-token"
 
-// withToken returns the credentials of a trip: those of the source, or the token of its GitHub App. The caller has the turn.
+// withToken returns the credentials of a trip: those of the source, the token of its GitHub App, or what a cloud gives its identity. The caller has the
+// turn.
 func (c *clone) withToken(ctx context.Context) (source.Auth, error) {
 	auth := c.auth
-	if auth.AppID == "" {
+	switch {
+	case auth.Cloud.Cloud != provider.NoCloud:
+		return c.withIdentity(ctx)
+	case auth.AppID == "":
 		return auth, nil
 	}
 	if !c.token.IsValid() {
@@ -31,10 +36,21 @@ func (c *clone) withToken(ctx context.Context) (source.Auth, error) {
 	return auth, nil
 }
 
+// withIdentity returns the credentials that a cloud gives.
+func (c *clone) withIdentity(ctx context.Context) (source.Auth, error) {
+	auth := c.auth
+	got, err := c.clouds.Git(ctx, auth.Cloud, c.address.String())
+	if refused := (*transport.FetchError)(nil); errors.As(err, &refused) {
+		return auth, &failure{FetchError: *refused}
+	}
+	auth.Username, auth.Password, auth.BearerToken = got.User, got.Password, got.Token
+	return auth, err
+}
+
 // hideToken takes the token out of an error of a trip: the source's own credentials are hidden later, and it is none of them.
 func hideToken(a address, auth source.Auth, err error) error {
 	var f *failure
-	if auth.AppID == "" || !errors.As(err, &f) {
+	if auth.AppID == "" && auth.Cloud.Cloud == provider.NoCloud || !errors.As(err, &f) {
 		return err
 	}
 	known, short := secretsOf(a, auth), *f

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -86,18 +87,29 @@ func fetchError(reason source.Reason, format string, args ...any) error {
 	return &transport.FetchError{Reason: reason, Err: fmt.Errorf(format, args...)}
 }
 
-// signClaim makes the JSON web token by which an App says who it is (RFC 7519, RS256).
+// signClaim makes the JSON web token by which an App says who it is.
 func signClaim(id, key string, now time.Time) (string, error) {
+	return SignToken(nil, map[string]any{"iat": now.Add(-time.Minute).Unix(), "exp": now.Add(claimTime).Unix(), "iss": id}, key)
+}
+
+// SignToken makes a JSON web token (RFC 7519, RS256) of claims, with further fields of its header, by an RSA key in PEM form.
+func SignToken(more map[string]any, claims map[string]any, key string) (string, error) {
 	private, err := parseAppKey(key)
 	if err != nil {
 		return "", err
 	}
-	claims, err := json.Marshal(map[string]any{"iat": now.Add(-time.Minute).Unix(), "exp": now.Add(claimTime).Unix(), "iss": id})
+	header := map[string]any{"alg": "RS256", "typ": "JWT"}
+	maps.Copy(header, more)
+	head, err := json.Marshal(header)
+	if err != nil {
+		return "", err
+	}
+	body, err := json.Marshal(claims)
 	if err != nil {
 		return "", err
 	}
 	encode := base64.RawURLEncoding.EncodeToString
-	text := encode([]byte(`{"alg":"RS256","typ":"JWT"}`)) + "." + encode(claims)
+	text := encode(head) + "." + encode(body)
 	sum := sha256.Sum256([]byte(text))
 	signature, err := rsa.SignPKCS1v15(rand.Reader, private, crypto.SHA256, sum[:])
 	if err != nil {

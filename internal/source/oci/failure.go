@@ -15,6 +15,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
+	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/egress"
@@ -114,6 +115,8 @@ func answerWords(answer *errcode.ErrorResponse, spec source.Spec, secrets redact
 	given := spec.Auth.Username != "" || spec.Auth.BearerToken != "" || spec.Auth.RefreshToken != ""
 	switch {
 	case answer.StatusCode != http.StatusUnauthorized && answer.StatusCode != http.StatusForbidden:
+	case spec.Auth.Cloud.Cloud != provider.NoCloud:
+		text += " to the credentials of " + spec.Auth.Cloud.String()
 	case given && spec.Auth.Secret != "":
 		text += " to the credentials of Secret " + spec.Auth.Secret
 	case given:

@@ -21,7 +21,9 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 
+	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/pack"
 	"github.com/truce-gitops/truce/internal/source/transport"
@@ -33,6 +35,8 @@ type Store struct {
 	Packs *pack.Store
 	// Servers are those that may be connected to: registries, their token servers, and where they redirect to.
 	Servers egress.Policy
+	// Clouds gives the logins of registries of clouds; nil for none.
+	Clouds *cloud.Exchange
 
 	mu    sync.Mutex
 	known map[source.Spec]*artifact
@@ -44,8 +48,10 @@ var _ source.Fetcher = (*Store)(nil)
 type artifact struct {
 	turn   chan struct{} // held during a fetch
 	used   time.Time     // guarded by Store.mu
+	client *http.Client
 	remote *remote.Repository
-	plain  bool // the registry answers without TLS, which the source allows
+	plain  bool             // the registry answers without TLS, which the source allows
+	login  cloud.Credential // of a cloud, that remote has
 
 	newest source.Artifact
 	digest string // of the manifest of newest
@@ -64,11 +70,26 @@ func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 	if err != nil {
 		return source.Artifact{}, &source.Error{Op: "fetch", Subject: "OCI repository", Reason: source.URLInvalid, Err: err}
 	}
-	got, err := s.fetch(bounded, at, spec)
+	login, err := s.login(bounded, at, spec)
 	if err != nil {
 		return source.Artifact{}, s.explain(bounded, ctx, spec, err)
 	}
+	got, err := s.fetch(bounded, at, spec, login)
+	if err != nil {
+		if login.User != "" {
+			spec.Auth.Username, spec.Auth.Password = login.User, login.Password
+		}
+		return source.Artifact{}, s.explain(bounded, ctx, spec, err)
+	}
 	return got, nil
+}
+
+// login returns that of an identity of a cloud; the zero value where the source has none.
+func (s *Store) login(ctx context.Context, at registry.Reference, spec source.Spec) (cloud.Credential, error) {
+	if spec.Auth.Cloud.Cloud == provider.NoCloud {
+		return cloud.Credential{}, nil
+	}
+	return s.Clouds.Registry(ctx, spec.Auth.Cloud, at.Registry)
 }
 
 // Prefix is how the URL of an OCI repository begins.
@@ -90,7 +111,7 @@ func parseAddress(url string) (registry.Reference, error) {
 	return at, nil
 }
 
-func (s *Store) fetch(ctx context.Context, at registry.Reference, spec source.Spec) (source.Artifact, error) {
+func (s *Store) fetch(ctx context.Context, at registry.Reference, spec source.Spec, login cloud.Credential) (source.Artifact, error) {
 	a, err := s.artifact(at, spec)
 	if err != nil {
 		return source.Artifact{}, err
@@ -101,6 +122,7 @@ func (s *Store) fetch(ctx context.Context, at registry.Reference, spec source.Sp
 	case <-ctx.Done():
 		return source.Artifact{}, context.Cause(ctx)
 	}
+	a.use(login)
 	got, err := s.look(ctx, a, spec)
 	if err != nil && spec.Insecure && !a.plain && isPlain(err) {
 		a.plain, a.remote.PlainHTTP = true, true
@@ -119,7 +141,7 @@ func (s *Store) artifact(at registry.Reference, spec source.Spec) (*artifact, er
 		if err != nil {
 			return nil, transport.Failed(source.AuthenticationFailed, "%w", err)
 		}
-		a = &artifact{turn: make(chan struct{}, 1), remote: newRemote(at, spec.Auth, client)}
+		a = &artifact{turn: make(chan struct{}, 1), client: client, remote: newRemote(at, spec.Auth, client)}
 		if s.known == nil {
 			s.known = map[source.Spec]*artifact{}
 		}
@@ -138,13 +160,24 @@ const (
 func newRemote(at registry.Reference, given source.Auth, client *http.Client) *remote.Repository {
 	credential := auth.Credential{Username: given.Username, Password: given.Password, RefreshToken: given.RefreshToken, AccessToken: given.BearerToken}
 	return &remote.Repository{
-		Client: &auth.Client{
-			Client: client, Header: http.Header{"User-Agent": {"truce"}}, Cache: auth.NewCache(),
-			Credential: auth.StaticCredential(at.Registry, credential),
-		},
-		Reference: at, TagListPageSize: 1000, TagListMaxPages: mostTagPages, MaxMetadataBytes: mostMetadata,
+		Client: newClient(at, credential, client), Reference: at, TagListPageSize: 1000, TagListMaxPages: mostTagPages, MaxMetadataBytes: mostMetadata,
 		ManifestMediaTypes: manifestTypes,
 	}
+}
+
+func newClient(at registry.Reference, credential auth.Credential, client *http.Client) *auth.Client {
+	return &auth.Client{
+		Client: client, Header: http.Header{"User-Agent": {"truce"}}, Cache: auth.NewCache(), Credential: auth.StaticCredential(at.Registry, credential),
+	}
+}
+
+// use makes requests bear another login of a cloud. What was remembered of the former one goes with it: a registry may answer 403 to it, not 401.
+func (a *artifact) use(login cloud.Credential) {
+	if login == a.login {
+		return
+	}
+	a.login = login
+	a.remote.Client = newClient(a.remote.Reference, auth.Credential{Username: login.User, Password: login.Password}, a.client)
 }
 
 // look asks for the manifest's digest, and fetches what is new.

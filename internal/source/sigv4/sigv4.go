@@ -54,9 +54,18 @@ func (c Credentials) Sign(q *http.Request, body []byte, in Scope, at time.Time) 
 	q.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s, SignedHeaders=%s, Signature=%s", algorithm, c.Key, in.text(at), names, signature))
 }
 
-// Presign returns the URL of a GET request that holds its signature, for as long as life says. The request has to be sent with these headers.
-func (c Credentials) Presign(to url.URL, parameters map[string]string, header http.Header, in Scope, at time.Time, life time.Duration) string {
-	q := &http.Request{URL: &to, Header: header}
+// Link is a GET request that is signed in its URL.
+type Link struct {
+	To         url.URL // without a query
+	Parameters map[string]string
+	Header     http.Header // that the request has to be sent with
+	Life       time.Duration
+}
+
+// Presign returns the URL of a request that holds its signature.
+func (c Credentials) Presign(l Link, in Scope, at time.Time) string {
+	to := l.To
+	q := &http.Request{URL: &to, Header: l.Header}
 	var names, lines strings.Builder
 	for i, line := range append([]string{"host:" + to.Host}, headerLines(q)...) {
 		name, _, _ := strings.Cut(line, ":")
@@ -68,9 +77,9 @@ func (c Credentials) Presign(to url.URL, parameters map[string]string, header ht
 	}
 	all := map[string]string{
 		"X-Amz-Algorithm": algorithm, "X-Amz-Credential": c.Key + "/" + in.text(at), "X-Amz-Date": at.UTC().Format(signingTime),
-		"X-Amz-Expires": fmt.Sprint(int(life / time.Second)), "X-Amz-SignedHeaders": names.String(),
+		"X-Amz-Expires": fmt.Sprint(int(l.Life / time.Second)), "X-Amz-SignedHeaders": names.String(),
 	}
-	for name, value := range parameters {
+	for name, value := range l.Parameters {
 		all[name] = value
 	}
 	if c.Token != "" {

@@ -38,8 +38,10 @@ func TestSignaturesAreThoseOfTheDocumentation(t *testing.T) {
 func TestAPresignedURLHoldsWhatItIsSignedFor(t *testing.T) {
 	at := time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC)
 	by := sigv4.Credentials{Key: "AKIAIOSFODNN7EXAMPLE", Secret: "secret", Token: "a/b"}
-	text := by.Presign(url.URL{Scheme: "https", Host: "sts.eu-west-1.amazonaws.com", Path: "/"}, map[string]string{"Action": "GetCallerIdentity"},
-		http.Header{"X-K8s-Aws-Id": {"prod"}}, sigv4.Scope{Service: "sts", Region: "eu-west-1"}, at, time.Minute)
+	text := by.Presign(sigv4.Link{
+		To: url.URL{Scheme: "https", Host: "sts.eu-west-1.amazonaws.com", Path: "/"}, Parameters: map[string]string{"Action": "GetCallerIdentity"},
+		Header: http.Header{"X-K8s-Aws-Id": {"prod"}}, Life: time.Minute,
+	}, sigv4.Scope{Service: "sts", Region: "eu-west-1"}, at)
 	u, err := url.Parse(text)
 	if err != nil {
 		t.Fatal(err)

@@ -183,3 +183,10 @@ func (s *Storage) Requests() []string {
 	s.requests = nil
 	return out
 }
+
+// DemandKeys is Demand for keys of a session.
+func (s *Storage) DemandKeys(k Keys) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys = keys{k.Access, k.Secret, k.Token}
+}

@@ -51,7 +51,7 @@ func (s *Storage) admits(w http.ResponseWriter, q *http.Request) bool {
 	if s.keys.access == "" {
 		return true
 	}
-	code := s.signatureFault(q)
+	code := SignatureFault(q, Keys{s.keys.access, s.keys.secret, s.keys.token}, "s3", s.region)
 	if code == "AuthorizationHeaderMalformed" {
 		w.Header().Set("X-Amz-Bucket-Region", s.region)
 		refuse(w, http.StatusBadRequest, code, "the region is wrong")

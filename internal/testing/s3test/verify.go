@@ -11,27 +11,31 @@ import (
 	"time"
 )
 
-var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=([^/ ]+)/(\d{8})/([^/ ]+)/s3/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$`)
+var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=([^/ ]+)/(\d{8})/([^/ ]+)/([a-z0-9-]+)/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$`)
 
 // maxSkew is how far the time of a request may be from that of the storage, as at Amazon.
 const maxSkew = 15 * time.Minute
 
-// signatureFault is the code of what is wrong with the signature of a request. It is computed from what was sent, without the code that signs.
-func (s *Storage) signatureFault(q *http.Request) string {
+// Keys are credentials as a service knows them.
+type Keys struct{ Access, Secret, Token string }
+
+// SignatureFault is the code of what is wrong with the signature of a request to a service in a region; empty for nothing. It is computed from what was
+// sent, without the code that signs. The body is that which the header X-Amz-Content-Sha256 names.
+func SignatureFault(q *http.Request, keys Keys, service, region string) string {
 	m := authorization.FindStringSubmatch(q.Header.Get("Authorization"))
 	if m == nil {
 		return "AccessDenied"
 	}
-	access, day, region, names, signature := m[1], m[2], m[3], strings.Split(m[4], ";"), m[5]
+	access, day, signedRegion, names, signature := m[1], m[2], m[3], strings.Split(m[5], ";"), m[6]
 	at, err := time.Parse("20060102T150405Z", q.Header.Get("X-Amz-Date"))
 	switch {
-	case access != s.keys.access:
+	case access != keys.Access:
 		return "InvalidAccessKeyId"
 	case err != nil || time.Since(at).Abs() > maxSkew || !strings.HasPrefix(q.Header.Get("X-Amz-Date"), day):
 		return "RequestTimeTooSkewed"
-	case region != s.region:
+	case signedRegion != region || m[4] != service:
 		return "AuthorizationHeaderMalformed"
-	case q.Header.Get("X-Amz-Security-Token") != s.keys.token:
+	case q.Header.Get("X-Amz-Security-Token") != keys.Token:
 		return "InvalidToken"
 	case !slices.IsSorted(names) || !slices.Contains(names, "host") || !coversAmazonHeaders(q, names):
 		return "SignatureDoesNotMatch"
@@ -55,8 +59,8 @@ func (s *Storage) signatureFault(q *http.Request) string {
 	}
 	request.WriteString("\n" + strings.Join(names, ";") + "\n" + q.Header.Get("X-Amz-Content-Sha256"))
 	sum := sha256.Sum256([]byte(request.String()))
-	toSign := "AWS4-HMAC-SHA256\n" + q.Header.Get("X-Amz-Date") + "\n" + day + "/" + region + "/s3/aws4_request\n" + hex.EncodeToString(sum[:])
-	key := mac(mac(mac(mac([]byte("AWS4"+s.keys.secret), day), region), "s3"), "aws4_request")
+	toSign := "AWS4-HMAC-SHA256\n" + q.Header.Get("X-Amz-Date") + "\n" + day + "/" + region + "/" + service + "/aws4_request\n" + hex.EncodeToString(sum[:])
+	key := mac(mac(mac(mac([]byte("AWS4"+keys.Secret), day), region), service), "aws4_request")
 	if hex.EncodeToString(mac(key, toSign)) != signature {
 		return "SignatureDoesNotMatch"
 	}
@@ -77,4 +81,13 @@ func mac(key []byte, text string) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(text))
 	return h.Sum(nil)
+}
+
+// Signature computes that of a text by a secret key, for a scope such as 20130524/us-east-1/s3/aws4_request.
+func Signature(secret, scope, text string) string {
+	key := []byte("AWS4" + secret)
+	for part := range strings.SplitSeq(scope, "/") {
+		key = mac(key, part)
+	}
+	return hex.EncodeToString(mac(key, text))
 }
