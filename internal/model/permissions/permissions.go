@@ -54,8 +54,8 @@ func ControllerRules() []Rule {
 		{Resources: []string{"configmaps"}, Verbs: slices.Concat(read, write), For: "write inventories and how the controller runs; read ConfigMaps that apps name"},
 		{Resources: []string{"secrets"}, Verbs: read, For: "read credentials of sources, decryption keys and Secrets that apps name, and notice their change", Without: "sources without credentials only"},
 		{
-			Resources: []string{"serviceaccounts"}, Verbs: []string{"get"}, For: "find the image pull secrets of the service accounts that OCIRepositories name",
-			Without: "OCIRepositories with spec.serviceAccountName fail",
+			Resources: []string{"serviceaccounts"}, Verbs: []string{"get"}, For: "find the image pull secrets and the identities at clouds of the service accounts that sources name",
+			Without: "sources with spec.serviceAccountName fail",
 		},
 		{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}, For: "leader election"},
 		{Group: "events.k8s.io", Resources: []string{"events"}, Verbs: []string{"create"}, For: "report Events", Without: "no Events on custom resources"},
@@ -145,7 +145,8 @@ func Impersonate() []Rule {
 		For: "act as the service accounts of apps", Without: "apps with a service account fail",
 	}, {
 		Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"},
-		For: "connect to other clusters with tokens of service accounts", Without: "apps with spec.kubeConfig.configMapRef fail",
+		For:     "connect to other clusters, and ask clouds for credentials, with tokens of service accounts",
+		Without: "apps with spec.kubeConfig.configMapRef fail, and sources with a cloud's spec.provider and spec.serviceAccountName",
 	}}
 }
 
