@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/testing/cloudtest"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,12 +40,13 @@ func (w *world) tellsNoKeys(c *cloudtest.Clouds, resources string) {
 func TestARegistryOfAWSIsReadAsAServiceAccount(t *testing.T) {
 	const host, role = "123456789012.dkr.ecr.eu-west-1.amazonaws.com", "arn:aws:iam::123456789012:role/reader"
 	c := startClouds(t)
-	t.Setenv("AWS_ENDPOINT_URL_STS", c.Host("sts.eu-west-1.amazonaws.com"))
-	t.Setenv("AWS_ENDPOINT_URL_ECR", c.Host("api.ecr.eu-west-1.amazonaws.com"))
 	r := ocitest.New(t)
 	r.Demand("AWS", cloudtest.RegistryPassword, ocitest.Basic)
 	c.Serve(host, r)
-	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	w := offWorld(t, configMaps("unused", "x"))
+	w.run(compose.RunOptions{Clouds: cloud.Environment{
+		"AWS_ENDPOINT_URL_STS": c.Host("sts.eu-west-1.amazonaws.com"), "AWS_ENDPOINT_URL_ECR": c.Host("api.ecr.eu-west-1.amazonaws.com"),
+	}})
 	first := r.Push("team/web", "latest", map[string]string{"a.yaml": configMapOf("a", "old")}, nil)
 	w.Apply(t, fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: way, namespace: %s}, stringData: {address: %q, ca.crt: %q}}", w.ns, c.Proxy, c.CA))
 	for _, name := range []string{"reader", "other"} {
@@ -90,9 +92,8 @@ func (w *world) sourceSays(account, text string) {
 // TestABucketOfGoogleCloudIsReadAsTheController has a token of the metadata service.
 func TestABucketOfGoogleCloudIsReadAsTheController(t *testing.T) {
 	c := startClouds(t)
-	t.Setenv("GCE_METADATA_HOST", strings.TrimPrefix(c.Plain, "http://"))
-	t.Setenv("STORAGE_EMULATOR_HOST", c.Host("storage.googleapis.com"))
-	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	w := offWorld(t, configMaps("unused", "x"))
+	w.run(compose.RunOptions{Clouds: cloud.Environment{"GCE_METADATA_HOST": strings.TrimPrefix(c.Plain, "http://"), "STORAGE_EMULATOR_HOST": c.Host("storage.googleapis.com")}})
 	s := c.NewStorage("files", map[string]string{"a.yaml": configMapOf("a", "old"), "b.yaml": configMapOf("b", "b"), "c.yaml": configMapOf("c", "c")})
 	c.Serve("storage.googleapis.com", s.Google())
 	w.Apply(t, fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: Bucket\nmetadata: {name: web, namespace: %s}\nspec: {interval: 1s, provider: gcp, bucketName: files, endpoint: storage.googleapis.com}\n", w.ns))

@@ -22,6 +22,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/metrics"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 )
 
 // RunOptions say how a controller is to run.
@@ -33,6 +34,7 @@ type RunOptions struct {
 	Observer   controller.Observer // nil for none
 	Metrics    *metrics.Metrics    // what happens is counted there; nil for nowhere
 	Notify     notify.Sender       // gets a copy of every Event; nil for sending to Providers
+	Clouds     cloud.Environment   // by which clouds give the process an identity; nil for its own
 	Windows    deliver.Windows     // how long messages to Providers wait for others; the zero value for the default
 }
 
@@ -80,6 +82,9 @@ func (p *parts) controller(o RunOptions) *Running {
 	records := &configmap.Store{Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All, Key: key}
 	o.Tenancy = p.tenancy(o.Settings)
 	p.clouds.Tenants = o.Tenancy
+	if o.Clouds != nil {
+		p.clouds.Environment = o.Clouds
+	}
 	o.Workers = o.Workers.OrDefault()
 	sight := witness.NewSight(p.cluster, o.Settings)
 	chosen := p.engine
