@@ -68,7 +68,7 @@ func TestARegistryOfAWSIsReadAsAServiceAccount(t *testing.T) {
 	if exchanges != 1 {
 		t.Errorf("the token was exchanged %d times", exchanges)
 	}
-	for account, want := range map[string]string{"other": "AccessDenied", "default": "lacks the annotation eks.amazonaws.com/role-arn", "absent": "it is not there"} {
+	for account, want := range map[string]string{"other": "AccessDenied", "default": "lacks the annotation eks.amazonaws.com/role-arn", "absent": "ServiceAccount absent is not there"} {
 		w.patch(ociRepositories, "web", map[string]any{"spec": map[string]any{"serviceAccountName": account}}, "kubectl")
 		w.sourceSays(account, want)
 	}
@@ -85,7 +85,7 @@ func (w *world) sourceSays(account, text string) {
 	w.t.Helper()
 	w.await(w.Watch(w.t, ociRepositories, w.ns, "web"), func(o *unstructured.Unstructured) bool {
 		all := fmt.Sprint(o.Object["status"])
-		return strings.Contains(all, "AuthenticationFailed") && strings.Contains(all, w.ns+"/"+account) && strings.Contains(all, text)
+		return strings.Contains(all, "AuthenticationFailed") && strings.Contains(all, account) && strings.Contains(all, text)
 	})
 }
 
