@@ -20,7 +20,7 @@ import (
 type Kubeconfig struct {
 	config *rest.Config
 	digest string
-	tokens *accountTokens // nil for the credentials of config
+	tokens tokenSource // nil for the credentials of config
 }
 
 // ParseKubeconfig reads the current context of a kubeconfig. What would read a file, run a program or connect without verifying the server is refused.

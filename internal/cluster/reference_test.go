@@ -14,8 +14,9 @@ func TestAReferenceNamesAServerOverHTTPS(t *testing.T) {
 		want string
 	}{
 		{map[string]string{}, "key provider is missing: want generic"},
-		{map[string]string{"provider": "aws", "cluster": "arn"}, "provider aws is refused: it needs the SDK of that cloud"},
-		{map[string]string{"provider": "Generic"}, `key provider: want generic, not "Generic"`},
+		{map[string]string{"provider": "aws", "address": "there.example"}, "key cluster is missing"},
+		{map[string]string{"provider": "gcp", "cluster": "c", "address": "http://there.example"}, "key address is not https"},
+		{map[string]string{"provider": "Generic"}, `key provider: want generic, aws, azure or gcp, not "Generic"`},
 		{map[string]string{"provider": "generic"}, "key address is missing"},
 		{map[string]string{"provider": "generic", "address": "http://there.example"}, "key address is not https"},
 		{map[string]string{"provider": "generic", "address": "https://"}, "key address is no URL"},

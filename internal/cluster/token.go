@@ -171,7 +171,7 @@ func (c *Client) Annotations(ctx context.Context, namespace, name string) (map[s
 // authorizing sends requests with a token.
 type authorizing struct {
 	next   http.RoundTripper
-	tokens *accountTokens
+	tokens tokenSource
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -186,8 +186,8 @@ func (a authorizing) RoundTrip(q *http.Request) (*http.Response, error) {
 	q = q.Clone(q.Context())
 	q.Header.Set("Authorization", "Bearer "+token)
 	answer, err := a.next.RoundTrip(q)
-	if err == nil && answer.StatusCode == http.StatusUnauthorized {
-		a.tokens.reject(token)
+	if own, ok := a.tokens.(*accountTokens); ok && err == nil && answer.StatusCode == http.StatusUnauthorized {
+		own.reject(token)
 	}
 	return answer, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/reconcile/served"
 	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/transport"
 )
@@ -27,6 +28,9 @@ type remotes struct {
 	home    reconcile.Dependencies // of that cluster
 	servers egress.Policy
 }
+
+// Clouds implements controller.Remotes.
+func (r remotes) Clouds() *cloud.Exchange { return r.parts.clouds }
 
 // Open implements controller.Remotes.
 func (r remotes) Open(k cluster.Kubeconfig) (controller.Remote, error) {

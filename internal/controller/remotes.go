@@ -18,12 +18,15 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 )
 
 // Remotes opens other clusters.
 type Remotes interface {
 	// Open returns what works on the cluster of a kubeconfig. It asks nothing of the server yet.
 	Open(k cluster.Kubeconfig) (Remote, error)
+	// Clouds gives credentials of clouds for their clusters; nil for none.
+	Clouds() *cloud.Exchange
 }
 
 // Remote is what works on a cluster: the parts that differ from one to another.
@@ -115,7 +118,7 @@ func (c *Controller) targetFor(ctx context.Context, a app.App) (to *target, refu
 	if c.Remotes == nil {
 		return c.targets.own, errors.New("this truce works for its own cluster alone"), nil
 	}
-	k, refused, err := remote.ReadKubeconfig(ctx, c.Cluster, a)
+	k, refused, err := remote.ReadKubeconfig(ctx, c.Cluster, c.Remotes.Clouds(), a)
 	if refused != nil || err != nil {
 		return c.targets.own, refused, err
 	}

@@ -32,7 +32,7 @@ func (c *Cluster) inClusterOf(ctx context.Context, a app.App) (there *Cluster, e
 	fail := func(err error) (*Cluster, func(), error) {
 		return c, func() {}, fmt.Errorf("look into %s: %s", a.TargetName(), redact.MaskText(err.Error()))
 	}
-	k, refused, err := remote.ReadKubeconfig(ctx, c.cluster, a)
+	k, refused, err := remote.ReadKubeconfig(ctx, c.cluster, c.clusters.Clouds(), a)
 	if refused != nil {
 		err = refused
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/identity"
+	"github.com/truce-gitops/truce/internal/model/provider"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 )
 
 // kubeconfigKeys are the keys of a Secret that hold a kubeconfig where none is named (Flux's KubeConfigReference).
@@ -20,9 +22,9 @@ var kubeconfigKeys = []string{"value", "value.yaml"}
 
 // ReadKubeconfig reads, with the rights of a client of the cluster of an app's custom resource, how the app's other cluster is connected to. refused says
 // why what is there cannot be used; the error is about the client's cluster, and may pass.
-func ReadKubeconfig(ctx context.Context, home *cluster.Client, a app.App) (k cluster.Kubeconfig, refused, err error) {
+func ReadKubeconfig(ctx context.Context, home *cluster.Client, clouds *cloud.Exchange, a app.App) (k cluster.Kubeconfig, refused, err error) {
 	if a.Kubeconfig.ConfigMap != "" {
-		return readReference(ctx, home, a)
+		return readReference(ctx, home, clouds, a)
 	}
 	u, refused, err := readNamed(ctx, home, a, "secrets", a.Kubeconfig.Secret)
 	if refused != nil || err != nil {
@@ -38,7 +40,7 @@ func ReadKubeconfig(ctx context.Context, home *cluster.Client, a app.App) (k clu
 	return k, nil, nil
 }
 
-func readReference(ctx context.Context, home *cluster.Client, a app.App) (k cluster.Kubeconfig, refused, err error) {
+func readReference(ctx context.Context, home *cluster.Client, clouds *cloud.Exchange, a app.App) (k cluster.Kubeconfig, refused, err error) {
 	u, refused, err := readNamed(ctx, home, a, "configmaps", a.Kubeconfig.ConfigMap)
 	if refused != nil || err != nil {
 		return k, refused, err
@@ -55,7 +57,31 @@ func readReference(ctx context.Context, home *cluster.Client, a app.App) (k clus
 	if r.Account != "" {
 		account = identity.Account{Namespace: a.Key.Namespace, Name: r.Account}
 	}
-	return r.Kubeconfig(home, account), nil, nil
+	if r.Cloud == provider.NoCloud {
+		return r.Kubeconfig(home, account), nil, nil
+	}
+	id := provider.Identity{Cloud: r.Cloud, Namespace: a.Key.Namespace, Account: account.Name}
+	at, err := clouds.Locate(ctx, id, cloud.Cluster{Name: r.Name, Address: r.Address, CA: r.CA})
+	if ctx.Err() != nil {
+		return k, nil, ctx.Err()
+	}
+	if err != nil {
+		return k, fmt.Errorf("%s: %w", a.KubeconfigName(), err), nil
+	}
+	r.Address, r.CA = at.Address, at.CA
+	return r.CloudKubeconfig(identity.Account{Namespace: a.Key.Namespace, Name: r.Account}, cloudTokens{clouds, id, r.Name}), nil, nil
+}
+
+// cloudTokens are those of an identity at a cloud for one of its clusters.
+type cloudTokens struct {
+	clouds *cloud.Exchange
+	id     provider.Identity
+	name   string
+}
+
+// Token returns one that has not expired.
+func (t cloudTokens) Token(ctx context.Context) (string, error) {
+	return t.clouds.ClusterToken(ctx, t.id, t.name)
 }
 
 // readNamed reads an object of the app's namespace.

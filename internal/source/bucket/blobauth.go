@@ -24,6 +24,7 @@ func (b blob) authorize(ctx context.Context, q *http.Request) (bool, error) {
 		return true, nil
 	case provider.AccountKey:
 		return true, b.sign(q, time.Now())
+	case provider.NoLogin, provider.GoogleKey, provider.Principal, provider.CertifiedClient, provider.ManagedClient: // by a token
 	}
 	token, err := b.token(ctx)
 	if err != nil && b.spec.Auth.Cloud.IsOwn() { // the bucket may be public: the error is reported if it is not
@@ -45,6 +46,7 @@ func (b blob) token(ctx context.Context) (string, error) {
 	case provider.CertifiedClient:
 		principal.Certificate = a.Password
 		return b.clouds.PrincipalToken(ctx, principal)
+	case provider.NoLogin, provider.GoogleKey, provider.AccountKey, provider.SharedAccess: // the identity, or no token at all
 	}
 	if b.at.Scheme != "https" {
 		return "", transport.Failed(source.AuthenticationFailed, "the credentials of %s are not sent without TLS", a.Cloud)

@@ -178,7 +178,7 @@ func (e *Exchange) containerKeys(ctx context.Context) (Credential, error) {
 	env := e.Environment
 	at := cmp.Or(env["AWS_CONTAINER_CREDENTIALS_FULL_URI"], containerHost+env["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"])
 	u, err := url.Parse(at)
-	if err != nil || u.Scheme != "https" && !(u.Scheme == "http" && isNear(u.Hostname())) {
+	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !isNear(u.Hostname())) {
 		return Credential{}, errors.New("AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor an address of this machine or its link")
 	}
 	token := env["AWS_CONTAINER_AUTHORIZATION_TOKEN"]

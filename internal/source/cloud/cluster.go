@@ -91,8 +91,11 @@ func (r place) ask(ctx context.Context, e *Exchange) (Credential, error) {
 		return r.eks(ctx, e)
 	case provider.Azure:
 		return r.aks(ctx, e)
+	case provider.GCP:
+		return r.gke(ctx, e)
+	case provider.NoCloud:
 	}
-	return r.gke(ctx, e)
+	return Credential{}, fmt.Errorf("%q is no cloud", r.Cloud)
 }
 
 func placeOf(address, ca string) (Credential, error) {
