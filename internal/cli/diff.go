@@ -29,7 +29,9 @@ running controller tries again, as its journal or the app's status says), Reclai
 
 -o wide makes a table of it.
 
-The comparison is made here, with your own rights; the controller need not run. Nothing is written.
+The comparison is made here, with your own rights; the controller need not run. Nothing is written. What a running controller
+refuses (--multi-tenant, --no-cross-namespace-refs), by the flags that it has published, is refused here, too. With the right to create
+subjectaccessreviews you are also shown what the service account of the app may not apply.
 A ceded field is shown, and counts as no difference. So is an addition (a label, an env var, a container
 that Git does not name) which the policy only reports: it does not make an app OutOfSync, and argocd app
 diff does not show it. truce.dev/additions: correct makes it a difference.
@@ -191,9 +193,10 @@ func (f *appFlags) printDiff(found []view.Detail) error {
 
 // diffVerdict says in one line what was found, and gives the exit code.
 func diffVerdict(found []view.Detail, w io.Writer) error {
-	drift, ceded, reported, problems, leaving := 0, 0, 0, 0, 0
+	drift, ceded, reported, problems, leaving, refused := 0, 0, 0, 0, 0, 0
 	for _, d := range found {
 		leaving += len(d.Leaving)
+		refused += len(d.Report.Refused)
 		for _, o := range d.Report.Objects {
 			drift += countDrifts(o)
 			ceded += countCeded(o)
@@ -204,11 +207,11 @@ func diffVerdict(found []view.Detail, w io.Writer) error {
 		}
 	}
 	text := "no differences"
-	if drift+problems+leaving > 0 {
+	if drift+problems+leaving+refused > 0 {
 		text = ""
 		for _, part := range []string{
 			pluralize(drift, "difference", "differences"), pluralize(problems, "object that could not be compared", "objects that could not be compared"),
-			pluralize(leaving, "object to prune", "objects to prune"),
+			pluralize(leaving, "object to prune", "objects to prune"), pluralize(refused, "object that is not applied", "objects that are not applied"),
 		} {
 			text = joinSentences(text, part)
 		}
@@ -220,7 +223,7 @@ func diffVerdict(found []view.Detail, w io.Writer) error {
 		text += "; " + pluralize(reported, "reported addition", "reported additions")
 	}
 	fmt.Fprintln(w, text)
-	if drift+problems+leaving > 0 {
+	if drift+problems+leaving+refused > 0 {
 		return &exit.Error{Code: exit.Differs}
 	}
 	return nil
@@ -252,6 +255,11 @@ func (v detailPrinter) diff(w io.Writer, d view.Detail) error {
 			return err
 		}
 		if err := v.content(w, o, d); err != nil {
+			return err
+		}
+	}
+	for _, text := range d.Report.Refused {
+		if _, err := fmt.Fprintln(w, v.term.red(text)); err != nil {
 			return err
 		}
 	}

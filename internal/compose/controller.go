@@ -16,8 +16,6 @@ import (
 	"github.com/truce-gitops/truce/internal/controller/instance"
 	"github.com/truce-gitops/truce/internal/controller/webhooks"
 	"github.com/truce-gitops/truce/internal/controller/witness"
-	"github.com/truce-gitops/truce/internal/dialect/registry"
-	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report/metrics"
 	"github.com/truce-gitops/truce/internal/report/notify"
@@ -80,7 +78,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	p.pool.UseKeyService(o.KeyService)
 	key := &configmap.Key{Cluster: p.cluster, Namespace: o.Namespaces.Home(p.cluster.Namespace())}
 	records := &configmap.Store{Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All, Key: key}
-	o.Tenancy = p.tenancy(o.Settings)
+	o.Tenancy = instance.CompleteRules(o.Tenancy, o.Namespaces.Home(p.cluster.Namespace()))
 	p.clouds.Tenants = o.Tenancy
 	if o.Clouds != nil {
 		p.clouds.Environment = o.Clouds
@@ -105,17 +103,4 @@ func (p *parts) controller(o RunOptions) *Running {
 	sight.SetController(c)
 	p.metrics.Watch(c)
 	return &Running{Engine: c.Engine(), Controller: c, Hooks: p.hooks(o, c), sight: sight, parts: p}
-}
-
-// tenancy completes the rules by what this process knows: which namespace is its own, and that an Application may be in any namespace and
-// deploys to no other, as long as no AppProject says more.
-func (p *parts) tenancy(s controller.Settings) tenancy.Rules {
-	rules := s.Tenancy
-	rules.Admins = append([]string{s.Namespaces.Home(p.cluster.Namespace())}, rules.Admins...)
-	rules.Reaches = map[string]identity.NamespaceReach{}
-	for kind := range registry.AppDialects() {
-		rules.Reaches[kind.Kind] = identity.Namespaced
-	}
-	rules.Reaches[registry.Applications.Kind] = identity.Own
-	return rules
 }

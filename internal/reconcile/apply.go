@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 	"golang.org/x/sync/errgroup"
@@ -19,6 +20,9 @@ import (
 // the first wave, those of the next.
 func (r *appRun) apply(ctx context.Context) error {
 	r.report.Images = r.rendered.images
+	for _, err := range r.problems { // so far all are about objects that the stages before have left out
+		r.report.Refused = append(r.report.Refused, redact.MaskText(err.Error()))
+	}
 	if err := r.compareLive(ctx); err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ type Report struct {
 	Lost    string   // the write by which the controller that the app was adopted from shows that it works again; empty for none
 	Passage string   // the adoption that Lost has ended (app.Adoption.ID)
 	Objects []Object // in ID order
+	Refused []string // objects that Git describes and that the app may not have, each with its place and the reason; redacted
 	Checks  []Object // by which the app is judged instead of by Objects; none for by these
 	// Again is how long a run that waits (InProgress) may go on waiting; 0 for the app's interval.
 	Again   time.Duration

@@ -37,9 +37,9 @@ func (c *Cluster) Adoption(ctx context.Context, key app.Key) (Adoption, error) {
 	if err != nil {
 		return Adoption{}, err
 	}
-	out := Adoption{Way: translate.App(there.App, how.policy).Adoption.Mode}
+	out := Adoption{Way: how.read(translate, there.App).Adoption.Mode}
 	if out.Already = out.Way == app.TakeBeside || out.Way == app.TakeAlone; !out.Already {
-		if out.Way, err = c.letGo(ctx, there.App, translate.App(unmoved(there.App), how.policy)); err != nil {
+		if out.Way, err = c.letGo(ctx, there.App, how.read(translate, unmoved(there.App))); err != nil {
 			return out, err
 		}
 	}
@@ -57,7 +57,7 @@ func (c *Cluster) Adoption(ctx context.Context, key app.Key) (Adoption, error) {
 		return out, err
 	}
 	var newest time.Time
-	out.Detail, newest, err = c.foresee(ctx, after.App, translate.App(after.App, how.policy), how)
+	out.Detail, newest, err = c.foresee(ctx, after.App, how.read(translate, after.App), how)
 	if newest.After(out.At) { // the clock of the API server is ahead of ours
 		out.At = newest
 	}
@@ -82,7 +82,7 @@ func (c *Cluster) letGo(ctx context.Context, cr object.Object, a app.App) (app.A
 	}
 	other := othercontroller.ByAppKind[a.Key.Kind]
 	if len(a.Problems) > 0 {
-		return refuse("truce cannot do what it asks: %s: %s", a.Problems[0].Field, a.Problems[0].Reason)
+		return refuse("truce cannot do what it asks: %s", a.Problems[0])
 	}
 	running, err := other.Working(ctx, c.cluster, cr, a)
 	switch {
@@ -111,7 +111,7 @@ func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how 
 	a.Policy.Mode = app.Preview
 	f := fetchedSource{}
 	f.artifact, f.err = c.fetch(ctx, a, cr)
-	engine, _, err := c.onlyLooking(ctx, f, how)
+	engine, _, err := c.onlyLooking(ctx, f, &how, a)
 	if err != nil {
 		return d, newest, err
 	}

@@ -120,7 +120,7 @@ func (t *explanation) rendering(ctx context.Context, id object.ID, apps []object
 		apps = apps[:mostRendered]
 	}
 	for _, cr := range apps {
-		set, _, err := t.described(ctx, registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}), cr)
+		set, err := t.describedOf(ctx, cr)
 		if err != nil {
 			t.unknown(fmt.Sprintf("Whether %s describes it: %s.", appKeyOf(cr), redact.MaskText(err.Error())))
 			continue
@@ -130,6 +130,20 @@ func (t *explanation) rendering(ctx context.Context, id object.ID, apps []object
 		}
 	}
 	return nil
+}
+
+// describedOf is what an app describes, or why the controller does not run it.
+func (t *explanation) describedOf(ctx context.Context, cr object.Object) (desired.Set, error) {
+	how, err := t.process(ctx, appKeyOf(cr))
+	if err != nil {
+		return desired.Set{}, err
+	}
+	a := how.read(registry.AppDialects()[cr.GVK()], cr)
+	if err := refusal(a); err != nil {
+		return desired.Set{}, err
+	}
+	set, _, err := t.described(ctx, a, cr)
+	return set, err
 }
 
 func describedIn(set desired.Set, id object.ID) (desired.Object, bool) {
@@ -164,8 +178,14 @@ func (t *explanation) walk(ctx context.Context, cr object.Object) error {
 		return err
 	}
 	s.Notes = how.notes
-	a := registry.AppDialects()[cr.GVK()].App(cr, how.policy)
+	translate := registry.AppDialects()[cr.GVK()]
+	a := how.read(translate, cr)
 	s.App = &a
+	if err := refusal(a); err != nil {
+		a.Source = translate.App(cr, how.policy).Source // to be shown only
+		t.stopped(report.Admit, report.AccessDenied, err)
+		return nil
+	}
 	f := fetchedSource{}
 	var spec source.Spec // of the only source
 	if len(a.Parts) > 0 {
@@ -237,7 +257,8 @@ func (t *explanation) left(ctx context.Context) error {
 // judged runs the stages for the one object, without writing.
 func (t *explanation) judged(ctx context.Context, f fetchedSource, how controllerSettings) error {
 	s := &t.subject
-	engine, claimants, err := t.onlyLooking(ctx, f, how)
+	engine, claimants, err := t.onlyLooking(ctx, f, &how, *s.App)
+	s.Notes = how.notes
 	if err != nil {
 		t.unknown("What differs, and whose it is: " + redact.MaskText(err.Error()) + ".")
 		s.Stage = report.Done

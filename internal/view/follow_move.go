@@ -89,7 +89,7 @@ func (c *Cluster) neutral(ctx context.Context, key app.Key) (app.App, error) {
 		return app.App{}, err
 	}
 	how, err := c.process(ctx, key)
-	return translate.App(there.App, how.policy), err
+	return how.read(translate, there.App), err
 }
 
 // watchMoving returns when all first lists have come. What is in none of them has nothing that could move.

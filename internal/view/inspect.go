@@ -62,7 +62,7 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 	if err != nil {
 		return Detail{}, err
 	}
-	a := translate.App(cr, how.policy)
+	a := how.read(translate, cr)
 	asked := a
 	asked.Suspended = false // who asks for the difference wants it, also of an app that stands still
 	if a.Policy.Mode == app.Enforce {
@@ -82,7 +82,7 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 	var end func()
 	f.artifact, end, f.err = c.previewed(ctx, &asked, cr, p)
 	defer end()
-	engine, claimants, err := c.onlyLooking(ctx, f, how)
+	engine, claimants, err := c.onlyLooking(ctx, f, &how, asked)
 	if err != nil {
 		return Detail{}, err
 	}
@@ -152,10 +152,13 @@ func (c *Cluster) left(ctx context.Context, a app.App, r report.Report) ([]inven
 	return out, nil
 }
 
-// onlyLooking makes an engine that knows the claims of the whole cluster as the controller does, and can write nothing. It returns who
+// onlyLooking makes an engine for an app that knows the claims of the whole cluster as the controller does, and can write nothing. It returns who
 // claims, too.
-func (c *Cluster) onlyLooking(ctx context.Context, f fetchedSource, how controllerSettings) (*reconcile.Engine, []object.Object, error) {
+func (c *Cluster) onlyLooking(ctx context.Context, f fetchedSource, how *controllerSettings, a app.App) (*reconcile.Engine, []object.Object, error) {
 	looking := c.readOnly(f)
+	if rights := c.rightsOf(ctx, how, a); rights != nil {
+		looking.Identities = readonly.Identity{Access: tenancy.Access{Live: looking.Live, Writer: looking.Writer, Rights: rights}}
+	}
 	if how.namespaces.Limited() && c.other == nil {
 		looking.Foreign = instance.ForeignApps{Live: looking.Live, Namespaces: how.namespaces}
 	}

@@ -93,9 +93,13 @@ func (c *Cluster) build(ctx context.Context, key app.Key, p Preview) (app.App, [
 	if err != nil {
 		return app.App{}, nil, err
 	}
-	a := translate.App(cr, app.Policy{})
+	how, err := c.process(ctx, key)
+	if err != nil {
+		return app.App{}, nil, err
+	}
+	a := how.read(translate, cr)
 	if len(a.Problems) > 0 {
-		return a, nil, fmt.Errorf("%s: %s: %s", key, a.Problems[0].Field, a.Problems[0].Reason)
+		return a, nil, exit.WithCode(exit.Usage, fmt.Errorf("%s: %s", key, a.Problems[0]))
 	}
 	if err := p.layValues(&a); err != nil {
 		return a, nil, err
@@ -112,7 +116,7 @@ func (c *Cluster) build(ctx context.Context, key app.Key, p Preview) (app.App, [
 
 // leftOut says what a preview of local files lacks of the source: what it includes, and what it ignores.
 func (c *Cluster) leftOut(ctx context.Context, a app.App, cr object.Object, p Preview) []string {
-	if p.Dir == "" || len(a.Parts) > 0 {
+	if p.Dir == "" || len(a.Parts) > 0 || refusal(a) != nil {
 		return nil
 	}
 	f, of, err := c.sourceResource(ctx, a.Source, cr)

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller/instance"
 	"github.com/truce-gitops/truce/internal/decide/claim"
@@ -21,6 +22,7 @@ const claimsConfig = "truce-claims"
 // controllerSettings is how the controller runs, as far as it is known.
 type controllerSettings struct {
 	policy     app.Policy
+	tenancy    tenancy.Rules
 	catalogue  *claim.Catalogue
 	namespaces cluster.Namespaces
 	notes      []string // what a reader of a comparison should know of it
@@ -59,9 +61,13 @@ func (c *Cluster) process(ctx context.Context, key app.Key) (controllerSettings,
 
 // take judges by the flags of a controller.
 func (p *controllerSettings) take(i instance.Instance) {
+	known := false
 	p.policy = i.Policy()
-	if p.policy != (app.Policy{}) {
-		p.notes = append(p.notes, fmt.Sprintf("as the controller runs: %s (%s)", i.Flags(), i))
+	if p.tenancy, known = i.Tenancy(); !known {
+		p.notes = append(p.notes, fmt.Sprintf("%s does not say what the controller refuses tenants (--multi-tenant, --no-cross-namespace-refs): nothing is refused here", i))
+	}
+	if flags := i.Flags(); flags != "" {
+		p.notes = append(p.notes, fmt.Sprintf("as the controller runs: %s (%s)", flags, i))
 	}
 	p.namespaces = i.Namespaces()
 	p.with(i.String(), i.Claims())

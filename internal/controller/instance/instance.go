@@ -73,7 +73,12 @@ func WorkingFor(ctx context.Context, c *cluster.Client, namespace string) ([]Ins
 
 // Namespaces are those that the instance works for; none means all.
 func (i Instance) Namespaces() cluster.Namespaces {
-	return strings.FieldsFunc(i.value(keyNamespaces), func(r rune) bool { return r == ',' })
+	return splitNames(i.value(keyNamespaces))
+}
+
+// splitNames returns the names of a list with commas between.
+func splitNames(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
 }
 
 // Home is the namespace of the instance.
@@ -112,7 +117,7 @@ func (i Instance) String() string {
 // Flags are the flags that decide what it does, as they are given on a command line.
 func (i Instance) Flags() string {
 	var out []string
-	for _, flag := range []string{keyClaims, keyMode, keyPause, keyAdditions} {
+	for _, flag := range []string{keyClaims, keyMode, keyPause, keyAdditions, keyShared, keySameOnly, keyAccount, keyTokens, keyAdmins} {
 		if value := i.value(flag); value != "" {
 			out = append(out, "--"+flag+"="+value)
 		}

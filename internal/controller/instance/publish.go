@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -50,8 +52,13 @@ const (
 	keyCatalogue  = "claims.yaml"
 	keyNamespaces = "namespaces"   // those that it works for, with commas between; empty for all
 	keyRemotes    = "remote-hosts" // with commas between; empty for all that are public
-	keyPage       = "page"         // address of its status page, for commands on the same machine
-	keyPod        = "pod"          // namespace/name:port of its status page, for commands that come through the API server
+	keyShared     = "multi-tenant" // what the flag of that name sets is in the next four
+	keySameOnly   = "no-cross-namespace-refs"
+	keyAccount    = "default-service-account"
+	keyTokens     = "default-kubeconfig-service-account"
+	keyAdmins     = "admin-namespaces" // with commas between, without the controller's own
+	keyPage       = "page"             // address of its status page, for commands on the same machine
+	keyPod        = "pod"              // namespace/name:port of its status page, for commands that come through the API server
 	keyToken      = "token"
 )
 
@@ -70,6 +77,7 @@ type Settings struct {
 	Process    app.Policy
 	Catalogue  *claim.Catalogue // nil for the built-in one
 	Remotes    upstream.Hosts
+	Tenancy    tenancy.Rules // as the flags set them
 	// Page is the address of the status page, for commands on the same machine; Pod is namespace/name:port, for a page within a pod.
 	Page, Pod string
 }
@@ -85,6 +93,7 @@ func Publish(ctx context.Context, c *cluster.Client, s Settings) error {
 		keyNamespaces: strings.Join(s.Namespaces, ","), keyVersion: s.Version, keyCatalogue: catalogue, keyRemotes: remotesText(s.Remotes),
 		keyClaims: string(s.Process.Claims), keyMode: string(s.Process.Mode), keyPause: string(s.Process.Pause), keyAdditions: string(s.Process.Additions),
 	}
+	maps.Copy(data, tenancyData(s.Tenancy))
 	if s.Page != "" {
 		data[keyPage] = s.Page
 	}

@@ -25,6 +25,14 @@ func (a Account) User() string {
 	return accountPrefix + a.Namespace + ":" + a.Name
 }
 
+// Groups are those that the API server knows the account in; none for truce itself.
+func (a Account) Groups() []string {
+	if a.IsSelf() {
+		return nil
+	}
+	return []string{"system:serviceaccounts", "system:serviceaccounts:" + a.Namespace, "system:authenticated"}
+}
+
 // AccountOf returns the service account that a user name stands for; ok is false for other users.
 func AccountOf(user string) (account Account, ok bool) {
 	rest, ok := strings.CutPrefix(user, accountPrefix)

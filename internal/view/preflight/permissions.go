@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/permissions"
 )
@@ -38,7 +39,8 @@ func (x *inspection) permissions(ctx context.Context) error {
 		return x.ask(ctx, toInstall, selfReview{reviews})
 	}
 	ns, name, _ := strings.Cut(x.facts.Installed.Account, "/")
-	review := accountReview{reviews, "system:serviceaccount:" + ns + ":" + name, []string{"system:serviceaccounts", "system:serviceaccounts:" + ns, "system:authenticated"}}
+	account := identity.Account{Namespace: ns, Name: name}
+	review := accountReview{reviews, account.User(), account.Groups()}
 	rules := slices.Concat(permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds()))
 	every := permissions.ApplyRules()
 	if x.facts.Installed.Observes {

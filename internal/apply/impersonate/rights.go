@@ -1,0 +1,110 @@
+package impersonate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	authorization "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/identity"
+	"github.com/truce-gitops/truce/internal/model/object"
+)
+
+// reviewing says who asks what an account may do.
+type reviewing string
+
+const (
+	asAccount    reviewing = "as the account"
+	aboutAccount reviewing = "about the account" // the client is another user's
+)
+
+// rights asks the API server what an account may do. It remembers what may be done to all objects of a kind in a namespace.
+type rights struct {
+	cluster *cluster.Client
+	account identity.Account
+	by      reviewing
+
+	mu  sync.Mutex
+	may map[authorization.ResourceAttributes]bool
+}
+
+// RightsOf returns the rights of an account, without impersonating it: the user of the client asks for them. It is false where that user may
+// not ask.
+func RightsOf(ctx context.Context, c *cluster.Client, account identity.Account) (tenancy.Rights, bool, error) {
+	ask := &rights{cluster: c, account: account, by: asAccount}
+	may, err := ask.allowed(ctx, authorization.ResourceAttributes{Verb: "create", Group: authorization.GroupName, Resource: "subjectaccessreviews"})
+	return &rights{cluster: c, account: account, by: aboutAccount}, may, err
+}
+
+// Refused implements tenancy.Rights.
+func (r *rights) Refused(ctx context.Context, gvk object.GVK, id object.ID) (string, error) {
+	res, err := r.cluster.Resource(gvk)
+	if errors.Is(err, cluster.ErrUnknownKind) {
+		return "", fmt.Errorf("%w: %s", live.ErrUnknownKind, gvk)
+	}
+	if err != nil {
+		return "", err
+	}
+	all := authorization.ResourceAttributes{Verb: "patch", Group: gvk.Group, Version: gvk.Version, Resource: res.GVR.Resource, Namespace: id.Namespace}
+	one := all
+	one.Name = id.Name
+	for _, what := range []authorization.ResourceAttributes{all, one} {
+		if may, err := r.allowed(ctx, what); may || err != nil {
+			return "", err
+		}
+	}
+	where := "at the cluster scope"
+	if id.Namespace != "" {
+		where = fmt.Sprintf("in the namespace %q", id.Namespace)
+	}
+	return fmt.Sprintf("User %q cannot patch resource %q in API group %q %s: not applied", r.account.User(), res.GVR.Resource, gvk.Group, where), nil
+}
+
+func (r *rights) allowed(ctx context.Context, what authorization.ResourceAttributes) (bool, error) {
+	r.mu.Lock()
+	may, known := r.may[what]
+	r.mu.Unlock()
+	if known {
+		return may, nil
+	}
+	may, err := r.review(ctx, what)
+	if err != nil {
+		return false, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.may == nil {
+		r.may = map[authorization.ResourceAttributes]bool{}
+	}
+	r.may[what] = may
+	return may, nil
+}
+
+// review asks the API server.
+func (r *rights) review(ctx context.Context, what authorization.ResourceAttributes) (bool, error) {
+	reviews, err := authorizationclient.NewForConfig(r.cluster.Config())
+	if err != nil {
+		return false, err
+	}
+	if r.by == asAccount {
+		review := &authorization.SelfSubjectAccessReview{Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}
+		done, err := reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return false, fmt.Errorf("create SelfSubjectAccessReview: %w", err)
+		}
+		return done.Status.Allowed, nil
+	}
+	review := &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{ResourceAttributes: &what, User: r.account.User(), Groups: r.account.Groups()}}
+	done, err := reviews.SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("create SubjectAccessReview: %w", err)
+	}
+	return done.Status.Allowed, nil
+}

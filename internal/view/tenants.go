@@ -1,0 +1,47 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/truce-gitops/truce/internal/apply/impersonate"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
+)
+
+// read is an app as the controller reads it: with its policies, and bound by its rules for tenants.
+func (p *controllerSettings) read(translate dialect.Apps, cr object.Object) app.App {
+	return p.tenancy.Bind(translate.App(cr, p.policy))
+}
+
+// refusal is why the controller does not run an app at all because of another namespace; nil for one that it runs.
+func refusal(a app.App) error {
+	for _, p := range a.Problems {
+		if p.Denied {
+			return errors.New(p.String())
+		}
+	}
+	return nil
+}
+
+// rightsOf returns what the service account of an app may do, as far as the user of the command may ask for that; nil where the user's own rights are
+// all that is known, which is noted.
+func (c *Cluster) rightsOf(ctx context.Context, how *controllerSettings, a app.App) tenancy.Rights {
+	if a.Account.IsSelf() || refusal(a) != nil {
+		return nil
+	}
+	rights, may, err := impersonate.RightsOf(ctx, c.objectClient(), a.Account)
+	if err == nil && may {
+		return rights
+	}
+	why := "you may not ask for them (create subjectaccessreviews)"
+	if err != nil {
+		why = redact.MaskText(err.Error())
+	}
+	how.notes = append(how.notes, fmt.Sprintf("the controller writes as %s, whose rights are not known: %s; your own are taken", a.Account.User(), why))
+	return nil
+}
