@@ -33,6 +33,7 @@ const (
 	missed  effect = "missed"  // events are lost for a while, then all watches end with 410 Gone
 	endless effect = "endless" // all watches end with 410 Gone, and bookmarks are lost for a while: streamed lists do not end
 	stale   effect = "stale"   // all watches end with 410 Gone, and for a while lists show the state before the scene
+	lagging effect = "lagging" // for a while lists show the state before the scene, and watches go on
 )
 
 // faultClass is a kind of fault, by what truce sees of it.
@@ -78,6 +79,7 @@ var faultClasses = []faultClass{
 	{name: "events lost for 1 s and then 410", effect: missed},
 	{name: "all watches end with 410 and bookmarks are lost for 1 s", effect: endless},
 	{name: "all watches end with 410 and lists are out of date for 1 s", effect: stale},
+	{name: "lists are out of date for 1 s while watches go on", effect: lagging},
 }
 
 const (
@@ -95,7 +97,7 @@ func (c faultClass) on(s *stage) fault {
 		return death{c.when, s.kill}
 	}
 	b := blow{faultClass: c, stage: s}
-	if c.effect == stale {
+	if c.effect == stale || c.effect == lagging {
 		b.past, s.wentBack = s.version(), true
 	}
 	return b
@@ -115,7 +117,7 @@ func (s *stage) version() string {
 type blow struct {
 	faultClass
 	stage *stage
-	past  string // of stale: the resourceVersion before the scene
+	past  string // of stale and lagging: the resourceVersion before the scene
 }
 
 // strike implements fault.
@@ -139,7 +141,7 @@ func (b blow) strike(w http.ResponseWriter, r *http.Request, server http.Handler
 		server.ServeHTTP(w, r)
 	case killed:
 		b.kill(r, server)
-	case expired, delayed, doubled, missed, endless, stale:
+	case expired, delayed, doubled, missed, endless, stale, lagging:
 		b.watched()
 		server.ServeHTTP(w, r)
 	case halved:

@@ -286,6 +286,9 @@ func (b blow) watched() {
 		x.set(func(x *watches) { x.past = b.past })
 		x.expire()
 		time.AfterFunc(lossOf, x.mend)
+	case lagging:
+		x.set(func(x *watches) { x.past = b.past })
+		time.AfterFunc(lossOf, x.mend)
 	default: // not about watches
 	}
 }
