@@ -34,6 +34,11 @@ func TestUpBringsEverythingAndEndsIt(t *testing.T) {
 		t.Errorf("the link to the page is not printed: %s", first.Page)
 	}
 	opensOnce(t, func() string { return first.Page })
+	in := newInbox(t)
+	first.apply(t, in.notifies("flux-system", "flux-system"))
+	first.kubectl(t, "-n", "flux-system", "wait", "provider/inbox", "--for=condition=Ready", "--timeout=180s")
+	first.kubectl(t, "-n", "cart", "scale", "deployment", "cart", "--replicas=5")
+	in.await(t, `"reason":"DriftCorrected"`)
 	uid := first.kubectl(t, "-n", "cart", "get", "deployment", "cart", "-o", "jsonpath={.metadata.uid}")
 	first.end(t)
 	next := tried(first.out.String())
@@ -120,7 +125,7 @@ func TestLongTheTourTellsTheSameStoryTwice(t *testing.T) {
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("(-first +second):\n%s", diff)
 	}
-	for _, want := range []string{"shop/web GREETING hello → goodbye  by truce", "shop/web GREETING goodbye → hello  by truce", "cart replicas 5 → 3", "web replicas 5 → 8"} {
+	for _, want := range []string{`"author_name": "kustomization/`, `"title": "next"`, "shop/web GREETING hello → goodbye  by truce", "shop/web GREETING goodbye → hello  by truce", "cart replicas 5 → 3", "web replicas 5 → 8"} {
 		if !slices.ContainsFunc(first, func(line string) bool { return strings.Contains(line, want) }) {
 			t.Errorf("no %q in\n%s", want, strings.Join(first, "\n"))
 		}
@@ -150,6 +155,8 @@ func tour(t *testing.T, bin, dir string) []string {
 		}
 		if strings.HasPrefix(line, "$ ") {
 			story = append(story, line)
+		} else if payloadLine.MatchString(line) {
+			story = append(story, line)
 		} else if change := changes.FindString(line); change != "" {
 			story = append(story, change)
 		}
@@ -159,6 +166,9 @@ func tour(t *testing.T, bin, dir string) []string {
 	}
 	return story
 }
+
+// payloadLine is a line of the message for Slack that says who and what.
+var payloadLine = regexp.MustCompile(`^"(author_name|title|color)": `)
 
 var changes = regexp.MustCompile(`\S+ \S+ \S+ → \S+ .*by \w+`)
 
@@ -233,6 +243,16 @@ func (u *up) kubectl(t *testing.T, args ...string) string {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// apply applies manifests.
+func (u *up) apply(t *testing.T, text string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), u.Kubectl, "--kubeconfig", u.Kubeconfig, "apply", "-f", "-")
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("kubectl apply: %v\n%s", err, out)
+	}
 }
 
 // end does what Ctrl-C does. Truce and its API server must be gone within the five seconds that are promised.

@@ -138,7 +138,7 @@ func (p *program) root() *cobra.Command {
 		return root
 	}
 	root.AddCommand(p.resources(), p.reconcile(), p.suspendKind(), p.resumeKind(), p.tree(), p.trace(), p.events(), p.export())
-	root.AddCommand(p.render(), p.build(), p.diff(), p.audit(), p.fix(), p.health(), p.claims(), p.timeline(), p.why(), p.blame(), p.adopt(), p.release(), p.schemas(), p.dashboard(), p.controller(), p.up(), p.check(), p.uninstall(), p.version())
+	root.AddCommand(p.render(), p.build(), p.diff(), p.audit(), p.fix(), p.health(), p.claims(), p.timeline(), p.why(), p.blame(), p.adopt(), p.release(), p.schemas(), p.notify(), p.dashboard(), p.controller(), p.up(), p.check(), p.uninstall(), p.version())
 	return root
 }
 

@@ -78,6 +78,12 @@ const pageObjects = `
 They take any object of the cluster, named as in kubectl, whether an app contains it or not.
 `
 
+const pageNotify = `
+# Commands about messages
+
+See [notifications.md](notifications.md).
+`
+
 const pageFiles = `
 # Commands about files
 
@@ -110,6 +116,14 @@ func TestThePageOfCommandsIsTrue(t *testing.T) {
 		if part.head == pageVerbs {
 			page.WriteString(kustomizations(t, root))
 		}
+	}
+	page.WriteString(pageNotify)
+	for _, words := range [][]string{{"notify", "test"}, {"notify", "preview"}} {
+		cmd, _, err := root.Find(words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page.WriteString(section(t, cmd))
 	}
 	page.WriteString(pageFiles)
 	for _, cmd := range root.Commands() {

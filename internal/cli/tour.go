@@ -112,7 +112,11 @@ func (t *tour) byHand(ctx context.Context, o object.Object) error {
 		last = v
 	}
 	t.steps.Step(fmt.Sprintf("put back %s later, as a watch that is not truce's saw it", back.Sub(changed).Round(100*time.Microsecond)))
-	return t.awaitFinding(ctx, o, func(n reconcile.FindingEvent) bool { return n.Carried })
+	n, err := t.awaitFinding(ctx, o, func(n reconcile.FindingEvent) bool { return n.Carried })
+	if err != nil {
+		return err
+	}
+	return t.message(n)
 }
 
 // change prints one new value.
@@ -137,16 +141,16 @@ func receiveSample[T any](ctx context.Context, values <-chan sampleOf[T]) (sampl
 }
 
 // awaitFinding waits for truce's own finding about the replicas of an object.
-func (t *tour) awaitFinding(ctx context.Context, o object.Object, is func(reconcile.FindingEvent) bool) error {
+func (t *tour) awaitFinding(ctx context.Context, o object.Object, is func(reconcile.FindingEvent) bool) (reconcile.FindingEvent, error) {
 	for {
 		select {
 		case n := <-t.world.Notices:
 			if n.ID == o.ID() && field.HasPrefix(n.Finding.Path, claim.Replicas()) && is(n) {
 				t.steps.at(n.At, "truce says: "+t.steps.term.in(bold, report.Sentence(n.ID, n.Finding)))
-				return nil
+				return n, nil
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("no notice of it: %w", context.Cause(ctx))
+			return reconcile.FindingEvent{}, fmt.Errorf("no notice of it: %w", context.Cause(ctx))
 		}
 	}
 }
@@ -223,7 +227,8 @@ func (t *tour) climb(ctx context.Context, s tourObjects, values <-chan sample, s
 func (t *tour) ceded(ctx context.Context, o object.Object) error {
 	ctx, stop := context.WithTimeoutCause(ctx, changeTimeout, errors.New("it was not ceded in time"))
 	defer stop()
-	return t.awaitFinding(ctx, o, func(n reconcile.FindingEvent) bool { return n.Finding.Verdict == decide.Cede })
+	_, err := t.awaitFinding(ctx, o, func(n reconcile.FindingEvent) bool { return n.Finding.Verdict == decide.Cede })
+	return err
 }
 
 // during follows the values for a while.

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/controller/findings"
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 )
@@ -23,8 +23,14 @@ const settlePause = 5 * time.Second
 // matterOfNews is what an app's news is about: a run that fails until one succeeds, or a prune that waits. The report is that which the news is made of.
 func matterOfNews(n notify.Event, r report.Report) notify.Matter {
 	switch {
-	case n.Reason == "ResourceUpdated": // of an Application: its sync or health status has changed
+	case n.Reason == "ResourceUpdated" && n.Severity == notify.Error: // of an Application: its sync or health status has changed
+		return healthMatter(appstate.WorstHealth(r.Objects))
+	case n.Reason == "ResourceUpdated" && strings.HasSuffix(n.Text, " -> Healthy"):
+		return notify.Matter{Kind: matter.Unhealthy, Phase: notify.Ends}
+	case n.Reason == "ResourceUpdated":
 		return notify.Matter{}
+	case n.Severity == notify.Error && r.Reason == report.HealthFailed:
+		return healthMatter(appstate.WorstHealth(r.Objects))
 	case n.Severity == notify.Error && r.Reason == report.PruneHeld:
 		return notify.Matter{Kind: matter.HeldPrune, Phase: notify.Opens, Form: n.Text}
 	case n.Severity == notify.Error:
@@ -33,50 +39,6 @@ func matterOfNews(n notify.Event, r report.Report) notify.Matter {
 		return notify.Matter{Kind: matter.Failure, Phase: notify.Ends}
 	}
 	return notify.Matter{}
-}
-
-// matterOfFinding is what a finding's message is about. Carried says that the difference is gone.
-func matterOfFinding(id object.ID, f report.Finding, carried bool) notify.Matter {
-	m := notify.Matter{Kind: matter.Drift, Object: id.String(), Field: field.PathString(f.Path), Phase: notify.Opens}
-	git, live := report.FormatValue(f.Desired), report.FormatValue(f.Live)
-	m.Form = strings.Join([]string{string(f.Verdict), git, live, f.Writer.String()}, " ")
-	switch {
-	case carried:
-		m.Phase, m.Form = notify.Ends, ""
-	case f.Verdict == decide.Cede:
-		m.Kind, m.Form = matter.Ceded, f.Claimant+" "+f.NotApplied
-	case f.Reported:
-		m.Kind = matter.Addition
-	case f.Verdict == decide.Contested:
-		m.Kind, m.Form = matter.Contested, git+" "+f.Writer.String()
-	}
-	return m
-}
-
-// evidence is what a message says of a finding beside its sentence.
-func evidence(n reconcile.FindingEvent) map[string]string {
-	f := n.Finding
-	out := map[string]string{
-		notify.FactObject: n.ID.String(), notify.FactField: field.PathString(f.Path), notify.FactVerdict: string(f.Verdict),
-		notify.FactGit: report.FormatValue(f.Desired), notify.FactLive: report.FormatValue(f.Live),
-	}
-	for name, value := range map[string]string{
-		notify.FactWriter: f.Writer.String(), notify.FactCertainty: string(f.Writer.Evidence), notify.FactClaimant: f.Claimant, notify.FactBecause: f.Reason,
-		notify.FactSource: n.Source, notify.FactNext: nextStep(f),
-	} {
-		if value != "" {
-			out[name] = value
-		}
-	}
-	return out
-}
-
-// nextStep is what the reader of a message can do.
-func nextStep(f report.Finding) string {
-	if f.Remedy == "" && f.Verdict == decide.Correct && f.Live != nil {
-		return "to keep " + report.FormatValue(f.Live) + ", commit it"
-	}
-	return f.Remedy
 }
 
 // settleMatters ends the messages' matters of an app that its report no longer has.
@@ -99,8 +61,11 @@ func (c *Controller) settleMatters(_ context.Context, key app.Key) time.Duration
 			return 0 // what becomes known of it changes the report
 		}
 		for _, f := range o.Findings {
-			open = append(open, matterOfFinding(o.ID, f, false))
+			open = append(open, findings.Matter(o.ID, f))
 		}
+	}
+	if h := appstate.StateOf(r).Health; h.Code != health.Healthy && h.Code != health.Suspended {
+		open = append(open, healthMatter(h))
 	}
 	m := messageAbout(e.cr)
 	m.At = at

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/controller/findings"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
@@ -62,6 +62,7 @@ func (c *Controller) writeStatus(ctx context.Context, key app.Key) time.Duration
 	}
 	c.noteStatusWritten(key, r)
 	c.emitNews(e, next, r)
+	c.emitHealth(e, r)
 	return untilHealthTimeout(e.app, r)
 }
 
@@ -271,22 +272,5 @@ func (c *Controller) resource(gvk object.GVK, namespace string) (dynamic.Resourc
 
 // emitFinding reports drift on the app's custom resource.
 func (c *Controller) emitFinding(n reconcile.FindingEvent) {
-	about := matterOfFinding(n.ID, n.Finding, n.Carried)
-	news := notify.Event{Severity: notify.Info, Reason: "DriftDetected", Text: report.Sentence(n.ID, n.Finding)}
-	switch {
-	case n.Without != "":
-		about = notify.Matter{}
-		news = notify.Event{Severity: notify.Error, Reason: "ClaimEnds", Text: report.CountDropWarning(n.ID, n.Finding, n.Without)}
-	case n.Carried:
-		news.Reason = "DriftCorrected"
-	case n.Finding.Verdict == decide.Cede:
-		news.Reason = "FieldCeded"
-	case n.Finding.Reported:
-		news.Reason = "AdditionReported"
-	case n.Finding.Verdict == decide.Hold:
-		news.Severity = notify.Error
-	case n.Finding.Verdict == decide.Contested:
-		news.Severity, news.Reason = notify.Error, "FieldContested"
-	}
-	c.emitMessage(n.App, notify.Message{Event: news, Evidence: evidence(n), Matter: about})
+	c.emitMessage(n.App, findings.Message(n, field.PathString(n.Finding.Path)))
 }

@@ -15,14 +15,17 @@ import (
 
 // Sentence describes one finding: what differs, from what to what, who did it, and what becomes of it.
 // Its text has no durations and no times, so that equal findings read the same.
-func Sentence(id object.ID, f Finding) string {
-	if len(f.Path) == 0 && f.Kind == compare.Missing {
+func Sentence(id object.ID, f Finding) string { return f.SentenceAt(id, field.PathString(f.Path)) }
+
+// SentenceAt is Sentence about a field of which the printed path is known alone, as of the journal's: the finding's Path is not read.
+func (f Finding) SentenceAt(id object.ID, path string) string {
+	if path == field.PathString(nil) && f.Kind == compare.Missing {
 		return fmt.Sprintf("%s is missing%s: %s", id, deleter(f), f.Reason)
 	}
 	if f.Kind == compare.Unmanaged {
 		return fmt.Sprintf("%s: %s", id, f.Reason)
 	}
-	what := fmt.Sprintf("%s %s: %s (Git) vs %s (live, set by %s)", id, field.PathString(f.Path), FormatValue(f.Desired), FormatValue(f.Live), f.Writer)
+	what := fmt.Sprintf("%s %s: %s (Git) vs %s (live, set by %s)", id, path, FormatValue(f.Desired), FormatValue(f.Live), f.Writer)
 	return what + ": " + outcome(f)
 }
 

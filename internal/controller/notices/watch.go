@@ -60,25 +60,31 @@ func (o *Outlet) Provider(ctx context.Context, key route.Key) (deliver.Loaded, b
 	if !there {
 		return deliver.Loaded{}, false, nil
 	}
-	out := deliver.Loaded{Provider: e.provider}
+	out, err := LoadProvider(ctx, o.Live, e.provider)
+	return out, true, err
+}
+
+// LoadProvider reads the Secrets that a Provider names, with the reader's rights.
+func LoadProvider(ctx context.Context, reader live.Reader, p route.Provider) (deliver.Loaded, error) {
+	out := deliver.Loaded{Provider: p}
 	var err error
 	for _, s := range []struct {
 		name string
 		data *map[string][]byte
-	}{{e.provider.Secret, &out.SecretData}, {e.provider.Certificates, &out.CertificateData}, {e.provider.ProxySecret, &out.ProxyData}} {
-		if *s.data, err = o.secret(ctx, key.Namespace, s.name); err != nil {
-			return out, true, err
+	}{{p.Secret, &out.SecretData}, {p.Certificates, &out.CertificateData}, {p.ProxySecret, &out.ProxyData}} {
+		if *s.data, err = readSecret(ctx, reader, p.Key.Namespace, s.name); err != nil {
+			return out, err
 		}
 	}
-	return out, true, nil
+	return out, nil
 }
 
-// secret returns the data of a Secret; nil for one that is not there.
-func (o *Outlet) secret(ctx context.Context, namespace, name string) (map[string][]byte, error) {
+// readSecret returns the data of a Secret; nil for one that is not there.
+func readSecret(ctx context.Context, reader live.Reader, namespace, name string) (map[string][]byte, error) {
 	if name == "" {
 		return nil, nil
 	}
-	s, err := o.Live.Get(ctx, object.GVK{Version: "v1", Kind: "Secret"}, object.ID{Kind: "Secret", Namespace: namespace, Name: name})
+	s, err := reader.Get(ctx, object.GVK{Version: "v1", Kind: "Secret"}, object.ID{Kind: "Secret", Namespace: namespace, Name: name})
 	if errors.Is(err, live.ErrNotFound) {
 		return nil, nil
 	}

@@ -41,6 +41,9 @@ const (
 // secretsOf returns the values that must be in no message: those of the Secrets, the token, and what an address holds beside its host.
 func secretsOf(p Loaded, t payload.Target, address string) redact.Known {
 	values := []string{t.Token}
+	if p.Type == "pagerduty" { // there the channel is the integration key
+		values = append(values, p.Channel)
+	}
 	for _, data := range []map[string][]byte{p.SecretData, p.CertificateData, p.ProxyData} {
 		for _, v := range data {
 			values = append(values, string(v))

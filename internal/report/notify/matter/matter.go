@@ -26,6 +26,7 @@ const (
 	Addition  = "addition"
 	Failure   = "failure" // of an app's run
 	HeldPrune = "prune"   // that waits for a person
+	Unhealthy = "health"  // of an app that is degraded
 )
 
 // State is what is remembered of a matter. The zero value is one that is not open.
@@ -54,7 +55,7 @@ func PrefixOf(m notify.Message) string { return m.About.String() + "\x00" }
 //	|--------|--------------------|--------|-----------------------------|
 //	| any    | of no matter       | closed | unless said within Repeat   |
 //	| closed | opens              | open   | yes                         |
-//	| open   | opens, same form   | open   | no                          |
+//	| open   | opens, same form or none | open | no                      |
 //	| open   | opens, other form  | open   | yes                         |
 //	| open   | ends               | closed | yes                         |
 //	| closed | ends               | closed | unless said within Repeat   |
@@ -70,7 +71,7 @@ func Advance(was State, m notify.Message) (State, bool) {
 		return State{Form: form, At: m.At}, true
 	case m.Matter.Phase == notify.Ends:
 		return State{Form: m.Reason + "\x00" + m.Revision + "\x00" + m.Text, At: m.At}, true
-	case was.Open && was.Form == m.Matter.Form:
+	case was.Open && (was.Form == m.Matter.Form || m.Matter.Form == ""):
 		return was, false
 	}
 	return State{Open: true, Form: m.Matter.Form, At: m.At, Opened: m}, true
@@ -108,6 +109,8 @@ func EndMessage(s State, of notify.Message, holds []notify.Matter) (notify.Messa
 func endingOf(m notify.Message) (reason, text string) {
 	what := strings.TrimSpace(m.Matter.Object + " " + m.Matter.Field)
 	switch m.Matter.Kind {
+	case Unhealthy:
+		return "HealthRecovered", "healthy again; it was: " + m.Text
 	case HeldPrune:
 		return "PruneReleased", "no prune waits for a person any more"
 	case Contested:

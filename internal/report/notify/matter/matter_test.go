@@ -112,12 +112,31 @@ func TestAMatterThatHoldsNoMoreIsSettled(t *testing.T) {
 }
 
 func TestEachKindEndsInItsOwnWords(t *testing.T) {
-	for kind, want := range map[string]string{matter.HeldPrune: "PruneReleased", matter.Drift: "DriftEnded", matter.Contested: "FieldSettled"} {
+	for kind, want := range map[string]string{matter.HeldPrune: "PruneReleased", matter.Drift: "DriftEnded", matter.Contested: "FieldSettled", matter.Unhealthy: "HealthRecovered"} {
 		m := message(notify.Opens, "a", start)
 		m.Matter.Kind = kind
 		s, _ := matter.Advance(matter.State{}, m)
 		if end, ended := matter.EndMessage(s, message(notify.Once, "", start.Add(time.Minute)), nil); !ended || end.Reason != want {
 			t.Errorf("%s: %v %s", kind, ended, end.Reason)
 		}
+	}
+}
+
+// TestACauseThatIsKnownLaterIsSaidOnce: pods in trouble go from one cause to the next, and are read a moment after the app is degraded.
+func TestACauseThatIsKnownLaterIsSaidOnce(t *testing.T) {
+	var s matter.State
+	for i, c := range []struct {
+		phase notify.Phase
+		form  string
+		said  bool
+	}{
+		{notify.Opens, "", true}, {notify.Opens, "", false}, {notify.Opens, "known", true}, {notify.Opens, "", false}, {notify.Opens, "known", false},
+		{notify.Ends, "", true}, {notify.Opens, "known", true}, {notify.Opens, "", false},
+	} {
+		next, said := matter.Advance(s, message(c.phase, c.form, start.Add(time.Duration(i)*time.Second)))
+		if said != c.said {
+			t.Errorf("step %d, %s %q: said %v", i, c.phase, c.form, said)
+		}
+		s = next
 	}
 }

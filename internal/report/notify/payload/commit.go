@@ -57,7 +57,7 @@ func ResultOf(m notify.Message) (Commit, bool) {
 		return Commit{}, false
 	case m.Matter.Kind == matter.Failure && m.Matter.Phase == notify.Ends:
 		c.State = Success
-	case m.Matter.Kind == matter.Failure, m.Matter.Kind == matter.HeldPrune && m.Matter.Phase == notify.Opens:
+	case m.Matter.Kind == matter.Failure, m.Matter.Kind == matter.Unhealthy && m.Matter.Phase == notify.Opens, m.Matter.Kind == matter.HeldPrune && m.Matter.Phase == notify.Opens:
 		c.State = Failure
 	case m.Reason == "DependencyNotReady", m.Reason == "Progressing":
 		c.State = Pending

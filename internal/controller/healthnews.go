@@ -1,0 +1,62 @@
+package controller
+
+import (
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/appstate"
+	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
+)
+
+// healthMatter is the matter of an app that is degraded. A cause that becomes known later is worth another message, other causes are not: pods in
+// trouble go from one to the next.
+func healthMatter(h health.Status) notify.Matter {
+	m := notify.Matter{Kind: matter.Unhealthy, Phase: notify.Opens}
+	if h.Cause != "" {
+		m.Form = "the cause is known"
+	}
+	return m
+}
+
+// emitHealth reports that an app is degraded: once, and once more when its pods have said why. settleMatters reports the end.
+func (c *Controller) emitHealth(e appEntry, r report.Report) {
+	if r.Stage != report.Done {
+		return
+	}
+	h := appstate.WorstHealth(r.Objects)
+	m := healthMatter(h)
+	if !c.isNewTrouble(e, m, h) || h.Code != health.Degraded {
+		return
+	}
+	evidence := map[string]string{}
+	for _, o := range r.Objects {
+		if s := o.HealthStatus(); s.ForApp() == health.Degraded && s.Cause == h.Cause {
+			evidence[notify.FactObject] = o.ID.String()
+			break
+		}
+	}
+	if h.Cause != "" {
+		evidence[notify.FactBecause] = h.Cause
+	}
+	c.emitMessage(e.app.Key, notify.Message{
+		Event: notify.Event{Severity: notify.Error, Reason: "HealthDegraded", Text: "degraded: " + h.Message}, Evidence: evidence, Matter: m,
+	})
+}
+
+// isNewTrouble notes the health of an app, and reports whether it is degraded since the last look, or its cause is known since then.
+func (c *Controller) isNewTrouble(e appEntry, m notify.Matter, h health.Status) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.appSet[e.app.Key]
+	if known == nil {
+		return false
+	}
+	was := known.trouble
+	switch {
+	case h.Code == health.Degraded && (was == "" || m.Form != ""):
+		known.trouble = "degraded " + m.Form
+	case h.Code == health.Healthy:
+		known.trouble = ""
+	}
+	return known.trouble != was
+}
