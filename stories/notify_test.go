@@ -60,7 +60,8 @@ func (w *world) hears(in <-chan heard, is func(heard) bool) []heard {
 	}
 }
 
-// TestAReceiverHearsWhatEventsTell: success, a fight with its evidence, a failure and its end; once each.
+// TestAReceiverHearsWhatEventsTell: success, a fight with its evidence, a failure and its end; once each. Providers and Alerts are left to the receiver, as to
+// Flux's notification-controller: nothing is sent by them.
 func TestAReceiverHearsWhatEventsTell(t *testing.T) {
 	w := offWorld(t, document3)
 	address, in := receiver(t)
@@ -68,7 +69,9 @@ func TestAReceiverHearsWhatEventsTell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.run(compose.RunOptions{Notify: to})
+	e := newEndpoint(t)
+	w.notifies(e, "generic", "/provider", "")
+	w.run(compose.RunOptions{Notify: to, Windows: shortWindows})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	of := func(severity, reason string) func(heard) bool {
 		return func(m heard) bool {
@@ -107,5 +110,8 @@ func TestAReceiverHearsWhatEventsTell(t *testing.T) {
 	}
 	if failures > 0 {
 		t.Errorf("the same failure was told %d times more", failures)
+	}
+	if sent := e.at("/provider"); len(sent) > 0 {
+		t.Errorf("with a receiver of Events truce sends by Providers, too: %s", strings.Join(sent, "\n"))
 	}
 }

@@ -273,7 +273,9 @@ func (s *starting) controller(ctx context.Context) error {
 	}
 	s.close = append(s.close, log)
 	o := s.options.Options
-	o.Sources.Allowed = append(slices.Clone(o.Sources.Allowed), "127.0.0.0/8", "::1/128") // all is on this machine: the person's own servers, too
+	if !s.foreign { // all is on this machine: the person's own servers, too
+		o.Sources.Allowed = append(slices.Clone(o.Sources.Allowed), "127.0.0.0/8", "::1/128")
+	}
 	o.LocalSources, o.CacheDir, o.Log = controller.AllowLocal, filepath.Join(s.options.Dir, "state"), slog.New(slog.NewTextHandler(log, manager.LogOptions(slog.LevelInfo)))
 	if s.manager, err = s.builder.NewManager(o, filepath.Join(s.options.Dir, "clones"), s); err != nil {
 		return err
