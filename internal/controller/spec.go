@@ -45,9 +45,7 @@ type Wanted struct {
 // SourceSpecOf reads the Secrets of a source, and says what to fetch.
 func SourceSpecOf(ctx context.Context, client *cluster.Client, w Wanted) (source.Spec, error) {
 	key := w.Source.Key
-	if key.Keys != "" {
-		w.Source.OtherSecrets = append(slices.Clip(w.Source.OtherSecrets), key.Keys)
-	}
+	w.Source.OtherSecrets = append(slices.Clip(w.Source.OtherSecrets), key.Verify.Secrets()...)
 	secrets, err := Credentials(ctx, client, w.Source)
 	if err != nil {
 		return source.Spec{}, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/model/release/chart"
+	"github.com/truce-gitops/truce/internal/model/signing"
 )
 
 // Spec says which files to fetch. It is comparable: equal values mean the same request.
@@ -64,8 +65,14 @@ type Verification struct {
 	Commit, Tag bool
 	PGP         string // armored public keys that are trusted, one after the other
 	SSH         string // public keys that are trusted, one on each line
-	Cosign      string // PEM: public keys that are trusted to sign artifacts of a registry (spec.verify of an OCIRepository)
-	Secret      string // namespace/name of the Secret that they are of, for messages
+	// By says how an artifact of a registry must be signed (spec.verify of an OCIRepository, or of a chart).
+	By           signing.By
+	Cosign       string // PEM: public keys that are trusted, of CosignKeys
+	Identities   string // who may sign, as signing.FormatIdentities writes them, of CosignIdentities; empty for everyone
+	TrustedRoot  string // trusted_root.json, of CosignIdentities; empty for that of Sigstore's public instance
+	Policy       string // trustpolicy.json, of Notation
+	Certificates string // PEM: the certificates of its trust stores, of Notation
+	Secret       string // namespace/name of the Secret that they are of, for messages
 }
 
 // Bucket says which objects of an object storage are meant, and who gives credentials for it.

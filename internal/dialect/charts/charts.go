@@ -2,20 +2,19 @@
 //
 // In: what is fetched for the source itself, the key of the chart, and the Secrets that were read for it.
 // Out: a source.Spec.
-// Promise: pure; a chart that must be signed is fetched with the keys that must have signed it, or not at all.
+// Promise: pure; what must be signed is fetched with what its signature is verified by, or not at all.
 // Not here: which chart an app names (dialect/flux), fetching (source/chart, source/oci).
 package charts
 
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/signing"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/chartfile"
 )
@@ -31,7 +30,7 @@ var exactForm = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(
 func ChartSpecOf(spec source.Spec, key app.SourceKey, index string, secrets source.Secrets) (source.Spec, error) {
 	switch spec.Kind {
 	case source.HelmRepository:
-		if key.Keys != "" {
+		if key.Verify != (signing.Wanted{}) {
 			return spec, chartError(key, source.NotSupported, "the signature of a chart is checked where it is in an OCI registry: spec.verify wants a HelmRepository with type: oci")
 		}
 		spec.Chart.Name, spec.Chart.Version, spec.Chart.Index = key.Chart, key.Version, index
@@ -46,11 +45,8 @@ func ChartSpecOf(spec source.Spec, key app.SourceKey, index string, secrets sour
 	if exactForm.MatchString(key.Version) {
 		spec.Ref = source.Ref{Tag: strings.ReplaceAll(key.Version, "+", "_")} // as Helm writes a tag, which may have no "+"
 	}
-	if key.Keys == "" {
-		return spec, nil
-	}
 	var err error
-	spec.Verify, err = TrustedKeys(key, key.Keys, secrets)
+	spec.Verify, err = VerificationOf(key, key.Verify, secrets)
 	return spec, err
 }
 
@@ -75,24 +71,6 @@ func DependencySpecOf(d chartfile.Dependency) (source.Spec, error) {
 		return spec, chartError(key, source.NotSupported, "its repository is neither https:// nor oci://, nor file:// and a path from the chart")
 	}
 	return ChartSpecOf(spec, key, "", source.Secrets{})
-}
-
-// TrustedKeys reads the Secret of spec.verify of a source: public keys in PEM, in keys that end in .pub.
-func TrustedKeys(of app.SourceKey, name string, secrets source.Secrets) (source.Verification, error) {
-	data, ok := secrets.Other[name]
-	if !ok {
-		return source.Verification{}, chartError(of, source.VerificationError, "Secret "+name+" of spec.verify.secretRef is not there")
-	}
-	out := source.Verification{Secret: of.Namespace + "/" + name}
-	for _, key := range slices.Sorted(maps.Keys(data)) {
-		if strings.HasSuffix(key, ".pub") {
-			out.Cosign += string(data[key]) + "\n"
-		}
-	}
-	if out.Cosign == "" {
-		return source.Verification{}, chartError(of, source.VerificationError, "Secret "+name+" of spec.verify.secretRef holds no key: want public keys in PEM in keys that end in .pub")
-	}
-	return out, nil
 }
 
 func chartError(key app.SourceKey, reason source.Reason, why string) error {

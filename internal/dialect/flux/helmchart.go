@@ -57,7 +57,7 @@ func (r *reading) chartChoice(cr object.Object, spec sourcev1.HelmChartSpec) *ch
 		r.helmReference("spec", spec.Chart, spec.Version)
 		out.From.Chart, out.From.Version = spec.Chart, strings.TrimSpace(spec.Version)
 		if v := spec.Verify; v != nil {
-			out.From.Keys = r.chartKeys("spec.verify", v.Provider, v.SecretRef)
+			out.From.Verify = r.chartSignatures("spec.verify", v.Provider, v.SecretRef, v.MatchOIDCIdentity)
 		}
 	case gitRepository, bucket:
 		out.Directory = r.chartPath("spec.chart", spec.Chart)

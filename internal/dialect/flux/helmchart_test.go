@@ -16,7 +16,7 @@ import (
 func TestHelmChartsSayWhichChartIsMeant(t *testing.T) {
 	golden.Run(t, "testdata/helmchart/*.txtar", func(t *testing.T, in golden.Files) string {
 		s := HelmCharts{}.Source(parse(t, in.Need(t, "cr.yaml")))
-		return sourceText(s) + fmt.Sprintf("from: %s keys=%q\nchoice: %+v\nproblems: %v\n", s.Chart.From, s.Chart.From.Keys, s.Chart, s.Problems)
+		return sourceText(s) + fmt.Sprintf("from: %s verify=%+v\nchoice: %+v\nproblems: %v\n", s.Chart.From, s.Chart.From.Verify, s.Chart, s.Problems)
 	})
 }
 

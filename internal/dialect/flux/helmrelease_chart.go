@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -50,7 +49,7 @@ func (r *reading) chartTemplate(a *app.App, hr helmv2.HelmRelease) {
 		r.helmReference("spec.chart.spec", spec.Chart, spec.Version)
 		a.Source.Chart, a.Source.Version = spec.Chart, strings.TrimSpace(spec.Version)
 		if v := spec.Verify; v != nil {
-			a.Source.Keys = r.chartKeys("spec.chart.spec.verify", v.Provider, v.SecretRef)
+			a.Source.Verify = r.chartSignatures("spec.chart.spec.verify", v.Provider, v.SecretRef, nil)
 		}
 		a.SourceInterval = hr.Spec.Interval.Duration
 	case gitRepository, bucket:
@@ -104,19 +103,4 @@ func (r *reading) valuesFiles(at string, files []string) []string {
 		out = append(out, name)
 	}
 	return out
-}
-
-// chartKeys is the Secret with the public keys that must have signed a chart.
-func (r *reading) chartKeys(at, provider string, secret *meta.LocalObjectReference) string {
-	switch {
-	case provider == "notation":
-		r.Unsupported(at+".provider", "a chart would be installed whose signature was not checked; only cosign is")
-	case provider != "" && provider != cosignProvider:
-		r.Problem(at+".provider", "want cosign, not %q", provider)
-	case secret == nil:
-		r.Unsupported(at, "signatures by identities (keyless) are not checked; name the public keys that are trusted in "+at+".secretRef")
-	default:
-		return r.secretName(at+".secretRef.name", secret.Name)
-	}
-	return ""
 }

@@ -27,7 +27,7 @@ func TestHelmRepositoriesBecomeSpecs(t *testing.T) {
 			return out
 		}
 		a := HelmReleases{}.App(parse(t, in["release.yaml"]), app.Policy{})
-		out += fmt.Sprintf("reads: %s keys=%q every %s problems=%v\n", a.Source, a.Source.Keys, a.SourceInterval, a.Problems)
+		out += fmt.Sprintf("reads: %s verify=%+v every %s problems=%v\n", a.Source, a.Source.Verify, a.SourceInterval, a.Problems)
 		if err != nil || len(a.Problems) > 0 {
 			return out
 		}

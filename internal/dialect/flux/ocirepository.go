@@ -6,6 +6,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/charts"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/source"
@@ -44,9 +45,7 @@ func (r *reading) ociSource(cr object.Object) (dialect.Source, sourcev1.OCIRepos
 	if spec.ProxySecretRef != nil {
 		s.OtherSecrets = append(s.OtherSecrets, r.secretName("spec.proxySecretRef.name", spec.ProxySecretRef.Name))
 	}
-	if keys := r.ociVerification(spec.Verify); keys != "" {
-		s.OtherSecrets = append(s.OtherSecrets, keys)
-	}
+	s.OtherSecrets = append(s.OtherSecrets, r.signatures("spec.verify", spec.Verify).Secrets()...)
 	r.ociURL(fields, spec.URL)
 	r.layerSelector(spec.LayerSelector)
 	if r.cloud(spec.Provider) != provider.NoCloud && spec.SecretRef == nil && spec.ServiceAccountName == "" {
@@ -114,7 +113,7 @@ func (OCIRepositories) Spec(cr object.Object, secrets source.Secrets) (source.Sp
 		if s.Secret == "" && len(secrets.Pull) == 0 { // as in Flux, which asks the cloud where no Secret is named
 			out.Auth.Cloud = cloudIdentity(r.cloud(spec.Provider), s.Key.Namespace, spec.ServiceAccountName)
 		}
-		out.Verify, err = ociKeys(s, spec.Verify, secrets)
+		out.Verify, err = charts.VerificationOf(s.Key, r.signatures("spec.verify", spec.Verify), secrets)
 	}
 	return out, err
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/pause"
 	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/signing"
 	"github.com/truce-gitops/truce/internal/model/variables"
 )
 
@@ -39,8 +40,9 @@ type SourceKey struct {
 	// reference name or a commit. Empty for what the source follows.
 	Revision string
 	// Chart is the name of the one chart that is read of a source which holds many; empty for the source itself. Version is its version, or a range
-	// of versions, and empty for the newest. Keys names a Secret beside the source with the public keys that must have signed it; empty for none.
-	Chart, Version, Keys string
+	// of versions, and empty for the newest. Verify says which signatures it must have.
+	Chart, Version string
+	Verify         signing.Wanted
 }
 
 // IsOwn reports whether the key is that of a custom resource, and of no revision or chart of it.

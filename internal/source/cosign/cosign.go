@@ -4,7 +4,7 @@
 // Out: the key that signed it, or why none of the trusted ones did.
 // Promise: pure; a signature counts only if it is over a statement that names this very digest, and that says that it is a signature of an artifact: one
 // over an attestation, or over another artifact, counts as none.
-// Not here: signatures by certificates and identities (Fulcio, Rekor), reading registries, what becomes of an artifact that is not verified (source/oci).
+// Not here: signatures by certificates and identities (keyless), reading registries, what becomes of an artifact that is not verified (source/oci).
 package cosign
 
 import (
@@ -131,9 +131,12 @@ func digestOf(h crypto.Hash, message []byte) []byte {
 // signatureType is what a simple-signing payload says that it is.
 const signatureType = "cosign container image signature"
 
-// VerifyPayload verifies a simple-signing payload, of which the signature is in base64, for the digest of a manifest: sha256:…
-func (k Keys) VerifyPayload(payload []byte, signature, digest string) (string, error) {
-	raw, err := base64.StdEncoding.DecodeString(signature)
+// SignatureAnnotation is the annotation of a payload that has its signature, in base64.
+const SignatureAnnotation = "dev.cosignproject.cosign/signature"
+
+// VerifyPayload verifies a simple-signing payload with its annotations for the digest of a manifest: sha256:…
+func (k Keys) VerifyPayload(payload []byte, annotations map[string]string, digest string) (string, error) {
+	raw, err := base64.StdEncoding.DecodeString(annotations[SignatureAnnotation])
 	if err != nil {
 		return "", errors.New("its signature is not base64")
 	}
@@ -141,6 +144,11 @@ func (k Keys) VerifyPayload(payload []byte, signature, digest string) (string, e
 	if err != nil {
 		return "", err
 	}
+	return by, CheckPayload(payload, digest)
+}
+
+// CheckPayload checks that a simple-signing payload which was signed is a signature of a digest.
+func CheckPayload(payload []byte, digest string) error {
 	var signed struct {
 		Critical struct {
 			Type  string `json:"type"`
@@ -150,15 +158,15 @@ func (k Keys) VerifyPayload(payload []byte, signature, digest string) (string, e
 		} `json:"critical"`
 	}
 	if json.Unmarshal(payload, &signed) != nil {
-		return "", errors.New("its payload is no JSON")
+		return errors.New("its payload is no JSON")
 	}
 	switch {
 	case signed.Critical.Type != signatureType:
-		return "", fmt.Errorf("what was signed is no signature of an artifact, but %.80q", signed.Critical.Type)
+		return fmt.Errorf("what was signed is no signature of an artifact, but %.80q", signed.Critical.Type)
 	case signed.Critical.Image.Digest != digest || digest == "":
-		return "", errAnother
+		return errAnother
 	}
-	return by, nil
+	return nil
 }
 
 var errAnother = errors.New("what was signed is another artifact")
@@ -166,8 +174,9 @@ var errAnother = errors.New("what was signed is another artifact")
 // The forms of a bundle.
 const (
 	// BundleType begins the media types of bundles.
-	BundleType    = "application/vnd.dev.sigstore.bundle"
-	statementType = "application/vnd.in-toto+json"
+	BundleType = "application/vnd.dev.sigstore.bundle"
+	// StatementType is the media type of what a bundle of cosign signs.
+	StatementType = "application/vnd.in-toto+json"
 	predicateType = "https://sigstore.dev/cosign/sign/v1"
 )
 
@@ -187,18 +196,18 @@ func (k Keys) VerifyBundle(bundle []byte, digest string) (string, error) {
 		return "", errors.New("it is no bundle of Sigstore")
 	}
 	e := b.Envelope
-	if e == nil || e.PayloadType != statementType || len(e.Signatures) != 1 {
+	if e == nil || e.PayloadType != StatementType || len(e.Signatures) != 1 {
 		return "", errors.New("its bundle holds no statement with one signature")
 	}
 	by, err := k.signer(preAuthentication(e.PayloadType, e.Payload), e.Signatures[0].Sig)
 	if err != nil {
 		return "", err
 	}
-	return by, checkStatement(e.Payload, digest)
+	return by, CheckStatement(e.Payload, digest)
 }
 
-// checkStatement checks a statement of in-toto that was signed.
-func checkStatement(payload []byte, digest string) error {
+// CheckStatement checks that a statement of in-toto which was signed is a signature of a digest.
+func CheckStatement(payload []byte, digest string) error {
 	var s struct {
 		Type      string `json:"_type"`
 		Predicate string `json:"predicateType"`

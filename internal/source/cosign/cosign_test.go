@@ -49,6 +49,11 @@ func signersOf(t testing.TB) map[string]ocitest.Signer {
 	return out
 }
 
+// signed are the annotations of a payload.
+func signed(signature []byte) map[string]string {
+	return map[string]string{cosign.SignatureAnnotation: base64Of(signature)}
+}
+
 func base64Of(signature []byte) string { return base64.StdEncoding.EncodeToString(signature) }
 
 func TestASignatureOfATrustedKeyIsVerified(t *testing.T) {
@@ -56,13 +61,13 @@ func TestASignatureOfATrustedKeyIsVerified(t *testing.T) {
 	for name, s := range signersOf(t) {
 		keys := keysOf(t, other.Public, s.Public)
 		payload := ocitest.Payload(digest)
-		if by, err := keys.VerifyPayload(payload, base64Of(s.Signature(payload)), digest); err != nil || !strings.HasPrefix(by, "key SHA256:") {
+		if by, err := keys.VerifyPayload(payload, signed(s.Signature(payload)), digest); err != nil || !strings.HasPrefix(by, "key SHA256:") {
 			t.Errorf("%s: payload: %s, %v", name, by, err)
 		}
 		if by, err := keys.VerifyBundle(s.Bundle(ocitest.Statement(digest, ocitest.SignPredicate)), digest); err != nil || !strings.HasPrefix(by, "key SHA256:") {
 			t.Errorf("%s: bundle: %s, %v", name, by, err)
 		}
-		if _, err := keysOf(t, other.Public).VerifyPayload(payload, base64Of(s.Signature(payload)), digest); !errors.Is(err, cosign.ErrNotSigned) {
+		if _, err := keysOf(t, other.Public).VerifyPayload(payload, signed(s.Signature(payload)), digest); !errors.Is(err, cosign.ErrNotSigned) {
 			t.Errorf("%s: a key that is not trusted: %v", name, err)
 		}
 	}
@@ -79,16 +84,16 @@ func TestWhatIsNoSignatureOfTheArtifactIsNone(t *testing.T) {
 		"no digest":         []byte(`{"critical":{"type":"cosign container image signature"}}`),
 		"a signed manifest": []byte(`{"schemaVersion":2}`),
 	} {
-		if by, err := keys.VerifyPayload(payload, base64Of(s.Signature(payload)), digest); err == nil {
+		if by, err := keys.VerifyPayload(payload, signed(s.Signature(payload)), digest); err == nil {
 			t.Errorf("payload, %s: %s", what, by)
 		}
 	}
-	if _, err := keys.VerifyPayload([]byte(`{"critical":{"type":"cosign container image signature"}}`), "", ""); err == nil {
+	if _, err := keys.VerifyPayload([]byte(`{"critical":{"type":"cosign container image signature"}}`), nil, ""); err == nil {
 		t.Error("no signature, no digest")
 	}
 	payload := ocitest.Payload(digest)
 	changed := append([]byte(" "), payload...)
-	if _, err := keys.VerifyPayload(changed, base64Of(s.Signature(payload)), digest); !errors.Is(err, cosign.ErrNotSigned) {
+	if _, err := keys.VerifyPayload(changed, signed(s.Signature(payload)), digest); !errors.Is(err, cosign.ErrNotSigned) {
 		t.Errorf("a changed payload: %v", err)
 	}
 	good := ocitest.Statement(digest, ocitest.SignPredicate)
@@ -151,7 +156,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add(payload, base64Of(other.Signature(payload)))
 	f.Add(other.Bundle(ocitest.Statement(digest, ocitest.SignPredicate)), "")
 	f.Fuzz(func(t *testing.T, data []byte, signature string) {
-		if by, err := keys.VerifyPayload(data, signature, digest); err == nil {
+		if by, err := keys.VerifyPayload(data, map[string]string{cosign.SignatureAnnotation: signature}, digest); err == nil {
 			t.Errorf("a forged payload is verified with %s", by)
 		}
 		if by, err := keys.VerifyBundle(data, digest); err == nil {

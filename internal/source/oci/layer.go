@@ -27,7 +27,7 @@ var manifestTypes = []string{ocispec.MediaTypeImageManifest, ocispec.MediaTypeIm
 
 // bring verifies the signature of a digest, and fetches its manifest, and the layer, unless that is stored already.
 func (s *Store) bring(ctx context.Context, a *artifact, top digest.Digest, spec source.Spec) error {
-	verified, err := a.verify(ctx, top, spec.Verify)
+	verified, err := s.verify(ctx, a, top, spec.Verify)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/keyless"
 	"github.com/truce-gitops/truce/internal/source/pack"
 	"github.com/truce-gitops/truce/internal/source/transport"
 )
@@ -37,9 +38,12 @@ type Store struct {
 	Servers egress.Policy
 	// Clouds gives the logins of registries of clouds; nil for none.
 	Clouds *cloud.Exchange
+	// Sigstore publishes the trusted root of signatures whose source names none; the zero value is the public instance.
+	Sigstore keyless.Mirror
 
 	mu    sync.Mutex
 	known map[source.Spec]*artifact
+	root  *publicRoot // guarded by mu until it is made
 }
 
 var _ source.Fetcher = (*Store)(nil)

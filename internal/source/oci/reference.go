@@ -11,6 +11,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
@@ -112,22 +113,27 @@ func compareVersions(a, b *semver.Version, nameA, nameB string) int {
 	return cmp.Or(a.Compare(b), cmp.Compare(nameA, nameB))
 }
 
-// resolve asks for the digest of a manifest. It is a HEAD request, and a GET where the registry does not say it in a header.
+// resolve asks for the digest of a manifest.
 func (a *artifact) resolve(ctx context.Context, want reference) (digest.Digest, error) {
-	name := cmp.Or(want.digest, want.tag)
+	d, err := a.describe(ctx, cmp.Or(want.digest, want.tag))
+	return d.Digest, err
+}
+
+// describe asks for the digest, size and type of a manifest. It is a HEAD request, and a GET where the registry does not say it in a header.
+func (a *artifact) describe(ctx context.Context, name string) (ocispec.Descriptor, error) {
 	d, err := a.remote.Manifests().Resolve(ctx, name)
 	if err == nil {
-		return d.Digest, nil
+		return d, nil
 	}
 	var refused *errcode.ErrorResponse
 	if errors.Is(err, errdef.ErrNotFound) || errors.As(err, &refused) || isUnreachable(err) || ctx.Err() != nil {
-		return "", classify(source.PullFailed, err)
+		return d, classify(source.PullFailed, err)
 	}
 	d, body, err := a.remote.Manifests().FetchReference(ctx, name)
 	if err != nil {
-		return "", classify(source.PullFailed, err)
+		return d, classify(source.PullFailed, err)
 	}
-	return d.Digest, body.Close()
+	return d, body.Close()
 }
 
 // isSupported reports whether a digest can be checked here.

@@ -5,79 +5,84 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/errdef"
 
 	"github.com/truce-gitops/truce/internal/source"
-	"github.com/truce-gitops/truce/internal/source/cosign"
 	"github.com/truce-gitops/truce/internal/source/transport"
-)
-
-// How cosign stores signatures: as layers of a manifest that has a tag made of the digest, or that refers to what is signed.
-const (
-	payloadType         = "application/vnd.dev.cosign.simplesigning.v1+json"
-	signatureAnnotation = "dev.cosignproject.cosign/signature"
-	signatureArtifact   = "application/vnd.dev.cosign.artifact.sig.v1+json"
-	signatureTag        = ".sig"
 )
 
 // The bounds of what is looked at.
 const (
 	mostReferrers  = 500
 	mostSignatures = 100
-	mostSignature  = 1 << 20 // bytes of a payload or a bundle
+	mostSignature  = 1 << 20 // bytes of a payload, a bundle or an envelope
 )
+
+// judge decides about the signatures of one manifest.
+type judge interface {
+	// tag is where signatures are beside the manifests that refer to what is signed; empty for nowhere.
+	tag(top digest.Digest) string
+	// mayHold reports whether a manifest with this artifact type may hold signatures.
+	mayHold(artifactType string) bool
+	// isSignature reports whether a layer of such a manifest is one.
+	isSignature(mediaType string) bool
+	// judge says who has signed; the empty text, without an error, where the source accepts what is not authentic.
+	judge(ctx context.Context, layer ocispec.Descriptor, content []byte) (string, error)
+	// refusal is the error where no signature is accepted; failed says why the last one is not, and is nil where there is none.
+	refusal(failed error) error
+}
 
 // verification looks for a signature of one manifest.
 type verification struct {
+	judge
 	a      *artifact
-	keys   cosign.Keys
 	top    digest.Digest
 	seen   int
-	failed error // why the last signature is none
+	failed error  // why the last signature is none
+	by     string // who has signed
 }
 
-// verify makes sure that a trusted key has signed a manifest, and says which.
-func (a *artifact) verify(ctx context.Context, top digest.Digest, v source.Verification) (string, error) {
-	if v.Cosign == "" {
-		return "", nil
+// verify makes sure that a manifest is signed as a source asks for, and says by whom.
+func (s *Store) verify(ctx context.Context, a *artifact, top digest.Digest, v source.Verification) (string, error) {
+	by, err := s.judgeOf(ctx, a, top, v)
+	if by == nil || err != nil {
+		return "", err
 	}
-	keys, err := cosign.ParseKeys(v.Cosign)
-	if err != nil {
-		return "", transport.Failed(source.VerificationError, "Secret %s: %w", v.Secret, err)
-	}
-	check := &verification{a: a, keys: keys, top: top}
-	by, err := check.tagged(ctx)
-	if err == nil && by == "" {
-		by, err = check.referring(ctx)
+	check := &verification{judge: by, a: a, top: top}
+	found, err := check.tagged(ctx)
+	if err == nil && !found {
+		found, err = check.referring(ctx)
 	}
 	switch {
 	case err != nil:
 		return "", classify(source.PullFailed, fmt.Errorf("look for its signatures: %w", err))
-	case by != "":
-		return "verified signature of digest " + top.String() + " with " + by, nil
-	case check.failed != nil:
-		return "", transport.Failed(source.VerificationError, "no signature of it is verified with the keys of Secret %s: %w", v.Secret, check.failed)
-	}
-	return "", transport.Failed(source.VerificationError, "it has no signature of cosign")
-}
-
-// tagged looks at the manifest with the tag sha256-<digits>.sig.
-func (v *verification) tagged(ctx context.Context) (string, error) {
-	_, body, err := v.a.remote.Manifests().FetchReference(ctx, string(v.top.Algorithm())+"-"+v.top.Encoded()+signatureTag)
-	if errors.Is(err, errdef.ErrNotFound) {
+	case !found:
+		return "", &transport.FetchError{Reason: source.VerificationError, Err: by.refusal(check.failed)}
+	case check.by == "":
 		return "", nil
 	}
+	return "verified signature of digest " + top.String() + " with " + check.by, nil
+}
+
+// tagged looks at the manifest with a tag that is made of the digest.
+func (v *verification) tagged(ctx context.Context) (bool, error) {
+	name := v.tag(v.top)
+	if name == "" {
+		return false, nil
+	}
+	_, body, err := v.a.remote.Manifests().FetchReference(ctx, name)
+	if errors.Is(err, errdef.ErrNotFound) {
+		return false, nil
+	}
 	if err != nil {
-		return "", err
+		return false, err
 	}
 	data, err := drainBody(body, mostMetadata)
 	if err != nil {
-		return "", err
+		return false, err
 	}
 	return v.layers(ctx, data)
 }
@@ -86,7 +91,7 @@ func (v *verification) tagged(ctx context.Context) (string, error) {
 var errFound = errors.New("found")
 
 // referring looks at the manifests that refer to what is signed.
-func (v *verification) referring(ctx context.Context) (by string, err error) {
+func (v *verification) referring(ctx context.Context) (found bool, err error) {
 	n := 0
 	subject := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: v.top}
 	err = v.a.remote.Referrers(ctx, subject, "", func(page []ocispec.Descriptor) error {
@@ -95,65 +100,63 @@ func (v *verification) referring(ctx context.Context) (by string, err error) {
 		}
 		for _, d := range page {
 			var err error
-			if by, err = v.referrer(ctx, d); err != nil || by != "" {
+			if found, err = v.referrer(ctx, d); err != nil || found {
 				return errors.Join(err, errFound)
 			}
 		}
 		return nil
 	})
-	if by != "" {
-		return by, nil
+	if found {
+		return true, nil
 	}
-	return "", err
+	return false, err
 }
 
 // referrer looks at one of those, unless the list says that it holds something else.
-func (v *verification) referrer(ctx context.Context, d ocispec.Descriptor) (string, error) {
-	unclear := []string{"", ocispec.MediaTypeEmptyJSON, ocispec.MediaTypeImageConfig} // some clients write no more into the index of an older registry
-	if d.ArtifactType != signatureArtifact && !strings.HasPrefix(d.ArtifactType, cosign.BundleType) && !slices.Contains(unclear, d.ArtifactType) {
-		return "", nil
+func (v *verification) referrer(ctx context.Context, d ocispec.Descriptor) (bool, error) {
+	switch d.ArtifactType {
+	case "", ocispec.MediaTypeEmptyJSON, ocispec.MediaTypeImageConfig: // some clients write no more into the index of an older registry
+	default:
+		if !v.mayHold(d.ArtifactType) {
+			return false, nil
+		}
 	}
 	data, err := v.a.document(ctx, d.Digest)
 	if err != nil {
-		return "", err
+		return false, err
 	}
 	return v.layers(ctx, data)
 }
 
 // layers looks at the signatures that a manifest holds. One that cannot be read is none.
-func (v *verification) layers(ctx context.Context, manifest []byte) (string, error) {
+func (v *verification) layers(ctx context.Context, manifest []byte) (bool, error) {
 	var m ocispec.Manifest
 	if err := json.Unmarshal(manifest, &m); err != nil {
 		v.failed = errors.New("the manifest of its signatures is no JSON")
-		return "", nil
+		return false, nil
 	}
 	for _, d := range m.Layers {
-		isBundle := strings.HasPrefix(d.MediaType, cosign.BundleType)
-		if !isBundle && d.MediaType != payloadType {
+		if !v.isSignature(d.MediaType) {
 			continue
 		}
 		if v.seen++; v.seen > mostSignatures {
-			return "", transport.Failed(source.LimitExceeded, "it has more than %d signatures", mostSignatures)
+			return false, transport.Failed(source.LimitExceeded, "it has more than %d signatures", mostSignatures)
 		}
 		content, err := v.content(ctx, d)
 		if err != nil {
-			return "", err
+			return false, err
 		}
-		by := ""
-		if isBundle {
-			by, err = v.keys.VerifyBundle(content, v.top.String())
-		} else {
-			by, err = v.keys.VerifyPayload(content, d.Annotations[signatureAnnotation], v.top.String())
-		}
+		by, err := v.judge.judge(ctx, d, content)
 		if err == nil {
-			return by, nil
+			v.by = by
+			return true, nil
 		}
 		v.failed = err
 	}
-	return "", nil
+	return false, nil
 }
 
-// content reads a payload or a bundle, which has the digest that its manifest names.
+// content reads a signature, which has the digest that its manifest names.
 func (v *verification) content(ctx context.Context, d ocispec.Descriptor) ([]byte, error) {
 	if !isSupported(d.Digest) || d.Size < 0 || d.Size > mostSignature {
 		return nil, transport.Failed(source.LimitExceeded, "a signature has a digest or size of an unknown form")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/truce-gitops/truce/internal/model/signing"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
 )
@@ -12,7 +13,7 @@ import (
 // trusting asks for a tag that one of the keys has signed.
 func trusting(r *ocitest.Registry, all ...ocitest.Signer) source.Spec {
 	spec := specOf(r, "v1")
-	spec.Verify.Secret = "apps/keys"
+	spec.Verify.By, spec.Verify.Secret = signing.CosignKeys, "apps/keys"
 	for _, s := range all {
 		spec.Verify.Cosign += s.Public
 	}

@@ -194,6 +194,13 @@ func (r *Registry) PushManifest(repository, tag, mediaType string, manifest any)
 	return digest
 }
 
+// Stat returns the type and size of a manifest.
+func (r *Registry) Stat(digest string) (mediaType string, size int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.types[digest], len(r.contents[digest])
+}
+
 // Break changes a stored content without changing its digest.
 func (r *Registry) Break(digest string) {
 	r.mu.Lock()
