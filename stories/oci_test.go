@@ -8,9 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
+	"github.com/truce-gitops/truce/internal/testing/signtest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -169,6 +171,56 @@ func TestAnArtifactOfARegistryThatIsNotSignedReplacesNone(t *testing.T) {
 	ready := w.sourceReason(ociRepositories, "web", "Succeeded")
 	if text := fmt.Sprint(ready.Object["status"]); !strings.Contains(text, "verified signature of digest "+second) {
 		t.Errorf("the status says %s", text)
+	}
+}
+
+// TestAnArtifactOfAnotherIdentityReplacesNone signs by certificates: as cosign does without a key, by the trusted root of an instance of our own, and as
+// notation does.
+func TestAnArtifactOfAnotherIdentityReplacesNone(t *testing.T) {
+	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	r, instance := ocitest.New(t), signtest.NewSigstore(t)
+	notary, stranger := signtest.NewNotary(t, "ci", time.Now().Add(time.Hour)), signtest.NewNotary(t, "ci", time.Now().Add(time.Hour))
+	policy := fmt.Sprintf(`{"version": "1.0", "trustPolicies": [{"name": "all", "registryScopes": [%q], "signatureVerification": {"level": "strict"}, "trustStores": ["ca:all"], "trustedIdentities": ["*"]}]}`, r.Host+"/team/notary")
+	w.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: root, namespace: %s}\nstringData: {trusted_root.json: %q}\n", w.ns, instance.Root()))
+	w.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: policy, namespace: %s}\nstringData: {trustpolicy.json: %q, root.crt: %q}\n", w.ns, policy, notary.Root))
+	by := func(identity string) func(string) {
+		return func(digest string) {
+			s := signtest.Signature{Identity: identity, Issuer: "https://login.example.com", Logged: time.Minute}
+			r.Attach("team/keyless", digest, ocitest.BundleLayer(nil).MediaType, ocitest.BundleLayer(instance.Bundle(ocitest.Statement(digest, ocitest.SignPredicate), s)))
+		}
+	}
+	for name, c := range map[string]struct {
+		verify, refusal, verified string
+		sign, forge               func(string)
+	}{
+		"keyless": {
+			`{provider: cosign, trustedRootSecretRef: {name: root}, matchOIDCIdentity: [{issuer: "^https://login.example.com$", subject: "^https://ci.example.com/"}]}`,
+			"another identity has signed it", `with identity "https://ci.example.com/web"`, by("https://ci.example.com/web"), by("https://evil.example.com/web"),
+		},
+		"notary": {
+			`{provider: notation, secretRef: {name: policy}}`, "accepts no signature of it", `with certificate "CN=ci`,
+			func(digest string) { notary.Sign(r, "team/notary", digest, signtest.COSE) }, func(digest string) { stranger.Sign(r, "team/notary", digest, signtest.JWS) },
+		},
+	} {
+		push := func(value string) string {
+			return r.Push("team/"+name, "latest", map[string]string{"a.yaml": configMapOf(name, value)}, nil)
+		}
+		first := push("unsigned")
+		w.artifact(name, "url: "+r.URL("team/"+name)+"\nverify: "+c.verify)
+		w.appOf(name, "OCIRepository", name)
+		w.sourceReason(ociRepositories, name, "VerificationError")
+		c.sign(first)
+		w.appliedRevision(name, "latest@"+first)
+		if text := fmt.Sprint(w.sourceReason(ociRepositories, name, "Succeeded").Object["status"]); !strings.Contains(text, "verified signature of digest "+first+" "+c.verified) {
+			t.Errorf("the status says %s", text)
+		}
+		c.forge(push("forged"))
+		if text := fmt.Sprint(w.sourceReason(ociRepositories, name, "VerificationError").Object["status"]); !strings.Contains(text, c.refusal) || !strings.Contains(text, "SourceVerified") {
+			t.Errorf("the status says %s", text)
+		}
+		if got := w.kubectl("get", "configmap", name, "-o", "yaml"); strings.Contains(got, "forged") || !strings.Contains(got, "unsigned") {
+			t.Errorf("an artifact that is not verified was applied:\n%s", got)
+		}
 	}
 }
 
