@@ -1,0 +1,47 @@
+package deliver_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/report/notify/deliver"
+	"github.com/truce-gitops/truce/internal/report/notify/payload"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
+	"github.com/truce-gitops/truce/internal/report/notify/sample"
+)
+
+// TestARequestIsShownWithoutCredentials: of each type, with credentials in every place where a Provider can have them.
+func TestARequestIsShownWithoutCredentials(t *testing.T) {
+	for _, kind := range payload.TypeNames() {
+		p := deliver.Loaded{Provider: route.Provider{
+			Key: route.Key{Namespace: "shop", Name: "p"}, Type: kind, Channel: "room/topic", Secret: "s",
+			Address: "https://user:CANARY-password@chat.example.com/org/CANARY-path?key=CANARY-query",
+		}}
+		p.SecretData = map[string][]byte{
+			"token": []byte("CANARY-token"), "username": []byte("CANARY-user"), "password": []byte("CANARY-pass"), "headers": []byte("X-Api-Key: CANARY-header"),
+		}
+		if kind == "pagerduty" {
+			p.Channel = "CANARY-routing"
+		}
+		shown := 0
+		for _, m := range sample.Messages(time.Now(), "shop") {
+			for _, c := range payload.JoinMessages(kind, []route.Note{route.Alert{}.Address(m)}) {
+				if c.Nothing {
+					continue
+				}
+				r, err := deliver.ShowRequest(p, c)
+				if text := fmt.Sprint(r.Method, r.URL, r.Headers, string(r.Body), err); strings.Contains(text, "CANARY") {
+					t.Errorf("%s shows a credential: %s", kind, text)
+				}
+				if err == nil {
+					shown++
+				}
+			}
+		}
+		if shown == 0 {
+			t.Logf("%s: no request can be made of this Provider", kind)
+		}
+	}
+}
