@@ -34,7 +34,7 @@ func ReadProvider(ctx context.Context, r live.Reader, key route.Key) (deliver.Lo
 	}
 	p := flux.Notifications{}.Provider(cr)
 	if len(p.Problems) > 0 {
-		return deliver.Loaded{}, fmt.Errorf("Provider %s: %s", key, joinProblems(p.Problems))
+		return deliver.Loaded{}, fmt.Errorf("%s %s: %s", registry.Providers.Kind, key, joinProblems(p.Problems))
 	}
 	return notices.LoadProvider(ctx, r, p)
 }
@@ -75,7 +75,7 @@ type Sample struct {
 // Samples returns the samples that a Provider gets, with their requests.
 func Samples(p deliver.Loaded, c Choice, at time.Time) ([]Sample, error) {
 	if payload.IsCommitStatus(p.Type) != (c.Commit != "") {
-		return nil, fmt.Errorf("Provider %s is of type %s: a commit (--commit) is for the types that write the status of commits, and needed there", p.Key, p.Type)
+		return nil, fmt.Errorf("%s %s is of type %s: a commit (--commit) is for the types that write the status of commits, and needed there", registry.Providers.Kind, p.Key, p.Type)
 	}
 	from := route.Alert{Key: route.Key{Namespace: p.Key.Namespace, Name: "truce-notify-test"}, Summary: "a sample of truce notify test: nothing has happened"}
 	var out []Sample

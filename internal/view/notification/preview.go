@@ -40,7 +40,7 @@ func Preview(ctx context.Context, r live.Reader, key route.Key, entries []journa
 	}
 	out := Past{Alert: flux.Notifications{}.Alert(cr), Judged: len(entries)}
 	if len(out.Alert.Problems) > 0 {
-		return out, fmt.Errorf("Alert %s: %s", key, joinProblems(out.Alert.Problems))
+		return out, fmt.Errorf("%s %s: %s", registry.Alerts.Kind, key, joinProblems(out.Alert.Problems))
 	}
 	provider, err := read(ctx, r, registry.Providers, route.Key{Namespace: key.Namespace, Name: out.Alert.Provider})
 	if err != nil {
