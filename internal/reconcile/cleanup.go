@@ -108,19 +108,28 @@ func (r *appRun) createdEntries(ctx context.Context) ([]inventory.Entry, error) 
 		if _, was := had[entry.ID]; was || !slices.Contains(wanted, entry.ID) {
 			continue
 		}
-		o, err := r.access.Live.Get(ctx, object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}, entry.ID)
-		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
-			continue
-		}
+		created, err := r.createdSince(ctx, entry, began)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", entry.ID, err)
+			return nil, err
 		}
-		at, err := time.Parse(time.RFC3339, o.StringAt("metadata", "creationTimestamp"))
-		if err == nil && !began.IsZero() && !at.Before(began) {
+		if created {
 			out = append(out, entry)
 		}
 	}
 	return out, nil
+}
+
+// createdSince reports whether an object is there and was created at or after a time.
+func (r *appRun) createdSince(ctx context.Context, entry inventory.Entry, began time.Time) (bool, error) {
+	o, err := r.access.Live.Get(ctx, object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}, entry.ID)
+	if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", entry.ID, err)
+	}
+	at, err := time.Parse(time.RFC3339, o.StringAt("metadata", "creationTimestamp"))
+	return err == nil && !began.IsZero() && !at.Before(began), nil
 }
 
 // leaveCleanedUp takes what was deleted after a failure out of what the run wants, where nothing more is done about the failure.

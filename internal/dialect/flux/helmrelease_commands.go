@@ -54,13 +54,7 @@ func (HelmCommands) Summarize(cr object.Object) dialect.Summary {
 		StatusWriter: reader.StatusWriter(cr), State: stateOf(s.Conditions, end), End: end, Recorded: recorded(s.Conditions), Message: ready.Message,
 		Revision: s.LastAttemptedRevision, HandledRequest: s.LastHandledReconcileAt,
 	}
-	if s.Inventory != nil {
-		for _, e := range s.Inventory.Entries {
-			if id, ok := parseEntry(e.ID); ok {
-				t.Objects = append(t.Objects, dialect.ListedObject{ID: id, Version: e.Version})
-			}
-		}
-	}
+	t.Objects = listedObjects(s.Inventory)
 	if a.Suspended {
 		t.State = t.State.Suspend()
 	}
@@ -75,4 +69,18 @@ func (HelmCommands) Summarize(cr object.Object) dialect.Summary {
 		t.Conditions = append(t.Conditions, dialect.Condition{Type: c.Type, Message: c.Message, Since: c.LastTransitionTime.Time})
 	}
 	return t
+}
+
+// listedObjects are the objects of a HelmRelease's inventory.
+func listedObjects(in *helmv2.ResourceInventory) []dialect.ListedObject {
+	if in == nil {
+		return nil
+	}
+	var out []dialect.ListedObject
+	for _, e := range in.Entries {
+		if id, ok := parseEntry(e.ID); ok {
+			out = append(out, dialect.ListedObject{ID: id, Version: e.Version})
+		}
+	}
+	return out
 }
