@@ -2,6 +2,7 @@ package stories
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -49,13 +50,16 @@ spec:
 
 // TestWhatFollowsFailuresOfHelmsActions: the interval of all HelmReleases of the story is an hour.
 func TestWhatFollowsFailuresOfHelmsActions(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartOfFailures)
+	w := offWorld(t, chartOfFailures)
+	w.tap = &tap{}
+	w.start(app.Policy{})
 	for _, scene := range []struct {
 		name string
 		play func(*world)
 	}{
 		{"a filter leaves a test out", helmTestFilter},
 		{"what fails is tried again without a remedy", helmRetryOnFailure},
+		{"a former hook changes while it is being deleted", helmRestlessHook},
 		{"a request forgets the failures", helmReset},
 		{"a remedy fails", helmFailedRemedy},
 		{"what a failed upgrade has made is deleted, and nothing else", helmCleanup},
@@ -102,6 +106,26 @@ func helmRetryOnFailure(w *world) {
 	w.until("it is tried three times", func() bool { return strings.HasPrefix(w.storedReleases("retried"), "1:failed 2:failed 3:") })
 	w.wants("retried", map[string]any{"after": "0"})
 	w.helmCondition("retried", "Ready", func(c map[string]any) bool { return c["status"] == "True" && c["reason"] == "UpgradeSucceeded" })
+}
+
+// helmRestlessHook has somebody write to the former object of a hook before each of the first requests to delete it, which the server refuses for that.
+func helmRestlessHook(w *world) {
+	w.release("restless", "")
+	w.released("restless", 1, "1.0.0")
+	refused := 0
+	w.tap.set(func(r *http.Request) *http.Response {
+		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/jobs/restless-after") && refused < 7 {
+			refused++
+			w.annotate(jobs, "restless-after", "stories.truce.dev/written", fmt.Sprint(refused))
+		}
+		return nil
+	})
+	defer w.tap.set(nil)
+	w.wants("restless", map[string]any{"more": true})
+	w.released("restless", 2, "1.0.0")
+	if refused < 7 {
+		w.t.Errorf("the former hook was written to %d times, not 7", refused)
+	}
 }
 
 func helmReset(w *world) {

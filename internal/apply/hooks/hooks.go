@@ -97,9 +97,14 @@ const (
 
 // IsOver reports whether there is nothing more to wait for, of an object that is there. as is the Runner's Health.
 func (w WaitError) IsOver(o object.Object, as health.Assessor) bool {
+	if w.For == ForAbsence {
+		return !isBeingDeleted(o) // it changed at each try to delete it, or somebody has made another one
+	}
 	done, why := hasEnded(o, as)
-	return w.For == ForEnd && (done || why != "")
+	return done || why != ""
 }
+
+func isBeingDeleted(o object.Object) bool { return o.At("metadata", "deletionTimestamp") != nil }
 
 // HookError is a hook that has failed.
 type HookError struct {
@@ -240,15 +245,8 @@ func (r *Runner) clear(ctx context.Context, h hook.Hook, now object.Object, runs
 	if over {
 		return WaitError{}, r.failure(h, t, fmt.Sprintf("its former object is still there after %s: %s", r.Timeout, finalizersOf(now)))
 	}
-	if now.At("metadata", "deletionTimestamp") == nil {
-		t.UID, t.ResourceVersion = now.UID(), now.ResourceVersion()
-		err := r.Access.Writer.Delete(ctx, t)
-		switch {
-		case errors.Is(err, apply.ErrGone):
-			return WaitError{}, nil
-		case err != nil && !errors.Is(err, apply.ErrStale): // one that has changed is read again by the watch's first list
-			return WaitError{}, fmt.Errorf("delete the former hook %s: %w", t.ID, err)
-		}
+	if err := r.remove(ctx, t); err != nil {
+		return WaitError{}, fmt.Errorf("the former one: %w", err)
 	}
 	again, err := r.read(ctx, t)
 	if err != nil || again == nil {
@@ -347,21 +345,20 @@ func (r *Runner) cleanUp(ctx context.Context, runs map[int]hook.Run) error {
 	for _, h := range slices.Backward(r.Hooks) {
 		phase := runs[h.Index].Phase
 		if phase == hook.Succeeded && h.Deletes(hook.WhenSucceeded) || phase == hook.Failed && h.Deletes(hook.WhenFailed) {
-			errs = append(errs, r.remove(ctx, h))
+			if t, err := r.target(ctx, h); err == nil { // else it has failed for this
+				errs = append(errs, r.remove(ctx, t))
+			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (r *Runner) remove(ctx context.Context, h hook.Hook) error {
-	t, err := r.target(ctx, h)
-	if err != nil {
-		return nil // it has failed for this
-	}
+// remove deletes the object of a hook, unless it may not be. One that changes at each try may still be there.
+func (r *Runner) remove(ctx context.Context, t apply.Target) error {
 	const tries = 5 // its controller writes its status meanwhile
 	for range tries {
 		now, err := r.read(ctx, t)
-		if err != nil || now == nil || now.At("metadata", "deletionTimestamp") != nil || r.refusesChange(t.ID, now) != "" {
+		if err != nil || now == nil || isBeingDeleted(now) || r.refusesChange(t.ID, now) != "" {
 			return err
 		}
 		t.UID, t.ResourceVersion = now.UID(), now.ResourceVersion()
