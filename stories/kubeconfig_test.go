@@ -57,7 +57,11 @@ type farWorld struct {
 // kubeconfig makes the Secret of the apps hold a kubeconfig.
 func (f farWorld) kubeconfig(text string) {
 	f.t.Helper()
-	f.Apply(f.t, fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: far, namespace: %s}, data: {value: %s}}", f.ns, base64.StdEncoding.EncodeToString([]byte(text))))
+	f.Apply(f.t, f.kubeconfigSecret(text))
+}
+
+func (f farWorld) kubeconfigSecret(text string) string {
+	return fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: far, namespace: %s}, data: {value: %s}}", f.ns, base64.StdEncoding.EncodeToString([]byte(text)))
 }
 
 // as is the kubeconfig of the other cluster with another user.
@@ -115,7 +119,7 @@ kubeConfig: {secretRef: {name: far}}`
 func TestAnAppHasItsObjectsInAnotherCluster(t *testing.T) {
 	t.Parallel()
 	there := kubetest.Another(t)
-	f := farWorld{offClusterWorld(t, elsewhere), there}
+	f := farWorld{offClusterWorld(t, elsewhere+mover), there}
 	f.works = append(f.works, f.ns)
 	there.Apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+f.ns+"}}")
 	f.start(app.Policy{})
@@ -136,6 +140,7 @@ func TestAnAppHasItsObjectsInAnotherCluster(t *testing.T) {
 		{"a rotated Secret is taken up", rotated},
 		{"a server that is stopped is a condition of its apps alone", stoppedThere},
 		{"a kubeconfig of another cluster takes and prunes nothing", pointsElsewhere},
+		{"a changed spec.kubeConfig prunes nothing in either cluster", changesCluster},
 		{"a service account is one of the other cluster", tenantThere},
 		{"tokens of a service account of this cluster connect to the other one", tokensOfAccounts},
 		{"a deleted Secret ends the work there", withoutSecret},

@@ -60,7 +60,7 @@ func (e *Engine) sameCluster(a app.App, saved inventory.Record, now string) erro
 	if !a.Deleting {
 		advice += fmt.Sprintf("; or, to leave those objects where they are and go on here, set the annotation %s: %q", identity.MovedToKey, shownCluster(now))
 	} else {
-		advice += "; or set spec.deletionPolicy: Orphan to leave them where they are"
+		advice += "; or set " + orphanField(a) + " to leave them where they are"
 	}
 	return fmt.Errorf("its %d objects are in the cluster %s, and not in the cluster %s that is reached now: nothing is applied or deleted; %s",
 		len(saved.Entries), shownCluster(was), shownCluster(now), advice)
@@ -100,10 +100,18 @@ func (e *Engine) removable(ctx context.Context, a app.App, saved inventory.Recor
 	if e.Remote != nil {
 		var err error
 		if now, err = e.Remote.Identify(ctx); err != nil {
-			return fmt.Errorf("%s: %w; its objects are deleted when it can be reached; if it is gone for good, set spec.deletionPolicy: Orphan", a.TargetName(), err)
+			return fmt.Errorf("%s: %w; its objects are deleted when it can be reached; if it is gone for good, set %s", a.TargetName(), err, orphanField(a))
 		}
 	}
 	return e.sameCluster(a, saved, now)
+}
+
+// orphanField is the field by which a custom resource that is being deleted leaves its objects.
+func orphanField(a app.App) string {
+	if a.Release != nil {
+		return "spec.suspend: true" // helm-controller uninstalls no release of a suspended HelmRelease
+	}
+	return "spec.deletionPolicy: Orphan"
 }
 
 // Detach ends an app in this engine, since its objects are another engine's from now on, or none's: they stay as they are, and so does its inventory.
