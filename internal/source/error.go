@@ -41,6 +41,10 @@ const (
 	IncludeNoArtifact    Reason = "NoArtifact"                      // it has no artifact
 	IncludeCopyFailure   Reason = "CopyFailure"                     // the files cannot be put together
 	IncludeCycle         Reason = "IncludeCycle"                    // sources include each other
+	AccessDenied         Reason = "AccessDenied"                    // a source of another namespace, which the flags forbid
+	SourceFetchFailed    Reason = "SourceFetchFailed"               // a source of an ArtifactGenerator has no artifact; the words are Flux's
+	BuildFailed          Reason = "BuildFailed"                     // its files cannot be put together
+	ReconcileFailed      Reason = "ReconciliationFailed"            // its ExternalArtifacts cannot be written
 )
 
 // Error is what a Fetcher and a Tree return.

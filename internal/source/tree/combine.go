@@ -3,6 +3,7 @@ package tree
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -86,4 +87,24 @@ func (t *Tree) entries(n *node, at string, add func(Entry)) {
 
 func combineError(format string, args ...any) error {
 	return &source.Error{Op: "include", Subject: "files", Reason: source.IncludeCopyFailure, Err: fmt.Errorf(format, args...)}
+}
+
+// Entries returns the files and links of the tree, by their paths, each with the store that has its content.
+func (t *Tree) Entries() []Entry {
+	var out []Entry
+	t.entries(t.root, ".", func(e Entry) { out = append(out, e) })
+	slices.SortFunc(out, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}
+
+// At returns the file that a path leads to, through links inside the tree, as an entry of that path.
+func (t *Tree) At(name string) (Entry, error) {
+	_, n, err := t.resolve("open", name, follow)
+	if err != nil {
+		return Entry{}, err
+	}
+	if n.mode.IsDir() {
+		return Entry{}, &fs.PathError{Op: "open", Path: name, Err: errIsDirectory}
+	}
+	return Entry{Path: name, Mode: n.mode, Hash: n.hash, Size: n.size, In: Entry{In: n.in}.store(t.blobs)}, nil
 }
