@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/chartfile"
+	"github.com/truce-gitops/truce/internal/source/recipe"
 	"github.com/truce-gitops/truce/internal/source/tree"
 )
 
@@ -60,6 +61,13 @@ type Source struct {
 	Includes       []tree.Part // of which files are put into the artifact, without their artifacts; sources of the same kind and namespace, by Name
 	// Chart says that the source is a chart of another one, and which; nil for a source of its own.
 	Chart *chartfile.Choice
+	// Recipe says that artifacts are made of other sources, and which (ArtifactGenerator); nil for a source of its own.
+	Recipe *recipe.Recipe
+	// Maker is the custom resource with a Recipe by which the artifact is made (of an ExternalArtifact), and MakerUID its uid; zero for none.
+	Maker    app.SourceKey
+	MakerUID string
+	// Other is the controller that works on the custom resource, as its status shows; empty for none but truce.
+	Other string
 	// Static says that there is nothing to fetch of the source itself: apps read the charts in it.
 	Static         bool
 	ServiceAccount string // name of an account there whose image pull secrets are credentials, too; empty for none
@@ -83,6 +91,10 @@ type SourceState struct {
 	Running    bool   // a fetch is going on
 	// Artifact is the newest that was fetched; its zero value is none. It stays when a later fetch fails.
 	Artifact source.Artifact
-	Err      error // of the newest fetch, nil if it went through
-	At       time.Time
+	// Made says that truce itself has made the artifact, by the Recipe of its Maker.
+	Made bool
+	// Generated is what a Recipe has made last; it stays when a later build fails.
+	Generated recipe.Result
+	Err       error // of the newest fetch, nil if it went through
+	At        time.Time
 }

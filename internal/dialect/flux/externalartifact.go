@@ -3,15 +3,19 @@ package flux
 import (
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	swapi "github.com/fluxcd/source-watcher/api/v2/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
-// ExternalArtifacts translates ExternalArtifact, of which another controller writes the status. Its zero value is ready.
+// ExternalArtifacts translates ExternalArtifact: what another controller has made, or truce itself for an ArtifactGenerator. Its zero value is ready.
 type ExternalArtifacts struct{}
 
 var _ dialect.Sources = ExternalArtifacts{}
@@ -25,11 +29,24 @@ func (ExternalArtifacts) Source(cr object.Object) dialect.Source {
 	r.Kind(cr, sourceAPI, externalArtifact)
 	s := newSource(externalArtifact, cr)
 	s.Interval, s.Request = externalInterval, "" // the annotation of a request is not of this kind's API
-	if a := externalStatus(cr).Artifact; a != nil {
+	if a := externalStatus(cr).Artifact; a != nil && a.URL != "" {
 		s.Request = a.Revision + " " + a.Digest + " " + a.URL
 	}
+	s.Maker, s.MakerUID = makerOf(cr)
 	s.Problems, s.Notes = r.Problems, r.Notes
 	return s
+}
+
+// makerOf is the ArtifactGenerator that an ExternalArtifact is made by: one of its own namespace.
+func makerOf(cr object.Object) (maker app.SourceKey, uid string) {
+	uid, _ = cr.Label(swapi.ArtifactGeneratorLabel)
+	of, _ := cr.At("spec", "sourceRef").(map[string]any)
+	ref := object.Object(of)
+	namespace := ref.StringAt("namespace")
+	if uid == "" || ref.StringAt("kind") != artifactGenerator || ref.StringAt("name") == "" || namespace != "" && namespace != cr.Namespace() {
+		return app.SourceKey{}, ""
+	}
+	return app.SourceKey{Kind: artifactGenerator, Namespace: cr.Namespace(), Name: ref.StringAt("name")}, uid
 }
 
 func externalStatus(cr object.Object) sourcev1.ExternalArtifactStatus {
@@ -56,5 +73,15 @@ func (x ExternalArtifacts) Spec(cr object.Object, _ source.Secrets) (source.Spec
 	}, nil
 }
 
-// Status is nothing: another controller writes it, and the apps report the result of a fetch.
-func (ExternalArtifacts) Status(object.Object, dialect.SourceState) map[string]any { return nil }
+// Status is that of an artifact which truce has made. Else it is nothing: another controller writes it, and the apps report the result of a fetch.
+func (ExternalArtifacts) Status(cr object.Object, s dialect.SourceState) map[string]any {
+	if !s.Made {
+		return nil
+	}
+	status := externalStatus(cr)
+	status.Artifact = artifact(status.Artifact, s)
+	c := &conditions{had: status.Conditions, at: metav1.NewTime(s.At.UTC()), generation: s.Generation}
+	c.set(meta.ReadyCondition, metav1.ConditionTrue, meta.SucceededReason, "made artifact '"+s.Artifact.Revision+"'")
+	status.Conditions = c.sorted()
+	return statusMap(&status)
+}

@@ -172,7 +172,7 @@ func (c *conditions) refuse(problems []app.Problem) {
 
 // Status returns the status of a Provider or an Alert.
 func (Notifications) Status(cr object.Object, s route.State) map[string]any {
-	var status NotificationStatus
+	var status notificationStatus
 	reader.DecodeStatus(cr, &status)
 	c := &conditions{had: status.Conditions, at: metav1.NewTime(s.At.UTC()), generation: cr.Generation()}
 	switch {

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NotificationStatus says whether messages go out. Flux's own API of these kinds has no status.
-type NotificationStatus struct {
+// notificationStatus says whether messages go out. Flux's own API of these kinds has no status.
+type notificationStatus struct {
 	// ObservedGeneration is the generation that the conditions are about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

@@ -23,17 +23,18 @@ import (
 
 // The custom resources that truce reads.
 var (
-	Kustomizations    = object.GVK{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
-	GitRepositories   = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"}
-	OCIRepositories   = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "OCIRepository"}
-	Buckets           = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "Bucket"}
-	helmRepositories  = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "HelmRepository"}
-	helmCharts        = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "HelmChart"}
-	ExternalArtifacts = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "ExternalArtifact"}
-	Providers         = object.GVK{Group: "notification.toolkit.fluxcd.io", Version: "v1beta3", Kind: "Provider"}
-	Alerts            = object.GVK{Group: "notification.toolkit.fluxcd.io", Version: "v1beta3", Kind: "Alert"}
-	helmReleases      = object.GVK{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"}
-	Applications      = object.GVK{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
+	Kustomizations     = object.GVK{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
+	GitRepositories    = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"}
+	OCIRepositories    = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "OCIRepository"}
+	Buckets            = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "Bucket"}
+	helmRepositories   = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "HelmRepository"}
+	helmCharts         = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "HelmChart"}
+	ExternalArtifacts  = object.GVK{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "ExternalArtifact"}
+	artifactGenerators = object.GVK{Group: "source.extensions.fluxcd.io", Version: "v1beta1", Kind: "ArtifactGenerator"}
+	Providers          = object.GVK{Group: "notification.toolkit.fluxcd.io", Version: "v1beta3", Kind: "Provider"}
+	Alerts             = object.GVK{Group: "notification.toolkit.fluxcd.io", Version: "v1beta3", Kind: "Alert"}
+	helmReleases       = object.GVK{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"}
+	Applications       = object.GVK{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
 )
 
 // ValuesSelector selects the ConfigMaps and Secrets whose change runs the Kustomizations that name them.
@@ -41,7 +42,7 @@ const ValuesSelector = "reconcile.fluxcd.io/watch=Enabled" // the default of Flu
 
 // CustomResources returns the kinds of custom resources that truce reads, apps first.
 func CustomResources() []object.GVK {
-	return []object.GVK{Kustomizations, helmReleases, Applications, GitRepositories, OCIRepositories, Buckets, helmRepositories, helmCharts, ExternalArtifacts}
+	return []object.GVK{Kustomizations, helmReleases, Applications, GitRepositories, OCIRepositories, Buckets, helmRepositories, helmCharts, ExternalArtifacts, artifactGenerators}
 }
 
 // HealthRules returns the health checks by the name that an app asks for.
@@ -115,5 +116,5 @@ func AppDialects() map[object.GVK]dialect.Apps {
 
 // Sources returns the kinds of sources that are custom resources, with what reads them.
 func Sources() map[object.GVK]dialect.Sources {
-	return map[object.GVK]dialect.Sources{GitRepositories: flux.GitRepositories{}, OCIRepositories: flux.OCIRepositories{}, Buckets: flux.Buckets{}, helmRepositories: flux.HelmRepositories{}, helmCharts: flux.HelmCharts{}, ExternalArtifacts: flux.ExternalArtifacts{}}
+	return map[object.GVK]dialect.Sources{GitRepositories: flux.GitRepositories{}, OCIRepositories: flux.OCIRepositories{}, Buckets: flux.Buckets{}, helmRepositories: flux.HelmRepositories{}, helmCharts: flux.HelmCharts{}, ExternalArtifacts: flux.ExternalArtifacts{}, artifactGenerators: flux.ArtifactGenerators{}}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/pack"
+	"github.com/truce-gitops/truce/internal/source/recipe"
 	"github.com/truce-gitops/truce/internal/source/tree"
 )
 
@@ -23,7 +24,7 @@ type copying struct {
 	packs   *pack.Store
 	inputs  map[string]input
 	limits  source.Limits
-	left    int // how many files it may have at the most, for all artifacts of the plan
+	left    int // how many files it may have at the most, for all artifacts of the recipe
 	files   map[string]tree.Entry
 	folders map[string]bool
 	texts   texts
@@ -42,7 +43,7 @@ func (t texts) Blob(hash string) ([]byte, error) {
 }
 
 // copy runs one operation.
-func (c *copying) copy(op Copy) error {
+func (c *copying) copy(op recipe.Copy) error {
 	in, ok := c.inputs[op.Alias]
 	if !ok {
 		return fmt.Errorf("there is no source with the alias %s", op.Alias)
@@ -75,7 +76,7 @@ var (
 )
 
 // copyNamed copies one file, or a directory with its name, as cp -r does.
-func (c *copying) copyNamed(op Copy, in input, to string, exclude exclusions) error {
+func (c *copying) copyNamed(op recipe.Copy, in input, to string, exclude exclusions) error {
 	from := path.Clean("./" + op.From)
 	if !fs.ValidPath(from) {
 		return errors.New("the path leads out of the source")
@@ -85,11 +86,11 @@ func (c *copying) copyNamed(op Copy, in input, to string, exclude exclusions) er
 		if err != nil || exclude.file(from, ".") {
 			return err
 		}
-		if e.Mode != tree.Link || op.Strategy == Extract {
+		if e.Mode != tree.Link || op.Strategy == recipe.Extract {
 			return c.copyFile(op, e, to)
 		}
 	}
-	if op.Strategy == Extract {
+	if op.Strategy == recipe.Extract {
 		return errors.New("the strategy Extract wants a .tar.gz or .tgz file, or a pattern that matches some")
 	}
 	below := in.below(from)
@@ -112,8 +113,8 @@ func (c *copying) copyNamed(op Copy, in input, to string, exclude exclusions) er
 }
 
 // copyFile copies a file that the operation names.
-func (c *copying) copyFile(op Copy, e tree.Entry, to string) error {
-	if op.Strategy == Extract {
+func (c *copying) copyFile(op recipe.Copy, e tree.Entry, to string) error {
+	if op.Strategy == recipe.Extract {
 		if !isArchive(e.Path) {
 			return errors.New("the strategy Extract wants a .tar.gz or .tgz file")
 		}
@@ -127,7 +128,7 @@ func (c *copying) copyFile(op Copy, e tree.Entry, to string) error {
 
 // copyMatching copies the files that a pattern matches, and those in the directories that it matches. Their paths stay, as in Flux; those that
 // dir/** matches lose the directory.
-func (c *copying) copyMatching(op Copy, in input, to string, exclude exclusions) error {
+func (c *copying) copyMatching(op recipe.Copy, in input, to string, exclude exclusions) error {
 	from, err := newPattern(op.From)
 	if err != nil {
 		return err
@@ -150,7 +151,7 @@ func (c *copying) copyMatching(op Copy, in input, to string, exclude exclusions)
 		if prefix, ok := strings.CutSuffix(path.Clean(op.From), "/**"); ok && prefix == base {
 			name = relative(name, base)
 		}
-		if err := c.putMatch(op, in, e, to, name); err != nil {
+		if err := c.putMatch(op, in, e, path.Join(to, name)); err != nil {
 			return fmt.Errorf("%s: %w", e.Path, err)
 		}
 	}
@@ -164,9 +165,9 @@ func (c *copying) copyMatching(op Copy, in input, to string, exclude exclusions)
 }
 
 // putMatch copies one file that a pattern matches. What is no archive is none to extract, as in Flux.
-func (c *copying) putMatch(op Copy, in input, e tree.Entry, to, name string) error {
-	if op.Strategy != Extract {
-		return c.put(op, in, e, path.Join(to, name))
+func (c *copying) putMatch(op recipe.Copy, in input, e tree.Entry, name string) error {
+	if op.Strategy != recipe.Extract {
+		return c.put(op, in, e, name)
 	}
 	if !isArchive(e.Path) {
 		return nil
@@ -175,11 +176,15 @@ func (c *copying) putMatch(op Copy, in input, e tree.Entry, to, name string) err
 	if err != nil {
 		return err
 	}
+	to, err := destination(op.To)
+	if err != nil {
+		return err
+	}
 	return c.extract(e, to)
 }
 
 // put copies one file of a source to a path.
-func (c *copying) put(op Copy, in input, e tree.Entry, to string) error {
+func (c *copying) put(op recipe.Copy, in input, e tree.Entry, to string) error {
 	e, err := in.content(e)
 	if err != nil {
 		return err
@@ -222,9 +227,9 @@ func relative(name, dir string) string {
 }
 
 // write sets the content of a path of the artifact.
-func (c *copying) write(op Copy, e tree.Entry, to string) error {
+func (c *copying) write(op recipe.Copy, e tree.Entry, to string) error {
 	there, ok := c.files[to]
-	if op.Strategy == Merge && ok {
+	if op.Strategy == recipe.Merge && ok {
 		merged, err := c.merge(there, e)
 		if err != nil {
 			return err

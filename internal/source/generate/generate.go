@@ -1,9 +1,9 @@
 // Package generate answers: which files are in the artifacts that an ArtifactGenerator makes of other sources?
 //
-// In: a Plan: the sources by their aliases, and copy operations for each artifact; the artifacts of those sources.
+// In: a recipe: the sources by their aliases, and copy operations for each artifact; the artifacts of those sources.
 // Out: a source.Artifact for each name, and the labels that its directory gives it.
-// Promise: all artifacts of a plan, or none; nothing outside of the sources is read, and nothing outside of the artifact is written; files that are
-// copied are not stored again; the same plan of the same sources gives the same digests; sizes, counts and time are bounded.
+// Promise: all artifacts of a recipe, or none; nothing outside of the sources is read, and nothing outside of the artifact is written; files that are
+// copied are not stored again; the same recipe of the same sources gives the same digests; sizes, counts and time are bounded.
 // Not here: what the custom resource says (dialect/flux), the ExternalArtifacts in the cluster (controller).
 package generate
 
@@ -16,101 +16,30 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/pack"
+	"github.com/truce-gitops/truce/internal/source/recipe"
 	"github.com/truce-gitops/truce/internal/source/tree"
 )
 
-// Plan is what an ArtifactGenerator asks for.
-type Plan struct {
-	Sources []Input
-	// Pattern makes an artifact of each Output for each directory that it matches; its zero value makes one of each.
-	Pattern Pattern
-	Outputs []Output
-	// Labels and Annotations are those of all ExternalArtifacts.
-	Labels, Annotations map[string]string
-	Limits              source.Limits
-}
-
-// Input is a source, and the name that copy operations have for it.
-type Input struct {
-	Alias string
-	From  app.SourceKey
-}
-
-// Pattern finds directories of a source: {name} in it stands for one step of a path, and is put into the fields of an Output.
-type Pattern struct {
-	Alias, Path string
-}
-
-// Output is one artifact.
-type Output struct {
-	Name     string
-	Revision string // alias of the source whose revision it has; empty for one that its content gives
-	Origin   string // alias of the source that is reported as its origin; empty for none
-	Copies   []Copy
-}
-
-// Copy is one copy operation. A later one goes over the files of an earlier one.
-type Copy struct {
-	Alias, From string // a file, a directory or a pattern in a source
-	To          string // below the top of the artifact; one that ends with a slash is a directory
-	Exclude     []string
-	Strategy    Strategy
-}
-
-// Strategy says what a copy does with the files.
-type Strategy string
-
-// The strategies, in Flux's words.
-const (
-	Overwrite Strategy = "Overwrite"
-	Merge     Strategy = "Merge"   // of YAML, as Helm merges values
-	Extract   Strategy = "Extract" // of archives
-)
-
-// Result is what a plan makes.
-type Result struct {
-	Made []Made
-	// Sources identifies the artifacts that it was made of, as Flux does (status.observedSourcesDigest).
-	Sources string
-}
-
-// Made is one artifact that was made.
-type Made struct {
-	Name     string
-	Labels   map[string]string // of its directory (Pattern)
-	Artifact source.Artifact
-}
-
-// Named returns the artifact of a name; false where there is none.
-func (r Result) Named(name string) (Made, bool) {
-	i := slices.IndexFunc(r.Made, func(m Made) bool { return m.Name == name })
-	if i < 0 {
-		return Made{}, false
-	}
-	return r.Made[i], true
-}
-
 // Bounds beside source.Limits, which hold for each artifact.
 const (
-	mostOutputs = 1000             // artifacts of a plan
+	mostOutputs = 1000             // artifacts of a recipe
 	manyFiles   = 2                // files of all artifacts together, as a multiple of Limits.Files
 	longestText = 4 << 20          // bytes of a file that is merged
 	longestPack = 64 << 20         // bytes of an archive that is extracted
 	mostTime    = 60 * time.Second // of a build
 )
 
-// Builder builds plans.
+// Builder makes artifacts.
 type Builder struct {
 	// Packs keeps the files of archives that are extracted.
 	Packs *pack.Store
 }
 
-// Build makes the artifacts of a plan of the artifacts of its sources, by alias. An error is a *source.Error with the reason BuildFailed, or that of
+// Build makes the artifacts of a recipe of the artifacts of its sources, by alias. An error is a *source.Error with the reason BuildFailed, or that of
 // the context.
-func (b Builder) Build(ctx context.Context, p Plan, from map[string]source.Artifact) (Result, error) {
+func (b Builder) Build(ctx context.Context, p recipe.Recipe, from map[string]source.Artifact) (recipe.Result, error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, mostTime, fmt.Errorf("it took longer than %s", mostTime))
 	defer cancel()
 	out, err := b.build(bounded, p, from)
@@ -120,35 +49,39 @@ func (b Builder) Build(ctx context.Context, p Plan, from map[string]source.Artif
 	if bounded.Err() != nil {
 		err = context.Cause(bounded)
 	}
-	return Result{}, &source.Error{Op: "build", Subject: "artifacts", Reason: source.BuildFailed, Err: err}
+	return recipe.Result{}, &source.Error{Op: "build", Subject: "artifacts", Reason: source.BuildFailed, Err: err}
 }
 
-func (b Builder) build(ctx context.Context, p Plan, from map[string]source.Artifact) (Result, error) {
+func (b Builder) build(ctx context.Context, p recipe.Recipe, from map[string]source.Artifact) (recipe.Result, error) {
 	inputs := map[string]input{}
 	for _, alias := range slices.Sorted(maps.Keys(from)) {
 		in, err := newInput(from[alias])
 		if err != nil {
-			return Result{}, fmt.Errorf("source %s: %w", alias, err)
+			return recipe.Result{}, fmt.Errorf("source %s: %w", alias, err)
 		}
 		inputs[alias] = in
 	}
-	outputs, err := p.expand(inputs)
+	outputs, err := expand(p, inputs)
 	if err != nil {
-		return Result{}, err
+		return recipe.Result{}, err
 	}
-	var out Result
+	out := recipe.Result{Sources: map[string]source.Artifact{}}
+	for alias, a := range from {
+		a.Files = nil
+		out.Sources[alias] = a
+	}
 	limits := p.Limits.OrDefault()
 	left := manyFiles * limits.Files
 	for _, o := range outputs {
 		c := &copying{ctx: ctx, packs: b.Packs, inputs: inputs, limits: limits, left: left, files: map[string]tree.Entry{}, folders: map[string]bool{}, texts: texts{}}
 		made, err := c.artifact(o.Output)
 		if err != nil {
-			return Result{}, fmt.Errorf("artifact %s: %w", o.Name, err)
+			return recipe.Result{}, fmt.Errorf("artifact %s: %w", o.Name, err)
 		}
 		left -= len(c.files)
-		out.Made = append(out.Made, Made{Name: o.Name, Labels: o.labels, Artifact: made})
+		out.Made = append(out.Made, recipe.Made{Name: o.Name, Labels: o.labels, Artifact: made})
 	}
-	slices.SortFunc(out.Made, func(a, b Made) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Made, func(a, b recipe.Made) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
@@ -211,7 +144,7 @@ func (in input) origin(name string) string {
 }
 
 // artifact makes one artifact.
-func (c *copying) artifact(o Output) (source.Artifact, error) {
+func (c *copying) artifact(o recipe.Output) (source.Artifact, error) {
 	for _, op := range o.Copies {
 		if err := c.copy(op); err != nil {
 			return source.Artifact{}, fmt.Errorf("copy @%s/%s to @artifact/%s: %w", op.Alias, op.From, op.To, err)

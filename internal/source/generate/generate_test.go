@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/chart"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/pack"
+	"github.com/truce-gitops/truce/internal/source/recipe"
 	"github.com/truce-gitops/truce/internal/source/tree"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
@@ -25,7 +26,7 @@ import (
 // Each story has sources (files ALIAS/PATH; a content "-> TARGET" is a link, and the lines "FILE: TEXT" of a .tgz are what it holds) and a plan.
 func TestFilesAreCopiedAsInFlux(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, in golden.Files) string {
-		var p Plan
+		var p recipe.Recipe
 		if err := yaml.UnmarshalStrict([]byte(in.Need(t, "plan.yaml")), &p); err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +123,7 @@ func archiveOf(t testing.TB, lines string) string {
 }
 
 // buildText prints what a plan makes, and checks that it makes the same again.
-func buildText(t *testing.T, b Builder, p Plan, from map[string]source.Artifact) string {
+func buildText(t *testing.T, b Builder, p recipe.Recipe, from map[string]source.Artifact) string {
 	t.Helper()
 	got, err := b.Build(t.Context(), p, from)
 	if err != nil {
@@ -179,20 +180,20 @@ func TestABuildIsBounded(t *testing.T) {
 	}
 	big := map[string]string{"a.yaml": "a: " + strings.Repeat("x", longestText), "b.yaml": "a: 1"}
 	from := map[string]source.Artifact{"many": artifactOf(t, packs, "many", many), "big": artifactOf(t, packs, "big", big)}
-	all := []Copy{{Alias: "many", From: "**"}}
-	pattern := Plan{Pattern: Pattern{"many", "{d}"}, Limits: source.Limits{Files: 10}, Outputs: []Output{{Name: "{d}", Copies: []Copy{{Alias: "many", From: "{d}/**"}}}}}
+	all := []recipe.Copy{{Alias: "many", From: "**"}}
+	pattern := recipe.Recipe{Pattern: recipe.Pattern{Alias: "many", Path: "{d}"}, Limits: source.Limits{Files: 10}, Outputs: []recipe.Output{{Name: "{d}", Copies: []recipe.Copy{{Alias: "many", From: "{d}/**"}}}}}
 	for name, c := range map[string]struct {
-		plan Plan
+		plan recipe.Recipe
 		want string
 	}{
-		"files of one": {Plan{Limits: source.Limits{Files: 10}, Outputs: []Output{{Name: "a", Copies: all}}}, "more than 10 files"},
+		"files of one": {recipe.Recipe{Limits: source.Limits{Files: 10}, Outputs: []recipe.Output{{Name: "a", Copies: all}}}, "more than 10 files"},
 		"files of all": {pattern, "more than 10 files, or more than 20 in all artifacts"},
-		"bytes":        {Plan{Limits: source.Limits{Bytes: 10}, Outputs: []Output{{Name: "a", Copies: all}}}, "more than 10 bytes"},
+		"bytes":        {recipe.Recipe{Limits: source.Limits{Bytes: 10}, Outputs: []recipe.Output{{Name: "a", Copies: all}}}, "more than 10 bytes"},
 		"merged": {
-			Plan{Outputs: []Output{{Name: "a", Copies: []Copy{{Alias: "big", From: "a.yaml", To: "v.yaml"}, {Alias: "big", From: "b.yaml", To: "v.yaml", Strategy: Merge}}}}},
+			recipe.Recipe{Outputs: []recipe.Output{{Name: "a", Copies: []recipe.Copy{{Alias: "big", From: "a.yaml", To: "v.yaml"}, {Alias: "big", From: "b.yaml", To: "v.yaml", Strategy: recipe.Merge}}}}},
 			"merge v.yaml: it has 4194307 bytes, more than 4194304",
 		},
-		"a pattern": {Plan{Outputs: []Output{{Name: "a", Copies: []Copy{{Alias: "many", From: strings.Repeat("{a,b}", 7)}}}}}, "more than 64 alternatives"},
+		"a pattern": {recipe.Recipe{Outputs: []recipe.Output{{Name: "a", Copies: []recipe.Copy{{Alias: "many", From: strings.Repeat("{a,b}", 7)}}}}}, "more than 64 alternatives"},
 	} {
 		if _, err := (Builder{packs}).Build(t.Context(), c.plan, from); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -200,7 +201,7 @@ func TestABuildIsBounded(t *testing.T) {
 	}
 	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the process ends"))
-	if _, err := (Builder{packs}).Build(ended, Plan{Outputs: []Output{{Name: "a", Copies: all}}}, from); err == nil || !strings.Contains(err.Error(), "the process ends") {
+	if _, err := (Builder{packs}).Build(ended, recipe.Recipe{Outputs: []recipe.Output{{Name: "a", Copies: all}}}, from); err == nil || !strings.Contains(err.Error(), "the process ends") {
 		t.Errorf("a build whose context has ended: %v", err)
 	}
 }
@@ -228,12 +229,12 @@ func FuzzCopy(f *testing.F) {
 		"dir/a.yaml": "a: 1", "dir/b.md": "text", "dir/x/c.yaml": "c: 1", "out": "-> ../../etc/passwd", "in": "-> dir/a.yaml", "a.tgz": "x.yaml: 1", "bad.tgz": "",
 	})}
 	f.Fuzz(func(t *testing.T, of, to, exclude string, how uint8) {
-		op := Copy{Alias: "s", From: of, To: to, Strategy: []Strategy{Overwrite, Merge, Extract}[how%3]}
+		op := recipe.Copy{Alias: "s", From: of, To: to, Strategy: []recipe.Strategy{recipe.Overwrite, recipe.Merge, recipe.Extract}[how%3]}
 		if exclude != "" {
 			op.Exclude = []string{exclude}
 		}
-		first := Copy{Alias: "s", From: "dir/a.yaml", To: "v.yaml"}
-		got, err := Builder{packs}.Build(t.Context(), Plan{Outputs: []Output{{Name: "a", Copies: []Copy{first, op}}}}, from)
+		first := recipe.Copy{Alias: "s", From: "dir/a.yaml", To: "v.yaml"}
+		got, err := Builder{packs}.Build(t.Context(), recipe.Recipe{Outputs: []recipe.Output{{Name: "a", Copies: []recipe.Copy{first, op}}}}, from)
 		if err != nil {
 			return
 		}

@@ -108,6 +108,7 @@ var soleImporters = []soleImporter{
 	{"github.com/google/cel-go", []string{"model/cel"}},
 	{"github.com/yuin/gopher-lua", []string{"decide/health/lua"}},
 	{"github.com/fluxcd/source-controller/", []string{"dialect/flux"}},
+	{"github.com/fluxcd/source-watcher/", []string{"dialect/flux"}},
 	{"github.com/fluxcd/kustomize-controller/", []string{"dialect/flux"}},
 	{"github.com/fluxcd/helm-controller/", []string{"dialect/flux"}},
 	{"github.com/fluxcd/notification-controller/", []string{"dialect/flux"}},
