@@ -15,5 +15,5 @@ import "embed"
 // CRDs holds the CustomResourceDefinitions as crds/*.yaml, one a file. They are for clusters that have no Flux and no Argo CD: where
 // those tools' own are served, truce works with them (see Drops of the Flux front).
 //
-//go:embed crds/alerts.yaml crds/applications.yaml crds/buckets.yaml crds/externalartifacts.yaml crds/gitrepositories.yaml crds/helmcharts.yaml crds/helmreleases.yaml crds/helmrepositories.yaml crds/kustomizations.yaml crds/ocirepositories.yaml crds/providers.yaml crds/receivers.yaml
+//go:embed crds/alerts.yaml crds/applications.yaml crds/artifactgenerators.yaml crds/buckets.yaml crds/externalartifacts.yaml crds/gitrepositories.yaml crds/helmcharts.yaml crds/helmreleases.yaml crds/helmrepositories.yaml crds/kustomizations.yaml crds/ocirepositories.yaml crds/providers.yaml crds/receivers.yaml
 var CRDs embed.FS

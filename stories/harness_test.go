@@ -245,7 +245,7 @@ func (w *world) removeApps() {
 		w.t.Error(err)
 		return
 	}
-	for _, kind := range []schema.GroupVersionResource{kustomizations, helmReleases, applications, gitRepositories, ociRepositories, buckets, helmRepositories, helmCharts, externalArtifacts} {
+	for _, kind := range []schema.GroupVersionResource{kustomizations, helmReleases, applications, artifactGenerators, gitRepositories, ociRepositories, buckets, helmRepositories, helmCharts, externalArtifacts} {
 		if err := removeAll(ctx, d.Resource(kind).Namespace(w.ns)); err != nil {
 			w.t.Errorf("remove the story's %s: %v", kind.Resource, err)
 			return

@@ -49,7 +49,7 @@ func writeCRDs() error {
 	for plural, module := range map[string]string{
 		"ocirepositories": "github.com/fluxcd/source-controller/api/v1", "buckets": "github.com/fluxcd/source-controller/api/v1",
 		"helmcharts": "github.com/fluxcd/source-controller/api/v1", "helmrepositories": "github.com/fluxcd/source-controller/api/v1", "externalartifacts": "github.com/fluxcd/source-controller/api/v1",
-		"helmreleases": "github.com/fluxcd/helm-controller/api/v2",
+		"helmreleases": "github.com/fluxcd/helm-controller/api/v2", "artifactgenerators": "github.com/fluxcd/source-watcher/api/v2/v1beta1",
 	} {
 		text, err := generate(module, plural)
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
 	"github.com/truce-gitops/truce/internal/source/cloud"
+	"github.com/truce-gitops/truce/internal/source/generate"
 )
 
 // RunOptions say how a controller is to run.
@@ -95,7 +96,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	}
 	chosen.Witnesses = sight.Evidence(chosen.Hasher, chosen.Journal)
 	c := controller.NewController(controller.Options{
-		Settings: o.Settings, Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.fetcher(), Ancestry: p.git, Local: p.git, Kinds: customResources(o.WatchConfigs), Configured: p.configured,
+		Settings: o.Settings, Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.fetcher(), Builder: generate.Builder{Packs: p.packs}, Ancestry: p.git, Local: p.git, Kinds: customResources(o.WatchConfigs), Configured: p.configured,
 		Remotes:  remotes{p, chosen, o.Sources},
 		Observer: observer{o.Observer, p.metrics, p.releaser, sight}, Queues: p.metrics.Queues(), Notify: o.Notify,
 		Outlet: p.outlet(o),

@@ -74,10 +74,10 @@ func (c *Controller) expectCharts(index app.SourceKey) {
 
 // A HelmChart is a chart of another source: it is looked for when that source has a new artifact, and a look at a chart in files costs no request.
 
-// chartSource is the source of which a HelmChart is a chart; its zero value for any other source.
-func chartSource(s dialect.Source) app.SourceKey {
+// originOf is the source of which a HelmChart is a chart, or the ArtifactGenerator of an ExternalArtifact; its zero value for any other source.
+func originOf(s dialect.Source) app.SourceKey {
 	if s.Chart == nil {
-		return app.SourceKey{}
+		return s.Maker
 	}
 	return s.Chart.From.Own()
 }

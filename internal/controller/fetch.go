@@ -17,7 +17,7 @@ func (c *Controller) fetch(ctx context.Context, f dialect.Sources, cr object.Obj
 	state := dialect.SourceState{Generation: s.Generation, Request: s.Request, At: time.Now()}
 	if s.Chart != nil {
 		state.Artifact, state.Err = c.chartArtifact(ctx, s)
-	} else {
+	} else if state.Artifact, state.Made, state.Err = c.generated(s); !state.Made {
 		state.Artifact, state.Err = c.fetchFiles(ctx, f, cr, s)
 	}
 	var p *panics.Error

@@ -75,7 +75,11 @@ func (c *Controller) includeCycle(start, at app.SourceKey, path []app.SourceKey)
 	if e == nil {
 		return nil
 	}
-	for _, next := range e.includes {
+	of := e.includes
+	if e.from != (app.SourceKey{}) {
+		of = append(slices.Clip(of), e.from)
+	}
+	for _, next := range of {
 		if next == start {
 			return append(path, start)
 		}
@@ -118,6 +122,11 @@ func (c *Controller) enqueueSources(keys []app.SourceKey) {
 
 func includedSources(s dialect.Source) []app.SourceKey {
 	var out []app.SourceKey
+	if s.Recipe != nil {
+		for _, in := range s.Recipe.Sources {
+			out = append(out, in.From)
+		}
+	}
 	for _, in := range s.Includes {
 		out = append(out, app.SourceKey{Kind: s.Key.Kind, Namespace: s.Key.Namespace, Name: in.Name})
 	}

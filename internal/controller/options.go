@@ -22,6 +22,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/generate"
 	"github.com/truce-gitops/truce/internal/source/upstream"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -63,6 +64,7 @@ type Options struct {
 	Cluster *cluster.Client
 	Watcher live.Watcher
 	Fetcher source.Fetcher
+	Builder generate.Builder // makes the artifacts of ArtifactGenerators
 	// Ancestry compares commits of a source; nil for not comparing.
 	Ancestry interface {
 		Related(ctx context.Context, s source.Spec, was, is string) (bool, error)

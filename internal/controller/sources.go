@@ -23,11 +23,12 @@ type sourceEntry struct {
 
 	attached bool
 	base     app.SourceKey // of which it is another revision
-	from     app.SourceKey // of which it is a chart (HelmChart)
+	from     app.SourceKey // of which it is a chart (HelmChart), or by which it is made (ExternalArtifact)
 	includes []app.SourceKey
 	parts    []app.Part // of which it is made, with includes; none for other sources
 	together string     // what was put together in the artifact; see include
 	reader   app.Key    // an app that names it itself
+	other    string     // the controller that works on it instead of truce (ArtifactGenerator); empty for none
 	wanted   time.Time  // when an app has asked for a look that was not made yet; zero for none
 
 	state dialect.SourceState
@@ -47,6 +48,9 @@ func (c *Controller) onSourceEvent(f dialect.Sources, ev live.Event) {
 		e.stop()
 		delete(c.sourceSet, s.Key)
 		including := c.including(s.Key)
+		if s.Maker != (app.SourceKey{}) {
+			including = append(including, s.Maker) // which makes it again, if it is to
+		}
 		c.mu.Unlock()
 		c.enqueueSources(including)
 		return
@@ -57,8 +61,9 @@ func (c *Controller) onSourceEvent(f dialect.Sources, ev live.Event) {
 		e = &sourceEntry{front: f}
 		c.sourceSet[s.Key] = e
 	}
-	news := e.cr == nil || e.cr.Generation() != ev.Object.Generation() || f.Source(e.cr).Request != s.Request
-	e.cr, e.includes, e.from = ev.Object, includedSources(s), chartSource(s)
+	news := e.cr == nil || asksAnew(f.Source(e.cr), s) || modeOf(e.cr) != modeOf(ev.Object)
+	remade := s.Maker != (app.SourceKey{}) && (e.cr == nil || !sameMetadata(e.cr, ev.Object))
+	e.cr, e.includes, e.from, e.other = ev.Object, includedSources(s), originOf(s), s.Other
 	var all []app.SourceKey
 	for key, other := range c.sourceSet {
 		if key == s.Key || other.base == s.Key || other.from == s.Key {
@@ -70,6 +75,9 @@ func (c *Controller) onSourceEvent(f dialect.Sources, ev live.Event) {
 		if news {
 			c.sources.Add(key)
 		}
+	}
+	if remade {
+		c.sources.Add(s.Maker)
 	}
 }
 
@@ -102,6 +110,9 @@ func (c *Controller) Artifacts() []source.Artifact {
 	for _, e := range c.sourceSet {
 		if e.state.Artifact.Files != nil {
 			out = append(out, e.state.Artifact)
+		}
+		for _, m := range e.state.Generated.Made {
+			out = append(out, m.Artifact)
 		}
 	}
 	return out
@@ -144,7 +155,7 @@ func (c *Controller) enqueueListed(ctx context.Context, w live.Watch) {
 		}
 	}
 	for key, e := range c.sourceSet {
-		if e.cr == nil || e.from != (app.SourceKey{}) && c.sourceSet[e.from] == nil {
+		if e.cr == nil || e.from != (app.SourceKey{}) && c.sourceSet[e.from] == nil || key.Kind == artifactGenerator {
 			c.sources.Add(key)
 		}
 	}
@@ -215,6 +226,8 @@ func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) tim
 	}
 	s := f.Source(cr)
 	switch {
+	case s.Recipe != nil:
+		return c.reconcileGenerator(ctx, cr, s)
 	case s.Suspended:
 		return c.reportUnfetched(ctx, key, "is suspended")
 	case s.Deleting:
@@ -230,6 +243,9 @@ func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) tim
 	}
 	if s.Chart != nil && c.awaitChartSource(s) {
 		return listingWait // the first look at its source has it looked for
+	}
+	if c.awaitGenerated(s) {
+		return listingWait // the first look at its maker has it looked for
 	}
 	begin := time.Now()
 	next := c.fetch(ctx, f, cr, s)
@@ -280,7 +296,7 @@ func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next
 		e.wanted, first = time.Time{}, true
 	}
 	if next.Err != nil {
-		next.Artifact = e.state.Artifact
+		next.Artifact, next.Made, next.Generated = e.state.Artifact, e.state.Made, e.state.Generated
 	}
 	including := c.concerned(key, e.state, next)
 	including = append(including, c.joinedFrom(key, first)...)

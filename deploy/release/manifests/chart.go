@@ -109,7 +109,7 @@ func addChart(dir, version string, files map[string][]byte) error {
 		}
 		files["chart/templates/"+p.name+".yaml"] = []byte(text)
 	}
-	for _, name := range []string{"alerts", "applications", "buckets", "externalartifacts", "gitrepositories", "helmcharts", "helmreleases", "helmrepositories", "kustomizations", "ocirepositories", "providers", "receivers"} {
+	for _, name := range []string{"alerts", "applications", "artifactgenerators", "buckets", "externalartifacts", "gitrepositories", "helmcharts", "helmreleases", "helmrepositories", "kustomizations", "ocirepositories", "providers", "receivers"} {
 		text, err := os.ReadFile(filepath.Join(dir, "crds", name+".yaml"))
 		if err != nil {
 			return err

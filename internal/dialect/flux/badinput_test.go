@@ -9,6 +9,7 @@ import (
 
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	swapi "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,6 +28,7 @@ var specTypes = map[string]reflect.Type{
 	"OCIRepository": reflect.TypeFor[sourcev1.OCIRepositorySpec](), "Bucket": reflect.TypeFor[sourcev1.BucketSpec](),
 	"HelmRepository": reflect.TypeFor[sourcev1.HelmRepositorySpec](), "HelmChart": reflect.TypeFor[sourcev1.HelmChartSpec](),
 	"ExternalArtifact": reflect.TypeFor[sourcev1.ExternalArtifactSpec](), "Receiver": reflect.TypeFor[notificationv1.ReceiverSpec](),
+	"ArtifactGenerator": reflect.TypeFor[swapi.ArtifactGeneratorSpec](),
 }
 
 // TestBadInputOnEveryField writes down what becomes of bad values in every field of Flux's types: a field that a newer Flux adds is in no story, and
@@ -168,6 +170,9 @@ func refusalText(t *testing.T, cr object.Object) string {
 		read := s.Source(cr)
 		problems, notes = read.Problems, read.Notes
 		_, err := s.Spec(cr, source.Secrets{})
+		if read.Recipe != nil && len(problems) == 0 {
+			err = nil // nothing is fetched of it
+		}
 		status = s.Status(cr, dialect.SourceState{Err: err, At: time.Unix(1, 0)})
 		if err != nil && len(problems) == 0 {
 			problems = []app.Problem{{Reason: err.Error()}}
@@ -209,6 +214,8 @@ func sourcesOf(kind string) dialect.Sources {
 		return HelmCharts{}
 	case externalArtifact:
 		return ExternalArtifacts{}
+	case artifactGenerator:
+		return ArtifactGenerators{}
 	}
 	return Buckets{}
 }

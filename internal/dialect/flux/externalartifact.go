@@ -81,7 +81,11 @@ func (ExternalArtifacts) Status(cr object.Object, s dialect.SourceState) map[str
 	status := externalStatus(cr)
 	status.Artifact = artifact(status.Artifact, s)
 	c := &conditions{had: status.Conditions, at: metav1.NewTime(s.At.UTC()), generation: s.Generation}
-	c.set(meta.ReadyCondition, metav1.ConditionTrue, meta.SucceededReason, "made artifact '"+s.Artifact.Revision+"'")
+	if s.Err != nil {
+		c.set(meta.ReadyCondition, metav1.ConditionFalse, fetchReason(s.Err, meta.ReconciliationFailedReason), s.Err.Error())
+	} else {
+		c.set(meta.ReadyCondition, metav1.ConditionTrue, meta.SucceededReason, "made artifact '"+s.Artifact.Revision+"'")
+	}
 	status.Conditions = c.sorted()
 	return statusMap(&status)
 }

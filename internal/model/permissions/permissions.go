@@ -34,6 +34,7 @@ const (
 	fluxHelm    = "helm.toolkit.fluxcd.io"
 	fluxSources = "source.toolkit.fluxcd.io"
 	fluxNotices = "notification.toolkit.fluxcd.io"
+	fluxMakers  = "source.extensions.fluxcd.io"
 	argo        = "argoproj.io"
 	admission   = "admissionregistration.k8s.io"
 )
@@ -49,6 +50,7 @@ func ControllerRules() []Rule {
 		{Group: fluxApps, Resources: []string{"kustomizations"}, Verbs: read, For: "read Kustomizations"},
 		{Group: fluxHelm, Resources: []string{"helmreleases"}, Verbs: read, For: "read HelmReleases"},
 		{Group: fluxSources, Resources: []string{"gitrepositories", "ocirepositories", "buckets", "helmrepositories", "helmcharts", "externalartifacts"}, Verbs: read, For: "read GitRepositories, OCIRepositories, Buckets, HelmRepositories, HelmCharts and ExternalArtifacts"},
+		{Group: fluxMakers, Resources: []string{"artifactgenerators"}, Verbs: read, For: "read ArtifactGenerators", Without: "no artifacts of ArtifactGenerators"},
 		{Group: fluxNotices, Resources: []string{"providers", "alerts", "receivers"}, Verbs: read, For: "read Providers, Alerts and Receivers", Without: "no messages to Providers, and no webhooks"},
 		{Group: argo, Resources: []string{"applications"}, Verbs: read, For: "read Applications"},
 		{Resources: []string{"configmaps"}, Verbs: slices.Concat(read, write), For: "write inventories and how the controller runs; read ConfigMaps that apps name"},
@@ -97,6 +99,9 @@ func StatusRules() []Rule {
 		{Group: fluxApps, Resources: []string{"kustomizations", "kustomizations/status"}, Verbs: []string{"patch"}, For: "write status and finalizers"},
 		{Group: fluxHelm, Resources: []string{"helmreleases", "helmreleases/status"}, Verbs: []string{"patch"}, For: "write status and finalizers"},
 		{Group: fluxSources, Resources: []string{"gitrepositories", "gitrepositories/status", "ocirepositories", "ocirepositories/status", "buckets", "buckets/status", "helmrepositories", "helmrepositories/status", "helmcharts", "helmcharts/status"}, Verbs: []string{"patch"}, For: "write status"},
+		{Group: fluxMakers, Resources: []string{"artifactgenerators", "artifactgenerators/status"}, Verbs: []string{"patch"}, For: "write status and finalizers of ArtifactGenerators", Without: "no status of ArtifactGenerators"},
+		{Group: fluxSources, Resources: []string{"externalartifacts"}, Verbs: write, For: "write the ExternalArtifacts of ArtifactGenerators", Without: "ArtifactGenerators fail"},
+		{Group: fluxSources, Resources: []string{"externalartifacts/status"}, Verbs: []string{"patch"}, For: "write the status of ExternalArtifacts of ArtifactGenerators", Without: "ExternalArtifacts of ArtifactGenerators have no status"},
 		{Group: fluxNotices, Resources: []string{"providers/status", "alerts/status", "receivers/status"}, Verbs: []string{"patch"}, For: "write status", Without: "no status of Providers, Alerts and Receivers"},
 		{Group: argo, Resources: []string{"applications", "applications/status"}, Verbs: []string{"patch"}, For: "write status, and end an operation"},
 		{

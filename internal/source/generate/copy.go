@@ -93,6 +93,12 @@ func (c *copying) copyNamed(op recipe.Copy, in input, to string, exclude exclusi
 	if op.Strategy == recipe.Extract {
 		return errors.New("the strategy Extract wants a .tar.gz or .tgz file, or a pattern that matches some")
 	}
+	return c.copyDirectory(op, in, to, exclude)
+}
+
+// copyDirectory copies a directory with its name; the top of a source has none.
+func (c *copying) copyDirectory(op recipe.Copy, in input, to string, exclude exclusions) error {
+	from := path.Clean("./" + op.From)
 	below := in.below(from)
 	if len(below) == 0 {
 		return errors.New("it is not in the source")

@@ -42,25 +42,36 @@ func expand(p recipe.Recipe, inputs map[string]input) ([]labelled, error) {
 		if !ok {
 			continue
 		}
-		labels, err := labelsOf(values)
+		made, err := outputsOf(p, values)
 		if err != nil {
 			return nil, fmt.Errorf("pathPattern: directory %s: %w", dir, err)
 		}
-		for _, o := range p.Outputs {
-			filled, err := o.Fill(values, labels)
-			if err != nil {
-				return nil, fmt.Errorf("pathPattern: directory %s: %w", dir, err)
-			}
-			of = append(of, dir)
-			if out = append(out, labelled{filled, labels}); len(out) > mostOutputs {
-				return nil, fmt.Errorf("pathPattern: it makes more than %d artifacts", mostOutputs)
-			}
+		out, of = append(out, made...), append(of, slices.Repeat([]string{dir}, len(made))...)
+		if len(out) > mostOutputs {
+			return nil, fmt.Errorf("pathPattern: it makes more than %d artifacts", mostOutputs)
 		}
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("pathPattern: no directory of source %s matches %s", p.Pattern.Alias, p.Pattern.Path)
 	}
 	return out, checkNames(out, of)
+}
+
+// outputsOf returns the outputs of one directory.
+func outputsOf(p recipe.Recipe, values map[string]string) ([]labelled, error) {
+	labels, err := labelsOf(values)
+	if err != nil {
+		return nil, err
+	}
+	var out []labelled
+	for _, o := range p.Outputs {
+		filled, err := o.Fill(values, labels)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, labelled{filled, labels})
+	}
+	return out, nil
 }
 
 // checkNames makes sure that each artifact has a name of its own. of has the directories that they are of.
