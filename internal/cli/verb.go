@@ -73,7 +73,7 @@ func kindAliases(k resource.Kind, name string) []string {
 func anyKind(resource.Kind) bool { return true }
 
 // isSteered are the kinds that a command can suspend.
-func isSteered(k resource.Kind) bool { return !k.Passive }
+func isSteered(k resource.Kind) bool { return !k.Passive && !k.Annotated }
 
 // isRequested are the kinds that a command can request.
 func isRequested(k resource.Kind) bool { return !k.Passive && !k.Unrequested }

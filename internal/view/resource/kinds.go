@@ -20,6 +20,8 @@ type Kind struct {
 	Passive bool
 	// Unrequested says that nothing takes requests of a custom resource of this kind, which can be suspended: there is no run of it to wait for.
 	Unrequested bool
+	// Annotated says that a custom resource of this kind is suspended by an annotation of its own API, and has no spec.suspend.
+	Annotated bool
 	// Notifies says that it is about messages or webhooks, and no source or app.
 	Notifies bool
 	// App says that truce's commands about apps know it.
@@ -49,6 +51,7 @@ func AllKinds() []Kind {
 		{GVK: flux("source", "v1", "HelmRepository"), Singular: "helmrepository", Plural: "helmrepositories", Short: []string{"helmrepo"}, Source: "helm"},
 		{GVK: flux("source", "v1", "HelmChart"), Singular: "helmchart", Plural: "helmcharts", Short: []string{"hc"}, Source: "chart"},
 		{GVK: registry.ExternalArtifacts, Singular: "externalartifact", Plural: "externalartifacts", Source: "external", Passive: true},
+		{GVK: object.GVK{Group: "source.extensions.fluxcd.io", Version: "v1beta1", Kind: "ArtifactGenerator"}, Singular: "artifactgenerator", Plural: "artifactgenerators", Short: []string{"ag"}, Source: "generator", Annotated: true},
 		{GVK: flux("helm", "v2", "HelmRelease"), Singular: "helmrelease", Plural: "helmreleases", Short: []string{"hr"}, App: true},
 		{GVK: registry.Kustomizations, Singular: "kustomization", Plural: "kustomizations", Short: []string{"ks"}, App: true},
 		{GVK: registry.Applications, Singular: "application", Plural: "applications", Short: []string{"app", "apps"}, App: true},

@@ -72,7 +72,7 @@ func ReadResource(k Kind, cr object.Object) Resource {
 		Path: cr.StringAt("spec", "path"), Conditions: map[string]string{}, Handled: cr.StringAt("status", "lastHandledReconcileAt"), Object: cr,
 		URL: redact.MaskText(cmp.Or(cr.StringAt("spec", "url"), cr.StringAt("spec", "endpoint"))), Follows: followed(cr),
 	}
-	r.Suspended = cr.At("spec", "suspend") == true
+	r.Suspended = cr.At("spec", "suspend") == true || k.Annotated && registry.Sources()[k.GVK].Source(cr).Suspended
 	r.readConditions(cr)
 	r.Revision = revisionOf(k, cr)
 	r.Source = sourceOf(cr)
@@ -88,7 +88,7 @@ func ReadResource(k Kind, cr object.Object) Resource {
 
 func (r *Resource) readConditions(cr object.Object) {
 	list, _ := cr.At("status", "conditions").([]any)
-	running := false
+	running, seen := false, cr.At("status", "observedGeneration")
 	for _, e := range list {
 		m, _ := e.(map[string]any)
 		c := object.Object(m)
@@ -101,6 +101,9 @@ func (r *Resource) readConditions(cr object.Object) {
 		case kind == "Ready":
 			r.Ready, r.Reason, r.Message = status, c.StringAt("reason"), c.StringAt("message")
 			r.ReadySince = instant(c.StringAt("lastTransitionTime"))
+			if seen == nil { // the status of an ArtifactGenerator has none
+				seen = m["observedGeneration"]
+			}
 		case kind == "Reconciling" && status == "True":
 			running = c.StringAt("reason") != "ProgressingWithRetry"
 		}
@@ -109,7 +112,6 @@ func (r *Resource) readConditions(cr object.Object) {
 		r.Ready, r.Message, r.Settled = "True", "Helm repository is Ready", true
 		return
 	}
-	seen, _ := cr.At("status", "observedGeneration").(int64)
 	r.Settled = seen == cr.Generation() && !running && (r.Ready == "True" || r.Ready == "False")
 }
 
