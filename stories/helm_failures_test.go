@@ -108,7 +108,7 @@ func helmRetryOnFailure(w *world) {
 	w.helmCondition("retried", "Ready", func(c map[string]any) bool { return c["status"] == "True" && c["reason"] == "UpgradeSucceeded" })
 }
 
-// helmRestlessHook has somebody write to the former object of a hook before each of the first requests to delete it, which the server refuses for that.
+// helmRestlessHook writes to the former object of a hook before each of the first requests to delete it, which the server refuses for that.
 func helmRestlessHook(w *world) {
 	w.release("restless", "")
 	w.released("restless", 1, "1.0.0")

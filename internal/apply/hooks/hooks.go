@@ -98,7 +98,7 @@ const (
 // IsOver reports whether there is nothing more to wait for, of an object that is there. as is the Runner's Health.
 func (w WaitError) IsOver(o object.Object, as health.Assessor) bool {
 	if w.For == ForAbsence {
-		return !isBeingDeleted(o) // it changed at each try to delete it, or somebody has made another one
+		return !isBeingDeleted(o) // it changed at each try to delete it, or another client has made another one
 	}
 	done, why := hasEnded(o, as)
 	return done || why != ""
