@@ -146,7 +146,8 @@ type Auth struct {
 	RefreshToken       string            // for which a token server gives tokens of a registry
 	Cloud              provider.Identity // gets credentials of a cloud for each fetch that needs them, instead of those above; no credential itself
 	AppID              string            // of a GitHub App, which gets a token for each fetch that needs one
-	AppInstallation    string            // of the App
+	AppInstallation    string            // of the App: its number; empty for the one of AppOwner
+	AppOwner           string            // name of the organization or user that has installed the App
 	AppKey             string            // PEM: its RSA private key
 	AppURL             string            // of the API that gives the tokens
 	Proxy              string            // URL of the proxy to use, with its credentials; empty for that of the environment

@@ -282,7 +282,7 @@ func specText(s source.Spec, err error) string {
 		more = fmt.Sprintf("only: %q submodules=%t\n", s.Sparse, s.Submodules)
 	}
 	if s.Auth.AppID != "" {
-		more += fmt.Sprintf("GitHub App: %s, installation %s, key %d, at %s\n", s.Auth.AppID, s.Auth.AppInstallation, len(s.Auth.AppKey), s.Auth.AppURL)
+		more += fmt.Sprintf("GitHub App: %s, installation %s%s, key %d, at %s\n", s.Auth.AppID, s.Auth.AppInstallation, s.Auth.AppOwner, len(s.Auth.AppKey), s.Auth.AppURL)
 	}
 	if a.Cloud != (provider.Identity{}) {
 		more += fmt.Sprintf("cloud: %s token service=%q\n", a.Cloud, a.Cloud.TokenService)

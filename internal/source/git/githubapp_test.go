@@ -49,8 +49,20 @@ func TestAGitHubAppGetsATokenForEachFetchThatNeedsOne(t *testing.T) {
 	var given atomic.Int64
 	life := time.Hour
 	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost || r.URL.Path != "/api/v3/app/installations/42/access_tokens" || !claimed(&key.PublicKey, r.Header.Get("Authorization")) {
+		if !claimed(&key.PublicKey, r.Header.Get("Authorization")) {
 			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		switch r.Method + " " + r.URL.Path {
+		case "GET /api/v3/orgs/guild/installation", "GET /api/v3/users/smith/installation":
+			fmt.Fprint(w, `{"id":42,"account":{"login":"theirs"}}`)
+			return
+		case "GET /api/v3/orgs/closed/installation":
+			http.Error(w, "{}", http.StatusForbidden)
+			return
+		case "POST /api/v3/app/installations/42/access_tokens":
+		default:
+			http.NotFound(w, r)
 			return
 		}
 		w.WriteHeader(http.StatusCreated)
@@ -81,11 +93,21 @@ func TestAGitHubAppGetsATokenForEachFetchThatNeedsOne(t *testing.T) {
 	if n := given.Load(); n != 3 {
 		t.Errorf("%d tokens, want one more for each fetch", n-1)
 	}
+	for _, owner := range []string{"guild", "smith"} {
+		spec := spec
+		spec.Auth.AppInstallation, spec.Auth.AppOwner = "", owner
+		fetch(t, newStore(t), spec)
+	}
+	if n := given.Load(); n != 5 {
+		t.Errorf("%d tokens for installations by their owners, want 2", n-3)
+	}
 	closed := gittest.ServeHTTP(t, r, gittest.HTTPOptions{Username: "x-access-token", Password: "other", Hook: echoCredentials})
 	for name, change := range map[string]func(*source.Spec){
-		"gives no token":           func(s *source.Spec) { s.Auth.AppInstallation = "43" },
-		"want an RSA key":          func(s *source.Spec) { s.Auth.AppKey = "no key" },
-		"rejected the credentials": func(s *source.Spec) { s.URL = closed.URL },
+		"gives no token": func(s *source.Spec) { s.Auth.AppInstallation = "43" },
+		"no installation of the GitHub App 4711 for other: install": func(s *source.Spec) { s.Auth.AppOwner = "other" },
+		"for closed: 403 Forbidden":                                 func(s *source.Spec) { s.Auth.AppOwner = "closed" },
+		"want an RSA key":                                           func(s *source.Spec) { s.Auth.AppKey = "no key" },
+		"rejected the credentials":                                  func(s *source.Spec) { s.URL = closed.URL },
 	} {
 		spec := spec
 		change(&spec)

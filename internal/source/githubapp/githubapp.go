@@ -2,7 +2,8 @@
 //
 // In: the App, its installation and key (source.Auth); which servers may be reached.
 // Out: a Token with its end; an error that says whether the key, the App or the way to the server is at fault.
-// Promise: one request, to the API that the credentials name and to no other by redirect; no credential is in an error.
+// Promise: one request, and one or two before it to find an installation by its owner, to the API that the credentials name and to no other by redirect;
+// no credential is in an error.
 // Not here: when a token is replaced, and what it is used for (git, report/notify/deliver).
 package githubapp
 
@@ -21,6 +22,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,30 +59,85 @@ func FetchToken(ctx context.Context, auth source.Auth, servers egress.Policy) (T
 	}
 	defer client.CloseIdleConnections()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	url := strings.TrimSuffix(auth.AppURL, "/") + "/app/installations/" + auth.AppInstallation + "/access_tokens"
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
-	if err != nil {
-		return Token{}, fetchError(source.URLInvalid, "GitHub App: the base URL is malformed")
+	a := api{client: client, base: strings.TrimSuffix(auth.AppURL, "/"), claim: claim}
+	installation := auth.AppInstallation
+	if auth.AppOwner != "" {
+		if installation, err = a.findInstallation(ctx, auth); err != nil {
+			return Token{}, err
+		}
 	}
-	req.Header.Set("Accept", "application/vnd.github+json")
-	req.Header.Set("Authorization", "Bearer "+claim)
-	answer, err := client.Do(req)
-	if err != nil {
-		return Token{}, fetchError(source.GitOperationFailed, "ask %s for a token of the GitHub App: %w", req.URL.Host, errors.Unwrap(err))
+	return a.createToken(ctx, auth, installation)
+}
+
+// api is GitHub's, as seen by an App.
+type api struct {
+	client      *http.Client
+	base, claim string
+}
+
+// findInstallation returns the number of the installation of an owner. GitHub has a path for organizations, and one for users.
+func (a api) findInstallation(ctx context.Context, auth source.Auth) (string, error) {
+	var status response
+	for _, kind := range []string{"orgs", "users"} {
+		var got struct {
+			ID int64 `json:"id"`
+		}
+		var err error
+		if status, err = a.ask(ctx, http.MethodGet, "/"+kind+"/"+auth.AppOwner+"/installation", &got); err != nil {
+			return "", err
+		}
+		switch {
+		case status.code == http.StatusOK && got.ID > 0:
+			return strconv.FormatInt(got.ID, 10), nil
+		case status.code == http.StatusOK:
+			return "", fetchError(source.GitOperationFailed, "%s answered without the installation of the GitHub App", status.host)
+		case status.code != http.StatusNotFound:
+			return "", fetchError(source.AuthenticationFailed, "%s does not name the installation of the GitHub App %s for %s: %s", status.host, auth.AppID, auth.AppOwner, status.text)
+		}
 	}
-	defer func() { _ = answer.Body.Close() }() // it was read
-	if answer.StatusCode != http.StatusCreated {
-		return Token{}, fetchError(source.AuthenticationFailed,
-			"%s gives no token for the GitHub App %s and its installation %s: %s", req.URL.Host, auth.AppID, auth.AppInstallation, answer.Status[:min(len(answer.Status), 60)])
-	}
+	return "", fetchError(source.AuthenticationFailed, "%s has no installation of the GitHub App %s for %s: install the App there, or correct githubAppInstallationOwner",
+		status.host, auth.AppID, auth.AppOwner)
+}
+
+// createToken makes a token for an installation.
+func (a api) createToken(ctx context.Context, auth source.Auth, installation string) (Token, error) {
 	var got struct {
 		Token  string    `json:"token"`
 		Expiry time.Time `json:"expires_at"`
 	}
-	if err := json.NewDecoder(io.LimitReader(answer.Body, mostAnswer)).Decode(&got); err != nil || got.Token == "" {
-		return Token{}, fetchError(source.GitOperationFailed, "%s answered without a token for the GitHub App", req.URL.Host)
+	status, err := a.ask(ctx, http.MethodPost, "/app/installations/"+installation+"/access_tokens", &got)
+	switch {
+	case err != nil:
+		return Token{}, err
+	case status.code != http.StatusCreated:
+		return Token{}, fetchError(source.AuthenticationFailed, "%s gives no token for the GitHub App %s and its installation %s: %s", status.host, auth.AppID, installation, status.text)
+	case got.Token == "":
+		return Token{}, fetchError(source.GitOperationFailed, "%s answered without a token for the GitHub App", status.host)
 	}
 	return Token{got.Token, got.Expiry}, nil
+}
+
+// response is what came of a request: the status, and the server for messages.
+type response struct {
+	host, text string
+	code       int
+}
+
+// ask sends a request as the App, and reads the answer into out. An answer that is no JSON leaves out as it is.
+func (a api) ask(ctx context.Context, method, path string, out any) (response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, http.NoBody)
+	if err != nil {
+		return response{}, fetchError(source.URLInvalid, "GitHub App: the base URL is malformed")
+	}
+	req.Header.Set("Accept", "application/vnd.github+json")
+	req.Header.Set("Authorization", "Bearer "+a.claim)
+	answer, err := a.client.Do(req)
+	if err != nil {
+		return response{}, fetchError(source.GitOperationFailed, "ask %s for a token of the GitHub App: %w", req.URL.Host, errors.Unwrap(err))
+	}
+	defer func() { _ = answer.Body.Close() }()                               // it was read
+	_ = json.NewDecoder(io.LimitReader(answer.Body, mostAnswer)).Decode(out) // the caller finds nothing in it
+	return response{host: req.URL.Host, text: answer.Status[:min(len(answer.Status), 60)], code: answer.StatusCode}, nil
 }
 
 func fetchError(reason source.Reason, format string, args ...any) error {

@@ -58,7 +58,7 @@ func (d *Deliverer) appToken(ctx context.Context, auth source.Auth) (string, err
 }
 
 func keyOfApp(a source.Auth) appKey {
-	return sha256.Sum256([]byte(a.AppID + "\n" + a.AppInstallation + "\n" + a.AppURL + "\n" + a.AppKey))
+	return sha256.Sum256([]byte(a.AppID + "\n" + a.AppInstallation + "\n" + a.AppOwner + "\n" + a.AppURL + "\n" + a.AppKey))
 }
 
 // forgetApp drops the token of a Provider's GitHub App: the server has refused it.
