@@ -3,7 +3,6 @@ package flux
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 
@@ -12,9 +11,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// dependencies reads spec.dependsOn. As in Flux, an entry without a namespace means the Kustomization's own.
+// dependencies reads spec.dependsOn: others of its own kind. As in Flux, an entry without a namespace means its own.
 func (r *reading) dependencies(cr object.Object, refs []meta.DependencyReference) []dependency.Dependency {
-	group, _, _ := strings.Cut(kustomizeAPI, "/")
+	self := cr.GVK()
 	var out []dependency.Dependency
 	for i, ref := range refs {
 		at := fmt.Sprintf("spec.dependsOn[%d]", i)
@@ -22,7 +21,7 @@ func (r *reading) dependencies(cr object.Object, refs []meta.DependencyReference
 			r.Problem(at+".name", "required")
 			continue
 		}
-		d := dependency.Dependency{On: object.ID{Group: group, Kind: kustomization, Namespace: cmp.Or(ref.Namespace, cr.Namespace()), Name: ref.Name}}
+		d := dependency.Dependency{On: object.ID{Group: self.Group, Kind: self.Kind, Namespace: cmp.Or(ref.Namespace, cr.Namespace()), Name: ref.Name}}
 		if ref.ReadyExpr != "" {
 			d.Ready = r.expression(at+".readyExpr", ref.ReadyExpr, cel.Compile)
 		}

@@ -1,12 +1,10 @@
 package flux
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -14,7 +12,6 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/model/cel"
 	"github.com/truce-gitops/truce/internal/model/dependency"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
@@ -80,7 +77,7 @@ func (r *reading) helmApp(cr object.Object, process app.Policy) app.App {
 		a.Labels = map[string]string{helmNameLabel: cr.Name(), helmNSLabel: cr.Namespace()}
 	}
 	a.HealthExprs = r.healthExpressions(hr.Spec.HealthCheckExprs)
-	a.DependsOn = r.helmDependencies(cr, hr.Spec.DependsOn)
+	a.DependsOn = r.dependencies(cr, hr.Spec.DependsOn)
 	a.Request, _ = cr.Annotation(requestedAt)
 	a.HandledRequest = hr.Status.GetLastHandledReconcileRequest()
 	a.CompletedRevision = completedRelease(cr, hr.Status)
@@ -270,25 +267,6 @@ func (r *reading) helmTimes(a *app.App, hr helmv2.HelmRelease, fields map[string
 	r.retryInterval(a, hr)
 	const leastTimeout = 30 * time.Second
 	a.Timeout = max(r.span("spec.timeout", hr.GetTimeout().Duration), leastTimeout)
-}
-
-// helmDependencies reads spec.dependsOn: other HelmReleases.
-func (r *reading) helmDependencies(cr object.Object, refs []helmv2.DependencyReference) []dependency.Dependency {
-	group, _, _ := strings.Cut(helmAPI, "/")
-	var out []dependency.Dependency
-	for i, ref := range refs {
-		at := fmt.Sprintf("spec.dependsOn[%d]", i)
-		if ref.Name == "" {
-			r.Problem(at+".name", "required")
-			continue
-		}
-		d := dependency.Dependency{On: object.ID{Group: group, Kind: helmRelease, Namespace: cmp.Or(ref.Namespace, cr.Namespace()), Name: ref.Name}}
-		if ref.ReadyExpr != "" {
-			d.Ready = r.expression(at+".readyExpr", ref.ReadyExpr, cel.Compile)
-		}
-		out = append(out, d)
-	}
-	return out
 }
 
 // Unready says why a dependency keeps a HelmRelease from running; empty where it does not. As in Flux, the newest generation of it is Ready, or

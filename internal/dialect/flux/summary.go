@@ -20,14 +20,25 @@ import (
 func (Commands) Summarize(cr object.Object) dialect.Summary {
 	var s kustomizev1.KustomizationStatus
 	reader.DecodeStatus(cr, &s)
-	a := Kustomizations{}.App(cr, app.Policy{})
-	ready, reconciling := conditionOf(s.Conditions, meta.ReadyCondition), conditionOf(s.Conditions, meta.ReconcilingCondition)
-	stale := s.ObservedGeneration != cr.Generation()
+	t := summarize(cr, Kustomizations{}.App(cr, app.Policy{}), s.Conditions, s.ObservedGeneration, s.LastHandledReconcileAt)
+	t.Revision, t.History = s.LastAppliedRevision, historyEntries(s.History)
+	if s.Inventory != nil {
+		t.Objects = entries(s.Inventory.Entries)
+	}
+	if _, text, found := strings.Cut(t.Message, " ceded: "); found && report.HasNotApplied(text) {
+		t.Ceded, _, _ = strings.Cut(text, "; ")
+	}
+	return t
+}
+
+// summarize reads what the statuses of both kinds of apps have.
+func summarize(cr object.Object, a app.App, conditions []metav1.Condition, observed int64, handled string) dialect.Summary {
+	ready, reconciling := conditionOf(conditions, meta.ReadyCondition), conditionOf(conditions, meta.ReconcilingCondition)
+	stale := observed != cr.Generation()
 	running := reconciling.Status == metav1.ConditionTrue && reconciling.Reason != meta.ProgressingWithRetryReason
-	end := lastRunEnd(s.Conditions, stale)
+	end := lastRunEnd(conditions, stale)
 	t := dialect.Summary{
-		StatusWriter: reader.StatusWriter(cr), State: stateOf(s.Conditions, end), End: end, Recorded: recorded(s.Conditions), Message: ready.Message,
-		Revision: s.LastAppliedRevision, HandledRequest: s.LastHandledReconcileAt, Objects: entries(s.Inventory), History: historyEntries(s.History),
+		StatusWriter: reader.StatusWriter(cr), State: stateOf(conditions, end), End: end, Recorded: recorded(conditions), Message: ready.Message, HandledRequest: handled,
 	}
 	if a.Suspended {
 		t.State = t.State.Suspend()
@@ -35,11 +46,8 @@ func (Commands) Summarize(cr object.Object) dialect.Summary {
 	if t.Lost = a.Adoption.Lost; t.Lost != "" {
 		t.StatusWriter = reader.ControllerOf(a.Adoption.Manager)
 	}
-	if _, text, found := strings.Cut(ready.Message, " ceded: "); found && report.HasNotApplied(text) {
-		t.Ceded, _, _ = strings.Cut(text, "; ")
-	}
-	t.Finished = !stale && (a.Suspended || !running && ready.Status != "" && ready.Status != metav1.ConditionUnknown && t.HandledRequest == a.Request)
-	for _, c := range s.Conditions {
+	t.Finished = !stale && (a.Suspended || !running && ready.Status != "" && ready.Status != metav1.ConditionUnknown && handled == a.Request)
+	for _, c := range conditions {
 		if c.Type == contested && c.Status == metav1.ConditionTrue {
 			t.Contested = c.Message
 		}
@@ -147,14 +155,15 @@ func failureOf(reason string, drift metav1.Condition) report.Reason {
 }
 
 // entries reads status.inventory. What is no entry is left out: another client has written it.
-func entries(had *kustomizev1.ResourceInventory) []dialect.ListedObject {
-	if had == nil {
-		return nil
-	}
-	out := make([]dialect.ListedObject, 0, len(had.Entries))
-	for _, e := range had.Entries {
-		if id, ok := parseEntry(e.ID); ok {
-			out = append(out, dialect.ListedObject{ID: id, Version: e.Version})
+func entries[E ~struct {
+	ID      string `json:"id"`
+	Version string `json:"v"`
+}](had []E) []dialect.ListedObject {
+	out := make([]dialect.ListedObject, 0, len(had))
+	for _, e := range had {
+		entry := kustomizev1.ResourceRef(e)
+		if id, ok := parseEntry(entry.ID); ok {
+			out = append(out, dialect.ListedObject{ID: id, Version: entry.Version})
 		}
 	}
 	return out
