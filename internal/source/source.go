@@ -121,6 +121,21 @@ const (
 // DefaultTimeout is Flux's default of spec.timeout.
 const DefaultTimeout = 60 * time.Second
 
+// Bound returns a context that ends when a fetch has taken its whole time; its cause, a context.DeadlineExceeded, says so.
+func (s Spec) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := s.Timeout
+	if limit <= 0 {
+		limit = DefaultTimeout
+	}
+	return context.WithTimeoutCause(ctx, limit, timeoutError{limit})
+}
+
+// timeoutError says that a fetch took its whole time.
+type timeoutError struct{ limit time.Duration }
+
+func (e timeoutError) Error() string        { return fmt.Sprintf("no answer within %s", e.limit) }
+func (e timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
 // Ref names a commit. When several fields are set, the first of Commit, Name, SemVer, Tag, Branch decides
 // (spec.ref of a Flux GitRepository); a Branch beside a Commit says where that commit is to be found.
 type Ref struct {

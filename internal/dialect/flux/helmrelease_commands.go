@@ -43,7 +43,7 @@ func (HelmCommands) Create(app.Key, dialect.Change) (dialect.Resources, error) {
 func (HelmCommands) Summarize(cr object.Object) dialect.Summary {
 	var s helmv2.HelmReleaseStatus
 	reader.DecodeStatus(cr, &s)
-	t := summarize(cr, HelmReleases{}.App(cr, app.Policy{}), s.Conditions, s.ObservedGeneration, s.LastHandledReconcileAt)
+	t := summarize(cr, HelmReleases{}.App(cr, app.Policy{}), s.Conditions, s.ObservedGeneration)
 	t.Revision = s.LastAttemptedRevision
 	if s.Inventory != nil {
 		t.Objects = entries(s.Inventory.Entries)

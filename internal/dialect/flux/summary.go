@@ -20,7 +20,7 @@ import (
 func (Commands) Summarize(cr object.Object) dialect.Summary {
 	var s kustomizev1.KustomizationStatus
 	reader.DecodeStatus(cr, &s)
-	t := summarize(cr, Kustomizations{}.App(cr, app.Policy{}), s.Conditions, s.ObservedGeneration, s.LastHandledReconcileAt)
+	t := summarize(cr, Kustomizations{}.App(cr, app.Policy{}), s.Conditions, s.ObservedGeneration)
 	t.Revision, t.History = s.LastAppliedRevision, historyEntries(s.History)
 	if s.Inventory != nil {
 		t.Objects = entries(s.Inventory.Entries)
@@ -32,13 +32,14 @@ func (Commands) Summarize(cr object.Object) dialect.Summary {
 }
 
 // summarize reads what the statuses of both kinds of apps have.
-func summarize(cr object.Object, a app.App, conditions []metav1.Condition, observed int64, handled string) dialect.Summary {
+func summarize(cr object.Object, a app.App, conditions []metav1.Condition, observed int64) dialect.Summary {
 	ready, reconciling := conditionOf(conditions, meta.ReadyCondition), conditionOf(conditions, meta.ReconcilingCondition)
 	stale := observed != cr.Generation()
 	running := reconciling.Status == metav1.ConditionTrue && reconciling.Reason != meta.ProgressingWithRetryReason
 	end := lastRunEnd(conditions, stale)
 	t := dialect.Summary{
-		StatusWriter: reader.StatusWriter(cr), State: stateOf(conditions, end), End: end, Recorded: recorded(conditions), Message: ready.Message, HandledRequest: handled,
+		StatusWriter: reader.StatusWriter(cr), State: stateOf(conditions, end), End: end, Recorded: recorded(conditions), Message: ready.Message,
+		HandledRequest: cr.StringAt("status", "lastHandledReconcileAt"),
 	}
 	if a.Suspended {
 		t.State = t.State.Suspend()
@@ -46,7 +47,7 @@ func summarize(cr object.Object, a app.App, conditions []metav1.Condition, obser
 	if t.Lost = a.Adoption.Lost; t.Lost != "" {
 		t.StatusWriter = reader.ControllerOf(a.Adoption.Manager)
 	}
-	t.Finished = !stale && (a.Suspended || !running && ready.Status != "" && ready.Status != metav1.ConditionUnknown && handled == a.Request)
+	t.Finished = !stale && (a.Suspended || !running && ready.Status != "" && ready.Status != metav1.ConditionUnknown && t.HandledRequest == a.Request)
 	for _, c := range conditions {
 		if c.Type == contested && c.Status == metav1.ConditionTrue {
 			t.Contested = c.Message

@@ -44,29 +44,14 @@ var _ source.Fetcher = (*Store)(nil)
 
 // Fetch implements source.Fetcher.
 func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, error) {
-	limit := spec.Timeout
-	if limit <= 0 {
-		limit = source.DefaultTimeout
-	}
-	bounded, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+	bounded, cancel := spec.Bound(ctx)
 	defer cancel()
 	got, err := s.fetch(bounded, spec)
 	if err == nil {
 		return got, nil
 	}
-	out := &source.Error{Op: "fetch", Subject: withoutQuery(spec.URL), Reason: source.ReadFailed, Err: err}
-	var list *tree.Error
-	switch {
-	case ctx.Err() != nil:
-		out.Reason, out.Err = "", context.Cause(ctx)
-	case bounded.Err() != nil:
-		out.Reason, out.Err = source.Timeout, context.Cause(bounded)
-	case egress.IsRefused(err):
-		out.Reason = source.HostNotAllowed
-	case errors.As(err, &list):
-		out.Reason = list.Reason
-	}
-	return source.Artifact{}, out
+	as := source.Error{Op: "fetch", Subject: withoutQuery(spec.URL), Reason: source.ReadFailed, Err: err}
+	return source.Artifact{}, transport.Explain(bounded, ctx, as, err.Error(), redact.Known{})
 }
 
 // withoutQuery is an address as it may be shown: its query and its user may be permissions.

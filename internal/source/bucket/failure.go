@@ -10,9 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/source"
-	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/transport"
-	"github.com/truce-gitops/truce/internal/source/tree"
 )
 
 // objectError is a failure to read one object.
@@ -34,31 +32,12 @@ func aboutObject(key string, err error) error {
 	return &objectError{key, err}
 }
 
-// explain makes a source.Error: one bounded line without credentials, in which the server's words are few and marked as such.
+// explain makes a source.Error, in which the server's words are few and marked as such.
 func explain(bounded, ctx context.Context, spec source.Spec, err error) error {
-	out := &source.Error{Op: "fetch", Subject: "bucket " + spec.Bucket.Name + " of " + spec.URL, Reason: source.BucketFailed, Err: err}
-	var known *transport.FetchError
-	var list *tree.Error
-	switch {
-	case ctx.Err() != nil:
-		out.Reason, out.Err = "", context.Cause(ctx)
-		return out
-	case bounded.Err() != nil:
-		out.Reason, out.Err = source.Timeout, context.Cause(bounded)
-		return out
-	case egress.IsRefused(err):
-		out.Reason = source.HostNotAllowed
-	case errors.As(err, &list):
-		out.Reason = list.Reason
-	case errors.As(err, &known):
-		out.Reason = known.Reason
-	}
 	a, user := spec.Auth, spec.Bucket.User
 	secrets := redact.KnownOf(a.Password, a.ClientKey, a.Proxy, transport.ProxyPassword(a.Proxy), user.Password, user.ClientKey)
-	if text := secrets.Line(plainWords(err, spec, secrets), transport.LongestMessage); text != err.Error() {
-		out.Err = errors.New(text)
-	}
-	return out
+	as := source.Error{Op: "fetch", Subject: "bucket " + spec.Bucket.Name + " of " + spec.URL, Reason: source.BucketFailed, Err: err}
+	return transport.Explain(bounded, ctx, as, plainWords(err, spec, secrets), secrets)
 }
 
 // plainWords says what an answer means, without addresses, which may hold anything.

@@ -9,39 +9,23 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/source"
-	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/transport"
 	"github.com/truce-gitops/truce/internal/source/tree"
 )
 
-// explain makes a source.Error: one bounded line without credentials.
+// explain makes a source.Error. What is wrong with an archive is a failure of the chart.
 func explain(bounded, ctx context.Context, spec source.Spec, err error) error {
-	out := &source.Error{Op: "fetch", Subject: subjectOf(spec), Reason: source.RepositoryFailed, Err: err}
-	if spec.Chart.Name != "" {
-		out.Reason = source.ChartPull
-	}
-	var known *transport.FetchError
-	var list *tree.Error
-	switch {
-	case ctx.Err() != nil:
-		out.Reason, out.Err = "", context.Cause(ctx)
-		return out
-	case bounded.Err() != nil:
-		out.Reason, out.Err = source.Timeout, context.Cause(bounded)
-		return out
-	case egress.IsRefused(err):
-		out.Reason = source.HostNotAllowed
-	case errors.As(err, &list) && list.Reason != source.LayerFailed:
-		out.Reason = list.Reason
-	case errors.As(err, &known):
-		out.Reason = known.Reason
-	}
 	a := spec.Auth
 	secrets := redact.KnownOf(a.Username, a.Password, a.ClientKey, a.Proxy, transport.ProxyPassword(a.Proxy))
-	if text := secrets.Line(plainWords(err, spec), transport.LongestMessage); text != err.Error() {
-		out.Err = errors.New(text)
+	as := source.Error{Op: "fetch", Subject: subjectOf(spec), Reason: source.RepositoryFailed, Err: err}
+	if spec.Chart.Name != "" {
+		as.Reason = source.ChartPull
 	}
-	return out
+	var list *tree.Error
+	if errors.As(err, &list) && list.Reason == source.LayerFailed {
+		as.Err = &tree.Error{Reason: as.Reason, Err: err}
+	}
+	return transport.Explain(bounded, ctx, as, plainWords(err, spec), secrets)
 }
 
 // subjectOf is the repository, without what in its address may be a permission.

@@ -131,11 +131,7 @@ func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 	if err != nil {
 		return source.Artifact{}, &source.Error{Op: "fetch", Subject: a.String(), Reason: source.URLInvalid, Err: err}
 	}
-	limit := spec.Timeout
-	if limit <= 0 {
-		limit = source.DefaultTimeout
-	}
-	bounded, cancel := context.WithTimeoutCause(ctx, limit, timeoutError{limit})
+	bounded, cancel := spec.Bound(ctx)
 	defer cancel()
 	artifact, err := s.fetchAny(bounded, a, spec)
 	if err != nil {
@@ -234,8 +230,7 @@ func (s *Store) repository(dir string) *repository {
 }
 
 func reasonOf(cause error) source.Reason {
-	var t timeoutError
-	if errors.As(cause, &t) || errors.Is(cause, context.DeadlineExceeded) {
+	if errors.Is(cause, context.DeadlineExceeded) {
 		return source.Timeout
 	}
 	return ""

@@ -224,8 +224,3 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 func (t *tail) String() string { return string(t.kept) }
-
-// timeoutError says that a fetch took its whole time.
-type timeoutError struct{ limit time.Duration }
-
-func (e timeoutError) Error() string { return fmt.Sprintf("no answer within %s", e.limit) }

@@ -52,28 +52,12 @@ func isUnreachable(err error) bool {
 	return errors.As(err, &at)
 }
 
-// explain makes a source.Error: one bounded line without credentials, in which the server's words are few and marked as such.
+// explain makes a source.Error, in which the server's words are few and marked as such.
 func (s *Store) explain(bounded, ctx context.Context, spec source.Spec, err error) error {
-	out := &source.Error{Op: "fetch", Subject: spec.URL, Reason: source.PullFailed, Err: err}
-	var known *transport.FetchError
-	var list *tree.Error
-	switch {
-	case ctx.Err() != nil:
-		out.Reason, out.Err = "", context.Cause(ctx)
-		return out
-	case bounded.Err() != nil:
-		out.Reason, out.Err = source.Timeout, context.Cause(bounded)
-		return out
-	case errors.As(err, &list):
-		out.Reason = list.Reason
-	case errors.As(err, &known):
-		out.Reason = known.Reason
-	}
-	secrets := redact.KnownOf(spec.Auth.Username, spec.Auth.Password, spec.Auth.BearerToken, spec.Auth.RefreshToken, spec.Auth.ClientKey, spec.Auth.Proxy, transport.ProxyPassword(spec.Auth.Proxy))
-	if text := secrets.Line(plainWords(err, spec, secrets), transport.LongestMessage); text != err.Error() {
-		out.Err = errors.New(text)
-	}
-	return out
+	a := spec.Auth
+	secrets := redact.KnownOf(a.Username, a.Password, a.BearerToken, a.RefreshToken, a.ClientKey, a.Proxy, transport.ProxyPassword(a.Proxy))
+	as := source.Error{Op: "fetch", Subject: spec.URL, Reason: source.PullFailed, Err: err}
+	return transport.Explain(bounded, ctx, as, plainWords(err, spec, secrets), secrets)
 }
 
 // plainWords says what a registry's answer means. An address that it redirects to is left out: it may be a permission by itself.

@@ -64,11 +64,7 @@ type artifact struct {
 
 // Fetch implements source.Fetcher.
 func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, error) {
-	limit := spec.Timeout
-	if limit <= 0 {
-		limit = source.DefaultTimeout
-	}
-	bounded, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+	bounded, cancel := spec.Bound(ctx)
 	defer cancel()
 	at, err := parseAddress(spec.URL)
 	if err != nil {

@@ -1,13 +1,17 @@
 package transport
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/tree"
 )
 
 // FetchError is an error of which the reason is known, on its way to a source.Error.
@@ -32,6 +36,31 @@ const (
 	LongestMessage = 400
 	LongestSaying  = 160
 )
+
+// Explain makes a source.Error: one bounded line without credentials, with the reason of its cause, if that has one. as is the error with its cause
+// and the reason where no other is known, words what is shown of the cause. ctx is the caller's; bounded ends at the limit of the fetch, too.
+func Explain(bounded, ctx context.Context, as source.Error, words string, secrets redact.Known) error {
+	var known *FetchError
+	var list *tree.Error
+	switch {
+	case ctx.Err() != nil:
+		as.Reason, as.Err = "", context.Cause(ctx)
+		return &as
+	case bounded.Err() != nil:
+		as.Reason, as.Err = source.Timeout, context.Cause(bounded)
+		return &as
+	case egress.IsRefused(as.Err):
+		as.Reason = source.HostNotAllowed
+	case errors.As(as.Err, &list):
+		as.Reason = list.Reason
+	case errors.As(as.Err, &known):
+		as.Reason = known.Reason
+	}
+	if text := secrets.Line(words, LongestMessage); text != as.Err.Error() {
+		as.Err = errors.New(text)
+	}
+	return &as
+}
 
 // DescribeNetworkError says why a server gave no answer, without its address as it was named, which may hold anything. The advice is what to do
 // where it speaks plain HTTP.
