@@ -24,7 +24,7 @@ repository, of which --ref names a branch, tag or commit. Every app is rendered 
 Argo CD Applications that are read from this repository, HelmReleases and Applications of charts that it holds, with the values
 that it holds, kustomizations and directories of manifests that none of them covers, and what ApplicationSets make of lists, of this repository's directories and files, and of matrices and merges of these. What Git
 ignores is left out. What is not looked into is said: charts of other places, other repositories, ApplicationSets whose generators ask a cluster or a
-service, or whose templates ask the clock or chance; hidden directories, archives and test data; templates that another program
+service, or whose templates ask the clock or chance; files that a GitRepository includes from another one, and submodules that are not checked out; hidden directories, archives and test data; templates that another program
 fills in. The table says the reasons with examples, --skipped and JSON each thing. A Kustomization whose GitRepository is not in the repository is read
 by its path, if there is such a directory here; that is said as assumed. In the files of a git generator * matches / too, as it does in Argo CD by default.
 

@@ -147,7 +147,7 @@ func (t *finder) elsewhere(w *wanted) Skipped {
 	all := t.addresses(w.unit.App)
 	switch {
 	case slices.ContainsFunc(all, t.isTaken), t.byPath(w):
-		return Skipped{}
+		return t.outside(w, left)
 	case w.unit.App.Release != nil && isArtifact(w.unit.App.Source.Kind):
 		left.Why, left.Reason = remoteChart(w.unit.App, all)
 	case t.isAbsent(w.unit.App):

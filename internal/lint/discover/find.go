@@ -30,6 +30,7 @@ func FindApps(ctx context.Context, files source.Tree, o Options) (Discovery, err
 		Options: o, files: files, scan: &scan{files: files, ignored: o.Ignored, asked: o.Directory}, pages: map[string]scannedFile{},
 		known: map[string]*wanted{}, unread: map[string]unread{}, repositories: map[app.SourceKey][]document{},
 	}
+	t.scan.modules = submodules(files)
 	t.scan.walk(".")
 	t.roots = newRoots(files, t.scan.dirs)
 	if err := t.read(ctx); err != nil {

@@ -92,7 +92,13 @@ func (t *finder) partly(u Unit) []Skipped {
 		if one.File == u.File && one.Line == 0 {
 			one.Line = u.Line
 		}
+		if at := t.missed(u, one.Why); at != nil {
+			one.Broken, one.Why, one.Reason = false, one.Why+"; "+at.dir+" is "+at.why, at.Reason
+		}
 		return append(out, one.here(u, t.files))
+	}
+	for _, o := range t.includes(u.App) {
+		out = append(out, o.Skipped)
 	}
 	for _, ref := range u.Unvalued {
 		why := "it has no values in this repository: its variables are looked at as they stand in the files"
@@ -120,6 +126,9 @@ func (t *finder) leftOver(s Discovery) []Skipped {
 			continue
 		}
 		out = append(out, Skipped{File: path.Join(dir, chartFile), What: "Helm chart", Why: "no app of this repository renders it with values"})
+	}
+	for _, m := range t.scan.modules {
+		out = append(out, m.Skipped)
 	}
 	out = append(out, t.unreadable(s)...)
 	for _, dir := range t.scan.asides {

@@ -25,7 +25,8 @@ type scan struct {
 
 	dirs    []*directory // in order of path
 	charts  []string
-	asides  []string // directories in which apps are not looked for
+	asides  []string  // directories in which apps are not looked for
+	modules []outside // submodules whose files are not here
 	skipped []Skipped
 }
 
@@ -55,7 +56,9 @@ func (s *scan) walk(dir string) {
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		switch {
-		case s.ignored[name], e.Name() == ".git", chart && slices.Contains(chartOnly, e.Name()):
+		case s.ignored[name], e.Name() == ".git", s.isModule(name), chart && slices.Contains(chartOnly, e.Name()):
+		case e.Type()&fs.ModeIrregular != 0: // as trees of git show it (source/tree)
+			s.modules = append(s.modules, uncommitted(name))
 		case e.IsDir() && s.isAside(name):
 			s.aside(name)
 		case e.IsDir():

@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
 	"github.com/truce-gitops/truce/internal/render/substitute"
+	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/disk"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
@@ -49,8 +50,13 @@ func take(t *testing.T, files map[string]string, o discover.Options) discover.Di
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tree.Close() })
+	return discovered(t, tree.Snapshot(), o)
+}
+
+func discovered(t *testing.T, files source.Tree, o discover.Options) discover.Discovery {
+	t.Helper()
 	o.Render = &render.Cached{Renderer: substitute.Renderer{Builder: helm.Renderer{Builder: &kustomize.Renderer{Plain: plain.Renderer{}}}}}
-	s, err := discover.FindApps(t.Context(), tree.Snapshot(), o)
+	s, err := discover.FindApps(t.Context(), files, o)
 	if err != nil {
 		t.Fatal(err)
 	}
