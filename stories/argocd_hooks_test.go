@@ -103,3 +103,37 @@ func TestHooksOfAnOperationRunOnceAndInTheirOrder(t *testing.T) {
 		t.Errorf("the object was written all the same: %s", got)
 	}
 }
+
+func hooksOfWaves(value string) string {
+	return configMap("web") +
+		jobHook("one", "argocd.argoproj.io/hook: PreSync", value) +
+		jobHook("other", "argocd.argoproj.io/hook: PreSync", value) +
+		jobHook("third", "argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/sync-wave: \"1\"", value)
+}
+
+func TestHooksOfOneWaveRunAtOnce(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+hooksOfWaves("1"))
+	w.application("web", "app", "\nsyncPolicy: {automated: {}, retry: {limit: 0}}")
+	w.exists(jobs, "one")
+	w.exists(jobs, "other")
+	w.endJob("other", "Complete")
+	w.operates("web", "Running", "PreSync one Running, PreSync other Succeeded")
+	if w.isThere(jobs, "third") {
+		t.Error("a hook of the next wave is there while one of this wave runs")
+	}
+	w.endJob("one", "Complete")
+	third := w.exists(jobs, "third")
+	w.endJob("third", "Complete")
+	w.operates("web", "Succeeded", "PreSync one Succeeded, PreSync other Succeeded, PreSync third Succeeded")
+
+	// One that fails ends the operation when the others of its wave have ended.
+	w.repo.Commit(map[string]string{"app/all.yaml": hooksOfWaves("2")}, "two")
+	w.operates("web", "Running", "PreSync one Running, PreSync other Running")
+	w.endJob("one", "Failed")
+	w.operates("web", "Running", "PreSync one Failed, PreSync other Running")
+	w.endJob("other", "Complete")
+	w.operates("web", "Failed", "PreSync one Failed, PreSync other Succeeded")
+	if now := w.exists(jobs, "third"); now.GetUID() != third.GetUID() {
+		t.Error("a hook of the next wave has run behind one that failed")
+	}
+}

@@ -299,10 +299,10 @@ func (c *Controller) deleteApp(ctx context.Context, e appEntry) time.Duration {
 		c.emitDeletion(e, nil, report.InProgress)
 	}
 	deleted, awaited, err := c.engineOf(e.app.Key).Remove(ctx, e.app)
-	var waits hooks.WaitError
+	var waits hooks.WaitErrors
 	if errors.As(err, &waits) {
-		c.reportDeletion(ctx, e, report.InProgress, waits.Text)
-		return max(time.Until(waits.Until), time.Millisecond)
+		c.reportDeletion(ctx, e, report.InProgress, waits.Error())
+		return max(time.Until(waits.Until()), time.Millisecond)
 	}
 	if err != nil {
 		c.emitDeletion(e, deleted, report.PruneFailed)

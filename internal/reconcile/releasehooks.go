@@ -50,9 +50,8 @@ const helmMark = "helm.sh/hook"
 func (r *appRun) advanceHooks(ctx context.Context, run hooks.Runner, runs map[int]hook.Run) error {
 	e, key := r.engine, r.app.Key
 	run.Access, run.Cluster, run.Now, run.Created = r.access, hookCluster{e}, e.Now, e.releaseWaits.created(key)
-	wait, err := run.Advance(ctx, runs)
-	e.releaseWaits.create(key, run.Created)
-	if err != nil || wait == (hooks.WaitError{}) {
+	waits, err := run.Advance(ctx, runs)
+	if err != nil || len(waits) == 0 {
 		e.awaitHook(key, nil)
 		var known *stageError
 		if err != nil && !errors.As(err, &known) {
@@ -60,11 +59,11 @@ func (r *appRun) advanceHooks(ctx context.Context, run hooks.Runner, runs map[in
 		}
 		return err
 	}
-	e.awaitHook(key, &hookWaitError{WaitError: wait, access: r.access, judge: run.Health})
-	if r.report.Again = 0; !wait.Until.IsZero() {
-		r.report.Again = max(wait.Until.Sub(e.Now()), minWait)
+	e.awaitHook(key, &hookWaitError{WaitErrors: waits, access: r.access, judge: run.Health})
+	if r.report.Again = 0; !waits.Until().IsZero() {
+		r.report.Again = max(waits.Until().Sub(e.Now()), minWait)
 	}
-	return &stageError{report.InProgress, wait}
+	return &stageError{report.InProgress, waits}
 }
 
 // Record implements hooks.Recorder.
@@ -188,18 +187,18 @@ func (r *appRun) runTests(ctx context.Context) error {
 	return &stageError{report.HealthFailed, failed}
 }
 
-// ReadHook enqueues an app whose hook has ended, as the app's account sees it.
+// readHook enqueues an app one of whose hooks has ended, as the app's account sees it.
 func (e *Engine) readHook(ctx context.Context, key app.Key) error {
 	wait := e.releaseWaits.hook(key)
-	if wait == nil {
-		return nil
-	}
-	o, err := wait.access.Live.Get(ctx, wait.Check.GVK(), wait.Check.ID)
-	if err != nil && !errors.Is(err, live.ErrNotFound) {
-		return err
-	}
-	if err != nil || wait.IsOver(o, wait.judge) {
-		e.queue.EnqueueApp(key)
+	for i, check := range wait.checks() {
+		o, err := wait.access.Live.Get(ctx, check.GVK(), check.ID)
+		if err != nil && !errors.Is(err, live.ErrNotFound) {
+			return err
+		}
+		if err != nil || wait.WaitErrors[i].IsOver(o, wait.judge) {
+			e.queue.EnqueueApp(key)
+			return nil
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +26,7 @@ type releaseWaits struct {
 // releaseWait is what the release of one app waits for.
 type releaseWait struct {
 	hook    *hookWaitError // nil for none
-	created string         // the uid of the hook's object that this process has created last
+	created map[int]bool   // the hooks, by their Index, of which this process has created the object
 	// objects says since when the objects of a revision are waited for; zero for not.
 	objects  time.Time
 	revision int
@@ -33,9 +34,9 @@ type releaseWait struct {
 	doubts   int // in a row that may pass
 }
 
-// hookWaitError is a hook that has not ended.
+// hookWaitError are hooks that have not ended.
 type hookWaitError struct {
-	hooks.WaitError
+	hooks.WaitErrors
 	access tenancy.Access
 	judge  health.Assessor
 }
@@ -61,13 +62,15 @@ func (w *releaseWaits) forget(key app.Key) {
 	delete(w.all, key)
 }
 
-func (w *releaseWaits) created(key app.Key) (uid string) {
-	w.of(key, func(one *releaseWait) { uid = one.created })
-	return uid
-}
-
-func (w *releaseWaits) create(key app.Key, uid string) {
-	w.of(key, func(one *releaseWait) { one.created = uid })
+// created are the hooks of which this process has created the object. Only the app's run uses them.
+func (w *releaseWaits) created(key app.Key) (all map[int]bool) {
+	w.of(key, func(one *releaseWait) {
+		if one.created == nil {
+			one.created = map[int]bool{}
+		}
+		all = one.created
+	})
+	return all
 }
 
 func (w *releaseWaits) hook(key app.Key) (wait *hookWaitError) {
@@ -108,14 +111,29 @@ func (w *releaseWaits) waitsNoMore(key app.Key) {
 	w.of(key, func(one *releaseWait) { one.objects, one.revision = time.Time{}, 0 })
 }
 
-// awaitHook has the app enqueued when a hook has ended; nil for none.
+// mostFollowed bounds how many hooks of one app are watched at once: those behind them follow when these have ended.
+const mostFollowed = 20
+
+// checks are the objects of the hooks that are watched.
+func (w *hookWaitError) checks() []health.Check {
+	var out []health.Check
+	if w == nil {
+		return nil
+	}
+	for _, one := range w.WaitErrors[:min(mostFollowed, len(w.WaitErrors))] {
+		out = append(out, one.Check)
+	}
+	return out
+}
+
+// awaitHook has the app enqueued when one of its hooks has ended; nil for none.
 func (e *Engine) awaitHook(key app.Key, wait *hookWaitError) {
 	had := e.releaseWaits.hook(key)
 	if had == nil && wait == nil {
 		return
 	}
 	e.releaseWaits.of(key, func(one *releaseWait) { one.hook = wait })
-	if e.Follow == nil || had != nil && wait != nil && had.Check == wait.Check {
+	if e.Follow == nil || slices.Equal(had.checks(), wait.checks()) {
 		return
 	}
 	e.follow(key, nil)
@@ -126,9 +144,7 @@ func (e *Engine) follow(key app.Key, checks []health.Check) {
 	if e.Follow == nil {
 		return
 	}
-	if wait := e.releaseWaits.hook(key); wait != nil {
-		checks = append(checks, wait.Check)
-	}
+	checks = append(checks, e.releaseWaits.hook(key).checks()...)
 	e.Follow.FollowChecks(key, checks)
 }
 

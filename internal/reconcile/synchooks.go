@@ -162,7 +162,7 @@ func (s *syncHooks) runPhase(ctx context.Context, event hook.Event) error {
 	r := s.run
 	defer s.report()
 	err := r.advanceHooks(ctx, hooks.Runner{
-		Kind:  hooks.Kind{Marks: syncMarks, Manager: ownership.Manager, Former: hooks.FormerApplied},
+		Kind:  hooks.Kind{Marks: syncMarks, Manager: ownership.Manager, Former: hooks.FormerApplied, Order: hooks.ByWave},
 		Event: event, Hooks: all, Namespace: r.app.DefaultNamespace.Name, Labels: r.app.Labels, Health: r.engine.Health[r.app.Health], Recorder: s,
 	}, s.runs)
 	if err != nil {

@@ -102,7 +102,7 @@ func (r *appRun) endUninstall(ctx context.Context) error {
 // removal is the uninstall of an app that is deleted; nil for none.
 type removal struct{ run *appRun }
 
-// beginRemoval runs the hooks that come before the objects of a deleted app are deleted: the error is a hooks.WaitError while one is waited for. Only a release that truce has made is uninstalled.
+// beginRemoval runs the hooks that come before the objects of a deleted app are deleted: the error holds hooks.WaitErrors while one is waited for. Only a release that truce has made is uninstalled.
 func (e *Engine) beginRemoval(ctx context.Context, a app.App, hasObjects bool) (*removal, error) {
 	if a.Release == nil || !hasObjects && (len(a.Release.Known) == 0 || e.refuseElsewhere(a) != nil) {
 		return nil, nil

@@ -1,8 +1,8 @@
 // Package hooks answers: how far have the hooks of a Helm release, or of an operation, come, and what is there to do next?
 //
 // In: the hooks of one event, how each of them ran as is recorded, and the cluster as the account of an app reads and writes it.
-// Out: the hooks that have run; one that is waited for, or one that has failed, and why.
-// Promise: one hook after the other; that a hook runs is recorded before its object is created, so that another process goes on where this one was
+// Out: the hooks that have run; those that are waited for, or those that have failed, and why.
+// Promise: one hook after the other, or those of one wave at once; that a hook runs is recorded before its object is created, so that another process goes on where this one was
 // killed; nothing is waited for by sleeping; only objects that are hooks themselves are deleted, and none that an app manages.
 // Not here: which event it is (reconcile), what is recorded where (releases, inventory).
 package hooks
@@ -32,7 +32,17 @@ type Kind struct {
 	Manager string
 	// Former says what is done about the former object of a hook whose policies do not have it deleted.
 	Former Former
+	Order  Order
 }
+
+// Order says which hooks of an event run at once.
+type Order string
+
+// The values of Order.
+const (
+	OneByOne Order = ""      // none, as in Helm
+	ByWave   Order = "waves" // those of one weight, as in Argo CD
+)
 
 // Former is what is done about a former object.
 type Former string
@@ -57,8 +67,8 @@ type Runner struct {
 	Cluster  Cluster
 	Recorder Recorder
 	Now      func() time.Time
-	// Created is the uid of the object that this process has created last; empty for none.
-	Created string
+	// Created are the hooks, by their Index, of which this process has created the object.
+	Created map[int]bool
 }
 
 // Cluster is what is known of objects.
@@ -75,35 +85,6 @@ type Recorder interface {
 	Record(ctx context.Context, runs map[int]hook.Run) error
 }
 
-// WaitError is a hook that has not ended. Its zero value is none.
-type WaitError struct {
-	Check health.Check // the object that changes when it does
-	Until time.Time
-	Text  string
-	For   WaitFor
-}
-
-// Error implements error, for who cannot go on.
-func (w WaitError) Error() string { return w.Text }
-
-// WaitFor says what a wait is for.
-type WaitFor string
-
-// The values of WaitFor.
-const (
-	ForEnd     WaitFor = ""
-	ForAbsence WaitFor = "absence" // of the former object
-)
-
-// IsOver reports whether there is nothing more to wait for, of an object that is there. as is the Runner's Health.
-func (w WaitError) IsOver(o object.Object, as health.Assessor) bool {
-	if w.For == ForAbsence {
-		return !isBeingDeleted(o) // it changed at each try to delete it, or another client has made another one
-	}
-	done, why := hasEnded(o, as)
-	return done || why != ""
-}
-
 func isBeingDeleted(o object.Object) bool { return o.At("metadata", "deletionTimestamp") != nil }
 
 // HookError is a hook that has failed.
@@ -114,40 +95,6 @@ type HookError struct {
 
 // Error implements error, in the words of helm-controller.
 func (f *HookError) Error() string { return f.Text }
-
-// Advance goes on until all hooks have run, or one has to be waited for: then it is called again when that one has changed, or its time is over.
-// The error is a *HookError where a hook has failed. runs is changed.
-func (r *Runner) Advance(ctx context.Context, runs map[int]hook.Run) (WaitError, error) {
-	for _, h := range r.Hooks {
-		if runs[h.Index].Phase == hook.Succeeded {
-			continue
-		}
-		if was := runs[h.Index]; was.Phase == hook.Failed && was.Message != "" {
-			return WaitError{}, errors.Join(&HookError{Hook: h, Text: was.Message}, r.cleanUp(ctx, runs))
-		}
-		wait, err := r.run(ctx, h, runs)
-		if wait != (WaitError{}) {
-			return wait, nil
-		}
-		var failed *HookError
-		if errors.As(err, &failed) {
-			run := runs[h.Index]
-			run.Phase, run.Completed, run.Message = hook.Failed, r.Now(), failed.Text
-			runs[h.Index] = run
-			return WaitError{}, errors.Join(err, r.cleanUp(ctx, runs))
-		}
-		if err != nil {
-			return WaitError{}, err
-		}
-		run := runs[h.Index]
-		run.Phase, run.Completed = hook.Succeeded, r.Now()
-		runs[h.Index] = run
-	}
-	if err := r.recordEnds(ctx, runs); err != nil {
-		return WaitError{}, err
-	}
-	return WaitError{}, r.cleanUp(ctx, runs)
-}
 
 // recordEnds stores that hooks have ended before their objects are deleted: who finds none would make them again.
 func (r *Runner) recordEnds(ctx context.Context, runs map[int]hook.Run) error {
@@ -172,19 +119,20 @@ func (r *Runner) run(ctx context.Context, h hook.Hook, runs map[int]hook.Run) (W
 			return wait, err
 		}
 		runs[h.Index] = hook.Run{Phase: hook.Running, Started: r.Now()}
+		delete(r.Created, h.Index)
 		if err := r.Recorder.Record(ctx, runs); err != nil {
 			return WaitError{}, err
 		}
-		r.Created, now = "", nil
+		now = nil
 	}
 	if now == nil {
-		if r.Created != "" {
+		if r.Created[h.Index] {
 			return WaitError{}, r.failure(h, t, "it was deleted before it had finished")
 		}
 		if now, err = r.create(ctx, h, t); err != nil {
 			return WaitError{}, err
 		}
-		r.Created = now.UID()
+		r.Created[h.Index] = true
 	}
 	return r.judge(ctx, h, now, runs[h.Index])
 }
