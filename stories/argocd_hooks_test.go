@@ -137,3 +137,18 @@ func TestHooksOfOneWaveRunAtOnce(t *testing.T) {
 		t.Error("a hook of the next wave has run behind one that failed")
 	}
 }
+
+func TestAnOperationWithoutHooks(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+configMap("web")+jobHook("before", "argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/sync-wave: \"-1\"", "1"))
+	w.application("web", "app", "")
+	w.outOfSync("web")
+	if _, got := w.truce()("app", "diff", "web"); !strings.Contains(got, "hook PreSync: Job.batch "+w.ns+"/before would run (app/all.yaml:") {
+		t.Errorf("app diff does not say which hook would run:\n%s", got)
+	}
+	if phase, message := w.order("web", `{"sync":{"syncStrategy":{"apply":{}}}}`); phase != "Succeeded" || !w.isThere(configmaps, "web") {
+		t.Errorf("the operation without hooks: %s %s", phase, message)
+	}
+	if w.isThere(jobs, "before") {
+		t.Error("a hook was made")
+	}
+}

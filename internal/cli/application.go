@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/view"
@@ -73,12 +74,19 @@ func (v detailPrinter) resources(d view.Detail) *table {
 		row := append(plainCells(o.ID.Group, o.ID.Kind, o.ID.Namespace, o.ID.Name), cell{string(sync), paintSync[sync]}, cell{string(h.Code), paintHealth[h.Code]})
 		t.add(append(row, plainCells("", oneLine(message, 100))...)...)
 	}
+	for _, h := range d.Recorded.Hooks {
+		row := plainCells(h.ID.Group, h.ID.Kind, h.ID.Namespace, h.ID.Name, string(h.Run.Phase), "", string(h.Event), oneLine(h.Run.Message, 100))
+		row[4].paint = paintHooks[h.Run.Phase]
+		t.add(row...)
+	}
 	for _, id := range d.Leaving {
 		row := append(plainCells(id.Group, id.Kind, id.Namespace, id.Name), cell{string(report.OutOfSync), yellow})
 		t.add(append(row, plainCells("", "", "ignored (requires pruning)")...)...)
 	}
 	return t
 }
+
+var paintHooks = map[hook.Phase]paint{hook.Succeeded: green, hook.Failed: red, hook.Running: yellow}
 
 // conditions are what the controller says of the app, where it says more than that all is well.
 func (v detailPrinter) conditions(w io.Writer, d view.Detail) error {

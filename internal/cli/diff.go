@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ diff does not show it. truce.dev/additions: correct makes it a difference.
 
 Of a HelmRelease it shows what an upgrade would change in the cluster, before it happens: with --revision, --version or
 --path by another chart, with --values FILE by values that are laid over those of the HelmRelease. Notes say which release
-would be made, and which hooks would run.
+would be made, and which hooks would run, also those of an Application's next operation.
 
 --path DIR previews files of this machine, committed or not, and --revision REV another revision of the source: what a sync
 would do if they were what the app follows, through its own spec (patches, components, images, postBuild, target namespace,
@@ -184,11 +185,16 @@ func (f *appFlags) printDiff(found []view.Detail) error {
 		}
 	}
 	for _, d := range found {
-		for _, n := range d.Report.Notes {
-			fmt.Fprintln(f.program.env.Err, "note: "+redact.MaskText(n))
-		}
+		diffNotes(f.program.env.Err, d)
 	}
 	return diffVerdict(found, f.program.env.Err)
+}
+
+// diffNotes says what is worth knowing beside the differences.
+func diffNotes(w io.Writer, d view.Detail) {
+	for _, n := range slices.Concat(d.Report.Notes, d.Report.Planned) {
+		fmt.Fprintln(w, "note: "+redact.MaskText(n))
+	}
 }
 
 // diffVerdict says in one line what was found, and gives the exit code.

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
@@ -78,7 +79,15 @@ func shopApplication() view.Detail {
 	d := shopWeb()
 	d.App.Key = app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}
 	d.Report.App = d.App.Key
+	job := func(name string) object.ID {
+		return object.ID{Group: "batch", Kind: "Job", Namespace: "shop", Name: name}
+	}
+	d.Report.Planned = []string{"hook PreSync: Job.batch shop/migrate would run (apps/web/hooks.yaml:1, wave 0)"}
 	d.Recorded = dialect.Summary{
+		Hooks: []hook.Outcome{
+			{ID: job("migrate"), Event: hook.PreSync, Run: hook.Run{Phase: hook.Failed, Message: "BackoffLimitExceeded: it has failed"}},
+			{ID: job("alarm"), Event: hook.SyncFail, Run: hook.Run{Phase: hook.Succeeded}},
+		},
 		Target: "main", Conditions: []dialect.Condition{{Type: "SharedResourceWarning", Message: "Service shop/web is part of others/web, too", Since: epoch}},
 		Lines: []dialect.SummaryLine{
 			{Label: "Project:", Text: "default"}, {Label: "Server:", Text: "https://kubernetes.default.svc"}, {Label: "Namespace:", Text: "shop"},
@@ -126,6 +135,10 @@ func TestWhatPeopleSee(t *testing.T) {
 			}
 			_ = diffVerdict([]view.Detail{shopWeb()}, b) // its exit code has a test of its own
 			return nil
+		},
+		"diff application": func(_ *testing.T, b *bytes.Buffer) error {
+			diffNotes(b, shopApplication())
+			return structured(b, "json", newDetailJSON("Diff", shopApplication(), func(report.Object) bool { return false }))
 		},
 		"why": func(_ *testing.T, b *bytes.Buffer) error {
 			return printStory(b, terminal{}, explainedWeb(t), claim.Replicas())

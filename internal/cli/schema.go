@@ -100,8 +100,18 @@ type detailJSON struct {
 	Reason        string       `json:"reason"`
 	Message       string       `json:"message,omitempty"`
 	Notes         []string     `json:"notes,omitempty"`
+	Hooks         []hookJSON   `json:"hooks,omitempty"`     // of the newest operation
+	NextHooks     []string     `json:"nextHooks,omitempty"` // which hooks an operation would run, in their order
 	Objects       []objectJSON `json:"objects"`
 	Prune         []idJSON     `json:"prune,omitempty"` // objects that Git no longer names
+}
+
+// hookJSON is how a hook of an operation ran.
+type hookJSON struct {
+	idJSON
+	Event   string `json:"event"`
+	Phase   string `json:"phase"`
+	Message string `json:"message,omitempty"`
 }
 
 // statusJSON is the word of another controller about an app.
@@ -194,6 +204,10 @@ func newDetailJSON(kind string, d view.Detail, keep func(report.Object) bool) de
 		if keep(o) {
 			out.Objects = append(out.Objects, newObjectJSON(o, d))
 		}
+	}
+	out.NextHooks = r.Planned
+	for _, h := range d.Recorded.Hooks {
+		out.Hooks = append(out.Hooks, hookJSON{idJSON(h.ID), string(h.Event), string(h.Run.Phase), h.Run.Message})
 	}
 	for _, id := range d.Leaving {
 		out.Prune = append(out.Prune, idJSON(id))

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/view"
 )
@@ -33,6 +34,7 @@ render.`
 const exampleSync = `  truce app sync web
   truce app sync --all -n flux-system --timeout 2m
   truce app sync web --resource apps:Deployment:web
+  truce app sync web --strategy apply
   truce app sync web --async`
 
 type syncFlags struct {
@@ -41,6 +43,7 @@ type syncFlags struct {
 	timeout                                   timeoutValue
 	revision                                  string
 	resources, options                        []string
+	strategy                                  string
 	set                                       *pflag.FlagSet
 }
 
@@ -60,6 +63,7 @@ func (f *appFlags) sync() *cobra.Command {
 	s.set.StringVar(&s.revision, "revision", "", "a revision instead of the one that is followed (an Application)")
 	s.set.StringArrayVar(&s.resources, "resource", nil, "only GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME (an Application; repeatable)")
 	s.set.StringArrayVar(&s.options, "sync-option", nil, "a sync option for this run (an Application; repeatable)")
+	s.set.StringVar(&s.strategy, "strategy", "", "hook, or apply for a run without hooks (an Application)")
 	s.set.Var(&s.timeout, "timeout", "how long to wait; 0 for ever")
 	f.selects(cmd)
 	return cmd
@@ -85,7 +89,7 @@ func (s *syncFlags) refuse() error {
 		return usageError("--force is not supported: only Git can ask to delete and create an object (spec.force of a Kustomization); " +
 			"where an immutable field of an Application's object must change, delete the object, and truce creates it as Git has it")
 	}
-	for _, flag := range []string{"revision", "resource", "sync-option"} {
+	for _, flag := range []string{"revision", "resource", "sync-option", "strategy"} {
 		if s.dryRun && s.set.Changed(flag) {
 			return usageError("--dry-run compares the whole app at the revision that it follows: leave out --%s", flag)
 		}
@@ -96,6 +100,13 @@ func (s *syncFlags) refuse() error {
 // request is what the flags ask for.
 func (s *syncFlags) request() (dialect.Run, error) {
 	run := dialect.Run{Revision: s.revision, Options: s.options, By: s.program.displayName(), Prune: changedFlag(s.set, "prune", s.prune)}
+	switch s.strategy {
+	case "", "hook":
+	case "apply":
+		run.Hooks = hook.SkipHooks
+	default:
+		return run, usageError("--strategy %q: want apply or hook", s.strategy)
+	}
 	for _, text := range s.resources {
 		parts := strings.Split(text, ":")
 		if len(parts) != 3 || parts[1] == "" || parts[2] == "" {

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
 )
@@ -103,6 +104,7 @@ type Run struct {
 	DryRun    bool
 	Resources []object.ID // only these; none for all
 	Options   []string
+	Hooks     hook.Policy // SkipHooks for a run without hooks
 }
 
 // Summary is what a custom resource says of its app.
@@ -120,6 +122,7 @@ type Summary struct {
 	// Settled says that this is about the newest form of the custom resource, and that no run goes on.
 	Finished bool
 	Objects  []ListedObject
+	Hooks    []hook.Outcome // of the newest operation
 	History  []HistoryEntry // the oldest first
 
 	// Lines are the head of `app get` in the dialect's own words; none where the dialect's tools print no such head.

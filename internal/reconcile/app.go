@@ -200,6 +200,9 @@ func (r *appRun) normalize(ctx context.Context) error {
 	r.set.KnowSecrets(r.secrets)
 	r.report.Notes = append(r.report.Notes, r.app.Ignore.Idle(r.set.Data())...)
 	r.report.Notes = append(r.report.Notes, asideNotes(r.set, r.app)...)
+	if r.app.Policy.Mode == app.Preview {
+		r.report.Planned = plannedHooks(r.set)
+	}
 	for _, o := range r.set.Nameless {
 		r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", o.File, o.Line, o.Data.ShownID(), o.Nameless()))
 	}
@@ -221,6 +224,19 @@ func asideNotes(s desired.Set, a app.App) []string {
 	}
 	if n := len(s.Unheeded); n > 0 {
 		out = append(out, fmt.Sprintf("%s on %s has no effect", strings.Join(a.Unheeded, " or "), andMore(s.Unheeded[0], n)))
+	}
+	return out
+}
+
+// plannedHooks are the hooks that an operation would run, in their order.
+func plannedHooks(s desired.Set) []string {
+	var out []string
+	for _, event := range syncEvents {
+		for _, h := range s.Hooks {
+			if slices.Contains(h.At.Moments, string(event)) {
+				out = append(out, fmt.Sprintf("hook %s: %s would run (%s:%d, wave %d)", event, h.Data.ShownID(), h.File, h.Line, h.At.Weight))
+			}
+		}
 	}
 	return out
 }

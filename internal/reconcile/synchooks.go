@@ -40,7 +40,8 @@ type syncHooks struct {
 
 // runsHooks reports whether this run is a part of an operation that has hooks. An order about some of the objects has none.
 func (r *appRun) runsHooks() bool {
-	return r.isRollout && r.app.Policy.Mode == app.Enforce && len(r.app.SyncRequest.Objects) == 0 && len(r.set.Hooks) > 0
+	order := r.app.SyncRequest
+	return r.isRollout && r.app.Policy.Mode == app.Enforce && len(order.Objects) == 0 && order.Hooks != hook.SkipHooks && len(r.set.Hooks) > 0
 }
 
 // beginSync runs the hooks that come before the objects of an operation.

@@ -60,6 +60,7 @@ type Report struct {
 	Layout   app.Layout // what the directory was found to be; empty before it was rendered
 	Images   []string   // of containers, as Git names them, in order
 	Notes    []string   // worth saying, stopped nothing
+	Planned  []string   // which hooks an operation would run, in their order; of a preview alone
 	At       time.Time  // when the newest run began
 	Seen     time.Time  // when this was put together: what is overdue is judged by it
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
 // Commands edits Applications, as the program argocd would (cmd/util/app.go of argo-cd). Its zero value is ready.
@@ -279,6 +280,9 @@ func (e *edit) operation(run *dialect.Run) {
 	}
 	if len(run.Options) > 0 {
 		sync["syncOptions"] = anyStrings(run.Options)
+	}
+	if run.Hooks == hook.SkipHooks {
+		sync["syncStrategy"] = map[string]any{"apply": map[string]any{}}
 	}
 	var only []any
 	for _, id := range run.Resources {

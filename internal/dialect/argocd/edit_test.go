@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
 )
@@ -97,8 +98,8 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 		"orphan":  {dialect.Change{Leave: app.PruneKeep}, "", ""},
 		"resume":  {dialect.Change{Suspend: revisionSuffix(false), Pin: revisionSuffix("")}, "", ""},
 		"sync": {
-			dialect.Change{Run: &dialect.Run{Token: "t", By: "jane", Revision: "v1", Prune: revisionSuffix(true), DryRun: true, Options: []string{"X=1"}, Resources: []object.ID{{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "web"}, {Kind: "Service", Name: "web"}}}},
-			"apiVersion", "operation: {info: [{name: truce.dev/request, value: t}], initiatedBy: {username: jane}, sync: {revision: v1, prune: true, dryRun: true, syncOptions: [X=1], resources: [{group: apps, kind: Deployment, namespace: ns, name: web}, {group: '', kind: Service, name: web}]}}\napiVersion",
+			dialect.Change{Run: &dialect.Run{Token: "t", By: "jane", Revision: "v1", Prune: revisionSuffix(true), DryRun: true, Options: []string{"X=1"}, Hooks: hook.SkipHooks, Resources: []object.ID{{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "web"}, {Kind: "Service", Name: "web"}}}},
+			"apiVersion", "operation: {info: [{name: truce.dev/request, value: t}], initiatedBy: {username: jane}, sync: {revision: v1, prune: true, dryRun: true, syncOptions: [X=1], syncStrategy: {apply: {}}, resources: [{group: apps, kind: Deployment, namespace: ns, name: web}, {group: '', kind: Service, name: web}]}}\napiVersion",
 		},
 		"rollback": {
 			dialect.Change{Pin: revisionSuffix("abc"), Run: &dialect.Run{Token: "t", Revision: "abc"}},

@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
@@ -30,6 +31,24 @@ var moments = optout.Moments{
 }
 
 const helmWeightKey = "helm.sh/hook-weight"
+
+// hookOutcomes are the hooks of the newest operation, as the status has them.
+func hookOutcomes(s applicationStatus) []hook.Outcome {
+	if s.OperationState == nil || s.OperationState.SyncResult == nil {
+		return nil
+	}
+	var out []hook.Outcome
+	for _, r := range s.OperationState.SyncResult.Resources {
+		if r.HookType == "" {
+			continue
+		}
+		out = append(out, hook.Outcome{
+			ID: object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Version: r.Version, Event: hook.Event(r.HookType),
+			Run: hook.Run{Phase: hook.Phase(r.HookPhase), Message: r.Message},
+		})
+	}
+	return out
+}
 
 // hookResultOf is how a hook ran, as Argo CD says it.
 func hookResultOf(h hook.Outcome) resourceResult {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
 // order reads what is requested: the field operation, or an operation that an earlier process has taken up without ending it,
@@ -94,7 +95,7 @@ func (r *reading) sync(o *app.SyncRequest, s syncOperation, spec applicationSpec
 	if len(s.Sources) == 1 && len(spec.Sources) == 1 {
 		r.otherSource(o, s.Sources[0], spec)
 	}
-	r.strategy(at, s)
+	r.strategy(o, at, s)
 	for _, sel := range s.Resources {
 		if sel.Exclude {
 			r.Unsupported(at+".resources", "name the objects that are meant, not those that are not")
@@ -139,10 +140,15 @@ func (r *reading) otherSource(o *app.SyncRequest, s applicationSource, spec appl
 	}
 }
 
-// strategy refuses what would replace objects. apply and hook are the same here.
-func (r *reading) strategy(at string, s syncOperation) {
-	if strings.Contains(string(s.SyncStrategy), `"force":true`) {
-		r.Problem(at+".syncStrategy", "force is not supported: %s", options["Force=true"].why)
+// strategy reads whether hooks run, and refuses what would replace objects.
+func (r *reading) strategy(o *app.SyncRequest, at string, s syncOperation) {
+	if how := s.SyncStrategy; how != nil {
+		if how.Apply != nil { // as in Argo CD also where hook is there too
+			o.Hooks = hook.SkipHooks
+		}
+		if how.Apply != nil && how.Apply.Force || how.Hook != nil && how.Hook.Force {
+			r.Problem(at+".syncStrategy", "force is not supported: %s", options["Force=true"].why)
+		}
 	}
 	for _, text := range s.SyncOptions {
 		if o, _ := optionOf(text); o.refused {

@@ -161,6 +161,9 @@ func orderText(o app.SyncRequest) string {
 	if len(o.Objects) > 0 {
 		out += fmt.Sprintf(", only %v", o.Objects)
 	}
+	if o.Hooks != "" {
+		out += ", hooks: " + string(o.Hooks)
+	}
 	if o.Retry > 0 {
 		out += fmt.Sprintf(", again after %s, %d times", o.Retry, o.Backoff.Limit)
 	}

@@ -48,6 +48,7 @@ func (Commands) Summarize(cr object.Object) dialect.Summary {
 		}
 		t.Conditions = append(t.Conditions, dialect.Condition{Type: c.Type, Message: c.Message, Since: parseTime(c.LastTransitionTime)})
 	}
+	t.Hooks = hookOutcomes(s)
 	t.Lines, t.Target = summaryLines(cr)
 	return t
 }

@@ -105,7 +105,7 @@ type syncOperation struct {
 	Revisions             []string            `json:"revisions,omitempty"`
 	Prune                 bool                `json:"prune,omitempty"`
 	DryRun                bool                `json:"dryRun,omitempty"`
-	SyncStrategy          json.RawMessage     `json:"syncStrategy,omitempty"`
+	SyncStrategy          *syncStrategy       `json:"syncStrategy,omitempty"`
 	Resources             []operationResource `json:"resources,omitempty"`
 	Source                *applicationSource  `json:"source,omitempty"`
 	Sources               []applicationSource `json:"sources,omitempty"`
@@ -113,6 +113,16 @@ type syncOperation struct {
 	SyncOptions           []string            `json:"syncOptions,omitempty"`
 	AutoHealAttemptsCount int64               `json:"autoHealAttemptsCount,omitempty"`
 	SelfHealAttemptsCount int64               `json:"selfHealAttemptsCount,omitempty"`
+}
+
+// syncStrategy is apply for a sync without hooks, or hook.
+type syncStrategy struct {
+	Apply *strategyOptions `json:"apply,omitempty"`
+	Hook  *strategyOptions `json:"hook,omitempty"`
+}
+
+type strategyOptions struct {
+	Force bool `json:"force,omitempty"`
 }
 
 type operationResource struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/pause"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
 // Rollout says when a new revision is applied. The zero value is Automatic.
@@ -31,6 +32,8 @@ type SyncRequest struct {
 	Mode Mode
 	// Objects are the ones that are meant, by their group, kind, name and, where it is set, namespace; none means all.
 	Objects []object.ID
+	// Hooks is SkipHooks for an order that runs none.
+	Hooks hook.Policy
 	// Refused is why it cannot be carried out as asked: it ends with that, and nothing is written for it.
 	Refused string
 	Retry   time.Duration // after a failed run; 0 ends the order with the first
