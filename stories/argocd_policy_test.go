@@ -133,7 +133,6 @@ metadata: {name: goes, namespace: NAMESPACE}
 	w.application("asks", "app", automated)
 	w.inSync("asks")
 	t.Log(w.argoCondition("asks", "Notice", "ConfigMap "+w.ns+"/hook is no PreDelete hook here"))
-	t.Log(w.argoCondition("asks", "Notice", "argocd.argoproj.io/sync-wave on ConfigMap "+w.ns+"/late has no effect"))
 	if w.isThere(configmaps, "hook") || !w.isThere(configmaps, "late") {
 		t.Errorf("hook is there: %v, late: %v", w.isThere(configmaps, "hook"), w.isThere(configmaps, "late"))
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
@@ -199,7 +198,7 @@ func (r *appRun) normalize(ctx context.Context) error {
 	r.report.Repeated = r.set.Repeated
 	r.set.KnowSecrets(r.secrets)
 	r.report.Notes = append(r.report.Notes, r.app.Ignore.Idle(r.set.Data())...)
-	r.report.Notes = append(r.report.Notes, asideNotes(r.set, r.app)...)
+	r.report.Notes = append(r.report.Notes, asideNotes(r.set)...)
 	if r.app.Policy.Mode == app.Preview {
 		r.report.Planned = plannedHooks(r.set)
 	}
@@ -213,7 +212,7 @@ func (r *appRun) normalize(ctx context.Context) error {
 }
 
 // asideNotes says what a revision asks for by annotations, and does not get.
-func asideNotes(s desired.Set, a app.App) []string {
+func asideNotes(s desired.Set) []string {
 	var out []string
 	for _, h := range s.Hooks {
 		for _, moment := range h.At.Moments {
@@ -221,9 +220,6 @@ func asideNotes(s desired.Set, a app.App) []string {
 				out = append(out, fmt.Sprintf("%s is no %s hook here: truce runs hooks of PreSync, Sync, PostSync and SyncFail", h.Data.ShownID(), moment))
 			}
 		}
-	}
-	if n := len(s.Unheeded); n > 0 {
-		out = append(out, fmt.Sprintf("%s on %s has no effect", strings.Join(a.Unheeded, " or "), andMore(s.Unheeded[0], n)))
 	}
 	return out
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // apply walks every object down its street, wave by wave. One bad object stops neither the others of its wave nor, past
-// the first wave, those of the next.
+// the first wave, those of the next; in an operation it stops those of the next sync wave.
 func (r *appRun) apply(ctx context.Context) error {
 	r.report.Images = r.rendered.images
 	for _, err := range r.problems { // so far all are about objects that the stages before have left out
@@ -29,23 +29,15 @@ func (r *appRun) apply(ctx context.Context) error {
 	if err := r.applyNamespace(ctx); err != nil {
 		return err
 	}
-	for len(r.set.Objects) > 0 {
-		wave := r.nextWave()
-		if err := r.wave(ctx, wave); err != nil {
-			return err
-		}
-		if wave[0].Wave != desired.FirstWave {
-			continue
-		}
-		switch err := r.ready(ctx, wave); {
-		case errors.Is(err, errSuperseded):
-			return &stageError{report.InProgress, err}
-		case err != nil:
-			return &stageError{report.ApplyFailed, err}
-		}
+	waits := r.applySyncWaves(ctx)
+	if waits != nil && !isWait(waits) {
+		return waits
 	}
 	if err := r.updateInventory(ctx); err != nil {
 		return err
+	}
+	if waits != nil {
+		return waits
 	}
 	if len(r.problems) > 0 {
 		return &stageError{report.ApplyFailed, objectErrors(r.problems)}
@@ -68,9 +60,29 @@ func (s objectErrors) Error() string {
 // Unwrap returns all of them: one that may pass need not be among the first.
 func (s objectErrors) Unwrap() []error { return s }
 
+// applyObjects applies the objects of a sync wave.
+func (r *appRun) applyObjects(ctx context.Context, syncWave int) error {
+	for len(r.set.Objects) > 0 && r.set.Objects[0].SyncWave == syncWave {
+		wave := r.nextWave()
+		if err := r.wave(ctx, wave); err != nil {
+			return err
+		}
+		if wave[0].Wave != desired.FirstWave {
+			continue
+		}
+		switch err := r.ready(ctx, wave); {
+		case errors.Is(err, errSuperseded):
+			return &stageError{report.InProgress, err}
+		case err != nil:
+			return &stageError{report.ApplyFailed, err}
+		}
+	}
+	return nil
+}
+
 func (r *appRun) nextWave() []desired.Object {
-	n := 0
-	for n < len(r.set.Objects) && r.set.Objects[n].Wave == r.set.Objects[0].Wave {
+	n, first := 0, r.set.Objects[0]
+	for n < len(r.set.Objects) && r.set.Objects[n].Wave == first.Wave && r.set.Objects[n].SyncWave == first.SyncWave {
 		n++
 	}
 	wave := r.set.Objects[:n]

@@ -36,8 +36,10 @@ type managedObject struct {
 	inbox
 	state  objectState
 	listed bool // the stored inventory of the owner names the object: until then nothing is written to it
-	yields bool // the owner only observes, as of its newest run: an app that enforces takes the object over
-	found  bool // the object was there before truce applied it, with fields that others had added, or that is not known
+	// awaitsWave says that the object's wave of an operation has not begun: until then nothing is written to it.
+	awaitsWave bool
+	yields     bool // the owner only observes, as of its newest run: an app that enforces takes the object over
+	found      bool // the object was there before truce applied it, with fields that others had added, or that is not known
 	outcome
 	memory      fight.Memory
 	savedMemory []byte         // memory, as the journal has it

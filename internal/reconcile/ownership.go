@@ -51,6 +51,7 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 	for _, entry := range r.inventory.Entries {
 		last[entry.ID] = entry
 	}
+	waves := r.syncWaves()
 	for _, o := range r.set.Objects {
 		rec, before, err := r.engine.claimObject(o.ID, r.app.Key, r.app.Policy.Mode, memories[o.ID])
 		if err != nil {
@@ -62,6 +63,7 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 		}
 		wanted[rec.id] = true
 		rec.assessBy(rulesOf(r.app, rec.id))
+		rec.awaitWave(r.isLater(o, waves))
 		changed, err := rec.setDesired(o, r.app.Key, last[o.ID], &r.engine.desiredTexts)
 		if err == nil {
 			err = rec.takeEarly(early[o.ID], r.engine)

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -28,8 +29,10 @@ type pruneRun struct {
 	plan       decide.PrunePlan
 	entries    map[object.ID]inventory.Entry
 	targets    map[object.ID]apply.Target
-	forget     []object.ID // what the inventory may forget, and what is remembered of it
-	handedOver []object.ID // what the inventory may forget because another app has it now
+	waveKeys   []string
+	waves      map[object.ID]int // of what is there, by its annotations
+	forget     []object.ID       // what the inventory may forget, and what is remembered of it
+	handedOver []object.ID       // what the inventory may forget because another app has it now
 	deleted    []inventory.Entry
 	kept       map[object.ID]decide.KeepReason
 	// propagation is what becomes of the dependents of what is deleted.
@@ -39,7 +42,7 @@ type pruneRun struct {
 
 func (e *Engine) newPruneRun(a app.App, total int) *pruneRun {
 	s := &pruneRun{
-		awaits: a.Deleting && a.AwaitTermination, engine: e, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{},
+		awaits: a.Deleting && a.AwaitTermination, engine: e, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{}, waveKeys: a.Waves, waves: map[object.ID]int{},
 		in: decide.PruneInput{
 			Total: total, Rules: e.PruneRules, Label: desired.PartOfValue(a.Key), Policy: a.Prune, Limit: a.PruneLimit, Approved: a.Approved, AppDeleted: a.Deleting,
 		},
@@ -149,7 +152,7 @@ func (s *pruneRun) readEntry(ctx context.Context, entry inventory.Entry) (decide
 	if err != nil {
 		return decide.PruneCandidate{}, fmt.Errorf("read %s: %w", entry.ID, err)
 	}
-	s.entries[entry.ID] = entry
+	s.entries[entry.ID], s.waves[entry.ID] = entry, optout.PlaceOf(o, s.waveKeys)
 	s.targets[entry.ID] = apply.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion(), Propagation: s.propagation}
 	g := decide.PruneCandidate{ID: entry.ID, UID: entry.UID, Live: o}
 	if s.from.Takes() {
@@ -164,7 +167,7 @@ func (s *pruneRun) deletePlanned(ctx context.Context, plan decide.PrunePlan) err
 		return &stageError{report.PruneHeld, errors.New(plan.Held)}
 	}
 	last := func(a, b object.ID) int {
-		return desired.WaveOfKind(s.targets[b].GVK) - desired.WaveOfKind(s.targets[a].GVK)
+		return pruneOrder(s.targets[a].GVK, s.targets[b].GVK, s.waves[a], s.waves[b])
 	}
 	slices.SortStableFunc(plan.Delete, last) // a kind behind its objects, a namespace behind what is in it
 	var failed []error

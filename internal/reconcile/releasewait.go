@@ -28,10 +28,16 @@ type releaseWait struct {
 	hook    *hookWaitError // nil for none
 	created map[int]bool   // the hooks, by their Index, of which this process has created the object
 	// objects says since when the objects of a revision are waited for; zero for not.
-	objects  time.Time
-	revision int
+	objects time.Time
+	objectWait
+	doubts int // in a row that may pass
+}
+
+// objectWait says which objects are waited for.
+type objectWait struct {
+	revision int // of the release; 0 for none
 	wait     hook.Wait
-	doubts   int // in a row that may pass
+	only     map[object.ID]bool // of the app's objects; nil for all
 }
 
 // hookWaitError are hooks that have not ended.
@@ -97,12 +103,12 @@ func (w *releaseWaits) isBelieved(key app.Key, o live.Outlook) (believed bool) {
 }
 
 // waitsForObjects returns since when the objects of a revision are waited for.
-func (w *releaseWaits) waitsForObjects(key app.Key, revision int, wait hook.Wait, now time.Time) (since time.Time) {
+func (w *releaseWaits) waitsForObjects(key app.Key, wait objectWait, now time.Time) (since time.Time) {
 	w.of(key, func(one *releaseWait) {
-		if one.revision != revision || one.objects.IsZero() {
-			one.objects, one.revision = now, revision
+		if one.revision != wait.revision || one.objects.IsZero() {
+			one.objects = now
 		}
-		one.wait, since = wait, one.objects
+		one.objectWait, since = wait, one.objects
 	})
 	return since
 }
@@ -154,16 +160,16 @@ func (r *appRun) awaitHealthy() error {
 	if how.Wait == hook.WaitForNothing {
 		return nil
 	}
-	return r.awaitObjects(r.chart.stored[0].Revision, how)
+	return r.awaitObjects(objectWait{revision: r.chart.stored[0].Revision, wait: how.Wait}, how.Timeout)
 }
 
-// awaitObjects waits for the app's objects, without an end where how has no timeout.
-func (r *appRun) awaitObjects(revision int, how hook.Action) error {
+// awaitObjects waits for objects of the app, without an end where there is no timeout.
+func (r *appRun) awaitObjects(wait objectWait, timeout time.Duration) error {
 	e, key := r.engine, r.app.Key
 	now := e.Now()
-	since := e.releaseWaits.waitsForObjects(key, revision, how.Wait, now) // before the objects are looked at: what changes behind that enqueues the app
-	pending, failed := e.unhealthy(key, how.Wait)
-	left := since.Add(how.Timeout).Sub(now)
+	since := e.releaseWaits.waitsForObjects(key, wait, now) // before the objects are looked at: what changes behind that enqueues the app
+	pending, failed := e.unhealthy(key, wait)
+	left := since.Add(timeout).Sub(now)
 	switch {
 	case failed == nil && len(pending) == 0:
 		e.releaseWaits.waitsNoMore(key)
@@ -171,12 +177,12 @@ func (r *appRun) awaitObjects(revision int, how hook.Action) error {
 	case failed != nil:
 		e.releaseWaits.waitsNoMore(key)
 		return &stageError{report.HealthFailed, fmt.Errorf("%s: %s", failed.ID, failed.Health.Message+causeText(failed.Health))}
-	case how.Timeout > 0 && left <= 0:
+	case timeout > 0 && left <= 0:
 		e.releaseWaits.waitsNoMore(key)
 		first := pending[0].HealthStatus()
 		return &stageError{report.HealthFailed, fmt.Errorf("timeout waiting for %s: %s", pendingText(pending), first.Message+causeText(first))}
 	}
-	if r.report.Again = 0; how.Timeout > 0 {
+	if r.report.Again = 0; timeout > 0 {
 		r.report.Again = max(left, minWait)
 	}
 	return &stageError{report.AwaitingHealth, errors.New("waiting for " + pendingText(pending))}
@@ -196,15 +202,15 @@ func pendingText(all []report.Object) string {
 	return fmt.Sprintf("%s and %d more", all[0].ID, len(all)-1)
 }
 
-// unhealthy returns the objects of an app that are not healthy yet, and the first that has failed.
-func (e *Engine) unhealthy(key app.Key, wait hook.Wait) (pending []report.Object, failed *report.Object) {
+// unhealthy returns the objects of an app that are waited for, and the first that has failed.
+func (e *Engine) unhealthy(key app.Key, w objectWait) (pending []report.Object, failed *report.Object) {
 	s := e.knownApp(key)
 	if s == nil {
 		return nil, nil
 	}
 	for _, id := range s.objects() {
 		rec := e.lookup(id)
-		if rec == nil || wait == hook.WaitButForJobs && isJobKind(id) {
+		if rec == nil || w.wait == hook.WaitButForJobs && isJobKind(id) || w.only != nil && !w.only[id] {
 			continue
 		}
 		o := rec.view()
@@ -213,6 +219,10 @@ func (e *Engine) unhealthy(key app.Key, wait hook.Wait) (pending []report.Object
 			return pending, &o
 		case health.Progressing, health.Missing:
 			pending = append(pending, o)
+		case health.Suspended:
+			if w.wait == hook.WaitForResumed {
+				pending = append(pending, o)
+			}
 		default:
 		}
 	}
@@ -227,9 +237,9 @@ func (e *Engine) healthChanged(key app.Key) {
 	w.mu.Lock()
 	one := w.all[key]
 	waits := one != nil && !one.objects.IsZero()
-	var wait hook.Wait
+	var wait objectWait
 	if waits {
-		wait = one.wait
+		wait = one.objectWait
 	}
 	w.mu.Unlock()
 	if !waits {

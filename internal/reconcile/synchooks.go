@@ -156,7 +156,19 @@ func (s *syncHooks) generatedName(h desired.Hook, event hook.Event) string {
 
 // runPhase runs the hooks of a phase. The error is InProgress while one of them is waited for.
 func (s *syncHooks) runPhase(ctx context.Context, event hook.Event) error {
-	all := hook.HooksOf(s.all, event)
+	return s.runHooks(ctx, event, hook.HooksOf(s.all, event))
+}
+
+// runWave runs the hooks that come with the objects of a wave; s may be nil.
+func (s *syncHooks) runWave(ctx context.Context, wave int) error {
+	if s == nil {
+		return nil
+	}
+	all := slices.DeleteFunc(hook.HooksOf(s.all, hook.SyncTime), func(h hook.Hook) bool { return h.Weight != wave })
+	return s.runHooks(ctx, hook.SyncTime, all)
+}
+
+func (s *syncHooks) runHooks(ctx context.Context, event hook.Event, all []hook.Hook) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -218,19 +230,16 @@ func (s *syncHooks) report() {
 	}
 }
 
-// endSync runs the hooks that come with the objects, waits for the objects where hooks come after them, and runs those.
+// endSync waits for the objects where hooks come after them, and runs those.
 func (r *appRun) endSync(ctx context.Context) error {
 	s := r.hooks
 	if s == nil {
 		return nil
 	}
-	if err := s.runPhase(ctx, hook.SyncTime); err != nil {
-		return err
-	}
 	after := hook.HooksOf(s.all, hook.PostSync)
 	begun := slices.ContainsFunc(after, func(h hook.Hook) bool { return s.runs[h.Index].Phase != hook.NotRun })
 	if len(after) > 0 && !begun {
-		if err := r.awaitObjects(0, hook.Action{}); err != nil {
+		if err := r.awaitObjects(objectWait{wait: hook.WaitForResumed}, 0); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 // write reports the findings, and makes the plan's writes. A plan without a step ends the reconcile.
 func (w *objectReconcile) write(ctx context.Context) error {
-	if len(w.plan.Steps) > 0 && w.awaitsInventory() {
+	if len(w.plan.Steps) > 0 && w.awaitsRun() {
 		w.plan.Steps = nil
 		return nil
 	}
@@ -31,12 +31,12 @@ func (w *objectReconcile) write(ctx context.Context) error {
 	return w.executePlan(ctx)
 }
 
-// awaitsInventory reports whether the app's inventory is not stored yet, and leaves the object to the app's run, which reconciles it once it is.
-// An event or a changed claim can come before that, and the inventory may not be writable.
-func (w *objectReconcile) awaitsInventory() bool {
+// awaitsRun reports whether the app's inventory is not stored yet, or the object's wave of an operation has not begun, and leaves the object to the
+// app's run, which reconciles it once that is so. An event or a changed claim can come before that, and the inventory may not be writable.
+func (w *objectReconcile) awaitsRun() bool {
 	w.managed.mu.Lock()
 	defer w.managed.mu.Unlock()
-	if w.managed.listed || w.app.Policy.Mode != app.Enforce {
+	if w.managed.listed && !w.managed.awaitsWave || w.app.Policy.Mode != app.Enforce {
 		return false
 	}
 	w.managed.forced = true

@@ -43,7 +43,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 		Validation:       app.ValidateNone,
 		Policy:           r.policy(cr, process),
 		Aside:            moments,
-		Unheeded:         []string{theirs + "sync-wave"},
+		Waves:            waveKeys,
 		OptOuts:          optOuts,
 	}
 	skip, _ := cr.Annotation(skipKey)

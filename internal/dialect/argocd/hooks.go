@@ -6,13 +6,14 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
-const waveKey = theirs + "sync-wave"
+// waveKeys are the annotations with the wave of an object, whether it is a hook or not: Argo CD's, else Helm's weight.
+var waveKeys = []string{theirs + "sync-wave", "helm.sh/hook-weight"}
 
 // moments are those at which Argo CD makes an object. Of Helm's hooks it knows these (docs/user-guide/helm.md of argo-cd), and makes the
-// others never; crd-install is none. A place among those of a moment is Argo CD's wave, else Helm's weight.
+// others never; crd-install is none.
 var moments = optout.Moments{
 	{
-		Annotation: theirs + "hook", Names: map[string]string{"Skip": ""}, Weights: []string{waveKey, helmWeightKey},
+		Annotation: theirs + "hook", Names: map[string]string{"Skip": ""}, Weights: waveKeys,
 		Deleted: theirs + "hook-delete-policy", Deletions: map[string]string{
 			"BeforeHookCreation": string(hook.BeforeCreation), "HookSucceeded": string(hook.WhenSucceeded), "HookFailed": string(hook.WhenFailed),
 		},
@@ -22,15 +23,13 @@ var moments = optout.Moments{
 			"pre-install": string(hook.PreSync), "pre-upgrade": string(hook.PreSync), "post-install": string(hook.PostSync), "post-upgrade": string(hook.PostSync),
 			"pre-delete": "PreDelete", "post-delete": "PostDelete",
 		},
-		Weights: []string{waveKey, helmWeightKey},
+		Weights: waveKeys,
 		Deleted: "helm.sh/hook-delete-policy", Deletions: map[string]string{
 			string(hook.BeforeCreation): string(hook.BeforeCreation), string(hook.WhenSucceeded): string(hook.WhenSucceeded),
 			string(hook.WhenFailed): string(hook.WhenFailed),
 		},
 	},
 }
-
-const helmWeightKey = "helm.sh/hook-weight"
 
 // hookOutcomes are the hooks of the newest operation, as the status has them.
 func hookOutcomes(s applicationStatus) []hook.Outcome {

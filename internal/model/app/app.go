@@ -155,10 +155,11 @@ type App struct {
 	Ignore       ignore.Rules
 	Adoption     Adoption
 
-	// Aside are annotations by which an object says that it is made at some moment, and not kept in sync: it is left out. Unheeded are
-	// those that change what the dialect's own tool does, and nothing here. Both is said on the app.
-	Aside    optout.Moments
-	Unheeded []string
+	// Aside are annotations by which an object says that it is made at some moment, and not kept in sync: it is left out.
+	Aside optout.Moments
+	// Waves are annotations with the wave of an object, of which the first counts that is a number: an operation applies lower ones first, and the next
+	// one when they are healthy. None for no waves.
+	Waves []string
 	// OptOuts are the annotations and labels by which a single object asks for another treatment.
 	OptOuts optout.Rules
 

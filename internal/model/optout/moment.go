@@ -41,7 +41,7 @@ func (all Moments) Of(o object.Object) (at Timing, bears bool) {
 		if !there || m.Except != "" && value == m.Except {
 			continue
 		}
-		return Timing{Moments: m.named(value), Weight: m.weight(o), Deleted: m.deleted(o)}, true
+		return Timing{Moments: m.named(value), Weight: PlaceOf(o, m.Weights), Deleted: m.deleted(o)}, true
 	}
 	return Timing{}, false
 }
@@ -61,9 +61,9 @@ func (m Moment) named(value string) []string {
 	return out
 }
 
-// weight is the first one that is a number.
-func (m Moment) weight(o object.Object) int {
-	for _, key := range m.Weights {
+// PlaceOf returns the number of the first of some annotations that is one; 0 for none.
+func PlaceOf(o object.Object, annotations []string) int {
+	for _, key := range annotations {
 		text, _ := o.Annotation(key)
 		if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil {
 			return n

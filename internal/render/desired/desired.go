@@ -17,6 +17,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render"
 )
@@ -28,7 +29,9 @@ type Object struct {
 	Data object.Object
 	File string // in the source
 	Line int    // where in File its document begins
-	Wave int    // lower waves come first
+	// SyncWave is that which the object names: in an operation lower ones come first, and are healthy before the next.
+	SyncWave int
+	Wave     int // of its kind: lower ones come first within a sync wave
 	// Digest is over all that is sent, for finding a change in Git. It is empty for Secrets, and for what holds a Secret's values: a digest of
 	// a guessable value would reveal it.
 	Digest string
@@ -36,12 +39,11 @@ type Object struct {
 	Sensitive redact.Sensitive
 }
 
-// Set is what one revision wants of one app, in wave order, then by ID.
+// Set is what one revision wants of one app, by sync wave, by the wave of their kinds, then by ID.
 type Set struct {
 	Objects []Object
-	// Hooks are described too, and left out: they bear one of app.Aside. Unheeded bear one of app.Unheeded.
-	Hooks    []Hook
-	Unheeded []object.ID
+	// Hooks are described too, and left out: they bear one of app.Aside.
+	Hooks []Hook
 	// Repeated says which objects several sources describe. Of these the last one counts.
 	Repeated []string
 	// Nameless are described too, and left out: they have generateName and no name.
@@ -75,9 +77,6 @@ func Normalize(rendered []render.Object, a app.App, scope func(object.GVK) Scope
 			s.Nameless = append(s.Nameless, r)
 			continue
 		}
-		if hasAnyAnnotation(r.Data, a.Unheeded) {
-			s.Unheeded = append(s.Unheeded, r.Data.ID())
-		}
 		o := normalizeObject(r, a, scopeOf(r.Data.GVK(), crds, scope))
 		first, twice := seen[o.ID]
 		if twice && a.PartOf(first.File) == a.PartOf(r.File) {
@@ -91,7 +90,7 @@ func Normalize(rendered []render.Object, a app.App, scope func(object.GVK) Scope
 		}
 		seen[o.ID] = r
 	}
-	slices.SortFunc(s.Objects, func(a, b Object) int { return cmp.Or(cmp.Compare(a.Wave, b.Wave), a.ID.Compare(b.ID)) })
+	s.sort()
 	return s, nil
 }
 
@@ -101,14 +100,11 @@ func (s *Set) replace(o Object) {
 	s.Objects[i] = o
 }
 
-func hasAnyAnnotation(o object.Object, annotations []string) bool {
-	return slices.ContainsFunc(annotations, func(key string) bool { _, ok := o.Annotation(key); return ok })
-}
-
 func normalizeObject(r render.Object, a app.App, scope Scope) Object {
 	data := placed(r, a, scope)
 	addMarks(data, a)
 	o := Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: WaveOfKind(data.GVK())}
+	o.SyncWave = optout.PlaceOf(r.Data, a.Waves)
 	o.Sensitive.Fields = r.Sensitive
 	if !redact.IsSecret(o.ID) && o.Sensitive.IsZero() {
 		o.Digest = ObjectDigest(data)

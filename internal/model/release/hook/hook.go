@@ -158,6 +158,7 @@ const (
 	WaitForAll     Wait = ""
 	WaitButForJobs Wait = "but for Jobs" // Jobs may still run
 	WaitForNothing Wait = "for nothing"
+	WaitForResumed Wait = "for all, and for suspended ones to be resumed" // as in Argo CD
 
 	RunHooks  Policy = ""
 	SkipHooks Policy = "skip"
