@@ -1,0 +1,104 @@
+package stories
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
+)
+
+// hooksThatRun are hooks before and after an object, which the sandbox runs.
+const hooksThatRun = `
+-- app/all.yaml --
+apiVersion: batch/v1
+kind: Job
+metadata: {name: before, annotations: {argocd.argoproj.io/hook: PreSync}}
+spec:
+  template:
+    metadata: {annotations: {sandbox.truce.dev/exit-code: "0"}}
+    spec: {restartPolicy: Never, containers: [{name: c, image: "registry.example/c:1"}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web}
+data: {k: "1"}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: after, annotations: {argocd.argoproj.io/hook: PostSync}}
+spec:
+  template:
+    metadata: {annotations: {sandbox.truce.dev/exit-code: "0"}}
+    spec: {restartPolicy: Never, containers: [{name: c, image: "registry.example/c:1"}]}
+`
+
+// operate creates the Application web on the repository, which truce reaches through the toll.
+func (s *stage) operate() {
+	s.t.Helper()
+	s.Apply(s.t, strings.ReplaceAll(s.applicationText("web", "app", automated), "file://"+s.repo.Dir, s.toll.git))
+}
+
+// succeeds waits until the operation of hooksThatRun has succeeded.
+func (s *stage) succeeds() {
+	s.t.Helper()
+	s.operates("web", "Succeeded", "PreSync before Succeeded, PostSync after Succeeded")
+}
+
+// aroundHooks are the places of the requests that create a hook, and of the writes before them, which record that it runs.
+func aroundHooks(requests []string) []int {
+	var out []int
+	last := 0
+	for i, r := range requests {
+		if !isWrite(r) {
+			continue
+		}
+		if strings.Contains(r, "/jobs/") {
+			out = append(out, last, i+1)
+		}
+		last = i + 1
+	}
+	return out
+}
+
+func TestAnOperationGoesOnWithItsHooksWhereAKilledTruceHasLeftThem(t *testing.T) {
+	t.Parallel()
+	c := kubetest.Start(t)
+	installCRDs(t, c)
+	binary := buildTruce(t)
+	var requests []string
+	t.Run("no kill", func(t *testing.T) {
+		s := newStage(t, c, binary, hooksThatRun)
+		s.operate()
+		s.toll.disarm()
+		s.start()
+		s.succeeds()
+		requests = s.toll.requests()
+	})
+	points := aroundHooks(requests)
+	if len(points) < 4 {
+		t.Fatalf("of %d requests %v are about hooks:\n%s", len(requests), points, strings.Join(requests, "\n"))
+	}
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(points[:4]))) {
+		t.Run(fmt.Sprintf("killed after %d %s", n, strings.Fields(requests[n-1])[0]), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, c, binary, hooksThatRun)
+			first, last := s.Watch(t, jobs, s.ns, "before"), s.Watch(t, jobs, s.ns, "after")
+			s.toll.arm(map[int]fault{n: death{after, s.kill}})
+			s.operate()
+			s.begin()
+			s.crashed()
+			s.toll.disarm()
+			s.begin()
+			s.succeeds()
+			s.quiet()
+			if ran := len(uidsOf(first)); ran != 1 {
+				t.Errorf("the hook before the object ran %d times", ran)
+			}
+			if ran := len(uidsOf(last)); ran != 1 {
+				t.Errorf("the hook after the object ran %d times", ran)
+			}
+		})
+	}
+}
