@@ -45,11 +45,12 @@ func (p *program) render() *cobra.Command {
 			if err := f.path(args); err != nil {
 				return err
 			}
-			objects, err := files.RenderFiles(cmd.Context(), f.query)
+			rendered, err := files.RenderFiles(cmd.Context(), f.query)
 			if err != nil {
 				return err
 			}
-			p.noteEncrypted(objects)
+			objects := rendered.Objects
+			p.noteEncrypted(rendered)
 			if showSecrets {
 				return f.printManifests(p.unmasked(objects))
 			}
@@ -68,13 +69,16 @@ func (p *program) render() *cobra.Command {
 	return cmd
 }
 
-// noteEncrypted says which objects are printed as SOPS has encrypted them: the keys are in the cluster.
-func (p *program) noteEncrypted(objects []render.Object) {
-	for _, o := range objects {
+// noteEncrypted says which objects and values are printed as SOPS has encrypted them: the keys are in the cluster.
+func (p *program) noteEncrypted(r files.Rendered) {
+	for _, o := range r.Objects {
 		if decrypt.IsEncrypted(o.Data) {
 			fmt.Fprintf(p.env.Err, "note: %s:%d: %s is encrypted by SOPS, and is printed as it is: a Kustomization decrypts it with the keys of its spec.decryption\n",
 				o.File, o.Line, redact.MaskText(o.Data.ShownID().String()))
 		}
+	}
+	for _, name := range r.Encrypted {
+		fmt.Fprintf(p.env.Err, "note: %s is encrypted by SOPS, and a secretGenerator reads it as it is: a Kustomization decrypts it with the keys of its spec.decryption\n", name)
 	}
 }
 

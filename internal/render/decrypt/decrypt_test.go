@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/decrypt"
 	"github.com/truce-gitops/truce/internal/render/keys"
@@ -196,6 +198,17 @@ func TestNamesThatAreEncrypted(t *testing.T) {
 	}
 	if _, masked := object(t, res, "ConfigMap", "config"); masked != `[["data","open"],["data","url"]]` {
 		t.Error(masked)
+	}
+}
+
+// TestEncryptedFilesOfGeneratorsAreFoundWithoutKeys leaves out what is no Secret's, and what is not encrypted.
+func TestEncryptedFilesOfGeneratorsAreFoundWithoutKeys(t *testing.T) {
+	all := repository(t, sopstest.NewKey(t))
+	all["app/kustomization.yaml"] += "- name: open\n  files: [deploy.yaml]\n"
+	all["base/kustomization.yaml"] += "secretGenerator:\n- name: more\n  files: [../app/open.txt, gone.yaml]\n"
+	all["app/open.txt"] = "sops writes ENC[AES256_GCM,...]\n"
+	if d := cmp.Diff([]string{"app/blob.yaml", "app/values.env"}, decrypt.EncryptedSources(t.Context(), treeOf(all), "app")); d != "" {
+		t.Error(d)
 	}
 }
 

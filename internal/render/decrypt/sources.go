@@ -1,7 +1,10 @@
 package decrypt
 
 import (
+	"context"
+	"errors"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -30,6 +33,22 @@ func sourcesOf(files fs.FS, dir string) sources {
 		}
 	}
 	return w.found
+}
+
+// EncryptedSources are the files in a tree that secretGenerators of a build read and that SOPS has encrypted, in order. No key is needed.
+func EncryptedSources(ctx context.Context, files fs.FS, dir string) []string {
+	generated := sourcesOf(files, dir).generated
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(generated)) {
+		data, err := render.ReadFile(files, name, maxFile)
+		if err != nil || !sops.MayBeEncrypted(data) {
+			continue // the build reports a file that cannot be read
+		}
+		if _, err := sops.Decrypt(ctx, data, generated[name], sops.Keys{}); err != nil && !errors.Is(err, sops.ErrPlain) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 type sourceWalk struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/reconcile/adhoc"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/decrypt"
 	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/render/worker"
 	"github.com/truce-gitops/truce/internal/report"
@@ -27,10 +28,23 @@ import (
 )
 
 // RenderFiles renders a directory of the working tree, or reads one file of manifests.
-func RenderFiles(ctx context.Context, q Query) ([]render.Object, error) {
+func RenderFiles(ctx context.Context, q Query) (Rendered, error) {
 	files, err := readDesired(ctx, q)
 	defer files.close()
-	return files.objects, failedRender(err)
+	if err != nil {
+		return Rendered{}, failedRender(err)
+	}
+	out := Rendered{Objects: files.objects}
+	if files.tree != nil && q.Chart == nil {
+		out.Encrypted = decrypt.EncryptedSources(ctx, files.tree, files.dir)
+	}
+	return out, nil
+}
+
+// Rendered is what RenderFiles finds.
+type Rendered struct {
+	Objects   []render.Object
+	Encrypted []string // files of which the values of generated Secrets are, as SOPS has encrypted them
 }
 
 // failedRender gives an error of readDesired its exit code: a wrong use of the command has its own.
