@@ -14,6 +14,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
+	"github.com/truce-gitops/truce/internal/testing/sopstest"
 )
 
 // filled are manifests with variables.
@@ -202,10 +204,12 @@ func (w *world) showsNoCanary(texts ...string) {
 }
 
 func TestATenantsVariablesAreReadAsItsAccount(t *testing.T) {
+	k := sopstest.NewKey(t)
 	_, a, b := tenants(t, map[string]string{
-		"ours/cm.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: ours, namespace: NS-A}, data: {k: '${v}'}}\n",
+		"ours/cm.yaml":   "{apiVersion: v1, kind: ConfigMap, metadata: {name: ours, namespace: NS-A}, data: {k: '${v}'}}\n",
+		"sealed/cm.yaml": k.YAML(t, "^url$", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: sealed}\ndata:\n  url: decrypted\n"),
 	})
-	a.lets("default", a.ns, allOfConfigMaps)
+	a.lets("default", a.ns, allOfConfigMaps+`, {apiGroups: [""], resources: [secrets], resourceNames: [sops-keys], verbs: [get]}`)
 	for _, w := range []*world{a, b} {
 		w.Apply(t, "{apiVersion: v1, kind: Secret, metadata: {name: hidden, namespace: "+w.ns+"}, stringData: {v: x}}\n")
 		w.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: open, namespace: "+w.ns+"}, data: {v: open}}\n")
@@ -223,6 +227,19 @@ func TestATenantsVariablesAreReadAsItsAccount(t *testing.T) {
 	// The keys of encrypted files are read as the account, too.
 	a.kubectl("patch", "kustomization.kustomize.toolkit.fluxcd.io/ours", "--type=merge", "-p", `{"spec":{"postBuild":null,"decryption":{"provider":"sops","secretRef":{"name":"hidden"}}}}`)
 	a.fails("ours", "cannot get sops decryption Secret '"+a.ns+"/hidden'", `User "`+a.user("default")+`" cannot get resource "secrets"`)
+	a.decryptionSecret(k)
+	a.app("sealed", "./sealed", "interval: 1h\ntargetNamespace: "+a.ns+"\ndecryption: {provider: sops, secretRef: {name: sops-keys}}")
+	a.ready("sealed")
+	if v := text(a.get(configmaps, "sealed"), "data", "url"); v != "decrypted" {
+		t.Errorf("the encrypted value is %q", v)
+	}
+	readers := map[string]bool{}
+	for _, e := range a.Audit(t, func(e kubetest.Entry) bool { return e.Verb == "get" && e.Namespace == a.ns && e.Name == "sops-keys" }) {
+		readers[e.User] = true
+	}
+	if len(readers) != 1 || !readers[a.user("default")] {
+		t.Errorf("the keys were read as %v", readers)
+	}
 }
 
 // TestASelectorSaysWhichConfigsAreWatched: as kustomize-controller's flag --watch-configs-label-selector.
