@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestACommitThatIsNotVerifiedDoesNotReplaceTheOneThatIs(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+	w := offWorld(t, configMaps("app", "a", "b"))
+	stop := w.run(compose.RunOptions{})
 	key, person := gittest.NewPGPKey(t, 0), gittest.NewSSHKey(t)
 	first := w.repo.SignHead(key)
 	w.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: keys, namespace: %s}\nstringData: {team.asc: %q, person.sshpub: %q}", w.ns, key.Public, person.Public))
@@ -30,6 +31,15 @@ func TestACommitThatIsNotVerifiedDoesNotReplaceTheOneThatIs(t *testing.T) {
 	if !w.isThere(configmaps, "b") {
 		t.Error("an object was pruned by a commit that is not verified")
 	}
+
+	// After a restart the last verified commit is at hand.
+	stop()
+	w.kubectl("patch", "configmap/a", "-p", `{"data":{"k":"by hand"}}`)
+	w.run(compose.RunOptions{})
+	t.Cleanup(w.removeApps)
+	w.await(a, func(o *unstructured.Unstructured) bool { return value(o, "k") == "a" })
+	w.reconciledAt("app", first)
+	w.verified("False", "VerificationFailed", "commit "+forged+" has no signature")
 
 	w.repo.SignHead(gittest.NewSSHKey(t))
 	w.verified("False", "VerificationFailed", "none of the trusted keys")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/source"
@@ -40,10 +41,45 @@ func (c *Controller) fetchFiles(ctx context.Context, f dialect.Sources, cr objec
 		c.watchLocal(ctx, s.Key, spec.URL)
 	}
 	got, err := c.Fetcher.Fetch(ctx, spec)
-	if err != nil {
-		return source.Artifact{}, err
+	if err == nil {
+		return c.include(s, spec, got)
 	}
-	return c.include(s, spec, got)
+	if last, ok := c.lastVerified(ctx, cr, s, spec, err); ok {
+		if last, lastErr := c.include(s, spec, last); lastErr == nil {
+			return last, err
+		}
+	}
+	return source.Artifact{}, err
+}
+
+// lastVerified fetches and verifies the revision that the status names again, if the newest one is not verified and no artifact is at hand, as after a
+// restart.
+func (c *Controller) lastVerified(ctx context.Context, cr object.Object, s dialect.Source, spec source.Spec, failed error) (source.Artifact, bool) {
+	var e *source.Error
+	revision := cr.StringAt("status", "artifact", "revision")
+	if !errors.As(failed, &e) || e.Reason != source.VerificationFailed || revision == "" || c.hasArtifact(s.Key) {
+		return source.Artifact{}, false
+	}
+	at := revision[strings.LastIndex(revision, "@")+1:]
+	_, hash, _ := strings.Cut(at, ":")
+	switch {
+	case hash == "" || spec.Verify.Tag:
+		return source.Artifact{}, false // a tag may have moved, and its former object is not to be had
+	case spec.Kind == source.Git:
+		spec.Ref = source.Ref{Branch: spec.Ref.Branch, Commit: hash}
+	default:
+		spec.Ref = source.Ref{Name: at}
+	}
+	got, err := c.Fetcher.Fetch(ctx, spec)
+	got.Revision = revision
+	return got, err == nil
+}
+
+func (c *Controller) hasArtifact(key app.SourceKey) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	e := c.sourceSet[key]
+	return e != nil && e.state.Artifact.Files != nil
 }
 
 var errLocal = errors.New("a repository on the controller's own machine is read only where --local-sources allows it")

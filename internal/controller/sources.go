@@ -281,7 +281,7 @@ func (c *Controller) reportUnfetched(ctx context.Context, key app.SourceKey, why
 // retrySource is the pause after a fetch that failed or could not be reported, where the interval is not shorter.
 const retrySource = 15 * time.Second
 
-// setSourceState keeps the outcome. A failed fetch keeps the artifact that was there; a new revision wakes the apps. The error is that
+// setSourceState keeps the outcome. A failed fetch keeps the artifact that was there, or the last verified one that it found; a new revision wakes the apps. The error is that
 // the source's status could not be written.
 func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next dialect.SourceState) error {
 	c.mu.Lock()
@@ -295,9 +295,7 @@ func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next
 	if !e.wanted.IsZero() && !next.At.Before(e.wanted) {
 		e.wanted, first = time.Time{}, true
 	}
-	if next.Err != nil {
-		next.Artifact, next.Made, next.Generated = e.state.Artifact, e.state.Made, e.state.Generated
-	}
+	next = withArtifact(next, e.state)
 	including := c.concerned(key, e.state, next)
 	including = append(including, c.joinedFrom(key, first)...)
 	e.state = next
@@ -319,6 +317,14 @@ func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next
 		t.engine.SourceLooked(key)
 	}
 	return c.writeSourceStatus(ctx, key)
+}
+
+// withArtifact is an outcome with the artifact that was there, if it is a failure that has found none.
+func withArtifact(next, had dialect.SourceState) dialect.SourceState {
+	if next.Err != nil && (next.Artifact.Files == nil || had.Artifact.Files != nil) {
+		next.Artifact, next.Made, next.Generated = had.Artifact, had.Made, had.Generated
+	}
+	return next
 }
 
 // enqueueChangedFirst enqueues the apps of a new revision, those first that it may change: behind hundreds of others they would wait for as many
