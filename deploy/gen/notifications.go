@@ -63,6 +63,8 @@ const (
 	ageColumn     = "      name: Age\n      type: date\n"
 	columns       = ageColumn + "    - jsonPath: .status.conditions[?(@.type==\"Ready\")].status\n      name: Ready\n      type: string\n" +
 		"    - jsonPath: .status.conditions[?(@.type==\"Ready\")].message\n      name: Status\n      type: string\n"
+	lastType    = "                - otel\n                type: string\n"
+	ownTypes    = "                - otel\n                - email\n                type: string\n"
 	lastKind    = "                      - ExternalArtifact\n"
 	application = lastKind + "                      - Application\n"
 )
@@ -82,6 +84,9 @@ func writeNotifications() error {
 			return err
 		}
 		edits := []string{endOfSchema, status + endOfSchema, noSubresource, subresource, ageColumn, columns}
+		if plural == "providers" {
+			edits = append(edits, lastType, ownTypes)
+		}
 		if plural == "alerts" {
 			edits = append(edits, lastKind, application)
 		}

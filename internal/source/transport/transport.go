@@ -38,7 +38,7 @@ const (
 
 // NewClient returns a client. An error says what is wrong with a certificate or the proxy.
 func NewClient(o Options) (*http.Client, error) {
-	config, err := tlsConfig(o.Auth)
+	config, err := TLSConfig(o.Auth)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,8 @@ func NewClient(o Options) (*http.Client, error) {
 	}, nil
 }
 
-func tlsConfig(auth source.Auth) (*tls.Config, error) {
+// TLSConfig returns what the certificates of a source make of a connection.
+func TLSConfig(auth source.Auth) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if auth.CABundle != "" {
 		config.RootCAs = x509.NewCertPool()

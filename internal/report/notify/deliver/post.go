@@ -77,6 +77,14 @@ func (d *Deliverer) post(ctx context.Context, p Loaded, c payload.Content) error
 	if err != nil {
 		return &sendError{text: secretsOf(p, target, "").Line(err.Error(), 2*longestSaying)}
 	}
+	if q.Mail != nil {
+		return d.sendMail(ctx, p, target, q)
+	}
+	return d.sendHTTP(ctx, p, target, q, byApp)
+}
+
+// sendHTTP sends one request. byApp says that its token is that of a GitHub App.
+func (d *Deliverer) sendHTTP(ctx context.Context, p Loaded, target payload.Target, q payload.Request, byApp bool) error {
 	known := secretsOf(p, target, q.URL)
 	client, err := d.client(p)
 	if err != nil {
@@ -140,10 +148,7 @@ func withoutAddress(err error) error {
 
 // client returns a client of the Provider's certificates and proxy, for servers that may be reached. It goes with no redirect to another server.
 func (d *Deliverer) client(p Loaded) (*http.Client, error) {
-	o := transport.Options{Servers: d.Servers}
-	o.Auth = source.Auth{
-		CABundle: keyOfAny(p.CertificateData, "ca.crt", "caFile"), ClientCert: keyOfAny(p.CertificateData, "tls.crt", "certFile"), ClientKey: keyOfAny(p.CertificateData, "tls.key", "keyFile"),
-	}
+	o := transport.Options{Servers: d.Servers, Auth: certificatesOf(p)}
 	var err error
 	if o.Proxy, err = proxyOf(p); err != nil {
 		return nil, err
@@ -154,6 +159,13 @@ func (d *Deliverer) client(p Loaded) (*http.Client, error) {
 	}
 	c.CheckRedirect = refuseOtherServer
 	return c, nil
+}
+
+// certificatesOf reads the Secret of spec.certSecretRef.
+func certificatesOf(p Loaded) source.Auth {
+	return source.Auth{
+		CABundle: keyOfAny(p.CertificateData, "ca.crt", "caFile"), ClientCert: keyOfAny(p.CertificateData, "tls.crt", "certFile"), ClientKey: keyOfAny(p.CertificateData, "tls.key", "keyFile"),
+	}
 }
 
 // proxyOf returns the URL of a Provider's proxy, with its credentials; empty for that of the environment.

@@ -60,12 +60,13 @@ type Target struct {
 	UID      string            // of the Provider
 }
 
-// Request is an HTTP request.
+// Request is an HTTP request, or what the scheme of its URL says: a mail (smtp, smtps).
 type Request struct {
 	Method  string
 	URL     string
 	Headers map[string]string
 	Body    []byte
+	Mail    *Envelope // of a mail, of which the body holds the headers
 }
 
 // builder makes the request of one type.
@@ -73,7 +74,7 @@ type builder interface {
 	build(Target, Content) (Request, error)
 }
 
-// types are the types of Providers, as Flux names them. Mattermost takes what is for Slack.
+// types are the types of Providers, as Flux names them; email is truce's own. Mattermost takes what is for Slack.
 var types = map[string]builder{
 	"generic": generic{}, "generic-hmac": generic{signed: true},
 	"slack": slack{}, "rocket": rocket{}, "discord": discord{}, "msteams": teams{}, "googlechat": googleChat{}, "lark": lark{},
@@ -81,6 +82,7 @@ var types = map[string]builder{
 	"alertmanager": alertmanager{}, "pagerduty": pagerDuty{}, "opsgenie": opsgenie{},
 	"github": gitHub{}, "gitlab": gitLab{}, "gitea": gitea{}, "bitbucket": bitbucket{}, "bitbucketserver": bitbucketServer{}, "azuredevops": azureDevOps{},
 	"grafana": grafana{}, "sentry": sentry{}, "datadog": datadog{}, "githubdispatch": githubDispatch{},
+	"email": email{},
 }
 
 // Supports reports whether messages can be sent to a type of Provider.
@@ -101,6 +103,9 @@ func BuildRequest(t Target, c Content) (Request, error) {
 	r, err := b.build(t, c)
 	if err != nil {
 		return Request{}, err
+	}
+	if r.Mail != nil {
+		return r, nil
 	}
 	if err := checkAddress(r.URL); err != nil {
 		return Request{}, err

@@ -213,7 +213,7 @@ func FuzzText(f *testing.F) {
 		n := contested(name)
 		n.Message.Text, n.Metadata[name] = text, value
 		for _, kind := range payload.TypeNames() {
-			target := payload.Target{Type: kind, Address: addressFor(kind), Channel: "a/b", Token: "t", Login: "l", Password: "p"}
+			target := payload.Target{Type: kind, Address: addressFor(kind), Channel: "a/b@example.com", Username: "truce@example.com", Token: "t", Login: "l", Password: "p"}
 			notes := []route.Note{n}
 			if payload.IsCommitStatus(kind) {
 				bad := failed(name)
@@ -225,7 +225,9 @@ func FuzzText(f *testing.F) {
 				if err != nil {
 					t.Fatalf("%s: %v", kind, err)
 				}
-				if kind != "zulip" && !json.Valid(r.Body) {
+				if kind == "email" {
+					checkMail(t, r, value)
+				} else if kind != "zulip" && !json.Valid(r.Body) {
 					t.Fatalf("%s: %s", kind, r.Body)
 				}
 				if body := string(r.Body); kind == "slack" && strings.ContainsAny(strings.ReplaceAll(body, `\u003c`, "<"), "<>") {
@@ -247,6 +249,8 @@ func addressFor(kind string) string {
 		return "https://example.com/scm/o/r.git"
 	case "azuredevops":
 		return "https://example.com/o/p/_git/r"
+	case "email":
+		return "smtp://mail.example.com"
 	}
 	return "https://key@example.com/o/r"
 }
