@@ -100,19 +100,15 @@ func (s mailSession) send(ctx context.Context, u *url.URL) error {
 	}
 	client, err := smtp.NewClient(conn, u.Hostname())
 	if err != nil {
-		return s.orTimeout(ctx, err)
+		return cause(ctx, err)
 	}
 	if err := s.prepare(client, u); err != nil {
-		return s.orTimeout(ctx, err)
+		return cause(ctx, err)
 	}
-	return s.orTimeout(ctx, s.hand(client))
-}
-
-func (mailSession) orTimeout(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
+	if err := s.hand(client); err != nil {
+		return cause(ctx, err)
 	}
-	return err
+	return nil
 }
 
 // prepare greets, secures the connection, and logs in where the Secret has a login. Without TLS no login is sent.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
 	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
@@ -93,23 +94,23 @@ func checkMail(t *testing.T, data string) {
 // TestAServerThatTakesNoMailIsNamed: why, whether it is tried again, and without a credential that the server repeats.
 func TestAServerThatTakesNoMailIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
-		server smtpServer
+		server *smtpServer
 		change func(*deliver.Loaded)
 		query  string
 		want   string
 		mails  int
 	}{
-		"wrong login":        {server: smtpServer{auth: "PLAIN", password: "x"}, want: "535"},
-		"no starttls":        {server: smtpServer{noStartTLS: true}, want: "offers no STARTTLS"},
-		"login without tls":  {server: smtpServer{noStartTLS: true, auth: "PLAIN"}, query: "?" + payload.PlainMail, want: "over TLS alone"},
-		"another ca":         {change: func(p *deliver.Loaded) { p.Certificates, p.CertificateData = "", nil }, want: "certificate signed by unknown authority"},
-		"no such recipients": {server: smtpServer{answers: map[string]string{"RCPT": "550 5.1.1 no such user " + mailCanary}}, want: "550"},
-		"one bad recipient":  {server: smtpServer{answers: map[string]string{"RCPT TO:<dev@": "550 5.1.1 no such user"}}, want: "no such user", mails: 1},
-		"no such way":        {server: smtpServer{auth: "XOAUTH2"}, want: "neither by PLAIN nor by LOGIN"},
-		"a proxy":            {change: func(p *deliver.Loaded) { p.Proxy = "http://127.0.0.1:1" }, want: "mail goes by no proxy"},
+		"wrong login":        {server: &smtpServer{auth: "PLAIN", password: "x"}, want: "535"},
+		"no starttls":        {server: &smtpServer{noStartTLS: true}, want: "offers no STARTTLS"},
+		"login without tls":  {server: &smtpServer{noStartTLS: true, auth: "PLAIN"}, query: "?" + payload.PlainMail, want: "over TLS alone"},
+		"another ca":         {server: &smtpServer{}, change: func(p *deliver.Loaded) { p.Certificates, p.CertificateData = "", nil }, want: "certificate signed by unknown authority"},
+		"no such recipients": {server: &smtpServer{answers: map[string]string{"RCPT": "550 5.1.1 no such user " + mailCanary}}, want: "550"},
+		"one bad recipient":  {server: &smtpServer{answers: map[string]string{"RCPT TO:<dev@": "550 5.1.1 no such user"}}, want: "no such user", mails: 1},
+		"no such way":        {server: &smtpServer{auth: "XOAUTH2"}, want: "neither by PLAIN nor by LOGIN"},
+		"a proxy":            {server: &smtpServer{}, change: func(p *deliver.Loaded) { p.Proxy = "http://127.0.0.1:1" }, want: "mail goes by no proxy"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serveSMTP(t, &c.server)
+			s := serveSMTP(t, c.server)
 			p := mailProvider(s, "smtp://"+s.addr+c.query)
 			if s.auth == "" {
 				p.SecretData = map[string][]byte{"token": []byte(mailCanary)}
@@ -164,7 +165,7 @@ func TestAMailServerThatHangsIsLeft(t *testing.T) {
 	p := mailProvider(s, "smtp://"+s.addr)
 	p.Timeout = 200 * time.Millisecond
 	d := deliver.Deliverer{Servers: here}
-	c := payload.JoinMessages("email", []route.Note{{}})[0]
+	c := contentOf("hello")
 	if err := d.SendOnce(context.Background(), p, c); err == nil || !strings.Contains(err.Error(), "deadline exceeded") {
 		t.Errorf("%v", err)
 	}
@@ -172,4 +173,8 @@ func TestAMailServerThatHangsIsLeft(t *testing.T) {
 	if err := d.SendOnce(context.Background(), p, c); err == nil || !strings.Contains(err.Error(), "loopback, link-local or metadata address") {
 		t.Errorf("%v", err)
 	}
+}
+
+func contentOf(text string) payload.Content {
+	return payload.JoinMessages("generic", []route.Note{{Message: notify.Message{Event: notify.Event{Text: text}}}})[0]
 }

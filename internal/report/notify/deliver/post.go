@@ -55,6 +55,8 @@ func secretsOf(p Loaded, t payload.Target, address string) redact.Known {
 			values = append(values, u.Path, u.RawQuery)
 			if password, ok := u.User.Password(); ok {
 				values = append(values, password)
+			} else if u.User != nil { // a token
+				values = append(values, u.User.Username())
 			}
 		}
 	}
@@ -77,8 +79,11 @@ func (d *Deliverer) post(ctx context.Context, p Loaded, c payload.Content) error
 	if err != nil {
 		return &sendError{text: secretsOf(p, target, "").Line(err.Error(), 2*longestSaying)}
 	}
-	if q.Mail != nil {
+	switch {
+	case q.Mail != nil:
 		return d.sendMail(ctx, p, target, q)
+	case q.Subject != "":
+		return d.publish(ctx, p, target, q)
 	}
 	return d.sendHTTP(ctx, p, target, q, byApp)
 }

@@ -60,13 +60,14 @@ type Target struct {
 	UID      string            // of the Provider
 }
 
-// Request is an HTTP request, or what the scheme of its URL says: a mail (smtp, smtps).
+// Request is an HTTP request, or what the scheme of its URL says: a mail (smtp, smtps), or a message of NATS (nats, tls).
 type Request struct {
 	Method  string
 	URL     string
 	Headers map[string]string
 	Body    []byte
 	Mail    *Envelope // of a mail, of which the body holds the headers
+	Subject string    // of a message of NATS
 }
 
 // builder makes the request of one type.
@@ -82,7 +83,7 @@ var types = map[string]builder{
 	"alertmanager": alertmanager{}, "pagerduty": pagerDuty{}, "opsgenie": opsgenie{},
 	"github": gitHub{}, "gitlab": gitLab{}, "gitea": gitea{}, "bitbucket": bitbucket{}, "bitbucketserver": bitbucketServer{}, "azuredevops": azureDevOps{},
 	"grafana": grafana{}, "sentry": sentry{}, "datadog": datadog{}, "githubdispatch": githubDispatch{},
-	"email": email{},
+	"email": email{}, "nats": nats{},
 }
 
 // Supports reports whether messages can be sent to a type of Provider.
@@ -104,7 +105,7 @@ func BuildRequest(t Target, c Content) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	if r.Mail != nil {
+	if r.Mail != nil || r.Subject != "" {
 		return r, nil
 	}
 	if err := checkAddress(r.URL); err != nil {

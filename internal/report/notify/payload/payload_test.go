@@ -249,6 +249,8 @@ func addressFor(kind string) string {
 		return "https://example.com/scm/o/r.git"
 	case "azuredevops":
 		return "https://example.com/o/p/_git/r"
+	case "nats":
+		return "nats://nats.example.com"
 	case "email":
 		return "smtp://mail.example.com"
 	}
