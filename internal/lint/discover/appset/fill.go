@@ -3,26 +3,23 @@ package appset
 import (
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
-	"text/template"
-	"text/template/parse"
+
+	"github.com/truce-gitops/truce/internal/render/gotemplate"
 )
 
 // filler puts parameters into texts: as {{name}}, or as Go's templates do where the set says so.
 type filler struct {
 	goTemplate bool
 	options    []string
-	fuel       *fuel
-	base       *template.Template
-	parsed     map[string]*template.Template // by text and options
+	templates  *gotemplate.Set
 }
 
 func newFiller(spec map[string]any) *filler {
-	f := &filler{fuel: &fuel{left: maxFuel}, parsed: map[string]*template.Template{}}
+	f := &filler{}
 	if f.goTemplate, _ = spec["goTemplate"].(bool); f.goTemplate {
-		f.base = template.New("").Funcs(f.fuel.functions())
+		f.templates = gotemplate.NewSet()
 	}
 	for _, o := range listValue(spec["goTemplateOptions"]) {
 		f.options = append(f.options, textValue(o))
@@ -142,90 +139,5 @@ func (p parameters) put(text string) (string, error) {
 
 // execute runs a text as a Go template, on a copy of the parameters.
 func (f *filler) execute(text string, p parameters) (string, error) {
-	t, err := f.parse(text)
-	if err != nil {
-		return "", err
-	}
-	b := &bounded{left: maxText}
-	if err := t.Execute(b, deepCopy(p)); err != nil {
-		return "", err
-	}
-	return b.String(), nil
+	return f.templates.Execute(text, f.options, deepCopy(p))
 }
-
-// nested finds templates in templates, which can call themselves without end.
-var nested = regexp.MustCompile(`\{\{(- )?\s*(template|block|define)\b`)
-
-func (f *filler) parse(text string) (*template.Template, error) {
-	key := strings.Join(f.options, " ") + "\n" + text
-	if t, there := f.parsed[key]; there {
-		return t, nil
-	}
-	if nested.MatchString(text) {
-		return nil, errors.New("define, template and block are not followed")
-	}
-	t, err := f.base.Clone()
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range f.options {
-		if o != "missingkey=error" && o != "missingkey=zero" && o != "missingkey=default" && o != "missingkey=invalid" {
-			return nil, fmt.Errorf("goTemplateOptions: %q is no option", o)
-		}
-		t = t.Option(o)
-	}
-	if t, err = t.Parse(text); err != nil {
-		return nil, err
-	}
-	step, err := f.base.Clone()
-	if err == nil {
-		step, err = step.Parse("{{" + stepName + "}}")
-	}
-	if err != nil {
-		return nil, err
-	}
-	if t.Tree != nil {
-		counted(t.Root, step.Root.Nodes[0])
-	}
-	f.parsed[key] = t
-	return t, nil
-}
-
-// counted puts a step at the begin of each loop: range takes any number.
-func counted(n parse.Node, step parse.Node) {
-	branch := func(b *parse.BranchNode) {
-		counted(b.List, step)
-		if b.ElseList != nil {
-			counted(b.ElseList, step)
-		}
-	}
-	switch n := n.(type) {
-	case *parse.ListNode:
-		for _, one := range n.Nodes {
-			counted(one, step)
-		}
-	case *parse.IfNode:
-		branch(&n.BranchNode)
-	case *parse.WithNode:
-		branch(&n.BranchNode)
-	case *parse.RangeNode:
-		branch(&n.BranchNode)
-		n.List.Nodes = append([]parse.Node{step}, n.List.Nodes...)
-	}
-}
-
-// bounded is a text that does not grow without end.
-type bounded struct {
-	strings.Builder
-	left int
-}
-
-// Write adds to the text.
-func (b *bounded) Write(data []byte) (int, error) {
-	if b.left -= len(data); b.left < 0 {
-		return 0, errTooLong
-	}
-	return b.Builder.Write(data)
-}
-
-var _ io.Writer = (*bounded)(nil)

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/truce-gitops/truce/internal/render/gotemplate"
 )
 
 // parameters are what one Application is made of.
@@ -45,9 +46,9 @@ func (m *maker) place(p parameters, g map[string]any, dir, file string) {
 		for part := range strings.SplitSeq(dir, "/") {
 			segments = append(segments, part)
 		}
-		here := map[string]any{"path": dir, "basename": base, "basenameNormalized": normalized(base), "segments": segments}
+		here := map[string]any{"path": dir, "basename": base, "basenameNormalized": gotemplate.SanitizeName(base), "segments": segments}
 		if file != "" {
-			here["filename"], here["filenameNormalized"] = file, normalized(file)
+			here["filename"], here["filenameNormalized"] = file, gotemplate.SanitizeName(file)
 		}
 		if prefix != "" {
 			p[prefix] = map[string]any{"path": here}
@@ -60,9 +61,9 @@ func (m *maker) place(p parameters, g map[string]any, dir, file string) {
 	if prefix != "" {
 		name = prefix + ".path"
 	}
-	p[name], p[name+".basename"], p[name+".basenameNormalized"] = dir, base, normalized(base)
+	p[name], p[name+".basename"], p[name+".basenameNormalized"] = dir, base, gotemplate.SanitizeName(base)
 	if file != "" {
-		p[name+".filename"], p[name+".filenameNormalized"] = file, normalized(file)
+		p[name+".filename"], p[name+".filenameNormalized"] = file, gotemplate.SanitizeName(file)
 	}
 	for i, part := range strings.Split(dir, "/") {
 		if part != "" {
@@ -93,33 +94,6 @@ func (m *maker) values(p parameters, g map[string]any) error {
 		p["values."+k] = v
 	}
 	return nil
-}
-
-var notInNames = regexp.MustCompile(`[^a-z0-9.-]`)
-
-// normalized is a text that can be a name (argo-cd SanitizeName).
-func normalized(text string) string {
-	const longest = 253
-	text = notInNames.ReplaceAllString(strings.ToLower(text), "-")
-	return strings.Trim(text[:min(len(text), longest)], "-.")
-}
-
-var notInSlugs = regexp.MustCompile(`[^a-z0-9_]+`)
-
-// slugName is a name without dots, of at most a number of letters, cut before a word where that is wanted (argo-cd SlugifyName, gosimple/slug).
-func slugName(text string, most int, smart bool) string {
-	text = normalized(text)
-	if !smart && len(text) >= most {
-		text = text[:max(most, 0)]
-	}
-	text = strings.Trim(notInSlugs.ReplaceAllString(text, "-"), "-_")
-	if !smart || most <= 0 || len(text) <= most {
-		return text
-	}
-	if i := strings.LastIndexByte(text[:most+1], '-'); i >= 0 {
-		return text[:i]
-	}
-	return text[:most]
 }
 
 // deepCopy is a deep copy: a template may change what it is given.

@@ -1,4 +1,4 @@
-package appset
+package gotemplate
 
 import (
 	"errors"
@@ -64,7 +64,7 @@ func (f *fuel) functions() template.FuncMap {
 		}
 	}
 	all["keys"], all["values"] = sortedKeys, sortedValues
-	all["normalize"], all["slugify"] = normalized, slugify
+	all["normalize"], all["slugify"] = SanitizeName, slugify
 	all["toYaml"], all["fromYaml"], all["fromYamlArray"] = encodeYAML, fromYAML[map[string]any], fromYAML[[]any]
 	all["print"], all["println"], all["printf"] = fmt.Sprint, fmt.Sprintln, formatBounded
 	all["html"], all["js"], all["urlquery"] = template.HTMLEscaper, template.JSEscaper, template.URLQueryEscaper
