@@ -1,6 +1,7 @@
 // Package notices answers: which messages wait for which Provider of this cluster?
 //
-// In: watches of Providers and Alerts; the messages of a controller, and which matters hold.
+// In: watches of Providers and Alerts; the messages of a controller, and which matters hold; a watch of Applications, and Argo CD's
+// argocd-notifications-cm.
 // Out: notes in the queues of an outbox.Store, which deliver sends; the statuses of Providers and Alerts.
 // Promise: Accept and Settle never block; nothing is judged before the Alerts were listed; a matter and the notes about it are stored in one
 // write, so that neither is lost or repeated by a crash.
@@ -56,17 +57,19 @@ type Options struct {
 // Outlet takes messages to the Providers of a cluster.
 type Outlet struct {
 	Options
-	deliverer *deliver.Deliverer
+	deliverer   *deliver.Deliverer
+	subscribers *subscribers
 
-	mu        sync.Mutex
-	alerts    map[route.Key]alertEntry
-	providers map[route.Key]providerEntry
-	waiting   []intake
-	lost      int
-	changed   map[objectKey]bool // whose status is to be written
-	wrote     map[objectKey]string
-	come      chan struct{}
-	dirty     chan struct{}
+	mu           sync.Mutex
+	alerts       map[route.Key]alertEntry
+	providers    map[route.Key]providerEntry
+	applications map[object.ID]live.Event // that are to be judged for their subscribers
+	waiting      []intake
+	lost         int
+	changed      map[objectKey]bool // whose status is to be written
+	wrote        map[objectKey]string
+	come         chan struct{}
+	dirty        chan struct{}
 }
 
 var _ notify.Outlet = (*Outlet)(nil)
@@ -105,7 +108,7 @@ func NewOutlet(o Options) *Outlet {
 	}
 	out := &Outlet{
 		Options: o, alerts: map[route.Key]alertEntry{}, providers: map[route.Key]providerEntry{}, changed: map[objectKey]bool{}, wrote: map[objectKey]string{},
-		come: make(chan struct{}, 1), dirty: make(chan struct{}, 1),
+		come: make(chan struct{}, 1), dirty: make(chan struct{}, 1), subscribers: newSubscribers(o), applications: map[object.ID]live.Event{},
 	}
 	out.deliverer = &deliver.Deliverer{Store: o.Store, Providers: out, Servers: o.Servers, Windows: o.Windows, Log: o.Log}
 	return out
@@ -143,7 +146,7 @@ func (o *Outlet) Run(ctx context.Context) error {
 	defer o.deliverer.Wait()
 	var watches []live.Watch
 	for _, namespace := range o.Namespaces.Each() {
-		for gvk, handle := range map[object.GVK]func(live.Event){registry.Providers: o.onProvider, registry.Alerts: o.onAlert} {
+		for gvk, handle := range map[object.GVK]func(live.Event){registry.Providers: o.onProvider, registry.Alerts: o.onAlert, registry.Applications: o.onApplication} {
 			watches = append(watches, o.Watcher.Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, handle))
 		}
 	}
@@ -158,6 +161,8 @@ func (o *Outlet) Run(ctx context.Context) error {
 		o.writeStatuses(ctx)
 	}()
 	defer func() { <-done }()
+	o.wakeRecipients()
+	var again <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -165,7 +170,14 @@ func (o *Outlet) Run(ctx context.Context) error {
 			return nil
 		case <-o.come:
 			o.guard("notification", o.flush)
+		case <-again:
 		}
+		again = nil
+		o.guard("subscription", func() {
+			if o.judgeApplications(ctx) {
+				again = time.After(configAge)
+			}
+		})
 	}
 }
 

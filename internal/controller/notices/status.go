@@ -56,6 +56,12 @@ func (o *Outlet) state(key objectKey) (object.Object, route.State) {
 }
 
 func (o *Outlet) writeStatus(ctx context.Context, key objectKey) {
+	if key == o.subscribers.configKey() {
+		if cr, s := o.subscribers.state(); cr != nil {
+			o.warn(ctx, key, cr, s)
+		}
+		return
+	}
 	cr, s := o.state(key)
 	if cr == nil {
 		return

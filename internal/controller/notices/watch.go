@@ -54,6 +54,9 @@ func (o *Outlet) onAlert(ev live.Event) {
 
 // Provider implements deliver.Providers. Secrets are read with the controller's own account, in the Provider's namespace alone.
 func (o *Outlet) Provider(ctx context.Context, key route.Key) (deliver.Loaded, bool, error) {
+	if _, _, is := recipientOf(key); is {
+		return o.subscribers.provider(ctx, o.Live, key)
+	}
 	o.mu.Lock()
 	e, there := o.providers[key]
 	o.mu.Unlock()
@@ -104,6 +107,12 @@ func readSecret(ctx context.Context, reader live.Reader, namespace, name string)
 
 // OnDelivery implements deliver.Providers.
 func (o *Outlet) OnDelivery(key route.Key, err error) {
+	if _, _, is := recipientOf(key); is {
+		if o.subscribers.delivered(key, err) {
+			o.changeStatus(o.subscribers.configKey())
+		}
+		return
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e, there := o.providers[key]

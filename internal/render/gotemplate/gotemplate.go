@@ -4,7 +4,7 @@
 // Out: a text.
 // Promise: pure; the functions are those of Sprig and Argo CD whose answers are the same everywhere; time and memory are bounded, whatever the template
 // does: each function is given a bounded amount, each turn of a loop counts, and no template calls another.
-// Not here: which texts are templates (lint/discover/appset).
+// Not here: which texts are templates (lint/discover/appset, notify/subscription).
 package gotemplate
 
 import (

@@ -138,7 +138,7 @@ func (s mailSession) prepare(c *smtp.Client, u *url.URL) error {
 	return c.Auth(&login{user: s.target.Login, password: s.target.Password, ways: strings.Fields(ways)})
 }
 
-// hand gives the mail to the server: to those recipients that it takes, so that one bad address keeps the mail from nobody else.
+// hand gives the mail to the server: to those recipients that it takes, so that one bad address keeps it from no other one.
 func (s mailSession) hand(c *smtp.Client) error {
 	if err := c.Mail(s.request.Mail.From); err != nil {
 		return ofMail(err)

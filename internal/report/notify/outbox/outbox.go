@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,6 +98,18 @@ func openChecked(path string) (db *bbolt.DB, err error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
+}
+
+// Queues returns for which Providers something was stored.
+func (s *Store) Queues() (keys []route.Key, err error) {
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(queuesBucket).ForEachBucket(func(name []byte) error {
+			namespace, rest, _ := strings.Cut(string(name), "/")
+			keys = append(keys, route.Key{Namespace: namespace, Name: rest})
+			return nil
+		})
+	})
+	return keys, err
 }
 
 // Close closes the file.

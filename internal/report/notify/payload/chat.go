@@ -64,7 +64,11 @@ func newSlackMessage(t Target, c Content) slackMessage {
 }
 
 func (slack) build(t Target, c Content) (Request, error) {
-	r, err := postJSON(t.Address, newSlackMessage(t, c))
+	var body any = newSlackMessage(t, c)
+	if c.Form != nil {
+		body = slackForm{t.Channel, cmp.Or(t.Username, reporter), shorten(c.Form.Text, 7500), c.Form.Attachments, c.Form.Blocks}
+	}
+	r, err := postJSON(t.Address, body)
 	if t.Token == "" || err != nil {
 		return r, err
 	}

@@ -29,6 +29,9 @@ func JoinMessages(kind string, all []route.Note) []Content {
 	if IsCommitStatus(kind) {
 		return commitContents(all)
 	}
+	if slices.ContainsFunc(all, func(n route.Note) bool { return n.Form != nil }) {
+		return formContents(all)
+	}
 	notes := newestOfMatters(all)
 	by := func(n route.Note) string { return n.Message.About.String() }
 	if IsOnCall(kind) {

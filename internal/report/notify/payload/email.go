@@ -127,7 +127,11 @@ func (m mailMessage) body() ([]byte, error) {
 	if err := w.SetBoundary(boundary); err != nil {
 		return nil, err
 	}
-	for _, part := range []Fact{{"text/plain", plainText(m.content, longestMail)}, {"text/html", htmlText(m.content)}} {
+	page := htmlText(m.content)
+	if f := m.content.Form; f != nil && f.Body != "" {
+		page = f.Body // values of others in it are escaped
+	}
+	for _, part := range []Fact{{"text/plain", plainText(m.content, longestMail)}, {"text/html", page}} {
 		if err := writePart(w, part.Name, part.Value); err != nil {
 			return nil, err
 		}
@@ -161,6 +165,9 @@ func (m mailMessage) headers(boundary string) []Fact {
 // subjectOf returns the subject, encoded: without line breaks, whatever the content holds.
 func subjectOf(c Content) string {
 	text := string(c.Message.Severity) + ": " + c.Title + ": " + c.Message.Reason
+	if c.Form != nil && c.Form.Subject != "" {
+		text = c.Form.Subject
+	}
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return r < ' ' || r == ' ' || r == 0x7f }), " ")
 	return mime.QEncoding.Encode("utf-8", shorten(text, longestSubject))
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
 )
 
 // reporter is who sends the messages.
@@ -32,13 +33,14 @@ type Content struct {
 	Title   string         // what it is about: "kustomization/web.shop"
 	Lines   []string       // the texts
 	Facts   []Fact
-	Count   int    // of messages that were joined
-	Key     string // the same for messages about one matter
-	ID      string // the same for another try of the same request
-	Ended   bool   // the matter is over
-	From    []int  // which of the notes it says
-	Commit  Commit // what a commit's status says; only for IsCommitStatus
-	Nothing bool   // there is nothing to send: its notes are done
+	Count   int         // of messages that were joined
+	Key     string      // the same for messages about one matter
+	ID      string      // the same for another try of the same request
+	Ended   bool        // the matter is over
+	From    []int       // which of the notes it says
+	Commit  Commit      // what a commit's status says; only for IsCommitStatus
+	Nothing bool        // there is nothing to send: its notes are done
+	Form    *route.Form // in the words of a template, in which it is sent alone; nil for truce's own
 }
 
 // Text returns all lines.
@@ -84,13 +86,16 @@ var types = map[string]builder{
 	"github": gitHub{}, "gitlab": gitLab{}, "gitea": gitea{}, "bitbucket": bitbucket{}, "bitbucketserver": bitbucketServer{}, "azuredevops": azureDevOps{},
 	"grafana": grafana{}, "sentry": sentry{}, "datadog": datadog{}, "githubdispatch": githubDispatch{},
 	"email": email{}, "nats": nats{},
+	ArgoWebhook: argoWebhook{},
 }
 
 // Supports reports whether messages can be sent to a type of Provider.
-func Supports(name string) bool { return types[name] != nil }
+func Supports(name string) bool { return types[name] != nil && name != ArgoWebhook }
 
 // TypeNames returns the types, in order.
-func TypeNames() []string { return slices.Sorted(maps.Keys(types)) }
+func TypeNames() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(types)), func(name string) bool { return !Supports(name) })
+}
 
 // TypeList returns the types in a sentence.
 func TypeList() string { return strings.Join(TypeNames(), ", ") }

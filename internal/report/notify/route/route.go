@@ -7,6 +7,7 @@
 package route
 
 import (
+	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -139,6 +140,25 @@ type Note struct {
 	Metadata map[string]string // beside the message's own evidence
 	// StatusName is the name of a commit's status, where the Provider has an expression for it; NameFault says why there is none.
 	StatusName, NameFault string `json:",omitempty"`
+	// Form is what a template of Argo CD makes of the message; nil for truce's own form.
+	Form *Form `json:",omitempty"`
+}
+
+// Form is a message in the words of a template. The fields are those that Argo CD's services have.
+type Form struct {
+	Text                string          `json:",omitempty"`
+	Title               string          `json:",omitempty"`
+	Facts               []FormFact      `json:",omitempty"`
+	Attachments, Blocks json.RawMessage `json:",omitempty"` // of Slack
+	Method, Path        string          `json:",omitempty"` // of a webhook
+	Subject             string          `json:",omitempty"` // of a mail
+	Body                string          `json:",omitempty"` // of a webhook or a mail
+}
+
+// FormFact is a fact of a Form.
+type FormFact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Address returns the message as it goes to the Alert's Provider. Labels and annotations stay behind.

@@ -1,0 +1,178 @@
+package notices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/notify/deliver"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
+	"github.com/truce-gitops/truce/internal/report/notify/subscription"
+)
+
+// The names of Argo CD's objects, and where they are in a cluster that truce works for as a whole.
+const (
+	argoNamespace     = "argocd"
+	argoConfig        = "argocd-notifications-cm"
+	argoSecret        = "argocd-notifications-secret" //nolint:gosec // a name
+	argoOwnController = "argocd-notifications-controller"
+	argoNotified      = "notified.notifications.argoproj.io" // Argo CD's record of what it has sent
+)
+
+const (
+	configAge      = 10 * time.Second // how long what was read serves
+	mostRecipients = 1000             // of all services: each has a queue and a goroutine
+)
+
+// subscribers is what is known of Argo CD's notifications.
+type subscribers struct {
+	namespace string
+
+	mu         sync.Mutex
+	config     *subscription.Config // nil for none, or where Argo CD's own controller sends
+	secret     map[string][]byte
+	cr         object.Object // the ConfigMap
+	problems   []string
+	read       time.Time
+	recipients map[route.Key]bool
+	failing    map[route.Key]string
+}
+
+func newSubscribers(o Options) *subscribers {
+	s := &subscribers{namespace: argoNamespace, recipients: map[route.Key]bool{}, failing: map[route.Key]string{}}
+	if o.Namespaces.Limited() {
+		s.namespace = o.Namespaces.Each()[0]
+	}
+	return s
+}
+
+// configKey names the ConfigMap among what has a status.
+func (s *subscribers) configKey() objectKey {
+	return objectKey{"ConfigMap", route.Key{Namespace: s.namespace, Name: argoConfig}}
+}
+
+// keyOf names the queue of a recipient. No Provider has a name with a slash.
+func (s *subscribers) keyOf(service, recipient string) route.Key {
+	return route.Key{Namespace: s.namespace, Name: argoConfig + "/" + service + "/" + recipient}
+}
+
+// recipientOf is the opposite of keyOf.
+func recipientOf(key route.Key) (service, recipient string, is bool) {
+	rest, is := strings.CutPrefix(key.Name, argoConfig+"/")
+	service, recipient, _ = strings.Cut(rest, "/")
+	return service, recipient, is
+}
+
+// load returns what argocd-notifications-cm says; nil for none.
+func (s *subscribers) load(ctx context.Context, reader live.Reader) (*subscription.Config, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.read) < configAge {
+		return s.config, nil
+	}
+	cr, err := s.get(ctx, reader, object.GVK{Version: "v1", Kind: "ConfigMap"}, argoConfig)
+	if err != nil {
+		return nil, err
+	}
+	s.config, s.cr, s.problems = nil, cr, nil
+	if cr == nil {
+		s.read = time.Now()
+		return nil, nil
+	}
+	own, err := s.get(ctx, reader, object.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}, argoOwnController)
+	if err != nil {
+		return nil, err
+	}
+	if own != nil && fmt.Sprint(own.At("spec", "replicas")) != "0" { // it sends
+		s.read = time.Now()
+		return nil, nil
+	}
+	if s.secret, err = readSecret(ctx, reader, s.namespace, argoSecret); err != nil {
+		return nil, err
+	}
+	config, problems := subscription.Parse(textsIn(cr.At("data")))
+	general, err := s.get(ctx, reader, object.GVK{Version: "v1", Kind: "ConfigMap"}, "argocd-cm")
+	if err != nil {
+		return nil, err
+	}
+	url := "https://localhost:4000" // Argo CD's value without one
+	if text := textsIn(general.At("data"))["url"]; text != "" {
+		url = text
+	}
+	config.SetContext("argocdUrl", url)
+	s.config, s.problems, s.read = config, problems, time.Now()
+	return config, nil
+}
+
+// get reads an object of Argo CD's; nil for one that is not there.
+func (s *subscribers) get(ctx context.Context, reader live.Reader, kind object.GVK, name string) (object.Object, error) {
+	o, err := reader.Get(ctx, kind, object.ID{Group: kind.Group, Kind: kind.Kind, Namespace: s.namespace, Name: name})
+	switch {
+	case errors.Is(err, live.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %s %s/%s: %w", kind.Kind, s.namespace, name, err)
+	}
+	return o, nil
+}
+
+func textsIn(v any) map[string]string {
+	all, _ := v.(map[string]any)
+	out := make(map[string]string, len(all))
+	for key, value := range all {
+		out[key], _ = value.(string)
+	}
+	return out
+}
+
+// provider returns a recipient as a Provider; false for one whose service is not there, or where Argo CD's own controller sends.
+func (s *subscribers) provider(ctx context.Context, reader live.Reader, key route.Key) (deliver.Loaded, bool, error) {
+	config, err := s.load(ctx, reader)
+	if err != nil || config == nil {
+		return deliver.Loaded{}, false, err
+	}
+	service, recipient, _ := recipientOf(key)
+	s.mu.Lock()
+	secret := s.secret
+	s.mu.Unlock()
+	return config.Provider(key, service, recipient, secret)
+}
+
+// admit reports whether a recipient may have a queue.
+func (s *subscribers) admit(key route.Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.recipients[key] && len(s.recipients) >= mostRecipients {
+		return false
+	}
+	s.recipients[key] = true
+	return true
+}
+
+// delivered notes what came of a try, and reports whether that is news.
+func (s *subscribers) delivered(key route.Key, err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.failing[key]
+	delete(s.failing, key)
+	if err != nil {
+		service, recipient, _ := recipientOf(key)
+		s.failing[key] = strings.TrimSuffix("service."+service+" to "+recipient, " to ") + ": " + err.Error()
+	}
+	return s.failing[key] != was
+}
+
+// state returns the ConfigMap, and what an Event about it says.
+func (s *subscribers) state() (object.Object, route.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.Concat(s.problems, slices.Sorted(maps.Values(s.failing)))
+	return s.cr, route.State{Failing: strings.Join(all, "; ")}
+}

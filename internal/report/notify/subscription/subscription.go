@@ -1,0 +1,239 @@
+// Package subscription answers: which messages do Argo CD's triggers and templates make of an Application?
+//
+// In: the data of argocd-notifications-cm and argocd-notifications-secret, an Application and its annotations.
+// Out: which conditions of triggers hold for which recipients, the messages of their templates, and the services that take them.
+// Promise: pure; a condition and a template are bounded in time and memory, whatever they say; a fault of one trigger, template or service is named, and
+// concerns no other; secrets are in services alone, not in messages.
+// Not here: reading the objects, and what was sent before (controller/notices); sending (deliver).
+package subscription
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
+)
+
+// The bounds of what one Application subscribes to, and of one text of the ConfigMap.
+const (
+	mostSubscriptions = 100
+	longestText       = 64 << 10
+	prefix            = "notifications.argoproj.io/subscribe."
+)
+
+// Subscription is one recipient of one trigger by one service.
+type Subscription struct{ Trigger, Service, Recipient string }
+
+// String names a subscription.
+func (s Subscription) String() string {
+	return strings.TrimSuffix(s.Trigger+"."+s.Service+":"+s.Recipient, ":")
+}
+
+// Config is what argocd-notifications-cm says.
+type Config struct {
+	context   map[string]string
+	triggers  map[string][]condition
+	templates map[string]template
+	services  map[string]service
+	defaults  []string
+	ofService map[string][]string // default triggers of a service
+}
+
+// service is a service with its settings, in which $name stands for a key of the Secret.
+type service struct {
+	kind string
+	text string
+}
+
+// template is a template; what is of services that truce does not send to is left out.
+type template struct {
+	Message string `json:"message"`
+	Slack   struct {
+		Attachments string `json:"attachments"`
+		Blocks      string `json:"blocks"`
+	} `json:"slack"`
+	Email struct {
+		Subject string `json:"subject"`
+		Body    string `json:"body"`
+	} `json:"email"`
+	Webhook        map[string]webhookTemplate `json:"webhook"`
+	Teams          teamsTemplate              `json:"teams"`
+	TeamsWorkflows teamsTemplate              `json:"teams-workflows"`
+}
+
+type webhookTemplate struct {
+	Method string `json:"method"`
+	Path   string `json:"path"`
+	Body   string `json:"body"`
+}
+
+type teamsTemplate struct {
+	Title string `json:"title"`
+	Text  string `json:"text"`
+	Facts string `json:"facts"`
+}
+
+// Parse reads the data of argocd-notifications-cm. What is wrong with a key is a problem, and the others hold.
+func Parse(data map[string]string) (*Config, []string) {
+	c := &Config{context: map[string]string{}, triggers: map[string][]condition{}, templates: map[string]template{}, services: map[string]service{}, ofService: map[string][]string{}}
+	var problems []string
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		text := data[key]
+		err := fmt.Errorf("is longer than %d bytes", longestText)
+		if len(text) <= longestText {
+			err = c.read(key, text)
+		}
+		if err != nil {
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			problems = append(problems, key+": "+first)
+		}
+	}
+	return c, problems
+}
+
+// read reads one key.
+func (c *Config) read(key, text string) error {
+	first, rest, _ := strings.Cut(key, ".")
+	switch {
+	case key == "context":
+		return yaml.Unmarshal([]byte(text), &c.context)
+	case key == "defaultTriggers":
+		return yaml.Unmarshal([]byte(text), &c.defaults)
+	case first == "defaultTriggers":
+		var triggers []string
+		err := yaml.Unmarshal([]byte(text), &triggers)
+		c.ofService[rest] = triggers
+		return err
+	case first == "service":
+		kind, name, _ := strings.Cut(rest, ".")
+		c.services[cmp.Or(name, kind)] = service{kind, text}
+	case first == "template":
+		var t template
+		if err := yaml.Unmarshal([]byte(text), &t); err != nil {
+			return err
+		}
+		c.templates[rest] = t
+	case first == "trigger":
+		conditions, err := parseConditions(text)
+		c.triggers[rest] = conditions
+		return err
+	}
+	return nil
+}
+
+// Of returns what an object subscribes to by its annotations, in order.
+func (c *Config) Of(annotations map[string]string) []Subscription {
+	var out []Subscription
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		rest, ours := strings.CutPrefix(key, prefix)
+		if !ours {
+			continue
+		}
+		trigger, name, both := strings.Cut(rest, ".")
+		triggers := []string{trigger}
+		if !both {
+			name = trigger
+			if triggers = c.ofService[name]; triggers == nil {
+				triggers = c.defaults
+			}
+		}
+		for recipient := range strings.SplitSeq(annotations[key], ";") {
+			for _, t := range triggers {
+				out = append(out, Subscription{t, name, strings.TrimSpace(recipient)})
+			}
+		}
+	}
+	return out[:min(len(out), mostSubscriptions)]
+}
+
+// Has reports whether annotations subscribe to anything.
+func Has(annotations map[string]string) bool {
+	for key := range annotations {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// Outcome is what became of one condition of a trigger for one recipient.
+type Outcome struct {
+	Subscription
+	Condition int
+	Holds     bool
+	// OncePer is the value of which one message is sent, of a condition that has one.
+	OncePer string
+	Once    bool
+	send    []string
+}
+
+// Key names a condition and a recipient.
+func (o Outcome) Key() string {
+	return fmt.Sprintf("%s[%d]\x00%s\x00%s", o.Trigger, o.Condition, o.Service, o.Recipient)
+}
+
+// Judge evaluates the triggers of subscriptions. An error names a subscription that leads nowhere.
+func (c *Config) Judge(app map[string]any, subscriptions []Subscription, now time.Time) ([]Outcome, []error) {
+	var out []Outcome
+	var faults []error
+	for _, s := range subscriptions {
+		conditions, known := c.triggers[s.Trigger]
+		service, served := c.services[s.Service]
+		switch {
+		case !known:
+			faults = append(faults, fmt.Errorf("subscription %s: argocd-notifications-cm has no trigger.%s", s, s.Trigger))
+			continue
+		case !served:
+			faults = append(faults, fmt.Errorf("subscription %s: argocd-notifications-cm has no service.%s", s, s.Service))
+			continue
+		case !slices.Contains(kinds, service.kind):
+			faults = append(faults, fmt.Errorf("subscription %s: truce does not send by a service of type %s: want one of %s", s, service.kind, strings.Join(kinds, ", ")))
+			continue
+		}
+		for i, condition := range conditions {
+			o := Outcome{Subscription: s, Condition: i, send: condition.Send, Once: condition.OncePer != ""}
+			o.Holds, o.OncePer = condition.judge(environment(app, now))
+			out = append(out, o)
+		}
+	}
+	return out, faults
+}
+
+// Forms returns the messages of an outcome that holds: one for each template.
+func (c *Config) Forms(app map[string]any, o Outcome, now time.Time) ([]route.Form, error) {
+	r := newRenderer(c, app, o, now)
+	var out []route.Form
+	for _, name := range o.send {
+		t, known := c.templates[name]
+		if !known {
+			return nil, fmt.Errorf("trigger.%s: argocd-notifications-cm has no template.%s", o.Trigger, name)
+		}
+		f, err := r.form(t)
+		if err != nil {
+			return nil, fmt.Errorf("template.%s: %w", name, err)
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// Severity is how much a message about an Application matters: its health or its last operation says so.
+func Severity(app map[string]any) notify.Severity {
+	status, _ := app["status"].(map[string]any)
+	health, _ := status["health"].(map[string]any)
+	operation, _ := status["operationState"].(map[string]any)
+	if health["status"] == "Degraded" || operation["phase"] == "Failed" || operation["phase"] == "Error" {
+		return notify.Error
+	}
+	return notify.Info
+}
+
+// SetContext sets a value of the templates' context that the ConfigMap does not.
+func (c *Config) SetContext(name, value string) { c.context[name] = cmp.Or(c.context[name], value) }

@@ -1,0 +1,78 @@
+package stories
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/compose"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// argoNotifications are Argo CD's ConfigMap and Secret, with services at the endpoint.
+const argoNotifications = `
+apiVersion: v1
+kind: Secret
+metadata: {name: argocd-notifications-secret, namespace: %[1]s}
+stringData: {slack-token: CANARY-slack-token}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-notifications-cm, namespace: %[1]s}
+data:
+  service.slack: |
+    token: $slack-token
+    apiURL: %[2]s/api
+  service.webhook.hub: |
+    url: %[2]s/hub
+  trigger.on-sync-failed: |
+    - when: app.status.operationState != nil and app.status.operationState.phase in ['Error', 'Failed']
+      send: [failed]
+  trigger.on-deployed: |
+    - when: app.status.operationState != nil and app.status.operationState.phase in ['Succeeded'] and app.status.health.status == 'Healthy'
+      oncePer: app.status?.operationState?.syncResult?.revision
+      send: [deployed]
+  template.failed: |
+    message: "{{.app.metadata.name}} failed: {{.app.status.operationState.message}}"
+  template.deployed: |
+    webhook:
+      hub: {method: POST, path: /deployed, body: "{\"revision\": \"{{.app.status.operationState.syncResult.revision}}\"}"}
+`
+
+// TestSubscribersOfArgoCDHearOfAnApplication: a sync that fails is one message in a chat, and each revision that is deployed is one at a webhook, after a restart
+// of truce too.
+func TestSubscribersOfArgoCDHearOfAnApplication(t *testing.T) {
+	w := offArgoWorld(t, document3)
+	e := newEndpoint(t)
+	w.Apply(t, fmt.Sprintf(argoNotifications, w.ns, e.URL))
+	stop := w.run(compose.RunOptions{Windows: shortWindows})
+	annotations := `annotations: {notifications.argoproj.io/subscribe.on-sync-failed.slack: general, notifications.argoproj.io/subscribe.on-deployed.hub: "", notifications.argoproj.io/subscribe.on-nothing.slack: general}, finalizers`
+	w.Apply(t, replace(t, w.applicationText("my-app", "apps/my-app", automated), "finalizers", annotations))
+	t.Cleanup(w.removeApps)
+	w.inSync("my-app")
+	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "health", "status") == "Healthy" })
+	e.await(t, "/hub/deployed", w.repo.Head())
+	w.events("NotificationFailed", "subscription on-nothing.slack:general: argocd-notifications-cm has no trigger.on-nothing")
+
+	w.edit("apps/my-app/my-app.yaml", "replicas: 3", "replicas: -3")
+	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "operationState", "phase") == "Failed" })
+	failed := e.await(t, "/api/chat.postMessage", "my-app failed: ", "general")
+	if strings.Contains(failed, "CANARY") {
+		t.Errorf("a credential is in the message: %s", failed)
+	}
+	w.refresh("my-app")
+	stop()
+	w.run(compose.RunOptions{Windows: shortWindows})
+	t.Cleanup(w.removeApps) // before this truce ends
+	w.refresh("my-app")
+
+	w.edit("apps/my-app/my-app.yaml", "replicas: -3", "replicas: 2")
+	w.inSync("my-app")
+	e.await(t, "/hub/deployed", w.repo.Head())
+	if got := e.at("/api/chat.postMessage"); len(got) != 1 {
+		t.Errorf("%d messages of one failure: %s", len(got), strings.Join(got, "\n"))
+	}
+	if got := e.at("/hub/deployed"); len(got) != 2 {
+		t.Errorf("%d messages of two revisions: %s", len(got), strings.Join(got, "\n"))
+	}
+}
