@@ -67,7 +67,7 @@ func (f *adhocFlags) path(args []string) error {
 
 // remoteBases is the flag of all commands that build kustomizations. It is called as Kustomize and Flux call what it is about.
 func remoteBases(cmd *cobra.Command, asked *bool) {
-	cmd.Flags().BoolVar(asked, "remote-bases", false, "fetch the git repositories and single files that kustomizations name by their addresses, and charts that charts depend on")
+	cmd.Flags().BoolVar(asked, "remote-bases", false, "fetch the git repositories, single files and charts that kustomizations name by their addresses, and charts that charts depend on")
 }
 
 // enableHelm is the flag of commands that build one kustomization. It is called as Kustomize calls it.

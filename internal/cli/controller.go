@@ -41,9 +41,9 @@ cloud's metadata service: who writes a source would have truce ask them. --allow
 refuses private addresses too. Git is bound to the addresses that were judged, and follows no redirect to another server. Where the
 environment names a proxy, the proxy resolves names and decides.
 
-What a kustomization names by its address, a directory of a git repository or a single file, is fetched as Flux and Argo CD do: over
-https, without credentials, from servers with public addresses only. What is not pinned to a commit or a digest is fetched again at the
-app's interval, and its app says so. --remote-hosts lists the only hosts that may be named, whatever their addresses;
+What a kustomization names by its address, a directory of a git repository, a single file or a chart, is fetched as Flux and Argo CD do: over
+https, without credentials, from servers with public addresses only. What is not pinned to a commit, a digest or one version of a chart is
+fetched again at the app's interval, and its app says so. --remote-hosts lists the only hosts that may be named, whatever their addresses;
 --no-remote-bases fetches nothing.
 
 With --multi-tenant an app of a tenant's namespace has no rights but those of a service account of that namespace (docs/security.md):

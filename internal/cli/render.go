@@ -18,7 +18,7 @@ import (
 const longRender = `Print the objects that a directory describes, as truce would take them from Git: a kustomization, object
 for object as kubectl kustomize builds it, or plain manifests. The files are read as they lie there, committed or not.
 No cluster is asked. Bases may be anywhere in the repository; nothing outside of it is read, and nothing is fetched:
---remote-bases asks for what kustomizations name by its address: directories of git repositories, and single files.
+--remote-bases asks for what kustomizations name by its address: directories of git repositories, single files, and charts.
 
 Values of Secrets are masked; equal values have equal marks. What is masked no API server takes: to apply the output,
 add --show-secrets. A Helm chart is rendered as by helm template, with its CustomResourceDefinitions and hooks; -f names files of values

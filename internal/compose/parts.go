@@ -279,6 +279,6 @@ func (p *parts) Retain(keep []source.Artifact, idle time.Duration) error {
 
 // fetchFrom sets the hosts that the remote bases of apps may be at.
 func (p *parts) fetchFrom(r upstream.Hosts) {
-	p.remotes = local.RemoteBases(p.git, p.work, r)
+	p.remotes = local.RemoteBases(p.git, p.packs, p.work, r)
 	p.engine.Bases = p.remotes
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/dialect"
-	"github.com/truce-gitops/truce/internal/dialect/charts"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -22,12 +21,12 @@ type ChartRepositories struct{ Cluster *cluster.Client }
 
 // SpecOf implements dependencies.Repositories.
 func (r ChartRepositories) SpecOf(ctx context.Context, namespace string, d chartfile.Dependency) (source.Spec, error) {
-	out, err := charts.DependencySpecOf(d)
+	out, err := d.Spec()
 	if err != nil || namespace == "" || r.Cluster == nil {
 		return out, err
 	}
 	kind, read := helmRepositories()
-	cr, err := r.withURL(ctx, kind, namespace, charts.AddressOf(d.Repository))
+	cr, err := r.withURL(ctx, kind, namespace, chartfile.RepositoryAddress(d.Repository))
 	if err != nil || cr == nil {
 		return out, err
 	}
@@ -64,7 +63,7 @@ func (r ChartRepositories) withURL(ctx context.Context, kind object.GVK, namespa
 	}
 	for _, u := range list.Items {
 		cr := object.Object(u.Object)
-		if text, _ := cr.At("spec", "url").(string); charts.AddressOf(text) == url {
+		if text, _ := cr.At("spec", "url").(string); chartfile.RepositoryAddress(text) == url {
 			return cr, nil
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/chartfile"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/source/pack"
 	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
@@ -35,6 +36,7 @@ import (
 type Cluster struct {
 	cluster  *cluster.Client
 	git      *git.Store
+	packs    *pack.Store
 	fetcher  source.Fetcher
 	work     string // the directory of the store's clones
 	rendered render.Renderer
@@ -49,6 +51,7 @@ type Cluster struct {
 // Sources are what a Cluster fetches and builds with.
 type Sources struct {
 	Git      *git.Store
+	Packs    *pack.Store     // of charts
 	Fetcher  source.Fetcher  // of all kinds of sources
 	Work     string          // the directory of its clones
 	Renderer render.Renderer // builds with the cache of Engine
@@ -58,14 +61,14 @@ type Sources struct {
 
 // New returns a Cluster, whose Close closes closer.
 func New(c *cluster.Client, s Sources, closer io.Closer) *Cluster {
-	out := &Cluster{cluster: c, git: s.Git, fetcher: s.Fetcher, work: s.Work, rendered: s.Renderer, engine: s.Engine, clusters: s.Others, refused: &refusals{}, closer: closer}
+	out := &Cluster{cluster: c, git: s.Git, packs: s.Packs, fetcher: s.Fetcher, work: s.Work, rendered: s.Renderer, engine: s.Engine, clusters: s.Others, refused: &refusals{}, closer: closer}
 	out.fetchFrom(upstream.Hosts{})
 	return out
 }
 
 // fetchFrom sets the hosts that remote bases may be at.
 func (c *Cluster) fetchFrom(r upstream.Hosts) {
-	c.remotes = local.RemoteBases(c.git, c.work, r)
+	c.remotes = local.RemoteBases(c.git, c.packs, c.work, r)
 	c.engine.Bases = c.remotes
 }
 

@@ -192,7 +192,7 @@ func (j *checker) findings() []Finding {
 				f.FormOnly = Generated
 			}
 			if from, remote := upstream.AddressOf(f.Place.File); remote && f.Remedy != "" {
-				f.Remedy += "; the file is one of " + upstream.Address{URL: from.URL, Ref: from.Ref, File: from.File}.String() + ", so do it there, or by a patch here"
+				f.Remedy += "; the file is one of " + from.String() + ", so do it there, or by a patch here"
 			}
 			out = append(out, f)
 		}

@@ -26,7 +26,8 @@ import (
 const chartsFile = ".truce-helm-charts.yaml"
 
 // errNoHelm is the error of a build in which charts are not asked for.
-var errNoHelm = errors.New("charts inside a kustomization are switched off, as in a kustomize build without --enable-helm")
+var errNoHelm = errors.New("charts inside a kustomization are switched off, as in a kustomize build without --enable-helm " +
+	"(of Applications: kustomize.buildOptions in ConfigMap argocd-cm)")
 
 // inflation renders the charts of kustomizations: what kustomize build --enable-helm has helm template do.
 type inflation struct {
@@ -214,13 +215,33 @@ func (s *inputCheck) chartDirectory(v visit, c chartEntry) (string, error) {
 	case errors.Is(err, fs.ErrNotExist) && c.Repo == "":
 		return "", fmt.Errorf("no repo specified for pull, no chart found at %s", path.Join(v.dir, c.directory()))
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("it is not in %s, and charts of repositories are not fetched for kustomizations: commit it there", path.Join(v.dir, path.Dir(c.directory())))
+		return s.fetchedChart(c)
 	case err != nil:
 		return "", withoutPlace(err)
 	case info == nil || !info.IsDir():
 		return "", fmt.Errorf("%s is no directory", c.directory())
 	}
 	return name, nil
+}
+
+// fetchedChart returns where the tree holds a chart of a repository, if it holds any. Nothing is fetched here.
+func (s *inputCheck) fetchedChart(c chartEntry) (string, error) {
+	version := c.Version
+	if c.Devel && version == "" {
+		version = ">0.0.0-0" // as helm pull --devel
+	}
+	a, err := upstream.ParseChart(c.Repo, c.Name, version)
+	if err != nil {
+		return "", fmt.Errorf("repo: %w", err)
+	}
+	_, err = fs.Stat(s.files.tree, upstream.Directory)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("it is not in %s, and no chart is fetched here: commit it there", path.Dir(c.directory()))
+	}
+	if err == nil {
+		_, err = fs.Stat(s.files.tree, a.Name())
+	}
+	return a.Name(), err
 }
 
 // request says how the chart is rendered; what the build says of the cluster wins.

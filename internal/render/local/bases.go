@@ -7,7 +7,6 @@
 package local
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,11 +14,8 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/dependencies"
 	"github.com/truce-gitops/truce/internal/render/remote"
-	"github.com/truce-gitops/truce/internal/source"
-	"github.com/truce-gitops/truce/internal/source/chart"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/git"
-	"github.com/truce-gitops/truce/internal/source/oci"
 	"github.com/truce-gitops/truce/internal/source/pack"
 	"github.com/truce-gitops/truce/internal/source/upstream"
 )
@@ -45,7 +41,7 @@ func OpenStore() (*git.Store, func(), error) {
 }
 
 // notAsked is the error of a build that names a remote base, where the command was not asked to fetch any.
-const notAsked = "remote bases are not fetched unless --remote-bases is given; or copy it into the source, or make it a source of its own"
+const notAsked = "remote bases and charts are not fetched unless --remote-bases is given; or copy it into the source, or make it a source of its own"
 
 // notBuilt is the error of a chart that depends on one of a repository.
 const notBuilt = "it is not in charts/, and is not fetched unless --remote-bases is given; or run helm dependency build in the chart's directory first"
@@ -83,18 +79,7 @@ func (f Bases) Over(r render.Renderer) (*remote.Bases, func(), error) {
 		done()
 		return nil, nil, err
 	}
-	charts := chartStores{indexed: &chart.Store{Packs: packs, Servers: AnyServer}, registry: &oci.Store{Packs: packs, Servers: AnyServer}}
+	charts := newChartStores(packs, AnyServer)
 	r = dependencies.Renderer{Builder: r, Charts: &dependencies.Charts{Fetch: charts, Repositories: f.Charts}}
-	return remote.NewBases(remote.Options{Render: r, Fetch: store, Local: !f.Elsewhere, Hosts: upstream.Hosts{Reach: upstream.ReachAny}, Dir: dir}), done, nil
-}
-
-// chartStores fetch charts, by the kind of their repository.
-type chartStores struct{ indexed, registry source.Fetcher }
-
-// Fetch implements source.Fetcher.
-func (c chartStores) Fetch(ctx context.Context, s source.Spec) (source.Artifact, error) {
-	if s.Kind == source.OCI {
-		return c.registry.Fetch(ctx, s)
-	}
-	return c.indexed.Fetch(ctx, s)
+	return remote.NewBases(remote.Options{Render: r, Fetch: store, Charts: charts, Local: !f.Elsewhere, Hosts: upstream.Hosts{Reach: upstream.ReachAny}, Dir: dir}), done, nil
 }

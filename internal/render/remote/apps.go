@@ -81,8 +81,11 @@ func (a *Apps) Notes(key app.Key) []string {
 	var out []string
 	for _, at := range v.bases.loose() {
 		want := "?ref= with a commit"
-		if at.File {
+		switch {
+		case at.File:
 			want = "#sha256= with its digest"
+		case at.Chart != "":
+			want = "one version"
 		}
 		out = append(out, fmt.Sprintf("%s is not pinned: whoever changes it there changes this app; pin it by %s", at, want))
 	}
@@ -96,7 +99,7 @@ func (a *Apps) Forget(key app.Key) {
 	delete(a.apps, key)
 }
 
-// Tidy lets go of what no app names any more, and removes files that none has named for so long. It returns the repositories that some name.
+// Tidy lets go of what no app names any more, and removes files that none has named for so long. It returns the repositories and charts that some name.
 func (a *Apps) Tidy(idle time.Duration) ([]source.Artifact, error) {
 	a.mu.Lock()
 	used := map[string]bool{}
@@ -108,6 +111,9 @@ func (a *Apps) Tidy(idle time.Duration) ([]source.Artifact, error) {
 	maps.DeleteFunc(a.shared, func(top string, _ *shared) bool { return !used[top] })
 	all := slices.Collect(maps.Values(a.shared))
 	a.mu.Unlock()
+	if a.options.Charts != nil {
+		a.options.Charts.Retain(idle)
+	}
 	sums := map[string]bool{}
 	var out []source.Artifact
 	for _, s := range all {
@@ -174,7 +180,7 @@ func (b *Bases) loose() []upstream.Address {
 	var out []upstream.Address
 	for top, r := range b.known {
 		if b.asked[top] && r.done && r.err == nil && !r.address.IsPinned() {
-			out = append(out, upstream.Address{URL: r.address.URL, Ref: r.address.Ref, File: r.address.File})
+			out = append(out, upstream.Address{URL: r.address.URL, Ref: r.address.Ref, File: r.address.File, Chart: r.address.Chart})
 		}
 	}
 	slices.SortFunc(out, func(x, y upstream.Address) int { return cmp.Compare(x.String(), y.String()) })

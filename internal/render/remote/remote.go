@@ -1,7 +1,7 @@
-// Package remote answers: what do kustomizations build that name repositories and files by their addresses?
+// Package remote answers: what do kustomizations build that name repositories, files and charts by their addresses?
 //
-// In: what renders, a Fetcher of repositories, and the hosts that may be fetched from.
-// Out: a Renderer, and trees that hold each repository and file which was named, at upstream.Directory.
+// In: what renders, Fetchers of repositories and of charts, and the hosts that may be fetched from.
+// Out: a Renderer, and trees that hold each repository, file and chart which was named, at upstream.Directory.
 // Promise: nothing is fetched that no build asks for, nor while one runs; what is fetched stays the same for as long as the Bases exist; no
 // credentials are sent; what cannot be fetched is the error of those builds alone that name it; unless it is listed, no server is asked
 // whose address is not public.
@@ -31,6 +31,8 @@ type Options struct {
 	// Fetch fetches repositories; nil for nothing at all, which builds report in the words of Why.
 	Fetch source.Fetcher
 	Why   string
+	// Charts fetch charts, from the servers of ServersOf alone. They are not asked where Fetch is nil.
+	Charts Charts
 	// Hosts are those that may be fetched from.
 	Hosts upstream.Hosts
 	// Dir keeps single files, by their content.
@@ -39,7 +41,7 @@ type Options struct {
 	Roots *x509.CertPool
 	// Local lets kustomizations name repositories of this machine (file://).
 	Local bool
-	// Most bounds the repositories and files, each at one reference, that are fetched in all; 0 means 64.
+	// Most bounds the repositories, files and charts, each at one reference, that are fetched in all; 0 means 64.
 	Most int
 	// Limits bound each of them; zero fields mean a quarter of what a source of its own may hold.
 	Limits source.Limits
@@ -65,7 +67,7 @@ type Bases struct {
 	count int                  // of those that were brought
 }
 
-// resource is a repository or file at one reference.
+// resource is a repository, file or chart at one reference.
 type resource struct {
 	address upstream.Address
 	once    sync.Once
@@ -77,7 +79,7 @@ type resource struct {
 // brought is what a fetch has brought.
 type brought struct {
 	files    source.Tree
-	artifact source.Artifact // of a repository
+	artifact source.Artifact // of a repository, or a chart
 	page     page            // of a file
 	at       time.Time       // when the fetch began
 }
@@ -145,7 +147,12 @@ type fetcher struct {
 }
 
 func (f fetcher) fetch(ctx context.Context, a upstream.Address, before page) (brought, error) {
-	if a.File {
+	switch {
+	case a.Chart != "" && f.options.Charts == nil:
+		return brought{}, errors.New("charts of repositories are not fetched here")
+	case a.Chart != "":
+		return f.chart(ctx, a)
+	case a.File:
 		got, err := f.web.get(ctx, a, before)
 		if err != nil {
 			return brought{}, errors.New(err.Error()) // what is absent elsewhere is no absent file here

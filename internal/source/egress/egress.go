@@ -22,6 +22,7 @@ type Reach string
 const (
 	ReachNetwork Reach = ""       // public and private addresses
 	ReachPublic  Reach = "public" // public addresses alone
+	ReachListed  Reach = "listed" // no others than those that are listed
 	ReachAny     Reach = "any"    // every address, for a person at a terminal
 )
 
@@ -104,6 +105,8 @@ func (p Policy) Check(host string, ip netip.Addr) error {
 	switch {
 	case p.Reach == ReachAny, p.lists(host, ip):
 		return nil
+	case p.Reach == ReachListed:
+		return fmt.Errorf("%s is not listed: %w", host, errNotAllowed)
 	case network == Internal:
 		return fmt.Errorf("%s is at a loopback, link-local or metadata address: %w", host, errNotAllowed)
 	case network == Private && p.Reach == ReachPublic:

@@ -70,8 +70,12 @@ func (a Address) Sum() string {
 	return sum
 }
 
-// IsPinned reports whether the address always means the same content: a file with its SHA-256, or a commit by its full hash.
+// IsPinned reports whether the address always means the same content: a file with its SHA-256, a commit by its full hash, or one version of a chart,
+// which a repository does not publish twice.
 func (a Address) IsPinned() bool {
+	if a.Chart != "" {
+		return exactVersion.MatchString(a.Ref)
+	}
 	if a.File {
 		return a.Ref != ""
 	}

@@ -24,6 +24,9 @@ func (a Address) Name() string {
 	if !ok {
 		scheme, rest = "scp", strings.Replace(a.URL, ":", "/", 1)
 	}
+	if a.Chart != "" {
+		scheme, rest = scheme+chartScheme, rest+"/"+a.Chart
+	}
 	var parts []string
 	if scheme != "file" {
 		authority, after, _ := strings.Cut(rest, "/")
@@ -116,6 +119,9 @@ func AddressOf(name string) (Address, bool) {
 	scheme, rest := parts[0], parts[1:]
 	if web, ok := strings.CutSuffix(scheme, fileScheme); ok {
 		scheme, a.File = web, true
+	}
+	if of, ok := strings.CutSuffix(scheme, chartScheme); ok && len(rest) > 1 {
+		scheme, rest, a.Chart = of, rest[:len(rest)-1], last
 	}
 	from := min(1, len(rest))
 	if scheme == "file" {

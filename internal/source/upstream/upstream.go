@@ -1,8 +1,8 @@
-// Package upstream answers: which repository or file does an entry of a kustomization name, and where does it stand in a tree?
+// Package upstream answers: which repository, file or chart does an entry of a kustomization name, and where does it stand in a tree?
 //
-// In: an entry of resources, bases or components, as it is written.
-// Out: an Address: the repository, the reference and the directory in it, or a single file; and the path at which a tree that was given
-// remote resources holds it.
+// In: an entry of resources, bases, components or helmCharts, as it is written.
+// Out: an Address: the repository, the reference and the directory in it, a single file, or a chart of a repository of charts; and the path at
+// which a tree that was given remote resources holds it.
 // Promise: pure; addresses are read as Kustomize reads them; two repositories or references never share a path; no path holds a credential.
 // Not here: fetching (render/remote), what a kustomization may name (render/kustomize).
 package upstream
@@ -19,10 +19,11 @@ import (
 
 // Address is what an entry names.
 type Address struct {
-	URL  string // of the repository, as git takes it, or of the file; without credentials
-	Ref  string // a branch, tag, commit or full reference name; empty for the server's HEAD. Of a file the content that it is pinned to
-	Dir  string // the directory in the repository, "." for its top; of a file its last name
-	File bool   // a single file that is got by HTTP
+	URL   string // of the repository, as git takes it, of the file, or of the repository of charts; without credentials
+	Ref   string // a branch, tag, commit or full reference name; empty for the server's HEAD. Of a file the content that it is pinned to, of a chart its version
+	Dir   string // the directory in the repository, or in the chart, "." for its top; of a file its last name
+	File  bool   // a single file that is got by HTTP
+	Chart string // the name of a chart of a repository of charts; empty for everything else
 }
 
 // remote matches what Kustomize takes for a repository or a URL (api/internal/git, NewRepoSpecFromURL), and more.
@@ -88,6 +89,8 @@ func (a Address) Local() bool { return strings.HasPrefix(a.URL, "file://") }
 // String is the address as a person reads it.
 func (a Address) String() string {
 	switch {
+	case a.Chart != "":
+		return a.chartString()
 	case a.Ref == "":
 		return a.URL
 	case a.File:

@@ -66,7 +66,7 @@ func TestBadInputHasItsCodeAndSaysWhereItIs(t *testing.T) {
 		{4, "html.yaml:1", []string{"render", "-f", at("html.yaml")}},
 		{4, "kustomization.yaml:4: nope.yaml: no such file", []string{"render", at("missing")}},
 		{4, "resurces", []string{"render", at("typo")}},
-		{4, "kustomization.yaml:1: https://example.com/a.yaml: remote bases are not fetched unless", []string{"render", at("remote")}},
+		{4, "kustomization.yaml:1: https://example.com/a.yaml: remote bases and charts are not fetched unless", []string{"render", at("remote")}},
 		{2, "name a directory, or a file with -f", []string{"render"}},
 		{2, "2 paths: name one", []string{"diff", "a", "b"}},
 		{2, "it is no Helm chart, and values are for one", []string{"render", dir, "-f", ok}},

@@ -1,0 +1,58 @@
+package chartfile
+
+import (
+	"cmp"
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// layerType is the media type of the archive in a chart's artifact of a registry.
+const layerType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+
+// exactForm is one version. Everything else is a range.
+var exactForm = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+
+// SpecIn says what to fetch for one chart of a repository, given what to fetch for the repository itself: a registry (source.OCI), or one with an index.
+func SpecIn(repository source.Spec, name, version string) source.Spec {
+	out := repository
+	if out.Kind != source.OCI {
+		out.Chart.Name, out.Chart.Version = name, version
+		return out
+	}
+	out.URL = strings.TrimSuffix(out.URL, "/") + "/" + strings.Trim(name, "/")
+	out.MediaType, out.Whole = layerType, true
+	out.Ref = source.Ref{SemVer: cmp.Or(version, "*")}
+	if exactForm.MatchString(version) {
+		out.Ref = source.Ref{Tag: strings.ReplaceAll(version, "+", "_")} // as Helm writes a tag, which may have no "+"
+	}
+	return out
+}
+
+// RepositoryAddress is the address of a repository of charts, in one form.
+func RepositoryAddress(repository string) string {
+	return strings.TrimRight(strings.TrimSpace(repository), "/")
+}
+
+// Spec says what to fetch for the dependency, without credentials. An error is a *source.Error.
+func (d Dependency) Spec() (source.Spec, error) {
+	spec := source.Spec{Kind: source.HelmRepository, URL: RepositoryAddress(d.Repository), Timeout: source.DefaultTimeout}
+	u, err := url.Parse(spec.URL)
+	fail := func(reason source.Reason, why string) (source.Spec, error) {
+		return spec, &source.Error{Op: "read", Subject: "chart " + d.Name, Reason: reason, Err: errors.New(why)}
+	}
+	switch {
+	case err != nil || u.Hostname() == "":
+		return fail(source.URLInvalid, "its repository is no address: want https:// or oci://, or file:// and a path from the chart")
+	case u.User != nil:
+		return fail(source.URLInvalid, "the address of its repository holds credentials, which everybody who reads the source can see: put them into a HelmRepository of that URL")
+	case u.Scheme == "oci":
+		spec.Kind = source.OCI
+	case u.Scheme != "https" && u.Scheme != "http":
+		return fail(source.NotSupported, "its repository is neither https:// nor oci://, nor file:// and a path from the chart")
+	}
+	return SpecIn(spec, d.Name, d.Version), nil
+}
