@@ -10,21 +10,30 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/chartfile"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ChartRepositories know how repositories of charts are reached: as the HelmRepository of a namespace says that has their URL, else without credentials. Without a
-// Cluster there are none.
+// ChartRepositories know how repositories of charts are reached: for a HelmRelease as the HelmRepository of its home says that has their URL;
+// else without credentials. Without a Cluster there are none.
 type ChartRepositories struct{ Cluster *cluster.Client }
 
 // SpecOf implements dependencies.Repositories.
-func (r ChartRepositories) SpecOf(ctx context.Context, namespace string, d chartfile.Dependency) (source.Spec, error) {
+func (r ChartRepositories) SpecOf(ctx context.Context, home render.Home, d chartfile.Dependency) (source.Spec, error) {
 	out, err := d.Spec()
-	if err != nil || namespace == "" || r.Cluster == nil {
+	switch {
+	case err != nil || r.Cluster == nil:
 		return out, err
+	case home.Kind == "HelmRelease":
+		return r.asRelease(ctx, home.Namespace, d, out)
 	}
+	return out, nil
+}
+
+// asRelease fetches a chart as the HelmRepository of its repository says, or without one as it is.
+func (r ChartRepositories) asRelease(ctx context.Context, namespace string, d chartfile.Dependency, out source.Spec) (source.Spec, error) {
 	kind, read := helmRepositories()
 	cr, err := r.withURL(ctx, kind, namespace, chartfile.RepositoryAddress(d.Repository))
 	if err != nil || cr == nil {

@@ -82,28 +82,61 @@ func (r *appRun) chartRequest(ctx context.Context) error {
 	return nil
 }
 
-// CompleteChart puts what a chart's templates may ask about the API server into a request for objects of a chart, unless that says it
-// itself. It leaves other requests as they are.
+// CompleteChart puts what a chart's templates may ask about the API server into a request for objects of a chart, or of a kustomization that may name
+// charts, unless that says it itself. It leaves other requests as they are.
 func (e Dependencies) CompleteChart(ctx context.Context, q *render.Request) error {
 	for i := range q.Parts {
 		if err := e.CompleteChart(ctx, &q.Parts[i]); err != nil {
 			return err
 		}
 	}
-	if q.Chart == nil || q.Chart.Use != release.MakeObjects || e.Version == nil || q.Chart.KubeVersion != "" && q.Chart.APIVersions != nil {
-		return nil
+	var err error
+	switch {
+	case q.Inflate != nil:
+		return e.completeInflation(ctx, q)
+	case q.Chart != nil && q.Chart.Use == release.MakeObjects:
+		q.Chart, err = e.withCapabilities(ctx, q.Chart)
+	}
+	return err
+}
+
+// completeInflation refuses the charts of a kustomization where the installation of Argo CD does, and else says what they see of the API server.
+func (e Dependencies) completeInflation(ctx context.Context, q *render.Request) error {
+	if e.Builds != nil {
+		inflates, err := e.Builds.Inflates(ctx, q.Home.Namespace)
+		if err != nil {
+			return err
+		}
+		if !inflates {
+			q.Inflate = nil
+			return nil
+		}
+	}
+	var err error
+	q.Inflate, err = e.withCapabilities(ctx, q.Inflate)
+	return err
+}
+
+// withCapabilities returns a request with what the API server serves, where that is open.
+func (e Dependencies) withCapabilities(ctx context.Context, of *release.Request) (*release.Request, error) {
+	if e.Version == nil || of.KubeVersion != "" && of.APIVersions != nil {
+		return of, nil
 	}
 	version, served, err := e.Version.Capabilities(ctx)
 	if err != nil {
-		return err
+		return of, err
 	}
-	c := *q.Chart
-	c.KubeVersion = cmp.Or(c.KubeVersion, version)
-	if c.APIVersions == nil {
-		c.APIVersions = served
+	return completed(of, &release.Request{KubeVersion: version, APIVersions: served}), nil
+}
+
+// completed returns a request with what another one says of the API server, where that is open.
+func completed(of, by *release.Request) *release.Request {
+	out := *of
+	out.KubeVersion = cmp.Or(out.KubeVersion, by.KubeVersion)
+	if out.APIVersions == nil {
+		out.APIVersions = by.APIVersions
 	}
-	q.Chart = &c
-	return nil
+	return &out
 }
 
 // newestRelease completes the request by the newest stored release.

@@ -34,8 +34,11 @@ func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error)
 		return requestOfParts(files, a)
 	}
 	q := render.Request{Files: files, Path: a.Path, Namespace: a.Namespace, Overlay: a.Overlay}
-	if a.Release != nil && a.Source.Chart == "" {
-		q.Home = a.Source.Namespace
+	switch {
+	case a.Release == nil:
+		q.Home = render.Home{Kind: a.Key.Kind, Namespace: a.Key.Namespace}
+	case a.Source.Chart == "":
+		q.Home = render.Home{Kind: a.Key.Kind, Namespace: a.Source.Namespace}
 	}
 	if a.Layout == app.AnyLayout {
 		return q, app.AnyLayout, nil
@@ -51,8 +54,11 @@ func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error)
 		}
 		layout = found
 	}
-	if layout == app.ChartLayout {
+	switch layout {
+	case app.ChartLayout:
 		q.Chart = a.Chart
+	case app.KustomizedLayout:
+		q.Inflate = a.Inflated
 	}
 	if layout == app.PlainLayout {
 		q.Directory = &render.Directory{Recurse: a.Manifests.Recurse, Include: a.Manifests.Include, Exclude: a.Manifests.Exclude}

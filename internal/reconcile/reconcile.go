@@ -108,6 +108,11 @@ type Dependencies struct {
 		// apps/v1/Deployment.
 		Capabilities(ctx context.Context) (version string, served []string, err error)
 	}
+	// Builds knows how the Argo CD of a namespace builds kustomizations; nil: as an app says. It may block.
+	Builds interface {
+		// Inflates reports whether charts that kustomizations name are rendered.
+		Inflates(ctx context.Context, namespace string) (bool, error)
+	}
 	Scale    Scale // nil: every kind keeps it in .spec.replicas
 	Checkers map[app.Validation]Checker
 	Live     live.Reader

@@ -33,23 +33,22 @@ func completeAsBefore(q *render.Request, chart *release.Request) {
 	for i := range q.Parts {
 		completeAsBefore(&q.Parts[i], chart)
 	}
-	if q.Chart == nil || chart == nil {
-		return
+	switch {
+	case chart == nil:
+		q.Inflate = nil // a run has found that charts of kustomizations are refused
+	case q.Chart != nil:
+		q.Chart = completed(q.Chart, chart)
+	case q.Inflate != nil:
+		q.Inflate = completed(q.Inflate, chart)
 	}
-	with := *q.Chart
-	with.KubeVersion = cmp.Or(with.KubeVersion, chart.KubeVersion)
-	if with.APIVersions == nil {
-		with.APIVersions = chart.APIVersions
-	}
-	q.Chart = &with
 }
 
-// chartIn returns a chart of a request; nil for none. What the cluster serves is the same for all.
+// chartIn returns how a chart of a request is rendered, or those that its kustomization may name; nil for none. What the cluster serves is the same for all.
 func chartIn(q render.Request) *release.Request {
 	for _, p := range q.Parts {
-		if p.Chart != nil {
-			return p.Chart
+		if c := chartIn(p); c != nil {
+			return c
 		}
 	}
-	return q.Chart
+	return cmp.Or(q.Chart, q.Inflate)
 }

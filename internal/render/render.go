@@ -36,8 +36,9 @@ type Request struct {
 	Parts []Request
 	// Prefix is put in front of the names of the files of a part, where those are not in the tree of all.
 	Prefix string
-	// Home is the namespace of which the Helm repositories give credentials for charts that the chart depends on; empty for none.
-	Home string
+	// Home is the app that is rendered: it gives the credentials for charts that the chart depends on, and says how kustomizations are built. The zero
+	// value has none.
+	Home Home
 	// Inflate, if set, renders the charts that kustomizations name, as kustomize build --enable-helm does; nil refuses them. Of its
 	// fields KubeVersion and APIVersions are read: what the charts see of the cluster. Empty ones are what the kustomizations say, or else what Helm knows.
 	Inflate *release.Request
@@ -54,6 +55,9 @@ type Request struct {
 	// Limits bound the build. Zero fields take their defaults.
 	Limits Limits
 }
+
+// Home is the kind of an app, and the namespace of what it reads beside files.
+type Home struct{ Kind, Namespace string }
 
 // Directory says which files of a directory are manifests (Argo CD ApplicationSourceDirectory).
 type Directory struct {

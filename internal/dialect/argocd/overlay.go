@@ -11,6 +11,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/release"
 )
 
 // kustomizeSource is Argo CD's ApplicationSourceKustomize.
@@ -62,6 +63,10 @@ type kustomizeTarget struct {
 func (r *reading) overlay(a *app.App, at string, s applicationSource) {
 	k := s.Kustomize
 	if k == nil {
+		k = &kustomizeSource{}
+	}
+	a.Inflated = &release.Request{KubeVersion: k.KubeVersion, APIVersions: k.APIVersions}
+	if s.Kustomize == nil {
 		return
 	}
 	at += ".kustomize"
@@ -121,9 +126,6 @@ func (r *reading) replicas(o *overlay.Overlay, k *kustomizeSource) {
 func (r *reading) idle(at string, k *kustomizeSource) {
 	if k.Version != "" {
 		r.Note("%s.version has no effect: truce builds with the Kustomize that it is made with", at)
-	}
-	if k.KubeVersion != "" || len(k.APIVersions) > 0 {
-		r.Note("%s.kubeVersion and apiVersions have no effect: Helm inside a kustomization is switched off", at)
 	}
 }
 

@@ -46,7 +46,8 @@ func (r *reading) part(a app.App, s sourceAt) app.Part {
 	}
 	a.Source = p.Source
 	r.describe(&a, s)
-	p.Path, p.Layout, p.Manifests, p.Overlay, p.Chart = a.Path, a.Layout, a.Manifests, a.Overlay, a.Chart
+	p.Path, p.Layout, p.Manifests, p.Overlay = a.Path, a.Layout, a.Manifests, a.Overlay
+	p.Chart, p.Inflated = a.Chart, a.Inflated
 	return p
 }
 

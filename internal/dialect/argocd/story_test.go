@@ -96,6 +96,9 @@ func appText(a app.App) string {
 	if a.Layout == app.ChartLayout {
 		line("chart", editor.CompactJSON(a.Chart))
 	}
+	if a.Inflated != nil && (a.Inflated.KubeVersion != "" || a.Inflated.APIVersions != nil) {
+		line("charts of kustomizations", editor.CompactJSON(a.Inflated))
+	}
 	for _, p := range a.Parts {
 		line(p.Field, partText(p))
 	}

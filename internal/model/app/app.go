@@ -93,7 +93,9 @@ type App struct {
 	Release *release.Spec
 	// Chart says how the directory is rendered if it is a Helm chart of which no release is stored. What it leaves open of the cluster is
 	// asked for; nil refuses charts.
-	Chart            *release.Request
+	Chart *release.Request
+	// Inflated says how the charts are rendered that a kustomization names, where builds do that at all; nil for never.
+	Inflated         *release.Request
 	DefaultNamespace DefaultNamespace
 
 	Interval       time.Duration // between full checks

@@ -24,6 +24,7 @@ type Part struct {
 	Manifests Manifests
 	Overlay   overlay.Overlay
 	Chart     *release.Request
+	Inflated  *release.Request
 }
 
 // joinedSources is the kind of the key that stands for all sources of an app that has several.
@@ -66,7 +67,8 @@ func (a App) HasSource(key SourceKey) bool {
 // OfPart returns the app as it holds for one of its sources: with that alone.
 func (a App) OfPart(p Part) App {
 	a.Parts = nil
-	a.Source, a.Path, a.Layout, a.Manifests, a.Overlay, a.Chart = p.Source, p.Path, p.Layout, p.Manifests, p.Overlay, p.Chart
+	a.Source, a.Path, a.Layout, a.Manifests, a.Overlay = p.Source, p.Path, p.Layout, p.Manifests, p.Overlay
+	a.Chart, a.Inflated = p.Chart, p.Inflated
 	return a
 }
 

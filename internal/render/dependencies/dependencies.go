@@ -25,8 +25,8 @@ import (
 
 // Repositories know how repositories of charts are reached. SpecOf may be called concurrently, and may block.
 type Repositories interface {
-	// SpecOf says what to fetch for a dependency, with the credentials that a namespace has for its repository; "" has none.
-	SpecOf(ctx context.Context, namespace string, d chartfile.Dependency) (source.Spec, error)
+	// SpecOf says what to fetch for a dependency, with the credentials that the home of an app has for its repository; the zero value has none.
+	SpecOf(ctx context.Context, home render.Home, d chartfile.Dependency) (source.Spec, error)
 }
 
 // Charts brings the charts that others depend on. Its methods may be called concurrently.
@@ -40,8 +40,11 @@ type Charts struct {
 	known map[wanted]*brought
 }
 
-// wanted is one chart, as a namespace may fetch it.
-type wanted struct{ namespace, repository, name, version string }
+// wanted is one chart, as the apps of a home may fetch it.
+type wanted struct {
+	home                      render.Home
+	repository, name, version string
+}
 
 // brought is the newest of one chart.
 type brought struct {
@@ -126,11 +129,11 @@ func checked(files source.Tree, dir string, d chartfile.Dependency) (source.Tree
 }
 
 // fetched returns a chart of a repository: the one that was fetched before, as long as that holds.
-func (c *Charts) fetched(ctx context.Context, namespace string, d chartfile.Dependency) (source.Tree, error) {
+func (c *Charts) fetched(ctx context.Context, home render.Home, d chartfile.Dependency) (source.Tree, error) {
 	if c.Fetch == nil {
 		return nil, errors.New(c.Why)
 	}
-	b := c.entry(wanted{namespace, d.Repository, d.Name, d.Version})
+	b := c.entry(wanted{home, d.Repository, d.Name, d.Version})
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	hold := holdRange
@@ -142,7 +145,7 @@ func (c *Charts) fetched(ctx context.Context, namespace string, d chartfile.Depe
 	case b.err != nil && time.Since(b.tried) < holdFailed && b.artifact.Files == nil:
 		return nil, b.err
 	default:
-		if err := c.bring(ctx, namespace, d, b); err != nil {
+		if err := c.bring(ctx, home, d, b); err != nil {
 			return nil, err
 		}
 	}
@@ -150,9 +153,9 @@ func (c *Charts) fetched(ctx context.Context, namespace string, d chartfile.Depe
 }
 
 // bring fetches a chart. That it cannot be fetched again is no error: it stays what it was.
-func (c *Charts) bring(ctx context.Context, namespace string, d chartfile.Dependency, into *brought) error {
+func (c *Charts) bring(ctx context.Context, home render.Home, d chartfile.Dependency, into *brought) error {
 	now := time.Now()
-	spec, err := c.Repositories.SpecOf(ctx, namespace, d)
+	spec, err := c.Repositories.SpecOf(ctx, home, d)
 	var got source.Artifact
 	if err == nil {
 		got, err = c.Fetch.Fetch(ctx, spec)

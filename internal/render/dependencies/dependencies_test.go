@@ -55,8 +55,8 @@ type server struct {
 	refuses error
 }
 
-func (s *server) SpecOf(_ context.Context, namespace string, d chartfile.Dependency) (source.Spec, error) {
-	s.asked = append(s.asked, namespace+" "+d.Name+" "+d.Version)
+func (s *server) SpecOf(_ context.Context, home render.Home, d chartfile.Dependency) (source.Spec, error) {
+	s.asked = append(s.asked, home.Namespace+" "+d.Name+" "+d.Version)
 	return source.Spec{Chart: source.Chart{Name: d.Name, Version: d.Version}}, nil
 }
 
@@ -84,7 +84,7 @@ func webFiles(more ...string) files {
 }
 
 func requestFor(in source.Tree) render.Request {
-	return render.Request{Files: in, Path: "app/web", Home: "team", Chart: &release.Request{}}
+	return render.Request{Files: in, Path: "app/web", Home: render.Home{Kind: "HelmRelease", Namespace: "team"}, Chart: &release.Request{}}
 }
 
 func TestAChartIsCompletedOnce(t *testing.T) {
@@ -145,7 +145,7 @@ func TestWhatWasFetchedOutlivesItsServer(t *testing.T) {
 		t.Errorf("after an hour: %v, asked %d times", err, len(s.asked))
 	}
 	other := requestFor(webFiles())
-	other.Home = "another"
+	other.Home.Namespace = "another"
 	for range 2 {
 		if _, err := r.Render(t.Context(), other); err == nil || !strings.Contains(err.Error(), "render app/web: dependency cache of Chart.yaml: the server is down") {
 			t.Errorf("another namespace: %v, want its own failure", err)
