@@ -177,7 +177,7 @@ func newParts(client *cluster.Client, self string, from cloning) (*parts, error)
 
 // renderer renders with what is fetched on the way.
 func (p *parts) renderer(builder render.Renderer) render.Renderer {
-	return joined.Renderer{Each: dependencies.Renderer{Charts: p.dependencies, Builder: remote.Renderer{Builder: builder}}}
+	return joined.Renderer{Each: remote.Renderer{Builder: dependencies.Renderer{Charts: p.dependencies, Builder: builder}}}
 }
 
 // assembleFor is assemble for a controller. Where nothing can be written below its cache directory, the clones lie in a temporary one.

@@ -1,12 +1,14 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -16,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ChartRepositories know how repositories of charts are reached: for a HelmRelease as the HelmRepository of its home says that has their URL;
-// else without credentials. Without a Cluster there are none.
+// ChartRepositories know how repositories of charts are reached: for a HelmRelease as the HelmRepository of its home says that has their URL, for an
+// Application with the Secret of Argo CD there that is for that URL; else without credentials. Without a Cluster there are none.
 type ChartRepositories struct{ Cluster *cluster.Client }
 
 // SpecOf implements dependencies.Repositories.
@@ -26,10 +28,22 @@ func (r ChartRepositories) SpecOf(ctx context.Context, home render.Home, d chart
 	switch {
 	case err != nil || r.Cluster == nil:
 		return out, err
+	case home.Kind == registry.Applications.Kind:
+		return r.asApplication(ctx, home.Namespace, d)
 	case home.Kind == "HelmRelease":
 		return r.asRelease(ctx, home.Namespace, d, out)
 	}
 	return out, nil
+}
+
+// asApplication fetches a chart as if it were the source of an Application.
+func (r ChartRepositories) asApplication(ctx context.Context, namespace string, d chartfile.Dependency) (source.Spec, error) {
+	read, cr := argocd.Repositories{}, argocd.ChartOf(namespace, d.Repository, d.Name, cmp.Or(d.Version, "*"))
+	s := read.Source(cr)
+	if err := refusalOf(s); err != nil {
+		return source.Spec{}, err
+	}
+	return SourceSpecOf(ctx, r.Cluster, Wanted{From: read, CR: cr, Source: s})
 }
 
 // asRelease fetches a chart as the HelmRepository of its repository says, or without one as it is.

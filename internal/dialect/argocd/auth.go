@@ -45,10 +45,27 @@ func secretRank(address string, secret object.Object) int {
 		return -1
 	case kind == oneRepository && at == plainAddress(address):
 		return len(address) + 1
-	case kind == manyRepository && strings.HasPrefix(plainAddress(address), at):
+	case kind == manyRepository && len(at) >= hostEnd(plainAddress(address)) && strings.HasPrefix(plainAddress(address), at):
 		return len(at)
 	}
 	return -1
+}
+
+// hostEnd is where the host and port of an address end: credentials are for whole hosts, so that those for https://a.example are not for
+// https://a.example.org.
+func hostEnd(address string) int {
+	begin := 0
+	if i := strings.Index(address, "://"); i >= 0 {
+		begin = i + len("://")
+	}
+	ends := "/"
+	if begin == 0 && strings.Contains(address, "@") {
+		ends = ":/" // user@host:path
+	}
+	if i := strings.IndexAny(address[begin:], ends); i >= 0 {
+		return begin + i
+	}
+	return len(address)
 }
 
 // plainAddress makes two spellings of one address equal (util/git NormalizeGitURL of argo-cd).

@@ -21,11 +21,14 @@ func TestTheSecretThatSaysMostOfTheAddressIsChosen(t *testing.T) {
 	all := []object.Object{
 		secret("all", "repo-creds", "https://git.example/"), secret("shop", "repo-creds", "https://git.example/shop"),
 		secret("web", "repository", "https://git.example/shop/web"), secret("we", "repository", "https://git.example/shop/we"),
-		secret("none", "repo-creds", ""), secret("cluster", "cluster", "https://git.example/shop/cart"),
+		secret("half", "repo-creds", "https://half"), secret("port", "repo-creds", "https://port.example:8443"), secret("scp", "repo-creds", "git@scp.example"),
+		secret("registry", "repo-creds", "registry.example/charts"), secret("none", "repo-creds", ""), secret("cluster", "cluster", "https://git.example/shop/cart"),
 	}
 	for address, want := range map[string]string{
 		"https://git.example/shop/web.git": "web", "https://GIT.example/shop/web/": "web", "https://git.example/shop/cart": "shop",
 		"https://git.example/other": "all", "https://elsewhere.example/shop/web": "", "https://git.example/shop/webshop": "shop",
+		"https://half.example/charts": "", "https://port.example:8443/charts": "port", "https://port.example/charts": "", "https://git.example.evil.example/shop": "",
+		"git@scp.example:shop/web.git": "scp", "git@scp.example.evil.example:shop": "", "oci://registry.example/charts": "registry", "registry.example/charts2": "registry",
 	} {
 		got := ""
 		if s := repositorySecrets(address).Choose(all); s != nil {

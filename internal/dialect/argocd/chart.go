@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -54,6 +55,12 @@ var (
 	registryForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?(/[A-Za-z0-9._-]+)*/?$`)
 	chartForm    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 )
+
+// ChartOf is an Application of which the source is a chart, and which says nothing else: Repositories read it like any other.
+func ChartOf(namespace, repository, chart, version string) object.Object {
+	from := map[string]any{"repoURL": repository, "chart": chart, "targetRevision": version}
+	return object.Object{"metadata": map[string]any{"namespace": namespace}, "spec": map[string]any{"source": from}}
+}
 
 // chartSpecOf says what to fetch for a source at its revision.
 func chartSpecOf(s applicationSource, revision string, secret map[string][]byte) source.Spec {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // helmSource is Argo CD's ApplicationSourceHelm.
@@ -116,8 +117,7 @@ func (v chartValues) file(at, name string) (file string, ok bool) {
 	}
 	name = v.vars.expand(at, name)
 	if u, err := url.Parse(name); err == nil && u.Scheme != "" {
-		v.reading.Unsupported(at, "values are read from the repository of the chart: commit the file")
-		return "", false
+		return v.remoteFile(at, name)
 	}
 	file = path.Join(v.dir, name)
 	if rest, top := strings.CutPrefix(name, "/"); top {
@@ -129,6 +129,16 @@ func (v chartValues) file(at, name string) (file string, ok bool) {
 		return "", false
 	}
 	return file, true
+}
+
+// remoteFile is where a tree holds a file of another server: with Argo CD's default of helm.valuesFileSchemes.
+func (v chartValues) remoteFile(at, name string) (file string, ok bool) {
+	a, err := upstream.ParseFile(name)
+	if err != nil {
+		v.reading.Problem(at, "values are read from the repository of the chart, or from https:// and http:// alone: %s", err)
+		return "", false
+	}
+	return a.Name(), true
 }
 
 // reference reads a file of another source: $ref/path.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // withFiles returns the request for a chart with the texts of the values' files.
@@ -84,8 +85,10 @@ func (f valueFiles) text(name string) (string, error) {
 	return string(text), err
 }
 
-// isPattern reports whether a name stands for several files (reposerver/repository of argo-cd, isGlobPath).
-func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+// isPattern reports whether a name stands for several files (reposerver/repository of argo-cd, isGlobPath). The address of one never does.
+func isPattern(name string) bool {
+	return strings.ContainsAny(name, "*?[") && !strings.HasPrefix(name, upstream.Directory+"/")
+}
 
 // matchFiles returns the files that a pattern matches: of each directory first its own in their order, then those below it.
 func matchFiles(files fs.FS, pattern string) ([]string, error) {

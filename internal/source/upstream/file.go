@@ -19,9 +19,9 @@ var (
 	errFileForm = errors.New("it is no address of a file")
 )
 
-// parseFile reads an address of a single file, which Kustomize gets by HTTP. #sha256= behind it pins the content; Kustomize does not send
-// that, and so reads the same file.
-func parseFile(entry string) (Address, error) {
+// ParseFile reads an address of a single file, which is got by HTTP as Kustomize and Helm get it. #sha256= behind it pins the content; they do not send
+// that, and so read the same file.
+func ParseFile(entry string) (Address, error) {
 	text, pin, pinned := strings.Cut(strings.TrimSpace(entry), "#")
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {

@@ -48,7 +48,7 @@ var (
 func ParseAddress(entry string) (Address, error) {
 	a, err := parseRepository(entry)
 	if errors.Is(err, errFile) {
-		return parseFile(entry)
+		return ParseFile(entry)
 	}
 	return a, err
 }
