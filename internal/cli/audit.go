@@ -28,8 +28,8 @@ service, or whose templates ask the clock or chance; files that a GitRepository 
 fills in. The table says the reasons with examples, --skipped and JSON each thing. A Kustomization whose GitRepository is not in the repository is read
 by its path, if there is such a directory here; that is said as assumed. In the files of a git generator * matches / too, as it does in Argo CD by default.
 
-What a kustomization names by its address is fetched with --remote-bases alone: directories of git repositories and
-single files, each once, without credentials. What cannot be fetched is said of the apps that name it, and the rest is judged all the same. What is
+What a kustomization names by its address is fetched with --remote-bases alone: directories of git repositories, single
+files, and charts of repositories (helmCharts of an Application's kustomization), each once, without credentials. What cannot be fetched is said of the apps that name it, and the rest is judged all the same. What is
 found in one is placed at the entry of the kustomization that names it, in every form, and the message says in which file it stands.
 
 --cluster looks at a cluster instead: it lists every workload that Flux, Argo CD or truce keeps as Git has it and that an

@@ -16,7 +16,7 @@ import (
 )
 
 const longFix = `Write the cure for what truce audit finds into Git's files: replicas that an autoscaler owns leave the base and every
-overlay, patch, component and replicas: entry; rules that ignore a field get what they lack; placeholders and nulls go.
+overlay, patch, component and replicas: entry, and the values of a chart where its template leaves them out without; rules that ignore a field get what they lack; placeholders and nulls go.
 
 PATH is a directory, by default this one; APP is an app of the repository in which this directory is: NAME,
 NAMESPACE/NAME or "KIND NAMESPACE/NAME". An edit changes as few bytes as there can be: comments, blank lines, quotes and

@@ -171,15 +171,13 @@ func (m *planner) last(f rules.Finding) int {
 // errNoFix says that no edit is known for a rule.
 var errNoFix = errors.New("there is more than one way to end it, and only you know which")
 
-// errChart says that the objects of a chart are not edited.
-var errChart = errors.New("a template of a chart writes it, which decides what its values can do")
-
 // attempt makes one cure, if it can.
 type attempt func(context.Context, finding) (Fix, error)
 
 // attemptsFor lists the cures of a finding's rule, the most durable one first.
 func (m *planner) attemptsFor(f rules.Finding, at int) ([]attempt, error) {
-	if m.Discovery.Units[at].Chart != nil {
+	chart := m.Discovery.Units[at].Chart != nil
+	if chart && !isReplicas(f.Rule) {
 		return nil, errChart
 	}
 	switch f.Rule {
@@ -187,6 +185,10 @@ func (m *planner) attemptsFor(f rules.Finding, at int) ([]attempt, error) {
 		switch {
 		case !m.meetCertainly(f, at):
 			return nil, errors.New("it is not known that the autoscaler and the workload come together in one cluster")
+		case chart && m.resets(at):
+			return nil, errChart
+		case chart:
+			return []attempt{m.removeValue}, nil
 		case m.resets(at):
 			return []attempt{m.meanwhile, m.ignoreField}, nil
 		}

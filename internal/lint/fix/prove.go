@@ -96,7 +96,8 @@ func (m *planner) reread(ctx context.Context, next *tree, touched []string) ([]d
 		if i < 0 {
 			return nil, fmt.Errorf("%s could not be found any more", u.Name())
 		}
-		u.App, u.Resource, u.Line, u.Values = s.Units[i].App, s.Units[i].Resource, s.Units[i].Line, s.Units[i].Values
+		n := s.Units[i]
+		u.App, u.Resource, u.Line, u.Values, u.Chart = n.App, n.Resource, n.Line, n.Values, n.Chart
 		units[at] = u
 	}
 	return units, nil
